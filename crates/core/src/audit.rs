@@ -1,0 +1,234 @@
+//! Whether a run's record holds together: what it refers to, what it says about itself, and whether its decisions follow
+//! from its evidence. Looking at files and refs is left to the caller.
+
+use crate::event::Idea;
+use crate::evidence::{Artifact, Scored};
+use crate::facts::{Eval, Facts, Fate, Ideas, Node, Origin, Phase, Stage};
+use crate::gate::gate;
+use crate::id::{EvalId, RunPath, Sha256};
+use crate::path;
+use crate::rank::{self, Contender};
+use std::fmt;
+
+/// Something that is not as it should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What is wrong.
+    pub what: String,
+    /// Where: a file, a node, an eval.
+    pub place: String,
+    /// How serious it is.
+    pub severity: Severity,
+    /// What to do about it.
+    pub advice: String,
+}
+
+/// How serious a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// A result of the run cannot be trusted.
+    Error,
+    /// Worth knowing; the results stand.
+    Warning,
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+        })
+    }
+}
+
+impl Finding {
+    /// A finding that makes a result doubtful.
+    #[must_use]
+    pub fn new(
+        what: impl Into<String>,
+        place: impl Into<String>,
+        advice: impl Into<String>,
+    ) -> Self {
+        let severity = Severity::Error;
+        Self { what: what.into(), place: place.into(), severity, advice: advice.into() }
+    }
+}
+
+/// A file that the record refers to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reference {
+    /// The file.
+    pub path: RunPath,
+    /// What it must contain, where that is recorded.
+    pub sha256: Option<Sha256>,
+    /// What refers to it.
+    pub by: String,
+}
+
+/// Every file that the record refers to.
+#[must_use]
+pub fn references(facts: &Facts) -> Vec<Reference> {
+    let root = facts.nodes.first().and_then(|root| facts.baseline_of(root));
+    let root = root.map(|artifact| of_artifact(artifact, "the root's baseline"));
+    let nodes = facts.nodes.iter().flat_map(of_node);
+    let evals = facts.evals.iter().flat_map(of_eval);
+    root.into_iter().chain(nodes).chain(evals).collect()
+}
+
+fn of_artifact(artifact: &Artifact, by: &str) -> Reference {
+    Reference { path: artifact.path.clone(), sha256: Some(artifact.sha256), by: by.to_owned() }
+}
+
+fn of_idea(idea: &Idea, by: &str) -> Reference {
+    Reference { path: idea.path.clone(), sha256: Some(idea.sha256), by: by.to_owned() }
+}
+
+fn of_node(node: &Node) -> Vec<Reference> {
+    let by = format!("node {}", node.id);
+    let mut found = Vec::new();
+    for expansion in &node.expansions {
+        if let Ideas::Proposed { untried, context, .. } = &expansion.ideas {
+            let sha256 = Some(context.sha256);
+            found.push(Reference { path: context.path.clone(), sha256, by: by.clone() });
+            found.extend(untried.iter().map(|idea| of_idea(idea, &by)));
+        }
+    }
+    found
+}
+
+fn of_eval(eval: &Eval) -> Vec<Reference> {
+    let by = format!("eval {}", eval.id);
+    let mut found = vec![of_idea(&eval.idea, &by)];
+    if let Some(measured) = eval.measured() {
+        found.push(of_artifact(&measured.results, &by));
+        let names = ["summary.json", "scoring_parent.json", "scoring_root.json"];
+        let folder = path::experiment(eval.id);
+        found.extend(names.map(|name| Reference {
+            path: folder.join(name),
+            sha256: None,
+            by: by.clone(),
+        }));
+    }
+    found
+}
+
+const REPLAYABLE: &str = "the journal has the events; restore the run directory from a copy";
+
+/// What the record says about itself that cannot be.
+#[must_use]
+pub fn structure(facts: &Facts) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for node in &facts.nodes {
+        found.extend(node_findings(facts, node));
+    }
+    for (depth, closed) in (0_u32..).zip(&facts.closed) {
+        let holes = closed.expanded.iter().filter(|id| {
+            let expanded = |node: &Node| node.expansions.iter().any(|e| e.depth.0 == depth);
+            !facts.node(**id).is_some_and(expanded)
+        });
+        found.extend(holes.map(|id| {
+            let what = format!("depth {depth} counts node {id} as expanded, the node does not");
+            Finding::new(what, format!("node {id}"), REPLAYABLE)
+        }));
+    }
+    found.extend(frontier_findings(facts));
+    found
+}
+
+fn node_findings(facts: &Facts, node: &Node) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let place = format!("node {}", node.id);
+    let outside = |artifact: &&Artifact| !artifact.path.is_below(path::ARTIFACTS);
+    if let Some(artifact) = facts.baseline_of(node).filter(outside) {
+        let what = format!("its baseline `{}` lies outside `artifacts/`", artifact.path);
+        found.push(Finding::new(
+            what,
+            place.clone(),
+            "a baseline must be a copy that nobody changes",
+        ));
+    }
+    if let Origin::Promoted { parent, from, .. } = node.origin {
+        let eval = facts.eval(from);
+        let same = eval.is_some_and(|eval| {
+            let promoted =
+                matches!(eval.stage, Stage::Decided(_, _, Fate::Promoted(id)) if id == node.id);
+            let commit = eval.work().is_some_and(|work| work.commit == node.commit);
+            promoted && commit && eval.parent == parent
+        });
+        if !same {
+            let what = format!("it is not what eval {from} was promoted to");
+            found.push(Finding::new(what, place, REPLAYABLE));
+        }
+    }
+    found
+}
+
+/// The frontier must be what the last depth promoted, or, where that was nothing, what it expanded.
+fn frontier_findings(facts: &Facts) -> Option<Finding> {
+    let last = facts.closed.last()?;
+    let promoting = matches!(facts.phase, Phase::Promoting { .. });
+    let promoted = last.beam.iter().filter_map(|eval| {
+        let Stage::Decided(_, _, Fate::Promoted(node)) = facts.eval(*eval)?.stage else {
+            return None;
+        };
+        Some(node)
+    });
+    let promoted: Vec<_> = promoted.collect();
+    let stays = last.beam.is_empty() && facts.frontier.iter().all(|id| last.expanded.contains(id));
+    let agrees = promoting || stays || facts.frontier == promoted;
+    let depths = facts.closed.len() == usize::try_from(facts.depth.0).unwrap_or(usize::MAX);
+    let depths = depths || promoting;
+    (!agrees || !depths).then(|| {
+        let what = "the frontier is not what the last closed depth promoted";
+        Finding::new(what, "state.frontier_node_ids", REPLAYABLE)
+    })
+}
+
+/// Whether the figures of an eval, computed again from the artifacts, and the decision that follows, are the recorded ones.
+#[must_use]
+pub fn decision(facts: &Facts, eval: &Eval, again: &Scored) -> Option<Finding> {
+    let measured = eval.measured()?;
+    let place = format!("eval {}", eval.id);
+    let advice = "do not trust this decision; the artifacts are what was measured";
+    if measured.scored != *again {
+        let what = "its recorded figures are not those of its artifacts";
+        return Some(Finding::new(what, place, advice));
+    }
+    let Stage::Decided(_, verdict, _) = &eval.stage else { return None };
+    let derived = gate(again, measured.work.files_changed, &facts.meaning);
+    (*verdict != derived).then(|| {
+        let what = format!(
+            "its recorded verdict ({}) does not follow from its figures ({})",
+            verdict.reason(),
+            derived.reason()
+        );
+        Finding::new(what, place, advice)
+    })
+}
+
+/// Whether each closed depth promoted its best.
+#[must_use]
+pub fn beams(facts: &Facts) -> Vec<Finding> {
+    let width = usize::try_from(facts.meaning.beam_width.get()).unwrap_or(usize::MAX);
+    let mut first = EvalId::FIRST;
+    let mut found = Vec::new();
+    for (depth, closed) in (0_u32..).zip(&facts.closed) {
+        let evals = (first.number()..closed.evals_end.number()).map(EvalId::new);
+        first = closed.evals_end;
+        let contenders = evals.filter_map(|id| contender(facts.eval(id)?));
+        if rank::beam(contenders, width) != closed.beam {
+            let what = "the promoted evals are not the best that passed the gate";
+            found.push(Finding::new(what, format!("depth {depth}"), REPLAYABLE));
+        }
+    }
+    found
+}
+
+fn contender(eval: &Eval) -> Option<Contender<'_>> {
+    let Stage::Decided(measured, verdict, _) = &eval.stage else { return None };
+    verdict.passed().then_some(Contender {
+        eval: eval.id,
+        vs_root: &measured.scored.vs_root,
+        files_changed: measured.work.files_changed,
+    })
+}

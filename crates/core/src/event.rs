@@ -1,0 +1,416 @@
+//! What happened. Past tense, append-only, the only thing that a run's state is made of.
+//! How an event is written to disk is pinned by snapshot tests of the store; fields are only added.
+
+use crate::evidence::{Artifact, Scored};
+use crate::gate::Verdict;
+use crate::id::{Commit, Depth, EvalId, NodeId, Place, RunId, RunPath, Sha256};
+use crate::policy::{Meaning, Reach};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// One transition of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Event {
+    /// The run exists.
+    RunStarted(Box<RunStarted>),
+    /// A step that costs something begins; its outcome is an event of its own.
+    StepStarted {
+        /// Which.
+        step: Intent,
+        /// Which try of it, counted from 1; interruptions do not count.
+        attempt: u32,
+        /// When.
+        at: Timestamp,
+    },
+    /// The root's own sweep is in, and sound.
+    RootMeasured {
+        /// Its results.
+        baseline: Artifact,
+        /// How many rows were selected.
+        rows: u32,
+        /// When.
+        at: Timestamp,
+    },
+    /// A node has its ideas; each that fits the budget becomes an eval.
+    IdeasProposed(Box<IdeasProposed>),
+    /// A node got no ideas.
+    ProposalFailed {
+        /// Which node.
+        node: NodeId,
+        /// Why.
+        why: String,
+        /// How many turns its conversation took.
+        turns: u32,
+        /// When.
+        at: Timestamp,
+    },
+    /// An idea has become a commit.
+    Implemented {
+        /// Which eval.
+        eval: EvalId,
+        /// The candidate.
+        commit: Commit,
+        /// How many files it changes against its parent.
+        files_changed: u32,
+        /// How many rounds the coder needed.
+        rounds: u32,
+        /// When.
+        at: Timestamp,
+    },
+    /// A sweep is about to be given to the executor.
+    SweepSubmitted {
+        /// What is swept.
+        subject: Subject,
+        /// Which submission, counted from 1.
+        submission: u32,
+    },
+    /// A candidate's sweep is in.
+    Swept {
+        /// Which eval.
+        eval: EvalId,
+        /// Its results.
+        results: Artifact,
+        /// When.
+        at: Timestamp,
+    },
+    /// A candidate was compared with its parent and with the root.
+    Scored {
+        /// Which eval.
+        eval: EvalId,
+        /// The figures.
+        scored: Box<Scored>,
+        /// When.
+        at: Timestamp,
+    },
+    /// An eval ended without a score. The run goes on.
+    EvalFailed {
+        /// Which eval.
+        eval: EvalId,
+        /// Where and why.
+        failure: Failure,
+        /// When.
+        at: Timestamp,
+    },
+    /// All evals of a depth have ended; this is what becomes of them.
+    DepthClosed {
+        /// Which depth.
+        depth: Depth,
+        /// The gate's word on every scored eval, in id order.
+        verdicts: Vec<(EvalId, Verdict)>,
+        /// The evals to promote, best first.
+        beam: Vec<EvalId>,
+        /// Whether the budget left ideas or nodes untried.
+        cut_short: bool,
+    },
+    /// A candidate has become a node.
+    NodeAdded {
+        /// The node.
+        node: NodeId,
+        /// The eval that it was.
+        from: EvalId,
+        /// When.
+        at: Timestamp,
+    },
+    /// A promotion did not work; it is tried again.
+    PromotionFailed {
+        /// Which eval.
+        eval: EvalId,
+        /// Why.
+        why: String,
+    },
+    /// Something that is not needed any more is gone.
+    Discarded {
+        /// What.
+        leftover: Leftover,
+    },
+    /// Something that is not needed any more could not be removed; it is tried again.
+    DiscardDeferred {
+        /// What.
+        leftover: Leftover,
+        /// Why.
+        why: String,
+        /// Not before.
+        retry_at: Timestamp,
+    },
+    /// The run goes on with another reach; a stopped run is open again.
+    SettingsChanged {
+        /// From now on.
+        reach: Reach,
+    },
+    /// The run is over, unless its reach is changed.
+    Stopped {
+        /// Why.
+        reason: Stop,
+        /// When.
+        at: Timestamp,
+    },
+}
+
+/// How a run begins.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunStarted {
+    /// Its name.
+    pub run: RunId,
+    /// What is behind the ports.
+    pub world: WorldKind,
+    /// The commit that the root is.
+    pub root: Commit,
+    /// What its results mean.
+    pub meaning: Meaning,
+    /// How far it goes.
+    pub reach: Reach,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// What is behind the ports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WorldKind {
+    /// No model and no sweep: both are functions of the seed.
+    Dry {
+        /// The seed.
+        seed: u64,
+    },
+}
+
+/// The ideas of one expansion of a node.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct IdeasProposed {
+    /// Which node.
+    pub node: NodeId,
+    /// Those that are tried, in order, with the ids they get.
+    pub queued: Vec<NewEval>,
+    /// Those that the budget leaves untried.
+    pub untried: Vec<Idea>,
+    /// Those that were skipped as repeats.
+    pub repeats: Vec<Repeat>,
+    /// How many turns the node's conversation took.
+    pub turns: u32,
+    /// What the generator was told.
+    pub context: ContextPack,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// An idea on its way to be tried.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NewEval {
+    /// The id it gets.
+    pub eval: EvalId,
+    /// The idea.
+    pub idea: Idea,
+}
+
+/// A proposed idea; its text is the file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Idea {
+    /// The file, below `node_ideas/`.
+    pub path: RunPath,
+    /// The file's digest.
+    pub sha256: Sha256,
+    /// The digest of its normalised text: two ideas that share it are the same idea.
+    pub fingerprint: Sha256,
+    /// The first line of its `IDEA:`.
+    pub title: String,
+    /// Which turn of the node's conversation brought it, counted from 1.
+    pub turn: u32,
+}
+
+/// An idea that was proposed again, and skipped.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Repeat {
+    /// The digest of its normalised text.
+    pub fingerprint: Sha256,
+    /// Its title.
+    pub title: String,
+}
+
+/// The text that the generator was told about a node, as it was used.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContextPack {
+    /// The file.
+    pub path: RunPath,
+    /// Its digest.
+    pub sha256: Sha256,
+    /// The idea files that it mentions.
+    pub idea_files: Vec<FileDigest>,
+}
+
+/// A file and its digest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileDigest {
+    /// The file.
+    pub path: RunPath,
+    /// Its digest.
+    pub sha256: Sha256,
+}
+
+/// A step whose beginning is recorded, because it is paid for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Intent {
+    /// Ask for a node's ideas.
+    Propose(NodeId),
+    /// Implement an eval's idea.
+    Implement(EvalId),
+}
+
+/// What a sweep measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Subject {
+    /// The root.
+    Root,
+    /// A candidate.
+    Eval(EvalId),
+}
+
+impl Subject {
+    /// Where its worktree is.
+    #[must_use]
+    pub const fn place(self) -> Place {
+        match self {
+            Self::Root => Place::Node(NodeId::ROOT),
+            Self::Eval(eval) => Place::Candidate(eval),
+        }
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Root => f.write_str("root"),
+            Self::Eval(eval) => write!(f, "e{eval}"),
+        }
+    }
+}
+
+/// A stage of an eval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EvalStage {
+    /// From the idea to a commit.
+    Implement,
+    /// Tests and sweep.
+    Sweep,
+    /// Comparing.
+    Score,
+}
+
+impl fmt::Display for EvalStage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Implement => "implement",
+            Self::Sweep => "sweep",
+            Self::Score => "score",
+        })
+    }
+}
+
+/// Where and why an eval failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// At which stage.
+    pub stage: EvalStage,
+    /// What kind of failure.
+    pub kind: FailureKind,
+    /// What happened, for a person.
+    pub message: String,
+}
+
+/// What kind of failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    /// The agent gave no usable answer.
+    Agent,
+    /// No patch of the coder applied.
+    Patch,
+    /// The change touches what is protected.
+    Protected,
+    /// The change changes nothing.
+    NoChange,
+    /// Tests or sweep failed.
+    Sweep,
+    /// The results cannot be read as a sweep.
+    Results,
+}
+
+impl fmt::Display for FailureKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Agent => "agent",
+            Self::Patch => "patch",
+            Self::Protected => "protected",
+            Self::NoChange => "no_change",
+            Self::Sweep => "sweep",
+            Self::Results => "results",
+        })
+    }
+}
+
+/// Something that is on disk and no longer needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Leftover {
+    /// Whose.
+    pub place: Place,
+    /// What.
+    pub kind: LeftoverKind,
+}
+
+/// What a leftover is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LeftoverKind {
+    /// A worktree.
+    Worktree,
+    /// A ref.
+    Branch,
+    /// What the sweeps of a failed eval wrote.
+    Dir,
+}
+
+impl fmt::Display for Leftover {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.kind {
+            LeftoverKind::Worktree => write!(f, "worktree `{}`", self.place.worktree()),
+            LeftoverKind::Branch => write!(f, "ref `{}`", self.place),
+            LeftoverKind::Dir => write!(f, "sweep output of `{}`", self.place),
+        }
+    }
+}
+
+/// Why a run is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Stop {
+    /// All depths are done.
+    #[serde(rename = "max_depth_reached")]
+    MaxDepth,
+    /// No candidate of a depth was promoted.
+    #[serde(rename = "empty_frontier")]
+    EmptyFrontier,
+    /// No node of the frontier got an idea.
+    #[serde(rename = "no_ideas")]
+    NoIdeas,
+    /// The budget of evals is used up.
+    #[serde(rename = "max_total_idea_evals_reached")]
+    MaxEvals,
+    /// An eval failed, and that was to end the run.
+    #[serde(rename = "strict_depth_failure")]
+    StrictDepthFailure,
+}
+
+impl fmt::Display for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::MaxDepth => "max_depth_reached",
+            Self::EmptyFrontier => "empty_frontier",
+            Self::NoIdeas => "no_ideas",
+            Self::MaxEvals => "max_total_idea_evals_reached",
+            Self::StrictDepthFailure => "strict_depth_failure",
+        })
+    }
+}

@@ -1,0 +1,168 @@
+//! What was measured: the figures that decisions rest on. Plain facts, no judgement.
+
+use crate::id::{RunPath, Sha256};
+use crate::num::Finite;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A copy of a file that a decision rests on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Artifact {
+    /// Where the copy lies, below `artifacts/`.
+    pub path: RunPath,
+    /// Its digest.
+    pub sha256: Sha256,
+    /// What it was copied from: a path in the run, or one relative to the repository after `repo:`.
+    pub source: String,
+}
+
+/// How good a candidate looks against one baseline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Grade {
+    /// Clearly better.
+    Strong,
+    /// Better.
+    Promising,
+    /// About the same.
+    Mixed,
+    /// Worse.
+    Weak,
+}
+
+impl fmt::Display for Grade {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Strong => "strong",
+            Self::Promising => "promising",
+            Self::Mixed => "mixed",
+            Self::Weak => "weak",
+        })
+    }
+}
+
+/// Why a recommendation is as it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// The primary metric is worse by more than its threshold.
+    PrimaryMetricRegressed,
+    /// These guarded columns are worse by more than their threshold.
+    RiskRegressed(Vec<String>),
+    /// Enough got better.
+    NetImprovement,
+    /// Not enough got better.
+    InsufficientSignal,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::PrimaryMetricRegressed => f.write_str("primary_metric_regressed"),
+            Self::RiskRegressed(columns) => write!(f, "risk_regressed: {}", columns.join(", ")),
+            Self::NetImprovement => f.write_str("net_improvement"),
+            Self::InsufficientSignal => f.write_str("insufficient_signal"),
+        }
+    }
+}
+
+/// The verdict of the metrics.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Recommendation {
+    /// Whether to go on from here.
+    pub should_explore: bool,
+    /// How good it looks.
+    pub grade: Grade,
+    /// The weighted relative improvement; 0 with no metric behind it.
+    pub score: Finite,
+    /// How many metrics got better.
+    pub positive_signals: u32,
+    /// How many got worse.
+    pub negative_signals: u32,
+    /// How many both sides had.
+    pub metrics_used: u32,
+    /// Why.
+    pub reasons: Vec<Reason>,
+}
+
+impl Recommendation {
+    /// Whether the primary metric regressed beyond its threshold.
+    #[must_use]
+    pub fn primary_regressed(&self) -> bool {
+        self.reasons.contains(&Reason::PrimaryMetricRegressed)
+    }
+    /// Whether a guarded metric regressed beyond its threshold.
+    #[must_use]
+    pub fn risk_regressed(&self) -> bool {
+        self.reasons.iter().any(|reason| matches!(reason, Reason::RiskRegressed(_)))
+    }
+}
+
+/// The primary metric compared configuration by configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Paired {
+    /// How many configurations both sides have.
+    pub pairs: u32,
+    /// The mean difference, positive is better.
+    pub mean_difference: Finite,
+    /// How many got better.
+    pub wins: u32,
+    /// How many got worse.
+    pub losses: u32,
+    /// The lower end of the 95 % bootstrap interval of the mean difference.
+    pub low: Finite,
+    /// Its upper end.
+    pub high: Finite,
+}
+
+/// A candidate against one baseline.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// How many rows of the baseline were used.
+    pub baseline_rows_used: u32,
+    /// How many rows of the candidate were used.
+    pub candidate_rows_used: u32,
+    /// The verdict of the metrics.
+    pub recommendation: Recommendation,
+    /// The primary's change, positive is better whatever its direction.
+    pub primary_delta: Option<Finite>,
+    /// Configuration by configuration; none with fewer than two pairs.
+    pub paired: Option<Paired>,
+}
+
+/// How many configurations were expected, and what became of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Completeness {
+    /// With a limit N: N; without: the fewest rows that will do.
+    pub expected_count: u32,
+    /// Distinct expected configurations that are ok.
+    pub ok_count: u32,
+    /// Selected rows that are not ok.
+    pub error_count: u32,
+}
+
+/// Whether a candidate's CSV has the form of a sweep.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Form {
+    /// Rows that are shorter or longer than the header.
+    pub ragged_rows: u32,
+    /// Rows that repeat an id.
+    pub duplicate_ids: u32,
+    /// Invariant columns that differ from the root's.
+    pub changed_invariants: Vec<String>,
+}
+
+/// Everything that the gate and the rank look at.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Scored {
+    /// Against the parent node's own sweep.
+    pub vs_parent: Comparison,
+    /// Against the root's.
+    pub vs_root: Comparison,
+    /// Whether all configurations are there.
+    pub completeness: Completeness,
+    /// Whether the file is what a sweep writes.
+    pub form: Form,
+    /// Whether any configured metric differs from the parent's in any row.
+    pub has_effect: bool,
+}

@@ -1,0 +1,468 @@
+//! What is known about a run: plain data, readable by everyone, changed by nobody but
+//! [`State::apply`](crate::state::State::apply).
+
+use crate::event::{ContextPack, Failure, Idea, Leftover, Repeat, Stop, Subject, WorldKind};
+use crate::evidence::{Artifact, Scored};
+use crate::gate::Verdict;
+use crate::id::{Commit, Depth, EvalId, NodeId, RunId, TurnId};
+use crate::num::Finite;
+use crate::policy::{Meaning, Reach};
+use crate::rank;
+use jiff::Timestamp;
+use std::collections::BTreeMap;
+
+/// Everything that is known about a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Facts {
+    /// Its name.
+    pub run: RunId,
+    /// What is behind the ports.
+    pub world: WorldKind,
+    /// When it began.
+    pub created_at: Timestamp,
+    /// What its results mean.
+    pub meaning: Meaning,
+    /// How far it goes.
+    pub reach: Reach,
+    /// The root's own sweep.
+    pub baseline: Baseline,
+    /// All nodes, by id.
+    pub nodes: Vec<Node>,
+    /// All evals, by id.
+    pub evals: Vec<Eval>,
+    /// The depth that is open, or the next one.
+    pub depth: Depth,
+    /// The nodes that are expanded at this depth, in the order of their ids.
+    pub frontier: Vec<NodeId>,
+    /// The depths that are closed, in order.
+    pub closed: Vec<ClosedDepth>,
+    /// What the run is at.
+    pub phase: Phase,
+    /// What is on disk and no longer needed.
+    pub leftovers: BTreeMap<Leftover, Removal>,
+    /// What depends on how often the run was interrupted, and on nothing else.
+    pub history: History,
+}
+
+/// The root's own sweep.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Baseline {
+    /// Not there yet.
+    Unmeasured,
+    /// There, and sound.
+    Measured {
+        /// The results.
+        results: Artifact,
+        /// How many rows were selected.
+        rows: u32,
+        /// When.
+        at: Timestamp,
+    },
+}
+
+/// A code state that was kept.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    /// Its name.
+    pub id: NodeId,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// How deep in the tree.
+    pub depth: Depth,
+    /// Its code.
+    pub commit: Commit,
+    /// When it became one.
+    pub created_at: Timestamp,
+    /// What was tried on it: once, or again at a later depth where the frontier stayed.
+    pub expansions: Vec<Expansion>,
+}
+
+/// Where a node comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The user's commit.
+    Root,
+    /// A candidate.
+    Promoted {
+        /// The node that it was tried on.
+        parent: NodeId,
+        /// The eval that it was.
+        from: EvalId,
+        /// The parent's last turn at that time: where its conversation forks off.
+        forked_at: TurnId,
+    },
+}
+
+/// One expansion of a node.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expansion {
+    /// At which depth.
+    pub depth: Depth,
+    /// When it was begun.
+    pub started_at: Timestamp,
+    /// How it stands.
+    pub ideas: Ideas,
+}
+
+/// The ideas of one expansion.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Ideas {
+    /// Asked for.
+    Asked,
+    /// There.
+    Proposed {
+        /// The evals that they became.
+        evals: Vec<EvalId>,
+        /// Those that the budget left untried.
+        untried: Vec<Idea>,
+        /// Those that were skipped.
+        repeats: Vec<Repeat>,
+        /// How many turns it took.
+        turns: u32,
+        /// What the generator was told.
+        context: ContextPack,
+    },
+    /// None came.
+    Failed {
+        /// Why.
+        why: String,
+        /// How many turns it took.
+        turns: u32,
+    },
+}
+
+/// One idea tried on one node.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Eval {
+    /// Its name.
+    pub id: EvalId,
+    /// The node that it is tried on.
+    pub parent: NodeId,
+    /// The depth at which it is tried.
+    pub depth: Depth,
+    /// What is tried.
+    pub idea: Idea,
+    /// Which try of it, counted from 1; interruptions do not count.
+    pub attempt: u32,
+    /// When it was created.
+    pub queued_at: Timestamp,
+    /// How it stands.
+    pub stage: Stage,
+}
+
+/// How an eval stands. Each stage carries what it knows.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Stage {
+    /// Waiting.
+    Queued,
+    /// Being implemented since.
+    Implementing(Timestamp),
+    /// Committed.
+    Implemented(Work),
+    /// Being swept.
+    Sweeping(Work),
+    /// Swept.
+    Swept(Work, Artifact),
+    /// Compared.
+    Scored(Box<Measured>),
+    /// Judged, with its depth.
+    Decided(Box<Measured>, Verdict, Fate),
+    /// Ended without a score.
+    Failed {
+        /// When it was begun.
+        started_at: Timestamp,
+        /// What it had got to.
+        work: Option<Work>,
+        /// Where and why it ended.
+        failure: Failure,
+        /// When it ended.
+        at: Timestamp,
+    },
+}
+
+/// A candidate's code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Work {
+    /// When it was begun.
+    pub started_at: Timestamp,
+    /// The candidate.
+    pub commit: Commit,
+    /// How many files it changes against its parent.
+    pub files_changed: u32,
+    /// How many rounds the coder needed.
+    pub rounds: u32,
+}
+
+/// A candidate with its figures.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measured {
+    /// Its code.
+    pub work: Work,
+    /// Its sweep.
+    pub results: Artifact,
+    /// Its figures.
+    pub scored: Scored,
+    /// When it was compared.
+    pub at: Timestamp,
+}
+
+/// What became of a judged candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// Not among the best of its depth.
+    Dropped,
+    /// Among the best; its node is being made.
+    Chosen,
+    /// It is this node now.
+    Promoted(NodeId),
+}
+
+/// A depth that is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClosedDepth {
+    /// The nodes that were expanded.
+    pub expanded: Vec<NodeId>,
+    /// The id after its last eval.
+    pub evals_end: EvalId,
+    /// How many of its evals failed.
+    pub failed: u32,
+    /// Those that were promoted, best first.
+    pub beam: Vec<EvalId>,
+    /// Whether the budget left ideas or nodes untried.
+    pub cut_short: bool,
+}
+
+/// What the run is at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// The root's sweep is being made.
+    Measuring,
+    /// Ideas are asked for and tried.
+    Searching,
+    /// The best of a depth become nodes.
+    Promoting {
+        /// Those that are not nodes yet, best first.
+        left: Vec<EvalId>,
+    },
+    /// It is over.
+    Stopped {
+        /// Why.
+        reason: Stop,
+        /// Since when.
+        at: Timestamp,
+    },
+}
+
+/// How the removal of a leftover stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Removal {
+    /// To be done.
+    Due,
+    /// Tried, and to be tried again.
+    Deferred {
+        /// How often it was tried.
+        attempts: u32,
+        /// Why it did not work.
+        why: String,
+        /// Not before.
+        retry_at: Timestamp,
+    },
+}
+
+/// What depends on how often the run was interrupted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct History {
+    /// How often each sweep was submitted.
+    pub submissions: BTreeMap<Subject, u32>,
+    /// How often the reach was changed.
+    pub settings_changes: u32,
+    /// How often a promotion had to be tried again.
+    pub promotion_failures: u32,
+    /// Leftovers whose removal did not work at first.
+    pub deferred_cleanups: u32,
+    /// Leftovers that are gone.
+    pub cleanups: u32,
+}
+
+impl Facts {
+    /// A node, if there is one of that name.
+    #[must_use]
+    pub fn node(&self, id: NodeId) -> Option<&Node> {
+        self.nodes.get(usize::try_from(id.number()).ok()?)
+    }
+
+    /// An eval, if there is one of that name.
+    #[must_use]
+    pub fn eval(&self, id: EvalId) -> Option<&Eval> {
+        self.evals.get(usize::try_from(id.number().checked_sub(1)?).ok()?)
+    }
+
+    /// The id that the next node gets.
+    #[must_use]
+    pub fn next_node(&self) -> NodeId {
+        NodeId::new(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX))
+    }
+
+    /// The id that the next eval gets.
+    #[must_use]
+    pub fn next_eval(&self) -> EvalId {
+        EvalId::new(u32::try_from(self.evals.len()).unwrap_or(u32::MAX - 1) + 1)
+    }
+
+    /// The evals of the open depth.
+    #[must_use]
+    pub fn open_evals(&self) -> &[Eval] {
+        let first = self.closed.last().map_or(EvalId::FIRST, |closed| closed.evals_end);
+        let first = usize::try_from(first.number() - 1).unwrap_or(usize::MAX);
+        self.evals.get(first..).unwrap_or_default()
+    }
+
+    /// The nodes that were expanded at the open depth, in frontier order.
+    pub fn expanded_at_open_depth(&self) -> impl Iterator<Item = NodeId> {
+        let expanded =
+            |id: &NodeId| self.node(*id).is_some_and(|node| node.is_expanded_at(self.depth));
+        self.frontier.iter().copied().filter(expanded)
+    }
+
+    /// How many more evals the budget allows.
+    #[must_use]
+    pub fn room(&self) -> u32 {
+        let made = u32::try_from(self.evals.len()).unwrap_or(u32::MAX);
+        self.reach.max_total_idea_evals.map_or(u32::MAX - 1, |most| most.saturating_sub(made))
+    }
+
+    /// A node's own sweep: what its candidates are compared with.
+    #[must_use]
+    pub fn baseline_of(&self, node: &Node) -> Option<&Artifact> {
+        match node.origin {
+            Origin::Root => match &self.baseline {
+                Baseline::Measured { results, .. } => Some(results),
+                Baseline::Unmeasured => None,
+            },
+            Origin::Promoted { from, .. } => self.eval(from)?.measured().map(|m| &m.results),
+        }
+    }
+
+    /// A node and what led to it, the node first and the root last.
+    pub fn lineage(&self, id: NodeId) -> impl Iterator<Item = &Node> {
+        std::iter::successors(self.node(id), |node| node.parent().and_then(|up| self.node(up)))
+    }
+
+    /// The ideas that led to a node, the first one first.
+    #[must_use]
+    pub fn idea_chain(&self, id: NodeId) -> Vec<&Eval> {
+        let mut chain: Vec<_> = self
+            .lineage(id)
+            .filter_map(|node| match node.origin {
+                Origin::Root => None,
+                Origin::Promoted { from, .. } => self.eval(from),
+            })
+            .collect();
+        chain.reverse();
+        chain
+    }
+
+    /// How often this was submitted to the executor.
+    #[must_use]
+    pub fn submissions(&self, subject: Subject) -> u32 {
+        self.history.submissions.get(&subject).copied().unwrap_or_default()
+    }
+
+    /// Why the run is over, if it is.
+    #[must_use]
+    pub fn stop_reason(&self) -> Option<Stop> {
+        match self.phase {
+            Phase::Stopped { reason, .. } => Some(reason),
+            Phase::Measuring | Phase::Searching | Phase::Promoting { .. } => None,
+        }
+    }
+
+    /// The node with the highest rank score, the root counting as 0; ties go to the primary delta, then to the older node.
+    #[must_use]
+    pub fn best(&self) -> NodeId {
+        let mut best = (Finite::ZERO, Some(Finite::ZERO), NodeId::ROOT);
+        for node in &self.nodes {
+            let Origin::Promoted { from, .. } = node.origin else { continue };
+            let Some(measured) = self.eval(from).and_then(Eval::measured) else { continue };
+            let vs_root = &measured.scored.vs_root;
+            let Some(score) = rank::score(vs_root) else { continue };
+            if (score, vs_root.primary_delta) > (best.0, best.1) {
+                best = (score, vs_root.primary_delta, node.id);
+            }
+        }
+        best.2
+    }
+}
+
+impl Node {
+    /// The node that it was tried on.
+    #[must_use]
+    pub const fn parent(&self) -> Option<NodeId> {
+        match self.origin {
+            Origin::Root => None,
+            Origin::Promoted { parent, .. } => Some(parent),
+        }
+    }
+
+    /// How many turns its conversation has.
+    #[must_use]
+    pub fn turns(&self) -> u32 {
+        self.expansions.iter().map(Expansion::turns).sum()
+    }
+
+    /// The last turn of its conversation; turn 0 stands for the fork itself.
+    #[must_use]
+    pub fn latest_turn(&self) -> TurnId {
+        TurnId { node: self.id, number: self.turns() }
+    }
+
+    /// Its expansion at this depth.
+    #[must_use]
+    pub fn expansion_at(&self, depth: Depth) -> Option<&Expansion> {
+        self.expansions.last().filter(|expansion| expansion.depth == depth)
+    }
+
+    /// Whether its ideas at this depth are there, or known not to come.
+    #[must_use]
+    pub fn is_expanded_at(&self, depth: Depth) -> bool {
+        self.expansion_at(depth).is_some_and(|e| !matches!(e.ideas, Ideas::Asked))
+    }
+}
+
+impl Expansion {
+    /// How many turns it took.
+    #[must_use]
+    pub const fn turns(&self) -> u32 {
+        match self.ideas {
+            Ideas::Asked => 0,
+            Ideas::Proposed { turns, .. } | Ideas::Failed { turns, .. } => turns,
+        }
+    }
+}
+
+impl Eval {
+    /// The candidate, from its commit on.
+    #[must_use]
+    pub fn work(&self) -> Option<&Work> {
+        match &self.stage {
+            Stage::Queued | Stage::Implementing(_) => None,
+            Stage::Implemented(work) | Stage::Sweeping(work) | Stage::Swept(work, _) => Some(work),
+            Stage::Scored(measured) | Stage::Decided(measured, ..) => Some(&measured.work),
+            Stage::Failed { work, .. } => work.as_ref(),
+        }
+    }
+
+    /// The candidate with its figures, from its score on.
+    #[must_use]
+    pub fn measured(&self) -> Option<&Measured> {
+        match &self.stage {
+            Stage::Scored(measured) | Stage::Decided(measured, ..) => Some(measured),
+            Stage::Queued
+            | Stage::Implementing(_)
+            | Stage::Implemented(_)
+            | Stage::Sweeping(_)
+            | Stage::Swept(..)
+            | Stage::Failed { .. } => None,
+        }
+    }
+}

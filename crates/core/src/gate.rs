@@ -1,0 +1,214 @@
+//! May this candidate go on? Decided against its parent; every check is recorded with its figures.
+
+use crate::event::Failure;
+use crate::evidence::{Completeness, Grade, Scored};
+use crate::num::Finite;
+use crate::policy::Meaning;
+use crate::rank;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// The gate's word on one candidate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// All checks, in order.
+    pub checks: Vec<Check>,
+    /// What the candidate is ranked by; none: it is never promoted.
+    pub rank_score: Option<Finite>,
+}
+
+/// One thing that a candidate must fulfil.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Check {
+    /// What is checked.
+    pub rule: Rule,
+    /// Whether it holds.
+    pub passed: bool,
+    /// The figures, in words.
+    pub figures: String,
+}
+
+/// What is checked, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rule {
+    /// Approved, committed, tests passed, sweep succeeded.
+    Completed,
+    /// What was scored lies in `artifacts/`, with the recorded digest.
+    Artifacts,
+    /// Nothing protected was touched.
+    Protected,
+    /// All configurations are there and ok.
+    Complete,
+    /// The file is what a sweep writes, and what may not change did not.
+    WellFormed,
+    /// The primary metric can be compared.
+    PrimaryPresent,
+    /// Worth exploring, or mixed.
+    Promising,
+    /// The primary metric did not get worse.
+    PrimaryHeld,
+    /// Something changed at all.
+    HasEffect,
+    /// It can be ranked.
+    Rankable,
+}
+
+impl Rule {
+    /// What is said when the rule does not hold.
+    #[must_use]
+    pub const fn failure(self) -> &'static str {
+        match self {
+            Self::Completed => "not_completed",
+            Self::Artifacts => "artifacts_damaged",
+            Self::Protected => "protected",
+            Self::Complete => "incomplete",
+            Self::WellFormed => "malformed",
+            Self::PrimaryPresent => "primary_missing",
+            Self::Promising => "not_promising",
+            Self::PrimaryHeld => "primary_regressed",
+            Self::HasEffect => "no_effect",
+            Self::Rankable => "unrankable",
+        }
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Completed => "completed",
+            Self::Artifacts => "artifacts",
+            Self::Protected => "protected",
+            Self::Complete => "complete",
+            Self::WellFormed => "well_formed",
+            Self::PrimaryPresent => "primary_present",
+            Self::Promising => "promising",
+            Self::PrimaryHeld => "primary_held",
+            Self::HasEffect => "has_effect",
+            Self::Rankable => "rankable",
+        })
+    }
+}
+
+impl Verdict {
+    /// Whether the candidate may go on.
+    #[must_use]
+    pub fn passed(&self) -> bool {
+        self.first_failed().is_none()
+    }
+
+    /// The check that decided against it.
+    #[must_use]
+    pub fn first_failed(&self) -> Option<&Check> {
+        self.checks.iter().find(|check| !check.passed)
+    }
+
+    /// The first check that failed, or why it passed, in one line.
+    #[must_use]
+    pub fn reason(&self) -> String {
+        if let Some(check) = self.first_failed() {
+            return format!("{}: {}", check.rule.failure(), check.figures);
+        }
+        let promising = self.checks.iter().find(|check| check.rule == Rule::Promising);
+        format!("passed: {}", promising.map_or("", |check| &check.figures))
+    }
+}
+
+/// Judges a scored candidate.
+#[must_use]
+pub fn gate(scored: &Scored, files_changed: u32, meaning: &Meaning) -> Verdict {
+    let rank_score = rank::score(&scored.vs_root);
+    let checks = vec![
+        check(Rule::Completed, true, "committed, swept, scored"),
+        check(Rule::Artifacts, true, "sha256 of candidate, parent and root verified when scored"),
+        check(Rule::Protected, true, format!("{files_changed} files changed, none protected")),
+        complete(scored, meaning),
+        well_formed(scored),
+        primary_present(scored),
+        promising(scored),
+        primary_held(scored, meaning.gate.primary_tolerance),
+        has_effect(scored),
+        rankable(rank_score),
+    ];
+    Verdict { checks, rank_score }
+}
+
+/// What the gate says about an eval that never got a score.
+#[must_use]
+pub fn failed(failure: &Failure) -> Verdict {
+    let figures = format!("failed at {}: {}", failure.stage, failure.kind);
+    Verdict { checks: vec![check(Rule::Completed, false, figures)], rank_score: None }
+}
+
+fn check(rule: Rule, passed: bool, figures: impl Into<String>) -> Check {
+    Check { rule, passed, figures: figures.into() }
+}
+
+fn complete(scored: &Scored, meaning: &Meaning) -> Check {
+    let Completeness { expected_count, ok_count, error_count } = scored.completeness;
+    let rows = scored.vs_parent.candidate_rows_used;
+    let passed = if meaning.sweep_config_limit.is_some() {
+        rows == expected_count && ok_count == expected_count
+    } else {
+        let rate = f64::from(ok_count) / f64::from(rows.max(1));
+        rows >= expected_count && rate >= meaning.gate.min_ok_rate.get()
+    };
+    let figures =
+        format!("{ok_count} of {expected_count} ok, {rows} rows used, {error_count} not ok");
+    check(Rule::Complete, passed, figures)
+}
+
+fn well_formed(scored: &Scored) -> Check {
+    let form = &scored.form;
+    let passed =
+        form.ragged_rows == 0 && form.duplicate_ids == 0 && form.changed_invariants.is_empty();
+    let mut figures =
+        format!("{} ragged rows, {} repeated ids", form.ragged_rows, form.duplicate_ids);
+    if !form.changed_invariants.is_empty() {
+        figures.push_str(", changed: ");
+        figures.push_str(&form.changed_invariants.join(", "));
+    }
+    check(Rule::WellFormed, passed, figures)
+}
+
+fn primary_present(scored: &Scored) -> Check {
+    let delta = scored.vs_parent.primary_delta;
+    check(Rule::PrimaryPresent, delta.is_some(), delta_in_words(delta))
+}
+
+fn delta_in_words(delta: Option<Finite>) -> String {
+    let missing = || "no primary delta".to_owned();
+    delta.map_or_else(missing, |delta| format!("primary delta {}", delta.short()))
+}
+
+fn promising(scored: &Scored) -> Check {
+    let recommendation = &scored.vs_parent.recommendation;
+    let passed = recommendation.should_explore || recommendation.grade == Grade::Mixed;
+    let reasons: Vec<_> = recommendation.reasons.iter().map(ToString::to_string).collect();
+    let score = recommendation.score.short();
+    let figures = format!("{} {score} ({})", recommendation.grade, reasons.join("; "));
+    check(Rule::Promising, passed, figures)
+}
+
+fn primary_held(scored: &Scored, tolerance: Finite) -> Check {
+    let delta = scored.vs_parent.primary_delta;
+    let passed = delta.is_some_and(|d| d.get() >= -tolerance.get())
+        && !scored.vs_parent.recommendation.primary_regressed();
+    let figures = format!("{}, tolerance {}", delta_in_words(delta), tolerance.short());
+    check(Rule::PrimaryHeld, passed, figures)
+}
+
+fn rankable(rank_score: Option<Finite>) -> Check {
+    let missing = || "no score against the root".to_owned();
+    let figures = rank_score.map_or_else(missing, |score| format!("rank score {}", score.short()));
+    check(Rule::Rankable, rank_score.is_some(), figures)
+}
+
+fn has_effect(scored: &Scored) -> Check {
+    let figures = if scored.has_effect {
+        "differs from its parent"
+    } else {
+        "every metric of every row equals its parent's"
+    };
+    check(Rule::HasEffect, scored.has_effect, figures)
+}

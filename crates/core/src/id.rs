@@ -1,0 +1,401 @@
+//! Names of things: runs, nodes, evals, turns, commits, digests, places. Parsed once, believed everywhere.
+//! Nothing here knows where a thing lies on a disk; [`RunPath`] is only a checked relative name.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// A name that does not have the form it must have.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} is not {expected}")]
+pub struct BadName {
+    /// What was given.
+    pub text: String,
+    /// What it should have been.
+    pub expected: &'static str,
+}
+
+fn bad(text: &str, expected: &'static str) -> BadName {
+    BadName { text: text.chars().take(80).collect(), expected }
+}
+
+/// Gives a type that is written as text its `FromStr`-based conversions, which serde uses.
+macro_rules! as_text {
+    ($name:ident) => {
+        impl TryFrom<String> for $name {
+            type Error = BadName;
+            fn try_from(text: String) -> Result<Self, BadName> {
+                text.parse()
+            }
+        }
+        impl From<$name> for String {
+            fn from(name: $name) -> Self {
+                name.to_string()
+            }
+        }
+    };
+}
+
+macro_rules! counted {
+    ($(#[$doc:meta])* $name:ident, $expected:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $name(u32);
+
+        impl $name {
+            /// The id with this number.
+            #[must_use]
+            pub const fn new(number: u32) -> Self {
+                Self(number)
+            }
+            /// Its number.
+            #[must_use]
+            pub const fn number(self) -> u32 {
+                self.0
+            }
+            /// The id after this one.
+            #[must_use]
+            pub const fn next(self) -> Self {
+                Self(self.0 + 1)
+            }
+        }
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{:04}", self.0)
+            }
+        }
+        impl FromStr for $name {
+            type Err = BadName;
+            fn from_str(text: &str) -> Result<Self, BadName> {
+                let digits = text.len() >= 4 && text.bytes().all(|b| b.is_ascii_digit());
+                let number = digits.then(|| text.parse().ok()).flatten();
+                let id = number.map(Self).ok_or_else(|| bad(text, $expected))?;
+                if id.to_string() == text { Ok(id) } else { Err(bad(text, $expected)) }
+            }
+        }
+        as_text!($name);
+    };
+}
+
+counted!(
+    /// A node: `0000` is the root.
+    NodeId,
+    "a node id such as `0003`"
+);
+counted!(
+    /// An eval: the first is `0001`.
+    EvalId,
+    "an eval id such as `0012`"
+);
+
+impl NodeId {
+    /// The node that the run starts from.
+    pub const ROOT: Self = Self(0);
+}
+
+impl EvalId {
+    /// The first eval of a run.
+    pub const FIRST: Self = Self(1);
+}
+
+/// How deep in the tree: the root has 0.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub struct Depth(pub u32);
+
+impl Depth {
+    /// One deeper.
+    #[must_use]
+    pub const fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+}
+
+impl fmt::Display for Depth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A run's name: short, and safe in a path and in a git ref on every system.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct RunId(String);
+
+impl RunId {
+    const EXPECTED: &str =
+        "a run id: 1 to 40 letters, digits, `-` or `_`, starting with a letter or digit";
+
+    /// The name as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for RunId {
+    type Err = BadName;
+    fn from_str(text: &str) -> Result<Self, BadName> {
+        let fits = (1..=40).contains(&text.len())
+            && text.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+        if fits { Ok(Self(text.to_owned())) } else { Err(bad(text, Self::EXPECTED)) }
+    }
+}
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+as_text!(RunId);
+
+/// A full git commit name (SHA-1 or SHA-256), lowercase hex.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Commit(String);
+
+impl Commit {
+    /// The whole name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+    /// The first twelve digits, for people.
+    #[must_use]
+    pub fn short(&self) -> &str {
+        self.0.get(..12).unwrap_or(&self.0)
+    }
+}
+
+impl FromStr for Commit {
+    type Err = BadName;
+    fn from_str(text: &str) -> Result<Self, BadName> {
+        let hex = text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+        if hex && matches!(text.len(), 40 | 64) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(bad(text, "a full commit name in lowercase hex"))
+        }
+    }
+}
+
+impl fmt::Display for Commit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+as_text!(Commit);
+
+/// A SHA-256 digest.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Sha256([u8; 32]);
+
+impl Sha256 {
+    /// The digest of these bytes.
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Self {
+        use sha2::Digest as _;
+        Self(sha2::Sha256::digest(bytes).into())
+    }
+    /// A digest that was computed elsewhere, piece by piece.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+    /// The digest's bytes.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl fmt::Display for Sha256 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Sha256 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for Sha256 {
+    type Err = BadName;
+    fn from_str(text: &str) -> Result<Self, BadName> {
+        let wrong = || bad(text, "a sha256 in lowercase hex");
+        let lower = text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+        if !lower || text.len() != 64 {
+            return Err(wrong());
+        }
+        let mut bytes = [0; 32];
+        for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks(2)) {
+            let pair = std::str::from_utf8(pair).map_err(|_| wrong())?;
+            *byte = u8::from_str_radix(pair, 16).map_err(|_| wrong())?;
+        }
+        Ok(Self(bytes))
+    }
+}
+as_text!(Sha256);
+
+/// A file of the run, named relative to the run directory with `/` between the parts.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct RunPath(String);
+
+impl RunPath {
+    /// A folder of the run directory, by its fixed name.
+    pub(crate) fn below(folder: &str) -> Self {
+        Self(folder.to_owned())
+    }
+    /// The path as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+    /// The same path, one part longer. What is not safe in a file name becomes `_`.
+    #[must_use]
+    pub fn join(&self, part: &str) -> Self {
+        let safe = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' };
+        let part: String = part.chars().map(safe).collect();
+        Self(format!("{}/{}", self.0, part.trim_start_matches('.')))
+    }
+    /// Whether this lies below `folder`.
+    #[must_use]
+    pub fn is_below(&self, folder: &str) -> bool {
+        self.0.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+    }
+}
+
+impl FromStr for RunPath {
+    type Err = BadName;
+    fn from_str(text: &str) -> Result<Self, BadName> {
+        let part = |p: &str| !p.is_empty() && p != "." && p != "..";
+        let plain = !text.contains(['\\', '\0', ':', '\n']);
+        if plain && text.split('/').all(part) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(bad(text, "a path inside the run directory"))
+        }
+    }
+}
+
+impl fmt::Display for RunPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+as_text!(RunPath);
+
+/// One question and answer of a node's conversation, counted from 1: `c0003-t1`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct TurnId {
+    /// The node whose conversation it is.
+    pub node: NodeId,
+    /// Which turn in it.
+    pub number: u32,
+}
+
+impl fmt::Display for TurnId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "c{}-t{}", self.node, self.number)
+    }
+}
+
+impl FromStr for TurnId {
+    type Err = BadName;
+    fn from_str(text: &str) -> Result<Self, BadName> {
+        let wrong = || bad(text, "a turn id such as `c0003-t1`");
+        let (node, number) =
+            text.strip_prefix('c').and_then(|rest| rest.split_once("-t")).ok_or_else(wrong)?;
+        let node = node.parse().map_err(|_| wrong())?;
+        let number = number.parse().map_err(|_| wrong())?;
+        Ok(Self { node, number })
+    }
+}
+as_text!(TurnId);
+
+/// Where a code state lies: a worktree and a ref that go by the same name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Place {
+    /// A node's: worktree `wt/0003`, ref `n0003`.
+    Node(NodeId),
+    /// A candidate's: worktree `cand/0012`, ref `e0012`.
+    Candidate(EvalId),
+}
+
+impl Place {
+    /// The ref's name below `refs/heads/`.
+    #[must_use]
+    pub fn ref_name(self, run: &RunId) -> String {
+        format!("tree/{run}/{self}")
+    }
+    /// The worktree's path.
+    #[must_use]
+    pub fn worktree(self) -> RunPath {
+        match self {
+            Self::Node(id) => RunPath(format!("wt/{id}")),
+            Self::Candidate(id) => RunPath(format!("cand/{id}")),
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Node(id) => write!(f, "n{id}"),
+            Self::Candidate(id) => write!(f, "e{id}"),
+        }
+    }
+}
+
+impl FromStr for Place {
+    type Err = BadName;
+    fn from_str(text: &str) -> Result<Self, BadName> {
+        let wrong = |_| bad(text, "a node or an eval such as `n0003` or `e0012`");
+        match text.split_at_checked(1) {
+            Some(("n", id)) => id.parse().map(Self::Node).map_err(wrong),
+            Some(("e", id)) => id.parse().map(Self::Candidate).map_err(wrong),
+            _ => Err(bad(text, "a node or an eval such as `n0003` or `e0012`")),
+        }
+    }
+}
+as_text!(Place);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_read_as_they_are_written() {
+        for text in ["0000", "0042", "9999", "10000"] {
+            assert_eq!(text.parse::<NodeId>().map(|id| id.to_string()), Ok(text.to_owned()));
+        }
+        for text in ["", "1", "00001", "-001", "12a4", "99999999999"] {
+            assert!(text.parse::<NodeId>().is_err(), "{text}");
+        }
+        assert_eq!("c0003-t12".parse::<TurnId>().map(|t| t.to_string()), Ok("c0003-t12".into()));
+        assert_eq!("e0012".parse(), Ok(Place::Candidate(EvalId(12))));
+        assert!("x0012".parse::<Place>().is_err() && "é".parse::<Place>().is_err());
+    }
+
+    #[test]
+    fn names_that_would_leave_their_folder_are_refused() {
+        for text in ["", "/etc", "../x", "a//b", "a/./b", "a\\b", "c:x", "a/.."] {
+            assert!(text.parse::<RunPath>().is_err(), "{text}");
+        }
+        for text in ["", "-a", "a/b", "a.b", "ü", &"x".repeat(41)] {
+            assert!(text.parse::<RunId>().is_err(), "{text}");
+        }
+        let folder: RunPath = RunPath("eval/0001".into());
+        assert_eq!(folder.join("../../x y").as_str(), "eval/0001/_.._x_y");
+        assert!(folder.is_below("eval") && !folder.is_below("ev"));
+    }
+}

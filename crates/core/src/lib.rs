@@ -1,0 +1,26 @@
+//! Facts and decisions of treebeam. Pure: no files, processes, environment, clock, threads, git, network or JSON text.
+//!
+//! # Layout
+//! [`id`] and [`num`] are the vocabulary, [`policy`] what the user asked for, [`evidence`] what was measured and
+//! [`event`] what happened, [`path`] where things lie. [`facts`] are what is known, [`state`] the fold that makes them and [`plan`] what to do next. The judgements:
+//! [`sweep`] reads a results CSV, [`score`] and [`paired`] compare two of them, [`gate`] and [`rank`] decide,
+//! [`protect`] and [`idea`] say what may be changed and what was tried before, [`audit`] checks a whole run.
+
+pub mod audit;
+pub mod event;
+pub mod evidence;
+pub mod exact;
+pub mod facts;
+pub mod gate;
+pub mod id;
+pub mod idea;
+pub mod num;
+pub mod paired;
+pub mod path;
+pub mod plan;
+pub mod policy;
+pub mod protect;
+pub mod rank;
+pub mod score;
+pub mod state;
+pub mod sweep;

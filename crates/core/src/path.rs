@@ -1,0 +1,64 @@
+//! Where the files of a run lie, relative to its directory. One place, so that writers, readers and reports agree.
+
+use crate::event::Subject;
+use crate::id::{EvalId, NodeId, RunPath};
+
+/// What a sweep calls its results.
+pub const RESULTS_CSV: &str = "meta_config_sweep_results.csv";
+/// What a finished job leaves in its folder.
+pub const EVAL_RESULT: &str = "eval_result.json";
+/// The copies that decisions rest on.
+pub const ARTIFACTS: &str = "artifacts";
+
+fn folder(parent: &str, name: &impl ToString) -> RunPath {
+    RunPath::below(parent).join(&name.to_string())
+}
+
+/// The ideas of a node.
+#[must_use]
+pub fn node_ideas(node: NodeId) -> RunPath {
+    folder("node_ideas", &node)
+}
+
+/// What the generator was told at the n-th expansion of a node, counted from 1.
+#[must_use]
+pub fn prompt_context(node: NodeId, expansion: u32) -> RunPath {
+    let name = match expansion {
+        0 | 1 => "prompt_context.txt".to_owned(),
+        n => format!("prompt_context_{n}.txt"),
+    };
+    node_ideas(node).join(&name)
+}
+
+/// An eval's own folder.
+#[must_use]
+pub fn eval(eval: EvalId) -> RunPath {
+    folder("eval", &eval)
+}
+
+/// Prompts, replies, diffs, logs and scores of an eval.
+#[must_use]
+pub fn experiment(eval: EvalId) -> RunPath {
+    self::eval(eval).join("experiment")
+}
+
+/// The folder that belongs to a swept code state.
+#[must_use]
+pub fn of_subject(subject: Subject) -> RunPath {
+    match subject {
+        Subject::Root => folder("eval", &"root"),
+        Subject::Eval(id) => eval(id),
+    }
+}
+
+/// The fresh output folder of one submission, counted from 1.
+#[must_use]
+pub fn submission(subject: Subject, number: u32) -> RunPath {
+    of_subject(subject).join(&format!("s{number}"))
+}
+
+/// The name, below `artifacts/`, of the copy of a sweep's results.
+#[must_use]
+pub fn artifact_name(subject: Subject) -> String {
+    format!("{subject}.csv")
+}

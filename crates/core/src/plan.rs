@@ -1,0 +1,364 @@
+//! What to do next, and what an outcome means. Pure: the same state and the same running steps give the same moves.
+//! Nothing here waits, and nothing depends on what finished first.
+
+mod close;
+
+use crate::event::{
+    ContextPack, Event, Failure, Idea, IdeasProposed, Intent, Leftover, NewEval, Repeat, Stop,
+    Subject,
+};
+use crate::evidence::{Artifact, Scored};
+use crate::facts::{Eval, Facts, Phase, Removal};
+use crate::id::{Commit, EvalId, NodeId};
+use crate::policy::DedupeScope;
+use crate::state::State;
+use jiff::{SignedDuration, Timestamp};
+use std::collections::BTreeSet;
+use std::num::NonZeroU32;
+
+/// At the end of a run, something that cannot be removed is tried up to this often before it stays deferred.
+pub const CLEANUP_TRIES: u32 = 3;
+
+/// An effect: the world must be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Step {
+    /// Ask for a node's ideas.
+    Propose(NodeId),
+    /// Turn an idea into a commit.
+    Implement(EvalId),
+    /// Give a sweep to the executor.
+    Sweep(Subject),
+    /// Compare a candidate with its parent and with the root.
+    Score(EvalId),
+    /// Turn a candidate into a node.
+    Promote(EvalId),
+    /// Remove what is no longer needed.
+    Discard(Leftover),
+}
+
+/// What the loop is to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Move {
+    /// Start this.
+    Start(Step),
+    /// Record this: a decision, which needs no world.
+    Record(Event),
+    /// Record that the run is over.
+    Stop(Stop),
+}
+
+/// What is under way in this process.
+#[derive(Clone, Debug, Default)]
+pub struct Running {
+    /// Steps that were started, or whose outcome still waits for its turn.
+    pub steps: BTreeSet<Step>,
+    /// Sweeps that the executor knows, or is being given.
+    pub jobs: BTreeSet<Subject>,
+}
+
+impl Running {
+    fn has(&self, step: Step) -> bool {
+        self.steps.contains(&step)
+    }
+    fn discards(&self) -> usize {
+        self.steps.iter().filter(|step| matches!(step, Step::Discard(_))).count()
+    }
+    fn searches(&self) -> bool {
+        self.steps.len() > self.discards()
+    }
+}
+
+/// What a step brought.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// The root's sweep is in, and sound.
+    RootMeasured {
+        /// Its results.
+        baseline: Artifact,
+        /// How many rows were selected.
+        rows: u32,
+    },
+    /// A node's ideas.
+    Proposed(Proposal),
+    /// No ideas for a node.
+    ProposalFailed {
+        /// Which node.
+        node: NodeId,
+        /// Why.
+        why: String,
+        /// How many turns it took.
+        turns: u32,
+    },
+    /// A candidate.
+    Implemented {
+        /// Which eval.
+        eval: EvalId,
+        /// The candidate.
+        commit: Commit,
+        /// How many files it changes.
+        files_changed: u32,
+        /// How many rounds it took.
+        rounds: u32,
+    },
+    /// A candidate's sweep.
+    Swept {
+        /// Which eval.
+        eval: EvalId,
+        /// Its results.
+        results: Artifact,
+    },
+    /// A candidate's figures.
+    Scored {
+        /// Which eval.
+        eval: EvalId,
+        /// The figures.
+        scored: Box<Scored>,
+    },
+    /// An eval that ends here.
+    EvalFailed {
+        /// Which.
+        eval: EvalId,
+        /// Where and why.
+        failure: Failure,
+    },
+    /// A node was made.
+    Promoted(EvalId),
+    /// A node could not be made.
+    PromotionFailed {
+        /// Which eval.
+        eval: EvalId,
+        /// Why.
+        why: String,
+    },
+    /// A leftover is gone.
+    Discarded(Leftover),
+    /// A leftover is still there.
+    DiscardFailed {
+        /// Which.
+        leftover: Leftover,
+        /// Why.
+        why: String,
+    },
+}
+
+/// A node's ideas, before they get ids.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Proposal {
+    /// Which node.
+    pub node: NodeId,
+    /// The ideas, in file-name order.
+    pub ideas: Vec<Idea>,
+    /// Those that were skipped as repeats.
+    pub repeats: Vec<Repeat>,
+    /// How many turns it took.
+    pub turns: u32,
+    /// What the generator was told.
+    pub context: ContextPack,
+}
+
+/// What may be started or recorded now, the most urgent first. Empty means: wait, or, with nothing running, the end.
+#[must_use]
+pub fn next(state: &State, running: &Running, now: Timestamp) -> Vec<Move> {
+    let mut moves = match &state.phase {
+        Phase::Stopped { .. } => Vec::new(),
+        Phase::Measuring => sweeps(running, [Subject::Root]),
+        Phase::Promoting { left } => promote(left, running),
+        Phase::Searching => match close::stop(state) {
+            Some(reason) => return finish(state, running, reason),
+            None => search(state, running),
+        },
+    };
+    moves.extend(discard(state, running, now));
+    moves
+}
+
+fn promote(left: &[EvalId], running: &Running) -> Vec<Move> {
+    let first = left.first().map(|eval| Step::Promote(*eval));
+    first.filter(|step| !running.has(*step)).map(Move::Start).into_iter().collect()
+}
+
+fn search(state: &State, running: &Running) -> Vec<Move> {
+    let mut moves = Vec::new();
+    moves.extend(state.swept().iter().map(|eval| Move::Start(Step::Score(*eval))));
+    moves.extend(sweeps(running, sweepable(state, running)));
+    moves.extend(implement(state));
+    moves.extend(propose(state));
+    moves.retain(|step| !matches!(step, Move::Start(step) if running.has(*step)));
+    if moves.is_empty() && !running.searches() && state.under_way().next().is_none() {
+        moves.push(Move::Record(close::depth(state)));
+    }
+    moves
+}
+
+/// Before the end everything that is left behind is tried once more.
+fn finish(state: &State, running: &Running, reason: Stop) -> Vec<Move> {
+    let worth_a_try = |removal: &Removal| match removal {
+        Removal::Due => true,
+        Removal::Deferred { attempts, .. } => *attempts < CLEANUP_TRIES,
+    };
+    let left = state.leftovers.iter().find(|(_, removal)| worth_a_try(removal));
+    match left {
+        _ if !running.steps.is_empty() => Vec::new(),
+        Some((leftover, _)) => vec![Move::Start(Step::Discard(*leftover))],
+        None => vec![Move::Stop(reason)],
+    }
+}
+
+fn discard(state: &State, running: &Running, now: Timestamp) -> Option<Move> {
+    let due = |removal: &Removal| match removal {
+        Removal::Due => true,
+        Removal::Deferred { retry_at, .. } => *retry_at <= now,
+    };
+    let (leftover, _) = state.leftovers.iter().find(|(_, removal)| due(removal))?;
+    (running.discards() == 0).then_some(Move::Start(Step::Discard(*leftover)))
+}
+
+/// Sweeps that wait, and those that were submitted by a process that is gone, as far as the limit goes.
+fn sweepable(state: &State, running: &Running) -> Vec<Subject> {
+    let most = state.reach.sweep_max_parallel.map_or(u32::MAX, NonZeroU32::get);
+    let room = usize::try_from(most).unwrap_or(usize::MAX).saturating_sub(running.jobs.len());
+    let waiting = state.sweeping().iter().chain(state.implemented());
+    let unknown = |subject: &Subject| !running.jobs.contains(subject);
+    waiting.copied().map(Subject::Eval).filter(unknown).take(room).collect()
+}
+
+fn sweeps(running: &Running, subjects: impl IntoIterator<Item = Subject>) -> Vec<Move> {
+    let unknown = |subject: &Subject| !running.jobs.contains(subject);
+    let steps = subjects.into_iter().filter(unknown).map(Step::Sweep);
+    steps.map(Move::Start).collect()
+}
+
+/// Evals whose implementation was cut off, then new ones while there are slots, in the order of their ids.
+fn implement(state: &State) -> Vec<Move> {
+    let mut steps: Vec<_> = state.implementing().iter().copied().collect();
+    let slots = usize::try_from(state.reach.max_parallel_evals.get()).unwrap_or(usize::MAX);
+    let mut free = slots.saturating_sub(state.under_way().count());
+    for (node, queued) in state.queued() {
+        let room = free.min(free_on(state, node));
+        steps.extend(queued.iter().take(room));
+        free -= room.min(queued.len());
+        if free == 0 {
+            break;
+        }
+    }
+    steps.into_iter().map(|eval| Move::Start(Step::Implement(eval))).collect()
+}
+
+fn free_on(state: &State, node: NodeId) -> usize {
+    let Some(most) = state.reach.max_parallel_per_node else { return usize::MAX };
+    let on_node = |eval: &EvalId| state.eval(*eval).is_some_and(|eval| eval.parent == node);
+    let busy = state.under_way().filter(on_node).count();
+    usize::try_from(most.get()).unwrap_or(usize::MAX).saturating_sub(busy)
+}
+
+/// Frontier nodes without ideas, in order: only those that will surely have room in the budget, whatever the ones before bring.
+fn propose(state: &State) -> Vec<Move> {
+    let each = state.meaning.ideas_per_node.get();
+    let at_once = match state.meaning.dedupe_scope {
+        DedupeScope::Global => 1,
+        DedupeScope::NodePlusAncestors | DedupeScope::None => state.reach.max_parallel_evals.get(),
+    };
+    let open = |id: &NodeId| state.node(*id).is_some_and(|node| !node.is_expanded_at(state.depth));
+    (0..at_once)
+        .zip(state.frontier.iter().copied().filter(open))
+        .filter(|(before, _)| state.room() > before.saturating_mul(each))
+        .map(|(_, node)| Move::Start(Step::Propose(node)))
+        .collect()
+}
+
+/// What is recorded before a step is started; nothing where its beginning is on record, or costs nothing.
+#[must_use]
+pub fn announce(state: &State, step: Step, at: Timestamp) -> Option<Event> {
+    match step {
+        Step::Propose(id) => {
+            let begun = state.node(id)?.expansion_at(state.depth).is_some();
+            let intent = Intent::Propose(id);
+            (!begun).then_some(Event::StepStarted { step: intent, attempt: 1, at })
+        }
+        Step::Implement(id) => {
+            let begun = state.implementing().contains(&id);
+            let attempt = state.eval(id)?.attempt;
+            (!begun).then_some(Event::StepStarted { step: Intent::Implement(id), attempt, at })
+        }
+        Step::Sweep(subject) => {
+            let submission = state.submissions(subject) + 1;
+            Some(Event::SweepSubmitted { subject, submission })
+        }
+        Step::Score(_) | Step::Promote(_) | Step::Discard(_) => None,
+    }
+}
+
+/// What an outcome means for the record. None: its turn has not come, because an earlier node's ideas are still missing.
+#[must_use]
+pub fn accept(state: &State, outcome: &Outcome, at: Timestamp) -> Option<Event> {
+    Some(match outcome.clone() {
+        Outcome::RootMeasured { baseline, rows } => Event::RootMeasured { baseline, rows, at },
+        Outcome::Proposed(proposal) => {
+            if !is_next_in_line(state, proposal.node) {
+                return None;
+            }
+            Event::IdeasProposed(Box::new(number(state, proposal, at)))
+        }
+        Outcome::ProposalFailed { node, why, turns } => {
+            if !is_next_in_line(state, node) {
+                return None;
+            }
+            Event::ProposalFailed { node, why, turns, at }
+        }
+        Outcome::Implemented { eval, commit, files_changed, rounds } => {
+            Event::Implemented { eval, commit, files_changed, rounds, at }
+        }
+        Outcome::Swept { eval, results } => Event::Swept { eval, results, at },
+        Outcome::Scored { eval, scored } => Event::Scored { eval, scored, at },
+        Outcome::EvalFailed { eval, failure } => Event::EvalFailed { eval, failure, at },
+        Outcome::Promoted(from) => Event::NodeAdded { node: state.next_node(), from, at },
+        Outcome::PromotionFailed { eval, why } => Event::PromotionFailed { eval, why },
+        Outcome::Discarded(leftover) => Event::Discarded { leftover },
+        Outcome::DiscardFailed { leftover, why } => {
+            let retry_at = at.saturating_add(patience(state, &leftover)).unwrap_or(at);
+            Event::DiscardDeferred { leftover, why, retry_at }
+        }
+    })
+}
+
+fn is_next_in_line(state: &State, node: NodeId) -> bool {
+    let open =
+        |id: &&NodeId| state.node(**id).is_some_and(|node| !node.is_expanded_at(state.depth));
+    state.frontier.iter().find(open) == Some(&node)
+}
+
+/// Gives out ids as far as the budget goes.
+fn number(state: &State, proposal: Proposal, at: Timestamp) -> IdeasProposed {
+    let room = usize::try_from(state.room()).unwrap_or(usize::MAX);
+    let Proposal { node, mut ideas, repeats, turns, context } = proposal;
+    let untried = ideas.split_off(room.min(ideas.len()));
+    let ids = (state.next_eval().number()..).map(EvalId::new);
+    let queued = ids.zip(ideas).map(|(eval, idea)| NewEval { eval, idea }).collect();
+    IdeasProposed { node, queued, untried, repeats, turns, context, at }
+}
+
+/// 2, 4, 8… seconds, at most about an hour.
+fn patience(state: &Facts, leftover: &Leftover) -> SignedDuration {
+    let attempts = match state.leftovers.get(leftover) {
+        Some(Removal::Deferred { attempts, .. }) => *attempts,
+        Some(Removal::Due) | None => 0,
+    };
+    SignedDuration::from_secs(2_i64 << attempts.min(11))
+}
+
+/// The ideas that a new one of this node may not repeat: fingerprint and title, by the run's dedupe scope.
+#[must_use]
+pub fn tried_before(state: &State, node: NodeId) -> Vec<&Idea> {
+    let of_nodes = |nodes: BTreeSet<NodeId>| {
+        let evals = nodes.into_iter().filter_map(|id| state.node(id));
+        let evals = evals.flat_map(|node| &node.expansions).flat_map(close::evals_of);
+        evals.filter_map(|id| state.eval(id)).map(|eval| &eval.idea).collect()
+    };
+    match state.meaning.dedupe_scope {
+        DedupeScope::None => Vec::new(),
+        DedupeScope::Global => state.evals.iter().map(|eval: &Eval| &eval.idea).collect(),
+        DedupeScope::NodePlusAncestors => {
+            of_nodes(state.lineage(node).map(|node| node.id).collect())
+        }
+    }
+}

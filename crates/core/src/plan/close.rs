@@ -1,0 +1,81 @@
+//! The end of a depth and the end of a run: gate, rank, beam, stop.
+
+use crate::event::{Event, Stop};
+use crate::facts::{Expansion, Facts, Ideas, Stage};
+use crate::gate::{Verdict, gate};
+use crate::id::{EvalId, NodeId};
+use crate::rank::{self, Contender};
+use crate::state::State;
+
+/// Whether nothing of the open depth has begun.
+fn is_untouched(state: &State) -> bool {
+    let begun =
+        |id: &NodeId| state.node(*id).is_some_and(|n| n.expansion_at(state.depth).is_some());
+    !state.frontier.iter().any(begun)
+}
+
+/// Why the run ends before the open depth begins, if it does.
+pub(super) fn stop(state: &State) -> Option<Stop> {
+    if !is_untouched(state) {
+        return None;
+    }
+    let out_of_evals = state.room() == 0;
+    if let Some(last) = state.closed.last() {
+        let first = state.closed.iter().rev().nth(1).map_or(EvalId::FIRST, |c| c.evals_end);
+        if last.cut_short && out_of_evals {
+            return Some(Stop::MaxEvals);
+        }
+        if last.failed > 0 && state.reach.strict_fail_depth {
+            return Some(Stop::StrictDepthFailure);
+        }
+        if first == last.evals_end {
+            return Some(Stop::NoIdeas);
+        }
+        if last.beam.is_empty() && state.reach.stop_on_empty_frontier {
+            return Some(Stop::EmptyFrontier);
+        }
+    }
+    if state.depth.0 >= state.reach.max_depth {
+        return Some(Stop::MaxDepth);
+    }
+    out_of_evals.then_some(Stop::MaxEvals)
+}
+
+/// Gates, ranks and cuts the open depth.
+pub(super) fn depth(state: &State) -> Event {
+    let mut verdicts: Vec<(EvalId, Verdict)> = Vec::new();
+    let mut contenders = Vec::new();
+    for eval in state.open_evals() {
+        let Stage::Scored(measured) = &eval.stage else { continue };
+        let files_changed = measured.work.files_changed;
+        let verdict = gate(&measured.scored, files_changed, &state.meaning);
+        if verdict.passed() {
+            let vs_root = &measured.scored.vs_root;
+            contenders.push(Contender { eval: eval.id, vs_root, files_changed });
+        }
+        verdicts.push((eval.id, verdict));
+    }
+    let width = usize::try_from(state.meaning.beam_width.get()).unwrap_or(usize::MAX);
+    let beam = rank::beam(contenders.into_iter(), width);
+    Event::DepthClosed { depth: state.depth, verdicts, beam, cut_short: is_cut_short(state) }
+}
+
+/// Whether ideas or whole nodes of the open depth go untried for want of budget.
+fn is_cut_short(state: &Facts) -> bool {
+    state.frontier.iter().filter_map(|id| state.node(*id)).any(|node| {
+        match node.expansion_at(state.depth).map(|expansion| &expansion.ideas) {
+            None | Some(Ideas::Asked) => true,
+            Some(Ideas::Proposed { untried, .. }) => !untried.is_empty(),
+            Some(Ideas::Failed { .. }) => false,
+        }
+    })
+}
+
+/// The evals that an expansion became.
+pub(super) fn evals_of(expansion: &Expansion) -> impl Iterator<Item = EvalId> {
+    let evals: &[EvalId] = match &expansion.ideas {
+        Ideas::Proposed { evals, .. } => evals,
+        Ideas::Asked | Ideas::Failed { .. } => &[],
+    };
+    evals.iter().copied()
+}

@@ -1,0 +1,281 @@
+//! What the user asked for: the run's [`Meaning`], which stays as it is, and its [`Reach`], which may change on resume.
+//! Defaults and presets stand here; where a value came from (file, environment, flag) is the program's business.
+
+use crate::num::Finite;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::num::NonZeroU32;
+
+/// Everything that decides what a result of this run means. A resume that would change it is refused.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Meaning {
+    /// K: how many ideas are tried on each node.
+    pub ideas_per_node: NonZeroU32,
+    /// B: how many candidates of a depth are promoted.
+    pub beam_width: NonZeroU32,
+    /// N: how many configurations of the sweep count; none means all.
+    pub sweep_config_limit: Option<NonZeroU32>,
+    /// Among which ideas a repeated one is looked for.
+    pub dedupe_scope: DedupeScope,
+    /// Which earlier ideas the generator is shown.
+    pub ideas_context_strategy: ContextStrategy,
+    /// How two sweeps are compared.
+    pub score: ScorePolicy,
+    /// What a candidate must fulfil.
+    pub gate: GatePolicy,
+    /// Globs of paths that no candidate may change.
+    pub protect: Vec<String>,
+}
+
+/// How far and how fast the run goes, and what it leaves behind. May change on resume, as a recorded event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reach {
+    /// D: nodes of the depths 0…D−1 are expanded.
+    pub max_depth: u32,
+    /// The most evals that the run may create.
+    pub max_total_idea_evals: Option<u32>,
+    /// Whether a depth that promoted nothing ends the run; otherwise its frontier is expanded again.
+    pub stop_on_empty_frontier: bool,
+    /// Whether a failed eval ends the run after its depth.
+    pub strict_fail_depth: bool,
+    /// How many evals are under way at once.
+    pub max_parallel_evals: NonZeroU32,
+    /// How many of them on one node.
+    pub max_parallel_per_node: Option<NonZeroU32>,
+    /// How many sweeps run at once.
+    pub sweep_max_parallel: Option<NonZeroU32>,
+    /// How often a patch may go back to the coder after its first round.
+    pub max_review_rounds: u32,
+    /// Whether candidates that were not promoted keep worktree and ref.
+    pub keep_rejected_worktrees: bool,
+    /// Whether failed evals keep worktree, ref and raw sweep output.
+    pub keep_failed_artifacts: bool,
+}
+
+impl Default for Meaning {
+    fn default() -> Self {
+        Self {
+            ideas_per_node: NonZeroU32::MIN.saturating_add(6),
+            beam_width: NonZeroU32::MIN,
+            sweep_config_limit: None,
+            dedupe_scope: DedupeScope::NodePlusAncestors,
+            ideas_context_strategy: ContextStrategy::NodePlusAncestors,
+            score: ScorePolicy::trading(),
+            gate: GatePolicy::default(),
+            protect: default_protect(),
+        }
+    }
+}
+
+impl Default for Reach {
+    fn default() -> Self {
+        Self {
+            max_depth: 3,
+            max_total_idea_evals: None,
+            stop_on_empty_frontier: true,
+            strict_fail_depth: false,
+            max_parallel_evals: NonZeroU32::MIN,
+            max_parallel_per_node: None,
+            sweep_max_parallel: None,
+            max_review_rounds: 2,
+            keep_rejected_worktrees: false,
+            keep_failed_artifacts: false,
+        }
+    }
+}
+
+fn default_protect() -> Vec<String> {
+    ["treebeam.toml", ".treebeam/**", "**/test_*.py", "**/*_test.py", "**/conftest.py", "tests/**"]
+        .map(str::to_owned)
+        .to_vec()
+}
+
+/// Among which ideas a repeated one is looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DedupeScope {
+    /// Those of the node and of its ancestors.
+    NodePlusAncestors,
+    /// Those of the whole run.
+    Global,
+    /// None: repeats are tried again.
+    None,
+}
+
+impl fmt::Display for DedupeScope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NodePlusAncestors => "node_plus_ancestors",
+            Self::Global => "global",
+            Self::None => "none",
+        })
+    }
+}
+
+/// Which earlier ideas the idea generator is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ContextStrategy {
+    /// The ancestors' folders, root first, and the node's own.
+    NodePlusAncestors,
+}
+
+impl fmt::Display for ContextStrategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NodePlusAncestors => f.write_str("node_plus_ancestors"),
+        }
+    }
+}
+
+/// Which way a metric is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// More is better.
+    Higher,
+    /// Less is better.
+    Lower,
+}
+
+/// One column that counts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Metric {
+    /// Its name in the CSV's header.
+    pub column: String,
+    /// Which way it is better.
+    pub direction: Direction,
+    /// How much it counts.
+    pub weight: Finite,
+    /// Whether a regression of it is a risk regression, which nothing outweighs.
+    pub guard: bool,
+}
+
+/// Who chose the primary column, which decides what its absence means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChosenBy {
+    /// The user named it: a CSV without it is an error.
+    User,
+    /// A preset: a CSV without it has no primary delta.
+    Preset,
+}
+
+/// How two sweeps are compared.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ScorePolicy {
+    /// The metric that may not regress.
+    pub primary: String,
+    /// Who chose it.
+    pub primary_chosen_by: ChosenBy,
+    /// What counts, in order.
+    pub metrics: Vec<Metric>,
+    /// The column that names a configuration.
+    pub id_column: String,
+    /// The column that says whether a configuration ran.
+    pub status_column: String,
+    /// Columns that a candidate may not change.
+    pub invariant_columns: Vec<String>,
+    /// The numbers that the recommendation compares with.
+    pub thresholds: Thresholds,
+}
+
+/// The numbers that the recommendation compares with.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Thresholds {
+    /// Worse by more than this part of the baseline: the primary has regressed.
+    pub primary_regression: Finite,
+    /// Worse by more than this part of the baseline: a guarded metric has regressed.
+    pub risk_regression: Finite,
+    /// A relative improvement counts as at most this, either way.
+    pub clamp: Finite,
+    /// Scores from here up are `strong`.
+    pub strong: Finite,
+    /// Scores from here up are `promising`, and worth exploring.
+    pub promising: Finite,
+    /// Scores from here up are `mixed`; below, `weak`.
+    pub mixed: Finite,
+}
+
+/// What a candidate must fulfil beyond the recommendation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GatePolicy {
+    /// How far the primary may fall below the parent's.
+    pub primary_tolerance: Finite,
+    /// Without a limit N: the fewest rows; none means as many as the root baseline has.
+    pub min_rows: Option<u32>,
+    /// Without a limit N: the smallest part of the rows that must be ok.
+    pub min_ok_rate: Finite,
+}
+
+fn number(literal: f64) -> Finite {
+    Finite::new(literal).unwrap_or_default()
+}
+
+impl Default for Thresholds {
+    fn default() -> Self {
+        Self {
+            primary_regression: number(0.05),
+            risk_regression: number(0.10),
+            clamp: number(2.0),
+            strong: number(0.10),
+            promising: number(0.03),
+            mixed: number(-0.02),
+        }
+    }
+}
+
+impl Default for GatePolicy {
+    fn default() -> Self {
+        Self { primary_tolerance: Finite::ZERO, min_rows: None, min_ok_rate: number(1.0) }
+    }
+}
+
+impl ScorePolicy {
+    /// The built-in preset `trading`.
+    #[must_use]
+    pub fn trading() -> Self {
+        use Direction::{Higher, Lower};
+        let plain = |column: &str, direction, weight| Metric {
+            column: column.to_owned(),
+            direction,
+            weight: number(weight),
+            guard: false,
+        };
+        let guarded = |column, weight| Metric { guard: true, ..plain(column, Higher, weight) };
+        Self {
+            primary: "mean_topN_avg_return_per_trade_pct_oos".to_owned(),
+            primary_chosen_by: ChosenBy::Preset,
+            metrics: vec![
+                plain("mean_topN_avg_return_per_trade_pct_oos", Higher, 3.0),
+                plain("core_topN_cagr", Higher, 2.0),
+                plain("core_topN_sharpe", Higher, 1.5),
+                plain("core_topN_sortino", Higher, 1.5),
+                plain("core_topN_calmar", Higher, 1.5),
+                plain("rel_equity_ratio_end", Higher, 1.5),
+                plain("rel_equity_ratio_cagr", Higher, 1.0),
+                plain("rel_pct_outperform", Higher, 1.0),
+                plain("rel_pct_underperform", Lower, 1.0),
+                plain("core_topN_volatility", Lower, 0.75),
+                guarded("core_topN_max_drawdown", 1.0),
+                guarded("core_topN_cvar_05", 0.75),
+                plain("sig_t_stat", Higher, 0.5),
+                plain("sig_t_p_value", Lower, 0.5),
+                plain("sig_bootstrap_prob_mean_gt0", Higher, 0.5),
+            ],
+            id_column: "config_id".to_owned(),
+            status_column: "status".to_owned(),
+            invariant_columns: Vec::new(),
+            thresholds: Thresholds::default(),
+        }
+    }
+
+    /// The primary metric's direction; higher where it is no configured metric.
+    #[must_use]
+    pub fn primary_direction(&self) -> Direction {
+        self.metrics
+            .iter()
+            .find(|metric| metric.column == self.primary)
+            .map_or(Direction::Higher, |metric| metric.direction)
+    }
+}

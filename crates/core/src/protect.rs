@@ -1,0 +1,90 @@
+//! What a candidate may not touch: protected paths, links, and git's own control files.
+
+use globset::{Glob, GlobSet, GlobSetBuilder};
+
+/// One path that a candidate changes, as git's index has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The path, `/` between its parts, relative to the repository.
+    pub path: String,
+    /// What it becomes.
+    pub to: Mode,
+}
+
+/// What a path is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// A file, executable or not.
+    File,
+    /// A symbolic link.
+    Symlink,
+    /// A submodule.
+    Gitlink,
+    /// Nothing any more.
+    Deleted,
+}
+
+/// Globs that do not parse, with the reason.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`protect` has a pattern that is no glob: {0}")]
+pub struct BadGlob(String);
+
+/// The paths that no candidate may change.
+#[derive(Clone, Debug)]
+pub struct Protected(GlobSet);
+
+impl Protected {
+    /// Reads the globs.
+    ///
+    /// # Errors
+    /// When one of them is no glob.
+    pub fn new(globs: &[String]) -> Result<Self, BadGlob> {
+        let mut set = GlobSetBuilder::new();
+        for glob in globs {
+            set.add(Glob::new(glob).map_err(|error| BadGlob(error.to_string()))?);
+        }
+        set.build().map(Self).map_err(|error| BadGlob(error.to_string()))
+    }
+
+    /// What is wrong with these changes, in words, one line each; nothing when they may stand.
+    #[must_use]
+    pub fn violations(&self, changes: &[Change]) -> Vec<String> {
+        changes.iter().filter_map(|change| self.violation(change)).collect()
+    }
+
+    fn violation(&self, change: &Change) -> Option<String> {
+        let path = &change.path;
+        let name = path.rsplit('/').next().unwrap_or(path);
+        match change.to {
+            Mode::Symlink => Some(format!("`{path}` becomes a symbolic link")),
+            Mode::Gitlink => Some(format!("`{path}` becomes a submodule")),
+            Mode::File | Mode::Deleted if matches!(name, ".gitattributes" | ".gitmodules") => {
+                Some(format!("`{path}` controls git"))
+            }
+            Mode::File | Mode::Deleted => {
+                self.0.is_match(path).then(|| format!("`{path}` is protected"))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_not_be_touched_is_named() -> Result<(), BadGlob> {
+        let protected = Protected::new(&["eval/**".to_owned(), "*.lock".to_owned()])?;
+        let check = |path: &str, to| {
+            protected.violations(&[Change { path: path.to_owned(), to }]).join("; ")
+        };
+        assert_eq!(check("src/model.py", Mode::File), "");
+        assert_eq!(check("eval/score.py", Mode::File), "`eval/score.py` is protected");
+        assert_eq!(check("eval/score.py", Mode::Deleted), "`eval/score.py` is protected");
+        assert_eq!(check("data", Mode::Symlink), "`data` becomes a symbolic link");
+        assert_eq!(check("lib", Mode::Gitlink), "`lib` becomes a submodule");
+        assert_eq!(check("sub/.gitattributes", Mode::File), "`sub/.gitattributes` controls git");
+        assert!(Protected::new(&["a[".to_owned()]).is_err());
+        Ok(())
+    }
+}

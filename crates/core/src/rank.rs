@@ -1,0 +1,38 @@
+//! Which of the passing candidates are best? Decided against the root, the same whatever finished first.
+
+use crate::evidence::Comparison;
+use crate::id::EvalId;
+use crate::num::Finite;
+use std::cmp::Reverse;
+
+/// What a candidate is ranked by: its score against the root, or else its primary delta. None: never promoted.
+#[must_use]
+pub fn score(vs_root: &Comparison) -> Option<Finite> {
+    let scored = vs_root.recommendation.metrics_used > 0;
+    scored.then_some(vs_root.recommendation.score).or(vs_root.primary_delta)
+}
+
+/// A candidate that passed the gate, with what its place depends on.
+#[derive(Clone, Copy, Debug)]
+pub struct Contender<'a> {
+    /// Which eval.
+    pub eval: EvalId,
+    /// How it compares with the root.
+    pub vs_root: &'a Comparison,
+    /// How many files it changes against its parent.
+    pub files_changed: u32,
+}
+
+/// The best `width` contenders, best first: by score, primary delta, absence of a risk regression, fewer files, older id.
+#[must_use]
+pub fn beam<'a>(contenders: impl Iterator<Item = Contender<'a>>, width: usize) -> Vec<EvalId> {
+    let mut ranked: Vec<_> = contenders
+        .filter_map(|c| {
+            let score = score(c.vs_root)?;
+            let risk = c.vs_root.recommendation.risk_regressed();
+            Some((Reverse(score), Reverse(c.vs_root.primary_delta), risk, c.files_changed, c.eval))
+        })
+        .collect();
+    ranked.sort_unstable();
+    ranked.into_iter().take(width).map(|(.., eval)| eval).collect()
+}

@@ -1,0 +1,272 @@
+//! One sweep against another: each shared column's change, what the configured metrics make of it, and everything that
+//! the gate and the rank look at. Decides nothing: that is [`crate::gate`] and [`crate::rank`].
+
+use crate::evidence::{Comparison, Form, Grade, Reason, Recommendation, Scored};
+use crate::num::Finite;
+use crate::paired::paired;
+use crate::policy::{Direction, Meaning, Metric, ScorePolicy, Thresholds};
+use crate::sweep::{RowId, Sweep};
+use std::collections::BTreeMap;
+
+/// A baseline mean this near to 0 is nothing to be relative to.
+const NEAR_ZERO: f64 = 1e-12;
+
+/// Why two sweeps cannot be compared.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ScoreError {
+    /// There is no column with numbers on both sides.
+    #[error("`{baseline}` and `{candidate}` have no column with numbers in common")]
+    NothingShared {
+        /// The baseline's name.
+        baseline: String,
+        /// The candidate's name.
+        candidate: String,
+    },
+}
+
+/// A candidate against one baseline, with all figures.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Details {
+    /// What decisions rest on.
+    pub comparison: Comparison,
+    /// All shared columns, in the order of the baseline's header.
+    pub columns: Vec<ColumnDelta>,
+    /// The configured metrics that both sides have, in the policy's order.
+    pub metrics: Vec<MetricUse>,
+}
+
+/// One shared column.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ColumnDelta {
+    /// Its name.
+    pub column: String,
+    /// The baseline's mean.
+    pub baseline_mean: f64,
+    /// The candidate's mean.
+    pub candidate_mean: f64,
+    /// By how much the candidate's is larger; infinite where no number is large enough.
+    pub delta: f64,
+}
+
+/// One metric that counted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MetricUse {
+    /// Its name.
+    pub column: String,
+    /// Which way it is better.
+    pub direction: Direction,
+    /// How much it counts.
+    pub weight: Finite,
+    /// The baseline's mean.
+    pub baseline_mean: f64,
+    /// The candidate's mean.
+    pub candidate_mean: f64,
+    /// By how much it got better; infinite where no number is large enough.
+    pub raw_improvement: f64,
+    /// The same relative to the baseline, not clamped.
+    pub relative_improvement: f64,
+}
+
+/// A candidate against its parent and the root.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judgement {
+    /// Everything that the gate and the rank look at.
+    pub scored: Scored,
+    /// All figures against the parent.
+    pub vs_parent: Details,
+    /// All figures against the root.
+    pub vs_root: Details,
+}
+
+/// Compares a candidate with a baseline.
+///
+/// # Errors
+/// Where rows are selected on both sides and no column has numbers on both.
+pub fn compare(
+    baseline: &Sweep,
+    candidate: &Sweep,
+    policy: &ScorePolicy,
+) -> Result<Details, ScoreError> {
+    let columns = deltas(baseline, candidate);
+    if columns.is_empty() && baseline.rows_used() > 0 && candidate.rows_used() > 0 {
+        let (baseline, candidate) = (baseline.name().to_owned(), candidate.name().to_owned());
+        return Err(ScoreError::NothingShared { baseline, candidate });
+    }
+    let of = |metric: &Metric| MetricUse::new(metric, baseline, candidate);
+    let metrics: Vec<MetricUse> = policy.metrics.iter().filter_map(of).collect();
+    let direction = policy.primary_direction();
+    let primary = means(&policy.primary, baseline, candidate);
+    let comparison = Comparison {
+        baseline_rows_used: baseline.rows_used(),
+        candidate_rows_used: candidate.rows_used(),
+        recommendation: recommend(&metrics, primary, policy),
+        primary_delta: primary.and_then(|pair| Finite::new(improvement(pair, direction))),
+        paired: paired(baseline, candidate, direction),
+    };
+    Ok(Details { comparison, columns, metrics })
+}
+
+/// Compares a candidate with its parent and the root. Without a limit and a configured number of rows it needs as many
+/// as `root_rows`.
+///
+/// # Errors
+/// Where one of the two comparisons is not possible.
+pub fn judge(
+    parent: &Sweep,
+    root: &Sweep,
+    candidate: &Sweep,
+    meaning: &Meaning,
+    root_rows: u32,
+) -> Result<Judgement, ScoreError> {
+    let vs_parent = compare(parent, candidate, &meaning.score)?;
+    let vs_root = compare(root, candidate, &meaning.score)?;
+    let limit = meaning.sweep_config_limit.map(Into::into);
+    let scored = Scored {
+        vs_parent: vs_parent.comparison.clone(),
+        vs_root: vs_root.comparison.clone(),
+        completeness: candidate.completeness(limit, meaning.gate.min_rows.unwrap_or(root_rows)),
+        form: Form {
+            ragged_rows: candidate.ragged_rows(),
+            duplicate_ids: candidate.duplicate_ids(),
+            changed_invariants: changed_invariants(root, candidate, &meaning.score),
+        },
+        has_effect: fingerprints(parent) != fingerprints(candidate),
+    };
+    Ok(Judgement { scored, vs_parent, vs_root })
+}
+
+fn deltas(baseline: &Sweep, candidate: &Sweep) -> Vec<ColumnDelta> {
+    let shared = baseline.means().filter_map(|(column, baseline_mean)| {
+        let candidate_mean = candidate.mean(column)?;
+        let delta = candidate_mean - baseline_mean;
+        Some(ColumnDelta { column: column.to_owned(), baseline_mean, candidate_mean, delta })
+    });
+    shared.collect()
+}
+
+/// The means of a column on both sides, the baseline's first.
+fn means(column: &str, baseline: &Sweep, candidate: &Sweep) -> Option<(f64, f64)> {
+    baseline.mean(column).zip(candidate.mean(column))
+}
+
+fn improvement((baseline, candidate): (f64, f64), direction: Direction) -> f64 {
+    match direction {
+        Direction::Higher => candidate - baseline,
+        Direction::Lower => baseline - candidate,
+    }
+}
+
+impl MetricUse {
+    fn new(metric: &Metric, baseline: &Sweep, candidate: &Sweep) -> Option<Self> {
+        let pair = means(&metric.column, baseline, candidate)?;
+        let raw_improvement = improvement(pair, metric.direction);
+        let size = pair.0.abs();
+        let unit = if size <= NEAR_ZERO { 1.0 } else { size };
+        Some(Self {
+            column: metric.column.clone(),
+            direction: metric.direction,
+            weight: metric.weight,
+            baseline_mean: pair.0,
+            candidate_mean: pair.1,
+            raw_improvement,
+            relative_improvement: raw_improvement / unit,
+        })
+    }
+}
+
+fn recommend(
+    metrics: &[MetricUse],
+    primary: Option<(f64, f64)>,
+    policy: &ScorePolicy,
+) -> Recommendation {
+    let thresholds = &policy.thresholds;
+    let score = score(metrics, thresholds.clamp.get());
+    let positive_signals = signals(metrics, |improvement| improvement > 0.0);
+    let negative_signals = signals(metrics, |improvement| improvement < 0.0);
+    let mut reasons: Vec<Reason> = primary_regression(primary, policy)
+        .into_iter()
+        .chain(risk_regression(metrics, policy))
+        .collect();
+    let enough = score >= thresholds.promising
+        || positive_signals >= negative_signals.saturating_add(2).max(2);
+    let should_explore = reasons.is_empty() && enough;
+    reasons.push(if should_explore { Reason::NetImprovement } else { Reason::InsufficientSignal });
+    Recommendation {
+        should_explore,
+        grade: grade(score, thresholds),
+        score,
+        positive_signals,
+        negative_signals,
+        metrics_used: u32::try_from(metrics.len()).unwrap_or(u32::MAX),
+        reasons,
+    }
+}
+
+/// The weighted mean of the clamped relative improvements; 0 with no weight behind it.
+fn score(metrics: &[MetricUse], clamp: f64) -> Finite {
+    let (mut sum, mut weights) = (0.0, 0.0);
+    for metric in metrics {
+        sum += metric.weight.get() * metric.relative_improvement.min(clamp).max(-clamp);
+        weights += metric.weight.get();
+    }
+    Finite::new(sum / weights).unwrap_or_default()
+}
+
+fn signals(metrics: &[MetricUse], counts: fn(f64) -> bool) -> u32 {
+    let counted = metrics.iter().filter(|metric| counts(metric.raw_improvement)).count();
+    u32::try_from(counted).unwrap_or(u32::MAX)
+}
+
+fn primary_regression(primary: Option<(f64, f64)>, policy: &ScorePolicy) -> Option<Reason> {
+    let pair = primary?;
+    let allowed = policy.thresholds.primary_regression.get() * pair.0.abs();
+    let regressed = improvement(pair, policy.primary_direction()) < -allowed;
+    regressed.then_some(Reason::PrimaryMetricRegressed)
+}
+
+fn risk_regression(metrics: &[MetricUse], policy: &ScorePolicy) -> Option<Reason> {
+    let allowed = policy.thresholds.risk_regression.get();
+    let guarded = |used: &&MetricUse| {
+        policy.metrics.iter().any(|metric| metric.guard && metric.column == used.column)
+    };
+    let regressed: Vec<String> = metrics
+        .iter()
+        .filter(guarded)
+        .filter(|used| used.baseline_mean.abs() > NEAR_ZERO)
+        .filter(|used| used.raw_improvement < -(allowed * used.baseline_mean.abs()))
+        .map(|used| used.column.clone())
+        .collect();
+    (!regressed.is_empty()).then_some(Reason::RiskRegressed(regressed))
+}
+
+fn grade(score: Finite, thresholds: &Thresholds) -> Grade {
+    if score >= thresholds.strong {
+        Grade::Strong
+    } else if score >= thresholds.promising {
+        Grade::Promising
+    } else if score >= thresholds.mixed {
+        Grade::Mixed
+    } else {
+        Grade::Weak
+    }
+}
+
+/// The invariant columns that differ from the root's in a configuration that both have.
+fn changed_invariants(root: &Sweep, candidate: &Sweep, policy: &ScorePolicy) -> Vec<String> {
+    let expected: BTreeMap<RowId, &[u64]> = root.invariants().collect();
+    let pairs: Vec<(&[u64], &[u64])> = candidate
+        .invariants()
+        .filter_map(|(id, found)| Some((*expected.get(&id)?, found)))
+        .collect();
+    let changed =
+        |at: usize| pairs.iter().any(|(expected, found)| expected.get(at) != found.get(at));
+    let columns = policy.invariant_columns.iter().enumerate();
+    columns.filter(|(at, _)| changed(*at)).map(|(_, column)| column.clone()).collect()
+}
+
+/// What the configured metrics are in each configuration, whatever the rows' order.
+fn fingerprints(sweep: &Sweep) -> Vec<(RowId, u64)> {
+    let mut all: Vec<_> = sweep.rows().iter().map(|row| (row.id, row.metrics)).collect();
+    all.sort_unstable();
+    all
+}

@@ -1,0 +1,149 @@
+//! The run so far: [`Facts`] folded from events, and an index over them that keeps each event cheap.
+//! Only [`State::apply`] changes anything; everyone else reads through [`Facts`].
+
+mod apply;
+
+pub use apply::Unexpected;
+
+use crate::event::{Event, RunStarted};
+use crate::facts::{Baseline, Facts, History, Node, Origin, Phase};
+use crate::id::{Depth, EvalId, NodeId, Sha256};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Deref;
+
+/// The state of a run. It reads as its [`Facts`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct State {
+    facts: Facts,
+    index: Index,
+}
+
+/// Evals by stage, so that finding the next one does not need a scan.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Index {
+    queued: BTreeMap<NodeId, BTreeSet<EvalId>>,
+    implementing: BTreeSet<EvalId>,
+    implemented: BTreeSet<EvalId>,
+    sweeping: BTreeSet<EvalId>,
+    swept: BTreeSet<EvalId>,
+    fingerprints: BTreeSet<Sha256>,
+}
+
+impl Deref for State {
+    type Target = Facts;
+    fn deref(&self) -> &Facts {
+        &self.facts
+    }
+}
+
+impl State {
+    /// The state of a run that has just begun.
+    #[must_use]
+    pub fn begin(started: &RunStarted) -> Self {
+        let root = Node {
+            id: NodeId::ROOT,
+            origin: Origin::Root,
+            depth: Depth(0),
+            commit: started.root.clone(),
+            created_at: started.at,
+            expansions: Vec::new(),
+        };
+        let facts = Facts {
+            run: started.run.clone(),
+            world: started.world,
+            created_at: started.at,
+            meaning: started.meaning.clone(),
+            reach: started.reach.clone(),
+            baseline: Baseline::Unmeasured,
+            nodes: vec![root],
+            evals: Vec::new(),
+            depth: Depth(0),
+            frontier: vec![NodeId::ROOT],
+            closed: Vec::new(),
+            phase: Phase::Measuring,
+            leftovers: BTreeMap::new(),
+            history: History::default(),
+        };
+        Self { facts, index: Index::default() }
+    }
+
+    /// The state that these events, from the first on, lead to.
+    ///
+    /// # Errors
+    /// When they are not the events of a run.
+    pub fn replay<'a>(events: impl IntoIterator<Item = &'a Event>) -> Result<Self, Unexpected> {
+        let mut events = events.into_iter();
+        let Some(Event::RunStarted(started)) = events.next() else {
+            return Err(Unexpected::new("the first event is not the start of a run"));
+        };
+        let mut state = Self::begin(started);
+        for event in events {
+            state.apply(event)?;
+        }
+        Ok(state)
+    }
+
+    /// The state with these facts.
+    ///
+    /// # Errors
+    /// When the facts contradict each other.
+    pub fn restore(facts: Facts) -> Result<Self, Unexpected> {
+        facts.check()?;
+        let mut index = Index::default();
+        for eval in &facts.evals {
+            index.fingerprints.insert(eval.idea.fingerprint);
+            index.enter(eval);
+        }
+        Ok(Self { facts, index })
+    }
+
+    /// The facts alone.
+    #[must_use]
+    pub fn into_facts(self) -> Facts {
+        self.facts
+    }
+
+    /// Evals that wait to be implemented: by node, then by id.
+    pub fn queued(&self) -> impl Iterator<Item = (NodeId, &BTreeSet<EvalId>)> {
+        self.index.queued.iter().map(|(node, evals)| (*node, evals))
+    }
+
+    /// Evals that are being implemented.
+    #[must_use]
+    pub fn implementing(&self) -> &BTreeSet<EvalId> {
+        &self.index.implementing
+    }
+
+    /// Evals that wait to be swept.
+    #[must_use]
+    pub fn implemented(&self) -> &BTreeSet<EvalId> {
+        &self.index.implemented
+    }
+
+    /// Evals that are being swept.
+    #[must_use]
+    pub fn sweeping(&self) -> &BTreeSet<EvalId> {
+        &self.index.sweeping
+    }
+
+    /// Evals that wait to be compared.
+    #[must_use]
+    pub fn swept(&self) -> &BTreeSet<EvalId> {
+        &self.index.swept
+    }
+
+    /// Evals between the beginning of their implementation and their end.
+    pub fn under_way(&self) -> impl Iterator<Item = EvalId> {
+        let index = &self.index;
+        [&index.implementing, &index.implemented, &index.sweeping, &index.swept]
+            .into_iter()
+            .flatten()
+            .copied()
+    }
+
+    /// Whether an idea with this fingerprint was queued anywhere in the run.
+    #[must_use]
+    pub fn was_queued(&self, fingerprint: &Sha256) -> bool {
+        self.index.fingerprints.contains(fingerprint)
+    }
+}

@@ -1,0 +1,455 @@
+//! The fold: what each event does to the state. An event that cannot follow is refused.
+
+use super::{Index, State};
+use crate::event::{Event, IdeasProposed, Intent, Leftover, LeftoverKind, Stop, Subject};
+use crate::evidence::Artifact;
+use crate::facts::{
+    Baseline, ClosedDepth, Eval, Expansion, Facts, Fate, Ideas, Measured, Node, Origin, Phase,
+    Removal, Stage, Work,
+};
+use crate::gate::Verdict;
+use crate::id::{Depth, EvalId, NodeId, Place};
+use jiff::Timestamp;
+
+/// An event that cannot have happened after the ones before it, or facts that contradict each other.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the record contradicts itself: {0}")]
+pub struct Unexpected(String);
+
+impl Unexpected {
+    pub(super) fn new(why: impl Into<String>) -> Self {
+        Self(why.into())
+    }
+}
+
+fn wrong<T>(why: impl Into<String>) -> Result<T, Unexpected> {
+    Err(Unexpected::new(why))
+}
+
+impl State {
+    /// What an event changes. The only mutation there is.
+    ///
+    /// # Errors
+    /// When the event cannot follow; the state is then not to be used any further.
+    pub fn apply(&mut self, event: &Event) -> Result<(), Unexpected> {
+        match event {
+            Event::RunStarted(_) => wrong("a run starts twice"),
+            Event::StepStarted { step, attempt, at } => self.step_started(*step, *attempt, *at),
+            Event::RootMeasured { baseline, rows, at } => self.root_measured(baseline, *rows, *at),
+            Event::IdeasProposed(proposed) => self.ideas_proposed(proposed),
+            Event::ProposalFailed { node, why, turns, .. } => {
+                let failed = Ideas::Failed { why: why.clone(), turns: *turns };
+                self.asked(*node)?.ideas = failed;
+                Ok(())
+            }
+            Event::Implemented { eval, commit, files_changed, rounds, .. } => {
+                let started_at = self.implementing_since(*eval)?;
+                let (files_changed, rounds) = (*files_changed, *rounds);
+                let work = Work { started_at, commit: commit.clone(), files_changed, rounds };
+                self.enter(*eval, Stage::Implemented(work))
+            }
+            Event::SweepSubmitted { subject, submission } => self.submitted(*subject, *submission),
+            Event::Swept { eval, results, .. } => {
+                let Stage::Sweeping(work) = &self.stage(*eval)? else {
+                    return wrong(format!("eval {eval} was swept, but not submitted"));
+                };
+                let swept = Stage::Swept(work.clone(), results.clone());
+                self.enter(*eval, swept)
+            }
+            Event::Scored { eval, scored, at } => {
+                let Stage::Swept(work, results) = &self.stage(*eval)? else {
+                    return wrong(format!("eval {eval} was scored, but not swept"));
+                };
+                let (work, results) = (work.clone(), results.clone());
+                let scored = scored.as_ref().clone();
+                let measured = Measured { work, results, scored, at: *at };
+                self.enter(*eval, Stage::Scored(Box::new(measured)))?;
+                if !self.facts.reach.keep_rejected_worktrees {
+                    self.leave_behind(*eval, LeftoverKind::Worktree);
+                }
+                Ok(())
+            }
+            Event::EvalFailed { eval, failure, at } => {
+                let Some(started_at) = self.started_at(*eval)? else {
+                    return wrong(format!("eval {eval} failed, but was not under way"));
+                };
+                let work = self.facts.eval(*eval).and_then(Eval::work).cloned();
+                let failure = failure.clone();
+                self.enter(*eval, Stage::Failed { started_at, work, failure, at: *at })?;
+                if !self.facts.reach.keep_failed_artifacts {
+                    self.leave_behind(*eval, LeftoverKind::Worktree);
+                    self.leave_behind(*eval, LeftoverKind::Branch);
+                    self.leave_behind(*eval, LeftoverKind::Dir);
+                }
+                Ok(())
+            }
+            Event::DepthClosed { depth, verdicts, beam, cut_short } => {
+                self.depth_closed(*depth, verdicts, beam, *cut_short)
+            }
+            Event::NodeAdded { node, from, at } => self.node_added(*node, *from, *at),
+            Event::PromotionFailed { .. } => {
+                self.facts.history.promotion_failures += 1;
+                Ok(())
+            }
+            Event::Discarded { leftover } => {
+                if self.facts.leftovers.remove(leftover).is_none() {
+                    return wrong(format!("{leftover} was removed, but not to be removed"));
+                }
+                self.facts.history.cleanups += 1;
+                Ok(())
+            }
+            Event::DiscardDeferred { leftover, why, retry_at } => {
+                self.discard_deferred(*leftover, why, *retry_at)
+            }
+            Event::SettingsChanged { reach } => {
+                self.facts.reach = reach.clone();
+                self.facts.history.settings_changes += 1;
+                self.reopen();
+                Ok(())
+            }
+            Event::Stopped { reason, at } => {
+                if !matches!(self.facts.phase, Phase::Searching) {
+                    return wrong("the run stops in the middle of something");
+                }
+                if *reason == Stop::EmptyFrontier {
+                    self.facts.frontier.clear();
+                }
+                self.facts.phase = Phase::Stopped { reason: *reason, at: *at };
+                Ok(())
+            }
+        }
+    }
+
+    fn step_started(
+        &mut self,
+        step: Intent,
+        attempt: u32,
+        at: Timestamp,
+    ) -> Result<(), Unexpected> {
+        match step {
+            Intent::Propose(id) => {
+                let depth = self.facts.depth;
+                let in_frontier = self.facts.frontier.contains(&id);
+                let node = self.node_mut(id)?;
+                if !in_frontier || node.expansion_at(depth).is_some() {
+                    return wrong(format!("node {id} is not to be expanded at depth {depth}"));
+                }
+                node.expansions.push(Expansion { depth, started_at: at, ideas: Ideas::Asked });
+                Ok(())
+            }
+            Intent::Implement(id) => {
+                if !matches!(self.stage(id)?, Stage::Queued) {
+                    return wrong(format!("eval {id} starts, but was not waiting"));
+                }
+                self.enter(id, Stage::Implementing(at))?;
+                self.eval_mut(id)?.attempt = attempt;
+                Ok(())
+            }
+        }
+    }
+
+    fn root_measured(
+        &mut self,
+        results: &Artifact,
+        rows: u32,
+        at: Timestamp,
+    ) -> Result<(), Unexpected> {
+        if !matches!(self.facts.phase, Phase::Measuring) {
+            return wrong("the root is measured twice");
+        }
+        self.facts.baseline = Baseline::Measured { results: results.clone(), rows, at };
+        self.facts.phase = Phase::Searching;
+        Ok(())
+    }
+
+    fn ideas_proposed(&mut self, proposed: &IdeasProposed) -> Result<(), Unexpected> {
+        let first = self.facts.next_eval().number();
+        let in_order = (first..).zip(&proposed.queued).all(|(n, new)| new.eval.number() == n);
+        if !in_order {
+            return wrong(format!("ideas of node {} do not get the next ids", proposed.node));
+        }
+        self.asked(proposed.node)?.ideas = Ideas::Proposed {
+            evals: proposed.queued.iter().map(|new| new.eval).collect(),
+            untried: proposed.untried.clone(),
+            repeats: proposed.repeats.clone(),
+            turns: proposed.turns,
+            context: proposed.context.clone(),
+        };
+        for new in &proposed.queued {
+            let eval = Eval {
+                id: new.eval,
+                parent: proposed.node,
+                depth: self.facts.depth,
+                idea: new.idea.clone(),
+                attempt: 1,
+                queued_at: proposed.at,
+                stage: Stage::Queued,
+            };
+            self.index.fingerprints.insert(eval.idea.fingerprint);
+            self.index.enter(&eval);
+            self.facts.evals.push(eval);
+        }
+        Ok(())
+    }
+
+    fn submitted(&mut self, subject: Subject, submission: u32) -> Result<(), Unexpected> {
+        if submission != self.facts.submissions(subject) + 1 {
+            return wrong(format!("submission {submission} of {subject} is out of order"));
+        }
+        if let Subject::Eval(eval) = subject {
+            let (Stage::Implemented(work) | Stage::Sweeping(work)) = self.stage(eval)? else {
+                return wrong(format!("eval {eval} is swept before it is committed"));
+            };
+            let sweeping = Stage::Sweeping(work.clone());
+            self.enter(eval, sweeping)?;
+        } else if !matches!(self.facts.phase, Phase::Measuring) {
+            return wrong("the root is swept twice");
+        }
+        self.facts.history.submissions.insert(subject, submission);
+        Ok(())
+    }
+
+    fn depth_closed(
+        &mut self,
+        depth: Depth,
+        verdicts: &[(EvalId, Verdict)],
+        beam: &[EvalId],
+        cut_short: bool,
+    ) -> Result<(), Unexpected> {
+        let searching = matches!(self.facts.phase, Phase::Searching);
+        let open = self.under_way().next().is_some() || !self.index.queued.is_empty();
+        if !searching || depth != self.facts.depth || open {
+            return wrong(format!("depth {depth} closes while it is not at its end"));
+        }
+        let scored = |eval: &&Eval| matches!(eval.stage, Stage::Scored(_));
+        let scored = self.facts.open_evals().iter().filter(scored).map(|eval| eval.id);
+        let judged = verdicts.iter().map(|(eval, _)| *eval);
+        if !scored.eq(judged) || !beam.iter().all(|id| verdicts.iter().any(|(of, _)| of == id)) {
+            return wrong(format!("depth {depth} closes without a verdict on each of its evals"));
+        }
+        for (eval, verdict) in verdicts {
+            let chosen = beam.contains(eval);
+            let fate = if chosen { Fate::Chosen } else { Fate::Dropped };
+            self.decide(*eval, verdict, fate)?;
+            if !chosen && !self.facts.reach.keep_rejected_worktrees {
+                self.leave_behind(*eval, LeftoverKind::Branch);
+            }
+        }
+        let failed = |eval: &&Eval| matches!(eval.stage, Stage::Failed { .. });
+        let failed = self.facts.open_evals().iter().filter(failed).count();
+        self.facts.closed.push(ClosedDepth {
+            expanded: self.facts.expanded_at_open_depth().collect(),
+            evals_end: self.facts.next_eval(),
+            failed: u32::try_from(failed).unwrap_or(u32::MAX),
+            beam: beam.to_vec(),
+            cut_short,
+        });
+        self.facts.phase = Phase::Promoting { left: beam.to_vec() };
+        self.go_deeper();
+        Ok(())
+    }
+
+    fn decide(&mut self, eval: EvalId, verdict: &Verdict, fate: Fate) -> Result<(), Unexpected> {
+        let stage = &mut self.eval_mut(eval)?.stage;
+        let Stage::Scored(measured) = stage else {
+            return wrong(format!("eval {eval} is judged without a score"));
+        };
+        *stage = Stage::Decided(measured.clone(), verdict.clone(), fate);
+        Ok(())
+    }
+
+    fn node_added(&mut self, id: NodeId, from: EvalId, at: Timestamp) -> Result<(), Unexpected> {
+        let Phase::Promoting { left } = &mut self.facts.phase else {
+            return wrong(format!("eval {from} is promoted out of turn"));
+        };
+        if left.first() != Some(&from) || id != self.facts.next_node() {
+            return wrong(format!("eval {from} is promoted out of turn"));
+        }
+        let parent = self.eval_mut(from)?.parent;
+        let Stage::Decided(measured, _, fate) = &mut self.eval_mut(from)?.stage else {
+            return wrong(format!("eval {from} is promoted without a verdict"));
+        };
+        *fate = Fate::Promoted(id);
+        let commit = measured.work.commit.clone();
+        let parent = self.node_mut(parent)?;
+        let origin = Origin::Promoted { parent: parent.id, from, forked_at: parent.latest_turn() };
+        let depth = parent.depth.next();
+        let node = Node { id, origin, depth, commit, created_at: at, expansions: Vec::new() };
+        self.facts.nodes.push(node);
+        if let Phase::Promoting { left } = &mut self.facts.phase {
+            left.remove(0);
+        }
+        self.leave_behind(from, LeftoverKind::Branch);
+        if self.facts.reach.keep_rejected_worktrees {
+            self.leave_behind(from, LeftoverKind::Worktree);
+        }
+        self.go_deeper();
+        Ok(())
+    }
+
+    /// Opens the next depth once all of the beam are nodes. A beam of none leaves the frontier as it is.
+    fn go_deeper(&mut self) {
+        if self.facts.phase != (Phase::Promoting { left: Vec::new() }) {
+            return;
+        }
+        let beam = self.facts.closed.last().map_or(0, |closed| closed.beam.len());
+        if beam > 0 {
+            let new = self.facts.nodes.len().saturating_sub(beam);
+            self.facts.frontier = self.facts.nodes.iter().skip(new).map(|node| node.id).collect();
+        }
+        self.facts.depth = self.facts.depth.next();
+        self.facts.phase = Phase::Searching;
+    }
+
+    fn reopen(&mut self) {
+        let Phase::Stopped { reason, .. } = self.facts.phase else { return };
+        if reason == Stop::EmptyFrontier
+            && let Some(last) = self.facts.closed.last()
+        {
+            self.facts.frontier.clone_from(&last.expanded);
+        }
+        self.facts.phase = Phase::Searching;
+    }
+
+    fn discard_deferred(
+        &mut self,
+        leftover: Leftover,
+        why: &str,
+        retry_at: Timestamp,
+    ) -> Result<(), Unexpected> {
+        let Some(removal) = self.facts.leftovers.get_mut(&leftover) else {
+            return wrong(format!("{leftover} was deferred, but not to be removed"));
+        };
+        let before = match removal {
+            Removal::Due => 0,
+            Removal::Deferred { attempts, .. } => *attempts,
+        };
+        *removal = Removal::Deferred { attempts: before + 1, why: why.to_owned(), retry_at };
+        self.facts.history.deferred_cleanups += 1;
+        Ok(())
+    }
+
+    fn leave_behind(&mut self, eval: EvalId, kind: LeftoverKind) {
+        let leftover = Leftover { place: Place::Candidate(eval), kind };
+        self.facts.leftovers.insert(leftover, Removal::Due);
+    }
+
+    fn enter(&mut self, id: EvalId, stage: Stage) -> Result<(), Unexpected> {
+        let Self { facts, index } = self;
+        let Some(eval) = facts.eval_mut(id) else {
+            return wrong(format!("there is no eval {id}"));
+        };
+        index.leave(eval);
+        eval.stage = stage;
+        index.enter(eval);
+        Ok(())
+    }
+
+    fn stage(&self, id: EvalId) -> Result<&Stage, Unexpected> {
+        let eval = self.facts.eval(id);
+        eval.map(|eval| &eval.stage)
+            .ok_or_else(|| Unexpected::new(format!("there is no eval {id}")))
+    }
+
+    fn implementing_since(&self, id: EvalId) -> Result<Timestamp, Unexpected> {
+        match self.stage(id)? {
+            Stage::Implementing(since) => Ok(*since),
+            Stage::Queued
+            | Stage::Implemented(_)
+            | Stage::Sweeping(_)
+            | Stage::Swept(..)
+            | Stage::Scored(_)
+            | Stage::Decided(..)
+            | Stage::Failed { .. } => wrong(format!("eval {id} was not being implemented")),
+        }
+    }
+
+    fn started_at(&self, id: EvalId) -> Result<Option<Timestamp>, Unexpected> {
+        Ok(match self.stage(id)? {
+            Stage::Implementing(since) => Some(*since),
+            Stage::Implemented(work) | Stage::Sweeping(work) | Stage::Swept(work, _) => {
+                Some(work.started_at)
+            }
+            Stage::Queued | Stage::Scored(_) | Stage::Decided(..) | Stage::Failed { .. } => None,
+        })
+    }
+
+    fn asked(&mut self, id: NodeId) -> Result<&mut Expansion, Unexpected> {
+        let depth = self.facts.depth;
+        let expansion = self.node_mut(id)?.expansions.last_mut();
+        expansion
+            .filter(|e| e.depth == depth && e.ideas == Ideas::Asked)
+            .ok_or_else(|| Unexpected::new(format!("node {id} was not asked for ideas")))
+    }
+
+    fn node_mut(&mut self, id: NodeId) -> Result<&mut Node, Unexpected> {
+        let node = self.facts.nodes.get_mut(usize::try_from(id.number()).unwrap_or(usize::MAX));
+        node.ok_or_else(|| Unexpected::new(format!("there is no node {id}")))
+    }
+
+    fn eval_mut(&mut self, id: EvalId) -> Result<&mut Eval, Unexpected> {
+        let eval = self.facts.eval_mut(id);
+        eval.ok_or_else(|| Unexpected::new(format!("there is no eval {id}")))
+    }
+}
+
+impl Index {
+    pub(super) fn enter(&mut self, eval: &Eval) {
+        match eval.stage {
+            Stage::Queued => {
+                self.queued.entry(eval.parent).or_default().insert(eval.id);
+            }
+            Stage::Implementing(_) => drop(self.implementing.insert(eval.id)),
+            Stage::Implemented(_) => drop(self.implemented.insert(eval.id)),
+            Stage::Sweeping(_) => drop(self.sweeping.insert(eval.id)),
+            Stage::Swept(..) => drop(self.swept.insert(eval.id)),
+            Stage::Scored(_) | Stage::Decided(..) | Stage::Failed { .. } => {}
+        }
+    }
+
+    fn leave(&mut self, eval: &Eval) {
+        match eval.stage {
+            Stage::Queued => {
+                if let Some(waiting) = self.queued.get_mut(&eval.parent) {
+                    waiting.remove(&eval.id);
+                    if waiting.is_empty() {
+                        self.queued.remove(&eval.parent);
+                    }
+                }
+            }
+            Stage::Implementing(_) => drop(self.implementing.remove(&eval.id)),
+            Stage::Implemented(_) => drop(self.implemented.remove(&eval.id)),
+            Stage::Sweeping(_) => drop(self.sweeping.remove(&eval.id)),
+            Stage::Swept(..) => drop(self.swept.remove(&eval.id)),
+            Stage::Scored(_) | Stage::Decided(..) | Stage::Failed { .. } => {}
+        }
+    }
+}
+
+impl Facts {
+    fn eval_mut(&mut self, id: EvalId) -> Option<&mut Eval> {
+        self.evals.get_mut(usize::try_from(id.number().checked_sub(1)?).ok()?)
+    }
+
+    /// Whether the facts can be those of a run: what the rest of the code relies on.
+    pub(super) fn check(&self) -> Result<(), Unexpected> {
+        let nodes = (0..).zip(&self.nodes).all(|(n, node)| node.id == NodeId::new(n));
+        let evals = (1..).zip(&self.evals).all(|(n, eval)| eval.id == EvalId::new(n));
+        if self.nodes.is_empty() || !nodes || !evals {
+            return wrong("ids of nodes or evals have gaps");
+        }
+        if self.evals.iter().any(|eval| self.node(eval.parent).is_none()) {
+            return wrong("an eval has no parent node");
+        }
+        let rising = |node: &Node| node.parent().is_none_or(|parent| parent < node.id);
+        if !self.nodes.iter().all(rising) || self.frontier.iter().any(|id| self.node(*id).is_none())
+        {
+            return wrong("a node's parent or the frontier does not exist");
+        }
+        let end = self.closed.last().map_or(EvalId::FIRST, |closed| closed.evals_end);
+        if end > self.next_eval() {
+            return wrong("a closed depth has evals that do not exist");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,119 @@
+//! What one cell says: a number, an id, or something to compare. Knows no columns and no rows.
+
+use std::hash::{DefaultHasher, Hasher};
+
+/// Which configuration a row is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RowId {
+    /// A number, truncated towards zero.
+    Number(i64),
+    /// The fingerprint of anything else.
+    Text(u64),
+}
+
+/// The finite number that a cell holds, white space around it aside.
+pub(super) fn number(cell: &[u8]) -> Option<f64> {
+    let parsed = fast_float2::parse::<f64, _>(cell).ok().or_else(|| {
+        let trimmed = std::str::from_utf8(cell).ok()?.trim();
+        (trimmed.len() < cell.len()).then(|| fast_float2::parse(trimmed).ok())?
+    });
+    parsed.filter(|number| number.is_finite())
+}
+
+/// The finite number that an id cell holds. The separators `0x1c`–`0x1f` around it are white space too, as they were
+/// to the system that the scoring oracle comes from.
+pub(super) fn id_number(cell: &[u8]) -> Option<f64> {
+    let text = std::str::from_utf8(cell).ok()?;
+    number(
+        text.trim_matches(|c: char| c.is_whitespace() || ('\x1c'..='\x1f').contains(&c)).as_bytes(),
+    )
+}
+
+/// The id that a cell holds, given the number in it.
+pub(super) fn id(cell: Option<&[u8]>, number: Option<f64>) -> RowId {
+    const END: f64 = 9_223_372_036_854_775_808.0;
+    match number {
+        #[expect(clippy::cast_possible_truncation, reason = "to truncate it is what is asked for")]
+        Some(number) if number.abs() < END => RowId::Number(number as i64),
+        Some(_) | None => {
+            let mut hasher = DefaultHasher::new();
+            hasher.write(cell.unwrap_or_default().trim_ascii());
+            RowId::Text(hasher.finish())
+        }
+    }
+}
+
+/// Adds a cell to a fingerprint: `1.0` and `1.00` are the same, and so are `0` and `-0`; a cell that is not there, one
+/// that is empty and one that holds `nan` are three different things.
+pub(super) fn fingerprint(hasher: &mut DefaultHasher, cell: Option<&[u8]>, number: Option<f64>) {
+    match (cell, number) {
+        (None, _) => hasher.write_u8(0),
+        (Some(_), Some(number)) => {
+            hasher.write_u8(1);
+            hasher.write_u64((number + 0.0).to_bits());
+        }
+        (Some(text), None) => {
+            let text = text.trim_ascii();
+            hasher.write_u8(2);
+            hasher.write_usize(text.len());
+            hasher.write(text);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_a_number() {
+        for (text, expect) in [
+            ("1", Some(1.0)),
+            (" 2.5\t", Some(2.5)),
+            ("\u{a0}1.5", Some(1.5)),
+            ("+3", Some(3.0)),
+            ("5.", Some(5.0)),
+            (".5", Some(0.5)),
+            ("-1E-2", Some(-0.01)),
+            ("1e-320", Some(1e-320)),
+            ("9007199254740993", Some(9_007_199_254_740_992.0)),
+            ("", None),
+            (" ", None),
+            (".", None),
+            ("-", None),
+            ("1e", None),
+            ("--1", None),
+            ("+-1", None),
+            ("1 2", None),
+            ("1,5", None),
+            ("1_000", None),
+            ("\u{661}\u{662}", None),
+            ("1d5", None),
+            ("0x10", None),
+            ("True", None),
+            ("nan", None),
+            ("NaN", None),
+            ("inf", None),
+            ("-Infinity", None),
+            ("1e400", None),
+            ("\x1c1", None),
+        ] {
+            assert_eq!(number(text.as_bytes()), expect, "{text:?}");
+        }
+        assert_eq!(number(b"1\xff"), None);
+    }
+
+    #[test]
+    fn what_is_an_id() {
+        let of = |text: &str| id(Some(text.as_bytes()), id_number(text.as_bytes()));
+        for (text, expect) in
+            [("1", 1), ("1.9", 1), ("-1.9", -1), ("1e2", 100), ("\x1c1", 1), ("-0", 0)]
+        {
+            assert_eq!(of(text), RowId::Number(expect), "{text:?}");
+        }
+        assert_ne!(of("99999999999999999999"), of("99999999999999999998"));
+        assert_ne!(of("a"), of("b"));
+        assert_eq!(of(" a"), of("a"));
+        assert_eq!(of(""), id(None, None));
+    }
+}

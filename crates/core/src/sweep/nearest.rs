@@ -1,0 +1,62 @@
+//! Which known names a mistyped one may have meant. No dictionary, no sounds: only the edit distance.
+
+/// The few names nearest to `wanted`, nearest first; names that have little in common with it are left out.
+pub(super) fn nearest(wanted: &str, names: &[String]) -> Vec<String> {
+    const FEW: usize = 3;
+    let wanted: Vec<char> = wanted.to_lowercase().chars().take(LONGEST).collect();
+    let mut ranked: Vec<(usize, &String)> = names
+        .iter()
+        .map(|name| (distance(&wanted, &name.to_lowercase()), name))
+        .filter(|(distance, name)| *distance * 2 <= wanted.len().max(name.chars().count()))
+        .collect();
+    ranked.sort();
+    ranked.into_iter().take(FEW).map(|(_, name)| name.clone()).collect()
+}
+
+/// Names are compared up to here.
+const LONGEST: usize = 200;
+
+/// How many letters must be put in, left out or replaced to make one of the other.
+fn distance(from: &[char], to: &str) -> usize {
+    let mut row: Vec<usize> = (0..=from.len()).collect();
+    for (line, letter) in to.chars().take(LONGEST).enumerate() {
+        let mut diagonal = line;
+        let mut left = line + 1;
+        if let Some(first) = row.first_mut() {
+            *first = left;
+        }
+        for (above, other) in row.iter_mut().skip(1).zip(from) {
+            let cost = diagonal + usize::from(letter != *other);
+            diagonal = *above;
+            left = cost.min(left + 1).min(diagonal + 1);
+            *above = left;
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances() {
+        for (from, to, expect) in [
+            ("", "", 0),
+            ("", "abc", 3),
+            ("abc", "", 3),
+            ("kitten", "sitting", 3),
+            ("flaw", "lawn", 2),
+            ("é", "e", 1),
+        ] {
+            assert_eq!(distance(&from.chars().collect::<Vec<_>>(), to), expect, "{from} {to}");
+        }
+    }
+
+    #[test]
+    fn the_nearest_come_first_and_strangers_not_at_all() {
+        let names = ["config_id", "status", "sharpe", "sharp_e", "shape"].map(str::to_owned);
+        assert_eq!(nearest("Sharpe", &names), ["sharpe", "shape", "sharp_e"]);
+        assert!(nearest("volatility", &names).is_empty());
+    }
+}

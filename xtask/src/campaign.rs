@@ -1,0 +1,40 @@
+//! `cargo xtask campaign`: the usual tests with many more rounds, for a night or before a
+//! release.
+
+use crate::workspace::{Workspace, step};
+
+/// Tests that do more rounds where `TREEBEAM_CAMPAIGN` is set.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Campaign {
+    name: &'static str,
+    what: &'static str,
+    takes: &'static str,
+    cargo: &'static [&'static str],
+}
+
+pub(crate) fn campaigns() -> &'static [Campaign] {
+    &[Campaign {
+        name: "corruption",
+        what: "journal and manifest cut at every byte and with flipped bits, over more runs",
+        takes: "about 10 minutes on 2 cores",
+        cargo: &["test", "-p", "treebeam-edge", "--test", "corruption"],
+    }]
+}
+
+pub(crate) fn list() {
+    for Campaign { name, what, takes, .. } in campaigns() {
+        println!("{name}: {what} ({takes})");
+    }
+}
+
+pub(crate) fn named(name: &str) -> Option<&'static [Campaign]> {
+    campaigns().iter().find(|campaign| campaign.name == name).map(std::slice::from_ref)
+}
+
+pub(crate) fn run(workspace: &Workspace, chosen: &[Campaign]) -> anyhow::Result<()> {
+    for campaign in chosen {
+        eprintln!("==> {} takes {}", campaign.name, campaign.takes);
+        step(campaign.name, workspace.cargo().args(campaign.cargo).env("TREEBEAM_CAMPAIGN", "1"))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,21 @@
+//! `cargo xtask test`: every check that a change has to pass, the quick ones first.
+
+use std::time::Instant;
+
+use crate::tools;
+use crate::workspace::{Workspace, step};
+
+pub(crate) fn run(workspace: &Workspace) -> anyhow::Result<()> {
+    let start = Instant::now();
+    tools::add_missing_components(workspace)?;
+    step("format", workspace.cargo().args(["fmt", "--all", "--check"]))?;
+    step(
+        "lints",
+        workspace.cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
+    )?;
+    let deny = tools::cargo_deny(workspace)?;
+    step("dependencies", workspace.command(deny).args(["check", "bans", "licenses", "sources"]))?;
+    step("tests", workspace.cargo().args(["test", "--workspace"]))?;
+    eprintln!("==> all checks passed, {:.0} s", start.elapsed().as_secs_f64());
+    Ok(())
+}

@@ -1,0 +1,126 @@
+//! Chores of the project, called as `cargo xtask <chore>`. Holds nothing that the product needs.
+//!
+//! # Layout
+//! [`workspace`] knows where things are and runs a command, [`tools`] sees to what the checks need,
+//! and each chore has a file: [`checks`] (`test`), [`demo`], [`campaign`].
+
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a chore talks to the person who called it"
+)]
+
+mod campaign;
+mod checks;
+mod demo;
+mod tools;
+mod workspace;
+
+use std::process::ExitCode;
+
+use crate::campaign::Campaign;
+use crate::workspace::{StepFailed, Workspace, step};
+
+const HELP: &str = "\
+Chores of the treebeam project.
+
+Usage: cargo xtask <chore>
+
+Chores:
+  test               set up what is needed, then check format, lints, dependencies and run all tests
+  demo               make a small repository below target/demo and search it with a dry run
+  campaign [NAME]    run the longer campaigns, or the one named
+  campaign --list    list the campaigns and how long each takes
+  bench              run the benchmarks
+
+Exit codes: 0 done, 1 failed, 2 wrong usage; a failed command's own exit code is passed on.
+";
+
+/// What the command line asked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Chore {
+    Help,
+    Test,
+    Demo,
+    ListCampaigns,
+    Campaigns(&'static [Campaign]),
+    Bench,
+}
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let Some(chore) = parse(&args) else {
+        eprintln!(
+            "error: `{}` is not a chore\nhint: `cargo xtask --help` lists them",
+            args.join(" ")
+        );
+        return ExitCode::from(2);
+    };
+    match run(chore) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(error.downcast_ref().map_or(1, StepFailed::exit_code))
+        }
+    }
+}
+
+fn parse(args: &[String]) -> Option<Chore> {
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    match args[..] {
+        [] | ["-h" | "--help" | "help"] | [_, "-h" | "--help"] => Some(Chore::Help),
+        ["test"] => Some(Chore::Test),
+        ["demo"] => Some(Chore::Demo),
+        ["campaign"] => Some(Chore::Campaigns(campaign::campaigns())),
+        ["campaign", "--list"] => Some(Chore::ListCampaigns),
+        ["campaign", name] => campaign::named(name).map(Chore::Campaigns),
+        ["bench"] => Some(Chore::Bench),
+        _ => None,
+    }
+}
+
+fn run(chore: Chore) -> anyhow::Result<()> {
+    match chore {
+        Chore::Help => {
+            print!("{HELP}");
+            Ok(())
+        }
+        Chore::ListCampaigns => {
+            campaign::list();
+            Ok(())
+        }
+        Chore::Test => checks::run(&Workspace::find()?),
+        Chore::Demo => demo::run(&Workspace::find()?),
+        Chore::Campaigns(chosen) => campaign::run(&Workspace::find()?, chosen),
+        Chore::Bench => bench(&Workspace::find()?),
+    }
+}
+
+fn bench(workspace: &Workspace) -> anyhow::Result<()> {
+    step("bench", workspace.cargo().args(["bench", "-p", "treebeam-benches"]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(line: &str, expected: Option<&Chore>) {
+        let args: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        assert_eq!(parse(&args).as_ref(), expected, "{line:?}");
+    }
+
+    #[test]
+    fn the_command_line_is_read() {
+        check("", Some(&Chore::Help));
+        check("--help", Some(&Chore::Help));
+        check("demo --help", Some(&Chore::Help));
+        check("test", Some(&Chore::Test));
+        check("campaign", Some(&Chore::Campaigns(campaign::campaigns())));
+        check("campaign corruption", campaign::named("corruption").map(Chore::Campaigns).as_ref());
+        check("campaign --list", Some(&Chore::ListCampaigns));
+        check("campaign --lsit", None);
+        check("campaign corruptoin", None);
+        check("tset", None);
+        check("test everything", None);
+    }
+}
