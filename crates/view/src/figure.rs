@@ -1,0 +1,57 @@
+//! Numbers as text: short for people, exact for programs. Nothing here computes one.
+
+use treebeam_core::num::Finite;
+
+/// What stands where there is nothing to show.
+pub const NONE: &str = "n/a";
+
+/// A number for people: up to six significant digits, `n/a` for none.
+#[must_use]
+pub fn figure(number: Option<Finite>) -> String {
+    number.map_or_else(|| NONE.to_owned(), Finite::short)
+}
+
+/// A change for people: like [`figure`], with a `+` where it is more.
+#[must_use]
+pub fn change(number: Option<Finite>) -> String {
+    let sign = if number.is_some_and(|number| number.get() > 0.0) { "+" } else { "" };
+    format!("{sign}{}", figure(number))
+}
+
+/// A number for programs: the shortest text that reads back as the same number, empty for none.
+#[must_use]
+pub fn exact(number: Option<Finite>) -> String {
+    number.map(Finite::exact).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short_for_people() {
+        let check = |number: f64, short: &str, signed: &str| {
+            assert_eq!(figure(Finite::new(number)), short);
+            assert_eq!(change(Finite::new(number)), signed);
+        };
+        check(0.0, "0", "0");
+        check(-0.0, "0", "0");
+        check(0.1 + 0.2, "0.3", "+0.3");
+        check(-1.0 / 3.0, "-0.333333", "-0.333333");
+        check(12.0, "12", "+12");
+        check(999_999.96, "1000000", "+1000000");
+        check(1.234_567_8e-7, "1.23457e-7", "+1.23457e-7");
+        check(-2.5e300, "-2.5e300", "-2.5e300");
+        check(f64::NAN, "n/a", "n/a");
+    }
+
+    #[test]
+    fn numbers_are_exact_for_programs() {
+        for number in [0.0, 0.1 + 0.2, -1.0 / 3.0, 5e-324, f64::MAX, 1e16, 1e-5, 123_456_789.25] {
+            let text = exact(Finite::new(number));
+            assert_eq!(text.parse(), Ok(number), "{text}");
+            assert!(text.len() < 25, "{text}");
+        }
+        assert_eq!(exact(None), "");
+    }
+}

@@ -1,0 +1,27 @@
+//! A run as text. Pure: every view is a function of the recorded [`Facts`](treebeam_core::facts::Facts), so the same
+//! state gives the same bytes. Nothing here reads a clock, a file or the environment, decides anything, or prints.
+//!
+//! # Layout
+//! The views: [`mod@summary`] is `TREE_SUMMARY.md`, [`mod@graph`] is `TREE_GRAPH.md`, [`results`] is `results.tsv`,
+//! [`mod@status`] is the screen of `treebeam status` and [`validation`] is `VALIDATION_REPORT.md`.
+//! What they share: [`outcome`] says in one word what became of an eval, [`figure`] writes numbers, `words` says stops
+//! and rules for people, `read` looks up what the facts hold in two steps, `line` tames text that a model wrote, and
+//! `markdown` makes tables in which such text cannot break out of its cell.
+
+pub mod figure;
+pub mod graph;
+mod line;
+mod markdown;
+pub mod outcome;
+mod read;
+pub mod results;
+pub mod status;
+pub mod summary;
+pub mod validation;
+mod words;
+
+pub use graph::graph;
+pub use outcome::{Counts, Outcome};
+pub use results::results_tsv;
+pub use status::status;
+pub use summary::summary;

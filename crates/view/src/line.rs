@@ -1,0 +1,53 @@
+//! Text that a model or a program wrote, made fit for one line: no line ends, no control characters, a limited length.
+//! Escaping for a format is that format's business.
+
+/// The longest reason that a view shows; the whole text is on record.
+pub(crate) const REASON_CHARS: usize = 240;
+
+/// The text on one line: white space and control characters become single spaces.
+pub(crate) fn one_line(text: &str) -> String {
+    let tame = |c: char| if c.is_control() || reorders(c) { ' ' } else { c };
+    let tamed: String = text.chars().map(tame).collect();
+    tamed.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Invisible characters that turn the direction of what follows, or end a line.
+const fn reorders(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+}
+
+/// At most `most` characters; a cut is marked.
+pub(crate) fn shorten(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(most.saturating_sub(1)).collect();
+    format!("{}…", kept.trim_end())
+}
+
+/// The first few, with a word on how many more there are.
+pub(crate) fn first_few(items: impl Iterator<Item = String>, most: usize) -> String {
+    let mut items: Vec<_> = items.collect();
+    let more = items.len().saturating_sub(most);
+    items.truncate(most);
+    if more > 0 {
+        items.push(format!("{more} more"));
+    }
+    items.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_stays_on_its_line() {
+        assert_eq!(one_line(" a\r\n\tb\u{1b}[31m \u{202e}c\u{2028}d "), "a b [31m c d");
+        assert_eq!(shorten("abcdef", 6), "abcdef");
+        assert_eq!(shorten("abcd efgh", 6), "abcd…");
+        assert_eq!(shorten("äöüß", 3), "äö…");
+        let ids = || ["a", "b", "c"].into_iter().map(str::to_owned);
+        assert_eq!(first_few(ids(), 3), "a, b, c");
+        assert_eq!(first_few(ids(), 1), "a, 2 more");
+    }
+}

@@ -1,0 +1,187 @@
+//! What became of an eval, in one word and one line, the same in every view. Nothing is decided here: the words are
+//! read off the recorded stage and verdict.
+
+use crate::line::one_line;
+use std::fmt;
+use treebeam_core::event::Failure;
+use treebeam_core::facts::{Eval, Facts, Fate, Stage};
+
+/// What became of an eval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Outcome {
+    /// It is a node now.
+    Promoted,
+    /// It is among the best of its depth; its node is being made.
+    Chosen,
+    /// It passed the gate and is not among the best of its depth.
+    Passed,
+    /// It did not pass the gate.
+    Rejected,
+    /// It ended without a score.
+    Failed,
+    /// It has its figures and waits for its depth to close.
+    Scored,
+    /// It is being implemented, swept or compared.
+    Running,
+    /// It waits.
+    Queued,
+}
+
+impl Outcome {
+    /// All of them, in the order in which they are listed.
+    pub const ALL: [Self; 8] = [
+        Self::Promoted,
+        Self::Chosen,
+        Self::Passed,
+        Self::Rejected,
+        Self::Failed,
+        Self::Scored,
+        Self::Running,
+        Self::Queued,
+    ];
+
+    /// What became of this eval so far.
+    #[must_use]
+    pub fn of(eval: &Eval) -> Self {
+        match &eval.stage {
+            Stage::Queued => Self::Queued,
+            Stage::Implementing(_)
+            | Stage::Implemented(_)
+            | Stage::Sweeping(_)
+            | Stage::Swept(..) => Self::Running,
+            Stage::Scored(_) => Self::Scored,
+            Stage::Failed { .. } => Self::Failed,
+            Stage::Decided(_, _, Fate::Promoted(_)) => Self::Promoted,
+            Stage::Decided(_, _, Fate::Chosen) => Self::Chosen,
+            Stage::Decided(_, verdict, Fate::Dropped) if verdict.passed() => Self::Passed,
+            Stage::Decided(_, _, Fate::Dropped) => Self::Rejected,
+        }
+    }
+
+    /// The word for it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Promoted => "promoted",
+            Self::Chosen => "chosen",
+            Self::Passed => "passed",
+            Self::Rejected => "rejected",
+            Self::Failed => "failed",
+            Self::Scored => "scored",
+            Self::Running => "running",
+            Self::Queued => "queued",
+        }
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.word())
+    }
+}
+
+/// Why it came out that way, or what it waits for, in one line.
+#[must_use]
+pub fn reason(eval: &Eval) -> String {
+    match &eval.stage {
+        Stage::Queued => "waits to be implemented".to_owned(),
+        Stage::Implementing(_) => "being implemented".to_owned(),
+        Stage::Implemented(_) => "waits to be swept".to_owned(),
+        Stage::Sweeping(_) => "being swept".to_owned(),
+        Stage::Swept(..) => "being compared".to_owned(),
+        Stage::Scored(_) => "waits for its depth to close".to_owned(),
+        Stage::Decided(_, verdict, Fate::Dropped) if verdict.passed() => {
+            one_line(&format!("{}; not in the beam", verdict.reason()))
+        }
+        Stage::Decided(_, verdict, _) => one_line(&verdict.reason()),
+        Stage::Failed { failure, .. } => {
+            one_line(&format!("failed at {}: {}", at(failure), failure.message))
+        }
+    }
+}
+
+/// The stage, with the kind of failure where that says more.
+fn at(failure: &Failure) -> String {
+    let (stage, kind) = (failure.stage.to_string(), failure.kind.to_string());
+    if stage == kind { stage } else { format!("{stage} ({kind})") }
+}
+
+/// How many evals came out in which way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Nodes now.
+    pub promoted: u32,
+    /// Nodes soon.
+    pub chosen: u32,
+    /// Passed the gate, not in the beam.
+    pub passed: u32,
+    /// Stopped by the gate.
+    pub rejected: u32,
+    /// Ended without a score.
+    pub failed: u32,
+    /// Waiting for their depth to close.
+    pub scored: u32,
+    /// Under way.
+    pub running: u32,
+    /// Waiting.
+    pub queued: u32,
+}
+
+impl Counts {
+    /// Over the whole run. Looks at every eval: for reports, not for every event.
+    #[must_use]
+    pub fn overall(facts: &Facts) -> Self {
+        Self::of(&facts.evals)
+    }
+
+    /// Over the open depth.
+    #[must_use]
+    pub fn open_depth(facts: &Facts) -> Self {
+        Self::of(facts.open_evals())
+    }
+
+    /// Over these evals.
+    #[must_use]
+    pub fn of<'a>(evals: impl IntoIterator<Item = &'a Eval>) -> Self {
+        let mut counts = Self::default();
+        for eval in evals {
+            *counts.slot(Outcome::of(eval)) += 1;
+        }
+        counts
+    }
+
+    /// How many came out in this way.
+    #[must_use]
+    pub fn get(mut self, outcome: Outcome) -> u32 {
+        *self.slot(outcome)
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn total(self) -> u32 {
+        Outcome::ALL.into_iter().map(|outcome| self.get(outcome)).sum()
+    }
+
+    fn slot(&mut self, outcome: Outcome) -> &mut u32 {
+        match outcome {
+            Outcome::Promoted => &mut self.promoted,
+            Outcome::Chosen => &mut self.chosen,
+            Outcome::Passed => &mut self.passed,
+            Outcome::Rejected => &mut self.rejected,
+            Outcome::Failed => &mut self.failed,
+            Outcome::Scored => &mut self.scored,
+            Outcome::Running => &mut self.running,
+            Outcome::Queued => &mut self.queued,
+        }
+    }
+}
+
+/// `2 promoted, 1 failed`; those that are none are left out.
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = |outcome| (self.get(outcome), outcome);
+        let some = Outcome::ALL.into_iter().map(count).filter(|(number, _)| *number > 0);
+        let parts: Vec<_> = some.map(|(number, outcome)| format!("{number} {outcome}")).collect();
+        f.pad(&if parts.is_empty() { "none".to_owned() } else { parts.join(", ") })
+    }
+}

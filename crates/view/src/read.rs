@@ -1,0 +1,119 @@
+//! What several views look up in the facts and the facts hold in two steps. Reads, never decides.
+
+use treebeam_core::event::Idea;
+use treebeam_core::evidence::{Artifact, Comparison, Scored};
+use treebeam_core::facts::{Eval, Facts, Fate, Node, Origin, Stage};
+use treebeam_core::gate::Verdict;
+use treebeam_core::id::{NodeId, Place};
+use treebeam_core::num::Finite;
+use treebeam_core::rank;
+
+/// A node's name as it is typed: `n0003`.
+pub(crate) fn node_name(id: NodeId) -> String {
+    Place::Node(id).to_string()
+}
+
+/// An eval's name as it is typed: `e0012`.
+pub(crate) fn eval_name(eval: &Eval) -> String {
+    Place::Candidate(eval.id).to_string()
+}
+
+/// A node's conversation: `c0003`.
+pub(crate) fn conversation(id: NodeId) -> String {
+    format!("c{id}")
+}
+
+/// The idea's name in an idea chain: its node and its file's stem.
+pub(crate) fn idea_id(idea: &Idea) -> &str {
+    let path = idea.path.as_str();
+    let path = path.strip_prefix("node_ideas/").unwrap_or(path);
+    path.strip_suffix(".md").unwrap_or(path)
+}
+
+/// The eval that a node was; none for the root.
+pub(crate) fn source<'a>(facts: &'a Facts, node: &Node) -> Option<&'a Eval> {
+    match node.origin {
+        Origin::Root => None,
+        Origin::Promoted { from, .. } => facts.eval(from),
+    }
+}
+
+/// An eval's figures.
+pub(crate) fn scored(eval: &Eval) -> Option<&Scored> {
+    eval.measured().map(|measured| &measured.scored)
+}
+
+/// The score, if any metric is behind it.
+pub(crate) fn score(comparison: &Comparison) -> Option<Finite> {
+    let recommendation = &comparison.recommendation;
+    (recommendation.metrics_used > 0).then_some(recommendation.score)
+}
+
+/// The gate's word on an eval, once it is recorded.
+pub(crate) fn verdict(eval: &Eval) -> Option<&Verdict> {
+    match &eval.stage {
+        Stage::Decided(_, verdict, _) => Some(verdict),
+        Stage::Queued
+        | Stage::Implementing(_)
+        | Stage::Implemented(_)
+        | Stage::Sweeping(_)
+        | Stage::Swept(..)
+        | Stage::Scored(_)
+        | Stage::Failed { .. } => None,
+    }
+}
+
+/// What an eval is ranked by: as recorded, or, before that, as it will be.
+pub(crate) fn rank_score(eval: &Eval) -> Option<Finite> {
+    match verdict(eval) {
+        Some(verdict) => verdict.rank_score,
+        None => scored(eval).and_then(|scored| rank::score(&scored.vs_root)),
+    }
+}
+
+/// What a node is ranked by, the root counting as 0.
+pub(crate) fn node_rank_score(facts: &Facts, node: &Node) -> Option<Finite> {
+    match node.origin {
+        Origin::Root => Some(Finite::ZERO),
+        Origin::Promoted { from, .. } => facts.eval(from).and_then(rank_score),
+    }
+}
+
+/// The node that an eval has become.
+pub(crate) fn promoted_to(eval: &Eval) -> Option<NodeId> {
+    match eval.stage {
+        Stage::Decided(_, _, Fate::Promoted(node)) => Some(node),
+        Stage::Decided(_, _, Fate::Dropped | Fate::Chosen)
+        | Stage::Queued
+        | Stage::Implementing(_)
+        | Stage::Implemented(_)
+        | Stage::Sweeping(_)
+        | Stage::Swept(..)
+        | Stage::Scored(_)
+        | Stage::Failed { .. } => None,
+    }
+}
+
+/// A candidate's own sweep.
+pub(crate) fn results(eval: &Eval) -> Option<&Artifact> {
+    match &eval.stage {
+        Stage::Swept(_, results) => Some(results),
+        Stage::Scored(measured) | Stage::Decided(measured, ..) => Some(&measured.results),
+        Stage::Queued
+        | Stage::Implementing(_)
+        | Stage::Implemented(_)
+        | Stage::Sweeping(_)
+        | Stage::Failed { .. } => None,
+    }
+}
+
+/// The sweep that a candidate is compared with: its parent's own.
+pub(crate) fn baseline<'a>(facts: &'a Facts, eval: &Eval) -> Option<&'a Artifact> {
+    facts.baseline_of(facts.node(eval.parent)?)
+}
+
+/// Where an eval's prompts, replies, diffs and logs lie, once it has begun.
+pub(crate) fn experiment(eval: &Eval) -> Option<String> {
+    let begun = !matches!(eval.stage, Stage::Queued);
+    begun.then(|| format!("eval/{}/experiment", eval.id))
+}

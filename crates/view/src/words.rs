@@ -1,0 +1,70 @@
+//! Stops, phases and rules in words for people. Short, and in the words of the documentation.
+
+use crate::figure::figure;
+use treebeam_core::event::{Stop, WorldKind};
+use treebeam_core::facts::{Baseline, Facts, Phase};
+use treebeam_core::num::Finite;
+use treebeam_core::policy::Direction;
+
+/// `1 eval`, `2 evals`.
+pub(crate) fn count(number: impl TryInto<u64>, thing: &str) -> String {
+    let number = number.try_into().unwrap_or(u64::MAX);
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {thing}{plural}")
+}
+
+/// What is behind the ports.
+pub(crate) fn world(world: WorldKind) -> String {
+    match world {
+        WorldKind::Dry { seed } => format!("dry (seed {seed}): no model, no sweep"),
+    }
+}
+
+/// Why a run is over.
+pub(crate) const fn stop(reason: Stop) -> &'static str {
+    match reason {
+        Stop::MaxDepth => "all depths are done",
+        Stop::EmptyFrontier => "no candidate of the last depth was promoted",
+        Stop::NoIdeas => "no node of the frontier got an idea",
+        Stop::MaxEvals => "the budget of evals is used up",
+        Stop::StrictDepthFailure => "an eval failed, and that was to end the run",
+    }
+}
+
+/// What the run is at.
+pub(crate) fn phase(facts: &Facts) -> String {
+    match &facts.phase {
+        Phase::Measuring => "measuring the root's baseline".to_owned(),
+        Phase::Searching => format!("trying ideas at depth {}", facts.depth),
+        Phase::Promoting { left } => {
+            format!("closing depth {}: {} to promote", facts.depth, count(left.len(), "candidate"))
+        }
+        Phase::Stopped { reason, .. } => format!("stopped, {} ({reason})", stop(*reason)),
+    }
+}
+
+/// When a candidate's sweep counts as complete.
+pub(crate) fn completeness(facts: &Facts) -> String {
+    if let Some(limit) = facts.meaning.sweep_config_limit {
+        let last = limit.get() - 1;
+        return format!("exactly {limit} rows, one for each configuration 0…{last}, all ok");
+    }
+    let gate = &facts.meaning.gate;
+    let rows = match (gate.min_rows, &facts.baseline) {
+        (Some(rows), _) => format!("at least {rows} rows"),
+        (None, Baseline::Measured { rows, .. }) => {
+            format!("at least as many rows as the root baseline ({rows})")
+        }
+        (None, Baseline::Unmeasured) => "at least as many rows as the root baseline".to_owned(),
+    };
+    let rate = Finite::new(gate.min_ok_rate.get() * 100.0);
+    format!("{rows}, at least {} % of them ok", figure(rate))
+}
+
+/// The metric that may not regress.
+pub(crate) const fn direction(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Higher => "higher is better",
+        Direction::Lower => "lower is better",
+    }
+}

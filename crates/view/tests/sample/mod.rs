@@ -1,0 +1,250 @@
+//! A small run made by hand: the real plan and the real fold, with a scripted world behind them. Two depths, and every
+//! outcome once; titles and messages try to break out of where they are shown.
+
+use jiff::Timestamp;
+use std::num::NonZeroU32;
+use treebeam_core::event::{
+    ContextPack, EvalStage, Event, Failure, FailureKind, Idea, Leftover, LeftoverKind, Repeat,
+    RunStarted, Subject, WorldKind,
+};
+use treebeam_core::evidence::{
+    Artifact, Comparison, Completeness, Form, Grade, Reason, Recommendation, Scored,
+};
+use treebeam_core::id::{EvalId, NodeId, Place, Sha256};
+use treebeam_core::idea;
+use treebeam_core::num::Finite;
+use treebeam_core::plan::{self, Move, Outcome, Proposal, Running, Step};
+use treebeam_core::policy::{Meaning, Reach};
+use treebeam_core::state::State;
+
+/// What becomes of an idea.
+enum Script {
+    /// It is swept: score and primary delta against the parent, score against the root, how many are ok.
+    Swept(f64, Option<f64>, f64, u32),
+    /// It fails there.
+    Fails(EvalStage, FailureKind, &'static str),
+}
+
+const EVALS: [(&str, Script); 9] = [
+    ("Widen the window | twice", Script::Swept(0.045, Some(0.1 + 0.2), 0.045, 4)),
+    ("Use \"robust\" means <b>everywhere</b>", Script::Swept(0.12, Some(0.8), 0.12, 4)),
+    ("Smooth `signal_fast`\nover __two__ days", Script::Swept(0.031, Some(0.05), 0.031, 4)),
+    ("Drop the *stop loss*", Script::Swept(0.01, Some(-0.4), 0.01, 4)),
+    (
+        "Cache the features",
+        Script::Fails(
+            EvalStage::Implement,
+            FailureKind::Patch,
+            "hunk 1 of `a|b.py`\ndoes not apply",
+        ),
+    ),
+    ("Weigh trades by 1/volatility", Script::Swept(0.04, Some(0.25), 1.0 / 6.0, 4)),
+    ("Trade half as often", Script::Swept(0.2, Some(0.9), 0.3, 3)),
+    (
+        "Refit every week; a title so long that it has to be cut before it is drawn at an edge",
+        Script::Fails(EvalStage::Sweep, FailureKind::Sweep, "exit 1: ValueError: \"<nan>\""),
+    ),
+    ("Rename variables", Script::Swept(0.0, None, 0.0, 4)),
+];
+
+/// The moment at which everything happens.
+pub(crate) fn now() -> Timestamp {
+    Timestamp::from_second(1_767_225_600).unwrap()
+}
+
+/// How the run begins.
+pub(crate) fn started() -> RunStarted {
+    let four = NonZeroU32::new(4);
+    let beam_width = NonZeroU32::new(2).unwrap();
+    let ideas_per_node = NonZeroU32::new(5).unwrap();
+    RunStarted {
+        run: "20260101-000000".parse().unwrap(),
+        world: WorldKind::Dry { seed: 7 },
+        root: commit(0),
+        meaning: Meaning {
+            ideas_per_node,
+            beam_width,
+            sweep_config_limit: four,
+            ..Meaning::default()
+        },
+        reach: Reach { max_total_idea_evals: Some(9), ..Reach::default() },
+        at: now(),
+    }
+}
+
+/// The whole run, event by event.
+pub(crate) fn events() -> Vec<Event> {
+    events_of(started())
+}
+
+/// The same with another beginning.
+pub(crate) fn events_of(started: RunStarted) -> Vec<Event> {
+    let mut state = State::begin(&started);
+    let mut events = vec![Event::RunStarted(Box::new(started))];
+    while let Some(next) = plan::next(&state, &Running::default(), now()).into_iter().next() {
+        let new = match next {
+            Move::Record(event) => vec![event],
+            Move::Stop(reason) => vec![Event::Stopped { reason, at: now() }],
+            Move::Start(step) => perform(&state, step),
+        };
+        for event in new {
+            state.apply(&event).unwrap();
+            events.push(event);
+        }
+    }
+    events
+}
+
+/// The run after its first events.
+pub(crate) fn after(events: &[Event], number: usize) -> State {
+    State::replay(&events[..number]).unwrap()
+}
+
+/// The run at its end.
+pub(crate) fn finished() -> State {
+    State::replay(&events()).unwrap()
+}
+
+fn perform(state: &State, step: Step) -> Vec<Event> {
+    let announced = plan::announce(state, step, now());
+    let mut ahead = state.clone();
+    if let Some(event) = &announced {
+        ahead.apply(event).unwrap();
+    }
+    let outcome = plan::accept(&ahead, &outcome(step), now()).unwrap();
+    announced.into_iter().chain([outcome]).collect()
+}
+
+fn outcome(step: Step) -> Outcome {
+    match step {
+        Step::Propose(node) => proposed(node),
+        Step::Implement(eval) => match script(eval) {
+            Script::Fails(EvalStage::Implement, kind, message) => {
+                failed(eval, EvalStage::Implement, *kind, message)
+            }
+            Script::Fails(..) | Script::Swept(..) => Outcome::Implemented {
+                eval,
+                commit: commit(eval.number()),
+                files_changed: eval.number() % 3 + 1,
+                rounds: 1,
+            },
+        },
+        Step::Sweep(Subject::Root) => {
+            Outcome::RootMeasured { baseline: artifact("root baseline.csv"), rows: 4 }
+        }
+        Step::Sweep(Subject::Eval(eval)) => match script(eval) {
+            Script::Fails(stage, kind, message) => failed(eval, *stage, *kind, message),
+            Script::Swept(..) => {
+                Outcome::Swept { eval, results: artifact(&format!("e{eval}.csv")) }
+            }
+        },
+        Step::Score(eval) => Outcome::Scored { eval, scored: Box::new(scored(eval)) },
+        Step::Promote(eval) => Outcome::Promoted(eval),
+        Step::Discard(leftover) if leftover == stuck() => {
+            Outcome::DiscardFailed { leftover, why: "device\nbusy".into() }
+        }
+        Step::Discard(leftover) => Outcome::Discarded(leftover),
+    }
+}
+
+/// What cannot be removed.
+fn stuck() -> Leftover {
+    Leftover { place: Place::Candidate(EvalId::new(4)), kind: LeftoverKind::Worktree }
+}
+
+fn proposed(node: NodeId) -> Outcome {
+    let (first, last) = match node.number() {
+        0 => (1, 5),
+        2 => (6, 9),
+        _ => {
+            let why = "the agent answered nothing usable:\n<html>|503|</html>".into();
+            return Outcome::ProposalFailed { node, why, turns: 2 };
+        }
+    };
+    let titles = (first..=last).map(|number| title(EvalId::new(number)));
+    let mut ideas: Vec<_> = (1..).zip(titles).map(|(n, title)| new_idea(node, n, title)).collect();
+    let mut repeats = Vec::new();
+    if node != NodeId::ROOT {
+        ideas.push(new_idea(node, 5, "Left | for another night"));
+        let title = "WIDEN the window | twice".to_owned();
+        repeats.push(Repeat { fingerprint: idea::fingerprint(&title), title });
+    }
+    let path = format!("node_ideas/{node}/prompt_context.txt").parse().unwrap();
+    let context = ContextPack { path, sha256: Sha256::of(b"context"), idea_files: Vec::new() };
+    Outcome::Proposed(Proposal { node, ideas, repeats, turns: 1, context })
+}
+
+fn new_idea(node: NodeId, number: u32, title: &str) -> Idea {
+    let file = idea::file_name(number, title);
+    Idea {
+        path: format!("node_ideas/{node}/{file}").parse().unwrap(),
+        sha256: Sha256::of(title.as_bytes()),
+        fingerprint: idea::fingerprint(title),
+        title: title.to_owned(),
+        turn: 1,
+    }
+}
+
+fn title(eval: EvalId) -> &'static str {
+    EVALS[eval.number() as usize - 1].0
+}
+
+fn script(eval: EvalId) -> &'static Script {
+    &EVALS[eval.number() as usize - 1].1
+}
+
+fn failed(eval: EvalId, stage: EvalStage, kind: FailureKind, message: &str) -> Outcome {
+    Outcome::EvalFailed { eval, failure: Failure { stage, kind, message: message.to_owned() } }
+}
+
+fn scored(eval: EvalId) -> Scored {
+    let Script::Swept(score, primary, root_score, ok) = *script(eval) else {
+        panic!("eval {eval} has no score");
+    };
+    let parent_gain = if eval.number() > 5 { 0.1 + 0.2 } else { 0.0 };
+    Scored {
+        vs_parent: comparison(score, primary),
+        vs_root: comparison(root_score, primary.map(|delta| delta + parent_gain)),
+        completeness: Completeness { expected_count: 4, ok_count: ok, error_count: 4 - ok },
+        form: Form::default(),
+        has_effect: true,
+    }
+}
+
+fn comparison(score: f64, primary: Option<f64>) -> Comparison {
+    let grade = match score {
+        _ if score >= 0.1 => Grade::Strong,
+        _ if score >= 0.03 => Grade::Promising,
+        _ if score >= -0.02 => Grade::Mixed,
+        _ => Grade::Weak,
+    };
+    let should_explore = score >= 0.03;
+    let reason = if should_explore { Reason::NetImprovement } else { Reason::InsufficientSignal };
+    Comparison {
+        baseline_rows_used: 4,
+        candidate_rows_used: 4,
+        recommendation: Recommendation {
+            should_explore,
+            grade,
+            score: Finite::new(score).unwrap(),
+            positive_signals: 3,
+            negative_signals: 1,
+            metrics_used: if primary.is_some() { 4 } else { 0 },
+            reasons: vec![reason],
+        },
+        primary_delta: primary.and_then(Finite::new),
+        paired: None,
+    }
+}
+
+fn artifact(name: &str) -> Artifact {
+    Artifact {
+        path: format!("artifacts/{name}").parse().unwrap(),
+        sha256: Sha256::of(name.as_bytes()),
+        source: format!("eval/{name}"),
+    }
+}
+
+fn commit(number: u32) -> treebeam_core::id::Commit {
+    Sha256::of(&number.to_be_bytes()).to_string()[..40].parse().unwrap()
+}

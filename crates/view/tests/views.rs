@@ -1,0 +1,197 @@
+//! The views of a small run made by hand: what they look like, and what holds for each of them at every moment.
+#![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+
+mod sample;
+
+use std::num::NonZeroU32;
+use treebeam_core::audit::{Finding, Severity};
+use treebeam_core::event::{Event, RunStarted, Stop};
+use treebeam_core::facts::Facts;
+use treebeam_core::num::Finite;
+use treebeam_core::policy::{Meaning, Reach};
+use treebeam_core::state::State;
+use treebeam_view::results::COLUMNS;
+use treebeam_view::{Counts, Outcome, graph, results_tsv, status, summary, validation};
+
+/// How many cells a row has: the bars that are not escaped, less one.
+fn cells(row: &str) -> usize {
+    let mut bars = 0_usize;
+    let mut chars = row.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => drop(chars.next()),
+            '|' => bars += 1,
+            _ => {}
+        }
+    }
+    bars.saturating_sub(1)
+}
+
+/// Every table has as many cells in each row as in its head.
+fn assert_tables_are_even(text: &str) {
+    let mut columns = None;
+    for line in text.lines() {
+        if line.starts_with('|') {
+            assert!(line.ends_with(" |"), "{line}");
+            assert_eq!(*columns.get_or_insert(cells(line)), cells(line), "{line}");
+        } else {
+            columns = None;
+        }
+    }
+}
+
+fn all(facts: &Facts) -> [String; 4] {
+    [summary(facts), graph(facts), results_tsv(facts), status(facts)]
+}
+
+#[test]
+fn the_sample_has_every_outcome() {
+    let state = sample::finished();
+    let counts = Counts::overall(&state);
+    let expected = Counts { promoted: 3, passed: 1, rejected: 3, failed: 2, ..Counts::default() };
+    assert_eq!(counts, expected);
+    assert_eq!(counts.total(), 9);
+    assert_eq!(Counts::open_depth(&state), Counts::default());
+    assert_eq!(state.stop_reason(), Some(Stop::MaxEvals));
+}
+
+#[test]
+fn summary_of_a_finished_run() {
+    insta::assert_snapshot!(summary(&sample::finished()));
+}
+
+#[test]
+fn graph_of_a_finished_run() {
+    insta::assert_snapshot!(graph(&sample::finished()));
+}
+
+#[test]
+fn results_of_a_finished_run() {
+    insta::assert_snapshot!(results_tsv(&sample::finished()));
+}
+
+#[test]
+fn status_of_a_finished_run() {
+    insta::assert_snapshot!(status(&sample::finished()));
+}
+
+#[test]
+fn a_run_that_has_just_begun() {
+    let state = State::begin(&sample::started());
+    insta::assert_snapshot!(all(&state).join("\n-----\n"));
+}
+
+#[test]
+fn a_run_half_way() {
+    let events = sample::events();
+    let second = events.iter().rposition(|e| matches!(e, Event::Implemented { .. })).unwrap();
+    let state = sample::after(&events, second);
+    insta::assert_snapshot!(all(&state).join("\n-----\n"));
+}
+
+#[test]
+fn every_moment_of_a_run_can_be_shown() {
+    let events = sample::events();
+    let mut seen = Vec::new();
+    for number in 1..=events.len() {
+        let state = sample::after(&events, number);
+        let [summary, graph, results, status] = all(&state);
+        assert_eq!(all(&state), [summary.clone(), graph.clone(), results.clone(), status.clone()]);
+        assert_tables_are_even(&summary);
+        assert!(results.lines().all(|line| line.split('\t').count() == COLUMNS.len()));
+        assert_eq!(results.lines().count(), 1 + state.evals.len());
+        assert!(graph.lines().all(|line| line.matches('"').count() % 2 == 0), "{graph}");
+        assert!(status.lines().count() < 30);
+        assert_eq!(status.contains("go on "), state.stop_reason().is_none());
+        assert!([&summary, &graph, &results, &status].iter().all(|text| text.ends_with('\n')));
+        seen.extend(state.evals.iter().map(Outcome::of));
+    }
+    assert!(Outcome::ALL.iter().all(|outcome| seen.contains(outcome)));
+}
+
+#[test]
+fn how_a_run_ran_is_not_in_its_reports() {
+    let facts = sample::finished().into_facts();
+    let mut other = facts.clone();
+    other.history.settings_changes = 9;
+    other.history.cleanups = 9;
+    other.history.promotion_failures = 9;
+    other.history.submissions.values_mut().for_each(|number| *number += 3);
+    other.leftovers.clear();
+    other.created_at = jiff::Timestamp::UNIX_EPOCH;
+    let many = NonZeroU32::new(16).unwrap();
+    other.reach.max_parallel_evals = many;
+    other.reach.max_parallel_per_node = Some(many);
+    other.reach.sweep_max_parallel = Some(many);
+    other.reach.keep_rejected_worktrees = true;
+    assert_eq!(summary(&facts), summary(&other));
+    assert_eq!(graph(&facts), graph(&other));
+    assert_eq!(results_tsv(&facts), results_tsv(&other));
+}
+
+#[test]
+fn without_a_limit_the_rule_for_rows_is_said_in_words() {
+    let base = sample::started();
+    let meaning = Meaning { sweep_config_limit: None, ..base.meaning };
+    let reach = Reach { max_total_idea_evals: None, ..base.reach };
+    let state = State::begin(&RunStarted { meaning, reach, ..base });
+    let text = summary(&state);
+    assert!(
+        text.contains("| at least as many rows as the root baseline, at least 100 % of them ok |")
+    );
+    assert!(text.contains("| budget | no limit |"));
+}
+
+#[test]
+fn a_node_that_the_budget_leaves_out_is_listed() {
+    let base = sample::started();
+    let meaning = Meaning { beam_width: NonZeroU32::new(3).unwrap(), ..base.meaning };
+    let events = sample::events_of(RunStarted { meaning, ..base });
+    let text = summary(&State::replay(&events).unwrap());
+    assert!(text.contains("\n- n0003: not expanded, the budget was used up\n"), "{text}");
+}
+
+#[test]
+fn a_frontier_that_stays_is_shown_at_each_depth() {
+    let base = sample::started();
+    let mut meaning = Meaning { sweep_config_limit: None, ..base.meaning };
+    meaning.gate.min_ok_rate = Finite::new(2.0).unwrap();
+    let reach = Reach { stop_on_empty_frontier: false, ..base.reach };
+    let events = sample::events_of(RunStarted { meaning, reach, ..base });
+    let text = summary(&State::replay(&events).unwrap());
+    assert_tables_are_even(&text);
+    let (_, second) = text.split_once("\n## Depth 1\n").unwrap();
+    assert!(
+        second.contains("\n| e0006 | n0000 |") && !second.contains("\n| node | parent |"),
+        "{text}"
+    );
+    assert!(text.contains("**Best**: the root"), "{text}");
+}
+
+#[test]
+fn leaves_of_a_big_run_are_counted() {
+    let mut facts = sample::finished().into_facts();
+    let rejected = facts.evals[3].clone();
+    facts.evals.extend(std::iter::repeat_n(rejected, 500));
+    let text = graph(&facts);
+    assert!(text.contains("n0000 -.-> l0000([\"1 passed, 501 rejected, 1 failed\"])"), "{text}");
+    assert!(text.len() < 10_000);
+}
+
+#[test]
+fn findings_are_a_table_and_none_is_said_clearly() {
+    let finding = |what: &str, severity| Finding {
+        what: what.to_owned(),
+        place: "artifacts/e0001.csv".to_owned(),
+        severity,
+        advice: "restore it from a backup, or run the eval again".to_owned(),
+    };
+    let findings = [
+        finding("no ref keeps commit abc | def", Severity::Warning),
+        finding("the sha256 is not\nthe recorded one", Severity::Error),
+    ];
+    let run = "20260101-000000";
+    let report = validation::report(run, &findings);
+    assert_tables_are_even(&report);
+    insta::assert_snapshot!(format!("{report}\n-----\n{}", validation::report(run, &[])));
+}
