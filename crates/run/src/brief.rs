@@ -1,0 +1,245 @@
+//! What a stage is told. Built from the state when the step starts, so that no stage ever sees the state.
+
+use crate::port::{Job, JobKey, Moment};
+use std::collections::BTreeSet;
+use treebeam_core::event::{EvalStage, Idea, Leftover, Subject};
+use treebeam_core::evidence::Artifact;
+use treebeam_core::facts::{Baseline, Eval, Facts, Ideas, Node, Removal, Stage};
+use treebeam_core::gate;
+use treebeam_core::id::{Commit, EvalId, NodeId, RunId, Sha256};
+use treebeam_core::num::Finite;
+use treebeam_core::plan::{self, Step};
+use treebeam_core::policy::Meaning;
+use treebeam_core::state::State;
+
+/// Everything that the stage of a step needs to know.
+pub(crate) enum Brief {
+    Propose(Box<ForIdeas>),
+    Implement(Box<ForCoder>),
+    Sweep(ForSweep),
+    Score(Box<ForScore>),
+    Promote(ForPromotion),
+    Discard(ForDiscard),
+}
+
+pub(crate) struct ForIdeas {
+    pub(crate) node: NodeId,
+    /// Which expansion of the node, counted from 1.
+    pub(crate) expansion: u32,
+    /// How many ideas are wanted.
+    pub(crate) count: u32,
+    /// The number of the first new idea file.
+    pub(crate) first_number: u32,
+    /// Fingerprints that may not come again.
+    pub(crate) tried: BTreeSet<Sha256>,
+    pub(crate) told: Told,
+}
+
+/// What the idea generator is told about a node's branch.
+pub(crate) struct Told {
+    pub(crate) node: NodeId,
+    pub(crate) root_commit: Commit,
+    pub(crate) commit: Commit,
+    pub(crate) parent_commit: Option<Commit>,
+    /// The ideas that led here, each with its figures.
+    pub(crate) chain: Vec<String>,
+    /// What else was tried on the way, with its outcome.
+    pub(crate) outcomes: Vec<String>,
+    /// The files of all ideas that are mentioned.
+    pub(crate) idea_files: Vec<Idea>,
+    pub(crate) protect: Vec<String>,
+}
+
+pub(crate) struct ForCoder {
+    pub(crate) run: RunId,
+    pub(crate) eval: EvalId,
+    pub(crate) attempt: u32,
+    pub(crate) parent_commit: Commit,
+    pub(crate) idea: Idea,
+    pub(crate) max_review_rounds: u32,
+    pub(crate) protect: Vec<String>,
+}
+
+pub(crate) struct ForSweep {
+    pub(crate) job: Job,
+}
+
+pub(crate) struct ForScore {
+    pub(crate) eval: EvalId,
+    pub(crate) idea: Idea,
+    pub(crate) rounds: u32,
+    pub(crate) commit: Commit,
+    pub(crate) results: Artifact,
+    pub(crate) parent: Artifact,
+    pub(crate) root: Artifact,
+    pub(crate) root_rows: u32,
+    pub(crate) meaning: Meaning,
+}
+
+pub(crate) struct ForPromotion {
+    pub(crate) eval: EvalId,
+    pub(crate) node: NodeId,
+    pub(crate) commit: Commit,
+}
+
+pub(crate) struct ForDiscard {
+    pub(crate) leftover: Leftover,
+    pub(crate) attempt: u32,
+}
+
+/// The brief of a step, if the state still has what it is about.
+pub(crate) fn of(state: &State, step: Step) -> Option<Brief> {
+    Some(match step {
+        Step::Propose(node) => Brief::Propose(Box::new(for_ideas(state, state.node(node)?))),
+        Step::Implement(eval) => Brief::Implement(Box::new(for_coder(state, state.eval(eval)?)?)),
+        Step::Sweep(subject) => Brief::Sweep(ForSweep { job: job(state, subject)? }),
+        Step::Score(eval) => Brief::Score(Box::new(for_score(state, state.eval(eval)?)?)),
+        Step::Promote(eval) => {
+            let commit = state.eval(eval)?.work()?.commit.clone();
+            Brief::Promote(ForPromotion { eval, node: state.next_node(), commit })
+        }
+        Step::Discard(leftover) => {
+            let attempt = match state.leftovers.get(&leftover)? {
+                Removal::Due => 1,
+                Removal::Deferred { attempts, .. } => attempts + 1,
+            };
+            Brief::Discard(ForDiscard { leftover, attempt })
+        }
+    })
+}
+
+/// What the beginning of a step is dated by.
+pub(crate) fn beginning(state: &State, step: Step) -> Moment {
+    match step {
+        Step::Propose(node) => expansion_moment(state, node),
+        Step::Implement(eval) => Moment::Begun(eval, attempt_of(state, eval)),
+        Step::Score(eval) => Moment::Eval(eval, EvalStage::Score, attempt_of(state, eval)),
+        Step::Promote(eval) => Moment::Promotion(eval),
+        Step::Sweep(_) | Step::Discard(_) => Moment::Start,
+    }
+}
+
+/// Which expansion of a node is open, or would be the next one.
+pub(crate) fn expansion_moment(state: &Facts, node: NodeId) -> Moment {
+    let number = state.node(node).map_or(0, |node| match node.expansion_at(state.depth) {
+        Some(_) => node.expansions.len(),
+        None => node.expansions.len() + 1,
+    });
+    Moment::Expansion(node, u32::try_from(number).unwrap_or(u32::MAX))
+}
+
+pub(crate) fn attempt_of(state: &Facts, eval: EvalId) -> u32 {
+    state.eval(eval).map_or(1, |eval| eval.attempt)
+}
+
+/// The sweep of a subject as it was last submitted.
+pub(crate) fn job(state: &State, subject: Subject) -> Option<Job> {
+    let commit = match subject {
+        Subject::Root => &state.node(NodeId::ROOT)?.commit,
+        Subject::Eval(eval) => &state.eval(eval)?.work()?.commit,
+    };
+    let key = JobKey { subject, submission: state.submissions(subject) };
+    let limit = state.meaning.sweep_config_limit.map(std::num::NonZeroU32::get);
+    Some(Job { key, commit: commit.clone(), sweep_config_limit: limit })
+}
+
+fn for_coder(state: &State, eval: &Eval) -> Option<ForCoder> {
+    Some(ForCoder {
+        run: state.run.clone(),
+        eval: eval.id,
+        attempt: eval.attempt,
+        parent_commit: state.node(eval.parent)?.commit.clone(),
+        idea: eval.idea.clone(),
+        max_review_rounds: state.reach.max_review_rounds,
+        protect: state.meaning.protect.clone(),
+    })
+}
+
+fn for_score(state: &State, eval: &Eval) -> Option<ForScore> {
+    let Stage::Swept(work, results) = &eval.stage else { return None };
+    let Baseline::Measured { results: root, rows, .. } = &state.baseline else { return None };
+    let parent = state.baseline_of(state.node(eval.parent)?)?;
+    Some(ForScore {
+        eval: eval.id,
+        idea: eval.idea.clone(),
+        rounds: work.rounds,
+        commit: work.commit.clone(),
+        results: results.clone(),
+        parent: parent.clone(),
+        root: root.clone(),
+        root_rows: *rows,
+        meaning: state.meaning.clone(),
+    })
+}
+
+fn for_ideas(state: &State, node: &Node) -> ForIdeas {
+    let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+    let expansions = match node.expansion_at(state.depth) {
+        Some(_) => node.expansions.len(),
+        None => node.expansions.len() + 1,
+    };
+    let written = node.expansions.iter().map(|expansion| match &expansion.ideas {
+        Ideas::Proposed { evals, untried, .. } => evals.len() + untried.len(),
+        Ideas::Asked | Ideas::Failed { .. } => 0,
+    });
+    ForIdeas {
+        node: node.id,
+        expansion: number(expansions),
+        count: state.meaning.ideas_per_node.get(),
+        first_number: number(written.sum::<usize>()) + 1,
+        tried: plan::tried_before(state, node.id).iter().map(|idea| idea.fingerprint).collect(),
+        told: told(state, node),
+    }
+}
+
+/// What was known when the node was made: nothing of its own depth, so that it does not depend on what finished first.
+fn told(state: &State, node: &Node) -> Told {
+    let mut ancestors: Vec<_> = state.lineage(node.id).collect();
+    ancestors.reverse();
+    let chain = state.idea_chain(node.id);
+    let on_chain = |eval: &Eval| chain.iter().any(|link| link.id == eval.id);
+    let beside: Vec<&Eval> = ancestors
+        .iter()
+        .flat_map(|ancestor| &ancestor.expansions)
+        .filter(|expansion| expansion.depth < state.depth)
+        .flat_map(|expansion| match &expansion.ideas {
+            Ideas::Proposed { evals, .. } => evals.as_slice(),
+            Ideas::Asked | Ideas::Failed { .. } => &[],
+        })
+        .filter_map(|eval| state.eval(*eval))
+        .collect();
+    Told {
+        node: node.id,
+        root_commit: state.nodes.first().map_or(&node.commit, |root| &root.commit).clone(),
+        commit: node.commit.clone(),
+        parent_commit: node.parent().and_then(|up| state.node(up)).map(|up| up.commit.clone()),
+        chain: chain.iter().map(|eval| outcome_line(eval)).collect(),
+        outcomes: beside.iter().filter(|e| !on_chain(e)).map(|e| outcome_line(e)).collect(),
+        idea_files: beside.iter().map(|eval| eval.idea.clone()).collect(),
+        protect: state.meaning.protect.clone(),
+    }
+}
+
+fn outcome_line(eval: &Eval) -> String {
+    let title = &eval.idea.title;
+    match &eval.stage {
+        Stage::Decided(measured, verdict, _) => {
+            let recommendation = &measured.scored.vs_root.recommendation;
+            let delta = measured.scored.vs_root.primary_delta;
+            let delta = delta.map_or("n/a".to_owned(), Finite::short);
+            format!(
+                "{title}: {} against the root, score {}, primary delta {delta}; {}",
+                recommendation.grade,
+                recommendation.score.short(),
+                verdict.reason()
+            )
+        }
+        Stage::Failed { failure, .. } => format!("{title}: {}", gate::failed(failure).reason()),
+        Stage::Queued
+        | Stage::Implementing(_)
+        | Stage::Implemented(_)
+        | Stage::Sweeping(_)
+        | Stage::Swept(..)
+        | Stage::Scored(_) => format!("{title}: under way"),
+    }
+}

@@ -1,0 +1,363 @@
+//! The one loop: plan, record, do. The only place that appends to the journal and applies events.
+//! Steps run on threads of their own, as many as the plan allows; a sweep needs no thread while it runs.
+
+use crate::brief;
+use crate::port::{Checkpoint, JobEnd, Journal, Moment, PortError, World};
+use crate::stage;
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, Scope};
+use std::time::Duration;
+use treebeam_core::event::{EvalStage, Event, Subject};
+use treebeam_core::id::EvalId;
+use treebeam_core::plan::{self, Move, Outcome, Running, Step};
+use treebeam_core::state::{State, Unexpected};
+
+/// How long one question to the executor may wait for a job to end.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// How often in a row a promotion may fail before the run halts.
+const PROMOTION_TRIES: u32 = 3;
+
+/// Why the loop ended before the run did. Nothing is lost: a resume goes on from the record.
+#[derive(Debug, thiserror::Error)]
+pub enum Halt {
+    /// The world refused something that the run cannot do without.
+    #[error(transparent)]
+    Port(#[from] PortError),
+    /// There is nothing to compare with.
+    #[error("the root cannot be used as a baseline: {why}")]
+    RootUnsound {
+        /// What is wrong with its sweep.
+        why: String,
+    },
+    /// A node could not be made.
+    #[error("eval {eval} could not be promoted: {why}")]
+    Promotion {
+        /// Which eval.
+        eval: EvalId,
+        /// Why.
+        why: String,
+    },
+    /// The record and the loop disagree.
+    #[error(transparent)]
+    Unexpected(#[from] Unexpected),
+    /// A step did not end as a step does.
+    #[error("{step} broke off: {why}")]
+    Broken {
+        /// Which.
+        step: String,
+        /// What it said.
+        why: String,
+    },
+}
+
+/// Drives a run to its end, from wherever `state` says it is. `watch` sees every event once it is on disk and applied.
+///
+/// # Errors
+/// When the run cannot go on now.
+pub fn drive(
+    state: State,
+    world: World<'_>,
+    journal: &mut dyn Journal,
+    watch: &mut dyn FnMut(&State, &[Event]),
+) -> Result<State, Halt> {
+    let (sender, receiver) = channel();
+    thread::scope(|scope| {
+        let mut coordinator = Coordinator {
+            state,
+            running: Running::default(),
+            held: Vec::new(),
+            batch: Vec::new(),
+            promotion_failures: 0,
+            polling: false,
+            threads: 0,
+            world,
+            journal,
+            watch,
+            scope,
+            sender,
+            receiver,
+        };
+        coordinator.run()?;
+        Ok(coordinator.state)
+    })
+}
+
+enum Message {
+    Stepped(Step, Result<Option<Outcome>, Halt>),
+    Polled(Result<Vec<JobEnd>, PortError>),
+    Collected(Subject, Result<Outcome, Halt>),
+}
+
+struct Coordinator<'scope, 'env> {
+    state: State,
+    running: Running,
+    /// Outcomes whose turn has not come.
+    held: Vec<(Option<Step>, Outcome)>,
+    /// Events that are applied and not yet on disk: nothing is done about them before they are.
+    batch: Vec<Event>,
+    promotion_failures: u32,
+    polling: bool,
+    /// Threads that have not reported back.
+    threads: usize,
+    world: World<'env>,
+    journal: &'env mut dyn Journal,
+    watch: &'env mut dyn FnMut(&State, &[Event]),
+    scope: &'scope Scope<'scope, 'env>,
+    sender: Sender<Message>,
+    receiver: Receiver<Message>,
+}
+
+impl Coordinator<'_, '_> {
+    fn run(&mut self) -> Result<(), Halt> {
+        let ended = self.go();
+        if ended.is_err() {
+            self.wind_down();
+        }
+        ended
+    }
+
+    fn go(&mut self) -> Result<(), Halt> {
+        self.adopt()?;
+        loop {
+            let steps = self.plan()?;
+            self.record()?;
+            for step in steps {
+                self.start(step);
+            }
+            self.poll();
+            if self.running.steps.is_empty() && self.running.jobs.is_empty() {
+                break;
+            }
+            self.receive()?;
+        }
+        Ok(self.journal.checkpoint(&self.state, Checkpoint::End)?)
+    }
+
+    /// After a halt nothing new starts, but what is under way may end, and is recorded as far as that is possible.
+    fn wind_down(&mut self) {
+        while self.threads > 0 {
+            let Ok(message) = self.receiver.recv() else { return };
+            self.threads -= 1;
+            if let Message::Stepped(step, Ok(Some(outcome))) = message {
+                self.held.push((Some(step), outcome));
+            }
+            if self.accept_held().and_then(|()| self.record()).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Sweeps that another process submitted and that the executor still knows.
+    fn adopt(&mut self) -> Result<(), Halt> {
+        let evals = self.state.sweeping().iter().copied().map(Subject::Eval);
+        let keys: Vec<_> = evals
+            .chain([Subject::Root])
+            .filter_map(|subject| brief::job(&self.state, subject))
+            .filter(|job| job.key.submission > 0 && self.is_open(job.key.subject))
+            .map(|job| job.key)
+            .collect();
+        let known = self.world.executor.adopt(&keys)?;
+        self.running.jobs = known.into_iter().map(|key| key.subject).collect();
+        Ok(())
+    }
+
+    fn is_open(&self, subject: Subject) -> bool {
+        use treebeam_core::facts::Baseline;
+        subject != Subject::Root || self.state.baseline == Baseline::Unmeasured
+    }
+
+    /// Decides until there is nothing left to decide, and says what is to be started.
+    fn plan(&mut self) -> Result<Vec<Step>, Halt> {
+        let mut steps = Vec::new();
+        loop {
+            let moves = plan::next(&self.state, &self.running, self.world.clock.now());
+            if moves.is_empty() {
+                return Ok(steps);
+            }
+            for next in moves {
+                match next {
+                    Move::Start(step) => {
+                        self.announce(step)?;
+                        steps.push(step);
+                    }
+                    Move::Record(event) => self.apply(event)?,
+                    Move::Stop(reason) => {
+                        let at = self.world.clock.at(Moment::Stop(self.state.depth));
+                        self.apply(Event::Stopped { reason, at })?;
+                    }
+                }
+            }
+        }
+    }
+
+    fn announce(&mut self, step: Step) -> Result<(), Halt> {
+        let at = self.world.clock.at(brief::beginning(&self.state, step));
+        if let Some(event) = plan::announce(&self.state, step, at) {
+            self.apply(event)?;
+        }
+        self.running.steps.insert(step);
+        if let Step::Sweep(subject) = step {
+            self.running.jobs.insert(subject);
+        }
+        Ok(())
+    }
+
+    fn apply(&mut self, event: Event) -> Result<(), Halt> {
+        self.state.apply(&event)?;
+        self.batch.push(event);
+        Ok(())
+    }
+
+    /// Puts on disk what was decided; only then may anything be done about it.
+    fn record(&mut self) -> Result<(), Halt> {
+        if self.batch.is_empty() {
+            return Ok(());
+        }
+        self.journal.append(&self.batch)?;
+        (self.watch)(&self.state, &self.batch);
+        if self.batch.iter().any(|event| matches!(event, Event::DepthClosed { .. })) {
+            self.journal.checkpoint(&self.state, Checkpoint::DepthClosed)?;
+        }
+        self.batch.clear();
+        Ok(())
+    }
+
+    fn start(&mut self, step: Step) {
+        let (world, sender) = (self.world, self.sender.clone());
+        let brief = brief::of(&self.state, step);
+        self.threads += 1;
+        self.scope.spawn(move || {
+            let done = guarded(step, || match &brief {
+                Some(brief) => stage::perform(brief, world),
+                None => Err(broken(step, "the state has nothing to tell it")),
+            });
+            drop(sender.send(Message::Stepped(step, done)));
+        });
+    }
+
+    /// Asks the executor once more for ended jobs, while there are any that could end.
+    fn poll(&mut self) {
+        if self.polling || self.running.jobs.is_empty() {
+            return;
+        }
+        self.polling = true;
+        self.threads += 1;
+        let (executor, sender) = (self.world.executor, self.sender.clone());
+        self.scope.spawn(move || drop(sender.send(Message::Polled(executor.wait(PATIENCE)))));
+    }
+
+    fn collect(&mut self, end: JobEnd) {
+        let (world, sender) = (self.world, self.sender.clone());
+        let meaning = self.state.meaning.clone();
+        let step = Step::Sweep(end.key.subject);
+        self.threads += 1;
+        self.scope.spawn(move || {
+            let done = guarded(step, || stage::sweep::collect(&end, &meaning, world));
+            drop(sender.send(Message::Collected(end.key.subject, done)));
+        });
+    }
+
+    /// Waits for something to end, and takes in all that has.
+    fn receive(&mut self) -> Result<(), Halt> {
+        let Ok(first) = self.receiver.recv() else { return Ok(()) };
+        self.take(first)?;
+        while let Ok(message) = self.receiver.try_recv() {
+            self.take(message)?;
+        }
+        self.accept_held()
+    }
+
+    fn take(&mut self, message: Message) -> Result<(), Halt> {
+        self.threads -= 1;
+        match message {
+            Message::Stepped(step, done) => match done? {
+                Some(outcome) => self.held.push((Some(step), outcome)),
+                None => drop(self.running.steps.remove(&step)),
+            },
+            Message::Polled(ended) => {
+                self.polling = false;
+                for end in ended? {
+                    self.collect(end);
+                }
+            }
+            Message::Collected(subject, done) => {
+                self.running.jobs.remove(&subject);
+                self.held.push((None, done?));
+            }
+        }
+        Ok(())
+    }
+
+    /// Accepts outcomes in the order in which their turns come, whatever the order in which they came.
+    fn accept_held(&mut self) -> Result<(), Halt> {
+        let mut waiting = std::mem::take(&mut self.held);
+        loop {
+            let before = waiting.len();
+            for (step, outcome) in std::mem::take(&mut waiting) {
+                let at = self.world.clock.at_or_now(ending(&self.state, &outcome));
+                let Some(event) = plan::accept(&self.state, &outcome, at) else {
+                    waiting.push((step, outcome));
+                    continue;
+                };
+                self.apply(event)?;
+                self.promotion(&outcome)?;
+                if let Some(step) = step {
+                    self.running.steps.remove(&step);
+                }
+            }
+            if waiting.is_empty() || waiting.len() == before {
+                self.held = waiting;
+                return Ok(());
+            }
+        }
+    }
+
+    /// A promotion is tried again, but not for ever.
+    fn promotion(&mut self, outcome: &Outcome) -> Result<(), Halt> {
+        if let Outcome::Promoted(_) = outcome {
+            self.promotion_failures = 0;
+        }
+        if let Outcome::PromotionFailed { eval, why } = outcome {
+            self.promotion_failures += 1;
+            if self.promotion_failures == PROMOTION_TRIES {
+                self.record()?;
+                return Err(Halt::Promotion { eval: *eval, why: why.clone() });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What the end of a step is dated by; nothing where the time on the wall will do.
+fn ending(state: &State, outcome: &Outcome) -> Option<Moment> {
+    let of_eval = |eval, stage| Some(Moment::Eval(eval, stage, brief::attempt_of(state, eval)));
+    match outcome {
+        Outcome::RootMeasured { .. } => Some(Moment::Start),
+        Outcome::Proposed(proposal) => Some(brief::expansion_moment(state, proposal.node)),
+        Outcome::ProposalFailed { node, .. } => Some(brief::expansion_moment(state, *node)),
+        Outcome::Implemented { eval, .. } => of_eval(*eval, EvalStage::Implement),
+        Outcome::Swept { eval, .. } => of_eval(*eval, EvalStage::Sweep),
+        Outcome::Scored { eval, .. } => of_eval(*eval, EvalStage::Score),
+        Outcome::EvalFailed { eval, failure } => of_eval(*eval, failure.stage),
+        Outcome::Promoted(eval) => Some(Moment::Promotion(*eval)),
+        Outcome::PromotionFailed { .. } | Outcome::Discarded(_) | Outcome::DiscardFailed { .. } => {
+            None
+        }
+    }
+}
+
+fn guarded<T>(step: Step, work: impl FnOnce() -> Result<T, Halt>) -> Result<T, Halt> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(broken(step, &said(&*panic))))
+}
+
+fn broken(step: Step, why: &str) -> Halt {
+    Halt::Broken { step: format!("{step:?}"), why: why.to_owned() }
+}
+
+fn said(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+    text.unwrap_or("it did not say why").to_owned()
+}

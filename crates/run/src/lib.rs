@@ -1,0 +1,15 @@
+//! The loop of treebeam: it asks [`plan`](treebeam_core::plan) what to do, lets a stage do it, and records what came of it.
+//! It knows the world only through its ports: no git, no files, no processes, no network.
+//!
+//! # Layout
+//! [`port`] is what the world must offer. [`drive`](fn@drive) is the loop. `brief` says what a stage is told, `stage` has one
+//! file per step, `prompt` and `reply` are the texts that go to and come from agents.
+
+mod brief;
+mod drive;
+pub mod port;
+mod prompt;
+pub mod reply;
+mod stage;
+
+pub use drive::{Halt, drive};

@@ -1,0 +1,336 @@
+//! The ports: everything the loop may ask of the world, and nothing else. `treebeam-edge` implements them.
+//! Every effect is idempotent: asked twice with the same arguments, the world is as after the first time.
+
+use jiff::Timestamp;
+use std::io::Read;
+use std::time::Duration;
+use treebeam_core::event::{EvalStage, Event, Leftover, Subject};
+use treebeam_core::evidence::Artifact;
+use treebeam_core::id::{Commit, Depth, EvalId, NodeId, Place, RunPath};
+use treebeam_core::protect::Change;
+use treebeam_core::state::State;
+
+/// The world refused: the run cannot go on, but nothing is lost.
+#[derive(Debug, thiserror::Error)]
+#[error("{what}")]
+pub struct PortError {
+    /// What was tried, on what.
+    pub what: String,
+    /// What to do about it, where that is known.
+    pub hint: Option<String>,
+    /// Why it failed.
+    #[source]
+    pub cause: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+impl PortError {
+    /// An error without a deeper cause.
+    #[must_use]
+    pub fn new(what: impl Into<String>) -> Self {
+        Self { what: what.into(), hint: None, cause: None }
+    }
+    /// The same error with what to do about it.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+    /// The same error with why it happened.
+    #[must_use]
+    pub fn caused_by(mut self, cause: impl std::error::Error + Send + Sync + 'static) -> Self {
+        self.cause = Some(Box::new(cause));
+        self
+    }
+}
+
+/// The user's repository: worktrees, commits and refs of this run, never the user's own checkout.
+pub trait Repo: Sync {
+    /// Makes a fresh worktree at `place`, in the state of `commit`, in place of whatever a cut-off attempt left there.
+    ///
+    /// # Errors
+    /// When git cannot.
+    fn checkout(&self, place: Place, commit: &Commit) -> Result<(), PortError>;
+
+    /// Applies a unified diff to the worktree and its index. One that does not apply changes nothing.
+    ///
+    /// # Errors
+    /// When git itself fails; a diff that does not apply is no error.
+    fn apply(&self, place: Place, diff: &str) -> Result<Applied, PortError>;
+
+    /// What the index of the worktree changes against its commit.
+    ///
+    /// # Errors
+    /// When git cannot tell.
+    fn changes(&self, place: Place) -> Result<Vec<Change>, PortError>;
+
+    /// Commits the index and lets the place's ref point at the commit. A ref that already has this parent, tree and message stays.
+    ///
+    /// # Errors
+    /// When git cannot.
+    fn commit(&self, place: Place, note: &CommitNote) -> Result<Commit, PortError>;
+
+    /// Lets the place's ref point at `commit`.
+    ///
+    /// # Errors
+    /// When git cannot.
+    fn keep(&self, place: Place, commit: &Commit) -> Result<(), PortError>;
+
+    /// The change from one commit to another, as a unified diff, cut at `limit` bytes.
+    ///
+    /// # Errors
+    /// When git cannot tell.
+    fn diff(&self, from: &Commit, to: &Commit, limit: usize) -> Result<String, PortError>;
+
+    /// The change from one commit to another, as `git diff --stat` shows it.
+    ///
+    /// # Errors
+    /// When git cannot tell.
+    fn diff_stat(&self, from: &Commit, to: &Commit) -> Result<String, PortError>;
+
+    /// Removes a worktree or a ref, at which attempt, counted from 1. One that is not there is removed already.
+    ///
+    /// # Errors
+    /// When it is still there afterwards.
+    fn discard(&self, leftover: Leftover, attempt: u32) -> Result<(), PortError>;
+}
+
+/// What became of a diff.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Applied {
+    /// It is in the worktree and in the index.
+    Cleanly,
+    /// Nothing changed; git's own words.
+    Refused(String),
+}
+
+/// What a commit says.
+#[derive(Clone, Debug)]
+pub struct CommitNote {
+    /// The first line.
+    pub title: String,
+    /// `Key: value` lines at the end.
+    pub trailers: Vec<(&'static str, String)>,
+    /// Author's and committer's date.
+    pub at: Timestamp,
+}
+
+/// Somebody who answers questions: a model, a program, or the dry world.
+pub trait Agent: Sync {
+    /// Answers one question.
+    ///
+    /// # Errors
+    /// When no usable answer came.
+    fn ask(&self, ask: &Ask) -> Result<Reply, AgentError>;
+}
+
+/// One question.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    /// Names the question for good: the same key and prompt is the same question.
+    pub key: String,
+    /// In which role it is asked.
+    pub role: Role,
+    /// The text.
+    pub prompt: String,
+    /// The worktree that the question is about.
+    pub place: Place,
+}
+
+/// Who is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Proposes ideas.
+    Ideas,
+    /// Implements one.
+    Coder,
+}
+
+/// One answer.
+#[derive(Clone, Debug)]
+pub struct Reply {
+    /// The text.
+    pub text: String,
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentError {
+    /// This question failed; others may not.
+    #[error("{0}")]
+    Unanswered(String),
+    /// The agent cannot be used at all.
+    #[error(transparent)]
+    Unavailable(#[from] PortError),
+}
+
+/// Where tests and sweeps run. A job outlives the runner.
+pub trait Executor: Sync {
+    /// Starts a job. One that is known already is left alone.
+    ///
+    /// # Errors
+    /// When the engine does not take it.
+    fn submit(&self, job: &Job) -> Result<(), PortError>;
+
+    /// Which of these jobs the engine knows, running or ended. It will say the end of each of them.
+    ///
+    /// # Errors
+    /// When the engine does not answer.
+    fn adopt(&self, keys: &[JobKey]) -> Result<Vec<JobKey>, PortError>;
+
+    /// Waits for jobs to end, at most this long, and says each end once.
+    ///
+    /// # Errors
+    /// When the engine does not answer.
+    fn wait(&self, patience: Duration) -> Result<Vec<JobEnd>, PortError>;
+}
+
+/// Names a job for good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct JobKey {
+    /// What is swept.
+    pub subject: Subject,
+    /// Which submission of it, counted from 1: each has a fresh folder.
+    pub submission: u32,
+}
+
+/// A sweep to run.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// Its name.
+    pub key: JobKey,
+    /// The code state that is swept.
+    pub commit: Commit,
+    /// N, where there is a limit.
+    pub sweep_config_limit: Option<u32>,
+}
+
+/// A job that has ended.
+#[derive(Clone, Debug)]
+pub struct JobEnd {
+    /// Which.
+    pub key: JobKey,
+    /// How.
+    pub exit: JobExit,
+}
+
+/// How a job ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum JobExit {
+    /// Tests and sweep succeeded; the results lie here.
+    Done {
+        /// The results CSV, as the sweep wrote it.
+        results: RunPath,
+    },
+    /// It failed.
+    Failed {
+        /// What happened, with the tail of the output.
+        message: String,
+    },
+}
+
+/// The run's own files.
+pub trait Files: Sync {
+    /// Writes a whole file: a reader sees the old one or the new one.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    fn write(&self, path: &RunPath, bytes: &[u8]) -> Result<(), PortError>;
+
+    /// Reads a file of at most `limit` bytes.
+    ///
+    /// # Errors
+    /// When it is missing, longer, or cannot be read.
+    fn read(&self, path: &RunPath, limit: usize) -> Result<Vec<u8>, PortError>;
+
+    /// Makes `to` the same file as `from`, in place of what was there.
+    ///
+    /// # Errors
+    /// When `from` is no regular file or `to` cannot be written.
+    fn link(&self, from: &RunPath, to: &RunPath) -> Result<(), PortError>;
+
+    /// Removes what the sweeps of an eval wrote, all submissions of it.
+    ///
+    /// # Errors
+    /// When something is still there afterwards.
+    fn remove_submissions(&self, eval: EvalId) -> Result<(), PortError>;
+
+    /// Copies a file that a decision will rest on to `artifacts/<name>`.
+    ///
+    /// # Errors
+    /// When it is no regular file or cannot be copied.
+    fn import(&self, from: &RunPath, name: &str) -> Result<Artifact, PortError>;
+
+    /// Opens an artifact after checking its digest.
+    ///
+    /// # Errors
+    /// When it is missing or is not what was recorded.
+    fn open(&self, artifact: &Artifact) -> Result<Box<dyn Read>, PortError>;
+}
+
+/// The append-only truth.
+pub trait Journal {
+    /// Appends events, durably, in order, all or a prefix of them.
+    ///
+    /// # Errors
+    /// When they may not be on disk. That is final for this process.
+    fn append(&mut self, events: &[Event]) -> Result<(), PortError>;
+
+    /// A good moment to write the whole state down, so that a later start reads less.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    fn checkpoint(&mut self, state: &State, moment: Checkpoint) -> Result<(), PortError>;
+}
+
+/// When a state is offered for a checkpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checkpoint {
+    /// A depth has closed: write it if enough has happened since the last one.
+    DepthClosed,
+    /// The loop ends: write it.
+    End,
+}
+
+/// What time it is.
+pub trait Clock: Sync {
+    /// The time of something that is recorded.
+    fn at(&self, moment: Moment) -> Timestamp;
+    /// The time on the wall: for waiting and for people, never for a decision.
+    fn now(&self) -> Timestamp;
+    /// The time of something that is recorded, or on the wall where nothing depends on it.
+    fn at_or_now(&self, moment: Option<Moment>) -> Timestamp {
+        moment.map_or_else(|| self.now(), |moment| self.at(moment))
+    }
+}
+
+/// What a recorded time belongs to, so that a world without time can make one up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Moment {
+    /// The start of the run, or the measuring of its root.
+    Start,
+    /// An expansion of a node: which, counted from 1.
+    Expansion(NodeId, u32),
+    /// The making of a node.
+    Promotion(EvalId),
+    /// The beginning of an eval's attempt.
+    Begun(EvalId, u32),
+    /// The end of a stage of an eval's attempt.
+    Eval(EvalId, EvalStage, u32),
+    /// The end of the run, at this depth.
+    Stop(Depth),
+}
+
+/// All ports together.
+#[derive(Clone, Copy)]
+pub struct World<'a> {
+    /// The user's repository.
+    pub repo: &'a dyn Repo,
+    /// Who answers.
+    pub agent: &'a dyn Agent,
+    /// Where sweeps run.
+    pub executor: &'a dyn Executor,
+    /// The run's files.
+    pub files: &'a dyn Files,
+    /// What time it is.
+    pub clock: &'a dyn Clock,
+}

@@ -1,0 +1,123 @@
+//! Asks for a node's ideas: writes the context pack, asks, takes the reply apart, skips repeats and asks again for those.
+
+use crate::brief::ForIdeas;
+use crate::drive::Halt;
+use crate::port::{AgentError, Ask, PortError, Role, World};
+use crate::{prompt, reply};
+use std::collections::BTreeSet;
+use treebeam_core::event::{ContextPack, FileDigest, Idea, Repeat};
+use treebeam_core::id::{Place, Sha256};
+use treebeam_core::plan::{Outcome, Proposal};
+use treebeam_core::{idea, path};
+
+/// How often a node is asked for ideas before it has to do with what came.
+const ASKS: u32 = 3;
+
+pub(super) fn propose(brief: &ForIdeas, world: World<'_>) -> Result<Outcome, Halt> {
+    let (context, told) = write_context(brief, world)?;
+    let mut haul = Haul { seen: brief.tried.clone(), ..Haul::default() };
+    let wanted = usize::try_from(brief.count).unwrap_or(usize::MAX);
+    while haul.texts.len() < wanted && haul.turns < ASKS {
+        haul.turns += 1;
+        ask(brief, &told, wanted, &mut haul, world)?;
+    }
+    if haul.texts.is_empty() {
+        let (node, turns) = (brief.node, haul.turns);
+        let why = haul.why.unwrap_or_else(|| "every idea was a repeat".to_owned());
+        return Ok(Outcome::ProposalFailed { node, why, turns });
+    }
+    let ideas = write_ideas(brief, &haul.texts, world)?;
+    let Haul { repeats, turns, .. } = haul;
+    Ok(Outcome::Proposed(Proposal { node: brief.node, ideas, repeats, turns, context }))
+}
+
+/// What the asking has brought so far.
+#[derive(Default)]
+struct Haul {
+    seen: BTreeSet<Sha256>,
+    /// New ideas, each with the turn that brought it.
+    texts: Vec<(u32, String)>,
+    repeats: Vec<Repeat>,
+    turns: u32,
+    why: Option<String>,
+}
+
+fn ask(
+    brief: &ForIdeas,
+    told: &str,
+    wanted: usize,
+    haul: &mut Haul,
+    world: World<'_>,
+) -> Result<(), Halt> {
+    let repeated: Vec<_> = haul.repeats.iter().map(|repeat| repeat.title.clone()).collect();
+    let ask = Ask {
+        key: format!("ideas-n{}-x{}-a{}", brief.node, brief.expansion, haul.turns),
+        role: Role::Ideas,
+        prompt: prompt::ideas(told, wanted - haul.texts.len(), &repeated),
+        place: Place::Node(brief.node),
+    };
+    let reply = match world.agent.ask(&ask) {
+        Ok(reply) => reply,
+        Err(AgentError::Unanswered(why)) => {
+            haul.why = Some(why);
+            return Ok(());
+        }
+        Err(AgentError::Unavailable(error)) => return Err(error.into()),
+    };
+    let name = format!("reply_x{}_a{}.md", brief.expansion, haul.turns);
+    world.files.write(&path::node_ideas(brief.node).join(&name), reply.text.as_bytes())?;
+    let ideas = reply::ideas(&reply.text);
+    if ideas.is_empty() {
+        haul.why = Some(format!("the reply has no `IDEA:` (kept as `{name}`)"));
+    }
+    for text in ideas {
+        take(text, wanted, haul);
+    }
+    Ok(())
+}
+
+fn take(text: String, wanted: usize, haul: &mut Haul) {
+    let fingerprint = idea::fingerprint(&text);
+    if !haul.seen.insert(fingerprint) {
+        haul.repeats.push(Repeat { fingerprint, title: idea::title(&text) });
+    } else if haul.texts.len() < wanted {
+        haul.texts.push((haul.turns, text));
+    }
+}
+
+fn write_context(brief: &ForIdeas, world: World<'_>) -> Result<(ContextPack, String), PortError> {
+    let told = &brief.told;
+    let since_root = match &told.parent_commit {
+        None => String::new(),
+        Some(_) => world.repo.diff_stat(&told.root_commit, &told.commit)?,
+    };
+    let since_parent = match &told.parent_commit {
+        None => String::new(),
+        Some(parent) if *parent == told.root_commit => since_root.clone(),
+        Some(parent) => world.repo.diff_stat(parent, &told.commit)?,
+    };
+    let text = prompt::context(told, &since_root, &since_parent);
+    let path = path::prompt_context(brief.node, brief.expansion);
+    world.files.write(&path, text.as_bytes())?;
+    let digest = |idea: &Idea| FileDigest { path: idea.path.clone(), sha256: idea.sha256 };
+    let idea_files = told.idea_files.iter().map(digest).collect();
+    Ok((ContextPack { path, sha256: Sha256::of(text.as_bytes()), idea_files }, text))
+}
+
+fn write_ideas(
+    brief: &ForIdeas,
+    texts: &[(u32, String)],
+    world: World<'_>,
+) -> Result<Vec<Idea>, PortError> {
+    let folder = path::node_ideas(brief.node);
+    let mut ideas = Vec::with_capacity(texts.len());
+    for (number, (turn, text)) in (brief.first_number..).zip(texts) {
+        let title = idea::title(text);
+        let path = folder.join(&idea::file_name(number, &title));
+        world.files.write(&path, text.as_bytes())?;
+        let sha256 = Sha256::of(text.as_bytes());
+        let fingerprint = idea::fingerprint(text);
+        ideas.push(Idea { path, sha256, fingerprint, title, turn: *turn });
+    }
+    Ok(ideas)
+}

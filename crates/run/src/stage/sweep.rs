@@ -1,0 +1,80 @@
+//! Gives a sweep to the executor, and takes its results in when it has ended. The root's sweep must be sound, or nothing
+//! is paid for; a candidate's failure is its own.
+
+use crate::brief::ForSweep;
+use crate::drive::Halt;
+use crate::port::{JobEnd, JobExit, PortError, World};
+use treebeam_core::event::{EvalStage, Failure, FailureKind, Subject};
+use treebeam_core::evidence::Artifact;
+use treebeam_core::id::RunPath;
+use treebeam_core::path;
+use treebeam_core::plan::Outcome;
+use treebeam_core::policy::Meaning;
+use treebeam_core::sweep::Sweep;
+
+pub(super) fn submit(brief: &ForSweep, world: World<'_>) -> Result<(), Halt> {
+    let job = &brief.job;
+    if job.key.subject == Subject::Root {
+        let place = job.key.subject.place();
+        world.repo.keep(place, &job.commit)?;
+        world.repo.checkout(place, &job.commit)?;
+    }
+    Ok(world.executor.submit(job)?)
+}
+
+/// Takes in what an ended job left behind.
+pub(crate) fn collect(end: &JobEnd, meaning: &Meaning, world: World<'_>) -> Result<Outcome, Halt> {
+    match (end.key.subject, &end.exit) {
+        (Subject::Root, JobExit::Done { results }) => root(results, end, meaning, world),
+        (Subject::Root, JobExit::Failed { message }) => {
+            Err(Halt::RootUnsound { why: message.clone() })
+        }
+        (Subject::Eval(eval), JobExit::Done { results }) => {
+            let results = take_in(results, end, world)?;
+            Ok(Outcome::Swept { eval, results })
+        }
+        (Subject::Eval(eval), JobExit::Failed { message }) => {
+            let (stage, kind) = (EvalStage::Sweep, FailureKind::Sweep);
+            let failure = Failure { stage, kind, message: message.clone() };
+            Ok(Outcome::EvalFailed { eval, failure })
+        }
+    }
+}
+
+/// Links the accepted submission to its stable place, and copies its results to where decisions rest on them.
+fn take_in(results: &RunPath, end: &JobEnd, world: World<'_>) -> Result<Artifact, PortError> {
+    let subject = end.key.subject;
+    let submission = path::submission(subject, end.key.submission);
+    let home = path::of_subject(subject);
+    world.files.link(&submission.join(path::EVAL_RESULT), &home.join(path::EVAL_RESULT))?;
+    let stable = home.join("experiment").join(path::RESULTS_CSV);
+    world.files.link(results, &stable)?;
+    world.files.import(&stable, &path::artifact_name(subject))
+}
+
+fn root(
+    results: &RunPath,
+    end: &JobEnd,
+    meaning: &Meaning,
+    world: World<'_>,
+) -> Result<Outcome, Halt> {
+    let baseline = take_in(results, end, world)?;
+    let limit = meaning.sweep_config_limit.map(std::num::NonZeroU32::get);
+    let reader = world.files.open(&baseline)?;
+    let unsound = |why: String| Halt::RootUnsound { why };
+    let sweep = Sweep::read(reader, results.as_str(), limit, &meaning.score)
+        .map_err(|error| unsound(error.to_string()))?;
+    let rows = sweep.rows_used();
+    let found = sweep.completeness(limit, meaning.gate.min_rows.unwrap_or(rows));
+    if found.ok_count < found.expected_count || found.error_count > 0 {
+        return Err(unsound(format!(
+            "the sweep of the root has {} of {} configurations ok, {} not ok",
+            found.ok_count, found.expected_count, found.error_count
+        )));
+    }
+    if sweep.mean(&meaning.score.primary).is_none() {
+        let primary = &meaning.score.primary;
+        return Err(unsound(format!("the sweep of the root has no number in column `{primary}`")));
+    }
+    Ok(Outcome::RootMeasured { baseline, rows })
+}

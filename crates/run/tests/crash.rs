@@ -1,0 +1,188 @@
+//! The loop against a world in memory: cut off after every event, with several workers, in any order of completion, the
+//! run must end the same.
+
+#![cfg(test)]
+
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+use treebeam_core::event::{Event, Stop};
+use treebeam_core::facts::{Facts, History, Stage};
+use treebeam_core::policy::{DedupeScope, Meaning, Reach};
+use treebeam_core::state::State;
+use treebeam_run::{Halt, drive};
+use treebeam_testkit::journal::MemoryJournal;
+use treebeam_testkit::memory::{Disk, MemoryWorld};
+
+fn number(n: u32) -> NonZeroU32 {
+    NonZeroU32::new(n).expect("not zero")
+}
+
+fn meaning() -> Meaning {
+    Meaning {
+        ideas_per_node: number(5),
+        beam_width: number(2),
+        sweep_config_limit: Some(number(4)),
+        ..Meaning::default()
+    }
+}
+
+fn reach(workers: u32) -> Reach {
+    Reach { max_depth: 3, max_parallel_evals: number(workers), ..Reach::default() }
+}
+
+fn go(journal: &mut MemoryJournal, world: &MemoryWorld) -> Result<State, Halt> {
+    drive(journal.state(), world.ports(), journal, &mut |_, _| {})
+}
+
+/// What must be the same however the run came about.
+#[derive(PartialEq)]
+struct Settled {
+    facts: Facts,
+    refs: BTreeMap<String, String>,
+    worktrees: Vec<String>,
+    artifacts: Vec<(String, Vec<u8>)>,
+}
+
+fn settled(state: State, disk: Disk) -> Settled {
+    let mut facts = state.into_facts();
+    facts.history = History::default();
+    facts.reach.max_parallel_evals = NonZeroU32::MIN;
+    let worktrees = disk.worktrees.into_keys().collect();
+    let artifacts = disk.files.into_iter().filter(|(path, _)| path.starts_with("artifacts/"));
+    Settled { facts, refs: disk.refs, worktrees, artifacts: artifacts.collect() }
+}
+
+#[test]
+fn a_run_that_is_cut_off_after_any_event_ends_the_same() {
+    let world = MemoryWorld::new(7, 7);
+    let mut clean = MemoryJournal::begun(meaning(), reach(1));
+    let end = go(&mut clean, &world).expect("a whole run");
+    assert_eq!(end.stop_reason(), Some(Stop::MaxDepth));
+    assert!(end.nodes.len() >= 4, "the run must be worth cutting: {} nodes", end.nodes.len());
+    let expected = settled(end, world.disk());
+    for workers in [1, 4] {
+        for cut in 1..clean.events.len() {
+            let world = MemoryWorld::new(7, 7);
+            let mut journal = MemoryJournal::begun(meaning(), reach(workers));
+            journal.fuse = Some(cut);
+            let broken = go(&mut journal, &world);
+            if broken.is_err() && cut % 2 == 0 {
+                world.restart();
+            }
+            journal.fuse = None;
+            let resumed = go(&mut journal, &world).expect("a resumed run");
+            assert_eq!(journal.state(), resumed, "the events lead to the state");
+            assert!(
+                settled(resumed, world.disk()) == expected,
+                "cut after event {cut} with {workers} workers"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_run_that_is_cut_off_again_and_again_ends_the_same() {
+    let world = MemoryWorld::new(3, 3);
+    let mut clean = MemoryJournal::begun(meaning(), reach(1));
+    let expected = settled(go(&mut clean, &world).expect("a whole run"), world.disk());
+    let world = MemoryWorld::new(3, 9);
+    let mut journal = MemoryJournal::begun(meaning(), reach(2));
+    let mut cuts = 0;
+    let end = loop {
+        journal.fuse = Some(journal.events.len() + 6);
+        match go(&mut journal, &world) {
+            Ok(end) => break end,
+            Err(_) => cuts += 1,
+        }
+        world.restart();
+        assert!(cuts < 1000, "no progress");
+    };
+    assert!(cuts > 10, "{cuts} cuts");
+    assert!(settled(end, world.disk()) == expected);
+}
+
+#[test]
+fn every_kind_of_event_is_cut() {
+    let world = MemoryWorld::new(7, 7);
+    let mut journal = MemoryJournal::begun(meaning(), reach(1));
+    go(&mut journal, &world).expect("a whole run");
+    let seen = |check: fn(&Event) -> bool| journal.events.iter().any(check);
+    assert!(seen(|e| matches!(e, Event::EvalFailed { .. })));
+    assert!(seen(|e| matches!(e, Event::DiscardDeferred { .. })));
+    assert!(seen(|e| matches!(e, Event::NodeAdded { .. })));
+    assert!(seen(|e| matches!(e, Event::IdeasProposed(p) if !p.repeats.is_empty())));
+}
+
+#[test]
+fn the_budget_is_kept_in_the_middle_of_a_depth_and_can_be_raised() {
+    for workers in [1, 4] {
+        let world = MemoryWorld::new(7, 7);
+        let limited = Reach { max_total_idea_evals: Some(7), ..reach(workers) };
+        let mut journal = MemoryJournal::begun(meaning(), limited);
+        let end = go(&mut journal, &world).expect("a run");
+        assert_eq!((end.evals.len(), end.stop_reason()), (7, Some(Stop::MaxEvals)));
+        let closed = end.closed.last().expect("a closed depth");
+        assert!(closed.cut_short && !closed.beam.is_empty(), "gated, ranked and promoted");
+        journal.events.push(Event::SettingsChanged { reach: reach(workers) });
+        let end = go(&mut journal, &world).expect("a resumed run");
+        assert_eq!(end.stop_reason(), Some(Stop::MaxDepth));
+        assert!(end.evals.len() > 7);
+    }
+}
+
+#[test]
+fn an_empty_frontier_stops_the_run_or_is_expanded_again() {
+    let find = |stop_on_empty_frontier| {
+        (0..60).find_map(|seed| {
+            let world = MemoryWorld::new(seed, 0);
+            let one = Meaning { ideas_per_node: number(1), ..meaning() };
+            let reach = Reach { stop_on_empty_frontier, ..reach(1) };
+            let mut journal = MemoryJournal::begun(one, reach);
+            let end = go(&mut journal, &world).expect("a run");
+            let empty = end.closed.first().is_some_and(|closed| closed.beam.is_empty());
+            (empty && !end.evals.is_empty()).then_some(end)
+        })
+    };
+    let stopped = find(true).expect("a seed without a passing first idea");
+    assert_eq!(stopped.stop_reason(), Some(Stop::EmptyFrontier));
+    assert!(stopped.frontier.is_empty());
+    let again = find(false).expect("the same seed");
+    assert!(again.node(treebeam_core::id::NodeId::ROOT).expect("a root").expansions.len() > 1);
+    assert!(again.evals.len() > stopped.evals.len());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_order_of_completion_gives_the_same_tree(
+        seed in 0_u64..1000,
+        order in any::<u64>(),
+        workers in 2_u32..9,
+        scope in prop_oneof![
+            Just(DedupeScope::None),
+            Just(DedupeScope::Global),
+            Just(DedupeScope::NodePlusAncestors)
+        ],
+        budget in prop_oneof![Just(None), (1_u32..20).prop_map(Some)],
+        per_node in prop_oneof![Just(None), (1_u32..3).prop_map(NonZeroU32::new)],
+    ) {
+        let meaning = || Meaning { dedupe_scope: scope, ..meaning() };
+        let run = |workers, order| {
+            let world = MemoryWorld::new(seed, order);
+            let reach = Reach {
+                max_total_idea_evals: budget,
+                max_parallel_per_node: per_node,
+                ..reach(workers)
+            };
+            let mut journal = MemoryJournal::begun(meaning(), reach);
+            let end = go(&mut journal, &world).expect("a run");
+            let over = |stage: &Stage| matches!(stage, Stage::Decided(..) | Stage::Failed { .. });
+            prop_assert!(end.evals.iter().all(|eval| over(&eval.stage)));
+            prop_assert_eq!(&journal.state(), &end);
+            Ok(settled(end, world.disk()))
+        };
+        prop_assert!(run(1, 0)? == run(workers, order)?);
+    }
+}

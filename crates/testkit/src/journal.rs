@@ -1,0 +1,53 @@
+//! A journal in memory that can be told to fail at any event, as a power cut would.
+
+use treebeam_core::event::{Event, RunStarted, WorldKind};
+use treebeam_core::policy::{Meaning, Reach};
+use treebeam_core::state::State;
+use treebeam_run::port::{Checkpoint, Journal, PortError};
+
+/// A journal in memory.
+#[derive(Clone, Debug)]
+pub struct MemoryJournal {
+    /// What was appended.
+    pub events: Vec<Event>,
+    /// After this many events the power is cut, once.
+    pub fuse: Option<usize>,
+}
+
+impl MemoryJournal {
+    /// A journal of a run that has just begun.
+    #[must_use]
+    pub fn begun(meaning: Meaning, reach: Reach) -> Self {
+        let started = RunStarted {
+            run: "test".parse().expect("a run id"),
+            world: WorldKind::Dry { seed: 1 },
+            root: crate::memory::MemoryWorld::root(),
+            meaning,
+            reach,
+            at: jiff::Timestamp::UNIX_EPOCH,
+        };
+        Self { events: vec![Event::RunStarted(Box::new(started))], fuse: None }
+    }
+
+    /// The state that the events lead to.
+    #[must_use]
+    pub fn state(&self) -> State {
+        State::replay(&self.events).expect("the events of a run")
+    }
+}
+
+impl Journal for MemoryJournal {
+    fn append(&mut self, events: &[Event]) -> Result<(), PortError> {
+        for event in events {
+            if self.fuse == Some(self.events.len()) {
+                return Err(PortError::new("power cut"));
+            }
+            self.events.push(event.clone());
+        }
+        Ok(())
+    }
+
+    fn checkpoint(&mut self, _: &State, _: Checkpoint) -> Result<(), PortError> {
+        Ok(())
+    }
+}

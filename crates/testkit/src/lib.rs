@@ -1,0 +1,13 @@
+//! What the tests of treebeam share. Nothing of the product depends on it.
+//!
+//! # Layout
+//! [`memory`] is a world behind the ports, [`journal`] a journal with a fuse.
+
+#![expect(
+    clippy::expect_used,
+    clippy::missing_panics_doc,
+    reason = "a test that cannot be set up must fail loudly"
+)]
+
+pub mod journal;
+pub mod memory;

@@ -1,0 +1,300 @@
+//! A world in memory behind all ports: legible functions of a seed, fast enough to crash a run at every event.
+//! It has no git, no files and no processes; what it was told survives a "crash" as a disk would.
+
+use jiff::Timestamp;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{Cursor, Read};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use treebeam_core::event::{Leftover, LeftoverKind, Subject};
+use treebeam_core::evidence::Artifact;
+use treebeam_core::id::{Commit, EvalId, Place, RunPath, Sha256};
+use treebeam_core::path;
+use treebeam_core::protect::{Change, Mode};
+use treebeam_run::port::{
+    Agent, AgentError, Applied, Ask, Clock, CommitNote, Executor, Files, Job, JobEnd, JobExit,
+    JobKey, Moment, PortError, Reply, Repo, Role, World,
+};
+
+/// A world that is a function of its seed.
+#[derive(Debug)]
+pub struct MemoryWorld {
+    seed: u64,
+    /// In which order sweeps end: any order must give the same tree.
+    order: u64,
+    disk: Mutex<Disk>,
+    engine: Mutex<BTreeMap<u64, Job>>,
+}
+
+/// What survives a crash.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Disk {
+    /// Refs by name.
+    pub refs: BTreeMap<String, String>,
+    /// Worktrees: the commit they are at, and what was changed since.
+    pub worktrees: BTreeMap<String, (String, Option<String>)>,
+    /// Files by path.
+    pub files: BTreeMap<String, Vec<u8>>,
+    /// The changes that led to a commit, oldest first.
+    commits: BTreeMap<String, Vec<String>>,
+    ended: BTreeSet<String>,
+}
+
+impl MemoryWorld {
+    /// A world with this seed, whose sweeps end in an order of their own.
+    #[must_use]
+    pub fn new(seed: u64, order: u64) -> Self {
+        let (disk, engine) = (Mutex::default(), Mutex::default());
+        Self { seed, order, disk, engine }
+    }
+
+    /// The commit that runs start from.
+    #[must_use]
+    pub fn root() -> Commit {
+        commit(&"0".repeat(40))
+    }
+
+    /// All ports.
+    #[must_use]
+    pub fn ports(&self) -> World<'_> {
+        World { repo: self, agent: self, executor: self, files: self, clock: self }
+    }
+
+    /// What is on disk.
+    #[must_use]
+    pub fn disk(&self) -> Disk {
+        self.lock().clone()
+    }
+
+    /// The engine forgets what has not ended, as if the machine had been restarted.
+    pub fn restart(&self) {
+        self.engine.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Disk> {
+        self.disk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn draw(&self, text: &str) -> u64 {
+        draw(self.seed, text)
+    }
+
+    fn ideas(&self, ask: &Ask) -> String {
+        let wanted = ask.prompt.split_whitespace().nth(1).and_then(|n| n.parse().ok()).unwrap_or(1);
+        let mut reply = String::new();
+        for index in 0..wanted {
+            let tag = format!("{} {index}", ask.key);
+            let drawn = self.draw(&tag);
+            let word = match drawn % 13 {
+                0 => "sweep-fails".to_owned(),
+                1 => "never-applies".to_owned(),
+                2 => "no-effect".to_owned(),
+                3 => "not-a-number".to_owned(),
+                4 => "short".to_owned(),
+                5 => "error".to_owned(),
+                6 | 7 => {
+                    reply.push_str("IDEA: gain 7 everywhere\n");
+                    continue;
+                }
+                _ => format!("gain {}", i64::try_from(drawn / 13 % 9).unwrap_or(0) * 20 - 60),
+            };
+            reply.push_str(&format!("IDEA: {word} {tag}\n"));
+        }
+        reply
+    }
+}
+
+fn draw(seed: u64, text: &str) -> u64 {
+    let digest = Sha256::of(format!("{seed} {text}").as_bytes());
+    digest.as_bytes().iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
+fn commit(text: &str) -> Commit {
+    text.parse().expect("a commit name")
+}
+
+impl Repo for MemoryWorld {
+    fn checkout(&self, place: Place, commit: &Commit) -> Result<(), PortError> {
+        let mut disk = self.lock();
+        disk.worktrees.insert(place.to_string(), (commit.to_string(), None));
+        Ok(())
+    }
+
+    fn apply(&self, place: Place, diff: &str) -> Result<Applied, PortError> {
+        let change = diff.lines().find_map(|line| line.strip_prefix("+do ")).unwrap_or_default();
+        if change.contains("never-applies") {
+            return Ok(Applied::Refused("it never does".to_owned()));
+        }
+        let mut disk = self.lock();
+        let worktree = disk.worktrees.get_mut(&place.to_string());
+        worktree.ok_or_else(|| PortError::new("no worktree"))?.1 = Some(change.to_owned());
+        Ok(Applied::Cleanly)
+    }
+
+    fn changes(&self, _: Place) -> Result<Vec<Change>, PortError> {
+        Ok(vec![Change { path: "model.py".to_owned(), to: Mode::File }])
+    }
+
+    fn commit(&self, place: Place, note: &CommitNote) -> Result<Commit, PortError> {
+        let mut disk = self.lock();
+        let worktree = disk.worktrees.get(&place.to_string()).cloned();
+        let (parent, change) = worktree.ok_or_else(|| PortError::new("no worktree"))?;
+        let change = change.unwrap_or_default();
+        let text = format!("{parent} {change} {} {:?} {}", note.title, note.trailers, note.at);
+        let name: String = Sha256::of(text.as_bytes()).to_string().chars().take(40).collect();
+        let mut changes = disk.commits.get(&parent).cloned().unwrap_or_default();
+        changes.push(change);
+        disk.commits.insert(name.clone(), changes);
+        disk.refs.insert(place.to_string(), name.clone());
+        Ok(self::commit(&name))
+    }
+
+    fn keep(&self, place: Place, commit: &Commit) -> Result<(), PortError> {
+        self.lock().refs.insert(place.to_string(), commit.to_string());
+        Ok(())
+    }
+
+    fn diff(&self, from: &Commit, to: &Commit, _: usize) -> Result<String, PortError> {
+        Ok(format!("{from}..{to}\n"))
+    }
+
+    fn diff_stat(&self, from: &Commit, to: &Commit) -> Result<String, PortError> {
+        Ok(format!("{from}..{to}\n"))
+    }
+
+    fn discard(&self, leftover: Leftover, attempt: u32) -> Result<(), PortError> {
+        let name = leftover.place.to_string();
+        if attempt == 1 && self.draw(&name).is_multiple_of(3) {
+            return Err(PortError::new("in use"));
+        }
+        let mut disk = self.lock();
+        match leftover.kind {
+            LeftoverKind::Worktree => drop(disk.worktrees.remove(&name)),
+            LeftoverKind::Branch => drop(disk.refs.remove(&name)),
+            LeftoverKind::Dir => {}
+        }
+        Ok(())
+    }
+}
+
+impl Agent for MemoryWorld {
+    fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
+        let text = match ask.role {
+            Role::Ideas => self.ideas(ask),
+            Role::Coder => {
+                let idea = ask.prompt.lines().find_map(|line| line.strip_prefix("IDEA: "));
+                let idea = idea.ok_or_else(|| AgentError::Unanswered("no idea".to_owned()))?;
+                format!("--- a/model.py\n+++ b/model.py\n@@ -1 +1,2 @@\n x\n+do {idea}\n")
+            }
+        };
+        Ok(Reply { text })
+    }
+}
+
+impl Executor for MemoryWorld {
+    fn submit(&self, job: &Job) -> Result<(), PortError> {
+        let turn = draw(self.order, &job.key.subject.to_string());
+        let mut engine = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
+        engine.insert(turn, job.clone());
+        Ok(())
+    }
+
+    fn adopt(&self, keys: &[JobKey]) -> Result<Vec<JobKey>, PortError> {
+        let engine = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
+        let known: BTreeSet<_> = engine.values().map(|job| job.key).collect();
+        Ok(keys.iter().copied().filter(|key| known.contains(key)).collect())
+    }
+
+    fn wait(&self, _: Duration) -> Result<Vec<JobEnd>, PortError> {
+        let mut engine = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some((_, job)) = engine.pop_first() else {
+            drop(engine);
+            std::thread::yield_now();
+            return Ok(Vec::new());
+        };
+        drop(engine);
+        Ok(vec![self.sweep(&job)])
+    }
+}
+
+impl MemoryWorld {
+    fn sweep(&self, job: &Job) -> JobEnd {
+        let folder = path::submission(job.key.subject, job.key.submission);
+        let results = folder.join(path::RESULTS_CSV);
+        let mut disk = self.lock();
+        let changes = disk.commits.get(job.commit.as_str()).cloned().unwrap_or_default();
+        disk.files.insert(folder.join(path::EVAL_RESULT).to_string(), b"{}".to_vec());
+        let exit = if changes.iter().any(|change| change.contains("sweep-fails")) {
+            JobExit::Failed { message: "exit 1".to_owned() }
+        } else {
+            let csv = results_csv(&changes, job.sweep_config_limit.unwrap_or(4));
+            disk.files.insert(results.to_string(), csv.into_bytes());
+            JobExit::Done { results }
+        };
+        JobEnd { key: job.key, exit }
+    }
+}
+
+/// The results of a code state with these changes.
+#[must_use]
+pub fn results_csv(changes: &[String], rows: u32) -> String {
+    let has = |word: &str| changes.iter().any(|change| change.contains(word));
+    let gain = |change: &String| -> Option<i64> {
+        change.strip_prefix("gain ")?.split(' ').next()?.parse().ok()
+    };
+    let gains: i64 = changes.iter().filter_map(gain).sum();
+    let mut csv = "config_id,status,mean_topN_avg_return_per_trade_pct_oos\n".to_owned();
+    for row in 0..rows - u32::from(has("short")) {
+        let status = if row == 0 && has("error") { "error" } else { "ok" };
+        let primary = (i64::from(row) + 1) * (1000 + gains);
+        let primary = if has("not-a-number") { "nan".to_owned() } else { primary.to_string() };
+        csv.push_str(&format!("{row},{status},{primary}\n"));
+    }
+    csv
+}
+
+impl Files for MemoryWorld {
+    fn write(&self, path: &RunPath, bytes: &[u8]) -> Result<(), PortError> {
+        self.lock().files.insert(path.to_string(), bytes.to_vec());
+        Ok(())
+    }
+
+    fn read(&self, path: &RunPath, _: usize) -> Result<Vec<u8>, PortError> {
+        let disk = self.lock();
+        let file = disk.files.get(path.as_str());
+        file.cloned().ok_or_else(|| PortError::new(format!("no file {path}")))
+    }
+
+    fn link(&self, from: &RunPath, to: &RunPath) -> Result<(), PortError> {
+        let bytes = self.read(from, usize::MAX)?;
+        self.write(to, &bytes)
+    }
+
+    fn remove_submissions(&self, eval: EvalId) -> Result<(), PortError> {
+        let folder = format!("{}/s", path::of_subject(Subject::Eval(eval)));
+        self.lock().files.retain(|path, _| !path.starts_with(&folder));
+        Ok(())
+    }
+
+    fn import(&self, from: &RunPath, name: &str) -> Result<Artifact, PortError> {
+        let bytes = self.read(from, usize::MAX)?;
+        let path: RunPath = format!("artifacts/{name}").parse().expect("a path");
+        self.write(&path, &bytes)?;
+        Ok(Artifact { path, sha256: Sha256::of(&bytes), source: from.to_string() })
+    }
+
+    fn open(&self, artifact: &Artifact) -> Result<Box<dyn Read>, PortError> {
+        let bytes = self.read(&artifact.path, usize::MAX)?;
+        Ok(Box::new(Cursor::new(bytes)))
+    }
+}
+
+impl Clock for MemoryWorld {
+    fn at(&self, moment: Moment) -> Timestamp {
+        let second = draw(0, &format!("{moment:?}")) % 1_000_000;
+        Timestamp::from_second(i64::try_from(second).unwrap_or(0)).unwrap_or_default()
+    }
+    fn now(&self) -> Timestamp {
+        Timestamp::UNIX_EPOCH
+    }
+}
