@@ -1,7 +1,7 @@
 //! What the tests of treebeam share. Nothing of the product depends on it.
 //!
 //! # Layout
-//! [`memory`] is a world behind the ports, [`journal`] a journal with a fuse.
+//! [`memory`] is a world behind the ports, [`journal`] a journal with a fuse, [`repo`] a repository made by real git.
 
 #![expect(
     clippy::expect_used,
@@ -11,3 +11,4 @@
 
 pub mod journal;
 pub mod memory;
+pub mod repo;

@@ -1,0 +1,145 @@
+//! Putting a diff into a worktree and its index: all of it or nothing. It does not judge what a diff changes.
+
+use super::call::{Answer, Call};
+use super::said::without_paths;
+use super::worktree::Worktree;
+use super::{GitRepo, place};
+use crate::process::Input;
+use std::collections::BTreeSet;
+use std::path::Path;
+use treebeam_core::id::Place;
+use treebeam_run::port::{Applied, PortError};
+
+/// No list of paths is longer, in bytes.
+const MOST_PATHS: usize = 64 << 20;
+
+impl GitRepo {
+    pub(super) fn apply_diff(&self, place: Place, diff: &str) -> Result<Applied, PortError> {
+        let patch = Patch { repo: self, place, worktree: self.find(place)?, text: ended(diff) };
+        let answer = patch.apply(Counts::AsWritten)?;
+        if answer.stderr.contains("error: corrupt patch") {
+            // Models count lines badly. Counting for them comes second: it trips over a blank line at the end.
+            return patch.outcome(&patch.apply(Counts::Again)?, Counts::Again);
+        }
+        patch.outcome(&answer, Counts::AsWritten)
+    }
+}
+
+fn ended(diff: &str) -> String {
+    let end = if diff.ends_with('\n') { "" } else { "\n" };
+    format!("{diff}{end}")
+}
+
+/// Whether the line counts of a diff's hunks are believed.
+#[derive(Clone, Copy)]
+enum Counts {
+    AsWritten,
+    Again,
+}
+
+impl Counts {
+    fn flag(self) -> &'static str {
+        match self {
+            Self::AsWritten => "--no-recount",
+            Self::Again => "--recount",
+        }
+    }
+}
+
+/// A diff on its way into a worktree.
+struct Patch<'a> {
+    repo: &'a GitRepo,
+    place: Place,
+    worktree: Worktree,
+    text: String,
+}
+
+impl Patch<'_> {
+    fn call(&self, arguments: &[&str]) -> Call {
+        self.repo.user.git.sealed(&self.worktree.seat, arguments).about(self.place)
+    }
+
+    fn reading(&self, arguments: &[&str]) -> Call {
+        self.call(arguments).input(Input::Bytes(self.text.clone().into_bytes()))
+    }
+
+    fn apply(&self, counts: Counts) -> Result<Answer, PortError> {
+        self.reading(&["apply", "--index", "--whitespace=nowarn", counts.flag(), "-"]).answer()
+    }
+
+    fn outcome(&self, answer: &Answer, counts: Counts) -> Result<Applied, PortError> {
+        if answer.code == Some(0) {
+            return Ok(Applied::Cleanly);
+        }
+        if gave_up(answer) {
+            self.unlock()?;
+            return Ok(Applied::Refused(
+                "error: malformed diff: git gave up reading it".to_owned(),
+            ));
+        }
+        if is_gits_fault(answer) {
+            return Err(answer.failure());
+        }
+        if answer.stderr.contains("error: unable to ") {
+            self.undo(counts)?;
+        }
+        let seat = &self.worktree.seat;
+        let paths = [seat.work_tree.as_str(), &seat.git_dir, &self.repo.run_dir];
+        Ok(Applied::Refused(without_paths(&answer.stderr, &paths)))
+    }
+
+    /// Nobody else works in this worktree, so the lock is that of the git that has just died.
+    fn unlock(&self) -> Result<(), PortError> {
+        let lock = Path::new(&self.worktree.seat.git_dir).join("index.lock");
+        place::remove(&lock).map_err(|error| {
+            PortError::new(format!("the index of {} stays locked", self.place)).caused_by(error)
+        })
+    }
+
+    /// Git looks before it writes, but not at everything: a file that should become a folder stops it half-way, with
+    /// the index unchanged. A path of the diff that the index does not have was not there before, or git had refused.
+    fn undo(&self, counts: Counts) -> Result<(), PortError> {
+        let touched = self.reading(&["apply", "--numstat", "-z", counts.flag(), "-"]);
+        let touched = touched.keep(MOST_PATHS).answer()?;
+        let tracked = self.call(&["ls-files", "-z"]).keep(MOST_PATHS).done()?.whole()?;
+        let tracked: BTreeSet<&str> = tracked.split('\0').collect();
+        let touched = touched.whole()?;
+        let paths = touched.split('\0').filter_map(|line| line.splitn(3, '\t').nth(2));
+        paths.filter(|path| !tracked.contains(path)).try_for_each(|path| self.remove_new(path))?;
+        self.call(&["checkout-index", "--all", "--force", "--quiet", "--index"]).done().map(drop)
+    }
+
+    fn remove_new(&self, path: &str) -> Result<(), PortError> {
+        let file = Path::new(&self.worktree.seat.work_tree).join(path);
+        let inside = file.parent().is_some_and(|above| {
+            place::real(above).is_ok_and(|real| real == place::plain(&above.to_string_lossy()))
+        });
+        if !inside || file.is_dir() {
+            return Ok(());
+        }
+        place::remove(&file).map_err(|error| {
+            PortError::new(format!("half a diff cannot be taken back for {}", self.place))
+                .caused_by(error)
+        })
+    }
+}
+
+/// Some malformed diffs make git abort while it reads them, before it writes anything but its lock.
+fn gave_up(answer: &Answer) -> bool {
+    let broken = |line: &str| line.contains(": Assertion `") || line.starts_with("BUG: ");
+    answer.code != Some(1) && answer.stderr.lines().next_back().is_some_and(broken)
+}
+
+/// A diff that does not fit is the diff's fault; a full disk, a lock or a broken index is not.
+/// Names in a diff come back in git's words, so that only the ends of lines say why.
+fn is_gits_fault(answer: &Answer) -> bool {
+    const WORLD: [&str; 5] = [
+        "No space left on device",
+        "Disk quota exceeded",
+        "Read-only file system",
+        "Too many open files",
+        "Input/output error",
+    ];
+    let world = |line: &str| line.starts_with("fatal:") || WORLD.iter().any(|w| line.ends_with(w));
+    answer.code.is_none() || answer.stderr.lines().any(world)
+}

@@ -1,0 +1,265 @@
+//! How one git command is run. It knows nothing of worktrees, refs or what an answer means.
+//!
+//! Two voices. A *sealed* call is told where it acts, sees no configuration but the repository's own, and runs no hook:
+//! whatever a candidate did to its folder, the call stays where it was sent. A call *as the user* sees what the user's
+//! own git would see, and is only used to read.
+
+use super::said::{GitSaid, hint_for};
+use crate::process::{Captured, Input, Keep, Program};
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use treebeam_run::port::PortError;
+
+/// No git command of ours takes this long, unless the disk or the network below it is gone.
+const DEADLINE: Duration = Duration::from_mins(15);
+
+#[cfg(windows)]
+pub(super) const NULL_DEVICE: &str = "NUL";
+#[cfg(not(windows))]
+pub(super) const NULL_DEVICE: &str = "/dev/null";
+
+/// Variables that git needs in order to work at all: where programs, the home folder and temporary files are.
+const NEEDED: [&str; 18] = [
+    "PATH",
+    "HOME",
+    "TMPDIR",
+    "GIT_EXEC_PATH",
+    "LD_LIBRARY_PATH",
+    "USERPROFILE",
+    "HOMEDRIVE",
+    "HOMEPATH",
+    "APPDATA",
+    "LOCALAPPDATA",
+    "PROGRAMDATA",
+    "SYSTEMROOT",
+    "SYSTEMDRIVE",
+    "WINDIR",
+    "COMSPEC",
+    "PATHEXT",
+    "TEMP",
+    "TMP",
+];
+
+/// Variables that decide what the user's own git sees. Those that would send it elsewhere (`GIT_DIR`) are not among them.
+const USERS: [&str; 6] = [
+    "XDG_CONFIG_HOME",
+    "USER",
+    "USERNAME",
+    "LOGNAME",
+    "GIT_CEILING_DIRECTORIES",
+    "GIT_DISCOVERY_ACROSS_FILESYSTEM",
+];
+
+/// What every sealed call is told, against whatever the repository's own configuration says.
+const SETTINGS: [&str; 23] = [
+    "core.fsmonitor=false",
+    "core.untrackedCache=false",
+    "core.preloadIndex=false",
+    "core.sparseCheckout=false",
+    "core.autocrlf=false",
+    "core.safecrlf=false",
+    "core.longPaths=true",
+    "core.quotePath=false",
+    "core.logAllRefUpdates=false",
+    "core.fsync=committed,loose-object,reference",
+    "core.filesRefLockTimeout=10000",
+    "core.packedRefsTimeout=10000",
+    "index.threads=1",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "protocol.ext.allow=never",
+    "submodule.recurse=false",
+    "worktree.useRelativePaths=false",
+    "commit.gpgSign=false",
+    "i18n.commitEncoding=UTF-8",
+    "advice.detachedHead=false",
+    "apply.whitespace=nowarn",
+    "color.ui=never",
+];
+
+/// Settings whose value is a path, here nowhere.
+const NOWHERE: [&str; 3] = ["core.hooksPath", "core.attributesFile", "core.excludesFile"];
+
+/// Environment variables, as the program was started with.
+#[derive(Clone, Debug)]
+pub(super) struct Surroundings(Vec<(OsString, OsString)>);
+
+impl Surroundings {
+    pub(super) fn new(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+        Self(variables.into_iter().collect())
+    }
+    pub(super) fn get(&self, name: &str) -> Option<&OsStr> {
+        self.0.iter().find(|(key, _)| is_named(key, name)).map(|(_, value)| value.as_os_str())
+    }
+    fn only(&self, names: &[&str]) -> Vec<(OsString, OsString)> {
+        let wanted = |key: &OsStr| names.iter().any(|name| is_named(key, name));
+        self.0.iter().filter(|(key, _)| wanted(key)).cloned().collect()
+    }
+    fn configuration(&self) -> impl Iterator<Item = (OsString, OsString)> {
+        let chosen = |key: &OsStr| key.to_string_lossy().starts_with("GIT_CONFIG");
+        self.0.iter().filter(move |(key, _)| chosen(key)).cloned()
+    }
+}
+
+fn is_named(key: &OsStr, name: &str) -> bool {
+    if cfg!(windows) { key.eq_ignore_ascii_case(name) } else { key == name }
+}
+
+/// The git program and the variables that it gets.
+#[derive(Clone, Debug)]
+pub(super) struct Git {
+    program: PathBuf,
+    surroundings: Surroundings,
+}
+
+/// Where a sealed call acts: both absolute, and the call runs in the second.
+#[derive(Clone, Debug)]
+pub(super) struct Seat {
+    pub(super) git_dir: String,
+    pub(super) work_tree: String,
+}
+
+impl Git {
+    /// Looks for git in the absolute folders of `PATH`: a relative one would depend on where a call runs.
+    pub(super) fn find(surroundings: Surroundings) -> Option<Self> {
+        let name = format!("git{}", std::env::consts::EXE_SUFFIX);
+        let path = surroundings.get("PATH")?.to_owned();
+        let program = std::env::split_paths(&path)
+            .filter(|folder| folder.is_absolute())
+            .map(|folder| folder.join(&name))
+            .find(|program| program.is_file())?;
+        Some(Self { program, surroundings })
+    }
+
+    pub(super) fn surroundings(&self) -> &Surroundings {
+        &self.surroundings
+    }
+
+    /// A call that stays where it is sent.
+    pub(super) fn sealed(&self, seat: &Seat, arguments: &[&str]) -> Call {
+        let nowhere = NOWHERE.iter().map(|name| format!("{name}={NULL_DEVICE}"));
+        let settings = SETTINGS.iter().map(|&setting| setting.to_owned()).chain(nowhere);
+        let program = Program::new(&self.program, Path::new(&seat.work_tree))
+            .args(["--no-pager".to_owned(), format!("--git-dir={}", seat.git_dir)])
+            .args([format!("--work-tree={}", seat.work_tree)])
+            .args(settings.flat_map(|setting| ["-c".to_owned(), setting]))
+            .envs(self.surroundings.only(&NEEDED))
+            .envs([
+                ("GIT_CONFIG_NOSYSTEM", "1"),
+                ("GIT_CONFIG_GLOBAL", NULL_DEVICE),
+                ("GIT_ATTR_NOSYSTEM", "1"),
+                ("GIT_CEILING_DIRECTORIES", &seat.work_tree),
+            ]);
+        Call::new(program, arguments)
+    }
+
+    /// A call that sees what the user's own git sees in `folder`, but for hooks and a file system monitor.
+    pub(super) fn as_user(&self, folder: &Path, arguments: &[&str]) -> Call {
+        let program = Program::new(&self.program, folder)
+            .args(["--no-pager", "-c", "core.fsmonitor=false", "-c"])
+            .args([format!("core.hooksPath={NULL_DEVICE}")])
+            .envs(self.surroundings.only(&NEEDED))
+            .envs(self.surroundings.only(&USERS))
+            .envs(self.surroundings.configuration());
+        Call::new(program, arguments)
+    }
+}
+
+/// One git command, ready to run.
+#[derive(Debug)]
+pub(super) struct Call {
+    program: Program,
+    what: String,
+}
+
+impl Call {
+    fn new(program: Program, arguments: &[&str]) -> Self {
+        let name = arguments.iter().find(|argument| !argument.starts_with('-'));
+        let fixed = [("LC_ALL", "C"), ("GIT_TERMINAL_PROMPT", "0"), ("GIT_OPTIONAL_LOCKS", "0")];
+        Self {
+            program: program.args(arguments).envs(fixed).deadline(DEADLINE),
+            what: format!("`git {}`", name.unwrap_or(&"")),
+        }
+    }
+    /// About what it is, for a message: `e0012`.
+    pub(super) fn about(mut self, subject: impl std::fmt::Display) -> Self {
+        self.what = format!("{} for {subject}", self.what);
+        self
+    }
+    pub(super) fn input(mut self, input: Input) -> Self {
+        self.program = self.program.input(input);
+        self
+    }
+    pub(super) fn envs<'a>(
+        mut self,
+        variables: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Self {
+        self.program = self.program.envs(variables);
+        self
+    }
+    /// Keeps this much of the answer.
+    pub(super) fn keep(mut self, stdout: usize) -> Self {
+        self.program = self.program.keep(Keep { stdout, stderr: 64 << 10 });
+        self
+    }
+
+    /// Runs it, however it ends.
+    pub(super) fn answer(self) -> Result<Answer, PortError> {
+        let what = self.what;
+        let ended = match self.program.run() {
+            Ok(ended) => ended,
+            Err(error) => {
+                return Err(PortError::new(format!("{what} did not finish")).caused_by(error));
+            }
+        };
+        let stderr = String::from_utf8_lossy(&ended.stderr.bytes).into_owned();
+        Ok(Answer { what, code: ended.status.code(), stdout: ended.stdout, stderr })
+    }
+
+    /// Runs it; it must succeed.
+    pub(super) fn done(self) -> Result<Answer, PortError> {
+        let answer = self.answer()?;
+        if answer.code == Some(0) { Ok(answer) } else { Err(answer.failure()) }
+    }
+}
+
+/// What came back.
+#[derive(Debug)]
+pub(super) struct Answer {
+    what: String,
+    pub(super) code: Option<i32>,
+    pub(super) stdout: Captured,
+    pub(super) stderr: String,
+}
+
+impl Answer {
+    /// The whole answer as text; half of one is an error.
+    pub(super) fn whole(&self) -> Result<String, PortError> {
+        if self.stdout.dropped > 0 {
+            let kept = self.stdout.bytes.len();
+            return Err(PortError::new(format!("{} said more than {kept} bytes", self.what)));
+        }
+        Ok(self.beginning())
+    }
+    /// As much of the answer as was kept.
+    pub(super) fn beginning(&self) -> String {
+        String::from_utf8_lossy(&self.stdout.bytes).into_owned()
+    }
+    /// One word that is to be read as a `T`.
+    pub(super) fn word<T: std::str::FromStr>(&self) -> Result<T, PortError> {
+        let text = self.whole()?;
+        let odd = || PortError::new(format!("{} said something unexpected", self.what));
+        text.trim().parse().map_err(|_| odd().caused_by(self.said()))
+    }
+    pub(super) fn failure(&self) -> PortError {
+        let error = PortError::new(format!("{} failed", self.what)).caused_by(self.said());
+        match hint_for(&self.stderr) {
+            Some(hint) => error.hint(hint),
+            None => error,
+        }
+    }
+    pub(super) fn said(&self) -> GitSaid {
+        GitSaid::new(self.code, &self.stderr)
+    }
+}

@@ -1,0 +1,90 @@
+//! What changed: in a worktree's index, and between two commits. It reads only, and never from a worktree's files.
+
+use super::GitRepo;
+use treebeam_core::id::{Commit, Place};
+use treebeam_core::protect::{Change, Mode};
+use treebeam_run::port::PortError;
+
+/// No list of changes is longer, in bytes.
+const MOST_CHANGES: usize = 16 << 20;
+/// No summary is longer, in bytes.
+const MOST_STAT: usize = 256 << 10;
+
+impl GitRepo {
+    pub(super) fn index_changes(&self, place: Place) -> Result<Vec<Change>, PortError> {
+        let worktree = self.find(place)?;
+        let arguments = ["diff-index", "--cached", "--raw", "-z", "--no-renames"];
+        let against = ["--ignore-submodules=none", worktree.base.as_str(), "--"];
+        let arguments = [arguments.as_slice(), &against].concat();
+        let call = self.user.git.sealed(&worktree.seat, &arguments).about(place);
+        Ok(changes(&call.keep(MOST_CHANGES).done()?.whole()?))
+    }
+
+    pub(super) fn patch(
+        &self,
+        from: &Commit,
+        to: &Commit,
+        limit: usize,
+    ) -> Result<String, PortError> {
+        let shape = ["-p", "--full-index", "--binary"];
+        // A few bytes more, so that the cut cannot fall into a character.
+        let mut text = self.between(from, to, &shape, limit.saturating_add(8))?;
+        text.truncate(text.floor_char_boundary(limit));
+        Ok(text)
+    }
+
+    pub(super) fn stat(&self, from: &Commit, to: &Commit) -> Result<String, PortError> {
+        self.between(from, to, &["--stat"], MOST_STAT)
+    }
+
+    /// Attributes are read from the newer commit: not from a checkout, which could be at any other.
+    fn between(
+        &self,
+        from: &Commit,
+        to: &Commit,
+        shape: &[&str],
+        keep: usize,
+    ) -> Result<String, PortError> {
+        let source = format!("--attr-source={to}");
+        let fixed = [&source, "diff-tree", "-r", "--find-renames", "--no-color", "--no-ext-diff"];
+        let plain = ["--no-textconv", "--ignore-submodules=none", from.as_str(), to.as_str(), "--"];
+        let arguments = [fixed.as_slice(), shape, &plain].concat();
+        let call = self.user.git.sealed(&self.seat(), &arguments);
+        let call = call.about(format!("{}..{}", from.short(), to.short()));
+        Ok(call.keep(keep).done()?.beginning())
+    }
+}
+
+/// Reads `:100644 000000 1234… 0000… D\0path\0`, again and again.
+fn changes(raw: &str) -> Vec<Change> {
+    let mut parts = raw.split('\0');
+    let mut changes = Vec::new();
+    while let (Some(head), Some(path)) = (parts.next(), parts.next()) {
+        let to = head.split(' ').nth(1).map_or(Mode::File, mode);
+        changes.push(Change { path: path.to_owned(), to });
+    }
+    changes
+}
+
+fn mode(digits: &str) -> Mode {
+    match digits {
+        "000000" => Mode::Deleted,
+        "120000" => Mode::Symlink,
+        "160000" => Mode::Gitlink,
+        _ => Mode::File,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn raw_changes_are_read_by_mode() {
+        let raw = ":100644 100755 a b M\0x y\0:100644 000000 a 0 D\0z\0:000000 160000 0 b A\0ü\0";
+        let read: Vec<_> = changes(raw).into_iter().map(|c| (c.path, c.to)).collect();
+        let expected = [("x y", Mode::File), ("z", Mode::Deleted), ("ü", Mode::Gitlink)];
+        assert_eq!(read, expected.map(|(path, to)| (path.to_owned(), to)));
+        assert!(changes("").is_empty());
+    }
+}

@@ -1,0 +1,75 @@
+//! Who commits: found in the user's configuration or environment, made up otherwise. Never an error.
+
+use super::call::{Answer, Surroundings};
+
+/// The author and committer of every commit that treebeam makes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// A name that git accepts.
+    pub name: String,
+    /// An address that git accepts.
+    pub email: String,
+}
+
+impl Identity {
+    /// The arguments that make git tell what [`Identity::find`] reads.
+    pub(super) const QUESTION: [&str; 4] =
+        ["config", "-z", "--get-regexp", "^user\\.(name|email)$"];
+
+    /// `user.*` as git answered, else the environment's, else treebeam's own; each part by itself.
+    pub(super) fn find(answer: &Answer, surroundings: &Surroundings) -> Self {
+        let settings = answer.beginning();
+        let find = |key: &str, variables: [&str; 2], default: &str| {
+            let set = last_setting(&settings, key).and_then(accepted);
+            let variable = |name: &&str| accepted(&surroundings.get(name)?.to_string_lossy());
+            set.or_else(|| variables.iter().find_map(variable))
+                .unwrap_or_else(|| default.to_owned())
+        };
+        Self {
+            name: find("user.name", ["GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"], "treebeam"),
+            email: find(
+                "user.email",
+                ["GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"],
+                "treebeam@localhost",
+            ),
+        }
+    }
+
+    /// As git takes it.
+    pub(super) fn variables(&self) -> [(&'static str, &str); 4] {
+        [
+            ("GIT_AUTHOR_NAME", &self.name),
+            ("GIT_AUTHOR_EMAIL", &self.email),
+            ("GIT_COMMITTER_NAME", &self.name),
+            ("GIT_COMMITTER_EMAIL", &self.email),
+        ]
+    }
+}
+
+/// `git config -z` writes `key\nvalue\0`; the last one counts.
+fn last_setting<'a>(settings: &'a str, key: &str) -> Option<&'a str> {
+    let value = |entry: &'a str| entry.split_once('\n').filter(|(k, _)| *k == key);
+    settings.split('\0').filter_map(value).next_back().map(|(_, value)| value)
+}
+
+/// A name without what git would drop or refuse; none where nothing is left.
+fn accepted(name: &str) -> Option<String> {
+    let kept: String = name.chars().filter(|c| !c.is_control() && !"<>".contains(*c)).collect();
+    let kept = kept.trim_matches(|c: char| c.is_whitespace() || ".,:;\"\\'".contains(c));
+    (!kept.is_empty()).then(|| kept.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_git_refuses_are_not_taken() {
+        assert_eq!(accepted(" A. <b>\n"), Some("A. b".to_owned()));
+        assert_eq!(accepted(".,;"), None);
+        assert_eq!(
+            last_setting("user.name\na\0user.email\nx\0user.name\nb\0", "user.name"),
+            Some("b")
+        );
+    }
+}

@@ -1,0 +1,97 @@
+//! The git door: the user's repository as the loop sees it. The git binary does the work; nobody else in the project
+//! calls it. The user's checkout, index, stash and current branch are only ever read.
+//!
+//! # Layout
+//! [`open`] finds the repository, [`GitRepo`] is the port. `call` runs one git command, `said` reads its complaints;
+//! `worktree` makes and removes worktrees, `admin` and `lock` are git's side of that; `apply`, `commit`, `diff` and
+//! `refs` are what is done in them; `identity` is who does it, `place` where.
+
+mod admin;
+mod apply;
+mod call;
+mod commit;
+mod diff;
+mod identity;
+mod lock;
+mod open;
+mod place;
+mod refs;
+mod said;
+mod worktree;
+
+pub use identity::Identity;
+pub use open::{OpenError, UserRepo, open, open_with};
+pub use said::GitSaid;
+
+use call::Seat;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Mutex;
+use treebeam_core::event::{Leftover, LeftoverKind};
+use treebeam_core::id::{Commit, Place, RunId};
+use treebeam_core::protect::Change;
+use treebeam_run::port::{Applied, CommitNote, PortError, Repo};
+use worktree::Worktree;
+
+/// The worktrees, commits and refs of one run in the user's repository.
+#[derive(Debug)]
+pub struct GitRepo {
+    user: UserRepo,
+    run: RunId,
+    run_dir: String,
+    known: Mutex<BTreeMap<Place, Worktree>>,
+}
+
+impl GitRepo {
+    /// A run in the user's repository, with its run directory, which must exist.
+    ///
+    /// # Errors
+    /// When there is no run directory, or its path is not UTF-8.
+    pub fn new(user: UserRepo, run_dir: &Path, run: RunId) -> Result<Self, PortError> {
+        let run_dir = place::real(run_dir)?;
+        Ok(Self { user, run, run_dir, known: Mutex::default() })
+    }
+
+    /// The repository.
+    #[must_use]
+    pub fn user(&self) -> &UserRepo {
+        &self.user
+    }
+
+    /// Where calls act that are about no worktree: on the shared git folder, and far from the user's checkout.
+    fn seat(&self) -> Seat {
+        let git_dir = place::plain(&self.user.common_dir.to_string_lossy());
+        Seat { git_dir, work_tree: self.run_dir.clone() }
+    }
+}
+
+impl Repo for GitRepo {
+    fn checkout(&self, place: Place, commit: &Commit) -> Result<(), PortError> {
+        self.make(place, commit)
+    }
+    fn apply(&self, place: Place, diff: &str) -> Result<Applied, PortError> {
+        self.apply_diff(place, diff)
+    }
+    fn changes(&self, place: Place) -> Result<Vec<Change>, PortError> {
+        self.index_changes(place)
+    }
+    fn commit(&self, place: Place, note: &CommitNote) -> Result<Commit, PortError> {
+        self.make_commit(place, note)
+    }
+    fn keep(&self, place: Place, commit: &Commit) -> Result<(), PortError> {
+        self.set_ref(place, commit)
+    }
+    fn diff(&self, from: &Commit, to: &Commit, limit: usize) -> Result<String, PortError> {
+        self.patch(from, to, limit)
+    }
+    fn diff_stat(&self, from: &Commit, to: &Commit) -> Result<String, PortError> {
+        self.stat(from, to)
+    }
+    fn discard(&self, leftover: Leftover, _attempt: u32) -> Result<(), PortError> {
+        match leftover.kind {
+            LeftoverKind::Worktree => self.remove(leftover.place),
+            LeftoverKind::Branch => self.delete_ref(leftover.place),
+            LeftoverKind::Dir => Ok(()),
+        }
+    }
+}

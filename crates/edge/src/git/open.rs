@@ -1,0 +1,247 @@
+//! Finding and checking the user's repository. It reads only, but for what a cut-off `git worktree add` of treebeam's
+//! own left behind: git fails wherever it meets it.
+
+use super::admin;
+use super::call::{Git, Surroundings};
+use super::identity::Identity;
+use super::said::GitSaid;
+use crate::process::Input;
+use jiff::Timestamp;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use treebeam_core::id::Commit;
+use treebeam_run::port::PortError;
+
+/// The oldest git that will do: `--attr-source` came with it.
+const OLDEST: (u32, u32) = (2, 41);
+
+/// Why a repository cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// There is no git.
+    #[error("git was not found on `PATH`")]
+    GitMissing,
+    /// Git lacks something that is needed.
+    #[error("git {found} is too old: {}.{} or newer is needed", OLDEST.0, OLDEST.1)]
+    GitTooOld {
+        /// Its version.
+        found: String,
+    },
+    /// No repository there or above.
+    #[error("`{dir}` is not in a git repository")]
+    NotARepository {
+        /// Where it was looked for.
+        dir: String,
+    },
+    /// A repository without a checkout.
+    #[error("`{dir}` is a bare git repository")]
+    Bare {
+        /// Where.
+        dir: String,
+    },
+    /// A repository without a commit.
+    #[error("the git repository of `{dir}` has no commit yet")]
+    NoCommits {
+        /// Where.
+        dir: String,
+    },
+    /// A path that cannot be written into a file as text.
+    #[error("`{dir}` lies at a path that is not UTF-8")]
+    NotUtf8 {
+        /// The path, as well as it can be shown.
+        dir: String,
+    },
+    /// Git could not be run, or was not understood.
+    #[error("git could not be asked about `{dir}`")]
+    Unanswered {
+        /// Where.
+        dir: String,
+        /// Why.
+        #[source]
+        cause: PortError,
+    },
+    /// Anything else, in git's own words.
+    #[error("git cannot use the repository of `{dir}`")]
+    Refused {
+        /// Where.
+        dir: String,
+        /// What it said.
+        #[source]
+        said: GitSaid,
+    },
+}
+
+impl OpenError {
+    /// What to do about it.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::GitMissing => "install git, or add its folder to `PATH`",
+            Self::GitTooOld { .. } => "install a newer git",
+            Self::NotARepository { .. } => {
+                "change to your repository, name it with `-C DIR`, or make one with `git init`"
+            }
+            Self::Bare { .. } => "run treebeam in a clone or a worktree of it",
+            Self::NoCommits { .. } => "commit first: `git add -A && git commit`",
+            Self::NotUtf8 { .. } => "move the repository to a path of ordinary characters",
+            Self::Unanswered { .. } | Self::Refused { .. } => {
+                "see whether `git status` works there"
+            }
+        }
+    }
+}
+
+/// The user's repository, as it was found.
+#[derive(Clone, Debug)]
+pub struct UserRepo {
+    /// The folder that the checkout begins at.
+    pub toplevel: PathBuf,
+    /// The git folder that all worktrees share.
+    pub common_dir: PathBuf,
+    /// The commit that is checked out.
+    pub head: Commit,
+    /// When it was committed.
+    pub head_time: Timestamp,
+    /// Whether that commit has submodules.
+    pub has_submodules: bool,
+    /// Who commits.
+    pub identity: Identity,
+    pub(super) git: Git,
+}
+
+/// Finds the repository that `dir` is in, as the user's own git would.
+///
+/// # Errors
+/// When there is none that can be used.
+pub fn open(dir: &Path) -> Result<UserRepo, OpenError> {
+    open_with(dir, std::env::vars_os())
+}
+
+/// The same, in an environment of these variables.
+///
+/// # Errors
+/// When there is no repository that can be used.
+pub fn open_with(
+    dir: &Path,
+    variables: impl IntoIterator<Item = (OsString, OsString)>,
+) -> Result<UserRepo, OpenError> {
+    let git = Git::find(Surroundings::new(variables)).ok_or(OpenError::GitMissing)?;
+    let shown = dir.display().to_string();
+    if !dir.is_dir() {
+        return Err(OpenError::NotARepository { dir: shown });
+    }
+    let asked = Asked { git, dir, shown };
+    asked.version()?;
+    let (common_dir, toplevel) = asked.places()?;
+    // What cannot be healed makes git's next call fail, in its own words.
+    drop(admin::heal(&common_dir));
+    let (head, head_time, has_submodules) = asked.head()?;
+    let identity = asked.identity()?;
+    Ok(UserRepo { toplevel, common_dir, head, head_time, has_submodules, identity, git: asked.git })
+}
+
+/// The questions that opening a repository asks of git.
+struct Asked<'a> {
+    git: Git,
+    dir: &'a Path,
+    shown: String,
+}
+
+impl Asked<'_> {
+    fn dir(&self) -> String {
+        self.shown.clone()
+    }
+
+    fn unanswered(&self) -> impl FnOnce(PortError) -> OpenError {
+        let dir = self.dir();
+        |cause| OpenError::Unanswered { dir, cause }
+    }
+
+    fn version(&self) -> Result<(), OpenError> {
+        let answer = self.git.as_user(self.dir, &["version"]).done().map_err(self.unanswered())?;
+        let text = answer.beginning();
+        let found = text.trim().trim_start_matches("git version ").to_owned();
+        let mut numbers = found.split('.').map_while(|part| part.parse().ok());
+        match (numbers.next(), numbers.next()) {
+            (Some(major), Some(minor)) if (major, minor) >= OLDEST => Ok(()),
+            _ => Err(OpenError::GitTooOld { found }),
+        }
+    }
+
+    /// The common git folder and the top of the checkout.
+    fn places(&self) -> Result<(PathBuf, PathBuf), OpenError> {
+        let question = [
+            "rev-parse",
+            "--is-bare-repository",
+            "--path-format=absolute",
+            "--git-common-dir",
+            "--show-toplevel",
+        ];
+        let answer = self.git.as_user(self.dir, &question).answer().map_err(self.unanswered())?;
+        let not_utf8 = |_| OpenError::NotUtf8 { dir: self.dir() };
+        let text = std::str::from_utf8(&answer.stdout.bytes).map_err(not_utf8)?;
+        let lines: Vec<&str> = text.lines().collect();
+        match (answer.code, lines.as_slice()) {
+            (Some(0), ["false", common, top]) => Ok((self.real(common)?, self.real(top)?)),
+            (_, ["true", ..]) => Err(OpenError::Bare { dir: self.dir() }),
+            _ if answer.stderr.contains("not a git repository") => {
+                Err(OpenError::NotARepository { dir: self.dir() })
+            }
+            _ => Err(OpenError::Refused { dir: self.dir(), said: answer.said() }),
+        }
+    }
+
+    fn real(&self, path: &str) -> Result<PathBuf, OpenError> {
+        super::place::real(Path::new(path)).map(PathBuf::from).map_err(self.unanswered())
+    }
+
+    /// The commit that is checked out, its time, and whether it has submodules.
+    fn head(&self) -> Result<(Commit, Timestamp, bool), OpenError> {
+        let question = Input::Bytes(b"info HEAD:.gitmodules\ncontents HEAD\n".to_vec());
+        let call = self.git.as_user(self.dir, &["cat-file", "--batch-command"]).input(question);
+        let answer = call.done().map_err(self.unanswered())?;
+        let text = answer.beginning();
+        let mut lines = text.lines();
+        let has_submodules = lines.next().is_some_and(|line| !line.ends_with(" missing"));
+        let head = lines.next().filter(|line| !line.ends_with(" missing"));
+        let head = head.ok_or_else(|| OpenError::NoCommits { dir: self.dir() })?;
+        let odd = || OpenError::Refused { dir: self.dir(), said: answer.said() };
+        let commit = head.split(' ').next().and_then(|name| name.parse().ok()).ok_or_else(odd)?;
+        let time = lines.find_map(|line| line.strip_prefix("committer ")).and_then(time);
+        Ok((commit, time.ok_or_else(odd)?, has_submodules))
+    }
+
+    fn identity(&self) -> Result<Identity, OpenError> {
+        let call = self.git.as_user(self.dir, &Identity::QUESTION);
+        let answer = call.answer().map_err(self.unanswered())?;
+        Ok(Identity::find(&answer, self.git.surroundings()))
+    }
+}
+
+/// The time in `Name <email> 1700000000 +0100`.
+fn time(committer: &str) -> Option<Timestamp> {
+    let seconds = committer.rsplit(' ').nth(1)?.parse().ok()?;
+    Timestamp::from_second(seconds).ok()
+}
+
+/// Files that treebeam itself asks for, at the top of the checkout.
+const OURS: [&str; 4] = ["treebeam.toml", ".treebeam", ".treebeam/", ".env"];
+
+impl UserRepo {
+    /// The changed and untracked paths of the user's checkout, as the user's own `git status` has them, without
+    /// `treebeam.toml`, `.treebeam/` and `.env`. Of very many only the first.
+    ///
+    /// # Errors
+    /// When git cannot tell.
+    pub fn dirty(&self) -> Result<Vec<String>, PortError> {
+        let question =
+            ["status", "--porcelain=v1", "-z", "--untracked-files=normal", "--no-renames"];
+        let answer = self.git.as_user(&self.toplevel, &question).keep(1 << 20).done()?;
+        let text = answer.beginning();
+        let whole = text.rsplit_once('\0').map_or("", |(whole, _)| whole);
+        let path = |entry: &str| entry.get(3..).map(str::to_owned);
+        let counts =
+            |path: &String| !OURS.contains(&path.as_str()) && !path.starts_with(".treebeam/");
+        Ok(whole.split('\0').filter_map(path).filter(counts).collect())
+    }
+}

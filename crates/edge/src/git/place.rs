@@ -1,0 +1,86 @@
+//! Paths, as git and we both write them: absolute, without links, UTF-8. And folders that must go whatever is in them.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use treebeam_run::port::PortError;
+
+#[cfg(unix)]
+#[path = "unix.rs"]
+mod system;
+#[cfg(windows)]
+#[path = "windows.rs"]
+mod system;
+
+/// The one true path of something that exists.
+pub(super) fn real(path: &Path) -> Result<String, PortError> {
+    let fail = |why: &str| PortError::new(format!("`{}` {why}", path.display()));
+    let real = fs::canonicalize(path).map_err(|error| fail("cannot be found").caused_by(error))?;
+    let text = real.to_str().ok_or_else(|| fail("lies at a path that is not UTF-8"))?;
+    Ok(plain(text))
+}
+
+/// A path as git writes it: `/` between the parts, without the `\\?\` that Windows puts before a canonical one.
+pub(super) fn plain(path: &str) -> String {
+    if !cfg!(windows) {
+        return path.to_owned();
+    }
+    let path = path.replace('\\', "/");
+    match path.strip_prefix("//?/UNC/") {
+        Some(share) => format!("//{share}"),
+        None => path.strip_prefix("//?/").unwrap_or(&path).to_owned(),
+    }
+}
+
+/// Removes a folder, a file or a link itself, also where a folder inside was made unwritable. Nothing there is fine.
+pub(super) fn remove(path: &Path) -> io::Result<()> {
+    match remove_once(path) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            system::make_removable(path)?;
+            remove_once(path)
+        }
+        other => other,
+    }
+}
+
+fn remove_once(path: &Path) -> io::Result<()> {
+    let removed = match fs::symlink_metadata(path) {
+        Ok(found) if found.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(error) => Err(error),
+    };
+    match removed {
+        Err(error) if is_nothing(error.kind()) => Ok(()),
+        other => other,
+    }
+}
+
+fn is_nothing(kind: io::ErrorKind) -> bool {
+    matches!(kind, io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_made_unwritable_goes_and_what_a_link_leads_to_stays() -> io::Result<()> {
+        use std::os::unix::fs::{PermissionsExt as _, symlink};
+        let temporary = tempfile::tempdir()?;
+        let (kept, gone) = (temporary.path().join("kept"), temporary.path().join("gone"));
+        fs::create_dir_all(kept.join("inside"))?;
+        fs::create_dir_all(gone.join("a/b"))?;
+        fs::write(gone.join("a/b/file"), "x")?;
+        symlink(&kept, gone.join("a/link"))?;
+        for folder in ["a/b", "a"] {
+            fs::set_permissions(gone.join(folder), fs::Permissions::from_mode(0o500))?;
+        }
+        fs::set_permissions(&kept, fs::Permissions::from_mode(0o500))?;
+        remove(&gone)?;
+        remove(&gone)?;
+        remove(&kept.join("no/such/thing"))?;
+        assert!(!gone.exists() && kept.join("inside").exists());
+        assert_eq!(fs::metadata(&kept)?.permissions().mode() & 0o777, 0o500);
+        fs::set_permissions(&kept, fs::Permissions::from_mode(0o700))
+    }
+}

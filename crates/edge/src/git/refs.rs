@@ -1,0 +1,64 @@
+//! The run's refs: `refs/heads/tree/<run>/…`, and no others.
+
+use super::{GitRepo, admin};
+use treebeam_core::id::{Commit, Place};
+use treebeam_run::port::PortError;
+
+impl GitRepo {
+    /// All refs of this run, by name below `refs/heads/`, in the order of their names.
+    ///
+    /// # Errors
+    /// When git cannot tell.
+    pub fn refs(&self) -> Result<Vec<(String, Commit)>, PortError> {
+        let folder = format!("refs/heads/tree/{}/", self.run);
+        let format = "--format=%(refname:lstrip=2) %(objectname)";
+        let call = self.user.git.sealed(&self.seat(), &["for-each-ref", format, &folder]);
+        let text = call.about(&self.run).keep(64 << 20).done()?.whole()?;
+        let read = |line: &str| {
+            let (name, commit) = line.split_once(' ')?;
+            Some((name.to_owned(), commit.parse().ok()?))
+        };
+        Ok(text.lines().filter_map(read).collect())
+    }
+
+    /// Whether the place's ref exists and leads to `commit`.
+    ///
+    /// # Errors
+    /// When git cannot tell.
+    pub fn reachable(&self, place: Place, commit: &Commit) -> Result<bool, PortError> {
+        let reference = self.reference(place);
+        let arguments = ["merge-base", "--is-ancestor", commit.as_str(), &reference];
+        let answer = self.user.git.sealed(&self.seat(), &arguments).about(place).answer()?;
+        match answer.code {
+            Some(0) => Ok(true),
+            Some(1) => Ok(false),
+            Some(128) if answer.stderr.contains("Not a valid ") => Ok(false),
+            _ => Err(answer.failure()),
+        }
+    }
+
+    pub(super) fn set_ref(&self, place: Place, commit: &Commit) -> Result<(), PortError> {
+        let reference = self.reference(place);
+        let arguments = ["update-ref", "--no-deref", &reference, commit.as_str()];
+        self.user.git.sealed(&self.seat(), &arguments).about(place).done().map(drop)
+    }
+
+    /// Removes a ref, unless somebody has that branch checked out and would be left without a commit.
+    pub(super) fn delete_ref(&self, place: Place) -> Result<(), PortError> {
+        let reference = self.reference(place);
+        let in_worktree = |admin: &admin::Admin| admin.has_checked_out(&reference);
+        let common_dir = &self.user.common_dir;
+        if admin::is_head(common_dir, &reference) || admin::all(common_dir)?.iter().any(in_worktree)
+        {
+            let branch = place.ref_name(&self.run);
+            return Err(PortError::new(format!("the branch `{branch}` is checked out"))
+                .hint("switch to another branch; it is tried again"));
+        }
+        let arguments = ["update-ref", "--no-deref", "-d", &reference];
+        self.user.git.sealed(&self.seat(), &arguments).about(place).done().map(drop)
+    }
+
+    pub(super) fn reference(&self, place: Place) -> String {
+        format!("refs/heads/{}", place.ref_name(&self.run))
+    }
+}

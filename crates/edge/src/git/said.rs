@@ -1,0 +1,86 @@
+//! Git's own words: cut to a length, and read for what the user can do. It runs nothing.
+
+use std::fmt::Write as _;
+
+/// Longer words are cut.
+const MOST: usize = 2_000;
+
+/// What git said about a failure.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct GitSaid(String);
+
+impl GitSaid {
+    /// The words, or the exit code where there are none.
+    pub(super) fn new(code: Option<i32>, stderr: &str) -> Self {
+        let words = cut(stderr.trim(), MOST);
+        match (words.is_empty(), code) {
+            (false, _) => Self(words),
+            (true, Some(code)) => Self(format!("git ended with exit code {code} and no message")),
+            (true, None) => Self("git was killed by a signal".to_owned()),
+        }
+    }
+}
+
+/// The words with every one of these paths left out, for those who should not know where the run lies.
+pub(super) fn without_paths(words: &str, paths: &[&str]) -> String {
+    let mut words = words.to_owned();
+    for path in paths {
+        words = words.replace(&format!("{path}/"), "").replace(path, ".");
+    }
+    cut(words.trim(), MOST)
+}
+
+/// At most `limit` bytes of a text, and how many were left out.
+fn cut(text: &str, limit: usize) -> String {
+    let end = text.floor_char_boundary(limit);
+    let mut kept = text[..end].to_owned();
+    if end < text.len() {
+        // Writing to a string cannot fail.
+        let _ = write!(kept, "\n[{} more bytes]", text.len() - end);
+    }
+    kept
+}
+
+/// What the user can do about a failure that is not the diff's fault.
+pub(super) fn hint_for(stderr: &str) -> Option<&'static str> {
+    const HINTS: [(&str, &str); 8] = [
+        ("No space left on device", "the disk is full: make room, then resume the run"),
+        ("Disk quota exceeded", "your disk quota is used up: make room, then resume the run"),
+        ("Read-only file system", "the repository lies on a read-only file system"),
+        (
+            "Too many open files",
+            "raise the limit of open files (`ulimit -n`) or run fewer evals at once",
+        ),
+        ("Permission denied", "check that you own the repository and the run directory"),
+        (
+            "'refs/heads/tree' exists",
+            "a branch named `tree` is in the way: rename it (`git branch -m tree NEW`)",
+        ),
+        (
+            ".lock': File exists",
+            "if no other git is at work in this repository, delete the lock file that git names",
+        ),
+        (
+            "commondir",
+            "a `git worktree add` was cut off: `git worktree prune` after removing the folder that git names",
+        ),
+    ];
+    HINTS.iter().find(|(words, _)| stderr.contains(words)).map(|(_, hint)| *hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_cut_between_characters() {
+        assert_eq!(cut("aéé", 2), "a\n[4 more bytes]");
+        assert_eq!(
+            GitSaid::new(Some(1), " \n").to_string(),
+            "git ended with exit code 1 and no message"
+        );
+        let words = without_paths("in /r/c/1/a and /r/c/1: no", &["/r/c/1"]);
+        assert_eq!(words, "in a and .: no");
+    }
+}

@@ -1,0 +1,7 @@
+//! The world behind the ports of treebeam. It knows nothing of the search and prints nothing.
+//!
+//! # Layout
+//! [`process`] starts child processes, [`git`] is the user's repository.
+
+pub mod git;
+pub mod process;

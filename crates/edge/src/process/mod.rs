@@ -1,0 +1,334 @@
+//! The one door for child processes: a program, its arguments as a list, an environment that is named variable by
+//! variable, bounded output, a deadline. It knows no shell, and it does not judge how a child ended.
+//!
+//! A child has a process group of its own, so that an interrupt at the terminal reaches treebeam alone. At a deadline
+//! the child itself is killed; what it started in turn is not.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+#[cfg(unix)]
+#[path = "unix.rs"]
+mod system;
+#[cfg(windows)]
+#[path = "windows.rs"]
+mod system;
+
+/// A child process that is to be run.
+#[derive(Debug)]
+pub struct Program {
+    path: PathBuf,
+    arguments: Vec<OsString>,
+    environment: Vec<(OsString, OsString)>,
+    folder: PathBuf,
+    input: Input,
+    keep: Keep,
+    deadline: Option<Duration>,
+}
+
+/// What a child reads.
+#[derive(Debug)]
+pub enum Input {
+    /// Nothing.
+    Null,
+    /// These bytes.
+    Bytes(Vec<u8>),
+    /// This file. The child holds it, and a lock on it, for as long as it lives.
+    Handle(File),
+}
+
+/// How many bytes of a child's output are kept; what comes after them is read and dropped.
+#[derive(Clone, Copy, Debug)]
+pub struct Keep {
+    /// Of its standard output.
+    pub stdout: usize,
+    /// Of its standard error.
+    pub stderr: usize,
+}
+
+/// A child that has ended by itself.
+#[derive(Debug)]
+pub struct Ended {
+    /// How.
+    pub status: ExitStatus,
+    /// What it wrote to its standard output.
+    pub stdout: Captured,
+    /// What it wrote to its standard error.
+    pub stderr: Captured,
+}
+
+/// The beginning of an output.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Captured {
+    /// The bytes that were kept.
+    pub bytes: Vec<u8>,
+    /// How many came after them.
+    pub dropped: u64,
+}
+
+/// Why there is no [`Ended`].
+#[derive(Debug, thiserror::Error)]
+pub enum ProcessError {
+    /// It never ran.
+    #[error("`{program}` could not be started")]
+    Start {
+        /// The program.
+        program: String,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// It ran, and its output or its end could not be read.
+    #[error("lost touch with `{program}`")]
+    Lost {
+        /// The program.
+        program: String,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// It took too long and was killed.
+    #[error("`{program}` was killed after {} s", .after.as_secs())]
+    Deadline {
+        /// The program.
+        program: String,
+        /// How long it was given.
+        after: Duration,
+    },
+}
+
+impl Program {
+    /// The program at `path`, with no arguments, no environment, no input and no deadline, in `folder`.
+    #[must_use]
+    pub fn new(path: &Path, folder: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            arguments: Vec::new(),
+            environment: Vec::new(),
+            folder: folder.to_owned(),
+            input: Input::Null,
+            keep: Keep { stdout: 64 << 10, stderr: 64 << 10 },
+            deadline: None,
+        }
+    }
+    /// With these arguments after those that it has.
+    #[must_use]
+    pub fn args<S: AsRef<OsStr>>(mut self, arguments: impl IntoIterator<Item = S>) -> Self {
+        self.arguments.extend(arguments.into_iter().map(|a| a.as_ref().to_owned()));
+        self
+    }
+    /// With these variables; it has no others.
+    #[must_use]
+    pub fn envs<K, V>(mut self, variables: impl IntoIterator<Item = (K, V)>) -> Self
+    where
+        K: Into<OsString>,
+        V: Into<OsString>,
+    {
+        self.environment.extend(variables.into_iter().map(|(k, v)| (k.into(), v.into())));
+        self
+    }
+    /// Reading this.
+    #[must_use]
+    pub fn input(mut self, input: Input) -> Self {
+        self.input = input;
+        self
+    }
+    /// Keeping this much of its output.
+    #[must_use]
+    pub fn keep(mut self, keep: Keep) -> Self {
+        self.keep = keep;
+        self
+    }
+    /// Killed after this long.
+    #[must_use]
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = Some(deadline);
+        self
+    }
+
+    /// Runs it to its end.
+    ///
+    /// # Errors
+    /// When it could not be started, was killed at its deadline, or could not be watched. How it ended is no error.
+    pub fn run(mut self) -> Result<Ended, ProcessError> {
+        let program = self.path.display().to_string();
+        let (stdin, bytes) = std::mem::replace(&mut self.input, Input::Null).split();
+        let mut child = match self.command(stdin).spawn() {
+            Ok(child) => child,
+            Err(source) => return Err(ProcessError::Start { program, source }),
+        };
+        let due = self.deadline.map(|after| Instant::now() + after);
+        let ended = exchange(&mut child, bytes, self.keep, due);
+        if !matches!(ended, Ok(Some(_))) {
+            end(&mut child);
+        }
+        match ended {
+            Ok(Some(ended)) => Ok(ended),
+            Ok(None) => {
+                Err(ProcessError::Deadline { program, after: self.deadline.unwrap_or_default() })
+            }
+            Err(source) => Err(ProcessError::Lost { program, source }),
+        }
+    }
+
+    fn command(&self, stdin: Stdio) -> Command {
+        #[expect(clippy::disallowed_methods, reason = "this is the one door for processes")]
+        let mut command = Command::new(&self.path);
+        command.args(&self.arguments).current_dir(&self.folder);
+        command.env_clear().envs(self.environment.iter().map(|(k, v)| (k, v)));
+        command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
+        system::own_group(&mut command);
+        command
+    }
+}
+
+impl Input {
+    fn split(self) -> (Stdio, Vec<u8>) {
+        match self {
+            Self::Null => (Stdio::null(), Vec::new()),
+            Self::Bytes(bytes) => (Stdio::piped(), bytes),
+            Self::Handle(file) => (Stdio::from(file), Vec::new()),
+        }
+    }
+}
+
+/// Writes the input and reads both outputs at the same time, so that no full pipe can stop the child. `None`: too late.
+fn exchange(
+    child: &mut Child,
+    input: Vec<u8>,
+    keep: Keep,
+    due: Option<Instant>,
+) -> io::Result<Option<Ended>> {
+    feed(child.stdin.take(), input)?;
+    let stdout = drain(child.stdout.take(), keep.stdout)?;
+    let stderr = drain(child.stderr.take(), keep.stderr)?;
+    let Some(stdout) = receive(&stdout, due)? else { return Ok(None) };
+    let Some(stderr) = receive(&stderr, due)? else { return Ok(None) };
+    let status = wait(child, due)?;
+    Ok(status.map(|status| Ended { status, stdout, stderr }))
+}
+
+/// A child may end without reading all of its input: that is its own affair.
+fn feed<W: Write + Send + 'static>(pipe: Option<W>, input: Vec<u8>) -> io::Result<()> {
+    if let Some(mut pipe) = pipe {
+        thread::Builder::new().spawn(move || pipe.write_all(&input).is_ok())?;
+    }
+    Ok(())
+}
+
+fn drain<R: Read + Send + 'static>(
+    pipe: Option<R>,
+    limit: usize,
+) -> io::Result<Receiver<io::Result<Captured>>> {
+    let (sender, receiver) = mpsc::channel();
+    thread::Builder::new().spawn(move || {
+        let captured = pipe.map_or_else(|| Ok(Captured::default()), |pipe| capture(pipe, limit));
+        // Nobody listens any more once the child was killed.
+        sender.send(captured).is_ok()
+    })?;
+    Ok(receiver)
+}
+
+fn capture(mut pipe: impl Read, limit: usize) -> io::Result<Captured> {
+    let mut bytes = Vec::new();
+    let most = u64::try_from(limit).unwrap_or(u64::MAX);
+    pipe.by_ref().take(most).read_to_end(&mut bytes)?;
+    let dropped = io::copy(&mut pipe, &mut io::sink())?;
+    Ok(Captured { bytes, dropped })
+}
+
+fn receive(
+    captured: &Receiver<io::Result<Captured>>,
+    due: Option<Instant>,
+) -> io::Result<Option<Captured>> {
+    let lost = || io::Error::other("the thread that read its output is gone");
+    let Some(due) = due else { return captured.recv().map_err(|_| lost())?.map(Some) };
+    match captured.recv_timeout(due.saturating_duration_since(Instant::now())) {
+        Ok(captured) => captured.map(Some),
+        Err(RecvTimeoutError::Timeout) => Ok(None),
+        Err(RecvTimeoutError::Disconnected) => Err(lost()),
+    }
+}
+
+/// Both outputs are closed already, so the end is near: look often at first.
+fn wait(child: &mut Child, due: Option<Instant>) -> io::Result<Option<ExitStatus>> {
+    let Some(due) = due else { return child.wait().map(Some) };
+    let mut pause = Duration::from_micros(50);
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if Instant::now() >= due {
+            return Ok(None);
+        }
+        thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(20));
+    }
+}
+
+/// Kills and reaps; one that has ended by now is only reaped.
+fn end(child: &mut Child) {
+    if child.kill().is_ok() {
+        drop(child.wait());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    #[cfg(unix)]
+    use std::error::Error;
+
+    #[cfg(unix)]
+    fn shell(script: &str) -> Program {
+        let folder = std::env::temp_dir();
+        Program::new(Path::new("/bin/sh"), &folder).args(["-c", script])
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_child_sees_only_what_it_is_given() -> Result<(), Box<dyn Error>> {
+        let ended = shell("echo ${HOME-none} $A; cat; exit 3").envs([("A", "b c")]).run()?;
+        assert_eq!(ended.stdout.bytes, b"none b c\n");
+        assert_eq!(ended.status.code(), Some(3));
+        Ok(())
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn full_pipes_stop_nobody_and_memory_is_bounded() -> Result<(), Box<dyn Error>> {
+        let keep = Keep { stdout: 10, stderr: 20 };
+        let input = Input::Bytes(vec![b'x'; 1 << 20]);
+        let ended =
+            shell("cat; cat /dev/zero | head -c 200000 >&2").input(input).keep(keep).run()?;
+        assert_eq!(ended.stdout, Captured { bytes: vec![b'x'; 10], dropped: (1 << 20) - 10 });
+        assert_eq!((ended.stderr.bytes.len(), ended.stderr.dropped), (20, 199_980));
+        let deaf = shell("exit 0").input(Input::Bytes(vec![b'x'; 1 << 20])).run()?;
+        assert!(deaf.status.success());
+        Ok(())
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_deadline_ends_a_child_whatever_it_left_behind() {
+        for script in ["sleep 60", "sleep 5 & sleep 60", "exec >&- 2>&-; sleep 60"] {
+            let started = Instant::now();
+            let error = shell(script).deadline(Duration::from_millis(100)).run();
+            assert!(matches!(error, Err(ProcessError::Deadline { .. })), "{script}: {error:?}");
+            assert!(started.elapsed() < Duration::from_secs(3), "{script}");
+        }
+    }
+
+    #[test]
+    fn a_missing_program_is_named() {
+        let missing = Program::new(Path::new("/no/such/program"), &std::env::temp_dir()).run();
+        let message = missing.map_or_else(|error| error.to_string(), |_| String::new());
+        assert_eq!(message, "`/no/such/program` could not be started");
+    }
+}

@@ -1,0 +1,130 @@
+//! A git repository for one test, made by real git in a folder that goes away with it. It depends on nothing of the
+//! machine's git configuration, and two of them made alike have the same commits.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tempfile::TempDir;
+
+/// A repository, or a folder that is to become one.
+#[derive(Debug)]
+pub struct TempRepo {
+    folder: TempDir,
+    path: PathBuf,
+}
+
+impl TempRepo {
+    /// An empty folder at `name` in a fresh place; no repository yet.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn folder(name: &str) -> io::Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().canonicalize()?.join(name);
+        fs::create_dir_all(&path)?;
+        fs::create_dir_all(folder.path().join("home"))?;
+        Ok(Self { folder, path })
+    }
+
+    /// A repository without a commit.
+    ///
+    /// # Errors
+    /// When git cannot.
+    pub fn empty() -> io::Result<Self> {
+        let repo = Self::folder("repo")?;
+        repo.git(["init", "--quiet", "--initial-branch=main"])?;
+        Ok(repo)
+    }
+
+    /// A repository with one commit of these files.
+    ///
+    /// # Errors
+    /// When git cannot.
+    pub fn with(files: &[(&str, &str)]) -> io::Result<Self> {
+        let repo = Self::empty()?;
+        for (path, text) in files {
+            repo.write(path, text)?;
+        }
+        repo.commit("first")?;
+        Ok(repo)
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A place beside it, outside of the repository.
+    #[must_use]
+    pub fn beside(&self, name: &str) -> PathBuf {
+        self.path.with_file_name(name)
+    }
+
+    /// Writes a file, and the folders above it.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write(&self, path: &str, text: &str) -> io::Result<()> {
+        let path = self.path.join(path);
+        fs::create_dir_all(path.parent().unwrap_or(&self.path))?;
+        fs::write(path, text)
+    }
+
+    /// Commits everything there is, and says the commit's name.
+    ///
+    /// # Errors
+    /// When git cannot.
+    pub fn commit(&self, title: &str) -> io::Result<String> {
+        self.git(["add", "--all"])?;
+        self.git(["commit", "--quiet", "--allow-empty", "--message", title])?;
+        self.git(["rev-parse", "HEAD"])
+    }
+
+    /// Runs git in the repository and says what it said.
+    ///
+    /// # Errors
+    /// When it fails, with its own words.
+    pub fn git<const N: usize>(&self, arguments: [&str; N]) -> io::Result<String> {
+        self.git_in(&self.path, &arguments)
+    }
+
+    /// Runs git in another folder, in the same way.
+    ///
+    /// # Errors
+    /// When it fails, with its own words.
+    pub fn git_in(&self, folder: &Path, arguments: &[&str]) -> io::Result<String> {
+        let mut command = Command::new("git");
+        command.args(arguments).current_dir(folder).env_clear().envs(self.variables());
+        for (role, date) in [("AUTHOR", "@1700000000 +0000"), ("COMMITTER", "@1700000000 +0000")] {
+            command.env(format!("GIT_{role}_NAME"), "Test").env(format!("GIT_{role}_DATE"), date);
+            command.env(format!("GIT_{role}_EMAIL"), "test@example.org");
+        }
+        let output = command.output()?;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end().to_owned();
+        if output.status.success() {
+            return Ok(text(&output.stdout));
+        }
+        Err(io::Error::other(format!("git {arguments:?}: {}", text(&output.stderr))))
+    }
+
+    /// An environment of a user with an empty home folder (`home` beside the repository) and no identity.
+    #[must_use]
+    pub fn variables(&self) -> Vec<(OsString, OsString)> {
+        let inherited = ["PATH", "SYSTEMROOT", "TEMP", "TMP"];
+        let kept =
+            inherited.iter().filter_map(|name| Some(((*name).into(), std::env::var_os(name)?)));
+        let home = self.home().into_os_string();
+        let fixed =
+            [("HOME", home.clone()), ("USERPROFILE", home), ("GIT_CONFIG_NOSYSTEM", "1".into())];
+        kept.chain(fixed.map(|(name, value)| (name.into(), value))).collect()
+    }
+
+    /// That home folder.
+    #[must_use]
+    pub fn home(&self) -> PathBuf {
+        self.folder.path().join("home")
+    }
+}
