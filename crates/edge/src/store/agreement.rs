@@ -1,0 +1,63 @@
+//! Whether the two forms of a run's record agree: the manifest must be what the journal leads to, to the byte.
+
+use super::error::StoreError;
+use super::journal::Reader;
+use super::layout::RunDir;
+use super::manifest::{self, Mark};
+use std::fs;
+use std::io;
+use treebeam_core::event::Event;
+use treebeam_core::state::State;
+
+/// What in the manifest is not what the journal leads to. A manifest that is missing or damaged says nothing here.
+///
+/// # Errors
+/// When the journal is damaged, or a file cannot be read.
+pub fn disagreement(run: &RunDir) -> Result<Option<String>, StoreError> {
+    let path = run.manifest();
+    let found = match fs::read(&path) {
+        Ok(found) => found,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(StoreError::io("read", &path)(error)),
+    };
+    let Ok((_, mark)) = manifest::decode(&found) else { return Ok(None) };
+    if mark.journal_starts_at != 1 {
+        return Ok(None);
+    }
+    let state = state_at(run, mark)?;
+    let mut expected = Vec::new();
+    manifest::encode(&state, mark, &mut expected).map_err(StoreError::io("write", &path))?;
+    Ok(first_difference(&found, &expected))
+}
+
+fn state_at(run: &RunDir, mark: Mark) -> Result<State, StoreError> {
+    let mut reader = Reader::open(&run.journal())?;
+    let not_a_run = || StoreError::NotARun { path: run.root().to_owned() };
+    let first = reader.next_record()?.ok_or_else(not_a_run)?;
+    let Event::RunStarted(started) = &first.event else { return Err(not_a_run()) };
+    let mut state = State::begin(started);
+    let mut seq = first.seq;
+    while seq < mark.seq
+        && let Some(record) = reader.next_record()?
+    {
+        seq = record.seq;
+        state.apply(&record.event).map_err(|source| StoreError::Contradiction {
+            path: reader.path().to_owned(),
+            line: reader.line_number(),
+            source,
+        })?;
+    }
+    Ok(state)
+}
+
+fn first_difference(found: &[u8], expected: &[u8]) -> Option<String> {
+    if found == expected {
+        return None;
+    }
+    let lines = |bytes: &[u8]| -> Vec<Vec<u8>> {
+        bytes.split(|b| *b == b'\n').map(<[u8]>::to_vec).collect()
+    };
+    let (found, expected) = (lines(found), lines(expected));
+    let same = found.iter().zip(&expected).take_while(|(a, b)| a == b).count();
+    Some(format!("line {} is not what the journal leads to", same + 1))
+}

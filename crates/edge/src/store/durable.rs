@@ -1,0 +1,57 @@
+//! Whole files or none: written under another name, synced, then renamed. Knows nothing of what is in them.
+
+use super::os;
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+/// Writes a new file in place of whatever has this name. The content is durable; the name becomes so with [`sync_dir`].
+pub(super) fn replace(
+    path: &Path,
+    write: impl FnOnce(&mut File) -> io::Result<()>,
+) -> io::Result<()> {
+    replace_after(path, write, || Ok(()))
+}
+
+/// The same; something else happens between the writing and the renaming.
+pub(super) fn replace_after(
+    path: &Path,
+    write: impl FnOnce(&mut File) -> io::Result<()>,
+    between: impl FnOnce() -> io::Result<()>,
+) -> io::Result<()> {
+    let dir = path.parent().unwrap_or(Path::new("."));
+    let mut file = os::temporary_in(dir)?;
+    write(file.as_file_mut())?;
+    file.as_file().sync_all()?;
+    between()?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+/// Makes the names in a directory durable.
+pub(super) fn sync_dir(dir: &Path) -> io::Result<()> {
+    os::sync_dir(dir)
+}
+
+/// Gives a file a second name, in place of whatever has that name; a copy, where there can be no second name.
+pub(super) fn also_name(from: &Path, to: &Path) -> io::Result<()> {
+    let mut step = to.as_os_str().to_owned();
+    step.push(".link");
+    let step = Path::new(&step);
+    remove(step)?;
+    if fs::hard_link(from, step).is_err() {
+        let mut source = File::open(from)?;
+        return replace(to, |file| io::copy(&mut source, file).map(drop));
+    }
+    fs::rename(step, to)?;
+    // Renaming one name of a file to another of its names does nothing at all.
+    remove(step)
+}
+
+/// Removes a file that may be gone already.
+pub(super) fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}

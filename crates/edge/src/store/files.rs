@@ -1,0 +1,170 @@
+//! The run's other files: written whole, read up to a limit, copied once a decision rests on them.
+//! They can be made again from the journal's point of view, so their names need not survive a power cut.
+
+use super::durable;
+use super::layout::RunDir;
+use sha2::Digest as _;
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read, Seek as _, Write as _};
+use std::path::Path;
+use treebeam_core::evidence::Artifact;
+use treebeam_core::id::{EvalId, RunPath, Sha256};
+use treebeam_core::path;
+use treebeam_run::port::{Files, PortError};
+
+/// How much is copied at a time.
+const CHUNK: usize = 64 * 1024;
+
+/// The files of one run.
+#[derive(Clone, Debug)]
+pub struct RunFiles {
+    run: RunDir,
+}
+
+impl RunFiles {
+    /// The files of this run.
+    #[must_use]
+    pub const fn new(run: RunDir) -> Self {
+        Self { run }
+    }
+}
+
+fn failed(doing: &str, path: &RunPath) -> impl FnOnce(io::Error) -> PortError {
+    let what = format!("cannot {doing} `{path}`");
+    move |error| PortError::new(what).caused_by(error)
+}
+
+impl Files for RunFiles {
+    fn write(&self, path: &RunPath, bytes: &[u8]) -> Result<(), PortError> {
+        let full = self.run.path(path);
+        in_its_folder(&full, || durable::replace(&full, |file| file.write_all(bytes)))
+            .map_err(failed("write", path))
+    }
+
+    fn read(&self, path: &RunPath, limit: usize) -> Result<Vec<u8>, PortError> {
+        let file = File::open(self.run.path(path)).map_err(failed("read", path))?;
+        let most = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
+        let mut bytes = Vec::new();
+        file.take(most).read_to_end(&mut bytes).map_err(failed("read", path))?;
+        if bytes.len() > limit {
+            return Err(PortError::new(format!("`{path}` is longer than {limit} bytes")));
+        }
+        Ok(bytes)
+    }
+
+    fn link(&self, from: &RunPath, to: &RunPath) -> Result<(), PortError> {
+        drop(self.open_plain(from)?);
+        let (source, full) = (self.run.path(from), self.run.path(to));
+        in_its_folder(&full, || durable::also_name(&source, &full)).map_err(failed("link", to))
+    }
+
+    fn remove_submissions(&self, eval: EvalId) -> Result<(), PortError> {
+        let folder = path::eval(eval);
+        remove_submissions(&self.run.path(&folder)).map_err(failed("remove the sweeps of", &folder))
+    }
+
+    fn import(&self, from: &RunPath, name: &str) -> Result<Artifact, PortError> {
+        let mut source = self.open_plain(from)?;
+        let path = artifact_path(name)?;
+        let full = self.run.path(&path);
+        let mut sha256 = None;
+        let copy = |file: &mut File| {
+            sha256 = Some(copy_and_digest(&mut source, file)?);
+            Ok(())
+        };
+        in_its_folder(&full, || durable::replace(&full, copy)).map_err(failed("copy", from))?;
+        let sha256 = sha256.ok_or_else(|| PortError::new(format!("cannot copy `{from}`")))?;
+        Ok(Artifact { path, sha256, source: from.to_string() })
+    }
+
+    fn open(&self, artifact: &Artifact) -> Result<Box<dyn Read>, PortError> {
+        let path = &artifact.path;
+        let mut file = File::open(self.run.path(path)).map_err(failed("open", path))?;
+        let found = copy_and_digest(&mut file, &mut io::sink()).map_err(failed("read", path))?;
+        if found != artifact.sha256 {
+            let what = format!("`{path}` has the sha256 {found}, recorded is {}", artifact.sha256);
+            return Err(PortError::new(what).hint("the file was changed: restore it from a backup"));
+        }
+        file.rewind().map_err(failed("read", path))?;
+        Ok(Box::new(BufReader::with_capacity(CHUNK, file)))
+    }
+}
+
+impl RunFiles {
+    /// Opens a regular file that no link leads to.
+    fn open_plain(&self, path: &RunPath) -> Result<File, PortError> {
+        let root = self.run.root().canonicalize().map_err(failed("open", path))?;
+        let full = self.run.path(path).canonicalize().map_err(failed("open", path))?;
+        let straight = full == RunDir::new(root).path(path);
+        // Looked at before it is opened, because opening a pipe waits.
+        let regular = full.symlink_metadata().map_err(failed("open", path))?.is_file();
+        if !regular || !straight {
+            return Err(PortError::new(format!("`{path}` is no regular file")));
+        }
+        File::open(&full).map_err(failed("open", path))
+    }
+}
+
+/// Removes the folders `s1`, `s2`… of an eval. Links are removed, never followed.
+fn remove_submissions(folder: &Path) -> io::Result<()> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries?,
+    };
+    for entry in entries {
+        let entry = entry?;
+        let name = entry.file_name();
+        let number = name.to_str().and_then(|name| name.strip_prefix('s'));
+        if !number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit())) {
+            continue;
+        }
+        if entry.file_type()?.is_dir() {
+            fs::remove_dir_all(entry.path())?;
+        } else {
+            durable::remove(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// The digest of a regular file.
+///
+/// # Errors
+/// When it is missing, no regular file, or cannot be read.
+pub fn digest(path: &Path) -> io::Result<Sha256> {
+    if !fs::symlink_metadata(path)?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    copy_and_digest(&mut File::open(path)?, &mut io::sink())
+}
+
+fn artifact_path(name: &str) -> Result<RunPath, PortError> {
+    let plain = !name.is_empty() && !name.contains('/') && !name.starts_with('.');
+    let path = plain.then(|| format!("{}/{name}", path::ARTIFACTS).parse().ok()).flatten();
+    path.ok_or_else(|| PortError::new(format!("{name:?} is no name for an artifact")))
+}
+
+/// Makes the folder first, where it is missing.
+fn in_its_folder(full: &Path, write: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+    if let Some(folder) = full.parent()
+        && !folder.is_dir()
+    {
+        fs::create_dir_all(folder)?;
+    }
+    write()
+}
+
+fn copy_and_digest(from: &mut impl Read, to: &mut impl io::Write) -> io::Result<Sha256> {
+    let mut digest = sha2::Sha256::new();
+    let mut chunk = vec![0; CHUNK];
+    loop {
+        let read = match from.read(&mut chunk) {
+            Ok(0) => return Ok(Sha256::from_bytes(digest.finalize().into())),
+            Ok(read) => chunk.get(..read).unwrap_or_default(),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        digest.update(read);
+        to.write_all(read)?;
+    }
+}

@@ -1,0 +1,306 @@
+//! `journal.jsonl`: one line per event, appended and synced, never changed. The only truth about a run.
+//! A last line without its end was never acknowledged and does not count; anything else that is wrong is refused.
+
+use super::error::StoreError;
+use super::wire::line::{self, Unended};
+use jiff::Timestamp;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+use treebeam_core::event::Event;
+
+pub use super::wire::line::Record;
+
+/// The longest line that is written or read.
+pub const LINE_LIMIT: usize = 64 * 1024 * 1024;
+
+/// Reads a journal line by line. Lines of an epoch that is over are passed over.
+#[derive(Debug)]
+pub struct Reader {
+    path: PathBuf,
+    input: BufReader<File>,
+    line: Vec<u8>,
+    /// Where the line that was read last begins.
+    line_at: u64,
+    /// Where the next one begins.
+    next_at: u64,
+    begun_at: u64,
+    last: Option<(u64, u64)>,
+    highest_epoch: u64,
+    end: Option<End>,
+}
+
+/// How a journal ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// With a line end.
+    Clean,
+    /// With a whole line whose end is missing.
+    Unended,
+    /// With part of a line, which begins here.
+    Torn(u64),
+}
+
+impl Reader {
+    /// Opens a journal.
+    ///
+    /// # Errors
+    /// When the file cannot be opened.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        Self::open_at(path, 0).map_err(StoreError::io("open", path))
+    }
+
+    /// Opens a journal where a line begins.
+    pub(super) fn open_at(path: &Path, at: u64) -> io::Result<Self> {
+        let mut file = File::open(path)?;
+        file.seek(SeekFrom::Start(at))?;
+        Ok(Self {
+            path: path.to_owned(),
+            input: BufReader::with_capacity(64 * 1024, file),
+            line: Vec::new(),
+            line_at: at,
+            next_at: at,
+            begun_at: at,
+            last: None,
+            highest_epoch: 0,
+            end: None,
+        })
+    }
+
+    /// The next line that counts; none at the end.
+    ///
+    /// # Errors
+    /// When a line is damaged, out of order, too long, or unknown to this treebeam.
+    pub fn next_record(&mut self) -> Result<Option<Record>, StoreError> {
+        while self.end.is_none() {
+            if !self.read_line()? {
+                break;
+            }
+            let record = line::read(&self.line).map_err(|why| self.bad(why))?;
+            if record.epoch < self.highest_epoch {
+                continue;
+            }
+            if let Some((seq, _)) = self.last
+                && record.seq != seq + 1
+            {
+                return Err(self.bad(format!("event {} follows event {seq}", record.seq)));
+            }
+            self.highest_epoch = record.epoch;
+            self.last = Some((record.seq, self.line_at));
+            return Ok(Some(record));
+        }
+        Ok(None)
+    }
+
+    /// Puts the next whole line into `self.line`; false at the end.
+    fn read_line(&mut self) -> Result<bool, StoreError> {
+        self.line.clear();
+        self.line_at = self.next_at;
+        let most = u64::try_from(LINE_LIMIT).unwrap_or(u64::MAX);
+        let read = (&mut self.input).take(most).read_until(b'\n', &mut self.line);
+        let read = read.map_err(StoreError::io("read", &self.path))?;
+        self.next_at += u64::try_from(read).unwrap_or(u64::MAX);
+        if read == 0 {
+            self.end.get_or_insert(End::Clean);
+            return Ok(false);
+        }
+        if self.line.last() == Some(&b'\n') {
+            self.line.pop();
+            return Ok(true);
+        }
+        if read == LINE_LIMIT {
+            return Err(self.bad(format!("the line is longer than {LINE_LIMIT} bytes")));
+        }
+        self.unended()
+    }
+
+    fn unended(&mut self) -> Result<bool, StoreError> {
+        match line::judge_unended(&self.line) {
+            Unended::Whole => {
+                self.end = Some(End::Unended);
+                Ok(true)
+            }
+            Unended::Followed => Err(self.bad("something follows the line's end".to_owned())),
+            Unended::Torn => {
+                self.end = Some(End::Torn(self.line_at));
+                Ok(false)
+            }
+        }
+    }
+
+    /// The file.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The number of the last line that counted, and where it begins.
+    pub(super) fn last(&self) -> Option<(u64, u64)> {
+        self.last
+    }
+
+    /// The highest epoch of the lines that were read.
+    pub(super) fn highest_epoch(&self) -> u64 {
+        self.highest_epoch
+    }
+
+    /// How many bytes were read.
+    pub(super) fn bytes_read(&self) -> u64 {
+        self.next_at - self.begun_at
+    }
+
+    /// Where the next line begins.
+    pub(super) fn position(&self) -> u64 {
+        self.next_at
+    }
+
+    /// How the journal ends, once it is read to its end.
+    pub(super) fn ending(&self) -> End {
+        self.end.unwrap_or(End::Clean)
+    }
+
+    /// The line that was read last, with its number, as an error.
+    pub(super) fn bad(&self, why: String) -> StoreError {
+        StoreError::BadLine { path: self.path.clone(), line: self.line_number(), why }
+    }
+
+    /// Counts lines, which is needed only when something is wrong.
+    pub(super) fn line_number(&self) -> u64 {
+        let before = File::open(&self.path).map(|file| BufReader::new(file.take(self.line_at)));
+        let ends = before.map(|input| input.bytes().filter(|b| matches!(b, Ok(b'\n'))).count());
+        u64::try_from(ends.unwrap_or(0)).unwrap_or(u64::MAX) + 1
+    }
+}
+
+/// When the first line was written, if it can be read.
+pub(super) fn first_time(path: &Path) -> Option<Timestamp> {
+    let mut reader = Reader::open(path).ok()?;
+    reader.next_record().ok()?.map(|record| record.t)
+}
+
+/// Appends to a journal. After an error it refuses everything: what is on disk is then unknown.
+#[derive(Debug)]
+pub(super) struct Writer {
+    path: PathBuf,
+    file: File,
+    epoch: u64,
+    /// The number of the last line.
+    seq: u64,
+    /// Where that line begins.
+    line_at: Option<u64>,
+    length: u64,
+    broken: bool,
+}
+
+/// From where a journal goes on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tip {
+    /// The number of the last line.
+    pub(super) seq: u64,
+    /// Where that line begins, if it is in the file.
+    pub(super) line_at: Option<u64>,
+    /// How the file ends.
+    pub(super) end: End,
+}
+
+impl Writer {
+    /// Makes a journal with nothing in it.
+    pub(super) fn create(path: &Path, epoch: u64, seq: u64) -> Result<Self, StoreError> {
+        let mut how = OpenOptions::new();
+        let file = how.append(true).create_new(true).open(path);
+        let file = file.map_err(StoreError::io("create", path))?;
+        let path = path.to_owned();
+        Ok(Self { path, file, epoch, seq, line_at: None, length: 0, broken: false })
+    }
+
+    /// Goes on with a journal, after cutting a torn last line.
+    pub(super) fn resume(path: &Path, epoch: u64, tip: Tip) -> Result<Self, StoreError> {
+        let file = OpenOptions::new().append(true).open(path);
+        let file = file.map_err(StoreError::io("open", path))?;
+        let length = mend(&file, tip.end).map_err(StoreError::io("mend", path))?;
+        let Tip { seq, line_at, .. } = tip;
+        Ok(Self { path: path.to_owned(), file, epoch, seq, line_at, length, broken: false })
+    }
+
+    /// Appends events in one write and one sync.
+    pub(super) fn append(&mut self, events: &[Event]) -> Result<(), StoreError> {
+        if self.broken {
+            return Err(StoreError::Broken { path: self.path.clone() });
+        }
+        if events.is_empty() {
+            return Ok(());
+        }
+        self.broken = true;
+        let (lines, last_at) = self.encode(events)?;
+        let write = self.file.write_all(&lines).and_then(|()| self.file.sync_data());
+        write.map_err(StoreError::io("append to", &self.path))?;
+        self.broken = false;
+        self.seq += u64::try_from(events.len()).unwrap_or(u64::MAX);
+        self.line_at = Some(self.length + last_at);
+        self.length += u64::try_from(lines.len()).unwrap_or(u64::MAX);
+        Ok(())
+    }
+
+    /// The lines, and where among them the last one begins.
+    fn encode(&self, events: &[Event]) -> Result<(Vec<u8>, u64), StoreError> {
+        let now = Timestamp::now();
+        let (mut lines, mut start) = (Vec::new(), 0);
+        for (seq, event) in (self.seq + 1..).zip(events) {
+            start = lines.len();
+            let written = line::write(seq, self.epoch, now, event, &mut lines);
+            written.map_err(io::Error::from).map_err(StoreError::io("write", &self.path))?;
+            let bytes = lines.len() - start;
+            if bytes > LINE_LIMIT {
+                let (path, limit) = (self.path.clone(), LINE_LIMIT);
+                return Err(StoreError::TooLong { path, bytes, limit });
+            }
+        }
+        Ok((lines, u64::try_from(start).unwrap_or(u64::MAX)))
+    }
+
+    pub(super) fn seq(&self) -> u64 {
+        self.seq
+    }
+    pub(super) fn epoch(&self) -> u64 {
+        self.epoch
+    }
+    pub(super) fn line_at(&self) -> Option<u64> {
+        self.line_at
+    }
+    pub(super) fn length(&self) -> u64 {
+        self.length
+    }
+    pub(super) fn is_broken(&self) -> bool {
+        self.broken
+    }
+}
+
+/// Ends the file where its last whole line ends, and says how long it is then.
+fn mend(mut file: &File, end: End) -> io::Result<u64> {
+    match end {
+        End::Clean => return Ok(file.metadata()?.len()),
+        End::Unended => file.write_all(b"\n")?,
+        End::Torn(at) => file.set_len(at)?,
+    }
+    file.sync_all()?;
+    Ok(file.metadata()?.len())
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use treebeam_core::event::Stop;
+
+    #[test]
+    fn a_failed_write_is_final() {
+        let path = Path::new("/dev/full");
+        let tip = Tip { seq: 4, line_at: None, end: End::Clean };
+        let mut writer = Writer::resume(path, 1, tip).unwrap();
+        let stop = Event::Stopped { reason: Stop::NoIdeas, at: Timestamp::UNIX_EPOCH };
+        assert!(matches!(writer.append(std::slice::from_ref(&stop)), Err(StoreError::Io { .. })));
+        assert!(matches!(
+            writer.append(std::slice::from_ref(&stop)),
+            Err(StoreError::Broken { .. })
+        ));
+        assert_eq!(writer.seq(), 4);
+    }
+}

@@ -1,0 +1,124 @@
+//! Where everything of a run lies. Names only; nothing here reads what is in the files but a journal's first line.
+
+use super::durable;
+use super::error::StoreError;
+use super::journal;
+use jiff::Timestamp;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use treebeam_core::id::{RunId, RunPath};
+
+/// The folders that a new run has.
+pub(super) const FOLDERS: [&str; 7] =
+    ["wt", "cand", "node_ideas", "eval", "artifacts", "conversations", "logs"];
+
+/// A run's directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunDir(PathBuf);
+
+impl RunDir {
+    /// The run at this path, which becomes absolute. Whether there is one is not looked at.
+    #[must_use]
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        let root = root.into();
+        Self(std::path::absolute(&root).unwrap_or(root))
+    }
+    /// The run of this name among these runs.
+    #[must_use]
+    pub fn of(runs_root: &Path, run: &RunId) -> Self {
+        Self::new(runs_root.join(run.as_str()))
+    }
+    /// The directory itself.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.0
+    }
+    /// Where a file of the run lies.
+    #[must_use]
+    pub fn path(&self, path: &RunPath) -> PathBuf {
+        let mut full = self.0.clone();
+        full.extend(path.as_str().split('/'));
+        full
+    }
+    /// Every state transition, in order.
+    #[must_use]
+    pub fn journal(&self) -> PathBuf {
+        self.0.join("journal.jsonl")
+    }
+    /// The whole state.
+    #[must_use]
+    pub fn manifest(&self) -> PathBuf {
+        self.0.join("manifest.json")
+    }
+    /// The manifest before.
+    #[must_use]
+    pub fn previous_manifest(&self) -> PathBuf {
+        self.0.join("manifest.json.prev")
+    }
+    /// The file whose lock says that the run is being run. Empty; never renamed or deleted.
+    #[must_use]
+    pub fn lock(&self) -> PathBuf {
+        self.0.join("run.lock")
+    }
+    /// Who is running it, for people.
+    #[must_use]
+    pub fn holder(&self) -> PathBuf {
+        self.0.join("run.lock.json")
+    }
+    /// The copies of what decisions rest on.
+    #[must_use]
+    pub fn artifacts(&self) -> PathBuf {
+        self.0.join("artifacts")
+    }
+}
+
+/// Where the runs of a repository lie, below its top level.
+#[must_use]
+pub fn runs_root(repo: &Path) -> PathBuf {
+    repo.join(".treebeam").join("runs")
+}
+
+/// Makes the folder of all runs, if needed, so that git ignores it.
+///
+/// # Errors
+/// When it cannot be made.
+pub fn make_runs_root(repo: &Path) -> Result<PathBuf, StoreError> {
+    let own = repo.join(".treebeam");
+    let runs = runs_root(repo);
+    let ignore = own.join(".gitignore");
+    if runs.is_dir() && ignore.exists() {
+        return Ok(runs);
+    }
+    fs::create_dir_all(&runs).map_err(StoreError::io("create", &runs))?;
+    fs::write(&ignore, "*\n").map_err(StoreError::io("write", &ignore))?;
+    for folder in [own.as_path(), repo] {
+        durable::sync_dir(folder).map_err(StoreError::io("sync", folder))?;
+    }
+    Ok(runs)
+}
+
+/// The runs below this folder, the oldest first: by the time on their journal's first line, then by name.
+///
+/// # Errors
+/// When the folder cannot be listed; one that is missing has no runs.
+pub fn runs(root: &Path) -> Result<Vec<RunId>, StoreError> {
+    let entries = match fs::read_dir(root) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(StoreError::io("list", root)(error)),
+    };
+    let mut found: Vec<(Option<Timestamp>, RunId)> = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(StoreError::io("list", root))?;
+        let Some(run) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
+            continue;
+        };
+        let dir = RunDir::of(root, &run);
+        if dir.journal().is_file() || dir.manifest().is_file() {
+            found.push((journal::first_time(&dir.journal()), run));
+        }
+    }
+    found.sort();
+    Ok(found.into_iter().map(|(_, run)| run).collect())
+}

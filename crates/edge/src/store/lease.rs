@@ -1,0 +1,90 @@
+//! One runner at a time: a lock of the operating system on `run.lock`, and beside it a note for people.
+//! The lock decides; the note only says who. Nothing here takes a run away from anybody.
+
+use super::durable;
+use super::error::StoreError;
+use super::layout::RunDir;
+use super::os;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{Read as _, Write as _};
+
+/// The longest note that is read.
+const NOTE_LIMIT: u64 = 64 * 1024;
+
+/// The right to run a run, as long as it lives.
+#[derive(Debug)]
+pub struct Lease {
+    run: RunDir,
+    /// Held for its lock; the file itself stays empty.
+    _lock: File,
+}
+
+/// Who runs a run, as its note says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    /// The process.
+    pub pid: u32,
+    /// The machine.
+    pub hostname: String,
+    /// Since when.
+    pub created_at: Timestamp,
+    /// When it last said that it is alive.
+    pub last_heartbeat_at: Timestamp,
+}
+
+impl Lease {
+    /// Takes the run.
+    ///
+    /// # Errors
+    /// When another process has it, or the lock's file cannot be used.
+    pub fn take(run: &RunDir) -> Result<Self, StoreError> {
+        let path = run.lock();
+        let mut how = OpenOptions::new();
+        how.create(true).write(true).truncate(false);
+        let lock = how.open(&path).map_err(StoreError::io("open", &path))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(locked(run)),
+            Err(TryLockError::Error(error)) => return Err(StoreError::io("lock", &path)(error)),
+        }
+        note(run)?;
+        Ok(Self { run: run.clone(), _lock: lock })
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        // A note that stays says nothing: the lock decides.
+        drop(fs::remove_file(self.run.holder()));
+    }
+}
+
+/// Who runs the run, if its note is there and can be read. The process may be gone.
+#[must_use]
+pub fn holder(run: &RunDir) -> Option<Holder> {
+    let mut text = String::new();
+    File::open(run.holder()).ok()?.take(NOTE_LIMIT).read_to_string(&mut text).ok()?;
+    serde_json::from_str(&text).ok()
+}
+
+fn locked(run: &RunDir) -> StoreError {
+    let holder = holder(run).map_or("another process".to_owned(), |holder| {
+        let Holder { pid, hostname, created_at, .. } = holder;
+        format!("process {pid} on `{hostname}` since {created_at:.0}")
+    });
+    StoreError::Locked { path: run.root().to_owned(), holder }
+}
+
+fn note(run: &RunDir) -> Result<(), StoreError> {
+    let now = Timestamp::now();
+    let (pid, hostname) = (std::process::id(), os::hostname());
+    let holder = Holder { pid, hostname, created_at: now, last_heartbeat_at: now };
+    let path = run.holder();
+    let write = |file: &mut File| {
+        serde_json::to_writer(&mut *file, &holder)?;
+        file.write_all(b"\n")
+    };
+    durable::replace(&path, write).map_err(StoreError::io("write", &path))
+}

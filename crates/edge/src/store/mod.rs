@@ -1,0 +1,30 @@
+//! A run on disk: the journal that is the truth, the manifest that is a short cut to it, the lease that says whose it is.
+//! Nothing here decides anything about the search; it only keeps what was decided.
+//!
+//! # Layout
+//! [`layout`] names the files, [`opening`] creates and opens runs, [`journal`] appends and reads events, [`manifest`]
+//! writes and reads the whole state, [`lease`] keeps a second runner out, [`files`] are the run's other files.
+//! `agreement` compares journal and manifest, `wire` owns the shapes on disk and their versions, `durable` the order of writing, syncing and renaming.
+
+mod agreement;
+mod durable;
+mod error;
+pub mod files;
+pub mod journal;
+pub mod layout;
+pub mod lease;
+pub mod manifest;
+pub mod opening;
+#[cfg(unix)]
+#[path = "unix.rs"]
+mod os;
+#[cfg(not(unix))]
+#[path = "windows.rs"]
+mod os;
+mod wire;
+
+pub use agreement::disagreement;
+pub use error::StoreError;
+pub use files::{RunFiles, digest};
+pub use layout::{RunDir, make_runs_root, runs, runs_root};
+pub use opening::{Force, OpenStats, Opened, Store, open_to_read, replay_journal};

@@ -1,0 +1,463 @@
+//! One eval on one line of the manifest.
+
+use super::document::Row;
+use super::run::CopiedFile;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use treebeam_core::event::{Failure, Idea};
+use treebeam_core::evidence::{
+    Artifact, Comparison, Completeness, Form, Grade, Paired, Reason, Recommendation, Scored,
+};
+use treebeam_core::facts::{Eval, Facts, Fate, Measured, Stage, Work};
+use treebeam_core::gate::{self, Check, Verdict};
+use treebeam_core::id::{Commit, Depth, EvalId, NodeId, Place, RunPath, Sha256, TurnId};
+use treebeam_core::num::Finite;
+use treebeam_core::path;
+use treebeam_core::policy::Meaning;
+
+/// An eval as it is published.
+#[derive(Serialize, Deserialize)]
+pub(super) struct EvalLine {
+    eval_id: EvalId,
+    parent_node_id: NodeId,
+    #[serde(skip_deserializing)]
+    parent_commit: Option<Commit>,
+    depth: Depth,
+    #[serde(skip_deserializing)]
+    idea_id: String,
+    idea_path: RunPath,
+    idea_sha256: Sha256,
+    idea_fingerprint: Sha256,
+    idea_title: String,
+    idea_turn: u32,
+    #[serde(skip_deserializing)]
+    status: &'static str,
+    stage: StageName,
+    attempt: u32,
+    queued_at: Timestamp,
+    started_at: Option<Timestamp>,
+    finished_at: Option<Timestamp>,
+    #[serde(skip_deserializing)]
+    eval_output_root: Option<RunPath>,
+    #[serde(skip_deserializing)]
+    experiment_dir: Option<RunPath>,
+    #[serde(skip_deserializing)]
+    candidate_ref_name: String,
+    candidate_commit: Option<Commit>,
+    #[serde(skip_deserializing)]
+    candidate_results_csv_path: Option<RunPath>,
+    provenance: Vec<CopiedFile>,
+    parent_relative: Option<Relative>,
+    root_relative: Option<Relative>,
+    completeness: Option<Completeness>,
+    form: Option<Form>,
+    has_effect: Option<bool>,
+    decision: Option<Decision>,
+    files_changed: Option<u32>,
+    rounds: Option<u32>,
+    /// Nothing is paid for yet.
+    #[serde(skip_deserializing)]
+    llm_usage: Option<()>,
+    #[serde(skip_deserializing)]
+    cost_usd: Option<()>,
+    #[serde(skip_deserializing)]
+    idea_generation_conversation_id: String,
+    #[serde(skip_deserializing)]
+    idea_generation_turn_id: String,
+    error: Option<Failure>,
+}
+
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum StageName {
+    Queued,
+    Implementing,
+    Implemented,
+    Sweeping,
+    Swept,
+    Scored,
+    Decided,
+    Failed,
+}
+
+/// A candidate against one baseline, as it is published.
+#[derive(Serialize, Deserialize)]
+struct Relative {
+    recommendation_summary: Summary,
+    primary_delta: Option<Finite>,
+    #[serde(skip_deserializing)]
+    baseline_csv_path: Option<RunPath>,
+    baseline_rows_used: u32,
+    candidate_rows_used: u32,
+    paired: Option<Paired>,
+    #[serde(skip_deserializing)]
+    summary_json_path: Option<RunPath>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Summary {
+    should_explore: bool,
+    grade: Grade,
+    score: Finite,
+    reasons: Vec<String>,
+    /// The columns of the reason `risk_regressed`, which may hold any character.
+    #[serde(default)]
+    risk_regressed_columns: Vec<String>,
+    positive_signals: u32,
+    negative_signals: u32,
+    metrics_used: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Decision {
+    #[serde(skip_deserializing)]
+    gate_basis: &'static str,
+    #[serde(skip_deserializing)]
+    rank_basis: &'static str,
+    #[serde(skip_deserializing)]
+    passed_gate: bool,
+    checks: Vec<Check>,
+    #[serde(skip_deserializing)]
+    promotion_reason: String,
+    #[serde(skip_deserializing)]
+    primary_regressed: Option<bool>,
+    rank_score: Option<Finite>,
+    fate: FateName,
+    promoted_to_node_id: Option<NodeId>,
+}
+
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum FateName {
+    Dropped,
+    Chosen,
+    Promoted,
+}
+
+impl EvalLine {
+    /// How an eval is published.
+    pub(super) fn of(facts: &Facts, eval: &Eval) -> Self {
+        let parent = facts.node(eval.parent);
+        let work = eval.work();
+        let measured = eval.measured();
+        let experiment = path::experiment(eval.id);
+        let idea = &eval.idea;
+        let results = results(&eval.stage);
+        Self {
+            eval_id: eval.id,
+            parent_node_id: eval.parent,
+            parent_commit: parent.map(|node| node.commit.clone()),
+            depth: eval.depth,
+            idea_id: idea_id(eval),
+            idea_path: idea.path.clone(),
+            idea_sha256: idea.sha256,
+            idea_fingerprint: idea.fingerprint,
+            idea_title: idea.title.clone(),
+            idea_turn: idea.turn,
+            status: status(&eval.stage),
+            stage: stage_name(&eval.stage),
+            attempt: eval.attempt,
+            queued_at: eval.queued_at,
+            started_at: started_at(eval),
+            finished_at: finished_at(eval),
+            eval_output_root: Some(path::eval(eval.id)),
+            candidate_ref_name: Place::Candidate(eval.id).ref_name(&facts.run),
+            candidate_commit: work.map(|work| work.commit.clone()),
+            candidate_results_csv_path: results.map(|results| results.path.clone()),
+            provenance: results.map(CopiedFile::of).into_iter().collect(),
+            parent_relative: measured.map(|m| {
+                let baseline = parent.and_then(|node| facts.baseline_of(node));
+                Relative::of(&m.scored.vs_parent, baseline, experiment.join("scoring_parent.json"))
+            }),
+            root_relative: measured.map(|m| {
+                let baseline = facts.nodes.first().and_then(|node| facts.baseline_of(node));
+                Relative::of(&m.scored.vs_root, baseline, experiment.join("scoring_root.json"))
+            }),
+            completeness: measured.map(|m| m.scored.completeness),
+            form: measured.map(|m| m.scored.form.clone()),
+            has_effect: measured.map(|m| m.scored.has_effect),
+            decision: Decision::of(&eval.stage, &facts.meaning),
+            files_changed: work.map(|work| work.files_changed),
+            rounds: work.map(|work| work.rounds),
+            llm_usage: None,
+            cost_usd: None,
+            idea_generation_conversation_id: format!("c{}", eval.parent),
+            idea_generation_turn_id: TurnId { node: eval.parent, number: idea.turn }.to_string(),
+            error: failure(&eval.stage).cloned(),
+            experiment_dir: Some(experiment),
+        }
+    }
+
+    fn work(&mut self) -> Result<Work, String> {
+        Ok(Work {
+            started_at: needed(self.started_at, "started_at")?,
+            commit: needed(self.candidate_commit.take(), "candidate_commit")?,
+            files_changed: needed(self.files_changed, "files_changed")?,
+            rounds: needed(self.rounds, "rounds")?,
+        })
+    }
+
+    fn results(&mut self) -> Result<Artifact, String> {
+        needed(self.provenance.pop().map(CopiedFile::into_artifact), "provenance")
+    }
+
+    fn measured(&mut self) -> Result<Box<Measured>, String> {
+        let scored = Scored {
+            vs_parent: needed(self.parent_relative.take(), "parent_relative")?.into_comparison()?,
+            vs_root: needed(self.root_relative.take(), "root_relative")?.into_comparison()?,
+            completeness: needed(self.completeness, "completeness")?,
+            form: needed(self.form.take(), "form")?,
+            has_effect: needed(self.has_effect, "has_effect")?,
+        };
+        let at = needed(self.finished_at, "finished_at")?;
+        Ok(Box::new(Measured { work: self.work()?, results: self.results()?, scored, at }))
+    }
+
+    fn failed(&mut self) -> Result<Stage, String> {
+        Ok(Stage::Failed {
+            started_at: needed(self.started_at, "started_at")?,
+            work: if self.candidate_commit.is_some() { Some(self.work()?) } else { None },
+            failure: needed(self.error.take(), "error")?,
+            at: needed(self.finished_at, "finished_at")?,
+        })
+    }
+
+    fn stage(&mut self) -> Result<Stage, String> {
+        Ok(match self.stage {
+            StageName::Queued => Stage::Queued,
+            StageName::Implementing => Stage::Implementing(needed(self.started_at, "started_at")?),
+            StageName::Implemented => Stage::Implemented(self.work()?),
+            StageName::Sweeping => Stage::Sweeping(self.work()?),
+            StageName::Swept => Stage::Swept(self.work()?, self.results()?),
+            StageName::Scored => Stage::Scored(self.measured()?),
+            StageName::Decided => {
+                let (verdict, fate) = needed(self.decision.take(), "decision")?.into_verdict()?;
+                Stage::Decided(self.measured()?, verdict, fate)
+            }
+            StageName::Failed => self.failed()?,
+        })
+    }
+}
+
+impl Row for EvalLine {
+    const SECTION: &'static str = "evaluations";
+    type Fact = Eval;
+
+    fn id(&self) -> String {
+        self.eval_id.to_string()
+    }
+
+    fn into_fact(mut self) -> Result<Eval, String> {
+        let stage = self.stage()?;
+        let idea = Idea {
+            path: self.idea_path,
+            sha256: self.idea_sha256,
+            fingerprint: self.idea_fingerprint,
+            title: self.idea_title,
+            turn: self.idea_turn,
+        };
+        let (id, parent, depth) = (self.eval_id, self.parent_node_id, self.depth);
+        let (attempt, queued_at) = (self.attempt, self.queued_at);
+        Ok(Eval { id, parent, depth, idea, attempt, queued_at, stage })
+    }
+}
+
+/// What must be there at this stage.
+pub(super) fn needed<T>(value: Option<T>, field: &str) -> Result<T, String> {
+    value.ok_or_else(|| format!("`{field}` is missing"))
+}
+
+/// `<node>/<file stem>`: what idea chains list.
+pub(super) fn idea_id(eval: &Eval) -> String {
+    let name = eval.idea.path.as_str().rsplit('/').next().unwrap_or_default();
+    format!("{}/{}", eval.parent, name.strip_suffix(".md").unwrap_or(name))
+}
+
+fn stage_name(stage: &Stage) -> StageName {
+    match stage {
+        Stage::Queued => StageName::Queued,
+        Stage::Implementing(_) => StageName::Implementing,
+        Stage::Implemented(_) => StageName::Implemented,
+        Stage::Sweeping(_) => StageName::Sweeping,
+        Stage::Swept(..) => StageName::Swept,
+        Stage::Scored(_) => StageName::Scored,
+        Stage::Decided(..) => StageName::Decided,
+        Stage::Failed { .. } => StageName::Failed,
+    }
+}
+
+fn status(stage: &Stage) -> &'static str {
+    match stage_name(stage) {
+        StageName::Queued => "pending",
+        StageName::Implementing
+        | StageName::Implemented
+        | StageName::Sweeping
+        | StageName::Swept => "running",
+        StageName::Scored | StageName::Decided => "completed",
+        StageName::Failed => "failed",
+    }
+}
+
+fn results(stage: &Stage) -> Option<&Artifact> {
+    match stage {
+        Stage::Swept(_, results) => Some(results),
+        Stage::Scored(measured) | Stage::Decided(measured, ..) => Some(&measured.results),
+        Stage::Queued
+        | Stage::Implementing(_)
+        | Stage::Implemented(_)
+        | Stage::Sweeping(_)
+        | Stage::Failed { .. } => None,
+    }
+}
+
+fn failure(stage: &Stage) -> Option<&Failure> {
+    if let Stage::Failed { failure, .. } = stage { Some(failure) } else { None }
+}
+
+fn started_at(eval: &Eval) -> Option<Timestamp> {
+    match &eval.stage {
+        Stage::Queued => None,
+        Stage::Implementing(at) | Stage::Failed { started_at: at, .. } => Some(*at),
+        Stage::Implemented(_)
+        | Stage::Sweeping(_)
+        | Stage::Swept(..)
+        | Stage::Scored(_)
+        | Stage::Decided(..) => eval.work().map(|work| work.started_at),
+    }
+}
+
+fn finished_at(eval: &Eval) -> Option<Timestamp> {
+    match &eval.stage {
+        Stage::Scored(measured) | Stage::Decided(measured, ..) => Some(measured.at),
+        Stage::Failed { at, .. } => Some(*at),
+        Stage::Queued
+        | Stage::Implementing(_)
+        | Stage::Implemented(_)
+        | Stage::Sweeping(_)
+        | Stage::Swept(..) => None,
+    }
+}
+
+impl Relative {
+    fn of(comparison: &Comparison, baseline: Option<&Artifact>, summary: RunPath) -> Self {
+        Self {
+            recommendation_summary: Summary::of(&comparison.recommendation),
+            primary_delta: comparison.primary_delta,
+            baseline_csv_path: baseline.map(|artifact| artifact.path.clone()),
+            baseline_rows_used: comparison.baseline_rows_used,
+            candidate_rows_used: comparison.candidate_rows_used,
+            paired: comparison.paired,
+            summary_json_path: Some(summary),
+        }
+    }
+
+    fn into_comparison(self) -> Result<Comparison, String> {
+        Ok(Comparison {
+            baseline_rows_used: self.baseline_rows_used,
+            candidate_rows_used: self.candidate_rows_used,
+            recommendation: self.recommendation_summary.into_recommendation()?,
+            primary_delta: self.primary_delta,
+            paired: self.paired,
+        })
+    }
+}
+
+impl Summary {
+    fn of(recommendation: &Recommendation) -> Self {
+        let columns = recommendation.reasons.iter().find_map(|reason| match reason {
+            Reason::RiskRegressed(columns) => Some(columns.clone()),
+            Reason::PrimaryMetricRegressed
+            | Reason::NetImprovement
+            | Reason::InsufficientSignal => None,
+        });
+        Self {
+            should_explore: recommendation.should_explore,
+            grade: recommendation.grade,
+            score: recommendation.score,
+            reasons: recommendation.reasons.iter().map(ToString::to_string).collect(),
+            risk_regressed_columns: columns.unwrap_or_default(),
+            positive_signals: recommendation.positive_signals,
+            negative_signals: recommendation.negative_signals,
+            metrics_used: recommendation.metrics_used,
+        }
+    }
+
+    fn into_recommendation(mut self) -> Result<Recommendation, String> {
+        let columns = &mut self.risk_regressed_columns;
+        let reason = |text: &String| match text.as_str() {
+            "primary_metric_regressed" => Ok(Reason::PrimaryMetricRegressed),
+            "net_improvement" => Ok(Reason::NetImprovement),
+            "insufficient_signal" => Ok(Reason::InsufficientSignal),
+            text if text.starts_with("risk_regressed: ") => {
+                Ok(Reason::RiskRegressed(std::mem::take(columns)))
+            }
+            _ => Err(format!("`reasons` has {text:?}")),
+        };
+        Ok(Recommendation {
+            reasons: self.reasons.iter().map(reason).collect::<Result<_, _>>()?,
+            should_explore: self.should_explore,
+            grade: self.grade,
+            score: self.score,
+            positive_signals: self.positive_signals,
+            negative_signals: self.negative_signals,
+            metrics_used: self.metrics_used,
+        })
+    }
+}
+
+impl Decision {
+    fn of(stage: &Stage, meaning: &Meaning) -> Option<Self> {
+        match stage {
+            Stage::Decided(measured, verdict, fate) => {
+                let regressed = primary_regressed(&measured.scored, meaning);
+                Some(Self::new(verdict.clone(), *fate, regressed))
+            }
+            Stage::Failed { failure, .. } => {
+                Some(Self::new(gate::failed(failure), Fate::Dropped, None))
+            }
+            Stage::Queued
+            | Stage::Implementing(_)
+            | Stage::Implemented(_)
+            | Stage::Sweeping(_)
+            | Stage::Swept(..)
+            | Stage::Scored(_) => None,
+        }
+    }
+
+    fn new(verdict: Verdict, fate: Fate, primary_regressed: Option<bool>) -> Self {
+        let (fate, promoted_to_node_id) = match fate {
+            Fate::Dropped => (FateName::Dropped, None),
+            Fate::Chosen => (FateName::Chosen, None),
+            Fate::Promoted(node) => (FateName::Promoted, Some(node)),
+        };
+        Self {
+            gate_basis: "parent_relative",
+            rank_basis: "root_relative",
+            passed_gate: verdict.passed(),
+            promotion_reason: verdict.reason(),
+            primary_regressed,
+            rank_score: verdict.rank_score,
+            checks: verdict.checks,
+            fate,
+            promoted_to_node_id,
+        }
+    }
+
+    fn into_verdict(self) -> Result<(Verdict, Fate), String> {
+        let fate = match self.fate {
+            FateName::Dropped => Fate::Dropped,
+            FateName::Chosen => Fate::Chosen,
+            FateName::Promoted => {
+                Fate::Promoted(needed(self.promoted_to_node_id, "promoted_to_node_id")?)
+            }
+        };
+        Ok((Verdict { checks: self.checks, rank_score: self.rank_score }, fate))
+    }
+}
+
+/// Whether the primary got worse than its parent's; none where that is not known.
+fn primary_regressed(scored: &Scored, meaning: &Meaning) -> Option<bool> {
+    let delta = scored.vs_parent.primary_delta?;
+    let worse = delta.get() < -meaning.gate.primary_tolerance.get();
+    Some(worse || scored.vs_parent.recommendation.primary_regressed())
+}

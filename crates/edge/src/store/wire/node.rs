@@ -1,0 +1,309 @@
+//! One node, and one conversation, on one line of the manifest.
+
+use super::document::Row;
+use super::eval::{idea_id, needed};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use treebeam_core::event::{ContextPack, FileDigest, Idea, Repeat};
+use treebeam_core::facts::{Eval, Expansion, Facts, Ideas, Node, Origin};
+use treebeam_core::id::{Commit, Depth, EvalId, NodeId, Place, RunPath, Sha256, TurnId};
+use treebeam_core::path;
+use treebeam_core::policy::DedupeScope;
+
+/// A node as it is published.
+#[derive(Serialize, Deserialize)]
+pub(super) struct NodeLine {
+    node_id: NodeId,
+    parent_node_id: Option<NodeId>,
+    depth: Depth,
+    commit: Commit,
+    #[serde(skip_deserializing)]
+    ref_name: String,
+    #[serde(skip_deserializing)]
+    worktree_path: Option<RunPath>,
+    #[serde(skip_deserializing)]
+    baseline_results_csv_path: Option<RunPath>,
+    #[serde(skip_deserializing)]
+    idea_chain: Vec<String>,
+    promoted_from_eval_id: Option<EvalId>,
+    #[serde(skip_deserializing)]
+    node_ideas_dir: Option<RunPath>,
+    #[serde(skip_deserializing)]
+    context_ideas_dirs: Vec<RunPath>,
+    #[serde(skip_deserializing)]
+    context_idea_files: Vec<FileDigest>,
+    #[serde(skip_deserializing)]
+    generated_idea_files: Vec<RunPath>,
+    #[serde(skip_deserializing)]
+    dedupe: Option<Dedupe>,
+    #[serde(skip_deserializing)]
+    conversation_id: String,
+    fork_from_turn_id: Option<TurnId>,
+    /// The checkpoint that the node's children fork from.
+    #[serde(skip_deserializing)]
+    expansion_seed_turn_id: Option<TurnId>,
+    #[serde(skip_deserializing)]
+    latest_conversation_turn_id: Option<TurnId>,
+    #[serde(skip_deserializing)]
+    sweep_config_limit: Option<u32>,
+    #[serde(skip_deserializing)]
+    summary_json_path: Option<RunPath>,
+    #[serde(skip_deserializing)]
+    experiment_dir: Option<RunPath>,
+    #[serde(skip_deserializing)]
+    prompt_context_path: Option<RunPath>,
+    #[serde(skip_deserializing)]
+    prompt_context_sha256: Option<Sha256>,
+    created_at: Timestamp,
+    #[serde(skip_deserializing)]
+    status: &'static str,
+    expansions: Vec<ExpansionLine>,
+}
+
+#[derive(Serialize)]
+struct Dedupe {
+    policy: DedupeScope,
+    skipped: Vec<Sha256>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ExpansionLine {
+    depth: Depth,
+    started_at: Timestamp,
+    status: ExpansionStatus,
+    #[serde(default)]
+    turns: u32,
+    #[serde(default)]
+    eval_ids: Vec<EvalId>,
+    #[serde(default)]
+    untried: Vec<Idea>,
+    #[serde(default)]
+    repeats: Vec<Repeat>,
+    context: Option<ContextPack>,
+    error: Option<String>,
+}
+
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum ExpansionStatus {
+    Asked,
+    Proposed,
+    Failed,
+}
+
+impl NodeLine {
+    /// How a node is published.
+    pub(super) fn of(facts: &Facts, node: &Node) -> Self {
+        let from = match node.origin {
+            Origin::Root => None,
+            Origin::Promoted { from, .. } => Some(from),
+        };
+        let experiment_dir = from.map(path::experiment);
+        let place = Place::Node(node.id);
+        let context = node.expansions.iter().rev().find_map(context);
+        Self {
+            node_id: node.id,
+            parent_node_id: node.parent(),
+            depth: node.depth,
+            commit: node.commit.clone(),
+            ref_name: place.ref_name(&facts.run),
+            worktree_path: Some(place.worktree()),
+            baseline_results_csv_path: facts.baseline_of(node).map(|csv| csv.path.clone()),
+            idea_chain: facts.idea_chain(node.id).into_iter().map(idea_id).collect(),
+            promoted_from_eval_id: from,
+            node_ideas_dir: Some(path::node_ideas(node.id)),
+            context_ideas_dirs: context_dirs(facts, node.id),
+            context_idea_files: context.map(|pack| pack.idea_files.clone()).unwrap_or_default(),
+            generated_idea_files: idea_files(facts, node),
+            dedupe: Some(Dedupe { policy: facts.meaning.dedupe_scope, skipped: skipped(node) }),
+            conversation_id: conversation_id(node.id),
+            fork_from_turn_id: forked_at(node),
+            expansion_seed_turn_id: latest_turn(node),
+            latest_conversation_turn_id: latest_turn(node),
+            sweep_config_limit: facts.meaning.sweep_config_limit.map(std::num::NonZero::get),
+            summary_json_path: experiment_dir.as_ref().map(|dir| dir.join("summary.json")),
+            experiment_dir,
+            prompt_context_path: context.map(|pack| pack.path.clone()),
+            prompt_context_sha256: context.map(|pack| pack.sha256),
+            created_at: node.created_at,
+            status: status(facts, node),
+            expansions: node.expansions.iter().map(ExpansionLine::of).collect(),
+        }
+    }
+
+    fn origin(&self) -> Result<Origin, String> {
+        let Some(parent) = self.parent_node_id else { return Ok(Origin::Root) };
+        Ok(Origin::Promoted {
+            parent,
+            from: needed(self.promoted_from_eval_id, "promoted_from_eval_id")?,
+            forked_at: needed(self.fork_from_turn_id, "fork_from_turn_id")?,
+        })
+    }
+}
+
+impl Row for NodeLine {
+    const SECTION: &'static str = "nodes";
+    type Fact = Node;
+
+    fn id(&self) -> String {
+        self.node_id.to_string()
+    }
+
+    fn into_fact(self) -> Result<Node, String> {
+        let origin = self.origin()?;
+        let expansions = self.expansions.into_iter().map(ExpansionLine::into_fact);
+        Ok(Node {
+            id: self.node_id,
+            origin,
+            depth: self.depth,
+            commit: self.commit,
+            created_at: self.created_at,
+            expansions: expansions.collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+fn conversation_id(node: NodeId) -> String {
+    format!("c{node}")
+}
+
+/// The folders whose ideas the generator is shown: the root's first, the node's own last.
+fn context_dirs(facts: &Facts, node: NodeId) -> Vec<RunPath> {
+    let mut dirs: Vec<_> = facts.lineage(node).map(|node| path::node_ideas(node.id)).collect();
+    dirs.reverse();
+    dirs
+}
+
+fn context(expansion: &Expansion) -> Option<&ContextPack> {
+    match &expansion.ideas {
+        Ideas::Proposed { context, .. } => Some(context),
+        Ideas::Asked | Ideas::Failed { .. } => None,
+    }
+}
+
+/// The files of a node's ideas, tried or not, in the order in which they came.
+fn idea_files(facts: &Facts, node: &Node) -> Vec<RunPath> {
+    let mut files = Vec::new();
+    for expansion in &node.expansions {
+        let Ideas::Proposed { evals, untried, .. } = &expansion.ideas else { continue };
+        let tried = evals.iter().filter_map(|id| facts.eval(*id)).map(|eval: &Eval| &eval.idea);
+        files.extend(tried.chain(untried).map(|idea| idea.path.clone()));
+    }
+    files
+}
+
+fn skipped(node: &Node) -> Vec<Sha256> {
+    let mut hashes = Vec::new();
+    for expansion in &node.expansions {
+        if let Ideas::Proposed { repeats, .. } = &expansion.ideas {
+            hashes.extend(repeats.iter().map(|repeat| repeat.fingerprint));
+        }
+    }
+    hashes
+}
+
+fn forked_at(node: &Node) -> Option<TurnId> {
+    match node.origin {
+        Origin::Root => None,
+        Origin::Promoted { forked_at, .. } => Some(forked_at),
+    }
+}
+
+fn latest_turn(node: &Node) -> Option<TurnId> {
+    (node.turns() > 0).then(|| node.latest_turn())
+}
+
+fn status(facts: &Facts, node: &Node) -> &'static str {
+    if node.id == NodeId::ROOT {
+        return "root";
+    }
+    match node.expansions.last().map(|expansion| &expansion.ideas) {
+        Some(Ideas::Asked) => "expanding",
+        Some(Ideas::Proposed { .. } | Ideas::Failed { .. }) => "expanded",
+        None if facts.frontier.contains(&node.id) => "frontier",
+        None => "leaf",
+    }
+}
+
+impl ExpansionLine {
+    fn of(expansion: &Expansion) -> Self {
+        let mut line = Self {
+            depth: expansion.depth,
+            started_at: expansion.started_at,
+            status: ExpansionStatus::Asked,
+            turns: expansion.turns(),
+            eval_ids: Vec::new(),
+            untried: Vec::new(),
+            repeats: Vec::new(),
+            context: None,
+            error: None,
+        };
+        match &expansion.ideas {
+            Ideas::Asked => {}
+            Ideas::Proposed { evals, untried, repeats, context, .. } => {
+                line.status = ExpansionStatus::Proposed;
+                line.eval_ids.clone_from(evals);
+                line.untried.clone_from(untried);
+                line.repeats.clone_from(repeats);
+                line.context = Some(context.clone());
+            }
+            Ideas::Failed { why, .. } => {
+                line.status = ExpansionStatus::Failed;
+                line.error = Some(why.clone());
+            }
+        }
+        line
+    }
+
+    fn into_fact(self) -> Result<Expansion, String> {
+        let turns = self.turns;
+        let ideas = match self.status {
+            ExpansionStatus::Asked => Ideas::Asked,
+            ExpansionStatus::Proposed => Ideas::Proposed {
+                evals: self.eval_ids,
+                untried: self.untried,
+                repeats: self.repeats,
+                turns,
+                context: needed(self.context, "expansions.context")?,
+            },
+            ExpansionStatus::Failed => {
+                Ideas::Failed { why: needed(self.error, "expansions.error")?, turns }
+            }
+        };
+        Ok(Expansion { depth: self.depth, started_at: self.started_at, ideas })
+    }
+}
+
+/// A node's conversation as it is published. All of it is derived.
+#[derive(Serialize)]
+pub(super) struct ConversationLine {
+    pub(super) conversation_id: String,
+    node_id: NodeId,
+    parent_conversation_id: Option<String>,
+    fork_from_turn_id: Option<TurnId>,
+    latest_turn_id: Option<TurnId>,
+    mode: &'static str,
+    provider_ids: [(); 0],
+    /// Without memory there is nothing to keep in files.
+    state_path: Option<RunPath>,
+    turns_path: Option<RunPath>,
+    summary_path: Option<RunPath>,
+}
+
+impl ConversationLine {
+    /// How a node's conversation is published.
+    pub(super) fn of(node: &Node) -> Self {
+        Self {
+            conversation_id: conversation_id(node.id),
+            node_id: node.id,
+            parent_conversation_id: node.parent().map(conversation_id),
+            fork_from_turn_id: forked_at(node),
+            latest_turn_id: latest_turn(node),
+            mode: "off",
+            provider_ids: [],
+            state_path: None,
+            turns_path: None,
+            summary_path: None,
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! The shapes on disk: what is written is read back the same, what is older is upgraded, what is newer is left alone.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+
+mod story;
+
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs;
+use treebeam_core::event::Event;
+use treebeam_core::facts::Facts;
+use treebeam_core::state::State;
+use treebeam_edge::store::manifest::{Mark, Unreadable, decode, encode};
+use treebeam_edge::store::{Force, Store, open_to_read};
+use treebeam_run::port::{Checkpoint, Journal as _};
+
+const MARK: Mark = Mark { seq: 9, epoch: 2, journal_starts_at: 1, journal_line_at: Some(77) };
+
+fn written(facts: &Facts) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    encode(facts, MARK, &mut bytes).unwrap();
+    bytes
+}
+
+fn states() -> impl Iterator<Item = State> {
+    let events = story::events();
+    (1..=events.len()).map(move |end| State::replay(&events[..end]).unwrap())
+}
+
+fn last() -> State {
+    State::replay(&story::events()).unwrap()
+}
+
+#[test]
+fn every_state_of_a_run_survives_the_manifest() {
+    for (seq, state) in states().enumerate() {
+        let bytes = written(&state);
+        let (facts, mark) = decode(&bytes).unwrap();
+        assert_eq!(facts, *state, "after event {}", seq + 1);
+        assert_eq!(mark, MARK);
+        assert_eq!(State::restore(facts).unwrap(), state);
+        assert_eq!(bytes, written(&state), "the same bytes for the same state");
+    }
+}
+
+#[test]
+fn the_whole_manifest() {
+    let text = String::from_utf8(written(&last())).unwrap();
+    let started = story::started();
+    assert!(text.contains(started.run.as_str()));
+    serde_json::from_str::<Value>(&text).unwrap();
+    insta::assert_snapshot!("manifest", text);
+}
+
+const KINDS: [&str; 17] = [
+    "run_started",
+    "step_started",
+    "root_measured",
+    "ideas_proposed",
+    "proposal_failed",
+    "implemented",
+    "sweep_submitted",
+    "swept",
+    "scored",
+    "eval_failed",
+    "depth_closed",
+    "node_added",
+    "promotion_failed",
+    "discarded",
+    "discard_deferred",
+    "settings_changed",
+    "stopped",
+];
+
+/// A new kind of event does not compile here until it has a name, and does not pass until it has a snapshot.
+fn kind(event: &Event) -> &'static str {
+    match event {
+        Event::RunStarted(_) => KINDS[0],
+        Event::StepStarted { .. } => KINDS[1],
+        Event::RootMeasured { .. } => KINDS[2],
+        Event::IdeasProposed(_) => KINDS[3],
+        Event::ProposalFailed { .. } => KINDS[4],
+        Event::Implemented { .. } => KINDS[5],
+        Event::SweepSubmitted { .. } => KINDS[6],
+        Event::Swept { .. } => KINDS[7],
+        Event::Scored { .. } => KINDS[8],
+        Event::EvalFailed { .. } => KINDS[9],
+        Event::DepthClosed { .. } => KINDS[10],
+        Event::NodeAdded { .. } => KINDS[11],
+        Event::PromotionFailed { .. } => KINDS[12],
+        Event::Discarded { .. } => KINDS[13],
+        Event::DiscardDeferred { .. } => KINDS[14],
+        Event::SettingsChanged { .. } => KINDS[15],
+        Event::Stopped { .. } => KINDS[16],
+    }
+}
+
+#[test]
+fn every_kind_of_event_has_its_json_pinned() {
+    let mut seen = BTreeSet::new();
+    for event in story::events() {
+        let kind = kind(&event);
+        let json = serde_json::to_string_pretty(&event).unwrap();
+        assert_eq!(serde_json::from_str::<Event>(&json).unwrap(), event);
+        assert!(json.contains(&format!("\"type\": \"{kind}\"")), "{json}");
+        if seen.insert(kind) {
+            insta::assert_snapshot!(format!("event_{kind}"), json);
+        }
+    }
+    assert_eq!(seen, BTreeSet::from(KINDS), "each kind occurs in the story");
+}
+
+/// What version 1 did not have.
+fn as_version_1(facts: &Facts) -> Value {
+    let mut old: Value = serde_json::from_slice(&written(facts)).unwrap();
+    let fields = old.as_object_mut().unwrap();
+    for gone in ["conversations", "conversation_config", "history", "checksum"] {
+        fields.remove(gone);
+    }
+    fields["manifest_version"] = 1.into();
+    fields.insert("journal_seq".to_owned(), MARK.seq.into());
+    for node in fields["nodes"].as_object_mut().unwrap().values_mut() {
+        let node = node.as_object_mut().unwrap();
+        for gone in ["conversation_id", "expansion_seed_turn_id", "fork_from_turn_id", "latest_conversation_turn_id"] {
+            node.remove(gone);
+        }
+    }
+    for eval in fields["evaluations"].as_object_mut().unwrap().values_mut() {
+        let eval = eval.as_object_mut().unwrap();
+        for gone in ["idea_turn", "rounds", "form", "has_effect", "idea_generation_turn_id"] {
+            eval.remove(gone);
+        }
+    }
+    old
+}
+
+#[test]
+fn version_1_is_upgraded() {
+    let state = last();
+    let (facts, mark) = decode(as_version_1(&state).to_string().as_bytes()).unwrap();
+    assert_eq!(mark, Mark { epoch: 0, journal_line_at: None, ..MARK });
+    let upgraded = State::restore(facts).unwrap();
+    assert_eq!(upgraded.nodes, state.nodes, "forks are derived");
+    assert_eq!(upgraded.phase, state.phase);
+    assert_eq!(upgraded.evals.len(), state.evals.len());
+    assert_eq!(upgraded.evals[0].work().map(|work| work.rounds), Some(1));
+    assert_eq!(upgraded.history.submissions.len(), 3, "root and what got results");
+    let (again, _) = decode(&written(&upgraded)).unwrap();
+    assert_eq!(again, *upgraded, "and is written in the new form");
+}
+
+#[test]
+fn a_run_with_a_manifest_of_version_1_goes_on() {
+    let root = tempfile::TempDir::new().unwrap();
+    let events = story::events();
+    let (mut store, _) = Store::create(root.path(), &story::started()).unwrap();
+    store.append(&events[1..]).unwrap();
+    let run = store.run().clone();
+    drop(store);
+    let mut old = as_version_1(&State::replay(&events[..30]).unwrap());
+    old["journal_seq"] = 30.into();
+    fs::write(run.manifest(), old.to_string()).unwrap();
+    let (mut store, state, notes) = Store::open_to_run(&run, Force::No).unwrap();
+    assert!(notes.is_empty() && state.phase == last().phase, "{notes:?}");
+    assert_eq!(state.nodes, last().nodes);
+    store.checkpoint(&state, Checkpoint::End).unwrap();
+    assert!(fs::read(run.manifest()).unwrap().starts_with(b"{\n\"manifest_version\":2,\n"));
+    assert_eq!(fs::read(run.previous_manifest()).unwrap(), old.to_string().as_bytes());
+    let opened = open_to_read(&run).unwrap();
+    assert_eq!((opened.state, opened.stats.events_replayed), (state, 0));
+}
+
+#[test]
+fn a_newer_version_is_refused() {
+    let text = String::from_utf8(written(&last())).unwrap();
+    let newer = text.replacen("\"manifest_version\":2", "\"manifest_version\":3", 1);
+    assert_eq!(decode(newer.as_bytes()), Err(Unreadable::Newer(3)));
+    assert_eq!(decode(b" {\"manifest_version\": 12}"), Err(Unreadable::Newer(12)));
+}
+
+/// With a checksum that fits, so that the content itself is looked at.
+fn edited(from: &str, to: &str) -> Result<(Facts, Mark), Unreadable> {
+    let text = String::from_utf8(written(&last())).unwrap();
+    let body = &text[..text.rfind("\"checksum\"").unwrap()];
+    let body = body.replacen(from, to, 1);
+    assert!(!text.starts_with(&body), "{from} occurs");
+    let sum = treebeam_core::id::Sha256::of(body.as_bytes());
+    decode(format!("{body}\"checksum\":\"{sum}\"}}\n").as_bytes())
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    let why = |from, to| edited(from, to).unwrap_err().to_string();
+    let check = |from, to, expected: &str| {
+        let why = why(from, to);
+        assert!(why.starts_with(expected), "{why}");
+    };
+    check("\"attempt\":1", "\"attempt\":\"1\"", "evaluations.0001: invalid type: string");
+    check(
+        "\"candidate_commit\":\"0",
+        "\"no\":\"0",
+        "evaluations.0001: `candidate_commit` is missing",
+    );
+    check("\"created_at\"", "\"x\"", "run_config: missing field `created_at`");
+    check("\"eval_id\":\"0002\"", "\"eval_id\":\"0009\"", "evaluations.0002: holds 0009");
+    check("\"current_depth\":3", "\"current_depth\":-3", "state: invalid");
+    check("\n\"root\":", "\n\"boot\":", "there is no `root`");
+    check("\"e0001\":1", "\"n0001\":1", "history: `submissions` has \"n0001\"");
+}
+
+#[test]
+fn what_is_derived_is_not_believed_and_what_is_new_does_not_disturb() {
+    let truth = last();
+    for (from, to) in [
+        ("\"passed_gate\":true", "\"passed_gate\":false"),
+        ("\"status\":\"completed\"", "\"status\":\"failed\""),
+        ("\"next_eval_id\":\"0005\"", "\"next_eval_id\":\"0500\""),
+        ("\n\"nodes\":", "\n\"later\":{\"a\":[1]},\n\"nodes\":"),
+        ("\"attempt\":1", "\"attempt\":1,\"mood\":\"good\""),
+    ] {
+        assert_eq!(edited(from, to).unwrap().0, *truth, "{to}");
+    }
+}
+
+#[test]
+fn only_history_knows_of_interruptions() {
+    let facts = |events: Vec<Event>| {
+        let bytes = written(&State::replay(&events).unwrap());
+        let mut document: Value = serde_json::from_slice(&bytes).unwrap();
+        let fields = document.as_object_mut().unwrap();
+        fields.remove("history").unwrap();
+        fields.remove("checksum").unwrap();
+        document
+    };
+    let interrupted = story::events();
+    let mut smooth = interrupted.clone();
+    let again = |event: &Event| {
+        matches!(
+            event,
+            Event::PromotionFailed { .. } | Event::SweepSubmitted { submission: 2.., .. }
+        )
+    };
+    smooth.retain(|event| !again(event));
+    assert_eq!(smooth.len(), interrupted.len() - 3);
+    assert_eq!(facts(interrupted), facts(smooth));
+}

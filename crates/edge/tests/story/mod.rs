@@ -1,0 +1,265 @@
+//! One small run, told by hand: two interrupted sweeps, passes, failures, repeats, untried ideas, deferred cleanup,
+//! a promotion that failed at first, a stop, another reach, another stop.
+
+use jiff::Timestamp;
+use std::num::NonZeroU32;
+use treebeam_core::event::{
+    ContextPack, EvalStage, Event, Failure, FailureKind, FileDigest, Idea, IdeasProposed, Intent,
+    Leftover, LeftoverKind, NewEval, Repeat, RunStarted, Stop, Subject, WorldKind,
+};
+use treebeam_core::evidence::{
+    Artifact, Comparison, Completeness, Form, Grade, Paired, Reason, Recommendation, Scored,
+};
+use treebeam_core::gate::{self, Verdict};
+use treebeam_core::id::{Depth, EvalId, NodeId, Place, Sha256};
+use treebeam_core::num::Finite;
+use treebeam_core::policy::{ChosenBy, Direction, Meaning, Metric, Reach, ScorePolicy};
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(1_790_000_000 + second).unwrap()
+}
+
+fn finite(number: f64) -> Finite {
+    Finite::new(number).unwrap()
+}
+
+fn metric(column: &str, guard: bool) -> Metric {
+    let direction = Direction::Higher;
+    Metric { column: column.to_owned(), direction, weight: finite(1.5), guard }
+}
+
+fn meaning() -> Meaning {
+    let score = ScorePolicy {
+        primary: "return".to_owned(),
+        primary_chosen_by: ChosenBy::User,
+        metrics: vec![metric("return", false), metric("draw, down", true)],
+        ..ScorePolicy::trading()
+    };
+    let ideas_per_node = NonZeroU32::new(3).unwrap();
+    let sweep_config_limit = NonZeroU32::new(2);
+    Meaning { ideas_per_node, sweep_config_limit, score, protect: vec![], ..Meaning::default() }
+}
+
+fn reach(evals: u32) -> Reach {
+    Reach { max_total_idea_evals: Some(evals), ..Reach::default() }
+}
+
+/// How the run begins.
+pub(crate) fn started() -> RunStarted {
+    RunStarted {
+        run: "20260921-120000".parse().unwrap(),
+        world: WorldKind::Dry { seed: 7 },
+        root: "0123456789abcdef0123456789abcdef01234567".parse().unwrap(),
+        meaning: meaning(),
+        reach: reach(4),
+        at: at(0),
+    }
+}
+
+fn artifact(name: &str) -> Artifact {
+    Artifact {
+        path: format!("artifacts/{name}.csv").parse().unwrap(),
+        sha256: Sha256::of(name.as_bytes()),
+        source: format!("eval/{name}/s1/meta_config_sweep_results.csv"),
+    }
+}
+
+fn idea(node: u32, number: u32, turn: u32) -> Idea {
+    let title = format!("Try \"window\" {number} – über");
+    Idea {
+        path: format!("node_ideas/{node:04}/{number:03}_try_window.md").parse().unwrap(),
+        sha256: Sha256::of(title.as_bytes()),
+        fingerprint: Sha256::of(title.to_lowercase().as_bytes()),
+        title,
+        turn,
+    }
+}
+
+fn proposed(node: u32, queued: &[u32], untried: &[u32], second: i64) -> Event {
+    let new = |number: &u32| NewEval { eval: EvalId::new(*number), idea: idea(node, *number, 1) };
+    let file =
+        |number| FileDigest { path: idea(0, number, 1).path, sha256: idea(0, number, 1).sha256 };
+    Event::IdeasProposed(Box::new(IdeasProposed {
+        node: NodeId::new(node),
+        queued: queued.iter().map(new).collect(),
+        untried: untried.iter().map(|number| idea(node, *number, 2)).collect(),
+        repeats: vec![Repeat { fingerprint: Sha256::of(b"again"), title: "Again".to_owned() }],
+        turns: 2,
+        context: ContextPack {
+            path: format!("node_ideas/{node:04}/prompt_context.txt").parse().unwrap(),
+            sha256: Sha256::of(&[u8::try_from(node).unwrap()]),
+            idea_files: (1..=node).map(file).collect(),
+        },
+        at: at(second),
+    }))
+}
+
+fn comparison(score: f64, grade: Grade, reasons: Vec<Reason>) -> Comparison {
+    let delta = finite(score / 3.0);
+    let (low, high) = (finite(score - 0.1), finite(score + 0.1));
+    Comparison {
+        baseline_rows_used: 2,
+        candidate_rows_used: 2,
+        recommendation: Recommendation {
+            should_explore: score > 0.0,
+            grade,
+            score: finite(score),
+            positive_signals: 1,
+            negative_signals: 1,
+            metrics_used: 2,
+            reasons,
+        },
+        primary_delta: Some(delta),
+        paired: Some(Paired { pairs: 2, mean_difference: delta, wins: 1, losses: 1, low, high }),
+    }
+}
+
+fn good() -> Scored {
+    let better =
+        || comparison(0.123_456_789_012_345_68, Grade::Strong, vec![Reason::NetImprovement]);
+    Scored {
+        vs_parent: better(),
+        vs_root: better(),
+        completeness: Completeness { expected_count: 2, ok_count: 2, error_count: 0 },
+        form: Form::default(),
+        has_effect: true,
+    }
+}
+
+fn poor() -> Scored {
+    let risk = Reason::RiskRegressed(vec!["draw, down".to_owned(), "cvar".to_owned()]);
+    let reasons = vec![Reason::PrimaryMetricRegressed, risk, Reason::InsufficientSignal];
+    let worse = comparison(-1e-7, Grade::Weak, reasons);
+    let unknown = Comparison { primary_delta: None, paired: None, ..worse.clone() };
+    let form =
+        Form { ragged_rows: 1, duplicate_ids: 1, changed_invariants: vec!["seed".to_owned()] };
+    let completeness = Completeness { expected_count: 2, ok_count: 1, error_count: 1 };
+    Scored { vs_parent: worse, vs_root: unknown, completeness, form, has_effect: false }
+}
+
+fn begin(eval: u32, second: i64) -> Event {
+    let step = Intent::Implement(EvalId::new(eval));
+    Event::StepStarted { step, attempt: 1, at: at(second) }
+}
+
+fn ask(node: u32, second: i64) -> Event {
+    let step = Intent::Propose(NodeId::new(node));
+    Event::StepStarted { step, attempt: 1, at: at(second) }
+}
+
+fn implemented(eval: u32, second: i64) -> Event {
+    Event::Implemented {
+        eval: EvalId::new(eval),
+        commit: format!("{eval:040x}").parse().unwrap(),
+        files_changed: eval,
+        rounds: 2,
+        at: at(second),
+    }
+}
+
+fn submitted(subject: Subject, submission: u32) -> Event {
+    Event::SweepSubmitted { subject, submission }
+}
+
+fn swept(eval: u32, second: i64) -> Event {
+    let results = artifact(&format!("{eval:04}"));
+    Event::Swept { eval: EvalId::new(eval), results, at: at(second) }
+}
+
+fn scored(eval: u32, scored: Scored, second: i64) -> Event {
+    Event::Scored { eval: EvalId::new(eval), scored: Box::new(scored), at: at(second) }
+}
+
+fn failed(eval: u32, stage: EvalStage, kind: FailureKind, second: i64) -> Event {
+    let message =
+        "exit code 1\nTraceback: \"no\" \u{1F4A5}\t,\"sum\":\"0123456789abcdef\"}".to_owned();
+    let failure = Failure { stage, kind, message };
+    Event::EvalFailed { eval: EvalId::new(eval), failure, at: at(second) }
+}
+
+fn leftover(eval: u32, kind: LeftoverKind) -> Leftover {
+    Leftover { place: Place::Candidate(EvalId::new(eval)), kind }
+}
+
+fn deferred(leftover: Leftover, second: i64) -> Event {
+    Event::DiscardDeferred { leftover, why: "file is in use".to_owned(), retry_at: at(second) }
+}
+
+fn verdict(eval: u32, scored: &Scored) -> (EvalId, Verdict) {
+    (EvalId::new(eval), gate::gate(scored, eval, &meaning()))
+}
+
+/// Everything that happened, from the start on.
+pub(crate) fn events() -> Vec<Event> {
+    let mut events = vec![Event::RunStarted(Box::new(started()))];
+    events.extend(first_depth());
+    events.extend(second_depth());
+    events.extend(after_the_stop());
+    events
+}
+
+fn first_depth() -> Vec<Event> {
+    use LeftoverKind::{Branch, Worktree};
+    let eval = |number| Subject::Eval(EvalId::new(number));
+    vec![
+        submitted(Subject::Root, 1),
+        submitted(Subject::Root, 2),
+        Event::RootMeasured { baseline: artifact("root"), rows: 2, at: at(10) },
+        ask(0, 11),
+        proposed(0, &[1, 2, 3], &[], 12),
+        begin(1, 13),
+        implemented(1, 14),
+        begin(2, 14),
+        submitted(eval(1), 1),
+        implemented(2, 15),
+        submitted(eval(2), 1),
+        submitted(eval(2), 2),
+        swept(1, 16),
+        failed(2, EvalStage::Sweep, FailureKind::Sweep, 17),
+        scored(1, good(), 18),
+        deferred(leftover(1, Worktree), 20),
+        begin(3, 21),
+        implemented(3, 22),
+        submitted(eval(3), 1),
+        swept(3, 23),
+        scored(3, poor(), 24),
+        Event::DepthClosed {
+            depth: Depth(0),
+            verdicts: vec![verdict(1, &good()), verdict(3, &poor())],
+            beam: vec![EvalId::new(1)],
+            cut_short: false,
+        },
+        Event::PromotionFailed { eval: EvalId::new(1), why: "disk full".to_owned() },
+        Event::NodeAdded { node: NodeId::new(1), from: EvalId::new(1), at: at(30) },
+        Event::Discarded { leftover: leftover(2, Branch) },
+    ]
+}
+
+fn second_depth() -> Vec<Event> {
+    vec![
+        ask(1, 31),
+        proposed(1, &[4], &[5, 6], 32),
+        begin(4, 33),
+        failed(4, EvalStage::Implement, FailureKind::Patch, 34),
+        Event::DepthClosed { depth: Depth(1), verdicts: vec![], beam: vec![], cut_short: true },
+        Event::Discarded { leftover: leftover(1, LeftoverKind::Worktree) },
+        Event::Stopped { reason: Stop::MaxEvals, at: at(35) },
+    ]
+}
+
+fn after_the_stop() -> Vec<Event> {
+    let node = NodeId::new(1);
+    vec![
+        Event::SettingsChanged { reach: Reach { max_depth: 9, ..reach(6) } },
+        ask(1, 40),
+        Event::ProposalFailed {
+            node,
+            why: "no idea in the reply".to_owned(),
+            turns: 3,
+            at: at(41),
+        },
+        Event::DepthClosed { depth: Depth(2), verdicts: vec![], beam: vec![], cut_short: false },
+        deferred(leftover(3, LeftoverKind::Branch), 44),
+        Event::Stopped { reason: Stop::NoIdeas, at: at(45) },
+    ]
+}
