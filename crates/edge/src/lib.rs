@@ -1,8 +1,10 @@
 //! The world behind the ports of treebeam. It knows nothing of the search and prints nothing.
 //!
 //! # Layout
-//! [`process`] starts child processes, [`git`] is the user's repository, [`store`] a run on disk.
+//! [`process`] starts child processes, [`git`] is the user's repository, [`store`] a run on disk, and [`dry`] the world
+//! without a model and without a sweep.
 
+pub mod dry;
 pub mod git;
 pub mod process;
 pub mod store;

@@ -1,0 +1,166 @@
+//! The dry executor: a sweep is computed from the candidate's state file. Jobs end in a seeded order, not in the order in
+//! which they came; nothing ever sleeps.
+
+use super::{Recipe, STATE_FILE, draw};
+use crate::store::RunDir;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use treebeam_core::path;
+use treebeam_run::port::{Executor, Job, JobEnd, JobExit, JobKey, PortError};
+
+/// How many configurations a sweep without a limit has.
+const CONFIGURATIONS: u32 = 12;
+
+/// Computes sweeps.
+#[derive(Debug)]
+pub struct DryExecutor {
+    seed: u64,
+    run_dir: RunDir,
+    /// Jobs that have not been said to have ended, by the order in which they will.
+    jobs: Mutex<BTreeMap<u64, Pending>>,
+    arrived: Condvar,
+}
+
+#[derive(Debug)]
+enum Pending {
+    Waiting(Job),
+    Ended(JobEnd),
+}
+
+/// What `eval_result.json` says.
+#[derive(Debug, Serialize, Deserialize)]
+struct EvalResult {
+    exit_code: i32,
+    message: Option<String>,
+}
+
+impl DryExecutor {
+    /// An executor for one run.
+    #[must_use]
+    pub fn new(seed: u64, run_dir: RunDir) -> Self {
+        Self { seed, run_dir, jobs: Mutex::default(), arrived: Condvar::new() }
+    }
+
+    fn jobs(&self) -> MutexGuard<'_, BTreeMap<u64, Pending>> {
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn turn(&self, key: JobKey) -> u64 {
+        draw(self.seed, &format!("order {}", key.subject))
+    }
+
+    /// Does a job: fresh folder, results, and last the file that says that it ended.
+    fn sweep(&self, job: &Job) -> io::Result<JobEnd> {
+        let folder = path::submission(job.key.subject, job.key.submission);
+        fs::create_dir_all(self.run_dir.path(&folder))?;
+        let recipes = self.recipes(job)?;
+        let failed = recipes.contains(&Recipe::SweepFails);
+        if !failed {
+            let csv = results(&recipes, job.sweep_config_limit.unwrap_or(CONFIGURATIONS));
+            fs::write(self.run_dir.path(&folder.join(path::RESULTS_CSV)), csv)?;
+        }
+        let message = failed.then(|| "sweep exited 1: the dry world says so".to_owned());
+        let result = EvalResult { exit_code: i32::from(failed), message };
+        let text = serde_json::to_vec(&result)?;
+        let (part, whole) = (folder.join("eval_result.part"), folder.join(path::EVAL_RESULT));
+        fs::write(self.run_dir.path(&part), text)?;
+        fs::rename(self.run_dir.path(&part), self.run_dir.path(&whole))?;
+        Ok(ended(job.key, result))
+    }
+
+    fn recipes(&self, job: &Job) -> io::Result<Vec<Recipe>> {
+        let worktree = self.run_dir.path(&job.key.subject.place().worktree());
+        match fs::read_to_string(worktree.join(STATE_FILE)) {
+            Ok(text) => Ok(text.lines().filter_map(|line| line.parse().ok()).collect()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn find(&self, key: JobKey) -> Option<JobEnd> {
+        let folder = path::submission(key.subject, key.submission);
+        let text = fs::read(self.run_dir.path(&folder.join(path::EVAL_RESULT))).ok()?;
+        Some(ended(key, serde_json::from_slice(&text).ok()?))
+    }
+}
+
+impl Executor for DryExecutor {
+    fn submit(&self, job: &Job) -> Result<(), PortError> {
+        self.jobs().insert(self.turn(job.key), Pending::Waiting(job.clone()));
+        self.arrived.notify_one();
+        Ok(())
+    }
+
+    fn adopt(&self, keys: &[JobKey]) -> Result<Vec<JobKey>, PortError> {
+        let found: Vec<_> = keys.iter().filter_map(|key| self.find(*key)).collect();
+        let known = found.iter().map(|end| end.key).collect();
+        self.jobs().extend(found.into_iter().map(|end| (self.turn(end.key), Pending::Ended(end))));
+        Ok(known)
+    }
+
+    fn wait(&self, patience: Duration) -> Result<Vec<JobEnd>, PortError> {
+        let jobs = self.jobs();
+        let (mut jobs, _) = self
+            .arrived
+            .wait_timeout_while(jobs, patience, |jobs| jobs.is_empty())
+            .unwrap_or_else(PoisonError::into_inner);
+        let first = jobs.pop_first();
+        drop(jobs);
+        match first {
+            None => Ok(Vec::new()),
+            Some((_, Pending::Ended(end))) => Ok(vec![end]),
+            Some((_, Pending::Waiting(job))) => {
+                let what = format!("cannot sweep `{}`", job.key.subject);
+                let end = self.sweep(&job);
+                end.map(|end| vec![end]).map_err(|error| PortError::new(what).caused_by(error))
+            }
+        }
+    }
+}
+
+fn ended(key: JobKey, result: EvalResult) -> JobEnd {
+    let folder = path::submission(key.subject, key.submission);
+    let exit = match result {
+        EvalResult { exit_code: 0, .. } => {
+            JobExit::Done { results: folder.join(path::RESULTS_CSV) }
+        }
+        EvalResult { exit_code, message } => {
+            let message = message.unwrap_or_else(|| format!("sweep exited {exit_code}"));
+            JobExit::Failed { message }
+        }
+    };
+    JobEnd { key, exit }
+}
+
+/// The CSV of a code state with these changes.
+fn results(recipes: &[Recipe], rows: u32) -> String {
+    let has = |recipe| recipes.contains(&recipe);
+    let gains = recipes.iter().map(|recipe| recipe.gain());
+    let factor = 1.0 + f64::from(gains.sum::<i32>()) / 1000.0;
+    let drawdown = if has(Recipe::Risk) { -0.3 } else { -0.2 };
+    let primary =
+        if has(Recipe::NoPrimary) { "other" } else { "mean_topN_avg_return_per_trade_pct_oos" };
+    let mut csv = format!(
+        "config_id,status,{primary},core_topN_sharpe,core_topN_volatility,core_topN_max_drawdown\n"
+    );
+    let last = rows.saturating_sub(1);
+    for config in 0..rows {
+        if config == last && has(Recipe::Short) {
+            continue;
+        }
+        let status = if config == last && has(Recipe::Errors) { "error" } else { "ok" };
+        let base = 0.02 + 0.001 * f64::from(config);
+        let primary = if has(Recipe::NotANumber) { f64::NAN } else { base * factor };
+        let sharpe = (0.8 + 0.01 * f64::from(config)) * factor;
+        let line = format!("{config},{status},{primary},{sharpe},0.15,{drawdown}");
+        let cut = if config == last && has(Recipe::Ragged) { ",0.15" } else { "\n" };
+        let line = line.split(cut).next().unwrap_or_default();
+        let _ = writeln!(csv, "{line}");
+    }
+    csv
+}

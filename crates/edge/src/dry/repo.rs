@@ -1,0 +1,57 @@
+//! A repository whose cleanup now and then fails at the first attempt, as it does where files are locked.
+
+use super::draw;
+use treebeam_core::event::{Leftover, LeftoverKind};
+use treebeam_core::id::{Commit, Place};
+use treebeam_core::protect::Change;
+use treebeam_run::port::{Applied, CommitNote, PortError, Repo};
+
+/// One in this many worktrees cannot be removed at first.
+const ONE_IN: u64 = 4;
+
+/// The real repository, but for some first attempts to remove a worktree.
+#[derive(Debug)]
+pub struct FlakyCleanup<R> {
+    repo: R,
+    seed: u64,
+}
+
+impl<R> FlakyCleanup<R> {
+    /// The same repository with failing cleanups.
+    #[must_use]
+    pub const fn new(repo: R, seed: u64) -> Self {
+        Self { repo, seed }
+    }
+}
+
+impl<R: Repo> Repo for FlakyCleanup<R> {
+    fn checkout(&self, place: Place, commit: &Commit) -> Result<(), PortError> {
+        self.repo.checkout(place, commit)
+    }
+    fn apply(&self, place: Place, diff: &str) -> Result<Applied, PortError> {
+        self.repo.apply(place, diff)
+    }
+    fn changes(&self, place: Place) -> Result<Vec<Change>, PortError> {
+        self.repo.changes(place)
+    }
+    fn commit(&self, place: Place, note: &CommitNote) -> Result<Commit, PortError> {
+        self.repo.commit(place, note)
+    }
+    fn keep(&self, place: Place, commit: &Commit) -> Result<(), PortError> {
+        self.repo.keep(place, commit)
+    }
+    fn diff(&self, from: &Commit, to: &Commit, limit: usize) -> Result<String, PortError> {
+        self.repo.diff(from, to, limit)
+    }
+    fn diff_stat(&self, from: &Commit, to: &Commit) -> Result<String, PortError> {
+        self.repo.diff_stat(from, to)
+    }
+    fn discard(&self, leftover: Leftover, attempt: u32) -> Result<(), PortError> {
+        let unlucky =
+            draw(self.seed, &format!("cleanup {}", leftover.place)).is_multiple_of(ONE_IN);
+        if unlucky && attempt == 1 && leftover.kind == LeftoverKind::Worktree {
+            return Err(PortError::new("a file is in use (the dry world says so)"));
+        }
+        self.repo.discard(leftover, attempt)
+    }
+}
