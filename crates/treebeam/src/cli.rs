@@ -1,0 +1,161 @@
+//! The command line: names, defaults and help. What the flags mean for a run is said in `settings`.
+
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+
+/// A beam search over code states that runs by itself overnight.
+#[derive(Debug, Parser)]
+#[command(name = "treebeam", version, about, long_about = None, max_term_width = 100)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct Cli {
+    /// Work in this folder instead of the current one
+    #[arg(short = 'C', value_name = "DIR", global = true)]
+    pub(crate) directory: Option<PathBuf>,
+    /// Print JSON on standard output
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 the run is locked by \
+another process, 4 the environment lacks something, 5 validation found issues, 130 interrupted (resumable)";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Start a run, or go on with the one named by `--run-id`, until a stop condition
+    #[command(
+        after_help = "Example: treebeam run --dry-run --ideas-per-node 5 --max-depth 3 --beam-width 2"
+    )]
+    Run(Box<RunArgs>),
+    /// Go on with a run: the latest unfinished one, or the one named
+    #[command(after_help = "Example: treebeam resume --max-parallel-evals 4")]
+    Resume(Box<ResumeArgs>),
+    /// Show how a run stands: the latest one, or the one named
+    #[command(after_help = "Example: treebeam status --json")]
+    Status(RunName),
+    /// Validate a run and rewrite its reports; runs nothing
+    #[command(after_help = "Example: treebeam report 20260131-220000")]
+    Report(RunName),
+    /// Check a run's integrity and write `VALIDATION_REPORT.md`
+    #[command(after_help = "Example: treebeam validate && echo sound")]
+    Validate(RunName),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunName {
+    /// The run: its id, or the path of its directory; the latest one if it is left out
+    pub(crate) run: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// The run's name; by default the time it starts, as YYYYMMDD-HHMMSS in UTC
+    #[arg(long, alias = "tree-run-id", value_name = "ID")]
+    pub(crate) run_id: Option<String>,
+    /// No model and no sweep: show the whole search on this repository with made-up ideas and results
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Go on with the run if there is one of that name (the default)
+    #[arg(long, overrides_with = "no_resume")]
+    pub(crate) resume: bool,
+    /// Refuse a run id that is taken
+    #[arg(long)]
+    pub(crate) no_resume: bool,
+    /// Only validate and rewrite the reports, as `treebeam report` does
+    #[arg(long, conflicts_with_all = ["dry_run", "validate_only"])]
+    pub(crate) report_only: bool,
+    /// Only check the run's integrity, as `treebeam validate` does
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(crate) validate_only: bool,
+    #[command(flatten)]
+    pub(crate) meaning: MeaningFlags,
+    #[command(flatten)]
+    pub(crate) going: GoingFlags,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ResumeArgs {
+    /// The run; the latest unfinished one if it is left out
+    pub(crate) run: Option<String>,
+    #[command(flatten)]
+    pub(crate) going: GoingFlags,
+}
+
+/// What a result of the run means; cannot be changed on resume.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "What the run means")]
+pub(crate) struct MeaningFlags {
+    /// K: how many ideas are tried on each node [default: 7]
+    #[arg(long, value_name = "K")]
+    pub(crate) ideas_per_node: Option<NonZeroU32>,
+    /// B: how many candidates of a depth are promoted [default: 1]
+    #[arg(long, value_name = "B")]
+    pub(crate) beam_width: Option<NonZeroU32>,
+    /// N: how many configurations of the sweep count [default: all]
+    #[arg(long, value_name = "N")]
+    pub(crate) sweep_config_limit: Option<NonZeroU32>,
+    /// Among which ideas a repeated one is looked for [default: `node_plus_ancestors`]
+    #[arg(long, value_name = "SCOPE")]
+    pub(crate) dedupe_scope: Option<Scope>,
+}
+
+/// How the run goes on, now.
+#[derive(Debug, Default, Args)]
+pub(crate) struct GoingFlags {
+    #[command(flatten)]
+    pub(crate) reach: ReachFlags,
+    /// Go on from the manifest alone if the journal is missing or too short
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Show no progress
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+/// How far and how fast the run goes; may change on resume.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "How far and how fast it goes")]
+pub(crate) struct ReachFlags {
+    /// D: nodes of the depths 0…D−1 are expanded [default: 3]
+    #[arg(long, value_name = "D")]
+    pub(crate) max_depth: Option<u32>,
+    /// The most evals that the run may create [default: no limit]
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) max_total_idea_evals: Option<u32>,
+    /// Whether a depth that promotes nothing ends the run; if not, its nodes are expanded again [default: true]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", action = ArgAction::Set)]
+    pub(crate) stop_on_empty_frontier: Option<bool>,
+    /// Whether a failed eval ends the run after its depth [default: false]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", action = ArgAction::Set)]
+    pub(crate) strict_fail_depth: Option<bool>,
+    /// How many evals are under way at once [default: 1]
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) max_parallel_evals: Option<NonZeroU32>,
+    /// How many of them on one node [default: no limit]
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) max_parallel_per_node: Option<NonZeroU32>,
+    /// How many sweeps run at once [default: no limit]
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) sweep_max_parallel: Option<NonZeroU32>,
+    /// Keep worktree and ref of candidates that were not promoted [default: false]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", action = ArgAction::Set)]
+    pub(crate) keep_rejected_worktrees: Option<bool>,
+    /// Keep worktree, ref and raw sweep output of failed evals [default: false]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", action = ArgAction::Set)]
+    pub(crate) keep_failed_artifacts: Option<bool>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Scope {
+    /// Those of the node and of its ancestors
+    #[value(name = "node_plus_ancestors")]
+    NodePlusAncestors,
+    /// Those of the whole run
+    #[value(name = "global")]
+    Global,
+    /// None: repeats are tried again
+    #[value(name = "none")]
+    None,
+}

@@ -1,0 +1,41 @@
+//! The commands: one file each.
+
+mod report;
+mod resume;
+mod run;
+mod status;
+mod validate;
+
+use crate::cli::{Cli, Command};
+use crate::failure::{Exit, Failure};
+use crate::wiring::{Found, Home};
+use std::path::PathBuf;
+
+/// How a command shows what it found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Output {
+    /// As text for a person.
+    Text,
+    /// As JSON for a program.
+    Json,
+}
+
+/// Does what the command line asks for.
+pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
+    let here = cli.directory.unwrap_or_else(|| PathBuf::from("."));
+    let output = if cli.json { Output::Json } else { Output::Text };
+    let find = |name: Option<&str>| Found::find(&here, name);
+    match cli.command {
+        Command::Run(args) if args.validate_only => {
+            validate::run(&find(args.run_id.as_deref())?, output)
+        }
+        Command::Run(args) if args.report_only => {
+            report::run(&find(args.run_id.as_deref())?, output)
+        }
+        Command::Run(args) => run::run(&Home::find(&here)?, &args, output),
+        Command::Resume(args) => resume::run(&Home::find(&here)?, &args, output),
+        Command::Status(args) => status::run(&find(args.run.as_deref())?, output),
+        Command::Report(args) => report::run(&find(args.run.as_deref())?, output),
+        Command::Validate(args) => validate::run(&find(args.run.as_deref())?, output),
+    }
+}

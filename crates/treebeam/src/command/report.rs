@@ -1,0 +1,48 @@
+//! `treebeam report`: validates a run and rewrites its reports from the recorded state. Runs nothing.
+
+use super::{Output, validate};
+use crate::failure::{Exit, Failure};
+use crate::terminal;
+use crate::wiring::Found;
+use serde_json::json;
+use treebeam_core::facts::Facts;
+use treebeam_core::id::RunPath;
+use treebeam_edge::store::{RunDir, RunFiles};
+use treebeam_run::port::Files as _;
+
+pub(super) fn run(found: &Found, output: Output) -> Result<Exit, Failure> {
+    let run = &found.run;
+    let checked = validate::check(found)?;
+    let written = write(run, &checked.state)?;
+    let names: Vec<_> = written.iter().map(RunPath::as_str).collect();
+    match output {
+        Output::Json => terminal::json(&json!({
+            "schema": "treebeam.report/1",
+            "run_id": checked.state.run,
+            "written": names,
+            "findings": checked.findings.len(),
+        }))?,
+        Output::Text => {
+            let names = names.join(", ");
+            terminal::say(&format!("wrote {names} in {}", run.root().display()));
+        }
+    }
+    Ok(checked.exit(output))
+}
+
+/// Writes the reports of a state: the same state gives the same bytes.
+pub(super) fn write(run: &RunDir, facts: &Facts) -> Result<Vec<RunPath>, Failure> {
+    let files = RunFiles::new(run.clone());
+    let reports = [
+        ("TREE_SUMMARY.md", treebeam_view::summary(facts)),
+        ("TREE_GRAPH.md", treebeam_view::graph(facts)),
+        ("results.tsv", treebeam_view::results_tsv(facts)),
+    ];
+    let mut written = Vec::new();
+    for (name, text) in reports {
+        let path: RunPath = name.parse()?;
+        files.write(&path, text.as_bytes())?;
+        written.push(path);
+    }
+    Ok(written)
+}

@@ -1,0 +1,93 @@
+//! `treebeam resume`: goes on with a run until a stop condition, and writes its reports when it stops.
+
+use super::{Output, report};
+use crate::cli::{GoingFlags, ResumeArgs};
+use crate::failure::{Exit, Failure};
+use crate::progress::Progress;
+use crate::settings;
+use crate::terminal;
+use crate::wiring::{DryWorld, Home};
+use serde_json::json;
+use treebeam_core::event::Event;
+use treebeam_core::facts::{Facts, Stage};
+use treebeam_core::id::Place;
+use treebeam_core::state::State;
+use treebeam_edge::store::{Force, RunDir, Store};
+use treebeam_run::port::Journal as _;
+
+pub(super) fn run(home: &Home, args: &ResumeArgs, output: Output) -> Result<Exit, Failure> {
+    let run = home.unfinished(args.run.as_deref())?;
+    let force = if args.going.force { Force::Yes } else { Force::No };
+    let (store, state, notes) = Store::open_to_run(&run, force)?;
+    terminal::notes(&notes);
+    go_on(home, store, state, &args.going, output)
+}
+
+/// Goes on with a run, with whatever the flags change about its reach.
+pub(super) fn go_on(
+    home: &Home,
+    mut store: Store,
+    mut state: State,
+    flags: &GoingFlags,
+    output: Output,
+) -> Result<Exit, Failure> {
+    let reach = settings::reach(&flags.reach, &state.reach);
+    if reach != state.reach {
+        let changed = Event::SettingsChanged { reach };
+        state.apply(&changed).map_err(treebeam_run::Halt::from)?;
+        store.append(std::slice::from_ref(&changed))?;
+        if output == Output::Json {
+            terminal::json(&changed)?;
+        }
+    }
+    drive(home, store, state, flags, output)
+}
+
+/// Drives a run to its end.
+pub(super) fn drive(
+    home: &Home,
+    mut store: Store,
+    state: State,
+    flags: &GoingFlags,
+    output: Output,
+) -> Result<Exit, Failure> {
+    let (run, id) = (store.run().clone(), state.run.clone());
+    let world = DryWorld::new(home, &run, &state)?;
+    let mut progress = Progress::new(&state, flags.quiet, output);
+    let ended = treebeam_run::drive(state, world.ports(), &mut store, &mut |state, events| {
+        progress.show(state, events);
+    });
+    progress.finish();
+    let state = match ended {
+        Ok(state) => state,
+        Err(halt) => {
+            let failure = Failure::from(halt);
+            let go_on = format!("`treebeam resume {id}` goes on from here");
+            return Err(if failure.advice().is_some() { failure } else { failure.hint(go_on) });
+        }
+    };
+    report::write(&run, &state)?;
+    tell(&state, &run, output)?;
+    Ok(if every_eval_failed(&state) { Exit::Failed } else { Exit::Done })
+}
+
+fn every_eval_failed(facts: &Facts) -> bool {
+    let failed = |stage: &Stage| matches!(stage, Stage::Failed { .. });
+    !facts.evals.is_empty() && facts.evals.iter().all(|eval| failed(&eval.stage))
+}
+
+fn tell(facts: &Facts, run: &RunDir, output: Output) -> Result<(), Failure> {
+    let best = Place::Node(facts.best());
+    if output == Output::Json {
+        return terminal::json(&json!({
+            "type": "end",
+            "run_id": facts.run,
+            "stop_reason": facts.stop_reason(),
+            "best": best.to_string(),
+        }));
+    }
+    let reason = facts.stop_reason().map_or_else(|| "open".to_owned(), |stop| stop.to_string());
+    terminal::say(&format!("run {} stopped: {reason}; best node: {best}", facts.run));
+    terminal::say(&format!("reports: {}", run.root().join("TREE_SUMMARY.md").display()));
+    Ok(())
+}

@@ -1,0 +1,86 @@
+//! `treebeam run`: starts a run, or goes on with the one that is named.
+
+use super::{Output, resume};
+use crate::cli::RunArgs;
+use crate::failure::{Exit, Failure};
+use crate::settings;
+use crate::terminal;
+use crate::wiring::Home;
+use jiff::Timestamp;
+use treebeam_core::event::{Event, RunStarted, WorldKind};
+use treebeam_core::id::RunId;
+use treebeam_core::policy::Reach;
+use treebeam_edge::store::{Force, Store};
+
+/// The seed of the dry world: every dry run of a repository is the same.
+const DRY_SEED: u64 = 7;
+/// How many files of a dirty checkout are listed.
+const LISTED: usize = 20;
+
+pub(super) fn run(home: &Home, args: &RunArgs, output: Output) -> Result<Exit, Failure> {
+    let id = match &args.run_id {
+        Some(id) => id.parse()?,
+        None => default_id()?,
+    };
+    let there = home.named(&id);
+    if !there.root().exists() {
+        return start(home, id, args, output);
+    }
+    if args.no_resume {
+        let what = format!("there is a run `{id}` already");
+        return Err(
+            Failure::usage(what).hint("choose another `--run-id`, or leave `--no-resume` out")
+        );
+    }
+    let force = if args.going.force { Force::Yes } else { Force::No };
+    let (store, state, notes) = Store::open_to_run(&there, force)?;
+    terminal::notes(&notes);
+    settings::same_meaning(&args.meaning, &state.meaning)?;
+    resume::go_on(home, store, state, &args.going, output)
+}
+
+/// The time now, in UTC.
+fn default_id() -> Result<RunId, Failure> {
+    let now = Timestamp::now().strftime("%Y%m%d-%H%M%S").to_string();
+    Ok(now.parse()?)
+}
+
+fn start(home: &Home, id: RunId, args: &RunArgs, output: Output) -> Result<Exit, Failure> {
+    if !args.dry_run {
+        let what = "this version of treebeam has no agents yet: it searches the dry world alone";
+        return Err(Failure::usage(what).hint("add `--dry-run`"));
+    }
+    must_be_clean(home)?;
+    if home.repo.has_submodules {
+        terminal::note("this repository has submodules: they stay empty in the run's worktrees");
+    }
+    let started = RunStarted {
+        run: id,
+        world: WorldKind::Dry { seed: DRY_SEED },
+        root: home.repo.head.clone(),
+        meaning: settings::meaning(&args.meaning),
+        reach: settings::reach(&args.going.reach, &Reach::default()),
+        at: home.repo.head_time,
+    };
+    let (store, state) = Store::create(home.make_runs_root()?, &started)?;
+    if output == Output::Json {
+        terminal::json(&Event::RunStarted(Box::new(started)))?;
+    }
+    resume::drive(home, store, state, &args.going, output)
+}
+
+fn must_be_clean(home: &Home) -> Result<(), Failure> {
+    let dirty = home.repo.dirty()?;
+    if dirty.is_empty() {
+        return Ok(());
+    }
+    let mut what = "the working tree is not clean:".to_owned();
+    for file in dirty.iter().take(LISTED) {
+        what.push_str(&format!("\n  {file}"));
+    }
+    if dirty.len() > LISTED {
+        what.push_str(&format!("\n  … and {} more", dirty.len() - LISTED));
+    }
+    Err(Failure::environment(what)
+        .hint("commit, stash or ignore these files: a run starts from a commit"))
+}

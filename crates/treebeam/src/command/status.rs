@@ -1,0 +1,51 @@
+//! `treebeam status`: how a run stands. Reads only.
+
+use super::Output;
+use crate::failure::{Exit, Failure};
+use crate::terminal;
+use crate::wiring::Found;
+use serde_json::{Value, json};
+use treebeam_core::facts::{Facts, Phase};
+use treebeam_core::id::Place;
+use treebeam_edge::store;
+use treebeam_view::{Counts, Outcome};
+
+pub(super) fn run(found: &Found, output: Output) -> Result<Exit, Failure> {
+    let opened = store::open_to_read(&found.run)?;
+    terminal::notes(&opened.notes);
+    match output {
+        Output::Json => terminal::json(&document(&opened.state))?,
+        Output::Text => terminal::show(&treebeam_view::status(&opened.state))?,
+    }
+    Ok(Exit::Done)
+}
+
+fn document(facts: &Facts) -> Value {
+    let counts = Counts::overall(facts);
+    let counts: serde_json::Map<_, _> = Outcome::ALL
+        .iter()
+        .map(|outcome| (outcome.word().to_owned(), counts.get(*outcome).into()))
+        .collect();
+    let frontier = facts.frontier.iter().map(|node| Place::Node(*node).to_string());
+    let phase = match facts.phase {
+        Phase::Measuring => "measuring",
+        Phase::Searching => "searching",
+        Phase::Promoting { .. } => "promoting",
+        Phase::Stopped { .. } => "stopped",
+    };
+    json!({
+        "schema": "treebeam.status/1",
+        "run_id": facts.run,
+        "phase": phase,
+        "stop_reason": facts.stop_reason(),
+        "current_depth": facts.depth,
+        "max_depth": facts.reach.max_depth,
+        "frontier": frontier.collect::<Vec<_>>(),
+        "nodes": facts.nodes.len(),
+        "evals": facts.evals.len(),
+        "max_total_idea_evals": facts.reach.max_total_idea_evals,
+        "outcomes": counts,
+        "best": Place::Node(facts.best()).to_string(),
+        "deferred_cleanup": facts.leftovers.len(),
+    })
+}

@@ -1,0 +1,177 @@
+//! `treebeam validate`: checks that a run's record, files, refs and decisions hold together, and writes what it found.
+
+use super::Output;
+use crate::failure::{Exit, Failure};
+use crate::terminal;
+use crate::wiring::Found;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use treebeam_core::audit::{self, Finding};
+use treebeam_core::evidence::{Artifact, Scored};
+use treebeam_core::facts::{Baseline, Eval, Facts};
+use treebeam_core::id::{Commit, Place, RunPath, Sha256};
+use treebeam_core::score;
+use treebeam_core::state::State;
+use treebeam_core::sweep::Sweep;
+use treebeam_edge::git::{GitRepo, UserRepo};
+use treebeam_edge::store::{self, RunDir, RunFiles};
+use treebeam_run::port::Files as _;
+
+/// A run and what is wrong with it.
+pub(super) struct Checked {
+    pub(super) state: State,
+    pub(super) findings: Vec<Finding>,
+}
+
+pub(super) fn run(found: &Found, output: Output) -> Result<Exit, Failure> {
+    let checked = check(found)?;
+    if output == Output::Json {
+        let findings = checked.findings.iter().map(|finding| {
+            json!({ "what": finding.what, "where": finding.place, "advice": finding.advice })
+        });
+        terminal::json(&json!({
+            "schema": "treebeam.validate/1",
+            "run_id": checked.state.run,
+            "ok": checked.findings.is_empty(),
+            "findings": findings.collect::<Vec<_>>(),
+        }))?;
+    }
+    Ok(checked.exit(output))
+}
+
+impl Checked {
+    /// Says what was found, and what that means for a script.
+    pub(super) fn exit(&self, output: Output) -> Exit {
+        if output == Output::Text {
+            for finding in &self.findings {
+                terminal::say(&format!("{}: {}", finding.place, finding.what));
+            }
+            let count = self.findings.len();
+            terminal::say(&match count {
+                0 => format!("run {} is sound", self.state.run),
+                1 => format!("run {} has 1 issue", self.state.run),
+                _ => format!("run {} has {count} issues", self.state.run),
+            });
+        }
+        if self.findings.is_empty() { Exit::Done } else { Exit::Invalid }
+    }
+}
+
+/// Checks a run and writes `VALIDATION_REPORT.md`.
+pub(super) fn check(found: &Found) -> Result<Checked, Failure> {
+    let run = &found.run;
+    let mut findings = Vec::new();
+    let state = record(run, &mut findings)?;
+    findings.extend(audit::structure(&state));
+    findings.extend(audit::beams(&state));
+    files(run, &state, &mut findings);
+    if let Some(repo) = &found.repo {
+        refs(repo, run, &state, &mut findings)?;
+    }
+    decisions(run, &state, &mut findings);
+    let text = treebeam_view::validation::report(state.run.as_str(), &findings);
+    let path: RunPath = "VALIDATION_REPORT.md".parse()?;
+    RunFiles::new(run.clone()).write(&path, text.as_bytes())?;
+    Ok(Checked { state, findings })
+}
+
+/// Reads the record, and compares its two forms.
+fn record(run: &RunDir, findings: &mut Vec<Finding>) -> Result<State, Failure> {
+    let opened = store::open_to_read(run)?;
+    for note in opened.notes {
+        findings.push(Finding::new(note, "manifest.json", "`treebeam resume` writes it anew"));
+    }
+    findings.extend(store::disagreement(run)?.map(|what| {
+        let advice = "the journal is the truth; restore the run directory from a copy";
+        Finding::new(what, "manifest.json", advice)
+    }));
+    Ok(opened.state)
+}
+
+fn files(run: &RunDir, facts: &Facts, findings: &mut Vec<Finding>) {
+    for reference in audit::references(facts) {
+        let (path, by) = (&reference.path, &reference.by);
+        let finding = match (store::digest(&run.path(path)), reference.sha256) {
+            (Err(error), _) => {
+                Some((format!("`{path}` cannot be read: {error}"), "restore the file"))
+            }
+            (Ok(found), Some(recorded)) if found != recorded => {
+                let advice = "restore the file; decisions rest on it";
+                Some((format!("`{path}` has sha256 {found}, recorded is {recorded}"), advice))
+            }
+            (Ok(_), _) => None,
+        };
+        findings.extend(finding.map(|(what, advice)| Finding::new(what, by.as_str(), advice)));
+    }
+}
+
+/// Every node's commit must be what its ref points at.
+fn refs(
+    repo: &UserRepo,
+    run: &RunDir,
+    facts: &Facts,
+    findings: &mut Vec<Finding>,
+) -> Result<(), Failure> {
+    let repo = GitRepo::new(repo.clone(), run.root(), facts.run.clone())?;
+    let refs: BTreeMap<String, Commit> = repo.refs()?.into_iter().collect();
+    for node in &facts.nodes {
+        let planted = facts.baseline != Baseline::Unmeasured || node.parent().is_some();
+        let name = Place::Node(node.id).ref_name(&facts.run);
+        if planted && refs.get(&name) != Some(&node.commit) {
+            let what = format!("its commit {} is not reachable by `{name}`", node.commit.short());
+            let advice = format!("`git branch -f {name} {}` if the commit exists", node.commit);
+            findings.push(Finding::new(what, format!("node {}", node.id), advice));
+        }
+    }
+    Ok(())
+}
+
+/// Scores every candidate again from the artifacts.
+fn decisions(run: &RunDir, facts: &Facts, findings: &mut Vec<Finding>) {
+    let files = RunFiles::new(run.clone());
+    let mut sweeps = BTreeMap::new();
+    for eval in facts.evals.iter().filter(|eval| eval.measured().is_some()) {
+        match again(facts, eval, &files, &mut sweeps) {
+            Ok(scored) => findings.extend(audit::decision(facts, eval, &scored)),
+            Err(why) => {
+                let what = format!("it cannot be scored again: {why}");
+                let advice = "its artifacts are not what was scored";
+                findings.push(Finding::new(what, format!("eval {}", eval.id), advice));
+            }
+        }
+    }
+}
+
+fn again(
+    facts: &Facts,
+    eval: &Eval,
+    files: &RunFiles,
+    baselines: &mut BTreeMap<Sha256, Sweep>,
+) -> Result<Scored, String> {
+    let read = |artifact: &Artifact| {
+        let reader = files.open(artifact).map_err(|error| error.to_string())?;
+        let limit = facts.meaning.sweep_config_limit.map(std::num::NonZeroU32::get);
+        Sweep::read(reader, artifact.path.as_str(), limit, &facts.meaning.score)
+            .map_err(|error| error.to_string())
+    };
+    let missing = || "the record names no artifact".to_owned();
+    let Baseline::Measured { results: root, rows, .. } = &facts.baseline else {
+        return Err(missing());
+    };
+    let parent = facts.node(eval.parent).and_then(|node| facts.baseline_of(node));
+    let parent = parent.ok_or_else(missing)?;
+    let results = &eval.measured().ok_or_else(missing)?.results;
+    for artifact in [root, parent] {
+        if let Entry::Vacant(free) = baselines.entry(artifact.sha256) {
+            free.insert(read(artifact)?);
+        }
+    }
+    let (Some(parent), Some(root)) = (baselines.get(&parent.sha256), baselines.get(&root.sha256))
+    else {
+        return Err(missing());
+    };
+    score::judge(parent, root, &read(results)?, &facts.meaning, *rows)
+        .map(|judgement| judgement.scored)
+        .map_err(|error| error.to_string())
+}

@@ -1,0 +1,141 @@
+//! How a command fails: what happened, why, what to do, and the exit code that says which kind of failure it was.
+
+use std::process::ExitCode;
+use treebeam_core::id::BadName;
+use treebeam_edge::git::OpenError;
+use treebeam_edge::store::StoreError;
+use treebeam_run::Halt;
+use treebeam_run::port::PortError;
+
+/// How a command ended, for scripts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// It did what it was asked to.
+    Done,
+    /// It failed.
+    Failed,
+    /// It was called or configured wrongly.
+    Usage,
+    /// Another process holds the run.
+    Locked,
+    /// The environment lacks something.
+    Environment,
+    /// Validation found something.
+    Invalid,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(match exit {
+            Exit::Done => 0,
+            Exit::Failed => 1,
+            Exit::Usage => 2,
+            Exit::Locked => 3,
+            Exit::Environment => 4,
+            Exit::Invalid => 5,
+        })
+    }
+}
+
+/// A command that did not do what it was asked to.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    exit: Exit,
+    error: anyhow::Error,
+    hint: Option<String>,
+}
+
+impl Failure {
+    pub(crate) fn usage(what: impl Into<String>) -> Self {
+        Self { exit: Exit::Usage, error: anyhow::Error::msg(what.into()), hint: None }
+    }
+
+    pub(crate) fn environment(what: impl Into<String>) -> Self {
+        Self { exit: Exit::Environment, error: anyhow::Error::msg(what.into()), hint: None }
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    pub(crate) const fn exit(&self) -> Exit {
+        self.exit
+    }
+
+    /// What happened, then why, step by step.
+    pub(crate) fn chain(&self) -> impl Iterator<Item = String> {
+        self.error.chain().map(ToString::to_string)
+    }
+
+    /// What to do about it.
+    pub(crate) fn advice(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
+}
+
+impl From<BadName> for Failure {
+    fn from(error: BadName) -> Self {
+        Self { exit: Exit::Usage, error: error.into(), hint: None }
+    }
+}
+
+impl From<OpenError> for Failure {
+    fn from(error: OpenError) -> Self {
+        let hint = Some(error.hint().to_owned());
+        Self { exit: Exit::Environment, error: error.into(), hint }
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        let exit = match error {
+            StoreError::Locked { .. } => Exit::Locked,
+            StoreError::Exists { .. } | StoreError::NotARun { .. } => Exit::Usage,
+            StoreError::Io { .. }
+            | StoreError::BadLine { .. }
+            | StoreError::Contradiction { .. }
+            | StoreError::JournalMissing { .. }
+            | StoreError::JournalShort { .. }
+            | StoreError::Newer { .. }
+            | StoreError::TooLong { .. }
+            | StoreError::Broken { .. } => Exit::Failed,
+        };
+        let hint = error.hint().map(str::to_owned);
+        Self { exit, error: error.into(), hint }
+    }
+}
+
+impl From<PortError> for Failure {
+    fn from(error: PortError) -> Self {
+        let hint = error.hint.clone();
+        Self { exit: Exit::Failed, error: error.into(), hint }
+    }
+}
+
+impl From<Halt> for Failure {
+    fn from(halt: Halt) -> Self {
+        match halt {
+            Halt::Port(error) => error.into(),
+            Halt::RootUnsound { .. } => {
+                let hint = "make the sweep succeed on the root commit first".to_owned();
+                Self { exit: Exit::Environment, error: halt.into(), hint: Some(hint) }
+            }
+            Halt::Promotion { .. } | Halt::Unexpected(_) | Halt::Broken { .. } => {
+                Self { exit: Exit::Failed, error: halt.into(), hint: None }
+            }
+        }
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Self { exit: Exit::Failed, error: error.into(), hint: None }
+    }
+}
+
+impl From<serde_json::Error> for Failure {
+    fn from(error: serde_json::Error) -> Self {
+        Self { exit: Exit::Failed, error: error.into(), hint: None }
+    }
+}

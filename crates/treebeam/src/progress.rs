@@ -1,0 +1,145 @@
+//! Shows a run while it goes on: a bar per depth on a terminal, plain lines elsewhere, JSON lines for programs, or nothing.
+
+use crate::command::Output;
+use crate::terminal;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::io::{IsTerminal as _, stderr};
+use treebeam_core::event::Event;
+use treebeam_core::facts::{Facts, Stage};
+use treebeam_core::id::{Depth, Place};
+use treebeam_core::state::State;
+
+/// Somebody who watches a run.
+pub(crate) struct Progress {
+    manner: Manner,
+    depth: Option<Depth>,
+    /// Scored and failed evals of the open depth.
+    scored: u64,
+    failed: u64,
+}
+
+enum Manner {
+    Quiet,
+    Json,
+    Lines,
+    Bar(ProgressBar),
+}
+
+impl Progress {
+    /// Watches a run from here on.
+    pub(crate) fn new(facts: &Facts, quiet: bool, output: Output) -> Self {
+        let manner = match output {
+            Output::Json => Manner::Json,
+            Output::Text if quiet => Manner::Quiet,
+            Output::Text if stderr().is_terminal() => Manner::Bar(bar()),
+            Output::Text => Manner::Lines,
+        };
+        let stage = |check: fn(&Stage) -> bool| {
+            facts.open_evals().iter().filter(|eval| check(&eval.stage)).count() as u64
+        };
+        let scored = stage(|stage| matches!(stage, Stage::Scored(_)));
+        let failed = stage(|stage| matches!(stage, Stage::Failed { .. }));
+        Self { manner, depth: None, scored, failed }
+    }
+
+    /// Shows what has just been recorded.
+    pub(crate) fn show(&mut self, state: &State, events: &[Event]) {
+        for event in events {
+            self.count(event);
+            if matches!(self.manner, Manner::Json) {
+                // A reader that has gone away does not stop the run.
+                drop(terminal::json(event));
+            } else if let Some(line) = line(state, event) {
+                self.say(&line);
+            }
+        }
+        self.draw(state);
+    }
+
+    /// Leaves the terminal as it was.
+    pub(crate) fn finish(&self) {
+        if let Manner::Bar(bar) = &self.manner {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn count(&mut self, event: &Event) {
+        self.scored += u64::from(matches!(event, Event::Scored { .. }));
+        self.failed += u64::from(matches!(event, Event::EvalFailed { .. }));
+        if matches!(event, Event::DepthClosed { .. }) {
+            (self.scored, self.failed) = (0, 0);
+        }
+    }
+
+    fn say(&self, line: &str) {
+        match &self.manner {
+            Manner::Lines => terminal::say(line),
+            Manner::Bar(bar) => bar.suspend(|| terminal::say(line)),
+            Manner::Quiet | Manner::Json => {}
+        }
+    }
+
+    fn draw(&mut self, state: &State) {
+        let Manner::Bar(bar) = &self.manner else { return };
+        if self.depth.replace(state.depth) != Some(state.depth) {
+            bar.reset();
+        }
+        bar.set_length(state.open_evals().len() as u64);
+        bar.set_position(self.scored + self.failed);
+        bar.set_prefix(format!("depth {} of {}", state.depth, state.reach.max_depth));
+        let (scored, failed, running) = (self.scored, self.failed, state.under_way().count());
+        bar.set_message(format!("{scored} scored, {failed} failed, {running} running"));
+    }
+}
+
+fn bar() -> ProgressBar {
+    let style = "{prefix} [{bar:30}] {pos}/{len} {msg}, {eta} left";
+    let style =
+        ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar());
+    ProgressBar::new(0).with_style(style.progress_chars("=> "))
+}
+
+/// One line about an event that a person wants to know of.
+fn line(facts: &Facts, event: &Event) -> Option<String> {
+    Some(match event {
+        Event::RootMeasured { rows, .. } => format!("root measured: {rows} configurations"),
+        Event::IdeasProposed(proposed) => {
+            let (ideas, repeats) = (proposed.queued.len(), proposed.repeats.len());
+            let untried = proposed.untried.len();
+            let node = Place::Node(proposed.node);
+            format!("{node}: {ideas} ideas, {repeats} repeats skipped, {untried} untried")
+        }
+        Event::ProposalFailed { node, why, .. } => {
+            format!("{}: no ideas: {why}", Place::Node(*node))
+        }
+        Event::Scored { eval, scored, .. } => {
+            let (parent, root) = (&scored.vs_parent.recommendation, &scored.vs_root.recommendation);
+            let title = facts.eval(*eval).map_or("", |eval| &eval.idea.title);
+            format!("e{eval}: {}, {:+.4} against the root: {title}", parent.grade, root.score.get())
+        }
+        Event::EvalFailed { eval, failure, .. } => {
+            let message = failure.message.lines().next().unwrap_or_default();
+            format!("e{eval}: failed at {}: {message}", failure.stage)
+        }
+        Event::DepthClosed { depth, verdicts, beam, .. } => {
+            let passed = verdicts.iter().filter(|(_, verdict)| verdict.passed()).count();
+            let (scored, promoted) = (verdicts.len(), beam.len());
+            format!(
+                "depth {depth} closed: {passed} of {scored} scored passed the gate, {promoted} promoted"
+            )
+        }
+        Event::NodeAdded { node, from, .. } => format!("e{from} is n{node} now"),
+        Event::PromotionFailed { eval, why } => format!("e{eval} not promoted yet: {why}"),
+        Event::DiscardDeferred { leftover, why, .. } => {
+            format!("{leftover} not removed yet: {why}")
+        }
+        Event::RunStarted(_)
+        | Event::StepStarted { .. }
+        | Event::Implemented { .. }
+        | Event::SweepSubmitted { .. }
+        | Event::Swept { .. }
+        | Event::Discarded { .. }
+        | Event::SettingsChanged { .. }
+        | Event::Stopped { .. } => return None,
+    })
+}

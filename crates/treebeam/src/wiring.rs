@@ -1,0 +1,111 @@
+//! Puts a run together: where it lies, and which world is behind its ports.
+
+use crate::failure::Failure;
+use std::path::{Path, PathBuf};
+use treebeam_core::event::WorldKind;
+use treebeam_core::facts::Facts;
+use treebeam_core::id::RunId;
+use treebeam_edge::dry::{DryAgent, DryClock, DryExecutor, FlakyCleanup};
+use treebeam_edge::git::{self, GitRepo, UserRepo};
+use treebeam_edge::store::{self, RunDir, RunFiles};
+use treebeam_run::port::World;
+
+/// The user's repository and its runs.
+pub(crate) struct Home {
+    pub(crate) repo: UserRepo,
+    pub(crate) runs_root: PathBuf,
+}
+
+impl Home {
+    /// Finds the repository that a folder is in.
+    pub(crate) fn find(directory: &Path) -> Result<Self, Failure> {
+        let repo = git::open(directory)?;
+        let runs_root = store::runs_root(&repo.toplevel);
+        Ok(Self { repo, runs_root })
+    }
+
+    /// Makes the folder of all runs, which git ignores.
+    pub(crate) fn make_runs_root(&self) -> Result<&Path, Failure> {
+        store::make_runs_root(&self.repo.toplevel)?;
+        Ok(&self.runs_root)
+    }
+
+    /// The run of that name, or the latest unfinished one.
+    pub(crate) fn unfinished(&self, name: Option<&str>) -> Result<RunDir, Failure> {
+        if let Some(name) = name {
+            return Ok(self.named(&name.parse()?));
+        }
+        for id in store::runs(&self.runs_root)?.iter().rev() {
+            let run = self.named(id);
+            if store::open_to_read(&run)?.state.stop_reason().is_none() {
+                return Ok(run);
+            }
+        }
+        Err(no_run("every run in this repository is finished"))
+    }
+
+    pub(crate) fn named(&self, id: &RunId) -> RunDir {
+        RunDir::of(&self.runs_root, id)
+    }
+}
+
+fn no_run(what: &str) -> Failure {
+    Failure::usage(what).hint("start one with `treebeam run`, or name one")
+}
+
+/// A run to be looked at, and the repository that it lies in: an archived run has none.
+pub(crate) struct Found {
+    pub(crate) run: RunDir,
+    pub(crate) repo: Option<UserRepo>,
+}
+
+impl Found {
+    /// The run with that name or at that path, or the latest one of the repository.
+    pub(crate) fn find(directory: &Path, name: Option<&str>) -> Result<Self, Failure> {
+        if let Some(path) = name.filter(|name| name.contains(['/', '\\'])) {
+            let run = RunDir::new(directory.join(path));
+            return Ok(Self { run, repo: None });
+        }
+        let home = Home::find(directory)?;
+        let id = match name {
+            Some(name) => name.parse()?,
+            None => store::runs(&home.runs_root)?
+                .pop()
+                .ok_or_else(|| no_run("there is no run in this repository"))?,
+        };
+        Ok(Self { run: home.named(&id), repo: Some(home.repo) })
+    }
+}
+
+/// The dry world of one run.
+pub(crate) struct DryWorld {
+    repo: FlakyCleanup<GitRepo>,
+    agent: DryAgent,
+    executor: DryExecutor,
+    files: RunFiles,
+    clock: DryClock,
+}
+
+impl DryWorld {
+    pub(crate) fn new(home: &Home, run: &RunDir, facts: &Facts) -> Result<Self, Failure> {
+        let WorldKind::Dry { seed } = facts.world;
+        let repo = GitRepo::new(home.repo.clone(), run.root(), facts.run.clone())?;
+        Ok(Self {
+            repo: FlakyCleanup::new(repo, seed),
+            agent: DryAgent::new(seed, run.clone()),
+            executor: DryExecutor::new(seed, run.clone()),
+            files: RunFiles::new(run.clone()),
+            clock: DryClock::new(facts.created_at),
+        })
+    }
+
+    pub(crate) fn ports(&self) -> World<'_> {
+        World {
+            repo: &self.repo,
+            agent: &self.agent,
+            executor: &self.executor,
+            files: &self.files,
+            clock: &self.clock,
+        }
+    }
+}
