@@ -1,7 +1,7 @@
 //! Whether a run's record holds together: what it refers to, what it says about itself, and whether its decisions follow
 //! from its evidence. Looking at files and refs is left to the caller.
 
-use crate::event::Idea;
+use crate::event::{Idea, Stop};
 use crate::evidence::{Artifact, Scored};
 use crate::facts::{Eval, Facts, Fate, Ideas, Node, Origin, Phase, Stage};
 use crate::gate::gate;
@@ -163,23 +163,15 @@ fn node_findings(facts: &Facts, node: &Node) -> Vec<Finding> {
     found
 }
 
-/// The frontier must be what the last depth promoted, or, where that was nothing, what it expanded.
+/// The frontier must be what the closed depths lead to; a run that ended for want of one has none.
 fn frontier_findings(facts: &Facts) -> Option<Finding> {
-    let last = facts.closed.last()?;
     let promoting = matches!(facts.phase, Phase::Promoting { .. });
-    let promoted = last.beam.iter().filter_map(|eval| {
-        let Stage::Decided(_, _, Fate::Promoted(node)) = facts.eval(*eval)?.stage else {
-            return None;
-        };
-        Some(node)
-    });
-    let promoted: Vec<_> = promoted.collect();
-    let stays = last.beam.is_empty() && facts.frontier.iter().all(|id| last.expanded.contains(id));
-    let agrees = promoting || stays || facts.frontier == promoted;
-    let depths = facts.closed.len() == usize::try_from(facts.depth.0).unwrap_or(usize::MAX);
-    let depths = depths || promoting;
+    let none_left = facts.stop_reason() == Some(Stop::EmptyFrontier) && facts.frontier.is_empty();
+    let agrees = promoting || none_left || facts.frontier == facts.standing_frontier();
+    let closed = facts.closed.len() - usize::from(promoting);
+    let depths = closed == usize::try_from(facts.depth.0).unwrap_or(usize::MAX);
     (!agrees || !depths).then(|| {
-        let what = "the frontier is not what the last closed depth promoted";
+        let what = "the frontier is not what the closed depths lead to";
         Finding::new(what, "state.frontier_node_ids", REPLAYABLE)
     })
 }

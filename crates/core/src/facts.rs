@@ -324,6 +324,22 @@ impl Facts {
         self.frontier.iter().copied().filter(expanded)
     }
 
+    /// The frontier after the closed depths: what the last depth that promoted anything promoted, or else the root.
+    #[must_use]
+    pub fn standing_frontier(&self) -> Vec<NodeId> {
+        let promoted = |eval: &EvalId| {
+            let Stage::Decided(_, _, Fate::Promoted(node)) = self.eval(*eval)?.stage else {
+                return None;
+            };
+            Some(node)
+        };
+        let last = self.closed.iter().rev().find(|closed| !closed.beam.is_empty());
+        last.map_or_else(
+            || vec![NodeId::ROOT],
+            |closed| closed.beam.iter().filter_map(promoted).collect(),
+        )
+    }
+
     /// How many more evals the budget allows.
     #[must_use]
     pub fn room(&self) -> u32 {

@@ -121,7 +121,11 @@ pub fn gate(scored: &Scored, files_changed: u32, meaning: &Meaning) -> Verdict {
     let checks = vec![
         check(Rule::Completed, true, "committed, swept, scored"),
         check(Rule::Artifacts, true, "sha256 of candidate, parent and root verified when scored"),
-        check(Rule::Protected, true, format!("{files_changed} files changed, none protected")),
+        check(
+            Rule::Protected,
+            true,
+            format!("files changed: {files_changed}, none of them protected"),
+        ),
         complete(scored, meaning),
         well_formed(scored),
         primary_present(scored),
@@ -163,7 +167,7 @@ fn well_formed(scored: &Scored) -> Check {
     let passed =
         form.ragged_rows == 0 && form.duplicate_ids == 0 && form.changed_invariants.is_empty();
     let mut figures =
-        format!("{} ragged rows, {} repeated ids", form.ragged_rows, form.duplicate_ids);
+        format!("ragged rows: {}, repeated ids: {}", form.ragged_rows, form.duplicate_ids);
     if !form.changed_invariants.is_empty() {
         figures.push_str(", changed: ");
         figures.push_str(&form.changed_invariants.join(", "));

@@ -141,8 +141,17 @@ impl FromStr for RunId {
         let fits = (1..=40).contains(&text.len())
             && text.starts_with(|c: char| c.is_ascii_alphanumeric())
             && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+        let fits = fits && !is_device(text);
         if fits { Ok(Self(text.to_owned())) } else { Err(bad(text, Self::EXPECTED)) }
     }
+}
+
+/// Names that Windows keeps for itself.
+fn is_device(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let numbered = name.strip_prefix("com").or_else(|| name.strip_prefix("lpt"));
+    matches!(name.as_str(), "con" | "prn" | "aux" | "nul")
+        || numbered.is_some_and(|number| matches!(number.as_bytes(), [b'0'..=b'9']))
 }
 
 impl fmt::Display for RunId {
@@ -391,7 +400,7 @@ mod tests {
         for text in ["", "/etc", "../x", "a//b", "a/./b", "a\\b", "c:x", "a/.."] {
             assert!(text.parse::<RunPath>().is_err(), "{text}");
         }
-        for text in ["", "-a", "a/b", "a.b", "ü", &"x".repeat(41)] {
+        for text in ["", "-a", "a/b", "a.b", "ü", "CON", "com1", &"x".repeat(41)] {
             assert!(text.parse::<RunId>().is_err(), "{text}");
         }
         let folder: RunPath = RunPath("eval/0001".into());

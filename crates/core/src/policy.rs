@@ -147,7 +147,7 @@ pub struct Metric {
     pub direction: Direction,
     /// How much it counts.
     pub weight: Finite,
-    /// Whether a regression of it is a risk regression, which nothing outweighs.
+    /// Whether a regression of it is a risk regression: then the candidate is not worth exploring, whatever else it does.
     pub guard: bool,
 }
 

@@ -121,7 +121,12 @@ fn as_version_1(facts: &Facts) -> Value {
     fields.insert("journal_seq".to_owned(), MARK.seq.into());
     for node in fields["nodes"].as_object_mut().unwrap().values_mut() {
         let node = node.as_object_mut().unwrap();
-        for gone in ["conversation_id", "expansion_seed_turn_id", "fork_from_turn_id", "latest_conversation_turn_id"] {
+        for gone in [
+            "conversation_id",
+            "expansion_seed_turn_id",
+            "fork_from_turn_id",
+            "latest_conversation_turn_id",
+        ] {
             node.remove(gone);
         }
     }

@@ -111,7 +111,7 @@ pub(crate) fn of(state: &State, step: Step) -> Option<Brief> {
 /// What the beginning of a step is dated by.
 pub(crate) fn beginning(state: &State, step: Step) -> Moment {
     match step {
-        Step::Propose(node) => expansion_moment(state, node),
+        Step::Propose(node) => expansion(state, node),
         Step::Implement(eval) => Moment::Begun(eval, attempt_of(state, eval)),
         Step::Score(eval) => Moment::Eval(eval, EvalStage::Score, attempt_of(state, eval)),
         Step::Promote(eval) => Moment::Promotion(eval),
@@ -119,13 +119,10 @@ pub(crate) fn beginning(state: &State, step: Step) -> Moment {
     }
 }
 
-/// Which expansion of a node is open, or would be the next one.
-pub(crate) fn expansion_moment(state: &Facts, node: NodeId) -> Moment {
-    let number = state.node(node).map_or(0, |node| match node.expansion_at(state.depth) {
-        Some(_) => node.expansions.len(),
-        None => node.expansions.len() + 1,
-    });
-    Moment::Expansion(node, u32::try_from(number).unwrap_or(u32::MAX))
+/// What an expansion of a node at the open depth is dated by.
+pub(crate) fn expansion(state: &Facts, node: NodeId) -> Moment {
+    let first = state.closed.last().map_or(EvalId::FIRST, |closed| closed.evals_end);
+    Moment::Expansion(node, first)
 }
 
 pub(crate) fn attempt_of(state: &Facts, eval: EvalId) -> u32 {

@@ -184,7 +184,7 @@ impl Coordinator<'_, '_> {
                     }
                     Move::Record(event) => self.apply(event)?,
                     Move::Stop(reason) => {
-                        let at = self.world.clock.at(Moment::Stop(self.state.depth));
+                        let at = self.world.clock.at(Moment::Stop(self.state.next_eval()));
                         self.apply(Event::Stopped { reason, at })?;
                     }
                 }
@@ -335,8 +335,8 @@ fn ending(state: &State, outcome: &Outcome) -> Option<Moment> {
     let of_eval = |eval, stage| Some(Moment::Eval(eval, stage, brief::attempt_of(state, eval)));
     match outcome {
         Outcome::RootMeasured { .. } => Some(Moment::Start),
-        Outcome::Proposed(proposal) => Some(brief::expansion_moment(state, proposal.node)),
-        Outcome::ProposalFailed { node, .. } => Some(brief::expansion_moment(state, *node)),
+        Outcome::Proposed(proposal) => Some(brief::expansion(state, proposal.node)),
+        Outcome::ProposalFailed { node, .. } => Some(brief::expansion(state, *node)),
         Outcome::Implemented { eval, .. } => of_eval(*eval, EvalStage::Implement),
         Outcome::Swept { eval, .. } => of_eval(*eval, EvalStage::Sweep),
         Outcome::Scored { eval, .. } => of_eval(*eval, EvalStage::Score),

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::time::Duration;
 use treebeam_core::event::{EvalStage, Event, Leftover, Subject};
 use treebeam_core::evidence::Artifact;
-use treebeam_core::id::{Commit, Depth, EvalId, NodeId, Place, RunPath};
+use treebeam_core::id::{Commit, EvalId, NodeId, Place, RunPath};
 use treebeam_core::protect::Change;
 use treebeam_core::state::State;
 
@@ -308,16 +308,16 @@ pub trait Clock: Sync {
 pub enum Moment {
     /// The start of the run, or the measuring of its root.
     Start,
-    /// An expansion of a node: which, counted from 1.
-    Expansion(NodeId, u32),
+    /// An expansion of a node, at the depth that begins with this eval.
+    Expansion(NodeId, EvalId),
     /// The making of a node.
     Promotion(EvalId),
     /// The beginning of an eval's attempt.
     Begun(EvalId, u32),
     /// The end of a stage of an eval's attempt.
     Eval(EvalId, EvalStage, u32),
-    /// The end of the run, at this depth.
-    Stop(Depth),
+    /// The end of the run, before this eval could be.
+    Stop(EvalId),
 }
 
 /// All ports together.

@@ -80,21 +80,23 @@ pub(crate) struct ResumeArgs {
     /// The run; the latest unfinished one if it is left out
     pub(crate) run: Option<String>,
     #[command(flatten)]
+    pub(crate) meaning: MeaningFlags,
+    #[command(flatten)]
     pub(crate) going: GoingFlags,
 }
 
 /// What a result of the run means; cannot be changed on resume.
 #[derive(Debug, Default, Args)]
-#[command(next_help_heading = "What the run means")]
+#[command(next_help_heading = "What the run means (a resume cannot change it)")]
 pub(crate) struct MeaningFlags {
     /// K: how many ideas are tried on each node [default: 7]
-    #[arg(long, value_name = "K")]
+    #[arg(long, value_name = "K", value_parser = one_or_more)]
     pub(crate) ideas_per_node: Option<NonZeroU32>,
     /// B: how many candidates of a depth are promoted [default: 1]
-    #[arg(long, value_name = "B")]
+    #[arg(long, value_name = "B", value_parser = one_or_more)]
     pub(crate) beam_width: Option<NonZeroU32>,
     /// N: how many configurations of the sweep count [default: all]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = one_or_more)]
     pub(crate) sweep_config_limit: Option<NonZeroU32>,
     /// Among which ideas a repeated one is looked for [default: `node_plus_ancestors`]
     #[arg(long, value_name = "SCOPE")]
@@ -107,16 +109,16 @@ pub(crate) struct GoingFlags {
     #[command(flatten)]
     pub(crate) reach: ReachFlags,
     /// Go on from the manifest alone if the journal is missing or too short
-    #[arg(long)]
+    #[arg(long, help_heading = "Options")]
     pub(crate) force: bool,
     /// Show no progress
-    #[arg(long, short)]
+    #[arg(long, short, help_heading = "Options")]
     pub(crate) quiet: bool,
 }
 
 /// How far and how fast the run goes; may change on resume.
 #[derive(Debug, Default, Args)]
-#[command(next_help_heading = "How far and how fast it goes")]
+#[command(next_help_heading = "How far and how fast it goes (a resume keeps what is not given)")]
 pub(crate) struct ReachFlags {
     /// D: nodes of the depths 0…D−1 are expanded [default: 3]
     #[arg(long, value_name = "D")]
@@ -131,13 +133,13 @@ pub(crate) struct ReachFlags {
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", action = ArgAction::Set)]
     pub(crate) strict_fail_depth: Option<bool>,
     /// How many evals are under way at once [default: 1]
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", value_parser = one_or_more)]
     pub(crate) max_parallel_evals: Option<NonZeroU32>,
     /// How many of them on one node [default: no limit]
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", value_parser = one_or_more)]
     pub(crate) max_parallel_per_node: Option<NonZeroU32>,
     /// How many sweeps run at once [default: no limit]
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", value_parser = one_or_more)]
     pub(crate) sweep_max_parallel: Option<NonZeroU32>,
     /// Keep worktree and ref of candidates that were not promoted [default: false]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", action = ArgAction::Set)]
@@ -158,4 +160,8 @@ pub(crate) enum Scope {
     /// None: repeats are tried again
     #[value(name = "none")]
     None,
+}
+
+fn one_or_more(text: &str) -> Result<NonZeroU32, String> {
+    text.parse().map_err(|_| "it must be a whole number from 1 up".to_owned())
 }

@@ -14,15 +14,18 @@ mod terminal;
 mod wiring;
 
 use clap::Parser as _;
+use failure::Exit;
+use std::panic;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let cli = cli::Cli::parse();
-    match command::run(cli) {
-        Ok(code) => code.into(),
+    panic::set_hook(Box::new(terminal::bug));
+    let ended = panic::catch_unwind(|| match command::run(cli::Cli::parse()) {
+        Ok(exit) => exit,
         Err(failure) => {
             terminal::error(&failure);
-            failure.exit().into()
+            failure.exit()
         }
-    }
+    });
+    ended.unwrap_or(Exit::Failed).into()
 }

@@ -107,7 +107,7 @@ fn line(facts: &Facts, event: &Event) -> Option<String> {
             let (ideas, repeats) = (proposed.queued.len(), proposed.repeats.len());
             let untried = proposed.untried.len();
             let node = Place::Node(proposed.node);
-            format!("{node}: {ideas} ideas, {repeats} repeats skipped, {untried} untried")
+            format!("{node}: ideas: {ideas}, skipped as repeats: {repeats}, untried: {untried}")
         }
         Event::ProposalFailed { node, why, .. } => {
             format!("{}: no ideas: {why}", Place::Node(*node))

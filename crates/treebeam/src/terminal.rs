@@ -1,27 +1,32 @@
 //! What is printed, and where: what a person asked to see and machine-readable output on standard output, everything else
-//! on standard error.
-
-#![expect(clippy::print_stderr, reason = "the one place that talks to a person")]
+//! on standard error. A reader that has gone away never ends a run.
 
 use crate::failure::Failure;
 use serde::Serialize;
 use std::io::{self, Write as _};
+use std::panic::PanicHookInfo;
 
 /// An error, why it happened, and what to do.
 pub(crate) fn error(failure: &Failure) {
     let mut label = "error:";
     for line in failure.chain() {
-        eprintln!("{label} {line}");
+        say(&format!("{label} {line}"));
         label = "caused by:";
     }
     if let Some(hint) = failure.advice() {
-        eprintln!("hint: {hint}");
+        say(&format!("hint: {hint}"));
     }
+}
+
+/// Something that cannot happen, and did.
+pub(crate) fn bug(panic: &PanicHookInfo<'_>) {
+    say(&format!("error: treebeam has a bug: {panic}"));
+    say("hint: nothing that was recorded is lost; please report this, and resume the run");
 }
 
 /// Something to know.
 pub(crate) fn note(text: &str) {
-    eprintln!("note: {text}");
+    say(&format!("note: {text}"));
 }
 
 /// Some of them.
@@ -33,7 +38,7 @@ pub(crate) fn notes(texts: &[String]) {
 
 /// A line about what goes on.
 pub(crate) fn say(text: &str) {
-    eprintln!("{text}");
+    drop(writeln!(io::stderr().lock(), "{text}"));
 }
 
 /// What was asked for, as text.

@@ -1,6 +1,7 @@
 //! Puts a run together: where it lies, and which world is behind its ports.
 
 use crate::failure::Failure;
+use crate::terminal;
 use std::path::{Path, PathBuf};
 use treebeam_core::event::WorldKind;
 use treebeam_core::facts::Facts;
@@ -30,18 +31,35 @@ impl Home {
         Ok(&self.runs_root)
     }
 
-    /// The run of that name, or the latest unfinished one.
+    /// The run of that name, or the latest unfinished one that can be read.
     pub(crate) fn unfinished(&self, name: Option<&str>) -> Result<RunDir, Failure> {
         if let Some(name) = name {
             return Ok(self.named(&name.parse()?));
         }
-        for id in store::runs(&self.runs_root)?.iter().rev() {
+        let runs = store::runs(&self.runs_root)?;
+        for id in runs.iter().rev() {
             let run = self.named(id);
-            if store::open_to_read(&run)?.state.stop_reason().is_none() {
-                return Ok(run);
+            match store::open_to_read(&run) {
+                Ok(opened) if opened.state.stop_reason().is_none() => return Ok(run),
+                Ok(_) => {}
+                Err(error) => terminal::note(&format!("run `{id}` is passed over: {error}")),
             }
         }
-        Err(no_run("every run in this repository is finished"))
+        Err(no_run(if runs.is_empty() {
+            "there is no run in this repository"
+        } else {
+            "there is no unfinished run in this repository"
+        }))
+    }
+
+    /// Refuses a run directory that was given the name of another run: it would act on that run's refs.
+    pub(crate) fn must_be_named(run: &RunDir, id: &RunId) -> Result<(), Failure> {
+        let name = run.root().file_name().unwrap_or_default().to_string_lossy();
+        if name == id.as_str() {
+            return Ok(());
+        }
+        let what = format!("the directory `{name}` holds the run `{id}`");
+        Err(Failure::usage(what).hint(format!("rename it to `{id}` to go on with it")))
     }
 
     pub(crate) fn named(&self, id: &RunId) -> RunDir {
@@ -50,7 +68,7 @@ impl Home {
 }
 
 fn no_run(what: &str) -> Failure {
-    Failure::usage(what).hint("start one with `treebeam run`, or name one")
+    Failure::usage(what).hint("start one with `treebeam run --dry-run`, or name one")
 }
 
 /// A run to be looked at, and the repository that it lies in: an archived run has none.

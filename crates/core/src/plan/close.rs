@@ -31,7 +31,7 @@ pub(super) fn stop(state: &State) -> Option<Stop> {
         if first == last.evals_end {
             return Some(Stop::NoIdeas);
         }
-        if last.beam.is_empty() && state.reach.stop_on_empty_frontier {
+        if last.beam.is_empty() && !last.cut_short && state.reach.stop_on_empty_frontier {
             return Some(Stop::EmptyFrontier);
         }
     }

@@ -292,23 +292,16 @@ impl State {
         if self.facts.phase != (Phase::Promoting { left: Vec::new() }) {
             return;
         }
-        let beam = self.facts.closed.last().map_or(0, |closed| closed.beam.len());
-        if beam > 0 {
-            let new = self.facts.nodes.len().saturating_sub(beam);
-            self.facts.frontier = self.facts.nodes.iter().skip(new).map(|node| node.id).collect();
-        }
+        self.facts.frontier = self.facts.standing_frontier();
         self.facts.depth = self.facts.depth.next();
         self.facts.phase = Phase::Searching;
     }
 
     fn reopen(&mut self) {
-        let Phase::Stopped { reason, .. } = self.facts.phase else { return };
-        if reason == Stop::EmptyFrontier
-            && let Some(last) = self.facts.closed.last()
-        {
-            self.facts.frontier.clone_from(&last.expanded);
+        if matches!(self.facts.phase, Phase::Stopped { .. }) {
+            self.facts.frontier = self.facts.standing_frontier();
+            self.facts.phase = Phase::Searching;
         }
-        self.facts.phase = Phase::Searching;
     }
 
     fn discard_deferred(

@@ -24,7 +24,7 @@ impl Clock for DryClock {
         let minutes = |number: u32| i64::from(number) * 60;
         let seconds = match moment {
             Moment::Start => 0,
-            Moment::Expansion(node, number) => minutes(node.number() * 10) + i64::from(number),
+            Moment::Expansion(_, first) => minutes(first.number()),
             Moment::Begun(eval, attempt) => minutes(eval.number()) + i64::from(attempt),
             Moment::Eval(eval, stage, attempt) => {
                 let stage = match stage {
@@ -35,7 +35,7 @@ impl Clock for DryClock {
                 minutes(eval.number()) + stage + i64::from(attempt)
             }
             Moment::Promotion(eval) => minutes(eval.number()) + 59,
-            Moment::Stop(depth) => minutes(depth.0 * 1000),
+            Moment::Stop(eval) => minutes(eval.number()),
         };
         self.root.saturating_add(SignedDuration::from_secs(seconds)).unwrap_or(self.root)
     }

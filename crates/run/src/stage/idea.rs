@@ -64,11 +64,11 @@ fn ask(
         }
         Err(AgentError::Unavailable(error)) => return Err(error.into()),
     };
-    let name = format!("reply_x{}_a{}.md", brief.expansion, haul.turns);
-    world.files.write(&path::node_ideas(brief.node).join(&name), reply.text.as_bytes())?;
+    let kept = path::node_ideas(brief.node).join("calls").join(&format!("{}.txt", ask.key));
+    world.files.write(&kept, reply.text.as_bytes())?;
     let ideas = reply::ideas(&reply.text);
     if ideas.is_empty() {
-        haul.why = Some(format!("the reply has no `IDEA:` (kept as `{name}`)"));
+        haul.why = Some(format!("the reply has no `IDEA:` (kept as `{kept}`)"));
     }
     for text in ideas {
         take(text, wanted, haul);

@@ -20,6 +20,7 @@ pub(super) fn run(home: &Home, args: &ResumeArgs, output: Output) -> Result<Exit
     let force = if args.going.force { Force::Yes } else { Force::No };
     let (store, state, notes) = Store::open_to_run(&run, force)?;
     terminal::notes(&notes);
+    settings::same_meaning(&args.meaning, &state.meaning)?;
     go_on(home, store, state, &args.going, output)
 }
 
@@ -31,6 +32,7 @@ pub(super) fn go_on(
     flags: &GoingFlags,
     output: Output,
 ) -> Result<Exit, Failure> {
+    Home::must_be_named(store.run(), &state.run)?;
     let reach = settings::reach(&flags.reach, &state.reach);
     if reach != state.reach {
         let changed = Event::SettingsChanged { reach };

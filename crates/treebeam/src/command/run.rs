@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use treebeam_core::event::{Event, RunStarted, WorldKind};
 use treebeam_core::id::RunId;
 use treebeam_core::policy::Reach;
+use treebeam_edge::git::GitRepo;
 use treebeam_edge::store::{Force, Store};
 
 /// The seed of the dry world: every dry run of a repository is the same.
@@ -20,7 +21,7 @@ const LISTED: usize = 20;
 pub(super) fn run(home: &Home, args: &RunArgs, output: Output) -> Result<Exit, Failure> {
     let id = match &args.run_id {
         Some(id) => id.parse()?,
-        None => default_id()?,
+        None => default_id(home)?,
     };
     let there = home.named(&id);
     if !there.root().exists() {
@@ -39,10 +40,16 @@ pub(super) fn run(home: &Home, args: &RunArgs, output: Output) -> Result<Exit, F
     resume::go_on(home, store, state, &args.going, output)
 }
 
-/// The time now, in UTC.
-fn default_id() -> Result<RunId, Failure> {
+/// The time now, in UTC, with a number behind it where that is taken.
+fn default_id(home: &Home) -> Result<RunId, Failure> {
     let now = Timestamp::now().strftime("%Y%m%d-%H%M%S").to_string();
-    Ok(now.parse()?)
+    let mut id: RunId = now.parse()?;
+    let mut number = 2;
+    while home.named(&id).root().exists() {
+        id = format!("{now}-{number}").parse()?;
+        number += 1;
+    }
+    Ok(id)
 }
 
 fn start(home: &Home, id: RunId, args: &RunArgs, output: Output) -> Result<Exit, Failure> {
@@ -51,6 +58,7 @@ fn start(home: &Home, id: RunId, args: &RunArgs, output: Output) -> Result<Exit,
         return Err(Failure::usage(what).hint("add `--dry-run`"));
     }
     must_be_clean(home)?;
+    must_be_free(home, &id)?;
     if home.repo.has_submodules {
         terminal::note("this repository has submodules: they stay empty in the run's worktrees");
     }
@@ -62,7 +70,7 @@ fn start(home: &Home, id: RunId, args: &RunArgs, output: Output) -> Result<Exit,
         reach: settings::reach(&args.going.reach, &Reach::default()),
         at: home.repo.head_time,
     };
-    let (store, state) = Store::create(home.make_runs_root()?, &started)?;
+    let (store, state) = Store::create(&home.runs_root, &started)?;
     if output == Output::Json {
         terminal::json(&Event::RunStarted(Box::new(started)))?;
     }
@@ -83,4 +91,13 @@ fn must_be_clean(home: &Home) -> Result<(), Failure> {
     }
     Err(Failure::environment(what)
         .hint("commit, stash or ignore these files: a run starts from a commit"))
+}
+
+/// Refs outlive a run directory that was deleted, and are shared by all checkouts of a repository.
+fn must_be_free(home: &Home, id: &RunId) -> Result<(), Failure> {
+    let runs_root = home.make_runs_root()?;
+    let refs = GitRepo::new(home.repo.clone(), runs_root, id.clone())?.refs()?;
+    let Some((name, _)) = refs.first() else { return Ok(()) };
+    let what = format!("this repository has refs of an earlier run `{id}`, such as `{name}`");
+    Err(Failure::usage(what).hint("choose another `--run-id`, or delete these refs"))
 }

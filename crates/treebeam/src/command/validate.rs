@@ -28,7 +28,12 @@ pub(super) fn run(found: &Found, output: Output) -> Result<Exit, Failure> {
     let checked = check(found)?;
     if output == Output::Json {
         let findings = checked.findings.iter().map(|finding| {
-            json!({ "what": finding.what, "where": finding.place, "advice": finding.advice })
+            json!({
+                "what": finding.what,
+                "where": finding.place,
+                "severity": finding.severity.to_string(),
+                "advice": finding.advice,
+            })
         });
         terminal::json(&json!({
             "schema": "treebeam.validate/1",

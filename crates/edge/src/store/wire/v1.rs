@@ -76,7 +76,7 @@ fn upgrade_eval(eval: &mut Value) {
 /// Whatever was swept was submitted once.
 fn submissions(document: &Value) -> Map<String, Value> {
     let mut once = Map::new();
-    let measured = document.pointer("/root/root_baseline_provenance");
+    let measured = document.get("root").and_then(|root| root.get("root_baseline_provenance"));
     if measured.is_some_and(|copied| !copied.is_null()) {
         once.insert("root".to_owned(), json!(1));
     }
