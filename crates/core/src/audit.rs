@@ -52,6 +52,12 @@ impl Finding {
         let severity = Severity::Error;
         Self { what: what.into(), place: place.into(), severity, advice: advice.into() }
     }
+
+    /// The same finding, where the results stand all the same.
+    #[must_use]
+    pub fn warning(self) -> Self {
+        Self { severity: Severity::Warning, ..self }
+    }
 }
 
 /// A file that the record refers to.
@@ -168,9 +174,7 @@ fn frontier_findings(facts: &Facts) -> Option<Finding> {
     let promoting = matches!(facts.phase, Phase::Promoting { .. });
     let none_left = facts.stop_reason() == Some(Stop::EmptyFrontier) && facts.frontier.is_empty();
     let agrees = promoting || none_left || facts.frontier == facts.standing_frontier();
-    let closed = facts.closed.len() - usize::from(promoting);
-    let depths = closed == usize::try_from(facts.depth.0).unwrap_or(usize::MAX);
-    (!agrees || !depths).then(|| {
+    (!agrees).then(|| {
         let what = "the frontier is not what the closed depths lead to";
         Finding::new(what, "state.frontier_node_ids", REPLAYABLE)
     })

@@ -33,6 +33,11 @@ pub enum Event {
         /// When.
         at: Timestamp,
     },
+    /// The root's own sweep cannot be compared with; it has to be made again.
+    RootRefused {
+        /// What is wrong with it.
+        why: String,
+    },
     /// A node has its ideas; each that fits the budget becomes an eval.
     IdeasProposed(Box<IdeasProposed>),
     /// A node got no ideas.

@@ -1,13 +1,13 @@
 //! What is known about a run: plain data, readable by everyone, changed by nobody but
 //! [`State::apply`](crate::state::State::apply).
 
+mod lookup;
+
 use crate::event::{ContextPack, Failure, Idea, Leftover, Repeat, Stop, Subject, WorldKind};
 use crate::evidence::{Artifact, Scored};
 use crate::gate::Verdict;
 use crate::id::{Commit, Depth, EvalId, NodeId, RunId, TurnId};
-use crate::num::Finite;
 use crate::policy::{Meaning, Reach};
-use crate::rank;
 use jiff::Timestamp;
 use std::collections::BTreeMap;
 
@@ -49,6 +49,11 @@ pub struct Facts {
 pub enum Baseline {
     /// Not there yet.
     Unmeasured,
+    /// The last one could not be compared with.
+    Refused {
+        /// What was wrong with it.
+        why: String,
+    },
     /// There, and sound.
     Measured {
         /// The results.
@@ -256,6 +261,8 @@ pub enum Phase {
 /// How the removal of a leftover stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Removal {
+    /// Not wanted: the user asked to keep it.
+    Kept,
     /// To be done.
     Due,
     /// Tried, and to be tried again.
@@ -282,132 +289,6 @@ pub struct History {
     pub deferred_cleanups: u32,
     /// Leftovers that are gone.
     pub cleanups: u32,
-}
-
-impl Facts {
-    /// A node, if there is one of that name.
-    #[must_use]
-    pub fn node(&self, id: NodeId) -> Option<&Node> {
-        self.nodes.get(usize::try_from(id.number()).ok()?)
-    }
-
-    /// An eval, if there is one of that name.
-    #[must_use]
-    pub fn eval(&self, id: EvalId) -> Option<&Eval> {
-        self.evals.get(usize::try_from(id.number().checked_sub(1)?).ok()?)
-    }
-
-    /// The id that the next node gets.
-    #[must_use]
-    pub fn next_node(&self) -> NodeId {
-        NodeId::new(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX))
-    }
-
-    /// The id that the next eval gets.
-    #[must_use]
-    pub fn next_eval(&self) -> EvalId {
-        EvalId::new(u32::try_from(self.evals.len()).unwrap_or(u32::MAX - 1) + 1)
-    }
-
-    /// The evals of the open depth.
-    #[must_use]
-    pub fn open_evals(&self) -> &[Eval] {
-        let first = self.closed.last().map_or(EvalId::FIRST, |closed| closed.evals_end);
-        let first = usize::try_from(first.number() - 1).unwrap_or(usize::MAX);
-        self.evals.get(first..).unwrap_or_default()
-    }
-
-    /// The nodes that were expanded at the open depth, in frontier order.
-    pub fn expanded_at_open_depth(&self) -> impl Iterator<Item = NodeId> {
-        let expanded =
-            |id: &NodeId| self.node(*id).is_some_and(|node| node.is_expanded_at(self.depth));
-        self.frontier.iter().copied().filter(expanded)
-    }
-
-    /// The frontier after the closed depths: what the last depth that promoted anything promoted, or else the root.
-    #[must_use]
-    pub fn standing_frontier(&self) -> Vec<NodeId> {
-        let promoted = |eval: &EvalId| {
-            let Stage::Decided(_, _, Fate::Promoted(node)) = self.eval(*eval)?.stage else {
-                return None;
-            };
-            Some(node)
-        };
-        let last = self.closed.iter().rev().find(|closed| !closed.beam.is_empty());
-        last.map_or_else(
-            || vec![NodeId::ROOT],
-            |closed| closed.beam.iter().filter_map(promoted).collect(),
-        )
-    }
-
-    /// How many more evals the budget allows.
-    #[must_use]
-    pub fn room(&self) -> u32 {
-        let made = u32::try_from(self.evals.len()).unwrap_or(u32::MAX);
-        self.reach.max_total_idea_evals.map_or(u32::MAX - 1, |most| most.saturating_sub(made))
-    }
-
-    /// A node's own sweep: what its candidates are compared with.
-    #[must_use]
-    pub fn baseline_of(&self, node: &Node) -> Option<&Artifact> {
-        match node.origin {
-            Origin::Root => match &self.baseline {
-                Baseline::Measured { results, .. } => Some(results),
-                Baseline::Unmeasured => None,
-            },
-            Origin::Promoted { from, .. } => self.eval(from)?.measured().map(|m| &m.results),
-        }
-    }
-
-    /// A node and what led to it, the node first and the root last.
-    pub fn lineage(&self, id: NodeId) -> impl Iterator<Item = &Node> {
-        std::iter::successors(self.node(id), |node| node.parent().and_then(|up| self.node(up)))
-    }
-
-    /// The ideas that led to a node, the first one first.
-    #[must_use]
-    pub fn idea_chain(&self, id: NodeId) -> Vec<&Eval> {
-        let mut chain: Vec<_> = self
-            .lineage(id)
-            .filter_map(|node| match node.origin {
-                Origin::Root => None,
-                Origin::Promoted { from, .. } => self.eval(from),
-            })
-            .collect();
-        chain.reverse();
-        chain
-    }
-
-    /// How often this was submitted to the executor.
-    #[must_use]
-    pub fn submissions(&self, subject: Subject) -> u32 {
-        self.history.submissions.get(&subject).copied().unwrap_or_default()
-    }
-
-    /// Why the run is over, if it is.
-    #[must_use]
-    pub fn stop_reason(&self) -> Option<Stop> {
-        match self.phase {
-            Phase::Stopped { reason, .. } => Some(reason),
-            Phase::Measuring | Phase::Searching | Phase::Promoting { .. } => None,
-        }
-    }
-
-    /// The node with the highest rank score, the root counting as 0; ties go to the primary delta, then to the older node.
-    #[must_use]
-    pub fn best(&self) -> NodeId {
-        let mut best = (Finite::ZERO, Some(Finite::ZERO), NodeId::ROOT);
-        for node in &self.nodes {
-            let Origin::Promoted { from, .. } = node.origin else { continue };
-            let Some(measured) = self.eval(from).and_then(Eval::measured) else { continue };
-            let vs_root = &measured.scored.vs_root;
-            let Some(score) = rank::score(vs_root) else { continue };
-            if (score, vs_root.primary_delta) > (best.0, best.1) {
-                best = (score, vs_root.primary_delta, node.id);
-            }
-        }
-        best.2
-    }
 }
 
 impl Node {
@@ -446,6 +327,15 @@ impl Node {
 }
 
 impl Expansion {
+    /// The evals that it became.
+    #[must_use]
+    pub fn evals(&self) -> &[EvalId] {
+        match &self.ideas {
+            Ideas::Proposed { evals, .. } => evals,
+            Ideas::Asked | Ideas::Failed { .. } => &[],
+        }
+    }
+
     /// How many turns it took.
     #[must_use]
     pub const fn turns(&self) -> u32 {

@@ -8,16 +8,13 @@ use crate::event::{
     Subject,
 };
 use crate::evidence::{Artifact, Scored};
-use crate::facts::{Eval, Facts, Phase, Removal};
+use crate::facts::{Expansion, Facts, Phase, Removal};
 use crate::id::{Commit, EvalId, NodeId};
 use crate::policy::DedupeScope;
 use crate::state::State;
 use jiff::{SignedDuration, Timestamp};
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
-
-/// At the end of a run, something that cannot be removed is tried up to this often before it stays deferred.
-pub const CLEANUP_TRIES: u32 = 3;
 
 /// An effect: the world must be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,6 +51,8 @@ pub struct Running {
     pub steps: BTreeSet<Step>,
     /// Sweeps that the executor knows, or is being given.
     pub jobs: BTreeSet<Subject>,
+    /// Deferred leftovers that had their last try, at the end of the run.
+    pub last_tries: BTreeSet<Leftover>,
 }
 
 impl Running {
@@ -77,6 +76,11 @@ pub enum Outcome {
         baseline: Artifact,
         /// How many rows were selected.
         rows: u32,
+    },
+    /// The root's sweep is in, and cannot be compared with.
+    RootRefused {
+        /// What is wrong with it.
+        why: String,
     },
     /// A node's ideas.
     Proposed(Proposal),
@@ -161,7 +165,7 @@ pub struct Proposal {
 pub fn next(state: &State, running: &Running, now: Timestamp) -> Vec<Move> {
     let mut moves = match &state.phase {
         Phase::Stopped { .. } => Vec::new(),
-        Phase::Measuring => sweeps(running, [Subject::Root]),
+        Phase::Measuring => sweeps(state, running),
         Phase::Promoting { left } => promote(left, running),
         Phase::Searching => match close::stop(state) {
             Some(reason) => return finish(state, running, reason),
@@ -180,7 +184,7 @@ fn promote(left: &[EvalId], running: &Running) -> Vec<Move> {
 fn search(state: &State, running: &Running) -> Vec<Move> {
     let mut moves = Vec::new();
     moves.extend(state.swept().iter().map(|eval| Move::Start(Step::Score(*eval))));
-    moves.extend(sweeps(running, sweepable(state, running)));
+    moves.extend(sweeps(state, running));
     moves.extend(implement(state));
     moves.extend(propose(state));
     moves.retain(|step| !matches!(step, Move::Start(step) if running.has(*step)));
@@ -190,13 +194,14 @@ fn search(state: &State, running: &Running) -> Vec<Move> {
     moves
 }
 
-/// Before the end everything that is left behind is tried once more.
+/// Before the end everything that is left behind is tried, and what was deferred once more.
 fn finish(state: &State, running: &Running, reason: Stop) -> Vec<Move> {
-    let worth_a_try = |removal: &Removal| match removal {
+    let worth_a_try = |(leftover, removal): &(&Leftover, &Removal)| match removal {
+        Removal::Kept => false,
         Removal::Due => true,
-        Removal::Deferred { attempts, .. } => *attempts < CLEANUP_TRIES,
+        Removal::Deferred { .. } => !running.last_tries.contains(leftover),
     };
-    let left = state.leftovers.iter().find(|(_, removal)| worth_a_try(removal));
+    let left = state.leftovers.iter().find(worth_a_try);
     match left {
         _ if !running.steps.is_empty() => Vec::new(),
         Some((leftover, _)) => vec![Move::Start(Step::Discard(*leftover))],
@@ -204,8 +209,18 @@ fn finish(state: &State, running: &Running, reason: Stop) -> Vec<Move> {
     }
 }
 
+/// Whether a step is the last try to remove something that was deferred.
+#[must_use]
+pub fn is_last_try(state: &State, step: Step) -> Option<Leftover> {
+    let Step::Discard(leftover) = step else { return None };
+    let deferred = matches!(state.leftovers.get(&leftover), Some(Removal::Deferred { .. }));
+    let ending = state.phase == Phase::Searching && close::stop(state).is_some();
+    (deferred && ending).then_some(leftover)
+}
+
 fn discard(state: &State, running: &Running, now: Timestamp) -> Option<Move> {
     let due = |removal: &Removal| match removal {
+        Removal::Kept => false,
         Removal::Due => true,
         Removal::Deferred { retry_at, .. } => *retry_at <= now,
     };
@@ -214,18 +229,14 @@ fn discard(state: &State, running: &Running, now: Timestamp) -> Option<Move> {
 }
 
 /// Sweeps that wait, and those that were submitted by a process that is gone, as far as the limit goes.
-fn sweepable(state: &State, running: &Running) -> Vec<Subject> {
+fn sweeps(state: &State, running: &Running) -> Vec<Move> {
     let most = state.reach.sweep_max_parallel.map_or(u32::MAX, NonZeroU32::get);
     let room = usize::try_from(most).unwrap_or(usize::MAX).saturating_sub(running.jobs.len());
-    let waiting = state.sweeping().iter().chain(state.implemented());
+    let first = (state.phase == Phase::Measuring).then_some(Subject::Root);
+    let evals = state.sweeping().iter().chain(state.implemented()).copied().map(Subject::Eval);
     let unknown = |subject: &Subject| !running.jobs.contains(subject);
-    waiting.copied().map(Subject::Eval).filter(unknown).take(room).collect()
-}
-
-fn sweeps(running: &Running, subjects: impl IntoIterator<Item = Subject>) -> Vec<Move> {
-    let unknown = |subject: &Subject| !running.jobs.contains(subject);
-    let steps = subjects.into_iter().filter(unknown).map(Step::Sweep);
-    steps.map(Move::Start).collect()
+    let waiting = first.into_iter().chain(evals).filter(unknown).take(room);
+    waiting.map(|subject| Move::Start(Step::Sweep(subject))).collect()
 }
 
 /// Evals whose implementation was cut off, then new ones while there are slots, in the order of their ids.
@@ -258,9 +269,8 @@ fn propose(state: &State) -> Vec<Move> {
         DedupeScope::Global => 1,
         DedupeScope::NodePlusAncestors | DedupeScope::None => state.reach.max_parallel_evals.get(),
     };
-    let open = |id: &NodeId| state.node(*id).is_some_and(|node| !node.is_expanded_at(state.depth));
     (0..at_once)
-        .zip(state.frontier.iter().copied().filter(open))
+        .zip(state.waiting_for_ideas())
         .filter(|(before, _)| state.room() > before.saturating_mul(each))
         .map(|(_, node)| Move::Start(Step::Propose(node)))
         .collect()
@@ -293,6 +303,7 @@ pub fn announce(state: &State, step: Step, at: Timestamp) -> Option<Event> {
 pub fn accept(state: &State, outcome: &Outcome, at: Timestamp) -> Option<Event> {
     Some(match outcome.clone() {
         Outcome::RootMeasured { baseline, rows } => Event::RootMeasured { baseline, rows, at },
+        Outcome::RootRefused { why } => Event::RootRefused { why },
         Outcome::Proposed(proposal) => {
             if !is_next_in_line(state, proposal.node) {
                 return None;
@@ -322,9 +333,7 @@ pub fn accept(state: &State, outcome: &Outcome, at: Timestamp) -> Option<Event> 
 }
 
 fn is_next_in_line(state: &State, node: NodeId) -> bool {
-    let open =
-        |id: &&NodeId| state.node(**id).is_some_and(|node| !node.is_expanded_at(state.depth));
-    state.frontier.iter().find(open) == Some(&node)
+    state.waiting_for_ideas().next() == Some(node)
 }
 
 /// Gives out ids as far as the budget goes.
@@ -341,24 +350,21 @@ fn number(state: &State, proposal: Proposal, at: Timestamp) -> IdeasProposed {
 fn patience(state: &Facts, leftover: &Leftover) -> SignedDuration {
     let attempts = match state.leftovers.get(leftover) {
         Some(Removal::Deferred { attempts, .. }) => *attempts,
-        Some(Removal::Due) | None => 0,
+        Some(Removal::Kept | Removal::Due) | None => 0,
     };
     SignedDuration::from_secs(2_i64 << attempts.min(11))
 }
 
-/// The ideas that a new one of this node may not repeat: fingerprint and title, by the run's dedupe scope.
+/// The ideas that a new one of this node may not repeat, by the run's dedupe scope.
 #[must_use]
-pub fn tried_before(state: &State, node: NodeId) -> Vec<&Idea> {
-    let of_nodes = |nodes: BTreeSet<NodeId>| {
-        let evals = nodes.into_iter().filter_map(|id| state.node(id));
-        let evals = evals.flat_map(|node| &node.expansions).flat_map(close::evals_of);
-        evals.filter_map(|id| state.eval(id)).map(|eval| &eval.idea).collect()
-    };
+pub fn tried_before(state: &Facts, node: NodeId) -> Vec<&Idea> {
     match state.meaning.dedupe_scope {
         DedupeScope::None => Vec::new(),
-        DedupeScope::Global => state.evals.iter().map(|eval: &Eval| &eval.idea).collect(),
+        DedupeScope::Global => state.evals.iter().map(|eval| &eval.idea).collect(),
         DedupeScope::NodePlusAncestors => {
-            of_nodes(state.lineage(node).map(|node| node.id).collect())
+            let expansions = state.lineage(node).flat_map(|node| &node.expansions);
+            let evals = expansions.flat_map(Expansion::evals);
+            evals.filter_map(|id| state.eval(*id)).map(|eval| &eval.idea).collect()
         }
     }
 }

@@ -52,6 +52,14 @@ pub struct Reach {
     pub keep_failed_artifacts: bool,
 }
 
+impl Meaning {
+    /// N as a plain number.
+    #[must_use]
+    pub fn limit(&self) -> Option<u32> {
+        self.sweep_config_limit.map(NonZeroU32::get)
+    }
+}
+
 impl Default for Meaning {
     fn default() -> Self {
         Self {

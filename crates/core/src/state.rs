@@ -7,7 +7,7 @@ pub use apply::Unexpected;
 
 use crate::event::{Event, RunStarted};
 use crate::facts::{Baseline, Facts, History, Node, Origin, Phase};
-use crate::id::{Depth, EvalId, NodeId, Sha256};
+use crate::id::{Depth, EvalId, NodeId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 
@@ -26,7 +26,6 @@ struct Index {
     implemented: BTreeSet<EvalId>,
     sweeping: BTreeSet<EvalId>,
     swept: BTreeSet<EvalId>,
-    fingerprints: BTreeSet<Sha256>,
 }
 
 impl Deref for State {
@@ -91,7 +90,6 @@ impl State {
         facts.check()?;
         let mut index = Index::default();
         for eval in &facts.evals {
-            index.fingerprints.insert(eval.idea.fingerprint);
             index.enter(eval);
         }
         Ok(Self { facts, index })
@@ -139,11 +137,5 @@ impl State {
             .into_iter()
             .flatten()
             .copied()
-    }
-
-    /// Whether an idea with this fingerprint was queued anywhere in the run.
-    #[must_use]
-    pub fn was_queued(&self, fingerprint: &Sha256) -> bool {
-        self.index.fingerprints.contains(fingerprint)
     }
 }

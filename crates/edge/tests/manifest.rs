@@ -52,7 +52,7 @@ fn the_whole_manifest() {
     insta::assert_snapshot!("manifest", text);
 }
 
-const KINDS: [&str; 17] = [
+const KINDS: [&str; 18] = [
     "run_started",
     "step_started",
     "root_measured",
@@ -70,6 +70,7 @@ const KINDS: [&str; 17] = [
     "discard_deferred",
     "settings_changed",
     "stopped",
+    "root_refused",
 ];
 
 /// A new kind of event does not compile here until it has a name, and does not pass until it has a snapshot.
@@ -92,6 +93,7 @@ fn kind(event: &Event) -> &'static str {
         Event::DiscardDeferred { .. } => KINDS[14],
         Event::SettingsChanged { .. } => KINDS[15],
         Event::Stopped { .. } => KINDS[16],
+        Event::RootRefused { .. } => KINDS[17],
     }
 }
 

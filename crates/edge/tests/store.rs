@@ -13,7 +13,7 @@ use treebeam_core::id::{EvalId, RunPath};
 use treebeam_core::state::State;
 use treebeam_edge::store::journal::Reader;
 use treebeam_edge::store::{
-    Force, RunDir, RunFiles, Store, StoreError, lease, make_runs_root, open_to_read,
+    Force, Note, RunDir, RunFiles, Store, StoreError, lease, make_runs_root, open_to_read,
     replay_journal, runs,
 };
 use treebeam_run::port::{Checkpoint, Files as _, Journal as _};
@@ -123,7 +123,7 @@ fn a_torn_last_line_is_cut_and_the_run_goes_on() {
         fs::write(run.journal(), &whole[..cut]).unwrap();
         let opened = open_to_read(&run).unwrap();
         assert_eq!(opened.state, scene.state(before));
-        assert!(opened.notes[0].contains("torn"), "{:?}", opened.notes);
+        assert!(matches!(opened.notes[..], [Note::Torn { .. }]), "{:?}", opened.notes);
         assert_eq!(fs::read(run.journal()).unwrap(), &whole[..cut], "reading writes nothing");
         let (mut store, state, notes) = Store::open_to_run(&run, Force::No).unwrap();
         assert_eq!((state, notes), (scene.state(before), opened.notes));
@@ -157,7 +157,7 @@ fn damage_is_refused_with_file_and_line() {
         assert!(error.to_string().contains("journal.jsonl") && error.hint().is_some());
     };
     let changed = whole.replacen("\"attempt\":1", "\"attempt\":2", 1);
-    check(changed, "line 5: the checksum does not fit");
+    check(changed, "line 6: the checksum does not fit");
     let last = lines.len();
     let bad_end = format!("{}{}\n", &whole[..whole.len() - 3], "0}");
     check(bad_end, &format!("line {last}: the checksum"));
@@ -219,7 +219,10 @@ fn without_its_journal_a_run_goes_on_only_by_force() {
         assert!(expected && error.hint().unwrap().contains("--force"), "{error}");
         let (mut store, state, notes) = Store::open_to_run(&run, Force::Yes).unwrap();
         assert_eq!(state, scene.state(30));
-        assert!(notes[0].contains("going on from the manifest of event 30"), "{notes:?}");
+        assert!(
+            notes[0].to_string().contains("going on from the manifest of event 30"),
+            "{notes:?}"
+        );
         drop(store);
         assert_eq!(open_to_read(&run).unwrap().state, scene.state(30));
         (store, ..) = Store::open_to_run(&run, Force::No).unwrap();
@@ -246,7 +249,7 @@ fn a_damaged_manifest_is_passed_over_and_never_becomes_the_previous_one() {
     fs::write(run.manifest(), &damaged).unwrap();
     let (mut store, state, notes) = Store::open_to_run(&run, Force::No).unwrap();
     assert_eq!(state, scene.whole());
-    assert!(notes[0].contains("manifest.json` is damaged"), "{notes:?}");
+    assert!(notes[0].to_string().contains("manifest.json` is damaged"), "{notes:?}");
     store.checkpoint(&state, Checkpoint::End).unwrap();
     assert_eq!(fs::read(run.previous_manifest()).unwrap(), previous);
     let written = fs::read(run.manifest()).unwrap();

@@ -2,9 +2,9 @@
 
 use crate::port::{Job, JobKey, Moment};
 use std::collections::BTreeSet;
-use treebeam_core::event::{EvalStage, Idea, Leftover, Subject};
+use treebeam_core::event::{Idea, Leftover, Subject};
 use treebeam_core::evidence::Artifact;
-use treebeam_core::facts::{Baseline, Eval, Facts, Ideas, Node, Removal, Stage};
+use treebeam_core::facts::{Baseline, Eval, Expansion, Facts, Ideas, Node, Removal, Stage};
 use treebeam_core::gate;
 use treebeam_core::id::{Commit, EvalId, NodeId, RunId, Sha256};
 use treebeam_core::num::Finite;
@@ -100,7 +100,7 @@ pub(crate) fn of(state: &State, step: Step) -> Option<Brief> {
         }
         Step::Discard(leftover) => {
             let attempt = match state.leftovers.get(&leftover)? {
-                Removal::Due => 1,
+                Removal::Kept | Removal::Due => 1,
                 Removal::Deferred { attempts, .. } => attempts + 1,
             };
             Brief::Discard(ForDiscard { leftover, attempt })
@@ -108,14 +108,12 @@ pub(crate) fn of(state: &State, step: Step) -> Option<Brief> {
     })
 }
 
-/// What the beginning of a step is dated by.
-pub(crate) fn beginning(state: &State, step: Step) -> Moment {
+/// What the recorded beginning of a step is dated by; nothing where none is recorded, or it has no time.
+pub(crate) fn beginning(state: &State, step: Step) -> Option<Moment> {
     match step {
-        Step::Propose(node) => expansion(state, node),
-        Step::Implement(eval) => Moment::Begun(eval, attempt_of(state, eval)),
-        Step::Score(eval) => Moment::Eval(eval, EvalStage::Score, attempt_of(state, eval)),
-        Step::Promote(eval) => Moment::Promotion(eval),
-        Step::Sweep(_) | Step::Discard(_) => Moment::Start,
+        Step::Propose(node) => Some(expansion(state, node)),
+        Step::Implement(eval) => Some(Moment::Begun(eval, attempt_of(state, eval))),
+        Step::Sweep(_) | Step::Score(_) | Step::Promote(_) | Step::Discard(_) => None,
     }
 }
 
@@ -136,8 +134,7 @@ pub(crate) fn job(state: &State, subject: Subject) -> Option<Job> {
         Subject::Eval(eval) => &state.eval(eval)?.work()?.commit,
     };
     let key = JobKey { subject, submission: state.submissions(subject) };
-    let limit = state.meaning.sweep_config_limit.map(std::num::NonZeroU32::get);
-    Some(Job { key, commit: commit.clone(), sweep_config_limit: limit })
+    Some(Job { key, commit: commit.clone(), sweep_config_limit: state.meaning.limit() })
 }
 
 fn for_coder(state: &State, eval: &Eval) -> Option<ForCoder> {
@@ -199,10 +196,7 @@ fn told(state: &State, node: &Node) -> Told {
         .iter()
         .flat_map(|ancestor| &ancestor.expansions)
         .filter(|expansion| expansion.depth < state.depth)
-        .flat_map(|expansion| match &expansion.ideas {
-            Ideas::Proposed { evals, .. } => evals.as_slice(),
-            Ideas::Asked | Ideas::Failed { .. } => &[],
-        })
+        .flat_map(Expansion::evals)
         .filter_map(|eval| state.eval(*eval))
         .collect();
     Told {

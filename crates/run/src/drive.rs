@@ -5,11 +5,13 @@ use crate::brief;
 use crate::port::{Checkpoint, JobEnd, Journal, Moment, PortError, World};
 use crate::stage;
 use std::any::Any;
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, Scope};
 use std::time::Duration;
 use treebeam_core::event::{EvalStage, Event, Subject};
+use treebeam_core::facts::Baseline;
 use treebeam_core::id::EvalId;
 use treebeam_core::plan::{self, Move, Outcome, Running, Step};
 use treebeam_core::state::{State, Unexpected};
@@ -71,6 +73,7 @@ pub fn drive(
             batch: Vec::new(),
             promotion_failures: 0,
             polling: false,
+            collecting: BTreeSet::new(),
             threads: 0,
             world,
             journal,
@@ -86,7 +89,7 @@ pub fn drive(
 
 enum Message {
     Stepped(Step, Result<Option<Outcome>, Halt>),
-    Polled(Result<Vec<JobEnd>, PortError>),
+    Polled(Result<Vec<JobEnd>, Halt>),
     Collected(Subject, Result<Outcome, Halt>),
 }
 
@@ -99,6 +102,8 @@ struct Coordinator<'scope, 'env> {
     batch: Vec<Event>,
     promotion_failures: u32,
     polling: bool,
+    /// Jobs that have ended and whose results are being taken in.
+    collecting: BTreeSet<Subject>,
     /// Threads that have not reported back.
     threads: usize,
     world: World<'env>,
@@ -112,10 +117,9 @@ struct Coordinator<'scope, 'env> {
 impl Coordinator<'_, '_> {
     fn run(&mut self) -> Result<(), Halt> {
         let ended = self.go();
-        if ended.is_err() {
-            self.wind_down();
-        }
-        ended
+        let usable = !matches!(ended, Err(Halt::Unexpected(_)));
+        let down = if usable { self.wind_down() } else { Ok(()) };
+        ended.and(down)
     }
 
     fn go(&mut self) -> Result<(), Halt> {
@@ -124,48 +128,47 @@ impl Coordinator<'_, '_> {
             let steps = self.plan()?;
             self.record()?;
             for step in steps {
-                self.start(step);
+                self.start(step)?;
             }
-            self.poll();
+            self.poll()?;
             if self.running.steps.is_empty() && self.running.jobs.is_empty() {
-                break;
+                return Ok(());
             }
             self.receive()?;
         }
-        Ok(self.journal.checkpoint(&self.state, Checkpoint::End)?)
     }
 
-    /// After a halt nothing new starts, but what is under way may end, and is recorded as far as that is possible.
-    fn wind_down(&mut self) {
-        while self.threads > 0 {
-            let Ok(message) = self.receiver.recv() else { return };
-            self.threads -= 1;
-            if let Message::Stepped(step, Ok(Some(outcome))) = message {
-                self.held.push((Some(step), outcome));
+    /// Nothing new starts, but what is under way may end and is recorded, and the whole state is written down.
+    fn wind_down(&mut self) -> Result<(), Halt> {
+        loop {
+            self.accept_held()?;
+            self.record()?;
+            if self.threads == 0 {
+                return Ok(self.journal.checkpoint(&self.state, Checkpoint::End)?);
             }
-            if self.accept_held().and_then(|()| self.record()).is_err() {
-                return;
+            let Ok(message) = self.receiver.recv() else { return Ok(()) };
+            self.threads -= 1;
+            match message {
+                Message::Stepped(step, Ok(Some(outcome))) => self.held.push((Some(step), outcome)),
+                Message::Collected(_, Ok(outcome)) => self.held.push((None, outcome)),
+                Message::Stepped(..) | Message::Collected(..) | Message::Polled(_) => {}
             }
         }
     }
 
     /// Sweeps that another process submitted and that the executor still knows.
     fn adopt(&mut self) -> Result<(), Halt> {
+        let root = (self.state.baseline == Baseline::Unmeasured).then_some(Subject::Root);
         let evals = self.state.sweeping().iter().copied().map(Subject::Eval);
         let keys: Vec<_> = evals
-            .chain([Subject::Root])
+            .chain(root)
             .filter_map(|subject| brief::job(&self.state, subject))
-            .filter(|job| job.key.submission > 0 && self.is_open(job.key.subject))
+            .filter(|job| job.key.submission > 0)
             .map(|job| job.key)
             .collect();
         let known = self.world.executor.adopt(&keys)?;
         self.running.jobs = known.into_iter().map(|key| key.subject).collect();
         Ok(())
-    }
-
-    fn is_open(&self, subject: Subject) -> bool {
-        use treebeam_core::facts::Baseline;
-        subject != Subject::Root || self.state.baseline == Baseline::Unmeasured
     }
 
     /// Decides until there is nothing left to decide, and says what is to be started.
@@ -193,7 +196,8 @@ impl Coordinator<'_, '_> {
     }
 
     fn announce(&mut self, step: Step) -> Result<(), Halt> {
-        let at = self.world.clock.at(brief::beginning(&self.state, step));
+        let at = self.world.clock.at_or_now(brief::beginning(&self.state, step));
+        self.running.last_tries.extend(plan::is_last_try(&self.state, step));
         if let Some(event) = plan::announce(&self.state, step, at) {
             self.apply(event)?;
         }
@@ -212,51 +216,58 @@ impl Coordinator<'_, '_> {
 
     /// Puts on disk what was decided; only then may anything be done about it.
     fn record(&mut self) -> Result<(), Halt> {
-        if self.batch.is_empty() {
+        let batch = std::mem::take(&mut self.batch);
+        if batch.is_empty() {
             return Ok(());
         }
-        self.journal.append(&self.batch)?;
-        (self.watch)(&self.state, &self.batch);
-        if self.batch.iter().any(|event| matches!(event, Event::DepthClosed { .. })) {
+        self.journal.append(&batch)?;
+        (self.watch)(&self.state, &batch);
+        if batch.iter().any(|event| matches!(event, Event::DepthClosed { .. })) {
             self.journal.checkpoint(&self.state, Checkpoint::DepthClosed)?;
         }
-        self.batch.clear();
         Ok(())
     }
 
-    fn start(&mut self, step: Step) {
-        let (world, sender) = (self.world, self.sender.clone());
+    fn start(&mut self, step: Step) -> Result<(), Halt> {
+        let world = self.world;
         let brief = brief::of(&self.state, step);
-        self.threads += 1;
-        self.scope.spawn(move || {
+        self.spawn(move || {
             let done = guarded(step, || match &brief {
                 Some(brief) => stage::perform(brief, world),
                 None => Err(broken(step, "the state has nothing to tell it")),
             });
-            drop(sender.send(Message::Stepped(step, done)));
-        });
+            Message::Stepped(step, done)
+        })
     }
 
     /// Asks the executor once more for ended jobs, while there are any that could end.
-    fn poll(&mut self) {
-        if self.polling || self.running.jobs.is_empty() {
-            return;
+    fn poll(&mut self) -> Result<(), Halt> {
+        let Some(job) = self.running.jobs.difference(&self.collecting).next().copied() else {
+            return Ok(());
+        };
+        if self.polling {
+            return Ok(());
         }
         self.polling = true;
-        self.threads += 1;
-        let (executor, sender) = (self.world.executor, self.sender.clone());
-        self.scope.spawn(move || drop(sender.send(Message::Polled(executor.wait(PATIENCE)))));
+        let executor = self.world.executor;
+        self.spawn(move || {
+            let wait = || executor.wait(PATIENCE).map_err(Halt::from);
+            Message::Polled(guarded(Step::Sweep(job), wait))
+        })
     }
 
-    fn collect(&mut self, end: JobEnd) {
-        let (world, sender) = (self.world, self.sender.clone());
-        let meaning = self.state.meaning.clone();
-        let step = Step::Sweep(end.key.subject);
-        self.threads += 1;
-        self.scope.spawn(move || {
-            let done = guarded(step, || stage::sweep::collect(&end, &meaning, world));
-            drop(sender.send(Message::Collected(end.key.subject, done)));
-        });
+    /// Takes in what a job left behind. The late end of an earlier submission is nobody's any more.
+    fn collect(&mut self, end: JobEnd) -> Result<(), Halt> {
+        let subject = end.key.subject;
+        let current = end.key.submission == self.state.submissions(subject);
+        if !current || !self.running.jobs.contains(&subject) || !self.collecting.insert(subject) {
+            return Ok(());
+        }
+        let (world, meaning) = (self.world, self.state.meaning.clone());
+        self.spawn(move || {
+            let take_in = || stage::sweep::collect(&end, &meaning, world);
+            Message::Collected(subject, guarded(Step::Sweep(subject), take_in))
+        })
     }
 
     /// Waits for something to end, and takes in all that has.
@@ -279,10 +290,11 @@ impl Coordinator<'_, '_> {
             Message::Polled(ended) => {
                 self.polling = false;
                 for end in ended? {
-                    self.collect(end);
+                    self.collect(end)?;
                 }
             }
             Message::Collected(subject, done) => {
+                self.collecting.remove(&subject);
                 self.running.jobs.remove(&subject);
                 self.held.push((None, done?));
             }
@@ -293,6 +305,7 @@ impl Coordinator<'_, '_> {
     /// Accepts outcomes in the order in which their turns come, whatever the order in which they came.
     fn accept_held(&mut self) -> Result<(), Halt> {
         let mut waiting = std::mem::take(&mut self.held);
+        let mut seen = Ok(());
         loop {
             let before = waiting.len();
             for (step, outcome) in std::mem::take(&mut waiting) {
@@ -302,30 +315,55 @@ impl Coordinator<'_, '_> {
                     continue;
                 };
                 self.apply(event)?;
-                self.promotion(&outcome)?;
                 if let Some(step) = step {
                     self.running.steps.remove(&step);
                 }
+                seen = seen.and(self.look_at(&outcome));
             }
             if waiting.is_empty() || waiting.len() == before {
                 self.held = waiting;
-                return Ok(());
+                return seen;
             }
         }
     }
 
-    /// A promotion is tried again, but not for ever.
-    fn promotion(&mut self, outcome: &Outcome) -> Result<(), Halt> {
-        if let Outcome::Promoted(_) = outcome {
-            self.promotion_failures = 0;
-        }
-        if let Outcome::PromotionFailed { eval, why } = outcome {
-            self.promotion_failures += 1;
-            if self.promotion_failures == PROMOTION_TRIES {
-                self.record()?;
-                return Err(Halt::Promotion { eval: *eval, why: why.clone() });
+    /// Some outcomes are recorded and end the loop all the same: without a root there is nothing to compare with, and a
+    /// promotion is tried again, but not for ever.
+    fn look_at(&mut self, outcome: &Outcome) -> Result<(), Halt> {
+        match outcome {
+            Outcome::Promoted(_) => self.promotion_failures = 0,
+            Outcome::PromotionFailed { eval, why } => {
+                self.promotion_failures += 1;
+                if self.promotion_failures >= PROMOTION_TRIES {
+                    return Err(Halt::Promotion { eval: *eval, why: why.clone() });
+                }
             }
+            Outcome::RootRefused { why } => return Err(Halt::RootUnsound { why: why.clone() }),
+            Outcome::RootMeasured { .. }
+            | Outcome::Proposed(_)
+            | Outcome::ProposalFailed { .. }
+            | Outcome::Implemented { .. }
+            | Outcome::Swept { .. }
+            | Outcome::Scored { .. }
+            | Outcome::EvalFailed { .. }
+            | Outcome::Discarded(_)
+            | Outcome::DiscardFailed { .. } => {}
         }
+        Ok(())
+    }
+}
+
+impl<'scope> Coordinator<'scope, '_> {
+    /// Does something on a thread of its own, which reports back with one message.
+    fn spawn(&mut self, work: impl FnOnce() -> Message + Send + 'scope) -> Result<(), Halt> {
+        let sender = self.sender.clone();
+        let thread = thread::Builder::new();
+        let report = move || drop(sender.send(work()));
+        thread.spawn_scoped(self.scope, report).map_err(|error| {
+            let what = "cannot start a thread";
+            PortError::new(what).hint("lower `--max-parallel-evals`").caused_by(error)
+        })?;
+        self.threads += 1;
         Ok(())
     }
 }
@@ -342,9 +380,10 @@ fn ending(state: &State, outcome: &Outcome) -> Option<Moment> {
         Outcome::Scored { eval, .. } => of_eval(*eval, EvalStage::Score),
         Outcome::EvalFailed { eval, failure } => of_eval(*eval, failure.stage),
         Outcome::Promoted(eval) => Some(Moment::Promotion(*eval)),
-        Outcome::PromotionFailed { .. } | Outcome::Discarded(_) | Outcome::DiscardFailed { .. } => {
-            None
-        }
+        Outcome::RootRefused { .. }
+        | Outcome::PromotionFailed { .. }
+        | Outcome::Discarded(_)
+        | Outcome::DiscardFailed { .. } => None,
     }
 }
 

@@ -6,13 +6,14 @@
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
-use treebeam_core::event::{Event, Stop};
-use treebeam_core::facts::{Facts, History, Stage};
+use treebeam_core::audit;
+use treebeam_core::event::{Event, Stop, Subject};
+use treebeam_core::facts::{Facts, Fate, History, Stage};
 use treebeam_core::policy::{DedupeScope, Meaning, Reach};
 use treebeam_core::state::State;
 use treebeam_run::{Halt, drive};
 use treebeam_testkit::journal::MemoryJournal;
-use treebeam_testkit::memory::{Disk, MemoryWorld};
+use treebeam_testkit::memory::{Disk, MemoryWorld, Trouble};
 
 fn number(n: u32) -> NonZeroU32 {
     NonZeroU32::new(n).expect("not zero")
@@ -150,6 +151,98 @@ fn an_empty_frontier_stops_the_run_or_is_expanded_again() {
     let again = find(false).expect("the same seed");
     assert!(again.node(treebeam_core::id::NodeId::ROOT).expect("a root").expansions.len() > 1);
     assert!(again.evals.len() > stopped.evals.len());
+}
+
+#[test]
+fn a_checkpoint_that_fails_repeats_no_event() {
+    for failing_checkpoints in [1, 2] {
+        let world = MemoryWorld::new(7, 7);
+        let mut journal = MemoryJournal::begun(meaning(), reach(4));
+        journal.failing_checkpoints = failing_checkpoints;
+        assert!(matches!(go(&mut journal, &world), Err(Halt::Port(_))));
+        journal.failing_checkpoints = 0;
+        let end = go(&mut journal, &world).expect("the events still follow from each other");
+        assert_eq!(end.stop_reason(), Some(Stop::MaxDepth));
+    }
+}
+
+#[test]
+fn a_panic_behind_a_port_halts_the_run_and_loses_nothing() {
+    let world = MemoryWorld::new(7, 7);
+    world.give(Trouble::Panic);
+    let mut journal = MemoryJournal::begun(meaning(), reach(2));
+    let halted = go(&mut journal, &world);
+    assert!(matches!(&halted, Err(Halt::Broken { why, .. }) if why == "the executor broke"));
+    world.give(Trouble::None);
+    assert!(go(&mut journal, &world).is_ok());
+}
+
+#[test]
+fn a_root_that_cannot_be_compared_with_is_swept_again_on_resume() {
+    let world = MemoryWorld::new(7, 7);
+    world.give(Trouble::Failing);
+    let mut journal = MemoryJournal::begun(meaning(), reach(1));
+    for submissions in 1..=2 {
+        let halted = go(&mut journal, &world);
+        assert!(matches!(halted, Err(Halt::RootUnsound { .. })));
+        assert_eq!(journal.state().submissions(Subject::Root), submissions);
+    }
+    world.give(Trouble::None);
+    assert!(!go(&mut journal, &world).expect("a run").evals.is_empty());
+}
+
+#[test]
+fn the_late_end_of_an_earlier_submission_is_inert() {
+    let world = MemoryWorld::new(7, 7);
+    let mut journal = MemoryJournal::begun(meaning(), reach(2));
+    let expected = settled(go(&mut journal, &world).expect("a run"), world.disk());
+    let world = MemoryWorld::new(7, 7);
+    world.give(Trouble::Echo);
+    let mut journal = MemoryJournal::begun(meaning(), reach(2));
+    assert!(settled(go(&mut journal, &world).expect("a run"), world.disk()) == expected);
+}
+
+#[test]
+fn what_is_kept_stays_until_it_is_wanted_no_more() {
+    let candidates = |disk: Disk| disk.worktrees.into_keys().filter(|n| n.starts_with('e')).count();
+    let world = MemoryWorld::new(7, 7);
+    let keep = Reach { keep_rejected_worktrees: true, max_depth: 1, ..reach(1) };
+    let mut journal = MemoryJournal::begun(meaning(), keep.clone());
+    let end = go(&mut journal, &world).expect("a run");
+    let judged = |stage: &Stage| matches!(stage, Stage::Decided(_, _, Fate::Dropped));
+    let dropped = end.evals.iter().filter(|eval| judged(&eval.stage)).count();
+    assert_eq!(candidates(world.disk()), dropped, "the promoted ones are nodes");
+
+    let world = MemoryWorld::new(7, 7);
+    let mut journal = MemoryJournal::begun(meaning(), keep);
+    journal.fuse = Some(30);
+    assert!(go(&mut journal, &world).is_err());
+    journal.fuse = None;
+    journal.events.push(Event::SettingsChanged { reach: Reach { max_depth: 1, ..reach(1) } });
+    go(&mut journal, &world).expect("a run");
+    assert_eq!(candidates(world.disk()), 0, "wanted no more before the depth closed");
+}
+
+#[test]
+fn a_depth_that_a_budget_cut_short_goes_on_with_all_of_its_frontier() {
+    let two = Meaning { ideas_per_node: number(2), ..meaning() };
+    let cut = (0..400).find_map(|seed| {
+        let world = MemoryWorld::new(seed, 0);
+        let reach = Reach { max_total_idea_evals: Some(3), ..reach(1) };
+        let mut journal = MemoryJournal::begun(two.clone(), reach);
+        let end = go(&mut journal, &world).expect("a run");
+        let last = end.closed.last()?;
+        (last.cut_short && last.beam.is_empty() && end.frontier.len() == 2)
+            .then_some((world, journal))
+    });
+    let (world, mut journal) = cut.expect("a seed whose second depth is cut and promotes nothing");
+    let before = journal.state();
+    assert!(audit::structure(&before).is_empty());
+    assert_eq!(before.stop_reason(), Some(Stop::MaxEvals));
+    journal.events.push(Event::SettingsChanged { reach: reach(1) });
+    let end = go(&mut journal, &world).expect("a run");
+    let expanded = end.closed.get(2).map(|closed| closed.expanded.clone());
+    assert_eq!(expanded, Some(before.frontier.clone()), "both nodes get their turn");
 }
 
 proptest! {

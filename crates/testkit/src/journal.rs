@@ -10,8 +10,10 @@ use treebeam_run::port::{Checkpoint, Journal, PortError};
 pub struct MemoryJournal {
     /// What was appended.
     pub events: Vec<Event>,
-    /// After this many events the power is cut, once.
+    /// After this many events the power is cut.
     pub fuse: Option<usize>,
+    /// How many checkpoints fail before one succeeds.
+    pub failing_checkpoints: u32,
 }
 
 impl MemoryJournal {
@@ -26,7 +28,11 @@ impl MemoryJournal {
             reach,
             at: jiff::Timestamp::UNIX_EPOCH,
         };
-        Self { events: vec![Event::RunStarted(Box::new(started))], fuse: None }
+        Self {
+            events: vec![Event::RunStarted(Box::new(started))],
+            fuse: None,
+            failing_checkpoints: 0,
+        }
     }
 
     /// The state that the events lead to.
@@ -48,6 +54,10 @@ impl Journal for MemoryJournal {
     }
 
     fn checkpoint(&mut self, _: &State, _: Checkpoint) -> Result<(), PortError> {
-        Ok(())
+        if self.failing_checkpoints == 0 {
+            return Ok(());
+        }
+        self.failing_checkpoints -= 1;
+        Err(PortError::new("disk full"))
     }
 }

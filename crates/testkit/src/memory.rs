@@ -24,6 +24,21 @@ pub struct MemoryWorld {
     order: u64,
     disk: Mutex<Disk>,
     engine: Mutex<BTreeMap<u64, Job>>,
+    trouble: Mutex<Trouble>,
+}
+
+/// What goes wrong with the executor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Trouble {
+    /// Nothing.
+    #[default]
+    None,
+    /// Waiting for it panics.
+    Panic,
+    /// Every sweep fails.
+    Failing,
+    /// Every end is said twice, the second time for an earlier submission.
+    Echo,
 }
 
 /// What survives a crash.
@@ -44,8 +59,17 @@ impl MemoryWorld {
     /// A world with this seed, whose sweeps end in an order of their own.
     #[must_use]
     pub fn new(seed: u64, order: u64) -> Self {
-        let (disk, engine) = (Mutex::default(), Mutex::default());
-        Self { seed, order, disk, engine }
+        let (disk, engine, trouble) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Self { seed, order, disk, engine, trouble }
+    }
+
+    /// From now on this goes wrong.
+    pub fn give(&self, trouble: Trouble) {
+        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
+    }
+
+    fn trouble(&self) -> Trouble {
+        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The commit that runs start from.
@@ -206,6 +230,8 @@ impl Executor for MemoryWorld {
     }
 
     fn wait(&self, _: Duration) -> Result<Vec<JobEnd>, PortError> {
+        let trouble = self.trouble();
+        assert!(trouble != Trouble::Panic, "the executor broke");
         let mut engine = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
         let Some((_, job)) = engine.pop_first() else {
             drop(engine);
@@ -213,7 +239,10 @@ impl Executor for MemoryWorld {
             return Ok(Vec::new());
         };
         drop(engine);
-        Ok(vec![self.sweep(&job)])
+        let end = self.sweep(&job);
+        let key = JobKey { submission: end.key.submission - 1, ..end.key };
+        let late = (trouble == Trouble::Echo).then(|| JobEnd { key, exit: end.exit.clone() });
+        Ok([end].into_iter().chain(late).collect())
     }
 }
 
@@ -224,7 +253,8 @@ impl MemoryWorld {
         let mut disk = self.lock();
         let changes = disk.commits.get(job.commit.as_str()).cloned().unwrap_or_default();
         disk.files.insert(folder.join(path::EVAL_RESULT).to_string(), b"{}".to_vec());
-        let exit = if changes.iter().any(|change| change.contains("sweep-fails")) {
+        let failing = self.trouble() == Trouble::Failing;
+        let exit = if failing || changes.iter().any(|change| change.contains("sweep-fails")) {
             JobExit::Failed { message: "exit 1".to_owned() }
         } else {
             let csv = results_csv(&changes, job.sweep_config_limit.unwrap_or(4));

@@ -90,13 +90,13 @@ pub(crate) struct ResumeArgs {
 #[command(next_help_heading = "What the run means (a resume cannot change it)")]
 pub(crate) struct MeaningFlags {
     /// K: how many ideas are tried on each node [default: 7]
-    #[arg(long, value_name = "K", value_parser = one_or_more)]
+    #[arg(long, value_name = "K", value_parser = one_to(1000))]
     pub(crate) ideas_per_node: Option<NonZeroU32>,
     /// B: how many candidates of a depth are promoted [default: 1]
-    #[arg(long, value_name = "B", value_parser = one_or_more)]
+    #[arg(long, value_name = "B", value_parser = one_to(1000))]
     pub(crate) beam_width: Option<NonZeroU32>,
     /// N: how many configurations of the sweep count [default: all]
-    #[arg(long, value_name = "N", value_parser = one_or_more)]
+    #[arg(long, value_name = "N", value_parser = one_to(1_000_000))]
     pub(crate) sweep_config_limit: Option<NonZeroU32>,
     /// Among which ideas a repeated one is looked for [default: `node_plus_ancestors`]
     #[arg(long, value_name = "SCOPE")]
@@ -133,13 +133,13 @@ pub(crate) struct ReachFlags {
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", action = ArgAction::Set)]
     pub(crate) strict_fail_depth: Option<bool>,
     /// How many evals are under way at once [default: 1]
-    #[arg(long, value_name = "COUNT", value_parser = one_or_more)]
+    #[arg(long, value_name = "COUNT", value_parser = one_to(256))]
     pub(crate) max_parallel_evals: Option<NonZeroU32>,
     /// How many of them on one node [default: no limit]
-    #[arg(long, value_name = "COUNT", value_parser = one_or_more)]
+    #[arg(long, value_name = "COUNT", value_parser = one_to(256))]
     pub(crate) max_parallel_per_node: Option<NonZeroU32>,
     /// How many sweeps run at once [default: no limit]
-    #[arg(long, value_name = "COUNT", value_parser = one_or_more)]
+    #[arg(long, value_name = "COUNT", value_parser = one_to(256))]
     pub(crate) sweep_max_parallel: Option<NonZeroU32>,
     /// Keep worktree and ref of candidates that were not promoted [default: false]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", action = ArgAction::Set)]
@@ -162,6 +162,10 @@ pub(crate) enum Scope {
     None,
 }
 
-fn one_or_more(text: &str) -> Result<NonZeroU32, String> {
-    text.parse().map_err(|_| "it must be a whole number from 1 up".to_owned())
+/// A number that is too large for anything but a slip of the finger is refused here, not found out at night.
+fn one_to(most: u32) -> impl Fn(&str) -> Result<NonZeroU32, String> + Clone {
+    move |text| {
+        let number = text.parse().ok().filter(|number: &NonZeroU32| number.get() <= most);
+        number.ok_or_else(|| format!("it must be a whole number from 1 to {most}"))
+    }
 }

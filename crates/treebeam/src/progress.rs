@@ -134,6 +134,7 @@ fn line(facts: &Facts, event: &Event) -> Option<String> {
             format!("{leftover} not removed yet: {why}")
         }
         Event::RunStarted(_)
+        | Event::RootRefused { .. }
         | Event::StepStarted { .. }
         | Event::Implemented { .. }
         | Event::SweepSubmitted { .. }

@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use serde::Serialize;
 use std::io::{self, Write as _};
 use std::panic::PanicHookInfo;
+use treebeam_edge::store::Note;
 
 /// An error, why it happened, and what to do.
 pub(crate) fn error(failure: &Failure) {
@@ -30,9 +31,9 @@ pub(crate) fn note(text: &str) {
 }
 
 /// Some of them.
-pub(crate) fn notes(texts: &[String]) {
-    for text in texts {
-        note(text);
+pub(crate) fn notes(notes: &[Note]) {
+    for text in notes {
+        note(&text.to_string());
     }
 }
 

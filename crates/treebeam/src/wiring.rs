@@ -82,7 +82,8 @@ impl Found {
     pub(crate) fn find(directory: &Path, name: Option<&str>) -> Result<Self, Failure> {
         if let Some(path) = name.filter(|name| name.contains(['/', '\\'])) {
             let run = RunDir::new(directory.join(path));
-            return Ok(Self { run, repo: None });
+            let repo = git::open(run.root()).ok().filter(|repo| lies_in(&run, repo));
+            return Ok(Self { run, repo });
         }
         let home = Home::find(directory)?;
         let id = match name {
@@ -93,6 +94,14 @@ impl Found {
         };
         Ok(Self { run: home.named(&id), repo: Some(home.repo) })
     }
+}
+
+/// Whether a run directory lies where the runs of a repository lie.
+fn lies_in(run: &RunDir, repo: &UserRepo) -> bool {
+    let real = |path: &Path| path.canonicalize().ok();
+    let runs_root = real(&store::runs_root(&repo.toplevel));
+    let parent = real(run.root()).and_then(|root| root.parent().map(Path::to_owned));
+    runs_root.is_some() && parent == runs_root
 }
 
 /// The dry world of one run.

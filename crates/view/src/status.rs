@@ -114,7 +114,7 @@ fn cleanup(facts: &Facts) -> Vec<String> {
 
 fn deferred((leftover, removal): (&Leftover, &Removal)) -> Option<String> {
     match removal {
-        Removal::Due => None,
+        Removal::Kept | Removal::Due => None,
         Removal::Deferred { attempts, why, .. } => {
             let why = shorten(&one_line(why), LINE_CHARS);
             Some(format!("{leftover}: {why} (tried {})", count(*attempts, "time")))

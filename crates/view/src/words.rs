@@ -55,7 +55,9 @@ pub(crate) fn completeness(facts: &Facts) -> String {
         (None, Baseline::Measured { rows, .. }) => {
             format!("at least as many rows as the root baseline ({rows})")
         }
-        (None, Baseline::Unmeasured) => "at least as many rows as the root baseline".to_owned(),
+        (None, Baseline::Unmeasured | Baseline::Refused { .. }) => {
+            "at least as many rows as the root baseline".to_owned()
+        }
     };
     let rate = Finite::new(gate.min_ok_rate.get() * 100.0);
     format!("{rows}, at least {} % of them ok", figure(rate))

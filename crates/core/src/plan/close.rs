@@ -1,7 +1,7 @@
 //! The end of a depth and the end of a run: gate, rank, beam, stop.
 
 use crate::event::{Event, Stop};
-use crate::facts::{Expansion, Facts, Ideas, Stage};
+use crate::facts::{Facts, Ideas, Stage};
 use crate::gate::{Verdict, gate};
 use crate::id::{EvalId, NodeId};
 use crate::rank::{self, Contender};
@@ -69,13 +69,4 @@ fn is_cut_short(state: &Facts) -> bool {
             Some(Ideas::Failed { .. }) => false,
         }
     })
-}
-
-/// The evals that an expansion became.
-pub(super) fn evals_of(expansion: &Expansion) -> impl Iterator<Item = EvalId> {
-    let evals: &[EvalId] = match &expansion.ideas {
-        Ideas::Proposed { evals, .. } => evals,
-        Ideas::Asked | Ideas::Failed { .. } => &[],
-    };
-    evals.iter().copied()
 }

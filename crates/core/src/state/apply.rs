@@ -22,6 +22,11 @@ impl Unexpected {
     }
 }
 
+/// What becomes of something that is over: it stays, or it goes.
+fn wanted(keep: bool) -> Removal {
+    if keep { Removal::Kept } else { Removal::Due }
+}
+
 fn wrong<T>(why: impl Into<String>) -> Result<T, Unexpected> {
     Err(Unexpected::new(why))
 }
@@ -36,6 +41,13 @@ impl State {
             Event::RunStarted(_) => wrong("a run starts twice"),
             Event::StepStarted { step, attempt, at } => self.step_started(*step, *attempt, *at),
             Event::RootMeasured { baseline, rows, at } => self.root_measured(baseline, *rows, *at),
+            Event::RootRefused { why } => {
+                if !matches!(self.facts.phase, Phase::Measuring) {
+                    return wrong("the root is refused after it was measured");
+                }
+                self.facts.baseline = Baseline::Refused { why: why.clone() };
+                Ok(())
+            }
             Event::IdeasProposed(proposed) => self.ideas_proposed(proposed),
             Event::ProposalFailed { node, why, turns, .. } => {
                 let failed = Ideas::Failed { why: why.clone(), turns: *turns };
@@ -64,9 +76,8 @@ impl State {
                 let scored = scored.as_ref().clone();
                 let measured = Measured { work, results, scored, at: *at };
                 self.enter(*eval, Stage::Scored(Box::new(measured)))?;
-                if !self.facts.reach.keep_rejected_worktrees {
-                    self.leave_behind(*eval, LeftoverKind::Worktree);
-                }
+                let removal = wanted(self.facts.reach.keep_rejected_worktrees);
+                self.leave_behind(*eval, LeftoverKind::Worktree, removal);
                 Ok(())
             }
             Event::EvalFailed { eval, failure, at } => {
@@ -76,10 +87,9 @@ impl State {
                 let work = self.facts.eval(*eval).and_then(Eval::work).cloned();
                 let failure = failure.clone();
                 self.enter(*eval, Stage::Failed { started_at, work, failure, at: *at })?;
-                if !self.facts.reach.keep_failed_artifacts {
-                    self.leave_behind(*eval, LeftoverKind::Worktree);
-                    self.leave_behind(*eval, LeftoverKind::Branch);
-                    self.leave_behind(*eval, LeftoverKind::Dir);
+                for kind in [LeftoverKind::Worktree, LeftoverKind::Branch, LeftoverKind::Dir] {
+                    let removal = wanted(self.facts.reach.keep_failed_artifacts);
+                    self.leave_behind(*eval, kind, removal);
                 }
                 Ok(())
             }
@@ -185,7 +195,6 @@ impl State {
                 queued_at: proposed.at,
                 stage: Stage::Queued,
             };
-            self.index.fingerprints.insert(eval.idea.fingerprint);
             self.index.enter(&eval);
             self.facts.evals.push(eval);
         }
@@ -202,7 +211,9 @@ impl State {
             };
             let sweeping = Stage::Sweeping(work.clone());
             self.enter(eval, sweeping)?;
-        } else if !matches!(self.facts.phase, Phase::Measuring) {
+        } else if matches!(self.facts.phase, Phase::Measuring) {
+            self.facts.baseline = Baseline::Unmeasured;
+        } else {
             return wrong("the root is swept twice");
         }
         self.facts.history.submissions.insert(subject, submission);
@@ -231,8 +242,12 @@ impl State {
             let chosen = beam.contains(eval);
             let fate = if chosen { Fate::Chosen } else { Fate::Dropped };
             self.decide(*eval, verdict, fate)?;
-            if !chosen && !self.facts.reach.keep_rejected_worktrees {
-                self.leave_behind(*eval, LeftoverKind::Branch);
+            if !chosen {
+                let keep = self.facts.reach.keep_rejected_worktrees;
+                self.leave_behind(*eval, LeftoverKind::Branch, wanted(keep));
+                if !keep {
+                    self.release(*eval);
+                }
             }
         }
         let failed = |eval: &&Eval| matches!(eval.stage, Stage::Failed { .. });
@@ -279,10 +294,8 @@ impl State {
         if let Phase::Promoting { left } = &mut self.facts.phase {
             left.remove(0);
         }
-        self.leave_behind(from, LeftoverKind::Branch);
-        if self.facts.reach.keep_rejected_worktrees {
-            self.leave_behind(from, LeftoverKind::Worktree);
-        }
+        self.leave_behind(from, LeftoverKind::Branch, Removal::Due);
+        self.release(from);
         self.go_deeper();
         Ok(())
     }
@@ -314,7 +327,7 @@ impl State {
             return wrong(format!("{leftover} was deferred, but not to be removed"));
         };
         let before = match removal {
-            Removal::Due => 0,
+            Removal::Kept | Removal::Due => 0,
             Removal::Deferred { attempts, .. } => *attempts,
         };
         *removal = Removal::Deferred { attempts: before + 1, why: why.to_owned(), retry_at };
@@ -322,9 +335,17 @@ impl State {
         Ok(())
     }
 
-    fn leave_behind(&mut self, eval: EvalId, kind: LeftoverKind) {
+    fn leave_behind(&mut self, eval: EvalId, kind: LeftoverKind, removal: Removal) {
         let leftover = Leftover { place: Place::Candidate(eval), kind };
-        self.facts.leftovers.insert(leftover, Removal::Due);
+        self.facts.leftovers.insert(leftover, removal);
+    }
+
+    /// A worktree that was kept is wanted no more.
+    fn release(&mut self, eval: EvalId) {
+        let leftover = Leftover { place: Place::Candidate(eval), kind: LeftoverKind::Worktree };
+        if let Some(removal @ Removal::Kept) = self.facts.leftovers.get_mut(&leftover) {
+            *removal = Removal::Due;
+        }
     }
 
     fn enter(&mut self, id: EvalId, stage: Stage) -> Result<(), Unexpected> {
@@ -438,6 +459,10 @@ impl Facts {
         if !self.nodes.iter().all(rising) || self.frontier.iter().any(|id| self.node(*id).is_none())
         {
             return wrong("a node's parent or the frontier does not exist");
+        }
+        let promoting = usize::from(matches!(self.phase, Phase::Promoting { .. }));
+        if self.closed.len().checked_sub(promoting) != usize::try_from(self.depth.0).ok() {
+            return wrong("the depth is not the one after the closed ones");
         }
         let end = self.closed.last().map_or(EvalId::FIRST, |closed| closed.evals_end);
         if end > self.next_eval() {

@@ -75,6 +75,9 @@ impl DryExecutor {
 
     fn recipes(&self, job: &Job) -> io::Result<Vec<Recipe>> {
         let worktree = self.run_dir.path(&job.key.subject.place().worktree());
+        if !worktree.is_dir() {
+            return Err(io::Error::new(io::ErrorKind::NotFound, "its worktree is gone"));
+        }
         match fs::read_to_string(worktree.join(STATE_FILE)) {
             Ok(text) => Ok(text.lines().filter_map(|line| line.parse().ok()).collect()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
@@ -140,8 +143,8 @@ fn ended(key: JobKey, result: EvalResult) -> JobEnd {
 /// The CSV of a code state with these changes.
 fn results(recipes: &[Recipe], rows: u32) -> String {
     let has = |recipe| recipes.contains(&recipe);
-    let gains = recipes.iter().map(|recipe| recipe.gain());
-    let factor = 1.0 + f64::from(gains.sum::<i32>()) / 1000.0;
+    let gains = recipes.iter().map(|recipe| f64::from(recipe.gain()));
+    let factor = 1.0 + gains.sum::<f64>() / 1000.0;
     let drawdown = if has(Recipe::Risk) { -0.3 } else { -0.2 };
     let primary =
         if has(Recipe::NoPrimary) { "other" } else { "mean_topN_avg_return_per_trade_pct_oos" };

@@ -5,6 +5,25 @@ use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
+/// How the name of a file begins that is not written whole yet.
+pub(super) const UNFINISHED: &str = ".new-";
+
+/// Removes what a process that was killed did not finish writing. Only the run's owner may do this.
+pub(super) fn remove_unfinished(dir: &Path) -> io::Result<()> {
+    let entries = match fs::read_dir(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries?,
+    };
+    for entry in entries {
+        let entry = entry?;
+        let unfinished = entry.file_name().to_string_lossy().starts_with(UNFINISHED);
+        if unfinished && entry.file_type()?.is_file() {
+            remove(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
 /// Writes a new file in place of whatever has this name. The content is durable; the name becomes so with [`sync_dir`].
 pub(super) fn replace(
     path: &Path,

@@ -14,6 +14,7 @@ pub mod journal;
 pub mod layout;
 pub mod lease;
 pub mod manifest;
+mod note;
 pub mod opening;
 #[cfg(unix)]
 #[path = "unix.rs"]
@@ -27,4 +28,5 @@ pub use agreement::disagreement;
 pub use error::StoreError;
 pub use files::{RunFiles, digest};
 pub use layout::{RunDir, make_runs_root, runs, runs_root};
+pub use note::Note;
 pub use opening::{Force, OpenStats, Opened, Store, open_to_read, replay_journal};

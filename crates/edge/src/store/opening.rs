@@ -6,6 +6,7 @@ use super::journal::{End, Reader, Tip, Writer};
 use super::layout::{FOLDERS, RunDir};
 use super::lease::Lease;
 use super::manifest::{self, Found, Mark, Present};
+use super::note::Note;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -46,7 +47,7 @@ pub struct Opened {
     /// The last event.
     pub seq: u64,
     /// What a person should know.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
     /// What it cost.
     pub stats: OpenStats,
 }
@@ -119,15 +120,15 @@ impl Store {
     ///
     /// # Errors
     /// When another process runs it, there is no run, or it is damaged.
-    pub fn open_to_run(
-        run: &RunDir,
-        force: Force,
-    ) -> Result<(Self, State, Vec<String>), StoreError> {
+    pub fn open_to_run(run: &RunDir, force: Force) -> Result<(Self, State, Vec<Note>), StoreError> {
         let files = [run.journal(), run.manifest(), run.previous_manifest()];
         if !files.iter().any(|file| file.is_file()) {
             return Err(StoreError::NotARun { path: run.root().to_owned() });
         }
         let lease = Lease::take(run)?;
+        for dir in [run.root().to_owned(), run.artifacts()] {
+            durable::remove_unfinished(&dir).map_err(StoreError::io("clear", &dir))?;
+        }
         let loaded = load(run, force)?;
         let epoch = loaded.epoch + 1;
         Self::assemble(run.clone(), lease, loaded, epoch)
@@ -138,7 +139,7 @@ impl Store {
         lease: Lease,
         loaded: Loaded,
         epoch: u64,
-    ) -> Result<(Self, State, Vec<String>), StoreError> {
+    ) -> Result<(Self, State, Vec<Note>), StoreError> {
         let Loaded { state, tip, checkpoint, starts_at, source, notes, .. } = loaded;
         let path = run.journal();
         let journal = match source {
@@ -236,7 +237,7 @@ struct Loaded {
     starts_at: u64,
     checkpoint: Written,
     source: Source,
-    notes: Vec<String>,
+    notes: Vec<Note>,
     stats: OpenStats,
 }
 
@@ -270,7 +271,7 @@ fn load(run: &RunDir, force: Force) -> Result<Loaded, StoreError> {
 }
 
 /// The newest manifest that is good, and a note on each that is not.
-fn newest_manifest(run: &RunDir, notes: &mut Vec<String>) -> Result<Option<Base>, StoreError> {
+fn newest_manifest(run: &RunDir, notes: &mut Vec<Note>) -> Result<Option<Base>, StoreError> {
     let names = [(run.manifest(), Present::Good), (run.previous_manifest(), Present::Unusable)];
     for (path, present) in names {
         let Some(found) = manifest::read(&path)? else { continue };
@@ -280,16 +281,13 @@ fn newest_manifest(run: &RunDir, notes: &mut Vec<String>) -> Result<Option<Base>
         });
         match restored {
             Ok(base) => return Ok(Some(base)),
-            Err(why) => {
-                let path = path.display();
-                notes.push(format!("`{path}` is damaged and was passed over: {why}"));
-            }
+            Err(why) => notes.push(Note::Damaged { path, why }),
         }
     }
     Ok(None)
 }
 
-fn from_journal(path: &Path, notes: Vec<String>) -> Result<Loaded, StoreError> {
+fn from_journal(path: &Path, notes: Vec<Note>) -> Result<Loaded, StoreError> {
     let mut reader = Reader::open(path)?;
     let Some(first) = reader.next_record()? else {
         let path = path.parent().unwrap_or(path).to_owned();
@@ -317,12 +315,9 @@ fn from_journal(path: &Path, notes: Vec<String>) -> Result<Loaded, StoreError> {
     replay(reader, loaded)
 }
 
-fn from_manifest(base: Base, mut notes: Vec<String>, journal_is: &str) -> Loaded {
+fn from_manifest(base: Base, mut notes: Vec<Note>, journal_is: &'static str) -> Loaded {
     let Base { state, mark, bytes, present } = base;
-    notes.push(format!(
-        "the journal is {journal_is}: going on from the manifest of event {}",
-        mark.seq
-    ));
+    notes.push(Note::ManifestAlone { journal_is, seq: mark.seq });
     Loaded {
         state,
         tip: Tip { seq: mark.seq, line_at: None, end: End::Clean },
@@ -339,7 +334,7 @@ fn from_both(
     path: &Path,
     base: Base,
     force: Force,
-    notes: Vec<String>,
+    notes: Vec<Note>,
 ) -> Result<Loaded, StoreError> {
     let mark = base.mark;
     let Some(reader) = at_mark(path, mark)? else {
@@ -428,9 +423,7 @@ fn replay(mut reader: Reader, mut loaded: Loaded) -> Result<Loaded, StoreError> 
     loaded.epoch = loaded.epoch.max(reader.highest_epoch());
     loaded.stats.journal_bytes_read = reader.bytes_read();
     if let End::Torn(at) = loaded.tip.end {
-        loaded
-            .notes
-            .push(format!("the journal's last line is torn and does not count (from byte {at})"));
+        loaded.notes.push(Note::Torn { at });
     }
     Ok(loaded)
 }

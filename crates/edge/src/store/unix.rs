@@ -21,5 +21,8 @@ pub(super) fn hostname() -> String {
 /// A temporary file that, once renamed, is as readable as any other.
 pub(super) fn temporary_in(dir: &Path) -> io::Result<tempfile::NamedTempFile> {
     let readable = Permissions::from_mode(0o666);
-    tempfile::Builder::new().prefix(".new-").permissions(readable).tempfile_in(dir)
+    tempfile::Builder::new()
+        .prefix(super::durable::UNFINISHED)
+        .permissions(readable)
+        .tempfile_in(dir)
 }

@@ -16,5 +16,5 @@ pub(super) fn hostname() -> String {
 
 /// A temporary file.
 pub(super) fn temporary_in(dir: &Path) -> io::Result<tempfile::NamedTempFile> {
-    tempfile::Builder::new().prefix(".new-").tempfile_in(dir)
+    tempfile::Builder::new().prefix(super::durable::UNFINISHED).tempfile_in(dir)
 }

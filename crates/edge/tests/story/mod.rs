@@ -203,6 +203,7 @@ fn first_depth() -> Vec<Event> {
     let eval = |number| Subject::Eval(EvalId::new(number));
     vec![
         submitted(Subject::Root, 1),
+        Event::RootRefused { why: "sweep exited 1".to_owned() },
         submitted(Subject::Root, 2),
         Event::RootMeasured { baseline: artifact("root"), rows: 2, at: at(10) },
         ask(0, 11),

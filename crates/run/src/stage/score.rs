@@ -28,9 +28,9 @@ pub(super) fn score(brief: &ForScore, world: World<'_>) -> Result<Outcome, Halt>
 /// The comparison, or in words why the candidate's results cannot be compared.
 fn compare(brief: &ForScore, world: World<'_>) -> Result<Result<Judgement, String>, PortError> {
     let read = |artifact: &Artifact| -> Result<Result<Sweep, String>, PortError> {
-        let limit = brief.meaning.sweep_config_limit.map(std::num::NonZeroU32::get);
+        let (name, meaning) = (artifact.path.as_str(), &brief.meaning);
         let reader = world.files.open(artifact)?;
-        let sweep = Sweep::read(reader, artifact.path.as_str(), limit, &brief.meaning.score);
+        let sweep = Sweep::read(reader, name, meaning.limit(), &meaning.score);
         Ok(sweep.map_err(|error| error.to_string()))
     };
     let sweeps = (read(&brief.parent)?, read(&brief.root)?, read(&brief.results)?);

@@ -12,11 +12,14 @@ use treebeam_core::plan::Outcome;
 use treebeam_core::policy::Meaning;
 use treebeam_core::sweep::Sweep;
 
+/// The root has no worktree yet; that of a candidate whose sweep is repeated may be gone, or may have been touched.
 pub(super) fn submit(brief: &ForSweep, world: World<'_>) -> Result<(), Halt> {
     let job = &brief.job;
+    let place = job.key.subject.place();
     if job.key.subject == Subject::Root {
-        let place = job.key.subject.place();
         world.repo.keep(place, &job.commit)?;
+    }
+    if job.key.subject == Subject::Root || job.key.submission > 1 {
         world.repo.checkout(place, &job.commit)?;
     }
     Ok(world.executor.submit(job)?)
@@ -27,7 +30,7 @@ pub(crate) fn collect(end: &JobEnd, meaning: &Meaning, world: World<'_>) -> Resu
     match (end.key.subject, &end.exit) {
         (Subject::Root, JobExit::Done { results }) => root(results, end, meaning, world),
         (Subject::Root, JobExit::Failed { message }) => {
-            Err(Halt::RootUnsound { why: message.clone() })
+            Ok(Outcome::RootRefused { why: message.clone() })
         }
         (Subject::Eval(eval), JobExit::Done { results }) => {
             let results = take_in(results, end, world)?;
@@ -59,22 +62,32 @@ fn root(
     world: World<'_>,
 ) -> Result<Outcome, Halt> {
     let baseline = take_in(results, end, world)?;
-    let limit = meaning.sweep_config_limit.map(std::num::NonZeroU32::get);
     let reader = world.files.open(&baseline)?;
-    let unsound = |why: String| Halt::RootUnsound { why };
-    let sweep = Sweep::read(reader, results.as_str(), limit, &meaning.score)
-        .map_err(|error| unsound(error.to_string()))?;
+    let sweep = Sweep::read(reader, results.as_str(), meaning.limit(), &meaning.score);
+    Ok(match sweep.map_err(|error| error.to_string()).and_then(|sweep| sound(&sweep, meaning)) {
+        Ok(rows) => Outcome::RootMeasured { baseline, rows },
+        Err(why) => Outcome::RootRefused { why },
+    })
+}
+
+/// How many rows the root's sweep has, if it can be compared with.
+fn sound(sweep: &Sweep, meaning: &Meaning) -> Result<u32, String> {
     let rows = sweep.rows_used();
-    let found = sweep.completeness(limit, meaning.gate.min_rows.unwrap_or(rows));
-    if found.ok_count < found.expected_count || found.error_count > 0 {
-        return Err(unsound(format!(
-            "the sweep of the root has {} of {} configurations ok, {} not ok",
+    let found = sweep.completeness(meaning.limit(), meaning.gate.min_rows.unwrap_or(rows));
+    let complete = found.ok_count >= found.expected_count && found.error_count == 0;
+    if !complete || meaning.limit().is_some_and(|limit| limit != rows) {
+        return Err(format!(
+            "the sweep of the root has {rows} rows, {} of {} configurations ok, {} not ok",
             found.ok_count, found.expected_count, found.error_count
-        )));
+        ));
     }
-    if sweep.mean(&meaning.score.primary).is_none() {
-        let primary = &meaning.score.primary;
-        return Err(unsound(format!("the sweep of the root has no number in column `{primary}`")));
+    let (ragged, repeated) = (sweep.ragged_rows(), sweep.duplicate_ids());
+    if ragged > 0 || repeated > 0 {
+        return Err(format!(
+            "the sweep of the root has ragged rows: {ragged}, repeated ids: {repeated}"
+        ));
     }
-    Ok(Outcome::RootMeasured { baseline, rows })
+    let primary = &meaning.score.primary;
+    let missing = || format!("the sweep of the root has no number in column `{primary}`");
+    sweep.mean(primary).map(|_| rows).ok_or_else(missing)
 }

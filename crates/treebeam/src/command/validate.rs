@@ -7,7 +7,7 @@ use crate::wiring::Found;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use treebeam_core::audit::{self, Finding};
+use treebeam_core::audit::{self, Finding, Severity};
 use treebeam_core::evidence::{Artifact, Scored};
 use treebeam_core::facts::{Baseline, Eval, Facts};
 use treebeam_core::id::{Commit, Place, RunPath, Sha256};
@@ -15,7 +15,7 @@ use treebeam_core::score;
 use treebeam_core::state::State;
 use treebeam_core::sweep::Sweep;
 use treebeam_edge::git::{GitRepo, UserRepo};
-use treebeam_edge::store::{self, RunDir, RunFiles};
+use treebeam_edge::store::{self, Note, RunDir, RunFiles};
 use treebeam_run::port::Files as _;
 
 /// A run and what is wrong with it.
@@ -50,7 +50,8 @@ impl Checked {
     pub(super) fn exit(&self, output: Output) -> Exit {
         if output == Output::Text {
             for finding in &self.findings {
-                terminal::say(&format!("{}: {}", finding.place, finding.what));
+                let Finding { severity, place, what, .. } = finding;
+                terminal::say(&format!("{severity}: {place}: {what}"));
             }
             let count = self.findings.len();
             terminal::say(&match count {
@@ -59,7 +60,8 @@ impl Checked {
                 _ => format!("run {} has {count} issues", self.state.run),
             });
         }
-        if self.findings.is_empty() { Exit::Done } else { Exit::Invalid }
+        let serious = self.findings.iter().any(|finding| finding.severity == Severity::Error);
+        if serious { Exit::Invalid } else { Exit::Done }
     }
 }
 
@@ -72,7 +74,7 @@ pub(super) fn check(found: &Found) -> Result<Checked, Failure> {
     findings.extend(audit::beams(&state));
     files(run, &state, &mut findings);
     if let Some(repo) = &found.repo {
-        refs(repo, run, &state, &mut findings)?;
+        places(repo, run, &state, &mut findings)?;
     }
     decisions(run, &state, &mut findings);
     let text = treebeam_view::validation::report(state.run.as_str(), &findings);
@@ -84,14 +86,25 @@ pub(super) fn check(found: &Found) -> Result<Checked, Failure> {
 /// Reads the record, and compares its two forms.
 fn record(run: &RunDir, findings: &mut Vec<Finding>) -> Result<State, Failure> {
     let opened = store::open_to_read(run)?;
-    for note in opened.notes {
-        findings.push(Finding::new(note, "manifest.json", "`treebeam resume` writes it anew"));
-    }
+    findings.extend(opened.notes.iter().map(of_note));
     findings.extend(store::disagreement(run)?.map(|what| {
         let advice = "the journal is the truth; restore the run directory from a copy";
         Finding::new(what, "manifest.json", advice)
     }));
     Ok(opened.state)
+}
+
+fn of_note(note: &Note) -> Finding {
+    let what = note.to_string();
+    match note {
+        Note::Torn { .. } => {
+            let advice = "none is needed: `treebeam resume` goes on from the line before";
+            Finding::new(what, "journal.jsonl", advice).warning()
+        }
+        Note::Damaged { .. } | Note::ManifestAlone { .. } => {
+            Finding::new(what, "manifest.json", "`treebeam resume` writes it anew")
+        }
+    }
 }
 
 fn files(run: &RunDir, facts: &Facts, findings: &mut Vec<Finding>) {
@@ -111,8 +124,8 @@ fn files(run: &RunDir, facts: &Facts, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Every node's commit must be what its ref points at.
-fn refs(
+/// Every node's commit must be what its ref points at, and its worktree should be there.
+fn places(
     repo: &UserRepo,
     run: &RunDir,
     facts: &Facts,
@@ -121,12 +134,18 @@ fn refs(
     let repo = GitRepo::new(repo.clone(), run.root(), facts.run.clone())?;
     let refs: BTreeMap<String, Commit> = repo.refs()?.into_iter().collect();
     for node in &facts.nodes {
-        let planted = facts.baseline != Baseline::Unmeasured || node.parent().is_some();
+        let planted = matches!(facts.baseline, Baseline::Measured { .. });
         let name = Place::Node(node.id).ref_name(&facts.run);
         if planted && refs.get(&name) != Some(&node.commit) {
             let what = format!("its commit {} is not reachable by `{name}`", node.commit.short());
             let advice = format!("`git branch -f {name} {}` if the commit exists", node.commit);
             findings.push(Finding::new(what, format!("node {}", node.id), advice));
+        }
+        let worktree = Place::Node(node.id).worktree();
+        if planted && !run.path(&worktree).is_dir() {
+            let what = format!("its worktree `{worktree}` is gone");
+            let advice = "none is needed: its commit is kept by its ref";
+            findings.push(Finding::new(what, format!("node {}", node.id), advice).warning());
         }
     }
     Ok(())
@@ -156,8 +175,8 @@ fn again(
 ) -> Result<Scored, String> {
     let read = |artifact: &Artifact| {
         let reader = files.open(artifact).map_err(|error| error.to_string())?;
-        let limit = facts.meaning.sweep_config_limit.map(std::num::NonZeroU32::get);
-        Sweep::read(reader, artifact.path.as_str(), limit, &facts.meaning.score)
+        let (name, meaning) = (artifact.path.as_str(), &facts.meaning);
+        Sweep::read(reader, name, meaning.limit(), &meaning.score)
             .map_err(|error| error.to_string())
     };
     let missing = || "the record names no artifact".to_owned();

@@ -147,10 +147,10 @@ fn gate(verdict: &Verdict) -> Md {
 }
 
 fn root_rows(facts: &Facts) -> Md {
-    use treebeam_core::facts::Baseline::{Measured, Unmeasured};
+    use treebeam_core::facts::Baseline::{Measured, Refused, Unmeasured};
     match facts.baseline {
         Measured { rows, .. } => Md::text(&rows.to_string()),
-        Unmeasured => Md::none(),
+        Unmeasured | Refused { .. } => Md::none(),
     }
 }
 

@@ -81,7 +81,11 @@ pub(crate) fn events() -> Vec<Event> {
 pub(crate) fn events_of(started: RunStarted) -> Vec<Event> {
     let mut state = State::begin(&started);
     let mut events = vec![Event::RunStarted(Box::new(started))];
-    while let Some(next) = plan::next(&state, &Running::default(), now()).into_iter().next() {
+    let mut running = Running::default();
+    while let Some(next) = plan::next(&state, &running, now()).into_iter().next() {
+        if let Move::Start(step) = next {
+            running.last_tries.extend(plan::is_last_try(&state, step));
+        }
         let new = match next {
             Move::Record(event) => vec![event],
             Move::Stop(reason) => vec![Event::Stopped { reason, at: now() }],

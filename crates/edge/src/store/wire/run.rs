@@ -118,12 +118,13 @@ pub(super) struct Root {
     root_baseline_provenance: Option<CopiedFile>,
     root_baseline_rows: Option<u32>,
     root_baseline_measured_at: Option<Timestamp>,
+    root_baseline_refused: Option<String>,
 }
 
 impl Root {
     pub(super) fn of(facts: &Facts) -> Self {
         let (results, rows, at) = match &facts.baseline {
-            Baseline::Unmeasured => (None, None, None),
+            Baseline::Unmeasured | Baseline::Refused { .. } => (None, None, None),
             Baseline::Measured { results, rows, at } => (Some(results), Some(*rows), Some(*at)),
         };
         Self {
@@ -133,10 +134,17 @@ impl Root {
             root_baseline_provenance: results.map(CopiedFile::of),
             root_baseline_rows: rows,
             root_baseline_measured_at: at,
+            root_baseline_refused: match &facts.baseline {
+                Baseline::Refused { why } => Some(why.clone()),
+                Baseline::Unmeasured | Baseline::Measured { .. } => None,
+            },
         }
     }
 
     pub(super) fn into_baseline(self) -> Result<Baseline, String> {
+        if let Some(why) = self.root_baseline_refused {
+            return Ok(Baseline::Refused { why });
+        }
         let Some(copied) = self.root_baseline_provenance else { return Ok(Baseline::Unmeasured) };
         Ok(Baseline::Measured {
             results: copied.into_artifact(),
@@ -166,6 +174,7 @@ pub(super) struct StateBlock {
     stopped_at: Option<Timestamp>,
     deferred_cleanup: Vec<DeferredLine>,
     pending_cleanup: Vec<PendingLine>,
+    kept: Vec<PendingLine>,
 }
 
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -205,7 +214,7 @@ struct DeferredLine {
 
 impl StateBlock {
     pub(super) fn of(facts: &Facts) -> Self {
-        let (deferred_cleanup, pending_cleanup) = cleanup(facts);
+        let (deferred_cleanup, pending_cleanup, kept) = cleanup(facts);
         let (phase, promoting_eval_ids, stop) = match &facts.phase {
             Phase::Measuring => (PhaseName::Measuring, Vec::new(), None),
             Phase::Searching => (PhaseName::Searching, Vec::new(), None),
@@ -226,6 +235,7 @@ impl StateBlock {
             stopped_at: stop.map(|(_, at)| at),
             deferred_cleanup,
             pending_cleanup,
+            kept,
         }
     }
 
@@ -245,6 +255,8 @@ impl StateBlock {
         };
         let pending = self.pending_cleanup.iter().map(|line| (line.leftover(), Removal::Due));
         facts.leftovers.extend(pending);
+        let kept = self.kept.iter().map(|line| (line.leftover(), Removal::Kept));
+        facts.leftovers.extend(kept);
         let deferred = self.deferred_cleanup.into_iter().map(DeferredLine::into_removal);
         facts.leftovers.extend(deferred);
         Ok(())
@@ -261,11 +273,12 @@ fn expanded_by_depth(facts: &Facts) -> BTreeMap<u32, Vec<NodeId>> {
     by_depth
 }
 
-fn cleanup(facts: &Facts) -> (Vec<DeferredLine>, Vec<PendingLine>) {
-    let (mut deferred, mut pending) = (Vec::new(), Vec::new());
+fn cleanup(facts: &Facts) -> (Vec<DeferredLine>, Vec<PendingLine>, Vec<PendingLine>) {
+    let (mut deferred, mut pending, mut kept) = (Vec::new(), Vec::new(), Vec::new());
     for (leftover, removal) in &facts.leftovers {
         let line = PendingLine::of(leftover, &facts.run);
         match removal {
+            Removal::Kept => kept.push(line),
             Removal::Due => pending.push(line),
             Removal::Deferred { attempts, why, retry_at } => deferred.push(DeferredLine {
                 leftover: line,
@@ -275,7 +288,7 @@ fn cleanup(facts: &Facts) -> (Vec<DeferredLine>, Vec<PendingLine>) {
             }),
         }
     }
-    (deferred, pending)
+    (deferred, pending, kept)
 }
 
 impl ClosedLine {
