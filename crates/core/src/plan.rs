@@ -219,13 +219,8 @@ pub fn is_last_try(state: &State, step: Step) -> Option<Leftover> {
 }
 
 fn discard(state: &State, running: &Running, now: Timestamp) -> Option<Move> {
-    let due = |removal: &Removal| match removal {
-        Removal::Kept => false,
-        Removal::Due => true,
-        Removal::Deferred { retry_at, .. } => *retry_at <= now,
-    };
-    let (leftover, _) = state.leftovers.iter().find(|(_, removal)| due(removal))?;
-    (running.discards() == 0).then_some(Move::Start(Step::Discard(*leftover)))
+    let leftover = state.removable(now).filter(|_| running.discards() == 0)?;
+    Some(Move::Start(Step::Discard(leftover)))
 }
 
 /// Sweeps that wait, and those that were submitted by a process that is gone, as far as the limit goes.

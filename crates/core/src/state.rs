@@ -5,9 +5,10 @@ mod apply;
 
 pub use apply::Unexpected;
 
-use crate::event::{Event, RunStarted};
-use crate::facts::{Baseline, Facts, History, Node, Origin, Phase};
+use crate::event::{Event, Leftover, RunStarted};
+use crate::facts::{Baseline, Facts, History, Node, Origin, Phase, Removal};
 use crate::id::{Depth, EvalId, NodeId};
+use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 
@@ -18,7 +19,7 @@ pub struct State {
     index: Index,
 }
 
-/// Evals by stage, so that finding the next one does not need a scan.
+/// Evals by stage and leftovers by time, so that finding the next one does not need a scan.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Index {
     queued: BTreeMap<NodeId, BTreeSet<EvalId>>,
@@ -26,6 +27,8 @@ struct Index {
     implemented: BTreeSet<EvalId>,
     sweeping: BTreeSet<EvalId>,
     swept: BTreeSet<EvalId>,
+    /// What is to be removed: at once, or not before this time.
+    removals: BTreeSet<(Option<Timestamp>, Leftover)>,
 }
 
 impl Deref for State {
@@ -92,6 +95,9 @@ impl State {
         for eval in &facts.evals {
             index.enter(eval);
         }
+        for (leftover, removal) in &facts.leftovers {
+            index.removals.extend(removal_key(*leftover, removal));
+        }
         Ok(Self { facts, index })
     }
 
@@ -130,6 +136,13 @@ impl State {
         &self.index.swept
     }
 
+    /// What may be removed now: first what was not tried yet, then what has waited longest.
+    #[must_use]
+    pub fn removable(&self, now: Timestamp) -> Option<Leftover> {
+        let (not_before, leftover) = self.index.removals.first()?;
+        not_before.is_none_or(|time| time <= now).then_some(*leftover)
+    }
+
     /// Evals between the beginning of their implementation and their end.
     pub fn under_way(&self) -> impl Iterator<Item = EvalId> {
         let index = &self.index;
@@ -137,5 +150,14 @@ impl State {
             .into_iter()
             .flatten()
             .copied()
+    }
+}
+
+/// Where a leftover stands among those that are to be removed; nowhere if it is kept.
+fn removal_key(leftover: Leftover, removal: &Removal) -> Option<(Option<Timestamp>, Leftover)> {
+    match removal {
+        Removal::Kept => None,
+        Removal::Due => Some((None, leftover)),
+        Removal::Deferred { retry_at, .. } => Some((Some(*retry_at), leftover)),
     }
 }

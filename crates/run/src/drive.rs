@@ -71,6 +71,7 @@ pub fn drive(
             running: Running::default(),
             held: Vec::new(),
             batch: Vec::new(),
+            broken: false,
             promotion_failures: 0,
             polling: false,
             collecting: BTreeSet::new(),
@@ -100,6 +101,8 @@ struct Coordinator<'scope, 'env> {
     held: Vec<(Option<Step>, Outcome)>,
     /// Events that are applied and not yet on disk: nothing is done about them before they are.
     batch: Vec<Event>,
+    /// An append has failed: the state is ahead of what is on disk, and nothing more may be written.
+    broken: bool,
     promotion_failures: u32,
     polling: bool,
     /// Jobs that have ended and whose results are being taken in.
@@ -117,7 +120,7 @@ struct Coordinator<'scope, 'env> {
 impl Coordinator<'_, '_> {
     fn run(&mut self) -> Result<(), Halt> {
         let ended = self.go();
-        let usable = !matches!(ended, Err(Halt::Unexpected(_)));
+        let usable = !self.broken && !matches!(ended, Err(Halt::Unexpected(_)));
         let down = if usable { self.wind_down() } else { Ok(()) };
         ended.and(down)
     }
@@ -220,7 +223,9 @@ impl Coordinator<'_, '_> {
         if batch.is_empty() {
             return Ok(());
         }
+        self.broken = true;
         self.journal.append(&batch)?;
+        self.broken = false;
         (self.watch)(&self.state, &batch);
         if batch.iter().any(|event| matches!(event, Event::DepthClosed { .. })) {
             self.journal.checkpoint(&self.state, Checkpoint::DepthClosed)?;

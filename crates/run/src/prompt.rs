@@ -4,8 +4,6 @@ use crate::brief::Told;
 
 /// The longest text of one kind (a diff stat, an idea) that goes into a prompt.
 const PART_CHARS: usize = 16_000;
-/// The most outcomes of other ideas that a generator is told.
-const OUTCOMES: usize = 60;
 
 /// The context pack of a node: what the idea generator is told about its branch.
 pub(crate) fn context(told: &Told, since_root: &str, since_parent: &str) -> String {
@@ -13,9 +11,7 @@ pub(crate) fn context(told: &Told, since_root: &str, since_parent: &str) -> Stri
     section(&mut text, "CHANGED SINCE THE ROOT", since_root);
     section(&mut text, "CHANGED SINCE THE PARENT", since_parent);
     section(&mut text, "IDEAS THAT LED HERE, OLDEST FIRST", &list(&told.chain));
-    let newest = told.outcomes.len().saturating_sub(OUTCOMES);
-    let outcomes = told.outcomes.get(newest..).unwrap_or_default();
-    section(&mut text, "OTHER IDEAS THAT WERE TRIED ON THE WAY", &list(outcomes));
+    section(&mut text, "OTHER IDEAS THAT WERE TRIED ON THE WAY", &list(&told.outcomes));
     let constraints = [
         "one self-contained change per idea, implementable as a patch".to_owned(),
         "the sweep's grid of configurations stays as it is".to_owned(),

@@ -128,3 +128,16 @@ impl TempRepo {
         self.folder.path().join("home")
     }
 }
+
+/// Makes a shell script that can be run at once. Another process writes it: while this one had it open for writing, a
+/// child that another thread forks would have it open too, and nobody could run it.
+///
+/// # Errors
+/// When it cannot be written.
+#[cfg(unix)]
+pub fn script(path: &Path, text: &str) -> io::Result<()> {
+    let write = "printf %s \"$2\" > \"$1\" && chmod 755 \"$1\"";
+    let mut shell = Command::new("sh");
+    let written = shell.args(["-c", write, "sh"]).arg(path).arg(text).status()?;
+    if written.success() { Ok(()) } else { Err(io::Error::other("the script was not written")) }
+}

@@ -1,6 +1,6 @@
 //! The fold: what each event does to the state. An event that cannot follow is refused.
 
-use super::{Index, State};
+use super::{Index, State, removal_key};
 use crate::event::{Event, IdeasProposed, Intent, Leftover, LeftoverKind, Stop, Subject};
 use crate::evidence::Artifact;
 use crate::facts::{
@@ -102,9 +102,10 @@ impl State {
                 Ok(())
             }
             Event::Discarded { leftover } => {
-                if self.facts.leftovers.remove(leftover).is_none() {
+                if !self.facts.leftovers.contains_key(leftover) {
                     return wrong(format!("{leftover} was removed, but not to be removed"));
                 }
+                self.set_removal(*leftover, None);
                 self.facts.history.cleanups += 1;
                 Ok(())
             }
@@ -323,29 +324,41 @@ impl State {
         why: &str,
         retry_at: Timestamp,
     ) -> Result<(), Unexpected> {
-        let Some(removal) = self.facts.leftovers.get_mut(&leftover) else {
-            return wrong(format!("{leftover} was deferred, but not to be removed"));
+        let attempts = match self.facts.leftovers.get(&leftover) {
+            None => return wrong(format!("{leftover} was deferred, but not to be removed")),
+            Some(Removal::Kept | Removal::Due) => 1,
+            Some(Removal::Deferred { attempts, .. }) => attempts + 1,
         };
-        let before = match removal {
-            Removal::Kept | Removal::Due => 0,
-            Removal::Deferred { attempts, .. } => *attempts,
-        };
-        *removal = Removal::Deferred { attempts: before + 1, why: why.to_owned(), retry_at };
+        let deferred = Removal::Deferred { attempts, why: why.to_owned(), retry_at };
+        self.set_removal(leftover, Some(deferred));
         self.facts.history.deferred_cleanups += 1;
         Ok(())
     }
 
     fn leave_behind(&mut self, eval: EvalId, kind: LeftoverKind, removal: Removal) {
         let leftover = Leftover { place: Place::Candidate(eval), kind };
-        self.facts.leftovers.insert(leftover, removal);
+        self.set_removal(leftover, Some(removal));
     }
 
     /// A worktree that was kept is wanted no more.
     fn release(&mut self, eval: EvalId) {
         let leftover = Leftover { place: Place::Candidate(eval), kind: LeftoverKind::Worktree };
-        if let Some(removal @ Removal::Kept) = self.facts.leftovers.get_mut(&leftover) {
-            *removal = Removal::Due;
+        if self.facts.leftovers.get(&leftover) == Some(&Removal::Kept) {
+            self.set_removal(leftover, Some(Removal::Due));
         }
+    }
+
+    fn set_removal(&mut self, leftover: Leftover, removal: Option<Removal>) {
+        let Self { facts, index } = self;
+        let after = removal.as_ref().and_then(|removal| removal_key(leftover, removal));
+        let before = match removal {
+            Some(removal) => facts.leftovers.insert(leftover, removal),
+            None => facts.leftovers.remove(&leftover),
+        };
+        if let Some(key) = before.and_then(|removal| removal_key(leftover, &removal)) {
+            index.removals.remove(&key);
+        }
+        index.removals.extend(after);
     }
 
     fn enter(&mut self, id: EvalId, stage: Stage) -> Result<(), Unexpected> {

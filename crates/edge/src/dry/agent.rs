@@ -6,7 +6,7 @@ use crate::store::RunDir;
 use std::fs;
 use std::io;
 use std::path::Path;
-use treebeam_core::id::Place;
+use treebeam_core::id::{NodeId, Place};
 use treebeam_run::port::{Agent, AgentError, Ask, PortError, Reply, Role};
 
 /// Answers as an agent would, without one.
@@ -33,7 +33,8 @@ impl DryAgent {
         reply
     }
 
-    /// One idea of a question. The last of the mixture repeats the node's first; one is the same on every node.
+    /// One idea of a question. The last of the mixture repeats the node's first; one is the same on every node, and one on
+    /// every node but the root, so that branches repeat each other.
     fn idea(&self, ask: &Ask, index: u64) -> String {
         let length = Recipe::MIXTURE.len() as u64;
         let start = draw(self.seed, &ask.place.to_string()) % length;
@@ -46,6 +47,9 @@ impl DryAgent {
         }
         if recipe == Recipe::Gain(45) {
             return text(recipe, "everywhere");
+        }
+        if recipe == Recipe::Gain(10) && ask.place != Place::Node(NodeId::ROOT) {
+            return text(recipe, "on-every-branch");
         }
         text(recipe, &format!("{}-{index}", ask.key.trim_start_matches("ideas-")))
     }

@@ -10,31 +10,30 @@ impl GitRepo {
     /// # Errors
     /// When git cannot tell.
     pub fn refs(&self) -> Result<Vec<(String, Commit)>, PortError> {
-        let folder = format!("refs/heads/tree/{}/", self.run);
+        self.below(&format!("refs/heads/tree/{}/", self.run))
+    }
+
+    /// A branch that keeps a new run of this name from having refs of its own.
+    ///
+    /// # Errors
+    /// When git cannot tell.
+    pub fn in_the_way(&self) -> Result<Option<String>, PortError> {
+        let own = format!("tree/{}", self.run);
+        let below = format!("{own}/");
+        let blocks = |name: &String| name == "tree" || *name == own || name.starts_with(&below);
+        let mut names = self.below("refs/heads/tree")?.into_iter().map(|(name, _)| name);
+        Ok(names.find(blocks))
+    }
+
+    fn below(&self, folder: &str) -> Result<Vec<(String, Commit)>, PortError> {
         let format = "--format=%(refname:lstrip=2) %(objectname)";
-        let call = self.user.git.sealed(&self.seat(), &["for-each-ref", format, &folder]);
+        let call = self.user.git.sealed(&self.seat(), &["for-each-ref", format, folder]);
         let text = call.about(&self.run).keep(64 << 20).done()?.whole()?;
         let read = |line: &str| {
             let (name, commit) = line.split_once(' ')?;
             Some((name.to_owned(), commit.parse().ok()?))
         };
         Ok(text.lines().filter_map(read).collect())
-    }
-
-    /// Whether the place's ref exists and leads to `commit`.
-    ///
-    /// # Errors
-    /// When git cannot tell.
-    pub fn reachable(&self, place: Place, commit: &Commit) -> Result<bool, PortError> {
-        let reference = self.reference(place);
-        let arguments = ["merge-base", "--is-ancestor", commit.as_str(), &reference];
-        let answer = self.user.git.sealed(&self.seat(), &arguments).about(place).answer()?;
-        match answer.code {
-            Some(0) => Ok(true),
-            Some(1) => Ok(false),
-            Some(128) if answer.stderr.contains("Not a valid ") => Ok(false),
-            _ => Err(answer.failure()),
-        }
     }
 
     pub(super) fn set_ref(&self, place: Place, commit: &Commit) -> Result<(), PortError> {

@@ -37,7 +37,8 @@ fn failed(doing: &str, path: &RunPath) -> impl FnOnce(io::Error) -> PortError {
 impl Files for RunFiles {
     fn write(&self, path: &RunPath, bytes: &[u8]) -> Result<(), PortError> {
         let full = self.run.path(path);
-        in_its_folder(&full, || durable::replace(&full, |file| file.write_all(bytes)))
+        let write = |file: &mut File| file.write_all(bytes);
+        in_its_folder(&full, || durable::replace_from(self.run.root(), &full, write))
             .map_err(failed("write", path))
     }
 
@@ -72,7 +73,8 @@ impl Files for RunFiles {
             sha256 = Some(copy_and_digest(&mut source, file)?);
             Ok(())
         };
-        in_its_folder(&full, || durable::replace(&full, copy)).map_err(failed("copy", from))?;
+        in_its_folder(&full, || durable::replace_from(self.run.root(), &full, copy))
+            .map_err(failed("copy", from))?;
         let sha256 = sha256.ok_or_else(|| PortError::new(format!("cannot copy `{from}`")))?;
         Ok(Artifact { path, sha256, source: from.to_string() })
     }

@@ -18,7 +18,7 @@ const NOTE_LIMIT: u64 = 64 * 1024;
 pub struct Lease {
     run: RunDir,
     /// Held for its lock; the file itself stays empty.
-    _lock: File,
+    lock: File,
 }
 
 /// Who runs a run, as its note says.
@@ -50,7 +50,7 @@ impl Lease {
             Err(TryLockError::Error(error)) => return Err(StoreError::io("lock", &path)(error)),
         }
         note(run)?;
-        Ok(Self { run: run.clone(), _lock: lock })
+        Ok(Self { run: run.clone(), lock })
     }
 }
 
@@ -58,6 +58,8 @@ impl Drop for Lease {
     fn drop(&mut self) {
         // A note that stays says nothing: the lock decides.
         drop(fs::remove_file(self.run.holder()));
+        // Closing the file would do, were there no child that holds it between its fork and its exec.
+        drop(self.lock.unlock());
     }
 }
 

@@ -126,9 +126,7 @@ impl Store {
             return Err(StoreError::NotARun { path: run.root().to_owned() });
         }
         let lease = Lease::take(run)?;
-        for dir in [run.root().to_owned(), run.artifacts()] {
-            durable::remove_unfinished(&dir).map_err(StoreError::io("clear", &dir))?;
-        }
+        durable::remove_unfinished(run.root()).map_err(StoreError::io("clear", run.root()))?;
         let loaded = load(run, force)?;
         let epoch = loaded.epoch + 1;
         Self::assemble(run.clone(), lease, loaded, epoch)

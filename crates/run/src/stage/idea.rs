@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use treebeam_core::event::{ContextPack, FileDigest, Idea, Repeat};
 use treebeam_core::id::{Place, Sha256};
 use treebeam_core::plan::{Outcome, Proposal};
+use treebeam_core::policy::DedupeScope;
 use treebeam_core::{idea, path};
 
 /// How often a node is asked for ideas before it has to do with what came.
@@ -71,14 +72,14 @@ fn ask(
         haul.why = Some(format!("the reply has no `IDEA:` (kept as `{kept}`)"));
     }
     for text in ideas {
-        take(text, wanted, haul);
+        take(text, wanted, brief.scope, haul);
     }
     Ok(())
 }
 
-fn take(text: String, wanted: usize, haul: &mut Haul) {
+fn take(text: String, wanted: usize, scope: DedupeScope, haul: &mut Haul) {
     let fingerprint = idea::fingerprint(&text);
-    if !haul.seen.insert(fingerprint) {
+    if !haul.seen.insert(fingerprint) && scope != DedupeScope::None {
         haul.repeats.push(Repeat { fingerprint, title: idea::title(&text) });
     } else if haul.texts.len() < wanted {
         haul.texts.push((haul.turns, text));

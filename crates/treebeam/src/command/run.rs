@@ -96,8 +96,8 @@ fn must_be_clean(home: &Home) -> Result<(), Failure> {
 /// Refs outlive a run directory that was deleted, and are shared by all checkouts of a repository.
 fn must_be_free(home: &Home, id: &RunId) -> Result<(), Failure> {
     let runs_root = home.make_runs_root()?;
-    let refs = GitRepo::new(home.repo.clone(), runs_root, id.clone())?.refs()?;
-    let Some((name, _)) = refs.first() else { return Ok(()) };
-    let what = format!("this repository has refs of an earlier run `{id}`, such as `{name}`");
-    Err(Failure::usage(what).hint("choose another `--run-id`, or delete these refs"))
+    let repo = GitRepo::new(home.repo.clone(), runs_root, id.clone())?;
+    let Some(name) = repo.in_the_way()? else { return Ok(()) };
+    let what = format!("the branch `{name}` is in the way of the refs `tree/{id}/…` of a new run");
+    Err(Failure::usage(what).hint("choose another `--run-id`, or rename or delete that branch"))
 }
