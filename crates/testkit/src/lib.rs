@@ -1,7 +1,8 @@
 //! What the tests of treebeam share. Nothing of the product depends on it.
 //!
 //! # Layout
-//! [`memory`] is a world behind the ports, [`journal`] a journal with a fuse, [`repo`] a repository made by real git.
+//! [`memory`] is a world behind the ports, [`journal`] a journal with a fuse, [`repo`] a repository made by real git,
+//! [`program`] the real program in such a repository.
 
 #![expect(
     clippy::expect_used,
@@ -11,4 +12,5 @@
 
 pub mod journal;
 pub mod memory;
+pub mod program;
 pub mod repo;

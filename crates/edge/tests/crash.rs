@@ -1,0 +1,264 @@
+//! The dry world with real git and a real run directory, cut off after every event: opened again and driven to its end,
+//! it must be the run that was never cut. `run/tests/crash.rs` shows the same in memory, for bigger trees.
+
+#![cfg(test)]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::num::NonZeroU32;
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+use treebeam_core::event::{Event, RunStarted, WorldKind};
+use treebeam_core::facts::{Facts, History};
+use treebeam_core::policy::{Meaning, Reach};
+use treebeam_core::state::State;
+use treebeam_edge::dry::{DryAgent, DryClock, DryExecutor, FlakyCleanup};
+use treebeam_edge::git::{GitRepo, UserRepo, open_with};
+use treebeam_edge::store::{
+    Force, RunDir, RunFiles, Store, StoreError, make_runs_root, replay_journal,
+};
+use treebeam_run::port::{Checkpoint, Journal, PortError, World};
+use treebeam_run::{Halt, drive};
+use treebeam_testkit::repo::TempRepo;
+
+const SEED: u64 = 7;
+/// How many cut runs are tried at once.
+const LANES: usize = 3;
+
+fn number(n: u32) -> NonZeroU32 {
+    NonZeroU32::new(n).expect("not zero")
+}
+
+/// A run of two depths with a promotion, a rejection, a failure, and cleanups that do not work at first.
+fn meaning() -> Meaning {
+    let sweep_config_limit = Some(number(3));
+    Meaning { ideas_per_node: number(3), sweep_config_limit, ..Meaning::default() }
+}
+
+fn reach(workers: u32) -> Reach {
+    Reach { max_depth: 2, max_parallel_evals: number(workers), ..Reach::default() }
+}
+
+/// A journal whose power is cut after so many events, for good.
+struct Fused {
+    store: Store,
+    left: usize,
+    cut: bool,
+}
+
+impl Fused {
+    fn powered(&self) -> Result<(), PortError> {
+        if self.cut { Err(PortError::new("power cut")) } else { Ok(()) }
+    }
+}
+
+impl Journal for Fused {
+    fn append(&mut self, events: &[Event]) -> Result<(), PortError> {
+        self.powered()?;
+        let (written, lost) = events.split_at(events.len().min(self.left));
+        self.left -= written.len();
+        if !written.is_empty() {
+            self.store.append(written)?;
+        }
+        self.cut = !lost.is_empty();
+        self.powered()
+    }
+
+    fn checkpoint(&mut self, state: &State, moment: Checkpoint) -> Result<(), PortError> {
+        self.powered()?;
+        self.store.checkpoint(state, moment)
+    }
+}
+
+/// A repository with a run in it.
+struct Site {
+    repo: TempRepo,
+}
+
+impl Site {
+    fn new() -> Self {
+        Self { repo: TempRepo::with(&[("model.py", "x = 1\n")]).expect("a repository") }
+    }
+
+    fn opened(&self) -> UserRepo {
+        open_with(self.repo.path(), self.repo.variables()).expect("the repository")
+    }
+
+    fn run(&self) -> RunDir {
+        RunDir::new(self.repo.path().join(".treebeam/runs/t"))
+    }
+
+    fn begin(&self, workers: u32) -> (Store, State) {
+        let user = self.opened();
+        let started = RunStarted {
+            run: "t".parse().expect("a run id"),
+            world: WorldKind::Dry { seed: SEED },
+            root: user.head.clone(),
+            meaning: meaning(),
+            reach: reach(workers),
+            at: user.head_time,
+        };
+        let runs = make_runs_root(self.repo.path()).expect("a folder for runs");
+        Store::create(&runs, &started).expect("a run")
+    }
+
+    /// Drives the run with ports of its own, as a new process would.
+    fn go(&self, store: Store, state: State, events: usize) -> Result<State, Halt> {
+        let run = self.run();
+        let repo = GitRepo::new(self.opened(), run.root(), state.run.clone())?;
+        let repo = FlakyCleanup::new(repo, SEED);
+        let agent = DryAgent::new(SEED, run.clone());
+        let executor = DryExecutor::new(SEED, run.clone());
+        let (files, clock) = (RunFiles::new(run), DryClock::new(state.created_at));
+        let world =
+            World { repo: &repo, agent: &agent, executor: &executor, files: &files, clock: &clock };
+        drive(state, world, &mut Fused { store, left: events, cut: false }, &mut |_, _| {})
+    }
+
+    fn resume(&self, events: usize) -> Result<State, Halt> {
+        let (store, state) = self.open();
+        self.go(store, state, events)
+    }
+
+    /// Opens the run. Another test of this process may be starting git at this moment, and its child has the lock's file
+    /// open until it has become git.
+    fn open(&self) -> (Store, State) {
+        for _ in 0..1000 {
+            match Store::open_to_run(&self.run(), Force::No) {
+                Err(StoreError::Locked { .. }) => thread::sleep(Duration::from_millis(5)),
+                opened => {
+                    let (store, state, notes) = opened.expect("the run");
+                    assert!(notes.is_empty(), "{notes:?}");
+                    return (store, state);
+                }
+            }
+        }
+        panic!("the run stays locked");
+    }
+
+    fn events(&self) -> usize {
+        fs::read_to_string(self.run().journal()).expect("a journal").lines().count()
+    }
+
+    fn git<const N: usize>(&self, arguments: [&str; N]) -> String {
+        self.repo.git(arguments).expect("git")
+    }
+}
+
+/// What must be the same however the run came about.
+#[derive(Debug, PartialEq)]
+struct Settled {
+    facts: Facts,
+    refs: String,
+    reports: [String; 3],
+    files: BTreeMap<String, String>,
+    nodes: Vec<String>,
+}
+
+fn settled(site: &Site, end: State) -> Settled {
+    let again = replay_journal(&site.run()).expect("a journal that replays");
+    assert!(again.state == end, "the events do not lead to the state");
+    let candidates = names(&site.run().root().join("cand"));
+    assert_eq!(candidates, [""; 0], "a candidate's worktree is left");
+    let list = site.git(["worktree", "list", "--porcelain"]);
+    assert!(!list.contains("prunable"), "{list}");
+    let nodes = names(&site.run().root().join("wt"));
+    assert_eq!(list.matches("worktree ").count(), nodes.len() + 1, "{list}");
+    assert_eq!(site.git(["status", "--porcelain"]), "");
+    let mut facts = end.into_facts();
+    facts.history = History::default();
+    facts.reach.max_parallel_evals = NonZeroU32::MIN;
+    let reports = [
+        treebeam_view::summary(&facts),
+        treebeam_view::graph(&facts),
+        treebeam_view::results_tsv(&facts),
+    ];
+    let mut files = BTreeMap::new();
+    for folder in ["artifacts", "node_ideas", "eval"] {
+        collect(&site.run().root().join(folder), folder, &mut files);
+    }
+    Settled { facts, refs: site.git(["for-each-ref"]), reports, files, nodes }
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).expect("a folder");
+    let name = |entry: fs::DirEntry| entry.file_name().to_string_lossy().into_owned();
+    let mut names: Vec<_> = entries.map(|entry| name(entry.expect("an entry"))).collect();
+    names.sort();
+    names
+}
+
+/// The files below a folder, without those of single submissions: a cut-off run may have more of them.
+fn collect(folder: &Path, name: &str, found: &mut BTreeMap<String, String>) {
+    for entry in names(folder) {
+        let (path, name) = (folder.join(&entry), format!("{name}/{entry}"));
+        let submission = entry.strip_prefix('s').is_some_and(|n| n.parse::<u32>().is_ok());
+        if path.is_dir() && !submission {
+            collect(&path, &name, found);
+        } else if !submission {
+            found.insert(name, fs::read_to_string(&path).expect("a text"));
+        }
+    }
+}
+
+/// The run that is never cut, and how many events it has after its first.
+fn uncut(workers: u32) -> (Settled, usize) {
+    let site = Site::new();
+    let (store, state) = site.begin(workers);
+    let end = site.go(store, state, usize::MAX).expect("a whole run");
+    let kinds = fs::read_to_string(site.run().journal()).expect("a journal");
+    for kind in ["node_added", "eval_failed", "discard_deferred", "depth_closed", "stopped"] {
+        assert!(kinds.contains(&format!("\"type\":\"{kind}\"")), "no {kind} in the run");
+    }
+    let events = site.events() - 1;
+    (settled(&site, end), events)
+}
+
+fn cut_after_every_event(workers: u32) {
+    let expected = uncut(1).0;
+    let (same, events) = uncut(workers);
+    assert_eq!(same, expected, "{workers} workers");
+    // A cut run mostly waits, for the disk and for what was under way: several at once.
+    thread::scope(|scope| {
+        for lane in 0..LANES {
+            let cuts = (lane..events).step_by(LANES);
+            scope.spawn(|| cuts.for_each(|cut| check_cut(cut, workers, &expected)));
+        }
+    });
+}
+
+fn check_cut(cut: usize, workers: u32, expected: &Settled) {
+    let site = Site::new();
+    let (store, state) = site.begin(workers);
+    assert!(site.go(store, state, cut).is_err(), "no cut at {cut}");
+    assert_eq!(site.events(), cut + 1);
+    let end = site.resume(usize::MAX).unwrap_or_else(|halt| panic!("cut {cut}: {halt:?}"));
+    assert_eq!(settled(&site, end), *expected, "cut after {cut} events, {workers} workers");
+}
+
+#[test]
+fn a_run_with_one_worker_that_is_cut_off_after_any_event_ends_the_same() {
+    cut_after_every_event(1);
+}
+
+#[test]
+fn a_run_with_four_workers_that_is_cut_off_after_any_event_ends_the_same() {
+    cut_after_every_event(4);
+}
+
+#[test]
+fn a_run_that_is_cut_off_again_and_again_ends_the_same() {
+    let expected = uncut(1).0;
+    let site = Site::new();
+    let (store, state) = site.begin(2);
+    let mut ended = site.go(store, state, 2);
+    let mut cuts = 0;
+    while ended.is_err() {
+        cuts += 1;
+        assert!(cuts < 100, "no progress: {ended:?}");
+        ended = site.resume(2);
+    }
+    assert!(cuts > 15, "{cuts} cuts");
+    assert_eq!(settled(&site, ended.expect("an end")), expected);
+}

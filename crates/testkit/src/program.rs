@@ -1,0 +1,251 @@
+//! Drives the real program in a repository of its own: a clean environment, a deadline, and all that it said. What it
+//! leaves on disk is read here as files and JSON only, not through treebeam's own code.
+
+use crate::repo::TempRepo;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// No call takes this long, unless it hangs.
+const DEADLINE: Duration = Duration::from_mins(2);
+/// How often a call is looked at.
+const GLANCE: Duration = Duration::from_millis(3);
+/// The run that [`Site`] is about.
+pub const RUN: &str = "t";
+
+/// A repository and the program in it.
+#[derive(Debug)]
+pub struct Site {
+    /// The repository.
+    pub repo: TempRepo,
+    binary: PathBuf,
+}
+
+/// What became of a call.
+#[derive(Clone, Debug)]
+pub struct Said {
+    /// The exit code; none when it was killed.
+    pub code: Option<i32>,
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+}
+
+impl Said {
+    /// Standard output as JSON lines.
+    #[must_use]
+    pub fn json_lines(&self) -> Vec<Value> {
+        let parse = |line: &str| {
+            serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line:?}"))
+        };
+        self.stdout.lines().map(parse).collect()
+    }
+
+    /// The same call, if it ended with this exit code.
+    #[must_use]
+    #[track_caller]
+    pub fn exits(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "stdout: {}\nstderr: {}", self.stdout, self.stderr);
+        self
+    }
+
+    /// The same call, if it said all of this on standard error.
+    #[must_use]
+    #[track_caller]
+    pub fn says<const N: usize>(self, texts: [&str; N]) -> Self {
+        for text in texts {
+            assert!(self.stderr.contains(text), "no {text:?} in: {}", self.stderr);
+        }
+        self
+    }
+}
+
+impl Site {
+    /// The program in a repository with one commit of two files.
+    #[must_use]
+    pub fn new(binary: &str) -> Self {
+        let files = [("model.py", "x = 1\n"), ("src/lib/part.txt", "a part\n")];
+        Self::of(TempRepo::with(&files).expect("a repository"), binary)
+    }
+
+    /// The program in this repository.
+    #[must_use]
+    pub fn of(repo: TempRepo, binary: &str) -> Self {
+        Self { repo, binary: binary.into() }
+    }
+
+    /// Calls the program in the repository.
+    #[must_use]
+    pub fn call(&self, arguments: &[&str]) -> Said {
+        self.call_in(self.repo.path(), arguments)
+    }
+
+    /// Calls the program in another folder.
+    #[must_use]
+    pub fn call_in(&self, folder: &Path, arguments: &[&str]) -> Said {
+        self.call_with(folder, self.repo.variables(), arguments)
+    }
+
+    /// Calls the program in another folder and environment.
+    #[must_use]
+    pub fn call_with(
+        &self,
+        folder: &Path,
+        variables: Vec<(OsString, OsString)>,
+        arguments: &[&str],
+    ) -> Said {
+        self.start(folder, variables, arguments).end(DEADLINE)
+    }
+
+    /// Calls the program and kills it after this long.
+    #[must_use]
+    pub fn call_and_kill(&self, arguments: &[&str], after: Duration) -> Said {
+        self.start(self.repo.path(), self.repo.variables(), arguments).end(after)
+    }
+
+    fn start(
+        &self,
+        folder: &Path,
+        variables: Vec<(OsString, OsString)>,
+        arguments: &[&str],
+    ) -> Call {
+        let spoken = tempfile::tempdir().expect("a folder for the output");
+        let file = |name| File::create(spoken.path().join(name)).expect("a file for the output");
+        let mut command = Command::new(&self.binary);
+        command.args(arguments).current_dir(folder).env_clear().envs(variables);
+        command.stdin(Stdio::null()).stdout(file("stdout")).stderr(file("stderr"));
+        Call { child: command.spawn().expect("the program"), spoken }
+    }
+
+    /// A dry run with these flags, which must end well.
+    #[track_caller]
+    #[expect(clippy::must_use_candidate, reason = "called for what it leaves on disk, too")]
+    pub fn run(&self, flags: &[&str]) -> Said {
+        let said = self.call(&[&["run", "--dry-run", "--run-id", RUN], flags].concat()).exits(0);
+        self.must_be_sound();
+        said
+    }
+
+    /// A resume with these flags, which must end well.
+    #[track_caller]
+    #[expect(clippy::must_use_candidate, reason = "called for what it leaves on disk, too")]
+    pub fn resume(&self, flags: &[&str]) -> Said {
+        let said = self.call(&[&["resume", RUN], flags].concat()).exits(0);
+        self.must_be_sound();
+        said
+    }
+
+    /// Validation must find nothing.
+    #[track_caller]
+    pub fn must_be_sound(&self) {
+        let said = self.call(&["validate", RUN]).exits(0);
+        assert!(said.stderr.contains(&format!("run {RUN} is sound")), "{}", said.stderr);
+        assert!(self.text("VALIDATION_REPORT.md").contains("Nothing found."));
+    }
+
+    /// Where a file of the run lies.
+    #[must_use]
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.repo.path().join(".treebeam/runs").join(RUN).join(name)
+    }
+
+    /// A file of the run.
+    #[must_use]
+    #[track_caller]
+    pub fn text(&self, name: &str) -> String {
+        let path = self.path(name);
+        fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    }
+
+    /// The run's manifest.
+    #[must_use]
+    #[track_caller]
+    pub fn manifest(&self) -> Value {
+        serde_json::from_str(&self.text("manifest.json")).expect("a manifest in JSON")
+    }
+
+    /// The events of the run's journal.
+    #[must_use]
+    #[track_caller]
+    pub fn events(&self) -> Vec<Value> {
+        let journal = self.text("journal.jsonl");
+        let event = |line: &str| {
+            let mut line: Value = serde_json::from_str(line).expect("a line in JSON");
+            line["event"].take()
+        };
+        journal.lines().map(event).collect()
+    }
+
+    /// All refs of the repository.
+    #[must_use]
+    pub fn refs(&self) -> String {
+        self.repo.git(["for-each-ref"]).expect("the refs")
+    }
+
+    /// All files below a folder of the run, by path; none where there is no such folder.
+    #[must_use]
+    pub fn files(&self, folder: &str) -> BTreeMap<String, Vec<u8>> {
+        let mut found = BTreeMap::new();
+        collect(&self.path(folder), folder, &mut found);
+        found
+    }
+
+    /// The names in a folder of the run, sorted; none where there is no such folder.
+    #[must_use]
+    pub fn names(&self, folder: &str) -> Vec<String> {
+        let Ok(entries) = fs::read_dir(self.path(folder)) else { return Vec::new() };
+        let name = |entry: std::io::Result<fs::DirEntry>| {
+            entry.expect("an entry").file_name().to_string_lossy().into_owned()
+        };
+        let mut names: Vec<_> = entries.map(name).collect();
+        names.sort();
+        names
+    }
+}
+
+fn collect(folder: &Path, name: &str, found: &mut BTreeMap<String, Vec<u8>>) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries {
+        let entry = entry.expect("an entry");
+        let name = format!("{name}/{}", entry.file_name().to_string_lossy());
+        if entry.file_type().expect("a kind of file").is_dir() {
+            collect(&entry.path(), &name, found);
+        } else {
+            found.insert(name, fs::read(entry.path()).expect("a file"));
+        }
+    }
+}
+
+struct Call {
+    child: Child,
+    /// Files, because a child of the child could keep a pipe open for ever.
+    spoken: tempfile::TempDir,
+}
+
+impl Call {
+    fn end(mut self, patience: Duration) -> Said {
+        let begun = Instant::now();
+        let code = loop {
+            if let Some(status) = self.child.try_wait().expect("the state of the program") {
+                break status.code();
+            }
+            if begun.elapsed() >= patience {
+                self.child.kill().expect("to kill the program");
+                self.child.wait().expect("the end of the program");
+                break None;
+            }
+            thread::sleep(GLANCE);
+        };
+        let text = |name| {
+            let bytes = fs::read(self.spoken.path().join(name)).expect("the output");
+            String::from_utf8(bytes).expect("output in UTF-8")
+        };
+        Said { code, stdout: text("stdout"), stderr: text("stderr") }
+    }
+}

@@ -1,0 +1,91 @@
+//! What a person reads first: help and the most important errors, as they are.
+
+#![cfg(test)]
+
+use treebeam_testkit::program::{RUN, Said, Site};
+use treebeam_testkit::repo::TempRepo;
+
+const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
+
+/// What was said, with the folders of this test replaced.
+fn shown(site: &Site, said: &Said) -> String {
+    let folder = site.repo.path().display().to_string();
+    let exit = said.code.map_or("none".to_owned(), |code| code.to_string());
+    // Cleanup goes on beside the evals: when its lines come is nobody's promise.
+    let kept = |line: &&str| !line.contains(" not removed yet: ");
+    let stderr: String = said.stderr.split_inclusive('\n').filter(kept).collect();
+    let text = format!("exit {exit}\n--- stdout\n{}--- stderr\n{stderr}", said.stdout);
+    text.replace(&folder, "[REPO]").replace('\\', "/")
+}
+
+macro_rules! snapshot {
+    ($name:literal, $text:expr) => {
+        insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
+            insta::assert_snapshot!($name, $text);
+        })
+    };
+}
+
+fn call(arguments: &[&str]) -> String {
+    let site = Site::new(BINARY);
+    shown(&site, &site.call(arguments))
+}
+
+#[test]
+fn help() {
+    snapshot!("help", call(&["--help"]));
+    snapshot!("help_run", call(&["run", "--help"]));
+    snapshot!("help_resume", call(&["resume", "--help"]));
+    snapshot!("help_status", call(&["status", "--help"]));
+    snapshot!("help_report", call(&["report", "--help"]));
+    snapshot!("help_validate", call(&["validate", "--help"]));
+}
+
+#[test]
+fn every_command_has_an_example_and_help_by_name() {
+    for command in ["run", "resume", "status", "report", "validate"] {
+        let help = call(&[command, "--help"]);
+        assert!(help.contains(&format!("Example: treebeam {command}")), "{help}");
+        assert_eq!(call(&["help", command]), help);
+    }
+}
+
+#[test]
+fn wrong_usage() {
+    snapshot!("usage_none", call(&[]));
+    snapshot!("usage_unknown_command", call(&["runn"]));
+    snapshot!("usage_wrong_number", call(&["run", "--dry-run", "--ideas-per-node=0"]));
+    snapshot!("usage_wrong_scope", call(&["run", "--dry-run", "--dedupe-scope=some"]));
+    snapshot!("usage_wrong_bool", call(&["run", "--stop-on-empty-frontier=maybe"]));
+    snapshot!("usage_conflict", call(&["run", "--dry-run", "--report-only"]));
+    snapshot!("usage_run_id", call(&["run", "--dry-run", "--run-id=../x"]));
+    snapshot!("usage_not_dry", call(&["run"]));
+    snapshot!("usage_no_run", call(&["status"]));
+    snapshot!("usage_unknown_run", call(&["validate", "nope"]));
+}
+
+#[test]
+fn no_usable_repository() {
+    let dirty = Site::new(BINARY);
+    dirty.repo.write("model.py", "x = 2\n").expect("a file");
+    dirty.repo.write("new.txt", "new\n").expect("a file");
+    snapshot!("environment_dirty", shown(&dirty, &dirty.call(&["run", "--dry-run"])));
+    let plain = Site::of(TempRepo::folder("plain").expect("a folder"), BINARY);
+    snapshot!("environment_no_repository", shown(&plain, &plain.call(&["run", "--dry-run"])));
+    let empty = Site::of(TempRepo::empty().expect("a repository"), BINARY);
+    snapshot!("environment_no_commit", shown(&empty, &empty.call(&["run", "--dry-run"])));
+}
+
+#[test]
+fn a_whole_run() {
+    let site = Site::new(BINARY);
+    let said = site.run(&["--ideas-per-node=4", "--max-depth=2"]);
+    snapshot!("run", shown(&site, &said));
+    snapshot!("run_status", shown(&site, &site.call(&["status"])));
+    snapshot!("run_report", shown(&site, &site.call(&["report"])));
+    snapshot!("run_validate", shown(&site, &site.call(&["validate"])));
+    let refused = ["run", "--dry-run", "--run-id", RUN, "--ideas-per-node=5"];
+    snapshot!("run_other_meaning", shown(&site, &site.call(&refused)));
+    let refused = ["run", "--dry-run", "--run-id", RUN, "--no-resume"];
+    snapshot!("run_id_taken", shown(&site, &site.call(&refused)));
+}

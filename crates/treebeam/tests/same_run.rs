@@ -1,0 +1,124 @@
+//! The same run ends the same: one eval at a time or several, here or at another path, once or again, killed or not.
+
+#![cfg(test)]
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::time::Duration;
+use treebeam_testkit::program::{RUN, Site};
+use treebeam_testkit::repo::TempRepo;
+
+const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
+const SIZE: [&str; 8] = [
+    "--ideas-per-node=5",
+    "--max-depth=3",
+    "--beam-width=2",
+    "--sweep-config-limit=10",
+    "--dedupe-scope=node_plus_ancestors",
+    "--quiet",
+    "--stop-on-empty-frontier",
+    "--max-total-idea-evals=1000",
+];
+
+fn run(site: Site, parallel: &str) -> Site {
+    site.run(&[&SIZE[..], &["--max-parallel-evals", parallel]].concat());
+    site
+}
+
+/// What of a manifest must be the same.
+fn lasting(site: &Site) -> Value {
+    let mut manifest = site.manifest();
+    let document = manifest.as_object_mut().expect("an object");
+    for name in ["history", "checksum"] {
+        assert!(document.remove(name).is_some(), "no `{name}`");
+    }
+    let setting = document["run_config"]["max_parallel_evals"].take();
+    assert!(setting.is_u64(), "{setting}");
+    manifest
+}
+
+/// The files below a folder, without those of single submissions: a run that was killed may have more of them.
+fn accepted(site: &Site, folder: &str) -> BTreeMap<String, Vec<u8>> {
+    let submission = |part: &str| part.strip_prefix('s').is_some_and(|n| n.parse::<u32>().is_ok());
+    let mut files = site.files(folder);
+    files.retain(|path, _| !path.split('/').any(submission));
+    files
+}
+
+#[track_caller]
+fn check_same(a: &Site, b: &Site) {
+    for report in ["TREE_SUMMARY.md", "TREE_GRAPH.md", "results.tsv", "VALIDATION_REPORT.md"] {
+        assert_eq!(a.text(report), b.text(report));
+    }
+    assert_eq!(a.refs(), b.refs());
+    assert_eq!(lasting(a), lasting(b));
+    for (folder, fewest) in [("artifacts", 10), ("node_ideas", 25), ("eval", 100), ("cand", 0)] {
+        let (ours, theirs) = (accepted(a, folder), accepted(b, folder));
+        assert!(ours.len() >= fewest, "{} files in {folder}", ours.len());
+        assert!(ours.keys().eq(theirs.keys()), "{:?}\n{:?}", ours.keys(), theirs.keys());
+        for (path, bytes) in ours {
+            assert!(theirs.get(&path) == Some(&bytes), "{path} differs");
+        }
+    }
+}
+
+#[test]
+fn one_at_a_time_and_four_at_a_time_give_the_same_tree() {
+    let (one, four) = (run(Site::new(BINARY), "1"), run(Site::new(BINARY), "4"));
+    assert_eq!(one.manifest()["run_config"]["max_parallel_evals"], 1);
+    assert_eq!(four.manifest()["run_config"]["max_parallel_evals"], 4);
+    assert_eq!(one.manifest()["state"]["stop_reason"], "max_depth_reached");
+    check_same(&one, &four);
+}
+
+#[test]
+fn four_at_a_time_give_the_same_tree_again() {
+    check_same(&run(Site::new(BINARY), "4"), &run(Site::new(BINARY), "4"));
+}
+
+#[test]
+fn the_path_of_the_repository_does_not_matter() {
+    let far = TempRepo::folder("deep down/in älterer Ort/x").expect("a folder");
+    far.git(["init", "--quiet", "--initial-branch=main"]).expect("a repository");
+    far.write("model.py", "x = 1\n").expect("a file");
+    far.write("src/lib/part.txt", "a part\n").expect("a file");
+    far.commit("first").expect("a commit");
+    let far = run(Site::of(far, BINARY), "2");
+    check_same(&run(Site::new(BINARY), "2"), &far);
+    let (path, home) = (far.repo.path().display().to_string(), far.repo.home());
+    for folder in ["artifacts", "node_ideas", "eval"] {
+        for (name, bytes) in far.files(folder) {
+            let text = String::from_utf8(bytes).expect("text");
+            assert!(!text.contains(&path) && !text.contains(&home.display().to_string()), "{name}");
+        }
+    }
+}
+
+/// A run that is killed after this long, again and again, until it is through; and how often that was.
+fn killed(after: Duration, parallel: &str) -> (Site, u32) {
+    let site = Site::new(BINARY);
+    let start = ["run", "--dry-run", "--run-id", RUN, "--max-parallel-evals", parallel];
+    let start = [&start[..], &SIZE[..]].concat();
+    let mut kills = 0;
+    while site.call_and_kill(&start, after + after * kills / 4).code != Some(0) {
+        kills += 1;
+        assert!(kills < 200, "no progress");
+    }
+    site.must_be_sound();
+    (site, kills)
+}
+
+#[test]
+fn a_run_that_is_killed_again_and_again_gives_the_same_tree() {
+    let whole = run(Site::new(BINARY), "1");
+    let mut all = 0;
+    for (after, parallel) in [(15, "1"), (40, "4"), (70, "1"), (110, "2"), (190, "4")] {
+        let (site, kills) = killed(Duration::from_millis(after), parallel);
+        check_same(&whole, &site);
+        let list = site.repo.git(["worktree", "list", "--porcelain"]).expect("worktrees");
+        assert!(!list.contains("prunable"), "{list}");
+        assert_eq!(list.matches("worktree ").count(), site.names("wt").len() + 1, "{list}");
+        all += kills;
+    }
+    assert!(all > 5, "killed {all} times only");
+}

@@ -1,0 +1,266 @@
+//! `treebeam validate` finds what was spoiled, also where the sums were made to fit; and names it in its report.
+
+#![cfg(test)]
+
+use std::fs;
+use treebeam_core::id::Sha256;
+use treebeam_testkit::program::{RUN, Site};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
+
+/// A sound run of two depths, cut short by its budget: it has promoted, passed, rejected, failed and untried ideas.
+fn site() -> Site {
+    let site = Site::new(BINARY);
+    site.run(&["--quiet", "--ideas-per-node=5", "--beam-width=2", "--max-total-idea-evals=13"]);
+    site
+}
+
+/// Validation must find all of this, and `report` must say so too.
+#[track_caller]
+fn finds(site: &Site, texts: &[&str]) {
+    let said = site.call(&["validate", RUN]).exits(5);
+    let report = site.text("VALIDATION_REPORT.md").replace('\\', "");
+    for text in texts {
+        assert!(report.contains(text), "no {text:?} in {report}");
+        assert!(said.stderr.contains(text), "no {text:?} in {}", said.stderr);
+    }
+    let document = site.call(&["validate", RUN, "--json"]).exits(5).json_lines().remove(0);
+    assert_eq!(document["ok"], false);
+    assert!(document["findings"].as_array().is_some_and(|all| all.len() >= texts.len()));
+    let _ = site.call(&["report", RUN]).exits(5);
+}
+
+/// With this file changed, validation must find all of this; the file is put back afterwards.
+#[track_caller]
+fn spoiled(site: &Site, name: &str, spoil: impl FnOnce(String) -> Option<String>, found: &[&str]) {
+    let before = site.text(name);
+    match spoil(before.clone()) {
+        Some(text) => {
+            assert_ne!(text, before, "nothing was spoiled");
+            fs::write(site.path(name), text).expect("to write");
+        }
+        None => fs::remove_file(site.path(name)).expect("to remove"),
+    }
+    finds(site, found);
+    fs::write(site.path(name), before).expect("to write");
+    site.must_be_sound();
+}
+
+// ---- files
+
+/// The files that the record refers to, each with a word that must stand in the finding.
+fn referenced(site: &Site) -> Vec<String> {
+    let mut names = vec!["artifacts/root.csv".to_owned(), "artifacts/e0001.csv".to_owned()];
+    names.push("node_ideas/0000/prompt_context.txt".to_owned());
+    let ideas = |node: &str| {
+        let folder = format!("node_ideas/{node}");
+        let all = site.names(&folder).into_iter();
+        all.filter(|name| name.starts_with('0')).map(move |name| format!("{folder}/{name}"))
+    };
+    let of_root: Vec<_> = ideas("0000").collect();
+    let of_last: Vec<_> = ideas("0002").collect();
+    assert_eq!((of_root.len(), of_last.len()), (5, 5), "the last ones were left untried");
+    names.extend(of_root.into_iter().take(1).chain(of_last.into_iter().skip(4)));
+    names
+}
+
+#[test]
+fn a_missing_file_is_found() {
+    let site = site();
+    let scores = ["summary.json", "scoring_parent.json", "scoring_root.json"];
+    let scores = scores.map(|name| format!("eval/0001/experiment/{name}"));
+    for name in referenced(&site).iter().chain(&scores) {
+        spoiled(&site, name, |_| None, &[&format!("{name}` cannot be read")]);
+    }
+}
+
+#[test]
+fn a_wrong_sha256_is_found() {
+    let site = site();
+    for name in referenced(&site) {
+        let found = format!("{name}` has sha256 ");
+        spoiled(&site, &name, |text| Some(text.replacen('e', "E", 1)), &[&found]);
+        spoiled(&site, &name, |text| Some(text + "\n"), &[&found]);
+    }
+}
+
+// ---- commits
+
+#[test]
+fn an_unreachable_commit_is_found() {
+    let site = site();
+    let git = |arguments: &[&str]| site.repo.git_in(site.repo.path(), arguments).expect("git");
+    for node in ["n0000", "n0001", "n0002"] {
+        let name = format!("refs/heads/tree/{RUN}/{node}");
+        let commit = git(&["rev-parse", &name]);
+        let found = format!("is not reachable by `tree/{RUN}/{node}`");
+        git(&["update-ref", "-d", &name]);
+        finds(&site, &[&found]);
+        let elsewhere = if node == "n0000" { "n0001" } else { "n0000" };
+        git(&["update-ref", &name, &format!("refs/heads/tree/{RUN}/{elsewhere}")]);
+        if node != "n0000" {
+            finds(&site, &[&found]);
+        }
+        git(&["update-ref", &name, &commit]);
+        site.must_be_sound();
+    }
+}
+
+// ---- the record
+
+/// A manifest with its checksum made to fit again.
+fn summed_manifest(text: &str) -> String {
+    let at = text.rfind("\"checksum\":\"").expect("a checksum");
+    let body = &text[..at];
+    format!("{body}\"checksum\":\"{}\"}}\n", Sha256::of(body.as_bytes()))
+}
+
+/// A journal in which each line has a fitting sum again.
+fn summed_journal(text: &str) -> String {
+    let summed = |line: &str| {
+        let body = &line[..line.rfind(",\"sum\":\"").expect("a sum")];
+        let sum = Sha256::of(body.as_bytes()).to_string();
+        format!("{body},\"sum\":\"{}\"}}\n", &sum[..16])
+    };
+    text.lines().map(summed).collect()
+}
+
+#[test]
+fn the_sums_are_made_as_the_program_makes_them() {
+    let site = site();
+    assert_eq!(summed_manifest(&site.text("manifest.json")), site.text("manifest.json"));
+    assert_eq!(summed_journal(&site.text("journal.jsonl")), site.text("journal.jsonl"));
+}
+
+/// The text with the first `from` after `after` replaced.
+#[track_caller]
+fn edited(text: &str, after: &str, from: &str, to: &str) -> String {
+    let at = text.find(after).unwrap_or_else(|| panic!("no {after:?}"));
+    let (before, rest) = text.split_at(at);
+    assert!(rest.contains(from), "no {from:?} after {after:?}");
+    format!("{before}{}", rest.replacen(from, to, 1))
+}
+
+const DISAGREES: &str = "is not what the journal leads to";
+
+/// A manifest that was edited so, with a fitting checksum, is found out; by the journal, too.
+#[track_caller]
+fn manifest_edited(site: &Site, edit: [&str; 3], found: &[&str]) {
+    let [after, from, to] = edit;
+    let spoil = |text: String| Some(summed_manifest(&edited(&text, after, from, to)));
+    spoiled(site, "manifest.json", spoil, &[found, &[DISAGREES]].concat());
+}
+
+/// A journal that was edited so, with fitting sums, is found out; also where there is no manifest to compare it with.
+#[track_caller]
+fn journal_edited(site: &Site, edit: [&str; 3], found: &[&str]) {
+    let [after, from, to] = edit;
+    let spoil = |text: String| Some(summed_journal(&edited(&text, after, from, to)));
+    spoiled(site, "journal.jsonl", spoil, &[DISAGREES]);
+    let manifests = ["manifest.json", "manifest.json.prev"].map(|name| site.path(name));
+    let kept = manifests.clone().map(|path| fs::read(path).ok());
+    for path in manifests.iter().filter(|path| path.exists()) {
+        fs::remove_file(path).expect("to remove");
+    }
+    let before = site.text("journal.jsonl");
+    fs::write(site.path("journal.jsonl"), spoil(before.clone()).expect("text")).expect("to write");
+    finds(site, found);
+    fs::write(site.path("journal.jsonl"), before).expect("to write");
+    for (path, bytes) in manifests.iter().zip(kept) {
+        bytes.map_or(Ok(()), |bytes| fs::write(path, bytes)).expect("to write");
+    }
+    site.must_be_sound();
+}
+
+#[test]
+fn a_baseline_outside_of_artifacts_is_found() {
+    let site = site();
+    let root = "eval/root/experiment/meta_config_sweep_results.csv";
+    let root = format!("\"{root}\"");
+    let outside = "lies outside `artifacts/`";
+    let copied = "\"copied_to_path\":\"artifacts/root.csv\"";
+    let edit = ["\"root\":", copied, &format!("\"copied_to_path\":{root}")];
+    manifest_edited(&site, edit, &[outside]);
+    journal_edited(&site, ["root_measured", "\"artifacts/root.csv\"", &root], &[outside]);
+    let copied = "\"copied_to_path\":\"artifacts/e0005.csv\"";
+    let node = "\"copied_to_path\":\"eval/0005/experiment/meta_config_sweep_results.csv\"";
+    manifest_edited(&site, ["\n\"0005\":{\"eval_id\"", copied, node], &[outside]);
+}
+
+#[test]
+fn an_inconsistent_frontier_is_found() {
+    let site = site();
+    let frontier = "the frontier is not what the closed depths lead to";
+    let now = serde_json::to_string(&site.manifest()["state"]["frontier_node_ids"]).unwrap();
+    let now = format!("\"frontier_node_ids\":{now}");
+    for other in ["[\"0001\"]", "[\"0000\",\"0001\"]", "[]"] {
+        let other = format!("\"frontier_node_ids\":{other}");
+        manifest_edited(&site, ["\"state\":", &now, &other], &[frontier]);
+    }
+    let expanded = ["\"closed_depths\":", "\"expanded_node_ids\":[\"0000\"]"];
+    let edit = [expanded[0], expanded[1], "\"expanded_node_ids\":[\"0000\",\"0001\"]"];
+    manifest_edited(&site, edit, &["depth 0 counts node 0001 as expanded"]);
+}
+
+#[test]
+fn an_edited_decision_is_found() {
+    let site = site();
+    let figures = "its recorded figures are not those of its artifacts";
+    let verdict = "does not follow from its figures";
+    let beam = "the promoted evals are not the best that passed the gate";
+    let eval = "\n\"0002\":{\"eval_id\"";
+    manifest_edited(&site, [eval, "\"grade\":\"promising\"", "\"grade\":\"strong\""], &[figures]);
+    manifest_edited(&site, [eval, "\"ok_count\":12", "\"ok_count\":11"], &[figures]);
+    manifest_edited(&site, [eval, "\"has_effect\":true", "\"has_effect\":false"], &[figures]);
+    let check =
+        ["\"rule\":\"has_effect\",\"passed\":true", "\"rule\":\"has_effect\",\"passed\":false"];
+    manifest_edited(&site, ["\n\"0001\":{\"eval_id\"", check[0], check[1]], &[verdict]);
+    manifest_edited(
+        &site,
+        ["\"closed_depths\":", "[\"0005\",\"0002\"]", "[\"0002\",\"0005\"]"],
+        &[beam],
+    );
+    let scored = "\"type\":\"scored\",\"eval\":\"0002\"";
+    journal_edited(&site, [scored, "\"grade\":\"promising\"", "\"grade\":\"strong\""], &[figures]);
+    journal_edited(&site, ["\"type\":\"depth_closed\"", check[0], check[1]], &[verdict]);
+}
+
+#[test]
+fn a_manifest_that_lags_behind_the_journal_is_no_finding() {
+    let site = site();
+    let previous = site.path("manifest.json.prev");
+    site.resume(&["--max-total-idea-evals=14"]);
+    fs::copy(previous, site.path("manifest.json")).expect("a copy");
+    site.must_be_sound();
+}
+
+#[test]
+fn a_damaged_manifest_is_a_finding_and_a_damaged_journal_an_error() {
+    let site = site();
+    let damage = |text: String| Some(text.replacen("\"nodes\"", "\"Nodes\"", 1));
+    spoiled(&site, "manifest.json", damage, &["is damaged and was passed over"]);
+    let journal = site.text("journal.jsonl");
+    fs::write(site.path("journal.jsonl"), journal.replacen("root_measured", "root_Measured", 1))
+        .expect("to write");
+    let said = site.call(&["validate", RUN]);
+    assert!(matches!(said.code, Some(1 | 5)), "{said:?}");
+    let _ = said.says(["journal.jsonl", "checksum"]);
+}
+
+#[test]
+fn a_moved_run_directory_still_validates() {
+    let site = site();
+    let other = Site::new(BINARY);
+    let runs = other.repo.path().join(".treebeam/runs");
+    fs::create_dir_all(&runs).expect("a folder");
+    let git = |arguments: &[&str]| other.repo.git_in(other.repo.path(), arguments).expect("git");
+    git(&[
+        "fetch",
+        "--quiet",
+        &site.repo.path().display().to_string(),
+        "refs/heads/tree/*:refs/heads/tree/*",
+    ]);
+    fs::rename(site.path(""), runs.join(RUN)).expect("to move");
+    other.must_be_sound();
+    let _ = other.call(&["report", RUN]).exits(0);
+}
