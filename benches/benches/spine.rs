@@ -1,0 +1,7 @@
+//! `cargo bench -p treebeam-benches`: one table of ratios. What each row means stands in `benches/README.md`.
+
+use std::error::Error;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    treebeam_benches::run(std::env::args().skip(1).filter(|argument| argument != "--bench"))
+}

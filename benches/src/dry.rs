@@ -1,0 +1,178 @@
+//! A dry run on a real repository, against a shell script that does nothing but its git commands.
+
+use crate::gauge::{self, median};
+use crate::script::{Recorder, Script};
+use crate::{Outcome, row};
+use std::ffi::OsString;
+use std::fs;
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+use tempfile::TempDir;
+use treebeam_core::event::{RunStarted, WorldKind};
+use treebeam_core::policy::{Meaning, Reach};
+use treebeam_edge::dry::{DryAgent, DryClock, DryExecutor};
+use treebeam_edge::git::{GitRepo, open_with};
+use treebeam_edge::store::{RunFiles, Store, make_runs_root};
+use treebeam_run::port::World;
+
+const FILES: u32 = 50;
+const EVALS: u32 = 200;
+const ROUNDS: usize = 5;
+const SEED: u64 = 7;
+
+/// Prints the ratio, with fsync as it is on a disk and where it costs nothing.
+pub(crate) fn git() -> Outcome<()> {
+    compare("on a disk", &gauge::on_disk()?)?;
+    compare("where fsync costs nothing", &gauge::in_memory()?)
+}
+
+fn compare(name: &str, folder: &TempDir) -> Outcome<()> {
+    let bench = Bench::new(folder.path())?;
+    let script = bench.script()?;
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    let (mut ratios, mut processor) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let run = bench.ours()?;
+        let refs = bench.refs()?;
+        let shell = bench.theirs(&script)?;
+        if bench.refs()? != refs {
+            return Err("the script did not do what the run did".into());
+        }
+        ratios.push(run.wall / shell.wall);
+        processor.push(f64::from(run.ticks) / f64::from(shell.ticks));
+        ours.push(run.wall);
+        theirs.push(shell.wall);
+    }
+    let evals = f64::from(EVALS);
+    let each = |all: &[f64]| format!("{:.1} ms per eval", median(all) * 1000.0 / evals);
+    row(&format!("{name}: dry run, {EVALS} evals, {FILES} files"), &each(&ours));
+    row(&format!("{name}: its {} git commands in a shell", script.calls), &each(&theirs));
+    row(&format!("{name}: dry run / shell"), &gauge::spread(&ratios));
+    row(&format!("{name}: dry run / shell, processor time"), &gauge::spread(&processor));
+    Ok(())
+}
+
+/// What something took.
+#[derive(Clone, Copy, Debug)]
+struct Took {
+    wall: f64,
+    ticks: u32,
+}
+
+fn timed(work: impl FnOnce() -> Outcome<()>) -> Outcome<Took> {
+    let (begun, before) = (Instant::now(), gauge::ticks());
+    work()?;
+    Ok(Took { wall: begun.elapsed().as_secs_f64(), ticks: gauge::ticks() - before })
+}
+
+/// A repository that is made anew, at the same place, for each measurement: so each has the same commits.
+struct Bench {
+    folder: PathBuf,
+    variables: Vec<(OsString, OsString)>,
+}
+
+impl Bench {
+    fn new(folder: &Path) -> Outcome<Self> {
+        let folder = folder.canonicalize()?;
+        let home = folder.join("home").into_os_string();
+        fs::create_dir_all(&home)?;
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let variables = vec![("PATH".into(), path), ("HOME".into(), home)];
+        let bench = Self { folder, variables };
+        bench.furnish()?;
+        Ok(bench)
+    }
+
+    fn furnish(&self) -> Outcome<()> {
+        let pristine = self.folder.join("pristine");
+        for number in 0..FILES {
+            let file = pristine.join(format!("src/part{}/file{number}.py", number % 5));
+            fs::create_dir_all(file.parent().unwrap_or(&pristine))?;
+            fs::write(file, format!("value = {number}\n").repeat(60))?;
+        }
+        must(self.git(&pristine).args(["init", "--quiet", "--initial-branch=main"]))?;
+        must(self.git(&pristine).args(["add", "--all"]))?;
+        let who = ["-c", "user.name=Bench", "-c", "user.email=bench@example.org"];
+        must(self.git(&pristine).args(who).args(["commit", "--quiet", "--message=first"]))
+    }
+
+    fn git(&self, folder: &Path) -> Command {
+        let mut command = Command::new("git");
+        command.current_dir(folder).env_clear().envs(self.variables.iter().cloned());
+        command
+    }
+
+    /// All refs, with what they point at: the same after a run as after its script.
+    fn refs(&self) -> Outcome<Vec<u8>> {
+        Ok(self.git(&self.repo()).arg("for-each-ref").output()?.stdout)
+    }
+
+    fn repo(&self) -> PathBuf {
+        self.folder.join("repo")
+    }
+
+    /// A fresh repository, with everything of before on the disk.
+    fn afresh(&self) -> Outcome<()> {
+        if self.repo().exists() {
+            fs::remove_dir_all(self.repo())?;
+        }
+        let (from, to) = (self.folder.join("pristine"), self.repo());
+        must(Command::new("cp").arg("-a").arg(from).arg(to))?;
+        must(&mut Command::new("sync"))
+    }
+
+    /// Records a run, and writes its git commands down.
+    fn script(&self) -> Outcome<Script> {
+        self.afresh()?;
+        let recorder = Recorder::new(&self.folder)?;
+        drive(&self.repo(), recorder.variables(&self.variables))?;
+        let run_dir = self.repo().join(".treebeam/runs/bench");
+        recorder.script(&run_dir, &self.repo().join(".git"))
+    }
+
+    fn ours(&self) -> Outcome<Took> {
+        self.afresh()?;
+        timed(|| drive(&self.repo(), self.variables.clone()))
+    }
+
+    fn theirs(&self, script: &Script) -> Outcome<Took> {
+        self.afresh()?;
+        timed(|| script.run())
+    }
+}
+
+fn must(command: &mut Command) -> Outcome<()> {
+    let ended = command.status()?;
+    if ended.success() { Ok(()) } else { Err(format!("{command:?}: {ended}").into()) }
+}
+
+/// What `treebeam run --dry-run` does, but that every cleanup works at once.
+fn drive(repo: &Path, variables: Vec<(OsString, OsString)>) -> Outcome<()> {
+    let user = open_with(repo, variables)?;
+    let started = started(user.head.clone(), user.head_time)?;
+    let (mut store, state) = Store::create(&make_runs_root(repo)?, &started)?;
+    let run = store.run().clone();
+    let repo = GitRepo::new(user, run.root(), started.run.clone())?;
+    let (agent, executor) = (DryAgent::new(SEED, run.clone()), DryExecutor::new(SEED, run.clone()));
+    let (files, clock) = (RunFiles::new(run), DryClock::new(started.at));
+    let world =
+        World { repo: &repo, agent: &agent, executor: &executor, files: &files, clock: &clock };
+    let state = treebeam_run::drive(state, world, &mut store, &mut |_, _| {})?;
+    let made = u32::try_from(state.evals.len())?;
+    if made == EVALS { Ok(()) } else { Err(format!("{made} evals, not {EVALS}").into()) }
+}
+
+fn started(root: treebeam_core::id::Commit, at: jiff::Timestamp) -> Outcome<RunStarted> {
+    let at_least_one = |n| NonZeroU32::new(n).unwrap_or(NonZeroU32::MIN);
+    let meaning = Meaning {
+        ideas_per_node: at_least_one(20),
+        beam_width: at_least_one(2),
+        sweep_config_limit: NonZeroU32::new(10),
+        ..Meaning::default()
+    };
+    let reach = Reach { max_depth: 50, max_total_idea_evals: Some(EVALS), ..Reach::default() };
+    let world = WorldKind::Dry { seed: SEED };
+    Ok(RunStarted { run: "bench".parse()?, world, root, meaning, reach, at })
+}

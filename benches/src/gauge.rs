@@ -1,0 +1,72 @@
+//! Clocks, memory and medians. It reads what the system says about this process, and judges nothing.
+
+use crate::Outcome;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// The flag with which the bench starts itself for a measurement in a fresh process.
+pub(crate) const CHILD: &str = "--child";
+
+/// How much processor time this thread has had.
+pub(crate) fn thread_time() -> Duration {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanos = text.split(' ').next().and_then(|n| n.parse().ok());
+    Duration::from_nanos(nanos.unwrap_or(0))
+}
+
+/// How much processor time this process and the children that it has waited for have had, in ticks of the system.
+pub(crate) fn ticks() -> u32 {
+    let text = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let after_name = text.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let times = after_name.split_whitespace().skip(11).take(4);
+    times.filter_map(|time| time.parse::<u32>().ok()).sum()
+}
+
+/// The most memory that this process ever had, in KiB.
+pub(crate) fn peak_memory() -> u32 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let number = line.and_then(|line| line.split_whitespace().next());
+    number.and_then(|n| n.parse().ok()).unwrap_or(0)
+}
+
+/// What a fresh process needs for a task: its peak memory in KiB, as it says itself.
+pub(crate) fn peak_of(task: &str, folder: &Path) -> Outcome<u32> {
+    let output = Command::new(std::env::current_exe()?).args([CHILD, task]).arg(folder).output()?;
+    let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    let why = || format!("{task}: {}", String::from_utf8_lossy(&output.stderr));
+    said.parse().map_err(|_| why().into())
+}
+
+/// A folder whose fsync costs nothing, where the system has one; what lies in it is memory, but not of this process.
+pub(crate) fn in_memory() -> Outcome<TempDir> {
+    let memory = PathBuf::from("/dev/shm");
+    let made = if memory.is_dir() { TempDir::new_in(memory) } else { TempDir::new() };
+    Ok(made?)
+}
+
+/// A folder among the temporary ones, which are taken to lie on a disk.
+pub(crate) fn on_disk() -> Outcome<TempDir> {
+    Ok(TempDir::new()?)
+}
+
+pub(crate) fn median(figures: &[f64]) -> f64 {
+    let mut figures = figures.to_vec();
+    figures.sort_by(f64::total_cmp);
+    figures.get(figures.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// The median, and between what the figures lie.
+pub(crate) fn spread(figures: &[f64]) -> String {
+    let least = figures.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = figures.iter().copied().fold(0.0, f64::max);
+    format!("{:.2} ({least:.2} to {most:.2})", median(figures))
+}
+
+/// A count as a number to divide by; no count here comes near the limit.
+pub(crate) fn number(count: impl TryInto<u32>) -> f64 {
+    f64::from(count.try_into().unwrap_or(u32::MAX))
+}

@@ -1,0 +1,57 @@
+//! Opening a long run again, against merely reading the same bytes as JSON.
+
+use crate::gauge::{self, median, number};
+use crate::search::{DEEP, search_in};
+use crate::{Outcome, row};
+use serde_json::Value;
+use std::fs::{self, File};
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::time::Instant;
+use treebeam_edge::store::{Force, OpenStats, RunDir, Store, open_to_read};
+
+const REPEATS: usize = 5;
+
+/// Prints what opening a run costs: one that has stopped, and one that was cut off long after its last manifest.
+pub(crate) fn resume() -> Outcome<()> {
+    let folder = gauge::in_memory()?;
+    let searched = search_in(folder.path(), DEEP)?;
+    let run = &searched.run;
+    measure(&format!("{} evals, stopped", searched.evals), run)?;
+    fs::rename(run.previous_manifest(), run.manifest())?;
+    measure(&format!("{} evals, cut off before its last manifest", searched.evals), run)
+}
+
+fn measure(name: &str, run: &RunDir) -> Outcome<()> {
+    let stats = open_to_read(run)?.stats;
+    let read = stats.manifest_bytes + stats.journal_bytes_read;
+    let (mut opened, mut ratios) = (Vec::new(), Vec::new());
+    for _ in 0..REPEATS {
+        let begun = Instant::now();
+        drop(Store::open_to_run(run, Force::No)?);
+        let ours = begun.elapsed();
+        let begun = Instant::now();
+        plainly(run, &stats)?;
+        ratios.push(ours.as_secs_f64() / begun.elapsed().as_secs_f64());
+        opened.push(ours.as_secs_f64());
+    }
+    row(&format!("{name}: time"), &format!("{:.2} s", median(&opened)));
+    row(&format!("{name}: time / reading the same bytes as JSON"), &gauge::spread(&ratios));
+    let share = number(read) / number(stats.manifest_bytes);
+    row(&format!("{name}: bytes read / bytes of the manifest"), &format!("{share:.2}"));
+    row(&format!("{name}: events replayed"), &stats.events_replayed.to_string());
+    Ok(())
+}
+
+/// Reads what opening the run reads, as JSON of any kind.
+fn plainly(run: &RunDir, stats: &OpenStats) -> Outcome<()> {
+    let manifest: Value = serde_json::from_slice(&fs::read(run.manifest())?)?;
+    let mut journal = File::open(run.journal())?;
+    let length = journal.metadata()?.len();
+    journal.seek(SeekFrom::Start(length - stats.journal_bytes_read))?;
+    let mut tail = Vec::new();
+    journal.read_to_end(&mut tail)?;
+    let lines: Result<Vec<Value>, _> =
+        serde_json::Deserializer::from_slice(&tail).into_iter().collect();
+    drop((manifest, lines?));
+    Ok(())
+}

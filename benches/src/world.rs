@@ -1,0 +1,253 @@
+//! A world behind the ports that costs the same at every eval and keeps nothing of an eval that is over: what a state is
+//! worth stands in its commit's name, and what a sweep brought in its artifact's digest. So whatever grows is not the
+//! world.
+
+use jiff::Timestamp;
+use std::collections::BTreeMap;
+use std::io::{Cursor, Read};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use treebeam_core::event::{Leftover, LeftoverKind};
+use treebeam_core::evidence::Artifact;
+use treebeam_core::id::{Commit, EvalId, Place, RunPath, Sha256};
+use treebeam_core::path;
+use treebeam_core::protect::{Change, Mode};
+use treebeam_run::port::{
+    Agent, AgentError, Applied, Ask, Clock, CommitNote, Executor, Files, Job, JobEnd, JobExit,
+    JobKey, Moment, PortError, Reply, Repo, Role, World,
+};
+
+/// How a cleanup goes at its first attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cleanup {
+    /// Well.
+    Works,
+    /// Every fourth worktree is in use, now and for as long as the run lasts.
+    Sticks,
+}
+
+/// The world, with what is under way in it.
+#[derive(Debug)]
+pub(crate) struct ThinWorld {
+    cleanup: Cleanup,
+    /// Where worktrees are at, and by how much their change makes them better.
+    worktrees: Mutex<BTreeMap<Place, (i32, i32)>>,
+    /// Idea files that were not read yet.
+    ideas: Mutex<BTreeMap<String, Vec<u8>>>,
+    /// What ended sweeps brought, until it is taken in.
+    results: Mutex<BTreeMap<String, i32>>,
+    jobs: Mutex<Vec<Job>>,
+    arrived: Condvar,
+}
+
+impl ThinWorld {
+    pub(crate) fn new(cleanup: Cleanup) -> Self {
+        Self {
+            cleanup,
+            worktrees: Mutex::default(),
+            ideas: Mutex::default(),
+            results: Mutex::default(),
+            jobs: Mutex::default(),
+            arrived: Condvar::new(),
+        }
+    }
+
+    pub(crate) fn ports(&self) -> World<'_> {
+        World { repo: self, agent: self, executor: self, files: self, clock: self }
+    }
+}
+
+fn lock<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
+    what.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn draw(text: &str) -> u32 {
+    let digest = Sha256::of(text.as_bytes());
+    digest.as_bytes().iter().take(4).fold(0, |number, byte| number << 8 | u32::from(*byte))
+}
+
+/// The name of a commit that is worth so much.
+pub(crate) fn commit(worth: i32, text: &str) -> Result<Commit, PortError> {
+    let rest: String = Sha256::of(text.as_bytes()).to_string().chars().take(32).collect();
+    let name = format!("{:08x}{rest}", worth.cast_unsigned());
+    name.parse().map_err(|_| PortError::new("no name for a commit"))
+}
+
+fn worth(commit: &Commit) -> i32 {
+    let digits = commit.as_str().get(..8).unwrap_or_default();
+    u32::from_str_radix(digits, 16).unwrap_or_default().cast_signed()
+}
+
+/// The number after a word, anywhere in a text.
+fn after(text: &str, word: &str) -> Option<i32> {
+    let (_, rest) = text.split_once(word)?;
+    rest.split_whitespace().next()?.parse().ok()
+}
+
+impl Repo for ThinWorld {
+    fn checkout(&self, place: Place, commit: &Commit) -> Result<(), PortError> {
+        if matches!(place, Place::Candidate(_)) {
+            lock(&self.worktrees).insert(place, (worth(commit), 0));
+        }
+        Ok(())
+    }
+
+    fn apply(&self, place: Place, diff: &str) -> Result<Applied, PortError> {
+        if diff.contains("never-applies") {
+            return Ok(Applied::Refused("it never does".to_owned()));
+        }
+        if let Some(worktree) = lock(&self.worktrees).get_mut(&place) {
+            worktree.1 = after(diff, "gain ").unwrap_or(0);
+        }
+        Ok(Applied::Cleanly)
+    }
+
+    fn changes(&self, _: Place) -> Result<Vec<Change>, PortError> {
+        Ok(vec![Change { path: "model.py".to_owned(), to: Mode::File }])
+    }
+
+    fn commit(&self, place: Place, note: &CommitNote) -> Result<Commit, PortError> {
+        let worktree = lock(&self.worktrees).get(&place).copied();
+        let (before, gain) = worktree.ok_or_else(|| PortError::new("no worktree"))?;
+        commit(before + gain, &format!("{place} {}", note.title))
+    }
+
+    fn keep(&self, _: Place, _: &Commit) -> Result<(), PortError> {
+        Ok(())
+    }
+
+    fn diff(&self, from: &Commit, to: &Commit, _: usize) -> Result<String, PortError> {
+        Ok(format!("{from}..{to}\n"))
+    }
+
+    fn diff_stat(&self, from: &Commit, to: &Commit) -> Result<String, PortError> {
+        Ok(format!("{from}..{to}\n"))
+    }
+
+    fn discard(&self, leftover: Leftover, _: u32) -> Result<(), PortError> {
+        lock(&self.worktrees).remove(&leftover.place);
+        let sticks = self.cleanup == Cleanup::Sticks && leftover.kind == LeftoverKind::Worktree;
+        if sticks && draw(&leftover.place.to_string()).is_multiple_of(4) {
+            return Err(PortError::new("a file is in use"));
+        }
+        Ok(())
+    }
+}
+
+impl Agent for ThinWorld {
+    fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
+        let text = match ask.role {
+            Role::Ideas => ideas(ask),
+            Role::Coder => {
+                let idea = ask.prompt.lines().find_map(|line| line.strip_prefix("IDEA: "));
+                let idea = idea.ok_or_else(|| AgentError::Unanswered("no idea".to_owned()))?;
+                format!("--- a/model.py\n+++ b/model.py\n@@ -1 +1,2 @@\n x\n+do {idea}\n")
+            }
+        };
+        Ok(Reply { text })
+    }
+}
+
+fn ideas(ask: &Ask) -> String {
+    let wanted = after(&ask.prompt, "Propose ").unwrap_or(1);
+    let idea = |index: i32| {
+        let tag = format!("{} {index}", ask.key);
+        let drawn = draw(&tag);
+        match drawn % 10 {
+            0 => format!("IDEA: never-applies {tag}\n"),
+            _ => format!("IDEA: gain {} {tag}\n", i64::from(drawn / 16 % 9) * 20 - 60),
+        }
+    };
+    (0..wanted).map(idea).collect()
+}
+
+impl Executor for ThinWorld {
+    fn submit(&self, job: &Job) -> Result<(), PortError> {
+        lock(&self.jobs).push(job.clone());
+        self.arrived.notify_one();
+        Ok(())
+    }
+
+    fn adopt(&self, _: &[JobKey]) -> Result<Vec<JobKey>, PortError> {
+        Ok(Vec::new())
+    }
+
+    fn wait(&self, patience: Duration) -> Result<Vec<JobEnd>, PortError> {
+        let jobs = lock(&self.jobs);
+        let waited = self.arrived.wait_timeout_while(jobs, patience, |jobs| jobs.is_empty());
+        let (mut jobs, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let ended = jobs.pop();
+        drop(jobs);
+        Ok(ended.iter().map(|job| self.end(job)).collect())
+    }
+}
+
+impl ThinWorld {
+    fn end(&self, job: &Job) -> JobEnd {
+        let subject = job.key.subject;
+        let stable = path::of_subject(subject).join("experiment").join(path::RESULTS_CSV);
+        lock(&self.results).insert(stable.to_string(), worth(&job.commit));
+        let results = path::submission(subject, job.key.submission).join(path::RESULTS_CSV);
+        JobEnd { key: job.key, exit: JobExit::Done { results } }
+    }
+}
+
+/// The results of a state that is worth so much.
+fn results_csv(worth: i32) -> String {
+    let mut csv = "config_id,status,mean_topN_avg_return_per_trade_pct_oos,core_topN_sharpe,\
+                   core_topN_volatility,core_topN_max_drawdown\n"
+        .to_owned();
+    for config in 0..4 {
+        let primary = f64::from((config + 1) * (1000 + worth)) / 1000.0;
+        csv.push_str(&format!("{config},ok,{primary},{primary},0.15,-0.2\n"));
+    }
+    csv
+}
+
+impl Files for ThinWorld {
+    fn write(&self, path: &RunPath, bytes: &[u8]) -> Result<(), PortError> {
+        let name = path.as_str();
+        if name.starts_with("node_ideas/") && bytes.starts_with(b"IDEA: ") {
+            lock(&self.ideas).insert(name.to_owned(), bytes.to_vec());
+        }
+        Ok(())
+    }
+
+    fn read(&self, path: &RunPath, _: usize) -> Result<Vec<u8>, PortError> {
+        let text = lock(&self.ideas).remove(path.as_str());
+        text.ok_or_else(|| PortError::new(format!("no file `{path}`")))
+    }
+
+    fn link(&self, _: &RunPath, _: &RunPath) -> Result<(), PortError> {
+        Ok(())
+    }
+
+    fn remove_submissions(&self, _: EvalId) -> Result<(), PortError> {
+        Ok(())
+    }
+
+    fn import(&self, from: &RunPath, name: &str) -> Result<Artifact, PortError> {
+        let path = format!("{}/{name}", path::ARTIFACTS).parse();
+        let path = path.map_err(|_| PortError::new("no name for an artifact"))?;
+        let worth = lock(&self.results).remove(from.as_str()).unwrap_or(0);
+        let mut digest = *Sha256::of(name.as_bytes()).as_bytes();
+        for (place, byte) in digest.iter_mut().zip(worth.to_be_bytes()) {
+            *place = byte;
+        }
+        Ok(Artifact { path, sha256: Sha256::from_bytes(digest), source: from.to_string() })
+    }
+
+    fn open(&self, artifact: &Artifact) -> Result<Box<dyn Read>, PortError> {
+        let worth = artifact.sha256.as_bytes().first_chunk().copied().unwrap_or_default();
+        Ok(Box::new(Cursor::new(results_csv(i32::from_be_bytes(worth)))))
+    }
+}
+
+impl Clock for ThinWorld {
+    fn at(&self, _: Moment) -> Timestamp {
+        Timestamp::UNIX_EPOCH
+    }
+    fn now(&self) -> Timestamp {
+        Timestamp::UNIX_EPOCH
+    }
+}
