@@ -16,7 +16,7 @@ pub(crate) fn campaigns() -> &'static [Campaign] {
     &[Campaign {
         name: "corruption",
         what: "journal and manifest cut at every byte and with flipped bits, over more runs",
-        takes: "about 10 minutes on 2 cores",
+        takes: "about 1 minute on 2 cores",
         cargo: &["test", "-p", "treebeam-edge", "--test", "corruption"],
     }]
 }

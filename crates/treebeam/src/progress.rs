@@ -88,7 +88,11 @@ impl Progress {
         bar.set_position(self.scored + self.failed);
         bar.set_prefix(format!("depth {} of {}", state.depth, state.reach.max_depth));
         let (scored, failed, running) = (self.scored, self.failed, state.under_way().count());
-        bar.set_message(format!("{scored} scored, {failed} failed, {running} running"));
+        bar.set_message(if state.open_evals().is_empty() {
+            "waiting for ideas".to_owned()
+        } else {
+            format!("{scored} scored, {failed} failed, {running} running")
+        });
     }
 }
 
