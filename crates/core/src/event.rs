@@ -224,6 +224,16 @@ pub struct Idea {
     pub turn: u32,
 }
 
+impl Idea {
+    /// Its name in a chain of ideas: the node's id and the file's stem.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        let path = self.path.as_str();
+        let path = path.strip_prefix("node_ideas/").unwrap_or(path);
+        path.strip_suffix(".md").unwrap_or(path)
+    }
+}
+
 /// An idea that was proposed again, and skipped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Repeat {

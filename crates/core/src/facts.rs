@@ -358,6 +358,20 @@ impl Eval {
         }
     }
 
+    /// The candidate's own sweep, from its end on.
+    #[must_use]
+    pub fn results(&self) -> Option<&Artifact> {
+        match &self.stage {
+            Stage::Swept(_, results) => Some(results),
+            Stage::Scored(measured) | Stage::Decided(measured, ..) => Some(&measured.results),
+            Stage::Queued
+            | Stage::Implementing(_)
+            | Stage::Implemented(_)
+            | Stage::Sweeping(_)
+            | Stage::Failed { .. } => None,
+        }
+    }
+
     /// The candidate with its figures, from its score on.
     #[must_use]
     pub fn measured(&self) -> Option<&Measured> {

@@ -209,9 +209,9 @@ fn finish(state: &State, running: &Running, reason: Stop) -> Vec<Move> {
     }
 }
 
-/// Whether a step is the last try to remove something that was deferred.
+/// What a step tries to remove for the last time: something deferred, at the end of the run.
 #[must_use]
-pub fn is_last_try(state: &State, step: Step) -> Option<Leftover> {
+pub fn last_try(state: &State, step: Step) -> Option<Leftover> {
     let Step::Discard(leftover) = step else { return None };
     let deferred = matches!(state.leftovers.get(&leftover), Some(Removal::Deferred { .. }));
     let ending = state.phase == Phase::Searching && close::stop(state).is_some();

@@ -33,6 +33,8 @@ pub(crate) struct ForIdeas {
     pub(crate) count: u32,
     /// The number of the first new idea file.
     pub(crate) first_number: u32,
+    /// How many turns the node's conversation has already.
+    pub(crate) turns_before: u32,
     /// Fingerprints that may not come again.
     pub(crate) tried: BTreeSet<Sha256>,
     /// Where repeats are looked for, if at all.
@@ -186,6 +188,7 @@ fn for_ideas(state: &State, node: &Node) -> ForIdeas {
         expansion: number(expansions),
         count: state.meaning.ideas_per_node.get(),
         first_number: number(written.sum::<usize>()) + 1,
+        turns_before: node.turns(),
         tried: plan::tried_before(state, node.id).iter().map(|idea| idea.fingerprint).collect(),
         scope: state.meaning.dedupe_scope,
         told: told(state, node),

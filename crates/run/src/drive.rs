@@ -200,7 +200,7 @@ impl Coordinator<'_, '_> {
 
     fn announce(&mut self, step: Step) -> Result<(), Halt> {
         let at = self.world.clock.at_or_now(brief::beginning(&self.state, step));
-        self.running.last_tries.extend(plan::is_last_try(&self.state, step));
+        self.running.last_tries.extend(plan::last_try(&self.state, step));
         if let Some(event) = plan::announce(&self.state, step, at) {
             self.apply(event)?;
         }

@@ -9,6 +9,7 @@ use std::num::NonZeroU32;
 use treebeam_core::audit;
 use treebeam_core::event::{Event, Stop, Subject};
 use treebeam_core::facts::{Facts, Fate, History, Stage};
+use treebeam_core::id::NodeId;
 use treebeam_core::policy::{DedupeScope, Meaning, Reach};
 use treebeam_core::state::State;
 use treebeam_run::{Halt, drive};
@@ -149,8 +150,11 @@ fn an_empty_frontier_stops_the_run_or_is_expanded_again() {
     assert_eq!(stopped.stop_reason(), Some(Stop::EmptyFrontier));
     assert!(stopped.frontier.is_empty());
     let again = find(false).expect("the same seed");
-    assert!(again.node(treebeam_core::id::NodeId::ROOT).expect("a root").expansions.len() > 1);
+    assert!(again.node(NodeId::ROOT).expect("a root").expansions.len() > 1);
     assert!(again.evals.len() > stopped.evals.len());
+    let on_root = again.evals.iter().filter(|eval| eval.parent == NodeId::ROOT);
+    let turns: Vec<_> = on_root.map(|eval| eval.idea.turn).collect();
+    assert!(turns.is_sorted_by(|a, b| a < b), "one conversation goes on: {turns:?}");
 }
 
 #[test]

@@ -2,10 +2,12 @@
 
 #![cfg(test)]
 
+use std::path::Path;
 use treebeam_testkit::program::{RUN, Said, Site};
 use treebeam_testkit::repo::TempRepo;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
+const COMMANDS: [&str; 5] = ["run", "resume", "status", "report", "validate"];
 
 /// What was said, with the folders of this test replaced.
 fn shown(site: &Site, said: &Said) -> String {
@@ -43,11 +45,37 @@ fn help() {
 
 #[test]
 fn every_command_has_an_example_and_help_by_name() {
-    for command in ["run", "resume", "status", "report", "validate"] {
+    for command in COMMANDS {
         let help = call(&[command, "--help"]);
         assert!(help.contains(&format!("Example: treebeam {command}")), "{help}");
         assert_eq!(call(&["help", command]), help);
     }
+}
+
+/// `TREEBEAM_UPDATE_DOCS=1` writes the page anew.
+#[test]
+fn the_reference_is_what_the_program_says() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference.md");
+    let mut text =
+        "# Reference\n\nWhat the program says about itself; a test keeps this page so.\n"
+            .to_owned();
+    let site = Site::new(BINARY);
+    let mut add = |title: &str, arguments: &[&str]| {
+        let help = site.call(arguments).exits(0).stdout;
+        text.push_str(&format!("\n## {title}\n\n```text\n{help}```\n"));
+    };
+    add("treebeam", &["--help"]);
+    for command in COMMANDS {
+        add(&format!("treebeam {command}"), &[command, "--help"]);
+    }
+    if std::env::var_os("TREEBEAM_UPDATE_DOCS").is_some() {
+        std::fs::write(&page, &text).expect("to write the page");
+    }
+    let found = std::fs::read_to_string(&page).expect("docs/reference.md");
+    assert!(
+        found == text,
+        "docs/reference.md is out of date: TREEBEAM_UPDATE_DOCS=1 writes it anew"
+    );
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! What several views look up in the facts and the facts hold in two steps. Reads, never decides.
 
-use treebeam_core::event::Idea;
 use treebeam_core::evidence::{Artifact, Comparison, Scored};
 use treebeam_core::facts::{Eval, Facts, Fate, Node, Origin, Stage};
 use treebeam_core::gate::Verdict;
@@ -21,13 +20,6 @@ pub(crate) fn eval_name(eval: &Eval) -> String {
 /// A node's conversation: `c0003`.
 pub(crate) fn conversation(id: NodeId) -> String {
     format!("c{id}")
-}
-
-/// The idea's name in an idea chain: its node and its file's stem.
-pub(crate) fn idea_id(idea: &Idea) -> &str {
-    let path = idea.path.as_str();
-    let path = path.strip_prefix("node_ideas/").unwrap_or(path);
-    path.strip_suffix(".md").unwrap_or(path)
 }
 
 /// The eval that a node was; none for the root.
@@ -90,19 +82,6 @@ pub(crate) fn promoted_to(eval: &Eval) -> Option<NodeId> {
         | Stage::Sweeping(_)
         | Stage::Swept(..)
         | Stage::Scored(_)
-        | Stage::Failed { .. } => None,
-    }
-}
-
-/// A candidate's own sweep.
-pub(crate) fn results(eval: &Eval) -> Option<&Artifact> {
-    match &eval.stage {
-        Stage::Swept(_, results) => Some(results),
-        Stage::Scored(measured) | Stage::Decided(measured, ..) => Some(&measured.results),
-        Stage::Queued
-        | Stage::Implementing(_)
-        | Stage::Implemented(_)
-        | Stage::Sweeping(_)
         | Stage::Failed { .. } => None,
     }
 }

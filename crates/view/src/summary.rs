@@ -116,7 +116,7 @@ fn step(facts: &Facts, node: &Node) -> [Md; 8] {
     [
         Md::text(&read::node_name(node.id)),
         source.map_or(Md::text("the root"), |eval| Md::text(&eval.idea.title)),
-        of(&|eval| Md::link(read::idea_id(&eval.idea), eval.idea.path.as_str())),
+        of(&|eval| Md::link(eval.idea.id(), eval.idea.path.as_str())),
         of(&|eval| Md::text(&read::eval_name(eval))),
         gain(scored.and_then(|scored| scored.vs_parent.primary_delta)),
         gain(scored.and_then(|scored| scored.vs_root.primary_delta)),

@@ -132,7 +132,7 @@ fn node_row(facts: &Facts, node: &Node) -> [Md; 14] {
         ok,
         if source.is_some() { rows } else { root_rows(facts) },
         match source {
-            Some(eval) => artifacts(read::baseline(facts, eval), read::results(eval)),
+            Some(eval) => artifacts(read::baseline(facts, eval), eval.results()),
             None => artifacts(facts.baseline_of(node), None),
         },
         source.map_or_else(Md::none, experiment),
@@ -195,7 +195,7 @@ fn eval_row(facts: &Facts, eval: &Eval) -> [Md; 15] {
         should_explore,
         ok,
         rows,
-        artifacts(read::results(eval).and(read::baseline(facts, eval)), read::results(eval)),
+        artifacts(eval.results().and(read::baseline(facts, eval)), eval.results()),
         experiment(eval),
         Md::text(&turn.to_string()),
     ]

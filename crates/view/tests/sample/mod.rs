@@ -84,7 +84,7 @@ pub(crate) fn events_of(started: RunStarted) -> Vec<Event> {
     let mut running = Running::default();
     while let Some(next) = plan::next(&state, &running, now()).into_iter().next() {
         if let Move::Start(step) = next {
-            running.last_tries.extend(plan::is_last_try(&state, step));
+            running.last_tries.extend(plan::last_try(&state, step));
         }
         let new = match next {
             Move::Record(event) => vec![event],

@@ -142,13 +142,13 @@ impl EvalLine {
         let measured = eval.measured();
         let experiment = path::experiment(eval.id);
         let idea = &eval.idea;
-        let results = results(&eval.stage);
+        let results = eval.results();
         Self {
             eval_id: eval.id,
             parent_node_id: eval.parent,
             parent_commit: parent.map(|node| node.commit.clone()),
             depth: eval.depth,
-            idea_id: idea_id(eval),
+            idea_id: eval.idea.id().to_owned(),
             idea_path: idea.path.clone(),
             idea_sha256: idea.sha256,
             idea_fingerprint: idea.fingerprint,
@@ -267,12 +267,6 @@ pub(super) fn needed<T>(value: Option<T>, field: &str) -> Result<T, String> {
     value.ok_or_else(|| format!("`{field}` is missing"))
 }
 
-/// `<node>/<file stem>`: what idea chains list.
-pub(super) fn idea_id(eval: &Eval) -> String {
-    let name = eval.idea.path.as_str().rsplit('/').next().unwrap_or_default();
-    format!("{}/{}", eval.parent, name.strip_suffix(".md").unwrap_or(name))
-}
-
 fn stage_name(stage: &Stage) -> StageName {
     match stage {
         Stage::Queued => StageName::Queued,
@@ -295,18 +289,6 @@ fn status(stage: &Stage) -> &'static str {
         | StageName::Swept => "running",
         StageName::Scored | StageName::Decided => "completed",
         StageName::Failed => "failed",
-    }
-}
-
-fn results(stage: &Stage) -> Option<&Artifact> {
-    match stage {
-        Stage::Swept(_, results) => Some(results),
-        Stage::Scored(measured) | Stage::Decided(measured, ..) => Some(&measured.results),
-        Stage::Queued
-        | Stage::Implementing(_)
-        | Stage::Implemented(_)
-        | Stage::Sweeping(_)
-        | Stage::Failed { .. } => None,
     }
 }
 

@@ -1,7 +1,7 @@
 //! One node, and one conversation, on one line of the manifest.
 
 use super::document::Row;
-use super::eval::{idea_id, needed};
+use super::eval::needed;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use treebeam_core::event::{ContextPack, FileDigest, Idea, Repeat};
@@ -109,7 +109,11 @@ impl NodeLine {
             ref_name: place.ref_name(&facts.run),
             worktree_path: Some(place.worktree()),
             baseline_results_csv_path: facts.baseline_of(node).map(|csv| csv.path.clone()),
-            idea_chain: facts.idea_chain(node.id).into_iter().map(idea_id).collect(),
+            idea_chain: facts
+                .idea_chain(node.id)
+                .iter()
+                .map(|eval| eval.idea.id().to_owned())
+                .collect(),
             promoted_from_eval_id: from,
             node_ideas_dir: Some(path::node_ideas(node.id)),
             context_ideas_dirs: context_dirs(facts, node.id),
