@@ -75,14 +75,18 @@ pub struct Reference {
 #[must_use]
 pub fn references(facts: &Facts) -> Vec<Reference> {
     let root = facts.nodes.first().and_then(|root| facts.baseline_of(root));
-    let root = root.map(|artifact| of_artifact(artifact, "the root's baseline"));
+    let root = root.into_iter().flat_map(|artifact| of_artifact(artifact, "the root's baseline"));
     let nodes = facts.nodes.iter().flat_map(of_node);
     let evals = facts.evals.iter().flat_map(of_eval);
-    root.into_iter().chain(nodes).chain(evals).collect()
+    root.chain(nodes).chain(evals).collect()
 }
 
-fn of_artifact(artifact: &Artifact, by: &str) -> Reference {
-    Reference { path: artifact.path.clone(), sha256: Some(artifact.sha256), by: by.to_owned() }
+/// A copy, and what it was copied from where that is the run's too.
+fn of_artifact(artifact: &Artifact, by: &str) -> Vec<Reference> {
+    let sha256 = Some(artifact.sha256);
+    let paths = [Some(artifact.path.clone()), artifact.source.parse().ok()];
+    let paths = paths.into_iter().flatten();
+    paths.map(|path| Reference { path, sha256, by: by.to_owned() }).collect()
 }
 
 fn of_idea(idea: &Idea, by: &str) -> Reference {
@@ -104,16 +108,17 @@ fn of_node(node: &Node) -> Vec<Reference> {
 
 fn of_eval(eval: &Eval) -> Vec<Reference> {
     let by = format!("eval {}", eval.id);
+    let folder = path::experiment(eval.id);
+    let in_folder =
+        |name: &str, sha256| Reference { path: folder.join(name), sha256, by: by.clone() };
     let mut found = vec![of_idea(&eval.idea, &by)];
-    if let Some(measured) = eval.measured() {
-        found.push(of_artifact(&measured.results, &by));
+    if !matches!(eval.stage, Stage::Queued | Stage::Implementing(_)) {
+        found.push(in_folder("idea.md", Some(eval.idea.sha256)));
+    }
+    found.extend(eval.results().into_iter().flat_map(|results| of_artifact(results, &by)));
+    if eval.measured().is_some() {
         let names = ["summary.json", "scoring_parent.json", "scoring_root.json"];
-        let folder = path::experiment(eval.id);
-        found.extend(names.map(|name| Reference {
-            path: folder.join(name),
-            sha256: None,
-            by: by.clone(),
-        }));
+        found.extend(names.map(|name| in_folder(name, None)));
     }
     found
 }

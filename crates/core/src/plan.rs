@@ -164,7 +164,7 @@ pub struct Proposal {
 #[must_use]
 pub fn next(state: &State, running: &Running, now: Timestamp) -> Vec<Move> {
     let mut moves = match &state.phase {
-        Phase::Stopped { .. } => Vec::new(),
+        Phase::Stopped { .. } => return last_tries(state, running).into_iter().collect(),
         Phase::Measuring => sweeps(state, running),
         Phase::Promoting { left } => promote(left, running),
         Phase::Searching => match close::stop(state) {
@@ -196,17 +196,20 @@ fn search(state: &State, running: &Running) -> Vec<Move> {
 
 /// Before the end everything that is left behind is tried, and what was deferred once more.
 fn finish(state: &State, running: &Running, reason: Stop) -> Vec<Move> {
+    if !running.steps.is_empty() {
+        return Vec::new();
+    }
+    vec![last_tries(state, running).unwrap_or(Move::Stop(reason))]
+}
+
+fn last_tries(state: &State, running: &Running) -> Option<Move> {
     let worth_a_try = |(leftover, removal): &(&Leftover, &Removal)| match removal {
         Removal::Kept => false,
         Removal::Due => true,
         Removal::Deferred { .. } => !running.last_tries.contains(leftover),
     };
-    let left = state.leftovers.iter().find(worth_a_try);
-    match left {
-        _ if !running.steps.is_empty() => Vec::new(),
-        Some((leftover, _)) => vec![Move::Start(Step::Discard(*leftover))],
-        None => vec![Move::Stop(reason)],
-    }
+    let (leftover, _) = state.leftovers.iter().find(worth_a_try)?;
+    running.steps.is_empty().then_some(Move::Start(Step::Discard(*leftover)))
 }
 
 /// What a step tries to remove for the last time: something deferred, at the end of the run.
@@ -214,7 +217,11 @@ fn finish(state: &State, running: &Running, reason: Stop) -> Vec<Move> {
 pub fn last_try(state: &State, step: Step) -> Option<Leftover> {
     let Step::Discard(leftover) = step else { return None };
     let deferred = matches!(state.leftovers.get(&leftover), Some(Removal::Deferred { .. }));
-    let ending = state.phase == Phase::Searching && close::stop(state).is_some();
+    let ending = match state.phase {
+        Phase::Stopped { .. } => true,
+        Phase::Searching => close::stop(state).is_some(),
+        Phase::Measuring | Phase::Promoting { .. } => false,
+    };
     (deferred && ending).then_some(leftover)
 }
 

@@ -29,6 +29,18 @@ impl PortError {
     pub fn new(what: impl Into<String>) -> Self {
         Self { what: what.into(), hint: None, cause: None }
     }
+    /// What was tried and why it failed, all of it, in one line.
+    #[must_use]
+    pub fn in_full(&self) -> String {
+        let mut text = self.what.clone();
+        let mut cause: Option<&dyn std::error::Error> =
+            self.cause.as_deref().map(|cause| cause as &dyn std::error::Error);
+        while let Some(error) = cause {
+            text.push_str(&format!(": {error}"));
+            cause = error.source();
+        }
+        text
+    }
     /// The same error with what to do about it.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {

@@ -134,6 +134,21 @@ fn the_budget_is_kept_in_the_middle_of_a_depth_and_can_be_raised() {
 }
 
 #[test]
+fn a_depth_without_evals_for_want_of_budget_is_not_one_without_ideas() {
+    let world = MemoryWorld::new(7, 7);
+    let mut journal = MemoryJournal::begun(meaning(), reach(1));
+    journal.fuse = Some(4);
+    assert!(go(&mut journal, &world).is_err(), "cut off while ideas are asked for");
+    journal.fuse = None;
+    let none = Reach { max_total_idea_evals: Some(0), ..reach(1) };
+    for (reach, reason) in [(none, Stop::MaxEvals), (reach(1), Stop::MaxDepth)] {
+        journal.events.push(Event::SettingsChanged { reach });
+        let end = go(&mut journal, &world).expect("a run");
+        assert_eq!(end.stop_reason(), Some(reason));
+    }
+}
+
+#[test]
 fn an_empty_frontier_stops_the_run_or_is_expanded_again() {
     let find = |stop_on_empty_frontier| {
         (0..60).find_map(|seed| {

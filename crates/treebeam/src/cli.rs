@@ -58,7 +58,7 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Go on with the run if there is one of that name (the default)
-    #[arg(long, overrides_with = "no_resume")]
+    #[arg(long, conflicts_with = "no_resume")]
     pub(crate) resume: bool,
     /// Refuse a run id that is taken
     #[arg(long)]
@@ -79,6 +79,9 @@ pub(crate) struct RunArgs {
 pub(crate) struct ResumeArgs {
     /// The run; the latest unfinished one if it is left out
     pub(crate) run: Option<String>,
+    /// A run knows its world: this says nothing new
+    #[arg(long, hide = true)]
+    pub(crate) dry_run: bool,
     #[command(flatten)]
     pub(crate) meaning: MeaningFlags,
     #[command(flatten)]

@@ -21,6 +21,10 @@ impl Home {
     /// Finds the repository that a folder is in.
     pub(crate) fn find(directory: &Path) -> Result<Self, Failure> {
         let repo = git::open(directory)?;
+        if let Some(outer) = outer_repository(&repo.toplevel) {
+            let what = format!("`{}` is a worktree of a run", repo.toplevel.display());
+            return Err(Failure::usage(what).hint(format!("use `-C {}`", outer.display())));
+        }
         let runs_root = store::runs_root(&repo.toplevel);
         Ok(Self { repo, runs_root })
     }
@@ -65,6 +69,13 @@ impl Home {
     pub(crate) fn named(&self, id: &RunId) -> RunDir {
         RunDir::of(&self.runs_root, id)
     }
+}
+
+/// The repository whose run made this worktree: `<repo>/.treebeam/runs/<run>/wt/<node>`.
+fn outer_repository(toplevel: &Path) -> Option<&Path> {
+    let run = toplevel.parent()?.parent()?;
+    let outer = run.parent()?.parent()?.parent()?;
+    (run.parent()? == store::runs_root(outer)).then_some(outer)
 }
 
 fn no_run(what: &str) -> Failure {

@@ -146,6 +146,31 @@ fn a_branch_in_the_way_of_the_runs_refs_is_named() {
 // ---- what works
 
 #[test]
+fn a_worktree_of_a_run_leads_to_its_repository() {
+    let site = Site::new(BINARY);
+    let _ = start(&site).exits(0);
+    for command in [&["status"][..], &["run", "--dry-run"]] {
+        let said = site.call_in(&site.path("wt/0000"), command).exits(2);
+        let _ =
+            said.says(["is a worktree of a run", &format!("-C {}", site.repo.path().display())]);
+    }
+}
+
+#[test]
+fn a_run_that_is_being_run_says_by_whom() {
+    let site = Site::new(BINARY);
+    let _ = start(&site).exits(0);
+    assert_eq!(
+        site.call(&["status", "--json"]).json_lines()[0]["running"],
+        serde_json::Value::Null
+    );
+    let lock = fs::OpenOptions::new().write(true).open(site.path("run.lock")).expect("a lock");
+    lock.lock().expect("to lock");
+    assert!(site.call(&["status"]).exits(0).stdout.contains("running     another process"));
+    assert_eq!(site.call(&["status", "--json"]).json_lines()[0]["running"], "another process");
+}
+
+#[test]
 fn no_identity_at_all_is_no_error() {
     let site = Site::new(BINARY);
     let _ = start(&site).exits(0);

@@ -1,5 +1,5 @@
-//! One screen for `treebeam status`: where a run is, what it has found and how to go on. Plain text, no colours; whether
-//! a process is at it right now is not on record and not said.
+//! One screen for `treebeam status`: where a run is, what it has found and how to go on. Plain text, no colours. Whether a
+//! process is at it right now is not on record: the caller says so.
 
 use crate::figure::change;
 use crate::line::{first_few, one_line, shorten};
@@ -15,9 +15,9 @@ const MOST: usize = 8;
 /// The longest title or reason on a line.
 const LINE_CHARS: usize = 80;
 
-/// The run on one screen.
+/// The run on one screen, and who runs it, if somebody does.
 #[must_use]
-pub fn status(facts: &Facts) -> String {
+pub fn status(facts: &Facts, runner: Option<&str>) -> String {
     let mut lines = vec![
         field("run", facts.run.as_str()),
         field("world", &words::world(facts.world)),
@@ -33,7 +33,9 @@ pub fn status(facts: &Facts) -> String {
     lines.push(field("best", &best(facts)));
     lines.extend(chain(facts));
     lines.extend(cleanup(facts));
-    if facts.stop_reason().is_none() {
+    if let Some(runner) = runner {
+        lines.push(field("running", &one_line(runner)));
+    } else if facts.stop_reason().is_none() {
         lines.push(field("go on", &format!("treebeam resume {}", facts.run)));
     }
     lines.join("\n") + "\n"
@@ -103,7 +105,7 @@ fn cleanup(facts: &Facts) -> Vec<String> {
         return lines;
     }
     let more = deferred.len().saturating_sub(MOST);
-    let advice = format!("`treebeam resume {}` tries again", facts.run);
+    let advice = format!("tried again by `treebeam resume {}`", facts.run);
     lines.push(field("cleanup", &format!("{} deferred; {advice}", deferred.len())));
     lines.extend(deferred.into_iter().take(MOST).map(|line| field("", &line)));
     if more > 0 {

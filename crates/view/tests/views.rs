@@ -41,7 +41,7 @@ fn assert_tables_are_even(text: &str) {
 }
 
 fn all(facts: &Facts) -> [String; 4] {
-    [summary(facts), graph(facts), results_tsv(facts), status(facts)]
+    [summary(facts), graph(facts), results_tsv(facts), status(facts, None)]
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn results_of_a_finished_run() {
 
 #[test]
 fn status_of_a_finished_run() {
-    insta::assert_snapshot!(status(&sample::finished()));
+    insta::assert_snapshot!(status(&sample::finished(), None));
 }
 
 #[test]
@@ -87,6 +87,13 @@ fn a_run_half_way() {
     let second = events.iter().rposition(|e| matches!(e, Event::Implemented { .. })).unwrap();
     let state = sample::after(&events, second);
     insta::assert_snapshot!(all(&state).join("\n-----\n"));
+}
+
+#[test]
+fn a_run_that_is_being_run_is_not_to_be_resumed() {
+    let state = sample::after(&sample::events(), 5);
+    let shown = status(&state, Some("process 7 on `night`"));
+    assert!(shown.contains("running     process 7 on `night`\n") && !shown.contains("go on "));
 }
 
 #[test]

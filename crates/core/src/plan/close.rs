@@ -28,7 +28,7 @@ pub(super) fn stop(state: &State) -> Option<Stop> {
         if last.failed > 0 && state.reach.strict_fail_depth {
             return Some(Stop::StrictDepthFailure);
         }
-        if first == last.evals_end {
+        if first == last.evals_end && !last.cut_short {
             return Some(Stop::NoIdeas);
         }
         if last.beam.is_empty() && !last.cut_short && state.reach.stop_on_empty_frontier {

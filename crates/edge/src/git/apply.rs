@@ -84,7 +84,8 @@ impl Patch<'_> {
             self.undo(counts)?;
         }
         let seat = &self.worktree.seat;
-        let paths = [seat.work_tree.as_str(), &seat.git_dir, &self.repo.run_dir];
+        let common_dir = place::plain(&self.repo.user.common_dir.to_string_lossy());
+        let paths = [seat.work_tree.as_str(), &seat.git_dir, &self.repo.run_dir, &common_dir];
         Ok(Applied::Refused(without_paths(&answer.stderr, &paths)))
     }
 
@@ -131,15 +132,52 @@ fn gave_up(answer: &Answer) -> bool {
 }
 
 /// A diff that does not fit is the diff's fault; a full disk, a lock or a broken index is not.
-/// Names in a diff come back in git's words, so that only the ends of lines say why.
 fn is_gits_fault(answer: &Answer) -> bool {
-    const WORLD: [&str; 5] = [
+    answer.code.is_none() || blames_the_world(&answer.stderr)
+}
+
+/// Names in a diff come back in git's words, so that only the ends of lines say why, and few beginnings.
+fn blames_the_world(stderr: &str) -> bool {
+    const ENDS: [&str; 8] = [
         "No space left on device",
+        "Out of diskspace",
+        "Permission denied",
+        "Operation not permitted",
         "Disk quota exceeded",
         "Read-only file system",
         "Too many open files",
         "Input/output error",
     ];
-    let world = |line: &str| line.starts_with("fatal:") || WORLD.iter().any(|w| line.ends_with(w));
-    answer.code.is_none() || answer.stderr.lines().any(world)
+    const BEGINNINGS: [&str; 3] = [
+        "fatal:",
+        "error: insufficient permission for adding an object",
+        "error: unable to create temporary file",
+    ];
+    stderr.lines().any(|line| {
+        BEGINNINGS.iter().any(|words| line.starts_with(words))
+            || ENDS.iter().any(|words| line.ends_with(words))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_of_the_world_is_not_the_diffs() {
+        for world in [
+            "error: insufficient permission for adding an object to repository database .git/objects\nerror: x",
+            "error: unable to create file a.py: Permission denied",
+            "error: write error. Out of diskspace",
+            "fatal: Unable to create 'index.lock': File exists.",
+        ] {
+            assert!(blames_the_world(world), "{world}");
+        }
+        for diff in [
+            "error: patch failed: a.py:1\nerror: a.py: patch does not apply",
+            "error: Permission denied.py: does not exist in index",
+        ] {
+            assert!(!blames_the_world(diff), "{diff}");
+        }
+    }
 }

@@ -44,7 +44,7 @@ fn cut(text: &str, limit: usize) -> String {
 
 /// What the user can do about a failure that is not the diff's fault.
 pub(super) fn hint_for(stderr: &str) -> Option<&'static str> {
-    const HINTS: [(&str, &str); 8] = [
+    const HINTS: [(&str, &str); 10] = [
         ("No space left on device", "the disk is full: make room, then resume the run"),
         ("Disk quota exceeded", "your disk quota is used up: make room, then resume the run"),
         ("Read-only file system", "the repository lies on a read-only file system"),
@@ -52,6 +52,8 @@ pub(super) fn hint_for(stderr: &str) -> Option<&'static str> {
             "Too many open files",
             "raise the limit of open files (`ulimit -n`) or run fewer evals at once",
         ),
+        ("Out of diskspace", "the disk is full: make room, then resume the run"),
+        ("insufficient permission", "check that you own the repository and the run directory"),
         ("Permission denied", "check that you own the repository and the run directory"),
         (
             "'refs/heads/tree' exists",

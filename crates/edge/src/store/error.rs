@@ -124,7 +124,7 @@ impl StoreError {
                 "the file was changed or damaged: restore it from a backup; nothing was written"
             }
             Self::JournalMissing { .. } | Self::JournalShort { .. } => {
-                "restore the journal from a backup, or go on from the manifest alone with `--force`"
+                "restore the journal from a backup, or go on from the manifest alone: `treebeam resume RUN --force`"
             }
             Self::Newer { .. } => "use the newer treebeam that wrote it; the file was not touched",
             Self::TooLong { .. } => return None,

@@ -9,9 +9,15 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read as _, Write as _};
+use std::thread;
+use std::time::Duration;
 
 /// The longest note that is read.
 const NOTE_LIMIT: u64 = 64 * 1024;
+
+/// How often the lock is tried, and how long after each time.
+const TRIES: u32 = 5;
+const MOMENT: Duration = Duration::from_millis(10);
 
 /// The right to run a run, as long as it lives.
 #[derive(Debug)]
@@ -44,10 +50,16 @@ impl Lease {
         let mut how = OpenOptions::new();
         how.create(true).write(true).truncate(false);
         let lock = how.open(&path).map_err(StoreError::io("open", &path))?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(locked(run)),
-            Err(TryLockError::Error(error)) => return Err(StoreError::io("lock", &path)(error)),
+        for tries_left in (0..TRIES).rev() {
+            match lock.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) if tries_left == 0 => return Err(locked(run)),
+                // Somebody who only asks who runs it holds the lock for a moment.
+                Err(TryLockError::WouldBlock) => thread::sleep(MOMENT),
+                Err(TryLockError::Error(error)) => {
+                    return Err(StoreError::io("lock", &path)(error));
+                }
+            }
         }
         note(run)?;
         Ok(Self { run: run.clone(), lock })
@@ -71,12 +83,25 @@ pub fn holder(run: &RunDir) -> Option<Holder> {
     serde_json::from_str(&text).ok()
 }
 
-fn locked(run: &RunDir) -> StoreError {
-    let holder = holder(run).map_or("another process".to_owned(), |holder| {
+/// Who runs the run at this moment, in words; nobody if its lock is free.
+#[must_use]
+pub fn runner(run: &RunDir) -> Option<String> {
+    let lock = File::open(run.lock()).ok()?;
+    match lock.try_lock_shared() {
+        Err(TryLockError::WouldBlock) => Some(in_words(run)),
+        Ok(()) | Err(TryLockError::Error(_)) => None,
+    }
+}
+
+fn in_words(run: &RunDir) -> String {
+    holder(run).map_or("another process".to_owned(), |holder| {
         let Holder { pid, hostname, created_at, .. } = holder;
         format!("process {pid} on `{hostname}` since {created_at:.0}")
-    });
-    StoreError::Locked { path: run.root().to_owned(), holder }
+    })
+}
+
+fn locked(run: &RunDir) -> StoreError {
+    StoreError::Locked { path: run.root().to_owned(), holder: in_words(run) }
 }
 
 fn note(run: &RunDir) -> Result<(), StoreError> {

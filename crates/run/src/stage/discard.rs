@@ -14,6 +14,6 @@ pub(super) fn discard(brief: &ForDiscard, world: World<'_>) -> Outcome {
     };
     match removed {
         Ok(()) => Outcome::Discarded(leftover),
-        Err(error) => Outcome::DiscardFailed { leftover, why: error.to_string() },
+        Err(error) => Outcome::DiscardFailed { leftover, why: error.in_full() },
     }
 }

@@ -10,6 +10,6 @@ pub(super) fn promote(brief: &ForPromotion, world: World<'_>) -> Outcome {
     let kept = world.repo.keep(place, &brief.commit);
     match kept.and_then(|()| world.repo.checkout(place, &brief.commit)) {
         Ok(()) => Outcome::Promoted(brief.eval),
-        Err(error) => Outcome::PromotionFailed { eval: brief.eval, why: error.to_string() },
+        Err(error) => Outcome::PromotionFailed { eval: brief.eval, why: error.in_full() },
     }
 }

@@ -64,7 +64,7 @@ pub(super) fn drive(
         Ok(state) => state,
         Err(halt) => {
             let failure = Failure::from(halt);
-            let go_on = format!("`treebeam resume {id}` goes on from here");
+            let go_on = format!("remove the cause, then `treebeam resume {id}` goes on from here");
             return Err(if failure.advice().is_some() { failure } else { failure.hint(go_on) });
         }
     };

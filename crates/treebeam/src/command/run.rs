@@ -11,7 +11,7 @@ use treebeam_core::event::{Event, RunStarted, WorldKind};
 use treebeam_core::id::RunId;
 use treebeam_core::policy::Reach;
 use treebeam_edge::git::GitRepo;
-use treebeam_edge::store::{Force, Store};
+use treebeam_edge::store::{Force, Store, StoreError};
 
 /// The seed of the dry world: every dry run of a repository is the same.
 const DRY_SEED: u64 = 7;
@@ -23,10 +23,14 @@ pub(super) fn run(home: &Home, args: &RunArgs, output: Output) -> Result<Exit, F
         Some(id) => id.parse()?,
         None => default_id(home)?,
     };
-    let there = home.named(&id);
-    if !there.root().exists() {
+    if !home.named(&id).root().exists() {
         return start(home, id, args, output);
     }
+    again(home, &id, args, output)
+}
+
+/// Goes on with a run that is there.
+fn again(home: &Home, id: &RunId, args: &RunArgs, output: Output) -> Result<Exit, Failure> {
     if args.no_resume {
         let what = format!("there is a run `{id}` already");
         return Err(
@@ -34,7 +38,7 @@ pub(super) fn run(home: &Home, args: &RunArgs, output: Output) -> Result<Exit, F
         );
     }
     let force = if args.going.force { Force::Yes } else { Force::No };
-    let (store, state, notes) = Store::open_to_run(&there, force)?;
+    let (store, state, notes) = Store::open_to_run(&home.named(id), force)?;
     terminal::notes(&notes);
     settings::same_meaning(&args.meaning, &state.meaning)?;
     resume::go_on(home, store, state, &args.going, output)
@@ -70,7 +74,14 @@ fn start(home: &Home, id: RunId, args: &RunArgs, output: Output) -> Result<Exit,
         reach: settings::reach(&args.going.reach, &Reach::default()),
         at: home.repo.head_time,
     };
-    let (store, state) = Store::create(&home.runs_root, &started)?;
+    let (store, state) = match Store::create(&home.runs_root, &started) {
+        // Another process was faster: its run is taken, or, where no name was given, the next free one.
+        Err(StoreError::Exists { .. }) if args.run_id.is_some() => {
+            return again(home, &started.run, args, output);
+        }
+        Err(StoreError::Exists { .. }) => return run(home, args, output),
+        created => created?,
+    };
     if output == Output::Json {
         terminal::json(&Event::RunStarted(Box::new(started)))?;
     }
@@ -84,6 +95,7 @@ fn must_be_clean(home: &Home) -> Result<(), Failure> {
     }
     let mut what = "the working tree is not clean:".to_owned();
     for file in dirty.iter().take(LISTED) {
+        let file: String = file.chars().flat_map(printable).collect();
         what.push_str(&format!("\n  {file}"));
     }
     if dirty.len() > LISTED {
@@ -91,6 +103,11 @@ fn must_be_clean(home: &Home) -> Result<(), Failure> {
     }
     Err(Failure::environment(what)
         .hint("commit, stash or ignore these files: a run starts from a commit"))
+}
+
+/// A character of a file name as it may be shown on a terminal.
+fn printable(c: char) -> Vec<char> {
+    if c.is_control() { c.escape_debug().collect() } else { vec![c] }
 }
 
 /// Refs outlive a run directory that was deleted, and are shared by all checkouts of a repository.

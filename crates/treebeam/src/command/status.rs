@@ -7,20 +7,22 @@ use crate::wiring::Found;
 use serde_json::{Value, json};
 use treebeam_core::facts::{Facts, Phase};
 use treebeam_core::id::Place;
-use treebeam_edge::store;
+use treebeam_edge::store::{self, lease};
 use treebeam_view::{Counts, Outcome};
 
 pub(super) fn run(found: &Found, output: Output) -> Result<Exit, Failure> {
     let opened = store::open_to_read(&found.run)?;
     terminal::notes(&opened.notes);
+    let runner = lease::runner(&found.run);
+    let runner = runner.as_deref();
     match output {
-        Output::Json => terminal::json(&document(&opened.state))?,
-        Output::Text => terminal::show(&treebeam_view::status(&opened.state))?,
+        Output::Json => terminal::json(&document(&opened.state, runner))?,
+        Output::Text => terminal::show(&treebeam_view::status(&opened.state, runner))?,
     }
     Ok(Exit::Done)
 }
 
-fn document(facts: &Facts) -> Value {
+fn document(facts: &Facts, runner: Option<&str>) -> Value {
     let counts = Counts::overall(facts);
     let counts: serde_json::Map<_, _> = Outcome::ALL
         .iter()
@@ -38,6 +40,7 @@ fn document(facts: &Facts) -> Value {
         "run_id": facts.run,
         "phase": phase,
         "stop_reason": facts.stop_reason(),
+        "running": runner,
         "current_depth": facts.depth,
         "max_depth": facts.reach.max_depth,
         "frontier": frontier.collect::<Vec<_>>(),

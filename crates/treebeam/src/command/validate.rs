@@ -38,7 +38,7 @@ pub(super) fn run(found: &Found, output: Output) -> Result<Exit, Failure> {
         terminal::json(&json!({
             "schema": "treebeam.validate/1",
             "run_id": checked.state.run,
-            "ok": checked.findings.is_empty(),
+            "ok": checked.errors() == 0,
             "findings": findings.collect::<Vec<_>>(),
         }))?;
     }
@@ -53,15 +53,20 @@ impl Checked {
                 let Finding { severity, place, what, .. } = finding;
                 terminal::say(&format!("{severity}: {place}: {what}"));
             }
-            let count = self.findings.len();
-            terminal::say(&match count {
-                0 => format!("run {} is sound", self.state.run),
-                1 => format!("run {} has 1 issue", self.state.run),
-                _ => format!("run {} has {count} issues", self.state.run),
+            let (run, errors) = (&self.state.run, self.errors());
+            let warnings = self.findings.len() - errors;
+            terminal::say(&match (errors, warnings) {
+                (0, 0) => format!("run {run} is sound"),
+                (0, _) => format!("run {run} is sound; warnings: {warnings}"),
+                _ => format!("run {run} has issues: {errors}; warnings: {warnings}"),
             });
         }
-        let serious = self.findings.iter().any(|finding| finding.severity == Severity::Error);
-        if serious { Exit::Invalid } else { Exit::Done }
+        if self.errors() > 0 { Exit::Invalid } else { Exit::Done }
+    }
+
+    fn errors(&self) -> usize {
+        let serious = |finding: &&Finding| finding.severity == Severity::Error;
+        self.findings.iter().filter(serious).count()
     }
 }
 
@@ -73,13 +78,16 @@ pub(super) fn check(found: &Found) -> Result<Checked, Failure> {
     findings.extend(audit::structure(&state));
     findings.extend(audit::beams(&state));
     files(run, &state, &mut findings);
-    if let Some(repo) = &found.repo {
-        places(repo, run, &state, &mut findings)?;
+    match &found.repo {
+        Some(repo) => places(repo, run, &state, &mut findings)?,
+        None => terminal::note("the run lies in no repository: refs and worktrees are not checked"),
     }
     decisions(run, &state, &mut findings);
     let text = treebeam_view::validation::report(state.run.as_str(), &findings);
     let path: RunPath = "VALIDATION_REPORT.md".parse()?;
-    RunFiles::new(run.clone()).write(&path, text.as_bytes())?;
+    if let Err(error) = RunFiles::new(run.clone()).write(&path, text.as_bytes()) {
+        terminal::note(&error.in_full());
+    }
     Ok(Checked { state, findings })
 }
 
@@ -87,10 +95,19 @@ pub(super) fn check(found: &Found) -> Result<Checked, Failure> {
 fn record(run: &RunDir, findings: &mut Vec<Finding>) -> Result<State, Failure> {
     let opened = store::open_to_read(run)?;
     findings.extend(opened.notes.iter().map(of_note));
-    findings.extend(store::disagreement(run)?.map(|what| {
-        let advice = "the journal is the truth; restore the run directory from a copy";
-        Finding::new(what, "manifest.json", advice)
-    }));
+    findings.extend(match store::disagreement(run) {
+        Ok(what) => what.map(|what| {
+            let advice = "the journal is the truth; restore the run directory from a copy";
+            Finding::new(what, "manifest.json", advice)
+        }),
+        Err(error) => {
+            Some(Finding::new(error.to_string(), "journal.jsonl", error.hint().unwrap_or_default()))
+        }
+    });
+    if opened.state.stop_reason().is_some() && !run.manifest().is_file() {
+        let advice = "`treebeam resume` writes it anew";
+        findings.push(Finding::new("the manifest is missing", "manifest.json", advice));
+    }
     Ok(opened.state)
 }
 
