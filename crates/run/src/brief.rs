@@ -19,7 +19,7 @@ const OUTCOMES: usize = 60;
 pub(crate) enum Brief {
     Propose(Box<ForIdeas>),
     Implement(Box<ForCoder>),
-    Sweep(ForSweep),
+    Sweep(Job),
     Score(Box<ForScore>),
     Promote(ForPromotion),
     Discard(ForDiscard),
@@ -67,10 +67,6 @@ pub(crate) struct ForCoder {
     pub(crate) protect: Vec<String>,
 }
 
-pub(crate) struct ForSweep {
-    pub(crate) job: Job,
-}
-
 pub(crate) struct ForScore {
     pub(crate) eval: EvalId,
     pub(crate) idea: Idea,
@@ -99,7 +95,7 @@ pub(crate) fn of(state: &State, step: Step) -> Option<Brief> {
     Some(match step {
         Step::Propose(node) => Brief::Propose(Box::new(for_ideas(state, state.node(node)?))),
         Step::Implement(eval) => Brief::Implement(Box::new(for_coder(state, state.eval(eval)?)?)),
-        Step::Sweep(subject) => Brief::Sweep(ForSweep { job: job(state, subject)? }),
+        Step::Sweep(subject) => Brief::Sweep(job(state, subject)?),
         Step::Score(eval) => Brief::Score(Box::new(for_score(state, state.eval(eval)?)?)),
         Step::Promote(eval) => {
             let commit = state.eval(eval)?.work()?.commit.clone();
@@ -126,8 +122,7 @@ pub(crate) fn beginning(state: &State, step: Step) -> Option<Moment> {
 
 /// What an expansion of a node at the open depth is dated by.
 pub(crate) fn expansion(state: &Facts, node: NodeId) -> Moment {
-    let first = state.closed.last().map_or(EvalId::FIRST, |closed| closed.evals_end);
-    Moment::Expansion(node, first)
+    Moment::Expansion(node, state.first_open_eval())
 }
 
 pub(crate) fn attempt_of(state: &Facts, eval: EvalId) -> u32 {

@@ -17,7 +17,7 @@ pub(crate) fn perform(brief: &Brief, world: World<'_>) -> Result<Option<Outcome>
     match brief {
         Brief::Propose(brief) => idea::propose(brief, world).map(Some),
         Brief::Implement(brief) => implement::implement(brief, world).map(Some),
-        Brief::Sweep(brief) => sweep::submit(brief, world).map(|()| None),
+        Brief::Sweep(job) => sweep::submit(job, world).map(|()| None),
         Brief::Score(brief) => score::score(brief, world).map(Some),
         Brief::Promote(brief) => Ok(Some(promote::promote(brief, world))),
         Brief::Discard(brief) => Ok(Some(discard::discard(brief, world))),

@@ -5,6 +5,7 @@ use treebeam_core::facts::{Eval, Facts, Fate, Node, Origin, Stage};
 use treebeam_core::gate::Verdict;
 use treebeam_core::id::{NodeId, Place};
 use treebeam_core::num::Finite;
+use treebeam_core::path;
 use treebeam_core::rank;
 
 /// A node's name as it is typed: `n0003`.
@@ -94,5 +95,5 @@ pub(crate) fn baseline<'a>(facts: &'a Facts, eval: &Eval) -> Option<&'a Artifact
 /// Where an eval's prompts, replies, diffs and logs lie, once it has begun.
 pub(crate) fn experiment(eval: &Eval) -> Option<String> {
     let begun = !matches!(eval.stage, Stage::Queued);
-    begun.then(|| format!("eval/{}/experiment", eval.id))
+    begun.then(|| path::experiment(eval.id).to_string())
 }

@@ -32,10 +32,16 @@ impl Facts {
         EvalId::new(u32::try_from(self.evals.len()).unwrap_or(u32::MAX - 1) + 1)
     }
 
+    /// The id of the open depth's first eval, whether it is there yet or not.
+    #[must_use]
+    pub fn first_open_eval(&self) -> EvalId {
+        self.closed.last().map_or(EvalId::FIRST, |closed| closed.evals_end)
+    }
+
     /// The evals of the open depth.
     #[must_use]
     pub fn open_evals(&self) -> &[Eval] {
-        let first = self.closed.last().map_or(EvalId::FIRST, |closed| closed.evals_end);
+        let first = self.first_open_eval();
         let first = usize::try_from(first.number() - 1).unwrap_or(usize::MAX);
         self.evals.get(first..).unwrap_or_default()
     }

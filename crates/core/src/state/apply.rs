@@ -477,8 +477,7 @@ impl Facts {
         if self.closed.len().checked_sub(promoting) != usize::try_from(self.depth.0).ok() {
             return wrong("the depth is not the one after the closed ones");
         }
-        let end = self.closed.last().map_or(EvalId::FIRST, |closed| closed.evals_end);
-        if end > self.next_eval() {
+        if self.first_open_eval() > self.next_eval() {
             return wrong("a closed depth has evals that do not exist");
         }
         Ok(())

@@ -32,26 +32,30 @@ pub(super) fn replace(
     replace_after(path, write, || Ok(()))
 }
 
-/// The same, begun in another directory of the same file system: one place to look for what was not finished.
-pub(super) fn replace_from(
-    dir: &Path,
-    path: &Path,
-    write: impl FnOnce(&mut File) -> io::Result<()>,
-) -> io::Result<()> {
-    let mut file = os::temporary_in(dir)?;
-    write(file.as_file_mut())?;
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
-}
-
 /// The same; something else happens between the writing and the renaming.
 pub(super) fn replace_after(
     path: &Path,
     write: impl FnOnce(&mut File) -> io::Result<()>,
     between: impl FnOnce() -> io::Result<()>,
 ) -> io::Result<()> {
-    let dir = path.parent().unwrap_or(Path::new("."));
+    put(path.parent().unwrap_or(Path::new(".")), path, write, between)
+}
+
+/// The same, begun in another directory of the same file system: one place to look for what was not finished.
+pub(super) fn replace_from(
+    dir: &Path,
+    path: &Path,
+    write: impl FnOnce(&mut File) -> io::Result<()>,
+) -> io::Result<()> {
+    put(dir, path, write, || Ok(()))
+}
+
+fn put(
+    dir: &Path,
+    path: &Path,
+    write: impl FnOnce(&mut File) -> io::Result<()>,
+    between: impl FnOnce() -> io::Result<()>,
+) -> io::Result<()> {
     let mut file = os::temporary_in(dir)?;
     write(file.as_file_mut())?;
     file.as_file().sync_all()?;

@@ -1,9 +1,8 @@
 //! Gives a sweep to the executor, and takes its results in when it has ended. The root's sweep must be sound, or nothing
 //! is paid for; a candidate's failure is its own.
 
-use crate::brief::ForSweep;
 use crate::drive::Halt;
-use crate::port::{JobEnd, JobExit, PortError, World};
+use crate::port::{Job, JobEnd, JobExit, PortError, World};
 use treebeam_core::event::{EvalStage, Failure, FailureKind, Subject};
 use treebeam_core::evidence::Artifact;
 use treebeam_core::id::RunPath;
@@ -13,8 +12,7 @@ use treebeam_core::policy::Meaning;
 use treebeam_core::sweep::Sweep;
 
 /// The root has no worktree yet; that of a candidate whose sweep is repeated may be gone, or may have been touched.
-pub(super) fn submit(brief: &ForSweep, world: World<'_>) -> Result<(), Halt> {
-    let job = &brief.job;
+pub(super) fn submit(job: &Job, world: World<'_>) -> Result<(), Halt> {
     let place = job.key.subject.place();
     if job.key.subject == Subject::Root {
         world.repo.keep(place, &job.commit)?;

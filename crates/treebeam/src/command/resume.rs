@@ -1,7 +1,7 @@
 //! `treebeam resume`: goes on with a run until a stop condition, and writes its reports when it stops.
 
 use super::{Output, report};
-use crate::cli::{GoingFlags, ResumeArgs};
+use crate::cli::{GoingFlags, MeaningFlags, ResumeArgs};
 use crate::failure::{Exit, Failure};
 use crate::progress::Progress;
 use crate::settings;
@@ -17,15 +17,26 @@ use treebeam_run::port::Journal as _;
 
 pub(super) fn run(home: &Home, args: &ResumeArgs, output: Output) -> Result<Exit, Failure> {
     let run = home.unfinished(args.run.as_deref())?;
-    let force = if args.going.force { Force::Yes } else { Force::No };
-    let (store, state, notes) = Store::open_to_run(&run, force)?;
+    open(home, &run, &args.meaning, &args.going, output)
+}
+
+/// Goes on with a run that is there, if the flags leave its meaning as it is.
+pub(super) fn open(
+    home: &Home,
+    run: &RunDir,
+    meaning: &MeaningFlags,
+    flags: &GoingFlags,
+    output: Output,
+) -> Result<Exit, Failure> {
+    let force = if flags.force { Force::Yes } else { Force::No };
+    let (store, state, notes) = Store::open_to_run(run, force)?;
     terminal::notes(&notes);
-    settings::same_meaning(&args.meaning, &state.meaning)?;
-    go_on(home, store, state, &args.going, output)
+    settings::same_meaning(meaning, &state.meaning)?;
+    go_on(home, store, state, flags, output)
 }
 
 /// Goes on with a run, with whatever the flags change about its reach.
-pub(super) fn go_on(
+fn go_on(
     home: &Home,
     mut store: Store,
     mut state: State,

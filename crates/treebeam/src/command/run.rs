@@ -11,7 +11,7 @@ use treebeam_core::event::{Event, RunStarted, WorldKind};
 use treebeam_core::id::RunId;
 use treebeam_core::policy::Reach;
 use treebeam_edge::git::GitRepo;
-use treebeam_edge::store::{Force, Store, StoreError};
+use treebeam_edge::store::{Store, StoreError};
 
 /// The seed of the dry world: every dry run of a repository is the same.
 const DRY_SEED: u64 = 7;
@@ -37,11 +37,7 @@ fn again(home: &Home, id: &RunId, args: &RunArgs, output: Output) -> Result<Exit
             Failure::usage(what).hint("choose another `--run-id`, or leave `--no-resume` out")
         );
     }
-    let force = if args.going.force { Force::Yes } else { Force::No };
-    let (store, state, notes) = Store::open_to_run(&home.named(id), force)?;
-    terminal::notes(&notes);
-    settings::same_meaning(&args.meaning, &state.meaning)?;
-    resume::go_on(home, store, state, &args.going, output)
+    resume::open(home, &home.named(id), &args.meaning, &args.going, output)
 }
 
 /// The time now, in UTC, with a number behind it where that is taken.
