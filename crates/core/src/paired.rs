@@ -8,92 +8,151 @@ use crate::policy::Direction;
 use crate::sweep::{RowId, Sweep};
 use rand_pcg::Lcg64Xsh32;
 use rand_pcg::rand_core::Rng;
-use std::collections::BTreeMap;
 
-/// How many resamples the interval rests on, while there are at most 10,000 pairs.
+/// How many resamples the interval rests on.
 const RESAMPLES: usize = 1_000;
-/// With more pairs, so many draws in all are enough…
-const MAX_DRAWS: usize = 10_000_000;
-/// …but never fewer resamples than this.
-const MIN_RESAMPLES: usize = 100;
+/// More pairs than this are dealt into at most so many lots at random, and lots are drawn: the interval is the same but for
+/// a part of its chance error, and the draws do not grow with the pairs.
+const MAX_LOTS: usize = 2_000;
 /// Where the random draws begin; the stream is the number of pairs. The same pairs give the same interval.
 const SEED: u64 = 0x7472_6565_6265_616d;
+
+/// How many configurations got better and worse in one metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PairCounts {
+    /// How many configurations both sides have.
+    pub pairs: u32,
+    /// How many got better.
+    pub wins: u32,
+    /// How many got worse.
+    pub losses: u32,
+}
+
+impl PairCounts {
+    /// Counts for the configured metric of this number. None with fewer than two pairs, or too many rows to keep.
+    pub(crate) fn new(
+        metric: usize,
+        baseline: &Sweep,
+        candidate: &Sweep,
+        direction: Direction,
+    ) -> Option<Self> {
+        let changes = changes(baseline.metric(metric)?, candidate.metric(metric)?, direction);
+        Self::of(&changes.collect::<Vec<f64>>())
+    }
+
+    fn of(changes: &[f64]) -> Option<Self> {
+        let count =
+            |kept: fn(&&f64) -> bool| u32::try_from(changes.iter().filter(kept).count()).ok();
+        let pairs = u32::try_from(changes.len()).ok().filter(|pairs| *pairs >= 2)?;
+        let (wins, losses) = (count(|change| **change > 0.0)?, count(|change| **change < 0.0)?);
+        Some(Self { pairs, wins, losses })
+    }
+}
 
 /// Compares the primary of the configurations that both sides have. An id that stands twice on a side, or has no finite
 /// primary there, is left out. None with fewer than two pairs.
 #[must_use]
 pub fn paired(baseline: &Sweep, candidate: &Sweep, direction: Direction) -> Option<Paired> {
-    let (before, after) = (primaries(baseline), primaries(candidate));
-    let change = |before: f64, after: f64| match direction {
+    let changes = changes(baseline.primaries(), candidate.primaries(), direction);
+    let mut differences: Vec<f64> = changes.collect();
+    differences.sort_unstable_by(f64::total_cmp);
+    summarize(differences)
+}
+
+/// By how much each configuration that both sides have got better.
+fn changes(
+    before: impl Iterator<Item = (RowId, f64)>,
+    after: impl Iterator<Item = (RowId, f64)>,
+    direction: Direction,
+) -> impl Iterator<Item = f64> {
+    let change = move |(before, after): (f64, f64)| match direction {
         Direction::Higher => after - before,
         Direction::Lower => before - after,
     };
-    let matched = before.iter().filter_map(|(id, before)| Some(((*before)?, (*after.get(id)?)?)));
-    let mut differences: Vec<f64> = matched
-        .map(|(before, after)| change(before, after))
-        .filter(|difference| difference.is_finite())
-        .collect();
-    differences.sort_unstable_by(f64::total_cmp);
-    summarize(&differences)
+    matched(before, after).map(change).filter(|change| change.is_finite())
 }
 
-/// Each id's primary; none where the id stands twice or the primary is no finite number.
-fn primaries(sweep: &Sweep) -> BTreeMap<RowId, Option<f64>> {
-    let mut primaries = BTreeMap::new();
-    for row in sweep.rows() {
-        primaries.entry(row.id).and_modify(|primary| *primary = None).or_insert(row.primary);
-    }
-    primaries
+/// What both sides have for the same id, each in the order of ids. An id that stands twice on a side is left out.
+pub(crate) fn matched<T: Copy>(
+    before: impl Iterator<Item = (RowId, T)>,
+    after: impl Iterator<Item = (RowId, T)>,
+) -> impl Iterator<Item = (T, T)> {
+    let mut after = once_each(after).peekable();
+    once_each(before).filter_map(move |(id, before)| {
+        while after.next_if(|(other, _)| *other < id).is_some() {}
+        after.next_if(|(other, _)| *other == id).map(|(_, after)| (before, after))
+    })
+}
+
+/// Those whose id stands once, given in the order of ids.
+fn once_each<T: Copy>(items: impl Iterator<Item = (RowId, T)>) -> impl Iterator<Item = (RowId, T)> {
+    let mut items = items.peekable();
+    std::iter::from_fn(move || {
+        loop {
+            let (id, item) = items.next()?;
+            if items.next_if(|(other, _)| *other == id).is_none() {
+                return Some((id, item));
+            }
+            while items.next_if(|(other, _)| *other == id).is_some() {}
+        }
+    })
 }
 
 /// The figures of sorted differences.
-fn summarize(differences: &[f64]) -> Option<Paired> {
-    if differences.len() < 2 {
-        return None;
-    }
-    let sum: ExactSum = differences.iter().copied().collect();
-    let mean = sum.mean(u64::try_from(differences.len()).ok()?)?;
-    let count =
-        |kept: fn(&&f64) -> bool| u32::try_from(differences.iter().filter(kept).count()).ok();
+fn summarize(differences: Vec<f64>) -> Option<Paired> {
+    let PairCounts { pairs, wins, losses } = PairCounts::of(&differences)?;
+    let mean = differences.iter().copied().collect::<ExactSum>().mean()?;
     let (low, high) = interval(differences, mean)?;
     Some(Paired {
-        pairs: u32::try_from(differences.len()).ok()?,
+        pairs,
         mean_difference: Finite::new(mean)?,
-        wins: count(|difference| **difference > 0.0)?,
-        losses: count(|difference| **difference < 0.0)?,
+        wins,
+        losses,
         low: Finite::new(low)?,
         high: Finite::new(high)?,
     })
 }
 
 /// The middle 95 % of the means of resamples, drawn with replacement.
-fn interval(sorted: &[f64], mean: f64) -> Option<(f64, f64)> {
-    let pairs = u32::try_from(sorted.len()).ok()?;
-    let shares: Vec<f64> = sorted
-        .iter()
-        .map(|difference| difference / f64::from(pairs) - mean / f64::from(pairs))
-        .collect();
+fn interval(sorted: Vec<f64>, mean: f64) -> Option<(f64, f64)> {
     let (least, most) = (*sorted.first()?, *sorted.last()?);
-    let mut random = Lcg64Xsh32::new(SEED, u64::from(pairs));
-    let mut means: Vec<f64> = (0..resamples(sorted.len()))
-        .map(|_| (mean + resample(&shares, pairs, &mut random)).clamp(least, most))
-        .collect();
+    let mut random = Lcg64Xsh32::new(SEED, u64::try_from(sorted.len()).ok()?);
+    let lots = lots(sorted, mean, &mut random)?;
+    let mut means: Vec<f64> =
+        (0..RESAMPLES).map(|_| (mean + resample(&lots, &mut random)).clamp(least, most)).collect();
     means.sort_unstable_by(f64::total_cmp);
-    let cut = means.len() * 25 / 1_000;
+    let cut = RESAMPLES * 25 / 1_000;
     Some((*means.get(cut)?, *means.iter().rev().nth(cut)?))
 }
 
-fn resamples(pairs: usize) -> usize {
-    (MAX_DRAWS / pairs.max(1)).clamp(MIN_RESAMPLES, RESAMPLES)
+/// What each lot adds to how far a resample's mean is from the mean of all. A lot is one pair, while these are not too many.
+fn lots(mut differences: Vec<f64>, mean: f64, random: &mut Lcg64Xsh32) -> Option<Vec<f64>> {
+    let pairs = f64::from(u32::try_from(differences.len()).ok()?);
+    let size = differences.len().div_ceil(MAX_LOTS);
+    if size > 1 {
+        shuffle(&mut differences, random);
+    }
+    let share = |difference: &f64| difference / pairs - mean / pairs;
+    Some(differences.chunks(size).map(|lot| lot.iter().map(share).sum()).collect())
+}
+
+fn shuffle(differences: &mut [f64], random: &mut Lcg64Xsh32) {
+    for end in (1..differences.len()).rev() {
+        let other = draw(end + 1, random);
+        differences.swap(end, other);
+    }
 }
 
 /// How far the mean of one resample is from the mean of all.
-fn resample(shares: &[f64], pairs: u32, random: &mut Lcg64Xsh32) -> f64 {
-    let draw = |_| {
-        let at = (u64::from(random.next_u32()) * u64::from(pairs)) >> 32;
-        usize::try_from(at).ok().and_then(|at| shares.get(at)).copied().unwrap_or_default()
-    };
-    (0..pairs).map(draw).sum()
+fn resample(lots: &[f64], random: &mut Lcg64Xsh32) -> f64 {
+    let one = |_| lots.get(draw(lots.len(), random)).copied().unwrap_or_default();
+    (0..lots.len()).map(one).sum()
+}
+
+/// A number below `end`, which fits in 32 bits.
+fn draw(end: usize, random: &mut Lcg64Xsh32) -> usize {
+    let drawn = (u64::from(random.next_u32()) * end as u64) >> 32;
+    usize::try_from(drawn).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -145,17 +204,42 @@ mod tests {
     }
 
     #[test]
-    fn the_interval_is_the_same_on_every_machine() {
-        let differences: Vec<f64> = (0..20).map(|n| f64::from(n) / 8.0 - 1.0).collect();
-        let figures = figures(summarize(&differences));
-        assert_eq!(figures, "20 pairs, 11 wins, 8 losses, 0.1875 [-0.1375, 0.48749999999999993]");
+    fn each_metric_is_counted() {
+        let (baseline, candidate) = (sweep("0,1 1,2 2,3 3,4"), sweep("3,4 2,9 1,1 0,2"));
+        let counts = |direction| PairCounts::new(0, &baseline, &candidate, direction);
+        let [higher, lower] =
+            [(2, 1), (1, 2)].map(|(wins, losses)| PairCounts { pairs: 4, wins, losses });
+        assert_eq!(counts(Direction::Higher), Some(higher));
+        assert_eq!(counts(Direction::Lower), Some(lower));
+        assert_eq!(
+            PairCounts::new(1, &baseline, &candidate, Direction::Higher),
+            None,
+            "no such column"
+        );
     }
 
     #[test]
-    fn many_pairs_cost_no_more_than_their_share() {
-        for (pairs, expect) in [(2, 1_000), (10_000, 1_000), (20_000, 500), (1_000_000, 100)] {
-            assert_eq!(resamples(pairs), expect, "{pairs}");
-        }
+    fn the_interval_is_the_same_on_every_machine() {
+        let differences: Vec<f64> = (0..20).map(|n| f64::from(n) / 8.0 - 1.0).collect();
+        let figures = figures(summarize(differences));
+        assert_eq!(figures, "20 pairs, 11 wins, 8 losses, 0.1875 [-0.1375, 0.48749999999999993]");
+    }
+
+    /// Lots give what pairs give, within the chance error of 1,000 resamples.
+    #[test]
+    fn many_pairs_are_drawn_in_lots() {
+        let differences: Vec<f64> =
+            (0..50_000_u32).map(|n| f64::from(n % 1_000) / 1_000.0).collect();
+        let lots = lots(differences.clone(), 0.4995, &mut Lcg64Xsh32::new(1, 1)).unwrap();
+        assert_eq!(lots.len(), 2_000);
+        assert!(lots.iter().sum::<f64>().abs() < 1e-12, "nothing is lost");
+        let mut sorted = differences;
+        sorted.sort_unstable_by(f64::total_cmp);
+        let paired = summarize(sorted).unwrap();
+        // The mean of 50,000 even numbers from 0 to 1 has a standard error of √(1/12) / √50,000.
+        let expected = 1.96 * (1.0_f64 / 12.0).sqrt() / 50_000_f64.sqrt();
+        let half = (paired.high.get() - paired.low.get()) / 2.0;
+        assert!((half / expected - 1.0).abs() < 0.1, "{half} {expected}");
     }
 
     proptest! {
@@ -164,7 +248,7 @@ mod tests {
             mut differences in prop::collection::vec(any::<f64>().prop_filter("finite", |n| n.is_finite()), 2..20),
         ) {
             differences.sort_unstable_by(f64::total_cmp);
-            let paired = summarize(&differences).unwrap();
+            let paired = summarize(differences.clone()).unwrap();
             prop_assert!(differences[0] <= paired.low.get());
             prop_assert!(paired.low <= paired.high);
             prop_assert!(paired.high.get() <= differences[differences.len() - 1]);

@@ -3,10 +3,9 @@
 
 use crate::evidence::{Comparison, Form, Grade, Reason, Recommendation, Scored};
 use crate::num::Finite;
-use crate::paired::paired;
+use crate::paired::{PairCounts, matched, paired};
 use crate::policy::{Direction, Meaning, Metric, ScorePolicy, Thresholds};
-use crate::sweep::{RowId, Sweep};
-use std::collections::BTreeMap;
+use crate::sweep::Sweep;
 
 /// A baseline mean this near to 0 is nothing to be relative to.
 const NEAR_ZERO: f64 = 1e-12;
@@ -65,6 +64,8 @@ pub struct MetricUse {
     pub raw_improvement: f64,
     /// The same relative to the baseline, not clamped.
     pub relative_improvement: f64,
+    /// Configuration by configuration; none with fewer than two pairs, or too many rows to keep.
+    pub paired: Option<PairCounts>,
 }
 
 /// A candidate against its parent and the root.
@@ -92,8 +93,8 @@ pub fn compare(
         let (baseline, candidate) = (baseline.name().to_owned(), candidate.name().to_owned());
         return Err(ScoreError::NothingShared { baseline, candidate });
     }
-    let of = |metric: &Metric| MetricUse::new(metric, baseline, candidate);
-    let metrics: Vec<MetricUse> = policy.metrics.iter().filter_map(of).collect();
+    let of = |(at, metric)| MetricUse::new(at, metric, baseline, candidate);
+    let metrics: Vec<MetricUse> = policy.metrics.iter().enumerate().filter_map(of).collect();
     let direction = policy.primary_direction();
     let primary = means(&policy.primary, baseline, candidate);
     let comparison = Comparison {
@@ -130,7 +131,7 @@ pub fn judge(
             duplicate_ids: candidate.duplicate_ids(),
             changed_invariants: changed_invariants(root, candidate, &meaning.score),
         },
-        has_effect: fingerprints(parent) != fingerprints(candidate),
+        has_effect: parent.fingerprint() != candidate.fingerprint(),
     };
     Ok(Judgement { scored, vs_parent, vs_root })
 }
@@ -157,7 +158,8 @@ fn improvement((baseline, candidate): (f64, f64), direction: Direction) -> f64 {
 }
 
 impl MetricUse {
-    fn new(metric: &Metric, baseline: &Sweep, candidate: &Sweep) -> Option<Self> {
+    /// What the metric of this number makes of two sweeps.
+    fn new(at: usize, metric: &Metric, baseline: &Sweep, candidate: &Sweep) -> Option<Self> {
         let pair = means(&metric.column, baseline, candidate)?;
         let raw_improvement = improvement(pair, metric.direction);
         let size = pair.0.abs();
@@ -170,6 +172,7 @@ impl MetricUse {
             candidate_mean: pair.1,
             raw_improvement,
             relative_improvement: raw_improvement / unit,
+            paired: PairCounts::new(at, baseline, candidate, metric.direction),
         })
     }
 }
@@ -253,20 +256,11 @@ fn grade(score: Finite, thresholds: &Thresholds) -> Grade {
 
 /// The invariant columns that differ from the root's in a configuration that both have.
 fn changed_invariants(root: &Sweep, candidate: &Sweep, policy: &ScorePolicy) -> Vec<String> {
-    let expected: BTreeMap<RowId, &[u64]> = root.invariants().collect();
-    let pairs: Vec<(&[u64], &[u64])> = candidate
-        .invariants()
-        .filter_map(|(id, found)| Some((*expected.get(&id)?, found)))
-        .collect();
-    let changed =
-        |at: usize| pairs.iter().any(|(expected, found)| expected.get(at) != found.get(at));
+    let changed = |at: usize| {
+        let (expected, found) = (root.invariant(at), candidate.invariant(at));
+        matched(expected.iter().copied(), found.iter().copied())
+            .any(|(expected, found)| expected != found)
+    };
     let columns = policy.invariant_columns.iter().enumerate();
     columns.filter(|(at, _)| changed(*at)).map(|(_, column)| column.clone()).collect()
-}
-
-/// What the configured metrics are in each configuration, whatever the rows' order.
-fn fingerprints(sweep: &Sweep) -> Vec<(RowId, u64)> {
-    let mut all: Vec<_> = sweep.rows().iter().map(|row| (row.id, row.metrics)).collect();
-    all.sort_unstable();
-    all
 }

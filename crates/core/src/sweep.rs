@@ -1,21 +1,22 @@
 //! One results CSV, read in one pass: which rows count, each column's mean over them, and what later steps need to know
-//! of each row. Holds no cell longer than its row; compares nothing and judges nothing.
+//! of each row: 16 bytes. Holds no cell longer than its row; compares nothing and judges nothing.
 
 mod cell;
+mod decimal;
 mod nearest;
-mod records;
+mod rows;
+mod scan;
+mod tally;
 
 use crate::evidence::Completeness;
-use crate::exact::ExactSum;
 use crate::policy::{ChosenBy, ScorePolicy};
-use csv::ByteRecord;
-use records::Records;
-use std::collections::{BTreeMap, BTreeSet};
-use std::hash::{DefaultHasher, Hasher};
+use rows::Rows;
+use std::collections::BTreeMap;
 use std::io::{self, Read};
+use tally::{Picked, Tally};
 
 pub use cell::RowId;
-pub use records::{MAX_COLUMNS, MAX_ROW_BYTES};
+pub use rows::{MAX_COLUMNS, MAX_ROW_BYTES};
 
 /// Why a results CSV was refused.
 #[derive(Debug, thiserror::Error)]
@@ -33,32 +34,34 @@ pub enum SweepError {
         file: String,
     },
     /// A quote is opened and never closed.
-    #[error("`{file}`, line {line}: a quote in the row that begins here is never closed")]
+    #[error("`{file}`, line {line}, column {column}: a quote that is opened here is never closed")]
     UnterminatedQuote {
         /// Which file.
         file: String,
-        /// Where the row begins.
+        /// Where the cell begins.
         line: u64,
+        /// Which column: its number, and its name.
+        column: String,
     },
     /// There is a NUL byte in it.
     #[error("`{file}`, line {line}, column {column}: a NUL byte; this is no CSV in UTF-8")]
     NulByte {
         /// Which file.
         file: String,
-        /// Where the row begins.
+        /// Where the cell begins.
         line: u64,
-        /// Which column, from 1.
-        column: usize,
+        /// Which column: its number, and its name.
+        column: String,
     },
-    /// A column's name is not UTF-8.
-    #[error("`{file}`, line {line}, column {column}: the column's name is not UTF-8")]
-    HeaderNotUtf8 {
+    /// A cell is not UTF-8.
+    #[error("`{file}`, line {line}, column {column}: not UTF-8")]
+    NotUtf8 {
         /// Which file.
         file: String,
-        /// Where the header begins.
+        /// Where the cell begins.
         line: u64,
-        /// Which column, from 1.
-        column: usize,
+        /// Which column: its number, and its name.
+        column: String,
     },
     /// Two columns have the same name.
     #[error("`{file}`: the columns {first} and {second} are both named `{column}`")]
@@ -73,12 +76,10 @@ pub enum SweepError {
         second: usize,
     },
     /// The header is no header.
-    #[error("`{file}`, line {line}: {columns} columns, more than the {MAX_COLUMNS} that are read")]
+    #[error("`{file}`: {columns} columns, more than the {MAX_COLUMNS} that are read")]
     TooManyColumns {
         /// Which file.
         file: String,
-        /// Where the header begins.
-        line: u64,
         /// How many there are.
         columns: usize,
     },
@@ -128,22 +129,8 @@ pub struct Sweep {
     name: String,
     means: Vec<(String, f64)>,
     by_name: BTreeMap<String, usize>,
-    rows: Vec<Row>,
-    invariants: Vec<u64>,
+    picked: Picked,
     ragged_rows: u32,
-}
-
-/// One selected row, as far as scoring needs it.
-#[derive(Clone, Copy, Debug)]
-pub struct Row {
-    /// Which configuration it is of; without an id column the row's number, from 0.
-    pub id: RowId,
-    /// Whether the configuration ran.
-    pub ok: bool,
-    /// The primary metric, where it is a finite number.
-    pub primary: Option<f64>,
-    /// The fingerprint of all configured metrics: equal where they are.
-    pub metrics: u64,
 }
 
 impl Sweep {
@@ -157,20 +144,27 @@ impl Sweep {
         limit: Option<u32>,
         policy: &ScorePolicy,
     ) -> Result<Self, SweepError> {
-        let mut records = Records::new(reader, name)?;
-        let header = records.header()?;
+        let mut rows = Rows::new(reader, name)?;
+        let header = rows.header().to_vec();
         let index = index(&header, name)?;
         require_primary(&header, &index, name, policy)?;
-        let mut tally = Tally::new(Layout::new(&index, policy), header.len(), limit);
-        while let Some(record) = records.next()? {
-            if !is_blank(record, header.len()) {
-                tally.row(record);
-            }
+        let mut tally = Tally::new(&index, policy, limit);
+        while let Some(row) = rows.next()? {
+            tally.row(row);
         }
-        if tally.rows_read == 0 {
+        if tally.rows_read() == 0 {
             return Err(SweepError::NoRows { file: name.to_owned() });
         }
-        Ok(tally.finish(name, header))
+        Ok(Self::new(name, header, tally))
+    }
+
+    fn new(name: &str, header: Vec<String>, tally: Tally) -> Self {
+        let (picked, ragged_rows) = tally.finish();
+        let columns = header.into_iter().zip(&picked.sums);
+        let means: Vec<(String, f64)> =
+            columns.filter_map(|(column, sum)| Some((column, sum.mean()?))).collect();
+        let by_name = means.iter().enumerate().map(|(at, (name, _))| (name.clone(), at)).collect();
+        Self { name: name.to_owned(), means, by_name, picked, ragged_rows }
     }
 
     /// What it is called in errors.
@@ -182,13 +176,7 @@ impl Sweep {
     /// How many rows were selected.
     #[must_use]
     pub fn rows_used(&self) -> u32 {
-        count(self.rows.len())
-    }
-
-    /// The selected rows, in the file's order.
-    #[must_use]
-    pub fn rows(&self) -> &[Row] {
-        &self.rows
+        count(self.picked.rows.len())
     }
 
     /// The columns that have finite numbers in the selected rows, with the mean of these, in the header's order.
@@ -208,44 +196,55 @@ impl Sweep {
         self.ragged_rows
     }
 
-    /// How many selected rows have the id of an earlier one.
+    /// How many selected rows have the id of another one that was counted.
     #[must_use]
     pub fn duplicate_ids(&self) -> u32 {
-        let distinct: BTreeSet<RowId> = self.rows.iter().map(|row| row.id).collect();
-        count(self.rows.len() - distinct.len())
+        let distinct = self.picked.rows.chunk_by(|one, other| one.id() == other.id()).count();
+        count(self.picked.rows.len() - distinct)
     }
 
     /// What became of the expected configurations: with a limit N the ids 0…N−1, without one at least `min_rows`.
     #[must_use]
     pub fn completeness(&self, limit: Option<u32>, min_rows: u32) -> Completeness {
-        let expected = |id: &RowId| match (limit, id) {
-            (Some(limit), RowId::Number(id)) => (0..i64::from(limit)).contains(id),
-            (Some(_), RowId::Text(_)) => false,
-            (None, _) => true,
+        let expected = |id: RowId| {
+            let below = |limit: u32| id.number().is_some_and(|id| (0..limit.into()).contains(&id));
+            limit.is_none_or(below)
         };
-        let ok = self.rows.iter().filter(|row| row.ok).map(|row| row.id).filter(expected);
+        let rows = &self.picked.rows;
+        let ids = rows.chunk_by(|one, other| one.id() == other.id());
+        let ok = ids.filter(|rows| {
+            rows.iter().any(|row| row.ok()) && rows.first().is_some_and(|row| expected(row.id()))
+        });
         Completeness {
             expected_count: limit.unwrap_or(min_rows),
-            ok_count: count(ok.collect::<BTreeSet<RowId>>().len()),
-            error_count: count(self.rows.iter().filter(|row| !row.ok).count()),
+            ok_count: count(ok.count()),
+            error_count: count(rows.iter().filter(|row| !row.ok()).count()),
         }
     }
 
-    /// The selected rows' ids with the fingerprints of the invariant columns, in the policy's order.
-    pub fn invariants(&self) -> impl Iterator<Item = (RowId, &[u64])> {
-        let width = self.invariants.len() / self.rows.len().max(1);
-        let cells =
-            move |at: usize| self.invariants.get(at * width..(at + 1) * width).unwrap_or_default();
-        self.rows.iter().enumerate().map(move |(at, row)| (row.id, cells(at)))
+    /// Each selected row's id and primary metric, NaN where that is no finite number, in the order of the ids.
+    pub(crate) fn primaries(&self) -> impl Iterator<Item = (RowId, f64)> {
+        self.picked.rows.iter().map(|row| (row.id(), row.primary()))
+    }
+
+    /// The same for the configured metric of this number; none where there were too many rows to keep it.
+    pub(crate) fn metric(&self, at: usize) -> Option<impl Iterator<Item = (RowId, f64)>> {
+        self.picked.metrics.get(at).map(|column| column.iter().copied())
+    }
+
+    /// Each selected row's id with the fingerprint of the invariant column of this number, in the order of the ids.
+    pub(crate) fn invariant(&self, at: usize) -> &[(RowId, u64)] {
+        self.picked.invariants.get(at).map_or(&[], Vec::as_slice)
+    }
+
+    /// One fingerprint of all configured metrics in all selected rows, whatever the rows' order.
+    pub(crate) const fn fingerprint(&self) -> u64 {
+        self.picked.fingerprint
     }
 }
 
 fn count(rows: usize) -> u32 {
     u32::try_from(rows).unwrap_or(u32::MAX)
-}
-
-fn is_blank(record: &ByteRecord, columns: usize) -> bool {
-    columns > 1 && record.len() == 1 && record.as_slice().trim_ascii().is_empty()
 }
 
 /// Where each name stands; a name may not stand twice.
@@ -277,158 +276,6 @@ fn require_primary(
     }
     let nearest = nearest::nearest(column, header);
     Err(SweepError::NoPrimary { file: file.to_owned(), column: column.clone(), nearest })
-}
-
-/// Where the columns that mean something stand.
-struct Layout {
-    id: Option<usize>,
-    status: Option<usize>,
-    primary: Option<usize>,
-    metrics: Vec<Option<usize>>,
-    invariants: Vec<Option<usize>>,
-}
-
-impl Layout {
-    fn new(index: &BTreeMap<String, usize>, policy: &ScorePolicy) -> Self {
-        let at = |column: &String| index.get(column).copied();
-        Self {
-            id: at(&policy.id_column),
-            status: at(&policy.status_column),
-            primary: at(&policy.primary),
-            metrics: policy.metrics.iter().map(|metric| at(&metric.column)).collect(),
-            invariants: policy.invariant_columns.iter().map(at).collect(),
-        }
-    }
-}
-
-/// Which rows are selected.
-#[derive(Clone, Copy)]
-enum Selection {
-    /// All.
-    All,
-    /// The first so many, as long as no row is selected by its id.
-    First(u32),
-    /// Those with an id below.
-    ById(u32),
-}
-
-/// One column's sum and how many numbers are in it.
-#[derive(Clone, Default)]
-struct Column {
-    sum: ExactSum,
-    numbers: u64,
-}
-
-/// What is known of the rows so far.
-struct Tally {
-    layout: Layout,
-    selection: Selection,
-    columns: Vec<Column>,
-    rows: Vec<Row>,
-    invariants: Vec<u64>,
-    rows_read: u32,
-    ragged_rows: u32,
-    /// The current row's numbers, kept to be filled again.
-    numbers: Vec<Option<f64>>,
-}
-
-impl Tally {
-    fn new(layout: Layout, columns: usize, limit: Option<u32>) -> Self {
-        let selection = limit.map_or(Selection::All, Selection::First);
-        Self {
-            layout,
-            selection,
-            columns: vec![Column::default(); columns],
-            rows: Vec::new(),
-            invariants: Vec::new(),
-            rows_read: 0,
-            ragged_rows: 0,
-            numbers: Vec::with_capacity(columns),
-        }
-    }
-
-    fn row(&mut self, record: &ByteRecord) {
-        let number = self.rows_read;
-        self.rows_read = number.saturating_add(1);
-        let ragged = record.len() != self.columns.len();
-        self.ragged_rows = self.ragged_rows.saturating_add(u32::from(ragged));
-        let id_cell = self.layout.id.and_then(|at| record.get(at));
-        let id_number = id_cell.and_then(cell::id_number);
-        if self.selects(id_number) {
-            let has_ids = self.layout.id.is_some();
-            let row_number = RowId::Number(i64::from(number));
-            self.add(record, if has_ids { cell::id(id_cell, id_number) } else { row_number });
-        }
-    }
-
-    /// Whether the next row is selected. The first one selected by its id does away with those before it.
-    fn selects(&mut self, id: Option<f64>) -> bool {
-        let below = |limit: u32| id.is_some_and(|id| id.trunc() < f64::from(limit));
-        match self.selection {
-            Selection::All => true,
-            Selection::First(limit) if below(limit) => {
-                self.selection = Selection::ById(limit);
-                self.columns.fill(Column::default());
-                self.rows.clear();
-                self.invariants.clear();
-                true
-            }
-            Selection::First(limit) => count(self.rows.len()) < limit,
-            Selection::ById(limit) => below(limit),
-        }
-    }
-
-    fn add(&mut self, record: &ByteRecord, id: RowId) {
-        self.numbers.clear();
-        for (at, column) in self.columns.iter_mut().enumerate() {
-            let number = record.get(at).and_then(cell::number);
-            if let Some(number) = number {
-                column.sum.add(number);
-                column.numbers += 1;
-            }
-            self.numbers.push(number);
-        }
-        let primary = self.layout.primary.and_then(|at| self.number(at));
-        let ok = match self.layout.status {
-            Some(at) => record.get(at).is_some_and(|status| status.trim_ascii() == b"ok"),
-            None => primary.is_some(),
-        };
-        let metrics = self.fingerprint(record, &self.layout.metrics);
-        self.rows.push(Row { id, ok, primary, metrics });
-        for column in &self.layout.invariants {
-            self.invariants.push(self.fingerprint(record, std::slice::from_ref(column)));
-        }
-    }
-
-    fn number(&self, at: usize) -> Option<f64> {
-        self.numbers.get(at).copied().flatten()
-    }
-
-    fn fingerprint(&self, record: &ByteRecord, columns: &[Option<usize>]) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        for column in columns {
-            let cell = column.and_then(|at| record.get(at));
-            cell::fingerprint(&mut hasher, cell, column.and_then(|at| self.number(at)));
-        }
-        hasher.finish()
-    }
-
-    fn finish(self, name: &str, header: Vec<String>) -> Sweep {
-        let means: Vec<(String, f64)> = header
-            .into_iter()
-            .zip(&self.columns)
-            .filter_map(|(name, column)| Some((name, column.sum.mean(column.numbers)?)))
-            .collect();
-        let by_name = means.iter().enumerate().map(|(at, (name, _))| (name.clone(), at)).collect();
-        Sweep {
-            name: name.to_owned(),
-            means,
-            by_name,
-            rows: self.rows,
-            invariants: self.invariants,
-            ragged_rows: self.ragged_rows,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -113,10 +113,10 @@ const LINE: [Allowed; 6] = [
         name: "core",
         ours: &[],
         outside: Some(&[
-            "csv",
             "fast-float2",
             "globset",
             "jiff",
+            "memchr",
             "rand_pcg",
             "serde",
             "sha2",

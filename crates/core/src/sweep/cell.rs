@@ -2,13 +2,48 @@
 
 use std::hash::{DefaultHasher, Hasher};
 
-/// Which configuration a row is of.
+/// Which configuration a row is of: a whole number, or the fingerprint of anything else. Numbers are ordered as such,
+/// and stand before all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum RowId {
-    /// A number, truncated towards zero.
-    Number(i64),
-    /// The fingerprint of anything else.
-    Text(u64),
+pub struct RowId(i64);
+
+impl RowId {
+    /// Numbers lie below this on both sides of 0, fingerprints from here up to twice this: one bit is left to spare.
+    const END: i64 = 1 << 61;
+
+    /// A number as an id, truncated towards zero; none if it is too large.
+    fn of_number(number: f64) -> Option<Self> {
+        #[expect(clippy::cast_possible_truncation, reason = "to truncate it is what is asked for")]
+        let id = number as i64;
+        (-Self::END < id && id < Self::END).then_some(Self(id))
+    }
+
+    /// The id of the row with this number.
+    pub(super) fn of_row(number: u32) -> Self {
+        Self(number.into())
+    }
+
+    fn of_text(text: &[u8]) -> Self {
+        let mut hasher = DefaultHasher::new();
+        hasher.write(text);
+        Self(Self::END + (hasher.finish() >> 3).cast_signed())
+    }
+
+    /// The number, where it is one.
+    #[must_use]
+    pub const fn number(self) -> Option<i64> {
+        if self.0 < Self::END { Some(self.0) } else { None }
+    }
+
+    /// An id and a bit beside it, in one.
+    pub(super) const fn with_bit(self, bit: bool) -> i64 {
+        (self.0 << 1) | bit as i64
+    }
+
+    /// The id and the bit again.
+    pub(super) const fn and_bit(both: i64) -> (Self, bool) {
+        (Self(both >> 1), both & 1 == 1)
+    }
 }
 
 /// The finite number that a cell holds, white space around it aside.
@@ -31,30 +66,21 @@ pub(super) fn id_number(cell: &[u8]) -> Option<f64> {
 
 /// The id that a cell holds, given the number in it.
 pub(super) fn id(cell: Option<&[u8]>, number: Option<f64>) -> RowId {
-    const END: f64 = 9_223_372_036_854_775_808.0;
-    match number {
-        #[expect(clippy::cast_possible_truncation, reason = "to truncate it is what is asked for")]
-        Some(number) if number.abs() < END => RowId::Number(number as i64),
-        Some(_) | None => {
-            let mut hasher = DefaultHasher::new();
-            hasher.write(cell.unwrap_or_default().trim_ascii());
-            RowId::Text(hasher.finish())
-        }
-    }
+    let text = || RowId::of_text(cell.unwrap_or_default().trim_ascii());
+    number.and_then(RowId::of_number).unwrap_or_else(text)
 }
 
 /// Adds a cell to a fingerprint: `1.0` and `1.00` are the same, and so are `0` and `-0`; a cell that is not there, one
 /// that is empty and one that holds `nan` are three different things.
 pub(super) fn fingerprint(hasher: &mut DefaultHasher, cell: Option<&[u8]>, number: Option<f64>) {
+    /// The bits of no finite number.
+    const NO_NUMBER: u64 = u64::MAX;
     match (cell, number) {
-        (None, _) => hasher.write_u8(0),
-        (Some(_), Some(number)) => {
-            hasher.write_u8(1);
-            hasher.write_u64((number + 0.0).to_bits());
-        }
+        (_, Some(number)) => hasher.write_u64((number + 0.0).to_bits()),
+        (None, None) => hasher.write_u64(NO_NUMBER),
         (Some(text), None) => {
             let text = text.trim_ascii();
-            hasher.write_u8(2);
+            hasher.write_u64(NO_NUMBER - 1);
             hasher.write_usize(text.len());
             hasher.write(text);
         }
@@ -109,8 +135,10 @@ mod tests {
         for (text, expect) in
             [("1", 1), ("1.9", 1), ("-1.9", -1), ("1e2", 100), ("\x1c1", 1), ("-0", 0)]
         {
-            assert_eq!(of(text), RowId::Number(expect), "{text:?}");
+            assert_eq!(of(text).number(), Some(expect), "{text:?}");
         }
+        assert_eq!(of("a").number(), None);
+        assert_eq!(of("1e300").number(), None);
         assert_ne!(of("99999999999999999999"), of("99999999999999999998"));
         assert_ne!(of("a"), of("b"));
         assert_eq!(of(" a"), of("a"));

@@ -3,6 +3,7 @@
 use super::*;
 use crate::num::Finite;
 use crate::policy::{Direction, Metric};
+use proptest::prelude::*;
 use std::fmt::Write as _;
 
 /// Primary and only metric `m`, invariant columns `p` and `q`.
@@ -25,15 +26,15 @@ fn read(text: &[u8], limit: Option<u32>) -> Result<Sweep, SweepError> {
     Sweep::read(text, "r.csv", limit, &policy())
 }
 
-/// The rows' ids (`x`: not ok, `#`: text), then the means.
+/// The rows' ids in their order (`x`: not ok, `#`: text), then the means.
 fn show(sweep: &Sweep) -> String {
     let mut shown = String::new();
-    for row in sweep.rows() {
-        match row.id {
-            RowId::Number(id) => write!(shown, "{id}").unwrap(),
-            RowId::Text(_) => shown.push('#'),
+    for row in &sweep.picked.rows {
+        match row.id().number() {
+            Some(id) => write!(shown, "{id}").unwrap(),
+            None => shown.push('#'),
         }
-        shown.push_str(if row.ok { " " } else { "x " });
+        shown.push_str(if row.ok() { " " } else { "x " });
     }
     shown.push('|');
     for (column, mean) in sweep.means() {
@@ -52,8 +53,8 @@ fn check(text: &str, limit: Option<u32>, expect: &str) {
 #[test]
 fn rows_are_selected_by_id_or_else_by_place() {
     let text = "config_id,m\n2,20\n0,0\n1.9,10\n-3,-30\nx,5\n7,70\n";
-    check(text, None, "2 0 1 -3 # 7 | config_id=1.58 m=12.5");
-    check(text, Some(2), "0 1 -3 | config_id=-0.3666666666666667 m=-6.666666666666667");
+    check(text, None, "-3 0 1 2 7 # | config_id=1.58 m=12.5");
+    check(text, Some(2), "-3 0 1 | config_id=-0.3666666666666667 m=-6.666666666666667");
     check(text, Some(0), "-3 | config_id=-3 m=-30");
     check("config_id,m\n7,1\n8,2\n9,3\n", Some(2), "7 8 | config_id=7.5 m=1.5");
     check("config_id,m\n7,1\n8,2\n0,3\n", Some(2), "0 | config_id=0 m=3");
@@ -102,24 +103,30 @@ fn what_is_refused_and_where() {
         (b"config_id,m\n\n\n", "`r.csv` has a header and no rows"),
         (
             b"a,m\n\n1,\"2\n3,4\n",
-            "`r.csv`, line 3: a quote in the row that begins here is never closed",
+            "`r.csv`, line 3, column 2 (`m`): a quote that is opened here is never closed",
         ),
         (
             b"a,m\r\n\r\n1,\"2\r\n",
-            "`r.csv`, line 3: a quote in the row that begins here is never closed",
+            "`r.csv`, line 3, column 2 (`m`): a quote that is opened here is never closed",
         ),
-        (b"\"a", "`r.csv`, line 1: a quote in the row that begins here is never closed"),
-        (b"a,m\n1,2\n\n3,\0\n", "`r.csv`, line 4, column 2: a NUL byte; this is no CSV in UTF-8"),
+        (b"\"a", "`r.csv`, line 1, column 1: a quote that is opened here is never closed"),
+        (
+            b"a,m\n1,2\n\n3,\0\n",
+            "`r.csv`, line 4, column 2 (`m`): a NUL byte; this is no CSV in UTF-8",
+        ),
         (
             b"a,m\r\n1,2\r\n\0,4\r\n",
-            "`r.csv`, line 3, column 1: a NUL byte; this is no CSV in UTF-8",
+            "`r.csv`, line 3, column 1 (`a`): a NUL byte; this is no CSV in UTF-8",
         ),
         (b"\xff\xfea\0,\0m\0", "`r.csv`, line 1, column 1: a NUL byte; this is no CSV in UTF-8"),
         (
             b"a,m\n\0end of file\0\n1,2\n",
-            "`r.csv`, line 2, column 1: a NUL byte; this is no CSV in UTF-8",
+            "`r.csv`, line 2, column 1 (`a`): a NUL byte; this is no CSV in UTF-8",
         ),
-        (b"\na,\xff\n1,2\n", "`r.csv`, line 2, column 2: the column's name is not UTF-8"),
+        (b"\na,\xff\n1,2\n", "`r.csv`, line 2, column 2: not UTF-8"),
+        (b"a,m\n1,\"x\n\ny\"\n2,\xe9t\xe9\n", "`r.csv`, line 5, column 2 (`m`): not UTF-8"),
+        (b"a,m\r\n\"\r\n\",\xff\r\n", "`r.csv`, line 3, column 2 (`m`): not UTF-8"),
+        (b"a,m\r1,2\r\"\r\",3,\xff\r", "`r.csv`, line 4, column 3: not UTF-8"),
         (b"a,m,a\n1,2,3\n", "`r.csv`: the columns 1 and 3 are both named `a`"),
     ] {
         let error = read(text, None).unwrap_err().to_string();
@@ -197,12 +204,26 @@ fn completeness_counts_distinct_expected_ids() {
 }
 
 #[test]
+fn figures_are_kept_until_they_are_too_many() {
+    let rows = |count: usize| {
+        let text: String = (0..count).map(|id| format!("{id},{id}\n")).collect();
+        read(format!("config_id,m\n{text}").as_bytes(), None).unwrap()
+    };
+    let (most, more) = (rows(tally::MAX_FIGURES), rows(tally::MAX_FIGURES + 1));
+    assert_eq!(most.metric(0).map(Iterator::count), Some(tally::MAX_FIGURES));
+    assert!(more.metric(0).is_none());
+    assert_eq!(
+        more.primaries().count(),
+        tally::MAX_FIGURES + 1,
+        "the primary is kept all the same"
+    );
+}
+
+#[test]
 fn fingerprints_tell_values_apart_and_not_their_spelling() {
     let of = |cell: &str| {
         let sweep = read(format!("config_id,m,p\n0,{cell},{cell}\n").as_bytes(), None).unwrap();
-        let invariants: Vec<u64> =
-            sweep.invariants().flat_map(|(_, cells)| cells.to_vec()).collect();
-        (sweep.rows()[0].metrics, invariants)
+        (sweep.fingerprint(), sweep.invariant(0).to_vec())
     };
     for (one, other) in [("1.0", "1.00"), ("0", "-0.0"), (" 1e0", "1"), ("text", " text ")] {
         assert_eq!(of(one), of(other), "{one:?} {other:?}");
@@ -210,5 +231,66 @@ fn fingerprints_tell_values_apart_and_not_their_spelling() {
     let different = ["", "nan", "inf", "text", "0", "1", "1.0000000000000002"].map(of);
     for (at, one) in different.iter().enumerate() {
         assert!(!different[..at].contains(one), "{at}");
+    }
+}
+
+/// What another reader of CSVs sees: the header's names, then each row's number of cells and those below the header.
+fn seen_by_csv(text: &str) -> Vec<(usize, Vec<String>)> {
+    let mut reader =
+        csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text.as_bytes());
+    let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
+    let width = rows.first().map_or(0, csv::StringRecord::len);
+    let shown = |row: &csv::StringRecord| row.iter().take(width).map(str::to_owned).collect();
+    rows.iter().map(|row| (row.len(), shown(row))).collect()
+}
+
+fn seen_here(text: &str, piece: usize) -> Result<Vec<(usize, Vec<String>)>, SweepError> {
+    let mut rows = match Rows::new(Pieces { text: text.as_bytes(), piece }, "r.csv") {
+        Err(SweepError::Empty { .. }) => return Ok(Vec::new()),
+        rows => rows?,
+    };
+    let mut seen = vec![(rows.header().len(), rows.header().to_vec())];
+    while let Some(row) = rows.next()? {
+        let cells = (0..).map_while(|at| row.cell(at));
+        let cells = cells.map(|cell| String::from_utf8(cell.into_owned()).unwrap()).collect();
+        seen.push((row.cells(), cells));
+    }
+    Ok(seen)
+}
+
+/// A text that comes in pieces.
+struct Pieces<'a> {
+    text: &'a [u8],
+    piece: usize,
+}
+
+impl Read for Pieces<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = buffer.len().min(self.piece);
+        self.text.read(&mut buffer[..length])
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #[test]
+    fn cells_are_where_others_see_them(text in "([a1.-]{0,3}[,\"\n\r\u{b}\u{e9}]{0,2}){0,20}", piece in 1_usize..9) {
+        match seen_here(&text, piece) {
+            Ok(seen) => prop_assert_eq!(seen, seen_by_csv(&text)),
+            Err(error) => prop_assert!(matches!(error, SweepError::UnterminatedQuote { .. }), "{}", error),
+        }
+    }
+
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(30))]
+    /// Rows that are cut anywhere by the end of what is read at once.
+    #[test]
+    fn rows_longer_than_a_reading_are_whole(length in 100_000_usize..300_000, quoted: bool, ends in "\n|\r\n|\r") {
+        let long = "7".repeat(length);
+        let cell = if quoted { format!("\"{long},{ends}\"") } else { long };
+        let text = format!("a,b{ends}{cell},1{ends}2,{cell}{ends}");
+        prop_assert_eq!(seen_here(&text, 1 << 20).unwrap(), seen_by_csv(&text));
     }
 }

@@ -1,0 +1,243 @@
+//! The rows of a CSV, one at a time, in bounded memory: where each cell ends and which number is in it. Says what is
+//! wrong with the text and where; what the columns mean is none of its business.
+
+use super::SweepError;
+use super::scan::{self, Scanned, Slot, Snag, Trouble};
+use std::borrow::Cow;
+use std::io::{self, Read};
+
+/// The longest row that is read, in bytes.
+pub const MAX_ROW_BYTES: usize = 16 << 20;
+/// The most columns that a header may have.
+pub const MAX_COLUMNS: usize = 1 << 16;
+
+/// How much is read at once, while rows are short.
+const BUFFER: usize = 128 << 10;
+/// How many columns are expected at first.
+const COLUMNS: usize = 512;
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Reads rows.
+pub(super) struct Rows<R> {
+    source: R,
+    file: String,
+    header: Vec<String>,
+    /// Text, and behind it line ends, so that every scan ends in time.
+    buffer: Vec<u8>,
+    /// How much of the buffer is text.
+    filled: usize,
+    /// Whether the source has no more.
+    ended: bool,
+    /// Where the next row begins, and on which line.
+    next: usize,
+    line: u64,
+    /// The current row, and its cells as far as the header goes.
+    start: usize,
+    scanned: Scanned,
+    slots: Vec<Slot>,
+}
+
+/// One row.
+#[derive(Clone, Copy)]
+pub(super) struct Row<'a> {
+    text: &'a [u8],
+    slots: &'a [Slot],
+    cells: usize,
+}
+
+impl<'a> Row<'a> {
+    /// How many cells it has; these can be more than the header's, but only those are looked at.
+    pub(super) const fn cells(self) -> usize {
+        self.cells
+    }
+
+    /// Each cell's number; NaN for what is no finite number.
+    pub(super) fn numbers(self) -> impl Iterator<Item = f64> {
+        self.slots.iter().map(|slot| slot.number)
+    }
+
+    /// The finite number in a cell.
+    pub(super) fn number(self, at: usize) -> Option<f64> {
+        self.slots.get(at).map(|slot| slot.number).filter(|number| !number.is_nan())
+    }
+
+    /// What a cell says.
+    pub(super) fn cell(self, at: usize) -> Option<Cow<'a, [u8]>> {
+        let end = self.slots.get(at)?.end;
+        let before = at.checked_sub(1).and_then(|before| self.slots.get(before));
+        self.text.get(before.map_or(0, |before| before.end + 1)..end).map(scan::unquoted)
+    }
+}
+
+/// What a look at the text behind the current row found.
+enum Found {
+    Row,
+    BlankLine,
+    /// It ends within a row: more must be read.
+    Cut,
+    End,
+}
+
+impl<R: Read> Rows<R> {
+    /// Starts to read, as far as the header; a byte-order mark is removed.
+    pub(super) fn new(source: R, file: &str) -> Result<Self, SweepError> {
+        let mut rows = Self {
+            source,
+            file: file.to_owned(),
+            header: Vec::new(),
+            buffer: vec![b'\n'; BUFFER],
+            filled: 0,
+            ended: false,
+            next: 0,
+            line: 1,
+            start: 0,
+            scanned: Scanned::default(),
+            slots: vec![Slot::default(); COLUMNS],
+        };
+        rows.fill()?;
+        if rows.buffer.starts_with(BYTE_ORDER_MARK) {
+            rows.next = BYTE_ORDER_MARK.len();
+        }
+        rows.header = rows.names()?;
+        rows.slots.resize(rows.header.len(), Slot::default());
+        Ok(rows)
+    }
+
+    /// The header's names.
+    pub(super) fn header(&self) -> &[String] {
+        &self.header
+    }
+
+    fn names(&mut self) -> Result<Vec<String>, SweepError> {
+        let file = self.file.clone();
+        if !self.advance()? {
+            return Err(SweepError::Empty { file });
+        }
+        let columns = self.scanned.cells;
+        if columns > MAX_COLUMNS {
+            return Err(SweepError::TooManyColumns { file, columns });
+        }
+        if columns > self.slots.len() {
+            self.slots.resize(columns, Slot::default());
+            self.next = self.start;
+            return self.names();
+        }
+        let row = self.row();
+        let name = |at| row.cell(at).map(|name| String::from_utf8_lossy(&name).into_owned());
+        Ok((0..columns).map_while(name).collect())
+    }
+
+    /// The next row that is not blank, while there is one.
+    pub(super) fn next(&mut self) -> Result<Option<Row<'_>>, SweepError> {
+        Ok(if self.advance()? { Some(self.row()) } else { None })
+    }
+
+    fn row(&self) -> Row<'_> {
+        let Scanned { cells, end, .. } = self.scanned;
+        let text = self.buffer.get(self.start..end).unwrap_or_default();
+        Row { text, slots: self.slots.get(..cells).unwrap_or(&self.slots), cells }
+    }
+
+    fn advance(&mut self) -> Result<bool, SweepError> {
+        loop {
+            match self.look()? {
+                Found::Row => return Ok(true),
+                Found::BlankLine => {}
+                Found::Cut => self.fill()?,
+                Found::End => return Ok(false),
+            }
+        }
+    }
+
+    fn look(&mut self) -> Result<Found, SweepError> {
+        if self.next >= self.filled {
+            return Ok(if self.ended { Found::End } else { Found::Cut });
+        }
+        let text = self.buffer.get(..self.filled + scan::PADDING).unwrap_or_default();
+        let scanned = match scan::row(text, self.next, &mut self.slots) {
+            Ok(scanned) => scanned,
+            Err(trouble) if self.is_cut(trouble.end) => return Ok(Found::Cut),
+            Err(trouble) => return Err(self.refuse(&trouble)),
+        };
+        let Some(next) = self.behind_line_end(scanned.end) else { return Ok(Found::Cut) };
+        (self.start, self.next, self.scanned) = (self.next, next, scanned);
+        let row = self.row().text;
+        let blank = scanned.cells == 1 && self.header.len() != 1 && row.trim_ascii().is_empty();
+        let found = if blank || row.is_empty() { Found::BlankLine } else { Found::Row };
+        self.line += 1 + if scanned.quoted { line_ends(row) } else { 0 };
+        Ok(found)
+    }
+
+    /// Whether more text could change what stands at the end of this.
+    const fn is_cut(&self, end: usize) -> bool {
+        end >= self.filled && !self.ended
+    }
+
+    /// Where the next line begins, if that can be told yet.
+    fn behind_line_end(&self, at: usize) -> Option<usize> {
+        let two = self.buffer.get(at..at + 2) == Some(b"\r\n") && at + 1 < self.filled;
+        let cut = if self.buffer.get(at) == Some(&b'\r') { at + 1 } else { at };
+        (!self.is_cut(cut)).then_some(if two { at + 2 } else { at + 1 })
+    }
+
+    /// Moves what is left to the front, and fills the rest of the buffer.
+    fn fill(&mut self) -> Result<(), SweepError> {
+        let done = self.next.min(self.filled);
+        self.buffer.copy_within(done..self.filled, 0);
+        (self.filled, self.next) = (self.filled - done, 0);
+        if self.filled > MAX_ROW_BYTES {
+            return Err(SweepError::RowTooLong { file: self.file.clone(), line: self.line });
+        }
+        if self.filled * 2 > self.buffer.len() {
+            self.buffer.resize(self.buffer.len() * 2, b'\n');
+        }
+        let mut free = self.buffer.get_mut(self.filled..).unwrap_or_default();
+        let padding = free.len().saturating_sub(scan::PADDING);
+        free = free.get_mut(..padding).unwrap_or_default();
+        let read = read_all(&mut self.source, free).map_err(|source| {
+            let (file, line) = (self.file.clone(), self.line);
+            SweepError::Io { file, line, source }
+        })?;
+        self.ended = read < free.len();
+        self.filled += read;
+        let padding = self.buffer.get_mut(self.filled..).unwrap_or_default();
+        padding.iter_mut().take(scan::PADDING).for_each(|byte| *byte = b'\n');
+        Ok(())
+    }
+
+    /// What is wrong with the row that is looked at.
+    fn refuse(&self, trouble: &Trouble) -> SweepError {
+        let before = self.buffer.get(self.next..trouble.start).unwrap_or_default();
+        let (file, line) = (self.file.clone(), self.line + line_ends(before));
+        let number = trouble.cell + 1;
+        let name = self.header.get(trouble.cell);
+        let column = name.map_or_else(|| number.to_string(), |name| format!("{number} (`{name}`)"));
+        match trouble.snag {
+            Snag::OpenQuote => SweepError::UnterminatedQuote { file, line, column },
+            Snag::Nul => SweepError::NulByte { file, line, column },
+            Snag::NotUtf8 => SweepError::NotUtf8 { file, line, column },
+        }
+    }
+}
+
+/// Reads until the buffer is full or there is no more.
+fn read_all(source: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while let Some(free) = buffer.get_mut(filled..).filter(|free| !free.is_empty()) {
+        match source.read(free) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}
+
+/// How many lines end within a text; `\r\n` is one end, and so is `\r` alone.
+fn line_ends(text: &[u8]) -> u64 {
+    let feeds = memchr::memchr_iter(b'\n', text).count();
+    let returns = memchr::memchr_iter(b'\r', text);
+    let alone = returns.filter(|at| text.get(at + 1) != Some(&b'\n')).count();
+    (feeds + alone) as u64
+}

@@ -1,0 +1,196 @@
+//! Where the cells of one row end, and which numbers are in them. Quotes as in RFC 4180: a cell that begins with one ends
+//! at the next that is not doubled, and what follows it up to the comma belongs to the cell. Knows no columns by name.
+
+use super::cell;
+use super::decimal::decimal;
+use memchr::{memchr, memchr3};
+use std::borrow::Cow;
+
+/// A text to be scanned ends in so many line ends that are not its own.
+pub(super) const PADDING: usize = 64;
+
+/// One cell of a row.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Slot {
+    /// Where it ends, counted from the row's beginning.
+    pub(super) end: usize,
+    /// The number in it; NaN where there is none, or none that is finite.
+    pub(super) number: f64,
+}
+
+/// A row that was found.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Scanned {
+    /// How many cells it has.
+    pub(super) cells: usize,
+    /// Where its line end stands.
+    pub(super) end: usize,
+    /// Whether a cell began with a quote.
+    pub(super) quoted: bool,
+}
+
+/// What can be wrong with a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Snag {
+    OpenQuote,
+    Nul,
+    NotUtf8,
+}
+
+/// A cell that something is wrong with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Trouble {
+    pub(super) snag: Snag,
+    /// Which cell of the row, from 0.
+    pub(super) cell: usize,
+    /// Where it begins and ends.
+    pub(super) start: usize,
+    pub(super) end: usize,
+}
+
+/// Finds the cells of the row that begins at `start`, and fills the slots as far as they go.
+pub(super) fn row(text: &[u8], start: usize, slots: &mut [Slot]) -> Result<Scanned, Trouble> {
+    let mut marks = Marks::from(text, start);
+    let (mut at, mut cells, mut quoted) = (start, 0, false);
+    let mut slots = slots.iter_mut();
+    loop {
+        let mark = marks.next();
+        let (mut end, mut number) = (mark, decimal(text, at, mark));
+        if number.is_none() || !ends_cell(text, mark) {
+            let trouble = |(end, snag)| Trouble { snag, cell: cells, start: at, end };
+            (end, number) = any_cell(text, at).map_err(trouble)?;
+            quoted |= text.get(at) == Some(&b'"');
+        }
+        if end != mark {
+            marks = Marks::from(text, end + 1);
+        }
+        cells += 1;
+        if let Some(slot) = slots.next() {
+            *slot = Slot { end: end - start, number: number.unwrap_or(f64::NAN) };
+        }
+        if text.get(end) != Some(&b',') {
+            return Ok(Scanned { cells, end, quoted });
+        }
+        at = end + 1;
+    }
+}
+
+/// Every byte of a word.
+const ONES: u64 = 0x0101_0101_0101_0101;
+
+/// Where cells may end: at commas and line ends. Other bytes below 16 are marked too, and so are those within quotes.
+struct Marks<'a> {
+    text: &'a [u8],
+    block: usize,
+    bits: u64,
+}
+
+impl<'a> Marks<'a> {
+    const BLOCK: usize = 64;
+
+    fn from(text: &'a [u8], start: usize) -> Self {
+        Self { text, block: start, bits: Self::bits(text, start) }
+    }
+
+    /// The next mark; behind the text there are always more.
+    #[inline]
+    fn next(&mut self) -> usize {
+        while self.bits == 0 {
+            self.block += Self::BLOCK;
+            self.bits = Self::bits(self.text, self.block);
+        }
+        let at = self.block + self.bits.trailing_zeros() as usize;
+        self.bits &= self.bits - 1;
+        at
+    }
+
+    /// A bit for each byte of a block, set where there is a mark.
+    #[inline]
+    fn bits(text: &[u8], block: usize) -> u64 {
+        let Some(block) = text.get(block..).and_then(<[u8]>::first_chunk::<64>) else { return 1 };
+        let (words, _) = block.as_chunks::<8>();
+        words.iter().rev().fold(0, |bits, word| (bits << 8) | marks(u64::from_le_bytes(*word)))
+    }
+}
+
+/// A bit for each byte of a word, set where it is a comma or below 16.
+#[inline]
+const fn marks(word: u64) -> u64 {
+    let comma = word ^ (ONES * b',' as u64);
+    let comma = ((comma & (ONES * 0x7f)) + ONES * 0x7f) | comma;
+    let low = ((word & (ONES * 0x70)) + ONES * 0x70) | word;
+    let found = !(comma & low) & (ONES * 0x80);
+    ((found >> 7).wrapping_mul(0x0102_0408_1020_4080)) >> 56
+}
+
+/// Whether a cell can end at this place.
+fn ends_cell(text: &[u8], at: usize) -> bool {
+    matches!(text.get(at), Some(b',' | b'\n' | b'\r'))
+}
+
+/// Where any cell ends, with the number in it; or where it ends, with what is wrong with it.
+#[cold]
+fn any_cell(text: &[u8], start: usize) -> Result<(usize, Option<f64>), (usize, Snag)> {
+    let mut bare = start;
+    if text.get(start) == Some(&b'"') {
+        let all = text.len() - PADDING;
+        bare = closing_quote(text, start).ok_or((all, Snag::OpenQuote))? + 1;
+    }
+    let rest = text.get(bare..).unwrap_or_default();
+    let end = memchr3(b',', b'\n', b'\r', rest).map_or(text.len(), |at| bare + at);
+    let content = unquoted(text.get(start..end).unwrap_or_default());
+    let number = cell::number(&content);
+    if number.is_none() && content.contains(&0) {
+        return Err((end, Snag::Nul));
+    }
+    if number.is_none() && std::str::from_utf8(&content).is_err() {
+        return Err((end, Snag::NotUtf8));
+    }
+    Ok((end, number))
+}
+
+/// Where the quote is closed that is opened at `start`.
+fn closing_quote(text: &[u8], start: usize) -> Option<usize> {
+    let own = text.get(..text.len() - PADDING)?;
+    let mut from = start + 1;
+    loop {
+        let quote = from + memchr(b'"', own.get(from..)?)?;
+        if own.get(quote + 1) != Some(&b'"') {
+            return Some(quote);
+        }
+        from = quote + 2;
+    }
+}
+
+/// What a cell says, quotes around and within it taken off.
+pub(super) fn unquoted(cell: &[u8]) -> Cow<'_, [u8]> {
+    let [b'"', inner @ ..] = cell else { return Cow::Borrowed(cell) };
+    match memchr(b'"', inner) {
+        Some(close) if close + 1 == inner.len() => {
+            Cow::Borrowed(inner.get(..close).unwrap_or_default())
+        }
+        Some(_) | None => Cow::Owned(unescaped(inner)),
+    }
+}
+
+/// What follows an opening quote: doubled quotes are one, the first other one closes, the rest is taken as it is.
+fn unescaped(inner: &[u8]) -> Vec<u8> {
+    let mut said = Vec::with_capacity(inner.len());
+    let mut rest = inner;
+    while let Some(quote) = memchr(b'"', rest) {
+        let (before, after) = rest.split_at(quote);
+        said.extend_from_slice(before);
+        match after {
+            [b'"', b'"', more @ ..] => {
+                said.push(b'"');
+                rest = more;
+            }
+            after => {
+                rest = after.get(1..).unwrap_or_default();
+                break;
+            }
+        }
+    }
+    said.extend_from_slice(rest);
+    said
+}

@@ -1,0 +1,213 @@
+//! What is kept of the rows as they go by: which are selected, their columns' sums, and a few bytes of each. Reads no
+//! text and compares nothing.
+
+use super::cell::{self, RowId};
+use super::count;
+use super::rows::Row;
+use crate::exact::ExactSum;
+use crate::policy::ScorePolicy;
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hasher};
+
+/// So many figures of the configured metrics are kept to be compared pair by pair; beyond, only the primary's are.
+pub(super) const MAX_FIGURES: usize = 1 << 17;
+
+/// Where the columns that mean something stand.
+struct Layout {
+    columns: usize,
+    id: Option<usize>,
+    status: Option<usize>,
+    primary: Option<usize>,
+    metrics: Vec<Option<usize>>,
+    invariants: Vec<Option<usize>>,
+}
+
+impl Layout {
+    fn new(index: &BTreeMap<String, usize>, policy: &ScorePolicy) -> Self {
+        let at = |column: &String| index.get(column).copied();
+        Self {
+            columns: index.len(),
+            id: at(&policy.id_column),
+            status: at(&policy.status_column),
+            primary: at(&policy.primary),
+            metrics: policy.metrics.iter().map(|metric| at(&metric.column)).collect(),
+            invariants: policy.invariant_columns.iter().map(at).collect(),
+        }
+    }
+}
+
+/// Which rows are selected.
+#[derive(Clone, Copy)]
+enum Selection {
+    /// All.
+    All,
+    /// The first so many, as long as no row is selected by its id.
+    First(u32),
+    /// Those with an id below.
+    ById(u32),
+}
+
+/// One selected row: its id, whether it is ok, and its primary metric.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Kept {
+    id_and_ok: i64,
+    primary: f64,
+}
+
+impl Kept {
+    pub(super) const fn id(self) -> RowId {
+        RowId::and_bit(self.id_and_ok).0
+    }
+
+    pub(super) const fn ok(self) -> bool {
+        RowId::and_bit(self.id_and_ok).1
+    }
+
+    /// NaN where it is no finite number.
+    pub(super) const fn primary(self) -> f64 {
+        self.primary
+    }
+}
+
+/// What is known of the selected rows.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Picked {
+    /// Each column's numbers.
+    pub(super) sums: Vec<ExactSum>,
+    /// Each row; in the order of the ids, once all are there.
+    pub(super) rows: Vec<Kept>,
+    /// Each configured metric's figures, in the same order; empty where they became too many.
+    pub(super) metrics: Vec<Vec<(RowId, f64)>>,
+    /// The fingerprint of each invariant column in each row, in the same order.
+    pub(super) invariants: Vec<Vec<(RowId, u64)>>,
+    /// The fingerprint of all configured metrics in all rows.
+    pub(super) fingerprint: u64,
+}
+
+impl Picked {
+    fn new(layout: &Layout) -> Self {
+        Self {
+            sums: vec![ExactSum::default(); layout.columns],
+            rows: Vec::new(),
+            metrics: vec![Vec::new(); layout.metrics.len()],
+            invariants: vec![Vec::new(); layout.invariants.len()],
+            fingerprint: 0,
+        }
+    }
+
+    fn add(&mut self, row: Row<'_>, id: RowId, layout: &Layout) {
+        for (sum, number) in self.sums.iter_mut().zip(row.numbers()) {
+            sum.add(number);
+        }
+        let primary = layout.primary.and_then(|at| row.number(at));
+        let ok = match layout.status {
+            Some(at) => row.cell(at).is_some_and(|status| status.trim_ascii() == b"ok"),
+            None => primary.is_some(),
+        };
+        self.rows.push(Kept { id_and_ok: id.with_bit(ok), primary: primary.unwrap_or(f64::NAN) });
+        self.keep_metrics(row, id, layout);
+        let digest = fingerprint(row, Some(id), &layout.metrics);
+        self.fingerprint = self.fingerprint.wrapping_add(digest);
+        for (kept, column) in self.invariants.iter_mut().zip(layout.invariants.chunks(1)) {
+            kept.push((id, fingerprint(row, None, column)));
+        }
+    }
+
+    fn keep_metrics(&mut self, row: Row<'_>, id: RowId, layout: &Layout) {
+        if self.rows.len().saturating_mul(self.metrics.len()) > MAX_FIGURES {
+            self.metrics = Vec::new();
+        }
+        for (kept, column) in self.metrics.iter_mut().zip(&layout.metrics) {
+            let number = column.and_then(|at| row.number(at));
+            kept.push((id, number.unwrap_or(f64::NAN)));
+        }
+    }
+
+    /// Puts everything in the order of the ids: then what the rows' order was cannot matter.
+    fn sort(&mut self) {
+        self.rows.sort_unstable_by_key(|row| row.id_and_ok);
+        for metric in &mut self.metrics {
+            metric.sort_unstable_by_key(|(id, _)| *id);
+        }
+        self.invariants.iter_mut().for_each(|column| column.sort_unstable());
+    }
+}
+
+/// The fingerprint of some cells of a row.
+fn fingerprint(row: Row<'_>, id: Option<RowId>, columns: &[Option<usize>]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    if let Some(id) = id {
+        hasher.write_i64(id.with_bit(false));
+    }
+    for column in columns {
+        let number = column.and_then(|at| row.number(at));
+        let text = if number.is_some() { None } else { column.and_then(|at| row.cell(at)) };
+        cell::fingerprint(&mut hasher, text.as_deref(), number);
+    }
+    hasher.finish()
+}
+
+/// What is known of the rows so far.
+pub(super) struct Tally {
+    layout: Layout,
+    selection: Selection,
+    picked: Picked,
+    rows_read: u32,
+    ragged_rows: u32,
+}
+
+impl Tally {
+    pub(super) fn new(
+        index: &BTreeMap<String, usize>,
+        policy: &ScorePolicy,
+        limit: Option<u32>,
+    ) -> Self {
+        let layout = Layout::new(index, policy);
+        let selection = limit.map_or(Selection::All, Selection::First);
+        let picked = Picked::new(&layout);
+        Self { layout, selection, picked, rows_read: 0, ragged_rows: 0 }
+    }
+
+    pub(super) const fn rows_read(&self) -> u32 {
+        self.rows_read
+    }
+
+    pub(super) fn row(&mut self, row: Row<'_>) {
+        let number = self.rows_read;
+        self.rows_read = number.saturating_add(1);
+        let ragged = row.cells() != self.layout.columns;
+        self.ragged_rows = self.ragged_rows.saturating_add(u32::from(ragged));
+        let id_cell = self.layout.id.and_then(|at| row.cell(at));
+        let id_number = id_cell.as_deref().and_then(cell::id_number);
+        if self.selects(id_number) {
+            let has_ids = self.layout.id.is_some();
+            let id = if has_ids {
+                cell::id(id_cell.as_deref(), id_number)
+            } else {
+                RowId::of_row(number)
+            };
+            self.picked.add(row, id, &self.layout);
+        }
+    }
+
+    /// Whether the next row is selected. The first one selected by its id does away with those before it.
+    fn selects(&mut self, id: Option<f64>) -> bool {
+        let below = |limit: u32| id.is_some_and(|id| id.trunc() < f64::from(limit));
+        match self.selection {
+            Selection::All => true,
+            Selection::First(limit) if below(limit) => {
+                self.selection = Selection::ById(limit);
+                self.picked = Picked::new(&self.layout);
+                true
+            }
+            Selection::First(limit) => count(self.picked.rows.len()) < limit,
+            Selection::ById(limit) => below(limit),
+        }
+    }
+
+    /// What was selected, and how many rows of the file were not as long as the header.
+    pub(super) fn finish(mut self) -> (Picked, u32) {
+        self.picked.sort();
+        (self.picked, self.ragged_rows)
+    }
+}
