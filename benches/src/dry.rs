@@ -2,7 +2,7 @@
 
 use crate::gauge::{self, median};
 use crate::script::{Recorder, Script};
-use crate::{Outcome, row};
+use crate::{Outcome, must, row};
 use std::ffi::OsString;
 use std::fs;
 use std::num::NonZeroU32;
@@ -141,11 +141,6 @@ impl Bench {
         self.afresh()?;
         timed(|| script.run())
     }
-}
-
-fn must(command: &mut Command) -> Outcome<()> {
-    let ended = command.status()?;
-    if ended.success() { Ok(()) } else { Err(format!("{command:?}: {ended}").into()) }
 }
 
 /// What `treebeam run --dry-run` does, but that every cleanup works at once.

@@ -1,10 +1,12 @@
 //! Clocks, memory and medians. It reads what the system says about this process, and judges nothing.
 
-use crate::Outcome;
+use crate::{Outcome, must};
+use nix::sys::resource::{Usage, UsageWho, getrusage};
+use nix::sys::time::TimeValLike as _;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Duration;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// The flag with which the bench starts itself for a measurement in a fresh process.
@@ -15,6 +17,34 @@ pub(crate) fn thread_time() -> Duration {
     let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let nanos = text.split(' ').next().and_then(|n| n.parse().ok());
     Duration::from_nanos(nanos.unwrap_or(0))
+}
+
+/// How much processor time all threads of this process have had.
+pub(crate) fn process_time() -> Outcome<Duration> {
+    used(&getrusage(UsageWho::RUSAGE_SELF)?)
+}
+
+fn used(usage: &Usage) -> Outcome<Duration> {
+    let micros = (usage.user_time() + usage.system_time()).num_microseconds();
+    Ok(Duration::from_micros(micros.try_into()?))
+}
+
+/// What something took, in seconds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Took {
+    pub(crate) processor: f64,
+    pub(crate) wall: f64,
+}
+
+/// What a command takes from its start to its end, its output thrown away.
+pub(crate) fn whole(command: &mut Command) -> Outcome<Took> {
+    command.stdin(Stdio::null()).stdout(Stdio::null());
+    let before = used(&getrusage(UsageWho::RUSAGE_CHILDREN)?)?;
+    let begun = Instant::now();
+    must(command)?;
+    let wall = begun.elapsed().as_secs_f64();
+    let after = used(&getrusage(UsageWho::RUSAGE_CHILDREN)?)?;
+    Ok(Took { processor: after.saturating_sub(before).as_secs_f64(), wall })
 }
 
 /// How much processor time this process and the children that it has waited for have had, in ticks of the system.
@@ -64,6 +94,15 @@ pub(crate) fn spread(figures: &[f64]) -> String {
     let least = figures.iter().copied().fold(f64::INFINITY, f64::min);
     let most = figures.iter().copied().fold(0.0, f64::max);
     format!("{:.2} ({least:.2} to {most:.2})", median(figures))
+}
+
+/// The median, and between what the middle half of the figures lies.
+pub(crate) fn middle_half(figures: &[f64]) -> String {
+    let mut figures = figures.to_vec();
+    figures.sort_by(f64::total_cmp);
+    let at =
+        |quarters: usize| figures.get(figures.len() * quarters / 4).copied().unwrap_or(f64::NAN);
+    format!("{:.2} ({:.2} to {:.2})", at(2), at(1), at(3))
 }
 
 /// A count as a number to divide by; no count here comes near the limit.

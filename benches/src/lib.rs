@@ -3,20 +3,22 @@
 //!
 //! # Layout
 //! [`run`] is the table. `search` makes long runs in `world`, a world that costs the same at every eval; `resume` opens
-//! them again; `dry` compares a dry run with `script`, the same git commands in a shell; `gauge` reads clocks and
-//! memory.
+//! them again; `dry` compares a dry run with `script`, the same git commands in a shell; `scoring` compares a score with
+//! what data-frame libraries need for the means alone; `gauge` reads clocks and memory.
 
 #![expect(clippy::print_stdout, reason = "a bench talks to the person who called it")]
 
 mod dry;
 mod gauge;
 mod resume;
+mod scoring;
 mod script;
 mod search;
 mod world;
 
 use std::error::Error;
 use std::path::Path;
+use std::process::Command;
 
 /// Anything that can go wrong: the bench then ends, and says it.
 type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -31,6 +33,9 @@ const PARTS: [Part; 4] = [
     ("memory", search::memory),
 ];
 
+/// Parts that are printed only where they are named: they take minutes and gigabytes.
+const LONG_PARTS: [Part; 1] = [("scoring", scoring::scoring)];
+
 /// Prints the table, or the parts of it that are named.
 ///
 /// # Errors
@@ -42,15 +47,20 @@ pub fn run(arguments: impl Iterator<Item = String>) -> Result<(), Box<dyn Error>
     {
         return search::child(task, Path::new(folder));
     }
-    let known = |name: &String| PARTS.iter().any(|(part, _)| part == name);
+    if let [flag, task, threads, baseline, candidate] = &arguments[..]
+        && [flag, task] == [gauge::CHILD, scoring::TASK]
+    {
+        return scoring::serve(threads, [Path::new(baseline), Path::new(candidate)]);
+    }
+    let known = |name: &String| PARTS.iter().chain(&LONG_PARTS).any(|(part, _)| part == name);
     if let Some(unknown) = arguments.iter().find(|name| !known(name)) {
         return Err(format!("there is no part `{unknown}`").into());
     }
-    for (name, part) in PARTS {
-        if arguments.is_empty() || arguments.iter().any(|wanted| wanted == name) {
-            println!("\n{name}: `cargo bench -p treebeam-benches -- {name}`");
-            part()?;
-        }
+    let named = |name: &str| arguments.iter().any(|wanted| wanted == name);
+    let usual = PARTS.into_iter().filter(|(name, _)| arguments.is_empty() || named(name));
+    for (name, part) in usual.chain(LONG_PARTS.into_iter().filter(|(name, _)| named(name))) {
+        println!("\n{name}: `cargo bench -p treebeam-benches -- {name}`");
+        part()?;
     }
     Ok(())
 }
@@ -58,4 +68,10 @@ pub fn run(arguments: impl Iterator<Item = String>) -> Result<(), Box<dyn Error>
 /// One row of the table.
 fn row(what: &str, figure: &str) {
     println!("  {what:<96} {figure:>22}");
+}
+
+/// Runs a command that has to succeed.
+fn must(command: &mut Command) -> Outcome<()> {
+    let ended = command.status()?;
+    if ended.success() { Ok(()) } else { Err(format!("{command:?}: {ended}").into()) }
 }

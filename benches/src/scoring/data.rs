@@ -1,0 +1,147 @@
+//! Two results CSVs to score, made from a seed and kept below the target directory for the next time. Only a whole file
+//! has its name, and the name says everything that the bytes depend on.
+
+use crate::Outcome;
+use crate::gauge::number;
+use std::f64::consts::TAU;
+use std::fs::{self, File};
+use std::io::{self, BufReader, BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+use std::thread;
+use treebeam_core::policy::ScorePolicy;
+
+/// How many columns a file has: the id, the status, and metrics.
+pub(crate) const COLUMNS: usize = 120;
+/// To be raised when the same seed gives other bytes.
+const VERSION: u32 = 1;
+const SEED: u64 = 7;
+/// One after the other, how widely a column's values are spread.
+const SCALES: [f64; 3] = [0.1, 1.0, 10.0];
+
+/// How a number is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Digits {
+    /// Five decimals.
+    Five,
+    /// As many as it takes to read the same number again, like most programs that write one.
+    All,
+}
+
+/// A baseline and a candidate.
+#[derive(Clone, Debug)]
+pub(crate) struct Pair {
+    pub(crate) baseline: PathBuf,
+    pub(crate) candidate: PathBuf,
+}
+
+impl Pair {
+    /// Both files, the baseline first.
+    pub(crate) fn files(&self) -> [&Path; 2] {
+        [&self.baseline, &self.candidate]
+    }
+
+    /// Reads both once, so that nobody has to wait for the disk.
+    pub(crate) fn read_through(&self) -> io::Result<()> {
+        self.files().into_iter().try_for_each(|path| {
+            io::copy(&mut BufReader::with_capacity(1 << 20, File::open(path)?), &mut io::sink())?;
+            Ok(())
+        })
+    }
+
+    /// How long both are together, in GB.
+    pub(crate) fn gigabytes(&self) -> Outcome<f64> {
+        let bytes = self.baseline.metadata()?.len() + self.candidate.metadata()?.len();
+        Ok(number(bytes / 1_000) / 1e6)
+    }
+}
+
+/// The two files in a folder; those that are not there are made.
+pub(crate) fn pair(folder: &Path, rows: u32, digits: Digits) -> Outcome<Pair> {
+    fs::create_dir_all(folder)?;
+    let kind = match digits {
+        Digits::Five => "five-digits",
+        Digits::All => "all-digits",
+    };
+    let file = |side: &str| {
+        folder.join(format!("v{VERSION}-seed{SEED}-{rows}x{COLUMNS}-{kind}-{side}.csv"))
+    };
+    let pair = Pair { baseline: file("baseline"), candidate: file("candidate") };
+    let (first, second) = thread::scope(|scope| {
+        let first = scope.spawn(|| made(&pair.baseline, rows, digits, Random(SEED)));
+        let second = made(&pair.candidate, rows, digits, Random(!SEED));
+        (first.join(), second)
+    });
+    first.map_err(|_| "the thread that makes the baseline panicked")??;
+    second?;
+    Ok(pair)
+}
+
+fn made(path: &Path, rows: u32, digits: Digits, mut random: Random) -> io::Result<()> {
+    if path.is_file() {
+        return Ok(());
+    }
+    let part = path.with_extension("part");
+    let mut file = BufWriter::with_capacity(1 << 20, File::create(&part)?);
+    writeln!(file, "config_id,status,{}", metrics().join(","))?;
+    for id in 0..rows {
+        write!(file, "{id},ok")?;
+        for scale in SCALES.iter().cycle().take(COLUMNS - 2) {
+            let value = scale * random.normal();
+            match digits {
+                Digits::Five => write!(file, ",{value:.5}")?,
+                Digits::All => write!(file, ",{value}")?,
+            }
+        }
+        writeln!(file)?;
+    }
+    file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
+    fs::rename(part, path)
+}
+
+/// The names of all metrics: those that score a candidate stand among others.
+fn metrics() -> Vec<String> {
+    let mut scoring = ScorePolicy::trading().metrics.into_iter().map(|metric| metric.column);
+    let every_seventh = (0..COLUMNS - 2).map(|at| {
+        let own = || format!("metric_{at}");
+        if at % 7 == 3 { scoring.next().unwrap_or_else(own) } else { own() }
+    });
+    every_seventh.collect()
+}
+
+/// `SplitMix64`: a few lines, and good enough for figures that nobody looks at.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// From above 0 up to 1.
+    fn share(&mut self) -> f64 {
+        let high = u32::try_from(self.next() >> 32).unwrap_or(0);
+        (f64::from(high) + 1.0) / 4_294_967_296.0
+    }
+
+    /// Normal, by Box and Muller.
+    fn normal(&mut self) -> f64 {
+        (-2.0 * self.share().ln()).sqrt() * (TAU * self.share()).cos()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_column_has_a_name_of_its_own_and_every_metric_is_there() {
+        let mut names = metrics();
+        let policy = ScorePolicy::trading();
+        assert!(policy.metrics.iter().all(|metric| names.contains(&metric.column)));
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), COLUMNS - 2);
+    }
+}

@@ -1,0 +1,33 @@
+//! The Python that the data-frame libraries run in: a virtual environment below the target directory, made once. The
+//! versions stand in `benches/requirements.txt`. It installs nothing elsewhere.
+
+use crate::{Outcome, must};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const REQUIREMENTS: &str = include_str!("../../requirements.txt");
+/// What the libraries are made to do.
+pub(crate) const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scoring.py");
+
+/// A Python with the libraries in it.
+pub(crate) fn with_libraries(folder: &Path) -> Outcome<PathBuf> {
+    let home = folder.join("python");
+    let (python, installed) = (home.join("bin/python"), home.join("requirements.txt"));
+    if fs::read_to_string(&installed).is_ok_and(|text| text == REQUIREMENTS) {
+        return Ok(python);
+    }
+    must(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&home))?;
+    let wanted = folder.join("requirements.txt");
+    fs::write(&wanted, REQUIREMENTS)?;
+    let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement"];
+    must(Command::new(&python).args(pip).arg(&wanted))?;
+    must(Command::new(&python).args(["-c", "import duckdb, pandas, polars"]))?;
+    fs::rename(wanted, installed)?;
+    Ok(python)
+}
+
+/// The libraries with their versions, as one line.
+pub(crate) fn versions() -> String {
+    REQUIREMENTS.lines().map(|line| line.replace("==", " ")).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,100 @@
+//! The rows of one case with one number of threads: how treebeam stands against the best of the others, then everybody's
+//! figures. It compares only what was measured in the same round.
+
+use super::Case;
+use super::contender::{Contender, FLOOR, TREEBEAM};
+use super::data::{COLUMNS, Digits, Pair};
+use crate::gauge::{Took, median, middle_half};
+use crate::{Outcome, row};
+
+/// Who is compared with whom.
+pub(crate) struct Table<'a> {
+    case: Case,
+    threads: u32,
+    gigabytes: f64,
+    ours: &'a Contender,
+    floor: &'a Contender,
+    others: Vec<&'a Contender>,
+}
+
+/// One of the figures of a round.
+type Figure = fn(&Took) -> f64;
+const PROCESSOR: Figure = |took| took.processor;
+const WALL: Figure = |took| took.wall;
+
+impl<'a> Table<'a> {
+    pub(crate) fn new(
+        case: Case,
+        threads: u32,
+        pair: &Pair,
+        all: &'a [Contender],
+    ) -> Outcome<Self> {
+        let here = || all.iter().filter(|one| one.counts_for(threads));
+        let named =
+            |name: &str| here().find(|one| one.name == name).ok_or(format!("`{name}` is missing"));
+        Ok(Self {
+            case,
+            threads,
+            gigabytes: pair.gigabytes()?,
+            ours: named(TREEBEAM)?,
+            floor: named(FLOOR)?,
+            others: here().filter(|one| ![TREEBEAM, FLOOR].contains(&one.name)).collect(),
+        })
+    }
+
+    pub(crate) fn print(&self) {
+        let Case { rows, digits, rounds, target, .. } = self.case;
+        let digits = match digits {
+            Digits::Five => "",
+            Digits::All => " of full precision",
+        };
+        let name = format!("{rows} x {COLUMNS}{digits}, threads: {}", self.threads);
+        println!("  {name}, rounds: {rounds}");
+        if !self.others.is_empty() {
+            let best = |of: Figure| middle_half(&divided(&figures(self.ours, of), &self.best(of)));
+            let what = format!("{name}: treebeam / best of the others");
+            row(&format!("{what}, processor time (target {target})"), &best(PROCESSOR));
+            row(&format!("{what}, wall time (target below 1)"), &best(WALL));
+        }
+        let (processor, wall) = ("processor / treebeam", "wall / treebeam");
+        println!(
+            "    {:<10}{processor:>26}{wall:>26}{:>13}{:>13}{:>8}{:>10}",
+            "", "processor", "wall", "GB/s", "peak"
+        );
+        for one in [self.ours, self.floor].into_iter().chain(self.others.iter().copied()) {
+            self.line(one);
+        }
+    }
+
+    /// In each round, the figure of whoever of the others was best in it.
+    fn best(&self, of: Figure) -> Vec<f64> {
+        let round = |at: usize| {
+            let others = self.others.iter().filter_map(|other| other.rounds.get(at)).map(of);
+            others.fold(f64::INFINITY, f64::min)
+        };
+        (0..self.case.rounds).map(round).collect()
+    }
+
+    fn line(&self, one: &Contender) {
+        let ratio = |of| middle_half(&divided(&figures(one, of), &figures(self.ours, of)));
+        let (processor, wall) = (median(&figures(one, PROCESSOR)), median(&figures(one, WALL)));
+        let megabytes = |peak: u32| format!("{:.0} MB", f64::from(peak) * 1024.0 / 1e6);
+        println!(
+            "    {:<10}{:>26}{:>26}{processor:>11.4} s{wall:>11.4} s{:>8.2}{:>10}",
+            one.name,
+            ratio(PROCESSOR),
+            ratio(WALL),
+            self.gigabytes / wall,
+            one.peak.map_or_else(String::new, megabytes)
+        );
+    }
+}
+
+fn figures(contender: &Contender, of: Figure) -> Vec<f64> {
+    contender.rounds.iter().map(of).collect()
+}
+
+/// Round by round.
+fn divided(above: &[f64], below: &[f64]) -> Vec<f64> {
+    above.iter().zip(below).map(|(above, below)| above / below).collect()
+}

@@ -1,0 +1,64 @@
+//! treebeam's side in a process of its own: scores a candidate each time it is told to, and says what it took. Speaks
+//! as `scoring.py` does, so that all contenders are asked alike. It writes no result but the means.
+
+use crate::Outcome;
+use crate::gauge;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufRead as _};
+use std::path::Path;
+use std::thread;
+use std::time::Instant;
+use treebeam_core::policy::ScorePolicy;
+use treebeam_core::score::{Details, compare};
+use treebeam_core::sweep::Sweep;
+
+/// Each column's mean, of the baseline and of the candidate.
+pub(crate) type Means = [BTreeMap<String, f64>; 2];
+
+/// Answers each line of its input, until that ends.
+pub(crate) fn serve(threads: &str, files: [&Path; 2]) -> Outcome<()> {
+    println!("ready");
+    let mut means = Means::default();
+    for line in io::stdin().lock().lines() {
+        if line? == "means" {
+            println!("{}", serde_json::to_string(&means)?);
+            continue;
+        }
+        let (begun, before) = (Instant::now(), gauge::process_time()?);
+        let details = score(threads, files)?;
+        let processor = gauge::process_time()?.saturating_sub(before).as_secs_f64();
+        let wall = begun.elapsed().as_secs_f64();
+        println!("{processor} {wall} {}", gauge::peak_memory());
+        means = means_of(&details);
+    }
+    Ok(())
+}
+
+/// Everything that `treebeam score` computes, with one thread or with one for each file.
+fn score(threads: &str, [baseline, candidate]: [&Path; 2]) -> Outcome<Details> {
+    let policy = ScorePolicy::trading();
+    let (baseline, candidate) = if threads == "1" {
+        (read(baseline, &policy), read(candidate, &policy))
+    } else {
+        thread::scope(|scope| {
+            let first = scope.spawn(|| read(baseline, &policy));
+            let second = read(candidate, &policy);
+            (first.join().unwrap_or_else(|_| Err("a thread panicked".to_owned())), second)
+        })
+    };
+    Ok(compare(&baseline?, &candidate?, &policy)?)
+}
+
+fn read(path: &Path, policy: &ScorePolicy) -> Result<Sweep, String> {
+    let file = File::open(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    Sweep::read(file, &path.to_string_lossy(), None, policy).map_err(|error| error.to_string())
+}
+
+fn means_of(details: &Details) -> Means {
+    let columns = || details.columns.iter();
+    [
+        columns().map(|column| (column.column.clone(), column.baseline_mean)).collect(),
+        columns().map(|column| (column.column.clone(), column.candidate_mean)).collect(),
+    ]
+}
