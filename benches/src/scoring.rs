@@ -1,6 +1,7 @@
 //! Scoring a candidate against what data-frame libraries need for the means of the same files alone, and against
 //! `wc -l`, which only reads them. A library that cannot be had is left out, and that is said.
 
+mod command;
 mod contender;
 mod data;
 mod python;
@@ -40,9 +41,10 @@ const CASES: [Case; 4] = [
     Case { rows: 1_000_000, digits: Digits::Five, warm_ups: 0, rounds: 3, target: 0.67 },
 ];
 
-/// Prints what a score costs, in one process.
+/// Prints what a score costs, in one process and as a whole command.
 pub(crate) fn scoring() -> Outcome<()> {
-    let folder = release()?.with_file_name("scoring");
+    let release = release()?;
+    let folder = release.with_file_name("scoring");
     std::fs::create_dir_all(&folder)?;
     let python = python::with_libraries(&folder);
     match &python {
@@ -55,7 +57,7 @@ pub(crate) fn scoring() -> Outcome<()> {
     for case in CASES {
         measure(case, &folder, python.as_deref().ok())?;
     }
-    Ok(())
+    command::command(&folder, &release)
 }
 
 /// The folder that release builds lie in: this bench is in a folder below.
