@@ -11,9 +11,10 @@ import sys
 import time
 
 
-def with_pandas(_threads):
+def with_pandas(threads):
     import pandas
 
+    pandas.set_option("mode.max_threads", int(threads))  # large files are parsed by several
     return lambda path: pandas.read_csv(path).mean(numeric_only=True).to_dict()
 
 

@@ -31,14 +31,14 @@ struct Case {
     warm_ups: usize,
     rounds: usize,
     /// What processor time may be, divided by that of the best of the others.
-    target: f64,
+    target: &'static str,
 }
 
 const CASES: [Case; 4] = [
-    Case { rows: 100, digits: Digits::Five, warm_ups: 5, rounds: 101, target: 1.0 },
-    Case { rows: 10_000, digits: Digits::Five, warm_ups: 2, rounds: 21, target: 0.67 },
-    Case { rows: 10_000, digits: Digits::All, warm_ups: 2, rounds: 21, target: 0.67 },
-    Case { rows: 1_000_000, digits: Digits::Five, warm_ups: 0, rounds: 3, target: 0.67 },
+    Case { rows: 100, digits: Digits::Five, warm_ups: 5, rounds: 101, target: "below 1" },
+    Case { rows: 10_000, digits: Digits::Five, warm_ups: 2, rounds: 21, target: "0.67" },
+    Case { rows: 10_000, digits: Digits::All, warm_ups: 2, rounds: 21, target: "0.67" },
+    Case { rows: 1_000_000, digits: Digits::Five, warm_ups: 0, rounds: 3, target: "0.67" },
 ];
 
 /// Prints what a score costs, in one process and as a whole command.

@@ -1,7 +1,7 @@
 //! The whole command `treebeam score`, from the start of the process to its end, against `wc -l` of the same files.
 
-use super::data::{Digits, pair};
-use crate::gauge::{median, middle_half, whole};
+use super::data::{COLUMNS, Digits, pair};
+use crate::gauge::{Took, median, middle_half, whole};
 use crate::{Outcome, must, row};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -26,18 +26,18 @@ pub(crate) fn command(folder: &Path, release: &Path) -> Outcome<()> {
         all.push(whole(&mut ours)?);
         floors.push(whole(&mut floor)?);
     }
-    let name = "100 x 120, `treebeam score BASE CAND --json`";
-    let runs = || all.iter().zip(&floors);
-    let wall: Vec<f64> = runs().map(|(ours, floor)| ours.wall / floor.wall).collect();
-    let processor: Vec<f64> =
-        runs().map(|(ours, floor)| ours.processor / floor.processor).collect();
-    row(&format!("{name} / `wc -l`, wall time, {RUNS} runs (target 3)"), &middle_half(&wall));
-    row(&format!("{name} / `wc -l`, processor time"), &middle_half(&processor));
-    for (who, took) in [("treebeam score", &all), ("wc -l", &floors)] {
-        let wall: Vec<f64> = took.iter().map(|took| took.wall * 1e3).collect();
-        let processor: Vec<f64> = took.iter().map(|took| took.processor * 1e3).collect();
-        let figures = format!("{:.2} ms, {:.2} ms", median(&processor), median(&wall));
-        row(&format!("{name}: {who}: processor and wall time"), &figures);
+    println!("  100 x {COLUMNS}, `treebeam score BASE CAND --json` as a whole, runs: {RUNS}");
+    let ratio = |of: fn(&Took) -> f64| {
+        let runs = all.iter().zip(&floors);
+        middle_half(&runs.map(|(ours, floor)| of(ours) / of(floor)).collect::<Vec<_>>())
+    };
+    row("  treebeam / `wc -l`, wall time (target 3)", &ratio(|took| took.wall));
+    row("  treebeam / `wc -l`, processor time", &ratio(|took| took.processor));
+    for (who, runs) in [("treebeam", &all), ("`wc -l`", &floors)] {
+        let middle = |of: fn(&Took) -> f64| median(&runs.iter().map(of).collect::<Vec<_>>()) * 1e3;
+        let (processor, wall) = (middle(|took| took.processor), middle(|took| took.wall));
+        let figures = format!("{processor:.2} ms, {wall:.2} ms");
+        row(&format!("  {who}: processor time, wall time"), &figures);
     }
     Ok(())
 }

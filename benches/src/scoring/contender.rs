@@ -10,9 +10,8 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-/// The data-frame libraries, and whether their number of threads can be set.
-const LIBRARIES: [(&str, bool); 3] = [("pandas", false), ("polars", true), ("duckdb", true)];
-/// With how many threads the others work.
+const LIBRARIES: [&str; 3] = ["pandas", "polars", "duckdb"];
+/// With how many threads all but the floor work.
 pub(crate) const THREADS: [u32; 2] = [1, 2];
 pub(crate) const TREEBEAM: &str = "treebeam";
 pub(crate) const FLOOR: &str = "wc -l";
@@ -20,7 +19,7 @@ pub(crate) const FLOOR: &str = "wc -l";
 /// One of those that are compared, and what it took so far.
 pub(crate) struct Contender {
     pub(crate) name: &'static str,
-    /// None where it has one thread, whatever the others have.
+    /// None of the floor, which has one, whatever the others have.
     threads: Option<u32>,
     work: Work,
     /// What each round took.
@@ -42,13 +41,11 @@ pub(crate) fn contenders(pair: &Pair, python: Option<&Path>) -> Outcome<Vec<Cont
     for threads in THREADS {
         let mut command = Command::new(std::env::current_exe()?);
         command.args([CHILD, super::TASK]);
-        all.push(Contender::worker(TREEBEAM, Some(threads), command, pair)?);
+        all.push(Contender::worker(TREEBEAM, threads, command, pair)?);
     }
     let Some(python) = python else { return Ok(all) };
-    for (library, has_threads) in LIBRARIES {
-        let settings = THREADS.iter().filter(|_| has_threads).copied().map(Some);
-        let one = (!has_threads).then_some(None);
-        for threads in settings.chain(one) {
+    for library in LIBRARIES {
+        for threads in THREADS {
             let mut command = Command::new(python);
             command.args([SCRIPT, library]);
             all.push(Contender::worker(library, threads, command, pair)?);
@@ -64,12 +61,12 @@ impl Contender {
 
     fn worker(
         name: &'static str,
-        threads: Option<u32>,
+        threads: u32,
         mut command: Command,
         pair: &Pair,
     ) -> Outcome<Self> {
-        command.arg(threads.unwrap_or(1).to_string()).args(pair.files());
-        Ok(Self::new(name, threads, Work::Worker(Worker::start(&mut command)?)))
+        command.arg(threads.to_string()).args(pair.files());
+        Ok(Self::new(name, Some(threads), Work::Worker(Worker::start(&mut command)?)))
     }
 
     /// Whether it is compared with those that have so many threads.

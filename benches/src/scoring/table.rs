@@ -48,11 +48,11 @@ impl<'a> Table<'a> {
             Digits::Five => "",
             Digits::All => " of full precision",
         };
-        let name = format!("{rows} x {COLUMNS}{digits}, threads: {}", self.threads);
-        println!("  {name}, rounds: {rounds}");
+        let threads = self.threads;
+        println!("  {rows} x {COLUMNS}{digits}, threads: {threads}, rounds: {rounds}");
         if !self.others.is_empty() {
             let best = |of: Figure| middle_half(&divided(&figures(self.ours, of), &self.best(of)));
-            let what = format!("{name}: treebeam / best of the others");
+            let what = "  treebeam / best of the others";
             row(&format!("{what}, processor time (target {target})"), &best(PROCESSOR));
             row(&format!("{what}, wall time (target below 1)"), &best(WALL));
         }
