@@ -13,12 +13,20 @@ pub(crate) struct Campaign {
 }
 
 pub(crate) fn campaigns() -> &'static [Campaign] {
-    &[Campaign {
-        name: "corruption",
-        what: "journal and manifest cut at every byte and with flipped bits, over more runs",
-        takes: "about 1 minute on 2 cores",
-        cargo: &["test", "-p", "treebeam-edge", "--test", "corruption"],
-    }]
+    &[
+        Campaign {
+            name: "corruption",
+            what: "journal and manifest cut at every byte and with flipped bits, over more runs",
+            takes: "about 1 minute on 2 cores",
+            cargo: &["test", "-p", "treebeam-edge", "--test", "corruption"],
+        },
+        Campaign {
+            name: "reader",
+            what: "a million damaged results files, each read at once and in pieces",
+            takes: "about 3 minutes, on 1 core",
+            cargo: &["test", "-p", "treebeam-core", "--test", "reader"],
+        },
+    ]
 }
 
 pub(crate) fn list() {
