@@ -1,13 +1,12 @@
-//! Two sweeps compared, from text to figures: by table, and by what may change without changing the result.
+//! Two sweeps compared, from text to figures, by table. What holds for all sweeps is in `properties.rs`.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-use proptest::prelude::*;
 use std::num::NonZeroU32;
 use treebeam_core::evidence::Recommendation;
 use treebeam_core::num::Finite;
 use treebeam_core::policy::{Direction, Meaning, Metric, ScorePolicy};
-use treebeam_core::score::{Details, Judgement, ScoreError, compare, judge};
+use treebeam_core::score::{Judgement, ScoreError, compare, judge};
 use treebeam_core::sweep::Sweep;
 
 fn metric(column: &str, direction: Direction, weight: f64, guard: bool) -> Metric {
@@ -177,86 +176,4 @@ fn a_judgement_counts_what_is_there() {
     assert_eq!((scored.form.ragged_rows, scored.form.duplicate_ids), (1, 1));
     assert_eq!(scored.vs_parent.candidate_rows_used, 3);
     assert_eq!(scored.vs_root.paired, None);
-}
-
-const COLUMNS: [&str; 5] = ["config_id", "m", "cost", "risk", "extra"];
-
-/// A table of cells, mostly numbers.
-fn table() -> impl Strategy<Value = Vec<[String; 5]>> {
-    let cell = prop_oneof![
-        12 => (-1000_i32..1000).prop_map(|n| (f64::from(n) / 16.0).to_string()),
-        1 => prop::sample::select(vec!["", "nan", "inf", "text", " 2.5 ", "1e16", "-1e16"]).prop_map(str::to_owned),
-    ];
-    prop::collection::vec([cell.clone(), cell.clone(), cell.clone(), cell], 1..8).prop_map(|rows| {
-        let numbered = rows.into_iter().enumerate();
-        numbered.map(|(id, [a, b, c, d])| [id.to_string(), a, b, c, d]).collect()
-    })
-}
-
-fn csv(rows: &[[String; 5]], order: &[usize], line_end: &str) -> String {
-    let line =
-        |cells: &[&str]| order.iter().map(|at| cells[*at]).collect::<Vec<_>>().join(",") + line_end;
-    let cells = rows.iter().map(|row| line(&row.each_ref().map(String::as_str)));
-    line(&COLUMNS) + &cells.collect::<String>()
-}
-
-fn details(baseline: &str, candidate: &str) -> Details {
-    let mut details = compare(&sweep(baseline), &sweep(candidate), &policy()).unwrap();
-    details.columns.sort_by(|a, b| a.column.cmp(&b.column));
-    details
-}
-
-const PLAIN: [usize; 5] = [0, 1, 2, 3, 4];
-
-proptest! {
-    #[test]
-    fn neither_order_nor_line_ends_nor_a_byte_order_mark_matter(
-        baseline in table(),
-        (candidate, shuffled) in table().prop_flat_map(|rows| (Just(rows.clone()), Just(rows).prop_shuffle())),
-        order in Just(PLAIN.to_vec()).prop_shuffle(),
-        line_end in prop::sample::select(vec!["\n", "\r\n", "\r", "\n\n"]),
-        mark in prop::sample::select(vec!["", "\u{feff}"]),
-    ) {
-        let baseline = csv(&baseline, &PLAIN, "\n");
-        let plain = details(&baseline, &csv(&candidate, &PLAIN, "\n"));
-        let other = details(&baseline, &(mark.to_owned() + &csv(&shuffled, &order, line_end)));
-        prop_assert_eq!(plain, other);
-    }
-
-    #[test]
-    fn a_metric_in_other_units_says_the_same(
-        rows in prop::collection::vec((1_i32..10_000, 1_i32..10_000), 1..8),
-        power in -30_i32..30,
-    ) {
-        let text = |scale: f64, of: fn(&(i32, i32)) -> i32| {
-            let lines = rows.iter().enumerate().map(|(id, row)| format!("{id},{:?}\n", f64::from(of(row)) / 8.0 * scale));
-            format!("config_id,m\n{}", lines.collect::<String>())
-        };
-        let at = |scale: f64| details(&text(scale, |row| row.0), &text(scale, |row| row.1));
-        let (plain, scaled) = (at(1.0), at(2_f64.powi(power)));
-        let relative = |details: &Details| details.metrics[0].relative_improvement.to_bits();
-        prop_assert_eq!(relative(&plain), relative(&scaled));
-        prop_assert_eq!(plain.comparison.recommendation, scaled.comparison.recommendation);
-    }
-
-    #[test]
-    fn the_same_against_itself_is_no_change(rows in table()) {
-        let text = csv(&rows, &PLAIN, "\n");
-        let same = details(&text, &text);
-        prop_assert_eq!(same.comparison.recommendation.score, Finite::ZERO);
-        prop_assert!(same.columns.iter().all(|column| column.delta == 0.0));
-        prop_assert!(same.comparison.paired.is_none_or(|paired| paired.wins + paired.losses == 0));
-    }
-
-    #[test]
-    fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(prop_oneof![
-        4 => prop::sample::select(b"01,\"\n\r. -e\0m".to_vec()),
-        1 => any::<u8>(),
-    ], 0..60)) {
-        let mut text = b"config_id,m\n".to_vec();
-        text.extend(bytes);
-        if let Ok(read) = Sweep::read(text.as_slice(), "any.csv", None, &policy()) {
-            prop_assert!(read.means().all(|(_, mean)| mean.is_finite()));
-        }
-    }
 }
