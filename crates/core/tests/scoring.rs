@@ -92,6 +92,8 @@ fn thresholds_are_held_at_and_broken_beyond() {
         ("100 1 -100 1", "94.99 1 -110.01 1", (true, true)),
         // In floating point 0.019 is worse than 0.02 by a little more than 5 %.
         ("0.02 1 -0.25 1", "0.019 1 -0.275 1", (true, true)),
+        // By a product, as the rule says; a quotient of the same numbers is beyond the threshold.
+        ("1.53 1 -1.51 1", "1.4535 1 -1.661 1", (false, false)),
         ("0 1 0 1", "-1e-300 1 -5 1", (true, false)),
         ("1e-13 1 1e-13 1", "-1e-13 1 -1e-13 1", (true, false)),
     ] {
