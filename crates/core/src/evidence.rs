@@ -150,6 +150,18 @@ pub struct Form {
     pub duplicate_ids: u32,
     /// Invariant columns that differ from the root's.
     pub changed_invariants: Vec<String>,
+    /// Configured metrics without a number in a configuration in which the parent has one.
+    #[serde(default)]
+    pub lost_numbers: Vec<LostNumbers>,
+}
+
+/// A metric that has no number where the parent has one. Its mean is that of the others: it may look better for it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LostNumbers {
+    /// The metric.
+    pub column: String,
+    /// In how many configurations.
+    pub rows: u32,
 }
 
 /// Everything that the gate and the rank look at.

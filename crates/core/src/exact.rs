@@ -77,6 +77,12 @@ impl ExactSum {
         *top += carry;
     }
 
+    /// How many numbers were added.
+    #[must_use]
+    pub fn added(&self) -> u32 {
+        u32::try_from(self.added).unwrap_or(u32::MAX)
+    }
+
     /// The mean of what was added, rounded once to the nearest `f64`, ties to even; none of nothing.
     #[must_use]
     pub fn mean(&self) -> Option<f64> {

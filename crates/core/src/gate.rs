@@ -44,6 +44,8 @@ pub enum Rule {
     WellFormed,
     /// The primary metric can be compared.
     PrimaryPresent,
+    /// No metric lost a number that the parent has.
+    NumbersKept,
     /// Worth exploring, or mixed.
     Promising,
     /// The primary metric did not get worse.
@@ -65,6 +67,7 @@ impl Rule {
             Self::Complete => "incomplete",
             Self::WellFormed => "malformed",
             Self::PrimaryPresent => "primary_missing",
+            Self::NumbersKept => "numbers_missing",
             Self::Promising => "not_promising",
             Self::PrimaryHeld => "primary_regressed",
             Self::HasEffect => "no_effect",
@@ -82,6 +85,7 @@ impl fmt::Display for Rule {
             Self::Complete => "complete",
             Self::WellFormed => "well_formed",
             Self::PrimaryPresent => "primary_present",
+            Self::NumbersKept => "numbers_kept",
             Self::Promising => "promising",
             Self::PrimaryHeld => "primary_held",
             Self::HasEffect => "has_effect",
@@ -129,6 +133,7 @@ pub fn gate(scored: &Scored, files_changed: u32, meaning: &Meaning) -> Verdict {
         complete(scored, meaning),
         well_formed(scored),
         primary_present(scored),
+        numbers_kept(scored),
         promising(scored),
         primary_held(scored, meaning.gate.primary_tolerance),
         has_effect(scored),
@@ -183,6 +188,17 @@ fn primary_present(scored: &Scored) -> Check {
 fn delta_in_words(delta: Option<Finite>) -> String {
     let missing = || "no primary delta".to_owned();
     delta.map_or_else(missing, |delta| format!("primary delta {}", delta.short()))
+}
+
+fn numbers_kept(scored: &Scored) -> Check {
+    let lost = &scored.form.lost_numbers;
+    let each = lost.iter().map(|lost| format!("`{}` in {} rows", lost.column, lost.rows));
+    let figures = if lost.is_empty() {
+        "every number that its parent has".to_owned()
+    } else {
+        format!("no number where its parent has one: {}", each.collect::<Vec<_>>().join(", "))
+    };
+    check(Rule::NumbersKept, lost.is_empty(), figures)
 }
 
 fn promising(scored: &Scored) -> Check {

@@ -1,7 +1,7 @@
 //! One sweep against another: each shared column's change, what the configured metrics make of it, and everything that
 //! the gate and the rank look at. Decides nothing: that is [`crate::gate`] and [`crate::rank`].
 
-use crate::evidence::{Comparison, Form, Grade, Reason, Recommendation, Scored};
+use crate::evidence::{Comparison, Form, Grade, LostNumbers, Reason, Recommendation, Scored};
 use crate::num::Finite;
 use crate::paired::{PairCounts, matched, paired};
 use crate::policy::{Direction, Meaning, Metric, ScorePolicy, Thresholds};
@@ -130,6 +130,7 @@ pub fn judge(
             ragged_rows: candidate.ragged_rows(),
             duplicate_ids: candidate.duplicate_ids(),
             changed_invariants: changed_invariants(root, candidate, &meaning.score),
+            lost_numbers: lost_numbers(parent, candidate, &meaning.score),
         },
         has_effect: parent.fingerprint() != candidate.fingerprint(),
     };
@@ -263,4 +264,21 @@ fn changed_invariants(root: &Sweep, candidate: &Sweep, policy: &ScorePolicy) -> 
     };
     let columns = policy.invariant_columns.iter().enumerate();
     columns.filter(|(at, _)| changed(*at)).map(|(_, column)| column.clone()).collect()
+}
+
+/// The metrics that have no number in a configuration in which the parent has one. With too many rows to compare them
+/// one by one, those that have fewer numbers than the parent.
+fn lost_numbers(parent: &Sweep, candidate: &Sweep, policy: &ScorePolicy) -> Vec<LostNumbers> {
+    let lost = |at: usize, column: &str| match (parent.metric(at), candidate.metric(at)) {
+        (Some(before), Some(after)) => {
+            let lost = matched(before, after).filter(|(b, a)| b.is_finite() && !a.is_finite());
+            u32::try_from(lost.count()).unwrap_or(u32::MAX)
+        }
+        _ => parent.numbers(column).saturating_sub(candidate.numbers(column)),
+    };
+    let metrics = policy.metrics.iter().enumerate();
+    let rows = metrics.map(|(at, metric)| (&metric.column, lost(at, &metric.column)));
+    rows.filter(|(_, rows)| *rows > 0)
+        .map(|(column, rows)| LostNumbers { column: column.clone(), rows })
+        .collect()
 }

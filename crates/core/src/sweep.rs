@@ -128,6 +128,8 @@ fn suggestion(nearest: &[String]) -> String {
 pub struct Sweep {
     name: String,
     means: Vec<(String, f64)>,
+    /// How many numbers are behind each mean.
+    numbers: Vec<u32>,
     by_name: BTreeMap<String, usize>,
     picked: Picked,
     ragged_rows: u32,
@@ -161,10 +163,10 @@ impl Sweep {
     fn new(name: &str, header: Vec<String>, tally: Tally) -> Self {
         let (picked, ragged_rows) = tally.finish();
         let columns = header.into_iter().zip(&picked.sums);
-        let means: Vec<(String, f64)> =
-            columns.filter_map(|(column, sum)| Some((column, sum.mean()?))).collect();
+        let (means, numbers): (Vec<(String, f64)>, Vec<u32>) =
+            columns.filter_map(|(column, sum)| Some(((column, sum.mean()?), sum.added()))).unzip();
         let by_name = means.iter().enumerate().map(|(at, (name, _))| (name.clone(), at)).collect();
-        Self { name: name.to_owned(), means, by_name, picked, ragged_rows }
+        Self { name: name.to_owned(), means, numbers, by_name, picked, ragged_rows }
     }
 
     /// What it is called in errors.
@@ -188,6 +190,11 @@ impl Sweep {
     #[must_use]
     pub fn mean(&self, column: &str) -> Option<f64> {
         self.by_name.get(column).and_then(|at| self.means.get(*at)).map(|(_, mean)| *mean)
+    }
+
+    /// How many finite numbers one column has.
+    pub(crate) fn numbers(&self, column: &str) -> u32 {
+        self.by_name.get(column).and_then(|at| self.numbers.get(*at)).copied().unwrap_or_default()
     }
 
     /// How many rows of the whole file are shorter or longer than the header.

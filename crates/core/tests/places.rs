@@ -114,6 +114,34 @@ proptest! {
         prop_assert_eq!(places(&[spoilt, sound]), [EvalId::FIRST.next()]);
     }
 
+    /// With a status column too, whose word is `ok` all the same, and in any metric.
+    #[test]
+    fn an_ok_row_without_a_number_never_wins_a_place(
+        rows in rows(),
+        first in prop::sample::select(&NONE[..]),
+        limited in any::<bool>(),
+        in_primary in any::<bool>(),
+    ) {
+        let meaning = meaning(limited.then(|| u32::try_from(rows.len()).unwrap()));
+        let mut spoilt_rows = rows.clone();
+        spoilt_rows[0].2 = Some(first);
+        let cells = |row: &(u32, u32, Option<&'static str>)| {
+            let m = (f64::from(row.0) * (1.0 + f64::from(row.1) / 100.0)).to_string();
+            match (row.2, in_primary) {
+                (None, _) => (m, "1".to_owned()),
+                (Some(spoilt), true) => (spoilt.to_owned(), "9".to_owned()),
+                (Some(spoilt), false) => (m, spoilt.to_owned()),
+            }
+        };
+        let parent = parent(&rows, Status::Ok);
+        let spoilt = text(&spoilt_rows.iter().map(cells).collect::<Vec<_>>(), Status::Ok);
+        let (_, verdict) = judged(&parent, &spoilt, &meaning);
+        let failed = verdict.first_failed().map(|check| check.rule);
+        let all = spoilt_rows.iter().all(|(.., spoilt)| spoilt.is_some());
+        let expected = if all && in_primary { Rule::PrimaryPresent } else { Rule::NumbersKept };
+        prop_assert_eq!(failed, Some(expected), "{}", spoilt);
+    }
+
     #[test]
     fn a_primary_without_any_number_never_wins_a_place(rows in rows(), none in prop::sample::select(&NONE[..]), limited in any::<bool>()) {
         let meaning = meaning(limited.then(|| u32::try_from(rows.len()).unwrap()));

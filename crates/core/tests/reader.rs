@@ -251,11 +251,11 @@ fn the_same_line_and_the_same_names_in_any_pieces() {
         // The line end that tells how to count lines may come in two pieces…
         (
             "config_id,m\r\n1\r\n\0\r\n",
-            "`any.csv`, line 3, column 1: a NUL byte; this is no CSV in UTF-8",
+            "`any.csv`, line 3, column 1 (`config_id`): a NUL byte; this is no CSV in UTF-8",
         ),
         (
             "config_id,m\r\n1\r\n\"2",
-            "`any.csv`, line 3: a quote in the row that begins here is never closed",
+            "`any.csv`, line 3, column 1 (`config_id`): a quote that is opened here is never closed",
         ),
         // …and a second byte-order mark may be a piece of its own.
         ("\u{feff}\u{feff}", "`any.csv` is empty: not even a header"),

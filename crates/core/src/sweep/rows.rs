@@ -79,7 +79,7 @@ enum Found {
 }
 
 impl<R: Read> Rows<R> {
-    /// Starts to read, as far as the header; a byte-order mark is removed.
+    /// Starts to read, as far as the header; byte-order marks are removed.
     pub(super) fn new(source: R, file: &str) -> Result<Self, SweepError> {
         let mut rows = Self {
             source,
@@ -95,8 +95,8 @@ impl<R: Read> Rows<R> {
             slots: vec![Slot::default(); COLUMNS],
         };
         rows.fill()?;
-        if rows.buffer.starts_with(BYTE_ORDER_MARK) {
-            rows.next = BYTE_ORDER_MARK.len();
+        while rows.buffer.get(rows.next..).is_some_and(|text| text.starts_with(BYTE_ORDER_MARK)) {
+            rows.next += BYTE_ORDER_MARK.len();
         }
         rows.header = rows.names()?;
         rows.slots.resize(rows.header.len(), Slot::default());

@@ -117,7 +117,7 @@ const EXCEPTIONS: [Exception; 12] = [
         group: "NUL byte",
         why: "a text has none; the cell was silently no number",
         instead: Instead::Refuses(&[
-            "`031_b.csv`, line 2, column 2: a NUL byte; this is no CSV in UTF-8",
+            "`031_b.csv`, line 2, column 2 (`mean_topN_avg_return_per_trade_pct_oos`): a NUL byte; this is no CSV in UTF-8",
         ]),
         cases: &[31],
     },
@@ -125,7 +125,7 @@ const EXCEPTIONS: [Exception; 12] = [
         group: "unterminated quote",
         why: "the rest of the file would be one cell; nobody can say what was meant",
         instead: Instead::Refuses(&[
-            "`032_c.csv`, line 2: a quote in the row that begins here is never closed",
+            "`032_c.csv`, line 2, column 2 (`mean_topN_avg_return_per_trade_pct_oos`): a quote that is opened here is never closed",
         ]),
         cases: &[32],
     },

@@ -8,7 +8,8 @@ use treebeam_core::event::{
     Leftover, LeftoverKind, NewEval, Repeat, RunStarted, Stop, Subject, WorldKind,
 };
 use treebeam_core::evidence::{
-    Artifact, Comparison, Completeness, Form, Grade, Paired, Reason, Recommendation, Scored,
+    Artifact, Comparison, Completeness, Form, Grade, LostNumbers, Paired, Reason, Recommendation,
+    Scored,
 };
 use treebeam_core::gate::{self, Verdict};
 use treebeam_core::id::{Depth, EvalId, NodeId, Place, Sha256};
@@ -131,8 +132,12 @@ fn poor() -> Scored {
     let reasons = vec![Reason::PrimaryMetricRegressed, risk, Reason::InsufficientSignal];
     let worse = comparison(-1e-7, Grade::Weak, reasons);
     let unknown = Comparison { primary_delta: None, paired: None, ..worse.clone() };
-    let form =
-        Form { ragged_rows: 1, duplicate_ids: 1, changed_invariants: vec!["seed".to_owned()] };
+    let form = Form {
+        ragged_rows: 1,
+        duplicate_ids: 1,
+        changed_invariants: vec!["seed".to_owned()],
+        lost_numbers: vec![LostNumbers { column: "sharpe".to_owned(), rows: 2 }],
+    };
     let completeness = Completeness { expected_count: 2, ok_count: 1, error_count: 1 };
     Scored { vs_parent: worse, vs_root: unknown, completeness, form, has_effect: false }
 }
