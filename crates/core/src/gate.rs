@@ -121,8 +121,7 @@ impl Verdict {
 /// Judges a scored candidate.
 #[must_use]
 pub fn gate(scored: &Scored, files_changed: u32, meaning: &Meaning) -> Verdict {
-    let rank_score = rank::score(&scored.vs_root);
-    let checks = vec![
+    let mut checks = vec![
         check(Rule::Completed, true, "committed, swept, scored"),
         check(Rule::Artifacts, true, "sha256 of candidate, parent and root verified when scored"),
         check(
@@ -130,6 +129,15 @@ pub fn gate(scored: &Scored, files_changed: u32, meaning: &Meaning) -> Verdict {
             true,
             format!("files changed: {files_changed}, none of them protected"),
         ),
+    ];
+    checks.extend(results(scored, meaning));
+    Verdict { checks, rank_score: rank::score(&scored.vs_root) }
+}
+
+/// The checks that need nothing but the sweeps themselves: from [`Rule::Complete`] on.
+#[must_use]
+pub fn results(scored: &Scored, meaning: &Meaning) -> Vec<Check> {
+    vec![
         complete(scored, meaning),
         well_formed(scored),
         primary_present(scored),
@@ -137,9 +145,8 @@ pub fn gate(scored: &Scored, files_changed: u32, meaning: &Meaning) -> Verdict {
         promising(scored),
         primary_held(scored, meaning.gate.primary_tolerance),
         has_effect(scored),
-        rankable(rank_score),
-    ];
-    Verdict { checks, rank_score }
+        rankable(rank::score(&scored.vs_root)),
+    ]
 }
 
 /// What the gate says about an eval that never got a score.

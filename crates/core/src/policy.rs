@@ -146,6 +146,15 @@ pub enum Direction {
     Lower,
 }
 
+impl fmt::Display for Direction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Higher => "higher",
+            Self::Lower => "lower",
+        })
+    }
+}
+
 /// One column that counts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Metric {
@@ -240,6 +249,16 @@ impl Default for GatePolicy {
 }
 
 impl ScorePolicy {
+    /// The built-in presets, by name.
+    pub const PRESETS: [(&str, fn() -> Self); 1] = [("trading", Self::trading)];
+
+    /// The preset of that name.
+    #[must_use]
+    pub fn preset(name: &str) -> Option<Self> {
+        let found = Self::PRESETS.iter().find(|(known, _)| *known == name);
+        found.map(|(_, preset)| preset())
+    }
+
     /// The built-in preset `trading`.
     #[must_use]
     pub fn trading() -> Self {

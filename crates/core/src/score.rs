@@ -23,6 +23,18 @@ pub enum ScoreError {
     },
 }
 
+impl ScoreError {
+    /// What to do about it.
+    #[must_use]
+    pub const fn hint(&self) -> &'static str {
+        match self {
+            Self::NothingShared { .. } => {
+                "both files must be of the same sweep: compare their headers"
+            }
+        }
+    }
+}
+
 /// A candidate against one baseline, with all figures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Details {
@@ -107,8 +119,8 @@ pub fn compare(
     Ok(Details { comparison, columns, metrics })
 }
 
-/// Compares a candidate with its parent and the root. Without a limit and a configured number of rows it needs as many
-/// as `root_rows`.
+/// Compares a candidate with its parent and the root; only once where these are the same sweep. Without a limit and a
+/// configured number of rows it needs as many as `root_rows`.
 ///
 /// # Errors
 /// Where one of the two comparisons is not possible.
@@ -120,7 +132,11 @@ pub fn judge(
     root_rows: u32,
 ) -> Result<Judgement, ScoreError> {
     let vs_parent = compare(parent, candidate, &meaning.score)?;
-    let vs_root = compare(root, candidate, &meaning.score)?;
+    let vs_root = if std::ptr::eq(parent, root) {
+        vs_parent.clone()
+    } else {
+        compare(root, candidate, &meaning.score)?
+    };
     let limit = meaning.sweep_config_limit.map(Into::into);
     let scored = Scored {
         vs_parent: vs_parent.comparison.clone(),

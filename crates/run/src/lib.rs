@@ -3,10 +3,11 @@
 //!
 //! # Layout
 //! [`port`] is what the world must offer. [`drive`](fn@drive) is the loop. `brief` says what a stage is told, `stage` has one
-//! file per step, `prompt` and `reply` are the texts that go to and come from agents.
+//! file per step, `prompt` and `reply` are the texts that go to and come from agents, [`figures`] is a comparison as JSON.
 
 mod brief;
 mod drive;
+pub mod figures;
 pub mod port;
 mod prompt;
 pub mod reply;

@@ -2,13 +2,14 @@
 
 use crate::brief::ForScore;
 use crate::drive::Halt;
+use crate::figures;
 use crate::port::{PortError, World};
 use serde_json::{Value, json};
 use treebeam_core::event::{EvalStage, Failure, FailureKind};
-use treebeam_core::evidence::{Artifact, Recommendation};
+use treebeam_core::evidence::Artifact;
 use treebeam_core::path;
 use treebeam_core::plan::Outcome;
-use treebeam_core::score::{Details, Judgement, judge};
+use treebeam_core::score::{Judgement, judge};
 use treebeam_core::sweep::Sweep;
 
 pub(super) fn score(brief: &ForScore, world: World<'_>) -> Result<Outcome, Halt> {
@@ -33,14 +34,24 @@ fn compare(brief: &ForScore, world: World<'_>) -> Result<Result<Judgement, Strin
         let sweep = Sweep::read(reader, name, meaning.limit(), &meaning.score);
         Ok(sweep.map_err(|error| error.to_string()))
     };
-    let sweeps = (read(&brief.parent)?, read(&brief.root)?, read(&brief.results)?);
-    Ok(match sweeps {
-        (Ok(parent), Ok(root), Ok(candidate)) => {
-            judge(&parent, &root, &candidate, &brief.meaning, brief.root_rows)
-                .map_err(|error| error.to_string())
-        }
-        (Err(why), ..) | (_, Err(why), _) | (.., Err(why)) => Err(why),
-    })
+    let parent = read(&brief.parent)?;
+    // An idea of the root has one baseline for both.
+    let root = (brief.root != brief.parent).then(|| read(&brief.root)).transpose()?;
+    let candidate = read(&brief.results)?;
+    Ok(judged(brief, parent, root, candidate))
+}
+
+/// The comparison; without a `root` of its own the parent is the root.
+fn judged(
+    brief: &ForScore,
+    parent: Result<Sweep, String>,
+    root: Option<Result<Sweep, String>>,
+    candidate: Result<Sweep, String>,
+) -> Result<Judgement, String> {
+    let (parent, root, candidate) = (parent?, root.transpose()?, candidate?);
+    let root = root.as_ref().unwrap_or(&parent);
+    judge(&parent, root, &candidate, &brief.meaning, brief.root_rows)
+        .map_err(|error| error.to_string())
 }
 
 fn write(brief: &ForScore, judgement: &Judgement, world: World<'_>) -> Result<(), PortError> {
@@ -48,8 +59,8 @@ fn write(brief: &ForScore, judgement: &Judgement, world: World<'_>) -> Result<()
     let put = |name: &str, value: &Value| {
         world.files.write(&folder.join(name), format!("{value:#}\n").as_bytes())
     };
-    put("scoring_parent.json", &details(&judgement.vs_parent))?;
-    put("scoring_root.json", &details(&judgement.vs_root))?;
+    put("scoring_parent.json", &figures::details(&judgement.vs_parent))?;
+    put("scoring_root.json", &figures::details(&judgement.vs_root))?;
     put("summary.json", &summary(brief, judgement))
 }
 
@@ -62,63 +73,9 @@ fn summary(brief: &ForScore, judgement: &Judgement) -> Value {
         "patch_applied": true,
         "coder_rounds": brief.rounds,
         "scoring_summary": {
-            "recommendation": recommendation(&judgement.vs_parent),
+            "recommendation": figures::recommendation(&judgement.vs_parent),
             "primary_delta": judgement.scored.vs_parent.primary_delta,
         },
         "completeness": judgement.scored.completeness,
-    })
-}
-
-fn details(details: &Details) -> Value {
-    let columns = details.columns.iter().map(|column| {
-        let figures = json!({
-            "baseline_mean": column.baseline_mean,
-            "candidate_mean": column.candidate_mean,
-            "delta": column.delta,
-        });
-        (column.column.clone(), figures)
-    });
-    let comparison = &details.comparison;
-    json!({
-        "baseline_rows_used": comparison.baseline_rows_used,
-        "candidate_rows_used": comparison.candidate_rows_used,
-        "n_numeric_columns_compared": details.columns.len(),
-        "column_deltas": Value::Object(columns.collect()),
-        "recommendation": recommendation(details),
-        "primary_delta": comparison.primary_delta,
-        "paired": comparison.paired,
-    })
-}
-
-fn recommendation(details: &Details) -> Value {
-    let Recommendation {
-        should_explore,
-        grade,
-        score,
-        positive_signals,
-        negative_signals,
-        metrics_used: _,
-        reasons,
-    } = &details.comparison.recommendation;
-    let metrics = details.metrics.iter().map(|metric| {
-        let figures = json!({
-            "direction": metric.direction,
-            "weight": metric.weight,
-            "baseline_mean": metric.baseline_mean,
-            "candidate_mean": metric.candidate_mean,
-            "raw_improvement": metric.raw_improvement,
-            "relative_improvement": metric.relative_improvement,
-        });
-        (metric.column.clone(), figures)
-    });
-    let reasons: Vec<String> = reasons.iter().map(ToString::to_string).collect();
-    json!({
-        "should_explore": should_explore,
-        "grade": grade,
-        "score": score,
-        "positive_signals": positive_signals,
-        "negative_signals": negative_signals,
-        "metrics_used": Value::Object(metrics.collect()),
-        "reasons": reasons,
     })
 }

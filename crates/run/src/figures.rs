@@ -1,0 +1,82 @@
+//! The figures of a comparison as JSON: the shape that the run's files, `treebeam score` and their readers share. Computes
+//! nothing and writes nothing.
+
+use serde_json::{Value, json};
+use treebeam_core::evidence::Recommendation;
+use treebeam_core::gate::Verdict;
+use treebeam_core::paired::PairCounts;
+use treebeam_core::score::Details;
+
+/// One comparison with all of its figures, column by column.
+#[must_use]
+pub fn details(details: &Details) -> Value {
+    let columns = details.columns.iter().map(|column| {
+        let figures = json!({
+            "baseline_mean": column.baseline_mean,
+            "candidate_mean": column.candidate_mean,
+            "delta": column.delta,
+        });
+        (column.column.clone(), figures)
+    });
+    let comparison = &details.comparison;
+    json!({
+        "baseline_rows_used": comparison.baseline_rows_used,
+        "candidate_rows_used": comparison.candidate_rows_used,
+        "n_numeric_columns_compared": details.columns.len(),
+        "column_deltas": Value::Object(columns.collect()),
+        "recommendation": recommendation(details),
+        "primary_delta": comparison.primary_delta,
+        "paired": comparison.paired,
+    })
+}
+
+/// What the metrics make of a comparison.
+#[must_use]
+pub fn recommendation(details: &Details) -> Value {
+    let Recommendation {
+        should_explore,
+        grade,
+        score,
+        positive_signals,
+        negative_signals,
+        metrics_used: _,
+        reasons,
+    } = &details.comparison.recommendation;
+    let metrics = details.metrics.iter().map(|metric| {
+        let figures = json!({
+            "direction": metric.direction,
+            "weight": metric.weight,
+            "baseline_mean": metric.baseline_mean,
+            "candidate_mean": metric.candidate_mean,
+            "raw_improvement": metric.raw_improvement,
+            "relative_improvement": metric.relative_improvement,
+            "paired": metric.paired.map(pair_counts),
+        });
+        (metric.column.clone(), figures)
+    });
+    let reasons: Vec<String> = reasons.iter().map(ToString::to_string).collect();
+    json!({
+        "should_explore": should_explore,
+        "grade": grade,
+        "score": score,
+        "positive_signals": positive_signals,
+        "negative_signals": negative_signals,
+        "metrics_used": Value::Object(metrics.collect()),
+        "reasons": reasons,
+    })
+}
+
+fn pair_counts(counts: PairCounts) -> Value {
+    json!({ "pairs": counts.pairs, "wins": counts.wins, "losses": counts.losses })
+}
+
+/// The gate's word, with every check.
+#[must_use]
+pub fn verdict(verdict: &Verdict) -> Value {
+    json!({
+        "passed": verdict.passed(),
+        "reason": verdict.reason(),
+        "checks": verdict.checks,
+        "rank_score": verdict.rank_score,
+    })
+}
