@@ -150,7 +150,10 @@ fn drive(repo: &Path, variables: Vec<(OsString, OsString)>) -> Outcome<()> {
     let (mut store, state) = Store::create(&make_runs_root(repo)?, &started)?;
     let run = store.run().clone();
     let repo = GitRepo::new(user, run.root(), started.run.clone())?;
-    let (agent, executor) = (DryAgent::new(SEED, run.clone()), DryExecutor::new(SEED, run.clone()));
+    let (agent, executor) = (
+        DryAgent::new(SEED, run.clone()),
+        DryExecutor::new(SEED, run.clone(), &state.meaning.score),
+    );
     let (files, clock) = (RunFiles::new(run), DryClock::new(started.at));
     let world =
         World { repo: &repo, agent: &agent, executor: &executor, files: &files, clock: &clock };

@@ -9,6 +9,7 @@ mod clock;
 mod executor;
 mod recipe;
 mod repo;
+mod results;
 
 pub use agent::DryAgent;
 pub use clock::DryClock;

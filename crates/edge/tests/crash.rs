@@ -109,7 +109,7 @@ impl Site {
         let repo = GitRepo::new(self.opened(), run.root(), state.run.clone())?;
         let repo = FlakyCleanup::new(repo, SEED);
         let agent = DryAgent::new(SEED, run.clone());
-        let executor = DryExecutor::new(SEED, run.clone());
+        let executor = DryExecutor::new(SEED, run.clone(), &state.meaning.score);
         let (files, clock) = (RunFiles::new(run), DryClock::new(state.created_at));
         let world =
             World { repo: &repo, agent: &agent, executor: &executor, files: &files, clock: &clock };

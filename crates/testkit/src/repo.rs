@@ -141,3 +141,13 @@ pub fn script(path: &Path, text: &str) -> io::Result<()> {
     let written = shell.args(["-c", write, "sh"]).arg(path).arg(text).status()?;
     if written.success() { Ok(()) } else { Err(io::Error::other("the script was not written")) }
 }
+
+/// Makes a pipe with a name, which waits for a writer when it is opened to be read.
+///
+/// # Errors
+/// When it cannot be made.
+#[cfg(unix)]
+pub fn pipe(path: &Path) -> io::Result<()> {
+    let made = Command::new("mkfifo").arg(path).status()?;
+    if made.success() { Ok(()) } else { Err(io::Error::other("the pipe was not made")) }
+}

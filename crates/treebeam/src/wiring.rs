@@ -131,7 +131,7 @@ impl DryWorld {
         Ok(Self {
             repo: FlakyCleanup::new(repo, seed),
             agent: DryAgent::new(seed, run.clone()),
-            executor: DryExecutor::new(seed, run.clone()),
+            executor: DryExecutor::new(seed, run.clone(), &facts.meaning.score),
             files: RunFiles::new(run.clone()),
             clock: DryClock::new(facts.created_at),
         })

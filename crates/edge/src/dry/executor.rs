@@ -1,16 +1,17 @@
 //! The dry executor: a sweep is computed from the candidate's state file. Jobs end in a seeded order, not in the order in
 //! which they came; nothing ever sleeps.
 
+use super::results::Shape;
 use super::{Recipe, STATE_FILE, draw};
 use crate::store::RunDir;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::fs;
 use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use treebeam_core::path;
+use treebeam_core::policy::ScorePolicy;
 use treebeam_run::port::{Executor, Job, JobEnd, JobExit, JobKey, PortError};
 
 /// How many configurations a sweep without a limit has.
@@ -21,6 +22,8 @@ const CONFIGURATIONS: u32 = 12;
 pub struct DryExecutor {
     seed: u64,
     run_dir: RunDir,
+    /// What its CSVs look like.
+    shape: Shape,
     /// Jobs that have not been said to have ended, by the order in which they will.
     jobs: Mutex<BTreeMap<u64, Pending>>,
     arrived: Condvar,
@@ -40,10 +43,11 @@ struct EvalResult {
 }
 
 impl DryExecutor {
-    /// An executor for one run.
+    /// An executor for one run, whose sweeps have the columns that the run scores.
     #[must_use]
-    pub fn new(seed: u64, run_dir: RunDir) -> Self {
-        Self { seed, run_dir, jobs: Mutex::default(), arrived: Condvar::new() }
+    pub fn new(seed: u64, run_dir: RunDir, policy: &ScorePolicy) -> Self {
+        let shape = Shape::of(policy);
+        Self { seed, run_dir, shape, jobs: Mutex::default(), arrived: Condvar::new() }
     }
 
     fn jobs(&self) -> MutexGuard<'_, BTreeMap<u64, Pending>> {
@@ -61,7 +65,8 @@ impl DryExecutor {
         let recipes = self.recipes(job)?;
         let failed = recipes.contains(&Recipe::SweepFails);
         if !failed {
-            let csv = results(&recipes, job.sweep_config_limit.unwrap_or(CONFIGURATIONS));
+            let rows = job.sweep_config_limit.unwrap_or(CONFIGURATIONS);
+            let csv = self.shape.csv(&recipes, rows)?;
             fs::write(self.run_dir.path(&folder.join(path::RESULTS_CSV)), csv)?;
         }
         let message = failed.then(|| "sweep exited 1: the dry world says so".to_owned());
@@ -138,32 +143,4 @@ fn ended(key: JobKey, result: EvalResult) -> JobEnd {
         }
     };
     JobEnd { key, exit }
-}
-
-/// The CSV of a code state with these changes.
-fn results(recipes: &[Recipe], rows: u32) -> String {
-    let has = |recipe| recipes.contains(&recipe);
-    let gains = recipes.iter().map(|recipe| f64::from(recipe.gain()));
-    let factor = 1.0 + gains.sum::<f64>() / 1000.0;
-    let drawdown = if has(Recipe::Risk) { -0.3 } else { -0.2 };
-    let primary =
-        if has(Recipe::NoPrimary) { "other" } else { "mean_topN_avg_return_per_trade_pct_oos" };
-    let mut csv = format!(
-        "config_id,status,{primary},core_topN_sharpe,core_topN_volatility,core_topN_max_drawdown\n"
-    );
-    let last = rows.saturating_sub(1);
-    for config in 0..rows {
-        if config == last && has(Recipe::Short) {
-            continue;
-        }
-        let status = if config == last && has(Recipe::Errors) { "error" } else { "ok" };
-        let base = 0.02 + 0.001 * f64::from(config);
-        let primary = if has(Recipe::NotANumber) { f64::NAN } else { base * factor };
-        let sharpe = (0.8 + 0.01 * f64::from(config)) * factor;
-        let line = format!("{config},{status},{primary},{sharpe},0.15,{drawdown}");
-        let cut = if config == last && has(Recipe::Ragged) { ",0.15" } else { "\n" };
-        let line = line.split(cut).next().unwrap_or_default();
-        let _ = writeln!(csv, "{line}");
-    }
-    csv
 }
