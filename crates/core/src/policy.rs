@@ -249,14 +249,16 @@ impl Default for GatePolicy {
 }
 
 impl ScorePolicy {
-    /// The built-in presets, by name.
-    pub const PRESETS: [(&str, fn() -> Self); 1] = [("trading", Self::trading)];
+    /// The names of the built-in presets.
+    pub const PRESETS: [&str; 1] = ["trading"];
 
     /// The preset of that name.
     #[must_use]
     pub fn preset(name: &str) -> Option<Self> {
-        let found = Self::PRESETS.iter().find(|(known, _)| *known == name);
-        found.map(|(_, preset)| preset())
+        match name {
+            "trading" => Some(Self::trading()),
+            _ => None,
+        }
     }
 
     /// The built-in preset `trading`.

@@ -116,6 +116,28 @@ pub enum SweepError {
     },
 }
 
+impl SweepError {
+    /// What to do about it.
+    #[must_use]
+    pub const fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Empty { .. } | Self::NoRows { .. } => {
+                Some("the sweep has to write a header and one row for each configuration")
+            }
+            Self::UnterminatedQuote { .. } => {
+                Some("close the quote, or write a quote inside quotes twice")
+            }
+            Self::NulByte { .. } | Self::NotUtf8 { .. } => Some("save the file as UTF-8"),
+            Self::DuplicateColumn { .. } => Some("give each column a name of its own"),
+            Self::TooManyColumns { .. } => Some("the first line has to be the header"),
+            Self::NoPrimary { .. } => {
+                Some("choose the primary with `--primary COL`, or with `primary` in `[score]`")
+            }
+            Self::RowTooLong { .. } | Self::Io { .. } => None,
+        }
+    }
+}
+
 fn suggestion(nearest: &[String]) -> String {
     if nearest.is_empty() {
         return String::new();

@@ -32,6 +32,12 @@ pub(crate) enum Command {
     /// Go on with a run: the latest unfinished one, or the one named
     #[command(after_help = "Example: treebeam resume --max-parallel-evals 4")]
     Resume(Box<ResumeArgs>),
+    /// Score one results CSV against another: figures, recommendation, and what the gate would say
+    #[command(
+        after_help = "Example: treebeam score baseline.csv candidate.csv --limit 10 --primary loss:lower",
+        after_long_help = SCORE_HELP
+    )]
+    Score(ScoreArgs),
     /// Show how a run stands: the latest one, or the one named
     #[command(after_help = "Example: treebeam status --json")]
     Status(RunName),
@@ -41,6 +47,46 @@ pub(crate) enum Command {
     /// Check a run's integrity and write `VALIDATION_REPORT.md`
     #[command(after_help = "Example: treebeam validate && echo sound")]
     Validate(RunName),
+}
+
+const SCORE_HELP: &str = "\
+Which metrics count: those of `--metrics`, or of `--preset`, or of `[score]` in the configuration file, or of the preset \
+`trading`. `--primary` chooses the primary among them; where nothing lists any, it is the only metric.
+
+Exit code: 0 whatever the verdict, 1 for files that cannot be compared, 2 for a wrong configuration.
+
+Example: treebeam score baseline.csv candidate.csv --limit 10 --primary loss:lower";
+
+#[derive(Debug, Args)]
+pub(crate) struct ScoreArgs {
+    /// The results CSV to compare with
+    #[arg(value_name = "BASE")]
+    pub(crate) baseline: PathBuf,
+    /// The results CSV to be judged
+    #[arg(value_name = "CAND")]
+    pub(crate) candidate: PathBuf,
+    /// Only configurations with an id below N count; 0 selects nothing [default: all]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub(crate) limit: Option<String>,
+    /// A TOML or JSON file with the keys of `[score]`, in a table of that name or at the top
+    #[arg(long, value_name = "FILE", conflicts_with = "preset")]
+    pub(crate) metrics: Option<PathBuf>,
+    /// A built-in list of metrics: `trading` [default: `trading`]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) preset: Option<String>,
+    /// The metric that may not get worse, and which way it is better [default: the first metric]
+    #[arg(long, value_name = "COL[:higher|lower]")]
+    pub(crate) primary: Option<String>,
+    #[command(flatten)]
+    pub(crate) config: ConfigFlag,
+}
+
+/// Where the configuration is.
+#[derive(Debug, Default, Args)]
+pub(crate) struct ConfigFlag {
+    /// The configuration file, `.toml` or `.json` [default: the nearest `treebeam.toml` up to the repository's root]
+    #[arg(long, value_name = "FILE", help_heading = "Options")]
+    pub(crate) config: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -70,6 +116,8 @@ pub(crate) struct RunArgs {
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) validate_only: bool,
     #[command(flatten)]
+    pub(crate) config: ConfigFlag,
+    #[command(flatten)]
     pub(crate) meaning: MeaningFlags,
     #[command(flatten)]
     pub(crate) going: GoingFlags,
@@ -82,6 +130,8 @@ pub(crate) struct ResumeArgs {
     /// A run knows its world: this says nothing new
     #[arg(long, hide = true)]
     pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) config: ConfigFlag,
     #[command(flatten)]
     pub(crate) meaning: MeaningFlags,
     #[command(flatten)]

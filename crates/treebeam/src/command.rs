@@ -3,10 +3,12 @@
 mod report;
 mod resume;
 mod run;
+mod score;
 mod status;
 mod validate;
 
-use crate::cli::{Cli, Command};
+use crate::cli::{Cli, Command, ConfigFlag};
+use crate::config::Config;
 use crate::failure::{Exit, Failure};
 use crate::wiring::{Found, Home};
 use std::path::PathBuf;
@@ -24,6 +26,7 @@ pub(crate) enum Output {
 pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
     let here = cli.directory.unwrap_or_else(|| PathBuf::from("."));
     let output = if cli.json { Output::Json } else { Output::Text };
+    let config = |flag: &ConfigFlag| Config::load(&here, flag.config.as_deref());
     let find = |name: Option<&str>| Found::find(&here, name);
     match cli.command {
         Command::Run(args) if args.validate_only => {
@@ -32,8 +35,11 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Run(args) if args.report_only => {
             report::run(&find(args.run_id.as_deref())?, output)
         }
-        Command::Run(args) => run::run(&Home::find(&here)?, &args, output),
-        Command::Resume(args) => resume::run(&Home::find(&here)?, &args, output),
+        Command::Run(args) => run::run(&Home::find(&here)?, &config(&args.config)?, &args, output),
+        Command::Resume(args) => {
+            resume::run(&Home::find(&here)?, &config(&args.config)?, &args, output)
+        }
+        Command::Score(args) => score::run(&here, &args, output),
         Command::Status(args) => status::run(&find(args.run.as_deref())?, output),
         Command::Report(args) => report::run(&find(args.run.as_deref())?, output),
         Command::Validate(args) => validate::run(&find(args.run.as_deref())?, output),

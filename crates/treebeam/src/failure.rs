@@ -1,8 +1,12 @@
 //! How a command fails: what happened, why, what to do, and the exit code that says which kind of failure it was.
 
+use crate::config::file::{ConfigError, Wrong};
 use std::process::ExitCode;
 use treebeam_core::id::BadName;
+use treebeam_core::score::ScoreError;
+use treebeam_core::sweep::SweepError;
 use treebeam_edge::git::OpenError;
+use treebeam_edge::input::InputError;
 use treebeam_edge::store::StoreError;
 use treebeam_run::Halt;
 use treebeam_run::port::PortError;
@@ -50,6 +54,10 @@ impl Failure {
         Self { exit: Exit::Usage, error: anyhow::Error::msg(what.into()), hint: None }
     }
 
+    pub(crate) fn failed(what: impl Into<String>) -> Self {
+        Self { exit: Exit::Failed, error: anyhow::Error::msg(what.into()), hint: None }
+    }
+
     pub(crate) fn environment(what: impl Into<String>) -> Self {
         Self { exit: Exit::Environment, error: anyhow::Error::msg(what.into()), hint: None }
     }
@@ -84,6 +92,44 @@ impl From<OpenError> for Failure {
     fn from(error: OpenError) -> Self {
         let hint = Some(error.hint().to_owned());
         Self { exit: Exit::Environment, error: error.into(), hint }
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        let hint = match &error {
+            ConfigError::Unreadable(error) => error.hint(),
+            ConfigError::Format(_) | ConfigError::Wrong(_) => None,
+        };
+        let hint = hint.map(str::to_owned);
+        Self { exit: Exit::Usage, error: error.into(), hint }
+    }
+}
+
+impl From<Wrong> for Failure {
+    fn from(error: Wrong) -> Self {
+        ConfigError::from(error).into()
+    }
+}
+
+impl From<InputError> for Failure {
+    fn from(error: InputError) -> Self {
+        let hint = error.hint().map(str::to_owned);
+        Self { exit: Exit::Failed, error: error.into(), hint }
+    }
+}
+
+impl From<SweepError> for Failure {
+    fn from(error: SweepError) -> Self {
+        let hint = error.hint().map(str::to_owned);
+        Self { exit: Exit::Failed, error: error.into(), hint }
+    }
+}
+
+impl From<ScoreError> for Failure {
+    fn from(error: ScoreError) -> Self {
+        let hint = Some(error.hint().to_owned());
+        Self { exit: Exit::Failed, error: error.into(), hint }
     }
 }
 

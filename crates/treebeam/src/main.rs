@@ -1,12 +1,13 @@
 //! treebeam: a beam search over code states that runs by itself overnight.
 //!
 //! # Layout
-//! `cli` is the command line, `command` has one file per command, `settings` turns flags into what the run means and how
-//! far it goes, `wiring` puts the ports together, `progress` shows a run while it goes on, `terminal` prints, and
+//! `cli` is the command line, `command` has one file per command, `config` is the configuration file, `settings` turns
+//! it and the flags into what a run means and how far it goes, `wiring` puts the ports together, `progress` shows a run while it goes on, `terminal` prints, and
 //! `failure` is how a command fails: message, hint, exit code.
 
 mod cli;
 mod command;
+mod config;
 mod failure;
 mod progress;
 mod settings;

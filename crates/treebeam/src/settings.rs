@@ -1,12 +1,13 @@
-//! From flags to what a run means and how far it goes. A resumed run keeps its meaning; its reach takes what was said anew.
+//! From configuration and flags to what a run means and how far it goes. A resumed run keeps its meaning; its reach takes what was said anew.
 
 use crate::cli::{MeaningFlags, ReachFlags, Scope};
+use crate::config::Config;
 use crate::failure::Failure;
 use treebeam_core::policy::{DedupeScope, Meaning, Reach};
 
 /// The meaning of a new run.
-pub(crate) fn meaning(flags: &MeaningFlags) -> Meaning {
-    said(flags, Meaning::default())
+pub(crate) fn meaning(flags: &MeaningFlags, config: &Config) -> Result<Meaning, Failure> {
+    Ok(said(flags, config.meaning(Meaning::default())?))
 }
 
 /// What the flags make of a meaning.
@@ -20,8 +21,27 @@ fn said(flags: &MeaningFlags, before: Meaning) -> Meaning {
     }
 }
 
-/// Refuses flags that would change what the results of a run mean.
-pub(crate) fn same_meaning(flags: &MeaningFlags, run: &Meaning) -> Result<(), Failure> {
+/// Refuses flags and a configuration that would change what the results of a run mean.
+pub(crate) fn same_meaning(
+    flags: &MeaningFlags,
+    config: &Config,
+    run: &Meaning,
+) -> Result<(), Failure> {
+    same_flags(flags, run)?;
+    same_config(config, run)
+}
+
+fn same_config(config: &Config, run: &Meaning) -> Result<(), Failure> {
+    let Some(origin) = &config.origin else { return Ok(()) };
+    let Some([key, run, asked]) = config.changed(run)? else { return Ok(()) };
+    let place = origin.place_of(&key);
+    let what = format!(
+        "{place}: {asked} would change what the results of this run mean: it began with {run}"
+    );
+    Err(Failure::usage(what).hint("set the key back, or start another run"))
+}
+
+fn same_flags(flags: &MeaningFlags, run: &Meaning) -> Result<(), Failure> {
     let asked = said(flags, run.clone());
     let limit = |meaning: &Meaning| {
         meaning.sweep_config_limit.map_or("all".to_owned(), |limit| limit.to_string())

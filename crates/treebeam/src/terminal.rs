@@ -3,9 +3,10 @@
 
 use crate::failure::Failure;
 use serde::Serialize;
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::panic::PanicHookInfo;
 use treebeam_edge::store::Note;
+use treebeam_view::score::Colour;
 
 /// An error, why it happened, and what to do.
 pub(crate) fn error(failure: &Failure) {
@@ -40,6 +41,13 @@ pub(crate) fn notes(notes: &[Note]) {
 /// A line about what goes on.
 pub(crate) fn say(text: &str) {
     drop(writeln!(io::stderr().lock(), "{text}"));
+}
+
+/// Whether standard output shows colours: a terminal does, unless the user wants none.
+pub(crate) fn colour() -> Colour {
+    let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    if io::stdout().is_terminal() && !unwanted && !dumb { Colour::On } else { Colour::Off }
 }
 
 /// What was asked for, as text.

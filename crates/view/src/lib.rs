@@ -3,7 +3,8 @@
 //!
 //! # Layout
 //! The views: [`mod@summary`] is `TREE_SUMMARY.md`, [`mod@graph`] is `TREE_GRAPH.md`, [`results`] is `results.tsv`,
-//! [`mod@status`] is the screen of `treebeam status` and [`validation`] is `VALIDATION_REPORT.md`.
+//! [`mod@status`] is the screen of `treebeam status`, [`mod@score`] that of `treebeam score` and [`validation`] is
+//! `VALIDATION_REPORT.md`.
 //! What they share: [`outcome`] says in one word what became of an eval, [`figure`] writes numbers, `words` says stops
 //! and rules for people, `read` looks up what the facts hold in two steps, `line` tames text that a model wrote, and
 //! `markdown` makes tables in which such text cannot break out of its cell.
@@ -15,6 +16,7 @@ mod markdown;
 pub mod outcome;
 mod read;
 pub mod results;
+pub mod score;
 pub mod status;
 pub mod summary;
 pub mod validation;

@@ -25,6 +25,11 @@ pub(crate) fn shorten(text: &str, most: usize) -> String {
     format!("{}…", kept.trim_end())
 }
 
+/// A line of a screen: what it is about, and what there is to say.
+pub(crate) fn field(name: &str, value: &str) -> String {
+    format!("{name:<12}{value}")
+}
+
 /// The first few, with a word on how many more there are.
 pub(crate) fn first_few(items: impl Iterator<Item = String>, most: usize) -> String {
     let mut items: Vec<_> = items.collect();

@@ -2,7 +2,7 @@
 //! process is at it right now is not on record: the caller says so.
 
 use crate::figure::change;
-use crate::line::{first_few, one_line, shorten};
+use crate::line::{field, first_few, one_line, shorten};
 use crate::outcome::Counts;
 use crate::read;
 use crate::words::{self, count};
@@ -39,10 +39,6 @@ pub fn status(facts: &Facts, runner: Option<&str>) -> String {
         lines.push(field("go on", &format!("treebeam resume {}", facts.run)));
     }
     lines.join("\n") + "\n"
-}
-
-fn field(name: &str, value: &str) -> String {
-    format!("{name:<12}{value}")
 }
 
 fn depth(facts: &Facts) -> String {

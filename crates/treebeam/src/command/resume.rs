@@ -2,6 +2,7 @@
 
 use super::{Output, report};
 use crate::cli::{GoingFlags, MeaningFlags, ResumeArgs};
+use crate::config::Config;
 use crate::failure::{Exit, Failure};
 use crate::progress::Progress;
 use crate::settings;
@@ -15,14 +16,20 @@ use treebeam_core::state::State;
 use treebeam_edge::store::{Force, RunDir, Store};
 use treebeam_run::port::Journal as _;
 
-pub(super) fn run(home: &Home, args: &ResumeArgs, output: Output) -> Result<Exit, Failure> {
+pub(super) fn run(
+    home: &Home,
+    config: &Config,
+    args: &ResumeArgs,
+    output: Output,
+) -> Result<Exit, Failure> {
     let run = home.unfinished(args.run.as_deref())?;
-    open(home, &run, &args.meaning, &args.going, output)
+    open(home, config, &run, &args.meaning, &args.going, output)
 }
 
-/// Goes on with a run that is there, if the flags leave its meaning as it is.
+/// Goes on with a run that is there, if flags and configuration leave its meaning as it is.
 pub(super) fn open(
     home: &Home,
+    config: &Config,
     run: &RunDir,
     meaning: &MeaningFlags,
     flags: &GoingFlags,
@@ -31,7 +38,7 @@ pub(super) fn open(
     let force = if flags.force { Force::Yes } else { Force::No };
     let (store, state, notes) = Store::open_to_run(run, force)?;
     terminal::notes(&notes);
-    settings::same_meaning(meaning, &state.meaning)?;
+    settings::same_meaning(meaning, config, &state.meaning)?;
     go_on(home, store, state, flags, output)
 }
 

@@ -2,6 +2,7 @@
 
 use super::{Output, resume};
 use crate::cli::RunArgs;
+use crate::config::Config;
 use crate::failure::{Exit, Failure};
 use crate::settings;
 use crate::terminal;
@@ -18,26 +19,37 @@ const DRY_SEED: u64 = 7;
 /// How many files of a dirty checkout are listed.
 const LISTED: usize = 20;
 
-pub(super) fn run(home: &Home, args: &RunArgs, output: Output) -> Result<Exit, Failure> {
+pub(super) fn run(
+    home: &Home,
+    config: &Config,
+    args: &RunArgs,
+    output: Output,
+) -> Result<Exit, Failure> {
     let id = match &args.run_id {
         Some(id) => id.parse()?,
         None => default_id(home)?,
     };
     if !home.named(&id).root().exists() {
-        return start(home, id, args, output);
+        return start(home, config, id, args, output);
     }
-    again(home, &id, args, output)
+    again(home, config, &id, args, output)
 }
 
 /// Goes on with a run that is there.
-fn again(home: &Home, id: &RunId, args: &RunArgs, output: Output) -> Result<Exit, Failure> {
+fn again(
+    home: &Home,
+    config: &Config,
+    id: &RunId,
+    args: &RunArgs,
+    output: Output,
+) -> Result<Exit, Failure> {
     if args.no_resume {
         let what = format!("there is a run `{id}` already");
         return Err(
             Failure::usage(what).hint("choose another `--run-id`, or leave `--no-resume` out")
         );
     }
-    resume::open(home, &home.named(id), &args.meaning, &args.going, output)
+    resume::open(home, config, &home.named(id), &args.meaning, &args.going, output)
 }
 
 /// The time now, in UTC, with a number behind it where that is taken.
@@ -52,7 +64,13 @@ fn default_id(home: &Home) -> Result<RunId, Failure> {
     Ok(id)
 }
 
-fn start(home: &Home, id: RunId, args: &RunArgs, output: Output) -> Result<Exit, Failure> {
+fn start(
+    home: &Home,
+    config: &Config,
+    id: RunId,
+    args: &RunArgs,
+    output: Output,
+) -> Result<Exit, Failure> {
     if !args.dry_run {
         let what = "this version of treebeam has no agents yet: it searches the dry world alone";
         return Err(Failure::usage(what).hint("add `--dry-run`"));
@@ -66,16 +84,16 @@ fn start(home: &Home, id: RunId, args: &RunArgs, output: Output) -> Result<Exit,
         run: id,
         world: WorldKind::Dry { seed: DRY_SEED },
         root: home.repo.head.clone(),
-        meaning: settings::meaning(&args.meaning),
+        meaning: settings::meaning(&args.meaning, config)?,
         reach: settings::reach(&args.going.reach, &Reach::default()),
         at: home.repo.head_time,
     };
     let (store, state) = match Store::create(&home.runs_root, &started) {
         // Another process was faster: its run is taken, or, where no name was given, the next free one.
         Err(StoreError::Exists { .. }) if args.run_id.is_some() => {
-            return again(home, &started.run, args, output);
+            return again(home, config, &started.run, args, output);
         }
-        Err(StoreError::Exists { .. }) => return run(home, args, output),
+        Err(StoreError::Exists { .. }) => return run(home, config, args, output),
         created => created?,
     };
     if output == Output::Json {

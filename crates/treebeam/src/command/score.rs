@@ -1,0 +1,117 @@
+//! `treebeam score`: compares two results CSVs as a run would, and shows what it makes of them. Reads only, starts no
+//! process, and needs no repository.
+
+use super::Output;
+use crate::cli::ScoreArgs;
+use crate::config::Config;
+use crate::config::score::ScoreTable;
+use crate::failure::{Exit, Failure};
+use crate::terminal;
+use serde_json::{Value, json};
+use std::num::NonZeroU32;
+use std::panic;
+use std::path::Path;
+use std::thread;
+use treebeam_core::gate::{self, Verdict};
+use treebeam_core::policy::Meaning;
+use treebeam_core::rank;
+use treebeam_core::score::{Judgement, judge};
+use treebeam_core::sweep::Sweep;
+use treebeam_edge::input;
+use treebeam_run::figures;
+use treebeam_view::score::Scoring;
+
+pub(super) fn run(here: &Path, args: &ScoreArgs, output: Output) -> Result<Exit, Failure> {
+    let limit = args.limit.as_deref().map(limit).transpose()?;
+    let config = config(here, args)?;
+    let meaning = Meaning {
+        sweep_config_limit: limit.and_then(NonZeroU32::new),
+        ..config.meaning(Meaning::default())?
+    };
+    let read = |file: &Path| read(here, file, limit, &meaning);
+    let (baseline, candidate) = side_by_side(|| read(&args.baseline), || read(&args.candidate))?;
+    let judgement = judge(&baseline, &baseline, &candidate, &meaning, baseline.rows_used())?;
+    let verdict = Verdict {
+        checks: gate::results(&judgement.scored, &meaning),
+        rank_score: rank::score(&judgement.scored.vs_root),
+    };
+    let scoring = Scoring {
+        baseline: baseline.name(),
+        candidate: candidate.name(),
+        limit,
+        policy: &meaning.score,
+        judgement: &judgement,
+        verdict: &verdict,
+    };
+    match output {
+        Output::Json => terminal::json(&document(&scoring))?,
+        Output::Text => {
+            terminal::show(&treebeam_view::score::score(&scoring, terminal::colour()))?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// N, if it is one.
+fn limit(text: &str) -> Result<u32, Failure> {
+    text.parse().map_err(|_| {
+        let what = format!("`--limit {text}`: it must be a whole number from 0 to {}", u32::MAX);
+        Failure::failed(what).hint("leave it out to compare all rows")
+    })
+}
+
+/// The configuration with what the flags say about the metrics.
+fn config(here: &Path, args: &ScoreArgs) -> Result<Config, Failure> {
+    let mut config = Config::load(here, args.config.config.as_deref())?;
+    let flag =
+        |name: &str, value: &str, why: String| Failure::usage(format!("`--{name} {value}`: {why}"));
+    if let Some(file) = &args.metrics {
+        config = config.with_metrics(here, file)?;
+    }
+    if let Some(name) = &args.preset {
+        let preset = name.parse().map_err(|why| flag("preset", name, why))?;
+        config.tables.score = ScoreTable::of_preset(preset);
+        config.origin = None;
+    }
+    if let Some(text) = &args.primary {
+        let primary = text.parse().map_err(|why| flag("primary", text, why))?;
+        config.tables.score.primary = Some(primary);
+    }
+    Ok(config)
+}
+
+fn read(here: &Path, file: &Path, limit: Option<u32>, meaning: &Meaning) -> Result<Sweep, Failure> {
+    let name = file.display().to_string();
+    let reader = input::open(&here.join(file), &name)?;
+    Ok(Sweep::read(reader, &name, limit, &meaning.score)?)
+}
+
+/// Does two things at once: a large pair of files takes the time of one.
+fn side_by_side<T: Send>(
+    one: impl FnOnce() -> Result<T, Failure>,
+    other: impl FnOnce() -> Result<T, Failure> + Send,
+) -> Result<(T, T), Failure> {
+    thread::scope(|scope| {
+        let other = scope.spawn(other);
+        let one = one();
+        let other = other.join().unwrap_or_else(|panic| panic::resume_unwind(panic));
+        Ok((one?, other?))
+    })
+}
+
+fn document(scoring: &Scoring<'_>) -> Value {
+    let Scoring { baseline, candidate, limit, policy, judgement, verdict } = scoring;
+    let Judgement { scored, vs_parent, .. } = judgement;
+    let mut document = figures::details(vs_parent);
+    document["schema"] = json!("treebeam.score/1");
+    document["baseline"] = json!(baseline);
+    document["candidate"] = json!(candidate);
+    document["limit"] = json!(limit);
+    document["primary"] = json!({
+        "column": policy.primary,
+        "direction": policy.primary_direction(),
+    });
+    document["completeness"] = json!(scored.completeness);
+    document["gate"] = figures::verdict(verdict);
+    document
+}

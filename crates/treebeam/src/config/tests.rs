@@ -1,0 +1,232 @@
+//! What keys mean, and what is said about wrong ones: by table.
+
+use super::file::{ConfigError, Origin};
+use super::*;
+use treebeam_core::policy::{ChosenBy, Metric, ScorePolicy};
+
+fn origin(name: &str, text: &str) -> Origin {
+    Origin::new(name, || Ok(text.to_owned())).unwrap()
+}
+
+fn toml(text: &str) -> Result<Meaning, ConfigError> {
+    Ok(Config::of(origin("c.toml", text))?.meaning(Meaning::default())?)
+}
+
+/// `loss:lower by user: loss ↓1, acc ↑2!`
+fn metrics(policy: &ScorePolicy) -> String {
+    let metric = |metric: &Metric| {
+        let guard = if metric.guard { "!" } else { "" };
+        format!("{} {} {}{guard}", metric.column, metric.direction, metric.weight)
+    };
+    let by = match policy.primary_chosen_by {
+        ChosenBy::User => "user",
+        ChosenBy::Preset => "preset",
+    };
+    let metrics: Vec<_> = policy.metrics.iter().take(3).map(metric).collect();
+    let count = policy.metrics.len();
+    format!("{} by {by}, {count}: {}", policy.primary, metrics.join(", "))
+}
+
+const TRADING: &str = "15: mean_topN_avg_return_per_trade_pct_oos higher 3, core_topN_cagr higher 2, core_topN_sharpe higher 1.5";
+
+#[test]
+fn which_metrics_count() {
+    let check = |text: &str, expect: &str| {
+        let policy = toml(&format!("[score]\n{text}")).unwrap().score;
+        assert_eq!(metrics(&policy), expect.replace("TRADING", TRADING), "{text}");
+    };
+    let preset = "mean_topN_avg_return_per_trade_pct_oos by preset, TRADING";
+    check("", preset);
+    check("preset = 'trading'", preset);
+    check("id_column = 'seed'", preset);
+    check("primary = 'loss:lower'", "loss by user, 1: loss lower 1");
+    check("primary = 'loss'", "loss by user, 1: loss higher 1");
+    check("primary = 'a:b'", "a:b by user, 1: a:b higher 1");
+    check("primary = 'a:lower:higher'", "a:lower by user, 1: a:lower higher 1");
+    check("metrics = [{column = 'a'}]", "a by user, 1: a higher 1");
+    check(
+        "preset = 'trading'\nmetrics = [{column = 'a', direction = 'lower', weight = 2.5, guard = true}, {column = 'b'}]",
+        "a by user, 2: a lower 2.5!, b higher 1",
+    );
+    let listed = "metrics = [{column = 'a'}, {column = 'b', direction = 'lower'}]";
+    check(&format!("primary = 'b'\n{listed}"), "b by user, 2: a higher 1, b lower 1");
+    check(&format!("primary = 'b:lower'\n{listed}"), "b by user, 2: a higher 1, b lower 1");
+    check(
+        &format!("primary = 'c:lower'\n{listed}"),
+        "c by user, 3: c lower 1, a higher 1, b lower 1",
+    );
+    let chosen = "preset = 'trading'\nprimary = 'core_topN_cagr'";
+    check(chosen, "core_topN_cagr by user, TRADING");
+}
+
+#[test]
+fn a_key_that_is_not_set_keeps_its_value() {
+    let text = "[score]\nstatus_column = 'state'\ninvariant_columns = ['seed']\n\
+        [score.thresholds]\nclamp = 3\n[gate]\nmin_ok_rate = 0.5\n";
+    let (before, after) = (Meaning::default(), toml(text).unwrap());
+    assert_eq!(after.score.id_column, "config_id");
+    assert_eq!(after.score.status_column, "state");
+    assert_eq!(after.score.invariant_columns, ["seed"]);
+    assert_eq!(after.score.thresholds.strong, before.score.thresholds.strong);
+    assert!((after.score.thresholds.clamp.get() - 3.0).abs() < 1e-9);
+    assert_eq!(after.gate.primary_tolerance, before.gate.primary_tolerance);
+    assert_eq!(after.gate.min_rows, None);
+    assert!((after.gate.min_ok_rate.get() - 0.5).abs() < 1e-9);
+}
+
+#[test]
+fn wrong_keys_and_values() {
+    let check = |text: &str, expect: &str| {
+        let said = toml(text).map_or_else(|error| error.to_string(), |_| "good".to_owned());
+        assert_eq!(said, format!("`c.toml`, {expect}"), "{text}");
+    };
+    check("[scor]", "line 1: `scor`: there is no such key; nearest: `score`");
+    check("x = 1", "line 1: `x`: there is no such key; known: `score`, `gate`");
+    check("score = 1", "line 1: `score`: it must be a table, not integer `1`");
+    check("[score\n", "line 1: unclosed table, expected `]`");
+    check(
+        "[gate]\n\nmin_row = 1",
+        "line 3: `gate.min_row`: there is no such key; nearest: `min_rows`",
+    );
+    check(
+        "[gate]\nmin_rows = -1",
+        "line 2: `gate.min_rows`: it must be a whole number from 0 to 4294967295, not -1",
+    );
+    check(
+        "[gate]\nmin_rows = 'a'",
+        "line 2: `gate.min_rows`: it must be a whole number, not string \"a\"",
+    );
+    check(
+        "[gate]\nmin_ok_rate = 1.5",
+        "line 2: `gate.min_ok_rate`: it must be from 0 to 1, not 1.5",
+    );
+    check(
+        "[gate]\nprimary_tolerance = -1",
+        "line 2: `gate.primary_tolerance`: it must be 0 or more, not -1",
+    );
+    check(
+        "[score]\npreset = 'trade'",
+        "line 2: `score.preset`: there is no preset `trade`; nearest: `trading`",
+    );
+    check(
+        "[score]\nprimary = ' :lower'",
+        "line 2: `score.primary`: a column's name cannot be empty",
+    );
+    check("[score]\nid_column = ''", "line 2: `score.id_column`: a column's name cannot be empty");
+    check("[score]\nmetrics = []", "line 2: `score.metrics`: there must be at least one metric");
+    check(
+        "[score]\nmetrics = [\n{column = 'a'},\n{column = 'a'}]",
+        "line 2: `score.metrics`: the column `a` stands twice among the metrics",
+    );
+    check(
+        "[score]\nmetrics = [\n{column = 'a', wight = 1}]",
+        "line 3: `score.metrics[0].wight`: there is no such key; nearest: `weight`",
+    );
+    check("[score]\nmetrics = [{}]", "line 2: `score.metrics[0]`: the key `column` is missing");
+    for weight in ["0", "-1", "1e7", "nan", "inf"] {
+        let text = format!("[[score.metrics]]\ncolumn = 'a'\nweight = {weight}\n");
+        let said = toml(&text).unwrap_err().to_string();
+        let expect = "`c.toml`, line 3: `score.metrics[0].weight`: it must be more than 0 and at most 1000000";
+        assert!(said.starts_with(expect), "{said}");
+    }
+    check(
+        "[score.thresholds]\nrisk_regression = -0.1",
+        "line 2: `score.thresholds.risk_regression`: it must be 0 or more, not -0.1",
+    );
+    check(
+        "[score.thresholds]\nstrong = 1\nmixed = 0.5",
+        "line 3: `score.thresholds.mixed`: `mixed` ≤ `promising` ≤ `strong` must hold, but they are 0.5, 0.03 and 1",
+    );
+    check(
+        "[score]\nprimary = 'a:lower'\nmetrics = [{column = 'a'}]",
+        "line 2: `score.primary`: `a` is to be lower, but among the metrics it is higher",
+    );
+    check(
+        "[score]\nprimary = 'a'\nstatus_column = 'a'",
+        "line 3: `score.status_column`: `a` cannot be both a metric and the status column",
+    );
+    check(
+        "[score]\nid_column = 'status'",
+        "line 2: `score.id_column`: `status` cannot be both the id column and the status column",
+    );
+}
+
+#[test]
+fn json_is_read_too() {
+    let check = |text: &str, expect: &str| {
+        let config = Config::of(origin("c.json", text));
+        let said = config.and_then(|config| Ok(config.meaning(Meaning::default())?));
+        let said = said.map_or_else(|error| error.to_string(), |meaning| metrics(&meaning.score));
+        assert_eq!(said, expect, "{text}");
+    };
+    check(r#"{"score": {"primary": "loss:lower"}}"#, "loss by user, 1: loss lower 1");
+    check(
+        "{\"score\": {\n\"primry\": 1}}",
+        "`c.json`, line 2: `score.primry`: there is no such key; nearest: `primary`",
+    );
+    check(
+        "{\"gate\": {\n\n\"min_rows\": \"x\"}}",
+        "`c.json`, line 3: `gate.min_rows`: it must be a whole number, not string \"x\"",
+    );
+    check("{\"gate\": {}} x", "`c.json`, line 1: trailing characters");
+    check("{\"gate\": ", "`c.json`, line 1: `gate`: EOF while parsing a value");
+    let other = Origin::new("c.yaml", || Ok(String::new())).unwrap_err();
+    assert_eq!(other.to_string(), "`c.yaml` is neither a `.toml` nor a `.json` file");
+}
+
+#[test]
+fn a_file_of_metrics_has_its_keys_in_a_table_or_at_the_top() {
+    let check = |name: &str, text: &str, expect: &str| {
+        let before = Config::of(origin("c.toml", "[score]\nid_column = 'x'\n[gate]\nmin_rows = 7"));
+        let config = before.and_then(|config| config.with_score_of(origin(name, text)));
+        let said = config.and_then(|config| Ok(config.meaning(Meaning::default())?));
+        let said = said.map_or_else(
+            |error| error.to_string(),
+            |Meaning { score, gate, .. }| {
+                format!("{} {} {:?}", metrics(&score), score.id_column, gate.min_rows)
+            },
+        );
+        assert_eq!(said, expect, "{text}");
+    };
+    let good = "a by user, 1: a higher 1 config_id Some(7)";
+    check("m.toml", "primary = 'a'", good);
+    check("m.toml", "[score]\nprimary = 'a'\n[gate]\nmin_rows = 3", good);
+    check("m.json", r#"{"primary": "a"}"#, good);
+    check("m.json", r#"{"score": {"primary": "a"}}"#, good);
+    check(
+        "m.toml",
+        "\nprimry = 1",
+        "`m.toml`, line 2: `primry`: there is no such key; nearest: `primary`",
+    );
+    check(
+        "m.toml",
+        "metrics = [{column = 'a'}]\nprimary = 'a:lower'",
+        "`m.toml`, line 2: `primary`: `a` is to be lower, but among the metrics it is higher",
+    );
+}
+
+#[test]
+fn only_what_a_file_sets_is_compared_with_a_run() {
+    let run =
+        toml("[score]\nmetrics = [{column = 'a'}, {column = 'b'}]\n[gate]\nmin_rows = 3").unwrap();
+    let check = |text: &str, expect: &str| {
+        let changed = Config::of(origin("c.toml", text)).unwrap().changed(&run).unwrap();
+        assert_eq!(changed.map_or("nothing".to_owned(), |row| row.join(" | ")), expect, "{text}");
+    };
+    check("", "nothing");
+    check("[score]\nprimary = 'a'", "nothing");
+    check("[score.thresholds]\nclamp = 2\n[gate]\nmin_rows = 3", "nothing");
+    check("[score]\nmetrics = [{column = 'a', weight = 1}, {column = 'b'}]", "nothing");
+    check("[score]\nprimary = 'b'", "score.primary | a:higher | b:higher");
+    check("[score]\nprimary = 'a:lower'", "score.primary | a:higher | a:lower");
+    check(
+        "[score]\nmetrics = [{column = 'a'}]",
+        "score.metrics | a (higher, 1), b (higher, 1) | a (higher, 1)",
+    );
+    check("[score.thresholds]\nclamp = 3", "score.thresholds.clamp | 2 | 3");
+    check("[score]\nid_column = 'x'", "score.id_column | config_id | x");
+    check("[gate]\nmin_rows = 4", "gate.min_rows | 3 | 4");
+    let changed = Config::of(origin("c.toml", "[score]\npreset = 'trading'")).unwrap();
+    let [key, ..] = changed.changed(&run).unwrap().unwrap();
+    assert_eq!(key, "score.preset");
+}

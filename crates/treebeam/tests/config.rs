@@ -1,0 +1,85 @@
+//! The configuration file of a run: what it means for a new one, and that it cannot change an old one.
+
+#![cfg(test)]
+
+use treebeam_testkit::program::{RUN, Site};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
+const CONFIG: &str = "[score]\nid_column = \"seed\"\nstatus_column = \"state\"\nprimary = \"loss:lower\"\n\
+    metrics = [\n  { column = \"memory\", direction = \"lower\", guard = true },\n]\n[gate]\nmin_rows = 5\n";
+
+/// A repository with this configuration committed.
+fn site(config: &str) -> Site {
+    let site = Site::new(BINARY);
+    commit(&site, config);
+    site
+}
+
+fn commit(site: &Site, config: &str) {
+    site.repo.write("treebeam.toml", config).expect("a file");
+    site.repo.commit("configuration").expect("a commit");
+}
+
+#[test]
+fn a_run_takes_its_metrics_and_gate_from_the_file() {
+    let site = site(CONFIG);
+    site.run(&["--ideas-per-node=8", "--max-depth=3", "--beam-width=2"]);
+    let root = site.text("artifacts/root.csv");
+    assert!(root.starts_with("seed,state,loss,memory\n0,ok,1,0.2\n"), "{root}");
+    let run_config = site.manifest()["run_config"].to_string();
+    assert!(run_config.contains("\"loss\""), "{run_config}");
+    // A search like any other: some candidates get through and some do not.
+    let results = site.text("results.tsv");
+    for word in ["\tpromoted\t", "\tpassed\t", "\trejected\t", "\tfailed\t"] {
+        assert!(results.contains(word), "no {word:?} in:\n{results}");
+    }
+    assert!(results.contains("no column `loss`, the primary metric"), "{results}");
+    let best = site.call(&["status", RUN, "--json"]).json_lines()[0]["best"].clone();
+    assert_ne!(best, "n0000");
+}
+
+#[test]
+fn what_a_run_means_cannot_be_changed_by_the_file() {
+    let site = site(CONFIG);
+    site.run(&["--ideas-per-node=3", "--max-depth=1"]);
+    site.resume(&[]);
+    let refused = |config: &str, said: &str| {
+        site.repo.write("treebeam.toml", config).expect("a file");
+        for call in [vec!["resume", RUN], vec!["run", "--dry-run", "--run-id", RUN]] {
+            let _ = site
+                .call(&call)
+                .exits(2)
+                .says([said, "hint: set the key back, or start another run"]);
+        }
+    };
+    refused(
+        "[score]\nprimary = \"accuracy\"\n",
+        "error: `treebeam.toml`, line 2: `score.primary`: accuracy:higher would change what the results of this run mean: it began with loss:lower",
+    );
+    refused(
+        "[gate]\n\nmin_rows = 6\n",
+        "error: `treebeam.toml`, line 3: `gate.min_rows`: 6 would change what the results of this run mean: it began with 5",
+    );
+    site.repo.write("treebeam.toml", "[score]\nprimary = \"loss:lower\"\n").expect("a file");
+    site.resume(&[]);
+    // Another file can be named; none at all says nothing.
+    let other = site.repo.beside("other.json");
+    std::fs::write(&other, r#"{"score": {"id_column": "id"}}"#).expect("a file");
+    let other = other.display().to_string();
+    let _ = site
+        .call(&["resume", RUN, "--config", &other])
+        .exits(2)
+        .says(["`score.id_column`: id would"]);
+    std::fs::remove_file(site.repo.path().join("treebeam.toml")).expect("to remove a file");
+    site.resume(&[]);
+}
+
+#[test]
+fn a_wrong_file_starts_nothing() {
+    let site = site("[score]\nprimry = \"loss\"\n");
+    let said = site.call(&["run", "--dry-run", "--run-id", RUN]).exits(2);
+    let _ = said.says([
+        "`treebeam.toml`, line 2: `score.primry`: there is no such key; nearest: `primary`",
+    ]);
+    assert!(!site.path("journal.jsonl").exists());
+}

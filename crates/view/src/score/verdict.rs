@@ -1,0 +1,106 @@
+//! What the metrics and the gate make of a comparison, in words.
+
+use super::{Colour, Scoring, Tone};
+use crate::figure::{NONE, change, figure};
+use crate::line::{field, one_line};
+use crate::words::count;
+use treebeam_core::evidence::{Grade, Paired, Reason, Recommendation};
+use treebeam_core::gate::{Check, Verdict};
+use treebeam_core::num::Finite;
+use treebeam_core::policy::Thresholds;
+
+/// What a reader of the paired comparison has to know.
+const CAVEAT: &str = "it speaks of this data set alone: configurations of one sweep can be near copies of each other";
+
+pub(super) fn recommendation(scoring: &Scoring<'_>, colour: Colour) -> Vec<String> {
+    let comparison = &scoring.judgement.vs_parent.comparison;
+    let recommendation = &comparison.recommendation;
+    let Recommendation { should_explore, grade, score, .. } = recommendation;
+    let tone = match grade {
+        Grade::Strong | Grade::Promising => Tone::Good,
+        Grade::Mixed => Tone::Even,
+        Grade::Weak => Tone::Bad,
+    };
+    let explore = if *should_explore { "worth exploring" } else { "not worth exploring" };
+    let grade = colour.paint(tone, &grade.to_string());
+    let mut lines = vec![
+        field("verdict", &format!("{grade}, score {}: {explore}", change(Some(*score)))),
+        field("", &signals(recommendation)),
+    ];
+    let thresholds = &scoring.policy.thresholds;
+    let reasons = recommendation.reasons.iter();
+    lines.extend(reasons.map(|reason| field("", &in_words(reason, recommendation, thresholds))));
+    let primary = one_line(&scoring.policy.primary);
+    let delta = change(comparison.primary_delta);
+    let direction = scoring.policy.primary_direction();
+    let primary = format!("{primary} ({direction} is better)");
+    lines.push(field("primary", &format!("{primary}: delta {delta}, positive is better")));
+    lines
+}
+
+fn signals(recommendation: &Recommendation) -> String {
+    let Recommendation { positive_signals, negative_signals, metrics_used, .. } = recommendation;
+    let used = count(*metrics_used, "metric");
+    format!("of {used} {positive_signals} got better and {negative_signals} got worse")
+}
+
+fn in_words(reason: &Reason, recommendation: &Recommendation, thresholds: &Thresholds) -> String {
+    let percent = |part: Finite| figure(Finite::new(part.get() * 100.0));
+    let words = match reason {
+        Reason::PrimaryMetricRegressed => {
+            let most = percent(thresholds.primary_regression);
+            format!("the primary is worse by more than {most} % of the baseline")
+        }
+        Reason::RiskRegressed(columns) => {
+            let most = percent(thresholds.risk_regression);
+            format!("guarded and worse by more than {most} %: {}", columns.join(", "))
+        }
+        Reason::NetImprovement if recommendation.score >= thresholds.promising => {
+            format!("the score is at least {}", figure(Some(thresholds.promising)))
+        }
+        Reason::NetImprovement => "two or more metrics more got better than worse".to_owned(),
+        Reason::InsufficientSignal if recommendation.reasons.len() > 1 => {
+            "whatever else got better does not count then".to_owned()
+        }
+        Reason::InsufficientSignal => {
+            let enough = figure(Some(thresholds.promising));
+            format!("the score is below {enough}, and too few metrics got better")
+        }
+    };
+    let name = reason.to_string();
+    let name = name.split(':').next().unwrap_or_default();
+    format!("{name}: {}", one_line(&words))
+}
+
+pub(super) fn paired(scoring: &Scoring<'_>) -> Vec<String> {
+    let Some(paired) = scoring.judgement.vs_parent.comparison.paired else {
+        let why = "fewer than 2 configurations have a primary on both sides";
+        return vec![field("paired", &format!("{NONE}: {why}"))];
+    };
+    let Paired { pairs, mean_difference, wins, losses, low, high } = paired;
+    let mean = change(Some(mean_difference));
+    let (low, high) = (change(Some(low)), change(Some(high)));
+    let drawn = pairs.saturating_sub(wins).saturating_sub(losses);
+    vec![
+        field("paired", &format!("the primary in {}, positive is better:", count(pairs, "pair"))),
+        field("", &format!("mean difference {mean}, 95 % interval {low} to {high}")),
+        field("", &format!("{wins} won, {losses} lost, {drawn} drawn")),
+        field("", CAVEAT),
+    ]
+}
+
+pub(super) fn gate(verdict: &Verdict, colour: Colour) -> Vec<String> {
+    let (word, tone) =
+        if verdict.passed() { ("would pass", Tone::Good) } else { ("would not pass", Tone::Bad) };
+    let reason = one_line(&verdict.reason());
+    let reason = reason.trim_start_matches("passed: ");
+    let mut lines = vec![field("gate", &format!("{}: {reason}", colour.paint(tone, word)))];
+    lines.extend(verdict.checks.iter().map(|check| field("", &one_check(check, colour))));
+    lines
+}
+
+fn one_check(check: &Check, colour: Colour) -> String {
+    let (word, tone) = if check.passed { ("ok  ", Tone::Good) } else { ("FAIL", Tone::Bad) };
+    let rule = check.rule.to_string();
+    format!("{} {rule:<16}{}", colour.paint(tone, word), one_line(&check.figures))
+}
