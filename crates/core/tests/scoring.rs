@@ -179,3 +179,12 @@ fn a_judgement_counts_what_is_there() {
     assert_eq!(scored.vs_parent.candidate_rows_used, 3);
     assert_eq!(scored.vs_root.paired, None);
 }
+
+#[test]
+fn a_parent_that_is_the_root_is_compared_once_with_the_same_result() {
+    let (meaning, candidate) = (Meaning { score: policy(), ..Meaning::default() }, row("2 1 -1 1"));
+    let (parent, root) = (row("1 1 -1 1"), row("1 1 -1 1"));
+    let once = judge(&parent, &parent, &candidate, &meaning, 1).unwrap();
+    let twice = judge(&parent, &root, &candidate, &meaning, 1).unwrap();
+    assert_eq!(once, twice);
+}

@@ -32,7 +32,7 @@ pub(crate) enum Command {
     /// Go on with a run: the latest unfinished one, or the one named
     #[command(after_help = "Example: treebeam resume --max-parallel-evals 4")]
     Resume(Box<ResumeArgs>),
-    /// Score one results CSV against another: figures, recommendation, and what the gate would say
+    /// Score one results CSV against another, and say what the gate would
     #[command(
         after_help = "Example: treebeam score baseline.csv candidate.csv --limit 10 --primary loss:lower",
         after_long_help = SCORE_HELP
@@ -74,7 +74,7 @@ pub(crate) struct ScoreArgs {
     /// A built-in list of metrics: `trading` [default: `trading`]
     #[arg(long, value_name = "NAME")]
     pub(crate) preset: Option<String>,
-    /// The metric that may not get worse, and which way it is better [default: the first metric]
+    /// The metric that may not get worse, and which way it is better [default: the preset's, or the first metric]
     #[arg(long, value_name = "COL[:higher|lower]")]
     pub(crate) primary: Option<String>,
     #[command(flatten)]
@@ -85,7 +85,7 @@ pub(crate) struct ScoreArgs {
 #[derive(Debug, Default, Args)]
 pub(crate) struct ConfigFlag {
     /// The configuration file, `.toml` or `.json` [default: the nearest `treebeam.toml` up to the repository's root]
-    #[arg(long, value_name = "FILE", help_heading = "Options")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 }
 

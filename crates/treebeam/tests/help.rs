@@ -7,7 +7,7 @@ use treebeam_testkit::program::{RUN, Said, Site};
 use treebeam_testkit::repo::TempRepo;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
-const COMMANDS: [&str; 5] = ["run", "resume", "status", "report", "validate"];
+const COMMANDS: [&str; 6] = ["run", "resume", "score", "status", "report", "validate"];
 
 /// What was said, with the folders of this test replaced.
 fn shown(site: &Site, said: &Said) -> String {
@@ -38,6 +38,7 @@ fn help() {
     snapshot!("help", call(&["--help"]));
     snapshot!("help_run", call(&["run", "--help"]));
     snapshot!("help_resume", call(&["resume", "--help"]));
+    snapshot!("help_score", call(&["score", "--help"]));
     snapshot!("help_status", call(&["status", "--help"]));
     snapshot!("help_report", call(&["report", "--help"]));
     snapshot!("help_validate", call(&["validate", "--help"]));

@@ -61,7 +61,7 @@ fn a_long_list_of_dirty_files_is_cut() {
 fn what_treebeam_asks_for_itself_is_not_dirt() {
     let site = Site::new(BINARY);
     for path in ["treebeam.toml", ".env", ".treebeam/notes.txt"] {
-        site.repo.write(path, "mine\n").expect("a file");
+        site.repo.write(path, "# mine\n").expect("a file");
     }
     let _ = start(&site).exits(0);
     site.must_be_sound();
@@ -267,7 +267,7 @@ fn what_is_the_users_stays_as_it_was() {
     git(&["stash", "push", "--quiet"]);
     git(&["branch", "other"]);
     git(&["config", "core.hooksPath", "hooks"]);
-    site.repo.write("treebeam.toml", "mine\n").expect("a file");
+    site.repo.write("treebeam.toml", "# mine\n").expect("a file");
     let look = || {
         let index = fs::read(site.repo.path().join(".git/index")).expect("an index");
         let head = fs::read(site.repo.path().join(".git/HEAD")).expect("a head");

@@ -230,3 +230,18 @@ fn only_what_a_file_sets_is_compared_with_a_run() {
     let [key, ..] = changed.changed(&run).unwrap().unwrap();
     assert_eq!(key, "score.preset");
 }
+
+#[test]
+fn every_key_is_documented() {
+    let page = include_str!("../../../../docs/scoring.md");
+    for table in ["[score]", "[score.thresholds]", "[[score.metrics]]\ncolumn = 'a'", "[gate]"] {
+        let said = toml(&format!("{table}\nzzzzz = 1")).unwrap_err().to_string();
+        let (_, known) = said.split_once("; known: ").expect("the known keys");
+        for key in known.split(", ") {
+            assert!(
+                page.contains(&format!("| {key} |")),
+                "{key} of {table} is not in docs/scoring.md"
+            );
+        }
+    }
+}

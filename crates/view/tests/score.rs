@@ -1,0 +1,84 @@
+//! The screen of `treebeam score`: colours add nothing but colour, and foreign names stay on their line.
+#![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+
+use treebeam_core::gate::{Verdict, results};
+use treebeam_core::num::Finite;
+use treebeam_core::paired::PairCounts;
+use treebeam_core::policy::{ChosenBy, Direction, Meaning, Metric, ScorePolicy};
+use treebeam_core::rank;
+use treebeam_core::score::judge;
+use treebeam_core::sweep::Sweep;
+use treebeam_view::score::{Colour, Scoring, score};
+
+/// The primary is `a`; `b` is guarded and better when lower.
+fn meaning() -> Meaning {
+    let metric = |column: &str, direction, guard| Metric {
+        column: column.to_owned(),
+        direction,
+        weight: Finite::new(1.0).unwrap(),
+        guard,
+    };
+    Meaning {
+        score: ScorePolicy {
+            primary: "a".to_owned(),
+            primary_chosen_by: ChosenBy::User,
+            metrics: vec![
+                metric("a", Direction::Higher, false),
+                metric("b", Direction::Lower, true),
+            ],
+            ..ScorePolicy::trading()
+        },
+        ..Meaning::default()
+    }
+}
+
+/// What is shown for a candidate, with these counts for `b`.
+fn shown(candidate: &str, counts: Option<PairCounts>, colour: Colour) -> String {
+    let meaning = meaning();
+    let read =
+        |text: &str, name: &str| Sweep::read(text.as_bytes(), name, None, &meaning.score).unwrap();
+    let baseline = read("config_id,a,b\n0,1,1\n1,2,1\n", "base\n.csv");
+    let candidate = read(candidate, "cand.csv");
+    let mut judgement = judge(&baseline, &baseline, &candidate, &meaning, 2).unwrap();
+    judgement.vs_parent.metrics[1].paired = counts;
+    let verdict = Verdict {
+        checks: results(&judgement.scored, &meaning),
+        rank_score: rank::score(&judgement.scored.vs_root),
+    };
+    let scoring = Scoring {
+        baseline: baseline.name(),
+        candidate: candidate.name(),
+        limit: None,
+        policy: &meaning.score,
+        judgement: &judgement,
+        verdict: &verdict,
+    };
+    score(&scoring, colour)
+}
+
+#[test]
+fn colours_add_nothing_but_colour() {
+    let candidate = "config_id,a,b\n0,2,2\n1,3,1\n";
+    let (plain, painted) =
+        (shown(candidate, None, Colour::Off), shown(candidate, None, Colour::On));
+    assert!(painted.contains("\u{1b}[32m▲\u{1b}[0m a *"), "{painted}");
+    assert!(painted.contains("\u{1b}[31m▼\u{1b}[0m b ! ↓"), "{painted}");
+    let washed = ["\u{1b}[31m", "\u{1b}[32m", "\u{1b}[0m"]
+        .iter()
+        .fold(painted, |text, code| text.replace(code, ""));
+    assert_eq!(washed, plain);
+}
+
+#[test]
+fn a_metric_shows_its_own_pairs() {
+    let counts = PairCounts { pairs: 2, wins: 0, losses: 1 };
+    let text = shown("config_id,a,b\n0,2,2\n1,3,1\n", Some(counts), Colour::Off);
+    assert!(text.contains("·····░░░░░ 0:1"), "{text}");
+    assert!(text.contains("██████████ 2:0"), "{text}");
+}
+
+#[test]
+fn foreign_text_stays_on_its_line() {
+    let text = shown("config_id,a,b\n0,2,2\n1,3,1\n", None, Colour::Off);
+    assert!(text.starts_with("baseline    base .csv: 2 rows used\n"), "{text}");
+}
