@@ -3,9 +3,10 @@
 
 use super::score::ScoreTable;
 use super::{Config, Tables};
-use serde::de::DeserializeOwned;
+use serde::de::{
+    DeserializeOwned, DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor,
+};
 use std::fmt;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use treebeam_edge::input::{self, InputError};
 
@@ -100,7 +101,7 @@ impl Config {
 
     /// The same with the `[score]` of another file.
     pub(super) fn with_score_of(self, mut origin: Origin) -> Result<Self, ConfigError> {
-        if origin.span_of("score").is_none() {
+        if origin.line_of("score").is_none() {
             origin.keys = Keys::AtTheTop;
         }
         let score = match origin.keys {
@@ -147,11 +148,7 @@ impl Origin {
             Keys::InTheirTable => key,
             Keys::AtTheTop => key.strip_prefix("score.").unwrap_or(key),
         };
-        let line = match self.syntax {
-            Syntax::Toml => self.span_of(key).map(|span| self.line_at(span.start)),
-            Syntax::Json => None,
-        };
-        Place { file: self.name.clone(), line, key: Some(key.to_owned()) }
+        Place { file: self.name.clone(), line: self.line_of(key), key: Some(key.to_owned()) }
     }
 
     fn parse<T: DeserializeOwned>(&self) -> Result<T, Wrong> {
@@ -190,14 +187,11 @@ impl Origin {
         Wrong { place: Some(Place { file: self.name.clone(), line, key }), what }
     }
 
-    /// Where in the text a key and its value stand; in JSON, only whether the key is there at the top.
-    fn span_of(&self, key: &str) -> Option<Range<usize>> {
+    /// On which line a key stands, or as much of it as there is.
+    fn line_of(&self, key: &str) -> Option<usize> {
         match self.syntax {
-            Syntax::Toml => toml_span(&self.text, key),
-            Syntax::Json => {
-                let value: serde_json::Value = serde_json::from_str(&self.text).ok()?;
-                value.get(key).map(|_| 0..0)
-            }
+            Syntax::Toml => toml_start(&self.text, key).map(|start| self.line_at(start)),
+            Syntax::Json => json_line(&self.text, key),
         }
     }
 
@@ -207,19 +201,58 @@ impl Origin {
     }
 }
 
-fn toml_span(text: &str, key: &str) -> Option<Range<usize>> {
+fn toml_start(text: &str, key: &str) -> Option<usize> {
     let document = toml::de::DeTable::parse(text).ok()?;
     let mut table = document.get_ref();
-    let mut span = None;
+    let mut start = None;
     for part in key.split('.') {
         let Some((name, value)) = table.iter().find(|(name, _)| name.get_ref() == part) else {
             break;
         };
-        span = Some(name.span());
+        start = Some(name.span().start);
         let Some(below) = value.get_ref().as_table() else { break };
         table = below;
     }
-    span
+    start
+}
+
+/// The JSON reader knows its line only when something is wrong: so a key is complained of where it stands.
+fn json_line(text: &str, key: &str) -> Option<usize> {
+    let parts: Vec<&str> = key.split('.').collect();
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let error = Complain(&parts).deserialize(&mut reader).err()?;
+    error.to_string().starts_with(HERE).then(|| error.line())
+}
+
+const HERE: &str = "here";
+
+/// Reads until a key, given by its parts, and complains of it.
+struct Complain<'a>(&'a [&'a str]);
+
+impl<'de> DeserializeSeed<'de> for Complain<'_> {
+    type Value = ();
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<(), D::Error> {
+        reader.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Complain<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a table")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut table: A) -> Result<(), A::Error> {
+        while let Some(key) = table.next_key::<String>()? {
+            match self.0 {
+                [part] if *part == key => return Err(A::Error::custom(HERE)),
+                [part, rest @ ..] if *part == key => table.next_value_seed(Complain(rest))?,
+                _ => drop(table.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(())
+    }
 }
 
 /// What the reader complains of, in the words of this program.

@@ -94,7 +94,7 @@ impl ScoreTable {
             }),
             thresholds: self.thresholds.over(before.thresholds)?,
         };
-        roles_differ(&policy)?;
+        self.roles_differ(&policy)?;
         Ok(policy)
     }
 
@@ -120,6 +120,31 @@ impl ScoreTable {
             }
             (None, None) => Ok((listed, preset.primary.clone(), preset.primary_chosen_by)),
         }
+    }
+
+    /// A column cannot say who a row is, or whether it is ok, and how good it is.
+    fn roles_differ(&self, policy: &ScorePolicy) -> Result<(), Contradiction> {
+        let id = (&policy.id_column, self.id_column.is_some(), "id_column", "id");
+        let status =
+            (&policy.status_column, self.status_column.is_some(), "status_column", "status");
+        if id.0 == status.0 {
+            let key = if id.1 { "id_column" } else { "status_column" };
+            let what = format!("`{}` cannot be both the id column and the status column", id.0);
+            return Err(Contradiction { key, what });
+        }
+        for (column, set, key, role) in [id, status] {
+            let is_primary = self.primary.as_ref().is_some_and(|primary| primary.column == *column);
+            let key = match (set, is_primary) {
+                (true, _) => key,
+                (false, true) => "primary",
+                (false, false) => "metrics",
+            };
+            if policy.metrics.iter().any(|metric| metric.column == *column) {
+                let what = format!("`{column}` cannot be both a metric and the {role} column");
+                return Err(Contradiction { key, what });
+            }
+        }
+        Ok(())
     }
 
     /// The keys that are set: each with the run's value and with the one asked for.
@@ -169,22 +194,6 @@ fn listed(policy: &ScorePolicy) -> String {
         format!("{} ({}, {}{guard})", metric.column, metric.direction, metric.weight)
     };
     policy.metrics.iter().map(metric).collect::<Vec<_>>().join(", ")
-}
-
-/// A column cannot say who a row is, or whether it is ok, and how good it is.
-fn roles_differ(policy: &ScorePolicy) -> Result<(), Contradiction> {
-    let (id, status) = (&policy.id_column, &policy.status_column);
-    if id == status {
-        let what = format!("`{id}` cannot be both the id column and the status column");
-        return Err(Contradiction { key: "id_column", what });
-    }
-    for (column, key, role) in [(id, "id_column", "id"), (status, "status_column", "status")] {
-        if policy.metrics.iter().any(|metric| metric.column == *column) {
-            let what = format!("`{column}` cannot be both a metric and the {role} column");
-            return Err(Contradiction { key, what });
-        }
-    }
-    Ok(())
 }
 
 impl Primary {

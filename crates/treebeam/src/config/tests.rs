@@ -146,6 +146,14 @@ fn wrong_keys_and_values() {
         "line 3: `score.status_column`: `a` cannot be both a metric and the status column",
     );
     check(
+        "[score]\nmetrics = [{column = 'a'}]\nprimary = 'config_id'",
+        "line 3: `score.primary`: `config_id` cannot be both a metric and the id column",
+    );
+    check(
+        "[score]\npreset = 'trading'\nstatus_column = 'config_id'",
+        "line 3: `score.status_column`: `config_id` cannot be both the id column and the status column",
+    );
+    check(
         "[score]\nid_column = 'status'",
         "line 2: `score.id_column`: `status` cannot be both the id column and the status column",
     );
@@ -167,6 +175,10 @@ fn json_is_read_too() {
     check(
         "{\"gate\": {\n\n\"min_rows\": \"x\"}}",
         "`c.json`, line 3: `gate.min_rows`: it must be a whole number, not string \"x\"",
+    );
+    check(
+        "{\"gate\": {\"min_rows\": 1},\n \"score\": {\"metrics\": [{\"column\": \"a\"}],\n\n  \"primary\":\n \"a:lower\"}}",
+        "`c.json`, line 4: `score.primary`: `a` is to be lower, but among the metrics it is higher",
     );
     check("{\"gate\": {}} x", "`c.json`, line 1: trailing characters");
     check("{\"gate\": ", "`c.json`, line 1: `gate`: EOF while parsing a value");
