@@ -199,7 +199,7 @@ fn delta_in_words(delta: Option<Finite>) -> String {
 
 fn numbers_kept(scored: &Scored) -> Check {
     let lost = &scored.form.lost_numbers;
-    let each = lost.iter().map(|lost| format!("`{}` in {} rows", lost.column, lost.rows));
+    let each = lost.iter().map(|lost| format!("{} (rows: {})", lost.column, lost.rows));
     let figures = if lost.is_empty() {
         "every number that its parent has".to_owned()
     } else {

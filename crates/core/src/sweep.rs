@@ -64,10 +64,12 @@ pub enum SweepError {
         column: String,
     },
     /// Two columns have the same name.
-    #[error("`{file}`: the columns {first} and {second} are both named `{column}`")]
+    #[error("`{file}`, line {line}: the columns {first} and {second} are both named `{column}`")]
     DuplicateColumn {
         /// Which file.
         file: String,
+        /// Where the header begins.
+        line: u64,
         /// The name.
         column: String,
         /// The first that has it, from 1.
@@ -76,10 +78,12 @@ pub enum SweepError {
         second: usize,
     },
     /// The header is no header.
-    #[error("`{file}`: {columns} columns, more than the {MAX_COLUMNS} that are read")]
+    #[error("`{file}`, line {line}: {columns} columns, more than the {MAX_COLUMNS} that are read")]
     TooManyColumns {
         /// Which file.
         file: String,
+        /// Where the header begins.
+        line: u64,
         /// How many there are.
         columns: usize,
     },
@@ -170,7 +174,7 @@ impl Sweep {
     ) -> Result<Self, SweepError> {
         let mut rows = Rows::new(reader, name)?;
         let header = rows.header().to_vec();
-        let index = index(&header, name)?;
+        let index = index(&header, name, rows.header_line())?;
         require_primary(&header, &index, name, policy)?;
         let mut tally = Tally::new(&index, policy, limit);
         while let Some(row) = rows.next()? {
@@ -277,17 +281,13 @@ fn count(rows: usize) -> u32 {
 }
 
 /// Where each name stands; a name may not stand twice.
-fn index(header: &[String], file: &str) -> Result<BTreeMap<String, usize>, SweepError> {
+fn index(header: &[String], file: &str, line: u64) -> Result<BTreeMap<String, usize>, SweepError> {
     let mut index = BTreeMap::new();
     for (at, column) in header.iter().enumerate() {
         if let Some(first) = index.insert(column.clone(), at) {
             let (file, column) = (file.to_owned(), column.clone());
-            return Err(SweepError::DuplicateColumn {
-                file,
-                column,
-                first: first + 1,
-                second: at + 1,
-            });
+            let (first, second) = (first + 1, at + 1);
+            return Err(SweepError::DuplicateColumn { file, line, column, first, second });
         }
     }
     Ok(index)

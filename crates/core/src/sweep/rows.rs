@@ -22,6 +22,7 @@ pub(super) struct Rows<R> {
     source: R,
     file: String,
     header: Vec<String>,
+    header_line: u64,
     /// Text, and behind it line ends, so that every scan ends in time.
     buffer: Vec<u8>,
     /// How much of the buffer is text.
@@ -85,6 +86,7 @@ impl<R: Read> Rows<R> {
             source,
             file: file.to_owned(),
             header: Vec::new(),
+            header_line: 1,
             buffer: vec![b'\n'; BUFFER],
             filled: 0,
             ended: false,
@@ -108,6 +110,11 @@ impl<R: Read> Rows<R> {
         &self.header
     }
 
+    /// The line that the header begins on.
+    pub(super) const fn header_line(&self) -> u64 {
+        self.header_line
+    }
+
     fn names(&mut self) -> Result<Vec<String>, SweepError> {
         let file = self.file.clone();
         if !self.advance()? {
@@ -115,11 +122,12 @@ impl<R: Read> Rows<R> {
         }
         let columns = self.scanned.cells;
         if columns > MAX_COLUMNS {
-            return Err(SweepError::TooManyColumns { file, columns });
+            let line = self.header_line;
+            return Err(SweepError::TooManyColumns { file, line, columns });
         }
         if columns > self.slots.len() {
             self.slots.resize(columns, Slot::default());
-            self.next = self.start;
+            (self.next, self.line) = (self.start, self.header_line);
             return self.names();
         }
         let row = self.row();
@@ -164,7 +172,11 @@ impl<R: Read> Rows<R> {
         let row = self.row().text;
         let blank = scanned.cells == 1 && self.header.len() != 1 && row.trim_ascii().is_empty();
         let found = if blank || row.is_empty() { Found::BlankLine } else { Found::Row };
+        let line = self.line;
         self.line += 1 + if scanned.quoted { line_ends(row) } else { 0 };
+        if self.header.is_empty() {
+            self.header_line = line;
+        }
         Ok(found)
     }
 

@@ -127,7 +127,7 @@ fn what_is_refused_and_where() {
         (b"a,m\n1,\"x\n\ny\"\n2,\xe9t\xe9\n", "`r.csv`, line 5, column 2 (`m`): not UTF-8"),
         (b"a,m\r\n\"\r\n\",\xff\r\n", "`r.csv`, line 3, column 2 (`m`): not UTF-8"),
         (b"a,m\r1,2\r\"\r\",3,\xff\r", "`r.csv`, line 4, column 3: not UTF-8"),
-        (b"a,m,a\n1,2,3\n", "`r.csv`: the columns 1 and 3 are both named `a`"),
+        (b"\n\na,m,a\n1,2,3\n", "`r.csv`, line 3: the columns 1 and 3 are both named `a`"),
     ] {
         let error = read(text, None).unwrap_err().to_string();
         assert_eq!(error, expect, "{:?}", String::from_utf8_lossy(text));
