@@ -148,6 +148,9 @@ pub struct Form {
     pub ragged_rows: u32,
     /// Rows that repeat an id.
     pub duplicate_ids: u32,
+    /// Ids that the root does not have.
+    #[serde(default)]
+    pub unknown_ids: u32,
     /// Invariant columns that differ from the root's.
     pub changed_invariants: Vec<String>,
     /// Configured metrics without a number in a configuration in which the parent has one.

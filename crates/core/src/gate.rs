@@ -1,7 +1,7 @@
 //! May this candidate go on? Decided against its parent; every check is recorded with its figures.
 
 use crate::event::Failure;
-use crate::evidence::{Completeness, Grade, Scored};
+use crate::evidence::{Completeness, Form, Grade, Scored};
 use crate::num::Finite;
 use crate::policy::Meaning;
 use crate::rank;
@@ -175,14 +175,15 @@ fn complete(scored: &Scored, meaning: &Meaning) -> Check {
 }
 
 fn well_formed(scored: &Scored) -> Check {
-    let form = &scored.form;
-    let passed =
-        form.ragged_rows == 0 && form.duplicate_ids == 0 && form.changed_invariants.is_empty();
-    let mut figures =
-        format!("ragged rows: {}, repeated ids: {}", form.ragged_rows, form.duplicate_ids);
-    if !form.changed_invariants.is_empty() {
-        figures.push_str(", changed: ");
-        figures.push_str(&form.changed_invariants.join(", "));
+    let Form { ragged_rows, duplicate_ids, unknown_ids, changed_invariants, .. } = &scored.form;
+    let counts = [ragged_rows, duplicate_ids, unknown_ids];
+    let passed = counts.iter().all(|count| **count == 0) && changed_invariants.is_empty();
+    let mut figures = format!("ragged rows: {ragged_rows}, repeated ids: {duplicate_ids}");
+    if *unknown_ids > 0 {
+        figures.push_str(&format!(", ids that the root does not have: {unknown_ids}"));
+    }
+    if !changed_invariants.is_empty() {
+        figures.push_str(&format!(", changed: {}", changed_invariants.join(", ")));
     }
     check(Rule::WellFormed, passed, figures)
 }

@@ -249,6 +249,11 @@ impl Default for GatePolicy {
 }
 
 impl ScorePolicy {
+    /// The column that names a configuration, if the user says nothing.
+    pub const ID_COLUMN: &str = "config_id";
+    /// The column that says whether a configuration ran, if the user says nothing.
+    pub const STATUS_COLUMN: &str = "status";
+
     /// The names of the built-in presets.
     pub const PRESETS: [&str; 1] = ["trading"];
 
@@ -292,8 +297,8 @@ impl ScorePolicy {
                 plain("sig_t_p_value", Lower, 0.5),
                 plain("sig_bootstrap_prob_mean_gt0", Higher, 0.5),
             ],
-            id_column: "config_id".to_owned(),
-            status_column: "status".to_owned(),
+            id_column: Self::ID_COLUMN.to_owned(),
+            status_column: Self::STATUS_COLUMN.to_owned(),
             invariant_columns: Vec::new(),
             thresholds: Thresholds::default(),
         }

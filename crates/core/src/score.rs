@@ -145,6 +145,7 @@ pub fn judge(
         form: Form {
             ragged_rows: candidate.ragged_rows(),
             duplicate_ids: candidate.duplicate_ids(),
+            unknown_ids: root.unknown_ids(candidate),
             changed_invariants: changed_invariants(root, candidate, &meaning.score),
             lost_numbers: lost_numbers(parent, candidate, &meaning.score),
         },
@@ -282,19 +283,29 @@ fn changed_invariants(root: &Sweep, candidate: &Sweep, policy: &ScorePolicy) -> 
     columns.filter(|(at, _)| changed(*at)).map(|(_, column)| column.clone()).collect()
 }
 
-/// The metrics that have no number in a configuration in which the parent has one. With too many rows to compare them
-/// one by one, those that have fewer numbers than the parent.
+/// The metrics that have no number in a configuration that is ok, and in which the parent has one.
 fn lost_numbers(parent: &Sweep, candidate: &Sweep, policy: &ScorePolicy) -> Vec<LostNumbers> {
-    let lost = |at: usize, column: &str| match (parent.metric(at), candidate.metric(at)) {
+    let metrics = policy.metrics.iter().enumerate();
+    let rows = metrics.map(|(at, metric)| {
+        let column = metric.column.clone();
+        LostNumbers { rows: lost(at, &column, parent, candidate), column }
+    });
+    rows.filter(|lost| lost.rows > 0).collect()
+}
+
+/// In how many configurations one metric lost its number. Where it has no column, or so many places without a number
+/// that these are not kept: by how many numbers it has fewer.
+fn lost(metric: usize, column: &str, parent: &Sweep, candidate: &Sweep) -> u32 {
+    let had = parent.numbers(column);
+    match (parent.missing(metric, column), candidate.missing(metric, column)) {
+        _ if had == 0 => 0,
         (Some(before), Some(after)) => {
-            let lost = matched(before, after).filter(|(b, a)| b.is_finite() && !a.is_finite());
+            let expected = |id| candidate.is_ok(id) == Some(true) && parent.is_ok(id).is_some();
+            let lost = after
+                .iter()
+                .filter(|(_, id)| expected(*id) && before.binary_search(&(metric, *id)).is_err());
             u32::try_from(lost.count()).unwrap_or(u32::MAX)
         }
-        _ => parent.numbers(column).saturating_sub(candidate.numbers(column)),
-    };
-    let metrics = policy.metrics.iter().enumerate();
-    let rows = metrics.map(|(at, metric)| (&metric.column, lost(at, &metric.column)));
-    rows.filter(|(_, rows)| *rows > 0)
-        .map(|(column, rows)| LostNumbers { column: column.clone(), rows })
-        .collect()
+        _ => had.saturating_sub(candidate.numbers(column)),
+    }
 }

@@ -1,5 +1,6 @@
 //! One results CSV, read in one pass: which rows count, each column's mean over them, and what later steps need to know
-//! of each row: 16 bytes. Holds no cell longer than its row; compares nothing and judges nothing.
+//! of each row: 16 bytes, and as many for each invariant column. Holds no cell longer than its row; compares nothing and
+//! judges nothing.
 
 mod cell;
 mod decimal;
@@ -12,11 +13,13 @@ use crate::evidence::Completeness;
 use crate::policy::{ChosenBy, ScorePolicy};
 use rows::Rows;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io::{self, Read};
 use tally::{Picked, Tally};
 
 pub use cell::RowId;
 pub use rows::{MAX_COLUMNS, MAX_ROW_BYTES};
+pub use tally::Selection;
 
 /// Why a results CSV was refused.
 #[derive(Debug, thiserror::Error)]
@@ -64,7 +67,7 @@ pub enum SweepError {
         column: String,
     },
     /// Two columns have the same name.
-    #[error("`{file}`, line {line}: the columns {first} and {second} are both named `{column}`")]
+    #[error("`{file}`, line {line}: the columns {first} and {second} {}", alike(.column))]
     DuplicateColumn {
         /// Which file.
         file: String,
@@ -98,13 +101,27 @@ pub enum SweepError {
         /// Where the row begins.
         line: u64,
     },
-    /// The primary metric that the user named is not there.
-    #[error("`{file}` has no column `{column}`, the primary metric{}", suggestion(.nearest))]
-    NoPrimary {
+    /// The header is one column, with what looks like another separator in it.
+    #[error(
+        "`{file}`, line {line}: the header is one column, `{header}`; cells are separated by commas"
+    )]
+    Separator {
         /// Which file.
         file: String,
-        /// The primary metric.
+        /// Where the header begins.
+        line: u64,
+        /// The header, or how it begins.
+        header: String,
+    },
+    /// A column that the user named is not there.
+    #[error("`{file}` has no column `{column}`, {role}{}", suggestion(.nearest))]
+    NoColumn {
+        /// Which file.
+        file: String,
+        /// The column.
         column: String,
+        /// What it was named for.
+        role: Role,
         /// What may have been meant.
         nearest: Vec<String>,
     },
@@ -118,6 +135,33 @@ pub enum SweepError {
         /// Why.
         source: io::Error,
     },
+}
+
+/// What a column was named for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The metric that may not regress.
+    Primary,
+    /// Another metric.
+    Metric,
+    /// It names the configuration.
+    Id,
+    /// It says whether the configuration ran.
+    Status,
+    /// A candidate may not change it.
+    Invariant,
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Primary => "the primary metric",
+            Self::Metric => "a metric",
+            Self::Id => "the id column",
+            Self::Status => "the status column",
+            Self::Invariant => "an invariant column",
+        })
+    }
 }
 
 impl SweepError {
@@ -134,12 +178,18 @@ impl SweepError {
             Self::NulByte { .. } | Self::NotUtf8 { .. } => Some("save the file as UTF-8"),
             Self::DuplicateColumn { .. } => Some("give each column a name of its own"),
             Self::TooManyColumns { .. } => Some("the first line has to be the header"),
-            Self::NoPrimary { .. } => {
+            Self::Separator { .. } => Some("write the file with commas"),
+            Self::NoColumn { role: Role::Primary, .. } => {
                 Some("choose the primary with `--primary COL`, or with `primary` in `[score]`")
             }
+            Self::NoColumn { .. } => Some("see `[score]` in the configuration"),
             Self::RowTooLong { .. } | Self::Io { .. } => None,
         }
     }
+}
+
+fn alike(name: &str) -> String {
+    if name.is_empty() { "have no name".to_owned() } else { format!("are both named `{name}`") }
 }
 
 fn suggestion(nearest: &[String]) -> String {
@@ -153,10 +203,12 @@ fn suggestion(nearest: &[String]) -> String {
 #[derive(Clone, Debug)]
 pub struct Sweep {
     name: String,
-    means: Vec<(String, f64)>,
-    /// How many numbers are behind each mean.
-    numbers: Vec<u32>,
-    by_name: BTreeMap<String, usize>,
+    header: Vec<String>,
+    index: BTreeMap<String, usize>,
+    /// Each column's mean and how many numbers are behind it, where there are any.
+    means: Vec<Option<(f64, u32)>>,
+    has_ids: bool,
+    selection: Selection,
     picked: Picked,
     ragged_rows: u32,
 }
@@ -173,9 +225,11 @@ impl Sweep {
         policy: &ScorePolicy,
     ) -> Result<Self, SweepError> {
         let mut rows = Rows::new(reader, name)?;
-        let header = rows.header().to_vec();
-        let index = index(&header, name, rows.header_line())?;
-        require_primary(&header, &index, name, policy)?;
+        let (header, line) = (rows.header().to_vec(), rows.header_line());
+        let index = index(&header, name, line)?;
+        if policy.primary_chosen_by == ChosenBy::User {
+            require(&policy.primary, Role::Primary, &header, name)?;
+        }
         let mut tally = Tally::new(&index, policy, limit);
         while let Some(row) = rows.next()? {
             tally.row(row);
@@ -183,16 +237,32 @@ impl Sweep {
         if tally.rows_read() == 0 {
             return Err(SweepError::NoRows { file: name.to_owned() });
         }
-        Ok(Self::new(name, header, tally))
+        let (mut picked, selection, ragged_rows) = tally.finish();
+        let sums = std::mem::take(&mut picked.sums);
+        let means = sums.iter().map(|sum| Some((sum.mean()?, sum.added()))).collect();
+        let (name, has_ids) = (name.to_owned(), index.contains_key(&policy.id_column));
+        Ok(Self { name, header, index, means, has_ids, selection, picked, ragged_rows })
     }
 
-    fn new(name: &str, header: Vec<String>, tally: Tally) -> Self {
-        let (picked, ragged_rows) = tally.finish();
-        let columns = header.into_iter().zip(&picked.sums);
-        let (means, numbers): (Vec<(String, f64)>, Vec<u32>) =
-            columns.filter_map(|(column, sum)| Some(((column, sum.mean()?), sum.added()))).unzip();
-        let by_name = means.iter().enumerate().map(|(at, (name, _))| (name.clone(), at)).collect();
-        Self { name: name.to_owned(), means, numbers, by_name, picked, ragged_rows }
+    /// Refuses a sweep that lacks a column that the user named: as a baseline it would make what it was named for
+    /// void. The default names and the metrics of a preset are nobody's choice.
+    ///
+    /// # Errors
+    /// Names the first such column.
+    pub fn require(&self, policy: &ScorePolicy) -> Result<(), SweepError> {
+        let has = |column: &str, role| require(column, role, &self.header, &self.name);
+        if policy.primary_chosen_by == ChosenBy::User {
+            let preset = ScorePolicy::trading().metrics;
+            let mut own = policy.metrics.iter().filter(|metric| !preset.contains(metric));
+            own.try_for_each(|metric| has(&metric.column, Role::Metric))?;
+        }
+        if policy.id_column != ScorePolicy::ID_COLUMN {
+            has(&policy.id_column, Role::Id)?;
+        }
+        if policy.status_column != ScorePolicy::STATUS_COLUMN {
+            has(&policy.status_column, Role::Status)?;
+        }
+        policy.invariant_columns.iter().try_for_each(|column| has(column, Role::Invariant))
     }
 
     /// What it is called in errors.
@@ -207,20 +277,59 @@ impl Sweep {
         count(self.picked.rows.len())
     }
 
+    /// How the rows were selected.
+    #[must_use]
+    pub const fn selection(&self) -> Selection {
+        self.selection
+    }
+
     /// The columns that have finite numbers in the selected rows, with the mean of these, in the header's order.
     pub fn means(&self) -> impl Iterator<Item = (&str, f64)> {
-        self.means.iter().map(|(column, mean)| (column.as_str(), *mean))
+        let columns = self.header.iter().zip(&self.means);
+        columns.filter_map(|(column, mean)| Some((column.as_str(), mean.as_ref()?.0)))
     }
 
     /// The mean of one column.
     #[must_use]
     pub fn mean(&self, column: &str) -> Option<f64> {
-        self.by_name.get(column).and_then(|at| self.means.get(*at)).map(|(_, mean)| *mean)
+        self.figures(column).map(|(mean, _)| mean)
     }
 
     /// How many finite numbers one column has.
     pub(crate) fn numbers(&self, column: &str) -> u32 {
-        self.by_name.get(column).and_then(|at| self.numbers.get(*at)).copied().unwrap_or_default()
+        self.figures(column).map_or(0, |(_, numbers)| numbers)
+    }
+
+    fn figures(&self, column: &str) -> Option<(f64, u32)> {
+        self.means.get(*self.index.get(column)?).copied().flatten()
+    }
+
+    /// The rows in which a metric, that of this number, has no number; none where these are too many to be kept, or
+    /// the metric has no column.
+    pub(crate) fn missing(&self, metric: usize, column: &str) -> Option<&[(usize, RowId)]> {
+        if self.picked.missing_more || !self.index.contains_key(column) {
+            return None;
+        }
+        let all = &self.picked.missing;
+        let [start, end] =
+            [metric, metric + 1].map(|metric| all.partition_point(|(other, _)| *other < metric));
+        all.get(start..end)
+    }
+
+    /// How many ids another sweep has that this one has not, if both have ids.
+    pub(crate) fn unknown_ids(&self, other: &Self) -> u32 {
+        if !self.has_ids || !other.has_ids {
+            return 0;
+        }
+        let ids = other.picked.rows.chunk_by(|one, other| one.id() == other.id());
+        count(ids.filter_map(<[_]>::first).filter(|row| self.is_ok(row.id()).is_none()).count())
+    }
+
+    /// Whether the row with this id is ok; none if there is no such row.
+    pub(crate) fn is_ok(&self, id: RowId) -> Option<bool> {
+        let rows = &self.picked.rows;
+        let at = rows.partition_point(|row| row.id() < id);
+        rows.get(at).filter(|row| row.id() == id).map(|row| row.ok())
     }
 
     /// How many rows of the whole file are shorter or longer than the header.
@@ -280,8 +389,17 @@ fn count(rows: usize) -> u32 {
     u32::try_from(rows).unwrap_or(u32::MAX)
 }
 
+/// So many characters of a header are shown.
+const LONGEST_SHOWN: usize = 60;
+
 /// Where each name stands; a name may not stand twice.
 fn index(header: &[String], file: &str, line: u64) -> Result<BTreeMap<String, usize>, SweepError> {
+    if let [one] = header
+        && one.contains([';', '\t'])
+    {
+        let header = one.chars().take(LONGEST_SHOWN).collect();
+        return Err(SweepError::Separator { file: file.to_owned(), line, header });
+    }
     let mut index = BTreeMap::new();
     for (at, column) in header.iter().enumerate() {
         if let Some(first) = index.insert(column.clone(), at) {
@@ -293,18 +411,14 @@ fn index(header: &[String], file: &str, line: u64) -> Result<BTreeMap<String, us
     Ok(index)
 }
 
-fn require_primary(
-    header: &[String],
-    index: &BTreeMap<String, usize>,
-    file: &str,
-    policy: &ScorePolicy,
-) -> Result<(), SweepError> {
-    let column = &policy.primary;
-    if policy.primary_chosen_by == ChosenBy::Preset || index.contains_key(column) {
+/// Refuses a header without a column that the user named.
+fn require(column: &str, role: Role, header: &[String], file: &str) -> Result<(), SweepError> {
+    if header.iter().any(|name| name == column) {
         return Ok(());
     }
     let nearest = nearest::nearest(column, header);
-    Err(SweepError::NoPrimary { file: file.to_owned(), column: column.clone(), nearest })
+    let (file, column) = (file.to_owned(), column.to_owned());
+    Err(SweepError::NoColumn { file, column, role, nearest })
 }
 
 #[cfg(test)]

@@ -3,9 +3,10 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 use std::num::NonZeroU32;
-use treebeam_core::evidence::Recommendation;
+use treebeam_core::evidence::{LostNumbers, Recommendation};
+use treebeam_core::gate::gate;
 use treebeam_core::num::Finite;
-use treebeam_core::policy::{Direction, Meaning, Metric, ScorePolicy};
+use treebeam_core::policy::{ChosenBy, Direction, Meaning, Metric, ScorePolicy};
 use treebeam_core::score::{Judgement, ScoreError, compare, judge};
 use treebeam_core::sweep::Sweep;
 
@@ -125,7 +126,7 @@ fn columns_come_in_the_order_of_the_baseline() {
 
 #[test]
 fn without_a_shared_column_there_is_nothing_to_compare() {
-    let error = compare(&sweep("m\n1\n"), &sweep("config_id;m\n0;1\n"), &policy()).unwrap_err();
+    let error = compare(&sweep("m\n1\n"), &sweep("n\n1\n"), &policy()).unwrap_err();
     assert!(matches!(error, ScoreError::NothingShared { .. }));
     let none = |text: &str| Sweep::read(text.as_bytes(), "none.csv", Some(0), &policy()).unwrap();
     let empty = compare(&none("m\n1\n"), &none("m\n1\n"), &policy()).unwrap();
@@ -187,4 +188,90 @@ fn a_parent_that_is_the_root_is_compared_once_with_the_same_result() {
     let once = judge(&parent, &parent, &candidate, &meaning, 1).unwrap();
     let twice = judge(&parent, &root, &candidate, &meaning, 1).unwrap();
     assert_eq!(once, twice);
+}
+
+/// The first check of the gate that fails, with its figures; no limit, primary and only metric `m`, invariant `seed`.
+fn gated(parent: &str, candidate: &str, min_ok_rate: f64) -> String {
+    let mut meaning = Meaning { score: policy(), ..Meaning::default() };
+    meaning.score.invariant_columns = vec!["seed".to_owned()];
+    meaning.gate.min_ok_rate = Finite::new(min_ok_rate).unwrap();
+    let read = |rows: &str| {
+        let text = format!("config_id,status,m,cost,seed\n{}\n", rows.replace(' ', "\n"));
+        Sweep::read(text.as_bytes(), "sweep.csv", None, &meaning.score).unwrap()
+    };
+    let (parent, candidate) = (read(parent), read(candidate));
+    let judged = judge(&parent, &parent, &candidate, &meaning, parent.rows_used()).unwrap();
+    let verdict = gate(&judged.scored, 1, &meaning);
+    verdict.first_failed().map_or("passed".to_owned(), |_| verdict.reason())
+}
+
+#[test]
+fn what_is_left_out_does_not_make_it_better() {
+    let parent = "0,ok,1,1,7 1,ok,2,1,7 2,ok,3,,7 3,error,,,7";
+    let lost = "numbers_missing: no number where its parent has one:";
+    for (candidate, min_ok_rate, expect) in [
+        ("0,ok,2,1,7 1,ok,3,1,7 2,ok,4,,7 3,error,,,7", 0.5, "passed"),
+        ("0,ok,nan,1,7 1,ok,3,1,7 2,ok,4,,7 3,error,,,7", 0.5, &format!("{lost} m (rows: 1)")),
+        ("0,ok,2,,7 1,ok,3,,7 2,ok,4,,7 3,ok,9,,7", 0.5, &format!("{lost} cost (rows: 2)")),
+        // A configuration that failed is a matter of the ok-rate…
+        ("0,error,,,7 1,ok,3,1,7 2,ok,4,,7 3,error,,,7", 0.5, "passed"),
+        (
+            "0,error,,,7 1,ok,3,1,7 2,ok,4,,7 3,error,,,7",
+            0.6,
+            "incomplete: 2 of 4 ok, 4 rows used, 2 not ok",
+        ),
+        // …and another one does not take its place.
+        (
+            "1,ok,3,1,7 2,ok,4,,7 3,error,,,7 9,ok,9,9,7",
+            0.5,
+            "malformed: ragged rows: 0, repeated ids: 0, ids that the root does not have: 1",
+        ),
+        (
+            "10,ok,2,1,8 11,ok,3,1,8 12,ok,4,,8 13,error,,,8",
+            0.5,
+            "malformed: ragged rows: 0, repeated ids: 0, ids that the root does not have: 4",
+        ),
+    ] {
+        assert_eq!(gated(parent, candidate, min_ok_rate), expect, "{candidate}");
+    }
+}
+
+#[test]
+fn a_metric_whose_column_is_gone_has_lost_all_its_numbers() {
+    let sweep = |text: &str| Sweep::read(text.as_bytes(), "sweep.csv", None, &policy()).unwrap();
+    let (parent, candidate) =
+        (sweep("config_id,m,risk\n0,1,-1\n1,2,-2\n"), sweep("config_id,m\n0,2\n1,3\n"));
+    let meaning = Meaning { score: policy(), ..Meaning::default() };
+    let judged = judge(&parent, &parent, &candidate, &meaning, 2).unwrap();
+    let lost = LostNumbers { column: "risk".to_owned(), rows: 2 };
+    assert_eq!(judged.scored.form.lost_numbers, [lost]);
+}
+
+#[test]
+fn a_baseline_has_the_columns_that_the_user_named() {
+    let text = "config_id,status,m,cost,risk,extra,seed\n0,ok,1,1,1,1,7\n";
+    let by_user = ScorePolicy { primary_chosen_by: ChosenBy::User, ..policy() };
+    let check = |policy: &ScorePolicy, expect: &str| {
+        let sweep = Sweep::read(text.as_bytes(), "b.csv", None, policy).unwrap();
+        let said = sweep.require(policy).map_or_else(|error| error.to_string(), |()| String::new());
+        assert_eq!(said, expect);
+    };
+    check(&by_user, "");
+    check(&ScorePolicy { invariant_columns: vec!["seed".to_owned()], ..by_user.clone() }, "");
+    check(
+        &ScorePolicy { invariant_columns: vec!["sed".to_owned()], ..by_user.clone() },
+        "`b.csv` has no column `sed`, an invariant column; nearest: `seed`",
+    );
+    check(
+        &ScorePolicy { id_column: "config".to_owned(), ..by_user.clone() },
+        "`b.csv` has no column `config`, the id column; nearest: `config_id`",
+    );
+    check(
+        &ScorePolicy { status_column: "stat".to_owned(), ..by_user.clone() },
+        "`b.csv` has no column `stat`, the status column; nearest: `status`",
+    );
+    let mut typo = by_user;
+    typo.metrics.push(metric("rsk", Direction::Lower, 1.0, true));
+    check(&typo, "`b.csv` has no column `rsk`, a metric; nearest: `risk`");
+    check(&ScorePolicy { primary_chosen_by: ChosenBy::Preset, ..typo }, "");
 }

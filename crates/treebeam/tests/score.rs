@@ -18,7 +18,7 @@ const WORSE: &str = "config_id,status,loss,accuracy,memory,note\n\
 const CONFIG: &str = "[score]\nprimary = \"loss:lower\"\nmetrics = [\n\
     \x20 { column = \"accuracy\", weight = 0.5 },\n\
     \x20 { column = \"memory\", direction = \"lower\", weight = 0.25, guard = true },\n\
-    \x20 { column = \"speed\" },\n]\n";
+    \x20 { column = \"note\" },\n]\n";
 
 macro_rules! snapshot {
     ($name:literal, $text:expr) => {

@@ -82,12 +82,17 @@ enum Found {
 impl<R: Read> Rows<R> {
     /// Starts to read, as far as the header; byte-order marks are removed.
     pub(super) fn new(source: R, file: &str) -> Result<Self, SweepError> {
+        Self::with_buffer(source, file, BUFFER)
+    }
+
+    /// The same with so many bytes read at once, more than the padding.
+    pub(super) fn with_buffer(source: R, file: &str, bytes: usize) -> Result<Self, SweepError> {
         let mut rows = Self {
             source,
             file: file.to_owned(),
             header: Vec::new(),
             header_line: 1,
-            buffer: vec![b'\n'; BUFFER],
+            buffer: vec![b'\n'; bytes],
             filled: 0,
             ended: false,
             next: 0,
@@ -197,10 +202,10 @@ impl<R: Read> Rows<R> {
         let done = self.next.min(self.filled);
         self.buffer.copy_within(done..self.filled, 0);
         (self.filled, self.next) = (self.filled - done, 0);
-        if self.filled > MAX_ROW_BYTES {
+        if self.filled + scan::PADDING >= MAX_ROW_BYTES {
             return Err(SweepError::RowTooLong { file: self.file.clone(), line: self.line });
         }
-        if self.filled * 2 > self.buffer.len() {
+        if self.filled * 2 > self.buffer.len().saturating_sub(scan::PADDING) {
             self.buffer.resize(self.buffer.len() * 2, b'\n');
         }
         let mut free = self.buffer.get_mut(self.filled..).unwrap_or_default();

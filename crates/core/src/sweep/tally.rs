@@ -9,7 +9,8 @@ use crate::policy::ScorePolicy;
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hasher};
 
-/// So many figures of the configured metrics are kept to be compared pair by pair; beyond, only the primary's are.
+/// So many figures of the configured metrics are kept to be compared pair by pair, beyond which only the primary's are;
+/// and so many places without a number.
 pub(super) const MAX_FIGURES: usize = 1 << 17;
 
 /// Where the columns that mean something stand.
@@ -37,11 +38,11 @@ impl Layout {
 }
 
 /// Which rows are selected.
-#[derive(Clone, Copy)]
-enum Selection {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Selection {
     /// All.
     All,
-    /// The first so many, as long as no row is selected by its id.
+    /// The first so many: no row is selected by its id.
     First(u32),
     /// Those with an id below.
     ById(u32),
@@ -78,6 +79,10 @@ pub(super) struct Picked {
     pub(super) rows: Vec<Kept>,
     /// Each configured metric's figures, in the same order; empty where they became too many.
     pub(super) metrics: Vec<Vec<(RowId, f64)>>,
+    /// Where a configured metric that has a column has no number: which metric, in which row, in this order.
+    pub(super) missing: Vec<(usize, RowId)>,
+    /// Whether there were more such places than are kept.
+    pub(super) missing_more: bool,
     /// The fingerprint of each invariant column in each row, in the same order.
     pub(super) invariants: Vec<Vec<(RowId, u64)>>,
     /// The fingerprint of all configured metrics in all rows.
@@ -90,6 +95,8 @@ impl Picked {
             sums: vec![ExactSum::default(); layout.columns],
             rows: Vec::new(),
             metrics: vec![Vec::new(); layout.metrics.len()],
+            missing: Vec::new(),
+            missing_more: false,
             invariants: vec![Vec::new(); layout.invariants.len()],
             fingerprint: 0,
         }
@@ -106,6 +113,7 @@ impl Picked {
         };
         self.rows.push(Kept { id_and_ok: id.with_bit(ok), primary: primary.unwrap_or(f64::NAN) });
         self.keep_metrics(row, id, layout);
+        self.keep_missing(row, id, layout);
         let digest = fingerprint(row, Some(id), &layout.metrics);
         self.fingerprint = self.fingerprint.wrapping_add(digest);
         for (kept, column) in self.invariants.iter_mut().zip(layout.invariants.chunks(1)) {
@@ -123,12 +131,25 @@ impl Picked {
         }
     }
 
+    fn keep_missing(&mut self, row: Row<'_>, id: RowId, layout: &Layout) {
+        for (at, column) in layout.metrics.iter().enumerate() {
+            if column.is_none_or(|column| row.number(column).is_some()) {
+                continue;
+            }
+            self.missing_more |= self.missing.len() == MAX_FIGURES;
+            if !self.missing_more {
+                self.missing.push((at, id));
+            }
+        }
+    }
+
     /// Puts everything in the order of the ids: then what the rows' order was cannot matter.
     fn sort(&mut self) {
         self.rows.sort_unstable_by_key(|row| row.id_and_ok);
         for metric in &mut self.metrics {
             metric.sort_unstable_by_key(|(id, _)| *id);
         }
+        self.missing.sort_unstable();
         self.invariants.iter_mut().for_each(|column| column.sort_unstable());
     }
 }
@@ -205,9 +226,9 @@ impl Tally {
         }
     }
 
-    /// What was selected, and how many rows of the file were not as long as the header.
-    pub(super) fn finish(mut self) -> (Picked, u32) {
+    /// What was selected and how, and how many rows of the file were not as long as the header.
+    pub(super) fn finish(mut self) -> (Picked, Selection, u32) {
         self.picked.sort();
-        (self.picked, self.ragged_rows)
+        (self.picked, self.selection, self.ragged_rows)
     }
 }

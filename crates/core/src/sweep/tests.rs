@@ -127,6 +127,11 @@ fn what_is_refused_and_where() {
         (b"a,m\n1,\"x\n\ny\"\n2,\xe9t\xe9\n", "`r.csv`, line 5, column 2 (`m`): not UTF-8"),
         (b"a,m\r\n\"\r\n\",\xff\r\n", "`r.csv`, line 3, column 2 (`m`): not UTF-8"),
         (b"a,m\r1,2\r\"\r\",3,\xff\r", "`r.csv`, line 4, column 3: not UTF-8"),
+        (
+            b"config_id;m\n0;1\n",
+            "`r.csv`, line 1: the header is one column, `config_id;m`; cells are separated by commas",
+        ),
+        (b"a,,\n1,2,3\n", "`r.csv`, line 1: the columns 2 and 3 have no name"),
         (b"\n\na,m,a\n1,2,3\n", "`r.csv`, line 3: the columns 1 and 3 are both named `a`"),
     ] {
         let error = read(text, None).unwrap_err().to_string();
@@ -244,8 +249,13 @@ fn seen_by_csv(text: &str) -> Vec<(usize, Vec<String>)> {
     rows.iter().map(|row| (row.len(), shown(row))).collect()
 }
 
-fn seen_here(text: &str, piece: usize) -> Result<Vec<(usize, Vec<String>)>, SweepError> {
-    let mut rows = match Rows::new(Pieces { text: text.as_bytes(), piece }, "r.csv") {
+fn seen_here(
+    text: &str,
+    piece: usize,
+    buffer: usize,
+) -> Result<Vec<(usize, Vec<String>)>, SweepError> {
+    let mut rows = match Rows::with_buffer(Pieces { text: text.as_bytes(), piece }, "r.csv", buffer)
+    {
         Err(SweepError::Empty { .. }) => return Ok(Vec::new()),
         rows => rows?,
     };
@@ -274,8 +284,8 @@ impl Read for Pieces<'_> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
     #[test]
-    fn cells_are_where_others_see_them(text in "([a1.-]{0,3}[,\"\n\r\u{b}\u{e9}]{0,2}){0,20}", piece in 1_usize..9) {
-        match seen_here(&text, piece) {
+    fn cells_are_where_others_see_them(text in "([a1.-]{0,3}[,\"\n\r\u{b}\u{e9}]{0,2}){0,20}", piece in 1_usize..9, buffer in 66_usize..90) {
+        match seen_here(&text, piece, buffer) {
             Ok(seen) => prop_assert_eq!(seen, seen_by_csv(&text)),
             Err(error) => prop_assert!(matches!(error, SweepError::UnterminatedQuote { .. }), "{}", error),
         }
@@ -291,6 +301,6 @@ proptest! {
         let long = "7".repeat(length);
         let cell = if quoted { format!("\"{long},{ends}\"") } else { long };
         let text = format!("a,b{ends}{cell},1{ends}2,{cell}{ends}");
-        prop_assert_eq!(seen_here(&text, 1 << 20).unwrap(), seen_by_csv(&text));
+        prop_assert_eq!(seen_here(&text, 1 << 20, 128 << 10).unwrap(), seen_by_csv(&text));
     }
 }

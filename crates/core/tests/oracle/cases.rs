@@ -133,7 +133,7 @@ const EXCEPTIONS: [Exception; 12] = [
         group: "no shared column",
         why: "there is nothing to compare; a score of 0 would look like a result",
         instead: Instead::Refuses(&[
-            "`038_b.csv` and `038_c.csv` have no column with numbers in common",
+            "`038_c.csv`, line 1: the header is one column, `config_id;mean_topN_avg_return_per_trade_pct_oos;core_topN_m`; cells are separated by commas",
         ]),
         cases: &[38],
     },

@@ -12,6 +12,8 @@ pub(super) struct Shape {
     status: String,
     primary: String,
     columns: Vec<Column>,
+    /// Columns that no change touches.
+    invariants: Vec<String>,
 }
 
 /// One metric: where it begins, and what moves it.
@@ -40,11 +42,18 @@ impl Shape {
             ChosenBy::User => Some(Column::of(metric, policy)),
             ChosenBy::Preset => Column::of_preset(metric, policy),
         };
+        let metrics: Vec<Column> = policy.metrics.iter().filter_map(column).collect();
+        let other = |name: &&String| {
+            **name != policy.id_column
+                && **name != policy.status_column
+                && metrics.iter().all(|column| column.name != **name)
+        };
         Self {
+            invariants: policy.invariant_columns.iter().filter(other).cloned().collect(),
             id: policy.id_column.clone(),
             status: policy.status_column.clone(),
             primary: policy.primary.clone(),
-            columns: policy.metrics.iter().filter_map(column).collect(),
+            columns: metrics,
         }
     }
 
@@ -69,6 +78,7 @@ impl Shape {
     fn header(&self, recipes: &[Recipe]) -> Vec<String> {
         let mut header = vec![self.id.clone(), self.status.clone()];
         header.extend(self.columns.iter().map(|column| column.name.clone()));
+        header.extend(self.invariants.iter().cloned());
         if recipes.contains(&Recipe::NoPrimary) {
             let mut other = "other".to_owned();
             while header.contains(&other) {
@@ -90,6 +100,7 @@ impl Shape {
             let value = if is_none { f64::NAN } else { column.value(recipes, config) };
             value.to_string()
         }));
+        cells.extend(self.invariants.iter().map(|_| config.to_string()));
         cells
     }
 }

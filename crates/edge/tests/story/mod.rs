@@ -135,6 +135,7 @@ fn poor() -> Scored {
     let form = Form {
         ragged_rows: 1,
         duplicate_ids: 1,
+        unknown_ids: 3,
         changed_invariants: vec!["seed".to_owned()],
         lost_numbers: vec![LostNumbers { column: "sharpe".to_owned(), rows: 2 }],
     };

@@ -70,6 +70,7 @@ fn root(
 
 /// How many rows the root's sweep has, if it can be compared with.
 fn sound(sweep: &Sweep, meaning: &Meaning) -> Result<u32, String> {
+    sweep.require(&meaning.score).map_err(|error| error.to_string())?;
     let rows = sweep.rows_used();
     let found = sweep.completeness(meaning.limit(), meaning.gate.min_rows.unwrap_or(rows));
     let complete = found.ok_count >= found.expected_count && found.error_count == 0;

@@ -30,6 +30,7 @@ pub(super) fn run(here: &Path, args: &ScoreArgs, output: Output) -> Result<Exit,
     };
     let read = |file: &Path| read(here, file, limit, &meaning);
     let (baseline, candidate) = side_by_side(|| read(&args.baseline), || read(&args.candidate))?;
+    baseline.require(&meaning.score)?;
     let judgement = judge(&baseline, &baseline, &candidate, &meaning, baseline.rows_used())?;
     let verdict = Verdict {
         checks: gate::results(&judgement.scored, &meaning),
