@@ -55,13 +55,27 @@ pub enum Reason {
     InsufficientSignal,
 }
 
+impl Reason {
+    /// What it is called, whatever the columns.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::PrimaryMetricRegressed => "primary_metric_regressed",
+            Self::RiskRegressed(_) => "risk_regressed",
+            Self::NetImprovement => "net_improvement",
+            Self::InsufficientSignal => "insufficient_signal",
+        }
+    }
+}
+
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())?;
         match self {
-            Self::PrimaryMetricRegressed => f.write_str("primary_metric_regressed"),
-            Self::RiskRegressed(columns) => write!(f, "risk_regressed: {}", columns.join(", ")),
-            Self::NetImprovement => f.write_str("net_improvement"),
-            Self::InsufficientSignal => f.write_str("insufficient_signal"),
+            Self::RiskRegressed(columns) => write!(f, ": {}", columns.join(", ")),
+            Self::PrimaryMetricRegressed | Self::NetImprovement | Self::InsufficientSignal => {
+                Ok(())
+            }
         }
     }
 }

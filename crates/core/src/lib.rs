@@ -5,6 +5,7 @@
 //! [`event`] what happened, [`path`] where things lie. [`facts`] are what is known, [`state`] the fold that makes them and [`plan`] what to do next. The judgements:
 //! [`sweep`] reads a results CSV, [`score`] and [`paired`] compare two of them, [`gate`] and [`rank`] decide,
 //! [`protect`] and [`idea`] say what may be changed and what was tried before, [`audit`] checks a whole run.
+//! [`mod@nearest`] finds the name that a mistyped one was meant to be.
 
 pub mod audit;
 pub mod event;
@@ -14,6 +15,7 @@ pub mod facts;
 pub mod gate;
 pub mod id;
 pub mod idea;
+pub mod nearest;
 pub mod num;
 pub mod paired;
 pub mod path;

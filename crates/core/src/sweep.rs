@@ -4,12 +4,12 @@
 
 mod cell;
 mod decimal;
-mod nearest;
 mod rows;
 mod scan;
 mod tally;
 
 use crate::evidence::Completeness;
+use crate::nearest;
 use crate::policy::{ChosenBy, ScorePolicy};
 use rows::Rows;
 use std::collections::BTreeMap;

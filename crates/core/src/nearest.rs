@@ -1,16 +1,18 @@
 //! Which known names a mistyped one may have meant. No dictionary, no sounds: only the edit distance.
 
 /// The few names nearest to `wanted`, nearest first; names that have little in common with it are left out.
-pub(super) fn nearest(wanted: &str, names: &[String]) -> Vec<String> {
+#[must_use]
+pub fn nearest(wanted: &str, names: &[impl AsRef<str>]) -> Vec<String> {
     const FEW: usize = 3;
     let wanted: Vec<char> = wanted.to_lowercase().chars().take(LONGEST).collect();
-    let mut ranked: Vec<(usize, &String)> = names
+    let mut ranked: Vec<(usize, &str)> = names
         .iter()
-        .map(|name| (distance(&wanted, &name.to_lowercase()), name))
+        .map(AsRef::as_ref)
+        .map(|name: &str| (distance(&wanted, &name.to_lowercase()), name))
         .filter(|(distance, name)| *distance * 2 <= wanted.len().max(name.chars().count()))
         .collect();
-    ranked.sort();
-    ranked.into_iter().take(FEW).map(|(_, name)| name.clone()).collect()
+    ranked.sort_unstable();
+    ranked.into_iter().take(FEW).map(|(_, name)| name.to_owned()).collect()
 }
 
 /// Names are compared up to here.
