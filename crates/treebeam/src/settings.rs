@@ -1,7 +1,7 @@
 //! From configuration and flags to what a run means and how far it goes. A resumed run keeps its meaning; its reach takes what was said anew.
 
 use crate::cli::{MeaningFlags, ReachFlags, Scope};
-use crate::config::Config;
+use crate::config::{Compared, Config};
 use crate::failure::Failure;
 use treebeam_core::policy::{DedupeScope, Meaning, Reach};
 
@@ -33,7 +33,7 @@ pub(crate) fn same_meaning(
 
 fn same_config(config: &Config, run: &Meaning) -> Result<(), Failure> {
     let Some(origin) = &config.origin else { return Ok(()) };
-    let Some([key, run, asked]) = config.changed(run)? else { return Ok(()) };
+    let Some(Compared { key, run, asked }) = config.changed(run)? else { return Ok(()) };
     let place = origin.place_of(&key);
     let what = format!(
         "{place}: {asked} would change what the results of this run mean: it began with {run}"

@@ -6,6 +6,7 @@ use serde::Serialize;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::panic::PanicHookInfo;
 use treebeam_edge::store::Note;
+use treebeam_view::line::harmless;
 use treebeam_view::score::Colour;
 
 /// An error, why it happened, and what to do.
@@ -15,9 +16,14 @@ pub(crate) fn error(failure: &Failure) {
         say(&format!("{label} {line}"));
         label = "caused by:";
     }
-    if let Some(hint) = failure.advice() {
-        say(&format!("hint: {hint}"));
+    if let Some(advice) = failure.advice() {
+        hint(advice);
     }
+}
+
+/// What to do next.
+pub(crate) fn hint(text: &str) {
+    say(&format!("hint: {text}"));
 }
 
 /// Something that cannot happen, and did.
@@ -38,9 +44,9 @@ pub(crate) fn notes(notes: &[Note]) {
     }
 }
 
-/// A line about what goes on.
+/// A line about what goes on. What it tells of may come from any file: no character of it does anything to a terminal.
 pub(crate) fn say(text: &str) {
-    drop(writeln!(io::stderr().lock(), "{text}"));
+    drop(writeln!(io::stderr().lock(), "{}", harmless(text)));
 }
 
 /// Whether standard output shows colours: a terminal does, unless the user wants none.

@@ -56,6 +56,15 @@ fn what_a_run_means_cannot_be_changed_by_the_file() {
         "[score]\nprimary = \"accuracy\"\n",
         "error: `treebeam.toml`, line 2: `score.primary`: accuracy:higher would change what the results of this run mean: it began with loss:lower",
     );
+    // Only the primary is another one: the list is not blamed, though the primary is put into it.
+    refused(
+        &CONFIG.replace("loss:lower", "memory"),
+        "error: `treebeam.toml`, line 4: `score.primary`: memory:lower would change what the results of this run mean: it began with loss:lower",
+    );
+    refused(
+        &CONFIG.replace(", guard = true", ""),
+        "`score.metrics`: memory (lower, 1) would change what the results of this run mean: it began with memory (lower, 1, guarded)",
+    );
     refused(
         "[gate]\n\nmin_rows = 6\n",
         "error: `treebeam.toml`, line 3: `gate.min_rows`: 6 would change what the results of this run mean: it began with 5",

@@ -4,6 +4,7 @@
 
 use serde_json::Value;
 use std::fs;
+use std::path::Path;
 use treebeam_testkit::program::{Said, Site};
 use treebeam_testkit::repo::TempRepo;
 
@@ -90,6 +91,82 @@ fn a_primary_without_numbers_is_missing_and_one_without_a_column_is_an_error() {
     assert_eq!(self::document(&preset)["primary_delta"], Value::Null);
 }
 
+#[test]
+fn a_first_contact_with_other_columns_than_the_presets() {
+    let site = folder(&[]);
+    let hint = "hint: choose a metric with `--primary COL`, or `COL:lower` where lower is better; \
+        both files have numbers in `loss`, `accuracy`, `memory`\n";
+    let said = score(&site, "base.csv better.csv").exits(0);
+    assert_eq!(said.stderr, hint);
+    assert!(
+        said.stdout.contains("missing     15 of 15 metrics without numbers"),
+        "{}",
+        said.stdout
+    );
+    assert_eq!(score(&site, "base.csv better.csv --json").exits(0).stderr, hint);
+    assert_eq!(score(&site, "base.csv better.csv --limit 0").exits(0).stderr, "");
+    for direction in ["down", "Lower"] {
+        let said =
+            score(&site, &format!("base.csv better.csv --primary loss:{direction}")).exits(1);
+        let _ = said.says(["hint: a direction after `:` is only `higher` or `lower`"]);
+    }
+    let _ = score(&site, "base.csv -").exits(2).says(["error: `-`: standard input is not read"]);
+}
+
+#[test]
+fn what_is_wrong_with_a_file_is_said_of_both() {
+    let percent = "config_id,status,loss\n0,ok,10%\n0,ok,\"1,5\"\n2,error,x,y\n";
+    let site = folder(&[("percent.csv", percent)]);
+    let said = score(&site, "percent.csv base.csv --primary loss:lower").exits(0);
+    for line in [
+        "baseline    percent.csv: 3 rows used; 1 ragged row, 1 repeated id, 1 row not ok\n",
+        "candidate   base.csv: 4 rows used\n",
+        "            the primary `loss` has no number in percent.csv\n",
+        "missing     1 of 1 metric without numbers on both sides: loss\n",
+    ] {
+        assert!(said.stdout.contains(line), "{line}{}", said.stdout);
+    }
+    let both = score(&site, "percent.csv percent.csv --primary loss:lower").exits(0);
+    let line = "the primary `loss` has no number in percent.csv and in percent.csv\n";
+    assert!(both.stdout.contains(line), "{}", both.stdout);
+    let document = document(&score(&site, "base.csv percent.csv --primary loss:lower --json"));
+    assert_eq!(document["baseline_form"]["ragged_rows"], 0);
+    let form = &document["candidate_form"];
+    let rows = ["ragged_rows", "duplicate_ids", "rows_not_ok"].map(|key| form[key].as_u64());
+    assert_eq!(rows, [Some(1); 3]);
+}
+
+#[test]
+fn no_file_controls_the_terminal() {
+    let twice = "config_id,\"a\u{1b}[2J\nhint: b\",\"a\u{1b}[2J\nhint: b\"\n0,1,2\n";
+    let site = folder(&[("twice.csv", twice)]);
+    let said = score(&site, "base.csv twice.csv").exits(1);
+    let expect = "are both named `a\\u{1b}[2J\n  hint: b`\n";
+    assert!(said.stderr.contains(expect), "{}", said.stderr);
+    assert!(!said.stderr.contains('\u{1b}'), "{}", said.stderr);
+}
+
+/// `TREEBEAM_UPDATE_DOCS=1` writes it anew.
+#[test]
+fn the_documented_table_is_what_the_program_says() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/scoring.md");
+    let found = fs::read_to_string(&page).expect("docs/scoring.md");
+    let site = folder(&[("treebeam.toml", CONFIG)]);
+    let start = "```console\n$ treebeam score base.csv better.csv\n";
+    let (before, block) = found.split_once(start).expect("the table");
+    let (_, after) = block.split_once("```\n").expect("the end of the table");
+    let table = score(&site, "base.csv better.csv").exits(0).stdout;
+    let expect = format!("{before}{start}{table}```\n{after}");
+    if std::env::var_os("TREEBEAM_UPDATE_DOCS").is_some() {
+        fs::write(&page, &expect).expect("to write the page");
+        return;
+    }
+    assert!(
+        found == expect,
+        "docs/scoring.md is out of date: TREEBEAM_UPDATE_DOCS=1 writes it anew"
+    );
+}
+
 /// The columns that counted and the primary.
 #[track_caller]
 fn used(said: Said) -> String {
@@ -109,6 +186,7 @@ fn where_the_metrics_come_from() {
         ("sub/x.csv", BASE),
         ("top.toml", "primary = 'memory:lower'\n"),
         ("table.json", r#"{"score": {"metrics": [{"column": "note"}, {"column": "loss"}]}}"#),
+        ("list.json", r#"[{"column": "memory", "direction": "lower"}]"#),
         ("gate.toml", "[gate]\nmin_rows = 9\n"),
     ]);
     let check = |arguments: &str, expect: &str| {
@@ -117,9 +195,11 @@ fn where_the_metrics_come_from() {
     };
     let preset = "mean_topN_avg_return_per_trade_pct_oos:higher of ";
     check("", "loss:lower of accuracy loss memory");
-    check("--primary accuracy", "accuracy:higher of accuracy memory");
+    check("--primary accuracy", "accuracy:higher of accuracy loss memory");
+    check("--primary loss", "loss:lower of accuracy loss memory");
     check("--metrics top.toml", "memory:lower of memory");
-    check("--metrics top.toml --primary loss", "loss:higher of loss");
+    check("--metrics top.toml --primary loss", "loss:higher of loss memory");
+    check("--metrics list.json", "memory:lower of memory");
     check("--metrics table.json", "note:higher of loss");
     check("--metrics table.json --primary loss", "loss:higher of loss");
     check("--preset trading", preset);
@@ -151,6 +231,10 @@ fn wrong_usage_and_configuration() {
         ("value.json", "{\"score\": {\n  \"primary\": 3\n}}\n"),
         ("lower.toml", "primary = 'loss:lower'\nmetrics = [{ column = 'loss' }]\n"),
         ("latin.yaml", ""),
+        ("treebeam.toml", CONFIG),
+        ("gate.toml", "[score]\nprimary = 'loss:lower'\n[gate]\nmin_rows = 3\n"),
+        ("list.json", "[[\"loss\"]]"),
+        ("open.json", "{\"score\": {\n"),
     ]);
     let mut text = String::new();
     for arguments in [
@@ -164,6 +248,11 @@ fn wrong_usage_and_configuration() {
         "--preset trading --metrics lower.toml",
         "--preset trading --primary rel_pct_underperform:higher",
         "--primary :lower",
+        "--primary memory:higher",
+        "--primary status",
+        "--metrics gate.toml",
+        "--metrics list.json",
+        "--metrics open.json",
     ] {
         let said = score(&site, &format!("base.csv better.csv {arguments}")).exits(2);
         assert_eq!(said.stdout, "");

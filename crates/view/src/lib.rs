@@ -6,12 +6,12 @@
 //! [`mod@status`] is the screen of `treebeam status`, [`mod@score`] that of `treebeam score` and [`validation`] is
 //! `VALIDATION_REPORT.md`.
 //! What they share: [`outcome`] says in one word what became of an eval, [`figure`] writes numbers, `words` says stops
-//! and rules for people, `read` looks up what the facts hold in two steps, `line` tames text that a model wrote, and
+//! and rules for people, `read` looks up what the facts hold in two steps, [`line`] tames text that a model wrote, and
 //! `markdown` makes tables in which such text cannot break out of its cell.
 
 pub mod figure;
 pub mod graph;
-mod line;
+pub mod line;
 mod markdown;
 pub mod outcome;
 mod read;

@@ -1,6 +1,23 @@
 //! Text that a model or a program wrote, made fit for one line: no line ends, no control characters, a limited length.
 //! Escaping for a format is that format's business.
 
+/// The text with what a terminal would obey made visible (`\u{1b}`). Line ends stay, and what follows them is indented:
+/// it cannot pass for a line of this program.
+#[must_use]
+pub fn harmless(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut letters = text.chars().peekable();
+    while let Some(c) = letters.next() {
+        match c {
+            '\n' if letters.peek() == Some(&' ') => shown.push('\n'),
+            '\n' => shown.push_str("\n  "),
+            c if c.is_control() || reorders(c) => shown.extend(c.escape_default()),
+            c => shown.push(c),
+        }
+    }
+    shown
+}
+
 /// The longest reason that a view shows; the whole text is on record.
 pub(crate) const REASON_CHARS: usize = 240;
 
@@ -48,6 +65,11 @@ mod tests {
     #[test]
     fn text_stays_on_its_line() {
         assert_eq!(one_line(" a\r\n\tb\u{1b}[31m \u{202e}c\u{2028}d "), "a b [31m c d");
+        assert_eq!(
+            harmless("a\u{1b}[31m\tb\r\nhint: ü\u{202e}"),
+            "a\\u{1b}[31m\\tb\\r\n  hint: ü\\u{202e}"
+        );
+        assert_eq!(harmless("a:\n  b\nc\n"), "a:\n  b\n  c\n  ");
         assert_eq!(shorten("abcdef", 6), "abcdef");
         assert_eq!(shorten("abcd efgh", 6), "abcd…");
         assert_eq!(shorten("äöüß", 3), "äö…");

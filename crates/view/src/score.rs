@@ -4,20 +4,21 @@
 mod table;
 mod verdict;
 
-use crate::line::{field, one_line};
+use crate::line::{field, first_few, one_line};
 use crate::words::count;
 use treebeam_core::evidence::Completeness;
 use treebeam_core::gate::Verdict;
 use treebeam_core::policy::ScorePolicy;
 use treebeam_core::score::Judgement;
+use treebeam_core::sweep::Sweep;
 
 /// Two sweeps, and all that is known about them.
 #[derive(Clone, Copy, Debug)]
 pub struct Scoring<'a> {
-    /// The baseline's name.
-    pub baseline: &'a str,
-    /// The candidate's name.
-    pub candidate: &'a str,
+    /// What is known of the baseline alone.
+    pub baseline: Side<'a>,
+    /// And of the candidate.
+    pub candidate: Side<'a>,
     /// N, if only some configurations count.
     pub limit: Option<u32>,
     /// How they were compared.
@@ -26,6 +27,55 @@ pub struct Scoring<'a> {
     pub judgement: &'a Judgement,
     /// What the gate would say.
     pub verdict: &'a Verdict,
+}
+
+/// One of the two sweeps.
+#[derive(Clone, Copy, Debug)]
+pub struct Side<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// How many rows were selected.
+    pub rows_used: u32,
+    /// Rows of the whole file that are shorter or longer than the header.
+    pub ragged_rows: u32,
+    /// Selected rows that repeat an id.
+    pub duplicate_ids: u32,
+    /// Selected rows that are not ok.
+    pub rows_not_ok: u32,
+    /// The primary's mean.
+    pub primary: Option<f64>,
+}
+
+impl<'a> Side<'a> {
+    /// What a sweep says of itself.
+    #[must_use]
+    pub fn of(sweep: &'a Sweep, policy: &ScorePolicy) -> Self {
+        Self {
+            name: sweep.name(),
+            rows_used: sweep.rows_used(),
+            ragged_rows: sweep.ragged_rows(),
+            duplicate_ids: sweep.duplicate_ids(),
+            rows_not_ok: sweep.completeness(None, sweep.rows_used()).error_count,
+            primary: sweep.mean(&policy.primary),
+        }
+    }
+
+    /// `base.csv: 4 rows used; 1 ragged row, 2 repeated ids`
+    fn in_words(&self) -> String {
+        let mut text = format!("{}: {} used", one_line(self.name), count(self.rows_used, "row"));
+        let faults = [
+            (self.ragged_rows, count(self.ragged_rows, "ragged row")),
+            (self.duplicate_ids, count(self.duplicate_ids, "repeated id")),
+            (self.rows_not_ok, format!("{} not ok", count(self.rows_not_ok, "row"))),
+        ];
+        let faults: Vec<String> =
+            faults.into_iter().filter(|(rows, _)| *rows > 0).map(|(_, words)| words).collect();
+        if !faults.is_empty() {
+            text.push_str("; ");
+            text.push_str(&faults.join(", "));
+        }
+        text
+    }
 }
 
 /// Whether marks have a colour.
@@ -58,21 +108,37 @@ impl Colour {
 /// The comparison on one screen.
 #[must_use]
 pub fn score(scoring: &Scoring<'_>, colour: Colour) -> String {
-    let comparison = &scoring.judgement.vs_parent.comparison;
-    let rows = |name: &str, rows| format!("{}: {} used", one_line(name), count(rows, "row"));
     let mut lines = vec![
-        field("baseline", &rows(scoring.baseline, comparison.baseline_rows_used)),
-        field("candidate", &rows(scoring.candidate, comparison.candidate_rows_used)),
+        field("baseline", &scoring.baseline.in_words()),
+        field("candidate", &scoring.candidate.in_words()),
         field("limit", &limit(scoring)),
         String::new(),
     ];
     lines.extend(table::table(scoring, colour));
     lines.push(String::new());
     lines.extend(verdict::recommendation(scoring, colour));
-    lines.push(field("complete", &completeness(scoring.judgement.scored.completeness)));
+    lines.push(field("complete", &completeness(scoring)));
     lines.extend(verdict::paired(scoring));
-    lines.extend(verdict::gate(scoring.verdict, colour));
+    lines.extend(verdict::gate(scoring, colour));
     lines.join("\n") + "\n"
+}
+
+/// What to do where rows were compared and none of the metrics: the columns that could be chosen.
+#[must_use]
+pub fn hint(scoring: &Scoring<'_>) -> Option<String> {
+    const MOST: usize = 6;
+    let Scoring { baseline, candidate, policy, judgement, .. } = scoring;
+    let details = &judgement.vs_parent;
+    if !details.metrics.is_empty() || baseline.rows_used == 0 || candidate.rows_used == 0 {
+        return None;
+    }
+    let roles = [&policy.id_column, &policy.status_column];
+    let columns = details.columns.iter().map(|column| &column.column);
+    let mut columns = columns.filter(|column| !roles.contains(column)).peekable();
+    columns.peek()?;
+    let names = first_few(columns.map(|column| format!("`{}`", one_line(column))), MOST);
+    let choose = "choose a metric with `--primary COL`, or `COL:lower` where lower is better";
+    Some(format!("{choose}; both files have numbers in {names}"))
 }
 
 fn limit(scoring: &Scoring<'_>) -> String {
@@ -84,8 +150,15 @@ fn limit(scoring: &Scoring<'_>) -> String {
     }
 }
 
-fn completeness(completeness: Completeness) -> String {
-    let Completeness { expected_count, ok_count, error_count } = completeness;
-    let expected = count(expected_count, "configuration");
-    format!("{ok_count} of {expected} ok, {} not ok", count(error_count, "row"))
+/// Exactly N are expected with a limit, without one there may be more.
+fn completeness(scoring: &Scoring<'_>) -> String {
+    let Completeness { expected_count, ok_count, error_count } =
+        scoring.judgement.scored.completeness;
+    let ok = match scoring.limit {
+        Some(_) => format!("{ok_count} of {} ok", count(expected_count, "configuration")),
+        None => {
+            format!("{} ok, at least {expected_count} expected", count(ok_count, "configuration"))
+        }
+    };
+    format!("{ok}, {} not ok", count(error_count, "row"))
 }

@@ -8,7 +8,7 @@ use treebeam_core::policy::{ChosenBy, Direction, Meaning, Metric, ScorePolicy};
 use treebeam_core::rank;
 use treebeam_core::score::judge;
 use treebeam_core::sweep::Sweep;
-use treebeam_view::score::{Colour, Scoring, score};
+use treebeam_view::score::{Colour, Scoring, Side, score};
 
 /// The primary is `a`; `b` is guarded and better when lower.
 fn meaning() -> Meaning {
@@ -39,15 +39,25 @@ fn shown(candidate: &str, counts: Option<PairCounts>, colour: Colour) -> String 
         |text: &str, name: &str| Sweep::read(text.as_bytes(), name, None, &meaning.score).unwrap();
     let baseline = read("config_id,a,b\n0,1,1\n1,2,1\n", "base\n.csv");
     let candidate = read(candidate, "cand.csv");
-    let mut judgement = judge(&baseline, &baseline, &candidate, &meaning, 2).unwrap();
+    show(&baseline, &candidate, &meaning, counts, colour)
+}
+
+fn show(
+    baseline: &Sweep,
+    candidate: &Sweep,
+    meaning: &Meaning,
+    counts: Option<PairCounts>,
+    colour: Colour,
+) -> String {
+    let mut judgement = judge(baseline, baseline, candidate, meaning, 2).unwrap();
     judgement.vs_parent.metrics[1].paired = counts;
     let verdict = Verdict {
-        checks: results(&judgement.scored, &meaning),
+        checks: results(&judgement.scored, meaning),
         rank_score: rank::score(&judgement.scored.vs_root),
     };
     let scoring = Scoring {
-        baseline: baseline.name(),
-        candidate: candidate.name(),
+        baseline: Side::of(baseline, &meaning.score),
+        candidate: Side::of(candidate, &meaning.score),
         limit: None,
         policy: &meaning.score,
         judgement: &judgement,
@@ -81,4 +91,31 @@ fn a_metric_shows_its_own_pairs() {
 fn foreign_text_stays_on_its_line() {
     let text = shown("config_id,a,b\n0,2,2\n1,3,1\n", None, Colour::Off);
     assert!(text.starts_with("baseline    base .csv: 2 rows used\n"), "{text}");
+}
+
+#[test]
+fn wide_names_leave_the_columns_in_line() {
+    let meaning = {
+        let mut meaning = meaning();
+        meaning.score.metrics[1].column = "損失".to_owned();
+        meaning
+    };
+    let read =
+        |text: &str, name: &str| Sweep::read(text.as_bytes(), name, None, &meaning.score).unwrap();
+    let sweep = read("config_id,a,損失\n0,1,1\n1,2,1\n", "base.csv");
+    let text = show(&sweep, &sweep, &meaning, None, Colour::Off);
+    // Each of the two letters takes two places: the figures end in one column on a terminal.
+    assert!(text.contains("\n= a *            1.5        1.5 "), "{text}");
+    assert!(text.contains("\n= 損失 ! ↓         1          1 "), "{text}");
+}
+
+#[test]
+fn mixed_passes_and_says_why() {
+    let text = shown("config_id,a,b\n0,1,1\n1,2.01,1\n", None, Colour::Off);
+    assert!(text.contains("verdict     mixed, "), "{text}");
+    assert!(text.contains("gate        would pass: mixed "), "{text}");
+    assert!(
+        text.contains("            mixed is enough for the gate while the primary holds"),
+        "{text}"
+    );
 }

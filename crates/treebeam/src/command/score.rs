@@ -4,7 +4,7 @@
 use super::Output;
 use crate::cli::ScoreArgs;
 use crate::config::Config;
-use crate::config::score::ScoreTable;
+use crate::config::score::{Primary, ScoreTable};
 use crate::failure::{Exit, Failure};
 use crate::terminal;
 use serde_json::{Value, json};
@@ -16,10 +16,10 @@ use treebeam_core::gate::{self, Verdict};
 use treebeam_core::policy::Meaning;
 use treebeam_core::rank;
 use treebeam_core::score::{Judgement, judge};
-use treebeam_core::sweep::Sweep;
+use treebeam_core::sweep::{Role, Sweep, SweepError};
 use treebeam_edge::input;
 use treebeam_run::figures;
-use treebeam_view::score::Scoring;
+use treebeam_view::score::{Scoring, Side};
 
 pub(super) fn run(here: &Path, args: &ScoreArgs, output: Output) -> Result<Exit, Failure> {
     let limit = args.limit.as_deref().map(limit).transpose()?;
@@ -28,7 +28,7 @@ pub(super) fn run(here: &Path, args: &ScoreArgs, output: Output) -> Result<Exit,
         sweep_config_limit: limit.and_then(NonZeroU32::new),
         ..config.meaning(Meaning::default())?
     };
-    let read = |file: &Path| read(here, file, limit, &meaning);
+    let read = |file: &Path| read(here, file, limit, &meaning, config.primary.as_ref());
     let (baseline, candidate) = side_by_side(|| read(&args.baseline), || read(&args.candidate))?;
     baseline.require(&meaning.score)?;
     let judgement = judge(&baseline, &baseline, &candidate, &meaning, baseline.rows_used())?;
@@ -37,8 +37,8 @@ pub(super) fn run(here: &Path, args: &ScoreArgs, output: Output) -> Result<Exit,
         rank_score: rank::score(&judgement.scored.vs_root),
     };
     let scoring = Scoring {
-        baseline: baseline.name(),
-        candidate: candidate.name(),
+        baseline: Side::of(&baseline, &meaning.score),
+        candidate: Side::of(&candidate, &meaning.score),
         limit,
         policy: &meaning.score,
         judgement: &judgement,
@@ -49,6 +49,9 @@ pub(super) fn run(here: &Path, args: &ScoreArgs, output: Output) -> Result<Exit,
         Output::Text => {
             terminal::show(&treebeam_view::score::score(&scoring, terminal::colour()))?;
         }
+    }
+    if let Some(hint) = treebeam_view::score::hint(&scoring) {
+        terminal::hint(&hint);
     }
     Ok(Exit::Done)
 }
@@ -76,15 +79,35 @@ fn config(here: &Path, args: &ScoreArgs) -> Result<Config, Failure> {
     }
     if let Some(text) = &args.primary {
         let primary = text.parse().map_err(|why| flag("primary", text, why))?;
-        config.tables.score.primary = Some(primary);
+        config.primary = Some(primary);
     }
     Ok(config)
 }
 
-fn read(here: &Path, file: &Path, limit: Option<u32>, meaning: &Meaning) -> Result<Sweep, Failure> {
+fn read(
+    here: &Path,
+    file: &Path,
+    limit: Option<u32>,
+    meaning: &Meaning,
+    primary: Option<&Primary>,
+) -> Result<Sweep, Failure> {
+    if file == Path::new("-") {
+        let failure = Failure::usage("`-`: standard input is not read");
+        return Err(failure.hint("write it to a file first; a file of that name is `./-`"));
+    }
     let name = file.display().to_string();
     let reader = input::open(&here.join(file), &name)?;
-    Ok(Sweep::read(reader, &name, limit, &meaning.score)?)
+    Sweep::read(reader, &name, limit, &meaning.score).map_err(|error| unread(error, primary))
+}
+
+/// A column's name may have a colon in it: that a direction was meant shows only where there is no such column.
+fn unread(error: SweepError, primary: Option<&Primary>) -> Failure {
+    let no_primary = matches!(error, SweepError::NoColumn { role: Role::Primary, .. });
+    let failure = Failure::from(error);
+    if no_primary && primary.is_some_and(Primary::has_no_direction_after_its_colon) {
+        return failure.hint("a direction after `:` is only `higher` or `lower`");
+    }
+    failure
 }
 
 /// Does two things at once: a large pair of files takes the time of one.
@@ -105,8 +128,10 @@ fn document(scoring: &Scoring<'_>) -> Value {
     let Judgement { scored, vs_parent, .. } = judgement;
     let mut document = figures::details(vs_parent);
     document["schema"] = json!("treebeam.score/1");
-    document["baseline"] = json!(baseline);
-    document["candidate"] = json!(candidate);
+    document["baseline"] = json!(baseline.name);
+    document["candidate"] = json!(candidate.name);
+    document["baseline_form"] = form(baseline);
+    document["candidate_form"] = form(candidate);
     document["limit"] = json!(limit);
     document["primary"] = json!({
         "column": policy.primary,
@@ -115,4 +140,12 @@ fn document(scoring: &Scoring<'_>) -> Value {
     document["completeness"] = json!(scored.completeness);
     document["gate"] = figures::verdict(verdict);
     document
+}
+
+fn form(side: &Side<'_>) -> Value {
+    json!({
+        "ragged_rows": side.ragged_rows,
+        "duplicate_ids": side.duplicate_ids,
+        "rows_not_ok": side.rows_not_ok,
+    })
 }

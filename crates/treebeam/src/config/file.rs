@@ -1,11 +1,11 @@
 //! A configuration file in TOML or JSON: where it lies, what stands in it, and, where that is wrong, on which line and
 //! which key. What the keys mean is said by the tables.
 
-use super::score::ScoreTable;
+use super::score::{Metrics, ScoreTable};
+use super::table::Table;
+use super::words::in_words;
 use super::{Config, Tables};
-use serde::de::{
-    DeserializeOwned, DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor,
-};
+use serde::de::{DeserializeOwned, IgnoredAny};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use treebeam_edge::input::{self, InputError};
@@ -29,7 +29,7 @@ pub(crate) enum ConfigError {
     Wrong(#[from] Wrong),
 }
 
-/// What is wrong, and where if it is in a file.
+/// What is wrong, and where if somebody said it.
 #[derive(Debug, thiserror::Error)]
 #[error("{}{what}", place.as_ref().map(|place| format!("{place}: ")).unwrap_or_default())]
 pub(crate) struct Wrong {
@@ -37,19 +37,25 @@ pub(crate) struct Wrong {
     pub(crate) what: String,
 }
 
-/// A place in a configuration file.
+/// Where something was said.
 #[derive(Debug)]
-pub(crate) struct Place {
-    file: String,
-    line: Option<usize>,
-    key: Option<String>,
+pub(crate) enum Place {
+    /// In a configuration file.
+    File { file: String, line: Option<usize>, key: Option<String> },
+    /// On the command line: the flag with its value.
+    Flag(String),
 }
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}`", self.file)?;
-        self.line.map_or(Ok(()), |line| write!(f, ", line {line}"))?;
-        self.key.as_ref().map_or(Ok(()), |key| write!(f, ": `{key}`"))
+        match self {
+            Self::Flag(flag) => write!(f, "`{flag}`"),
+            Self::File { file, line, key } => {
+                write!(f, "`{file}`")?;
+                line.map_or(Ok(()), |line| write!(f, ", line {line}"))?;
+                key.as_ref().map_or(Ok(()), |key| write!(f, ": `{key}`"))
+            }
+        }
     }
 }
 
@@ -73,6 +79,8 @@ enum Syntax {
 enum Keys {
     InTheirTable,
     AtTheTop,
+    /// There are none: the file is a list of metrics.
+    Unnamed,
 }
 
 impl Config {
@@ -90,26 +98,33 @@ impl Config {
 
     /// What stands in a file.
     pub(super) fn of(origin: Origin) -> Result<Self, ConfigError> {
-        let tables = origin.parse()?;
-        Ok(Self { tables, origin: Some(origin) })
+        let Table(tables) = origin.parse()?;
+        Ok(Self { tables, origin: Some(origin), primary: None })
     }
 
-    /// The same with another `[score]`: from a file that has its keys, in a table of that name or at the top.
+    /// The same with another `[score]`: from a file that has its keys, in a table of that name or at the top, or is a
+    /// list of metrics.
     pub(crate) fn with_metrics(self, here: &Path, file: &Path) -> Result<Self, ConfigError> {
         self.with_score_of(Origin::read(&here.join(file), &file.display().to_string())?)
     }
 
     /// The same with the `[score]` of another file.
     pub(super) fn with_score_of(self, mut origin: Origin) -> Result<Self, ConfigError> {
-        if origin.line_of("score").is_none() {
-            origin.keys = Keys::AtTheTop;
+        let _: IgnoredAny = origin.parse()?;
+        if origin.has("gate") {
+            let what =
+                "a file of metrics has no gate: `[gate]` belongs into the configuration file";
+            let place = Some(origin.place_of("gate"));
+            return Err(Wrong { place, what: what.to_owned() }.into());
         }
+        origin.keys = origin.keys_of_score();
         let score = match origin.keys {
-            Keys::InTheirTable => origin.parse::<Tables>()?.score,
-            Keys::AtTheTop => origin.parse::<ScoreTable>()?,
+            Keys::InTheirTable => origin.parse::<Table<Tables>>()?.0.score,
+            Keys::AtTheTop => origin.parse::<Table<ScoreTable>>()?.0,
+            Keys::Unnamed => ScoreTable::of_metrics(origin.parse::<Metrics>()?),
         };
         let tables = Tables { score, ..self.tables };
-        Ok(Self { tables, origin: Some(origin) })
+        Ok(Self { tables, origin: Some(origin), ..self })
     }
 }
 
@@ -144,11 +159,30 @@ impl Origin {
 
     /// Where a key stands: `score.thresholds`.
     pub(crate) fn place_of(&self, key: &str) -> Place {
+        let file = self.name.clone();
         let key = match self.keys {
             Keys::InTheirTable => key,
             Keys::AtTheTop => key.strip_prefix("score.").unwrap_or(key),
+            Keys::Unnamed => return Place::File { file, line: None, key: None },
         };
-        Place { file: self.name.clone(), line: self.line_of(key), key: Some(key.to_owned()) }
+        Place::File { file, line: self.line_of(key), key: Some(key.to_owned()) }
+    }
+
+    fn keys_of_score(&self) -> Keys {
+        match self.syntax {
+            Syntax::Json if self.text.trim_start().starts_with('[') => Keys::Unnamed,
+            Syntax::Toml | Syntax::Json if self.has("score") => Keys::InTheirTable,
+            Syntax::Toml | Syntax::Json => Keys::AtTheTop,
+        }
+    }
+
+    /// Whether a key stands at the top of the file.
+    fn has(&self, key: &str) -> bool {
+        match self.syntax {
+            Syntax::Toml => toml_start(&self.text, key).is_some(),
+            Syntax::Json => serde_json::from_str::<serde_json::Value>(&self.text)
+                .is_ok_and(|document| document.get(key).is_some()),
+        }
     }
 
     fn parse<T: DeserializeOwned>(&self) -> Result<T, Wrong> {
@@ -182,16 +216,18 @@ impl Origin {
     }
 
     fn wrong(&self, line: Option<usize>, path: &str, message: &str) -> Wrong {
-        let key = Some(path.to_owned()).filter(|path| !matches!(path.as_str(), "" | "."));
+        // Where a key was to be read and is none, the path ends in a question mark.
+        let path = path.strip_suffix('?').unwrap_or(path).trim_end_matches('.');
+        let key = Some(path.to_owned()).filter(|path| !path.is_empty());
         let what = in_words(message);
-        Wrong { place: Some(Place { file: self.name.clone(), line, key }), what }
+        Wrong { place: Some(Place::File { file: self.name.clone(), line, key }), what }
     }
 
-    /// On which line a key stands, or as much of it as there is.
+    /// On which line a key stands, or as much of it as there is. The reader of JSON does not say.
     fn line_of(&self, key: &str) -> Option<usize> {
         match self.syntax {
             Syntax::Toml => toml_start(&self.text, key).map(|start| self.line_at(start)),
-            Syntax::Json => json_line(&self.text, key),
+            Syntax::Json => None,
         }
     }
 
@@ -214,96 +250,4 @@ fn toml_start(text: &str, key: &str) -> Option<usize> {
         table = below;
     }
     start
-}
-
-/// The JSON reader knows its line only when something is wrong: so a key is complained of where it stands.
-fn json_line(text: &str, key: &str) -> Option<usize> {
-    let parts: Vec<&str> = key.split('.').collect();
-    let mut reader = serde_json::Deserializer::from_str(text);
-    let error = Complain(&parts).deserialize(&mut reader).err()?;
-    error.to_string().starts_with(HERE).then(|| error.line())
-}
-
-const HERE: &str = "here";
-
-/// Reads until a key, given by its parts, and complains of it.
-struct Complain<'a>(&'a [&'a str]);
-
-impl<'de> DeserializeSeed<'de> for Complain<'_> {
-    type Value = ();
-    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<(), D::Error> {
-        reader.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Complain<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a table")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut table: A) -> Result<(), A::Error> {
-        while let Some(key) = table.next_key::<String>()? {
-            match self.0 {
-                [part] if *part == key => return Err(A::Error::custom(HERE)),
-                [part, rest @ ..] if *part == key => table.next_value_seed(Complain(rest))?,
-                _ => drop(table.next_value::<IgnoredAny>()?),
-            }
-        }
-        Ok(())
-    }
-}
-
-/// What the reader complains of, in the words of this program.
-fn in_words(message: &str) -> String {
-    let message = message.replace('\n', ", ");
-    if let Some(rest) = message.strip_prefix("unknown field ") {
-        return unknown_key(rest);
-    }
-    if let Some(key) = message.strip_prefix("missing field ") {
-        return format!("the key {key} is missing");
-    }
-    let kinds = ["invalid type: ", "invalid value: ", "unknown variant "];
-    let found = kinds.iter().find_map(|kind| message.strip_prefix(kind));
-    match found.and_then(|found| found.rsplit_once(", expected ")) {
-        Some((found, expected)) => format!("it must be {}, not {found}", kind(expected)),
-        None => message,
-    }
-}
-
-/// A kind of value, for people.
-fn kind(expected: &str) -> &str {
-    match expected {
-        "f64" => "a number",
-        "i64" => "a whole number",
-        "a boolean" => "`true` or `false`",
-        "a string" => "a text in quotes",
-        "a sequence" => "a list",
-        other => other,
-    }
-}
-
-/// The reader names the unknown key and all that it knows, each in backticks.
-fn unknown_key(message: &str) -> String {
-    let mut names = message.split('`').skip(1).step_by(2);
-    let key = names.next().unwrap_or_default();
-    let nearest = nearest(key, names).unwrap_or_default();
-    format!("there is no such key{nearest}")
-}
-
-/// The name that was most likely meant, or all of them: the end of a sentence.
-pub(super) fn nearest<'a>(
-    wanted: &str,
-    known: impl IntoIterator<Item = &'a str>,
-) -> Option<String> {
-    const ALIKE: f64 = 0.75;
-    let known: Vec<&str> = known.into_iter().collect();
-    let likeness = |name: &&&str| strsim::jaro_winkler(wanted, name);
-    let best = known.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)))?;
-    Some(if likeness(&best) >= ALIKE {
-        format!("; nearest: `{best}`")
-    } else {
-        format!("; known: `{}`", known.join("`, `"))
-    })
 }

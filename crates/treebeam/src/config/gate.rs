@@ -1,12 +1,13 @@
 //! `[gate]`: what a candidate must fulfil beyond the recommendation.
 
 use super::number::{Count, Fraction, Rate};
+use super::{Compared, set_keys};
 use serde::Deserialize;
 use treebeam_core::policy::GatePolicy;
 
 /// The keys of `[gate]`.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default, expecting = "a table")]
+#[serde(deny_unknown_fields, default)]
 pub(crate) struct GateTable {
     primary_tolerance: Option<Fraction>,
     min_rows: Option<Count>,
@@ -24,7 +25,7 @@ impl GateTable {
     }
 
     /// The keys that are set: each with the run's value and with the one asked for.
-    pub(crate) fn compared(&self, run: &GatePolicy, asked: &GatePolicy) -> Vec<[String; 3]> {
+    pub(crate) fn compared(&self, run: &GatePolicy, asked: &GatePolicy) -> Vec<Compared> {
         let rows = |policy: &GatePolicy| {
             policy.min_rows.map_or("as many as the root has".to_owned(), |rows| rows.to_string())
         };
@@ -39,6 +40,6 @@ impl GateTable {
             (self.min_rows.is_some(), "min_rows", [rows(run), rows(asked)]),
             (self.min_ok_rate.is_some(), "min_ok_rate", [rate(run), rate(asked)]),
         ];
-        super::score::set_keys("gate", all)
+        set_keys("gate", all)
     }
 }

@@ -1,19 +1,24 @@
 //! `[score]`: how two sweeps are compared. Which metrics count is said by a preset, a list, or one primary metric.
 
 use super::number::{ColumnName, Fraction, Number, Size};
+use super::table::{self, Table};
+use super::words::meant;
+use super::{Compared, set_keys};
 use serde::Deserialize;
 use std::collections::BTreeSet;
+use std::fmt;
 use std::str::FromStr;
 use treebeam_core::num::Finite;
 use treebeam_core::policy::{ChosenBy, Direction, Metric, ScorePolicy, Thresholds};
 
 /// The keys of `[score]`.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default, expecting = "a table")]
+#[serde(deny_unknown_fields, default)]
 pub(crate) struct ScoreTable {
-    pub(crate) preset: Option<Preset>,
+    preset: Option<Preset>,
     metrics: Option<Metrics>,
-    pub(crate) primary: Option<Primary>,
+    primary: Option<Primary>,
+    #[serde(deserialize_with = "table::read")]
     thresholds: ThresholdTable,
     id_column: Option<ColumnName>,
     status_column: Option<ColumnName>,
@@ -36,11 +41,11 @@ pub(crate) struct Primary {
 
 /// A list of metrics in which no column stands twice.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(try_from = "Vec<MetricTable>")]
-struct Metrics(Vec<Metric>);
+#[serde(try_from = "Vec<Table<MetricTable>>")]
+pub(super) struct Metrics(Vec<Metric>);
 
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a table with `column`")]
+#[serde(deny_unknown_fields)]
 struct MetricTable {
     column: ColumnName,
     direction: Option<Direction>,
@@ -51,7 +56,7 @@ struct MetricTable {
 
 /// The keys of `[score.thresholds]`.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default, expecting = "a table")]
+#[serde(deny_unknown_fields, default)]
 struct ThresholdTable {
     primary_regression: Option<Fraction>,
     risk_regression: Option<Fraction>,
@@ -61,11 +66,27 @@ struct ThresholdTable {
     mixed: Option<Number>,
 }
 
-/// Keys that contradict each other: the one to look at, and what is wrong.
+/// Settings that contradict each other: the one to look at, and what is wrong.
 #[derive(Debug)]
 pub(crate) struct Contradiction {
-    pub(crate) key: &'static str,
+    pub(crate) by: Said,
     pub(crate) what: String,
+}
+
+/// Where a setting was made.
+#[derive(Debug)]
+pub(crate) enum Said {
+    /// By a key of `[score]`.
+    Key(&'static str),
+    /// By a flag with its value.
+    Flag(String),
+}
+
+/// The metrics, which of them is the primary, and who chose it.
+struct Chosen {
+    metrics: Vec<Metric>,
+    primary: String,
+    by: ChosenBy,
 }
 
 impl ScoreTable {
@@ -74,18 +95,23 @@ impl ScoreTable {
         Self { preset: Some(preset), ..Self::default() }
     }
 
-    /// What the keys mean, over the built-in values of the preset.
-    pub(crate) fn policy(&self) -> Result<ScorePolicy, Contradiction> {
+    /// A list of metrics and nothing else.
+    pub(super) fn of_metrics(metrics: Metrics) -> Self {
+        Self { metrics: Some(metrics), ..Self::default() }
+    }
+
+    /// What the keys mean, over the built-in values of the preset; and which metric a flag chose.
+    pub(crate) fn policy(&self, flag: Option<&Primary>) -> Result<ScorePolicy, Contradiction> {
         let preset = self.preset.as_ref().and_then(|preset| ScorePolicy::preset(&preset.0));
         let before = preset.unwrap_or_else(ScorePolicy::trading);
-        let (metrics, primary, primary_chosen_by) = self.metrics(&before)?;
+        let Chosen { metrics, primary, by } = self.chosen(&before, flag)?;
         let name = |column: &Option<ColumnName>, before: &str| {
             column.as_ref().map_or_else(|| before.to_owned(), |column| column.0.clone())
         };
         let invariant = self.invariant_columns.as_ref();
         let policy = ScorePolicy {
             primary,
-            primary_chosen_by,
+            primary_chosen_by: by,
             metrics,
             id_column: name(&self.id_column, &before.id_column),
             status_column: name(&self.status_column, &before.status_column),
@@ -94,72 +120,99 @@ impl ScoreTable {
             }),
             thresholds: self.thresholds.over(before.thresholds)?,
         };
-        self.roles_differ(&policy)?;
+        self.roles_differ(&policy, flag)?;
         Ok(policy)
     }
 
-    /// The metrics, which of them is the primary, and who chose it.
-    fn metrics(
+    /// The primary of the keys is one of their metrics, whether a flag chooses another one or not.
+    fn chosen(
         &self,
         preset: &ScorePolicy,
-    ) -> Result<(Vec<Metric>, String, ChosenBy), Contradiction> {
-        let listed = match (&self.metrics, &self.preset, &self.primary) {
-            (Some(metrics), ..) => metrics.0.clone(),
-            (None, None, Some(_)) => Vec::new(),
-            (None, ..) => preset.metrics.clone(),
+        flag: Option<&Primary>,
+    ) -> Result<Chosen, Contradiction> {
+        let wrong = |by| move |what| Contradiction { by, what };
+        let mut metrics = self.listed(preset, flag);
+        if let Some(primary) = &self.primary {
+            metrics = primary.among(metrics).map_err(wrong(Said::Key("primary")))?;
+        }
+        if let Some(flag) = flag {
+            metrics = flag.among(metrics).map_err(wrong(flag.said()))?;
+        }
+        let first = metrics.first().filter(|_| self.metrics.is_some()).map(|first| &first.column);
+        let named = flag.or(self.primary.as_ref()).map(|primary| &primary.column);
+        let (primary, by) = match named.or(first) {
+            Some(column) => (column.clone(), ChosenBy::User),
+            None => (preset.primary.clone(), preset.primary_chosen_by),
         };
-        match (&self.primary, &self.metrics) {
-            (Some(primary), _) => {
-                let metrics = primary.among(listed)?;
-                Ok((metrics, primary.column.clone(), ChosenBy::User))
-            }
-            (None, Some(_)) => {
-                let first = listed.first().map(|metric| metric.column.clone());
-                let first = first.unwrap_or_else(|| preset.primary.clone());
-                Ok((listed, first, ChosenBy::User))
-            }
-            (None, None) => Ok((listed, preset.primary.clone(), preset.primary_chosen_by)),
+        Ok(Chosen { metrics, primary, by })
+    }
+
+    /// What counts beside the primary.
+    fn listed(&self, preset: &ScorePolicy, flag: Option<&Primary>) -> Vec<Metric> {
+        let alone = self.preset.is_none() && (self.primary.is_some() || flag.is_some());
+        match &self.metrics {
+            Some(metrics) => metrics.0.clone(),
+            None if alone => Vec::new(),
+            None => preset.metrics.clone(),
         }
     }
 
     /// A column cannot say who a row is, or whether it is ok, and how good it is.
-    fn roles_differ(&self, policy: &ScorePolicy) -> Result<(), Contradiction> {
+    fn roles_differ(
+        &self,
+        policy: &ScorePolicy,
+        flag: Option<&Primary>,
+    ) -> Result<(), Contradiction> {
         let id = (&policy.id_column, self.id_column.is_some(), "id_column", "id");
         let status =
             (&policy.status_column, self.status_column.is_some(), "status_column", "status");
         if id.0 == status.0 {
-            let key = if id.1 { "id_column" } else { "status_column" };
+            let by = Said::Key(if id.1 { "id_column" } else { "status_column" });
             let what = format!("`{}` cannot be both the id column and the status column", id.0);
-            return Err(Contradiction { key, what });
+            return Err(Contradiction { by, what });
         }
         for (column, set, key, role) in [id, status] {
-            let is_primary = self.primary.as_ref().is_some_and(|primary| primary.column == *column);
-            let key = match (set, is_primary) {
-                (true, _) => key,
-                (false, true) => "primary",
-                (false, false) => "metrics",
-            };
             if policy.metrics.iter().any(|metric| metric.column == *column) {
                 let what = format!("`{column}` cannot be both a metric and the {role} column");
-                return Err(Contradiction { key, what });
+                let key = if set { Some(key) } else { None };
+                return Err(Contradiction { by: self.made_a_metric(column, key, flag), what });
             }
         }
         Ok(())
     }
 
+    /// Which setting is to blame that this column is a metric and, by a key if there is one, something else.
+    fn made_a_metric(
+        &self,
+        column: &str,
+        key: Option<&'static str>,
+        flag: Option<&Primary>,
+    ) -> Said {
+        let names = |primary: &&Primary| primary.column == column;
+        match (flag.filter(names), key, self.primary.as_ref().filter(names)) {
+            (Some(flag), ..) => flag.said(),
+            (None, Some(key), _) => Said::Key(key),
+            (None, None, Some(_)) => Said::Key("primary"),
+            (None, None, None) => Said::Key("metrics"),
+        }
+    }
+
     /// The keys that are set: each with the run's value and with the one asked for.
-    pub(crate) fn compared(&self, run: &ScorePolicy, asked: &ScorePolicy) -> Vec<[String; 3]> {
+    pub(crate) fn compared(&self, run: &ScorePolicy, asked: &ScorePolicy) -> Vec<Compared> {
         let preset_alone = self.preset.is_some() && self.metrics.is_none();
+        let no_primary = self.primary.is_none();
         let both = |text: fn(&ScorePolicy) -> String| [text(run), text(asked)];
-        let primary: fn(&ScorePolicy) -> String =
-            |policy| format!("{}:{}", policy.primary, policy.primary_direction());
+        let primary =
+            || both(|policy| format!("{}:{}", policy.primary, policy.primary_direction()));
+        let as_primary = || primary().map(|primary| format!("the primary {primary}"));
         let mut rows = set_keys(
             "score",
             [
-                (self.metrics.is_some(), "metrics", both(listed)),
-                (preset_alone, "preset", both(listed)),
-                (preset_alone && self.primary.is_none(), "preset", both(primary)),
-                (self.primary.is_some(), "primary", both(primary)),
+                (!no_primary, "primary", primary()),
+                (no_primary && self.metrics.is_some(), "metrics", as_primary()),
+                (no_primary && preset_alone, "preset", as_primary()),
+                (self.metrics.is_some(), "metrics", differing(run, asked)),
+                (preset_alone, "preset", differing(run, asked)),
                 (self.id_column.is_some(), "id_column", both(|policy| policy.id_column.clone())),
                 (
                     self.status_column.is_some(),
@@ -178,42 +231,65 @@ impl ScoreTable {
     }
 }
 
-/// Of some keys those that are set, by their full names.
-pub(super) fn set_keys<const N: usize>(
-    table: &str,
-    keys: [(bool, &str, [String; 2]); N],
-) -> Vec<[String; 3]> {
-    let set = keys.into_iter().filter(|(set, ..)| *set);
-    set.map(|(_, key, [run, asked])| [format!("{table}.{key}"), run, asked]).collect()
+/// The first few metrics that are not the same on both sides, each side on one line; equal where there are none.
+fn differing(run: &ScorePolicy, asked: &ScorePolicy) -> [String; 2] {
+    const FEW: usize = 3;
+    fn find<'a>(policy: &'a ScorePolicy, column: &str) -> Option<&'a Metric> {
+        policy.metrics.iter().find(|metric| metric.column == column)
+    }
+    let all = run.metrics.iter().chain(&asked.metrics).map(|metric| metric.column.as_str());
+    let mut columns: Vec<&str> =
+        all.filter(|column| find(run, column) != find(asked, column)).collect();
+    let mut seen = BTreeSet::new();
+    columns.retain(|column| seen.insert(*column));
+    let more = columns.len().saturating_sub(FEW);
+    [run, asked].map(|policy| {
+        let metric =
+            |column: &&str| find(policy, column).map_or_else(|| format!("no {column}"), in_short);
+        let mut names: Vec<String> = columns.iter().take(FEW).map(metric).collect();
+        names.extend((more > 0).then(|| format!("and {more} more")));
+        names.join(", ")
+    })
 }
 
-/// The metrics on one line.
-fn listed(policy: &ScorePolicy) -> String {
-    let metric = |metric: &Metric| {
-        let guard = if metric.guard { ", guarded" } else { "" };
-        format!("{} ({}, {}{guard})", metric.column, metric.direction, metric.weight)
-    };
-    policy.metrics.iter().map(metric).collect::<Vec<_>>().join(", ")
+/// `loss (lower, 2, guarded)`
+fn in_short(metric: &Metric) -> String {
+    let guard = if metric.guard { ", guarded" } else { "" };
+    format!("{} ({}, {}{guard})", metric.column, metric.direction, metric.weight)
 }
 
 impl Primary {
     /// The list with the primary in it: where it is not, it comes first, with weight 1.
-    fn among(&self, mut metrics: Vec<Metric>) -> Result<Vec<Metric>, Contradiction> {
+    fn among(&self, mut metrics: Vec<Metric>) -> Result<Vec<Metric>, String> {
         let found = metrics.iter().find(|metric| metric.column == self.column);
         match (found.map(|metric| metric.direction), self.direction) {
-            (Some(listed), Some(said)) if listed != said => {
-                let what = format!(
-                    "`{}` is to be {said}, but among the metrics it is {listed}",
-                    self.column
-                );
-                Err(Contradiction { key: "primary", what })
-            }
+            (Some(listed), Some(said)) if listed != said => Err(format!(
+                "`{}` is to be {said}, but among the metrics it is {listed}",
+                self.column
+            )),
             (Some(_), _) => Ok(metrics),
             (None, said) => {
                 metrics.insert(0, metric(self.column.clone(), said, None));
                 Ok(metrics)
             }
         }
+    }
+
+    /// As the flag that says it.
+    fn said(&self) -> Said {
+        Said::Flag(format!("--primary {self}"))
+    }
+
+    /// Whether something stands after a colon that is no direction: it counts as a part of the name.
+    pub(crate) fn has_no_direction_after_its_colon(&self) -> bool {
+        self.direction.is_none() && self.column.contains(':')
+    }
+}
+
+impl fmt::Display for Primary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.column)?;
+        self.direction.map_or(Ok(()), |direction| write!(f, ":{direction}"))
     }
 }
 
@@ -253,8 +329,7 @@ impl FromStr for Preset {
         if ScorePolicy::preset(name).is_some() {
             return Ok(Self(name.to_owned()));
         }
-        let nearest = super::file::nearest(name, ScorePolicy::PRESETS).unwrap_or_default();
-        Err(format!("there is no preset `{name}`{nearest}"))
+        Err(format!("there is no preset `{name}`{}", meant(name, &ScorePolicy::PRESETS)))
     }
 }
 
@@ -265,15 +340,16 @@ impl TryFrom<String> for Preset {
     }
 }
 
-impl TryFrom<Vec<MetricTable>> for Metrics {
+impl TryFrom<Vec<Table<MetricTable>>> for Metrics {
     type Error = String;
-    fn try_from(tables: Vec<MetricTable>) -> Result<Self, String> {
+    fn try_from(tables: Vec<Table<MetricTable>>) -> Result<Self, String> {
         if tables.is_empty() {
             return Err("there must be at least one metric".to_owned());
         }
         let mut seen = BTreeSet::new();
         let mut metrics = Vec::new();
-        for MetricTable { column: ColumnName(column), direction, weight, guard } in tables {
+        for Table(table) in tables {
+            let MetricTable { column: ColumnName(column), direction, weight, guard } = table;
             if !seen.insert(column.clone()) {
                 return Err(format!("the column `{column}` stands twice among the metrics"));
             }
@@ -306,10 +382,10 @@ impl ThresholdTable {
         let what = format!(
             "`mixed` ≤ `promising` ≤ `strong` must hold, but they are {mixed}, {promising} and {strong}"
         );
-        Err(Contradiction { key, what })
+        Err(Contradiction { by: Said::Key(key), what })
     }
 
-    fn compared(&self, run: &Thresholds, asked: &Thresholds) -> Vec<[String; 3]> {
+    fn compared(&self, run: &Thresholds, asked: &Thresholds) -> Vec<Compared> {
         let both = |number: fn(&Thresholds) -> Finite| {
             [number(run), number(asked)].map(|number| number.to_string())
         };

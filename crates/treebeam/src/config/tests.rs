@@ -60,6 +60,33 @@ fn which_metrics_count() {
 }
 
 #[test]
+fn a_flag_chooses_among_the_metrics_of_the_file() {
+    let check = |text: &str, flag: &str, expect: &str| {
+        let mut config = Config::of(origin("c.toml", &format!("[score]\n{text}"))).unwrap();
+        config.primary = Some(flag.parse().unwrap());
+        let said = config.meaning(Meaning::default());
+        let said = said.map_or_else(|error| error.to_string(), |meaning| metrics(&meaning.score));
+        assert_eq!(said, expect, "{text} {flag}");
+    };
+    check("", "loss", "loss by user, 1: loss higher 1");
+    check("primary = 'loss:lower'", "loss", "loss by user, 1: loss lower 1");
+    check("primary = 'loss:lower'", "acc", "acc by user, 2: acc higher 1, loss lower 1");
+    let listed = "primary = 'loss:lower'\nmetrics = [{column = 'mem', direction = 'lower'}]";
+    check(listed, "mem", "mem by user, 2: loss lower 1, mem lower 1");
+    check(
+        listed,
+        "mem:higher",
+        "`--primary mem:higher`: `mem` is to be higher, but among the metrics it is lower",
+    );
+    check("id_column = 'x'", "x", "`--primary x`: `x` cannot be both a metric and the id column");
+    check(
+        "primary = 'status'",
+        "loss",
+        "`c.toml`, line 2: `score.primary`: `status` cannot be both a metric and the status column",
+    );
+}
+
+#[test]
 fn a_key_that_is_not_set_keeps_its_value() {
     let text = "[score]\nstatus_column = 'state'\ninvariant_columns = ['seed']\n\
         [score.thresholds]\nclamp = 3\n[gate]\nmin_ok_rate = 0.5\n";
@@ -82,7 +109,7 @@ fn wrong_keys_and_values() {
     };
     check("[scor]", "line 1: `scor`: there is no such key; nearest: `score`");
     check("x = 1", "line 1: `x`: there is no such key; known: `score`, `gate`");
-    check("score = 1", "line 1: `score`: it must be a table, not integer `1`");
+    check("score = 1", "line 1: `score`: it must be a table, not the number `1`");
     check("[score\n", "line 1: unclosed table, expected `]`");
     check(
         "[gate]\n\nmin_row = 1",
@@ -94,7 +121,7 @@ fn wrong_keys_and_values() {
     );
     check(
         "[gate]\nmin_rows = 'a'",
-        "line 2: `gate.min_rows`: it must be a whole number, not string \"a\"",
+        "line 2: `gate.min_rows`: it must be a whole number, not the text \"a\"",
     );
     check(
         "[gate]\nmin_ok_rate = 1.5",
@@ -122,6 +149,20 @@ fn wrong_keys_and_values() {
         "[score]\nmetrics = [\n{column = 'a', wight = 1}]",
         "line 3: `score.metrics[0].wight`: there is no such key; nearest: `weight`",
     );
+    check("score = ['trading']", "line 1: `score`: it must be a table, not a list");
+    check(
+        "[score]\nmetrics = [['a', 'lower', 2.0, true]]",
+        "line 2: `score.metrics[0]`: it must be a table, not a list",
+    );
+    check(
+        "[score]\nthresholds = [0.1]",
+        "line 2: `score.thresholds`: it must be a table, not a list",
+    );
+    check(
+        "[score]\nprimary = {}",
+        "line 2: `score.primary`: it must be a text in quotes, not a table",
+    );
+    check("[score]\nprimary = loss", "line 2: a text must be in quotes");
     check("[score]\nmetrics = [{}]", "line 2: `score.metrics[0]`: the key `column` is missing");
     for weight in ["0", "-1", "1e7", "nan", "inf"] {
         let text = format!("[[score.metrics]]\ncolumn = 'a'\nweight = {weight}\n");
@@ -174,14 +215,23 @@ fn json_is_read_too() {
     );
     check(
         "{\"gate\": {\n\n\"min_rows\": \"x\"}}",
-        "`c.json`, line 3: `gate.min_rows`: it must be a whole number, not string \"x\"",
+        "`c.json`, line 3: `gate.min_rows`: it must be a whole number, not the text \"x\"",
     );
     check(
         "{\"gate\": {\"min_rows\": 1},\n \"score\": {\"metrics\": [{\"column\": \"a\"}],\n\n  \"primary\":\n \"a:lower\"}}",
-        "`c.json`, line 4: `score.primary`: `a` is to be lower, but among the metrics it is higher",
+        "`c.json`: `score.primary`: `a` is to be lower, but among the metrics it is higher",
     );
-    check("{\"gate\": {}} x", "`c.json`, line 1: trailing characters");
-    check("{\"gate\": ", "`c.json`, line 1: `gate`: EOF while parsing a value");
+    check("{\"gate\": {}} x", "`c.json`, line 1: there is more text after the end");
+    check(
+        "{\"gate\": ",
+        "`c.json`, line 1: `gate`: the text ends here, and something is still open",
+    );
+    check(
+        "{\"score\": {\n\"primary\": \"a\",}}",
+        "`c.json`, line 2: `score`: nothing comes after the comma",
+    );
+    check("{primary: 1}", "`c.json`, line 1: a key must be a text in quotes");
+    check("[{}]", "`c.json`, line 1: it must be a table, not a list");
     let other = Origin::new("c.yaml", || Ok(String::new())).unwrap_err();
     assert_eq!(other.to_string(), "`c.yaml` is neither a `.toml` nor a `.json` file");
 }
@@ -202,7 +252,26 @@ fn a_file_of_metrics_has_its_keys_in_a_table_or_at_the_top() {
     };
     let good = "a by user, 1: a higher 1 config_id Some(7)";
     check("m.toml", "primary = 'a'", good);
-    check("m.toml", "[score]\nprimary = 'a'\n[gate]\nmin_rows = 3", good);
+    check("m.toml", "[score]\nprimary = 'a'\n", good);
+    let gate =
+        "`gate`: a file of metrics has no gate: `[gate]` belongs into the configuration file";
+    check(
+        "m.toml",
+        "[score]\nprimary = 'a'\n[gate]\nmin_rows = 3",
+        &format!("`m.toml`, line 3: {gate}"),
+    );
+    check("m.json", r#"{"gate": {}, "primary": "a"}"#, &format!("`m.json`: {gate}"));
+    check("m.json", r#" [{"column": "a"}]"#, good);
+    check(
+        "m.json",
+        "[{\"column\": \"a\",\n\"wight\": 1}]",
+        "`m.json`, line 2: `[0].wight`: there is no such key; nearest: `weight`",
+    );
+    check(
+        "m.json",
+        r#"[{"column": "status"}]"#,
+        "`m.json`: `status` cannot be both a metric and the status column",
+    );
     check("m.json", r#"{"primary": "a"}"#, good);
     check("m.json", r#"{"score": {"primary": "a"}}"#, good);
     check(
@@ -223,7 +292,10 @@ fn only_what_a_file_sets_is_compared_with_a_run() {
         toml("[score]\nmetrics = [{column = 'a'}, {column = 'b'}]\n[gate]\nmin_rows = 3").unwrap();
     let check = |text: &str, expect: &str| {
         let changed = Config::of(origin("c.toml", text)).unwrap().changed(&run).unwrap();
-        assert_eq!(changed.map_or("nothing".to_owned(), |row| row.join(" | ")), expect, "{text}");
+        let said = changed.map_or("nothing".to_owned(), |row| {
+            format!("{} | {} | {}", row.key, row.run, row.asked)
+        });
+        assert_eq!(said, expect, "{text}");
     };
     check("", "nothing");
     check("[score]\nprimary = 'a'", "nothing");
@@ -231,16 +303,31 @@ fn only_what_a_file_sets_is_compared_with_a_run() {
     check("[score]\nmetrics = [{column = 'a', weight = 1}, {column = 'b'}]", "nothing");
     check("[score]\nprimary = 'b'", "score.primary | a:higher | b:higher");
     check("[score]\nprimary = 'a:lower'", "score.primary | a:higher | a:lower");
+    check("[score]\nmetrics = [{column = 'a'}]", "score.metrics | b (higher, 1) | no b");
     check(
-        "[score]\nmetrics = [{column = 'a'}]",
-        "score.metrics | a (higher, 1), b (higher, 1) | a (higher, 1)",
+        "[score]\nmetrics = [{column = 'a', weight = 2, guard = true}, {column = 'c'}, {column = 'b'}]",
+        "score.metrics | a (higher, 1), no c | a (higher, 2, guarded), c (higher, 1)",
+    );
+    check(
+        "[score]\nmetrics = [{column = 'b'}, {column = 'a'}]",
+        "score.metrics | the primary a:higher | the primary b:higher",
+    );
+    check("[score]\nprimary = 'a'\nmetrics = [{column = 'b'}, {column = 'a'}]", "nothing");
+    // A primary that was not in the list changes the list too: it is the primary that is named.
+    check(
+        "[score]\nprimary = 'c:lower'\nmetrics = [{column = 'a'}, {column = 'b'}]",
+        "score.primary | a:higher | c:lower",
+    );
+    check(
+        "[score]\nprimary = 'a'\npreset = 'trading'",
+        "score.preset | b (higher, 1), no mean_topN_avg_return_per_trade_pct_oos, no core_topN_cagr, and 13 more \
+        | no b, mean_topN_avg_return_per_trade_pct_oos (higher, 3), core_topN_cagr (higher, 2), and 13 more",
     );
     check("[score.thresholds]\nclamp = 3", "score.thresholds.clamp | 2 | 3");
     check("[score]\nid_column = 'x'", "score.id_column | config_id | x");
     check("[gate]\nmin_rows = 4", "gate.min_rows | 3 | 4");
     let changed = Config::of(origin("c.toml", "[score]\npreset = 'trading'")).unwrap();
-    let [key, ..] = changed.changed(&run).unwrap().unwrap();
-    assert_eq!(key, "score.preset");
+    assert_eq!(changed.changed(&run).unwrap().unwrap().key, "score.preset");
 }
 
 #[test]

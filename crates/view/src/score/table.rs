@@ -3,10 +3,12 @@
 use super::{Colour, Scoring, Tone};
 use crate::figure::{NONE, change, figure};
 use crate::line::{field, first_few, one_line, shorten};
+use crate::words::count;
 use treebeam_core::num::Finite;
 use treebeam_core::paired::PairCounts;
 use treebeam_core::policy::{Direction, Metric, ScorePolicy};
 use treebeam_core::score::MetricUse;
+use unicode_width::UnicodeWidthStr as _;
 
 const HEAD: [&str; 7] =
     ["metric", "baseline", "candidate", "change", "relative", "weight", "wins:losses"];
@@ -49,12 +51,13 @@ fn rows(scoring: &Scoring<'_>, metrics: &[MetricUse], colour: Colour) -> Vec<Str
 }
 
 fn cells(scoring: &Scoring<'_>, metric: &MetricUse) -> [String; 7] {
-    let delta = metric.candidate_mean - metric.baseline_mean;
+    let mut columns = scoring.judgement.vs_parent.columns.iter();
+    let column = columns.find(|column| column.column == metric.column);
     [
         name(scoring.policy, metric),
         figure(Finite::new(metric.baseline_mean)),
         figure(Finite::new(metric.candidate_mean)),
-        change(Finite::new(delta)),
+        change(column.and_then(|column| Finite::new(column.delta))),
         relative(metric),
         figure(Some(metric.weight)),
         counts(scoring, metric).map_or_else(|| NONE.to_owned(), bar),
@@ -65,15 +68,17 @@ fn cells(scoring: &Scoring<'_>, metric: &MetricUse) -> [String; 7] {
 fn line(cells: &[String; 7], widths: &[usize; 7]) -> String {
     let [name, numbers @ .., paired] = cells;
     let [name_width, number_widths @ .., _] = widths;
-    let mut line = format!("{name:<name_width$}");
+    let room = name_width.saturating_sub(width(name));
+    let mut line = format!("{name}{}", " ".repeat(room));
     for (number, width) in numbers.iter().zip(number_widths) {
         line.push_str(&format!("  {number:>width$}"));
     }
     format!("{line}  {paired}")
 }
 
+/// How many places it takes on a terminal.
 fn width(text: impl AsRef<str>) -> usize {
-    text.as_ref().chars().count()
+    text.as_ref().width()
 }
 
 fn name(policy: &ScorePolicy, metric: &MetricUse) -> String {
@@ -146,9 +151,9 @@ fn missing(policy: &ScorePolicy, used: &[MetricUse]) -> Option<String> {
         return None;
     }
     let names = missing.iter().map(|metric| shorten(&one_line(&metric.column), NAME_CHARS));
-    let (some, all) = (missing.len(), policy.metrics.len());
+    let (some, all) = (missing.len(), count(policy.metrics.len(), "metric"));
     let names = first_few(names, MOST);
-    Some(format!("{some} of {all} metrics have no numbers on both sides: {names}"))
+    Some(format!("{some} of {all} without numbers on both sides: {names}"))
 }
 
 #[cfg(test)]

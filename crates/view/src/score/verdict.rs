@@ -1,16 +1,19 @@
 //! What the metrics and the gate make of a comparison, in words.
 
-use super::{Colour, Scoring, Tone};
+use super::{Colour, Scoring, Side, Tone};
 use crate::figure::{NONE, change, figure};
 use crate::line::{field, one_line};
 use crate::words::count;
 use treebeam_core::evidence::{Grade, Paired, Reason, Recommendation};
-use treebeam_core::gate::{Check, Verdict};
+use treebeam_core::gate::{Check, Rule};
 use treebeam_core::num::Finite;
 use treebeam_core::policy::Thresholds;
 
 /// What a reader of the paired comparison has to know.
 const CAVEAT: &str = "it speaks of this data set alone: configurations of one sweep can be near copies of each other";
+
+/// Why the gate is open to what the verdict does not recommend.
+const MIXED: &str = "mixed is enough for the gate while the primary holds: a beam may need a step that is no gain yet";
 
 pub(super) fn recommendation(scoring: &Scoring<'_>, colour: Colour) -> Vec<String> {
     let comparison = &scoring.judgement.vs_parent.comparison;
@@ -30,6 +33,7 @@ pub(super) fn recommendation(scoring: &Scoring<'_>, colour: Colour) -> Vec<Strin
     let thresholds = &scoring.policy.thresholds;
     let reasons = recommendation.reasons.iter();
     lines.extend(reasons.map(|reason| field("", &in_words(reason, recommendation, thresholds))));
+    lines.extend(no_primary(scoring).map(|words| field("", &words)));
     let primary = one_line(&scoring.policy.primary);
     let delta = change(comparison.primary_delta);
     let direction = scoring.policy.primary_direction();
@@ -38,10 +42,22 @@ pub(super) fn recommendation(scoring: &Scoring<'_>, colour: Colour) -> Vec<Strin
     lines
 }
 
+/// Which side has rows and no number of the primary in them.
+fn no_primary(scoring: &Scoring<'_>) -> Option<String> {
+    let sides = [&scoring.baseline, &scoring.candidate].into_iter();
+    let lacks = |side: &&Side<'_>| side.rows_used > 0 && side.primary.is_none();
+    let names: Vec<String> = sides.filter(lacks).map(|side| one_line(side.name)).collect();
+    if names.is_empty() {
+        return None;
+    }
+    let primary = one_line(&scoring.policy.primary);
+    Some(format!("the primary `{primary}` has no number in {}", names.join(" and in ")))
+}
+
 fn signals(recommendation: &Recommendation) -> String {
     let Recommendation { positive_signals, negative_signals, metrics_used, .. } = recommendation;
     let used = count(*metrics_used, "metric");
-    format!("of {used} {positive_signals} got better and {negative_signals} got worse")
+    format!("{used} compared: {positive_signals} better, {negative_signals} worse")
 }
 
 fn in_words(reason: &Reason, recommendation: &Recommendation, thresholds: &Thresholds) -> String {
@@ -67,9 +83,7 @@ fn in_words(reason: &Reason, recommendation: &Recommendation, thresholds: &Thres
             format!("the score is below {enough}, and too few metrics got better")
         }
     };
-    let name = reason.to_string();
-    let name = name.split(':').next().unwrap_or_default();
-    format!("{name}: {}", one_line(&words))
+    format!("{}: {}", reason.name(), one_line(&words))
 }
 
 pub(super) fn paired(scoring: &Scoring<'_>) -> Vec<String> {
@@ -89,13 +103,22 @@ pub(super) fn paired(scoring: &Scoring<'_>) -> Vec<String> {
     ]
 }
 
-pub(super) fn gate(verdict: &Verdict, colour: Colour) -> Vec<String> {
-    let (word, tone) =
-        if verdict.passed() { ("would pass", Tone::Good) } else { ("would not pass", Tone::Bad) };
-    let reason = one_line(&verdict.reason());
-    let reason = reason.trim_start_matches("passed: ");
-    let mut lines = vec![field("gate", &format!("{}: {reason}", colour.paint(tone, word)))];
-    lines.extend(verdict.checks.iter().map(|check| field("", &one_check(check, colour))));
+pub(super) fn gate(scoring: &Scoring<'_>, colour: Colour) -> Vec<String> {
+    let checks = &scoring.verdict.checks;
+    let (word, tone, reason) = if let Some(check) = scoring.verdict.first_failed() {
+        ("would not pass", Tone::Bad, format!("{}: {}", check.rule.failure(), check.figures))
+    } else {
+        let promising = checks.iter().find(|check| check.rule == Rule::Promising);
+        let reason = promising.map_or_else(String::new, |check| check.figures.clone());
+        ("would pass", Tone::Good, reason)
+    };
+    let word = colour.paint(tone, word);
+    let mut lines = vec![field("gate", &format!("{word}: {}", one_line(&reason)))];
+    let explore = scoring.judgement.vs_parent.comparison.recommendation.should_explore;
+    if scoring.verdict.passed() && !explore {
+        lines.push(field("", MIXED));
+    }
+    lines.extend(checks.iter().map(|check| field("", &one_check(check, colour))));
     lines
 }
 
