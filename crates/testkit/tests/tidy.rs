@@ -124,7 +124,7 @@ const LINE: [Allowed; 6] = [
             "unicode-normalization",
         ]),
     },
-    Allowed { name: "view", ours: &["treebeam-core"], outside: Some(&["jiff"]) },
+    Allowed { name: "view", ours: &["treebeam-core"], outside: Some(&["jiff", "unicode-width"]) },
     Allowed {
         name: "run",
         ours: &["treebeam-core"],
