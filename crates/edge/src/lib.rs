@@ -1,11 +1,13 @@
 //! The world behind the ports of treebeam. It knows nothing of the search and prints nothing.
 //!
 //! # Layout
-//! [`process`] starts child processes, [`git`] is the user's repository, [`store`] a run on disk, [`input`] opens
-//! the user's own files, and [`dry`] is the world without a model and without a sweep.
+//! [`process`] starts child processes, [`interrupt`] hears when the program is to end, [`git`] is the user's repository,
+//! [`store`] a run on disk, [`input`] opens the user's own files, and [`dry`] is the world without a model and without a
+//! sweep.
 
 pub mod dry;
 pub mod git;
 pub mod input;
+pub mod interrupt;
 pub mod process;
 pub mod store;

@@ -2,8 +2,9 @@
 //! variable, bounded output, a deadline. It knows no shell, and it does not judge how a child ended.
 //!
 //! A child has a process group of its own, so that an interrupt at the terminal reaches treebeam alone. At a deadline
-//! the child itself is killed; what it started in turn is not.
+//! the whole group is killed, but not what has left it.
 
+use living::Living;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -12,6 +13,10 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
+
+mod living;
+
+pub use living::end_all;
 
 #[cfg(unix)]
 #[path = "unix.rs"]
@@ -156,10 +161,14 @@ impl Program {
     ///
     /// # Errors
     /// When it could not be started, was killed at its deadline, or could not be watched. How it ended is no error.
-    pub fn run(mut self) -> Result<Ended, ProcessError> {
+    pub fn run(self) -> Result<Ended, ProcessError> {
+        self.run_among(&living::ALL)
+    }
+
+    fn run_among(mut self, living: &Living) -> Result<Ended, ProcessError> {
         let program = self.path.display().to_string();
         let (stdin, bytes) = std::mem::replace(&mut self.input, Input::Null).split();
-        let mut child = match self.command(stdin).spawn() {
+        let mut child = match living.start(|| self.command(stdin).spawn()) {
             Ok(child) => child,
             Err(source) => return Err(ProcessError::Start { program, source }),
         };
@@ -168,6 +177,7 @@ impl Program {
         if !matches!(ended, Ok(Some(_))) {
             end(&mut child);
         }
+        living.forget(&child);
         match ended {
             Ok(Some(ended)) => Ok(ended),
             Ok(None) => {
@@ -272,8 +282,9 @@ fn wait(child: &mut Child, due: Option<Instant>) -> io::Result<Option<ExitStatus
     }
 }
 
-/// Kills and reaps; one that has ended by now is only reaped.
+/// Kills the child and its group, and reaps it; one that has ended by now is only reaped.
 fn end(child: &mut Child) {
+    system::kill_group(child.id());
     if child.kill().is_ok() {
         drop(child.wait());
     }
@@ -323,6 +334,19 @@ mod tests {
             assert!(matches!(error, Err(ProcessError::Deadline { .. })), "{script}: {error:?}");
             assert!(started.elapsed() < Duration::from_secs(3), "{script}");
         }
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_deadline_ends_what_the_child_started_too() -> Result<(), Box<dyn Error>> {
+        let folder = tempfile::tempdir()?;
+        let script = "(sleep 1; touch late) & sleep 60";
+        let shell = Program::new(Path::new("/bin/sh"), folder.path()).args(["-c", script]);
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        assert!(shell.envs([("PATH", path)]).deadline(Duration::from_millis(300)).run().is_err());
+        thread::sleep(Duration::from_secs(1));
+        assert!(!folder.path().join("late").exists());
+        Ok(())
     }
 
     #[test]

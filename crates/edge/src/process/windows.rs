@@ -1,7 +1,7 @@
-//! What starting a child needs of Windows alone.
+//! What starting and ending a child needs of Windows alone.
 
 use std::os::windows::process::CommandExt as _;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 const CREATE_NEW_PROCESS_GROUP: u32 = 0x0000_0200;
 const CREATE_NO_WINDOW: u32 = 0x0800_0000;
@@ -9,4 +9,17 @@ const CREATE_NO_WINDOW: u32 = 0x0800_0000;
 /// Gives the child a process group of its own, and no window.
 pub(super) fn own_group(command: &mut Command) {
     command.creation_flags(CREATE_NEW_PROCESS_GROUP | CREATE_NO_WINDOW);
+}
+
+/// A child without a window cannot be asked to end.
+pub(super) fn ask_group(_leader: u32) {}
+
+/// Kills a child and what it has started.
+pub(super) fn kill_group(leader: u32) {
+    #[expect(clippy::disallowed_methods, reason = "this is the one door for processes")]
+    let mut command = Command::new("taskkill");
+    command.args(["/T", "/F", "/PID", &leader.to_string()]).creation_flags(CREATE_NO_WINDOW);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    // One that is gone already need not be killed.
+    drop(command.status());
 }

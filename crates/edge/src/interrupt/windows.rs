@@ -1,0 +1,27 @@
+//! Ctrl-C, as the C library of Windows has it.
+
+use signal_hook::consts::SIGINT;
+use signal_hook::flag;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// There is nothing to wait for, so the flag is looked at this often.
+const GLANCE: Duration = Duration::from_millis(50);
+
+/// Calls `asked` for each Ctrl-C.
+pub(super) fn listen(mut asked: impl FnMut() + Send + 'static) -> io::Result<()> {
+    let pressed = Arc::new(AtomicBool::new(false));
+    flag::register(SIGINT, Arc::clone(&pressed))?;
+    thread::Builder::new().spawn(move || {
+        loop {
+            if pressed.swap(false, Ordering::SeqCst) {
+                asked();
+            }
+            thread::sleep(GLANCE);
+        }
+    })?;
+    Ok(())
+}
