@@ -15,7 +15,7 @@ use treebeam_core::policy::{Meaning, Reach};
 use treebeam_edge::dry::{DryAgent, DryClock, DryExecutor};
 use treebeam_edge::git::{GitRepo, open_with};
 use treebeam_edge::store::{RunFiles, Store, make_runs_root};
-use treebeam_run::port::World;
+use treebeam_run::port::{Undisturbed, World};
 
 const FILES: u32 = 50;
 const EVALS: u32 = 200;
@@ -155,8 +155,14 @@ fn drive(repo: &Path, variables: Vec<(OsString, OsString)>) -> Outcome<()> {
         DryExecutor::new(SEED, run.clone(), &state.meaning.score),
     );
     let (files, clock) = (RunFiles::new(run), DryClock::new(started.at));
-    let world =
-        World { repo: &repo, agent: &agent, executor: &executor, files: &files, clock: &clock };
+    let world = World {
+        repo: &repo,
+        agent: &agent,
+        executor: &executor,
+        files: &files,
+        clock: &clock,
+        interrupt: &Undisturbed,
+    };
     let state = treebeam_run::drive(state, world, &mut store, &mut |_, _| {})?;
     let made = u32::try_from(state.evals.len())?;
     if made == EVALS { Ok(()) } else { Err(format!("{made} evals, not {EVALS}").into()) }

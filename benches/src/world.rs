@@ -14,7 +14,7 @@ use treebeam_core::path;
 use treebeam_core::protect::{Change, Mode};
 use treebeam_run::port::{
     Agent, AgentError, Applied, Ask, Clock, CommitNote, Executor, Files, Job, JobEnd, JobExit,
-    JobKey, Moment, PortError, Reply, Repo, Role, World,
+    JobKey, Moment, PortError, Reply, Repo, Role, Undisturbed, World,
 };
 
 /// How a cleanup goes at its first attempt.
@@ -53,7 +53,14 @@ impl ThinWorld {
     }
 
     pub(crate) fn ports(&self) -> World<'_> {
-        World { repo: self, agent: self, executor: self, files: self, clock: self }
+        World {
+            repo: self,
+            agent: self,
+            executor: self,
+            files: self,
+            clock: self,
+            interrupt: &Undisturbed,
+        }
     }
 }
 

@@ -18,7 +18,7 @@ use treebeam_edge::git::{GitRepo, UserRepo, open_with};
 use treebeam_edge::store::{
     Force, RunDir, RunFiles, Store, StoreError, make_runs_root, replay_journal,
 };
-use treebeam_run::port::{Checkpoint, Journal, PortError, World};
+use treebeam_run::port::{Checkpoint, Journal, PortError, Undisturbed, World};
 use treebeam_run::{Halt, drive};
 use treebeam_testkit::repo::TempRepo;
 
@@ -111,8 +111,14 @@ impl Site {
         let agent = DryAgent::new(SEED, run.clone());
         let executor = DryExecutor::new(SEED, run.clone(), &state.meaning.score);
         let (files, clock) = (RunFiles::new(run), DryClock::new(state.created_at));
-        let world =
-            World { repo: &repo, agent: &agent, executor: &executor, files: &files, clock: &clock };
+        let world = World {
+            repo: &repo,
+            agent: &agent,
+            executor: &executor,
+            files: &files,
+            clock: &clock,
+            interrupt: &Undisturbed,
+        };
         drive(state, world, &mut Fused { store, left: events, cut: false }, &mut |_, _| {})
     }
 

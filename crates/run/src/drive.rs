@@ -24,6 +24,9 @@ const PROMOTION_TRIES: u32 = 3;
 /// Why the loop ended before the run did. Nothing is lost: a resume goes on from the record.
 #[derive(Debug, thiserror::Error)]
 pub enum Halt {
+    /// Somebody asked for it: what was under way has ended, what the executor has goes on without us.
+    #[error("interrupted")]
+    Interrupted(Box<State>),
     /// The world refused something that the run cannot do without.
     #[error(transparent)]
     Port(#[from] PortError),
@@ -83,8 +86,10 @@ pub fn drive(
             sender,
             receiver,
         };
-        coordinator.run()?;
-        Ok(coordinator.state)
+        match coordinator.run()? {
+            Left::AtTheEnd => Ok(coordinator.state),
+            Left::Interrupted => Err(Halt::Interrupted(Box::new(coordinator.state))),
+        }
     })
 }
 
@@ -92,6 +97,12 @@ enum Message {
     Stepped(Step, Result<Option<Outcome>, Halt>),
     Polled(Result<Vec<JobEnd>, Halt>),
     Collected(Subject, Result<Outcome, Halt>),
+}
+
+/// Why there is nothing more to start.
+enum Left {
+    AtTheEnd,
+    Interrupted,
 }
 
 struct Coordinator<'scope, 'env> {
@@ -118,16 +129,23 @@ struct Coordinator<'scope, 'env> {
 }
 
 impl Coordinator<'_, '_> {
-    fn run(&mut self) -> Result<(), Halt> {
-        let ended = self.go();
-        let usable = !self.broken && !matches!(ended, Err(Halt::Unexpected(_)));
+    fn run(&mut self) -> Result<Left, Halt> {
+        let left = self.go();
+        let usable = !self.broken && !matches!(left, Err(Halt::Unexpected(_)));
         let down = if usable { self.wind_down() } else { Ok(()) };
-        ended.and(down)
+        let left = left?;
+        down.map(|()| left)
     }
 
-    fn go(&mut self) -> Result<(), Halt> {
+    /// Nobody has to wake the loop up for an interrupt: whatever it waits for, winding down would wait for too.
+    fn go(&mut self) -> Result<Left, Halt> {
         self.adopt()?;
         loop {
+            if self.world.interrupt.is_asked_for() {
+                // A run that is over has nothing left to interrupt; what could not be removed is tried another time.
+                let over = self.state.stop_reason().is_some();
+                return Ok(if over { Left::AtTheEnd } else { Left::Interrupted });
+            }
             let steps = self.plan()?;
             self.record()?;
             for step in steps {
@@ -135,7 +153,7 @@ impl Coordinator<'_, '_> {
             }
             self.poll()?;
             if self.running.steps.is_empty() && self.running.jobs.is_empty() {
-                return Ok(());
+                return Ok(Left::AtTheEnd);
             }
             self.receive()?;
         }
@@ -143,13 +161,19 @@ impl Coordinator<'_, '_> {
 
     /// Nothing new starts, but what is under way may end and is recorded, and the whole state is written down.
     fn wind_down(&mut self) -> Result<(), Halt> {
+        let mut seen = Ok(());
         loop {
-            self.accept_held()?;
+            match self.accept_held() {
+                Err(halt @ Halt::Unexpected(_)) => return Err(halt),
+                // A halt like any other: what it follows from is recorded first.
+                accepted => seen = seen.and(accepted),
+            }
             self.record()?;
             if self.threads == 0 {
-                return Ok(self.journal.checkpoint(&self.state, Checkpoint::End)?);
+                self.journal.checkpoint(&self.state, Checkpoint::End)?;
+                return seen;
             }
-            let Ok(message) = self.receiver.recv() else { return Ok(()) };
+            let Ok(message) = self.receiver.recv() else { return seen };
             self.threads -= 1;
             match message {
                 Message::Stepped(step, Ok(Some(outcome))) => self.held.push((Some(step), outcome)),

@@ -315,6 +315,22 @@ pub trait Clock: Sync {
     }
 }
 
+/// Whether somebody wants the run to pause here. A run that does is not over: it is only left, and can be resumed.
+pub trait Interrupt: Sync {
+    /// Whether nothing new may begin. Asked before anything does.
+    fn is_asked_for(&self) -> bool;
+}
+
+/// Nobody interrupts.
+#[derive(Clone, Copy, Debug)]
+pub struct Undisturbed;
+
+impl Interrupt for Undisturbed {
+    fn is_asked_for(&self) -> bool {
+        false
+    }
+}
+
 /// What a recorded time belongs to, so that a world without time can make one up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Moment {
@@ -345,4 +361,6 @@ pub struct World<'a> {
     pub files: &'a dyn Files,
     /// What time it is.
     pub clock: &'a dyn Clock,
+    /// Whether to go on.
+    pub interrupt: &'a dyn Interrupt,
 }

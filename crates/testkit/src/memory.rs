@@ -12,8 +12,8 @@ use treebeam_core::id::{Commit, EvalId, Place, RunPath, Sha256};
 use treebeam_core::path;
 use treebeam_core::protect::{Change, Mode};
 use treebeam_run::port::{
-    Agent, AgentError, Applied, Ask, Clock, CommitNote, Executor, Files, Job, JobEnd, JobExit,
-    JobKey, Moment, PortError, Reply, Repo, Role, World,
+    Agent, AgentError, Applied, Ask, Clock, CommitNote, Executor, Files, Interrupt, Job, JobEnd,
+    JobExit, JobKey, Moment, PortError, Reply, Repo, Role, World,
 };
 
 /// A world that is a function of its seed.
@@ -25,6 +25,8 @@ pub struct MemoryWorld {
     disk: Mutex<Disk>,
     engine: Mutex<BTreeMap<u64, Job>>,
     trouble: Mutex<Trouble>,
+    /// How often the run may still ask before it is interrupted; for ever, without a number.
+    calm: Mutex<Option<u64>>,
 }
 
 /// What goes wrong with the executor.
@@ -60,7 +62,12 @@ impl MemoryWorld {
     #[must_use]
     pub fn new(seed: u64, order: u64) -> Self {
         let (disk, engine, trouble) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Self { seed, order, disk, engine, trouble }
+        Self { seed, order, disk, engine, trouble, calm: Mutex::default() }
+    }
+
+    /// Whoever asks whether to go on is told so this often, and then no more; `None`: always.
+    pub fn interrupt_after(&self, asked: Option<u64>) {
+        *self.calm.lock().unwrap_or_else(PoisonError::into_inner) = asked;
     }
 
     /// From now on this goes wrong.
@@ -81,7 +88,7 @@ impl MemoryWorld {
     /// All ports.
     #[must_use]
     pub fn ports(&self) -> World<'_> {
-        World { repo: self, agent: self, executor: self, files: self, clock: self }
+        World { repo: self, agent: self, executor: self, files: self, clock: self, interrupt: self }
     }
 
     /// What is on disk.
@@ -326,5 +333,14 @@ impl Clock for MemoryWorld {
     }
     fn now(&self) -> Timestamp {
         Timestamp::UNIX_EPOCH
+    }
+}
+
+impl Interrupt for MemoryWorld {
+    fn is_asked_for(&self) -> bool {
+        let mut calm = self.calm.lock().unwrap_or_else(PoisonError::into_inner);
+        let over = *calm == Some(0);
+        *calm = calm.map(|left| left.saturating_sub(1));
+        over
     }
 }

@@ -109,6 +109,18 @@ impl Site {
         self.start(self.repo.path(), self.repo.variables(), arguments).end(after)
     }
 
+    /// Calls the program and lets it go on.
+    #[must_use]
+    pub fn begin(&self, arguments: &[&str]) -> Call {
+        self.start(self.repo.path(), self.repo.variables(), arguments)
+    }
+
+    /// Calls the program in another environment, and lets it go on.
+    #[must_use]
+    pub fn begin_with(&self, variables: Vec<(OsString, OsString)>, arguments: &[&str]) -> Call {
+        self.start(self.repo.path(), variables, arguments)
+    }
+
     fn start(
         &self,
         folder: &Path,
@@ -188,6 +200,45 @@ impl Site {
         self.repo.git(["for-each-ref"]).expect("the refs")
     }
 
+    /// Both runs must be the same but for how they came about: reports, refs, manifest, and all files that were accepted.
+    #[track_caller]
+    pub fn must_equal(&self, other: &Self) {
+        for report in ["TREE_SUMMARY.md", "TREE_GRAPH.md", "results.tsv", "VALIDATION_REPORT.md"] {
+            assert_eq!(self.text(report), other.text(report));
+        }
+        assert_eq!(self.refs(), other.refs());
+        assert_eq!(self.lasting(), other.lasting());
+        for folder in ["artifacts", "node_ideas", "eval", "cand"] {
+            let (ours, theirs) = (self.accepted(folder), other.accepted(folder));
+            assert!(ours.keys().eq(theirs.keys()), "{:?}\n{:?}", ours.keys(), theirs.keys());
+            for (path, bytes) in ours {
+                assert!(theirs.get(&path) == Some(&bytes), "{path} differs");
+            }
+        }
+    }
+
+    /// What of a manifest must be the same.
+    fn lasting(&self) -> Value {
+        let mut manifest = self.manifest();
+        let document = manifest.as_object_mut().expect("an object");
+        for name in ["history", "checksum"] {
+            assert!(document.remove(name).is_some(), "no `{name}`");
+        }
+        let setting = document["run_config"]["max_parallel_evals"].take();
+        assert!(setting.is_u64(), "{setting}");
+        manifest
+    }
+
+    /// The files below a folder, without those of single submissions: an interrupted run may have more of them.
+    #[must_use]
+    pub fn accepted(&self, folder: &str) -> BTreeMap<String, Vec<u8>> {
+        let submission =
+            |part: &str| part.strip_prefix('s').is_some_and(|n| n.parse::<u32>().is_ok());
+        let mut files = self.files(folder);
+        files.retain(|path, _| !path.split('/').any(submission));
+        files
+    }
+
     /// All files below a folder of the run, by path; none where there is no such folder.
     #[must_use]
     pub fn files(&self, folder: &str) -> BTreeMap<String, Vec<u8>> {
@@ -222,14 +273,63 @@ fn collect(folder: &Path, name: &str, found: &mut BTreeMap<String, Vec<u8>>) {
     }
 }
 
-struct Call {
+/// A call that goes on.
+#[derive(Debug)]
+pub struct Call {
     child: Child,
     /// Files, because a child of the child could keep a pipe open for ever.
     spoken: tempfile::TempDir,
 }
 
+/// What asks a process to end.
+#[cfg(unix)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// Ctrl-C.
+    Interrupt,
+    /// `kill`.
+    Terminate,
+    /// The terminal is gone.
+    Hangup,
+}
+
 impl Call {
-    fn end(mut self, patience: Duration) -> Said {
+    /// Sends it a signal.
+    #[cfg(unix)]
+    pub fn signal(&self, signal: Signal) {
+        use rustix::process::{Pid, Signal as Number, kill_process};
+        let number = match signal {
+            Signal::Interrupt => Number::INT,
+            Signal::Terminate => Number::TERM,
+            Signal::Hangup => Number::HUP,
+        };
+        kill_process(Pid::from_child(&self.child), number).expect("to signal the program");
+    }
+
+    /// Waits until it has said this on standard error.
+    #[track_caller]
+    pub fn await_said(&self, text: &str) {
+        let begun = Instant::now();
+        loop {
+            let said = fs::read(self.spoken.path().join("stderr")).expect("the output");
+            let said = String::from_utf8_lossy(&said);
+            if said.contains(text) {
+                return;
+            }
+            assert!(begun.elapsed() < DEADLINE, "no {text:?} in: {said}");
+            thread::sleep(GLANCE);
+        }
+    }
+
+    /// Whether it has not ended.
+    #[must_use]
+    pub fn goes_on(&mut self) -> bool {
+        self.child.try_wait().expect("the state of the program").is_none()
+    }
+
+    /// Waits for its end, and kills it after this long.
+    #[must_use]
+    pub fn end(mut self, patience: Duration) -> Said {
         let begun = Instant::now();
         let code = loop {
             if let Some(status) = self.child.try_wait().expect("the state of the program") {

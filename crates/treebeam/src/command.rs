@@ -10,6 +10,7 @@ mod validate;
 use crate::cli::{Cli, Command, ConfigFlag};
 use crate::config::Config;
 use crate::failure::{Exit, Failure};
+use crate::interrupt;
 use crate::wiring::{Found, Home};
 use std::path::PathBuf;
 
@@ -35,8 +36,12 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Run(args) if args.report_only => {
             report::run(&find(args.run_id.as_deref())?, output)
         }
-        Command::Run(args) => run::run(&Home::find(&here)?, &config(&args.config)?, &args, output),
+        Command::Run(args) => {
+            interrupt::listen()?;
+            run::run(&Home::find(&here)?, &config(&args.config)?, &args, output)
+        }
         Command::Resume(args) => {
+            interrupt::listen()?;
             resume::run(&Home::find(&here)?, &config(&args.config)?, &args, output)
         }
         Command::Score(args) => score::run(&here, &args, output),

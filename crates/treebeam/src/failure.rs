@@ -26,18 +26,27 @@ pub(crate) enum Exit {
     Environment,
     /// Validation found something.
     Invalid,
+    /// It was asked to stop before it was done, and can go on later.
+    Interrupted,
+}
+
+impl Exit {
+    pub(crate) const fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::Locked => 3,
+            Self::Environment => 4,
+            Self::Invalid => 5,
+            Self::Interrupted => 130,
+        }
+    }
 }
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        Self::from(match exit {
-            Exit::Done => 0,
-            Exit::Failed => 1,
-            Exit::Usage => 2,
-            Exit::Locked => 3,
-            Exit::Environment => 4,
-            Exit::Invalid => 5,
-        })
+        Self::from(exit.code())
     }
 }
 
@@ -166,6 +175,9 @@ impl From<Halt> for Failure {
             Halt::RootUnsound { .. } => {
                 let hint = "make the sweep succeed on the root commit first".to_owned();
                 Self { exit: Exit::Environment, error: halt.into(), hint: Some(hint) }
+            }
+            Halt::Interrupted(_) => {
+                Self { exit: Exit::Interrupted, error: halt.into(), hint: None }
             }
             Halt::Promotion { .. } | Halt::Unexpected(_) | Halt::Broken { .. } => {
                 Self { exit: Exit::Failed, error: halt.into(), hint: None }

@@ -2,13 +2,15 @@
 //!
 //! # Layout
 //! `cli` is the command line, `command` has one file per command, `config` is the configuration file, `settings` turns
-//! it and the flags into what a run means and how far it goes, `wiring` puts the ports together, `progress` shows a run while it goes on, `terminal` prints, and
-//! `failure` is how a command fails: message, hint, exit code.
+//! it and the flags into what a run means and how far it goes, `wiring` puts the ports together, `progress` shows a run
+//! while it goes on, `interrupt` is Ctrl-C, `terminal` prints, and `failure` is how a command fails: message, hint, exit
+//! code.
 
 mod cli;
 mod command;
 mod config;
 mod failure;
+mod interrupt;
 mod progress;
 mod settings;
 mod terminal;

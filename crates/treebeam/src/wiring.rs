@@ -1,6 +1,7 @@
 //! Puts a run together: where it lies, and which world is behind its ports.
 
 use crate::failure::Failure;
+use crate::interrupt::CtrlC;
 use crate::terminal;
 use std::path::{Path, PathBuf};
 use treebeam_core::event::WorldKind;
@@ -144,6 +145,7 @@ impl DryWorld {
             executor: &self.executor,
             files: &self.files,
             clock: &self.clock,
+            interrupt: &CtrlC,
         }
     }
 }

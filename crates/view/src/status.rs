@@ -36,6 +36,7 @@ pub fn status(facts: &Facts, runner: Option<&str>) -> String {
     if let Some(runner) = runner {
         lines.push(field("running", &one_line(runner)));
     } else if facts.stop_reason().is_none() {
+        lines.push(field("running", "nobody: it was interrupted"));
         lines.push(field("go on", &format!("treebeam resume {}", facts.run)));
     }
     lines.join("\n") + "\n"

@@ -4,16 +4,19 @@ use super::{Output, report};
 use crate::cli::{GoingFlags, MeaningFlags, ResumeArgs};
 use crate::config::Config;
 use crate::failure::{Exit, Failure};
+use crate::interrupt;
 use crate::progress::Progress;
 use crate::settings;
 use crate::terminal;
 use crate::wiring::{DryWorld, Home};
-use serde_json::json;
+use serde::Serialize;
+use serde_json::{Value, json};
 use treebeam_core::event::Event;
 use treebeam_core::facts::{Facts, Stage};
 use treebeam_core::id::Place;
 use treebeam_core::state::State;
 use treebeam_edge::store::{Force, RunDir, Store};
+use treebeam_run::Halt;
 use treebeam_run::port::Journal as _;
 
 pub(super) fn run(
@@ -54,7 +57,7 @@ fn go_on(
     let reach = settings::reach(&flags.reach, &state.reach);
     if reach != state.reach {
         let changed = Event::SettingsChanged { reach };
-        state.apply(&changed).map_err(treebeam_run::Halt::from)?;
+        state.apply(&changed).map_err(Halt::from)?;
         store.append(std::slice::from_ref(&changed))?;
         if output == Output::Json {
             terminal::json(&changed)?;
@@ -72,6 +75,7 @@ pub(super) fn drive(
     output: Output,
 ) -> Result<Exit, Failure> {
     let (run, id) = (store.run().clone(), state.run.clone());
+    interrupt::is_about(&id);
     let world = DryWorld::new(home, &run, &state)?;
     let mut progress = Progress::new(&state, flags.quiet, output);
     let ended = treebeam_run::drive(state, world.ports(), &mut store, &mut |state, events| {
@@ -80,6 +84,7 @@ pub(super) fn drive(
     progress.finish();
     let state = match ended {
         Ok(state) => state,
+        Err(Halt::Interrupted(state)) => return pause(&run, &state, output),
         Err(halt) => {
             let failure = Failure::from(halt);
             let go_on = format!("remove the cause, then `treebeam resume {id}` goes on from here");
@@ -91,23 +96,42 @@ pub(super) fn drive(
     Ok(if every_eval_failed(&state) { Exit::Failed } else { Exit::Done })
 }
 
+/// Leaves a run that was interrupted: like any other stop, but that nothing of it is on record.
+fn pause(run: &RunDir, facts: &Facts, output: Output) -> Result<Exit, Failure> {
+    report::write(run, facts)?;
+    match output {
+        Output::Json => terminal::json(&end(facts, "interrupted"))?,
+        Output::Text => {
+            let (id, best) = (&facts.run, Place::Node(facts.best()));
+            terminal::say(&format!("run {id} interrupted; best node so far: {best}"));
+        }
+    }
+    terminal::say(&format!("hint: `treebeam resume {}` goes on from here", facts.run));
+    Ok(Exit::Interrupted)
+}
+
 fn every_eval_failed(facts: &Facts) -> bool {
     let failed = |stage: &Stage| matches!(stage, Stage::Failed { .. });
     !facts.evals.is_empty() && facts.evals.iter().all(|eval| failed(&eval.stage))
 }
 
 fn tell(facts: &Facts, run: &RunDir, output: Output) -> Result<(), Failure> {
-    let best = Place::Node(facts.best());
     if output == Output::Json {
-        return terminal::json(&json!({
-            "type": "end",
-            "run_id": facts.run,
-            "stop_reason": facts.stop_reason(),
-            "best": best.to_string(),
-        }));
+        return terminal::json(&end(facts, facts.stop_reason()));
     }
+    let best = Place::Node(facts.best());
     let reason = facts.stop_reason().map_or_else(|| "open".to_owned(), |stop| stop.to_string());
     terminal::say(&format!("run {} stopped: {reason}; best node: {best}", facts.run));
     terminal::say(&format!("reports: {}", run.root().join("TREE_SUMMARY.md").display()));
     Ok(())
+}
+
+/// The last line for programs.
+fn end(facts: &Facts, stop_reason: impl Serialize) -> Value {
+    json!({
+        "type": "end",
+        "run_id": facts.run,
+        "stop_reason": stop_reason,
+        "best": Place::Node(facts.best()).to_string(),
+    })
 }

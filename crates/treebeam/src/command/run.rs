@@ -4,6 +4,7 @@ use super::{Output, resume};
 use crate::cli::RunArgs;
 use crate::config::Config;
 use crate::failure::{Exit, Failure};
+use crate::interrupt::CtrlC;
 use crate::settings;
 use crate::terminal;
 use crate::wiring::Home;
@@ -13,6 +14,7 @@ use treebeam_core::id::RunId;
 use treebeam_core::policy::Reach;
 use treebeam_edge::git::GitRepo;
 use treebeam_edge::store::{Store, StoreError};
+use treebeam_run::port::Interrupt as _;
 
 /// The seed of the dry world: every dry run of a repository is the same.
 const DRY_SEED: u64 = 7;
@@ -88,6 +90,10 @@ fn start(
         reach: settings::reach(&args.going.reach, &Reach::default()),
         at: home.repo.head_time,
     };
+    if CtrlC.is_asked_for() {
+        terminal::say("interrupted before the run began");
+        return Ok(Exit::Interrupted);
+    }
     let (store, state) = match Store::create(&home.runs_root, &started) {
         // Another process was faster: its run is taken, or, where no name was given, the next free one.
         Err(StoreError::Exists { .. }) if args.run_id.is_some() => {

@@ -35,11 +35,14 @@ fn document(facts: &Facts, runner: Option<&str>) -> Value {
         Phase::Promoting { .. } => "promoting",
         Phase::Stopped { .. } => "stopped",
     };
+    // That nobody is at it is not on record, and needs not be: it can be seen.
+    let interrupted = (runner.is_none() && facts.stop_reason().is_none()).then_some("interrupted");
+    let stop_reason = facts.stop_reason().map(|stop| stop.to_string());
     json!({
         "schema": "treebeam.status/1",
         "run_id": facts.run,
         "phase": phase,
-        "stop_reason": facts.stop_reason(),
+        "stop_reason": stop_reason.as_deref().or(interrupted),
         "running": runner,
         "current_depth": facts.depth,
         "max_depth": facts.reach.max_depth,

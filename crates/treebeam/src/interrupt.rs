@@ -1,0 +1,74 @@
+//! Ctrl-C while a run goes on: the first asks the run to pause where it can be resumed, the second ends the program.
+//! Other commands do not listen, and end as any program does.
+
+use crate::failure::{Exit, Failure};
+use crate::terminal;
+use std::io::{IsTerminal as _, stderr};
+use std::process;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+use treebeam_core::id::RunId;
+use treebeam_edge::interrupt;
+use treebeam_edge::process::end_all;
+use treebeam_run::port;
+
+/// How long a message may take: a terminal that has stopped must not keep anybody waiting.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+static ASKED: AtomicBool = AtomicBool::new(false);
+static RUN: OnceLock<RunId> = OnceLock::new();
+
+/// Listens from now on.
+pub(crate) fn listen() -> Result<(), Failure> {
+    let mut asked_before = false;
+    interrupt::listen(move || {
+        if asked_before {
+            stop_now();
+        }
+        asked_before = true;
+        say("stopping after the steps that are running; Ctrl-C again stops at once".to_owned());
+        ASKED.store(true, Ordering::SeqCst);
+    })?;
+    Ok(())
+}
+
+/// Says which run is to be resumed after a second Ctrl-C.
+pub(crate) fn is_about(run: &RunId) {
+    RUN.get_or_init(|| run.clone());
+}
+
+/// What the loop asks.
+pub(crate) struct CtrlC;
+
+impl port::Interrupt for CtrlC {
+    fn is_asked_for(&self) -> bool {
+        ASKED.load(Ordering::SeqCst)
+    }
+}
+
+/// Whatever is going on, it is as if the power had been cut: what is on disk can be resumed.
+fn stop_now() -> ! {
+    end_all();
+    say(RUN.get().map_or_else(
+        || "stopped".to_owned(),
+        |run| format!("stopped; `treebeam resume {run}` goes on from what is on disk"),
+    ));
+    #[expect(clippy::exit, reason = "nothing that is still going on may be waited for")]
+    process::exit(Exit::Interrupted.code().into())
+}
+
+/// Says it on a line of its own, below a progress bar, and without waiting for a terminal that does not take it.
+fn say(text: String) {
+    let (done, is_done) = channel();
+    let speak = move || {
+        let text = if stderr().is_terminal() { format!("\n{text}") } else { text };
+        terminal::say(&text);
+        done.send(())
+    };
+    if thread::Builder::new().spawn(speak).is_ok() {
+        let _ = is_done.recv_timeout(PATIENCE);
+    }
+}
