@@ -2,8 +2,7 @@
 //! Other commands do not listen, and end as any program does.
 
 use crate::failure::{Exit, Failure};
-use crate::terminal;
-use std::io::{IsTerminal as _, stderr};
+use crate::progress;
 use std::process;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -60,12 +59,11 @@ fn stop_now() -> ! {
     process::exit(Exit::Interrupted.code().into())
 }
 
-/// Says it on a line of its own, below a progress bar, and without waiting for a terminal that does not take it.
+/// Says it without waiting for a terminal that does not take it.
 fn say(text: String) {
     let (done, is_done) = channel();
     let speak = move || {
-        let text = if stderr().is_terminal() { format!("\n{text}") } else { text };
-        terminal::say(&text);
+        progress::interject(&text);
         done.send(())
     };
     if thread::Builder::new().spawn(speak).is_ok() {

@@ -4,10 +4,23 @@ use crate::command::Output;
 use crate::terminal;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{IsTerminal as _, stderr};
+use std::sync::OnceLock;
 use treebeam_core::event::Event;
 use treebeam_core::facts::{Facts, Stage};
 use treebeam_core::id::{Depth, Place};
 use treebeam_core::state::State;
+
+/// The bar on the terminal, for who has something to say that is not about the run.
+static BAR: OnceLock<ProgressBar> = OnceLock::new();
+
+/// Says something from another thread, on a line of its own whatever stands on the terminal.
+pub(crate) fn interject(text: &str) {
+    match BAR.get() {
+        Some(bar) => bar.suspend(|| terminal::say(text)),
+        None if stderr().is_terminal() => terminal::say(&format!("\n{text}")),
+        None => terminal::say(text),
+    }
+}
 
 /// Somebody who watches a run.
 pub(crate) struct Progress {
@@ -31,7 +44,7 @@ impl Progress {
         let manner = match output {
             Output::Json => Manner::Json,
             Output::Text if quiet => Manner::Quiet,
-            Output::Text if stderr().is_terminal() => Manner::Bar(bar()),
+            Output::Text if stderr().is_terminal() => Manner::Bar(BAR.get_or_init(bar).clone()),
             Output::Text => Manner::Lines,
         };
         let stage = |check: fn(&Stage) -> bool| {
