@@ -144,6 +144,16 @@ pub enum Event {
         /// From now on.
         reach: Reach,
     },
+    /// Another process goes on with the run, because the one before did not leave cleanly.
+    #[serde(rename = "lock_takeover")]
+    LockTakenOver {
+        /// Who had it; nobody where that could not be read.
+        from: Option<Runner>,
+        /// Why it could be taken.
+        because: Takeover,
+        /// When, on the wall.
+        at: Timestamp,
+    },
     /// The run is over, unless its reach is changed.
     Stopped {
         /// Why.
@@ -179,6 +189,41 @@ pub enum WorldKind {
         /// The seed.
         seed: u64,
     },
+}
+
+/// A process that ran a run, as it said itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Runner {
+    /// The process.
+    pub pid: u32,
+    /// The machine.
+    pub hostname: String,
+    /// Since when.
+    pub created_at: Timestamp,
+    /// When it last said that it is alive.
+    pub last_heartbeat_at: Timestamp,
+}
+
+/// Why a run could be taken from the process that had it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Takeover {
+    /// It ran on this machine, and is dead.
+    OwnerDead,
+    /// It ran elsewhere, and was silent for too long.
+    HeartbeatStale,
+    /// It ran elsewhere, and the user said so.
+    Forced,
+}
+
+impl fmt::Display for Takeover {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::OwnerDead => "which is dead",
+            Self::HeartbeatStale => "which was silent for too long",
+            Self::Forced => "by force",
+        })
+    }
 }
 
 /// The ideas of one expansion of a node.

@@ -281,6 +281,8 @@ pub enum Removal {
 pub struct History {
     /// How often each sweep was submitted.
     pub submissions: BTreeMap<Subject, u32>,
+    /// How often the run was taken from a process that did not leave cleanly.
+    pub lock_takeovers: u32,
     /// How often the reach was changed.
     pub settings_changes: u32,
     /// How often a promotion had to be tried again.

@@ -52,7 +52,7 @@ fn the_whole_manifest() {
     insta::assert_snapshot!("manifest", text);
 }
 
-const KINDS: [&str; 18] = [
+const KINDS: [&str; 19] = [
     "run_started",
     "step_started",
     "root_measured",
@@ -71,6 +71,7 @@ const KINDS: [&str; 18] = [
     "settings_changed",
     "stopped",
     "root_refused",
+    "lock_takeover",
 ];
 
 /// A new kind of event does not compile here until it has a name, and does not pass until it has a snapshot.
@@ -94,6 +95,7 @@ fn kind(event: &Event) -> &'static str {
         Event::SettingsChanged { .. } => KINDS[15],
         Event::Stopped { .. } => KINDS[16],
         Event::RootRefused { .. } => KINDS[17],
+        Event::LockTakenOver { .. } => KINDS[18],
     }
 }
 
@@ -244,10 +246,12 @@ fn only_history_knows_of_interruptions() {
     let again = |event: &Event| {
         matches!(
             event,
-            Event::PromotionFailed { .. } | Event::SweepSubmitted { submission: 2.., .. }
+            Event::PromotionFailed { .. }
+                | Event::SweepSubmitted { submission: 2.., .. }
+                | Event::LockTakenOver { .. }
         )
     };
     smooth.retain(|event| !again(event));
-    assert_eq!(smooth.len(), interrupted.len() - 3);
+    assert_eq!(smooth.len(), interrupted.len() - 5);
     assert_eq!(facts(interrupted), facts(smooth));
 }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use treebeam_core::audit;
-use treebeam_core::event::{Event, Stop, Subject};
+use treebeam_core::event::{Event, Stop, Subject, Takeover};
 use treebeam_core::facts::{Facts, Fate, History, Stage};
 use treebeam_core::id::NodeId;
 use treebeam_core::policy::{DedupeScope, Meaning, Reach};
@@ -35,6 +35,12 @@ fn reach(workers: u32) -> Reach {
 
 fn go(journal: &mut MemoryJournal, world: &MemoryWorld) -> Result<State, Halt> {
     drive(journal.state(), world.ports(), journal, &mut |_, _| {})
+}
+
+/// What the next process records, if the one before was killed.
+fn taken_over() -> Event {
+    let at = jiff::Timestamp::UNIX_EPOCH;
+    Event::LockTakenOver { from: None, because: Takeover::OwnerDead, at }
 }
 
 /// What must be the same however the run came about.
@@ -73,6 +79,9 @@ fn a_run_that_is_cut_off_after_any_event_ends_the_same() {
                 world.restart();
             }
             journal.fuse = None;
+            if cut % 3 != 0 {
+                journal.events.push(taken_over());
+            }
             let resumed = go(&mut journal, &world).expect("a resumed run");
             assert_eq!(journal.state(), resumed, "the events lead to the state");
             assert!(
@@ -98,6 +107,7 @@ fn a_run_that_is_cut_off_again_and_again_ends_the_same() {
             Err(_) => cuts += 1,
         }
         world.restart();
+        journal.events.push(taken_over());
         assert!(cuts < 1000, "no progress");
     };
     assert!(cuts > 10, "{cuts} cuts");

@@ -158,6 +158,7 @@ fn line(facts: &Facts, event: &Event) -> Option<String> {
         | Event::Swept { .. }
         | Event::Discarded { .. }
         | Event::SettingsChanged { .. }
+        | Event::LockTakenOver { .. }
         | Event::Stopped { .. } => return None,
     })
 }

@@ -121,6 +121,7 @@ fn how_a_run_ran_is_not_in_its_reports() {
     let facts = sample::finished().into_facts();
     let mut other = facts.clone();
     other.history.settings_changes = 9;
+    other.history.lock_takeovers = 3;
     other.history.cleanups = 9;
     other.history.promotion_failures = 9;
     other.history.submissions.values_mut().for_each(|number| *number += 3);

@@ -118,6 +118,10 @@ impl State {
                 self.reopen();
                 Ok(())
             }
+            Event::LockTakenOver { .. } => {
+                self.facts.history.lock_takeovers += 1;
+                Ok(())
+            }
             Event::Stopped { reason, at } => {
                 if !matches!(self.facts.phase, Phase::Searching) {
                     return wrong("the run stops in the middle of something");

@@ -1,11 +1,12 @@
 //! One small run, told by hand: two interrupted sweeps, passes, failures, repeats, untried ideas, deferred cleanup,
-//! a promotion that failed at first, a stop, another reach, another stop.
+//! a promotion that failed at first, a stop, another reach, another stop, and two runners that did not leave cleanly.
 
 use jiff::Timestamp;
 use std::num::NonZeroU32;
 use treebeam_core::event::{
     ContextPack, EvalStage, Event, Failure, FailureKind, FileDigest, Idea, IdeasProposed, Intent,
-    Leftover, LeftoverKind, NewEval, Repeat, RunStarted, Stop, Subject, WorldKind,
+    Leftover, LeftoverKind, NewEval, Repeat, RunStarted, Runner, Stop, Subject, Takeover,
+    WorldKind,
 };
 use treebeam_core::evidence::{
     Artifact, Comparison, Completeness, Form, Grade, LostNumbers, Paired, Reason, Recommendation,
@@ -191,6 +192,16 @@ fn deferred(leftover: Leftover, second: i64) -> Event {
     Event::DiscardDeferred { leftover, why: "file is in use".to_owned(), retry_at: at(second) }
 }
 
+fn taken_over(from: Option<u32>, because: Takeover, second: i64) -> Event {
+    let from = from.map(|pid| Runner {
+        pid,
+        hostname: "box".to_owned(),
+        created_at: at(second - 9),
+        last_heartbeat_at: at(second - 2),
+    });
+    Event::LockTakenOver { from, because, at: at(second) }
+}
+
 fn verdict(eval: u32, scored: &Scored) -> (EvalId, Verdict) {
     (EvalId::new(eval), gate::gate(scored, eval, &meaning()))
 }
@@ -220,6 +231,7 @@ fn first_depth() -> Vec<Event> {
         submitted(eval(1), 1),
         implemented(2, 15),
         submitted(eval(2), 1),
+        taken_over(Some(4711), Takeover::OwnerDead, 15),
         submitted(eval(2), 2),
         swept(1, 16),
         failed(2, EvalStage::Sweep, FailureKind::Sweep, 17),
@@ -267,6 +279,7 @@ fn after_the_stop() -> Vec<Event> {
         },
         Event::DepthClosed { depth: Depth(2), verdicts: vec![], beam: vec![], cut_short: false },
         deferred(leftover(3, LeftoverKind::Branch), 44),
+        taken_over(None, Takeover::Forced, 44),
         Event::Stopped { reason: Stop::NoIdeas, at: at(45) },
     ]
 }

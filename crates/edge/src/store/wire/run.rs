@@ -346,6 +346,9 @@ pub(super) struct HistoryBlock {
     promotion_failures: u32,
     deferred_cleanups: u32,
     cleanups: u32,
+    /// Not in the manifests of the first treebeam.
+    #[serde(default)]
+    lock_takeovers: u32,
 }
 
 impl HistoryBlock {
@@ -358,6 +361,7 @@ impl HistoryBlock {
             promotion_failures: history.promotion_failures,
             deferred_cleanups: history.deferred_cleanups,
             cleanups: history.cleanups,
+            lock_takeovers: history.lock_takeovers,
         }
     }
 
@@ -369,6 +373,7 @@ impl HistoryBlock {
             promotion_failures: self.promotion_failures,
             deferred_cleanups: self.deferred_cleanups,
             cleanups: self.cleanups,
+            lock_takeovers: self.lock_takeovers,
         })
     }
 }
