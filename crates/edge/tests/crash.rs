@@ -16,7 +16,7 @@ use treebeam_core::state::State;
 use treebeam_edge::dry::{DryAgent, DryClock, DryExecutor, FlakyCleanup};
 use treebeam_edge::git::{GitRepo, UserRepo, open_with};
 use treebeam_edge::store::{
-    Force, RunDir, RunFiles, Store, StoreError, make_runs_root, replay_journal,
+    Force, Note, RunDir, RunFiles, Store, StoreError, make_runs_root, replay_journal,
 };
 use treebeam_run::port::{Checkpoint, Journal, PortError, Undisturbed, World};
 use treebeam_run::{Halt, drive};
@@ -135,12 +135,24 @@ impl Site {
                 Err(StoreError::Locked { .. }) => thread::sleep(Duration::from_millis(5)),
                 opened => {
                     let (store, state, notes) = opened.expect("the run");
-                    assert!(notes.is_empty(), "{notes:?}");
+                    let takeover = |note: &Note| matches!(note, Note::TakenOver { .. });
+                    assert!(notes.iter().all(takeover), "{notes:?}");
+                    assert_eq!(notes.len(), store.takeover().iter().count(), "{notes:?}");
                     return (store, state);
                 }
             }
         }
         panic!("the run stays locked");
+    }
+
+    /// The note that a process leaves which is killed.
+    fn leave_note(&self) {
+        let (store, _) = self.open();
+        let note = fs::read_to_string(self.run().holder()).expect("a note");
+        drop(store);
+        let (ours, nobody) = (format!("\"pid\":{},", std::process::id()), "\"pid\":4294967295,");
+        assert!(note.contains(&ours), "{note}");
+        fs::write(self.run().holder(), note.replace(&ours, nobody)).expect("a note");
     }
 
     fn events(&self) -> usize {
@@ -239,6 +251,9 @@ fn check_cut(cut: usize, workers: u32, expected: &Settled) {
     let (store, state) = site.begin(workers);
     assert!(site.go(store, state, cut).is_err(), "no cut at {cut}");
     assert_eq!(site.events(), cut + 1);
+    if cut.is_multiple_of(2) {
+        site.leave_note();
+    }
     let end = site.resume(usize::MAX).unwrap_or_else(|halt| panic!("cut {cut}: {halt:?}"));
     assert_eq!(settled(&site, end), *expected, "cut after {cut} events, {workers} workers");
 }
@@ -263,8 +278,10 @@ fn a_run_that_is_cut_off_again_and_again_ends_the_same() {
     while ended.is_err() {
         cuts += 1;
         assert!(cuts < 100, "no progress: {ended:?}");
+        site.leave_note();
         ended = site.resume(2);
     }
     assert!(cuts > 15, "{cuts} cuts");
+    assert_eq!(ended.as_ref().map_or(0, |end| end.history.lock_takeovers), cuts);
     assert_eq!(settled(&site, ended.expect("an end")), expected);
 }

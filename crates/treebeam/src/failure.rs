@@ -145,7 +145,7 @@ impl From<ScoreError> for Failure {
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         let exit = match error {
-            StoreError::Locked { .. } => Exit::Locked,
+            StoreError::Locked { .. } | StoreError::Lost { .. } => Exit::Locked,
             StoreError::Exists { .. } | StoreError::NotARun { .. } => Exit::Usage,
             StoreError::Io { .. }
             | StoreError::BadLine { .. }

@@ -25,6 +25,16 @@ pub enum StoreError {
         path: PathBuf,
         /// Who, as far as is known.
         holder: String,
+        /// Where that process is.
+        owner: Whereabouts,
+    },
+    /// Another process has taken the run from this one.
+    #[error("the run `{}` was taken over by {holder}; this process writes nothing more to it", path.display())]
+    Lost {
+        /// The run directory.
+        path: PathBuf,
+        /// Who, as far as is known.
+        holder: String,
     },
     /// The run id is taken.
     #[error("there is a run `{}` already", path.display())]
@@ -102,6 +112,15 @@ pub enum StoreError {
     },
 }
 
+/// Where the process is that has a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whereabouts {
+    /// On this machine, and alive.
+    Here,
+    /// On another machine, and perhaps alive.
+    Elsewhere,
+}
+
 impl StoreError {
     pub(super) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
@@ -113,8 +132,14 @@ impl StoreError {
     pub const fn hint(&self) -> Option<&'static str> {
         Some(match self {
             Self::Io { .. } => "check that the disk is there, has room, and may be written",
-            Self::Locked { .. } => {
-                "wait for that process, or stop it; reading commands need no lock"
+            Self::Locked { owner: Whereabouts::Here, .. } => {
+                "wait for that process, or stop it: `--force` takes no run from a living one; reading commands need no lock"
+            }
+            Self::Locked { owner: Whereabouts::Elsewhere, .. } => {
+                "stop it there, or make sure that it is dead and take the run with `--force`; reading commands need no lock"
+            }
+            Self::Lost { .. } => {
+                "nothing is lost: that process goes on from the record; `treebeam status` shows the run"
             }
             Self::Exists { .. } => "resume it with `treebeam resume`, or choose another `--run-id`",
             Self::NotARun { .. } => {
@@ -144,6 +169,7 @@ impl From<StoreError> for PortError {
             StoreError::Io { source, .. } => port.caused_by(source),
             StoreError::Contradiction { source, .. } => port.caused_by(source),
             StoreError::Locked { .. }
+            | StoreError::Lost { .. }
             | StoreError::Exists { .. }
             | StoreError::NotARun { .. }
             | StoreError::BadLine { .. }

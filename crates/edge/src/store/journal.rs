@@ -1,6 +1,7 @@
 //! `journal.jsonl`: one line per event, appended and synced, never changed. The only truth about a run.
 //! A last line without its end was never acknowledged and does not count; anything else that is wrong is refused.
 
+use super::durable;
 use super::error::StoreError;
 use super::wire::line::{self, Unended};
 use jiff::Timestamp;
@@ -200,6 +201,8 @@ pub(super) struct Tip {
     pub(super) line_at: Option<u64>,
     /// How the file ends.
     pub(super) end: End,
+    /// Where the last line that was read ends, a torn one not counted.
+    pub(super) length: u64,
 }
 
 impl Writer {
@@ -221,6 +224,18 @@ impl Writer {
         Ok(Self { path: path.to_owned(), file, epoch, seq, line_at, length, broken: false })
     }
 
+    /// Goes on with a copy of a journal, which takes its name. Whoever has the old one open writes to a file that nobody
+    /// finds any more.
+    pub(super) fn renew(path: &Path, epoch: u64, tip: Tip) -> Result<Self, StoreError> {
+        let mut old = File::open(path).map_err(StoreError::io("open", path))?.take(tip.length);
+        let copy = |file: &mut File| io::copy(&mut old, file).map(drop);
+        durable::replace(path, copy).map_err(StoreError::io("copy", path))?;
+        let folder = path.parent().unwrap_or(path);
+        durable::sync_dir(folder).map_err(StoreError::io("sync", folder))?;
+        let end = if tip.end == End::Unended { End::Unended } else { End::Clean };
+        Self::resume(path, epoch, Tip { end, ..tip })
+    }
+
     /// Appends events in one write and one sync.
     pub(super) fn append(&mut self, events: &[Event]) -> Result<(), StoreError> {
         if self.broken {
@@ -232,11 +247,13 @@ impl Writer {
         self.broken = true;
         let (lines, last_at) = self.encode(events)?;
         let write = self.file.write_all(&lines).and_then(|()| self.file.sync_data());
-        write.map_err(StoreError::io("append to", &self.path))?;
+        // Asked for, not added up: a late line of somebody else may have come between.
+        let end = write.and_then(|()| self.file.stream_position());
+        self.length = end.map_err(StoreError::io("append to", &self.path))?;
         self.broken = false;
         self.seq += u64::try_from(events.len()).unwrap_or(u64::MAX);
-        self.line_at = Some(self.length + last_at);
-        self.length += u64::try_from(lines.len()).unwrap_or(u64::MAX);
+        let written = u64::try_from(lines.len()).unwrap_or(u64::MAX);
+        self.line_at = (self.length + last_at).checked_sub(written);
         Ok(())
     }
 
@@ -257,6 +274,13 @@ impl Writer {
         Ok((lines, u64::try_from(start).unwrap_or(u64::MAX)))
     }
 
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+    /// The open file.
+    pub(super) fn file(&self) -> &File {
+        &self.file
+    }
     pub(super) fn seq(&self) -> u64 {
         self.seq
     }
@@ -293,7 +317,7 @@ mod tests {
     #[test]
     fn a_failed_write_is_final() {
         let path = Path::new("/dev/full");
-        let tip = Tip { seq: 4, line_at: None, end: End::Clean };
+        let tip = Tip { seq: 4, line_at: None, end: End::Clean, length: 0 };
         let mut writer = Writer::resume(path, 1, tip).unwrap();
         let stop = Event::Stopped { reason: Stop::NoIdeas, at: Timestamp::UNIX_EPOCH };
         assert!(matches!(writer.append(std::slice::from_ref(&stop)), Err(StoreError::Io { .. })));

@@ -1,86 +1,236 @@
-//! One runner at a time: a lock of the operating system on `run.lock`, and beside it a note for people.
-//! The lock decides; the note only says who. Nothing here takes a run away from anybody.
+//! One runner at a time: a lock of the operating system on `run.lock`, and beside it a note for people and other machines.
+//! A lock that is held decides everything. Where it is free and a note is left behind, `judge` says whether the run may
+//! be taken. Whoever has the run looks again before each write whether it still has it.
+//!
+//! The steps are types: [`Taken`] has the lock, [`Announced`] has said so with a new epoch, [`Lease`] has the journal
+//! too and a heart that beats. Only a lease takes its note away: whatever ends before leaves it for the next one to see.
 
-use super::durable;
-use super::error::StoreError;
+mod heart;
+mod holder;
+mod judge;
+
+pub use holder::Holder;
+pub(super) use judge::Process;
+
+use super::error::{StoreError, Whereabouts};
 use super::layout::RunDir;
+use super::opening::Force;
 use super::os;
+use heart::Heart;
+use holder::Note;
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{Read as _, Write as _};
+use judge::{Here, Standing, Verdict};
+use std::fs::{File, OpenOptions, TryLockError, remove_file};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
-
-/// The longest note that is read.
-const NOTE_LIMIT: u64 = 64 * 1024;
+use treebeam_core::event::{Event, Takeover};
 
 /// How often the lock is tried, and how long after each time.
 const TRIES: u32 = 5;
 const MOMENT: Duration = Duration::from_millis(10);
 
-/// The right to run a run, as long as it lives.
-#[derive(Debug)]
-pub struct Lease {
-    run: RunDir,
-    /// Held for its lock; the file itself stays empty.
-    lock: File,
+/// How long the owner of a run may be silent on another machine, unless the user says otherwise.
+pub const STALE_AFTER: Duration = Duration::from_mins(10);
+
+/// What the user says about a run that somebody may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// Whether to take it from a process on another machine that may be alive; and what [`Force`] says.
+    pub force: Force,
+    /// How long a process on another machine may be silent before it counts as dead.
+    pub stale_after: Duration,
 }
 
-/// Who runs a run, as its note says.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Holder {
-    /// The process.
-    pub pid: u32,
-    /// The machine.
-    pub hostname: String,
-    /// Since when.
-    pub created_at: Timestamp,
-    /// When it last said that it is alive.
-    pub last_heartbeat_at: Timestamp,
+impl From<Force> for Claim {
+    fn from(force: Force) -> Self {
+        Self { force, stale_after: STALE_AFTER }
+    }
+}
+
+/// The lock, until it is dropped.
+#[derive(Debug)]
+struct Lock(File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing the file would do, were there no child that holds it between its fork and its exec.
+        drop(self.0.unlock());
+    }
+}
+
+/// A run whose lock this process has. Nobody has been told.
+#[derive(Debug)]
+pub(super) struct Taken {
+    run: RunDir,
+    lock: Lock,
+    note: Note,
+    over: Option<Takeover>,
+}
+
+/// A run that this process has said to have.
+#[derive(Debug)]
+pub(super) struct Announced {
+    run: RunDir,
+    lock: Lock,
+    me: Holder,
+}
+
+/// The right to run a run, as long as it lives.
+#[derive(Debug)]
+pub(super) struct Lease {
+    heart: Option<Heart>,
+    owned: Arc<Owned>,
+    _lock: Lock,
+}
+
+impl Taken {
+    /// Takes the lock, if nobody has it who may be alive.
+    pub(super) fn take(run: &RunDir, claim: Claim) -> Result<Self, StoreError> {
+        let lock = lock(run)?;
+        let note = Note::read(run);
+        let found = standing(&note);
+        let over = match judge::verdict(found, claim.stale_after, claim.force) {
+            Verdict::Free => None,
+            Verdict::Over(takeover) => Some(takeover),
+            Verdict::Alive => return Err(locked(run, alive(&note), Whereabouts::Here)),
+            Verdict::Fresh => {
+                let who = elsewhere(&note, found, claim.stale_after);
+                return Err(locked(run, who, Whereabouts::Elsewhere));
+            }
+        };
+        Ok(Self { run: run.clone(), lock, note, over })
+    }
+
+    /// What this leaves in the journal, if the process before did not leave cleanly.
+    pub(super) fn event(&self) -> Option<Event> {
+        let from = self.holder().map(Holder::runner);
+        self.over.map(|because| Event::LockTakenOver { from, because, at: Timestamp::now() })
+    }
+
+    /// Whether the process before may still be writing: nobody here can ask it, and its lock does not reach us.
+    pub(super) fn may_have_company(&self) -> bool {
+        matches!(self.over, Some(Takeover::HeartbeatStale | Takeover::Forced))
+    }
+
+    /// The epoch after this one, and after the one that the note has.
+    pub(super) fn epoch_after(&self, epoch: u64) -> u64 {
+        epoch.max(self.holder().map_or(0, |holder| holder.epoch)) + 1
+    }
+
+    /// Says that this process has the run. From here on, one that had it before notices before its next write.
+    pub(super) fn announce(self, epoch: u64) -> Result<Announced, StoreError> {
+        let me = Holder::this_process(epoch);
+        me.write(&self.run)?;
+        Ok(Announced { run: self.run, lock: self.lock, me })
+    }
+
+    fn holder(&self) -> Option<&Holder> {
+        match &self.note {
+            Note::Of(holder) => Some(holder),
+            Note::Missing | Note::Unreadable(_) => None,
+        }
+    }
+}
+
+impl Announced {
+    /// Keeps the run, with this journal, for good.
+    pub(super) fn keep(self, journal: &File) -> Result<Lease, StoreError> {
+        let path = self.run.journal();
+        let journal = os::file_id(journal).map_err(StoreError::io("look at", &path))?;
+        let Self { run, lock, me } = self;
+        let owned = Arc::new(Owned { run, me, journal, lost: OnceLock::new() });
+        let beating = Arc::clone(&owned);
+        let heart = Heart::start(move || beating.beat());
+        let heart = Some(heart.map_err(StoreError::io("keep a heartbeat in", &path))?);
+        Ok(Lease { heart, owned, _lock: lock })
+    }
 }
 
 impl Lease {
-    /// Takes the run.
-    ///
-    /// # Errors
-    /// When another process has it, or the lock's file cannot be used.
-    pub fn take(run: &RunDir) -> Result<Self, StoreError> {
-        let path = run.lock();
-        let mut how = OpenOptions::new();
-        how.create(true).write(true).truncate(false);
-        let lock = how.open(&path).map_err(StoreError::io("open", &path))?;
-        for tries_left in (0..TRIES).rev() {
-            match lock.try_lock() {
-                Ok(()) => break,
-                Err(TryLockError::WouldBlock) if tries_left == 0 => return Err(locked(run)),
-                // Somebody who only asks who runs it holds the lock for a moment.
-                Err(TryLockError::WouldBlock) => thread::sleep(MOMENT),
-                Err(TryLockError::Error(error)) => {
-                    return Err(StoreError::io("lock", &path)(error));
-                }
-            }
+    /// Refuses if another process has the run now. What is lost once stays lost.
+    pub(super) fn check(&self) -> Result<(), StoreError> {
+        self.owned.check()
+    }
+
+    /// Something has happened that others should see soon.
+    pub(super) fn nudge(&self) {
+        if let Some(heart) = &self.heart {
+            heart.nudge();
         }
-        note(run)?;
-        Ok(Self { run: run.clone(), lock })
     }
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        // A note that stays says nothing: the lock decides.
-        drop(fs::remove_file(self.run.holder()));
-        // Closing the file would do, were there no child that holds it between its fork and its exec.
-        drop(self.lock.unlock());
+        drop(self.heart.take());
+        let Owned { run, me, .. } = &*self.owned;
+        if matches!(Note::read(run), Note::Of(holder) if holder.is(me)) {
+            // If it stays, the next one says that it took the run from a dead process: true enough.
+            drop(remove_file(run.holder()));
+        }
+    }
+}
+
+/// What a lease and its heart know.
+#[derive(Debug)]
+struct Owned {
+    run: RunDir,
+    me: Holder,
+    journal: os::FileId,
+    /// Who has the run now, once that is somebody else.
+    lost: OnceLock<String>,
+}
+
+impl Owned {
+    fn check(&self) -> Result<(), StoreError> {
+        if self.lost.get().is_none()
+            && let Some(by) = self.another()?
+        {
+            self.lost.get_or_init(|| by);
+        }
+        match self.lost.get() {
+            None => Ok(()),
+            Some(by) => {
+                Err(StoreError::Lost { path: self.run.root().to_owned(), holder: by.clone() })
+            }
+        }
+    }
+
+    /// Who has the run, if it is another. A note may be gone, damaged or written over by one that is late; whoever took the
+    /// run from a process that may still write has also put another journal in the place of this one.
+    fn another(&self) -> Result<Option<String>, StoreError> {
+        let (newer, same) = match &Note::read(&self.run) {
+            Note::Of(holder) => {
+                ((holder.epoch >= self.me.epoch).then(|| holder.to_string()), holder.is(&self.me))
+            }
+            Note::Missing | Note::Unreadable(_) => (None, false),
+        };
+        if newer.is_some() && !same {
+            return Ok(newer);
+        }
+        let path = self.run.journal();
+        let found = File::open(&path).and_then(|file| os::file_id(&file));
+        let found = found.map_err(StoreError::io("look at", &path))?;
+        Ok((found != self.journal).then(|| "another process".to_owned()))
+    }
+
+    fn beat(&self) {
+        if self.check().is_ok() {
+            let me = Holder { last_heartbeat_at: Timestamp::now(), ..self.me.clone() };
+            // A disk that is full now may have room at the next beat.
+            drop(me.write(&self.run));
+        }
     }
 }
 
 /// Who runs the run, if its note is there and can be read. The process may be gone.
 #[must_use]
 pub fn holder(run: &RunDir) -> Option<Holder> {
-    let mut text = String::new();
-    File::open(run.holder()).ok()?.take(NOTE_LIMIT).read_to_string(&mut text).ok()?;
-    serde_json::from_str(&text).ok()
+    match Note::read(run) {
+        Note::Of(holder) => Some(holder),
+        Note::Missing | Note::Unreadable(_) => None,
+    }
 }
 
 /// Who runs the run at this moment, in words; nobody if its lock is free.
@@ -88,30 +238,66 @@ pub fn holder(run: &RunDir) -> Option<Holder> {
 pub fn runner(run: &RunDir) -> Option<String> {
     let lock = File::open(run.lock()).ok()?;
     match lock.try_lock_shared() {
-        Err(TryLockError::WouldBlock) => Some(in_words(run)),
+        Err(TryLockError::WouldBlock) => Some(alive(&Note::read(run))),
         Ok(()) | Err(TryLockError::Error(_)) => None,
     }
 }
 
-fn in_words(run: &RunDir) -> String {
-    holder(run).map_or("another process".to_owned(), |holder| {
-        let Holder { pid, hostname, created_at, .. } = holder;
-        format!("process {pid} on `{hostname}` since {created_at:.0}")
-    })
+fn lock(run: &RunDir) -> Result<Lock, StoreError> {
+    let path = run.lock();
+    let mut how = OpenOptions::new();
+    how.create(true).write(true).truncate(false);
+    let lock = how.open(&path).map_err(StoreError::io("open", &path))?;
+    for tries_left in (0..TRIES).rev() {
+        match lock.try_lock() {
+            Ok(()) => break,
+            Err(TryLockError::WouldBlock) if tries_left == 0 => {
+                return Err(locked(run, alive(&Note::read(run)), Whereabouts::Here));
+            }
+            // Somebody who only asks who runs it holds the lock for a moment.
+            Err(TryLockError::WouldBlock) => thread::sleep(MOMENT),
+            Err(TryLockError::Error(error)) => {
+                return Err(StoreError::io("lock", &path)(error));
+            }
+        }
+    }
+    Ok(Lock(lock))
 }
 
-fn locked(run: &RunDir) -> StoreError {
-    StoreError::Locked { path: run.root().to_owned(), holder: in_words(run) }
+fn standing(note: &Note) -> Standing {
+    let (hostname, boot_id) = (os::hostname(), os::boot_id());
+    let (boot_id, process) = (boot_id.as_deref(), &os::process);
+    judge::standing(note, &Here { hostname: &hostname, boot_id, now: Timestamp::now(), process })
 }
 
-fn note(run: &RunDir) -> Result<(), StoreError> {
-    let now = Timestamp::now();
-    let (pid, hostname) = (std::process::id(), os::hostname());
-    let holder = Holder { pid, hostname, created_at: now, last_heartbeat_at: now };
-    let path = run.holder();
-    let write = |file: &mut File| {
-        serde_json::to_writer(&mut *file, &holder)?;
-        file.write_all(b"\n")
+fn locked(run: &RunDir, holder: String, owner: Whereabouts) -> StoreError {
+    StoreError::Locked { path: run.root().to_owned(), holder, owner }
+}
+
+/// Who is alive, in words. A note of a dead process is not yet that of the one that has the lock.
+fn alive(note: &Note) -> String {
+    match note {
+        Note::Of(holder) if standing(note) != Standing::Dead => holder.to_string(),
+        Note::Of(_) | Note::Missing | Note::Unreadable(_) => "another process".to_owned(),
+    }
+}
+
+/// Who may be alive on another machine, in words.
+fn elsewhere(note: &Note, standing: Standing, stale_after: Duration) -> String {
+    let silence = match standing {
+        Standing::Elsewhere(silence) => silence.as_secs(),
+        Standing::Left | Standing::Dead | Standing::Alive => 0,
     };
-    durable::replace(&path, write).map_err(StoreError::io("write", &path))
+    let limit = stale_after.as_secs();
+    match note {
+        Note::Of(holder) if holder.last_heartbeat_at > Timestamp::now() => {
+            format!("{holder} (in the future: the clocks differ, and it counts as alive)")
+        }
+        Note::Of(holder) => {
+            format!("{holder} ({silence} s ago; silent for {limit} s, it counts as dead)")
+        }
+        Note::Missing | Note::Unreadable(_) => format!(
+            "a process without a name: `run.lock.json` cannot be read (its age: {silence} s; from {limit} s on it counts as left behind)"
+        ),
+    }
 }

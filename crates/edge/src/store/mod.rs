@@ -2,8 +2,8 @@
 //! Nothing here decides anything about the search; it only keeps what was decided.
 //!
 //! # Layout
-//! [`layout`] names the files, [`opening`] creates and opens runs, [`journal`] appends and reads events, [`manifest`]
-//! writes and reads the whole state, [`lease`] keeps a second runner out, [`files`] are the run's other files.
+//! [`layout`] names the files, [`opening`] creates and opens runs, `loading` makes a state of what is on disk, [`journal`] appends and reads events, [`manifest`]
+//! writes and reads the whole state, [`lease`] keeps a second runner out and lets go of a lost run, [`files`] are the run's other files.
 //! `agreement` compares journal and manifest, `wire` owns the shapes on disk and their versions, `durable` the order of writing, syncing and renaming.
 
 mod agreement;
@@ -13,6 +13,7 @@ pub mod files;
 pub mod journal;
 pub mod layout;
 pub mod lease;
+mod loading;
 pub mod manifest;
 mod note;
 pub mod opening;
@@ -25,8 +26,9 @@ mod os;
 mod wire;
 
 pub use agreement::disagreement;
-pub use error::StoreError;
+pub use error::{StoreError, Whereabouts};
 pub use files::{RunFiles, digest};
 pub use layout::{RunDir, make_runs_root, runs, runs_root};
+pub use lease::Claim;
 pub use note::Note;
 pub use opening::{Force, OpenStats, Opened, Store, open_to_read, replay_journal};

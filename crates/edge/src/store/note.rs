@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use treebeam_core::event::{Runner, Takeover};
 
 /// What a person should know about how a run was opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +21,18 @@ pub enum Note {
         /// The manifest's event.
         seq: u64,
     },
+    /// A manifest was written by a process that the run had been taken from.
+    Late {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The run was taken from a process that did not leave cleanly.
+    TakenOver {
+        /// Who that was, if it is known.
+        from: Option<Runner>,
+        /// Why it could be taken.
+        because: Takeover,
+    },
     /// The last line of the journal was not written whole.
     Torn {
         /// Where it begins.
@@ -35,6 +48,17 @@ impl fmt::Display for Note {
             }
             Self::ManifestAlone { journal_is, seq } => {
                 write!(f, "the journal is {journal_is}: going on from the manifest of event {seq}")
+            }
+            Self::Late { path } => {
+                let path = path.display();
+                write!(f, "`{path}` is by a process that had lost the run, and was passed over")
+            }
+            Self::TakenOver { from: Some(Runner { pid, hostname, .. }), because } => {
+                let hostname = hostname.escape_debug();
+                write!(f, "the run was taken over from process {pid} on `{hostname}`, {because}")
+            }
+            Self::TakenOver { from: None, because } => {
+                write!(f, "the run was taken over from a process without a name, {because}")
             }
             Self::Torn { at } => {
                 write!(f, "the journal's last line is torn and does not count (from byte {at})")

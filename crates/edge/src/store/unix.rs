@@ -1,8 +1,10 @@
-//! What Unix does its own way: names of hosts, and directories that are synced like files.
+//! What Unix does its own way: names of hosts, processes and files, and directories that are synced like files.
+//! What only `/proc` tells is unknown where there is none.
 
-use std::fs::{File, Permissions};
+use super::lease::Process;
+use std::fs::{self, File, Permissions};
 use std::io;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
 /// Makes the names in a directory durable.
@@ -18,6 +20,45 @@ pub(super) fn hostname() -> String {
     if name.is_empty() { "unknown".to_owned() } else { name.to_owned() }
 }
 
+/// Which boot of this machine it is.
+pub(super) fn boot_id() -> Option<String> {
+    let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    let id = id.trim();
+    (!id.is_empty()).then(|| id.to_owned())
+}
+
+/// What is known about a process of this machine. One that waits to be buried is gone.
+pub(super) fn process(pid: u32) -> Process {
+    let Ok(line) = fs::read(format!("/proc/{pid}/stat")) else {
+        let readable = fs::read("/proc/self/stat").is_ok();
+        return if readable { Process::Gone } else { Process::Unknown };
+    };
+    match state_and_start(&line) {
+        Some((b'Z' | b'X' | b'x', _)) => Process::Gone,
+        Some((_, start)) => Process::Started(start),
+        None => Process::Unknown,
+    }
+}
+
+/// The third and the twenty-second field. The second is a name in brackets that may hold anything, brackets too.
+fn state_and_start(line: &[u8]) -> Option<(u8, u64)> {
+    let name_end = line.iter().rposition(|byte| *byte == b')')?;
+    let rest = std::str::from_utf8(line.get(name_end + 1..)?).ok()?;
+    let mut fields = rest.split_ascii_whitespace();
+    let state = *fields.next()?.as_bytes().first()?;
+    Some((state, fields.nth(18)?.parse().ok()?))
+}
+
+/// What tells one file from another, whatever their names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FileId(u64, u64);
+
+/// Which file this is.
+pub(super) fn file_id(file: &File) -> io::Result<FileId> {
+    let found = file.metadata()?;
+    Ok(FileId(found.dev(), found.ino()))
+}
+
 /// A temporary file that, once renamed, is as readable as any other.
 pub(super) fn temporary_in(dir: &Path) -> io::Result<tempfile::NamedTempFile> {
     let readable = Permissions::from_mode(0o666);
@@ -25,4 +66,32 @@ pub(super) fn temporary_in(dir: &Path) -> io::Result<tempfile::NamedTempFile> {
         .prefix(super::durable::UNFINISHED)
         .permissions(readable)
         .tempfile_in(dir)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_may_hold_anything() {
+        let line = |name: &str, state: char| {
+            let zeros = "0 ".repeat(18);
+            format!("7 ({name}) {state} {zeros}4711 0 0\n")
+        };
+        for name in ["cat", "a) R 1 2 3", "((", "x y"] {
+            assert_eq!(state_and_start(line(name, 'S').as_bytes()), Some((b'S', 4711)), "{name}");
+        }
+        for text in ["", "7 (cat", "7 (cat) S 1 2", "7 (cat) S 1 2 3 x"] {
+            assert_eq!(state_and_start(text.as_bytes()), None, "{text}");
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn this_process_has_started_and_none_has_the_highest_number() {
+        assert!(matches!(process(std::process::id()), Process::Started(_)));
+        assert_eq!(process(u32::MAX), Process::Gone);
+        assert_eq!(boot_id(), boot_id());
+        assert!(boot_id().is_some());
+    }
 }

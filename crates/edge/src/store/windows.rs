@@ -1,5 +1,8 @@
-//! What Windows does its own way: names of hosts, and directories that need no syncing.
+//! What Windows does its own way: names of hosts, and directories that need no syncing. It asks for nothing about other
+//! processes: the lock on `run.lock` ends with its process, and says enough.
 
+use super::lease::Process;
+use std::fs::File;
 use std::io;
 use std::path::Path;
 
@@ -12,6 +15,25 @@ pub(super) fn sync_dir(_path: &Path) -> io::Result<()> {
 /// This machine's name.
 pub(super) fn hostname() -> String {
     std::env::var("COMPUTERNAME").unwrap_or_else(|_| "unknown".to_owned())
+}
+
+/// Which boot of this machine it is: not asked for.
+pub(super) const fn boot_id() -> Option<String> {
+    None
+}
+
+/// What is known about a process of this machine: nothing.
+pub(super) const fn process(_pid: u32) -> Process {
+    Process::Unknown
+}
+
+/// What tells one file from another: the time of its making, which a copy does not inherit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FileId(std::time::SystemTime);
+
+/// Which file this is.
+pub(super) fn file_id(file: &File) -> io::Result<FileId> {
+    file.metadata()?.created().map(FileId)
 }
 
 /// A temporary file.

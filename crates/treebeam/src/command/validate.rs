@@ -118,7 +118,11 @@ fn of_note(note: &Note) -> Finding {
             let advice = "none is needed: `treebeam resume` goes on from the line before";
             Finding::new(what, "journal.jsonl", advice).warning()
         }
-        Note::Damaged { .. } | Note::ManifestAlone { .. } => {
+        Note::TakenOver { .. } => {
+            Finding::new(what, "journal.jsonl", "none is needed: reading takes nothing over")
+                .warning()
+        }
+        Note::Damaged { .. } | Note::Late { .. } | Note::ManifestAlone { .. } => {
             Finding::new(what, "manifest.json", "`treebeam resume` writes it anew")
         }
     }

@@ -1,0 +1,115 @@
+//! `run.lock.json`: who runs a run, for people and for other machines. It is written whole and says what a process says
+//! of itself; whether to believe it is decided elsewhere.
+
+use crate::store::durable;
+use crate::store::error::StoreError;
+use crate::store::layout::RunDir;
+use crate::store::os;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use treebeam_core::event::Runner;
+
+/// The longest note that is read.
+const NOTE_LIMIT: u64 = 64 * 1024;
+
+/// Who runs a run, as its note says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    /// The process.
+    pub pid: u32,
+    /// The machine.
+    pub hostname: String,
+    /// Which boot of the machine, where that is known.
+    #[serde(default)]
+    pub boot_id: Option<String>,
+    /// When the process started, in the machine's own count since its boot, where that is known.
+    #[serde(default)]
+    pub start_time: Option<u64>,
+    /// Since when it runs the run.
+    pub created_at: Timestamp,
+    /// When it last said that it is alive.
+    pub last_heartbeat_at: Timestamp,
+    /// Which opening of the run this is.
+    #[serde(default)]
+    pub epoch: u64,
+}
+
+impl Holder {
+    /// This process, from now on.
+    pub(super) fn this_process(epoch: u64) -> Self {
+        let (now, pid) = (Timestamp::now(), std::process::id());
+        Self {
+            pid,
+            hostname: os::hostname(),
+            boot_id: os::boot_id(),
+            start_time: os::process(pid).start(),
+            created_at: now,
+            last_heartbeat_at: now,
+            epoch,
+        }
+    }
+
+    /// Whether this is the same opening by the same process; heartbeats do not count.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        *self == Self { last_heartbeat_at: self.last_heartbeat_at, ..other.clone() }
+    }
+
+    pub(super) fn runner(&self) -> Runner {
+        Runner {
+            pid: self.pid,
+            hostname: self.hostname.clone(),
+            created_at: self.created_at,
+            last_heartbeat_at: self.last_heartbeat_at,
+        }
+    }
+
+    pub(super) fn write(&self, run: &RunDir) -> Result<(), StoreError> {
+        let path = run.holder();
+        let write = |file: &mut File| {
+            serde_json::to_writer(&mut *file, self)?;
+            file.write_all(b"\n")
+        };
+        durable::replace(&path, write).map_err(StoreError::io("write", &path))
+    }
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { pid, hostname, created_at, last_heartbeat_at, .. } = self;
+        let hostname = hostname.escape_debug();
+        write!(
+            f,
+            "process {pid} on `{hostname}` since {created_at:.0}, last heartbeat {last_heartbeat_at:.0}"
+        )
+    }
+}
+
+/// What lies where the note should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Note {
+    /// Nothing: whoever was here left cleanly.
+    Missing,
+    /// Something that says nothing; when it was written, if that is known.
+    Unreadable(Option<Timestamp>),
+    /// A note.
+    Of(Holder),
+}
+
+impl Note {
+    pub(super) fn read(run: &RunDir) -> Self {
+        let path = run.holder();
+        let file = match File::open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Self::Missing,
+            file => file,
+        };
+        let modified = path.metadata().and_then(|found| found.modified()).ok();
+        let modified = modified.and_then(|time| Timestamp::try_from(time).ok());
+        let mut text = String::new();
+        let read = file.and_then(|file| file.take(NOTE_LIMIT).read_to_string(&mut text));
+        let holder = read.ok().and_then(|_| serde_json::from_str(&text).ok());
+        holder.map_or(Self::Unreadable(modified), Self::Of)
+    }
+}
