@@ -273,7 +273,7 @@ fn collect(folder: &Path, name: &str, found: &mut BTreeMap<String, Vec<u8>>) {
     }
 }
 
-/// A call that goes on.
+/// A call that goes on. It is killed when it is dropped.
 #[derive(Debug)]
 pub struct Call {
     child: Child,
@@ -281,7 +281,7 @@ pub struct Call {
     spoken: tempfile::TempDir,
 }
 
-/// What asks a process to end.
+/// What a process can be told.
 #[cfg(unix)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
@@ -291,9 +291,37 @@ pub enum Signal {
     Terminate,
     /// The terminal is gone.
     Hangup,
+    /// Stop, and do nothing.
+    Stop,
+    /// Go on.
+    Continue,
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        self.kill();
+    }
 }
 
 impl Call {
+    /// Its number.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Lets it end, or kills it after a long time.
+    #[must_use]
+    pub fn wait(self) -> Said {
+        self.end(DEADLINE)
+    }
+
+    /// Ends it at once. A child that is dead already stays so.
+    fn kill(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+
     /// Sends it a signal.
     #[cfg(unix)]
     pub fn signal(&self, signal: Signal) {
@@ -302,6 +330,8 @@ impl Call {
             Signal::Interrupt => Number::INT,
             Signal::Terminate => Number::TERM,
             Signal::Hangup => Number::HUP,
+            Signal::Stop => Number::STOP,
+            Signal::Continue => Number::CONT,
         };
         kill_process(Pid::from_child(&self.child), number).expect("to signal the program");
     }
@@ -336,8 +366,7 @@ impl Call {
                 break status.code();
             }
             if begun.elapsed() >= patience {
-                self.child.kill().expect("to kill the program");
-                self.child.wait().expect("the end of the program");
+                self.kill();
                 break None;
             }
             thread::sleep(GLANCE);

@@ -161,7 +161,11 @@ pub(crate) struct MeaningFlags {
 pub(crate) struct GoingFlags {
     #[command(flatten)]
     pub(crate) reach: ReachFlags,
-    /// Go on from the manifest alone if the journal is missing or too short
+    /// How long the run's owner on another host may be silent before it counts as dead [default: 600]
+    #[arg(long, value_name = "SECONDS", help_heading = "Options")]
+    pub(crate) lock_stale_seconds: Option<u32>,
+    /// Take the run from an owner on another host, and go on from the manifest alone if the journal is missing or too
+    /// short; a living owner on this host keeps the run
     #[arg(long, help_heading = "Options")]
     pub(crate) force: bool,
     /// Show no progress

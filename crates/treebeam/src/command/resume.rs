@@ -11,11 +11,12 @@ use crate::terminal;
 use crate::wiring::{DryWorld, Home};
 use serde::Serialize;
 use serde_json::{Value, json};
+use std::time::Duration;
 use treebeam_core::event::Event;
 use treebeam_core::facts::{Facts, Stage};
 use treebeam_core::id::Place;
 use treebeam_core::state::State;
-use treebeam_edge::store::{Force, RunDir, Store};
+use treebeam_edge::store::{Claim, Force, RunDir, Store};
 use treebeam_run::Halt;
 use treebeam_run::port::Journal as _;
 
@@ -39,8 +40,15 @@ pub(super) fn open(
     output: Output,
 ) -> Result<Exit, Failure> {
     let force = if flags.force { Force::Yes } else { Force::No };
-    let (store, state, notes) = Store::open_to_run(run, force)?;
+    let mut claim = Claim::from(force);
+    if let Some(seconds) = flags.lock_stale_seconds {
+        claim.stale_after = Duration::from_secs(seconds.into());
+    }
+    let (store, state, notes) = Store::open_to_run(run, claim)?;
     terminal::notes(&notes);
+    if let (Some(takeover), Output::Json) = (store.takeover(), output) {
+        terminal::json(takeover)?;
+    }
     settings::same_meaning(meaning, config, &state.meaning)?;
     go_on(home, store, state, flags, output)
 }
@@ -82,6 +90,7 @@ pub(super) fn drive(
         progress.show(state, events);
     });
     progress.finish();
+    store.must_be_ours()?;
     let state = match ended {
         Ok(state) => state,
         Err(Halt::Interrupted(state)) => return pause(&run, &state, output),
