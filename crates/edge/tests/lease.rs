@@ -422,6 +422,47 @@ fn a_late_manifest_is_passed_over_or_merely_older() {
     }
 }
 
+/// Two that want a run at the same time, and whose locks do not reach each other.
+#[test]
+fn of_two_that_cannot_see_each_others_locks_at_most_one_writes() {
+    const ROUNDS: usize = 120;
+    let (mut written, mut stopped) = (0, 0);
+    for round in 0..ROUNDS {
+        let scene = Scene::new();
+        let note = scene.left();
+        let run = scene.run();
+        if round % 3 > 0 {
+            write_note(&run, &note, &elsewhere(DAY));
+        }
+        let start = Barrier::new(2);
+        let contend = || {
+            start.wait();
+            drop(fs::remove_file(run.lock()));
+            let (mut store, state, _) = Store::open_to_run(&run, Force::No).ok()?;
+            // The other may have written before this one took the run.
+            let first = lasting(&state) == lasting(&scene.state(BEGUN));
+            let next = if first { BEGUN } else { BEGUN + 1 };
+            let wrote = store.append(&scene.events[next..=next]).is_ok();
+            Some((store, wrote))
+        };
+        let opened: Vec<_> = thread::scope(|scope| {
+            let contenders: Vec<_> = (0..2).map(|_| scope.spawn(contend)).collect();
+            contenders.into_iter().filter_map(|contender| contender.join().unwrap()).collect()
+        });
+        let owners = opened.iter().filter(|(store, _)| store.must_be_ours().is_ok()).count();
+        assert!(owners <= 1, "round {round}");
+        stopped += opened.len() - owners;
+        written += opened.iter().filter(|(_, wrote)| *wrote).count();
+        let state = replay_journal(&run).unwrap().state;
+        let some = [BEGUN, BEGUN + 1, BEGUN + 2].map(|end| lasting(&scene.state(end)));
+        assert!(some.contains(&lasting(&state)), "round {round}");
+        assert_eq!(open_to_read(&run).unwrap().state, state);
+        drop(opened);
+        Store::open_to_run(&run, Force::Yes).unwrap();
+    }
+    assert!(written > ROUNDS / 2, "{written} wrote, {stopped} were stopped");
+}
+
 #[test]
 fn a_torn_journal_is_taken_over_whole() {
     for (cut, end) in [(1, BEGUN), (9, BEGUN - 1)] {

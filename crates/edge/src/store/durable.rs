@@ -1,7 +1,7 @@
 //! Whole files or none: written under another name, synced, then renamed. Knows nothing of what is in them.
 
 use super::os;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::Path;
 
@@ -48,6 +48,32 @@ pub(super) fn replace_from(
     write: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> io::Result<()> {
     put(dir, path, write, || Ok(()))
+}
+
+/// Writes a new file in place of whatever has this name, and keeps it open to append to: this file, whatever takes the
+/// name next.
+pub(super) fn replace_and_open(
+    path: &Path,
+    write: impl FnOnce(&mut File) -> io::Result<()>,
+) -> io::Result<File> {
+    let mut file = os::temporary_in(path.parent().unwrap_or(Path::new(".")))?;
+    write(file.as_file_mut())?;
+    file.as_file().sync_all()?;
+    let open = OpenOptions::new().append(true).open(file.path())?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(open)
+}
+
+/// Writes a new file where none has this name; an error where one has, and that stays as it is.
+pub(super) fn put_first(
+    path: &Path,
+    write: impl FnOnce(&mut File) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut file = os::temporary_in(path.parent().unwrap_or(Path::new(".")))?;
+    write(file.as_file_mut())?;
+    file.as_file().sync_all()?;
+    file.persist_noclobber(path).map_err(|error| error.error)?;
+    Ok(())
 }
 
 fn put(

@@ -218,10 +218,7 @@ impl Writer {
     /// Goes on with a journal, after cutting a torn last line.
     pub(super) fn resume(path: &Path, epoch: u64, tip: Tip) -> Result<Self, StoreError> {
         let file = OpenOptions::new().append(true).open(path);
-        let file = file.map_err(StoreError::io("open", path))?;
-        let length = mend(&file, tip.end).map_err(StoreError::io("mend", path))?;
-        let Tip { seq, line_at, .. } = tip;
-        Ok(Self { path: path.to_owned(), file, epoch, seq, line_at, length, broken: false })
+        Self::go_on(path, file.map_err(StoreError::io("open", path))?, epoch, tip)
     }
 
     /// Goes on with a copy of a journal, which takes its name. Whoever has the old one open writes to a file that nobody
@@ -229,11 +226,17 @@ impl Writer {
     pub(super) fn renew(path: &Path, epoch: u64, tip: Tip) -> Result<Self, StoreError> {
         let mut old = File::open(path).map_err(StoreError::io("open", path))?.take(tip.length);
         let copy = |file: &mut File| io::copy(&mut old, file).map(drop);
-        durable::replace(path, copy).map_err(StoreError::io("copy", path))?;
+        let file = durable::replace_and_open(path, copy).map_err(StoreError::io("copy", path))?;
         let folder = path.parent().unwrap_or(path);
         durable::sync_dir(folder).map_err(StoreError::io("sync", folder))?;
         let end = if tip.end == End::Unended { End::Unended } else { End::Clean };
-        Self::resume(path, epoch, Tip { end, ..tip })
+        Self::go_on(path, file, epoch, Tip { end, ..tip })
+    }
+
+    fn go_on(path: &Path, file: File, epoch: u64, tip: Tip) -> Result<Self, StoreError> {
+        let length = mend(&file, tip.end).map_err(StoreError::io("mend", path))?;
+        let Tip { seq, line_at, .. } = tip;
+        Ok(Self { path: path.to_owned(), file, epoch, seq, line_at, length, broken: false })
     }
 
     /// Appends events in one write and one sync.

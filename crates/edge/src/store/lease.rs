@@ -121,7 +121,12 @@ impl Taken {
     /// Says that this process has the run. From here on, one that had it before notices before its next write.
     pub(super) fn announce(self, epoch: u64) -> Result<Announced, StoreError> {
         let me = Holder::this_process(epoch);
-        me.write(&self.run)?;
+        if self.note != Note::Missing {
+            me.write(&self.run)?;
+        } else if !me.write_first(&self.run)? {
+            // One whose lock does not reach us was faster.
+            return Err(locked(&self.run, alive(&Note::read(&self.run)), Whereabouts::Elsewhere));
+        }
         Ok(Announced { run: self.run, lock: self.lock, me })
     }
 
@@ -134,6 +139,15 @@ impl Taken {
 }
 
 impl Announced {
+    /// The epoch, raised where another process has used it by now: one that took the run at the same time.
+    pub(super) fn epoch_above(&mut self, epoch: u64) -> Result<u64, StoreError> {
+        if epoch >= self.me.epoch {
+            self.me.epoch = epoch + 1;
+            self.me.write(&self.run)?;
+        }
+        Ok(self.me.epoch)
+    }
+
     /// Keeps the run, with this journal, for good.
     pub(super) fn keep(self, journal: &File) -> Result<Lease, StoreError> {
         let path = self.run.journal();

@@ -143,11 +143,11 @@ impl Store {
             Entry::Made if takeover.is_none() => loaded.epoch,
             Entry::Made | Entry::Found => taken.epoch_after(loaded.epoch),
         };
-        let announced = taken.announce(epoch)?;
+        let mut announced = taken.announce(epoch)?;
         let mut journal = if company {
             // What the other wrote before it could see the announcement counts; what it writes from here on does not.
             loaded = load(run, claim.force)?;
-            continue_apart(run, epoch, &loaded)?
+            continue_apart(run, announced.epoch_above(loaded.epoch)?, &loaded)?
         } else {
             continue_with(run, epoch, &loaded)?
         };

@@ -66,13 +66,24 @@ impl Holder {
         }
     }
 
+    /// Puts the note in place of the one that is there.
     pub(super) fn write(&self, run: &RunDir) -> Result<(), StoreError> {
         let path = run.holder();
-        let write = |file: &mut File| {
-            serde_json::to_writer(&mut *file, self)?;
-            file.write_all(b"\n")
-        };
-        durable::replace(&path, write).map_err(StoreError::io("write", &path))
+        durable::replace(&path, |file| self.put(file)).map_err(StoreError::io("write", &path))
+    }
+
+    /// Puts the note where there is none; false if there is one by now.
+    pub(super) fn write_first(&self, run: &RunDir) -> Result<bool, StoreError> {
+        let path = run.holder();
+        match durable::put_first(&path, |file| self.put(file)) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            put => put.map(|()| true).map_err(StoreError::io("write", &path)),
+        }
+    }
+
+    fn put(&self, file: &mut File) -> io::Result<()> {
+        serde_json::to_writer(&mut *file, self)?;
+        file.write_all(b"\n")
     }
 }
 
