@@ -264,9 +264,9 @@ fn an_owner_elsewhere_goes_by_its_heartbeat_or_by_force() {
             }
         }
     };
-    check(5, Force::No.into(), Err("silent for 600 s, it counts as dead"));
-    check(599, Force::No.into(), Err("silent for 600 s"));
-    check(50, minute, Err("silent for 60 s"));
+    check(5, Force::No.into(), Err("it counts as dead after 600 s"));
+    check(599, Force::No.into(), Err("dead after 600 s"));
+    check(50, minute, Err("dead after 60 s"));
     check(-DAY, Force::No.into(), Err("in the future: the clocks differ"));
     check(600, Force::No.into(), Ok(Takeover::HeartbeatStale));
     check(DAY, Force::No.into(), Ok(Takeover::HeartbeatStale));

@@ -308,10 +308,10 @@ fn elsewhere(note: &Note, standing: Standing, stale_after: Duration) -> String {
             format!("{holder} (in the future: the clocks differ, and it counts as alive)")
         }
         Note::Of(holder) => {
-            format!("{holder} ({silence} s ago; silent for {limit} s, it counts as dead)")
+            format!("{holder} ({silence} s ago; it counts as dead after {limit} s)")
         }
         Note::Missing | Note::Unreadable(_) => format!(
-            "a process without a name: `run.lock.json` cannot be read (its age: {silence} s; from {limit} s on it counts as left behind)"
+            "a process without a name: `run.lock.json` cannot be read ({silence} s old; it counts as left behind after {limit} s)"
         ),
     }
 }
