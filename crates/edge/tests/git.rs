@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use treebeam_core::event::{Leftover, LeftoverKind};
 use treebeam_core::id::{Commit, EvalId, NodeId, Place, RunId};
 use treebeam_core::protect::Mode;
-use treebeam_edge::git::{GitRepo, OpenError, UserRepo, open_with};
+use treebeam_edge::git::{GitRepo, OpenError, Paint, UserRepo, open_with};
 use treebeam_run::port::{Applied, CommitNote, Repo};
 use treebeam_testkit::repo::TempRepo;
 #[cfg(unix)]
@@ -394,6 +394,32 @@ fn diffs_are_cut_between_characters_and_know_binaries() -> Outcome {
     assert!(stat.contains("a.txt") && stat.contains("2 files changed"), "{stat}");
     git.checkout(eval(1), &first)?;
     assert_eq!(git.apply(eval(1), &whole)?, Applied::Cleanly);
+    Ok(())
+}
+
+#[test]
+fn a_diff_is_shown_as_git_prints_it_whatever_is_configured() -> Outcome {
+    let repo = files()?;
+    let first: Commit = repo.git(["rev-parse", "HEAD"])?.parse()?;
+    fs::write(repo.path().join("a.txt"), b"latin \xe4\n")?;
+    repo.write("älter.txt", "new\n")?;
+    repo.write(".gitattributes", "*.txt diff=odd\n")?;
+    let second: Commit = repo.commit("second")?.parse()?;
+    repo.git(["config", "diff.external", "false"])?;
+    repo.git(["config", "diff.odd.command", "false"])?;
+    repo.git(["config", "diff.odd.textconv", "false"])?;
+    repo.git(["config", "core.pager", "false"])?;
+    let git = run_in(&repo)?;
+    let plain = git.shown_diff(&first, &second, Paint::Plain)?;
+    let text = String::from_utf8_lossy(&plain);
+    assert!(text.contains("diff --git a/älter.txt b/älter.txt\nnew file mode 100644"), "{text}");
+    assert!(plain.windows(8).any(|bytes| bytes == b"latin \xe4\n") && !plain.contains(&0x1b));
+    let coloured = git.shown_diff(&first, &second, Paint::Coloured)?;
+    assert!(coloured.contains(&0x1b));
+    assert!(git.shown_diff(&first, &first, Paint::Plain)?.is_empty());
+    let gone: Commit = "1".repeat(40).parse()?;
+    assert!(git.has(&second)? && !git.has(&gone)?);
+    assert!(git.shown_diff(&first, &gone, Paint::Plain).is_err());
     Ok(())
 }
 

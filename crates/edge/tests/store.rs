@@ -200,6 +200,58 @@ fn a_line_of_an_epoch_that_is_over_is_inert() {
     assert_eq!((epochs[0], epochs[10], epochs[20]), (1, 2, 3));
 }
 
+/// The numbers of the events that a reader finds from where it is.
+fn numbers(reader: &mut Reader) -> Vec<u64> {
+    std::iter::from_fn(|| reader.next_record().unwrap()).map(|record| record.seq).collect()
+}
+
+#[test]
+fn a_journal_that_grows_is_followed_whatever_the_pieces() {
+    let scene = Scene::new();
+    let run = scene.told(&[]);
+    let whole = fs::read(run.journal()).unwrap();
+    let last = u64::try_from(scene.events.len()).unwrap();
+    let path = scene.root.path().join("growing.jsonl");
+    for piece in [1, 2, 97, 1000, 4096, whole.len()] {
+        fs::write(&path, "").unwrap();
+        let mut reader = Reader::open(&path).unwrap();
+        let mut seen = numbers(&mut reader);
+        let begin = if piece == 1 { whole.len().saturating_sub(2000) } else { 0 };
+        let (head, tail) = whole.split_at(begin);
+        for bytes in std::iter::once(head).chain(tail.chunks(piece)) {
+            append(&path, bytes);
+            reader.look_again().unwrap();
+            seen.extend(numbers(&mut reader));
+        }
+        assert_eq!(seen, (1..=last).collect::<Vec<_>>(), "in pieces of {piece}");
+    }
+}
+
+#[test]
+fn a_follower_survives_a_takeover_and_another_journal() {
+    let scene = Scene::new();
+    let mut store = scene.create();
+    let run = scene.run();
+    let mut reader = Reader::open(&run.journal()).unwrap();
+    store.append(&scene.events[1..10]).unwrap();
+    assert_eq!(numbers(&mut reader), (1..=10).collect::<Vec<_>>());
+    drop(store);
+    append(&run.journal(), b"{\"seq\":11,\"epoch\":1,\"t\"");
+    reader.look_again().unwrap();
+    assert!(numbers(&mut reader).is_empty());
+    let (mut store, ..) = Store::open_to_run(&run, Force::No).unwrap();
+    store.append(&scene.events[10..12]).unwrap();
+    store.checkpoint(&scene.state(12), Checkpoint::End).unwrap();
+    reader.look_again().unwrap();
+    assert_eq!(numbers(&mut reader), [11, 12]);
+    drop(store);
+    fs::remove_file(run.journal()).unwrap();
+    let (mut store, ..) = Store::open_to_run(&run, Force::Yes).unwrap();
+    store.append(&scene.events[12..14]).unwrap();
+    reader.look_again().unwrap();
+    assert_eq!(numbers(&mut reader), [13, 14]);
+}
+
 #[test]
 fn without_its_journal_a_run_goes_on_only_by_force() {
     for journal in [None, Some(""), Some("first line")] {

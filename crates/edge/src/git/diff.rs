@@ -1,6 +1,7 @@
 //! What changed: in a worktree's index, and between two commits. It reads only, and never from a worktree's files.
 
 use super::GitRepo;
+use super::call::Answer;
 use treebeam_core::id::{Commit, Place};
 use treebeam_core::protect::{Change, Mode};
 use treebeam_run::port::PortError;
@@ -9,8 +10,51 @@ use treebeam_run::port::PortError;
 const MOST_CHANGES: usize = 16 << 20;
 /// No summary is longer, in bytes.
 const MOST_STAT: usize = 256 << 10;
+/// No diff that is shown is longer, in bytes.
+const MOST_SHOWN: usize = 256 << 20;
+
+/// Whether git colours what it prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Paint {
+    /// As for a file.
+    Plain,
+    /// As for a terminal.
+    Coloured,
+}
 
 impl GitRepo {
+    /// The difference between two commits as git prints it, to be shown. Bytes, because files need not be text.
+    ///
+    /// # Errors
+    /// When one of them is gone, or the difference is too long to be shown.
+    pub fn shown_diff(
+        &self,
+        from: &Commit,
+        to: &Commit,
+        paint: Paint,
+    ) -> Result<Vec<u8>, PortError> {
+        let colour = match paint {
+            Paint::Plain => "--no-color",
+            Paint::Coloured => "--color=always",
+        };
+        let answer = self.tree_diff(from, to, &["-p", colour], MOST_SHOWN)?;
+        if answer.stdout.dropped > 0 {
+            let what = format!("the diff is longer than {} MiB", MOST_SHOWN >> 20);
+            return Err(PortError::new(what).hint(format!("ask git: `git diff {from} {to}`")));
+        }
+        Ok(answer.stdout.bytes)
+    }
+
+    /// Whether the repository still has a commit.
+    ///
+    /// # Errors
+    /// When git cannot be run.
+    pub fn has(&self, commit: &Commit) -> Result<bool, PortError> {
+        let object = format!("{commit}^{{commit}}");
+        let call = self.user.git.sealed(&self.seat(), &["cat-file", "-e", &object]);
+        Ok(call.answer()?.code == Some(0))
+    }
+
     pub(super) fn index_changes(&self, place: Place) -> Result<Vec<Change>, PortError> {
         let worktree = self.find(place)?;
         let arguments = ["diff-index", "--cached", "--raw", "-z", "--no-renames"];
@@ -37,7 +81,6 @@ impl GitRepo {
         self.between(from, to, &["--stat"], MOST_STAT)
     }
 
-    /// Attributes are read from the newer commit: not from a checkout, which could be at any other.
     fn between(
         &self,
         from: &Commit,
@@ -45,13 +88,25 @@ impl GitRepo {
         shape: &[&str],
         keep: usize,
     ) -> Result<String, PortError> {
+        let shape = [&["--no-color"], shape].concat();
+        Ok(self.tree_diff(from, to, &shape, keep)?.beginning())
+    }
+
+    /// Attributes are read from the newer commit: not from a checkout, which could be at any other.
+    fn tree_diff(
+        &self,
+        from: &Commit,
+        to: &Commit,
+        shape: &[&str],
+        keep: usize,
+    ) -> Result<Answer, PortError> {
         let source = format!("--attr-source={to}");
-        let fixed = [&source, "diff-tree", "-r", "--find-renames", "--no-color", "--no-ext-diff"];
+        let fixed = [&source, "diff-tree", "-r", "--find-renames", "--no-ext-diff"];
         let plain = ["--no-textconv", "--ignore-submodules=none", from.as_str(), to.as_str(), "--"];
         let arguments = [fixed.as_slice(), shape, &plain].concat();
         let call = self.user.git.sealed(&self.seat(), &arguments);
         let call = call.about(format!("{}..{}", from.short(), to.short()));
-        Ok(call.keep(keep).done()?.beginning())
+        call.keep(keep).done()
     }
 }
 

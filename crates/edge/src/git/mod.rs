@@ -19,6 +19,7 @@ mod refs;
 mod said;
 mod worktree;
 
+pub use diff::Paint;
 pub use identity::Identity;
 pub use open::{OpenError, UserRepo, open, open_with};
 pub use said::GitSaid;

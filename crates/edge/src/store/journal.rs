@@ -29,6 +29,8 @@ pub struct Reader {
     last: Option<(u64, u64)>,
     highest_epoch: u64,
     end: Option<End>,
+    /// Whether the line that was read last has yet to get its end.
+    owed: bool,
 }
 
 /// How a journal ends.
@@ -65,7 +67,24 @@ impl Reader {
             last: None,
             highest_epoch: 0,
             end: None,
+            owed: false,
         })
+    }
+
+    /// Goes on after the end, with what has been written since. A line that was not whole is read again.
+    ///
+    /// # Errors
+    /// When the file cannot be opened.
+    pub fn look_again(&mut self) -> Result<(), StoreError> {
+        let Some(end) = self.end else { return Ok(()) };
+        let length = self.path.metadata().map_err(StoreError::io("look at", &self.path))?.len();
+        let at = if let End::Torn(at) = end { at } else { self.next_at };
+        // A journal that got shorter than what was read of it is another one: the run went on from its manifest alone.
+        let (at, last) = if length < at { (0, None) } else { (at, self.last) };
+        let again = Self::open_at(&self.path, at).map_err(StoreError::io("open", &self.path))?;
+        let owed = at > 0 && (self.owed || end == End::Unended);
+        *self = Self { last, owed, highest_epoch: self.highest_epoch, ..again };
+        Ok(())
     }
 
     /// The next line that counts; none at the end.
@@ -95,6 +114,7 @@ impl Reader {
 
     /// Puts the next whole line into `self.line`; false at the end.
     fn read_line(&mut self) -> Result<bool, StoreError> {
+        self.take_owed()?;
         self.line.clear();
         self.line_at = self.next_at;
         let most = u64::try_from(LINE_LIMIT).unwrap_or(u64::MAX);
@@ -113,6 +133,20 @@ impl Reader {
             return Err(self.bad(format!("the line is longer than {LINE_LIMIT} bytes")));
         }
         self.unended()
+    }
+
+    /// Passes over the end of a line that was read before it was there.
+    fn take_owed(&mut self) -> Result<(), StoreError> {
+        if !self.owed {
+            return Ok(());
+        }
+        let ahead = self.input.fill_buf().map_err(StoreError::io("read", &self.path))?;
+        if ahead.first() == Some(&b'\n') {
+            self.input.consume(1);
+            self.next_at += 1;
+            self.owed = false;
+        }
+        Ok(())
     }
 
     fn unended(&mut self) -> Result<bool, StoreError> {

@@ -98,6 +98,12 @@ pub fn make_runs_root(repo: &Path) -> Result<PathBuf, StoreError> {
     Ok(runs)
 }
 
+/// When a run began, by the wall's clock: the time on its journal's first line, if that can be read.
+#[must_use]
+pub fn began(run: &RunDir) -> Option<Timestamp> {
+    journal::first_time(&run.journal())
+}
+
 /// The runs below this folder, the oldest first: by the time on their journal's first line, then by name.
 ///
 /// # Errors
@@ -116,7 +122,7 @@ pub fn runs(root: &Path) -> Result<Vec<RunId>, StoreError> {
         };
         let dir = RunDir::of(root, &run);
         if dir.journal().is_file() || dir.manifest().is_file() {
-            found.push((journal::first_time(&dir.journal()), run));
+            found.push((began(&dir), run));
         }
     }
     found.sort();

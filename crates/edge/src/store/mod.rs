@@ -28,7 +28,7 @@ mod wire;
 pub use agreement::disagreement;
 pub use error::{StoreError, Whereabouts};
 pub use files::{RunFiles, digest};
-pub use layout::{RunDir, make_runs_root, runs, runs_root};
+pub use layout::{RunDir, began, make_runs_root, runs, runs_root};
 pub use lease::Claim;
 pub use note::Note;
 pub use opening::{Force, OpenStats, Opened, Store, open_to_read, replay_journal};
