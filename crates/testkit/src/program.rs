@@ -121,17 +121,38 @@ impl Site {
         self.start(self.repo.path(), variables, arguments)
     }
 
+    /// Calls the program with nobody left to read its standard output.
+    #[must_use]
+    pub fn call_unheard(&self, arguments: &[&str]) -> Said {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        self.spawn(self.repo.path(), self.repo.variables(), arguments, Some(writer.into()))
+            .end(DEADLINE)
+    }
+
     fn start(
         &self,
         folder: &Path,
         variables: Vec<(OsString, OsString)>,
         arguments: &[&str],
     ) -> Call {
+        self.spawn(folder, variables, arguments, None)
+    }
+
+    fn spawn(
+        &self,
+        folder: &Path,
+        variables: Vec<(OsString, OsString)>,
+        arguments: &[&str],
+        stdout: Option<Stdio>,
+    ) -> Call {
         let spoken = tempfile::tempdir().expect("a folder for the output");
         let file = |name| File::create(spoken.path().join(name)).expect("a file for the output");
+        let to_file = file("stdout");
         let mut command = Command::new(&self.binary);
         command.args(arguments).current_dir(folder).env_clear().envs(variables);
-        command.stdin(Stdio::null()).stdout(file("stdout")).stderr(file("stderr"));
+        command.stdin(Stdio::null()).stderr(file("stderr"));
+        command.stdout(stdout.unwrap_or_else(|| to_file.into()));
         Call { child: command.spawn().expect("the program"), spoken }
     }
 

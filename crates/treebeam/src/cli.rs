@@ -1,6 +1,7 @@
 //! The command line: names, defaults and help. What the flags mean for a run is said in `settings`.
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
@@ -41,12 +42,55 @@ pub(crate) enum Command {
     /// Show how a run stands: the latest one, or the one named
     #[command(after_help = "Example: treebeam status --json")]
     Status(RunName),
+    /// List the runs of this repository, the newest first
+    #[command(
+        after_help = "Exit code: 0 also where a run cannot be opened; its line says why.\n\nExample: treebeam list"
+    )]
+    List,
+    /// Show all that is on record about a node or an eval
+    #[command(
+        after_help = "Exit code: 2 for a node or an eval that is not there, or a number that is both.\n\nExample: treebeam show e0012",
+        allow_missing_positional = true
+    )]
+    Show(ItemName),
+    /// Show what a node or an eval changed, as git prints it
+    #[command(
+        after_help = "Where the commit is gone, the recorded diff is shown, and that is said.\n\nExit code: 1 where there is nothing to show, 2 for a node or an eval that is not there.\n\nExample: treebeam diff n0003 --root",
+        allow_missing_positional = true
+    )]
+    Diff(DiffArgs),
+    /// Print a run's journal in words, one line for each event
+    #[command(
+        after_help = "With `--json` each event is printed as the run itself does, and a last line of type `end`.\n\nExample: treebeam log --follow"
+    )]
+    Log(LogArgs),
     /// Validate a run and rewrite its reports; runs nothing
     #[command(after_help = "Example: treebeam report 20260131-220000")]
     Report(RunName),
     /// Check a run's integrity and write `VALIDATION_REPORT.md`
     #[command(after_help = "Example: treebeam validate && echo sound")]
     Validate(RunName),
+    /// Print a script that completes commands and flags in a shell
+    #[command(
+        after_help = "Example: treebeam completions bash > ~/.local/share/bash-completion/completions/treebeam"
+    )]
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Print the manual page, or write the pages of all commands into a folder
+    #[command(after_help = "Example: treebeam man ~/.local/share/man/man1")]
+    Man {
+        /// Where the pages go; it is made if need be
+        #[arg(value_name = "DIR")]
+        folder: Option<PathBuf>,
+    },
+    /// Print a JSON Schema of what treebeam writes or prints, or list them
+    #[command(after_help = "Example: treebeam schema manifest")]
+    Schema {
+        /// Which one
+        name: Option<String>,
+    },
 }
 
 const SCORE_HELP: &str = "\
@@ -93,6 +137,32 @@ pub(crate) struct ConfigFlag {
 pub(crate) struct RunName {
     /// The run: its id, or the path of its directory; the latest one if it is left out
     pub(crate) run: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ItemName {
+    /// The run: its id, or the path of its directory; the latest one if it is left out
+    pub(crate) run: Option<String>,
+    /// A node such as `n0003` or an eval such as `e0012`; a number will do if only one of the two has it
+    pub(crate) id: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DiffArgs {
+    #[command(flatten)]
+    pub(crate) item: ItemName,
+    /// Compare with the root, not with the parent
+    #[arg(long)]
+    pub(crate) root: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LogArgs {
+    #[command(flatten)]
+    pub(crate) run: RunName,
+    /// Wait for more, until the run has stopped and nobody runs it
+    #[arg(long, short)]
+    pub(crate) follow: bool,
 }
 
 #[derive(Debug, Args)]

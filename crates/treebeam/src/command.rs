@@ -1,9 +1,16 @@
 //! The commands: one file each.
 
+mod chosen;
+mod diff;
+mod list;
+mod log;
+mod pages;
 mod report;
 mod resume;
 mod run;
+mod schema;
 mod score;
+mod show;
 mod status;
 mod validate;
 
@@ -46,7 +53,14 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
         }
         Command::Score(args) => score::run(&here, &args, output),
         Command::Status(args) => status::run(&find(args.run.as_deref())?, output),
+        Command::List => list::run(&Home::find(&here)?, output),
+        Command::Show(args) => show::run(&find(args.run.as_deref())?, &args.id, output),
+        Command::Diff(args) => diff::run(&find(args.item.run.as_deref())?, &args, output),
+        Command::Log(args) => log::run(&find(args.run.run.as_deref())?, &args, output),
         Command::Report(args) => report::run(&find(args.run.as_deref())?, output),
         Command::Validate(args) => validate::run(&find(args.run.as_deref())?, output),
+        Command::Completions { shell } => pages::completions(shell, output),
+        Command::Schema { name } => schema::run(name.as_deref(), output),
+        Command::Man { folder } => pages::man(&here, folder.as_deref(), output),
     }
 }

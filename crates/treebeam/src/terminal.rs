@@ -58,9 +58,23 @@ pub(crate) fn colour() -> Colour {
 
 /// What was asked for, as text.
 pub(crate) fn show(text: &str) -> io::Result<()> {
-    match io::stdout().lock().write_all(text.as_bytes()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        other => other,
+    offer(text.as_bytes()).map(drop)
+}
+
+/// Whether somebody still reads what is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Audience {
+    There,
+    Gone,
+}
+
+/// What was asked for, as it is; and whether there is a point in going on.
+pub(crate) fn offer(bytes: &[u8]) -> io::Result<Audience> {
+    let mut out = io::stdout().lock();
+    match out.write_all(bytes).and_then(|()| out.flush()) {
+        Ok(()) => Ok(Audience::There),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Audience::Gone),
+        Err(error) => Err(error),
     }
 }
 

@@ -7,7 +7,21 @@ use treebeam_testkit::program::{RUN, Said, Site};
 use treebeam_testkit::repo::TempRepo;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
-const COMMANDS: [&str; 6] = ["run", "resume", "score", "status", "report", "validate"];
+const COMMANDS: [&str; 13] = [
+    "run",
+    "resume",
+    "score",
+    "status",
+    "list",
+    "show",
+    "diff",
+    "log",
+    "report",
+    "validate",
+    "completions",
+    "man",
+    "schema",
+];
 
 /// What was said, with the folders of this test replaced.
 fn shown(site: &Site, said: &Said) -> String {
@@ -40,8 +54,15 @@ fn help() {
     snapshot!("help_resume", call(&["resume", "--help"]));
     snapshot!("help_score", call(&["score", "--help"]));
     snapshot!("help_status", call(&["status", "--help"]));
+    snapshot!("help_list", call(&["list", "--help"]));
+    snapshot!("help_show", call(&["show", "--help"]));
+    snapshot!("help_diff", call(&["diff", "--help"]));
+    snapshot!("help_log", call(&["log", "--help"]));
     snapshot!("help_report", call(&["report", "--help"]));
     snapshot!("help_validate", call(&["validate", "--help"]));
+    snapshot!("help_completions", call(&["completions", "--help"]));
+    snapshot!("help_man", call(&["man", "--help"]));
+    snapshot!("help_schema", call(&["schema", "--help"]));
 }
 
 #[test]

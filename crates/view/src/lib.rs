@@ -3,7 +3,8 @@
 //!
 //! # Layout
 //! The views: [`mod@summary`] is `TREE_SUMMARY.md`, [`mod@graph`] is `TREE_GRAPH.md`, [`results`] is `results.tsv`,
-//! [`mod@status`] is the screen of `treebeam status`, [`mod@score`] that of `treebeam score` and [`validation`] is
+//! [`mod@status`] is the screen of `treebeam status`, [`mod@score`] that of `treebeam score`, [`mod@list`] that of
+//! `treebeam list`, [`mod@show`] that of `treebeam show`, [`log`] a line of `treebeam log`, and [`validation`] is
 //! `VALIDATION_REPORT.md`.
 //! What they share: [`outcome`] says in one word what became of an eval, [`figure`] writes numbers, `words` says stops
 //! and rules for people, `read` looks up what the facts hold in two steps, [`line`] tames text that a model wrote, and
@@ -12,18 +13,23 @@
 pub mod figure;
 pub mod graph;
 pub mod line;
+pub mod list;
+pub mod log;
 mod markdown;
 pub mod outcome;
 mod read;
 pub mod results;
 pub mod score;
+pub mod show;
 pub mod status;
 pub mod summary;
 pub mod validation;
 mod words;
 
 pub use graph::graph;
+pub use list::list;
 pub use outcome::{Counts, Outcome};
 pub use results::results_tsv;
+pub use show::show;
 pub use status::status;
 pub use summary::summary;

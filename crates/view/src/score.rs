@@ -2,7 +2,7 @@
 //! gate would say. Every mark can be read without its colour. Computes no figure.
 
 mod table;
-mod verdict;
+pub(crate) mod verdict;
 
 use crate::line::{field, first_few, one_line};
 use crate::words::count;
@@ -117,8 +117,9 @@ pub fn score(scoring: &Scoring<'_>, colour: Colour) -> String {
     lines.extend(table::table(scoring, colour));
     lines.push(String::new());
     lines.extend(verdict::recommendation(scoring, colour));
-    lines.push(field("complete", &completeness(scoring)));
-    lines.extend(verdict::paired(scoring));
+    let scored = &scoring.judgement.scored;
+    lines.push(field("complete", &completeness(scored.completeness, scoring.limit)));
+    lines.extend(verdict::paired_with_caveat(scoring));
     lines.extend(verdict::gate(scoring, colour));
     lines.join("\n") + "\n"
 }
@@ -150,11 +151,10 @@ fn limit(scoring: &Scoring<'_>) -> String {
     }
 }
 
-/// Exactly N are expected with a limit, without one there may be more.
-fn completeness(scoring: &Scoring<'_>) -> String {
-    let Completeness { expected_count, ok_count, error_count } =
-        scoring.judgement.scored.completeness;
-    let ok = match scoring.limit {
+/// How many configurations are ok. Exactly N are expected with a limit, without one there may be more.
+pub(crate) fn completeness(completeness: Completeness, limit: Option<u32>) -> String {
+    let Completeness { expected_count, ok_count, error_count } = completeness;
+    let ok = match limit {
         Some(_) => format!("{ok_count} of {} ok", count(expected_count, "configuration")),
         None => {
             format!("{} ok, at least {expected_count} expected", count(ok_count, "configuration"))

@@ -1,6 +1,7 @@
 //! Stops, phases and rules in words for people. Short, and in the words of the documentation.
 
 use crate::figure::figure;
+use std::time::Duration;
 use treebeam_core::event::{Stop, WorldKind};
 use treebeam_core::facts::{Baseline, Facts, Phase};
 use treebeam_core::num::Finite;
@@ -68,5 +69,31 @@ pub(crate) const fn direction(direction: Direction) -> &'static str {
     match direction {
         Direction::Higher => "higher is better",
         Direction::Lower => "lower is better",
+    }
+}
+
+/// How long ago something was, in the largest unit of which there are two.
+pub(crate) fn age(age: Duration) -> String {
+    let seconds = age.as_secs();
+    let units = [("d", 86_400), ("h", 3_600), ("min", 60)];
+    let fits = units.into_iter().find(|(_, length)| seconds >= 2 * length);
+    let (unit, length) = fits.unwrap_or(("s", 1));
+    format!("{} {unit}", seconds / length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_age_has_one_unit() {
+        let check = |seconds, text| assert_eq!(age(Duration::from_secs(seconds)), text);
+        check(0, "0 s");
+        check(119, "119 s");
+        check(120, "2 min");
+        check(7_199, "119 min");
+        check(7_200, "2 h");
+        check(172_800, "2 d");
+        check(100 * 86_400, "100 d");
     }
 }

@@ -4,14 +4,19 @@
 mod sample;
 
 use std::num::NonZeroU32;
+use std::time::Duration;
 use treebeam_core::audit::{Finding, Severity};
 use treebeam_core::event::{Event, RunStarted, Stop};
 use treebeam_core::facts::Facts;
+use treebeam_core::id::Place;
 use treebeam_core::num::Finite;
 use treebeam_core::policy::{Meaning, Reach};
 use treebeam_core::state::State;
+use treebeam_view::list::{Digest, Listed};
 use treebeam_view::results::COLUMNS;
-use treebeam_view::{Counts, Outcome, graph, results_tsv, status, summary, validation};
+use treebeam_view::{
+    Counts, Outcome, graph, list, log, results_tsv, show, status, summary, validation,
+};
 
 /// How many cells a row has: the bars that are not escaped, less one.
 fn cells(row: &str) -> usize {
@@ -202,4 +207,75 @@ fn findings_are_a_table_and_none_is_said_clearly() {
     let report = validation::report(run, &findings);
     assert_tables_are_even(&report);
     insta::assert_snapshot!(format!("{report}\n-----\n{}", validation::report(run, &[])));
+}
+
+// ---- one thing at a time
+
+const BELOW: &str = "/runs/20260101-000000";
+
+fn shown(facts: &Facts, name: &str) -> String {
+    show(facts, name.parse().unwrap(), BELOW).unwrap()
+}
+
+#[test]
+fn an_eval_of_each_outcome() {
+    let state = sample::finished();
+    let names = ["e0002", "e0003", "e0004", "e0005", "e0008"];
+    insta::assert_snapshot!(names.map(|name| shown(&state, name)).join("\n-----\n"));
+}
+
+#[test]
+fn a_node_in_the_middle_and_the_root() {
+    let state = sample::finished();
+    insta::assert_snapshot!(
+        ["n0000", "n0001", "n0003"].map(|name| shown(&state, name)).join("\n-----\n")
+    );
+}
+
+#[test]
+fn everything_can_be_shown_at_every_moment() {
+    let events = sample::events();
+    for number in 1..=events.len() {
+        let state = sample::after(&events, number);
+        let nodes = state.nodes.iter().map(|node| Place::Node(node.id));
+        let evals = state.evals.iter().map(|eval| Place::Candidate(eval.id));
+        for place in nodes.chain(evals) {
+            let text = show(&state, place, BELOW).unwrap();
+            assert!(text.contains(&place.to_string()) && text.ends_with('\n'), "{text}");
+            assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");
+        }
+        assert_eq!(show(&state, Place::Node(state.next_node()), BELOW), None);
+        assert_eq!(show(&state, Place::Candidate(state.next_eval()), BELOW), None);
+    }
+}
+
+#[test]
+fn a_log_has_one_line_for_each_event() {
+    let events = sample::events();
+    let lines: Vec<_> = events.iter().map(|event| log::line(sample::now(), event)).collect();
+    assert!(lines.iter().all(|line| line.ends_with('\n') && line.lines().count() == 1));
+    insta::assert_snapshot!(lines.concat());
+}
+
+#[test]
+fn runs_are_listed_however_they_stand() {
+    let events = sample::events();
+    let (open, over) = (sample::after(&events, 5), sample::finished());
+    let listed = |run: &str, hours: Option<u64>, found| Listed {
+        run: run.to_owned(),
+        age: hours.map(|hours| Duration::from_secs(hours * 3600)),
+        found,
+    };
+    let by = || Some("process 7 on `night`".to_owned());
+    let runs = [
+        listed("tonight", Some(1), Ok(Digest::of(&open, by()))),
+        listed("killed", Some(3), Ok(Digest::of(&open, None))),
+        listed("20260101-000000", Some(72), Ok(Digest::of(&over, None))),
+        listed("bad", None, Err("`journal.jsonl` line 3: the checksum\ndoes not fit".to_owned())),
+    ];
+    assert_eq!(
+        runs.each_ref().map(Listed::word),
+        ["running", "resumable", "stopped", "unreadable"]
+    );
+    insta::assert_snapshot!(list(&runs));
 }

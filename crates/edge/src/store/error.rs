@@ -143,7 +143,7 @@ impl StoreError {
             }
             Self::Exists { .. } => "resume it with `treebeam resume`, or choose another `--run-id`",
             Self::NotARun { .. } => {
-                "`.treebeam/runs` has the runs of this repository; `treebeam run` starts one"
+                "`treebeam list` shows the runs of this repository, `treebeam run` starts one"
             }
             Self::BadLine { .. } | Self::Contradiction { .. } => {
                 "the file was changed or damaged: restore it from a backup; nothing was written"

@@ -5,7 +5,7 @@ use crate::figure::{NONE, change, figure};
 use crate::line::{field, one_line};
 use crate::words::count;
 use treebeam_core::evidence::{Grade, Paired, Reason, Recommendation};
-use treebeam_core::gate::{Check, Rule};
+use treebeam_core::gate::{Check, Rule, Verdict};
 use treebeam_core::num::Finite;
 use treebeam_core::policy::Thresholds;
 
@@ -86,8 +86,9 @@ fn in_words(reason: &Reason, recommendation: &Recommendation, thresholds: &Thres
     format!("{}: {}", reason.name(), one_line(&words))
 }
 
-pub(super) fn paired(scoring: &Scoring<'_>) -> Vec<String> {
-    let Some(paired) = scoring.judgement.vs_parent.comparison.paired else {
+/// The primary compared configuration by configuration.
+pub(crate) fn paired(paired: Option<Paired>) -> Vec<String> {
+    let Some(paired) = paired else {
         let why = "fewer than 2 configurations have a primary on both sides";
         return vec![field("paired", &format!("{NONE}: {why}"))];
     };
@@ -99,16 +100,23 @@ pub(super) fn paired(scoring: &Scoring<'_>) -> Vec<String> {
         field("paired", &format!("the primary in {}, positive is better:", count(pairs, "pair"))),
         field("", &format!("mean difference {mean}, 95 % interval {low} to {high}")),
         field("", &format!("{wins} won, {losses} lost, {drawn} drawn")),
-        field("", CAVEAT),
     ]
 }
 
+/// The same, with what one should know about it.
+pub(super) fn paired_with_caveat(scoring: &Scoring<'_>) -> Vec<String> {
+    let found = scoring.judgement.vs_parent.comparison.paired;
+    let mut lines = paired(found);
+    lines.extend(found.map(|_| field("", CAVEAT)));
+    lines
+}
+
 pub(super) fn gate(scoring: &Scoring<'_>, colour: Colour) -> Vec<String> {
-    let checks = &scoring.verdict.checks;
     let (word, tone, reason) = if let Some(check) = scoring.verdict.first_failed() {
         ("would not pass", Tone::Bad, format!("{}: {}", check.rule.failure(), check.figures))
     } else {
-        let promising = checks.iter().find(|check| check.rule == Rule::Promising);
+        let mut checks = scoring.verdict.checks.iter();
+        let promising = checks.find(|check| check.rule == Rule::Promising);
         let reason = promising.map_or_else(String::new, |check| check.figures.clone());
         ("would pass", Tone::Good, reason)
     };
@@ -118,8 +126,13 @@ pub(super) fn gate(scoring: &Scoring<'_>, colour: Colour) -> Vec<String> {
     if scoring.verdict.passed() && !explore {
         lines.push(field("", MIXED));
     }
-    lines.extend(checks.iter().map(|check| field("", &one_check(check, colour))));
+    lines.extend(checks(scoring.verdict, colour));
     lines
+}
+
+/// Every check of the gate with its figures.
+pub(crate) fn checks(verdict: &Verdict, colour: Colour) -> impl Iterator<Item = String> {
+    verdict.checks.iter().map(move |check| field("", &one_check(check, colour)))
 }
 
 fn one_check(check: &Check, colour: Colour) -> String {

@@ -1,0 +1,67 @@
+//! `treebeam schema`: JSON Schemas of what treebeam prints and writes. They are kept by hand beside this program, and a
+//! test holds them against real output.
+
+use super::Output;
+use crate::failure::{Exit, Failure};
+use crate::terminal;
+use serde_json::{Value, json};
+
+/// A schema: its name, what it describes, and its text.
+struct Schema {
+    name: &'static str,
+    about: &'static str,
+    text: &'static str,
+}
+
+macro_rules! schema {
+    ($name:literal, $about:literal) => {
+        Schema {
+            name: $name,
+            about: $about,
+            text: include_str!(concat!("../../schemas/", $name, ".json")),
+        }
+    };
+}
+
+static SCHEMAS: [Schema; 8] = [
+    schema!("manifest", "a run's `manifest.json`"),
+    schema!("journal", "a line of a run's `journal.jsonl`"),
+    schema!("list", "what `treebeam list --json` prints"),
+    schema!("show", "what `treebeam show --json` prints"),
+    schema!("diff", "what `treebeam diff --json` prints"),
+    schema!("status", "what `treebeam status --json` prints"),
+    schema!("score", "what `treebeam score --json` prints"),
+    schema!("validate", "what `treebeam validate --json` prints"),
+];
+
+pub(super) fn run(name: Option<&str>, output: Output) -> Result<Exit, Failure> {
+    let one = name.map(find).transpose()?;
+    match (output, one) {
+        (Output::Json, Some(one)) => terminal::json(&document(std::slice::from_ref(one))?)?,
+        (Output::Json, None) => terminal::json(&document(&SCHEMAS)?)?,
+        (Output::Text, Some(one)) => terminal::show(one.text)?,
+        (Output::Text, None) => terminal::show(&SCHEMAS.iter().map(line).collect::<String>())?,
+    }
+    Ok(Exit::Done)
+}
+
+fn line(schema: &Schema) -> String {
+    format!("{:<12}{}\n", schema.name, schema.about)
+}
+
+fn find(name: &str) -> Result<&'static Schema, Failure> {
+    let names = || SCHEMAS.each_ref().map(|schema| format!("`{}`", schema.name)).join(", ");
+    SCHEMAS.iter().find(|schema| schema.name == name).ok_or_else(|| {
+        let name: String = name.chars().take(80).collect();
+        Failure::usage(format!("there is no schema {name:?}"))
+            .hint(format!("there are {}", names()))
+    })
+}
+
+fn document(schemas: &[Schema]) -> Result<Value, Failure> {
+    let mut all = serde_json::Map::new();
+    for schema in schemas {
+        all.insert(schema.name.to_owned(), serde_json::from_str(schema.text)?);
+    }
+    Ok(json!({ "schema": "treebeam.schema/1", "schemas": all }))
+}

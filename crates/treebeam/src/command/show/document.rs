@@ -1,0 +1,179 @@
+//! A node or an eval as JSON. The names of fields are the manifest's where it has the same thing.
+
+use serde_json::{Value, json};
+use treebeam_core::evidence::{Comparison, Recommendation};
+use treebeam_core::facts::{Eval, Expansion, Facts, Fate, Ideas, Node, Origin, Stage};
+use treebeam_core::id::Place;
+use treebeam_core::path;
+use treebeam_core::rank;
+use treebeam_run::figures;
+use treebeam_view::Outcome;
+use treebeam_view::outcome::reason;
+
+pub(super) fn of(facts: &Facts, place: Place) -> Option<Value> {
+    let (kind, mut document) = match place {
+        Place::Node(id) => ("node", node(facts, facts.node(id)?)),
+        Place::Candidate(id) => ("eval", eval(facts, facts.eval(id)?)),
+    };
+    document["schema"] = json!("treebeam.show/1");
+    document["run_id"] = json!(facts.run);
+    document["id"] = json!(place);
+    document["kind"] = json!(kind);
+    document["ref_name"] = json!(place.ref_name(&facts.run));
+    document["worktree_path"] = json!(place.worktree());
+    Some(document)
+}
+
+fn eval(facts: &Facts, eval: &Eval) -> Value {
+    let work = eval.work();
+    let scored = eval.measured().map(|measured| &measured.scored);
+    json!({
+        "idea": idea(eval),
+        "parent": Place::Node(eval.parent),
+        "depth": eval.depth,
+        "outcome": Outcome::of(eval).word(),
+        "reason": reason(eval),
+        "stage": stage(eval),
+        "attempt": eval.attempt,
+        "queued_at": eval.queued_at,
+        "started_at": treebeam_view::show::started_at(eval),
+        "finished_at": treebeam_view::show::ended_at(eval),
+        "failure": failure(eval),
+        "parent_relative": scored.map(|scored| comparison(&scored.vs_parent)),
+        "root_relative": scored.map(|scored| comparison(&scored.vs_root)),
+        "completeness": scored.map(|scored| scored.completeness),
+        "gate": gate(eval),
+        "rank_score": scored.and_then(|scored| rank::score(&scored.vs_root)),
+        "place_in_beam": treebeam_view::show::place_in_beam(facts, eval),
+        "promoted_to": promoted_to(eval),
+        "commit": work.map(|work| &work.commit),
+        "files_changed": work.map(|work| work.files_changed),
+        "rounds": work.map(|work| work.rounds),
+        "results": eval.results(),
+        "eval_output_root": path::eval(eval.id),
+        "experiment_dir": path::experiment(eval.id),
+    })
+}
+
+fn idea(eval: &Eval) -> Value {
+    json!({
+        "id": eval.idea.id(),
+        "title": eval.idea.title,
+        "path": eval.idea.path,
+        "sha256": eval.idea.sha256,
+        "turn_id": format!("c{}-t{}", eval.parent, eval.idea.turn),
+    })
+}
+
+const fn stage(eval: &Eval) -> &'static str {
+    match eval.stage {
+        Stage::Queued => "queued",
+        Stage::Implementing(_) => "implementing",
+        Stage::Implemented(_) => "implemented",
+        Stage::Sweeping(_) => "sweeping",
+        Stage::Swept(..) => "swept",
+        Stage::Scored(_) => "scored",
+        Stage::Decided(..) => "decided",
+        Stage::Failed { .. } => "failed",
+    }
+}
+
+fn failure(eval: &Eval) -> Value {
+    let Stage::Failed { failure, .. } = &eval.stage else { return Value::Null };
+    json!(failure)
+}
+
+fn comparison(comparison: &Comparison) -> Value {
+    let Recommendation {
+        should_explore,
+        grade,
+        score,
+        positive_signals,
+        negative_signals,
+        metrics_used,
+        reasons,
+    } = &comparison.recommendation;
+    let reasons: Vec<_> = reasons.iter().map(ToString::to_string).collect();
+    json!({
+        "score": score,
+        "grade": grade,
+        "should_explore": should_explore,
+        "reasons": reasons,
+        "positive_signals": positive_signals,
+        "negative_signals": negative_signals,
+        "metrics_used": metrics_used,
+        "primary_delta": comparison.primary_delta,
+        "paired": comparison.paired,
+        "baseline_rows_used": comparison.baseline_rows_used,
+        "candidate_rows_used": comparison.candidate_rows_used,
+    })
+}
+
+fn gate(eval: &Eval) -> Value {
+    let Stage::Decided(_, verdict, _) = &eval.stage else { return Value::Null };
+    figures::verdict(verdict)
+}
+
+fn promoted_to(eval: &Eval) -> Option<Place> {
+    let Stage::Decided(_, _, Fate::Promoted(node)) = eval.stage else { return None };
+    Some(Place::Node(node))
+}
+
+fn node(facts: &Facts, node: &Node) -> Value {
+    let (from, forked_at) = match node.origin {
+        Origin::Root => (None, None),
+        Origin::Promoted { from, forked_at, .. } => (Some(Place::Candidate(from)), Some(forked_at)),
+    };
+    let chain = facts.idea_chain(node.id);
+    let expansions = node.expansions.iter().map(|expansion| expanded(facts, expansion));
+    json!({
+        "parent": node.parent().map(Place::Node),
+        "promoted_from": from,
+        "depth": node.depth,
+        "commit": node.commit,
+        "created_at": node.created_at,
+        "idea_chain": chain.into_iter().map(link).collect::<Vec<_>>(),
+        "baseline": facts.baseline_of(node),
+        "expansions": expansions.collect::<Vec<_>>(),
+        "node_ideas_dir": path::node_ideas(node.id),
+        "conversation_id": format!("c{}", node.id),
+        "forked_from_turn_id": forked_at,
+        "latest_turn_id": (node.turns() > 0).then(|| node.latest_turn()),
+    })
+}
+
+/// One idea of a chain, and what it brought.
+fn link(eval: &Eval) -> Value {
+    let scored = eval.measured().map(|measured| &measured.scored);
+    json!({
+        "eval": Place::Candidate(eval.id),
+        "idea_id": eval.idea.id(),
+        "title": eval.idea.title,
+        "parent_relative": scored.map(|scored| comparison(&scored.vs_parent)),
+        "root_relative": scored.map(|scored| comparison(&scored.vs_root)),
+    })
+}
+
+fn expanded(facts: &Facts, expansion: &Expansion) -> Value {
+    let tried = expansion.evals().iter().filter_map(|id| facts.eval(*id)).map(|eval| {
+        json!({
+            "eval": Place::Candidate(eval.id),
+            "title": eval.idea.title,
+            "outcome": Outcome::of(eval).word(),
+            "reason": reason(eval),
+            "promoted_to": promoted_to(eval),
+        })
+    });
+    let (untried, repeats, failure) = match &expansion.ideas {
+        Ideas::Asked => (0, 0, None),
+        Ideas::Proposed { untried, repeats, .. } => (untried.len(), repeats.len(), None),
+        Ideas::Failed { why, .. } => (0, 0, Some(why)),
+    };
+    json!({
+        "depth": expansion.depth,
+        "evals": tried.collect::<Vec<_>>(),
+        "untried": untried,
+        "repeats": repeats,
+        "failure": failure,
+    })
+}

@@ -1,0 +1,154 @@
+//! The schemas against what the program really writes and prints: everything fits, and nothing is left undescribed.
+
+#![cfg(test)]
+
+use serde_json::Value;
+use std::fs;
+use treebeam_testkit::program::{RUN, Site};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
+
+/// A schema, as the program prints it.
+fn schema(site: &Site, name: &str) -> Value {
+    let text = site.call(&["schema", name]).exits(0).stdout;
+    serde_json::from_str(&text).expect("a schema in JSON")
+}
+
+/// Refuses fields that the schema does not describe, which a reader would pass over.
+fn close(schema: &mut Value) {
+    if let Value::Array(parts) = schema {
+        parts.iter_mut().for_each(close);
+    }
+    let Value::Object(parts) = schema else { return };
+    parts.values_mut().for_each(close);
+    // Conditions repeat a part of the properties only.
+    if parts.get("type") == Some(&"object".into()) && parts.contains_key("properties") {
+        parts.insert("additionalProperties".to_owned(), false.into());
+    }
+}
+
+/// What does not fit, the first few of it.
+fn misfits(schema: &Value, document: &Value) -> Vec<String> {
+    let validator = jsonschema::validator_for(schema).expect("a schema");
+    let say = |error: jsonschema::ValidationError<'_>| {
+        let what: String = error.to_string().chars().take(300).collect();
+        format!("{}: {what}", error.instance_path())
+    };
+    validator.iter_errors(document).take(3).map(say).collect()
+}
+
+#[track_caller]
+fn fits(site: &Site, name: &str, documents: &[Value]) {
+    let mut schema = schema(site, name);
+    assert!(jsonschema::meta::is_valid(&schema), "{name} is no schema");
+    close(&mut schema);
+    for document in documents {
+        let found = misfits(&schema, document);
+        assert!(found.is_empty(), "{name}: {found:#?}\n{document}");
+    }
+    for field in schema["required"].as_array().into_iter().flatten() {
+        let mut document = documents[0].clone();
+        document.as_object_mut().expect("an object").remove(field.as_str().expect("a name"));
+        assert!(!misfits(&schema, &document).is_empty(), "{name} does without {field}");
+    }
+}
+
+fn printed(site: &Site, arguments: &[&str]) -> Vec<Value> {
+    site.call(&[arguments, &["--json"]].concat()).json_lines()
+}
+
+fn lines(journal: &str) -> Vec<Value> {
+    journal.lines().map(|line| serde_json::from_str(line).expect("a line")).collect()
+}
+
+/// Everything that can be read of a run.
+fn all_fits(site: &Site) {
+    let manifest = site.manifest();
+    fits(site, "manifest", std::slice::from_ref(&manifest));
+    fits(site, "journal", &lines(&site.text("journal.jsonl")));
+    let keys = |name: &str| manifest[name].as_object().expect("an object").keys().cloned();
+    let evals = keys("evaluations").map(|id| format!("e{id}"));
+    let items: Vec<_> = evals.chain(keys("nodes").map(|id| format!("n{id}"))).collect();
+    let shown: Vec<_> = items.iter().flat_map(|id| printed(site, &["show", RUN, id])).collect();
+    fits(site, "show", &shown);
+    fits(site, "diff", &printed(site, &["diff", RUN, "n0001"]));
+    fits(site, "status", &printed(site, &["status"]));
+    fits(site, "validate", &printed(site, &["validate"]));
+    fits(site, "list", &printed(site, &["list"]));
+}
+
+#[test]
+fn what_a_run_writes_and_prints_fits_its_schemas() {
+    let site = Site::new(BINARY);
+    site.run(&["--quiet", "--ideas-per-node=7", "--beam-width=2", "--max-total-idea-evals=25"]);
+    all_fits(&site);
+    site.resume(&["--quiet", "--max-total-idea-evals=26", "--keep-rejected-worktrees"]);
+    all_fits(&site);
+    let csv = |name: &str| site.path(&format!("artifacts/{name}.csv")).display().to_string();
+    let (root, eval) = (csv("root"), csv("e0002"));
+    let both = [&["score", &root, &eval][..], &["score", &root, &eval, "--limit", "0"]];
+    let scores: Vec<_> = both.iter().flat_map(|arguments| printed(&site, arguments)).collect();
+    fits(&site, "score", &scores);
+}
+
+#[test]
+fn an_open_run_and_a_damaged_one_fit_too() {
+    let site = Site::new(BINARY);
+    site.run(&["--quiet", "--ideas-per-node=5", "--max-depth=1"]);
+    let whole = site.text("journal.jsonl");
+    let cut: String = whole.split_inclusive('\n').take(13).collect();
+    for name in ["manifest.json", "manifest.json.prev"] {
+        drop(fs::remove_file(site.path(name)));
+    }
+    fs::write(site.path("journal.jsonl"), cut).expect("half a journal");
+    fs::create_dir_all(site.path("../bad")).expect("a folder");
+    fs::write(site.path("../bad/journal.jsonl"), "nothing\n").expect("a journal");
+    fits(&site, "list", &printed(&site, &["list"]));
+    fits(&site, "status", &printed(&site, &["status", RUN]));
+    let open = ["e0001", "e0002", "e0005", "n0000"];
+    let shown: Vec<_> = open.iter().flat_map(|id| printed(&site, &["show", RUN, id])).collect();
+    fits(&site, "show", &shown);
+    fs::remove_file(site.path("artifacts/root.csv")).expect("to remove");
+    fits(&site, "validate", &printed(&site, &["validate", RUN]));
+}
+
+/// Every kind of event, as the store's own snapshots have them.
+#[test]
+fn every_kind_of_event_fits() {
+    let site = Site::new(BINARY);
+    let mut journal = schema(&site, "journal");
+    close(&mut journal);
+    journal["$ref"] = "#/$defs/event".into();
+    for name in ["type", "required", "properties", "additionalProperties"] {
+        journal.as_object_mut().expect("an object").remove(name);
+    }
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../edge/tests/snapshots");
+    let mut seen = 0;
+    for entry in fs::read_dir(folder).expect("the snapshots") {
+        let path = entry.expect("a snapshot").path();
+        if path.display().to_string().contains("__event_") {
+            let text = fs::read_to_string(&path).expect("a snapshot");
+            let event = text.rsplit("---\n").next().expect("an event");
+            let event: Value = serde_json::from_str(event).expect("an event in JSON");
+            let found = misfits(&journal, &event);
+            assert!(found.is_empty(), "{}: {found:#?}", path.display());
+            seen += 1;
+        }
+    }
+    let described = journal["$defs"]["event"]["oneOf"].as_array().map_or(0, Vec::len);
+    assert_eq!(seen, described, "kinds of events");
+}
+
+#[test]
+fn schemas_are_listed_and_a_wrong_name_is_refused() {
+    let site = Site::new(BINARY);
+    let list = site.call(&["schema"]).exits(0).stdout;
+    let names: Vec<_> = list.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(names.len(), 8, "{list}");
+    let document = printed(&site, &["schema"]).remove(0);
+    assert_eq!(document["schema"], "treebeam.schema/1");
+    for name in names {
+        assert_eq!(document["schemas"][name], schema(&site, name));
+    }
+    let _ = site.call(&["schema", "nope"]).exits(2).says(["no schema \"nope\"", "`manifest`"]);
+}

@@ -1,0 +1,144 @@
+//! The screen of `treebeam list`: one line for each run. What a line says is gathered here too, so that programs are told
+//! the same. Whether a process is at a run, and how old it is, is not on record: the caller says so.
+
+use crate::figure::change;
+use crate::line::one_line;
+use crate::read;
+use crate::words;
+use std::time::Duration;
+use treebeam_core::event::Stop;
+use treebeam_core::facts::Facts;
+use treebeam_core::id::NodeId;
+use treebeam_core::num::Finite;
+
+/// One run directory.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    /// Its name.
+    pub run: String,
+    /// How long ago it began, if that is known.
+    pub age: Option<Duration>,
+    /// What is in it, or why that cannot be told.
+    pub found: Result<Digest, String>,
+}
+
+/// A run in a few words and figures.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Digest {
+    /// Whether somebody runs it, and if not, how it goes on.
+    pub standing: Standing,
+    /// How many depths are closed.
+    pub depths_closed: usize,
+    /// How many there are to be.
+    pub max_depth: u32,
+    /// How many nodes it has.
+    pub nodes: usize,
+    /// How many evals.
+    pub evals: usize,
+    /// Its best node.
+    pub best: NodeId,
+    /// What that node is ranked by: its gain against the root, which counts as 0.
+    pub gain: Option<Finite>,
+}
+
+/// How a run stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Somebody runs it now.
+    Running {
+        /// Who.
+        by: String,
+    },
+    /// It is over.
+    Stopped(Stop),
+    /// Nobody runs it, and it is not over.
+    Resumable,
+}
+
+impl Digest {
+    /// A run, and who runs it, if somebody does.
+    #[must_use]
+    pub fn of(facts: &Facts, runner: Option<String>) -> Self {
+        let standing = match (runner, facts.stop_reason()) {
+            (Some(by), _) => Standing::Running { by },
+            (None, Some(reason)) => Standing::Stopped(reason),
+            (None, None) => Standing::Resumable,
+        };
+        let best = facts.best();
+        Self {
+            standing,
+            depths_closed: facts.closed.len(),
+            max_depth: facts.reach.max_depth,
+            nodes: facts.nodes.len(),
+            evals: facts.evals.len(),
+            best,
+            gain: facts.node(best).and_then(|node| read::node_rank_score(facts, node)),
+        }
+    }
+}
+
+impl Listed {
+    /// How it stands, in one word.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        match &self.found {
+            Ok(Digest { standing: Standing::Running { .. }, .. }) => "running",
+            Ok(Digest { standing: Standing::Stopped(_), .. }) => "stopped",
+            Ok(Digest { standing: Standing::Resumable, .. }) => "resumable",
+            Err(_) => "unreadable",
+        }
+    }
+
+    /// The same in words: by whom, why, or what to do.
+    #[must_use]
+    pub fn outcome(&self) -> String {
+        match &self.found {
+            Ok(Digest { standing: Standing::Running { by }, .. }) => {
+                format!("running: {}", one_line(by))
+            }
+            Ok(Digest { standing: Standing::Stopped(reason), .. }) => {
+                format!("stopped: {}", words::stop(*reason))
+            }
+            Ok(Digest { standing: Standing::Resumable, .. }) => {
+                format!("can go on: `treebeam resume {}`", self.run)
+            }
+            Err(why) => format!("cannot be opened: {}", one_line(why)),
+        }
+    }
+
+    fn cells(&self) -> [String; 7] {
+        let age = self.age.map_or_else(|| "n/a".to_owned(), words::age);
+        let [depth, nodes, evals, gain] = match &self.found {
+            Ok(found) => [
+                format!("{}/{}", found.depths_closed, found.max_depth),
+                found.nodes.to_string(),
+                found.evals.to_string(),
+                change(found.gain),
+            ],
+            Err(_) => ["-"; 4].map(str::to_owned),
+        };
+        [self.run.clone(), age, depth, nodes, evals, gain, self.outcome()]
+    }
+}
+
+const HEAD: [&str; 7] = ["RUN", "AGE", "DEPTH", "NODES", "EVALS", "GAIN", "OUTCOME"];
+
+/// The runs as a table, in the order in which they are given.
+#[must_use]
+pub fn list(runs: &[Listed]) -> String {
+    let mut rows = vec![HEAD.map(str::to_owned)];
+    rows.extend(runs.iter().map(Listed::cells));
+    let mut widths = [0; HEAD.len()];
+    for row in &rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    rows.iter().map(|row| line(row, &widths)).collect()
+}
+
+/// One row; what comes last needs no room behind it.
+fn line(row: &[String; 7], widths: &[usize; 7]) -> String {
+    let padded = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}"));
+    format!("{}\n", padded.collect::<Vec<_>>().join("  ").trim_end())
+}

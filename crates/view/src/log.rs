@@ -1,0 +1,147 @@
+//! One line of `treebeam log`: an event in words, with when it was recorded and what it is about. A line needs its event
+//! alone, so that a long journal can be read without its state.
+
+use crate::figure::change;
+use crate::line::{REASON_CHARS, one_line, shorten};
+use crate::read;
+use crate::words::{self, count};
+use jiff::Timestamp;
+use treebeam_core::event::{Event, IdeasProposed, Intent, RunStarted, Subject};
+use treebeam_core::evidence::Scored;
+use treebeam_core::gate::Verdict;
+use treebeam_core::id::{EvalId, NodeId, Place};
+use treebeam_core::policy::Reach;
+
+/// An event that was recorded at this time, on one line.
+#[must_use]
+pub fn line(at: Timestamp, event: &Event) -> String {
+    let what = shorten(&one_line(&what(event)), REASON_CHARS);
+    format!("{at:.0}  {:<6}  {what}\n", subject(event))
+}
+
+/// What an event is about: a node, an eval, a depth or the run.
+fn subject(event: &Event) -> String {
+    let node = |id: NodeId| Place::Node(id).to_string();
+    let eval = |id: EvalId| Place::Candidate(id).to_string();
+    match event {
+        Event::RunStarted(_)
+        | Event::SettingsChanged { .. }
+        | Event::LockTakenOver { .. }
+        | Event::Stopped { .. } => "run".to_owned(),
+        Event::RootMeasured { .. } | Event::RootRefused { .. } => node(NodeId::ROOT),
+        Event::IdeasProposed(proposed) => node(proposed.node),
+        Event::StepStarted { step: Intent::Propose(id), .. }
+        | Event::ProposalFailed { node: id, .. }
+        | Event::NodeAdded { node: id, .. } => node(*id),
+        Event::SweepSubmitted { subject, .. } => subject.place().to_string(),
+        Event::StepStarted { step: Intent::Implement(id), .. }
+        | Event::Implemented { eval: id, .. }
+        | Event::Swept { eval: id, .. }
+        | Event::Scored { eval: id, .. }
+        | Event::EvalFailed { eval: id, .. }
+        | Event::PromotionFailed { eval: id, .. } => eval(*id),
+        Event::DepthClosed { .. } => "depth".to_owned(),
+        Event::Discarded { leftover } | Event::DiscardDeferred { leftover, .. } => {
+            leftover.place.to_string()
+        }
+    }
+}
+
+fn what(event: &Event) -> String {
+    match event {
+        Event::RunStarted(started) => run_started(started),
+        Event::StepStarted { step: Intent::Propose(_), attempt, .. } => {
+            format!("asked for ideas{}", again(*attempt))
+        }
+        Event::StepStarted { step: Intent::Implement(_), attempt, .. } => {
+            format!("being implemented{}", again(*attempt))
+        }
+        Event::RootMeasured { rows, .. } => format!("root measured: {}", count(*rows, "row")),
+        Event::RootRefused { why } => format!("root cannot be compared with: {why}"),
+        Event::IdeasProposed(proposed) => ideas(proposed),
+        Event::ProposalFailed { why, .. } => format!("no ideas: {why}"),
+        Event::Implemented { commit, files_changed, rounds, .. } => {
+            let (files, rounds) = (count(*files_changed, "file"), count(*rounds, "round"));
+            format!("committed as {}: {files} changed, {rounds}", commit.short())
+        }
+        Event::SweepSubmitted { subject: Subject::Root, submission } => {
+            format!("root given to the sweep{}", again(*submission))
+        }
+        Event::SweepSubmitted { subject: Subject::Eval(_), submission } => {
+            format!("given to the sweep{}", again(*submission))
+        }
+        Event::Swept { results, .. } => format!("swept: {}", results.path),
+        Event::Scored { scored, .. } => scores(scored),
+        Event::EvalFailed { failure, .. } => {
+            format!("failed at {} ({}): {}", failure.stage, failure.kind, failure.message)
+        }
+        Event::DepthClosed { depth, verdicts, beam, cut_short } => {
+            let cut = if *cut_short { ", cut short by the budget" } else { "" };
+            format!("depth {depth} closed{cut}: {}", closing(verdicts, beam))
+        }
+        Event::NodeAdded { from, .. } => format!("made from {}", Place::Candidate(*from)),
+        Event::PromotionFailed { why, .. } => format!("not promoted yet: {why}"),
+        Event::Discarded { leftover } => format!("{leftover} removed"),
+        Event::DiscardDeferred { leftover, why, .. } => {
+            format!("{leftover} not removed yet: {why}")
+        }
+        Event::SettingsChanged { reach } => format!("goes on with other settings: {}", far(reach)),
+        Event::LockTakenOver { from: Some(from), because, .. } => {
+            format!("taken over from process {} on `{}`, {because}", from.pid, from.hostname)
+        }
+        Event::LockTakenOver { from: None, because, .. } => {
+            format!("taken over from a process that is not known, {because}")
+        }
+        Event::Stopped { reason, .. } => format!("stopped: {} ({reason})", words::stop(*reason)),
+    }
+}
+
+fn run_started(started: &RunStarted) -> String {
+    let RunStarted { run, world, root, meaning, reach, .. } = started;
+    let (ideas, beam) = (meaning.ideas_per_node, meaning.beam_width);
+    let root = root.short();
+    let world = words::world(*world);
+    format!("run {run} started at {root}: K {ideas}, B {beam}, {}; {world}", far(reach))
+}
+
+fn far(reach: &Reach) -> String {
+    let most = reach.max_total_idea_evals;
+    let most =
+        most.map_or_else(|| "no limit of evals".to_owned(), |n| format!("at most {n} evals"));
+    format!("D {}, {most}, {} at once", reach.max_depth, reach.max_parallel_evals)
+}
+
+/// Nothing for the first time.
+fn again(number: u32) -> String {
+    if number > 1 { format!(", try {number}") } else { String::new() }
+}
+
+fn ideas(proposed: &IdeasProposed) -> String {
+    let IdeasProposed { queued, untried, repeats, .. } = proposed;
+    let ids = match (queued.first(), queued.last()) {
+        (Some(first), Some(last)) => {
+            let (first, last) = (Place::Candidate(first.eval), Place::Candidate(last.eval));
+            format!(" ({first} to {last})")
+        }
+        _ => String::new(),
+    };
+    let (queued, repeats) = (count(queued.len(), "idea"), count(repeats.len(), "repeat"));
+    format!("{queued}{ids}, {repeats} skipped, {} left untried", untried.len())
+}
+
+fn scores(scored: &Scored) -> String {
+    let Scored { vs_parent, vs_root, completeness, .. } = scored;
+    let grade = vs_parent.recommendation.grade;
+    let (parent, root) = (change(read::score(vs_parent)), change(read::score(vs_root)));
+    let (ok, all) = (completeness.ok_count, completeness.expected_count);
+    format!(
+        "scored: {grade}, {parent} against its parent, {root} against the root, {ok} of {all} ok"
+    )
+}
+
+fn closing(verdicts: &[(EvalId, Verdict)], beam: &[EvalId]) -> String {
+    let passed = verdicts.iter().filter(|(_, verdict)| verdict.passed()).count();
+    let beam: Vec<_> = beam.iter().map(|id| Place::Candidate(*id).to_string()).collect();
+    let beam = if beam.is_empty() { "nothing".to_owned() } else { beam.join(", ") };
+    format!("{passed} of {} scored passed the gate, to promote: {beam}", verdicts.len())
+}

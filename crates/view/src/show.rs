@@ -1,0 +1,89 @@
+//! The screen of `treebeam show`: all that is on record about one node or one eval. Plain text; names of files are relative
+//! to the run directory. Computes no figure, and does not look whether a file is there.
+
+mod eval;
+mod node;
+
+use crate::figure::change;
+use crate::line::{field, one_line};
+use crate::read;
+use jiff::Timestamp;
+use treebeam_core::evidence::{Artifact, Scored};
+use treebeam_core::facts::{Eval, Facts, Stage};
+use treebeam_core::id::Place;
+
+/// A node or an eval of a run in this directory, on one screen; none if the run has no such thing.
+#[must_use]
+pub fn show(facts: &Facts, place: Place, directory: &str) -> Option<String> {
+    let mut lines = match place {
+        Place::Node(id) => node::lines(facts, facts.node(id)?),
+        Place::Candidate(id) => eval::lines(facts, facts.eval(id)?),
+    };
+    lines.push(field("below", directory));
+    Some(lines.join("\n") + "\n")
+}
+
+/// When an eval was begun.
+#[must_use]
+pub fn started_at(eval: &Eval) -> Option<Timestamp> {
+    match eval.stage {
+        Stage::Implementing(at) | Stage::Failed { started_at: at, .. } => Some(at),
+        Stage::Queued
+        | Stage::Implemented(_)
+        | Stage::Sweeping(_)
+        | Stage::Swept(..)
+        | Stage::Scored(_)
+        | Stage::Decided(..) => eval.work().map(|work| work.started_at),
+    }
+}
+
+/// When an eval got its figures, or failed.
+#[must_use]
+pub fn ended_at(eval: &Eval) -> Option<Timestamp> {
+    match eval.stage {
+        Stage::Failed { at, .. } => Some(at),
+        Stage::Queued
+        | Stage::Implementing(_)
+        | Stage::Implemented(_)
+        | Stage::Sweeping(_)
+        | Stage::Swept(..)
+        | Stage::Scored(_)
+        | Stage::Decided(..) => eval.measured().map(|measured| measured.at),
+    }
+}
+
+/// An eval's place among the best of its depth, counted from 1.
+#[must_use]
+pub fn place_in_beam(facts: &Facts, eval: &Eval) -> Option<usize> {
+    let closed = facts.closed.iter().find(|closed| eval.id < closed.evals_end)?;
+    closed.beam.iter().position(|id| *id == eval.id).map(|index| index + 1)
+}
+
+/// A file that a decision rests on.
+fn artifact(artifact: &Artifact) -> String {
+    let digest = artifact.sha256.to_string();
+    format!("{}, sha256 {}…", artifact.path, digest.get(..12).unwrap_or(&digest))
+}
+
+/// An idea that led to a node, with what it brought.
+fn gain(eval: &Eval) -> String {
+    let scored = read::scored(eval);
+    let score = |pick: &dyn Fn(&Scored) -> _| change(scored.and_then(pick));
+    format!(
+        "score {} against its parent, {} against the root; primary {} and {}",
+        score(&|scored| read::score(&scored.vs_parent)),
+        score(&|scored| read::score(&scored.vs_root)),
+        score(&|scored| scored.vs_parent.primary_delta),
+        score(&|scored| scored.vs_root.primary_delta),
+    )
+}
+
+fn title(eval: &Eval) -> String {
+    one_line(&eval.idea.title)
+}
+
+/// The first line has the name, the others stand below it.
+fn list(name: &str, values: impl IntoIterator<Item = String>) -> Vec<String> {
+    let names = std::iter::once(name).chain(std::iter::repeat(""));
+    names.zip(values).map(|(name, value)| field(name, &value)).collect()
+}

@@ -1,0 +1,150 @@
+//! One eval: what was tried on what, how it came out and why, and where its files lie.
+
+use super::{artifact, ended_at, list, place_in_beam, started_at, title};
+use crate::figure::change;
+use crate::line::{field, one_line};
+use crate::outcome::{Outcome, reason};
+use crate::read;
+use crate::score::{Colour, completeness, verdict};
+use crate::words::{age, count};
+use std::time::Duration;
+use treebeam_core::event::{Leftover, LeftoverKind};
+use treebeam_core::evidence::{Comparison, Recommendation};
+use treebeam_core::facts::{Eval, Facts, Fate, Stage, Work};
+use treebeam_core::id::Place;
+use treebeam_core::path;
+
+pub(super) fn lines(facts: &Facts, eval: &Eval) -> Vec<String> {
+    let mut lines = vec![
+        field(
+            "eval",
+            &format!("{}, depth {}, run {}", read::eval_name(eval), eval.depth, facts.run),
+        ),
+        field("idea", &title(eval)),
+        field("", &idea_file(eval)),
+        field("parent", &read::node_name(eval.parent)),
+        field("outcome", &outcome(eval)),
+    ];
+    lines.extend(failure(eval));
+    lines.extend(list("time", times(eval)));
+    if let Some(scored) = read::scored(eval) {
+        lines.extend(comparison("vs parent", &scored.vs_parent));
+        lines.extend(comparison("vs root", &scored.vs_root));
+        lines.push(field("complete", &completeness(scored.completeness, facts.meaning.limit())));
+    }
+    lines.extend(gate(eval));
+    lines.extend(rank(facts, eval));
+    if let Some(work) = eval.work() {
+        lines.extend(code(facts, eval, work));
+    }
+    lines.extend(list("files", files(eval)));
+    lines
+}
+
+fn idea_file(eval: &Eval) -> String {
+    let turn = format!("{}-t{}", read::conversation(eval.parent), eval.idea.turn);
+    format!("{} (turn {turn})", eval.idea.path)
+}
+
+fn outcome(eval: &Eval) -> String {
+    let outcome = Outcome::of(eval);
+    if outcome == Outcome::Failed {
+        return outcome.to_string();
+    }
+    format!("{outcome}: {}", reason(eval).trim_start_matches("passed: "))
+}
+
+/// Where it failed, and the whole message.
+fn failure(eval: &Eval) -> Vec<String> {
+    let Stage::Failed { failure, .. } = &eval.stage else { return Vec::new() };
+    let said = failure.message.lines().map(one_line).filter(|line| !line.is_empty());
+    let head = format!("at {}, of kind {}:", failure.stage, failure.kind);
+    list("failure", std::iter::once(head).chain(said))
+}
+
+fn times(eval: &Eval) -> Vec<String> {
+    let mut times = vec![format!("queued at {:.0}, attempt {}", eval.queued_at, eval.attempt)];
+    let Some(begun) = started_at(eval) else { return times };
+    times.push(format!("begun at {begun:.0}"));
+    if let Some(ended) = ended_at(eval) {
+        let took = Duration::try_from(ended.duration_since(begun)).unwrap_or_default();
+        times.push(format!("ended at {ended:.0}, after {}", age(took)));
+    }
+    times
+}
+
+fn comparison(name: &str, comparison: &Comparison) -> Vec<String> {
+    let Comparison { baseline_rows_used, candidate_rows_used, recommendation, .. } = comparison;
+    let Recommendation { should_explore, grade, positive_signals, negative_signals, .. } =
+        recommendation;
+    let explore = if *should_explore { "worth exploring" } else { "not worth exploring" };
+    let reasons: Vec<_> = recommendation.reasons.iter().map(ToString::to_string).collect();
+    let score = change(read::score(comparison));
+    let used = count(recommendation.metrics_used, "metric");
+    let delta = change(comparison.primary_delta);
+    let mut lines = list(
+        name,
+        [
+            format!("{grade}, score {score}: {explore} ({})", one_line(&reasons.join("; "))),
+            format!("of {used} {positive_signals} got better and {negative_signals} got worse"),
+            format!("primary {delta}, positive is better"),
+            format!("rows used: {candidate_rows_used}, baseline {baseline_rows_used}"),
+        ],
+    );
+    lines.extend(verdict::paired(comparison.paired));
+    lines
+}
+
+fn gate(eval: &Eval) -> Vec<String> {
+    let Some(found) = read::verdict(eval) else { return Vec::new() };
+    let mut lines = vec![field("gate", &one_line(&found.reason()))];
+    lines.extend(verdict::checks(found, Colour::Off));
+    lines
+}
+
+fn rank(facts: &Facts, eval: &Eval) -> Option<String> {
+    read::scored(eval)?;
+    let score = change(read::rank_score(eval));
+    let place = place_in_beam(facts, eval);
+    let place = place.map_or_else(String::new, |place| format!(", number {place} in the beam"));
+    let node = read::promoted_to(eval).map(read::node_name);
+    let node = node.map_or_else(String::new, |node| format!(", promoted to {node}"));
+    Some(field("rank", &format!("rank score {score}{place}{node}")))
+}
+
+fn code(facts: &Facts, eval: &Eval, work: &Work) -> Vec<String> {
+    let place = Place::Candidate(eval.id);
+    let kept = |kind| if is_there(facts, eval, kind) { "" } else { " (removed)" };
+    let (files, rounds) = (count(work.files_changed, "file"), count(work.rounds, "round"));
+    vec![
+        field("commit", work.commit.as_str()),
+        field("ref", &format!("{}{}", place.ref_name(&facts.run), kept(LeftoverKind::Branch))),
+        field("worktree", &format!("{}{}", place.worktree(), kept(LeftoverKind::Worktree))),
+        field("changes", &format!("{files}, in {rounds} of the coder")),
+    ]
+}
+
+/// Whether something of a candidate's is needed, wanted, or could not be removed yet.
+fn is_there(facts: &Facts, eval: &Eval, kind: LeftoverKind) -> bool {
+    let leftover = Leftover { place: Place::Candidate(eval.id), kind };
+    let in_use = match eval.stage {
+        Stage::Implementing(_) | Stage::Implemented(_) | Stage::Sweeping(_) | Stage::Swept(..) => {
+            true
+        }
+        Stage::Scored(_) | Stage::Decided(_, _, Fate::Chosen) => kind == LeftoverKind::Branch,
+        Stage::Queued
+        | Stage::Decided(_, _, Fate::Dropped | Fate::Promoted(_))
+        | Stage::Failed { .. } => false,
+    };
+    in_use || facts.leftovers.contains_key(&leftover)
+}
+
+fn files(eval: &Eval) -> Vec<String> {
+    let Some(experiment) = read::experiment(eval) else { return vec!["none yet".to_owned()] };
+    let results = eval.results().map(|results| format!("{} (results)", artifact(results)));
+    let experiment = format!("{experiment} (prompts, replies, diffs, scores)");
+    [format!("{} (all of it)", path::eval(eval.id)), experiment]
+        .into_iter()
+        .chain(results)
+        .collect()
+}

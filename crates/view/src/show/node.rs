@@ -1,0 +1,104 @@
+//! One node: its code, the ideas that led to it, what was tried on it, and where its files lie.
+
+use super::{artifact, gain, list, title};
+use crate::figure::{NONE, change};
+use crate::line::{field, one_line, shorten};
+use crate::outcome::{self, Outcome};
+use crate::read;
+use crate::words::count;
+use treebeam_core::facts::{Eval, Expansion, Facts, Ideas, Node, Origin};
+use treebeam_core::id::Place;
+use treebeam_core::path;
+
+/// The longest reason on a line; `show` of the eval has it whole.
+const REASON_CHARS: usize = 100;
+
+pub(super) fn lines(facts: &Facts, node: &Node) -> Vec<String> {
+    let place = Place::Node(node.id);
+    let mut lines = vec![
+        field("node", &format!("{place}, depth {}, run {}", node.depth, facts.run)),
+        field("commit", node.commit.as_str()),
+        field("ref", &place.ref_name(&facts.run)),
+        field("parent", &parent(node)),
+        field("since", &format!("{:.0}", node.created_at)),
+        field("rank", &format!("rank score {}", change(read::node_rank_score(facts, node)))),
+    ];
+    lines.extend(chain(facts, node));
+    let baseline = facts.baseline_of(node).map_or_else(|| "not measured yet".to_owned(), artifact);
+    lines.push(field("baseline", &baseline));
+    lines.extend(expansions(facts, node));
+    lines.push(field("worktree", place.worktree().as_str()));
+    lines.extend(list("talk", conversation(node)));
+    lines.extend(list("files", files(node)));
+    lines
+}
+
+fn parent(node: &Node) -> String {
+    match node.origin {
+        Origin::Root => "none: this is the root, the commit that the run began with".to_owned(),
+        Origin::Promoted { parent, from, .. } => {
+            format!("{}, promoted from {}", read::node_name(parent), Place::Candidate(from))
+        }
+    }
+}
+
+/// The ideas that led here, the first one first, and what each of them brought.
+fn chain(facts: &Facts, node: &Node) -> Vec<String> {
+    let ideas = facts.idea_chain(node.id).into_iter();
+    let lines = ideas.flat_map(|eval| {
+        [format!("{} {}", read::eval_name(eval), title(eval)), format!("      {}", gain(eval))]
+    });
+    list("ideas", lines)
+}
+
+fn expansions(facts: &Facts, node: &Node) -> Vec<String> {
+    if node.expansions.is_empty() {
+        return vec![field("tried", "nothing yet")];
+    }
+    let of = |expansion| expansion_lines(facts, expansion);
+    list("tried", node.expansions.iter().flat_map(of))
+}
+
+fn expansion_lines(facts: &Facts, expansion: &Expansion) -> Vec<String> {
+    let at = format!("at depth {}", expansion.depth);
+    match &expansion.ideas {
+        Ideas::Asked => vec![format!("{at}: waits for ideas")],
+        Ideas::Failed { why, .. } => vec![format!("{at}: no ideas: {}", one_line(why))],
+        Ideas::Proposed { evals, untried, repeats, .. } => {
+            let mut head = format!("{at}: {}", count(evals.len(), "eval"));
+            if !repeats.is_empty() {
+                head.push_str(&format!(", {} skipped", count(repeats.len(), "repeat")));
+            }
+            if !untried.is_empty() {
+                head.push_str(&format!(", {} left untried", count(untried.len(), "idea")));
+            }
+            let evals = evals.iter().filter_map(|id| facts.eval(*id)).map(one_eval);
+            std::iter::once(head).chain(evals).collect()
+        }
+    }
+}
+
+fn one_eval(eval: &Eval) -> String {
+    let (name, outcome) = (read::eval_name(eval), Outcome::of(eval));
+    let node = read::promoted_to(eval).map(read::node_name);
+    let to = node.map_or_else(String::new, |node| format!(" to {node}"));
+    let reason = shorten(&outcome::reason(eval), REASON_CHARS);
+    format!("{name} {outcome}{to}: {} ({reason})", title(eval))
+}
+
+fn conversation(node: &Node) -> Vec<String> {
+    let mut lines = vec![format!("conversation {}", read::conversation(node.id))];
+    if let Origin::Promoted { forked_at, .. } = node.origin {
+        lines.push(format!("forked from turn {forked_at}"));
+    }
+    let latest = (node.turns() > 0).then(|| node.latest_turn().to_string());
+    lines.push(format!("latest turn {}", latest.as_deref().unwrap_or(NONE)));
+    lines
+}
+
+fn files(node: &Node) -> Vec<String> {
+    if node.expansions.is_empty() {
+        return vec!["none yet".to_owned()];
+    }
+    vec![format!("{} (ideas, and what their generator was told)", path::node_ideas(node.id))]
+}
