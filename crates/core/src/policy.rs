@@ -70,7 +70,7 @@ impl Default for Meaning {
             ideas_context_strategy: ContextStrategy::NodePlusAncestors,
             score: ScorePolicy::trading(),
             gate: GatePolicy::default(),
-            protect: default_protect(),
+            protect: protect(&TESTS.map(str::to_owned)),
         }
     }
 }
@@ -92,10 +92,16 @@ impl Default for Reach {
     }
 }
 
-fn default_protect() -> Vec<String> {
-    ["treebeam.toml", ".treebeam/**", "**/test_*.py", "**/*_test.py", "**/conftest.py", "tests/**"]
-        .map(str::to_owned)
-        .to_vec()
+/// Treebeam's own files, which are always protected.
+const OWN: [&str; 2] = ["treebeam.toml", ".treebeam/**"];
+/// What is protected where the user says nothing else: test files.
+const TESTS: [&str; 4] = ["**/test_*.py", "**/*_test.py", "**/conftest.py", "tests/**"];
+
+/// What no candidate may change: treebeam's own files, and these.
+#[must_use]
+pub fn protect(globs: &[String]) -> Vec<String> {
+    let own = OWN.iter().filter(|own| !globs.iter().any(|glob| glob == *own));
+    own.map(|own| (*own).to_owned()).chain(globs.iter().cloned()).collect()
 }
 
 /// Among which ideas a repeated one is looked for.

@@ -2,10 +2,11 @@
 //!
 //! # Layout
 //! [`process`] starts child processes, [`interrupt`] hears when the program is to end, [`git`] is the user's repository,
-//! [`store`] a run on disk, [`input`] opens the user's own files, and [`dry`] is the world without a model and without a
-//! sweep.
+//! [`store`] a run on disk, [`input`] opens the user's own files, [`env_file`] reads `.env` files, and [`dry`] is the world
+//! without a model and without a sweep.
 
 pub mod dry;
+pub mod env_file;
 pub mod git;
 pub mod input;
 pub mod interrupt;

@@ -1,8 +1,9 @@
 //! The command line: names, defaults and help. What the flags mean for a run is said in `settings`.
 
+use crate::config::number::{AtOnce, Configurations, Count, Limit, Width};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use std::num::NonZeroU32;
+use serde::Serialize;
 use std::path::PathBuf;
 
 /// A beam search over code states that runs by itself overnight.
@@ -39,6 +40,15 @@ pub(crate) enum Command {
         after_long_help = SCORE_HELP
     )]
     Score(ScoreArgs),
+    /// Write a commented `treebeam.toml` for this repository
+    #[command(after_help = "Example: treebeam init --results results.csv")]
+    Init(InitArgs),
+    /// Check git, repository, configuration and disk, and say what to do about each problem
+    #[command(after_help = "Example: treebeam doctor && treebeam run --dry-run")]
+    Doctor(ConfigFlag),
+    /// Show every setting, its value and where that is from
+    #[command(after_help = "Example: treebeam config --json")]
+    Config(ConfigFlag),
     /// Show how a run stands: the latest one, or the one named
     #[command(after_help = "Example: treebeam status --json")]
     Status(RunName),
@@ -134,6 +144,19 @@ pub(crate) struct ConfigFlag {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct InitArgs {
+    /// Take over an old configuration, `agent_config.json`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) from: Option<PathBuf>,
+    /// Propose columns from a results CSV
+    #[arg(long, value_name = "FILE")]
+    pub(crate) results: Option<PathBuf>,
+    /// Overwrite the file that is there
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct RunName {
     /// The run: its id, or the path of its directory; the latest one if it is left out
     pub(crate) run: Option<String>,
@@ -208,51 +231,54 @@ pub(crate) struct ResumeArgs {
     pub(crate) going: GoingFlags,
 }
 
-/// What a result of the run means; cannot be changed on resume.
-#[derive(Debug, Default, Args)]
+/// What a result of the run means; cannot be changed on resume. Each flag is a configuration key by its own name.
+#[derive(Debug, Default, Args, Serialize)]
 #[command(next_help_heading = "What the run means (a resume cannot change it)")]
 pub(crate) struct MeaningFlags {
     /// K: how many ideas are tried on each node [default: 7]
-    #[arg(long, value_name = "K", value_parser = one_to(1000))]
-    pub(crate) ideas_per_node: Option<NonZeroU32>,
+    #[arg(long, value_name = "K")]
+    pub(crate) ideas_per_node: Option<Width>,
     /// B: how many candidates of a depth are promoted [default: 1]
-    #[arg(long, value_name = "B", value_parser = one_to(1000))]
-    pub(crate) beam_width: Option<NonZeroU32>,
-    /// N: how many configurations of the sweep count [default: all]
-    #[arg(long, value_name = "N", value_parser = one_to(1_000_000))]
-    pub(crate) sweep_config_limit: Option<NonZeroU32>,
+    #[arg(long, value_name = "B")]
+    pub(crate) beam_width: Option<Width>,
+    /// N: how many configurations of the sweep count, or `none` for all [default: all]
+    #[arg(long, value_name = "N")]
+    pub(crate) sweep_config_limit: Option<Limit<Configurations>>,
     /// Among which ideas a repeated one is looked for [default: `node_plus_ancestors`]
     #[arg(long, value_name = "SCOPE")]
     pub(crate) dedupe_scope: Option<Scope>,
 }
 
-/// How the run goes on, now.
-#[derive(Debug, Default, Args)]
+/// How the run goes on, now. Those that are written out are configuration keys by their own names.
+#[derive(Debug, Default, Args, Serialize)]
 pub(crate) struct GoingFlags {
     #[command(flatten)]
+    #[serde(flatten)]
     pub(crate) reach: ReachFlags,
     /// How long the run's owner on another host may be silent before it counts as dead [default: 600]
     #[arg(long, value_name = "SECONDS", help_heading = "Options")]
-    pub(crate) lock_stale_seconds: Option<u32>,
+    pub(crate) lock_stale_seconds: Option<Count>,
     /// Take the run from an owner on another host, and go on from the manifest alone if the journal is missing or too
     /// short; a living owner on this host keeps the run
     #[arg(long, help_heading = "Options")]
+    #[serde(skip)]
     pub(crate) force: bool,
     /// Show no progress
     #[arg(long, short, help_heading = "Options")]
+    #[serde(skip)]
     pub(crate) quiet: bool,
 }
 
-/// How far and how fast the run goes; may change on resume.
-#[derive(Debug, Default, Args)]
+/// How far and how fast the run goes; may change on resume. Each flag is a configuration key by its own name.
+#[derive(Debug, Default, Args, Serialize)]
 #[command(next_help_heading = "How far and how fast it goes (a resume keeps what is not given)")]
 pub(crate) struct ReachFlags {
     /// D: nodes of the depths 0…D−1 are expanded [default: 3]
     #[arg(long, value_name = "D")]
-    pub(crate) max_depth: Option<u32>,
-    /// The most evals that the run may create [default: no limit]
+    pub(crate) max_depth: Option<Count>,
+    /// The most evals that the run may create, or `none` [default: no limit]
     #[arg(long, value_name = "COUNT")]
-    pub(crate) max_total_idea_evals: Option<u32>,
+    pub(crate) max_total_idea_evals: Option<Limit<Count>>,
     /// Whether a depth that promotes nothing ends the run; if not, its nodes are expanded again [default: true]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", action = ArgAction::Set)]
     pub(crate) stop_on_empty_frontier: Option<bool>,
@@ -260,14 +286,14 @@ pub(crate) struct ReachFlags {
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", action = ArgAction::Set)]
     pub(crate) strict_fail_depth: Option<bool>,
     /// How many evals are under way at once [default: 1]
-    #[arg(long, value_name = "COUNT", value_parser = one_to(256))]
-    pub(crate) max_parallel_evals: Option<NonZeroU32>,
-    /// How many of them on one node [default: no limit]
-    #[arg(long, value_name = "COUNT", value_parser = one_to(256))]
-    pub(crate) max_parallel_per_node: Option<NonZeroU32>,
-    /// How many sweeps run at once [default: no limit]
-    #[arg(long, value_name = "COUNT", value_parser = one_to(256))]
-    pub(crate) sweep_max_parallel: Option<NonZeroU32>,
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) max_parallel_evals: Option<AtOnce>,
+    /// How many of them on one node, or `none` [default: no limit]
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) max_parallel_per_node: Option<Limit<AtOnce>>,
+    /// How many sweeps run at once, or `none` [default: no limit]
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) sweep_max_parallel: Option<Limit<AtOnce>>,
     /// Keep worktree and ref of candidates that were not promoted [default: false]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", action = ArgAction::Set)]
     pub(crate) keep_rejected_worktrees: Option<bool>,
@@ -276,7 +302,8 @@ pub(crate) struct ReachFlags {
     pub(crate) keep_failed_artifacts: Option<bool>,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, Serialize, ValueEnum)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Scope {
     /// Those of the node and of its ancestors
     #[value(name = "node_plus_ancestors")]
@@ -287,12 +314,4 @@ pub(crate) enum Scope {
     /// None: repeats are tried again
     #[value(name = "none")]
     None,
-}
-
-/// A number that is too large for anything but a slip of the finger is refused here, not found out at night.
-fn one_to(most: u32) -> impl Fn(&str) -> Result<NonZeroU32, String> + Clone {
-    move |text| {
-        let number = text.parse().ok().filter(|number: &NonZeroU32| number.get() <= most);
-        number.ok_or_else(|| format!("it must be a whole number from 1 to {most}"))
-    }
 }

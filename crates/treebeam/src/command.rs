@@ -1,7 +1,10 @@
 //! The commands: one file each.
 
 mod chosen;
+mod config;
 mod diff;
+mod doctor;
+mod init;
 mod list;
 mod log;
 mod pages;
@@ -14,11 +17,13 @@ mod show;
 mod status;
 mod validate;
 
-use crate::cli::{Cli, Command, ConfigFlag};
+use crate::cli::{Cli, Command, ConfigFlag, GoingFlags, MeaningFlags};
 use crate::config::Config;
+use crate::dotenv::{Dotenv, Found};
 use crate::failure::{Exit, Failure};
 use crate::interrupt;
-use crate::wiring::{Found, Home};
+use crate::terminal;
+use crate::wiring::{self, Home};
 use std::path::PathBuf;
 
 /// How a command shows what it found.
@@ -34,8 +39,18 @@ pub(crate) enum Output {
 pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
     let here = cli.directory.unwrap_or_else(|| PathBuf::from("."));
     let output = if cli.json { Output::Json } else { Output::Text };
-    let config = |flag: &ConfigFlag| Config::load(&here, flag.config.as_deref());
-    let find = |name: Option<&str>| Found::find(&here, name);
+    let settings = |file: &ConfigFlag, meaning: &MeaningFlags, going: &GoingFlags| {
+        let flags = [serde_json::to_value(meaning)?, serde_json::to_value(going)?];
+        let config = Config::load(&here, file.config.as_deref())?.with_flags(&flags)?;
+        for found in Dotenv::load(&here, &config)?.found().filter(Found::is_setting) {
+            terminal::note(&format!(
+                "`{}` in `{}` is not read as a setting",
+                found.name, found.file
+            ));
+        }
+        Ok::<_, Failure>(config)
+    };
+    let find = |name: Option<&str>| wiring::Found::find(&here, name);
     match cli.command {
         Command::Run(args) if args.validate_only => {
             validate::run(&find(args.run_id.as_deref())?, output)
@@ -45,13 +60,21 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
         }
         Command::Run(args) => {
             interrupt::listen()?;
-            run::run(&Home::find(&here)?, &config(&args.config)?, &args, output)
+            let config = settings(&args.config, &args.meaning, &args.going)?;
+            run::run(&Home::open(&here, &config)?, &config, &args, output)
         }
         Command::Resume(args) => {
             interrupt::listen()?;
-            resume::run(&Home::find(&here)?, &config(&args.config)?, &args, output)
+            let config = settings(&args.config, &args.meaning, &args.going)?;
+            resume::run(&Home::open(&here, &config)?, &config, &args, output)
         }
         Command::Score(args) => score::run(&here, &args, output),
+        Command::Init(args) => init::run(&here, &args, output),
+        Command::Doctor(args) => doctor::run(&here, &args, output),
+        Command::Config(args) => {
+            let config = Config::load(&here, args.config.as_deref())?;
+            config::run(&config, &Dotenv::load(&here, &config)?, output)
+        }
         Command::Status(args) => status::run(&find(args.run.as_deref())?, output),
         Command::List => list::run(&Home::find(&here)?, output),
         Command::Show(args) => show::run(&find(args.run.as_deref())?, &args.id, output),

@@ -1,86 +1,303 @@
-//! The configuration file `treebeam.toml`: which keys there are, and what they make of the built-in values. Flags are
-//! above it, see `settings`.
+//! The configuration: what file, environment and flags say, one over the other, and where each value is from.
 //!
 //! # Layout
-//! One file per table: [`score`] is `[score]`, [`gate`] is `[gate]`; a new table is a field of [`Tables`] and a file here.
-//! `file` finds and reads a file, and says where it is wrong; `words` says it for people; `table` reads tables, and
-//! `number` numbers that have bounds.
+//! `key` is the table of all keys; `tables` reads them into what a run means and how far it goes, with [`score`] and `gate`
+//! for the tables of these names, `table` for what is a table at all and [`number`] for values that have bounds. `file` finds
+//! and reads a file, `environment` the variables, `origin` says where a value stands, and `words` what is wrong with it.
+//! [`sample`] writes a new file, [`import`] and [`proposal`] say what goes into it. A new key is a row in `key`, a field in
+//! `tables`, and a line in `docs/configuration.md`.
 
+mod environment;
 pub(crate) mod file;
-pub(crate) mod gate;
-mod number;
+mod gate;
+pub(crate) mod import;
+pub(crate) mod key;
+pub(crate) mod number;
+pub(crate) mod origin;
+pub(crate) mod proposal;
+pub(crate) mod sample;
 pub(crate) mod score;
 mod table;
+mod tables;
 mod words;
 
-use file::{Origin, Place, Wrong};
-use gate::GateTable;
-use score::{Contradiction, Primary, Said, ScoreTable};
-use serde::Deserialize;
-use treebeam_core::policy::Meaning;
+use file::{ConfigError, ConfigFile};
+use key::{KEYS, Key, Scope};
+use origin::{Origin, Wrong};
+use score::{Contradiction, Primary, Said};
+use serde_json::{Map, Value, json};
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+use tables::Tables;
+use treebeam_core::policy::{Meaning, Reach};
+use treebeam_edge::store::{Claim, Force};
 
-/// A configuration and where it was found; the built-in values where none was.
+/// What was said, the lowest first.
 #[derive(Debug, Default)]
 pub(crate) struct Config {
-    pub(crate) tables: Tables,
-    pub(crate) origin: Option<Origin>,
-    /// `--primary`, which chooses among the metrics of the tables.
+    layers: Vec<Layer>,
+    tables: Tables,
+    /// `--primary`, which chooses among the metrics of the layers.
     pub(crate) primary: Option<Primary>,
 }
 
-/// All that a configuration file can say.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct Tables {
-    #[serde(deserialize_with = "table::read")]
-    pub(crate) score: ScoreTable,
-    #[serde(deserialize_with = "table::read")]
-    pub(crate) gate: GateTable,
+/// What one source says, by key.
+#[derive(Debug)]
+struct Layer {
+    source: Source,
+    said: Value,
 }
 
-/// A key that a file sets: what a run began with, and what the file asks for.
 #[derive(Debug)]
-pub(crate) struct Compared {
-    pub(crate) key: String,
-    pub(crate) run: String,
+enum Source {
+    File(ConfigFile),
+    Environment,
+    Flags,
+}
+
+/// A key whose value differs from the one that a run has.
+#[derive(Debug)]
+pub(crate) struct Change {
+    pub(crate) key: &'static Key,
+    pub(crate) origin: Origin,
+    /// In words.
+    pub(crate) before: String,
+    /// In words.
     pub(crate) asked: String,
 }
 
 impl Config {
-    /// What the file makes of a meaning.
+    /// The file that was given, or else the nearest one; and the environment over it.
+    pub(crate) fn load(here: &Path, given: Option<&Path>) -> Result<Self, ConfigError> {
+        Self::of(ConfigFile::load(here, given)?, std::env::vars_os())
+    }
+
+    /// A file, if there is one, and variables over it.
+    fn of(
+        file: Option<ConfigFile>,
+        variables: impl IntoIterator<Item = (OsString, OsString)>,
+    ) -> Result<Self, ConfigError> {
+        let mut layers = Vec::new();
+        if let Some(file) = file {
+            let said = file.said()?;
+            layers.push(Layer { source: Source::File(file), said });
+        }
+        layers.push(Layer { source: Source::Environment, said: environment::said(variables)? });
+        Ok(Self::new(layers)?)
+    }
+
+    fn new(layers: Vec<Layer>) -> Result<Self, Wrong> {
+        let mut all = Value::Object(Map::new());
+        for layer in &layers {
+            merge(&mut all, &layer.said);
+        }
+        // Each layer was good by itself, and keys are replaced whole.
+        let wrong =
+            |error: serde_json::Error| Wrong { origin: Origin::Default, what: error.to_string() };
+        let tables = serde_json::from_value(all).map_err(wrong)?;
+        Ok(Self { layers, tables, primary: None })
+    }
+
+    /// The same with flags over it: an object by key, in which null says nothing.
+    pub(crate) fn with_flags(mut self, said: &[Value]) -> Result<Self, Wrong> {
+        let mut flags = Value::Object(Map::new());
+        for said in said {
+            merge(&mut flags, said);
+        }
+        self.layers.push(Layer { source: Source::Flags, said: flags });
+        Ok(Self { primary: self.primary, ..Self::new(self.layers)? })
+    }
+
+    /// The same with another `[score]`, whatever was said of it before.
+    pub(crate) fn with_metrics(self, here: &Path, file: &Path) -> Result<Self, ConfigError> {
+        self.with_score_of(ConfigFile::named(here, file)?)
+    }
+
+    fn with_score_of(self, file: ConfigFile) -> Result<Self, ConfigError> {
+        let Self { mut layers, primary, .. } = self.without_score();
+        let (file, said) = file.score()?;
+        layers.push(Layer { source: Source::File(file), said });
+        Ok(Self { primary, ..Self::new(layers)? })
+    }
+
+    /// The same without anything that was said of the score.
+    pub(crate) fn without_score(mut self) -> Self {
+        for layer in &mut self.layers {
+            layer.said.as_object_mut().map(|said| said.remove("score"));
+        }
+        self.tables.score = score::ScoreTable::default();
+        self
+    }
+
+    /// The file, if there is one.
+    pub(crate) fn file(&self) -> Option<&ConfigFile> {
+        self.layers.iter().find_map(|layer| match &layer.source {
+            Source::File(file) => Some(file),
+            Source::Environment | Source::Flags => None,
+        })
+    }
+
+    /// Where the value of a key is from.
+    pub(crate) fn origin(&self, key: &Key) -> Origin {
+        let layer = self.layers.iter().rev().find(|layer| !get(&layer.said, key.name).is_null());
+        match layer.map(|layer| &layer.source) {
+            None => Origin::Default,
+            Some(Source::File(file)) => file.origin(key),
+            Some(Source::Environment) => Origin::Variable(key.variable()),
+            Some(Source::Flags) => Origin::flag(key),
+        }
+    }
+
+    /// The same, where a metric that nobody set follows from what was said of another key.
+    pub(crate) fn origin_of_value(&self, key: &Key) -> Origin {
+        let others: &[&str] = match key.name {
+            "score.metrics" => &["score.preset", "score.primary"],
+            "score.primary" => &["score.metrics", "score.preset"],
+            _ => &[],
+        };
+        let others = others.iter().filter_map(|name| KEYS.iter().find(|key| key.name == *name));
+        let mut origins = std::iter::once(key).chain(others).map(|key| self.origin(key));
+        origins.find(|origin| *origin != Origin::Default).unwrap_or(Origin::Default)
+    }
+
+    /// What was said makes this of a meaning.
     pub(crate) fn meaning(&self, before: Meaning) -> Result<Meaning, Wrong> {
-        let score = self.tables.score.policy(self.primary.as_ref());
-        let score = score.map_err(|error| self.wrong("score", error))?;
-        let gate = self.tables.gate.policy(&before.gate);
-        Ok(Meaning { score, gate, ..before })
+        self.tables.meaning(before, self.primary.as_ref()).map_err(|error| self.wrong(error))
     }
 
-    /// The first key that the file sets and a run began with another value of.
-    pub(crate) fn changed(&self, run: &Meaning) -> Result<Option<Compared>, Wrong> {
-        let asked = self.meaning(run.clone())?;
-        let score = self.tables.score.compared(&run.score, &asked.score);
-        let gate = self.tables.gate.compared(&run.gate, &asked.gate);
-        let mut rows = score.into_iter().chain(gate);
-        Ok(rows.find(|row| row.run != row.asked))
-    }
-
-    fn wrong(&self, table: &str, error: Contradiction) -> Wrong {
-        let place = match error.by {
-            Said::Flag(flag) => Some(Place::Flag(flag)),
-            Said::Key(key) => {
-                let key = format!("{table}.{key}");
-                self.origin.as_ref().map(|origin| origin.place_of(&key))
+    fn wrong(&self, error: Contradiction) -> Wrong {
+        let origin = match error.by {
+            Said::Flag(flag) => Origin::Flag(flag),
+            Said::Key(name) => {
+                let key = KEYS.iter().find(|key| key.name.strip_prefix("score.") == Some(name));
+                key.map_or(Origin::Default, |key| self.origin(key))
             }
         };
-        Wrong { place, what: error.what }
+        Wrong { origin, what: error.what }
+    }
+
+    /// What was said makes this of a reach.
+    pub(crate) fn reach(&self, before: &Reach) -> Reach {
+        self.tables.reach(before)
+    }
+
+    /// The folder of all runs, if one was named.
+    pub(crate) fn runs_root(&self) -> Option<&Path> {
+        self.tables.runs_root.as_ref().map(|folder| Path::new(&folder.0))
+    }
+
+    /// How long an owner of a run on another host may be silent, if that was said.
+    pub(crate) fn lock_stale_after(&self) -> Option<Duration> {
+        self.tables.lock_stale_seconds.map(|seconds| Duration::from_secs(seconds.0.into()))
+    }
+
+    /// The first key that would change what the results of a run mean.
+    pub(crate) fn other_meaning(&self, run: &Meaning) -> Result<Option<Change>, Wrong> {
+        let asked = self.meaning(run.clone())?;
+        let metrics = self.tables.score.other_metrics(&run.score, &asked.score);
+        let metrics = metrics.and_then(|(name, [before, asked])| {
+            let key = KEYS.iter().find(|key| key.name == name)?;
+            Some(Change { key, origin: self.origin(key), before, asked })
+        });
+        let changes = self.changes(Scope::Meaning, &document(run), &document(&asked));
+        let place = |change: &Change| KEYS.iter().position(|key| key == change.key);
+        Ok(changes.into_iter().chain(metrics).min_by_key(place))
+    }
+
+    /// The keys that change how far and how fast a run goes.
+    pub(crate) fn other_reach(&self, run: &Reach) -> Vec<Change> {
+        let (before, asked) = (document(run), document(&self.reach(run)));
+        self.changes(Scope::Reach, &before, &asked)
+    }
+
+    /// The keys that were said and whose values differ in two documents; which metrics count is compared elsewhere.
+    fn changes(&self, scope: Scope, before: &Value, asked: &Value) -> Vec<Change> {
+        let change = |key: &'static Key| {
+            let origin = Some(self.origin(key)).filter(|origin| *origin != Origin::Default)?;
+            let [old, new] = [before, asked].map(|all| get(all, key.name));
+            let [before, asked] = [old, new].map(|value| shown(key.name, value));
+            (old != new).then_some(Change { key, origin, before, asked })
+        };
+        let keys = KEYS.iter().filter(|key| key.scope == scope && !key.chooses_metrics());
+        keys.filter_map(change).collect()
+    }
+
+    /// Every value that a new run would have, by key.
+    pub(crate) fn values(&self) -> Result<Value, Wrong> {
+        let mut all = effective(&self.meaning(Meaning::default())?);
+        merge(&mut all, &document(&self.reach(&Reach::default())));
+        let score = &self.tables.score;
+        if let Some(preset) = score.effective_preset() {
+            set(&mut all, "score.preset", json!(preset));
+        }
+        let stale = self.lock_stale_after().unwrap_or(Claim::from(Force::No).stale_after);
+        set(&mut all, "lock_stale_seconds", json!(stale.as_secs()));
+        let runs_root = self.runs_root().map(|path| path.display().to_string());
+        set(&mut all, "runs_root", json!(runs_root.as_deref().unwrap_or(".treebeam/runs")));
+        Ok(all)
     }
 }
 
-/// Of some keys those that are set, by their full names; each with the run's value and with the one asked for.
-fn set_keys<const N: usize>(table: &str, keys: [(bool, &str, [String; 2]); N]) -> Vec<Compared> {
-    let set = keys.into_iter().filter(|(set, ..)| *set);
-    set.map(|(_, key, [run, asked])| Compared { key: format!("{table}.{key}"), run, asked })
-        .collect()
+/// A meaning by key.
+fn effective(meaning: &Meaning) -> Value {
+    let mut all = document(meaning);
+    let primary = format!("{}:{}", meaning.score.primary, meaning.score.primary_direction());
+    set(&mut all, "score.primary", json!(primary));
+    all
+}
+
+fn document(settings: &impl serde::Serialize) -> Value {
+    serde_json::to_value(settings).unwrap_or_default()
+}
+
+/// The value of a key in a document; null where there is none.
+pub(crate) fn get<'a>(document: &'a Value, name: &str) -> &'a Value {
+    name.split('.').fold(document, |table, part| &table[part])
+}
+
+/// Sets the value of a key in a document.
+fn set(document: &mut Value, name: &str, value: Value) {
+    let alone = name.rsplit('.').fold(value, |value, part| json!({ part: value }));
+    merge(document, &alone);
+}
+
+/// Puts one document over another: tables are joined, other values replaced, null says nothing.
+fn merge(below: &mut Value, above: &Value) {
+    match (below, above) {
+        (_, Value::Null) => {}
+        (Value::Object(below), Value::Object(above)) => {
+            for (name, value) in above.iter().filter(|(_, value)| !value.is_null()) {
+                merge(below.entry(name.clone()).or_insert(Value::Null), value);
+            }
+        }
+        (below, above) => *below = above.clone(),
+    }
+}
+
+/// A key's value in words.
+pub(crate) fn shown(name: &str, value: &Value) -> String {
+    match (value, name) {
+        (Value::Null, "sweep_config_limit") => "all".to_owned(),
+        (Value::Null, "gate.min_rows") => "as many as the root has".to_owned(),
+        (Value::Null, _) => "none".to_owned(),
+        (Value::String(text), _) => text.clone(),
+        (Value::Number(number), _) => number.as_f64().map_or_else(String::new, |n| n.to_string()),
+        (Value::Array(_), "score.metrics") => items(value).join(", "),
+        (Value::Array(_), _) => format!("[{}]", items(value).join(", ")),
+        (Value::Bool(_) | Value::Object(_), _) => value.to_string(),
+    }
+}
+
+/// The items of a list in words, or its only one.
+pub(crate) fn items(value: &Value) -> Vec<String> {
+    let metric = |metric: &Value| {
+        let text = |name: &str| shown("", &metric[name]);
+        let guard = if metric["guard"] == true { ", guarded" } else { "" };
+        format!("{} ({}, {}{guard})", text("column"), text("direction"), text("weight"))
+    };
+    let item = |item: &Value| if item.is_object() { metric(item) } else { shown("", item) };
+    value.as_array().map(|items| items.iter().map(item).collect()).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -1,10 +1,12 @@
 //! How a command fails: what happened, why, what to do, and the exit code that says which kind of failure it was.
 
-use crate::config::file::{ConfigError, Wrong};
+use crate::config::file::ConfigError;
+use crate::config::origin::Wrong;
 use std::process::ExitCode;
 use treebeam_core::id::BadName;
 use treebeam_core::score::ScoreError;
 use treebeam_core::sweep::SweepError;
+use treebeam_edge::env_file::EnvError;
 use treebeam_edge::git::OpenError;
 use treebeam_edge::input::InputError;
 use treebeam_edge::store::StoreError;
@@ -118,6 +120,12 @@ impl From<ConfigError> for Failure {
 impl From<Wrong> for Failure {
     fn from(error: Wrong) -> Self {
         ConfigError::from(error).into()
+    }
+}
+
+impl From<EnvError> for Failure {
+    fn from(error: EnvError) -> Self {
+        Self { exit: Exit::Usage, error: error.into(), hint: None }
     }
 }
 

@@ -1,14 +1,15 @@
 //! treebeam: a beam search over code states that runs by itself overnight.
 //!
 //! # Layout
-//! `cli` is the command line, `command` has one file per command, `config` is the configuration file, `settings` turns
-//! it and the flags into what a run means and how far it goes, `wiring` puts the ports together, `progress` shows a run
-//! while it goes on, `interrupt` is Ctrl-C, `terminal` prints, and `failure` is how a command fails: message, hint, exit
-//! code.
+//! `cli` is the command line, `command` has one file per command, `config` is the configuration with the origin of each
+//! value, `settings` keeps a run's meaning on resume, `dotenv` finds `.env` files, `wiring` puts the ports together,
+//! `progress` shows a run while it goes on, `interrupt` is Ctrl-C, `terminal` prints, and `failure` is how a command
+//! fails: message, hint, exit code.
 
 mod cli;
 mod command;
 mod config;
+mod dotenv;
 mod failure;
 mod interrupt;
 mod progress;

@@ -1,9 +1,10 @@
 //! Puts a run together: where it lies, and which world is behind its ports.
 
+use crate::config::Config;
 use crate::failure::Failure;
 use crate::interrupt::CtrlC;
 use crate::terminal;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use treebeam_core::event::WorldKind;
 use treebeam_core::facts::Facts;
 use treebeam_core::id::RunId;
@@ -19,20 +20,35 @@ pub(crate) struct Home {
 }
 
 impl Home {
-    /// Finds the repository that a folder is in.
+    /// Finds the repository that a folder is in, with the runs where the nearest configuration says.
     pub(crate) fn find(directory: &Path) -> Result<Self, Failure> {
+        Self::open(directory, &Config::load(directory, None)?)
+    }
+
+    /// Finds the repository that a folder is in, with the runs where this configuration says.
+    pub(crate) fn open(directory: &Path, config: &Config) -> Result<Self, Failure> {
         let repo = git::open(directory)?;
-        if let Some(outer) = outer_repository(&repo.toplevel) {
+        if let Some(outer) = outer_repository(&repo) {
             let what = format!("`{}` is a worktree of a run", repo.toplevel.display());
             return Err(Failure::usage(what).hint(format!("use `-C {}`", outer.display())));
         }
-        let runs_root = store::runs_root(&repo.toplevel);
+        let runs_root = runs_root(&repo, config);
         Ok(Self { repo, runs_root })
     }
 
     /// Makes the folder of all runs, which git ignores.
     pub(crate) fn make_runs_root(&self) -> Result<&Path, Failure> {
-        store::make_runs_root(&self.repo.toplevel)?;
+        let top = &self.repo.toplevel;
+        if self.runs_root == store::runs_root(top) {
+            store::make_runs_root(top)?;
+        } else if top.starts_with(&self.runs_root)
+            || self.runs_root.starts_with(&self.repo.common_dir)
+            || !store::make_named_runs_root(&self.runs_root)?
+        {
+            let root = self.runs_root.display();
+            let what = format!("`runs_root`: `{root}` is no folder for runs alone");
+            return Err(Failure::usage(what).hint("name a folder that is empty, or not there yet"));
+        }
         Ok(&self.runs_root)
     }
 
@@ -72,11 +88,37 @@ impl Home {
     }
 }
 
-/// The repository whose run made this worktree: `<repo>/.treebeam/runs/<run>/wt/<node>`.
-fn outer_repository(toplevel: &Path) -> Option<&Path> {
-    let run = toplevel.parent()?.parent()?;
+/// Where the runs of a repository lie.
+pub(crate) fn runs_root(repo: &UserRepo, config: &Config) -> PathBuf {
+    match config.runs_root() {
+        None => store::runs_root(&repo.toplevel),
+        Some(named) => plain(&repo.toplevel.join(named)),
+    }
+}
+
+/// A path without `.` and `..`. Links are not looked at: what is named need not be there.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => drop(plain.pop()),
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => plain.push(part),
+        }
+    }
+    plain
+}
+
+/// The repository whose run made this worktree: it lies at `<runs>/<run>/wt/<node>` or `<runs>/<run>/cand/<eval>`.
+fn outer_repository(repo: &UserRepo) -> Option<&Path> {
+    let kind = repo.toplevel.parent()?;
+    let run = kind.parent().filter(|_| kind.ends_with("wt") || kind.ends_with("cand"))?;
     let outer = run.parent()?.parent()?.parent()?;
-    (run.parent()? == store::runs_root(outer)).then_some(outer)
+    if run.parent()? == store::runs_root(outer) {
+        return Some(outer);
+    }
+    let is_run = RunDir::new(run).journal().is_file();
+    repo.common_dir.parent().filter(|_| is_run)
 }
 
 fn no_run(what: &str) -> Failure {
@@ -111,7 +153,8 @@ impl Found {
 /// Whether a run directory lies where the runs of a repository lie.
 fn lies_in(run: &RunDir, repo: &UserRepo) -> bool {
     let real = |path: &Path| path.canonicalize().ok();
-    let runs_root = real(&store::runs_root(&repo.toplevel));
+    let config = Config::load(&repo.toplevel, None).unwrap_or_default();
+    let runs_root = real(&runs_root(repo, &config));
     let parent = real(run.root()).and_then(|root| root.parent().map(Path::to_owned));
     runs_root.is_some() && parent == runs_root
 }

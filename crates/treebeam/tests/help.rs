@@ -7,10 +7,13 @@ use treebeam_testkit::program::{RUN, Said, Site};
 use treebeam_testkit::repo::TempRepo;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 16] = [
     "run",
     "resume",
     "score",
+    "init",
+    "doctor",
+    "config",
     "status",
     "list",
     "show",
@@ -53,6 +56,9 @@ fn help() {
     snapshot!("help_run", call(&["run", "--help"]));
     snapshot!("help_resume", call(&["resume", "--help"]));
     snapshot!("help_score", call(&["score", "--help"]));
+    snapshot!("help_init", call(&["init", "--help"]));
+    snapshot!("help_doctor", call(&["doctor", "--help"]));
+    snapshot!("help_config", call(&["config", "--help"]));
     snapshot!("help_status", call(&["status", "--help"]));
     snapshot!("help_list", call(&["list", "--help"]));
     snapshot!("help_show", call(&["show", "--help"]));

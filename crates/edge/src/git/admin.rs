@@ -78,6 +78,12 @@ impl Admin {
         self.reason.starts_with(owner) && self.target.as_ref().is_none_or(gone)
     }
 
+    /// Whose worktree it was, `<run> <place>`, if it was ours and is gone.
+    pub(super) fn stale_owner(&self) -> Option<String> {
+        let rest = self.reason.strip_prefix(MARK).filter(|_| self.is_left_by(MARK))?;
+        Some(rest.rsplit_once(' ').map_or(rest, |(owner, _)| owner).to_owned())
+    }
+
     /// The commit that its worktree was made at: it stands in our reason, and else in its `HEAD`.
     pub(super) fn base(&self) -> Option<Commit> {
         let ours = self.reason.strip_prefix(MARK).and_then(|rest| rest.rsplit(' ').next());

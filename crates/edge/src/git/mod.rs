@@ -4,7 +4,7 @@
 //! # Layout
 //! [`open`] finds the repository, [`GitRepo`] is the port. `call` runs one git command, `said` reads its complaints;
 //! `worktree` makes and removes worktrees, `admin` and `lock` are git's side of that; `apply`, `commit`, `diff` and
-//! `refs` are what is done in them; `identity` is who does it, `place` where.
+//! `refs` are what is done in them; `identity` is who does it, `place` where; `look` is for the doctor.
 
 mod admin;
 mod apply;
@@ -13,6 +13,7 @@ mod commit;
 mod diff;
 mod identity;
 mod lock;
+mod look;
 mod open;
 mod place;
 mod refs;

@@ -79,6 +79,30 @@ pub fn runs_root(repo: &Path) -> PathBuf {
     repo.join(".treebeam").join("runs")
 }
 
+/// What makes git ignore a folder, this file included.
+const IGNORE_ALL: &str = "*\n";
+
+/// Makes a folder for all runs where the user wants it, so that git ignores it. False: it holds something else.
+///
+/// # Errors
+/// When it cannot be made or read.
+pub fn make_named_runs_root(root: &Path) -> Result<bool, StoreError> {
+    let ignore = root.join(".gitignore");
+    if fs::read_to_string(&ignore).is_ok_and(|text| text == IGNORE_ALL) {
+        return Ok(true);
+    }
+    fs::create_dir_all(root).map_err(StoreError::io("create", root))?;
+    let mut entries = fs::read_dir(root).map_err(StoreError::io("list", root))?;
+    if entries.next().is_some() {
+        return Ok(false);
+    }
+    fs::write(&ignore, IGNORE_ALL).map_err(StoreError::io("write", &ignore))?;
+    for folder in [Some(root), root.parent()].into_iter().flatten() {
+        durable::sync_dir(folder).map_err(StoreError::io("sync", folder))?;
+    }
+    Ok(true)
+}
+
 /// Makes the folder of all runs, if needed, so that git ignores it.
 ///
 /// # Errors
@@ -91,7 +115,7 @@ pub fn make_runs_root(repo: &Path) -> Result<PathBuf, StoreError> {
         return Ok(runs);
     }
     fs::create_dir_all(&runs).map_err(StoreError::io("create", &runs))?;
-    fs::write(&ignore, "*\n").map_err(StoreError::io("write", &ignore))?;
+    fs::write(&ignore, IGNORE_ALL).map_err(StoreError::io("write", &ignore))?;
     for folder in [own.as_path(), repo] {
         durable::sync_dir(folder).map_err(StoreError::io("sync", folder))?;
     }

@@ -23,12 +23,13 @@ mod os;
 #[cfg(not(unix))]
 #[path = "windows.rs"]
 mod os;
+pub mod probe;
 mod wire;
 
 pub use agreement::disagreement;
 pub use error::{StoreError, Whereabouts};
 pub use files::{RunFiles, digest};
-pub use layout::{RunDir, began, make_runs_root, runs, runs_root};
+pub use layout::{RunDir, began, make_named_runs_root, make_runs_root, runs, runs_root};
 pub use lease::Claim;
 pub use note::Note;
 pub use opening::{Force, OpenStats, Opened, Store, open_to_read, replay_journal};

@@ -1,5 +1,5 @@
-//! What Unix does its own way: names of hosts, processes and files, and directories that are synced like files.
-//! What only `/proc` tells is unknown where there is none.
+//! What Unix does its own way: names of hosts, processes and files, free space, and directories that are synced like
+//! files. What only `/proc` tells is unknown where there is none.
 
 use super::lease::Process;
 use std::fs::{self, File, Permissions};
@@ -57,6 +57,12 @@ pub(super) struct FileId(u64, u64);
 pub(super) fn file_id(file: &File) -> io::Result<FileId> {
     let found = file.metadata()?;
     Ok(FileId(found.dev(), found.ino()))
+}
+
+/// The bytes that a user may still write where a folder is.
+pub(super) fn free_space(folder: &Path) -> Option<u64> {
+    let found = rustix::fs::statvfs(folder).ok()?;
+    found.f_bavail.checked_mul(found.f_frsize)
 }
 
 /// A temporary file that, once renamed, is as readable as any other.

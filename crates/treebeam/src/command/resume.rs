@@ -1,7 +1,7 @@
 //! `treebeam resume`: goes on with a run until a stop condition, and writes its reports when it stops.
 
 use super::{Output, report};
-use crate::cli::{GoingFlags, MeaningFlags, ResumeArgs};
+use crate::cli::{GoingFlags, ResumeArgs};
 use crate::config::Config;
 use crate::failure::{Exit, Failure};
 use crate::interrupt;
@@ -11,7 +11,6 @@ use crate::terminal;
 use crate::wiring::{DryWorld, Home};
 use serde::Serialize;
 use serde_json::{Value, json};
-use std::time::Duration;
 use treebeam_core::event::Event;
 use treebeam_core::facts::{Facts, Stage};
 use treebeam_core::id::Place;
@@ -27,42 +26,42 @@ pub(super) fn run(
     output: Output,
 ) -> Result<Exit, Failure> {
     let run = home.unfinished(args.run.as_deref())?;
-    open(home, config, &run, &args.meaning, &args.going, output)
+    open(home, config, &run, &args.going, output)
 }
 
-/// Goes on with a run that is there, if flags and configuration leave its meaning as it is.
+/// Goes on with a run that is there, if the configuration leaves its meaning as it is.
 pub(super) fn open(
     home: &Home,
     config: &Config,
     run: &RunDir,
-    meaning: &MeaningFlags,
     flags: &GoingFlags,
     output: Output,
 ) -> Result<Exit, Failure> {
     let force = if flags.force { Force::Yes } else { Force::No };
     let mut claim = Claim::from(force);
-    if let Some(seconds) = flags.lock_stale_seconds {
-        claim.stale_after = Duration::from_secs(seconds.into());
+    if let Some(silent) = config.lock_stale_after() {
+        claim.stale_after = silent;
     }
     let (store, state, notes) = Store::open_to_run(run, claim)?;
     terminal::notes(&notes);
     if let (Some(takeover), Output::Json) = (store.takeover(), output) {
         terminal::json(takeover)?;
     }
-    settings::same_meaning(meaning, config, &state.meaning)?;
-    go_on(home, store, state, flags, output)
+    settings::same_meaning(config, &state.meaning)?;
+    go_on(home, config, store, state, flags, output)
 }
 
-/// Goes on with a run, with whatever the flags change about its reach.
+/// Goes on with a run, with whatever the configuration changes about its reach.
 fn go_on(
     home: &Home,
+    config: &Config,
     mut store: Store,
     mut state: State,
     flags: &GoingFlags,
     output: Output,
 ) -> Result<Exit, Failure> {
     Home::must_be_named(store.run(), &state.run)?;
-    let reach = settings::reach(&flags.reach, &state.reach);
+    let reach = settings::reach(config, &state.reach);
     if reach != state.reach {
         let changed = Event::SettingsChanged { reach };
         state.apply(&changed).map_err(Halt::from)?;

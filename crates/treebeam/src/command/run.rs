@@ -5,13 +5,12 @@ use crate::cli::RunArgs;
 use crate::config::Config;
 use crate::failure::{Exit, Failure};
 use crate::interrupt::CtrlC;
-use crate::settings;
 use crate::terminal;
 use crate::wiring::Home;
 use jiff::Timestamp;
 use treebeam_core::event::{Event, RunStarted, WorldKind};
 use treebeam_core::id::RunId;
-use treebeam_core::policy::Reach;
+use treebeam_core::policy::{Meaning, Reach};
 use treebeam_edge::git::GitRepo;
 use treebeam_edge::store::{Store, StoreError};
 use treebeam_run::port::Interrupt as _;
@@ -51,7 +50,7 @@ fn again(
             Failure::usage(what).hint("choose another `--run-id`, or leave `--no-resume` out")
         );
     }
-    resume::open(home, config, &home.named(id), &args.meaning, &args.going, output)
+    resume::open(home, config, &home.named(id), &args.going, output)
 }
 
 /// The time now, in UTC, with a number behind it where that is taken.
@@ -86,8 +85,8 @@ fn start(
         run: id,
         world: WorldKind::Dry { seed: DRY_SEED },
         root: home.repo.head.clone(),
-        meaning: settings::meaning(&args.meaning, config)?,
-        reach: settings::reach(&args.going.reach, &Reach::default()),
+        meaning: config.meaning(Meaning::default())?,
+        reach: config.reach(&Reach::default()),
         at: home.repo.head_time,
     };
     if CtrlC.is_asked_for() {

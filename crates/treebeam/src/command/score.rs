@@ -4,7 +4,7 @@
 use super::Output;
 use crate::cli::ScoreArgs;
 use crate::config::Config;
-use crate::config::score::{Primary, ScoreTable};
+use crate::config::score::{Preset, Primary};
 use crate::failure::{Exit, Failure};
 use crate::terminal;
 use serde_json::{Value, json};
@@ -72,16 +72,17 @@ fn config(here: &Path, args: &ScoreArgs) -> Result<Config, Failure> {
     if let Some(file) = &args.metrics {
         config = config.with_metrics(here, file)?;
     }
+    let mut said = Vec::new();
     if let Some(name) = &args.preset {
-        let preset = name.parse().map_err(|why| flag("preset", name, why))?;
-        config.tables.score = ScoreTable::of_preset(preset);
-        config.origin = None;
+        name.parse::<Preset>().map_err(|why| flag("preset", name, why))?;
+        config = config.without_score();
+        said.push(json!({ "score": { "preset": name } }));
     }
     if let Some(text) = &args.primary {
         let primary = text.parse().map_err(|why| flag("primary", text, why))?;
         config.primary = Some(primary);
     }
-    Ok(config)
+    Ok(config.with_flags(&said)?)
 }
 
 fn read(

@@ -1,11 +1,16 @@
 //! A configuration file in TOML or JSON: where it lies, what stands in it, and, where that is wrong, on which line and
 //! which key. What the keys mean is said by the tables.
 
+use super::Tables;
+use super::key::Key;
+use super::origin::{Origin, Place, Wrong};
 use super::score::{Metrics, ScoreTable};
 use super::table::Table;
 use super::words::in_words;
-use super::{Config, Tables};
-use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::de::{
+    DeserializeOwned, DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor,
+};
+use serde_json::{Value, json};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use treebeam_edge::input::{self, InputError};
@@ -29,39 +34,10 @@ pub(crate) enum ConfigError {
     Wrong(#[from] Wrong),
 }
 
-/// What is wrong, and where if somebody said it.
-#[derive(Debug, thiserror::Error)]
-#[error("{}{what}", place.as_ref().map(|place| format!("{place}: ")).unwrap_or_default())]
-pub(crate) struct Wrong {
-    pub(crate) place: Option<Place>,
-    pub(crate) what: String,
-}
-
-/// Where something was said.
+/// A file that has configuration keys.
 #[derive(Debug)]
-pub(crate) enum Place {
-    /// In a configuration file.
-    File { file: String, line: Option<usize>, key: Option<String> },
-    /// On the command line: the flag with its value.
-    Flag(String),
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Flag(flag) => write!(f, "`{flag}`"),
-            Self::File { file, line, key } => {
-                write!(f, "`{file}`")?;
-                line.map_or(Ok(()), |line| write!(f, ", line {line}"))?;
-                key.as_ref().map_or(Ok(()), |key| write!(f, ": `{key}`"))
-            }
-        }
-    }
-}
-
-/// The file that a configuration is from.
-#[derive(Debug)]
-pub(crate) struct Origin {
+pub(crate) struct ConfigFile {
+    path: PathBuf,
     name: String,
     text: String,
     syntax: Syntax,
@@ -83,49 +59,9 @@ enum Keys {
     Unnamed,
 }
 
-impl Config {
-    /// The file that was given, or else the one that lies nearest above a folder; none is fine too.
-    pub(crate) fn load(here: &Path, given: Option<&Path>) -> Result<Self, ConfigError> {
-        let origin = match given {
-            Some(file) => Origin::read(&here.join(file), &file.display().to_string())?,
-            None => match find(here) {
-                None => return Ok(Self::default()),
-                Some((path, name)) => Origin::read(&path, &name)?,
-            },
-        };
-        Self::of(origin)
-    }
-
-    /// What stands in a file.
-    pub(super) fn of(origin: Origin) -> Result<Self, ConfigError> {
-        let Table(tables) = origin.parse()?;
-        Ok(Self { tables, origin: Some(origin), primary: None })
-    }
-
-    /// The same with another `[score]`: from a file that has its keys, in a table of that name or at the top, or is a
-    /// list of metrics.
-    pub(crate) fn with_metrics(self, here: &Path, file: &Path) -> Result<Self, ConfigError> {
-        self.with_score_of(Origin::read(&here.join(file), &file.display().to_string())?)
-    }
-
-    /// The same with the `[score]` of another file.
-    pub(super) fn with_score_of(self, mut origin: Origin) -> Result<Self, ConfigError> {
-        let _: IgnoredAny = origin.parse()?;
-        if origin.has("gate") {
-            let what =
-                "a file of metrics has no gate: `[gate]` belongs into the configuration file";
-            let place = Some(origin.place_of("gate"));
-            return Err(Wrong { place, what: what.to_owned() }.into());
-        }
-        origin.keys = origin.keys_of_score();
-        let score = match origin.keys {
-            Keys::InTheirTable => origin.parse::<Table<Tables>>()?.0.score,
-            Keys::AtTheTop => origin.parse::<Table<ScoreTable>>()?.0,
-            Keys::Unnamed => ScoreTable::of_metrics(origin.parse::<Metrics>()?),
-        };
-        let tables = Tables { score, ..self.tables };
-        Ok(Self { tables, origin: Some(origin), ..self })
-    }
+/// The top of the repository that a folder is in.
+pub(crate) fn top(here: &Path) -> Option<&Path> {
+    here.ancestors().find(|folder| folder.join(".git").exists())
 }
 
 /// The nearest `treebeam.toml` from a folder up to the top of its repository, and what to call it. Outside of any
@@ -133,19 +69,87 @@ impl Config {
 fn find(here: &Path) -> Option<(PathBuf, String)> {
     let here = here.canonicalize().ok()?;
     let in_folder = |folder: &Path| Some(folder.join(NAME)).filter(|path| path.exists());
-    let top = here.ancestors().position(|folder| folder.join(".git").exists()).unwrap_or(0);
-    let path = here.ancestors().take(top + 1).find_map(in_folder)?;
+    let highest = top(&here).unwrap_or(&here);
+    let mut folders = here.ancestors().take_while(|folder| folder.starts_with(highest));
+    let path = folders.find_map(in_folder)?;
     let name = if path.parent() == Some(&here) { NAME.into() } else { path.to_string_lossy() };
     Some((path.clone(), name.into_owned()))
 }
 
-impl Origin {
+impl ConfigFile {
+    /// The file that was given, or else the one that lies nearest above a folder; none is fine too.
+    pub(super) fn load(here: &Path, given: Option<&Path>) -> Result<Option<Self>, ConfigError> {
+        match given {
+            Some(file) => Self::named(here, file).map(Some),
+            None => find(here).map(|(path, name)| Self::read(&path, &name)).transpose(),
+        }
+    }
+
+    /// The file of that name, seen from a folder.
+    pub(super) fn named(here: &Path, file: &Path) -> Result<Self, ConfigError> {
+        Self::read(&here.join(file), &file.display().to_string())
+    }
+
     fn read(path: &Path, name: &str) -> Result<Self, ConfigError> {
-        Self::new(name, || Ok(input::text(path, name, MOST_BYTES)?))
+        let file = Self::new(name, || Ok(input::text(path, name, MOST_BYTES)?))?;
+        Ok(Self { path: path.to_owned(), ..file })
+    }
+
+    /// Where it lies.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What it is called.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether all that it says is good, by itself and together.
+    pub(crate) fn check(self) -> Result<(), ConfigError> {
+        super::Config::of(Some(self), [])?.values()?;
+        Ok(())
+    }
+
+    /// What it says, by key, if all of that is good.
+    pub(super) fn said(&self) -> Result<Value, Wrong> {
+        self.parse::<Table<Tables>>()?;
+        self.parse()
+    }
+
+    /// The `[score]` of a file that has its keys, in a table of that name or at the top, or is a list of metrics.
+    pub(super) fn score(mut self) -> Result<(Self, Value), Wrong> {
+        // A text that is none in this syntax is complained of as a whole, before any key is.
+        let _: IgnoredAny = self.parse()?;
+        let document: Value = self.parse()?;
+        if document.get("gate").is_some() {
+            let what =
+                "a file of metrics has no gate: `[gate]` belongs into the configuration file";
+            return Err(Wrong { origin: self.place_of("gate"), what: what.to_owned() });
+        }
+        self.keys = if document.is_array() {
+            Keys::Unnamed
+        } else if document.get("score").is_some() {
+            Keys::InTheirTable
+        } else {
+            Keys::AtTheTop
+        };
+        let score = match self.keys {
+            Keys::InTheirTable => self.said()?["score"].take(),
+            Keys::AtTheTop => {
+                self.parse::<Table<ScoreTable>>()?;
+                document
+            }
+            Keys::Unnamed => {
+                self.parse::<Metrics>()?;
+                json!({ "metrics": document })
+            }
+        };
+        Ok((self, json!({ "score": score })))
     }
 
     /// A file of that name, which says how to read it, with the text that it has.
-    pub(super) fn new(
+    pub(crate) fn new(
         name: &str,
         text: impl FnOnce() -> Result<String, ConfigError>,
     ) -> Result<Self, ConfigError> {
@@ -154,35 +158,22 @@ impl Origin {
             Some("json") => Syntax::Json,
             Some(_) | None => return Err(ConfigError::Format(name.to_owned())),
         };
-        Ok(Self { name: name.to_owned(), text: text()?, syntax, keys: Keys::InTheirTable })
+        let (path, name) = (PathBuf::from(name), name.to_owned());
+        Ok(Self { path, name, text: text()?, syntax, keys: Keys::InTheirTable })
     }
 
-    /// Where a key stands: `score.thresholds`.
-    pub(crate) fn place_of(&self, key: &str) -> Place {
-        let file = self.name.clone();
-        let key = match self.keys {
-            Keys::InTheirTable => key,
-            Keys::AtTheTop => key.strip_prefix("score.").unwrap_or(key),
-            Keys::Unnamed => return Place::File { file, line: None, key: None },
-        };
-        Place::File { file, line: self.line_of(key), key: Some(key.to_owned()) }
-    }
-
-    fn keys_of_score(&self) -> Keys {
-        match self.syntax {
-            Syntax::Json if self.text.trim_start().starts_with('[') => Keys::Unnamed,
-            Syntax::Toml | Syntax::Json if self.has("score") => Keys::InTheirTable,
-            Syntax::Toml | Syntax::Json => Keys::AtTheTop,
+    /// Where a key stands.
+    pub(super) fn origin(&self, key: &Key) -> Origin {
+        match self.keys {
+            Keys::InTheirTable => self.place_of(key.name),
+            Keys::AtTheTop => self.place_of(key.name.strip_prefix("score.").unwrap_or(key.name)),
+            Keys::Unnamed => Origin::File(Place { file: self.name.clone(), line: None, key: None }),
         }
     }
 
-    /// Whether a key stands at the top of the file.
-    fn has(&self, key: &str) -> bool {
-        match self.syntax {
-            Syntax::Toml => toml_start(&self.text, key).is_some(),
-            Syntax::Json => serde_json::from_str::<serde_json::Value>(&self.text)
-                .is_ok_and(|document| document.get(key).is_some()),
-        }
+    fn place_of(&self, key: &str) -> Origin {
+        let line = self.line_of(key);
+        Origin::File(Place { file: self.name.clone(), line, key: Some(key.to_owned()) })
     }
 
     fn parse<T: DeserializeOwned>(&self) -> Result<T, Wrong> {
@@ -219,15 +210,15 @@ impl Origin {
         // Where a key was to be read and is none, the path ends in a question mark.
         let path = path.strip_suffix('?').unwrap_or(path).trim_end_matches('.');
         let key = Some(path.to_owned()).filter(|path| !path.is_empty());
-        let what = in_words(message);
-        Wrong { place: Some(Place::File { file: self.name.clone(), line, key }), what }
+        let what = in_words(path, message);
+        Wrong { origin: Origin::File(Place { file: self.name.clone(), line, key }), what }
     }
 
-    /// On which line a key stands, or as much of it as there is. The reader of JSON does not say.
+    /// On which line a key stands, or as much of it as there is.
     fn line_of(&self, key: &str) -> Option<usize> {
         match self.syntax {
             Syntax::Toml => toml_start(&self.text, key).map(|start| self.line_at(start)),
-            Syntax::Json => None,
+            Syntax::Json => json_line(&self.text, key),
         }
     }
 
@@ -250,4 +241,43 @@ fn toml_start(text: &str, key: &str) -> Option<usize> {
         table = below;
     }
     start
+}
+
+/// The JSON reader knows its line only when something is wrong: so a key is complained of where it stands.
+fn json_line(text: &str, key: &str) -> Option<usize> {
+    let parts: Vec<&str> = key.split('.').collect();
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let error = Complain(&parts).deserialize(&mut reader).err()?;
+    error.to_string().starts_with(HERE).then(|| error.line())
+}
+
+const HERE: &str = "here";
+
+/// Reads until a key, given by its parts, and complains of it.
+struct Complain<'a>(&'a [&'a str]);
+
+impl<'de> DeserializeSeed<'de> for Complain<'_> {
+    type Value = ();
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<(), D::Error> {
+        reader.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Complain<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a table")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut table: A) -> Result<(), A::Error> {
+        while let Some(key) = table.next_key::<String>()? {
+            match self.0 {
+                [part] if *part == key => return Err(A::Error::custom(HERE)),
+                [part, rest @ ..] if *part == key => table.next_value_seed(Complain(rest))?,
+                _ => drop(table.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(())
+    }
 }

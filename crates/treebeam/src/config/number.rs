@@ -1,8 +1,21 @@
-//! Numbers with bounds, refused where they are read: the reader then knows their line. And column names, which have one
-//! bound: there must be something in them.
+//! Values with bounds, refused where they are read, so that file and line are known: numbers, column names, globs and
+//! paths. Flags and configuration keys share them; what they mean for a run is not said here.
 
-use serde::Deserialize;
+use serde::de::{self, Deserializer, Unexpected, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
+use std::fmt;
+use std::marker::PhantomData;
+use std::num::NonZeroU32;
+use std::str::FromStr;
 use treebeam_core::num::Finite;
+use treebeam_core::protect::Protected;
+
+/// How many ideas a node gets, or candidates a beam: more is a slip of the finger.
+pub(crate) type Width = OneTo<1000>;
+/// How many configurations of a sweep count.
+pub(crate) type Configurations = OneTo<1_000_000>;
+/// How many of something are under way at once.
+pub(crate) type AtOnce = OneTo<256>;
 
 /// What counts as a slip of the finger.
 const MOST: f64 = 1e6;
@@ -28,14 +41,36 @@ pub(crate) struct Rate(pub(crate) Finite);
 pub(crate) struct Size(pub(crate) Finite);
 
 /// How many.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(try_from = "i64")]
 pub(crate) struct Count(pub(crate) u32);
+
+/// How many: at least one, at most `MOST`.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[serde(try_from = "i64")]
+pub(crate) struct OneTo<const MOST: u32>(pub(crate) NonZeroU32);
+
+/// The most of something, or `none` where there is to be no limit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Limit<T> {
+    None,
+    At(T),
+}
 
 /// A column's name.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub(crate) struct ColumnName(pub(crate) String);
+
+/// Patterns of paths, each of which is a glob.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "Vec<String>")]
+pub(crate) struct Globs(pub(crate) Vec<String>);
+
+/// The path of a folder.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) struct Folder(pub(crate) String);
 
 fn within(number: f64, bounds: &str, holds: impl Fn(f64) -> bool) -> Result<Finite, String> {
     let good = Finite::new(number).filter(|number| holds(number.get()));
@@ -74,10 +109,121 @@ impl TryFrom<f64> for Size {
 impl TryFrom<i64> for Count {
     type Error = String;
     fn try_from(number: i64) -> Result<Self, String> {
-        let bounds = u32::MAX;
-        u32::try_from(number)
-            .map(Self)
-            .map_err(|_| format!("it must be a whole number from 0 to {bounds}, not {number}"))
+        let count = u32::try_from(number);
+        count.map(Self).map_err(|_| format!("{}, not {number}", whole(0, u32::MAX)))
+    }
+}
+
+impl<const MOST: u32> TryFrom<i64> for OneTo<MOST> {
+    type Error = String;
+    fn try_from(number: i64) -> Result<Self, String> {
+        let count = u32::try_from(number).ok().filter(|number| *number <= MOST);
+        let count = count.and_then(NonZeroU32::new).map(Self);
+        count.ok_or_else(|| format!("{}, not {number}", whole(1, MOST)))
+    }
+}
+
+fn whole(least: u32, most: u32) -> String {
+    format!("it must be a whole number from {least} to {most}")
+}
+
+impl FromStr for Count {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        text.parse().map(Self).map_err(|_| whole(0, u32::MAX))
+    }
+}
+
+impl<const MOST: u32> FromStr for OneTo<MOST> {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = text.parse().ok().filter(|number: &NonZeroU32| number.get() <= MOST);
+        number.map(Self).ok_or_else(|| whole(1, MOST))
+    }
+}
+
+const NONE: &str = "none";
+
+impl<T> Limit<T> {
+    /// The number behind it.
+    pub(crate) fn number<N>(self, number: impl FnOnce(T) -> N) -> Option<N> {
+        match self {
+            Self::None => None,
+            Self::At(limit) => Some(number(limit)),
+        }
+    }
+}
+
+impl<T: FromStr<Err = String>> FromStr for Limit<T> {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == NONE {
+            return Ok(Self::None);
+        }
+        text.parse().map(Self::At).map_err(|why| format!("{why}, or `{NONE}`"))
+    }
+}
+
+impl<T: Serialize> Serialize for Limit<T> {
+    fn serialize<S: Serializer>(&self, writer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::None => writer.serialize_str(NONE),
+            Self::At(limit) => limit.serialize(writer),
+        }
+    }
+}
+
+impl<'de, T: TryFrom<i64, Error = String>> Deserialize<'de> for Limit<T> {
+    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+        reader.deserialize_any(LimitReader(PhantomData))
+    }
+}
+
+struct LimitReader<T>(PhantomData<T>);
+
+impl<T: TryFrom<i64, Error = String>> Visitor<'_> for LimitReader<T> {
+    type Value = Limit<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a whole number or `\"{NONE}\"`")
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<Limit<T>, E> {
+        T::try_from(number).map(Limit::At).map_err(E::custom)
+    }
+
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<Limit<T>, E> {
+        self.visit_i64(i64::try_from(number).unwrap_or(i64::MAX))
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Limit<T>, E> {
+        if text == NONE {
+            return Ok(Limit::None);
+        }
+        Err(E::invalid_value(Unexpected::Str(text), &self))
+    }
+}
+
+impl TryFrom<Vec<String>> for Globs {
+    type Error = String;
+    fn try_from(globs: Vec<String>) -> Result<Self, String> {
+        if globs.iter().any(|glob| glob.trim().is_empty()) {
+            return Err("a glob cannot be empty".to_owned());
+        }
+        for glob in &globs {
+            Protected::new(std::slice::from_ref(glob)).map_err(|error| error.to_string())?;
+        }
+        Ok(Self(globs))
+    }
+}
+
+impl TryFrom<String> for Folder {
+    type Error = String;
+    fn try_from(path: String) -> Result<Self, String> {
+        if path.trim().is_empty() {
+            return Err("the path of a folder cannot be empty".to_owned());
+        }
+        Ok(Self(path))
     }
 }
 

@@ -3,7 +3,6 @@
 use super::number::{ColumnName, Fraction, Number, Size};
 use super::table::{self, Table};
 use super::words::meant;
-use super::{Compared, set_keys};
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -15,7 +14,7 @@ use treebeam_core::policy::{ChosenBy, Direction, Metric, ScorePolicy, Thresholds
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ScoreTable {
-    preset: Option<Preset>,
+    pub(super) preset: Option<Preset>,
     metrics: Option<Metrics>,
     primary: Option<Primary>,
     #[serde(deserialize_with = "table::read")]
@@ -90,14 +89,11 @@ struct Chosen {
 }
 
 impl ScoreTable {
-    /// The preset of that name and nothing else.
-    pub(crate) fn of_preset(preset: Preset) -> Self {
-        Self { preset: Some(preset), ..Self::default() }
-    }
-
-    /// A list of metrics and nothing else.
-    pub(super) fn of_metrics(metrics: Metrics) -> Self {
-        Self { metrics: Some(metrics), ..Self::default() }
+    /// The preset whose values count.
+    pub(super) fn effective_preset(&self) -> Option<&str> {
+        let nothing = self.metrics.is_none() && self.primary.is_none();
+        let default = nothing.then_some(ScorePolicy::PRESETS[0]);
+        self.preset.as_ref().map(|preset| preset.0.as_str()).or(default)
     }
 
     /// What the keys mean, over the built-in values of the preset; and which metric a flag chose.
@@ -197,37 +193,27 @@ impl ScoreTable {
         }
     }
 
-    /// The keys that are set: each with the run's value and with the one asked for.
-    pub(crate) fn compared(&self, run: &ScorePolicy, asked: &ScorePolicy) -> Vec<Compared> {
+    /// The first key that chooses other metrics or another primary than a run has, with the run's and its own in words.
+    pub(super) fn other_metrics(
+        &self,
+        run: &ScorePolicy,
+        asked: &ScorePolicy,
+    ) -> Option<(&'static str, [String; 2])> {
         let preset_alone = self.preset.is_some() && self.metrics.is_none();
         let no_primary = self.primary.is_none();
-        let both = |text: fn(&ScorePolicy) -> String| [text(run), text(asked)];
         let primary =
-            || both(|policy| format!("{}:{}", policy.primary, policy.primary_direction()));
-        let as_primary = || primary().map(|primary| format!("the primary {primary}"));
-        let mut rows = set_keys(
-            "score",
-            [
-                (!no_primary, "primary", primary()),
-                (no_primary && self.metrics.is_some(), "metrics", as_primary()),
-                (no_primary && preset_alone, "preset", as_primary()),
-                (self.metrics.is_some(), "metrics", differing(run, asked)),
-                (preset_alone, "preset", differing(run, asked)),
-                (self.id_column.is_some(), "id_column", both(|policy| policy.id_column.clone())),
-                (
-                    self.status_column.is_some(),
-                    "status_column",
-                    both(|policy| policy.status_column.clone()),
-                ),
-                (
-                    self.invariant_columns.is_some(),
-                    "invariant_columns",
-                    both(|policy| format!("[{}]", policy.invariant_columns.join(", "))),
-                ),
-            ],
-        );
-        rows.extend(self.thresholds.compared(&run.thresholds, &asked.thresholds));
-        rows
+            [run, asked].map(|policy| format!("{}:{}", policy.primary, policy.primary_direction()));
+        let as_primary = primary.clone().map(|primary| format!("the primary {primary}"));
+        let metrics = differing(run, asked);
+        let rows = [
+            (!no_primary, "score.primary", primary),
+            (no_primary && self.metrics.is_some(), "score.metrics", as_primary.clone()),
+            (no_primary && preset_alone, "score.preset", as_primary),
+            (self.metrics.is_some(), "score.metrics", metrics.clone()),
+            (preset_alone, "score.preset", metrics),
+        ];
+        let differs = |(set, _, [run, asked]): &(bool, &str, [String; 2])| *set && run != asked;
+        rows.into_iter().find(differs).map(|(_, key, words)| (key, words))
     }
 }
 
@@ -383,24 +369,5 @@ impl ThresholdTable {
             "`mixed` ≤ `promising` ≤ `strong` must hold, but they are {mixed}, {promising} and {strong}"
         );
         Err(Contradiction { by: Said::Key(key), what })
-    }
-
-    fn compared(&self, run: &Thresholds, asked: &Thresholds) -> Vec<Compared> {
-        let both = |number: fn(&Thresholds) -> Finite| {
-            [number(run), number(asked)].map(|number| number.to_string())
-        };
-        let keys = [
-            (
-                self.primary_regression.is_some(),
-                "primary_regression",
-                both(|t| t.primary_regression),
-            ),
-            (self.risk_regression.is_some(), "risk_regression", both(|t| t.risk_regression)),
-            (self.clamp.is_some(), "clamp", both(|t| t.clamp)),
-            (self.strong.is_some(), "strong", both(|t| t.strong)),
-            (self.promising.is_some(), "promising", both(|t| t.promising)),
-            (self.mixed.is_some(), "mixed", both(|t| t.mixed)),
-        ];
-        set_keys("score.thresholds", keys)
     }
 }

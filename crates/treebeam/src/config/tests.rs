@@ -1,15 +1,21 @@
-//! What keys mean, and what is said about wrong ones: by table.
+//! What keys mean, and what is said about wrong ones: by table. Which of several origins counts is in `layers`.
 
-use super::file::{ConfigError, Origin};
+mod layers;
+
+use super::origin::Place;
 use super::*;
 use treebeam_core::policy::{ChosenBy, Metric, ScorePolicy};
 
-fn origin(name: &str, text: &str) -> Origin {
-    Origin::new(name, || Ok(text.to_owned())).unwrap()
+fn file(name: &str, text: &str) -> ConfigFile {
+    ConfigFile::new(name, || Ok(text.to_owned())).unwrap()
+}
+
+fn config(name: &str, text: &str) -> Result<Config, ConfigError> {
+    Config::of(Some(file(name, text)), [])
 }
 
 fn toml(text: &str) -> Result<Meaning, ConfigError> {
-    Ok(Config::of(origin("c.toml", text))?.meaning(Meaning::default())?)
+    Ok(config("c.toml", text)?.meaning(Meaning::default())?)
 }
 
 /// `loss:lower by user: loss ↓1, acc ↑2!`
@@ -62,7 +68,7 @@ fn which_metrics_count() {
 #[test]
 fn a_flag_chooses_among_the_metrics_of_the_file() {
     let check = |text: &str, flag: &str, expect: &str| {
-        let mut config = Config::of(origin("c.toml", &format!("[score]\n{text}"))).unwrap();
+        let mut config = config("c.toml", &format!("[score]\n{text}")).unwrap();
         config.primary = Some(flag.parse().unwrap());
         let said = config.meaning(Meaning::default());
         let said = said.map_or_else(|error| error.to_string(), |meaning| metrics(&meaning.score));
@@ -101,14 +107,96 @@ fn a_key_that_is_not_set_keeps_its_value() {
     assert!((after.gate.min_ok_rate.get() - 0.5).abs() < 1e-9);
 }
 
+/// What is said about a wrong file.
+#[track_caller]
+fn check(text: &str, expect: &str) {
+    let said = toml(text).map_or_else(|error| error.to_string(), |_| "good".to_owned());
+    assert_eq!(said, format!("`c.toml`, {expect}"), "{text}");
+}
+
+#[test]
+fn wrong_keys_at_the_top() {
+    check(
+        "test_command = 1",
+        "line 1: `test_command`: this version of treebeam does not have this key yet",
+    );
+    check(
+        "\n[agents.coder]\nmodel = 1",
+        "line 2: `agents`: this version of treebeam does not have this key yet",
+    );
+    check(
+        "ideas_per_nod = 1",
+        "line 1: `ideas_per_nod`: there is no such key; nearest: `ideas_per_node`",
+    );
+    check("min_rows = 1", "line 1: `min_rows`: there is no such key; nearest: `gate.min_rows`");
+    check(
+        "[gate]\nbeam_width = 1",
+        "line 2: `gate.beam_width`: there is no such key; nearest: `beam_width`",
+    );
+    check(
+        "ideas_per_node = 0",
+        "line 1: `ideas_per_node`: it must be a whole number from 1 to 1000, not 0",
+    );
+    check(
+        "\nbeam_width = 1001",
+        "line 2: `beam_width`: it must be a whole number from 1 to 1000, not 1001",
+    );
+    check(
+        "sweep_config_limit = 1000001",
+        "line 1: `sweep_config_limit`: it must be a whole number from 1 to 1000000, not 1000001",
+    );
+    check(
+        "sweep_config_limit = 'all'",
+        "line 1: `sweep_config_limit`: it must be a whole number or `\"none\"`, not the text \"all\"",
+    );
+    check(
+        "max_parallel_evals = 257",
+        "line 1: `max_parallel_evals`: it must be a whole number from 1 to 256, not 257",
+    );
+    check(
+        "max_parallel_evals = 'none'",
+        "line 1: `max_parallel_evals`: it must be a whole number, not the text \"none\"",
+    );
+    check(
+        "max_parallel_per_node = 0",
+        "line 1: `max_parallel_per_node`: it must be a whole number from 1 to 256, not 0",
+    );
+    check(
+        "sweep_max_parallel = true",
+        "line 1: `sweep_max_parallel`: it must be a whole number or `\"none\"`, not `true`",
+    );
+    check(
+        "max_depth = -1",
+        "line 1: `max_depth`: it must be a whole number from 0 to 4294967295, not -1",
+    );
+    check(
+        "max_total_idea_evals = 1.5",
+        "line 1: `max_total_idea_evals`: it must be a whole number or `\"none\"`, not the number `1.5`",
+    );
+    check(
+        "max_review_rounds = 'x'",
+        "line 1: `max_review_rounds`: it must be a whole number, not the text \"x\"",
+    );
+    check(
+        "stop_on_empty_frontier = 1",
+        "line 1: `stop_on_empty_frontier`: it must be `true` or `false`, not the number `1`",
+    );
+    check(
+        "dedupe_scope = 'all'",
+        "line 1: `dedupe_scope`: it must be one of `node_plus_ancestors`, `global`, `none`, not `all`",
+    );
+    check("protect = 'a'", "line 1: `protect`: it must be a list, not the text \"a\"");
+    check("protect = ['a', ' ']", "line 1: `protect`: a glob cannot be empty");
+    check(
+        "protect = ['a', 'b[']",
+        "line 1: `protect`: `protect` has a pattern that is no glob: error parsing glob 'b[': unclosed character class; missing ']'",
+    );
+    check("runs_root = ''", "line 1: `runs_root`: the path of a folder cannot be empty");
+}
+
 #[test]
 fn wrong_keys_and_values() {
-    let check = |text: &str, expect: &str| {
-        let said = toml(text).map_or_else(|error| error.to_string(), |_| "good".to_owned());
-        assert_eq!(said, format!("`c.toml`, {expect}"), "{text}");
-    };
     check("[scor]", "line 1: `scor`: there is no such key; nearest: `score`");
-    check("x = 1", "line 1: `x`: there is no such key; known: `score`, `gate`");
     check("score = 1", "line 1: `score`: it must be a table, not the number `1`");
     check("[score\n", "line 1: unclosed table, expected `]`");
     check(
@@ -121,7 +209,7 @@ fn wrong_keys_and_values() {
     );
     check(
         "[gate]\nmin_rows = 'a'",
-        "line 2: `gate.min_rows`: it must be a whole number, not the text \"a\"",
+        "line 2: `gate.min_rows`: it must be a whole number or `\"none\"`, not the text \"a\"",
     );
     check(
         "[gate]\nmin_ok_rate = 1.5",
@@ -203,8 +291,8 @@ fn wrong_keys_and_values() {
 #[test]
 fn json_is_read_too() {
     let check = |text: &str, expect: &str| {
-        let config = Config::of(origin("c.json", text));
-        let said = config.and_then(|config| Ok(config.meaning(Meaning::default())?));
+        let said =
+            config("c.json", text).and_then(|config| Ok(config.meaning(Meaning::default())?));
         let said = said.map_or_else(|error| error.to_string(), |meaning| metrics(&meaning.score));
         assert_eq!(said, expect, "{text}");
     };
@@ -215,11 +303,11 @@ fn json_is_read_too() {
     );
     check(
         "{\"gate\": {\n\n\"min_rows\": \"x\"}}",
-        "`c.json`, line 3: `gate.min_rows`: it must be a whole number, not the text \"x\"",
+        "`c.json`, line 3: `gate.min_rows`: it must be a whole number or `\"none\"`, not the text \"x\"",
     );
     check(
         "{\"gate\": {\"min_rows\": 1},\n \"score\": {\"metrics\": [{\"column\": \"a\"}],\n\n  \"primary\":\n \"a:lower\"}}",
-        "`c.json`: `score.primary`: `a` is to be lower, but among the metrics it is higher",
+        "`c.json`, line 4: `score.primary`: `a` is to be lower, but among the metrics it is higher",
     );
     check("{\"gate\": {}} x", "`c.json`, line 1: there is more text after the end");
     check(
@@ -232,15 +320,15 @@ fn json_is_read_too() {
     );
     check("{primary: 1}", "`c.json`, line 1: a key must be a text in quotes");
     check("[{}]", "`c.json`, line 1: it must be a table, not a list");
-    let other = Origin::new("c.yaml", || Ok(String::new())).unwrap_err();
+    let other = ConfigFile::new("c.yaml", || Ok(String::new())).unwrap_err();
     assert_eq!(other.to_string(), "`c.yaml` is neither a `.toml` nor a `.json` file");
 }
 
 #[test]
 fn a_file_of_metrics_has_its_keys_in_a_table_or_at_the_top() {
     let check = |name: &str, text: &str, expect: &str| {
-        let before = Config::of(origin("c.toml", "[score]\nid_column = 'x'\n[gate]\nmin_rows = 7"));
-        let config = before.and_then(|config| config.with_score_of(origin(name, text)));
+        let before = config("c.toml", "[score]\nid_column = 'x'\n[gate]\nmin_rows = 7");
+        let config = before.and_then(|config| config.with_score_of(file(name, text)));
         let said = config.and_then(|config| Ok(config.meaning(Meaning::default())?));
         let said = said.map_or_else(
             |error| error.to_string(),
@@ -260,7 +348,7 @@ fn a_file_of_metrics_has_its_keys_in_a_table_or_at_the_top() {
         "[score]\nprimary = 'a'\n[gate]\nmin_rows = 3",
         &format!("`m.toml`, line 3: {gate}"),
     );
-    check("m.json", r#"{"gate": {}, "primary": "a"}"#, &format!("`m.json`: {gate}"));
+    check("m.json", r#"{"gate": {}, "primary": "a"}"#, &format!("`m.json`, line 1: {gate}"));
     check("m.json", r#" [{"column": "a"}]"#, good);
     check(
         "m.json",
@@ -291,11 +379,9 @@ fn only_what_a_file_sets_is_compared_with_a_run() {
     let run =
         toml("[score]\nmetrics = [{column = 'a'}, {column = 'b'}]\n[gate]\nmin_rows = 3").unwrap();
     let check = |text: &str, expect: &str| {
-        let changed = Config::of(origin("c.toml", text)).unwrap().changed(&run).unwrap();
-        let said = changed.map_or("nothing".to_owned(), |row| {
-            format!("{} | {} | {}", row.key, row.run, row.asked)
-        });
-        assert_eq!(said, expect, "{text}");
+        let changed = config("c.toml", text).unwrap().other_meaning(&run).unwrap();
+        let row = |Change { key, before, asked, .. }| format!("{} | {before} | {asked}", key.name);
+        assert_eq!(changed.map_or("nothing".to_owned(), row), expect, "{text}");
     };
     check("", "nothing");
     check("[score]\nprimary = 'a'", "nothing");
@@ -326,8 +412,8 @@ fn only_what_a_file_sets_is_compared_with_a_run() {
     check("[score.thresholds]\nclamp = 3", "score.thresholds.clamp | 2 | 3");
     check("[score]\nid_column = 'x'", "score.id_column | config_id | x");
     check("[gate]\nmin_rows = 4", "gate.min_rows | 3 | 4");
-    let changed = Config::of(origin("c.toml", "[score]\npreset = 'trading'")).unwrap();
-    assert_eq!(changed.changed(&run).unwrap().unwrap().key, "score.preset");
+    let changed = config("c.toml", "[score]\npreset = 'trading'").unwrap().other_meaning(&run);
+    assert_eq!(changed.unwrap().unwrap().key.name, "score.preset");
 }
 
 #[test]

@@ -1,12 +1,13 @@
 //! What the readers of TOML and JSON complain of, in the words of this program.
 
+use super::key;
 use treebeam_core::nearest::nearest;
 
-/// A complaint for people.
-pub(super) fn in_words(message: &str) -> String {
+/// A complaint about a key, given by its full name, for people.
+pub(super) fn in_words(path: &str, message: &str) -> String {
     let message = message.replace('\n', ", ");
     if let Some(rest) = message.strip_prefix("unknown field ") {
-        return unknown_key(rest);
+        return unknown_key(path, rest);
     }
     if let Some(key) = message.strip_prefix("missing field ") {
         return format!("the key {key} is missing");
@@ -73,11 +74,9 @@ fn syntax(message: String) -> String {
 }
 
 /// The reader names the unknown key and all that it knows, each in backticks.
-fn unknown_key(message: &str) -> String {
-    let mut names = message.split('`').skip(1).step_by(2);
-    let key = names.next().unwrap_or_default();
-    let known: Vec<&str> = names.collect();
-    format!("there is no such key{}", meant(key, &known))
+fn unknown_key(path: &str, message: &str) -> String {
+    let known: Vec<&str> = message.split('`').skip(1).step_by(2).skip(1).collect();
+    key::unknown(path, &known)
 }
 
 /// The name that was most likely meant, or all of them: the end of a sentence.
@@ -113,7 +112,7 @@ mod tests {
             ("unknown field `z`, there are no fields", "there is no such key"),
             ("expected `,` or `}`", "expected `,` or `}`"),
         ] {
-            assert_eq!(in_words(said), expect, "{said}");
+            assert_eq!(in_words("z", said), expect, "{said}");
         }
     }
 }

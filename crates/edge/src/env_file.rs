@@ -1,0 +1,186 @@
+//! `.env` files: variables that the user keeps beside the code, keys above all. They are read into [`Variables`] and never
+//! put into this process's own environment; a [`Secret`] is shown to nobody by accident.
+
+use crate::input::{self, InputError};
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::{self, BufRead as _, Cursor, Read};
+use std::path::Path;
+use std::rc::Rc;
+
+/// The longest `.env` file that is read.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// A value that is not to be seen.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// The value itself, for whoever must have it.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(hidden)")
+    }
+}
+
+impl fmt::Display for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("hidden")
+    }
+}
+
+/// Why a `.env` file cannot be used. None of these says what stands in it.
+#[derive(Debug, thiserror::Error)]
+pub enum EnvError {
+    /// It cannot be read.
+    #[error(transparent)]
+    Unreadable(#[from] InputError),
+    /// A line is no `NAME=value`.
+    #[error(
+        "`{file}`, line {line}: it must be `NAME=value`, with quotes around a value that has spaces"
+    )]
+    Line {
+        /// The file.
+        file: String,
+        /// The line that it begins on.
+        line: usize,
+    },
+}
+
+/// A variable of a `.env` file.
+#[derive(Clone, Debug)]
+pub struct Variable {
+    /// What it is.
+    pub value: Secret,
+    /// The file that it is from.
+    pub file: String,
+}
+
+/// The variables of some `.env` files.
+#[derive(Clone, Debug, Default)]
+pub struct Variables(BTreeMap<String, Variable>);
+
+impl Variables {
+    /// Adds what stands in a file, called `name` in errors. What is there already stays; a missing file adds nothing.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or a line of it is wrong.
+    pub fn add(&mut self, path: &Path, name: &str) -> Result<(), EnvError> {
+        if !path.exists() {
+            return Ok(());
+        }
+        for (key, value) in parse(&input::text(path, name, MOST_BYTES)?, name)? {
+            let file = name.to_owned();
+            self.0.entry(key).or_insert(Variable { value: Secret(value), file });
+        }
+        Ok(())
+    }
+
+    /// A variable.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Variable> {
+        self.0.get(name)
+    }
+
+    /// All of them, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Variable)> {
+        self.0.iter().map(|(name, variable)| (name.as_str(), variable))
+    }
+}
+
+/// In one file the last value of a name counts.
+fn parse(text: &str, name: &str) -> Result<BTreeMap<String, String>, EnvError> {
+    let lines = Rc::new(Cell::new(0));
+    let reader = LineByLine { text: Cursor::new(text.as_bytes()), lines: Rc::clone(&lines) };
+    let mut found = BTreeMap::new();
+    for entry in dotenvy::from_read_iter(reader) {
+        let (key, value) = entry.map_err(|error| {
+            let mut more = 0;
+            if let dotenvy::Error::LineParse(entry, _) = &error {
+                more = entry.trim_end().matches('\n').count();
+            }
+            EnvError::Line { file: name.to_owned(), line: lines.get().saturating_sub(more) }
+        })?;
+        found.insert(key, value);
+    }
+    Ok(found)
+}
+
+/// Gives one line at a time and counts them: the reader of `.env` files does not say where it is.
+struct LineByLine<'a> {
+    text: Cursor<&'a [u8]>,
+    lines: Rc<Cell<usize>>,
+}
+
+impl Read for LineByLine<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let rest = self.text.fill_buf()?;
+        let end = rest.iter().position(|byte| *byte == b'\n').map_or(rest.len(), |at| at + 1);
+        let line = rest.get(..end.min(buffer.len())).unwrap_or_default();
+        if line.ends_with(b"\n") || (!line.is_empty() && line.len() == rest.len()) {
+            self.lines.set(self.lines.get() + 1);
+        }
+        let read = line.len();
+        buffer.get_mut(..read).unwrap_or_default().copy_from_slice(line);
+        self.text.consume(read);
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_wrong_line_is_named_and_its_value_is_not() {
+        let check = |text: &str, expect: &str| {
+            let said = parse(text, ".env").map(|found| format!("{found:?}"));
+            let said = said.unwrap_or_else(|error| error.to_string());
+            let expect = match expect.parse::<usize>() {
+                Ok(line) => format!(
+                    "`.env`, line {line}: it must be `NAME=value`, with quotes around a value that has spaces"
+                ),
+                Err(_) => expect.to_owned(),
+            };
+            assert_eq!(said, expect, "{text:?}");
+        };
+        check("", "{}");
+        check(
+            "# a comment\n\nA=1\nexport B='two words' # why\n",
+            r#"{"A": "1", "B": "two words"}"#,
+        );
+        check("A=1\nA=2\n", r#"{"A": "2"}"#);
+        check("A=\"1\n2\"\nB=3", r#"{"A": "1\n2", "B": "3"}"#);
+        check("A=1\nsk-12345\nB=2\n", "2");
+        check("sk-12345", "1");
+        check("\n# x\nA=two words\n", "3");
+        check("A=1\n\nB='open\nsk-12345\n", "3");
+    }
+
+    #[test]
+    fn what_is_there_stays_and_nothing_is_shown() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        fs::write(path("a"), "KEY=first\nONE=1\n").unwrap();
+        fs::write(path("b"), "KEY=second\nTWO=2\n").unwrap();
+        let mut variables = Variables::default();
+        for name in ["a", "none", "b"] {
+            variables.add(&path(name), name).unwrap();
+        }
+        let key = variables.get("KEY").unwrap();
+        assert_eq!((key.value.reveal(), key.file.as_str()), ("first", "a"));
+        let names: Vec<&str> = variables.iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["KEY", "ONE", "TWO"]);
+        let shown = format!("{variables:?} {}", key.value);
+        assert!(!shown.contains("first") && shown.contains("hidden"), "{shown}");
+        assert!(variables.add(folder.path(), "folder").is_err());
+    }
+}

@@ -1,0 +1,270 @@
+//! `treebeam doctor`: whether everything is there that a run needs, and what to do where it is not. It changes nothing.
+
+use super::Output;
+use crate::cli::ConfigFlag;
+use crate::config::Config;
+use crate::config::key::KEYS;
+use crate::config::origin::Origin;
+use crate::dotenv::{Dotenv, Found};
+use crate::failure::{Exit, Failure};
+use crate::terminal;
+use crate::wiring;
+use serde::Serialize;
+use serde_json::json;
+use std::path::Path;
+use treebeam_core::facts::Removal;
+use treebeam_core::policy::Meaning;
+use treebeam_core::protect::{Change, Mode, Protected};
+use treebeam_edge::git::{self, UserRepo};
+use treebeam_edge::store::{self, RunDir, probe};
+
+/// Below this a run is likely to fail, and below that it is sure to.
+const LITTLE: u64 = 1 << 30;
+const TOO_LITTLE: u64 = 100 << 20;
+
+/// One thing that was looked at.
+#[derive(Debug, Serialize)]
+struct Check {
+    subject: &'static str,
+    outcome: Outcome,
+    says: String,
+    /// What to do about it.
+    todo: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Outcome {
+    Ok,
+    Warning,
+    Problem,
+}
+
+impl Check {
+    fn ok(subject: &'static str, says: impl Into<String>) -> Self {
+        Self { subject, outcome: Outcome::Ok, says: says.into(), todo: None }
+    }
+
+    fn warning(subject: &'static str, says: impl Into<String>, todo: impl Into<String>) -> Self {
+        Self { subject, outcome: Outcome::Warning, says: says.into(), todo: Some(todo.into()) }
+    }
+
+    fn problem(subject: &'static str, failure: &Failure) -> Self {
+        let says = failure.chain().collect::<Vec<_>>().join(": ");
+        Self { subject, outcome: Outcome::Problem, says, todo: failure.advice().map(str::to_owned) }
+    }
+}
+
+pub(super) fn run(here: &Path, args: &ConfigFlag, output: Output) -> Result<Exit, Failure> {
+    let checks = checks(here, args);
+    match output {
+        Output::Json => {
+            terminal::json(&json!({ "schema": "treebeam.doctor/1", "checks": checks }))?;
+        }
+        Output::Text => terminal::show(&text(&checks))?,
+    }
+    let problem = checks.iter().any(|check| check.outcome == Outcome::Problem);
+    Ok(if problem { Exit::Environment } else { Exit::Done })
+}
+
+fn checks(here: &Path, args: &ConfigFlag) -> Vec<Check> {
+    let mut checks = Vec::new();
+    let repo = git::open(here).map_err(Failure::from);
+    match &repo {
+        Ok(repo) => checks.extend(about_repository(repo)),
+        Err(failure) => checks.push(Check::problem("repository", failure)),
+    }
+    let config = Config::load(here, args.config.as_deref()).map_err(Failure::from);
+    let config = config.and_then(|config| config.values().map(|_| config).map_err(Failure::from));
+    match &config {
+        Ok(config) => checks.extend(about_config(here, config)),
+        Err(failure) => checks.push(Check::problem("configuration", failure)),
+    }
+    if let (Ok(repo), Ok(config)) = (&repo, &config) {
+        checks.push(
+            protection(repo, config).unwrap_or_else(|failure| Check::problem("protect", &failure)),
+        );
+        let runs_root = wiring::runs_root(repo, config);
+        checks.extend(about_disk(&runs_root));
+        checks.extend(leftovers(repo, &runs_root));
+    }
+    checks
+}
+
+fn about_repository(repo: &UserRepo) -> Vec<Check> {
+    let fine = |subject, answer: Result<Check, Failure>| {
+        answer.unwrap_or_else(|failure| Check::problem(subject, &failure))
+    };
+    let git = || Ok(Check::ok("git", repo.git_version()?));
+    let (top, head) = (repo.toplevel.display(), repo.head.as_str());
+    let short = head.get(..10).unwrap_or(head);
+    vec![
+        fine("git", git()),
+        Check::ok("repository", format!("`{top}` at commit {short}")),
+        fine("working tree", clean(repo)),
+        identity(repo),
+        fine("large files", large_files(repo)),
+        if repo.has_submodules {
+            let says = "there are submodules: they stay empty in the run's worktrees";
+            Check::warning("submodules", says, "make sure that the sweep does without them")
+        } else {
+            Check::ok("submodules", "none")
+        },
+    ]
+}
+
+fn clean(repo: &UserRepo) -> Result<Check, Failure> {
+    let dirty = repo.dirty()?;
+    let Some(first) = dirty.first() else { return Ok(Check::ok("working tree", "clean")) };
+    let first: String = first.chars().flat_map(char::escape_debug).collect();
+    let more =
+        if dirty.len() > 1 { format!(" and {} more", dirty.len() - 1) } else { String::new() };
+    let what = format!("it is not clean: `{first}`{more}");
+    Err(Failure::environment(what)
+        .hint("commit, stash or ignore these files: a run starts from a commit"))
+}
+
+fn identity(repo: &UserRepo) -> Check {
+    let says = format!("commits are made by `{} <{}>`", repo.identity.name, repo.identity.email);
+    if repo.identity.email == "treebeam@localhost" {
+        let todo =
+            "set `git config user.name` and `git config user.email`, if they are to be yours";
+        return Check::warning("identity", says, todo);
+    }
+    Check::ok("identity", says)
+}
+
+fn large_files(repo: &UserRepo) -> Result<Check, Failure> {
+    Ok(if repo.uses_lfs()? {
+        let says = "some files are in LFS: in the run's worktrees they may stay pointers";
+        Check::warning("large files", says, "make sure that the sweep does without them")
+    } else {
+        Check::ok("large files", "none in LFS")
+    })
+}
+
+fn about_config(here: &Path, config: &Config) -> Vec<Check> {
+    let file = config.file().map(|file| format!("`{}` is good", file.name()));
+    let mut checks = vec![match file {
+        Some(says) => Check::ok("configuration", says),
+        None => Check::warning(
+            "configuration",
+            "there is no `treebeam.toml`: every value is built in",
+            "write one with `treebeam init`",
+        ),
+    }];
+    checks.push(match Dotenv::load(here, config) {
+        Err(failure) => Check::problem("variables", &failure),
+        Ok(dotenv) => match dotenv.found().find(Found::is_setting) {
+            None => Check::ok("variables", format!("{} in `.env` files", dotenv.found().count())),
+            Some(found) => Check::warning(
+                "variables",
+                format!("`{}` in `{}` is not read as a setting", found.name, found.file),
+                "put it into `treebeam.toml`, or export it",
+            ),
+        },
+    });
+    checks
+}
+
+/// How much of the user's is protected from candidates.
+fn protection(repo: &UserRepo, config: &Config) -> Result<Check, Failure> {
+    let globs = config.meaning(Meaning::default())?.protect;
+    let protected = Protected::new(&globs).map_err(|error| Failure::usage(error.to_string()))?;
+    let theirs = |path: &String| path != "treebeam.toml" && !path.starts_with(".treebeam/");
+    let change = |path| Change { path, to: Mode::File };
+    let tracked: Vec<Change> = repo.tracked()?.into_iter().filter(theirs).map(change).collect();
+    let count =
+        protected.violations(&tracked).iter().filter(|said| said.ends_with("is protected")).count();
+    let built_in =
+        KEYS.iter().any(|key| key.name == "protect" && config.origin(key) == Origin::Default);
+    let says = match (count, built_in) {
+        (0, _) => "no file of yours is protected: a candidate may change its own judge".to_owned(),
+        (_, true) => format!("only test files are protected: {count} of {}", tracked.len()),
+        (_, false) => {
+            return Ok(Check::ok("protect", format!("{count} of {} files", tracked.len())));
+        }
+    };
+    Ok(Check::warning("protect", says, "list the evaluator, its data and its tests in `protect`"))
+}
+
+fn about_disk(runs_root: &Path) -> Vec<Check> {
+    let folder = probe::nearest(runs_root);
+    let shown = runs_root.display();
+    let runs = match probe::try_folder(&folder) {
+        Ok(()) => Check::ok("runs", format!("`{shown}` can be written, locked and renamed in")),
+        Err(error) => {
+            let what = format!("`{}`: {error}", folder.display());
+            let todo = "set `runs_root` to a folder on a local disk that you may write to";
+            Check::problem("runs", &Failure::environment(what).hint(todo))
+        }
+    };
+    vec![runs, space(probe::free_space(&folder))]
+}
+
+fn space(free: Option<u64>) -> Check {
+    let Some(free) = free else { return Check::ok("disk", "free space is not known here") };
+    let says = format!("{} MiB are free", free >> 20);
+    let todo = "make room: each worktree holds all files of the repository";
+    match free {
+        LITTLE.. => Check::ok("disk", says),
+        TOO_LITTLE.. => Check::warning("disk", says, todo),
+        0.. => Check::problem("disk", &Failure::environment(says).hint(todo)),
+    }
+}
+
+/// What other runs left behind; it is only told.
+fn leftovers(repo: &UserRepo, runs_root: &Path) -> Vec<Check> {
+    let mut checks = Vec::new();
+    for id in store::runs(runs_root).unwrap_or_default() {
+        match store::open_to_read(&RunDir::of(runs_root, &id)) {
+            Err(error) => {
+                let says = format!("run `{id}` cannot be read: {error}");
+                checks.push(Check::warning(
+                    "leftovers",
+                    says,
+                    format!("see `treebeam validate {id}`"),
+                ));
+            }
+            Ok(opened) => {
+                let deferred = |removal: &&Removal| matches!(removal, Removal::Deferred { .. });
+                let count = opened.state.leftovers.values().filter(deferred).count();
+                if count > 0 {
+                    let says = format!("run `{id}` could not remove {count} of its leftovers yet");
+                    checks.push(Check::warning(
+                        "leftovers",
+                        says,
+                        format!("`treebeam resume {id}` tries again"),
+                    ));
+                }
+            }
+        }
+    }
+    let stale = repo.stale_worktrees().unwrap_or_default();
+    if let Some(first) = stale.first() {
+        let says =
+            format!("git knows {} worktrees of runs that are gone, `{first}` first", stale.len());
+        let todo = "`git worktree list` shows them; `git worktree unlock` and `git worktree prune` remove them";
+        checks.push(Check::warning("leftovers", says, todo));
+    }
+    if checks.is_empty() {
+        checks.push(Check::ok("leftovers", "none"));
+    }
+    checks
+}
+
+fn text(checks: &[Check]) -> String {
+    let mut text = String::new();
+    for Check { subject, outcome, says, todo } in checks {
+        let outcome = match outcome {
+            Outcome::Ok => "ok",
+            Outcome::Warning => "warning",
+            Outcome::Problem => "problem",
+        };
+        text.push_str(&format!("{outcome:7}  {subject:13}  {says}\n"));
+        if let Some(todo) = todo {
+            text.push_str(&format!("{:24}do: {todo}\n", ""));
+        }
+    }
+    text
+}

@@ -1,0 +1,95 @@
+//! The old configuration, `agent_config.json`, as a new one: what this version has is set, everything else is kept in
+//! comments, and nothing is dropped without a word. Secrets are not copied.
+
+use super::environment;
+use super::file::ConfigError;
+use super::key::{KEYS, is_later};
+use super::origin::{Origin, Place, Wrong};
+use super::sample::{Sample, bare, toml};
+use serde_json::{Map, Value};
+
+/// What an old file says, for a new one.
+pub(crate) fn import(text: &str, name: &str) -> Result<Sample, ConfigError> {
+    let old: Map<String, Value> = serde_json::from_str(text).map_err(|error| {
+        let place = Place { file: name.to_owned(), line: Some(error.line()), key: None };
+        Wrong { origin: Origin::File(place), what: format!("it is no table in JSON: {error}") }
+    })?;
+    let mut sample = Sample::default();
+    let (mut later, mut unknown) = (Vec::new(), Vec::new());
+    // Plain keys come before tables: below the head of a table they would belong to it.
+    let (tables, plain): (Vec<_>, Vec<_>) = old.iter().partition(|(_, value)| value.is_object());
+    for (old_name, value) in plain.into_iter().chain(tables) {
+        let key = KEYS.iter().find(|key| key.name == old_name);
+        match key.map(|key| (key, environment::check(key, value))) {
+            Some((key, Ok(()))) => {
+                sample.notes.insert(key.name, vec![format!("from `{name}`")]);
+                sample.set.insert(key.name, value.clone());
+            }
+            Some((key, Err(why))) => {
+                let kept = format!("`{name}` had {}, which is not taken: {why}", toml(value));
+                sample.notes.insert(key.name, vec![kept]);
+            }
+            None if is_later(old_name) => later.extend(lines(old_name, value)),
+            None => unknown.extend(lines(old_name, value)),
+        }
+    }
+    if old.contains_key("sweep_command") && !old.contains_key("sweep_config_limit_flag") {
+        later.insert(0, entry("sweep_config_limit_flag", &Value::from("--sweep-config-limit")));
+    }
+    let section = |title: String, lines: Vec<String>| {
+        let head = [String::new(), title].into_iter();
+        if lines.is_empty() { Vec::new() } else { head.chain(lines).collect::<Vec<_>>() }
+    };
+    let title = format!(
+        "---- from `{name}`: keys that this version of treebeam does not have yet\n(plain keys belong above the first table)"
+    );
+    sample.rest.extend(section(title, later));
+    let title = format!("---- from `{name}`: keys that treebeam does not know");
+    sample.rest.extend(section(title, unknown));
+    Ok(sample)
+}
+
+/// A key and its value: a table of tables one by one, anything else on one line.
+fn lines(name: &str, value: &Value) -> Vec<String> {
+    let name = bare(name);
+    match value {
+        Value::Object(table) if !table.is_empty() && table.values().all(Value::is_object) => {
+            let below = |(part, value): (&String, &Value)| {
+                entries(&format!("{name}.{}", bare(part)), value)
+            };
+            table.iter().flat_map(below).collect()
+        }
+        Value::Object(_) => entries(&name, value),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            vec![entry(&name, value)]
+        }
+    }
+}
+
+fn entries(table: &str, value: &Value) -> Vec<String> {
+    let entries = value.as_object().into_iter().flatten();
+    let head = format!("[{table}]");
+    std::iter::once(head).chain(entries.map(|(name, value)| entry(&bare(name), value))).collect()
+}
+
+fn entry(name: &str, value: &Value) -> String {
+    if has_secret(name, value) {
+        return format!("{name}: left out, it looks like a secret; keep it in `.env`");
+    }
+    if value.is_null() { format!("{name}: null") } else { format!("{name} = {}", toml(value)) }
+}
+
+/// Whether a text, here or further in, is called like a secret.
+fn has_secret(name: &str, value: &Value) -> bool {
+    let called = |name: &str| {
+        let name = name.to_lowercase();
+        let secret = ["key", "token", "secret", "password"].iter().any(|word| name.contains(word));
+        secret && !name.ends_with("_env")
+    };
+    match value {
+        Value::String(_) => called(name),
+        Value::Array(items) => items.iter().any(|item| has_secret(name, item)),
+        Value::Object(table) => table.iter().any(|(name, value)| has_secret(name, value)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}

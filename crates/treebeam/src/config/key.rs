@@ -1,0 +1,309 @@
+//! The keys that there are: one table, for file, environment, `treebeam config`, `treebeam init` and the documents. Their
+//! values are read by the tables of [`super::Tables`]; a test keeps the two alike.
+
+use super::words::meant;
+use treebeam_core::nearest::nearest;
+
+/// A configuration key.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Key {
+    /// Its full name: `score.thresholds.clamp`.
+    pub(crate) name: &'static str,
+    pub(crate) scope: Scope,
+    pub(crate) form: Form,
+    /// What it is, on one line.
+    pub(crate) about: &'static str,
+}
+
+/// What a key decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// What the results of a run mean: fixed when it starts.
+    Meaning,
+    /// How far and how fast it goes.
+    Reach,
+    /// How this process treats a run: not recorded.
+    Process,
+    /// Where runs are.
+    Place,
+}
+
+/// How a variable's text is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// As it is.
+    Text,
+    /// As a value of TOML, where it is one.
+    Toml,
+}
+
+const fn key(name: &'static str, scope: Scope, form: Form, about: &'static str) -> Key {
+    Key { name, scope, form, about }
+}
+
+/// Every key, in the order in which they are shown.
+pub(crate) const KEYS: [Key; 32] = {
+    use Form::{Text, Toml};
+    use Scope::{Meaning, Place, Process, Reach};
+    [
+        key("ideas_per_node", Meaning, Toml, "K: how many ideas are tried on each node, 1 to 1000"),
+        key(
+            "beam_width",
+            Meaning,
+            Toml,
+            "B: how many candidates of a depth are promoted, 1 to 1000",
+        ),
+        key(
+            "sweep_config_limit",
+            Meaning,
+            Toml,
+            "N: how many configurations of the sweep count, 1 to 1000000, or \"none\" for all",
+        ),
+        key(
+            "dedupe_scope",
+            Meaning,
+            Text,
+            "among which ideas a repeated one is looked for: \"node_plus_ancestors\", \"global\" or \"none\"",
+        ),
+        key(
+            "protect",
+            Meaning,
+            Toml,
+            "globs of paths that no candidate may change; treebeam's own files always are among them",
+        ),
+        key("max_depth", Reach, Toml, "D: nodes of the depths 0 to D-1 are expanded"),
+        key(
+            "max_total_idea_evals",
+            Reach,
+            Toml,
+            "the most evals that a run may create, or \"none\"",
+        ),
+        key(
+            "stop_on_empty_frontier",
+            Reach,
+            Toml,
+            "whether a depth that promotes nothing ends the run; if not, its nodes are expanded again",
+        ),
+        key("strict_fail_depth", Reach, Toml, "whether a failed eval ends the run after its depth"),
+        key("max_parallel_evals", Reach, Toml, "how many evals are under way at once, 1 to 256"),
+        key(
+            "max_parallel_per_node",
+            Reach,
+            Toml,
+            "how many of them on one node, 1 to 256, or \"none\" for no limit",
+        ),
+        key(
+            "sweep_max_parallel",
+            Reach,
+            Toml,
+            "how many sweeps run at once, 1 to 256, or \"none\" for no limit",
+        ),
+        key(
+            "max_review_rounds",
+            Reach,
+            Toml,
+            "how often a patch may go back to the coder after its first round",
+        ),
+        key(
+            "keep_rejected_worktrees",
+            Reach,
+            Toml,
+            "whether candidates that were not promoted keep worktree and ref",
+        ),
+        key(
+            "keep_failed_artifacts",
+            Reach,
+            Toml,
+            "whether failed evals keep worktree, ref and raw sweep output",
+        ),
+        key(
+            "lock_stale_seconds",
+            Process,
+            Toml,
+            "how long a run's owner on another host may be silent before it counts as dead, in seconds",
+        ),
+        key("runs_root", Place, Text, "the folder of all runs, relative to the repository's root"),
+        key(
+            "score.preset",
+            Meaning,
+            Text,
+            "a built-in list of metrics with its primary: \"trading\"",
+        ),
+        key(
+            "score.primary",
+            Meaning,
+            Text,
+            "the metric that may not get worse: \"COL\", \"COL:higher\" or \"COL:lower\"",
+        ),
+        key(
+            "score.metrics",
+            Meaning,
+            Toml,
+            "what counts: tables with `column`, `direction`, `weight` and `guard`",
+        ),
+        key("score.id_column", Meaning, Text, "the column that names a configuration"),
+        key("score.status_column", Meaning, Text, "the column that says `ok`"),
+        key(
+            "score.invariant_columns",
+            Meaning,
+            Toml,
+            "columns that must equal the root's in every configuration",
+        ),
+        key(
+            "score.thresholds.primary_regression",
+            Meaning,
+            Toml,
+            "the primary has regressed when it is worse by more than this part of the baseline",
+        ),
+        key("score.thresholds.risk_regression", Meaning, Toml, "the same for a guarded metric"),
+        key(
+            "score.thresholds.clamp",
+            Meaning,
+            Toml,
+            "a relative improvement counts as at most this, either way",
+        ),
+        key("score.thresholds.strong", Meaning, Toml, "scores from here up are `strong`"),
+        key(
+            "score.thresholds.promising",
+            Meaning,
+            Toml,
+            "scores from here up are `promising`, and worth exploring",
+        ),
+        key(
+            "score.thresholds.mixed",
+            Meaning,
+            Toml,
+            "scores from here up are `mixed`; below, `weak`",
+        ),
+        key(
+            "gate.primary_tolerance",
+            Meaning,
+            Toml,
+            "how far the primary may fall below the parent's, in its own unit",
+        ),
+        key(
+            "gate.min_rows",
+            Meaning,
+            Toml,
+            "without a limit N: the fewest rows that will do, or \"none\" for as many as the root has",
+        ),
+        key(
+            "gate.min_ok_rate",
+            Meaning,
+            Toml,
+            "without a limit N: the smallest part of the rows that must be ok, 0 to 1",
+        ),
+    ]
+};
+
+/// Keys that a later version will have.
+const LATER: [&str; 36] = [
+    "agents",
+    "prompts",
+    "proceed_on_max_review_rounds",
+    "test_command",
+    "test_cwd",
+    "sweep_command",
+    "sweep_cwd",
+    "sweep_config_limit_flag",
+    "baseline_csv",
+    "results_csv",
+    "worktree_root",
+    "experiments_root",
+    "base_on_working_tree",
+    "keep_worktrees",
+    "ideas_file",
+    "pass_env",
+    "inputs",
+    "setup_command",
+    "force_regenerate_ideas",
+    "rerun_evals",
+    "retry_failed",
+    "eval_timeout_seconds",
+    "eval_retries",
+    "llm_rate_limit",
+    "llm_max_inflight",
+    "idea_conversation_mode",
+    "idea_history_window_turns",
+    "idea_history_max_chars",
+    "max_cost_usd",
+    "max_tokens_total",
+    "deadline",
+    "control",
+    "replay",
+    "holdout_command",
+    "holdout_env",
+    "canary_command",
+];
+
+/// What is said of a key of [`LATER`].
+const NOT_YET: &str = "this version of treebeam does not have this key yet";
+
+/// How the names of variables begin.
+pub(crate) const PREFIX: &str = "TREEBEAM_";
+
+/// What an agent's program is told in its environment: no settings.
+const NO_KEYS: [&str; 6] = ["ROLE", "ROUND", "RUN", "NODE", "EVAL", "WORKTREE"];
+
+impl Key {
+    /// The variable that sets it.
+    pub(crate) fn variable(&self) -> String {
+        format!("{PREFIX}{}", self.name.replace('.', "_").to_uppercase())
+    }
+
+    /// The flag of `run` and `resume` that sets it, if there is one.
+    pub(crate) fn flag(&self) -> Option<String> {
+        let has_none = ["protect", "runs_root", "max_review_rounds"].contains(&self.name);
+        let flag = !has_none && !self.name.contains('.');
+        flag.then(|| format!("--{}", self.name.replace('_', "-")))
+    }
+
+    /// Whether it says, together with others, which metrics count and which of them is the primary.
+    pub(crate) fn chooses_metrics(&self) -> bool {
+        ["score.preset", "score.primary", "score.metrics"].contains(&self.name)
+    }
+
+    /// The key that a variable sets; none if it is none of ours.
+    pub(crate) fn of_variable(name: &str) -> Result<Option<&'static Self>, String> {
+        let Some(rest) = name.strip_prefix(PREFIX) else { return Ok(None) };
+        if NO_KEYS.contains(&rest) {
+            return Ok(None);
+        }
+        if let Some(key) = KEYS.iter().find(|key| key.variable() == name) {
+            return Ok(Some(key));
+        }
+        if is_later(&rest.to_lowercase()) {
+            return Err(NOT_YET.to_owned());
+        }
+        let known = KEYS.each_ref().map(Self::variable);
+        // What all of them begin with makes none of them more alike.
+        let rests = known.each_ref().map(|known| known.trim_start_matches(PREFIX));
+        let nearest = nearest(rest, &rests).into_iter().next();
+        let in_table = |known: &&&str| known.starts_with(&format!("{rest}_"));
+        let nearest = nearest.or_else(|| rests.iter().find(in_table).map(|&name| name.to_owned()));
+        let nearest = match nearest {
+            Some(nearest) => format!("nearest: `{PREFIX}{nearest}`"),
+            None => format!("known: `{}`", known.join("`, `")),
+        };
+        Err(format!("no configuration key has this variable; {nearest}"))
+    }
+}
+
+/// Whether a later version will have this key.
+pub(super) fn is_later(name: &str) -> bool {
+    LATER.contains(&name) || ["agents_", "prompts_"].iter().any(|table| name.starts_with(table))
+}
+
+/// What is said of an unknown key: its full name, and the names that would have been known in its place.
+pub(super) fn unknown(path: &str, known: &[&str]) -> String {
+    let (table, name) = path.rsplit_once('.').unwrap_or(("", path));
+    if table.is_empty() && is_later(name) {
+        return NOT_YET.to_owned();
+    }
+    let elsewhere = KEYS.iter().find(|key| key.name.rsplit('.').next() == Some(name));
+    let nearest = match elsewhere {
+        Some(key) => format!("; nearest: `{}`", key.name),
+        None => meant(name, known),
+    };
+    format!("there is no such key{nearest}")
+}

@@ -1,0 +1,87 @@
+//! Where a value is from, and where a wrong one stands. What is wrong with it is said by others.
+
+use super::key::Key;
+use serde_json::{Value, json};
+use std::fmt;
+
+/// What is wrong, and where if that is known.
+#[derive(Debug, thiserror::Error)]
+#[error("{}{what}", origin.before())]
+pub(crate) struct Wrong {
+    pub(crate) origin: Origin,
+    pub(crate) what: String,
+}
+
+/// Where a value is from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// It is built in.
+    Default,
+    /// A configuration file.
+    File(Place),
+    /// A variable of the environment.
+    Variable(String),
+    /// A flag.
+    Flag(String),
+}
+
+/// A place in a configuration file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) file: String,
+    pub(crate) line: Option<usize>,
+    pub(crate) key: Option<String>,
+}
+
+impl Origin {
+    /// The flag of a key.
+    pub(crate) fn flag(key: &Key) -> Self {
+        let name = key.name.rsplit('.').next().unwrap_or(key.name);
+        Self::Flag(format!("--{}", name.replace('_', "-")))
+    }
+
+    /// The beginning of a sentence about it.
+    fn before(&self) -> String {
+        if *self == Self::Default { String::new() } else { format!("{self}: ") }
+    }
+
+    /// The same in few words, for a table.
+    pub(crate) fn brief(&self) -> String {
+        match self {
+            Self::Default => "default".to_owned(),
+            Self::File(place) => match place.line {
+                Some(line) => format!("{}, line {line}", place.file),
+                None => place.file.clone(),
+            },
+            Self::Variable(name) | Self::Flag(name) => name.clone(),
+        }
+    }
+
+    /// The same for a program.
+    pub(crate) fn document(&self) -> Value {
+        match self {
+            Self::Default => json!({ "kind": "default" }),
+            Self::File(place) => json!({ "kind": "file", "file": place.file, "line": place.line }),
+            Self::Variable(name) => json!({ "kind": "variable", "name": name }),
+            Self::Flag(name) => json!({ "kind": "flag", "name": name }),
+        }
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => Ok(()),
+            Self::File(place) => place.fmt(f),
+            Self::Variable(name) | Self::Flag(name) => write!(f, "`{name}`"),
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}`", self.file)?;
+        self.line.map_or(Ok(()), |line| write!(f, ", line {line}"))?;
+        self.key.as_ref().map_or(Ok(()), |key| write!(f, ": `{key}`"))
+    }
+}

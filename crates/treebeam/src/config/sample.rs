@@ -1,0 +1,103 @@
+//! The text of a commented `treebeam.toml`: every key with what it is, set where there is a value for it, otherwise its
+//! default in a comment. Where the values come from is `init`'s business.
+
+use super::key::{KEYS, Key};
+use super::{Config, Wrong, get};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+const HEAD: &str = "\
+# The configuration of treebeam for this repository. Every key is optional: a key in a comment shows the built-in value.
+# `treebeam config` shows what counts and where it is from, `treebeam doctor` what is missing.
+";
+const SCORE: &str = "\
+# How two results CSVs are compared. A sweep writes one row per configuration; `id_column` names the row, `status_column`
+# says `ok`, and each metric is the mean of its column. The primary may not get worse; the others count by weight.
+# `treebeam score BASE CAND` shows what these keys make of two files.
+";
+const GATE: &str = "# What a candidate must fulfil beyond that.\n";
+/// In place of the long list of the preset.
+const METRICS: &str = "[{ column = \"loss\", direction = \"lower\", weight = 1.0, guard = false }]";
+
+/// What a file is made of.
+#[derive(Debug, Default)]
+pub(crate) struct Sample {
+    /// Keys that are set.
+    pub(crate) set: BTreeMap<&'static str, Value>,
+    /// Lines about a key, put as comments before it.
+    pub(crate) notes: BTreeMap<&'static str, Vec<String>>,
+    /// What comes last: comments too.
+    pub(crate) rest: Vec<String>,
+}
+
+impl Sample {
+    /// The text of the file.
+    pub(crate) fn text(&self) -> Result<String, Wrong> {
+        let built_in = Config::default().values()?;
+        let (mut text, mut table) = (HEAD.to_owned(), "");
+        for key in &KEYS {
+            let (of, name) = key.name.rsplit_once('.').unwrap_or(("", key.name));
+            if of != table {
+                let about = if of == "score" {
+                    SCORE
+                } else if of == "gate" {
+                    GATE
+                } else {
+                    ""
+                };
+                text.push_str(&format!("\n{about}[{of}]\n"));
+                table = of;
+            }
+            text.push_str(&self.entry(key, name, get(&built_in, key.name)));
+        }
+        for line in &self.rest {
+            text.push_str(&comment(line));
+        }
+        Ok(text)
+    }
+
+    fn entry(&self, key: &Key, name: &str, built_in: &Value) -> String {
+        let mut text = format!("\n{}", comment(key.about));
+        for note in self.notes.get(key.name).into_iter().flatten() {
+            text.push_str(&comment(note));
+        }
+        text.push_str(&match self.set.get(key.name) {
+            Some(value) => format!("{name} = {}\n", toml(value)),
+            None if key.name == "score.metrics" => format!("# {name} = {METRICS}\n"),
+            None => format!("# {name} = {}\n", toml(built_in)),
+        });
+        text
+    }
+}
+
+/// A line, or several, as comments.
+fn comment(text: &str) -> String {
+    text.split('\n').map(|line| format!("# {line}").trim_end().to_owned() + "\n").collect()
+}
+
+/// A value in TOML, on one line. A limit that is missing is none.
+pub(crate) fn toml(value: &Value) -> String {
+    match value {
+        Value::Null => "\"none\"".to_owned(),
+        Value::Array(items) => {
+            format!("[{}]", items.iter().map(toml).collect::<Vec<_>>().join(", "))
+        }
+        Value::Object(table) => {
+            let entry =
+                |(name, value): (&String, &Value)| format!("{} = {}", bare(name), toml(value));
+            format!("{{ {} }}", table.iter().map(entry).collect::<Vec<_>>().join(", "))
+        }
+        // JSON's texts are TOML's, but for one character.
+        Value::String(_) => value.to_string().replace('\u{7f}', "\\u007f"),
+        Value::Bool(_) | Value::Number(_) => value.to_string(),
+    }
+}
+
+/// A key's name, in quotes where it needs them.
+pub(crate) fn bare(name: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if !name.is_empty() && name.chars().all(plain) {
+        return name.to_owned();
+    }
+    toml(&Value::String(name.to_owned()))
+}

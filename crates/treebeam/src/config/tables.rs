@@ -1,0 +1,94 @@
+//! What a configuration can say: [`Tables`], which is every key with the type that checks its value, and what the keys at
+//! the top make of a run. The other tables have files of their own.
+
+use super::gate::GateTable;
+use super::number::{AtOnce, Configurations, Count, Folder, Globs, Limit, Width};
+use super::score::{Contradiction, Primary, ScoreTable};
+use super::table;
+use serde::Deserialize;
+use treebeam_core::policy::{self, DedupeScope, Meaning, Reach};
+
+/// All that a configuration can say.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Tables {
+    ideas_per_node: Option<Width>,
+    beam_width: Option<Width>,
+    sweep_config_limit: Option<Limit<Configurations>>,
+    dedupe_scope: Option<DedupeScope>,
+    protect: Option<Globs>,
+    max_depth: Option<Count>,
+    max_total_idea_evals: Option<Limit<Count>>,
+    stop_on_empty_frontier: Option<bool>,
+    strict_fail_depth: Option<bool>,
+    max_parallel_evals: Option<AtOnce>,
+    max_parallel_per_node: Option<Limit<AtOnce>>,
+    sweep_max_parallel: Option<Limit<AtOnce>>,
+    max_review_rounds: Option<Count>,
+    keep_rejected_worktrees: Option<bool>,
+    keep_failed_artifacts: Option<bool>,
+    pub(super) lock_stale_seconds: Option<Count>,
+    pub(super) runs_root: Option<Folder>,
+    #[serde(deserialize_with = "table::read")]
+    pub(super) score: ScoreTable,
+    #[serde(deserialize_with = "table::read")]
+    gate: GateTable,
+}
+
+impl Tables {
+    /// What the keys make of a meaning, and which metric a flag chose as the primary.
+    pub(super) fn meaning(
+        &self,
+        before: Meaning,
+        primary: Option<&Primary>,
+    ) -> Result<Meaning, Contradiction> {
+        Ok(Meaning {
+            ideas_per_node: self.ideas_per_node.map_or(before.ideas_per_node, |n| n.0),
+            beam_width: self.beam_width.map_or(before.beam_width, |n| n.0),
+            sweep_config_limit: number(self.sweep_config_limit, before.sweep_config_limit, |n| n.0),
+            dedupe_scope: self.dedupe_scope.unwrap_or(before.dedupe_scope),
+            score: self.score.policy(primary)?,
+            gate: self.gate.policy(&before.gate),
+            protect: match &self.protect {
+                Some(globs) => policy::protect(&globs.0),
+                None => before.protect,
+            },
+            ..before
+        })
+    }
+
+    /// What the keys make of a reach.
+    pub(super) fn reach(&self, before: &Reach) -> Reach {
+        Reach {
+            max_depth: self.max_depth.map_or(before.max_depth, |n| n.0),
+            max_total_idea_evals: number(
+                self.max_total_idea_evals,
+                before.max_total_idea_evals,
+                |n| n.0,
+            ),
+            stop_on_empty_frontier: self
+                .stop_on_empty_frontier
+                .unwrap_or(before.stop_on_empty_frontier),
+            strict_fail_depth: self.strict_fail_depth.unwrap_or(before.strict_fail_depth),
+            max_parallel_evals: self.max_parallel_evals.map_or(before.max_parallel_evals, |n| n.0),
+            max_parallel_per_node: number(
+                self.max_parallel_per_node,
+                before.max_parallel_per_node,
+                |n| n.0,
+            ),
+            sweep_max_parallel: number(self.sweep_max_parallel, before.sweep_max_parallel, |n| n.0),
+            max_review_rounds: self.max_review_rounds.map_or(before.max_review_rounds, |n| n.0),
+            keep_rejected_worktrees: self
+                .keep_rejected_worktrees
+                .unwrap_or(before.keep_rejected_worktrees),
+            keep_failed_artifacts: self
+                .keep_failed_artifacts
+                .unwrap_or(before.keep_failed_artifacts),
+        }
+    }
+}
+
+/// A limit that is set, be it to none, or the one before.
+fn number<T, N>(set: Option<Limit<T>>, before: Option<N>, of: impl FnOnce(T) -> N) -> Option<N> {
+    set.map_or(before, |limit| limit.number(of))
+}

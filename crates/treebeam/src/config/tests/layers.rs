@@ -1,0 +1,208 @@
+//! Built-in values, file, environment and flags: the highest that says something counts, key by key.
+
+use super::*;
+use proptest::prelude::*;
+
+/// Three good values of each key, as a variable has them: for the file, the environment and the flags.
+const VALUES: [(&str, [&str; 3]); KEYS.len()] = [
+    ("ideas_per_node", ["1", "2", "3"]),
+    ("beam_width", ["1", "2", "1000"]),
+    ("sweep_config_limit", ["1", "none", "1000000"]),
+    ("dedupe_scope", ["global", "none", "node_plus_ancestors"]),
+    ("protect", ["['a/**']", "['b', 'c']", "['d']"]),
+    ("max_depth", ["0", "1", "2"]),
+    ("max_total_idea_evals", ["7", "8", "none"]),
+    ("stop_on_empty_frontier", ["false", "true", "false"]),
+    ("strict_fail_depth", ["true", "false", "true"]),
+    ("max_parallel_evals", ["2", "3", "256"]),
+    ("max_parallel_per_node", ["none", "3", "4"]),
+    ("sweep_max_parallel", ["2", "none", "4"]),
+    ("max_review_rounds", ["0", "1", "3"]),
+    ("keep_rejected_worktrees", ["true", "false", "true"]),
+    ("keep_failed_artifacts", ["true", "false", "true"]),
+    ("lock_stale_seconds", ["0", "1", "4294967295"]),
+    ("runs_root", ["a", "../b", "c"]),
+    ("score.preset", ["trading", "trading", "trading"]),
+    ("score.primary", ["p:lower", "q:higher", "r:lower"]),
+    ("score.metrics", ["[{column = 'a'}]", "[{column = 'b', weight = 2}]", "[{column = 'c'}]"]),
+    ("score.id_column", ["i", "j", "k"]),
+    ("score.status_column", ["s", "t", "u"]),
+    ("score.invariant_columns", ["['x']", "[]", "['y', 'z']"]),
+    ("score.thresholds.primary_regression", ["0", "0.5", "1"]),
+    ("score.thresholds.risk_regression", ["0", "0.5", "1"]),
+    ("score.thresholds.clamp", ["1", "2.5", "3"]),
+    ("score.thresholds.strong", ["0.5", "0.6", "0.7"]),
+    ("score.thresholds.promising", ["0.1", "0.05", "0.07"]),
+    ("score.thresholds.mixed", ["-0.1", "-0.2", "0"]),
+    ("gate.primary_tolerance", ["1", "2", "0"]),
+    ("gate.min_rows", ["1", "none", "3"]),
+    ("gate.min_ok_rate", ["0.1", "0.2", "0.3"]),
+];
+
+/// A variable's value as TOML.
+fn as_toml(key: &Key, text: &str) -> String {
+    let quoted = key.form == key::Form::Text || text == "none";
+    if quoted { format!("'{text}'") } else { text.to_owned() }
+}
+
+/// A configuration in which the bits 1, 2 and 4 of each mask say whether file, environment and flags set a key.
+fn layered(masks: &[u8]) -> Config {
+    let (mut text, mut variables, mut flags) = (String::new(), Vec::new(), Vec::new());
+    for ((key, (_, [in_file, in_variable, in_flag])), mask) in KEYS.iter().zip(VALUES).zip(masks) {
+        if mask & 1 > 0 {
+            text.push_str(&format!("{} = {}\n", key.name, as_toml(key, in_file)));
+        }
+        if mask & 2 > 0 {
+            variables.push((key.variable().into(), in_variable.into()));
+        }
+        if mask & 4 > 0 {
+            let toml = format!("{} = {}\n", key.name, as_toml(key, in_flag));
+            flags.push(toml::from_str(&toml).unwrap());
+        }
+    }
+    Config::of(Some(file("c.toml", &text)), variables).unwrap().with_flags(&flags).unwrap()
+}
+
+proptest! {
+    #[test]
+    fn the_highest_origin_counts(masks in prop::collection::vec(0_u8..8, KEYS.len())) {
+        let config = layered(&masks);
+        let (values, built_in) = (config.values().unwrap(), Config::default().values().unwrap());
+        let mut line = 0;
+        for ((key, (name, texts)), mask) in KEYS.iter().zip(VALUES).zip(masks) {
+            prop_assert_eq!(key.name, name);
+            line += usize::from(mask & 1);
+            let place = || Place { file: "c.toml".into(), line: Some(line), key: Some(name.into()) };
+            let (origin, text) = match mask {
+                4.. => (Origin::flag(key), Some(texts[2])),
+                2.. => (Origin::Variable(key.variable()), Some(texts[1])),
+                1 => (Origin::File(place()), Some(texts[0])),
+                0 => (Origin::Default, None),
+            };
+            prop_assert_eq!(config.origin(key), origin);
+            let value = get(&values, name);
+            let Some(text) = text else {
+                // What follows from other keys may differ.
+                let follows = name.starts_with("score.") && !name.contains("thresholds.");
+                prop_assert!(follows || value == get(&built_in, name), "{name}: {value}");
+                continue;
+            };
+            let table: Value = toml::from_str(&format!("v = {}", as_toml(key, text))).unwrap();
+            let said = &table["v"];
+            match name {
+                "protect" => prop_assert!(shown(name, value).contains(shown(name, said).trim_matches(['[', ']']))),
+                "score.metrics" => prop_assert!(shown(name, value).contains(said[0]["column"].as_str().unwrap())),
+                _ if text == "none" && name != "dedupe_scope" => prop_assert!(value.is_null()),
+                _ => prop_assert_eq!(shown(name, value), shown(name, said)),
+            }
+        }
+    }
+}
+
+#[test]
+fn every_key_has_a_row_and_a_field() {
+    let page = include_str!("../../../../../docs/configuration.md");
+    let built_in = Config::default().values().unwrap();
+    for key in &KEYS {
+        let default = shown(key.name, get(&built_in, key.name));
+        let default = if key.name == "score.metrics" {
+            "the preset's".to_owned()
+        } else {
+            format!("`{default}`")
+        };
+        let row = format!("| `{}` | {default} |", key.name);
+        assert!(page.contains(&row), "docs/configuration.md lacks `{row}`");
+        assert!(page.contains(key.about), "docs/configuration.md lacks `{}`", key.about);
+    }
+    let mut fields = Vec::new();
+    for table in ["", "score", "score.thresholds", "gate"] {
+        let said =
+            toml(&format!("[{table}]\nzzzzz = 1").replace("[]\n", "")).unwrap_err().to_string();
+        let (_, known) = said.split_once("; known: ").expect("the known keys");
+        let names = known.split(", ").map(|name| name.trim_matches('`'));
+        let full =
+            |name: &str| if table.is_empty() { name.into() } else { format!("{table}.{name}") };
+        fields.extend(names.map(full));
+    }
+    fields.retain(|name| !["score", "score.thresholds", "gate"].contains(&name.as_str()));
+    let (mut fields, mut keys) = (fields, KEYS.map(|key| key.name.to_owned()));
+    fields.sort();
+    keys.sort();
+    assert_eq!(fields, keys);
+}
+
+#[test]
+fn wrong_variables() {
+    let check = |name: &str, value: &str, expect: &str| {
+        let said =
+            Config::of(None, [(name.into(), value.into())]).and_then(|config| Ok(config.values()?));
+        let said = said.map_or_else(|error| error.to_string(), |_| "good".to_owned());
+        assert_eq!(said, expect, "{name}={value}");
+    };
+    check("TREEBEAM_IDEAS_PER_NODE", "5", "good");
+    check("TREEBEAM_IDEAS_PER_NODE", "", "good");
+    check("TREEBEAM_SCORE_PRIMARY", "loss:lower", "good");
+    check("TREEBEAM_PROTECT", "['eval/**']", "good");
+    check("TREEBEAM_MAX_TOTAL_IDEA_EVALS", "none", "good");
+    check("TREEBEAM_MAX_TOTAL_IDEA_EVALS", "\"none\"", "good");
+    for name in ["ROLE", "ROUND", "RUN", "NODE", "EVAL", "WORKTREE"] {
+        check(&format!("TREEBEAM_{name}"), "x", "good");
+    }
+    check("PATH_OF_TREEBEAM", "x", "good");
+    check(
+        "TREEBEAM_IDEAS_PER_NOD",
+        "5",
+        "`TREEBEAM_IDEAS_PER_NOD`: no configuration key has this variable; nearest: `TREEBEAM_IDEAS_PER_NODE`",
+    );
+    check(
+        "TREEBEAM_GATE",
+        "5",
+        "`TREEBEAM_GATE`: no configuration key has this variable; nearest: `TREEBEAM_GATE_PRIMARY_TOLERANCE`",
+    );
+    check(
+        "TREEBEAM_AGENTS_CODER_MODEL",
+        "x",
+        "`TREEBEAM_AGENTS_CODER_MODEL`: this version of treebeam does not have this key yet",
+    );
+    check(
+        "TREEBEAM_IDEAS_PER_NODE",
+        "many",
+        "`TREEBEAM_IDEAS_PER_NODE`: it must be a whole number, not the text \"many\"",
+    );
+    check(
+        "TREEBEAM_IDEAS_PER_NODE",
+        "5\nbeam_width = 3",
+        "`TREEBEAM_IDEAS_PER_NODE`: it must be a whole number, not the text \"5\\nbeam_width = 3\"",
+    );
+    check(
+        "TREEBEAM_GATE_MIN_OK_RATE",
+        "2",
+        "`TREEBEAM_GATE_MIN_OK_RATE`: it must be from 0 to 1, not 2",
+    );
+    check(
+        "TREEBEAM_SCORE_STATUS_COLUMN",
+        "config_id",
+        "`TREEBEAM_SCORE_STATUS_COLUMN`: `config_id` cannot be both the id column and the status column",
+    );
+}
+
+#[test]
+fn what_changes_a_run_is_named_with_its_origin() {
+    let config = layered(&[7; KEYS.len()]);
+    let change = config.other_meaning(&Meaning::default()).unwrap().unwrap();
+    let Change { key, origin, before, asked } = change;
+    assert_eq!((key.name, before.as_str(), asked.as_str()), ("ideas_per_node", "7", "3"));
+    assert_eq!(origin, Origin::Flag("--ideas-per-node".to_owned()));
+    let config = Config::of(None, [("TREEBEAM_MAX_DEPTH".into(), "9".into())]).unwrap();
+    assert!(config.other_meaning(&Meaning::default()).unwrap().is_none());
+    let rows: Vec<String> = config
+        .other_reach(&Reach::default())
+        .into_iter()
+        .map(|change| format!("{} {} {}", change.origin, change.before, change.asked))
+        .collect();
+    assert_eq!(rows, ["`TREEBEAM_MAX_DEPTH` 3 9"]);
+    let config = Config::of(None, [("TREEBEAM_LOCK_STALE_SECONDS".into(), "9".into())]).unwrap();
+    assert_eq!(config.lock_stale_after(), Some(Duration::from_secs(9)));
+    assert!(config.other_meaning(&Meaning::default()).unwrap().is_none());
+    assert!(config.other_reach(&Reach::default()).is_empty());
+}

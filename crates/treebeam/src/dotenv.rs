@@ -1,0 +1,88 @@
+//! Which `.env` files there are, and which of their variables count: one that the environment has already wins. They are
+//! for keys and other secrets; settings of treebeam come from the process's own environment only.
+
+use crate::config::Config;
+use crate::config::file::top;
+use crate::config::key::PREFIX;
+use crate::failure::Failure;
+use std::path::Path;
+use treebeam_edge::env_file::Variables;
+
+const NAME: &str = ".env";
+
+/// The variables of the `.env` files of a repository and its configuration.
+#[derive(Debug, Default)]
+pub(crate) struct Dotenv(Variables);
+
+/// One of them; its value is nobody's business here.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Found<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) file: &'a str,
+    use_: Use,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Use {
+    Used,
+    /// The environment has it already.
+    Overridden,
+    /// It looks like a setting, and is none here.
+    Setting,
+}
+
+impl Dotenv {
+    /// Reads the files: in the repository's root, then beside the configuration file.
+    pub(crate) fn load(here: &Path, config: &Config) -> Result<Self, Failure> {
+        let mut variables = Variables::default();
+        let here = here.canonicalize().unwrap_or_else(|_| here.to_owned());
+        let top = top(&here).map(Path::to_owned);
+        if let Some(top) = &top {
+            variables.add(&top.join(NAME), NAME)?;
+        }
+        let file = config.file().and_then(|file| file.path().canonicalize().ok());
+        let beside = file.as_deref().and_then(Path::parent);
+        if let Some(folder) = beside.filter(|folder| top.as_deref() != Some(*folder)) {
+            let path = folder.join(NAME);
+            let below = top.as_deref().and_then(|top| path.strip_prefix(top).ok());
+            variables.add(&path, &below.unwrap_or(&path).display().to_string())?;
+        }
+        Ok(Self(variables))
+    }
+
+    /// All variables by name.
+    pub(crate) fn found(&self) -> impl Iterator<Item = Found<'_>> {
+        self.0.iter().map(|(name, variable)| {
+            let use_ = if name.starts_with(PREFIX) {
+                Use::Setting
+            } else if std::env::var_os(name).is_some() {
+                Use::Overridden
+            } else {
+                Use::Used
+            };
+            Found { name, file: &variable.file, use_ }
+        })
+    }
+}
+
+impl Found<'_> {
+    /// Whether this is the value that counts.
+    pub(crate) fn is_used(&self) -> bool {
+        self.use_ == Use::Used
+    }
+
+    /// Whether somebody meant to set a key of the configuration with it.
+    pub(crate) fn is_setting(&self) -> bool {
+        self.use_ == Use::Setting
+    }
+
+    /// Where it is from, and why it does not count if it does not.
+    pub(crate) fn in_words(&self) -> String {
+        let why = match self.use_ {
+            Use::Used => "",
+            Use::Overridden => ": the environment's own counts",
+            Use::Setting => ": not read as a setting",
+        };
+        format!("{}{why}", self.file)
+    }
+}

@@ -1,0 +1,96 @@
+//! `treebeam doctor`: what it finds in good and in bad surroundings, and its exit code.
+
+#![cfg(test)]
+
+use std::fs;
+use treebeam_testkit::program::{RUN, Said, Site};
+use treebeam_testkit::repo::TempRepo;
+
+const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
+
+/// What was said, without what differs from machine to machine.
+fn shown(site: &Site, said: &Said) -> String {
+    let line = |line: &str| {
+        let fixed =
+            [("ok       git            ", "[VERSION]"), ("ok       disk           ", "[FREE]")];
+        let found = fixed.iter().find(|(start, _)| line.starts_with(start));
+        found.map_or_else(|| line.to_owned(), |(start, word)| format!("{start}{word}")) + "\n"
+    };
+    let text: String = said.stdout.lines().map(line).collect();
+    let exit = said.code.map_or("none".to_owned(), |code| code.to_string());
+    format!("exit {exit}\n{text}").replace(&site.repo.path().display().to_string(), "[REPO]")
+}
+
+macro_rules! snapshot {
+    ($name:literal, $text:expr) => {
+        insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
+            insta::assert_snapshot!($name, $text);
+        })
+    };
+}
+
+fn write(site: &Site, name: &str, text: &str) {
+    site.repo.write(name, text).expect("a file");
+}
+
+#[test]
+fn a_good_repository() {
+    let site = Site::new(BINARY);
+    snapshot!("doctor_new", shown(&site, &site.call(&["doctor"])));
+    site.repo.git(["config", "user.email", "a@example.org"]).expect("an address");
+    site.repo.git(["config", "user.name", "A"]).expect("a name");
+    write(&site, "treebeam.toml", "protect = ['src/**']\n");
+    write(&site, ".env", "KEY=value\n");
+    let before = site.repo.git(["status", "--porcelain", "--ignored"]).expect("status");
+    snapshot!("doctor_good", shown(&site, &site.call(&["doctor"])));
+    assert_eq!(site.repo.git(["status", "--porcelain", "--ignored"]).expect("status"), before);
+    let said = site.call(&["doctor", "--json"]).exits(0).json_lines().remove(0);
+    assert_eq!(said["schema"], "treebeam.doctor/1");
+    assert_eq!(said["checks"][0]["subject"], "git");
+    assert_eq!(said["checks"][0]["outcome"], "ok");
+}
+
+#[test]
+fn a_bad_one() {
+    let site = Site::new(BINARY);
+    write(&site, ".gitattributes", "*.bin filter=lfs\n");
+    site.repo.commit("attributes").expect("a commit");
+    write(&site, "model.py", "x = 2\n");
+    write(&site, "new.txt", "");
+    write(&site, "treebeam.toml", "protect = ['none/**']\n");
+    write(&site, ".env", "TREEBEAM_MAX_DEPTH=2\n");
+    snapshot!("doctor_bad", shown(&site, &site.call(&["doctor"])));
+    write(&site, "treebeam.toml", "max_dept = 1\n");
+    let said = site.call(&["doctor"]).exits(4).stdout;
+    assert!(
+        said.contains(
+            "problem  configuration  `treebeam.toml`, line 1: `max_dept`: there is no such key"
+        ),
+        "{said}"
+    );
+    let plain = Site::of(TempRepo::folder("plain").expect("a folder"), BINARY);
+    let said = plain.call(&["doctor"]).exits(4).stdout;
+    assert!(said.contains("problem  repository"), "{said}");
+    let empty = Site::of(TempRepo::empty().expect("a repository"), BINARY);
+    let said = empty.call(&["doctor"]).exits(4).stdout;
+    assert!(said.contains("has no commit yet") && said.contains("do: commit first"), "{said}");
+}
+
+#[test]
+fn leftovers_are_told_and_left() {
+    let site = Site::new(BINARY);
+    site.run(&["--ideas-per-node=2", "--max-depth=1"]);
+    let said = site.call(&["doctor"]).exits(0).stdout;
+    assert!(said.contains("ok       leftovers      none"), "{said}");
+    let folder = site.path("wt/0000");
+    fs::remove_dir_all(&folder).expect("to remove a worktree");
+    let said = site.call(&["doctor"]).exits(0).stdout;
+    let line = format!("git knows 1 worktrees of runs that are gone, `{RUN} n0000` first");
+    assert!(said.contains(&line), "{said}");
+    fs::write(site.path("journal.jsonl"), "damaged\nlines\n").expect("to damage a journal");
+    for manifest in ["manifest.json", "manifest.json.prev"] {
+        drop(fs::remove_file(site.path(manifest)));
+    }
+    let said = site.call(&["doctor"]).exits(0).stdout;
+    assert!(said.contains("warning  leftovers      run `t` cannot be read"), "{said}");
+}

@@ -1,0 +1,144 @@
+//! `treebeam init`: the file that it writes, where its values come from, and that it overwrites nothing.
+
+#![cfg(test)]
+
+use treebeam_testkit::program::{RUN, Site};
+use treebeam_testkit::repo::TempRepo;
+
+const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
+
+/// An old configuration with keys of today, of later and of nobody, a wrong value and a secret.
+const OLD: &str = r#"{
+  "agents": {
+    "planner": {"provider": "openai", "model": "m-1", "api_key_env": "OPENAI_API_KEY", "max_tokens": 4096},
+    "coder": {"provider": "command", "command": ["./agent.sh", "--fast"], "api_key": "sk-12345"}
+  },
+  "prompts": {"coder": "prompts/coder.txt"},
+  "max_review_rounds": 3,
+  "beam_width": 0,
+  "test_command": "pytest -q \"tests/unit\"",
+  "test_cwd": null,
+  "sweep_command": ["python", "sweep.py"],
+  "keep_worktrees": false,
+  "my notes": {"a": {"b": [1, 2.5]}, "c": true},
+  "OPENAI_API_KEY": "sk-12345"
+}"#;
+
+const RESULTS: &str = "seed,state,window,model,loss,accuracy,note\n\
+    0,ok,10,m,1.5,0.5,a\n1,ok,20,m,1.25,nan,b\n2,error,30,m,,0.75,c\n";
+
+macro_rules! snapshot {
+    ($name:literal, $text:expr) => {
+        insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
+            insta::assert_snapshot!($name, $text);
+        })
+    };
+}
+
+fn read(site: &Site) -> String {
+    std::fs::read_to_string(site.repo.path().join("treebeam.toml")).expect("treebeam.toml")
+}
+
+#[test]
+fn the_file_loads_and_changes_nothing() {
+    let site = Site::new(BINARY);
+    let before = site.call(&["config"]).exits(0).stdout;
+    let _ = site
+        .call_in(&site.repo.path().join("src"), &["init"])
+        .exits(0)
+        .says(["wrote `treebeam.toml`"]);
+    snapshot!("init", read(&site));
+    assert_eq!(site.call(&["config"]).exits(0).stdout, before);
+    let _ = site
+        .call(&["run", "--dry-run", "--run-id", RUN, "--ideas-per-node=1", "--max-depth=1"])
+        .exits(0);
+    // With every comment taken away it says the same: what is shown as built in is so.
+    let key = |line: &str| {
+        let rest = line.strip_prefix("# ").filter(|rest| {
+            rest.split_once(" = ").is_some_and(|(name, _)| {
+                name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+            })
+        });
+        rest.filter(|rest| !rest.starts_with("metrics")).unwrap_or(line).to_owned() + "\n"
+    };
+    let bare: String = read(&site).lines().map(key).collect();
+    site.repo.write("treebeam.toml", &bare).expect("a file");
+    let values = |text: &str| -> Vec<String> {
+        text.lines()
+            .map(|line| line.split("  ").take(1).chain(line.split_whitespace().nth(1)).collect())
+            .collect()
+    };
+    assert_eq!(values(&site.call(&["config"]).exits(0).stdout), values(&before));
+}
+
+#[test]
+fn nothing_is_overwritten_without_force() {
+    let site = Site::new(BINARY);
+    site.repo.write("treebeam.toml", "max_depth = 9\n").expect("a file");
+    let _ = site
+        .call(&["init"])
+        .exits(2)
+        .says(["error: there is a `treebeam.toml` already", "hint: add `--force` to overwrite it"]);
+    assert_eq!(read(&site), "max_depth = 9\n");
+    let said = site.call(&["init", "--force", "--json"]).exits(0);
+    assert_eq!(said.json_lines()[0]["schema"], "treebeam.init/1");
+    assert!(read(&site).contains("# max_depth = 3\n"));
+    let plain = Site::of(TempRepo::folder("plain").expect("a folder"), BINARY);
+    let _ = plain.call(&["init"]).exits(4).says(["is not in a git repository", "hint: "]);
+}
+
+#[test]
+fn an_old_configuration_is_taken_over() {
+    let site = Site::new(BINARY);
+    site.repo.write("agent_config.json", OLD).expect("a file");
+    let _ = site
+        .call(&["init", "--from", "agent_config.json"])
+        .exits(0)
+        .says(["set: max_review_rounds"]);
+    let text = read(&site);
+    assert!(!text.contains("sk-12345"), "{text}");
+    let (_, kept) = text.split_once("# ---- from").expect("what is kept");
+    snapshot!("init_from", kept);
+    for line in [
+        "# from `agent_config.json`\nmax_review_rounds = 3\n",
+        "# `agent_config.json` had 0, which is not taken: it must be a whole number from 1 to 1000, not 0\n# beam_width = 1\n",
+    ] {
+        assert!(text.contains(line), "no {line:?} in:\n{text}");
+    }
+    let shown = site.call(&["config"]).exits(0).stdout;
+    assert!(shown.contains("max_review_rounds                    3 "), "{shown}");
+    for (wrong, said) in
+        [("[1]", "`old.json`, line 1: it is no table in JSON"), ("{\n,", "`old.json`, line 2: ")]
+    {
+        site.repo.write("old.json", wrong).expect("a file");
+        let _ = site.call(&["init", "--force", "--from", "old.json"]).exits(2).says([said]);
+    }
+    let _ = site
+        .call(&["init", "--force", "--from", "none.json"])
+        .exits(2)
+        .says(["there is no file `none.json`"]);
+    assert_eq!(read(&site), text);
+}
+
+#[test]
+fn columns_are_proposed() {
+    let site = Site::new(BINARY);
+    site.repo.write("results.csv", RESULTS).expect("a file");
+    let _ = site.call(&["init", "--results", "results.csv"]).exits(0);
+    let text = read(&site);
+    for line in [
+        "# from `results.csv`\nid_column = \"seed\"\n",
+        "# from `results.csv`\nstatus_column = \"state\"\n",
+        "# for example \"loss:higher\"\n",
+        "# `results.csv` has these columns of numbers; choose: [\"loss\",\"accuracy\"]\n",
+        "# `results.csv` has these columns that are constant or whole numbers; choose: [\"window\",\"model\"]\n",
+    ] {
+        assert!(text.contains(line), "no {line:?} in:\n{text}");
+    }
+    let _ = site.call(&["config"]).exits(0);
+    site.repo.write("results.csv", "a,b\n1,x\n1,y\n").expect("a file");
+    let _ = site.call(&["init", "--force", "--results", "results.csv"]).exits(0);
+    assert!(read(&site).contains(
+        "# `results.csv` has no column that looks like it\n# id_column = \"config_id\"\n"
+    ));
+}
