@@ -36,7 +36,8 @@ fn settled(state: State, mut disk: Disk) -> (Facts, Disk) {
     let mut facts = state.into_facts();
     facts.history = History::default();
     facts.reach.max_parallel_evals = NonZeroU32::MIN;
-    let raw = |path: &str| path.split('/').any(|part| part.starts_with('s') && part.len() == 2);
+    let number = |part: &str| part.strip_prefix('s').is_some_and(|n| n.parse::<u32>().is_ok());
+    let raw = |path: &str| path.split('/').any(number);
     disk.files.retain(|path, _| !raw(path));
     (facts, disk)
 }
