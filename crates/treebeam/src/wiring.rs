@@ -10,7 +10,7 @@ use treebeam_core::facts::Facts;
 use treebeam_core::id::RunId;
 use treebeam_edge::dry::{DryAgent, DryClock, DryExecutor, FlakyCleanup};
 use treebeam_edge::git::{self, GitRepo, UserRepo};
-use treebeam_edge::store::{self, RunDir, RunFiles};
+use treebeam_edge::store::{self, Fenced, RunDir, RunFiles, Store};
 use treebeam_run::port::World;
 
 /// The user's repository and its runs.
@@ -161,22 +161,26 @@ fn lies_in(run: &RunDir, repo: &UserRepo) -> bool {
 
 /// The dry world of one run.
 pub(crate) struct DryWorld {
-    repo: FlakyCleanup<GitRepo>,
-    agent: DryAgent,
-    executor: DryExecutor,
-    files: RunFiles,
+    repo: Fenced<FlakyCleanup<GitRepo>>,
+    agent: Fenced<DryAgent>,
+    executor: Fenced<DryExecutor>,
+    files: Fenced<RunFiles>,
     clock: DryClock,
 }
 
 impl DryWorld {
-    pub(crate) fn new(home: &Home, run: &RunDir, facts: &Facts) -> Result<Self, Failure> {
+    pub(crate) fn new(home: &Home, store: &Store, facts: &Facts) -> Result<Self, Failure> {
         let WorldKind::Dry { seed } = facts.world;
+        let (run, fence) = (store.run(), store.fence());
         let repo = GitRepo::new(home.repo.clone(), run.root(), facts.run.clone())?;
         Ok(Self {
-            repo: FlakyCleanup::new(repo, seed),
-            agent: DryAgent::new(seed, run.clone()),
-            executor: DryExecutor::new(seed, run.clone(), &facts.meaning.score),
-            files: RunFiles::new(run.clone()),
+            repo: Fenced::new(FlakyCleanup::new(repo, seed), fence.clone()),
+            agent: Fenced::new(DryAgent::new(seed, run.clone()), fence.clone()),
+            executor: Fenced::new(
+                DryExecutor::new(seed, run.clone(), &facts.meaning.score),
+                fence.clone(),
+            ),
+            files: Fenced::new(RunFiles::new(run.clone()), fence),
             clock: DryClock::new(facts.created_at),
         })
     }

@@ -186,6 +186,8 @@ fn one_that_lost_its_run_stops_and_changes_nothing() {
             site.text("journal.jsonl"),
             site.text("manifest.json"),
             reports.map(|name| site.text(name)),
+            ["artifacts", "node_ideas", "eval"].map(|folder| site.accepted(folder)),
+            site.refs(),
         )
     };
     let before = record(&site);

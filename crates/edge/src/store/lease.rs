@@ -167,6 +167,11 @@ impl Lease {
         self.owned.check()
     }
 
+    /// The same question, for those who act beside the one that writes.
+    pub(super) fn fence(&self) -> Fence {
+        Fence(Arc::clone(&self.owned))
+    }
+
     /// Something has happened that others should see soon.
     pub(super) fn nudge(&self) {
         if let Some(heart) = &self.heart {
@@ -183,6 +188,17 @@ impl Drop for Lease {
             // If it stays, the next one says that it took the run from a dead process: true enough.
             drop(remove_file(run.holder()));
         }
+    }
+}
+
+/// Whether a run is still ours, for as long as anybody wants to know. It keeps nobody out.
+#[derive(Clone, Debug)]
+pub struct Fence(Arc<Owned>);
+
+impl Fence {
+    /// Refuses if another process has the run now.
+    pub(super) fn check(&self) -> Result<(), StoreError> {
+        self.0.check()
     }
 }
 

@@ -3,12 +3,14 @@
 //!
 //! # Layout
 //! [`layout`] names the files, [`opening`] creates and opens runs, `loading` makes a state of what is on disk, [`journal`] appends and reads events, [`manifest`]
-//! writes and reads the whole state, [`lease`] keeps a second runner out and lets go of a lost run, [`files`] are the run's other files.
+//! writes and reads the whole state, [`lease`] keeps a second runner out and lets go of a lost run, [`files`] are the run's other files,
+//! [`fence`] keeps one that has lost its run from everything else.
 //! `agreement` compares journal and manifest, `wire` owns the shapes on disk and their versions, `durable` the order of writing, syncing and renaming.
 
 mod agreement;
 mod durable;
 mod error;
+pub mod fence;
 pub mod files;
 pub mod journal;
 pub mod layout;
@@ -28,6 +30,7 @@ mod wire;
 
 pub use agreement::disagreement;
 pub use error::{StoreError, Whereabouts};
+pub use fence::Fenced;
 pub use files::{RunFiles, digest};
 pub use layout::{RunDir, began, make_named_runs_root, make_runs_root, runs, runs_root};
 pub use lease::Claim;

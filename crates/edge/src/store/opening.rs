@@ -5,7 +5,7 @@ use super::durable;
 use super::error::StoreError;
 use super::journal::Writer;
 use super::layout::{FOLDERS, RunDir};
-use super::lease::{Claim, Lease, Taken};
+use super::lease::{Claim, Fence, Lease, Taken};
 use super::loading::{Loaded, Source, Written, from_journal, load};
 use super::manifest::{self, Mark, Present};
 use super::note::Note;
@@ -182,6 +182,12 @@ impl Store {
     /// When another process has taken it.
     pub fn must_be_ours(&self) -> Result<(), StoreError> {
         self.lease.check()
+    }
+
+    /// Tells those who act for this process whether it still has the run.
+    #[must_use]
+    pub fn fence(&self) -> Fence {
+        self.lease.fence()
     }
 
     fn write_manifest(&mut self, state: &State) -> Result<(), StoreError> {

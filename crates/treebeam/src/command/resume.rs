@@ -83,7 +83,7 @@ pub(super) fn drive(
 ) -> Result<Exit, Failure> {
     let (run, id) = (store.run().clone(), state.run.clone());
     interrupt::is_about(&id);
-    let world = DryWorld::new(home, &run, &state)?;
+    let world = DryWorld::new(home, &store, &state)?;
     let mut progress = Progress::new(&state, flags.quiet, output);
     let ended = treebeam_run::drive(state, world.ports(), &mut store, &mut |state, events| {
         progress.show(state, events);

@@ -1,0 +1,101 @@
+//! Ports that ask, before each effect, whether the run is still ours: a process that has lost its run to another host
+//! moves no ref, writes no file, starts no sweep and pays for no answer. Reading is let through.
+
+use super::error::StoreError;
+use super::lease::Fence;
+use std::io::Read;
+use std::time::Duration;
+use treebeam_core::event::Leftover;
+use treebeam_core::evidence::Artifact;
+use treebeam_core::id::{Commit, EvalId, Place, RunPath};
+use treebeam_core::protect::Change;
+use treebeam_run::port::{
+    Agent, AgentError, Applied, Ask, CommitNote, Executor, Files, Job, JobEnd, JobKey, PortError,
+    Reply, Repo,
+};
+
+/// A port behind the fence of a run.
+#[derive(Debug)]
+pub struct Fenced<P> {
+    port: P,
+    fence: Fence,
+}
+
+impl<P> Fenced<P> {
+    /// The same port, for as long as the run is ours.
+    #[must_use]
+    pub const fn new(port: P, fence: Fence) -> Self {
+        Self { port, fence }
+    }
+
+    /// The port, if it may still act.
+    fn inside(&self) -> Result<&P, StoreError> {
+        self.fence.check().map(|()| &self.port)
+    }
+}
+
+impl<R: Repo> Repo for Fenced<R> {
+    fn checkout(&self, place: Place, commit: &Commit) -> Result<(), PortError> {
+        self.inside()?.checkout(place, commit)
+    }
+    fn apply(&self, place: Place, diff: &str) -> Result<Applied, PortError> {
+        self.inside()?.apply(place, diff)
+    }
+    fn changes(&self, place: Place) -> Result<Vec<Change>, PortError> {
+        self.port.changes(place)
+    }
+    fn commit(&self, place: Place, note: &CommitNote) -> Result<Commit, PortError> {
+        self.inside()?.commit(place, note)
+    }
+    fn keep(&self, place: Place, commit: &Commit) -> Result<(), PortError> {
+        self.inside()?.keep(place, commit)
+    }
+    fn diff(&self, from: &Commit, to: &Commit, limit: usize) -> Result<String, PortError> {
+        self.port.diff(from, to, limit)
+    }
+    fn diff_stat(&self, from: &Commit, to: &Commit) -> Result<String, PortError> {
+        self.port.diff_stat(from, to)
+    }
+    fn discard(&self, leftover: Leftover, attempt: u32) -> Result<(), PortError> {
+        self.inside()?.discard(leftover, attempt)
+    }
+}
+
+impl<F: Files> Files for Fenced<F> {
+    fn write(&self, path: &RunPath, bytes: &[u8]) -> Result<(), PortError> {
+        self.inside()?.write(path, bytes)
+    }
+    fn read(&self, path: &RunPath, limit: usize) -> Result<Vec<u8>, PortError> {
+        self.port.read(path, limit)
+    }
+    fn link(&self, from: &RunPath, to: &RunPath) -> Result<(), PortError> {
+        self.inside()?.link(from, to)
+    }
+    fn remove_submissions(&self, eval: EvalId) -> Result<(), PortError> {
+        self.inside()?.remove_submissions(eval)
+    }
+    fn import(&self, from: &RunPath, name: &str) -> Result<Artifact, PortError> {
+        self.inside()?.import(from, name)
+    }
+    fn open(&self, artifact: &Artifact) -> Result<Box<dyn Read>, PortError> {
+        self.port.open(artifact)
+    }
+}
+
+impl<E: Executor> Executor for Fenced<E> {
+    fn submit(&self, job: &Job) -> Result<(), PortError> {
+        self.inside()?.submit(job)
+    }
+    fn adopt(&self, keys: &[JobKey]) -> Result<Vec<JobKey>, PortError> {
+        self.inside()?.adopt(keys)
+    }
+    fn wait(&self, patience: Duration) -> Result<Vec<JobEnd>, PortError> {
+        self.port.wait(patience)
+    }
+}
+
+impl<A: Agent> Agent for Fenced<A> {
+    fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
+        self.inside().map_err(PortError::from)?.ask(ask)
+    }
+}
