@@ -2,7 +2,7 @@
 //!
 //! # Layout
 //! [`memory`] is a world behind the ports, [`journal`] a journal with a fuse, [`repo`] a repository made by real git,
-//! [`program`] the real program in such a repository.
+//! [`program`] the real program in such a repository, [`fault`] the same with faults at chosen moments.
 
 #![expect(
     clippy::expect_used,
@@ -10,6 +10,8 @@
     reason = "a test that cannot be set up must fail loudly"
 )]
 
+#[cfg(target_os = "linux")]
+pub mod fault;
 pub mod journal;
 pub mod memory;
 pub mod program;

@@ -80,6 +80,12 @@ impl Site {
         Self { repo, binary: binary.into() }
     }
 
+    /// Where the program lies.
+    #[must_use]
+    pub fn binary(&self) -> &Path {
+        &self.binary
+    }
+
     /// Calls the program in the repository.
     #[must_use]
     pub fn call(&self, arguments: &[&str]) -> Said {

@@ -1,0 +1,396 @@
+//! The calls of the C library whose place is taken: each names its operation, lets the plan have its say, and makes the
+//! system call. Only those that `std` and `rustix` use are here.
+
+#![expect(unsafe_code, reason = "these are the C library's own signatures, and raw system calls")]
+
+use crate::plan::{Fault, When};
+use crate::record::Orders;
+use crate::sight::{Kind, Operation, Root, beside, descriptor};
+use libc::{
+    AT_FDCWD, SYS_close, SYS_copy_file_range, SYS_dup, SYS_fcntl, SYS_fdatasync, SYS_flock,
+    SYS_fsync, SYS_ftruncate, SYS_linkat, SYS_mkdirat, SYS_openat, SYS_pipe2, SYS_pread64,
+    SYS_pwrite64, SYS_read, SYS_renameat2, SYS_sendfile, SYS_socketpair, SYS_symlinkat,
+    SYS_unlinkat, SYS_write, SYS_writev, c_char, c_int, c_long, c_uint, c_void, iovec, mode_t,
+    off_t, size_t, syscall,
+};
+use std::ffi::CStr;
+use std::io;
+
+/// What a call is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Share {
+    All,
+    Half,
+}
+
+impl Share {
+    fn of(self, length: size_t) -> size_t {
+        match self {
+            Self::All => length,
+            Self::Half => length / 2,
+        }
+    }
+}
+
+/// Makes a call, or does to it what the plan says. A call that cannot be halved does nothing when it is to be.
+fn pass(
+    see: impl FnOnce(&Root) -> Option<Operation>,
+    make: impl Fn(Share) -> Option<c_long>,
+) -> c_long {
+    let all = || make(Share::All).unwrap_or(-1);
+    let Some(orders) = Orders::get() else { return all() };
+    let error = io::Error::last_os_error();
+    let Some(operation) = see(&orders.root) else {
+        restore(&error);
+        return all();
+    };
+    let met = orders.meet(&operation);
+    let note = |outcome: &str| orders.note(&operation, &met, outcome);
+    restore(&error);
+    match met.fault {
+        None => {
+            let done = all();
+            let error = io::Error::last_os_error();
+            note(&if done < 0 { format!("error {}", number(&error)) } else { "done".to_owned() });
+            restore(&error);
+            done
+        }
+        Some(Fault::Fail(number)) => {
+            note(&format!("failed {number}"));
+            restore(&io::Error::from_raw_os_error(number));
+            -1
+        }
+        Some(Fault::Short) => {
+            note("short");
+            make(Share::Half).unwrap_or_else(all)
+        }
+        Some(Fault::Kill(when)) => {
+            let outcome = match when {
+                When::Before => "killed before",
+                When::Amid => {
+                    let _ = make(Share::Half);
+                    "killed amid"
+                }
+                When::After if all() < 0 => "killed after an error",
+                When::After => "killed after",
+            };
+            note(outcome);
+            die()
+        }
+    }
+}
+
+fn number(error: &io::Error) -> c_int {
+    error.raw_os_error().unwrap_or(0)
+}
+
+fn restore(error: &io::Error) {
+    // SAFETY: it is the address of this thread's own error number.
+    unsafe { *libc::__errno_location() = number(error) };
+}
+
+fn die() -> ! {
+    loop {
+        // SAFETY: a signal to this process itself, which ends it.
+        unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
+    }
+}
+
+/// Ends the program where the plan itself is wrong: nothing may go on as if there were none.
+pub(super) fn give_up(why: &str) -> ! {
+    let text = format!("treebeam-fault: {why}\n");
+    // SAFETY: the buffer lives as long as the call; ending at once runs nothing of the program.
+    unsafe {
+        syscall(SYS_write, 2, text.as_ptr(), text.len());
+        libc::_exit(99)
+    }
+}
+
+/// The name that the thread gave itself.
+pub(super) fn thread_name() -> String {
+    let mut name = [0_u8; 16];
+    // SAFETY: the kernel writes at most 16 bytes, with a zero at the end.
+    unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) };
+    let name = CStr::from_bytes_until_nul(&name).unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+/// Appends a line to a file, past everything here.
+pub(super) fn append(path: &CStr, line: &[u8]) {
+    let how = libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT | libc::O_CLOEXEC;
+    // SAFETY: the path ends with a zero, the line lives as long as the call, the descriptor is ours.
+    unsafe {
+        let file = syscall(SYS_openat, AT_FDCWD, path.as_ptr(), how, 0o644);
+        syscall(SYS_write, file, line.as_ptr(), line.len());
+        syscall(SYS_close, file);
+    }
+}
+
+/// The path that a caller gave.
+///
+/// # Safety
+/// It ends with a zero, and is not changed meanwhile: what the C library asks of its callers, too.
+unsafe fn text<'a>(path: *const c_char) -> &'a CStr {
+    // SAFETY: see above.
+    unsafe { CStr::from_ptr(path) }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the kernel's answer to a call with this type")]
+fn small(answer: c_long) -> c_int {
+    answer as c_int
+}
+
+/// A system call that is made whole or not at all; the arguments are those of the C library's caller, who answers for
+/// them.
+macro_rules! whole {
+    ($($argument:expr),+) => {
+        // SAFETY: the arguments come unchanged from a caller who wanted this very call.
+        |share: Share| (share == Share::All).then(|| unsafe { syscall($($argument),+) })
+    };
+}
+
+/// A system call with a length that can be halved.
+macro_rules! partly {
+    ($share:ident, $($argument:expr),+) => {
+        // SAFETY: the arguments come from a caller who wanted this very call; less of a buffer is still a part of it.
+        |$share: Share| Some(unsafe { syscall($($argument),+) })
+    };
+}
+
+// ---- descriptors
+
+fn open_at(folder: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int {
+    let makes = flags & (libc::O_CREAT | libc::O_TRUNC) != 0;
+    let (call, kind) = if makes { ("create", Kind::Change) } else { ("open", Kind::Look) };
+    // SAFETY: the caller's path.
+    let see = |root: &Root| root.at(call, kind, &beside(folder, unsafe { text(path) }));
+    small(pass(see, whole!(SYS_openat, folder, path, flags, mode)))
+}
+
+// The C library's own take a variable number of arguments; the mode is in the same register either way.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn open(path: *const c_char, flags: c_int, mode: mode_t) -> c_int {
+    open_at(AT_FDCWD, path, flags, mode)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn open64(path: *const c_char, flags: c_int, mode: mode_t) -> c_int {
+    open_at(AT_FDCWD, path, flags, mode)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn openat(at: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int {
+    open_at(at, path, flags, mode)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn openat64(at: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int {
+    open_at(at, path, flags, mode)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn fcntl(file: c_int, command: c_int, argument: c_long) -> c_int {
+    let copies = [libc::F_DUPFD, libc::F_DUPFD_CLOEXEC].contains(&command);
+    let see = |_: &Root| if copies { descriptor("dup") } else { None };
+    small(pass(see, whole!(SYS_fcntl, file, command, argument)))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn dup(file: c_int) -> c_int {
+    small(pass(|_| descriptor("dup"), whole!(SYS_dup, file)))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pipe2(files: *mut c_int, flags: c_int) -> c_int {
+    small(pass(|_| descriptor("pipe"), whole!(SYS_pipe2, files, flags)))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn socketpair(
+    domain: c_int,
+    kind: c_int,
+    protocol: c_int,
+    files: *mut c_int,
+) -> c_int {
+    let make = whole!(SYS_socketpair, domain, kind, protocol, files);
+    small(pass(|_| descriptor("socketpair"), make))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn flock(file: c_int, operation: c_int) -> c_int {
+    small(pass(|root| root.open("flock", Kind::Look, file), whole!(SYS_flock, file, operation)))
+}
+
+// ---- bytes; a signed size is a `c_long` wherever this is built
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn read(file: c_int, to: *mut c_void, length: size_t) -> c_long {
+    let make = partly!(share, SYS_read, file, to, share.of(length));
+    pass(|root| root.open("read", Kind::Look, file), make)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pread64(file: c_int, to: *mut c_void, length: size_t, at: off_t) -> c_long {
+    let make = partly!(share, SYS_pread64, file, to, share.of(length), at);
+    pass(|root| root.open("read", Kind::Look, file), make)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn write(file: c_int, from: *const c_void, length: size_t) -> c_long {
+    let see = |root: &Root| {
+        // SAFETY: the caller's buffer has this length.
+        let bytes = unsafe { std::slice::from_raw_parts(from.cast::<u8>(), length) };
+        root.write(file, bytes)
+    };
+    pass(see, partly!(share, SYS_write, file, from, share.of(length)))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pwrite64(
+    file: c_int,
+    from: *const c_void,
+    length: size_t,
+    at: off_t,
+) -> c_long {
+    let make = partly!(share, SYS_pwrite64, file, from, share.of(length), at);
+    pass(|root| root.open("write", Kind::Change, file), make)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn writev(file: c_int, from: *const iovec, count: c_int) -> c_long {
+    let make = whole!(SYS_writev, file, from, count);
+    pass(|root| root.open("write", Kind::Change, file), make)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn copy_file_range(
+    from: c_int,
+    from_at: *mut off_t,
+    to: c_int,
+    to_at: *mut off_t,
+    length: size_t,
+    flags: c_uint,
+) -> c_long {
+    let make =
+        partly!(share, SYS_copy_file_range, from, from_at, to, to_at, share.of(length), flags);
+    pass(|root| root.open("copy", Kind::Change, to), make)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn sendfile64(to: c_int, from: c_int, at: *mut off_t, length: size_t) -> c_long {
+    let make = partly!(share, SYS_sendfile, to, from, at, share.of(length));
+    pass(|root| root.open("copy", Kind::Change, to), make)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn fsync(file: c_int) -> c_int {
+    small(pass(|root| root.open("fsync", Kind::Change, file), whole!(SYS_fsync, file)))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn fdatasync(file: c_int) -> c_int {
+    small(pass(|root| root.open("fsync", Kind::Change, file), whole!(SYS_fdatasync, file)))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn ftruncate64(file: c_int, length: off_t) -> c_int {
+    let make = whole!(SYS_ftruncate, file, length);
+    small(pass(|root| root.open("ftruncate", Kind::Change, file), make))
+}
+
+// ---- names
+
+fn rename_at(
+    from_at: c_int,
+    from: *const c_char,
+    to_at: c_int,
+    to: *const c_char,
+    flags: c_uint,
+) -> c_int {
+    let see = |root: &Root| {
+        // SAFETY: the caller's paths.
+        let (from, to) = unsafe { (text(from), text(to)) };
+        root.between("rename", &beside(from_at, from), &beside(to_at, to))
+    };
+    small(pass(see, whole!(SYS_renameat2, from_at, from, to_at, to, flags)))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn rename(from: *const c_char, to: *const c_char) -> c_int {
+    rename_at(AT_FDCWD, from, AT_FDCWD, to, 0)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn renameat(
+    from_at: c_int,
+    from: *const c_char,
+    to_at: c_int,
+    to: *const c_char,
+) -> c_int {
+    rename_at(from_at, from, to_at, to, 0)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn renameat2(
+    from_at: c_int,
+    from: *const c_char,
+    to_at: c_int,
+    to: *const c_char,
+    flags: c_uint,
+) -> c_int {
+    rename_at(from_at, from, to_at, to, flags)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn linkat(
+    from_at: c_int,
+    from: *const c_char,
+    to_at: c_int,
+    to: *const c_char,
+    flags: c_int,
+) -> c_int {
+    let see = |root: &Root| {
+        // SAFETY: the caller's paths.
+        let (from, to) = unsafe { (text(from), text(to)) };
+        root.between("link", &beside(from_at, from), &beside(to_at, to))
+    };
+    small(pass(see, whole!(SYS_linkat, from_at, from, to_at, to, flags)))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn symlink(target: *const c_char, path: *const c_char) -> c_int {
+    // SAFETY: the caller's path.
+    let see =
+        |root: &Root| root.at("symlink", Kind::Change, &beside(AT_FDCWD, unsafe { text(path) }));
+    small(pass(see, whole!(SYS_symlinkat, target, AT_FDCWD, path)))
+}
+
+fn unlink_at(folder: c_int, path: *const c_char, flags: c_int) -> c_int {
+    let call = if flags & libc::AT_REMOVEDIR != 0 { "rmdir" } else { "unlink" };
+    // SAFETY: the caller's path.
+    let see = |root: &Root| root.at(call, Kind::Change, &beside(folder, unsafe { text(path) }));
+    small(pass(see, whole!(SYS_unlinkat, folder, path, flags)))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn unlink(path: *const c_char) -> c_int {
+    unlink_at(AT_FDCWD, path, 0)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn unlinkat(folder: c_int, path: *const c_char, flags: c_int) -> c_int {
+    unlink_at(folder, path, flags)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn rmdir(path: *const c_char) -> c_int {
+    unlink_at(AT_FDCWD, path, libc::AT_REMOVEDIR)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mkdir(path: *const c_char, mode: mode_t) -> c_int {
+    // SAFETY: the caller's path.
+    let see =
+        |root: &Root| root.at("mkdir", Kind::Change, &beside(AT_FDCWD, unsafe { text(path) }));
+    small(pass(see, whole!(SYS_mkdirat, AT_FDCWD, path, mode)))
+}

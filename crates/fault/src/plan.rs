@@ -1,0 +1,170 @@
+//! What is to happen at which operation. Rules are separated by `;`, and the first that says something counts:
+//!
+//! ```text
+//! kill before 17                     the 17th operation that changes something never happens
+//! kill after 3 rename manifest.json  the program dies right after the 3rd operation with both words in its name
+//! kill amid 2 journal.jsonl          half of the bytes are written before it dies
+//! fail ENOSPC 23+ write              every write from the 23rd on
+//! fail EIO 4-6 fsync                 three of them, then the disk is well again
+//! short 5 write                      half of the bytes are written, and that is what the call says
+//! ```
+//!
+//! A rule without words is about what changes files, and not about the heartbeat, which comes when it likes. A rule with
+//! words counts whatever has all of them in its name.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What a rule does to an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The program dies.
+    Kill(When),
+    /// It does not happen, and this is the error.
+    Fail(i32),
+    /// Half of it happens.
+    Short,
+}
+
+/// When the program dies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// Right before.
+    Before,
+    /// When half of the bytes are written; an operation without bytes does not happen.
+    Amid,
+    /// Right after.
+    After,
+}
+
+/// What a rule has to know about an operation.
+#[derive(Clone, Copy, Debug)]
+pub struct Named<'a> {
+    /// The call, its paths and the events in it.
+    pub name: &'a str,
+    /// Whether a rule without words counts it.
+    pub counts: bool,
+}
+
+/// A rule and how often it was met.
+#[derive(Debug)]
+struct Rule {
+    fault: Fault,
+    first: u64,
+    last: u64,
+    words: Vec<String>,
+    met: AtomicU64,
+}
+
+/// All rules.
+#[derive(Debug, Default)]
+pub struct Plan(Vec<Rule>);
+
+impl Plan {
+    /// Reads a plan.
+    ///
+    /// # Errors
+    /// The rule that makes no sense.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let rules = text.split(';').map(str::trim).filter(|rule| !rule.is_empty());
+        let rule = |text: &str| Rule::parse(text).ok_or_else(|| format!("no rule: {text:?}"));
+        rules.map(rule).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// What is to happen to this operation. Each rule counts it.
+    pub fn meet(&self, operation: Named<'_>) -> Option<Fault> {
+        let mut met = self.0.iter().filter_map(|rule| rule.meet(operation));
+        let first = met.next();
+        met.for_each(drop);
+        first
+    }
+}
+
+impl Rule {
+    fn parse(text: &str) -> Option<Self> {
+        let mut words = text.split_whitespace();
+        let fault = match words.next()? {
+            "kill" => Fault::Kill(match words.next()? {
+                "before" => When::Before,
+                "amid" => When::Amid,
+                "after" => When::After,
+                _ => return None,
+            }),
+            "fail" => Fault::Fail(number(words.next()?)?),
+            "short" => Fault::Short,
+            _ => return None,
+        };
+        let (first, last) = range(words.next()?)?;
+        let words = words.map(str::to_owned).collect();
+        Some(Self { fault, first, last, words, met: AtomicU64::new(0) })
+    }
+
+    fn meet(&self, operation: Named<'_>) -> Option<Fault> {
+        let counts = match self.words.as_slice() {
+            [] => operation.counts,
+            words => words.iter().all(|word| operation.name.contains(word.as_str())),
+        };
+        if !counts {
+            return None;
+        }
+        let met = self.met.fetch_add(1, Ordering::Relaxed) + 1;
+        (self.first..=self.last).contains(&met).then_some(self.fault)
+    }
+}
+
+/// `3`, `3+` or `3-5`.
+fn range(text: &str) -> Option<(u64, u64)> {
+    if let Some(first) = text.strip_suffix('+') {
+        return Some((first.parse().ok()?, u64::MAX));
+    }
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    Some((first.parse().ok()?, last.parse().ok()?))
+}
+
+/// The errors that a plan may name; the same numbers on all of Linux's common machines.
+const ERRORS: [(&str, i32); 9] = [
+    ("EIO", 5),
+    ("EACCES", 13),
+    ("EBUSY", 16),
+    ("EMFILE", 24),
+    ("ENFILE", 23),
+    ("ENOSPC", 28),
+    ("EROFS", 30),
+    ("EDQUOT", 122),
+    ("ENOLCK", 37),
+];
+
+fn number(name: &str) -> Option<i32> {
+    ERRORS.iter().find(|(known, _)| *known == name).map(|(_, number)| *number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn met(plan: &str, names: &[&str]) -> Vec<Option<Fault>> {
+        let plan = Plan::parse(plan).unwrap();
+        let counts = |name: &str| !name.contains("read") && !name.contains("heartbeat");
+        names.iter().map(|name| plan.meet(Named { name, counts: counts(name) })).collect()
+    }
+
+    #[test]
+    fn a_rule_counts_what_it_is_about() {
+        let kill = Some(Fault::Kill(When::Before));
+        assert_eq!(met("kill before 2", &["a", "read a", "heartbeat", "b"])[3], kill);
+        assert_eq!(met("kill before 1 read", &["a", "read a"]), [None, kill]);
+        let full = Some(Fault::Fail(28));
+        assert_eq!(met("fail ENOSPC 2+", &["a", "b", "c"]), [None, full, full]);
+        assert_eq!(met("fail ENOSPC 1-2 x", &["ax", "b", "xc", "x"]), [full, None, full, None]);
+        let both = met("short 2 a; fail EIO 2", &["a", "ba"]);
+        assert_eq!(both, [None, Some(Fault::Short)]);
+        assert_eq!(met("short 1 a b", &["a", "b", "a b"]), [None, None, Some(Fault::Short)]);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_said() {
+        for text in ["kill", "kill 3", "kill after", "fail EWHAT 3", "short x", "stop 3"] {
+            assert_eq!(Plan::parse(text).unwrap_err(), format!("no rule: {text:?}"));
+        }
+        assert!(Plan::parse("; ;").unwrap().0.is_empty());
+    }
+}
