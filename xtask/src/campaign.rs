@@ -21,6 +21,18 @@ pub(crate) fn campaigns() -> &'static [Campaign] {
             cargo: &["test", "-p", "treebeam-edge", "--test", "corruption"],
         },
         Campaign {
+            name: "kills",
+            what: "a thousand kills of the real program at random operations, resumed and compared",
+            takes: "about 3 minutes on 2 cores",
+            cargo: &["test", "-p", "treebeam", "--test", "kill", "random"],
+        },
+        Campaign {
+            name: "matrix",
+            what: "the real program killed before, amid and after each of its operations on files",
+            takes: "about 1 hour on 2 cores",
+            cargo: &["test", "-p", "treebeam", "--test", "kill", "matrix"],
+        },
+        Campaign {
             name: "reader",
             what: "a million damaged results files, each read at once and in pieces",
             takes: "about 3 minutes, on 1 core",

@@ -1,6 +1,8 @@
 //! What happened. Past tense, append-only, the only thing that a run's state is made of.
 //! How an event is written to disk is pinned by snapshot tests of the store; fields are only added.
 
+mod kind;
+
 use crate::evidence::{Artifact, Scored};
 use crate::gate::Verdict;
 use crate::id::{Commit, Depth, EvalId, NodeId, Place, RunId, RunPath, Sha256};

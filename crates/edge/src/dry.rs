@@ -22,6 +22,9 @@ pub const STATE_FILE: &str = "treebeam_dry_run.txt";
 /// A second file, so that some changes touch two.
 const NOTES_FILE: &str = "treebeam_dry_notes.txt";
 
+/// A line of that file: whoever has it gets no ideas.
+const SILENT: &str = "no-ideas";
+
 /// A number that depends on the seed and the text alone.
 fn draw(seed: u64, text: &str) -> u64 {
     let digest = treebeam_core::id::Sha256::of(format!("{seed}/{text}").as_bytes());

@@ -12,3 +12,4 @@ pub mod input;
 pub mod interrupt;
 pub mod process;
 pub mod store;
+pub mod transition;

@@ -1,7 +1,7 @@
 //! The dry agent: idea texts and diffs, made up from the seed and the question. The diffs really apply, but for those that
 //! are meant not to.
 
-use super::{NOTES_FILE, Recipe, STATE_FILE, draw};
+use super::{NOTES_FILE, Recipe, SILENT, STATE_FILE, draw};
 use crate::store::RunDir;
 use std::fs;
 use std::io;
@@ -23,14 +23,20 @@ impl DryAgent {
         Self { seed, run_dir }
     }
 
-    fn ideas(&self, ask: &Ask) -> String {
+    /// A node whose state file has the line [`SILENT`] gets no ideas.
+    fn ideas(&self, ask: &Ask) -> Result<String, AgentError> {
+        let state = self.run_dir.path(&ask.place.worktree()).join(STATE_FILE);
+        let state = read_or_empty(&state).map_err(|error| unreadable(ask.place, error))?;
+        if state.lines().any(|line| line == SILENT) {
+            return Ok("I cannot think of anything.\n".to_owned());
+        }
         let wanted = first_number(&ask.prompt).unwrap_or(1);
         let mut reply = "Here is what I would try next.\n\n".to_owned();
         for index in 0..wanted {
             reply.push_str(&self.idea(ask, index));
             reply.push('\n');
         }
-        reply
+        Ok(reply)
     }
 
     /// One idea of a question. The last of the mixture repeats the node's first; one is the same on every node, and one on
@@ -83,7 +89,7 @@ fn in_other_form(idea: &str) -> String {
 impl Agent for DryAgent {
     fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
         let text = match ask.role {
-            Role::Ideas => self.ideas(ask),
+            Role::Ideas => self.ideas(ask)?,
             Role::Coder => self.patch(ask)?,
         };
         Ok(Reply { text })

@@ -5,7 +5,7 @@
 //! [`layout`] names the files, [`opening`] creates and opens runs, `loading` makes a state of what is on disk, [`journal`] appends and reads events, [`manifest`]
 //! writes and reads the whole state, [`lease`] keeps a second runner out and lets go of a lost run, [`files`] are the run's other files,
 //! [`fence`] keeps one that has lost its run from everything else.
-//! `agreement` compares journal and manifest, `wire` owns the shapes on disk and their versions, `durable` the order of writing, syncing and renaming.
+//! `agreement` compares journal and manifest, `unnamed` is a run that is being made, `wire` owns the shapes on disk and their versions, `durable` the order of writing, syncing and renaming.
 
 mod agreement;
 mod durable;
@@ -26,6 +26,7 @@ mod os;
 #[path = "windows.rs"]
 mod os;
 pub mod probe;
+mod unnamed;
 mod wire;
 
 pub use agreement::disagreement;

@@ -9,6 +9,7 @@ use super::lease::{Claim, Fence, Lease, Taken};
 use super::loading::{Loaded, Source, Written, from_journal, load};
 use super::manifest::{self, Mark, Present};
 use super::note::Note;
+use super::unnamed;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -104,8 +105,8 @@ impl Store {
         if path.symlink_metadata().is_ok() {
             return Err(StoreError::Exists { path });
         }
-        let new =
-            RunDir::new(runs_root.join(format!(".new-{}-{}", started.run, std::process::id())));
+        unnamed::remove_left(runs_root);
+        let new = unnamed::place(runs_root, &started.run);
         drop(fs::remove_dir_all(new.root()));
         if let Err(error) = furnish(&new, started).and_then(|()| give_name(&new, path)) {
             drop(fs::remove_dir_all(new.root()));

@@ -5,6 +5,7 @@ use super::Output;
 use crate::failure::{Exit, Failure};
 use crate::terminal;
 use serde_json::{Value, json};
+use treebeam_edge::transition;
 
 /// A schema: its name, what it describes, and its text.
 struct Schema {
@@ -34,19 +35,37 @@ static SCHEMAS: [Schema; 8] = [
     schema!("validate", "what `treebeam validate --json` prints"),
 ];
 
+/// What is printed beside the schemas, and is none.
+const TRANSITIONS: &str = "transitions";
+
 pub(super) fn run(name: Option<&str>, output: Output) -> Result<Exit, Failure> {
+    if name == Some(TRANSITIONS) {
+        terminal::json(&transitions())?;
+        return Ok(Exit::Done);
+    }
     let one = name.map(find).transpose()?;
     match (output, one) {
         (Output::Json, Some(one)) => terminal::json(&document(std::slice::from_ref(one))?)?,
         (Output::Json, None) => terminal::json(&document(&SCHEMAS)?)?,
         (Output::Text, Some(one)) => terminal::show(one.text)?,
-        (Output::Text, None) => terminal::show(&SCHEMAS.iter().map(line).collect::<String>())?,
+        (Output::Text, None) => terminal::show(&list())?,
     }
     Ok(Exit::Done)
 }
 
-fn line(schema: &Schema) -> String {
-    format!("{:<12}{}\n", schema.name, schema.about)
+fn list() -> String {
+    let line = |name: &str, about: &str| format!("{name:<12}{about}\n");
+    let mut list: String = SCHEMAS.iter().map(|one| line(one.name, one.about)).collect();
+    list.push_str(&line(TRANSITIONS, "no schema: the list of all that a run makes last on disk"));
+    list
+}
+
+fn transitions() -> Value {
+    json!({
+        "schema": "treebeam.transitions/1",
+        "events": transition::EVENTS,
+        "steps": transition::STEPS,
+    })
 }
 
 fn find(name: &str) -> Result<&'static Schema, Failure> {

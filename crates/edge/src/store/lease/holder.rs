@@ -82,8 +82,9 @@ impl Holder {
     }
 
     fn put(&self, file: &mut File) -> io::Result<()> {
-        serde_json::to_writer(&mut *file, self)?;
-        file.write_all(b"\n")
+        let mut line = serde_json::to_vec(self)?;
+        line.push(b'\n');
+        file.write_all(&line)
     }
 }
 

@@ -1,0 +1,43 @@
+//! The kinds of events by name. The list is complete by construction: it is what names an event, and one without a name
+//! does not compile.
+
+use super::Event;
+
+macro_rules! kinds {
+    ($($variant:ident => $name:literal,)+) => {
+        impl Event {
+            /// All kinds, by the names that their JSON has as its `type`.
+            pub const KINDS: &[&str] = &[$($name),+];
+
+            /// Which kind it is.
+            #[must_use]
+            pub const fn kind(&self) -> &'static str {
+                match self {
+                    $(Self::$variant { .. } => $name,)+
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    RunStarted => "run_started",
+    StepStarted => "step_started",
+    RootMeasured => "root_measured",
+    RootRefused => "root_refused",
+    IdeasProposed => "ideas_proposed",
+    ProposalFailed => "proposal_failed",
+    Implemented => "implemented",
+    SweepSubmitted => "sweep_submitted",
+    Swept => "swept",
+    Scored => "scored",
+    EvalFailed => "eval_failed",
+    DepthClosed => "depth_closed",
+    NodeAdded => "node_added",
+    PromotionFailed => "promotion_failed",
+    Discarded => "discarded",
+    DiscardDeferred => "discard_deferred",
+    SettingsChanged => "settings_changed",
+    LockTakenOver => "lock_takeover",
+    Stopped => "stopped",
+}

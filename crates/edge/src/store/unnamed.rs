@@ -1,0 +1,68 @@
+//! A run's directory before it has its name, and what is left of one whose maker died: nobody goes on with that.
+
+use super::durable::UNFINISHED;
+use super::layout::RunDir;
+use super::lease::{Process, STALE_AFTER};
+use super::os;
+use std::fs;
+use std::path::Path;
+use treebeam_core::id::RunId;
+
+/// Where this process makes a run.
+pub(super) fn place(runs_root: &Path, run: &RunId) -> RunDir {
+    let name = format!("{UNFINISHED}{run}-{}-{}", boot(), std::process::id());
+    RunDir::new(runs_root.join(name))
+}
+
+/// Removes what processes left that died while they made a run. What stays is tried again with the next run.
+pub(super) fn remove_left(runs_root: &Path) {
+    for entry in fs::read_dir(runs_root).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.starts_with(UNFINISHED) && (is_dead(&name) || is_old(&entry.path())) {
+            drop(fs::remove_dir_all(entry.path()));
+        }
+    }
+}
+
+/// Which boot of which machine this is, as far as a name has room for it.
+fn boot() -> String {
+    os::boot_id().map_or_else(|| "0".to_owned(), |id| id.chars().take(8).collect())
+}
+
+/// Whether the process in a name is one of this boot of this machine, and dead.
+fn is_dead(name: &str) -> bool {
+    let mut parts = name.rsplit('-');
+    let process = parts.next().and_then(|pid| pid.parse().ok());
+    let here = parts.next().is_some_and(|part| part == boot());
+    here && process.is_some_and(|pid| os::process(pid) == Process::Gone)
+}
+
+/// Making a run takes no time; whoever has not done with it for so long is not at it any more.
+fn is_old(path: &Path) -> bool {
+    let modified = path.metadata().and_then(|found| found.modified());
+    modified.is_ok_and(|time| time.elapsed().is_ok_and(|age| age > STALE_AFTER))
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_a_dead_process_left_goes() {
+        let folder = tempfile::tempdir().unwrap();
+        let run: RunId = "a-b".parse().unwrap();
+        let ours = place(folder.path(), &run);
+        let (boot, dead) = (boot(), u32::MAX);
+        let kept = [format!(".new-a-b-{boot}x-{dead}"), ".new-a-b".to_owned(), "a-b".to_owned()];
+        let gone = format!(".new-a-b-{boot}-{dead}");
+        fs::create_dir(ours.root()).unwrap();
+        for name in kept.iter().chain([&gone]) {
+            fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        remove_left(folder.path());
+        assert!(!folder.path().join(gone).exists());
+        assert!(ours.root().is_dir());
+        assert!(kept.iter().all(|name| folder.path().join(name).is_dir()));
+        remove_left(&folder.path().join("none"));
+    }
+}

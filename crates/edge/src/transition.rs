@@ -1,0 +1,146 @@
+//! Everything that a run makes last on disk, by name: its events, and each other step after which the disk is another one.
+//! A crash test kills the program before and after each of them, and fails for an operation that is not on this list.
+//! What git does is git's own.
+
+use serde::Serialize;
+use treebeam_core::event::Event;
+
+/// A step that is no event.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Step {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is.
+    pub about: &'static str,
+    /// The calls that it is made of.
+    pub calls: &'static [Call],
+    /// The paths, in a repository with the usual settings: what is made, or where it is moved. `*` is a part of a name,
+    /// `**` is whatever lies below.
+    pub paths: &'static [&'static str],
+}
+
+/// How a file or folder is changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Call {
+    /// A file is made, or emptied.
+    Create,
+    /// Bytes are written to its end.
+    Write,
+    /// Its end is cut off.
+    Ftruncate,
+    /// It gets another name.
+    Rename,
+    /// It gets a second name.
+    Link,
+    /// A name goes.
+    Unlink,
+    /// A folder is made.
+    Mkdir,
+    /// A folder goes.
+    Rmdir,
+}
+
+use Call::{Create, Ftruncate, Link, Mkdir, Rename, Rmdir, Unlink, Write};
+
+/// The kinds of events, each of which is a line of the journal.
+pub const EVENTS: &[&str] = Event::KINDS;
+
+macro_rules! steps {
+    ($($name:literal $about:literal $calls:tt $paths:tt)+) => {
+        /// All other steps. Where two fit, the first one is meant.
+        pub const STEPS: &[Step] =
+            &[$(Step { name: $name, about: $about, calls: &$calls, paths: &$paths }),+];
+    };
+}
+
+steps! {
+    "runs_folder_made" "the folder of all runs, which git ignores"
+    [Mkdir, Create, Write] [".treebeam", ".treebeam/runs", ".treebeam/.gitignore"]
+
+    "run_furnished" "a run that has no name yet: its folders, and its journal's first line"
+    [Mkdir, Create, Write] [".treebeam/runs/.new-*", ".treebeam/runs/.new-*/**"]
+
+    "run_named" "a run gets its name: from here on it is there"
+    [Rename] [".treebeam/runs/*"]
+
+    "unnamed_run_removed" "what a process left that died before its run had a name"
+    [Unlink, Rmdir] [".treebeam/runs/.new-*", ".treebeam/runs/.new-*/**"]
+
+    "lock_file_made" "the file whose lock says that a run is being run"
+    [Create] [".treebeam/runs/*/run.lock"]
+
+    "lock_note_written" "who runs the run, and each heartbeat"
+    [Rename] [".treebeam/runs/*/run.lock.json"]
+
+    "lock_note_removed" "a process leaves its run"
+    [Unlink] [".treebeam/runs/*/run.lock.json"]
+
+    "unfinished_removed" "a file that a process died over before it had its name"
+    [Unlink] [".treebeam/runs/*/.new-*"]
+
+    "manifest_kept" "the manifest becomes the previous one"
+    [Link, Rename, Unlink]
+    [".treebeam/runs/*/manifest.json.prev", ".treebeam/runs/*/manifest.json.prev.link"]
+
+    "manifest_written" "the whole state, in place of the manifest before"
+    [Rename] [".treebeam/runs/*/manifest.json"]
+
+    "journal_cut" "a last line that was not written whole goes"
+    [Ftruncate] [".treebeam/runs/*/journal.jsonl"]
+
+    "journal_line_ended" "a last line that lacks nothing but its end gets it"
+    [Write] [".treebeam/runs/*/journal.jsonl"]
+
+    "journal_copied" "a run is taken from a process that may still write: its journal is another file from here on"
+    [Rename] [".treebeam/runs/*/journal.jsonl"]
+
+    "journal_set_aside" "a journal that ends before the manifest is put by"
+    [Rename] [".treebeam/runs/*/journal.jsonl.before-*"]
+
+    "journal_begun" "a new journal after a manifest alone"
+    [Create] [".treebeam/runs/*/journal.jsonl"]
+
+    "ideas_written" "a node's ideas, and what was asked and answered"
+    [Mkdir, Rename] [".treebeam/runs/*/node_ideas/**"]
+
+    "submission_written" "what a sweep writes"
+    [Mkdir, Create, Write, Rename] [".treebeam/runs/*/eval/*/s*", ".treebeam/runs/*/eval/*/s*/**"]
+
+    "submission_removed" "what the sweeps of a failed eval wrote goes"
+    [Unlink, Rmdir] [".treebeam/runs/*/eval/*/s*", ".treebeam/runs/*/eval/*/s*/**"]
+
+    "result_linked" "the submission that counts gets the eval's name"
+    [Link, Rename, Unlink]
+    [".treebeam/runs/*/eval/*/eval_result.json*", ".treebeam/runs/*/eval/*/experiment/meta_config_sweep_results.csv*"]
+
+    "experiment_written" "what an eval was asked, answered and measured"
+    [Mkdir, Rename] [".treebeam/runs/*/eval/**"]
+
+    "artifact_imported" "the copy that decisions rest on"
+    [Rename] [".treebeam/runs/*/artifacts/*"]
+
+    "repository_locked" "the file whose lock keeps worktrees apart"
+    [Create] [".git/treebeam.lock"]
+
+    "worktree_removed" "a worktree goes, and what git knows of it"
+    [Unlink, Rmdir] [".treebeam/runs/*/wt/**", ".treebeam/runs/*/cand/**", ".git/worktrees/**"]
+
+    "report_written" "a report for people"
+    [Rename]
+    [".treebeam/runs/*/TREE_SUMMARY.md", ".treebeam/runs/*/TREE_GRAPH.md", ".treebeam/runs/*/results.tsv",
+     ".treebeam/runs/*/VALIDATION_REPORT.md"]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn no_two_have_one_name() {
+        let names = STEPS.iter().map(|step| step.name).chain(EVENTS.iter().copied());
+        let count = names.clone().count();
+        assert_eq!(names.collect::<BTreeSet<_>>().len(), count);
+    }
+}

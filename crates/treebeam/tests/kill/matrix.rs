@@ -1,0 +1,227 @@
+//! Every step, killed before and after, resumed and compared.
+
+use super::scenario::{Act, End, Scenario, all};
+use super::transition::Transitions;
+use super::{is_campaign, traces};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::thread;
+use treebeam_testkit::fault::{Fault, Operation};
+use treebeam_testkit::program::{RUN, Site};
+
+/// How often a call may be made until it ends as it should.
+const TRIES: u32 = 3;
+
+/// A moment to kill at: the nth operation of an act with these words in its name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Point {
+    act: usize,
+    when: &'static str,
+    nth: usize,
+    words: Vec<String>,
+}
+
+impl fmt::Display for Point {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { act, when, nth, words } = self;
+        write!(f, "act {act}: kill {when} {nth} {}", words.join(" "))
+    }
+}
+
+/// What each act of an undisturbed scenario did.
+struct Reference {
+    scenario: Scenario,
+    site: Site,
+    operations: Vec<Vec<Operation>>,
+}
+
+impl Reference {
+    fn of(scenario: Scenario) -> Self {
+        let site = scenario.site();
+        let operations = scenario.acts.iter().map(|act| perform(&site, act)).collect();
+        settle(&site);
+        Self { scenario, site, operations }
+    }
+
+    /// The operations of those acts that are not killed by their own plan.
+    fn of_interest(&self) -> impl Iterator<Item = (usize, usize, &Operation)> {
+        let acts = self.operations.iter().enumerate();
+        let acts = acts.filter(|(act, _)| self.scenario.acts[*act].code.is_some());
+        acts.flat_map(|(act, all)| all.iter().enumerate().map(move |(at, one)| (act, at, one)))
+    }
+
+    /// The moments at an operation.
+    fn points(&self, act: usize, index: usize, whens: &[&'static str]) -> Vec<Point> {
+        let operations = &self.operations[act];
+        let words = words(&operations[index]);
+        let meets = |operation: &&Operation| {
+            let Operation { call, path, to, events, .. } = operation;
+            let name = format!("{call} {path} {to} {}", events.join(","));
+            words.iter().all(|word| name.contains(word.as_str()))
+        };
+        let nth = operations[..=index].iter().filter(meets).count();
+        let point = |when: &&'static str| Point { act, when, nth, words: words.clone() };
+        whens.iter().map(point).collect()
+    }
+}
+
+/// Makes a call, which must end as it does in the story.
+#[track_caller]
+fn perform(site: &Site, act: &Act) -> Vec<Operation> {
+    (act.prepare)(site);
+    let fault = Fault::plan(act.plan);
+    let said = site.call_with_fault(&fault, &act.words);
+    assert_eq!(said.code, act.code, "{:?}: {}", act.words, said.stderr);
+    fault.operations()
+}
+
+/// Writes the reports, so that they can be compared whatever the run came to.
+#[track_caller]
+fn settle(site: &Site) {
+    let said = site.call(&["report", RUN]).exits(0);
+    assert!(said.stderr.contains("is sound"), "{}", said.stderr);
+}
+
+/// Words that find an operation again in another run: without what is drawn by lot.
+fn words(operation: &Operation) -> Vec<String> {
+    let Operation { call, path, to, events, .. } = operation;
+    let path = if to.is_empty() { path } else { to };
+    let mut words = vec![call.clone()];
+    match path.split_once(".new-") {
+        None => words.push(path.clone()),
+        Some((before, after)) => {
+            words.push(format!("{before}.new-"));
+            words.extend(after.split_once('/').map(|(_, rest)| format!("/{rest}")));
+        }
+    }
+    words.extend(events.first().cloned());
+    words
+}
+
+/// Goes through a scenario, killed once on the way, and says what it died of. The end must be that of the reference.
+fn disturbed(reference: &Reference, point: &Point) -> Option<Operation> {
+    let site = reference.scenario.site();
+    let mut fatal = None;
+    for (number, act) in reference.scenario.acts.iter().enumerate() {
+        if number != point.act {
+            perform(&site, act);
+            continue;
+        }
+        (act.prepare)(&site);
+        let Point { when, nth, words, .. } = point;
+        let fault = Fault::plan(&format!("kill {when} {nth} {}; {}", words.join(" "), act.plan));
+        let said = site.call_with_fault(&fault, &act.words);
+        fatal = fault.fatal();
+        if said.code.is_none() && act.code.is_some() {
+            again(&site, act);
+        }
+    }
+    settle(&site);
+    reference.site.must_equal(&site);
+    traces::same(&reference.site, &site);
+    fatal
+}
+
+/// Makes a call that was killed once more, until it ends as in the story.
+#[track_caller]
+fn again(site: &Site, act: &Act) {
+    let mut said = site.call(&act.words);
+    for _ in 1..TRIES {
+        if said.code == act.code {
+            break;
+        }
+        said = site.call(&act.words);
+    }
+    assert_eq!(said.code, act.code, "{:?}: {}", act.words, said.stderr);
+}
+
+/// Where to kill: at each event and each step where it occurs first in any scenario, and at each line of the journal of the
+/// whole run and of one that recovers; in a campaign at every operation, half done too.
+fn plan<'a>(references: &'a [Reference], list: &Transitions) -> Vec<(&'a Reference, Point)> {
+    let whens: &[_] =
+        if is_campaign() { &["before", "amid", "after"] } else { &["before", "after"] };
+    let (mut chosen, mut seen) = (Vec::new(), BTreeSet::new());
+    for reference in references {
+        let thorough = ["whole", "torn line"].contains(&reference.scenario.name);
+        for (act, index, operation) in reference.of_interest() {
+            let names = list.of(operation);
+            let is_new = names.iter().any(|name| !seen.contains(name));
+            seen.extend(names);
+            if is_campaign() || is_new || (thorough && !operation.events.is_empty()) {
+                let points = reference.points(act, index, whens);
+                chosen.extend(points.into_iter().map(|point| (reference, point)));
+            }
+        }
+    }
+    chosen
+}
+
+/// What was killed at, with the sides from which it was.
+type Covered = BTreeMap<String, BTreeSet<String>>;
+
+fn kill_at_all(points: Vec<(&Reference, Point)>, list: &Transitions) -> (Covered, Vec<String>) {
+    let queue = Mutex::new(points.into_iter());
+    let (covered, failures) = (Mutex::new(Covered::new()), Mutex::new(Vec::new()));
+    let work = || {
+        loop {
+            let next = queue.lock().expect("the queue").next();
+            let Some((reference, point)) = next else { return };
+            let done = catch_unwind(AssertUnwindSafe(|| disturbed(reference, &point)));
+            match done {
+                Ok(None) => {}
+                Ok(Some(fatal)) => {
+                    let mut covered = covered.lock().expect("what was killed at");
+                    for name in list.of(&fatal) {
+                        covered.entry(name).or_default().insert(fatal.outcome.clone());
+                    }
+                }
+                Err(panic) => {
+                    let text = panic.downcast_ref::<String>().cloned().unwrap_or_default();
+                    let what = format!("{}, {point}: {text}", reference.scenario.name);
+                    failures.lock().expect("the failures").push(what);
+                }
+            }
+        }
+    };
+    let workers = thread::available_parallelism().map_or(2, std::num::NonZero::get);
+    thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(work);
+        }
+    });
+    (covered.into_inner().expect("done"), failures.into_inner().expect("done"))
+}
+
+#[test]
+fn a_run_that_is_killed_before_or_after_any_step_ends_the_same() {
+    let references: Vec<_> = all().into_iter().map(Reference::of).collect();
+    let list = Transitions::ask(&references[0].site);
+    for reference in &references {
+        if reference.scenario.end == End::AsWhole {
+            references[0].site.must_equal(&reference.site);
+        }
+        traces::same(&reference.site, &reference.site);
+    }
+    let points = plan(&references, &list);
+    let count = points.len();
+    let (covered, failures) = kill_at_all(points, &list);
+    eprintln!("killed {count} times");
+    assert!(
+        failures.is_empty(),
+        "{} of {count} ended otherwise:\n{}",
+        failures.len(),
+        failures.join("\n")
+    );
+    let both = ["killed after", "killed before"];
+    let wrong: Vec<_> = list
+        .names()
+        .into_iter()
+        .filter(|name| {
+            let sides = covered.get(name);
+            !both.iter().all(|side| sides.is_some_and(|sides| sides.contains(*side)))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "never killed before and after: {wrong:?}");
+}

@@ -1,0 +1,156 @@
+//! Ways through the program that together make everything last that it can: calls, what is done to the disk between them,
+//! and faults that belong to the story.
+
+use super::BINARY;
+use std::fs;
+use treebeam_testkit::program::{RUN, Site};
+use treebeam_testkit::repo::TempRepo;
+
+/// Calls of the program, one after the other, in a repository of their own.
+pub(crate) struct Scenario {
+    pub(crate) name: &'static str,
+    files: Vec<(&'static str, &'static str)>,
+    pub(crate) acts: Vec<Act>,
+    pub(crate) end: End,
+}
+
+/// How a scenario ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// As the run that nobody disturbed.
+    AsWhole,
+    /// In its own way.
+    Own,
+}
+
+/// One call.
+pub(crate) struct Act {
+    /// What happens to the disk before it.
+    pub(crate) prepare: fn(&Site),
+    pub(crate) words: Vec<&'static str>,
+    /// Faults that belong to it.
+    pub(crate) plan: &'static str,
+    /// How it ends; none if it is killed by its own plan.
+    pub(crate) code: Option<i32>,
+}
+
+impl Act {
+    fn run(flags: &[&'static str]) -> Self {
+        Self::of(&[&["run", "--dry-run", "--run-id", RUN], flags].concat())
+    }
+
+    fn resume(flags: &[&'static str]) -> Self {
+        Self::of(&[&["resume", RUN], flags].concat())
+    }
+
+    fn of(words: &[&'static str]) -> Self {
+        let words = [words, &["--quiet"]].concat();
+        Self { prepare: |_| (), words, plan: "", code: Some(0) }
+    }
+
+    fn after(self, prepare: fn(&Site)) -> Self {
+        Self { prepare, ..self }
+    }
+
+    fn with(self, plan: &'static str) -> Self {
+        Self { plan, ..self }
+    }
+
+    fn exits(self, code: i32) -> Self {
+        Self { code: Some(code), ..self }
+    }
+
+    fn killed(self, plan: &'static str) -> Self {
+        Self { plan, code: None, ..self }
+    }
+}
+
+impl Scenario {
+    fn new(name: &'static str, acts: Vec<Act>) -> Self {
+        let files = vec![("model.py", "x = 1\n"), ("src/lib/part.txt", "a part\n")];
+        Self { name, files, acts, end: End::AsWhole }
+    }
+
+    fn in_its_own_way(self) -> Self {
+        Self { end: End::Own, ..self }
+    }
+
+    /// With a root that has already got this line of the dry world.
+    fn of_a_root(mut self, line: &'static str) -> Self {
+        self.files.push(("treebeam_dry_run.txt", line));
+        self.in_its_own_way()
+    }
+
+    /// A fresh repository for it.
+    pub(crate) fn site(&self) -> Site {
+        Site::of(TempRepo::with(&self.files).expect("a repository"), BINARY)
+    }
+}
+
+const SMALL: [&str; 4] =
+    ["--ideas-per-node=2", "--max-depth=2", "--beam-width=1", "--max-parallel-evals=1"];
+
+/// All of them, the whole run first.
+pub(crate) fn all() -> Vec<Scenario> {
+    let small = || Act::run(&SMALL);
+    let resume = || Act::resume(&[]);
+    let shallow =
+        ["--ideas-per-node=2", "--max-depth=1", "--beam-width=1", "--max-parallel-evals=1"];
+    let wide = ["--ideas-per-node=9", "--max-depth=1", "--beam-width=1", "--max-parallel-evals=1"];
+    vec![
+        Scenario::new("whole", vec![small()]),
+        Scenario::new("deeper", vec![Act::run(&shallow), Act::resume(&["--max-depth=2"])])
+            .in_its_own_way(),
+        Scenario::new("failing evals", vec![Act::run(&wide)]).in_its_own_way(),
+        Scenario::new("root refused", vec![small().exits(4)]).of_a_root("sweep-fails\n"),
+        Scenario::new("no ideas", vec![small()]).of_a_root("no-ideas\n"),
+        Scenario::new("promotion fails", vec![small().with("fail EIO 1 open wt/0001/.git")]),
+        Scenario::new("torn line", vec![small().killed("kill amid 2 swept"), resume()]),
+        Scenario::new(
+            "line without end",
+            vec![small().killed("kill after 2 swept"), resume().after(take_the_line_end)],
+        ),
+        Scenario::new(
+            "unfinished file",
+            vec![small().killed("kill before 1 rename artifacts/e0002.csv"), resume()],
+        ),
+        Scenario::new(
+            "owner elsewhere",
+            vec![
+                small().killed("kill before 3 scored"),
+                Act::resume(&["--force"]).after(move_the_owner_away),
+            ],
+        ),
+        Scenario::new(
+            "manifest alone",
+            vec![small(), Act::resume(&["--force"]).after(shorten_the_journal)],
+        )
+        .in_its_own_way(),
+        Scenario::new(
+            "no name yet",
+            vec![small().killed("kill before 1 rename .treebeam/runs/t"), small()],
+        ),
+    ]
+}
+
+fn take_the_line_end(site: &Site) {
+    let journal = site.text("journal.jsonl");
+    let unended = journal.strip_suffix('\n').expect("a line end");
+    fs::write(site.path("journal.jsonl"), unended).expect("a journal");
+}
+
+/// As if a process on another machine had the run.
+fn move_the_owner_away(site: &Site) {
+    let note = site.text("run.lock.json");
+    let mut note: serde_json::Value = serde_json::from_str(&note).expect("a note");
+    note["hostname"] = "elsewhere".into();
+    note["boot_id"] = "another".into();
+    fs::write(site.path("run.lock.json"), note.to_string()).expect("a note");
+}
+
+fn shorten_the_journal(site: &Site) {
+    let journal = site.text("journal.jsonl");
+    let lines: Vec<_> = journal.split_inclusive('\n').collect();
+    let most = lines[..lines.len() - 2].concat();
+    fs::write(site.path("journal.jsonl"), most).expect("a journal");
+}
