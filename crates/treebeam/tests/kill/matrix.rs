@@ -11,9 +11,6 @@ use std::thread;
 use treebeam_testkit::fault::{Fault, Operation};
 use treebeam_testkit::program::{RUN, Site};
 
-/// How often a call may be made until it ends as it should.
-const TRIES: u32 = 3;
-
 /// A moment to kill at: the nth operation of an act with these words in its name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Point {
@@ -52,18 +49,15 @@ impl Reference {
         acts.flat_map(|(act, all)| all.iter().enumerate().map(move |(at, one)| (act, at, one)))
     }
 
-    /// The moments at an operation.
-    fn points(&self, act: usize, index: usize, whens: &[&'static str]) -> Vec<Point> {
-        let operations = &self.operations[act];
-        let words = words(&operations[index]);
+    /// The moment at an operation that is found by these words.
+    fn point(&self, act: usize, index: usize, when: &'static str, words: Vec<String>) -> Point {
         let meets = |operation: &&Operation| {
             let Operation { call, path, to, events, .. } = operation;
             let name = format!("{call} {path} {to} {}", events.join(","));
             words.iter().all(|word| name.contains(word.as_str()))
         };
-        let nth = operations[..=index].iter().filter(meets).count();
-        let point = |when: &&'static str| Point { act, when, nth, words: words.clone() };
-        whens.iter().map(point).collect()
+        let nth = self.operations[act][..=index].iter().filter(meets).count();
+        Point { act, when, nth, words }
     }
 }
 
@@ -84,9 +78,10 @@ fn settle(site: &Site) {
     assert!(said.stderr.contains("is sound"), "{}", said.stderr);
 }
 
-/// Words that find an operation again in another run: without what is drawn by lot.
-fn words(operation: &Operation) -> Vec<String> {
-    let Operation { call, path, to, events, .. } = operation;
+/// Words that find an operation again in another run: without what is drawn by lot, and with one of its events, because
+/// which of them are written together is a matter of luck.
+fn words(operation: &Operation, event: Option<&String>) -> Vec<String> {
+    let Operation { call, path, to, .. } = operation;
     let path = if to.is_empty() { path } else { to };
     let mut words = vec![call.clone()];
     match path.split_once(".new-") {
@@ -96,7 +91,7 @@ fn words(operation: &Operation) -> Vec<String> {
             words.extend(after.split_once('/').map(|(_, rest)| format!("/{rest}")));
         }
     }
-    words.extend(events.first().cloned());
+    words.extend(event.cloned());
     words
 }
 
@@ -124,38 +119,57 @@ fn disturbed(reference: &Reference, point: &Point) -> Option<Operation> {
     fatal
 }
 
-/// Makes a call that was killed once more, until it ends as in the story.
+/// Goes on after a kill: with a plain `resume`, where the call began a run that is there, or else with the same call.
 #[track_caller]
 fn again(site: &Site, act: &Act) {
-    let mut said = site.call(&act.words);
-    for _ in 1..TRIES {
-        if said.code == act.code {
-            break;
-        }
-        said = site.call(&act.words);
-    }
-    assert_eq!(said.code, act.code, "{:?}: {}", act.words, said.stderr);
+    let is_there = site.path("").is_dir();
+    let plain = act.words.starts_with(&["run"]) && is_there;
+    let words = if plain { &["resume", RUN, "--quiet"][..] } else { &act.words };
+    let said = site.call(words);
+    assert_eq!(said.code, act.code, "{words:?}: {}", said.stderr);
 }
 
 /// Where to kill: at each event and each step where it occurs first in any scenario, and at each line of the journal of the
-/// whole run and of one that recovers; in a campaign at every operation, half done too.
+/// whole run and of one that recovers. In a campaign everywhere: of the scenarios that repeat the whole run, at what lasts.
 fn plan<'a>(references: &'a [Reference], list: &Transitions) -> Vec<(&'a Reference, Point)> {
-    let whens: &[_] =
-        if is_campaign() { &["before", "amid", "after"] } else { &["before", "after"] };
     let (mut chosen, mut seen) = (Vec::new(), BTreeSet::new());
     for reference in references {
         let thorough = ["whole", "torn line"].contains(&reference.scenario.name);
         for (act, index, operation) in reference.of_interest() {
             let names = list.of(operation);
-            let is_new = names.iter().any(|name| !seen.contains(name));
-            seen.extend(names);
-            if is_campaign() || is_new || (thorough && !operation.events.is_empty()) {
-                let points = reference.points(act, index, whens);
-                chosen.extend(points.into_iter().map(|point| (reference, point)));
+            let new: Vec<_> = names.iter().filter(|name| !seen.contains(*name)).cloned().collect();
+            let everywhere = is_campaign() && (thorough || !names.is_empty());
+            let is_line = thorough && !operation.events.is_empty();
+            if everywhere || is_line || !new.is_empty() {
+                let events = if new.is_empty() {
+                    names.iter().take(1).collect()
+                } else {
+                    new.iter().collect()
+                };
+                for (words, when) in moments(operation, events) {
+                    chosen.push((reference, reference.point(act, index, when, words)));
+                }
             }
+            seen.extend(names);
         }
     }
     chosen
+}
+
+/// Before and after an operation, found by each of these events if it is a line of a journal; in a campaign also amid one
+/// that has halves.
+fn moments(operation: &Operation, events: Vec<&String>) -> Vec<(Vec<String>, &'static str)> {
+    let halves = is_campaign() && operation.call == "write";
+    let whens: &[_] = if halves { &["before", "amid", "after"] } else { &["before", "after"] };
+    let found = if operation.events.is_empty() {
+        vec![words(operation, None)]
+    } else {
+        events.into_iter().map(|event| words(operation, Some(event))).collect()
+    };
+    found
+        .into_iter()
+        .flat_map(|words| whens.iter().map(move |when| (words.clone(), *when)))
+        .collect()
 }
 
 /// What was killed at, with the sides from which it was.
