@@ -162,6 +162,7 @@ fn drive(repo: &Path, variables: Vec<(OsString, OsString)>) -> Outcome<()> {
         files: &files,
         clock: &clock,
         interrupt: &Undisturbed,
+        inbox: &Undisturbed,
     };
     let state = treebeam_run::drive(state, world, &mut store, &mut |_, _| {})?;
     let made = u32::try_from(state.evals.len())?;

@@ -60,6 +60,7 @@ impl ThinWorld {
             files: self,
             clock: self,
             interrupt: &Undisturbed,
+            inbox: &Undisturbed,
         }
     }
 }

@@ -1,11 +1,20 @@
 //! What happened. Past tense, append-only, the only thing that a run's state is made of.
 //! How an event is written to disk is pinned by snapshot tests of the store; fields are only added.
 
+mod asked;
+mod idea;
 mod kind;
+mod leftover;
+mod runner;
+
+pub use asked::{MessageId, Wish};
+pub use idea::{ContextPack, FileDigest, Idea, IdeaAdded, IdeasProposed, NewEval, Repeat};
+pub use leftover::{Leftover, LeftoverKind};
+pub use runner::{Runner, Takeover};
 
 use crate::evidence::{Artifact, Scored};
 use crate::gate::Verdict;
-use crate::id::{Commit, Depth, EvalId, NodeId, Place, RunId, RunPath, Sha256};
+use crate::id::{Commit, Depth, EvalId, NodeId, Place, RunId};
 use crate::policy::{Meaning, Reach};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -156,6 +165,28 @@ pub enum Event {
         /// When, on the wall.
         at: Timestamp,
     },
+    /// The user asked something of the run while it ran.
+    Asked {
+        /// What.
+        wish: Wish,
+        /// The message that said so; none where going on with the run said so.
+        message: Option<MessageId>,
+        /// When it was read, on the wall.
+        at: Timestamp,
+    },
+    /// An idea of the user's has become an eval.
+    IdeaAdded(Box<IdeaAdded>),
+    /// An idea of the user's no longer fits.
+    IdeaRefused {
+        /// The message that brought it.
+        message: MessageId,
+        /// Its title.
+        title: String,
+        /// Why it is not tried.
+        why: String,
+        /// When it was read, on the wall.
+        at: Timestamp,
+    },
     /// The run is over, unless its reach is changed.
     Stopped {
         /// Why.
@@ -191,123 +222,6 @@ pub enum WorldKind {
         /// The seed.
         seed: u64,
     },
-}
-
-/// A process that ran a run, as it said itself.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Runner {
-    /// The process.
-    pub pid: u32,
-    /// The machine.
-    pub hostname: String,
-    /// Since when.
-    pub created_at: Timestamp,
-    /// When it last said that it is alive.
-    pub last_heartbeat_at: Timestamp,
-}
-
-/// Why a run could be taken from the process that had it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Takeover {
-    /// It ran on this machine, and is dead.
-    OwnerDead,
-    /// It ran elsewhere, and was silent for too long.
-    HeartbeatStale,
-    /// It ran elsewhere, and the user said so.
-    Forced,
-}
-
-impl fmt::Display for Takeover {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::OwnerDead => "which is dead",
-            Self::HeartbeatStale => "which was silent for too long",
-            Self::Forced => "by force",
-        })
-    }
-}
-
-/// The ideas of one expansion of a node.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct IdeasProposed {
-    /// Which node.
-    pub node: NodeId,
-    /// Those that are tried, in order, with the ids they get.
-    pub queued: Vec<NewEval>,
-    /// Those that the budget leaves untried.
-    pub untried: Vec<Idea>,
-    /// Those that were skipped as repeats.
-    pub repeats: Vec<Repeat>,
-    /// How many turns the node's conversation took.
-    pub turns: u32,
-    /// What the generator was told.
-    pub context: ContextPack,
-    /// When.
-    pub at: Timestamp,
-}
-
-/// An idea on its way to be tried.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct NewEval {
-    /// The id it gets.
-    pub eval: EvalId,
-    /// The idea.
-    pub idea: Idea,
-}
-
-/// A proposed idea; its text is the file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Idea {
-    /// The file, below `node_ideas/`.
-    pub path: RunPath,
-    /// The file's digest.
-    pub sha256: Sha256,
-    /// The digest of its normalised text: two ideas that share it are the same idea.
-    pub fingerprint: Sha256,
-    /// The first line of its `IDEA:`.
-    pub title: String,
-    /// Which turn of the node's conversation brought it, counted from 1.
-    pub turn: u32,
-}
-
-impl Idea {
-    /// Its name in a chain of ideas: the node's id and the file's stem.
-    #[must_use]
-    pub fn id(&self) -> &str {
-        let path = self.path.as_str();
-        let path = path.strip_prefix("node_ideas/").unwrap_or(path);
-        path.strip_suffix(".md").unwrap_or(path)
-    }
-}
-
-/// An idea that was proposed again, and skipped.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Repeat {
-    /// The digest of its normalised text.
-    pub fingerprint: Sha256,
-    /// Its title.
-    pub title: String,
-}
-
-/// The text that the generator was told about a node, as it was used.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ContextPack {
-    /// The file.
-    pub path: RunPath,
-    /// Its digest.
-    pub sha256: Sha256,
-    /// The idea files that it mentions.
-    pub idea_files: Vec<FileDigest>,
-}
-
-/// A file and its digest.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FileDigest {
-    /// The file.
-    pub path: RunPath,
-    /// Its digest.
-    pub sha256: Sha256,
 }
 
 /// A step whose beginning is recorded, because it is paid for.
@@ -411,37 +325,6 @@ impl fmt::Display for FailureKind {
             Self::Sweep => "sweep",
             Self::Results => "results",
         })
-    }
-}
-
-/// Something that is on disk and no longer needed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Leftover {
-    /// Whose.
-    pub place: Place,
-    /// What.
-    pub kind: LeftoverKind,
-}
-
-/// What a leftover is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LeftoverKind {
-    /// A worktree.
-    Worktree,
-    /// A ref.
-    Branch,
-    /// What the sweeps of a failed eval wrote.
-    Dir,
-}
-
-impl fmt::Display for Leftover {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.kind {
-            LeftoverKind::Worktree => write!(f, "worktree `{}`", self.place.worktree()),
-            LeftoverKind::Branch => write!(f, "ref `{}`", self.place),
-            LeftoverKind::Dir => write!(f, "sweep output of `{}`", self.place),
-        }
     }
 }
 

@@ -3,7 +3,9 @@
 
 mod lookup;
 
-use crate::event::{ContextPack, Failure, Idea, Leftover, Repeat, Stop, Subject, WorldKind};
+use crate::event::{
+    ContextPack, Failure, Idea, Leftover, MessageId, Repeat, Stop, Subject, WorldKind,
+};
 use crate::evidence::{Artifact, Scored};
 use crate::gate::Verdict;
 use crate::id::{Commit, Depth, EvalId, NodeId, RunId, TurnId};
@@ -107,6 +109,8 @@ pub struct Expansion {
     pub started_at: Timestamp,
     /// How it stands.
     pub ideas: Ideas,
+    /// The evals that the user's own ideas became, apart from those that were asked for.
+    pub added: Vec<EvalId>,
 }
 
 /// The ideas of one expansion.
@@ -291,6 +295,10 @@ pub struct History {
     pub deferred_cleanups: u32,
     /// Leftovers that are gone.
     pub cleanups: u32,
+    /// Since when the run is paused, if it is.
+    pub paused_since: Option<Timestamp>,
+    /// The messages that were taken last, the oldest first: none of them counts a second time.
+    pub messages: Vec<MessageId>,
 }
 
 impl Node {
@@ -329,13 +337,19 @@ impl Node {
 }
 
 impl Expansion {
-    /// The evals that it became.
+    /// One that has just begun.
     #[must_use]
-    pub fn evals(&self) -> &[EvalId] {
-        match &self.ideas {
+    pub const fn begun(depth: Depth, started_at: Timestamp) -> Self {
+        Self { depth, started_at, ideas: Ideas::Asked, added: Vec::new() }
+    }
+
+    /// The evals that it became, the user's own last.
+    pub fn evals(&self) -> impl Iterator<Item = &EvalId> {
+        let asked_for: &[EvalId] = match &self.ideas {
             Ideas::Proposed { evals, .. } => evals,
             Ideas::Asked | Ideas::Failed { .. } => &[],
-        }
+        };
+        asked_for.iter().chain(&self.added)
     }
 
     /// How many turns it took.

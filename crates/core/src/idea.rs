@@ -29,6 +29,16 @@ fn key_value(line: &str) -> Option<&str> {
 /// `007_wider_window.md`: ordered by number, readable, safe on every file system.
 #[must_use]
 pub fn file_name(number: u32, title: &str) -> String {
+    format!("{number:03}_{}.md", slug(title))
+}
+
+/// `u07_wider_window.md`: an idea of the user's, after all that were asked for and never one of their names.
+#[must_use]
+pub fn own_file_name(number: u32, title: &str) -> String {
+    format!("u{number:02}_{}.md", slug(title))
+}
+
+fn slug(title: &str) -> String {
     let mut slug = String::new();
     for c in title.chars() {
         if c.is_ascii_alphanumeric() {
@@ -41,8 +51,7 @@ pub fn file_name(number: u32, title: &str) -> String {
         }
     }
     let slug = slug.trim_end_matches('_');
-    let slug = if slug.is_empty() { "idea" } else { slug };
-    format!("{number:03}_{slug}.md")
+    if slug.is_empty() { "idea".to_owned() } else { slug.to_owned() }
 }
 
 /// What is left of an idea when its form does not count: Unicode form, line ends, white space, blank lines, bullets, case.
@@ -104,5 +113,6 @@ mod tests {
         check("IDEA: ../../etc/passwd con:", "007_etc_passwd_con.md");
         check("IDEA: 漢字", "007_idea.md");
         assert!(file_name(1, &"x".repeat(500)).len() < 50);
+        assert_eq!(own_file_name(7, "Widen: the window"), "u07_widen_the_window.md");
     }
 }

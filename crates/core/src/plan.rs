@@ -1,6 +1,7 @@
 //! What to do next, and what an outcome means. Pure: the same state and the same running steps give the same moves.
 //! Nothing here waits, and nothing depends on what finished first.
 
+pub mod added;
 mod close;
 
 use crate::event::{

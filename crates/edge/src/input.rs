@@ -2,7 +2,7 @@
 //! because opening a pipe or a device may wait for ever. What is in them is none of its business.
 
 use std::fs::{File, Metadata};
-use std::io::{self, Read as _};
+use std::io::{self, Read};
 use std::path::Path;
 
 /// Why a file of the user's cannot be read.
@@ -93,9 +93,20 @@ pub fn open(path: &Path, name: &str) -> Result<File, InputError> {
 /// # Errors
 /// As [`open`]; and when it is longer than `limit` bytes or not UTF-8.
 pub fn text(path: &Path, name: &str, limit: u64) -> Result<String, InputError> {
+    read_all(open(path, name)?, name, limit)
+}
+
+/// Reads standard input as text, to its end.
+///
+/// # Errors
+/// When it cannot be read, is longer than `limit` bytes or not UTF-8.
+pub fn standard_input(limit: u64) -> Result<String, InputError> {
+    read_all(io::stdin().lock(), "-", limit)
+}
+
+fn read_all(from: impl Read, name: &str, limit: u64) -> Result<String, InputError> {
     let mut bytes = Vec::new();
-    let file = open(path, name)?;
-    file.take(limit.saturating_add(1))
+    from.take(limit.saturating_add(1))
         .read_to_end(&mut bytes)
         .map_err(|error| InputError::of(error, name))?;
     if bytes.len() as u64 > limit {

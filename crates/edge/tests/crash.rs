@@ -118,6 +118,7 @@ impl Site {
             files: &files,
             clock: &clock,
             interrupt: &Undisturbed,
+            inbox: &Undisturbed,
         };
         drive(state, world, &mut Fused { store, left: events, cut: false }, &mut |_, _| {})
     }

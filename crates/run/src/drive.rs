@@ -1,25 +1,21 @@
 //! The one loop: plan, record, do. The only place that appends to the journal and applies events.
 //! Steps run on threads of their own, as many as the plan allows; a sweep needs no thread while it runs.
 
+mod inbox;
+mod outcomes;
+mod threads;
+
 use crate::brief;
 use crate::port::{Checkpoint, JobEnd, Journal, Moment, PortError, World};
-use crate::stage;
-use std::any::Any;
+use inbox::Heard;
 use std::collections::BTreeSet;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, Scope};
-use std::time::Duration;
-use treebeam_core::event::{EvalStage, Event, Subject};
+use treebeam_core::event::{Event, Subject};
 use treebeam_core::facts::Baseline;
 use treebeam_core::id::EvalId;
 use treebeam_core::plan::{self, Move, Outcome, Running, Step};
 use treebeam_core::state::{State, Unexpected};
-
-/// How long one question to the executor may wait for a job to end.
-const PATIENCE: Duration = Duration::from_millis(500);
-/// How often in a row a promotion may fail before the run halts.
-const PROMOTION_TRIES: u32 = 3;
 
 /// Why the loop ended before the run did. Nothing is lost: a resume goes on from the record.
 #[derive(Debug, thiserror::Error)]
@@ -93,7 +89,8 @@ pub fn drive(
     })
 }
 
-enum Message {
+/// What a thread brings back.
+enum Report {
     Stepped(Step, Result<Option<Outcome>, Halt>),
     Polled(Result<Vec<JobEnd>, Halt>),
     Collected(Subject, Result<Outcome, Halt>),
@@ -124,8 +121,8 @@ struct Coordinator<'scope, 'env> {
     journal: &'env mut dyn Journal,
     watch: &'env mut dyn FnMut(&State, &[Event]),
     scope: &'scope Scope<'scope, 'env>,
-    sender: Sender<Message>,
-    receiver: Receiver<Message>,
+    sender: Sender<Report>,
+    receiver: Receiver<Report>,
 }
 
 impl Coordinator<'_, '_> {
@@ -137,22 +134,25 @@ impl Coordinator<'_, '_> {
         down.map(|()| left)
     }
 
-    /// Nobody has to wake the loop up for an interrupt: whatever it waits for, winding down would wait for too.
+    /// Nobody has to wake the loop up: it looks into the inbox now and then, and at an interrupt with it.
     fn go(&mut self) -> Result<Left, Halt> {
         self.adopt()?;
+        self.unpause()?;
         loop {
-            if self.world.interrupt.is_asked_for() {
+            let heard = self.read_inbox()?;
+            if heard == Heard::Stop || self.world.interrupt.is_asked_for() {
                 // A run that is over has nothing left to interrupt; what could not be removed is tried another time.
                 let over = self.state.stop_reason().is_some();
                 return Ok(if over { Left::AtTheEnd } else { Left::Interrupted });
             }
-            let steps = self.plan()?;
+            let paused = self.state.history.paused_since.is_some();
+            let steps = if paused { Vec::new() } else { self.plan()? };
             self.record()?;
             for step in steps {
                 self.start(step)?;
             }
             self.poll()?;
-            if self.running.steps.is_empty() && self.running.jobs.is_empty() {
+            if !paused && self.running.steps.is_empty() && self.running.jobs.is_empty() {
                 return Ok(Left::AtTheEnd);
             }
             self.receive()?;
@@ -173,12 +173,12 @@ impl Coordinator<'_, '_> {
                 self.journal.checkpoint(&self.state, Checkpoint::End)?;
                 return seen;
             }
-            let Ok(message) = self.receiver.recv() else { return seen };
+            let Ok(report) = self.receiver.recv() else { return seen };
             self.threads -= 1;
-            match message {
-                Message::Stepped(step, Ok(Some(outcome))) => self.held.push((Some(step), outcome)),
-                Message::Collected(_, Ok(outcome)) => self.held.push((None, outcome)),
-                Message::Stepped(..) | Message::Collected(..) | Message::Polled(_) => {}
+            match report {
+                Report::Stepped(step, Ok(Some(outcome))) => self.held.push((Some(step), outcome)),
+                Report::Collected(_, Ok(outcome)) => self.held.push((None, outcome)),
+                Report::Stepped(..) | Report::Collected(..) | Report::Polled(_) => {}
             }
         }
     }
@@ -256,176 +256,4 @@ impl Coordinator<'_, '_> {
         }
         Ok(())
     }
-
-    fn start(&mut self, step: Step) -> Result<(), Halt> {
-        let world = self.world;
-        let brief = brief::of(&self.state, step);
-        self.spawn(move || {
-            let done = guarded(step, || match &brief {
-                Some(brief) => stage::perform(brief, world),
-                None => Err(broken(step, "the state has nothing to tell it")),
-            });
-            Message::Stepped(step, done)
-        })
-    }
-
-    /// Asks the executor once more for ended jobs, while there are any that could end.
-    fn poll(&mut self) -> Result<(), Halt> {
-        let Some(job) = self.running.jobs.difference(&self.collecting).next().copied() else {
-            return Ok(());
-        };
-        if self.polling {
-            return Ok(());
-        }
-        self.polling = true;
-        let executor = self.world.executor;
-        self.spawn(move || {
-            let wait = || executor.wait(PATIENCE).map_err(Halt::from);
-            Message::Polled(guarded(Step::Sweep(job), wait))
-        })
-    }
-
-    /// Takes in what a job left behind. The late end of an earlier submission is nobody's any more.
-    fn collect(&mut self, end: JobEnd) -> Result<(), Halt> {
-        let subject = end.key.subject;
-        let current = end.key.submission == self.state.submissions(subject);
-        if !current || !self.running.jobs.contains(&subject) || !self.collecting.insert(subject) {
-            return Ok(());
-        }
-        let (world, meaning) = (self.world, self.state.meaning.clone());
-        self.spawn(move || {
-            let take_in = || stage::sweep::collect(&end, &meaning, world);
-            Message::Collected(subject, guarded(Step::Sweep(subject), take_in))
-        })
-    }
-
-    /// Waits for something to end, and takes in all that has.
-    fn receive(&mut self) -> Result<(), Halt> {
-        let Ok(first) = self.receiver.recv() else { return Ok(()) };
-        self.take(first)?;
-        while let Ok(message) = self.receiver.try_recv() {
-            self.take(message)?;
-        }
-        self.accept_held()
-    }
-
-    fn take(&mut self, message: Message) -> Result<(), Halt> {
-        self.threads -= 1;
-        match message {
-            Message::Stepped(step, done) => match done? {
-                Some(outcome) => self.held.push((Some(step), outcome)),
-                None => drop(self.running.steps.remove(&step)),
-            },
-            Message::Polled(ended) => {
-                self.polling = false;
-                for end in ended? {
-                    self.collect(end)?;
-                }
-            }
-            Message::Collected(subject, done) => {
-                self.collecting.remove(&subject);
-                self.running.jobs.remove(&subject);
-                self.held.push((None, done?));
-            }
-        }
-        Ok(())
-    }
-
-    /// Accepts outcomes in the order in which their turns come, whatever the order in which they came.
-    fn accept_held(&mut self) -> Result<(), Halt> {
-        let mut waiting = std::mem::take(&mut self.held);
-        let mut seen = Ok(());
-        loop {
-            let before = waiting.len();
-            for (step, outcome) in std::mem::take(&mut waiting) {
-                let at = self.world.clock.at_or_now(ending(&self.state, &outcome));
-                let Some(event) = plan::accept(&self.state, &outcome, at) else {
-                    waiting.push((step, outcome));
-                    continue;
-                };
-                self.apply(event)?;
-                if let Some(step) = step {
-                    self.running.steps.remove(&step);
-                }
-                seen = seen.and(self.look_at(&outcome));
-            }
-            if waiting.is_empty() || waiting.len() == before {
-                self.held = waiting;
-                return seen;
-            }
-        }
-    }
-
-    /// Some outcomes are recorded and end the loop all the same: without a root there is nothing to compare with, and a
-    /// promotion is tried again, but not for ever.
-    fn look_at(&mut self, outcome: &Outcome) -> Result<(), Halt> {
-        match outcome {
-            Outcome::Promoted(_) => self.promotion_failures = 0,
-            Outcome::PromotionFailed { eval, why } => {
-                self.promotion_failures += 1;
-                if self.promotion_failures >= PROMOTION_TRIES {
-                    return Err(Halt::Promotion { eval: *eval, why: why.clone() });
-                }
-            }
-            Outcome::RootRefused { why } => return Err(Halt::RootUnsound { why: why.clone() }),
-            Outcome::RootMeasured { .. }
-            | Outcome::Proposed(_)
-            | Outcome::ProposalFailed { .. }
-            | Outcome::Implemented { .. }
-            | Outcome::Swept { .. }
-            | Outcome::Scored { .. }
-            | Outcome::EvalFailed { .. }
-            | Outcome::Discarded(_)
-            | Outcome::DiscardFailed { .. } => {}
-        }
-        Ok(())
-    }
-}
-
-impl<'scope> Coordinator<'scope, '_> {
-    /// Does something on a thread of its own, which reports back with one message.
-    fn spawn(&mut self, work: impl FnOnce() -> Message + Send + 'scope) -> Result<(), Halt> {
-        let sender = self.sender.clone();
-        let thread = thread::Builder::new();
-        let report = move || drop(sender.send(work()));
-        thread.spawn_scoped(self.scope, report).map_err(|error| {
-            let what = "cannot start a thread";
-            PortError::new(what).hint("lower `--max-parallel-evals`").caused_by(error)
-        })?;
-        self.threads += 1;
-        Ok(())
-    }
-}
-
-/// What the end of a step is dated by; nothing where the time on the wall will do.
-fn ending(state: &State, outcome: &Outcome) -> Option<Moment> {
-    let of_eval = |eval, stage| Some(Moment::Eval(eval, stage, brief::attempt_of(state, eval)));
-    match outcome {
-        Outcome::RootMeasured { .. } => Some(Moment::Start),
-        Outcome::Proposed(proposal) => Some(brief::expansion(state, proposal.node)),
-        Outcome::ProposalFailed { node, .. } => Some(brief::expansion(state, *node)),
-        Outcome::Implemented { eval, .. } => of_eval(*eval, EvalStage::Implement),
-        Outcome::Swept { eval, .. } => of_eval(*eval, EvalStage::Sweep),
-        Outcome::Scored { eval, .. } => of_eval(*eval, EvalStage::Score),
-        Outcome::EvalFailed { eval, failure } => of_eval(*eval, failure.stage),
-        Outcome::Promoted(eval) => Some(Moment::Promotion(*eval)),
-        Outcome::RootRefused { .. }
-        | Outcome::PromotionFailed { .. }
-        | Outcome::Discarded(_)
-        | Outcome::DiscardFailed { .. } => None,
-    }
-}
-
-fn guarded<T>(step: Step, work: impl FnOnce() -> Result<T, Halt>) -> Result<T, Halt> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(broken(step, &said(&*panic))))
-}
-
-fn broken(step: Step, why: &str) -> Halt {
-    Halt::Broken { step: format!("{step:?}"), why: why.to_owned() }
-}
-
-fn said(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-    text.unwrap_or("it did not say why").to_owned()
 }

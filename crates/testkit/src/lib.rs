@@ -2,7 +2,8 @@
 //!
 //! # Layout
 //! [`memory`] is a world behind the ports, [`journal`] a journal with a fuse, [`repo`] a repository made by real git,
-//! [`program`] the real program in such a repository, [`fault`] the same with faults at chosen moments.
+//! [`program`] the real program in such a repository, [`fault`] the same with faults at chosen moments,
+//! `held` a git that such a program has to wait for.
 
 #![expect(
     clippy::expect_used,
@@ -12,6 +13,8 @@
 
 #[cfg(target_os = "linux")]
 pub mod fault;
+#[cfg(unix)]
+pub mod held;
 pub mod journal;
 pub mod memory;
 pub mod program;

@@ -6,14 +6,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Cursor, Read};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use treebeam_core::event::{Leftover, LeftoverKind, Subject};
+use treebeam_core::event::{Leftover, LeftoverKind, MessageId, Subject};
 use treebeam_core::evidence::Artifact;
 use treebeam_core::id::{Commit, EvalId, Place, RunPath, Sha256};
 use treebeam_core::path;
 use treebeam_core::protect::{Change, Mode};
 use treebeam_run::port::{
-    Agent, AgentError, Applied, Ask, Clock, CommitNote, Executor, Files, Interrupt, Job, JobEnd,
-    JobExit, JobKey, Moment, PortError, Reply, Repo, Role, World,
+    Agent, AgentError, Applied, Ask, Clock, CommitNote, Executor, Files, Inbox, Interrupt, Job,
+    JobEnd, JobExit, JobKey, Message, Moment, PortError, Reply, Repo, Request, Role, World,
 };
 
 /// A world that is a function of its seed.
@@ -27,6 +27,19 @@ pub struct MemoryWorld {
     trouble: Mutex<Trouble>,
     /// How often the run may still ask before it is interrupted; for ever, without a number.
     calm: Mutex<Option<u64>>,
+    inbox: Mutex<Letters>,
+}
+
+/// The inbox, which survives a crash too.
+#[derive(Debug, Default)]
+struct Letters {
+    /// Messages that come with the n-th look from now.
+    coming: BTreeMap<u64, Vec<Message>>,
+    there: BTreeMap<MessageId, Request>,
+    aside: Vec<(MessageId, String)>,
+    /// Whether forgetting works.
+    sticky: bool,
+    looks: u64,
 }
 
 /// What goes wrong with the executor.
@@ -62,7 +75,43 @@ impl MemoryWorld {
     #[must_use]
     pub fn new(seed: u64, order: u64) -> Self {
         let (disk, engine, trouble) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Self { seed, order, disk, engine, trouble, calm: Mutex::default() }
+        let (calm, inbox) = (Mutex::default(), Mutex::default());
+        Self { seed, order, disk, engine, trouble, calm, inbox }
+    }
+
+    /// Puts a message of this name into the inbox, after this many more looks into it.
+    pub fn post(&self, name: &str, request: Request, after: u64) {
+        let id = name.parse().expect("a message's name");
+        let mut letters = self.letters();
+        let at = letters.looks + after;
+        letters.coming.entry(at).or_default().push(Message { id, request });
+    }
+
+    /// From now on, or not any more, a message that was forgotten is still there, as if its file could not be removed.
+    pub fn let_messages_stick(&self, sticky: bool) {
+        self.letters().sticky = sticky;
+    }
+
+    /// The messages that are still there.
+    #[must_use]
+    pub fn posted(&self) -> Vec<MessageId> {
+        self.letters().there.keys().cloned().collect()
+    }
+
+    /// The messages that were set aside, each with its reason.
+    #[must_use]
+    pub fn set_aside(&self) -> Vec<(MessageId, String)> {
+        self.letters().aside.clone()
+    }
+
+    /// How often the inbox was looked into.
+    #[must_use]
+    pub fn looks(&self) -> u64 {
+        self.letters().looks
+    }
+
+    fn letters(&self) -> MutexGuard<'_, Letters> {
+        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whoever asks whether to go on is told so this often, and then no more; `None`: always.
@@ -88,7 +137,15 @@ impl MemoryWorld {
     /// All ports.
     #[must_use]
     pub fn ports(&self) -> World<'_> {
-        World { repo: self, agent: self, executor: self, files: self, clock: self, interrupt: self }
+        World {
+            repo: self,
+            agent: self,
+            executor: self,
+            files: self,
+            clock: self,
+            interrupt: self,
+            inbox: self,
+        }
     }
 
     /// What is on disk.
@@ -342,5 +399,37 @@ impl Interrupt for MemoryWorld {
         let over = *calm == Some(0);
         *calm = calm.map(|left| left.saturating_sub(1));
         over
+    }
+}
+
+impl Inbox for MemoryWorld {
+    fn look(&self) -> Vec<Message> {
+        let mut letters = self.letters();
+        letters.looks += 1;
+        let later = letters.looks;
+        let later = letters.coming.split_off(&later);
+        let come = std::mem::replace(&mut letters.coming, later);
+        letters.there.extend(come.into_values().flatten().map(|m| (m.id, m.request)));
+        let message = |(id, request): (&MessageId, &Request)| Message {
+            id: id.clone(),
+            request: request.clone(),
+        };
+        letters.there.iter().map(message).collect()
+    }
+
+    fn forget(&self, message: &MessageId) {
+        let mut letters = self.letters();
+        if !letters.sticky {
+            letters.there.remove(message);
+        }
+    }
+
+    fn set_aside(&self, message: &MessageId, why: &str) {
+        self.forget(message);
+        self.letters().aside.push((message.clone(), why.to_owned()));
+    }
+
+    fn rest(&self) -> Duration {
+        Duration::from_millis(1)
     }
 }

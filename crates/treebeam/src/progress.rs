@@ -5,7 +5,7 @@ use crate::terminal;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{IsTerminal as _, stderr};
 use std::sync::OnceLock;
-use treebeam_core::event::Event;
+use treebeam_core::event::{Event, IdeaAdded, Wish};
 use treebeam_core::facts::{Facts, Stage};
 use treebeam_core::id::{Depth, Place};
 use treebeam_core::state::State;
@@ -20,6 +20,11 @@ pub(crate) fn interject(text: &str) {
         None if stderr().is_terminal() => terminal::say(&format!("\n{text}")),
         None => terminal::say(text),
     }
+}
+
+/// Something to know, from another thread.
+pub(crate) fn note(text: &str) {
+    interject(&format!("note: {text}"));
 }
 
 /// Somebody who watches a run.
@@ -101,7 +106,9 @@ impl Progress {
         bar.set_position(self.scored + self.failed);
         bar.set_prefix(format!("depth {} of {}", state.depth, state.reach.max_depth));
         let (scored, failed, running) = (self.scored, self.failed, state.under_way().count());
-        bar.set_message(if state.open_evals().is_empty() {
+        bar.set_message(if state.history.paused_since.is_some() {
+            format!("paused (`treebeam unpause {}` goes on), {running} running", state.run)
+        } else if state.open_evals().is_empty() {
             "waiting for ideas".to_owned()
         } else {
             format!("{scored} scored, {failed} failed, {running} running")
@@ -149,6 +156,20 @@ fn line(facts: &Facts, event: &Event) -> Option<String> {
         Event::PromotionFailed { eval, why } => format!("e{eval} not promoted yet: {why}"),
         Event::DiscardDeferred { leftover, why, .. } => {
             format!("{leftover} not removed yet: {why}")
+        }
+        Event::Asked { wish: Wish::Pause, .. } => {
+            format!("paused (`treebeam unpause {}` goes on)", facts.run)
+        }
+        Event::Asked { wish: Wish::Unpause, .. } => "going on".to_owned(),
+        Event::Asked { wish: Wish::Stop, .. } => {
+            "stopping after the steps that are running: somebody asked for it".to_owned()
+        }
+        Event::IdeaAdded(added) => {
+            let IdeaAdded { node, eval, idea, .. } = &**added;
+            format!("{}: e{eval} is the user's own idea: {}", Place::Node(*node), idea.title)
+        }
+        Event::IdeaRefused { title, why, .. } => {
+            format!("an idea of the user's is not tried, {why}: {title}")
         }
         Event::RunStarted(_)
         | Event::RootRefused { .. }

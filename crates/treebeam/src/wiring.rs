@@ -3,6 +3,7 @@
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::interrupt::CtrlC;
+use crate::progress;
 use crate::terminal;
 use std::path::{Component, Path, PathBuf};
 use treebeam_core::event::WorldKind;
@@ -10,6 +11,7 @@ use treebeam_core::facts::Facts;
 use treebeam_core::id::RunId;
 use treebeam_edge::dry::{DryAgent, DryClock, DryExecutor, FlakyCleanup};
 use treebeam_edge::git::{self, GitRepo, UserRepo};
+use treebeam_edge::store::inbox::RunInbox;
 use treebeam_edge::store::{self, Fenced, RunDir, RunFiles, Store};
 use treebeam_run::port::World;
 
@@ -166,6 +168,7 @@ pub(crate) struct DryWorld {
     executor: Fenced<DryExecutor>,
     files: Fenced<RunFiles>,
     clock: DryClock,
+    inbox: RunInbox,
 }
 
 impl DryWorld {
@@ -182,6 +185,7 @@ impl DryWorld {
             ),
             files: Fenced::new(RunFiles::new(run.clone()), fence),
             clock: DryClock::new(facts.created_at),
+            inbox: RunInbox::new(run.clone(), store.epoch(), progress::note),
         })
     }
 
@@ -193,6 +197,7 @@ impl DryWorld {
             files: &self.files,
             clock: &self.clock,
             interrupt: &CtrlC,
+            inbox: &self.inbox,
         }
     }
 }

@@ -49,6 +49,11 @@ pub enum Standing {
         /// Who.
         by: String,
     },
+    /// Somebody runs it, and starts nothing new until told otherwise.
+    Paused {
+        /// Who.
+        by: String,
+    },
     /// It is over.
     Stopped(Stop),
     /// Nobody runs it, and it is not over.
@@ -60,6 +65,7 @@ impl Digest {
     #[must_use]
     pub fn of(facts: &Facts, runner: Option<String>) -> Self {
         let standing = match (runner, facts.stop_reason()) {
+            (Some(by), _) if facts.history.paused_since.is_some() => Standing::Paused { by },
             (Some(by), _) => Standing::Running { by },
             (None, Some(reason)) => Standing::Stopped(reason),
             (None, None) => Standing::Resumable,
@@ -83,6 +89,7 @@ impl Listed {
     pub const fn word(&self) -> &'static str {
         match &self.found {
             Ok(Digest { standing: Standing::Running { .. }, .. }) => "running",
+            Ok(Digest { standing: Standing::Paused { .. }, .. }) => "paused",
             Ok(Digest { standing: Standing::Stopped(_), .. }) => "stopped",
             Ok(Digest { standing: Standing::Resumable, .. }) => "resumable",
             Err(_) => "unreadable",
@@ -95,6 +102,9 @@ impl Listed {
         match &self.found {
             Ok(Digest { standing: Standing::Running { by }, .. }) => {
                 format!("running: {}", one_line(by))
+            }
+            Ok(Digest { standing: Standing::Paused { by }, .. }) => {
+                format!("paused: `treebeam unpause {}`; {}", self.run, one_line(by))
             }
             Ok(Digest { standing: Standing::Stopped(reason), .. }) => {
                 format!("stopped: {}", words::stop(*reason))

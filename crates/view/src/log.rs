@@ -6,7 +6,9 @@ use crate::line::{REASON_CHARS, one_line, shorten};
 use crate::read;
 use crate::words::{self, count};
 use jiff::Timestamp;
-use treebeam_core::event::{Event, IdeasProposed, Intent, RunStarted, Subject};
+use treebeam_core::event::{
+    Event, IdeaAdded, IdeasProposed, Intent, MessageId, RunStarted, Subject, Wish,
+};
 use treebeam_core::evidence::Scored;
 use treebeam_core::gate::Verdict;
 use treebeam_core::id::{EvalId, NodeId, Place};
@@ -27,6 +29,8 @@ fn subject(event: &Event) -> String {
         Event::RunStarted(_)
         | Event::SettingsChanged { .. }
         | Event::LockTakenOver { .. }
+        | Event::Asked { .. }
+        | Event::IdeaRefused { .. }
         | Event::Stopped { .. } => "run".to_owned(),
         Event::RootMeasured { .. } | Event::RootRefused { .. } => node(NodeId::ROOT),
         Event::IdeasProposed(proposed) => node(proposed.node),
@@ -34,6 +38,7 @@ fn subject(event: &Event) -> String {
         | Event::ProposalFailed { node: id, .. }
         | Event::NodeAdded { node: id, .. } => node(*id),
         Event::SweepSubmitted { subject, .. } => subject.place().to_string(),
+        Event::IdeaAdded(added) => eval(added.eval),
         Event::StepStarted { step: Intent::Implement(id), .. }
         | Event::Implemented { eval: id, .. }
         | Event::Swept { eval: id, .. }
@@ -92,7 +97,24 @@ fn what(event: &Event) -> String {
         Event::LockTakenOver { from: None, because, .. } => {
             format!("taken over from a process that is not known, {because}")
         }
+        Event::Asked { wish, message, .. } => wish_words(*wish, message.as_ref()).to_owned(),
+        Event::IdeaAdded(added) => {
+            let IdeaAdded { node, idea, .. } = &**added;
+            format!("idea of the user's added to {}: {}", Place::Node(*node), idea.title)
+        }
+        Event::IdeaRefused { title, why, .. } => {
+            format!("idea of the user's refused, {why}: {title}")
+        }
         Event::Stopped { reason, .. } => format!("stopped: {} ({reason})", words::stop(*reason)),
+    }
+}
+
+fn wish_words(wish: Wish, message: Option<&MessageId>) -> &'static str {
+    match (wish, message) {
+        (Wish::Pause, _) => "paused by the user",
+        (Wish::Unpause, Some(_)) => "goes on: unpaused by the user",
+        (Wish::Unpause, None) => "goes on: resumed after a pause",
+        (Wish::Stop, _) => "left by the user: can be resumed",
     }
 }
 

@@ -3,7 +3,7 @@
 use treebeam_core::evidence::{Artifact, Comparison, Scored};
 use treebeam_core::facts::{Eval, Facts, Fate, Node, Origin, Stage};
 use treebeam_core::gate::Verdict;
-use treebeam_core::id::{NodeId, Place};
+use treebeam_core::id::{NodeId, Place, TurnId};
 use treebeam_core::num::Finite;
 use treebeam_core::path;
 use treebeam_core::rank;
@@ -21,6 +21,14 @@ pub(crate) fn eval_name(eval: &Eval) -> String {
 /// A node's conversation: `c0003`.
 pub(crate) fn conversation(id: NodeId) -> String {
     format!("c{id}")
+}
+
+/// Where an idea comes from: the turn of its node's conversation, or the user.
+pub(crate) fn idea_source(eval: &Eval) -> String {
+    match eval.idea.turn {
+        Some(number) => TurnId { node: eval.parent, number }.to_string(),
+        None => "added by the user".to_owned(),
+    }
 }
 
 /// The eval that a node was; none for the root.

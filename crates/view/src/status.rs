@@ -35,11 +35,20 @@ pub fn status(facts: &Facts, runner: Option<&str>) -> String {
     lines.extend(cleanup(facts));
     if let Some(runner) = runner {
         lines.push(field("running", &one_line(runner)));
+        lines.extend(paused(facts));
     } else if facts.stop_reason().is_none() {
         lines.push(field("running", "nobody: it was interrupted"));
         lines.push(field("go on", &format!("treebeam resume {}", facts.run)));
     }
     lines.join("\n") + "\n"
+}
+
+fn paused(facts: &Facts) -> Vec<String> {
+    let Some(since) = facts.history.paused_since else { return Vec::new() };
+    vec![
+        field("paused", &format!("since {since:.0}")),
+        field("go on", &format!("treebeam unpause {}", facts.run)),
+    ]
 }
 
 fn depth(facts: &Facts) -> String {

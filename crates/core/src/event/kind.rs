@@ -39,5 +39,8 @@ kinds! {
     DiscardDeferred => "discard_deferred",
     SettingsChanged => "settings_changed",
     LockTakenOver => "lock_takeover",
+    Asked => "asked",
+    IdeaAdded => "idea_added",
+    IdeaRefused => "idea_refused",
     Stopped => "stopped",
 }

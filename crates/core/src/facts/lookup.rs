@@ -1,7 +1,7 @@
 //! What can be looked up in the facts: nodes, evals, lineage, frontier, budget, the best node. Nothing here decides.
 
 use super::{Baseline, Eval, Facts, Fate, Node, Origin, Phase, Stage};
-use crate::event::{Stop, Subject};
+use crate::event::{MessageId, Stop, Subject};
 use crate::evidence::Artifact;
 use crate::id::{EvalId, NodeId};
 use crate::num::Finite;
@@ -118,6 +118,12 @@ impl Facts {
     #[must_use]
     pub fn submissions(&self, subject: Subject) -> u32 {
         self.history.submissions.get(&subject).copied().unwrap_or_default()
+    }
+
+    /// Whether a message was acted upon already. Only the last few are remembered: its file is gone long before that.
+    #[must_use]
+    pub fn has_taken(&self, message: &MessageId) -> bool {
+        self.history.messages.contains(message)
     }
 
     /// Why the run is over, if it is.

@@ -1,5 +1,7 @@
 //! The fold: what each event does to the state. An event that cannot follow is refused.
 
+mod asked;
+
 use super::{Index, State, removal_key};
 use crate::event::{Event, IdeasProposed, Intent, Leftover, LeftoverKind, Stop, Subject};
 use crate::evidence::Artifact;
@@ -122,6 +124,9 @@ impl State {
                 self.facts.history.lock_takeovers += 1;
                 Ok(())
             }
+            Event::Asked { wish, message, at } => self.wished(*wish, message.as_ref(), *at),
+            Event::IdeaAdded(added) => self.idea_added(added),
+            Event::IdeaRefused { message, .. } => self.remember(message),
             Event::Stopped { reason, at } => {
                 if !matches!(self.facts.phase, Phase::Searching) {
                     return wrong("the run stops in the middle of something");
@@ -149,7 +154,7 @@ impl State {
                 if !in_frontier || node.expansion_at(depth).is_some() {
                     return wrong(format!("node {id} is not to be expanded at depth {depth}"));
                 }
-                node.expansions.push(Expansion { depth, started_at: at, ideas: Ideas::Asked });
+                node.expansions.push(Expansion::begun(depth, at));
                 Ok(())
             }
             Intent::Implement(id) => {

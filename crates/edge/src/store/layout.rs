@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use treebeam_core::id::{RunId, RunPath};
 
 /// The folders that a new run has.
-pub(super) const FOLDERS: [&str; 7] =
-    ["wt", "cand", "node_ideas", "eval", "artifacts", "conversations", "logs"];
+pub(super) const FOLDERS: [&str; 8] =
+    ["wt", "cand", "node_ideas", "eval", "artifacts", "conversations", "logs", "inbox"];
 
 /// A run's directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,6 +65,11 @@ impl RunDir {
     #[must_use]
     pub fn holder(&self) -> PathBuf {
         self.0.join("run.lock.json")
+    }
+    /// What the user has to say to it while it runs.
+    #[must_use]
+    pub fn inbox(&self) -> PathBuf {
+        self.0.join("inbox")
     }
     /// The copies of what decisions rest on.
     #[must_use]

@@ -273,6 +273,43 @@ pub fn runner(run: &RunDir) -> Option<String> {
     }
 }
 
+/// Whether somebody runs a run at this moment, here or on another machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// Nobody does.
+    Nobody,
+    /// Somebody has just come, and has not said who.
+    Arriving,
+    /// This process does.
+    Owner(Holder),
+}
+
+/// Who runs the run at this moment. A process of another machine counts as long as its heartbeat is fresh.
+#[must_use]
+pub fn presence(run: &RunDir) -> Presence {
+    let lock = File::open(run.lock()).map(|file| match file.try_lock_shared() {
+        Err(TryLockError::WouldBlock) => true,
+        Ok(()) | Err(TryLockError::Error(_)) => false,
+    });
+    let note = Note::read(run);
+    let found = standing(&note);
+    match (note, lock.unwrap_or(false)) {
+        (Note::Of(holder), true) => {
+            // Where processes cannot be asked for, the one with the lock is the one that wrote the note.
+            let asked = os::process(holder.pid) != Process::Unknown;
+            let left = asked && found == Standing::Dead;
+            if left { Presence::Arriving } else { Presence::Owner(holder) }
+        }
+        (Note::Missing | Note::Unreadable(_), true) => Presence::Arriving,
+        (Note::Of(holder), false) => match found {
+            Standing::Alive => Presence::Owner(holder),
+            Standing::Elsewhere(silence) if silence < STALE_AFTER => Presence::Owner(holder),
+            Standing::Elsewhere(_) | Standing::Left | Standing::Dead => Presence::Nobody,
+        },
+        (Note::Missing | Note::Unreadable(_), false) => Presence::Nobody,
+    }
+}
+
 fn lock(run: &RunDir) -> Result<Lock, StoreError> {
     let path = run.lock();
     let mut how = OpenOptions::new();

@@ -171,6 +171,12 @@ impl Store {
         &self.run
     }
 
+    /// Which opening of the run this is: what messages to its owner name.
+    #[must_use]
+    pub fn epoch(&self) -> u64 {
+        self.journal.epoch()
+    }
+
     /// What opening it left in the journal, if the process before did not leave cleanly.
     #[must_use]
     pub fn takeover(&self) -> Option<&Event> {

@@ -1,12 +1,13 @@
 //! One small run, told by hand: two interrupted sweeps, passes, failures, repeats, untried ideas, deferred cleanup,
-//! a promotion that failed at first, a stop, another reach, another stop, and two runners that did not leave cleanly.
+//! a promotion that failed at first, a stop, another reach, another stop, two runners that did not leave cleanly, and a
+//! user who pauses the run and adds an idea of their own.
 
 use jiff::Timestamp;
 use std::num::NonZeroU32;
 use treebeam_core::event::{
-    ContextPack, EvalStage, Event, Failure, FailureKind, FileDigest, Idea, IdeasProposed, Intent,
-    Leftover, LeftoverKind, NewEval, Repeat, RunStarted, Runner, Stop, Subject, Takeover,
-    WorldKind,
+    ContextPack, EvalStage, Event, Failure, FailureKind, FileDigest, Idea, IdeaAdded,
+    IdeasProposed, Intent, Leftover, LeftoverKind, MessageId, NewEval, Repeat, RunStarted, Runner,
+    Stop, Subject, Takeover, Wish, WorldKind,
 };
 use treebeam_core::evidence::{
     Artifact, Comparison, Completeness, Form, Grade, LostNumbers, Paired, Reason, Recommendation,
@@ -73,7 +74,7 @@ fn idea(node: u32, number: u32, turn: u32) -> Idea {
         sha256: Sha256::of(title.as_bytes()),
         fingerprint: Sha256::of(title.to_lowercase().as_bytes()),
         title,
-        turn,
+        turn: Some(turn),
     }
 }
 
@@ -202,6 +203,30 @@ fn taken_over(from: Option<u32>, because: Takeover, second: i64) -> Event {
     Event::LockTakenOver { from, because, at: at(second) }
 }
 
+fn message(second: i64) -> MessageId {
+    format!("20260921T1200{second:02}-000000007-4711").parse().unwrap()
+}
+
+fn asked(wish: Wish, second: i64) -> Event {
+    Event::Asked { wish, message: Some(message(second)), at: at(second) }
+}
+
+fn added(node: u32, eval: u32, second: i64) -> Event {
+    let path = format!("node_ideas/{node:04}/u01_try_window.md").parse().unwrap();
+    Event::IdeaAdded(Box::new(IdeaAdded {
+        message: message(second),
+        node: NodeId::new(node),
+        eval: EvalId::new(eval),
+        idea: Idea { path, turn: None, ..idea(node, eval, 1) },
+        at: at(second),
+    }))
+}
+
+fn refused(second: i64) -> Event {
+    let (title, why) = ("Try it again".to_owned(), "it repeats the idea of `e0001`".to_owned());
+    Event::IdeaRefused { message: message(second), title, why, at: at(second) }
+}
+
 fn verdict(eval: u32, scored: &Scored) -> (EvalId, Verdict) {
     (EvalId::new(eval), gate::gate(scored, eval, &meaning()))
 }
@@ -271,15 +296,22 @@ fn after_the_stop() -> Vec<Event> {
     vec![
         Event::SettingsChanged { reach: Reach { max_depth: 9, ..reach(6) } },
         ask(1, 40),
+        asked(Wish::Pause, 40),
         Event::ProposalFailed {
             node,
             why: "no idea in the reply".to_owned(),
             turns: 3,
             at: at(41),
         },
+        Event::Asked { wish: Wish::Unpause, message: None, at: at(41) },
+        refused(41),
+        added(1, 5, 42),
+        asked(Wish::Stop, 43),
+        begin(5, 43),
+        failed(5, EvalStage::Implement, FailureKind::Agent, 43),
         Event::DepthClosed { depth: Depth(2), verdicts: vec![], beam: vec![], cut_short: false },
         deferred(leftover(3, LeftoverKind::Branch), 44),
         taken_over(None, Takeover::Forced, 44),
-        Event::Stopped { reason: Stop::NoIdeas, at: at(45) },
+        Event::Stopped { reason: Stop::EmptyFrontier, at: at(45) },
     ]
 }

@@ -118,7 +118,7 @@ fn write_ideas(
         world.files.write(&path, text.as_bytes())?;
         let sha256 = Sha256::of(text.as_bytes());
         let fingerprint = idea::fingerprint(text);
-        let turn = brief.turns_before + turn;
+        let turn = Some(brief.turns_before + turn);
         ideas.push(Idea { path, sha256, fingerprint, title, turn });
     }
     Ok(ideas)

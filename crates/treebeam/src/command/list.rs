@@ -61,7 +61,7 @@ fn document(home: &Home, id: &RunId, now: Timestamp) -> Value {
 
 fn fill(document: &mut Value, found: &Digest) {
     let (running, stop_reason) = match &found.standing {
-        Standing::Running { by } => (Some(by), None),
+        Standing::Running { by } | Standing::Paused { by } => (Some(by), None),
         Standing::Stopped(reason) => (None, Some(reason)),
         Standing::Resumable => (None, None),
     };

@@ -44,6 +44,7 @@ fn document(facts: &Facts, runner: Option<&str>) -> Value {
         "phase": phase,
         "stop_reason": stop_reason.as_deref().or(interrupted),
         "running": runner,
+        "paused_since": facts.history.paused_since.filter(|_| runner.is_some()),
         "current_depth": facts.depth,
         "max_depth": facts.reach.max_depth,
         "frontier": frontier.collect::<Vec<_>>(),

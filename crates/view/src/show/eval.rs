@@ -42,8 +42,8 @@ pub(super) fn lines(facts: &Facts, eval: &Eval) -> Vec<String> {
 }
 
 fn idea_file(eval: &Eval) -> String {
-    let turn = format!("{}-t{}", read::conversation(eval.parent), eval.idea.turn);
-    format!("{} (turn {turn})", eval.idea.path)
+    let turn = if eval.idea.turn.is_some() { "turn " } else { "" };
+    format!("{} ({turn}{})", eval.idea.path, read::idea_source(eval))
 }
 
 fn outcome(eval: &Eval) -> String {

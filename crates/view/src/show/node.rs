@@ -60,10 +60,19 @@ fn expansions(facts: &Facts, node: &Node) -> Vec<String> {
 }
 
 fn expansion_lines(facts: &Facts, expansion: &Expansion) -> Vec<String> {
+    let mut head = expansion_head(expansion);
+    if !expansion.added.is_empty() {
+        head.push_str(&format!(", {} added by the user", count(expansion.added.len(), "eval")));
+    }
+    let evals = expansion.evals().filter_map(|id| facts.eval(*id)).map(one_eval);
+    std::iter::once(head).chain(evals).collect()
+}
+
+fn expansion_head(expansion: &Expansion) -> String {
     let at = format!("at depth {}", expansion.depth);
     match &expansion.ideas {
-        Ideas::Asked => vec![format!("{at}: waits for ideas")],
-        Ideas::Failed { why, .. } => vec![format!("{at}: no ideas: {}", one_line(why))],
+        Ideas::Asked => format!("{at}: waits for ideas"),
+        Ideas::Failed { why, .. } => format!("{at}: no ideas: {}", one_line(why)),
         Ideas::Proposed { evals, untried, repeats, .. } => {
             let mut head = format!("{at}: {}", count(evals.len(), "eval"));
             if !repeats.is_empty() {
@@ -72,8 +81,7 @@ fn expansion_lines(facts: &Facts, expansion: &Expansion) -> Vec<String> {
             if !untried.is_empty() {
                 head.push_str(&format!(", {} left untried", count(untried.len(), "idea")));
             }
-            let evals = evals.iter().filter_map(|id| facts.eval(*id)).map(one_eval);
-            std::iter::once(head).chain(evals).collect()
+            head
         }
     }
 }

@@ -11,7 +11,7 @@ use treebeam_core::event::{Idea, Repeat};
 use treebeam_core::evidence::Artifact;
 use treebeam_core::facts::{ClosedDepth, Eval, Expansion, Facts, Ideas, Node, Origin};
 use treebeam_core::gate::Verdict;
-use treebeam_core::id::{Depth, Place, TurnId};
+use treebeam_core::id::{Depth, Place};
 
 /// What belongs to one depth.
 #[derive(Default)]
@@ -181,7 +181,6 @@ fn evals(facts: &Facts, evals: &[&Eval]) -> String {
 fn eval_row(facts: &Facts, eval: &Eval) -> [Md; 15] {
     let [grade, should_explore, ok, rows] = figures(Some(eval));
     let primary = read::scored(eval).and_then(|scored| scored.vs_parent.primary_delta);
-    let turn = TurnId { node: eval.parent, number: eval.idea.turn };
     [
         Md::text(&read::eval_name(eval)),
         Md::text(&read::node_name(eval.parent)),
@@ -197,7 +196,7 @@ fn eval_row(facts: &Facts, eval: &Eval) -> [Md; 15] {
         rows,
         artifacts(eval.results().and(read::baseline(facts, eval)), eval.results()),
         experiment(eval),
-        Md::text(&turn.to_string()),
+        Md::text(&read::idea_source(eval)),
     ]
 }
 

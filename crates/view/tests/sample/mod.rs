@@ -185,7 +185,7 @@ fn new_idea(node: NodeId, number: u32, title: &str) -> Idea {
         sha256: Sha256::of(title.as_bytes()),
         fingerprint: idea::fingerprint(title),
         title: title.to_owned(),
-        turn: 1,
+        turn: Some(1),
     }
 }
 

@@ -29,7 +29,8 @@ pub(super) struct EvalLine {
     idea_sha256: Sha256,
     idea_fingerprint: Sha256,
     idea_title: String,
-    idea_turn: u32,
+    /// None for an idea that the user added.
+    idea_turn: Option<u32>,
     #[serde(skip_deserializing)]
     status: &'static str,
     stage: StageName,
@@ -61,9 +62,9 @@ pub(super) struct EvalLine {
     #[serde(skip_deserializing)]
     cost_usd: Option<()>,
     #[serde(skip_deserializing)]
-    idea_generation_conversation_id: String,
+    idea_generation_conversation_id: Option<String>,
     #[serde(skip_deserializing)]
-    idea_generation_turn_id: String,
+    idea_generation_turn_id: Option<TurnId>,
     error: Option<Failure>,
 }
 
@@ -181,8 +182,8 @@ impl EvalLine {
             rounds: work.map(|work| work.rounds),
             llm_usage: None,
             cost_usd: None,
-            idea_generation_conversation_id: format!("c{}", eval.parent),
-            idea_generation_turn_id: TurnId { node: eval.parent, number: idea.turn }.to_string(),
+            idea_generation_conversation_id: idea.turn.map(|_| format!("c{}", eval.parent)),
+            idea_generation_turn_id: idea.turn.map(|number| TurnId { node: eval.parent, number }),
             error: failure(&eval.stage).cloned(),
             experiment_dir: Some(experiment),
         }

@@ -81,6 +81,9 @@ struct ExpansionLine {
     repeats: Vec<Repeat>,
     context: Option<ContextPack>,
     error: Option<String>,
+    /// Those of the user's own ideas. Not in the manifests of the first treebeam.
+    #[serde(default)]
+    added_eval_ids: Vec<EvalId>,
 }
 
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -241,6 +244,7 @@ impl ExpansionLine {
             repeats: Vec::new(),
             context: None,
             error: None,
+            added_eval_ids: expansion.added.clone(),
         };
         match &expansion.ideas {
             Ideas::Asked => {}
@@ -274,7 +278,8 @@ impl ExpansionLine {
                 Ideas::Failed { why: needed(self.error, "expansions.error")?, turns }
             }
         };
-        Ok(Expansion { depth: self.depth, started_at: self.started_at, ideas })
+        let (depth, started_at, added) = (self.depth, self.started_at, self.added_eval_ids);
+        Ok(Expansion { depth, started_at, ideas, added })
     }
 }
 

@@ -5,7 +5,7 @@ use crate::store::manifest::Mark;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use treebeam_core::event::{Leftover, LeftoverKind, Stop, Subject, WorldKind};
+use treebeam_core::event::{Leftover, LeftoverKind, MessageId, Stop, Subject, WorldKind};
 use treebeam_core::evidence::Artifact;
 use treebeam_core::facts::{Baseline, ClosedDepth, Facts, History, Phase, Removal};
 use treebeam_core::id::{Commit, Depth, EvalId, NodeId, Place, RunId, RunPath, Sha256};
@@ -349,6 +349,10 @@ pub(super) struct HistoryBlock {
     /// Not in the manifests of the first treebeam.
     #[serde(default)]
     lock_takeovers: u32,
+    #[serde(default)]
+    paused_since: Option<Timestamp>,
+    #[serde(default)]
+    messages: Vec<MessageId>,
 }
 
 impl HistoryBlock {
@@ -362,6 +366,8 @@ impl HistoryBlock {
             deferred_cleanups: history.deferred_cleanups,
             cleanups: history.cleanups,
             lock_takeovers: history.lock_takeovers,
+            paused_since: history.paused_since,
+            messages: history.messages.clone(),
         }
     }
 
@@ -374,6 +380,8 @@ impl HistoryBlock {
             deferred_cleanups: self.deferred_cleanups,
             cleanups: self.cleanups,
             lock_takeovers: self.lock_takeovers,
+            paused_since: self.paused_since,
+            messages: self.messages,
         })
     }
 }

@@ -61,7 +61,8 @@ fn idea(eval: &Eval) -> Value {
         "title": eval.idea.title,
         "path": eval.idea.path,
         "sha256": eval.idea.sha256,
-        "turn_id": format!("c{}-t{}", eval.parent, eval.idea.turn),
+        "turn_id": eval.idea.turn.map(|turn| format!("c{}-t{turn}", eval.parent)),
+        "added_by_user": eval.idea.turn.is_none(),
     })
 }
 
@@ -155,7 +156,7 @@ fn link(eval: &Eval) -> Value {
 }
 
 fn expanded(facts: &Facts, expansion: &Expansion) -> Value {
-    let tried = expansion.evals().iter().filter_map(|id| facts.eval(*id)).map(|eval| {
+    let tried = expansion.evals().filter_map(|id| facts.eval(*id)).map(|eval| {
         json!({
             "eval": Place::Candidate(eval.id),
             "title": eval.idea.title,

@@ -1,0 +1,60 @@
+//! What a user's messages do to the state: pauses, which are history, and ideas, which become evals.
+
+use super::{State, Unexpected, wrong};
+use crate::event::{IdeaAdded, MessageId, Wish};
+use crate::facts::{Eval, Phase, Stage};
+use jiff::Timestamp;
+
+/// How many messages are remembered. A file that was acted upon is gone, or tried to be removed, at the next look.
+const REMEMBERED: usize = 256;
+
+impl State {
+    pub(super) fn wished(
+        &mut self,
+        wish: Wish,
+        message: Option<&MessageId>,
+        at: Timestamp,
+    ) -> Result<(), Unexpected> {
+        let paused = &mut self.facts.history.paused_since;
+        match wish {
+            Wish::Pause => *paused = paused.or(Some(at)),
+            Wish::Unpause | Wish::Stop => *paused = None,
+        }
+        message.map_or(Ok(()), |message| self.remember(message))
+    }
+
+    pub(super) fn remember(&mut self, message: &MessageId) -> Result<(), Unexpected> {
+        if self.facts.has_taken(message) {
+            return wrong(format!("the message {message} is taken twice"));
+        }
+        let messages = &mut self.facts.history.messages;
+        messages.push(message.clone());
+        if messages.len() > REMEMBERED {
+            messages.remove(0);
+        }
+        Ok(())
+    }
+
+    pub(super) fn idea_added(&mut self, added: &IdeaAdded) -> Result<(), Unexpected> {
+        let IdeaAdded { message, node, eval, idea, at } = added;
+        let depth = self.facts.depth;
+        let searching = matches!(self.facts.phase, Phase::Searching);
+        let all_in = self.facts.waiting_for_ideas().next().is_none();
+        if !searching || !all_in || !self.facts.frontier.contains(node) {
+            return wrong(format!("an idea is added to node {node} out of turn"));
+        }
+        if *eval != self.facts.next_eval() {
+            return wrong(format!("an idea added to node {node} does not get the next id"));
+        }
+        let Some(expansion) = self.node_mut(*node)?.expansions.last_mut() else {
+            return wrong(format!("an idea is added to node {node}, which was not expanded"));
+        };
+        expansion.added.push(*eval);
+        let (id, parent, idea) = (*eval, *node, idea.clone());
+        let eval =
+            Eval { id, parent, depth, idea, attempt: 1, queued_at: *at, stage: Stage::Queued };
+        self.index.enter(&eval);
+        self.facts.evals.push(eval);
+        self.remember(message)
+    }
+}

@@ -1,0 +1,329 @@
+//! `inbox/`: how other processes talk to the one that runs a run. A message is one small JSON file, written whole and moved
+//! into place under a name that sorts by time. Whoever runs the run reads it; what cannot be understood is set aside in
+//! `inbox/refused/`, with the reason beside it, and never stops anything.
+//!
+//! A wish names the opening of the run that it is for, so that one which was left behind means nothing to the next
+//! process. An idea is for the run, and waits.
+
+use super::durable;
+use super::error::StoreError;
+use super::layout::RunDir;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+use treebeam_core::event::{MessageId, Wish};
+use treebeam_core::id::NodeId;
+use treebeam_run::port::{Inbox, Message, OwnIdea, Request};
+use treebeam_run::reply;
+
+/// The version that is written, and the newest that is read.
+const VERSION: u64 = 1;
+/// The longest message: the longest idea, each letter of it escaped.
+const LIMIT: u64 = 256 << 10;
+/// How many files are looked at each time; the rest has its turn at the next look.
+const AT_ONCE: usize = 1000;
+/// How many odd files are remembered, so that each is mentioned once.
+const MENTIONED: usize = 1000;
+/// How long it is not worth looking again.
+const REST: Duration = Duration::from_millis(400);
+/// Where messages go that are not acted upon.
+const REFUSED: &str = "refused";
+
+/// A message to be sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outgoing {
+    /// To the process that runs the run now.
+    Wish {
+        /// What.
+        wish: Wish,
+        /// Which opening of the run it is for.
+        epoch: u64,
+    },
+    /// To the run.
+    Idea(OwnIdea),
+}
+
+/// The file.
+#[derive(Serialize, Deserialize)]
+struct Letter {
+    message_version: u64,
+    at: Timestamp,
+    #[serde(flatten)]
+    said: Said,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+enum Said {
+    Pause { to_epoch: u64 },
+    Unpause { to_epoch: u64 },
+    Stop { to_epoch: u64 },
+    Idea { node: Option<NodeId>, text: String },
+}
+
+impl Said {
+    fn of(message: &Outgoing) -> Self {
+        match message {
+            Outgoing::Wish { wish, epoch } => {
+                let to_epoch = *epoch;
+                match wish {
+                    Wish::Pause => Self::Pause { to_epoch },
+                    Wish::Unpause => Self::Unpause { to_epoch },
+                    Wish::Stop => Self::Stop { to_epoch },
+                }
+            }
+            Outgoing::Idea(OwnIdea { node, text }) => {
+                Self::Idea { node: *node, text: text.clone() }
+            }
+        }
+    }
+
+    fn into_outgoing(self) -> Result<Outgoing, String> {
+        let wish = |wish, epoch| Ok(Outgoing::Wish { wish, epoch });
+        match self {
+            Self::Pause { to_epoch } => wish(Wish::Pause, to_epoch),
+            Self::Unpause { to_epoch } => wish(Wish::Unpause, to_epoch),
+            Self::Stop { to_epoch } => wish(Wish::Stop, to_epoch),
+            Self::Idea { node, text } => {
+                let text = reply::own_idea(&text).map_err(|why| format!("its idea: {why}"))?;
+                Ok(Outgoing::Idea(OwnIdea { node, text }))
+            }
+        }
+    }
+}
+
+/// What became of a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It has not been read, or its turn has not come.
+    Waiting,
+    /// It was acted upon.
+    Taken,
+    /// It was set aside, and this is why.
+    Refused(String),
+}
+
+fn file(run: &RunDir, id: &MessageId) -> PathBuf {
+    run.inbox().join(format!("{id}.json"))
+}
+
+fn reason(path: &Path) -> PathBuf {
+    path.with_extension("why.txt")
+}
+
+/// Puts a message into a run's inbox. It is there for good once this returns.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn post(run: &RunDir, message: &Outgoing) -> Result<MessageId, StoreError> {
+    let inbox = run.inbox();
+    fs::create_dir_all(&inbox).map_err(StoreError::io("create", &inbox))?;
+    loop {
+        let at = Timestamp::now();
+        let letter = Letter { message_version: VERSION, at, said: Said::of(message) };
+        let id = name(at)?;
+        let write = |file: &mut File| {
+            serde_json::to_writer(&mut *file, &letter)?;
+            file.write_all(b"\n")
+        };
+        let path = file(run, &id);
+        match durable::put_first(&path, write) {
+            // Another one of this very moment.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            put => {
+                put.map_err(StoreError::io("write", &path))?;
+                durable::sync_dir(&inbox).map_err(StoreError::io("sync", &inbox))?;
+                return Ok(id);
+            }
+        }
+    }
+}
+
+/// The time and the process: no two messages have both in common.
+fn name(at: Timestamp) -> Result<MessageId, StoreError> {
+    let (time, part) = (at.strftime("%Y%m%dT%H%M%S"), at.subsec_nanosecond());
+    let name = format!("{time}-{part:09}-{}", std::process::id());
+    name.parse().map_err(|error| {
+        let source = io::Error::other(format!("{error}"));
+        StoreError::Io { doing: "name a message of", path: name.into(), source }
+    })
+}
+
+/// What became of a message.
+#[must_use]
+pub fn fate(run: &RunDir, id: &MessageId) -> Fate {
+    let path = file(run, id);
+    if path.symlink_metadata().is_ok() {
+        return Fate::Waiting;
+    }
+    let refused = run.inbox().join(REFUSED).join(format!("{id}.json"));
+    if refused.symlink_metadata().is_err() {
+        return Fate::Taken;
+    }
+    let why = fs::read_to_string(reason(&refused)).unwrap_or_default();
+    Fate::Refused(why.trim_end().to_owned())
+}
+
+/// Takes a message back that was not read.
+///
+/// # Errors
+/// When it cannot be removed.
+pub fn withdraw(run: &RunDir, id: &MessageId) -> Result<(), StoreError> {
+    let path = file(run, id);
+    durable::remove(&path).map_err(StoreError::io("remove", &path))
+}
+
+/// The inbox of a run, for the process that runs it.
+#[derive(Debug)]
+pub struct RunInbox {
+    run: RunDir,
+    epoch: u64,
+    tell: fn(&str),
+    mentioned: Mutex<BTreeSet<OsString>>,
+}
+
+impl RunInbox {
+    /// The inbox of a run that was opened with this epoch; `tell` is for what a person should know.
+    #[must_use]
+    pub const fn new(run: RunDir, epoch: u64, tell: fn(&str)) -> Self {
+        Self { run, epoch, tell, mentioned: Mutex::new(BTreeSet::new()) }
+    }
+
+    /// The names in the inbox, the oldest message first.
+    fn names(&self) -> Vec<OsString> {
+        let Ok(entries) = fs::read_dir(self.run.inbox()) else { return Vec::new() };
+        let names = entries.filter_map(Result::ok).map(|entry| entry.file_name());
+        let unfinished = |name: &OsString| name.as_encoded_bytes().starts_with(b".");
+        let mut names: Vec<_> =
+            names.filter(|name| !unfinished(name) && name.as_os_str() != REFUSED).collect();
+        names.sort();
+        names.truncate(AT_ONCE);
+        names
+    }
+
+    /// What a file says to this process. None: it is for another one.
+    fn read(&self, name: &OsString) -> Result<Option<Message>, Odd> {
+        let id = name.to_str().and_then(|name| name.strip_suffix(".json"));
+        let id = id.and_then(|id| id.parse().ok());
+        let id = id.ok_or_else(|| Odd::because("its name is not that of a message"))?;
+        let request = match open(&self.run.inbox().join(name))? {
+            Outgoing::Idea(idea) => Request::Idea(idea),
+            Outgoing::Wish { wish, epoch } if epoch == self.epoch => Request::Wish(wish),
+            Outgoing::Wish { epoch, .. } if epoch > self.epoch => return Ok(None),
+            Outgoing::Wish { wish, .. } => {
+                return Err(Odd::Refused(format!(
+                    "this `{wish}` was meant for a process that had the run before"
+                )));
+            }
+        };
+        Ok(Some(Message { id, request }))
+    }
+
+    fn move_aside(&self, name: &OsString, why: &str) {
+        let from = self.run.inbox().join(name);
+        let aside = self.run.inbox().join(REFUSED);
+        let to = aside.join(name);
+        // The reason first: whoever finds the file there finds the reason too. If neither works, the file stays where it
+        // is, and is nobody's message at the next look either.
+        let moved = fs::create_dir_all(&aside)
+            .and_then(|()| fs::write(reason(&to), format!("{why}\n")))
+            .and_then(|()| fs::rename(&from, &to));
+        self.mention(name, if moved.is_ok() { "set aside" } else { "left alone" }, why);
+    }
+
+    fn mention(&self, name: &OsString, done: &str, why: &str) {
+        let mut mentioned = self.mentioned.lock().unwrap_or_else(PoisonError::into_inner);
+        if mentioned.len() < MENTIONED && mentioned.insert(name.clone()) {
+            (self.tell)(&format!("`inbox/{}` is {done}: {why}", name.to_string_lossy()));
+        }
+    }
+}
+
+/// Why a file is not acted upon.
+enum Odd {
+    /// It is gone by now.
+    Gone,
+    /// The system does not let us read it, perhaps only now.
+    Unreadable(String),
+    /// It is to be set aside.
+    Refused(String),
+}
+
+impl Odd {
+    fn because(why: &str) -> Self {
+        Self::Refused(why.to_owned())
+    }
+}
+
+impl From<io::Error> for Odd {
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::NotFound {
+            return Self::Gone;
+        }
+        Self::Unreadable(format!("it cannot be read: {error}"))
+    }
+}
+
+/// Reads a message as a stranger's: a regular file of bounded length, of a version and a kind that are known.
+fn open(path: &Path) -> Result<Outgoing, Odd> {
+    // Looked at before it is opened, because opening a pipe waits.
+    if !path.symlink_metadata()?.is_file() {
+        return Err(Odd::because("it is no regular file"));
+    }
+    let mut bytes = Vec::new();
+    File::open(path)?.take(LIMIT + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LIMIT {
+        return Err(Odd::Refused(format!("it is longer than {LIMIT} bytes")));
+    }
+    decode(&bytes).map_err(Odd::Refused)
+}
+
+fn decode(bytes: &[u8]) -> Result<Outgoing, String> {
+    #[derive(Deserialize)]
+    struct Head {
+        message_version: u64,
+    }
+    let wrong = |error: serde_json::Error| format!("it is no message: {error}");
+    let Head { message_version } = serde_json::from_slice(bytes).map_err(wrong)?;
+    if message_version != VERSION {
+        return Err(format!(
+            "it has version {message_version}; this treebeam knows version {VERSION}"
+        ));
+    }
+    let letter: Letter = serde_json::from_slice(bytes).map_err(wrong)?;
+    letter.said.into_outgoing()
+}
+
+impl Inbox for RunInbox {
+    fn look(&self) -> Vec<Message> {
+        let mut found = Vec::new();
+        for name in self.names() {
+            match self.read(&name) {
+                Ok(message) => found.extend(message),
+                Err(Odd::Gone) => {}
+                Err(Odd::Unreadable(why)) => self.mention(&name, "left alone", &why),
+                Err(Odd::Refused(why)) => self.move_aside(&name, &why),
+            }
+        }
+        found
+    }
+
+    fn forget(&self, message: &MessageId) {
+        // One that cannot be removed is known by its name at each look, and tried again.
+        drop(withdraw(&self.run, message));
+    }
+
+    fn set_aside(&self, message: &MessageId, why: &str) {
+        self.move_aside(&format!("{message}.json").into(), why);
+    }
+
+    fn rest(&self) -> Duration {
+        REST
+    }
+}

@@ -1,0 +1,188 @@
+//! Messages on disk: what is written is read, in order and once; whatever else lies there is set aside, and nothing stops.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use tempfile::TempDir;
+use treebeam_core::event::Wish;
+use treebeam_core::id::NodeId;
+use treebeam_edge::store::RunDir;
+use treebeam_edge::store::inbox::{Fate, Outgoing, RunInbox, fate, post, withdraw};
+use treebeam_run::port::{Inbox as _, Message, OwnIdea, Request};
+
+const EPOCH: u64 = 3;
+
+struct Home {
+    _folder: TempDir,
+    run: RunDir,
+}
+
+fn home() -> Home {
+    let folder = TempDir::new().unwrap();
+    let run = RunDir::new(folder.path().join("t"));
+    fs::create_dir_all(run.root()).unwrap();
+    Home { _folder: folder, run }
+}
+
+impl Home {
+    fn inbox(&self, tell: fn(&str)) -> RunInbox {
+        RunInbox::new(self.run.clone(), EPOCH, tell)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.run.inbox().join(name)
+    }
+
+    fn write(&self, name: &str, letter: &Value) {
+        fs::create_dir_all(self.run.inbox()).unwrap();
+        fs::write(self.path(name), letter.to_string()).unwrap();
+    }
+
+    fn names(&self, folder: &str) -> Vec<String> {
+        let Ok(entries) = fs::read_dir(self.path(folder)) else { return Vec::new() };
+        let name = |entry: std::io::Result<fs::DirEntry>| {
+            entry.unwrap().file_name().to_string_lossy().into_owned()
+        };
+        let mut names: Vec<_> = entries.map(name).collect();
+        names.sort();
+        names
+    }
+}
+
+fn letter(kind: &str, more: &Value) -> Value {
+    let mut letter = json!({"message_version": 1, "at": Timestamp::UNIX_EPOCH, "kind": kind});
+    for (name, value) in more.as_object().unwrap() {
+        letter[name] = value.clone();
+    }
+    letter
+}
+
+fn wish(wish: Wish) -> Outgoing {
+    Outgoing::Wish { wish, epoch: EPOCH }
+}
+
+#[test]
+fn what_is_written_is_read_in_order_and_once() {
+    let home = home();
+    let inbox = home.inbox(|text| panic!("{text}"));
+    assert_eq!(inbox.look(), [], "a run without an inbox has no messages");
+    let idea = OwnIdea { node: Some(NodeId::new(3)), text: "IDEA: \"x\" – ü\n".to_owned() };
+    let sent = [
+        wish(Wish::Pause),
+        Outgoing::Idea(idea.clone()),
+        wish(Wish::Unpause),
+        wish(Wish::Stop),
+        Outgoing::Idea(OwnIdea { node: None, ..idea.clone() }),
+    ];
+    let ids: Vec<_> = sent.iter().map(|message| post(&home.run, message).unwrap()).collect();
+    assert!(ids.is_sorted_by(|a, b| a < b), "{ids:?}");
+    let read = inbox.look();
+    assert_eq!(read.iter().map(|message| message.id.clone()).collect::<Vec<_>>(), ids);
+    assert_eq!(read[0].request, Request::Wish(Wish::Pause));
+    assert_eq!(read[1].request, Request::Idea(idea));
+    assert_eq!(inbox.look(), read, "looking takes nothing");
+    for id in &ids {
+        assert_eq!(fate(&home.run, id), Fate::Waiting);
+    }
+    inbox.forget(&ids[0]);
+    inbox.forget(&ids[0]);
+    inbox.forget(&ids[1]);
+    withdraw(&home.run, &ids[2]).unwrap();
+    assert_eq!(fate(&home.run, &ids[0]), Fate::Taken);
+    assert_eq!(fate(&home.run, &ids[2]), Fate::Taken);
+    assert_eq!(inbox.look(), read[3..]);
+}
+
+#[test]
+fn a_message_that_is_set_aside_is_found_with_its_reason() {
+    static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    let home = home();
+    let inbox = home.inbox(|text| SAID.lock().unwrap().push(text.to_owned()));
+    let id = post(&home.run, &wish(Wish::Pause)).unwrap();
+    inbox.set_aside(&id, "the run is over");
+    assert_eq!(fate(&home.run, &id), Fate::Refused("the run is over".to_owned()));
+    assert_eq!(inbox.look(), []);
+    let said = SAID.lock().unwrap().join("\n");
+    assert_eq!(said, format!("`inbox/{id}.json` is set aside: the run is over"));
+}
+
+#[test]
+fn a_wish_for_another_opening_of_the_run_is_not_for_this_one() {
+    let home = home();
+    let inbox = home.inbox(|_| {});
+    let at = |epoch| post(&home.run, &Outgoing::Wish { wish: Wish::Stop, epoch }).unwrap();
+    let (before, after) = (at(EPOCH - 1), at(EPOCH + 1));
+    assert_eq!(inbox.look(), []);
+    let Fate::Refused(why) = fate(&home.run, &before) else { panic!("it is left") };
+    assert_eq!(why, "this `stop` was meant for a process that had the run before");
+    assert_eq!(fate(&home.run, &after), Fate::Waiting, "its reader may be there already");
+}
+
+#[test]
+fn what_is_no_message_is_set_aside_and_mentioned_once() {
+    static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    let home = home();
+    let inbox = home.inbox(|text| SAID.lock().unwrap().push(text.to_owned()));
+    let pause = json!({"to_epoch": EPOCH});
+    home.write("a b.json", &letter("pause", &pause));
+    home.write("a.txt", &letter("pause", &pause));
+    home.write("b1.json", &json!(7));
+    home.write("b2.json", &letter("dance", &pause));
+    home.write("b3.json", &letter("pause", &json!({})));
+    let mut newer = letter("pause", &pause);
+    newer["message_version"] = json!(2);
+    home.write("b4.json", &newer);
+    home.write("b5.json", &letter("idea", &json!({"node": null, "text": " "})));
+    home.write("b6.json", &letter("idea", &json!({"node": "x", "text": "IDEA: x"})));
+    home.write("b7.json", &letter("idea", &json!({"node": null, "text": "x".repeat(300_000)})));
+    fs::write(home.path("b8.json"), b"\xff\xfe{").unwrap();
+    fs::write(home.path("b9.json"), "").unwrap();
+    fs::create_dir(home.path("c1.json")).unwrap();
+    fs::write(home.path("c1.json/in it"), "").unwrap();
+    home.write(".new-half", &json!(7));
+    home.write("d.json", &letter("pause", &pause));
+    let read = inbox.look();
+    let [Message { id, request }] = &read[..] else { panic!("{read:?}") };
+    assert_eq!((id.as_str(), request), ("d", &Request::Wish(Wish::Pause)));
+    assert_eq!(home.names(""), [".new-half", "d.json", "refused"], "half a message is left alone");
+    let refused = home.names("refused");
+    assert_eq!(refused.iter().filter(|name| name.ends_with(".why.txt")).count(), 12);
+    let said = SAID.lock().unwrap().join("\n");
+    for (name, why) in [
+        ("a b.json", "its name is not that of a message"),
+        ("b2.json", "unknown variant `dance`"),
+        ("b4.json", "it has version 2; this treebeam knows version 1"),
+        ("b5.json", "its idea: it says nothing"),
+        ("b7.json", "it is longer than 262144 bytes"),
+        ("c1.json", "it is no regular file"),
+    ] {
+        let lines = said.lines().filter(|line| line.contains(name)).collect::<Vec<_>>();
+        assert_eq!(lines.len(), 1, "{name}: {said}");
+        assert!(lines[0].contains(why), "{}", lines[0]);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_and_a_link_are_not_opened_and_one_that_cannot_be_moved_is_passed_over() {
+    use std::os::unix::fs::symlink;
+    static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    let home = home();
+    let inbox = home.inbox(|text| SAID.lock().unwrap().push(text.to_owned()));
+    let id = post(&home.run, &wish(Wish::Unpause)).unwrap();
+    treebeam_testkit::repo::pipe(&home.path("a1.json")).unwrap();
+    symlink(home.path(&format!("{id}.json")), home.path("a2.json")).unwrap();
+    symlink("/dev/zero", home.path("a3.json")).unwrap();
+    // A file where the folder for what is refused should be.
+    fs::write(home.path("refused"), "").unwrap();
+    for _ in 0..3 {
+        assert_eq!(inbox.look().len(), 1);
+    }
+    let said = SAID.lock().unwrap().clone();
+    assert_eq!(said.len(), 3, "each once: {said:?}");
+    assert!(said.iter().all(|text| text.ends_with("is left alone: it is no regular file")));
+}

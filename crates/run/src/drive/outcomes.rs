@@ -1,0 +1,114 @@
+//! What comes back to the loop: reports of its threads, and what their outcomes mean for the record.
+
+use super::{Coordinator, Halt, Report};
+use crate::brief;
+use crate::port::Moment;
+use treebeam_core::event::EvalStage;
+use treebeam_core::plan::{self, Outcome};
+use treebeam_core::state::State;
+
+/// How often in a row a promotion may fail before the run halts.
+const PROMOTION_TRIES: u32 = 3;
+
+impl Coordinator<'_, '_> {
+    /// Waits for something to end, but no longer than until the next look into the inbox, and takes in all that has.
+    pub(super) fn receive(&mut self) -> Result<(), Halt> {
+        let Ok(first) = self.receiver.recv_timeout(self.world.inbox.rest()) else { return Ok(()) };
+        self.take(first)?;
+        while let Ok(report) = self.receiver.try_recv() {
+            self.take(report)?;
+        }
+        self.accept_held()
+    }
+
+    fn take(&mut self, report: Report) -> Result<(), Halt> {
+        self.threads -= 1;
+        match report {
+            Report::Stepped(step, done) => match done? {
+                Some(outcome) => self.held.push((Some(step), outcome)),
+                None => drop(self.running.steps.remove(&step)),
+            },
+            Report::Polled(ended) => {
+                self.polling = false;
+                for end in ended? {
+                    self.collect(end)?;
+                }
+            }
+            Report::Collected(subject, done) => {
+                self.collecting.remove(&subject);
+                self.running.jobs.remove(&subject);
+                self.held.push((None, done?));
+            }
+        }
+        Ok(())
+    }
+
+    /// Accepts outcomes in the order in which their turns come, whatever the order in which they came.
+    pub(super) fn accept_held(&mut self) -> Result<(), Halt> {
+        let mut waiting = std::mem::take(&mut self.held);
+        let mut seen = Ok(());
+        loop {
+            let before = waiting.len();
+            for (step, outcome) in std::mem::take(&mut waiting) {
+                let at = self.world.clock.at_or_now(ending(&self.state, &outcome));
+                let Some(event) = plan::accept(&self.state, &outcome, at) else {
+                    waiting.push((step, outcome));
+                    continue;
+                };
+                self.apply(event)?;
+                if let Some(step) = step {
+                    self.running.steps.remove(&step);
+                }
+                seen = seen.and(self.look_at(&outcome));
+            }
+            if waiting.is_empty() || waiting.len() == before {
+                self.held = waiting;
+                return seen;
+            }
+        }
+    }
+
+    /// Some outcomes are recorded and end the loop all the same: without a root there is nothing to compare with, and a
+    /// promotion is tried again, but not for ever.
+    fn look_at(&mut self, outcome: &Outcome) -> Result<(), Halt> {
+        match outcome {
+            Outcome::Promoted(_) => self.promotion_failures = 0,
+            Outcome::PromotionFailed { eval, why } => {
+                self.promotion_failures += 1;
+                if self.promotion_failures >= PROMOTION_TRIES {
+                    return Err(Halt::Promotion { eval: *eval, why: why.clone() });
+                }
+            }
+            Outcome::RootRefused { why } => return Err(Halt::RootUnsound { why: why.clone() }),
+            Outcome::RootMeasured { .. }
+            | Outcome::Proposed(_)
+            | Outcome::ProposalFailed { .. }
+            | Outcome::Implemented { .. }
+            | Outcome::Swept { .. }
+            | Outcome::Scored { .. }
+            | Outcome::EvalFailed { .. }
+            | Outcome::Discarded(_)
+            | Outcome::DiscardFailed { .. } => {}
+        }
+        Ok(())
+    }
+}
+
+/// What the end of a step is dated by; nothing where the time on the wall will do.
+fn ending(state: &State, outcome: &Outcome) -> Option<Moment> {
+    let of_eval = |eval, stage| Some(Moment::Eval(eval, stage, brief::attempt_of(state, eval)));
+    match outcome {
+        Outcome::RootMeasured { .. } => Some(Moment::Start),
+        Outcome::Proposed(proposal) => Some(brief::expansion(state, proposal.node)),
+        Outcome::ProposalFailed { node, .. } => Some(brief::expansion(state, *node)),
+        Outcome::Implemented { eval, .. } => of_eval(*eval, EvalStage::Implement),
+        Outcome::Swept { eval, .. } => of_eval(*eval, EvalStage::Sweep),
+        Outcome::Scored { eval, .. } => of_eval(*eval, EvalStage::Score),
+        Outcome::EvalFailed { eval, failure } => of_eval(*eval, failure.stage),
+        Outcome::Promoted(eval) => Some(Moment::Promotion(*eval)),
+        Outcome::RootRefused { .. }
+        | Outcome::PromotionFailed { .. }
+        | Outcome::Discarded(_)
+        | Outcome::DiscardFailed { .. } => None,
+    }
+}

@@ -1,0 +1,88 @@
+//! What the loop lets others do: each step, each question to the executor and each collecting on a thread of its own, which
+//! reports back once and never brings the loop down.
+
+use super::{Coordinator, Halt, Report};
+use crate::brief;
+use crate::port::{JobEnd, PortError};
+use crate::stage;
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread;
+use std::time::Duration;
+use treebeam_core::plan::Step;
+
+/// How long one question to the executor may wait for a job to end.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+impl Coordinator<'_, '_> {
+    pub(super) fn start(&mut self, step: Step) -> Result<(), Halt> {
+        let world = self.world;
+        let brief = brief::of(&self.state, step);
+        self.spawn(move || {
+            let done = guarded(step, || match &brief {
+                Some(brief) => stage::perform(brief, world),
+                None => Err(broken(step, "the state has nothing to tell it")),
+            });
+            Report::Stepped(step, done)
+        })
+    }
+
+    /// Asks the executor once more for ended jobs, while there are any that could end.
+    pub(super) fn poll(&mut self) -> Result<(), Halt> {
+        let Some(job) = self.running.jobs.difference(&self.collecting).next().copied() else {
+            return Ok(());
+        };
+        if self.polling {
+            return Ok(());
+        }
+        self.polling = true;
+        let executor = self.world.executor;
+        self.spawn(move || {
+            let wait = || executor.wait(PATIENCE).map_err(Halt::from);
+            Report::Polled(guarded(Step::Sweep(job), wait))
+        })
+    }
+
+    /// Takes in what a job left behind. The late end of an earlier submission is nobody's any more.
+    pub(super) fn collect(&mut self, end: JobEnd) -> Result<(), Halt> {
+        let subject = end.key.subject;
+        let current = end.key.submission == self.state.submissions(subject);
+        if !current || !self.running.jobs.contains(&subject) || !self.collecting.insert(subject) {
+            return Ok(());
+        }
+        let (world, meaning) = (self.world, self.state.meaning.clone());
+        self.spawn(move || {
+            let take_in = || stage::sweep::collect(&end, &meaning, world);
+            Report::Collected(subject, guarded(Step::Sweep(subject), take_in))
+        })
+    }
+}
+
+impl<'scope> Coordinator<'scope, '_> {
+    /// Does something on a thread of its own, which reports back once.
+    fn spawn(&mut self, work: impl FnOnce() -> Report + Send + 'scope) -> Result<(), Halt> {
+        let sender = self.sender.clone();
+        let thread = thread::Builder::new();
+        let report = move || drop(sender.send(work()));
+        thread.spawn_scoped(self.scope, report).map_err(|error| {
+            let what = "cannot start a thread";
+            PortError::new(what).hint("lower `--max-parallel-evals`").caused_by(error)
+        })?;
+        self.threads += 1;
+        Ok(())
+    }
+}
+
+fn guarded<T>(step: Step, work: impl FnOnce() -> Result<T, Halt>) -> Result<T, Halt> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(broken(step, &said(&*panic))))
+}
+
+fn broken(step: Step, why: &str) -> Halt {
+    Halt::Broken { step: format!("{step:?}"), why: why.to_owned() }
+}
+
+fn said(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+    text.unwrap_or("it did not say why").to_owned()
+}
