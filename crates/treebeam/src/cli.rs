@@ -49,6 +49,27 @@ pub(crate) enum Command {
     /// Show every setting, its value and where that is from
     #[command(after_help = "Example: treebeam config --json")]
     Config(ConfigFlag),
+    /// Let a run that somebody runs start nothing new, until `treebeam unpause`
+    #[command(
+        after_help = "What is running ends first, and is recorded; the process stays and keeps the run.\n\nExit code: 1 where nobody runs the run, or it is over.\n\nExample: treebeam pause"
+    )]
+    Pause(SteerArgs),
+    /// Let a paused run go on
+    #[command(
+        after_help = "Exit code: 1 where nobody runs the run, or it is over.\n\nExample: treebeam unpause"
+    )]
+    Unpause(SteerArgs),
+    /// Ask whoever runs a run to leave it, as Ctrl-C does: it can be resumed
+    #[command(
+        after_help = "What is running ends first, and is recorded; then that process ends with exit code 130.\n\nExit code: 1 where nobody runs the run, or it is over.\n\nExample: treebeam stop 20260131-220000"
+    )]
+    Stop(SteerArgs),
+    /// Give a run an idea of your own
+    #[command(after_help = "Example: treebeam idea add 20260131-220000 wider-window.md")]
+    Idea {
+        #[command(subcommand)]
+        command: IdeaCommand,
+    },
     /// Show how a run stands: the latest one, or the one named
     #[command(after_help = "Example: treebeam status --json")]
     Status(RunName),
@@ -101,6 +122,40 @@ pub(crate) enum Command {
         /// Which one
         name: Option<String>,
     },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum IdeaCommand {
+    /// Add an idea to the open depth of a run, beside those that are asked for
+    #[command(after_help = IDEA_HELP, allow_missing_positional = true)]
+    Add(IdeaArgs),
+}
+
+const IDEA_HELP: &str = "\
+The file is Markdown: `IDEA:`, `RATIONALE:` and `REQUIRED_CHANGES:`, or plain text whose first line is the title. The \
+idea is tried once the nodes of the open depth have their own ideas; where nobody runs the run, it waits for a resume.
+
+Exit code: 2 for an idea that cannot be tried: a repeat, a node that is not in the frontier, a run that is over or has \
+no budget left.
+
+Example: treebeam idea add 20260131-220000 wider-window.md --node n0003";
+
+#[derive(Debug, Args)]
+pub(crate) struct IdeaArgs {
+    /// The run: its id, or the path of its directory; the latest one if it is left out
+    pub(crate) run: Option<String>,
+    /// The idea, or `-` to read it from standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// The node to try it on, such as `n0003` [default: the first of the frontier]
+    #[arg(long, value_name = "NODE")]
+    pub(crate) node: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SteerArgs {
+    /// The run: its id, or the path of its directory; the one that is running if it is left out
+    pub(crate) run: Option<String>,
 }
 
 const SCORE_HELP: &str = "\

@@ -4,6 +4,7 @@ mod chosen;
 mod config;
 mod diff;
 mod doctor;
+mod idea;
 mod init;
 mod list;
 mod log;
@@ -15,9 +16,10 @@ mod schema;
 mod score;
 mod show;
 mod status;
+mod steer;
 mod validate;
 
-use crate::cli::{Cli, Command, ConfigFlag, GoingFlags, MeaningFlags};
+use crate::cli::{Cli, Command, ConfigFlag, GoingFlags, IdeaCommand, MeaningFlags};
 use crate::config::Config;
 use crate::dotenv::{Dotenv, Found};
 use crate::failure::{Exit, Failure};
@@ -25,6 +27,7 @@ use crate::interrupt;
 use crate::terminal;
 use crate::wiring::{self, Home};
 use std::path::PathBuf;
+use treebeam_core::event::Wish;
 
 /// How a command shows what it found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +77,12 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Config(args) => {
             let config = Config::load(&here, args.config.as_deref())?;
             config::run(&config, &Dotenv::load(&here, &config)?, output)
+        }
+        Command::Pause(args) => steer::run(&here, args.run.as_deref(), Wish::Pause, output),
+        Command::Unpause(args) => steer::run(&here, args.run.as_deref(), Wish::Unpause, output),
+        Command::Stop(args) => steer::run(&here, args.run.as_deref(), Wish::Stop, output),
+        Command::Idea { command: IdeaCommand::Add(args) } => {
+            idea::add(&here, &find(args.run.as_deref())?, &args, output)
         }
         Command::Status(args) => status::run(&find(args.run.as_deref())?, output),
         Command::List => list::run(&Home::find(&here)?, output),

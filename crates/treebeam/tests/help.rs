@@ -7,13 +7,17 @@ use treebeam_testkit::program::{RUN, Said, Site};
 use treebeam_testkit::repo::TempRepo;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
-const COMMANDS: [&str; 16] = [
+const COMMANDS: [&str; 20] = [
     "run",
     "resume",
     "score",
     "init",
     "doctor",
     "config",
+    "pause",
+    "unpause",
+    "stop",
+    "idea",
     "status",
     "list",
     "show",
@@ -59,6 +63,11 @@ fn help() {
     snapshot!("help_init", call(&["init", "--help"]));
     snapshot!("help_doctor", call(&["doctor", "--help"]));
     snapshot!("help_config", call(&["config", "--help"]));
+    snapshot!("help_pause", call(&["pause", "--help"]));
+    snapshot!("help_unpause", call(&["unpause", "--help"]));
+    snapshot!("help_stop", call(&["stop", "--help"]));
+    snapshot!("help_idea", call(&["idea", "--help"]));
+    snapshot!("help_idea_add", call(&["idea", "add", "--help"]));
     snapshot!("help_status", call(&["status", "--help"]));
     snapshot!("help_list", call(&["list", "--help"]));
     snapshot!("help_show", call(&["show", "--help"]));
@@ -95,6 +104,9 @@ fn the_reference_is_what_the_program_says() {
     add("treebeam", &["--help"]);
     for command in COMMANDS {
         add(&format!("treebeam {command}"), &[command, "--help"]);
+        if command == "idea" {
+            add("treebeam idea add", &["idea", "add", "--help"]);
+        }
     }
     if std::env::var_os("TREEBEAM_UPDATE_DOCS").is_some() {
         std::fs::write(&page, &text).expect("to write the page");

@@ -112,6 +112,26 @@ fn an_open_run_and_a_damaged_one_fit_too() {
     fits(&site, "validate", &printed(&site, &["validate", RUN]));
 }
 
+#[cfg(unix)]
+#[test]
+fn a_run_that_is_steered_fits_too() {
+    let site = Site::new(BINARY);
+    let git = treebeam_testkit::held::HeldGit::new(&site);
+    let start = ["run", "--dry-run", "--run-id", RUN, "--ideas-per-node=2", "--max-depth=1"];
+    let call = git.begin(&site, &start);
+    let file = site.repo.beside("mine.md");
+    fs::write(&file, "Mine\n\nREQUIRED_CHANGES: append `gain 200 by me`\n").expect("a file");
+    let file = file.display().to_string();
+    fits(&site, "idea", &printed(&site, &["idea", "add", RUN, &file]));
+    fits(&site, "steer", &printed(&site, &["pause"]));
+    fits(&site, "status", &printed(&site, &["status"]));
+    fits(&site, "list", &printed(&site, &["list"]));
+    fits(&site, "steer", &printed(&site, &["unpause"]));
+    git.let_go();
+    let _ = call.wait().exits(0);
+    all_fits(&site);
+}
+
 /// Every kind of event, as the store's own snapshots have them.
 #[test]
 fn every_kind_of_event_fits() {
@@ -145,7 +165,7 @@ fn schemas_are_listed_and_a_wrong_name_is_refused() {
     let list = site.call(&["schema"]).exits(0).stdout;
     let names: Vec<_> = list.lines().filter_map(|line| line.split_whitespace().next()).collect();
     let (other, names) = names.split_last().expect("a list");
-    assert_eq!((names.len(), *other), (8, "transitions"), "{list}");
+    assert_eq!((names.len(), *other), (10, "transitions"), "{list}");
     let document = printed(&site, &["schema"]).remove(0);
     assert_eq!(document["schema"], "treebeam.schema/1");
     for name in names {

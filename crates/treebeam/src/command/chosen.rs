@@ -24,6 +24,18 @@ impl Chosen {
     }
 }
 
+/// The node that is meant where no eval can be. Whether it is there is not looked at.
+pub(super) fn node(text: &str) -> Result<NodeId, Failure> {
+    match Wanted::read(text)? {
+        Wanted::This(Place::Node(id)) => Ok(id),
+        Wanted::Number(number) => Ok(NodeId::new(number)),
+        Wanted::This(eval @ Place::Candidate(_)) => {
+            Err(Failure::usage(format!("`{eval}` is an eval, not a node"))
+                .hint("name a node such as `n0003`"))
+        }
+    }
+}
+
 /// What was typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wanted {

@@ -24,13 +24,15 @@ macro_rules! schema {
     };
 }
 
-static SCHEMAS: [Schema; 8] = [
+static SCHEMAS: [Schema; 10] = [
     schema!("manifest", "a run's `manifest.json`"),
     schema!("journal", "a line of a run's `journal.jsonl`"),
     schema!("list", "what `treebeam list --json` prints"),
     schema!("show", "what `treebeam show --json` prints"),
     schema!("diff", "what `treebeam diff --json` prints"),
     schema!("status", "what `treebeam status --json` prints"),
+    schema!("steer", "what `treebeam pause`, `unpause` and `stop` print with `--json`"),
+    schema!("idea", "what `treebeam idea add --json` prints"),
     schema!("score", "what `treebeam score --json` prints"),
     schema!("validate", "what `treebeam validate --json` prints"),
 ];
