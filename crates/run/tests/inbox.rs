@@ -65,9 +65,9 @@ fn own(node: Option<u32>, text: &str) -> Request {
 }
 
 fn wishes(journal: &MemoryJournal) -> Vec<(Wish, bool)> {
-    let wish = |event: &Event| match event {
-        Event::Asked { wish, message, .. } => Some((*wish, message.is_some())),
-        _ => None,
+    let wish = |event: &Event| {
+        let Event::Asked { wish, message, .. } = event else { return None };
+        Some((*wish, message.is_some()))
     };
     journal.events.iter().filter_map(wish).collect()
 }
@@ -194,10 +194,10 @@ fn added(facts: &Facts) -> Vec<&Eval> {
 }
 
 fn refusals(journal: &MemoryJournal) -> Vec<&str> {
-    let why = |event| match event {
-        &Event::IdeaRefused { ref why, .. } => Some(why.as_str()),
-        _ => None,
-    };
+    fn why(event: &Event) -> Option<&str> {
+        let Event::IdeaRefused { why, .. } = event else { return None };
+        Some(why)
+    }
     journal.events.iter().filter_map(why).collect()
 }
 

@@ -43,9 +43,9 @@ impl HeldGit {
         let mut variables = site.repo.variables();
         variables.retain(|(name, _)| name != "PATH");
         variables.push(("PATH".into(), path.expect("a PATH")));
-        let held = Self { hold, arrived, variables };
-        held.hold();
-        held
+        let git = Self { hold, arrived, variables };
+        git.hold();
+        git
     }
 
     /// Begins a call, and waits until it has to wait for git.

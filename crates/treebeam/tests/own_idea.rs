@@ -77,7 +77,7 @@ fn an_idea_for_a_running_run_is_tried_and_shown_as_the_users() {
     assert!(log.contains("e0003   idea of the user's added to n0000: My own"), "{log}");
     assert!(site.text("TREE_SUMMARY.md").contains("added by the user"));
     assert_eq!(site.names("inbox"), [""; 0]);
-    let _ = add(&site, "another", &[]).exits(2).says(["the run is over (max_depth_reached)"]);
+    let _ = add(&site, "another", &[]).exits(2).says(["the run is over (empty_frontier)"]);
 }
 
 #[test]

@@ -212,7 +212,8 @@ fn nothing_is_written_where_nobody_would_read_it() {
     }
     git.let_go();
     let _ = site.call(&["resume", RUN]).exits(0);
-    let _ = site.call(&["stop"]).exits(1).says(["run `t` is over (max_depth_reached)"]);
+    let _ =
+        site.call(&["stop"]).exits(1).says(["run `t` is over (empty_frontier): nothing to stop"]);
     assert_eq!(site.names("inbox"), [""; 0]);
 }
 
