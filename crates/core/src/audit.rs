@@ -112,7 +112,7 @@ fn of_eval(eval: &Eval) -> Vec<Reference> {
     let in_folder =
         |name: &str, sha256| Reference { path: folder.join(name), sha256, by: by.clone() };
     let mut found = vec![of_idea(&eval.idea, &by)];
-    if !matches!(eval.stage, Stage::Queued | Stage::Implementing(_)) {
+    if !matches!(eval.stage, Stage::Queued | Stage::Implementing(_) | Stage::SetAside) {
         found.push(in_folder("idea.md", Some(eval.idea.sha256)));
     }
     found.extend(eval.results().into_iter().flat_map(|results| of_artifact(results, &by)));

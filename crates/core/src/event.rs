@@ -1,12 +1,14 @@
 //! What happened. Past tense, append-only, the only thing that a run's state is made of.
 //! How an event is written to disk is pinned by snapshot tests of the store; fields are only added.
 
+mod again;
 mod asked;
 mod idea;
 mod kind;
 mod leftover;
 mod runner;
 
+pub use again::{Rerun, SentBack};
 pub use asked::{MessageId, Wish};
 pub use idea::{ContextPack, FileDigest, Idea, IdeaAdded, IdeasProposed, NewEval, Repeat};
 pub use leftover::{Leftover, LeftoverKind};
@@ -109,6 +111,19 @@ pub enum Event {
         /// When.
         at: Timestamp,
     },
+    /// An attempt of an eval failed, and the next one waits for its turn.
+    AttemptFailed {
+        /// Which eval.
+        eval: EvalId,
+        /// Which attempt, counted from 1.
+        attempt: u32,
+        /// Where and why.
+        failure: Failure,
+        /// When.
+        at: Timestamp,
+    },
+    /// Work of the open depth is done again, because the user wanted it.
+    SentBack(Box<SentBack>),
     /// All evals of a depth have ended; this is what becomes of them.
     DepthClosed {
         /// Which depth.

@@ -80,7 +80,8 @@ pub struct Node {
     pub commit: Commit,
     /// When it became one.
     pub created_at: Timestamp,
-    /// What was tried on it: once, or again at a later depth where the frontier stayed.
+    /// What was tried on it: once, again at a later depth where the frontier stayed, or again at the same depth where the
+    /// user wanted other ideas.
     pub expansions: Vec<Expansion>,
 }
 
@@ -153,6 +154,8 @@ pub struct Eval {
     pub idea: Idea,
     /// Which try of it, counted from 1; interruptions do not count.
     pub attempt: u32,
+    /// Why the attempts before this one failed, oldest first.
+    pub failures: Vec<Failure>,
     /// When it was created.
     pub queued_at: Timestamp,
     /// How it stands.
@@ -187,6 +190,10 @@ pub enum Stage {
         /// When it ended.
         at: Timestamp,
     },
+    /// Compared, and evaluated again under another id: its figures stay on record and count no more.
+    Superseded(Box<Measured>, EvalId),
+    /// Never begun: its node was asked for another idea in its place.
+    SetAside,
 }
 
 /// A candidate's code.
@@ -363,13 +370,21 @@ impl Expansion {
 }
 
 impl Eval {
+    /// Whether it counts: it was neither set aside nor evaluated again under another id.
+    #[must_use]
+    pub const fn stands(&self) -> bool {
+        !matches!(self.stage, Stage::Superseded(..) | Stage::SetAside)
+    }
+
     /// The candidate, from its commit on.
     #[must_use]
     pub fn work(&self) -> Option<&Work> {
         match &self.stage {
-            Stage::Queued | Stage::Implementing(_) => None,
+            Stage::Queued | Stage::Implementing(_) | Stage::SetAside => None,
             Stage::Implemented(work) | Stage::Sweeping(work) | Stage::Swept(work, _) => Some(work),
-            Stage::Scored(measured) | Stage::Decided(measured, ..) => Some(&measured.work),
+            Stage::Scored(measured)
+            | Stage::Decided(measured, ..)
+            | Stage::Superseded(measured, _) => Some(&measured.work),
             Stage::Failed { work, .. } => work.as_ref(),
         }
     }
@@ -379,12 +394,15 @@ impl Eval {
     pub fn results(&self) -> Option<&Artifact> {
         match &self.stage {
             Stage::Swept(_, results) => Some(results),
-            Stage::Scored(measured) | Stage::Decided(measured, ..) => Some(&measured.results),
+            Stage::Scored(measured)
+            | Stage::Decided(measured, ..)
+            | Stage::Superseded(measured, _) => Some(&measured.results),
             Stage::Queued
             | Stage::Implementing(_)
             | Stage::Implemented(_)
             | Stage::Sweeping(_)
-            | Stage::Failed { .. } => None,
+            | Stage::Failed { .. }
+            | Stage::SetAside => None,
         }
     }
 
@@ -392,13 +410,16 @@ impl Eval {
     #[must_use]
     pub fn measured(&self) -> Option<&Measured> {
         match &self.stage {
-            Stage::Scored(measured) | Stage::Decided(measured, ..) => Some(measured),
+            Stage::Scored(measured)
+            | Stage::Decided(measured, ..)
+            | Stage::Superseded(measured, _) => Some(measured),
             Stage::Queued
             | Stage::Implementing(_)
             | Stage::Implemented(_)
             | Stage::Sweeping(_)
             | Stage::Swept(..)
-            | Stage::Failed { .. } => None,
+            | Stage::Failed { .. }
+            | Stage::SetAside => None,
         }
     }
 }

@@ -42,6 +42,15 @@ pub fn experiment(eval: EvalId) -> RunPath {
     self::eval(eval).join("experiment")
 }
 
+/// What was asked and answered in one attempt of an eval, counted from 1: each has a place of its own.
+#[must_use]
+pub fn attempt(eval: EvalId, number: u32) -> RunPath {
+    match number {
+        0 | 1 => experiment(eval),
+        n => experiment(eval).join(&format!("attempt_{n}")),
+    }
+}
+
 /// The folder that belongs to a swept code state.
 #[must_use]
 pub fn of_subject(subject: Subject) -> RunPath {
@@ -57,8 +66,11 @@ pub fn submission(subject: Subject, number: u32) -> RunPath {
     of_subject(subject).join(&format!("s{number}"))
 }
 
-/// The name, below `artifacts/`, of the copy of a sweep's results.
+/// The name, below `artifacts/`, of the copy of a sweep's results, at which attempt, counted from 1.
 #[must_use]
-pub fn artifact_name(subject: Subject) -> String {
-    format!("{subject}.csv")
+pub fn artifact_name(subject: Subject, attempt: u32) -> String {
+    match attempt {
+        0 | 1 => format!("{subject}.csv"),
+        n => format!("{subject}-a{n}.csv"),
+    }
 }

@@ -2,7 +2,10 @@
 //! Nothing here waits, and nothing depends on what finished first.
 
 pub mod added;
+mod again;
 mod close;
+
+pub use again::{Again, send_back};
 
 use crate::event::{
     ContextPack, Event, Failure, Idea, IdeasProposed, Intent, Leftover, NewEval, Repeat, Stop,
@@ -324,7 +327,7 @@ pub fn accept(state: &State, outcome: &Outcome, at: Timestamp) -> Option<Event> 
         }
         Outcome::Swept { eval, results } => Event::Swept { eval, results, at },
         Outcome::Scored { eval, scored } => Event::Scored { eval, scored, at },
-        Outcome::EvalFailed { eval, failure } => Event::EvalFailed { eval, failure, at },
+        Outcome::EvalFailed { eval, failure } => again::failure(state, eval, failure, at),
         Outcome::Promoted(from) => Event::NodeAdded { node: state.next_node(), from, at },
         Outcome::PromotionFailed { eval, why } => Event::PromotionFailed { eval, why },
         Outcome::Discarded(leftover) => Event::Discarded { leftover },

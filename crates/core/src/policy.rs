@@ -38,6 +38,9 @@ pub struct Reach {
     pub stop_on_empty_frontier: bool,
     /// Whether a failed eval ends the run after its depth.
     pub strict_fail_depth: bool,
+    /// How often an eval that failed is tried again by itself. Runs of the first treebeam do not say.
+    #[serde(default)]
+    pub eval_retries: u32,
     /// How many evals are under way at once.
     pub max_parallel_evals: NonZeroU32,
     /// How many of them on one node.
@@ -82,6 +85,7 @@ impl Default for Reach {
             max_total_idea_evals: None,
             stop_on_empty_frontier: true,
             strict_fail_depth: false,
+            eval_retries: 0,
             max_parallel_evals: NonZeroU32::MIN,
             max_parallel_per_node: None,
             sweep_max_parallel: None,

@@ -2,6 +2,8 @@
 //! Only [`State::apply`] changes anything; everyone else reads through [`Facts`].
 
 mod apply;
+mod check;
+mod index;
 
 pub use apply::Unexpected;
 

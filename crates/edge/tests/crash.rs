@@ -11,6 +11,8 @@ use std::thread;
 use std::time::Duration;
 use treebeam_core::event::{Event, RunStarted, WorldKind};
 use treebeam_core::facts::{Facts, History};
+use treebeam_core::id::EvalId;
+use treebeam_core::plan::{self, Again};
 use treebeam_core::policy::{Meaning, Reach};
 use treebeam_core::state::State;
 use treebeam_edge::dry::{DryAgent, DryClock, DryExecutor, FlakyCleanup};
@@ -18,7 +20,7 @@ use treebeam_edge::git::{GitRepo, UserRepo, open_with};
 use treebeam_edge::store::{
     Force, Note, RunDir, RunFiles, Store, StoreError, make_runs_root, replay_journal,
 };
-use treebeam_run::port::{Checkpoint, Journal, PortError, Undisturbed, World};
+use treebeam_run::port::{Checkpoint, Clock as _, Journal, Moment, PortError, Undisturbed, World};
 use treebeam_run::{Halt, drive};
 use treebeam_testkit::repo::TempRepo;
 
@@ -31,19 +33,20 @@ fn number(n: u32) -> NonZeroU32 {
 }
 
 /// A run of two depths with a promotion, a rejection, a failure, and cleanups that do not work at first.
-fn meaning() -> Meaning {
+fn meaning(ideas: u32) -> Meaning {
     let sweep_config_limit = Some(number(3));
-    Meaning { ideas_per_node: number(3), sweep_config_limit, ..Meaning::default() }
+    Meaning { ideas_per_node: number(ideas), sweep_config_limit, ..Meaning::default() }
 }
 
 fn reach(workers: u32) -> Reach {
     Reach { max_depth: 2, max_parallel_evals: number(workers), ..Reach::default() }
 }
 
-/// A journal whose power is cut after so many events, for good.
+/// A journal whose power is cut after so many events, or after one of a kind, for good.
 struct Fused {
     store: Store,
     left: usize,
+    last: fn(&Event) -> bool,
     cut: bool,
 }
 
@@ -56,12 +59,13 @@ impl Fused {
 impl Journal for Fused {
     fn append(&mut self, events: &[Event]) -> Result<(), PortError> {
         self.powered()?;
-        let (written, lost) = events.split_at(events.len().min(self.left));
+        let most = events.iter().position(self.last).map_or(events.len(), |index| index + 1);
+        let (written, lost) = events.split_at(most.min(self.left));
         self.left -= written.len();
         if !written.is_empty() {
             self.store.append(written)?;
         }
-        self.cut = !lost.is_empty();
+        self.cut = !lost.is_empty() || events.iter().any(self.last);
         self.powered()
     }
 
@@ -90,13 +94,17 @@ impl Site {
     }
 
     fn begin(&self, workers: u32) -> (Store, State) {
+        self.begin_with(meaning(3), reach(workers))
+    }
+
+    fn begin_with(&self, meaning: Meaning, reach: Reach) -> (Store, State) {
         let user = self.opened();
         let started = RunStarted {
             run: "t".parse().expect("a run id"),
             world: WorldKind::Dry { seed: SEED },
             root: user.head.clone(),
-            meaning: meaning(),
-            reach: reach(workers),
+            meaning,
+            reach,
             at: user.head_time,
         };
         let runs = make_runs_root(self.repo.path()).expect("a folder for runs");
@@ -105,6 +113,16 @@ impl Site {
 
     /// Drives the run with ports of its own, as a new process would.
     fn go(&self, store: Store, state: State, events: usize) -> Result<State, Halt> {
+        self.go_until(store, state, events, |_| false)
+    }
+
+    fn go_until(
+        &self,
+        store: Store,
+        state: State,
+        left: usize,
+        last: fn(&Event) -> bool,
+    ) -> Result<State, Halt> {
         let run = self.run();
         let repo = GitRepo::new(self.opened(), run.root(), state.run.clone())?;
         let repo = FlakyCleanup::new(repo, SEED);
@@ -120,7 +138,7 @@ impl Site {
             interrupt: &Undisturbed,
             inbox: &Undisturbed,
         };
-        drive(state, world, &mut Fused { store, left: events, cut: false }, &mut |_, _| {})
+        drive(state, world, &mut Fused { store, left, last, cut: false }, &mut |_, _| {})
     }
 
     fn resume(&self, events: usize) -> Result<State, Halt> {
@@ -222,34 +240,39 @@ fn collect(folder: &Path, name: &str, found: &mut BTreeMap<String, String>) {
 }
 
 /// The run that is never cut, and how many events it has after its first.
-fn uncut(workers: u32) -> (Settled, usize) {
+fn uncut(reach: Reach) -> (Settled, usize) {
     let site = Site::new();
-    let (store, state) = site.begin(workers);
+    let tries_again = reach.eval_retries > 0;
+    let (store, state) = site.begin_with(meaning(3), reach);
     let end = site.go(store, state, usize::MAX).expect("a whole run");
     let kinds = fs::read_to_string(site.run().journal()).expect("a journal");
     for kind in ["node_added", "eval_failed", "discard_deferred", "depth_closed", "stopped"] {
         assert!(kinds.contains(&format!("\"type\":\"{kind}\"")), "no {kind} in the run");
     }
+    assert_eq!(kinds.contains("attempt_failed"), tries_again);
     let events = site.events() - 1;
     (settled(&site, end), events)
 }
 
-fn cut_after_every_event(workers: u32) {
-    let expected = uncut(1).0;
-    let (same, events) = uncut(workers);
+fn cut_after_every_event(workers: u32, eval_retries: u32) {
+    let reach = |workers| Reach { eval_retries, ..reach(workers) };
+    let expected = uncut(reach(1)).0;
+    let (same, events) = uncut(reach(workers));
     assert_eq!(same, expected, "{workers} workers");
     // A cut run mostly waits, for the disk and for what was under way: several at once.
     thread::scope(|scope| {
         for lane in 0..LANES {
             let cuts = (lane..events).step_by(LANES);
-            scope.spawn(|| cuts.for_each(|cut| check_cut(cut, workers, &expected)));
+            let check = |cut| check_cut(cut, reach(workers), &expected);
+            scope.spawn(move || cuts.for_each(check));
         }
     });
 }
 
-fn check_cut(cut: usize, workers: u32, expected: &Settled) {
+fn check_cut(cut: usize, reach: Reach, expected: &Settled) {
     let site = Site::new();
-    let (store, state) = site.begin(workers);
+    let workers = reach.max_parallel_evals;
+    let (store, state) = site.begin_with(meaning(3), reach);
     assert!(site.go(store, state, cut).is_err(), "no cut at {cut}");
     assert_eq!(site.events(), cut + 1);
     if cut.is_multiple_of(2) {
@@ -261,17 +284,17 @@ fn check_cut(cut: usize, workers: u32, expected: &Settled) {
 
 #[test]
 fn a_run_with_one_worker_that_is_cut_off_after_any_event_ends_the_same() {
-    cut_after_every_event(1);
+    cut_after_every_event(1, 0);
 }
 
 #[test]
-fn a_run_with_four_workers_that_is_cut_off_after_any_event_ends_the_same() {
-    cut_after_every_event(4);
+fn a_run_with_four_workers_that_tries_again_and_is_cut_off_after_any_event_ends_the_same() {
+    cut_after_every_event(4, 1);
 }
 
 #[test]
 fn a_run_that_is_cut_off_again_and_again_ends_the_same() {
-    let expected = uncut(1).0;
+    let expected = uncut(reach(1)).0;
     let site = Site::new();
     let (store, state) = site.begin(2);
     let mut ended = site.go(store, state, 2);
@@ -285,4 +308,52 @@ fn a_run_that_is_cut_off_again_and_again_ends_the_same() {
     assert!(cuts > 15, "{cuts} cuts");
     assert_eq!(ended.as_ref().map_or(0, |end| end.history.lock_takeovers), cuts);
     assert_eq!(settled(&site, ended.expect("an end")), expected);
+}
+
+/// A run that was left when its third eval had failed, with two scored and two that have not begun; what there is to clean
+/// up is in any state. All of it is to be done again.
+fn sent_back(workers: u32) -> (Site, Store, State) {
+    let site = Site::new();
+    let (store, state) = site.begin_with(meaning(5), Reach { max_depth: 1, ..reach(1) });
+    let third =
+        |event: &Event| matches!(event, Event::EvalFailed { eval, .. } if *eval == EvalId::new(3));
+    assert!(site.go_until(store, state, usize::MAX, third).is_err(), "no third eval");
+    let (mut store, mut state) = site.open();
+    let at = DryClock::new(state.created_at).at(Moment::SentBack(state.next_eval()));
+    let wishes = [Again::RetryFailed, Again::RerunEvals, Again::RegenerateIdeas];
+    let sent = plan::send_back(&state, &wishes, at).expect("something to do again");
+    assert_eq!((sent.retried.len(), sent.rerun.len(), sent.set_aside.len()), (1, 2, 2));
+    let reach = Reach { max_parallel_evals: number(workers), ..state.reach.clone() };
+    for event in [Event::SentBack(Box::new(sent)), Event::SettingsChanged { reach }] {
+        state.apply(&event).expect("an event that can follow");
+        store.append(&[event]).expect("an event on disk");
+    }
+    (site, store, state)
+}
+
+#[test]
+fn what_is_sent_back_ends_the_same_wherever_it_is_cut_off() {
+    let (site, store, state) = sent_back(1);
+    let before = site.events();
+    let expected = settled(&site, site.go(store, state, usize::MAX).expect("a whole run"));
+    let events = site.events() - before;
+    let (site, store, state) = sent_back(4);
+    let same = settled(&site, site.go(store, state, usize::MAX).expect("a whole run"));
+    assert_eq!(same, expected, "four workers");
+    // Every other event here; in memory every one is cut.
+    thread::scope(|scope| {
+        for lane in 0..LANES {
+            let cuts = (lane..events / 2).step_by(LANES).map(|cut| cut * 2);
+            scope.spawn(|| cuts.for_each(|cut| check_sent_back(cut, &expected)));
+        }
+    });
+}
+
+fn check_sent_back(cut: usize, expected: &Settled) {
+    let workers = if cut.is_multiple_of(4) { 1 } else { 3 };
+    let (site, store, state) = sent_back(workers);
+    assert!(site.go(store, state, cut).is_err(), "no cut at {cut}");
+    site.leave_note();
+    let end = site.resume(usize::MAX).unwrap_or_else(|halt| panic!("cut {cut}: {halt:?}"));
+    assert_eq!(settled(&site, end), *expected, "cut after {cut} events, {workers} workers");
 }

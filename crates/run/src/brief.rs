@@ -4,7 +4,7 @@ use crate::port::{Job, JobKey, Moment};
 use std::collections::BTreeSet;
 use treebeam_core::event::{Idea, Leftover, Subject};
 use treebeam_core::evidence::Artifact;
-use treebeam_core::facts::{Baseline, Eval, Expansion, Facts, Ideas, Node, Removal, Stage};
+use treebeam_core::facts::{Baseline, Eval, Expansion, Facts, Node, Removal, Stage};
 use treebeam_core::gate;
 use treebeam_core::id::{Commit, EvalId, NodeId, RunId, Sha256};
 use treebeam_core::num::Finite;
@@ -129,6 +129,14 @@ pub(crate) fn attempt_of(state: &Facts, eval: EvalId) -> u32 {
     state.eval(eval).map_or(1, |eval| eval.attempt)
 }
 
+/// Which attempt a sweep belongs to, counted from 1.
+pub(crate) fn attempt_at(state: &Facts, subject: Subject) -> u32 {
+    match subject {
+        Subject::Root => 1,
+        Subject::Eval(eval) => attempt_of(state, eval),
+    }
+}
+
 /// The sweep of a subject as it was last submitted.
 pub(crate) fn job(state: &State, subject: Subject) -> Option<Job> {
     let commit = match subject {
@@ -174,14 +182,11 @@ fn for_ideas(state: &State, node: &Node) -> ForIdeas {
         Some(_) => node.expansions.len(),
         None => node.expansions.len() + 1,
     };
-    let written = node.expansions.iter().map(|expansion| match &expansion.ideas {
-        Ideas::Proposed { evals, untried, .. } => evals.len() + untried.len(),
-        Ideas::Asked | Ideas::Failed { .. } => 0,
-    });
+    let written = node.expansions.iter().map(|expansion| state.ideas_of(expansion).count());
     ForIdeas {
         node: node.id,
         expansion: number(expansions),
-        count: state.meaning.ideas_per_node.get(),
+        count: state.ideas_wanted(node),
         first_number: number(written.sum::<usize>()) + 1,
         turns_before: node.turns(),
         tried: plan::tried_before(state, node.id).iter().map(|idea| idea.fingerprint).collect(),
@@ -202,7 +207,7 @@ fn told(state: &State, node: &Node) -> Told {
         .filter(|expansion| expansion.depth < state.depth)
         .flat_map(Expansion::evals)
         .filter_map(|eval| state.eval(*eval))
-        .filter(|eval| !on_chain(eval))
+        .filter(|eval| eval.stands() && !on_chain(eval))
         .collect();
     let newest = beside.get(beside.len().saturating_sub(OUTCOMES)..).unwrap_or_default();
     let mentioned = chain.iter().chain(newest);
@@ -238,6 +243,8 @@ fn outcome_line(eval: &Eval) -> String {
         | Stage::Implemented(_)
         | Stage::Sweeping(_)
         | Stage::Swept(..)
-        | Stage::Scored(_) => format!("{title}: under way"),
+        | Stage::Scored(_)
+        | Stage::Superseded(..)
+        | Stage::SetAside => format!("{title}: under way"),
     }
 }

@@ -395,6 +395,8 @@ pub enum Moment {
     Begun(EvalId, u32),
     /// The end of a stage of an eval's attempt.
     Eval(EvalId, EvalStage, u32),
+    /// The user's wish to have work done again, before this eval could be.
+    SentBack(EvalId),
     /// The end of the run, before this eval could be.
     Stop(EvalId),
 }

@@ -243,6 +243,9 @@ pub(crate) struct LogArgs {
     pub(crate) follow: bool,
 }
 
+/// The flags of [`AgainFlags`], for those that go with none of them.
+const AGAIN: [&str; 3] = ["retry_failed", "rerun_evals", "force_regenerate_ideas"];
+
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
     /// The run's name; by default the time it starts, as YYYYMMDD-HHMMSS in UTC
@@ -255,13 +258,13 @@ pub(crate) struct RunArgs {
     #[arg(long, conflicts_with = "no_resume")]
     pub(crate) resume: bool,
     /// Refuse a run id that is taken
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = AGAIN)]
     pub(crate) no_resume: bool,
     /// Only validate and rewrite the reports, as `treebeam report` does
-    #[arg(long, conflicts_with_all = ["dry_run", "validate_only"])]
+    #[arg(long, conflicts_with_all = ["dry_run", "validate_only"], conflicts_with_all = AGAIN)]
     pub(crate) report_only: bool,
     /// Only check the run's integrity, as `treebeam validate` does
-    #[arg(long, conflicts_with = "dry_run")]
+    #[arg(long, conflicts_with = "dry_run", conflicts_with_all = AGAIN)]
     pub(crate) validate_only: bool,
     #[command(flatten)]
     pub(crate) config: ConfigFlag,
@@ -310,6 +313,9 @@ pub(crate) struct GoingFlags {
     #[command(flatten)]
     #[serde(flatten)]
     pub(crate) reach: ReachFlags,
+    #[command(flatten)]
+    #[serde(skip)]
+    pub(crate) again: AgainFlags,
     /// How long the run's owner on another host may be silent before it counts as dead [default: 600]
     #[arg(long, value_name = "SECONDS", help_heading = "Options")]
     pub(crate) lock_stale_seconds: Option<Count>,
@@ -340,6 +346,10 @@ pub(crate) struct ReachFlags {
     /// Whether a failed eval ends the run after its depth [default: false]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", action = ArgAction::Set)]
     pub(crate) strict_fail_depth: Option<bool>,
+    /// How often an eval that fails from now on is tried again by itself, each time with a new question to the coder; not
+    /// one that changes nothing, or only what is protected [default: 0]
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) eval_retries: Option<Count>,
     /// How many evals are under way at once [default: 1]
     #[arg(long, value_name = "COUNT")]
     pub(crate) max_parallel_evals: Option<AtOnce>,
@@ -355,6 +365,26 @@ pub(crate) struct ReachFlags {
     /// Keep worktree, ref and raw sweep output of failed evals [default: false]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", action = ArgAction::Set)]
     pub(crate) keep_failed_artifacts: Option<bool>,
+}
+
+/// What is done again at the depth that is open; closed depths stand. Each is a wish for once, and no configuration key.
+#[derive(Debug, Default, Args)]
+#[command(
+    next_help_heading = "Doing it again (once, as this call begins; the depth that is open alone)"
+)]
+pub(crate) struct AgainFlags {
+    /// Put failed evals back into the queue, whatever they failed of: each is implemented and swept anew, as its next
+    /// attempt. Given again, it acts on what has failed since
+    #[arg(long)]
+    pub(crate) retry_failed: bool,
+    /// Evaluate completed evals again under new ids, which count as evals: each costs an implementation and a sweep. What
+    /// was measured before stays on record, and counts no more
+    #[arg(long)]
+    pub(crate) rerun_evals: bool,
+    /// Set ideas aside that have not begun, and ask for others in their place: costs a question for each node, and what
+    /// the answers before have cost. Ideas that have begun stay; where no others come, those set aside are tried after all
+    #[arg(long)]
+    pub(crate) force_regenerate_ideas: bool,
 }
 
 #[derive(Clone, Copy, Debug, Serialize, ValueEnum)]

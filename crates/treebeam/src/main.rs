@@ -6,6 +6,7 @@
 //! `progress` shows a run while it goes on, `interrupt` is Ctrl-C, `terminal` prints, and `failure` is how a command
 //! fails: message, hint, exit code.
 
+mod again;
 mod cli;
 mod command;
 mod config;

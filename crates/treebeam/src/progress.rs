@@ -34,6 +34,8 @@ pub(crate) struct Progress {
     /// Scored and failed evals of the open depth.
     scored: u64,
     failed: u64,
+    /// Evals of the open depth that count no more.
+    gone: u64,
 }
 
 enum Manner {
@@ -57,13 +59,16 @@ impl Progress {
         };
         let scored = stage(|stage| matches!(stage, Stage::Scored(_)));
         let failed = stage(|stage| matches!(stage, Stage::Failed { .. }));
-        Self { manner, depth: None, scored, failed }
+        Self { manner, depth: None, scored, failed, gone: gone(facts) }
     }
 
     /// Shows what has just been recorded.
     pub(crate) fn show(&mut self, state: &State, events: &[Event]) {
         for event in events {
             self.count(event);
+            if self.gone > 0 && matches!(event, Event::ProposalFailed { .. }) {
+                self.gone = gone(state);
+            }
             if matches!(self.manner, Manner::Json) {
                 // A reader that has gone away does not stop the run.
                 drop(terminal::json(event));
@@ -85,7 +90,7 @@ impl Progress {
         self.scored += u64::from(matches!(event, Event::Scored { .. }));
         self.failed += u64::from(matches!(event, Event::EvalFailed { .. }));
         if matches!(event, Event::DepthClosed { .. }) {
-            (self.scored, self.failed) = (0, 0);
+            (self.scored, self.failed, self.gone) = (0, 0, 0);
         }
     }
 
@@ -102,7 +107,7 @@ impl Progress {
         if self.depth.replace(state.depth) != Some(state.depth) {
             bar.reset();
         }
-        bar.set_length(state.open_evals().len() as u64);
+        bar.set_length((state.open_evals().len() as u64).saturating_sub(self.gone));
         bar.set_position(self.scored + self.failed);
         bar.set_prefix(format!("depth {} of {}", state.depth, state.reach.max_depth));
         let (scored, failed, running) = (self.scored, self.failed, state.under_way().count());
@@ -114,6 +119,10 @@ impl Progress {
             format!("{scored} scored, {failed} failed, {running} running")
         });
     }
+}
+
+fn gone(facts: &Facts) -> u64 {
+    facts.open_evals().iter().filter(|eval| !eval.stands()).count() as u64
 }
 
 fn bar() -> ProgressBar {
@@ -144,6 +153,11 @@ fn line(facts: &Facts, event: &Event) -> Option<String> {
         Event::EvalFailed { eval, failure, .. } => {
             let message = failure.message.lines().next().unwrap_or_default();
             format!("e{eval}: failed at {}: {message}", failure.stage)
+        }
+        Event::AttemptFailed { eval, attempt, failure, .. } => {
+            let message = failure.message.lines().next().unwrap_or_default();
+            let stage = failure.stage;
+            format!("e{eval}: attempt {attempt} failed at {stage}, tried again: {message}")
         }
         Event::DepthClosed { depth, verdicts, beam, .. } => {
             let passed = verdicts.iter().filter(|(_, verdict)| verdict.passed()).count();
@@ -179,6 +193,7 @@ fn line(facts: &Facts, event: &Event) -> Option<String> {
         | Event::Swept { .. }
         | Event::Discarded { .. }
         | Event::SettingsChanged { .. }
+        | Event::SentBack(_)
         | Event::LockTakenOver { .. }
         | Event::Stopped { .. } => return None,
     })

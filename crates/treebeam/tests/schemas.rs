@@ -92,6 +92,24 @@ fn what_a_run_writes_and_prints_fits_its_schemas() {
 }
 
 #[test]
+fn what_is_done_again_fits_too() {
+    let site = Site::new(BINARY);
+    site.run(&["--quiet", "--ideas-per-node=5", "--max-depth=1", "--eval-retries=1"]);
+    let whole = site.text("journal.jsonl");
+    let mut lines: Vec<_> = whole.split_inclusive('\n').collect();
+    let failed = |line: &&str| line.contains(r#""type":"eval_failed""#);
+    lines.truncate(lines.iter().position(failed).expect("a failed eval") + 1);
+    for name in ["manifest.json", "manifest.json.prev"] {
+        drop(fs::remove_file(site.path(name)));
+    }
+    fs::write(site.path("journal.jsonl"), lines.concat()).expect("half a journal");
+    site.resume(&["--quiet", "--retry-failed", "--rerun-evals", "--force-regenerate-ideas"]);
+    let journal = site.text("journal.jsonl");
+    assert!(journal.contains("attempt_failed") && journal.contains("sent_back"));
+    all_fits(&site);
+}
+
+#[test]
 fn an_open_run_and_a_damaged_one_fit_too() {
     let site = Site::new(BINARY);
     site.run(&["--quiet", "--ideas-per-node=5", "--max-depth=1"]);

@@ -7,7 +7,8 @@ use crate::read;
 use crate::words::{self, count};
 use jiff::Timestamp;
 use treebeam_core::event::{
-    Event, IdeaAdded, IdeasProposed, Intent, MessageId, RunStarted, Subject, Wish,
+    Event, Failure, IdeaAdded, IdeasProposed, Intent, MessageId, Rerun, RunStarted, SentBack,
+    Subject, Wish,
 };
 use treebeam_core::evidence::Scored;
 use treebeam_core::gate::Verdict;
@@ -44,8 +45,9 @@ fn subject(event: &Event) -> String {
         | Event::Swept { eval: id, .. }
         | Event::Scored { eval: id, .. }
         | Event::EvalFailed { eval: id, .. }
+        | Event::AttemptFailed { eval: id, .. }
         | Event::PromotionFailed { eval: id, .. } => eval(*id),
-        Event::DepthClosed { .. } => "depth".to_owned(),
+        Event::DepthClosed { .. } | Event::SentBack(_) => "depth".to_owned(),
         Event::Discarded { leftover } | Event::DiscardDeferred { leftover, .. } => {
             leftover.place.to_string()
         }
@@ -80,6 +82,11 @@ fn what(event: &Event) -> String {
         Event::EvalFailed { failure, .. } => {
             format!("failed at {} ({}): {}", failure.stage, failure.kind, failure.message)
         }
+        Event::AttemptFailed { attempt, failure, .. } => {
+            let Failure { stage, kind, message } = failure;
+            format!("attempt {attempt} failed at {stage} ({kind}), tried again: {message}")
+        }
+        Event::SentBack(sent) => sent_back(sent),
         Event::DepthClosed { depth, verdicts, beam, cut_short } => {
             let cut = if *cut_short { ", cut short by the budget" } else { "" };
             format!("depth {depth} closed{cut}: {}", closing(verdicts, beam))
@@ -159,6 +166,26 @@ fn scores(scored: &Scored) -> String {
     format!(
         "scored: {grade}, {parent} against its parent, {root} against the root, {ok} of {all} ok"
     )
+}
+
+/// What is done again, each with its evals or nodes.
+fn sent_back(sent: &SentBack) -> String {
+    let evals = |ids: &[EvalId]| listed(ids.iter().copied().map(Place::Candidate));
+    let rerun = sent.rerun.iter().map(|Rerun { of, eval }| {
+        format!("{} as {}", Place::Candidate(*of), Place::Candidate(*eval))
+    });
+    let parts = [
+        ("failed evals tried again", evals(&sent.retried)),
+        ("evals done again", listed(rerun)),
+        ("set aside", evals(&sent.set_aside)),
+        ("asked for other ideas", listed(sent.asked.iter().copied().map(Place::Node))),
+    ];
+    let parts = parts.into_iter().filter(|(_, items)| !items.is_empty());
+    parts.map(|(name, items)| format!("{name}: {items}")).collect::<Vec<_>>().join("; ")
+}
+
+fn listed<T: ToString>(items: impl Iterator<Item = T>) -> String {
+    items.map(|item| item.to_string()).collect::<Vec<_>>().join(", ")
 }
 
 fn closing(verdicts: &[(EvalId, Verdict)], beam: &[EvalId]) -> String {

@@ -5,6 +5,7 @@ use crate::line::one_line;
 use std::fmt;
 use treebeam_core::event::Failure;
 use treebeam_core::facts::{Eval, Facts, Fate, Stage};
+use treebeam_core::id::Place;
 
 /// What became of an eval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,11 +26,15 @@ pub enum Outcome {
     Running,
     /// It waits.
     Queued,
+    /// Its idea was evaluated again under another id.
+    Superseded,
+    /// It never began: its node was asked for another idea.
+    SetAside,
 }
 
 impl Outcome {
     /// All of them, in the order in which they are listed.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Promoted,
         Self::Chosen,
         Self::Passed,
@@ -38,6 +43,8 @@ impl Outcome {
         Self::Scored,
         Self::Running,
         Self::Queued,
+        Self::Superseded,
+        Self::SetAside,
     ];
 
     /// What became of this eval so far.
@@ -51,6 +58,8 @@ impl Outcome {
             | Stage::Swept(..) => Self::Running,
             Stage::Scored(_) => Self::Scored,
             Stage::Failed { .. } => Self::Failed,
+            Stage::Superseded(..) => Self::Superseded,
+            Stage::SetAside => Self::SetAside,
             Stage::Decided(_, _, Fate::Promoted(_)) => Self::Promoted,
             Stage::Decided(_, _, Fate::Chosen) => Self::Chosen,
             Stage::Decided(_, verdict, Fate::Dropped) if verdict.passed() => Self::Passed,
@@ -70,6 +79,8 @@ impl Outcome {
             Self::Scored => "scored",
             Self::Running => "running",
             Self::Queued => "queued",
+            Self::Superseded => "superseded",
+            Self::SetAside => "set_aside",
         }
     }
 }
@@ -84,6 +95,9 @@ impl fmt::Display for Outcome {
 #[must_use]
 pub fn reason(eval: &Eval) -> String {
     match &eval.stage {
+        Stage::Queued if eval.attempt > 1 => {
+            format!("waits to be implemented, attempt {}", eval.attempt)
+        }
         Stage::Queued => "waits to be implemented".to_owned(),
         Stage::Implementing(_) => "being implemented".to_owned(),
         Stage::Implemented(_) => "waits to be swept".to_owned(),
@@ -97,6 +111,8 @@ pub fn reason(eval: &Eval) -> String {
         Stage::Failed { failure, .. } => {
             one_line(&format!("failed at {}: {}", at(failure), failure.message))
         }
+        Stage::Superseded(_, by) => format!("evaluated again as {}", Place::Candidate(*by)),
+        Stage::SetAside => "never begun: its node was asked for another idea".to_owned(),
     }
 }
 
@@ -125,6 +141,10 @@ pub struct Counts {
     pub running: u32,
     /// Waiting.
     pub queued: u32,
+    /// Evaluated again under another id.
+    pub superseded: u32,
+    /// Never begun, for another idea.
+    pub set_aside: u32,
 }
 
 impl Counts {
@@ -172,6 +192,8 @@ impl Counts {
             Outcome::Scored => &mut self.scored,
             Outcome::Running => &mut self.running,
             Outcome::Queued => &mut self.queued,
+            Outcome::Superseded => &mut self.superseded,
+            Outcome::SetAside => &mut self.set_aside,
         }
     }
 }

@@ -60,7 +60,9 @@ pub(crate) fn verdict(eval: &Eval) -> Option<&Verdict> {
         | Stage::Sweeping(_)
         | Stage::Swept(..)
         | Stage::Scored(_)
-        | Stage::Failed { .. } => None,
+        | Stage::Failed { .. }
+        | Stage::Superseded(..)
+        | Stage::SetAside => None,
     }
 }
 
@@ -91,7 +93,9 @@ pub(crate) fn promoted_to(eval: &Eval) -> Option<NodeId> {
         | Stage::Sweeping(_)
         | Stage::Swept(..)
         | Stage::Scored(_)
-        | Stage::Failed { .. } => None,
+        | Stage::Failed { .. }
+        | Stage::Superseded(..)
+        | Stage::SetAside => None,
     }
 }
 
@@ -102,6 +106,6 @@ pub(crate) fn baseline<'a>(facts: &'a Facts, eval: &Eval) -> Option<&'a Artifact
 
 /// Where an eval's prompts, replies, diffs and logs lie, once it has begun.
 pub(crate) fn experiment(eval: &Eval) -> Option<String> {
-    let begun = !matches!(eval.stage, Stage::Queued);
+    let begun = eval.attempt > 1 || !matches!(eval.stage, Stage::Queued | Stage::SetAside);
     begun.then(|| path::experiment(eval.id).to_string())
 }

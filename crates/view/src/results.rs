@@ -8,7 +8,7 @@ use treebeam_core::evidence::Scored;
 use treebeam_core::facts::{Eval, Facts};
 
 /// The columns, in order. Grade and `should_explore` are against the parent.
-pub const COLUMNS: [&str; 19] = [
+pub const COLUMNS: [&str; 20] = [
     "eval",
     "parent",
     "depth",
@@ -28,6 +28,7 @@ pub const COLUMNS: [&str; 19] = [
     "commit",
     "node",
     "idea",
+    "attempt",
 ];
 
 /// All evals as tab-separated values, in the order of their ids.
@@ -42,7 +43,7 @@ pub fn results_tsv(facts: &Facts) -> String {
     text
 }
 
-fn row(eval: &Eval) -> [String; 19] {
+fn row(eval: &Eval) -> [String; 20] {
     let scored = read::scored(eval);
     let work = eval.work();
     let of = |text: &dyn Fn(&Scored) -> String| scored.map(text).unwrap_or_default();
@@ -66,5 +67,6 @@ fn row(eval: &Eval) -> [String; 19] {
         work.map(|work| work.commit.to_string()).unwrap_or_default(),
         read::promoted_to(eval).map(read::node_name).unwrap_or_default(),
         one_line(&eval.idea.title),
+        eval.attempt.to_string(),
     ]
 }

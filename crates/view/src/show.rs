@@ -33,7 +33,9 @@ pub fn started_at(eval: &Eval) -> Option<Timestamp> {
         | Stage::Sweeping(_)
         | Stage::Swept(..)
         | Stage::Scored(_)
-        | Stage::Decided(..) => eval.work().map(|work| work.started_at),
+        | Stage::Decided(..)
+        | Stage::Superseded(..)
+        | Stage::SetAside => eval.work().map(|work| work.started_at),
     }
 }
 
@@ -48,7 +50,9 @@ pub fn ended_at(eval: &Eval) -> Option<Timestamp> {
         | Stage::Sweeping(_)
         | Stage::Swept(..)
         | Stage::Scored(_)
-        | Stage::Decided(..) => eval.measured().map(|measured| measured.at),
+        | Stage::Decided(..)
+        | Stage::Superseded(..)
+        | Stage::SetAside => eval.measured().map(|measured| measured.at),
     }
 }
 

@@ -8,8 +8,9 @@ use std::time::Duration;
 use treebeam_core::audit::{Finding, Severity};
 use treebeam_core::event::{Event, RunStarted, Stop};
 use treebeam_core::facts::Facts;
-use treebeam_core::id::Place;
+use treebeam_core::id::{EvalId, Place};
 use treebeam_core::num::Finite;
+use treebeam_core::plan::{self, Again};
 use treebeam_core::policy::{Meaning, Reach};
 use treebeam_core::state::State;
 use treebeam_view::list::{Digest, Listed};
@@ -94,6 +95,34 @@ fn a_run_half_way() {
     insta::assert_snapshot!(all(&state).join("\n-----\n"));
 }
 
+/// The second depth in its middle, with all of its work sent back.
+fn sent_back() -> State {
+    let mut events = sample::events();
+    let failed = events.iter().rposition(|e| matches!(e, Event::EvalFailed { .. })).unwrap();
+    events.truncate(failed + 1);
+    let reach = Reach { max_total_idea_evals: None, ..sample::started().reach };
+    events.push(Event::SettingsChanged { reach });
+    let mut state = sample::after(&events, events.len());
+    let wishes = [Again::RetryFailed, Again::RerunEvals, Again::RegenerateIdeas];
+    let sent = plan::send_back(&state, &wishes, state.created_at).unwrap();
+    state.apply(&Event::SentBack(Box::new(sent))).unwrap();
+    state
+}
+
+#[test]
+fn work_that_is_done_again() {
+    let state = sent_back();
+    let [summary, graph, results, status] = all(&state);
+    assert_tables_are_even(&summary);
+    let evals = summary.lines().filter(|line| line.starts_with("| e00"));
+    let evals: Vec<_> = evals.filter(|line| line.contains("| n0002 |")).collect();
+    let leaves: Vec<_> = graph.lines().filter(|line| line.contains("n0002 -.->")).collect();
+    let rows: Vec<_> = results.lines().filter(|line| line.contains("\tn0002\t")).collect();
+    let shown = show(&state, Place::Candidate(EvalId::new(8)), "here").unwrap();
+    let parts = [evals.join("\n"), leaves.join("\n"), rows.join("\n"), status, shown];
+    insta::assert_snapshot!(parts.join("\n-----\n"));
+}
+
 #[test]
 fn a_run_that_is_being_run_is_not_to_be_resumed() {
     let state = sample::after(&sample::events(), 5);
@@ -118,6 +147,7 @@ fn every_moment_of_a_run_can_be_shown() {
         assert!([&summary, &graph, &results, &status].iter().all(|text| text.ends_with('\n')));
         seen.extend(state.evals.iter().map(Outcome::of));
     }
+    seen.extend(sent_back().evals.iter().map(Outcome::of));
     assert!(Outcome::ALL.iter().all(|outcome| seen.contains(outcome)));
 }
 

@@ -32,6 +32,8 @@ kinds! {
     Swept => "swept",
     Scored => "scored",
     EvalFailed => "eval_failed",
+    AttemptFailed => "attempt_failed",
+    SentBack => "sent_back",
     DepthClosed => "depth_closed",
     NodeAdded => "node_added",
     PromotionFailed => "promotion_failed",

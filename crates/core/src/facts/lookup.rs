@@ -1,7 +1,7 @@
 //! What can be looked up in the facts: nodes, evals, lineage, frontier, budget, the best node. Nothing here decides.
 
-use super::{Baseline, Eval, Facts, Fate, Node, Origin, Phase, Stage};
-use crate::event::{MessageId, Stop, Subject};
+use super::{Baseline, Eval, Expansion, Facts, Fate, Ideas, Node, Origin, Phase, Stage};
+use crate::event::{Idea, MessageId, Stop, Subject};
 use crate::evidence::Artifact;
 use crate::id::{EvalId, NodeId};
 use crate::num::Finite;
@@ -81,6 +81,29 @@ impl Facts {
     pub fn room(&self) -> u32 {
         let made = u32::try_from(self.evals.len()).unwrap_or(u32::MAX);
         self.reach.max_total_idea_evals.map_or(u32::MAX - 1, |most| most.saturating_sub(made))
+    }
+
+    /// The ideas that came of an expansion, each once, in the order in which they came: those that got an id, then those
+    /// that the budget left untried.
+    pub fn ideas_of<'a>(&'a self, expansion: &'a Expansion) -> impl Iterator<Item = &'a Idea> {
+        let untried: &[Idea] = match &expansion.ideas {
+            Ideas::Proposed { untried, .. } => untried,
+            Ideas::Asked | Ideas::Failed { .. } => &[],
+        };
+        let evals = expansion.evals().filter_map(|id| self.eval(*id));
+        let last = evals.filter(|eval| !matches!(eval.stage, Stage::Superseded(..)));
+        last.map(|eval| &eval.idea).chain(untried)
+    }
+
+    /// How many ideas a node is asked for at the open depth: K, less those that it has there and that stand. The user's
+    /// own come on top.
+    #[must_use]
+    pub fn ideas_wanted(&self, node: &Node) -> u32 {
+        let here = node.expansions.iter().filter(|expansion| expansion.depth == self.depth);
+        let evals = here.flat_map(Expansion::evals).filter_map(|id| self.eval(*id));
+        let standing = evals.filter(|eval| eval.stands() && eval.idea.turn.is_some()).count();
+        let standing = u32::try_from(standing).unwrap_or(u32::MAX);
+        self.meaning.ideas_per_node.get().saturating_sub(standing)
     }
 
     /// A node's own sweep: what its candidates are compared with.

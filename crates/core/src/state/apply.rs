@@ -1,9 +1,11 @@
 //! The fold: what each event does to the state. An event that cannot follow is refused.
+//! What is done again has a file of its own.
 
+mod again;
 mod asked;
 
-use super::{Index, State, removal_key};
-use crate::event::{Event, IdeasProposed, Intent, Leftover, LeftoverKind, Stop, Subject};
+use super::{State, removal_key};
+use crate::event::{Event, Idea, IdeasProposed, Intent, Leftover, LeftoverKind, Stop, Subject};
 use crate::evidence::Artifact;
 use crate::facts::{
     Baseline, ClosedDepth, Eval, Expansion, Facts, Fate, Ideas, Measured, Node, Origin, Phase,
@@ -54,7 +56,7 @@ impl State {
             Event::ProposalFailed { node, why, turns, .. } => {
                 let failed = Ideas::Failed { why: why.clone(), turns: *turns };
                 self.asked(*node)?.ideas = failed;
-                Ok(())
+                self.take_up_again(*node)
             }
             Event::Implemented { eval, commit, files_changed, rounds, .. } => {
                 let started_at = self.implementing_since(*eval)?;
@@ -95,6 +97,10 @@ impl State {
                 }
                 Ok(())
             }
+            Event::AttemptFailed { eval, attempt, failure, .. } => {
+                self.attempt_failed(*eval, *attempt, failure)
+            }
+            Event::SentBack(sent) => self.sent_back(sent),
             Event::DepthClosed { depth, verdicts, beam, cut_short } => {
                 self.depth_closed(*depth, verdicts, beam, *cut_short)
             }
@@ -158,12 +164,12 @@ impl State {
                 Ok(())
             }
             Intent::Implement(id) => {
-                if !matches!(self.stage(id)?, Stage::Queued) {
-                    return wrong(format!("eval {id} starts, but was not waiting"));
+                if !matches!(self.stage(id)?, Stage::Queued)
+                    || self.eval_mut(id)?.attempt != attempt
+                {
+                    return wrong(format!("attempt {attempt} of eval {id} starts out of turn"));
                 }
-                self.enter(id, Stage::Implementing(at))?;
-                self.eval_mut(id)?.attempt = attempt;
-                Ok(())
+                self.enter(id, Stage::Implementing(at))
             }
         }
     }
@@ -196,19 +202,17 @@ impl State {
             context: proposed.context.clone(),
         };
         for new in &proposed.queued {
-            let eval = Eval {
-                id: new.eval,
-                parent: proposed.node,
-                depth: self.facts.depth,
-                idea: new.idea.clone(),
-                attempt: 1,
-                queued_at: proposed.at,
-                stage: Stage::Queued,
-            };
-            self.index.enter(&eval);
-            self.facts.evals.push(eval);
+            self.queue(new.eval, proposed.node, new.idea.clone(), proposed.at);
         }
         Ok(())
+    }
+
+    fn queue(&mut self, id: EvalId, parent: NodeId, idea: Idea, queued_at: Timestamp) {
+        let (depth, stage) = (self.facts.depth, Stage::Queued);
+        let (attempt, failures) = (1, Vec::new());
+        let eval = Eval { id, parent, depth, idea, attempt, failures, queued_at, stage };
+        self.index.enter(&eval);
+        self.facts.evals.push(eval);
     }
 
     fn submitted(&mut self, subject: Subject, submission: u32) -> Result<(), Unexpected> {
@@ -253,11 +257,7 @@ impl State {
             let fate = if chosen { Fate::Chosen } else { Fate::Dropped };
             self.decide(*eval, verdict, fate)?;
             if !chosen {
-                let keep = self.facts.reach.keep_rejected_worktrees;
-                self.leave_behind(*eval, LeftoverKind::Branch, wanted(keep));
-                if !keep {
-                    self.release(*eval);
-                }
+                self.let_go(*eval);
             }
         }
         let failed = |eval: &&Eval| matches!(eval.stage, Stage::Failed { .. });
@@ -349,6 +349,15 @@ impl State {
         self.set_removal(leftover, Some(removal));
     }
 
+    /// A scored candidate will not become a node.
+    fn let_go(&mut self, eval: EvalId) {
+        let keep = self.facts.reach.keep_rejected_worktrees;
+        self.leave_behind(eval, LeftoverKind::Branch, wanted(keep));
+        if !keep {
+            self.release(eval);
+        }
+    }
+
     /// A worktree that was kept is wanted no more.
     fn release(&mut self, eval: EvalId) {
         let leftover = Leftover { place: Place::Candidate(eval), kind: LeftoverKind::Worktree };
@@ -396,7 +405,9 @@ impl State {
             | Stage::Swept(..)
             | Stage::Scored(_)
             | Stage::Decided(..)
-            | Stage::Failed { .. } => wrong(format!("eval {id} was not being implemented")),
+            | Stage::Failed { .. }
+            | Stage::Superseded(..)
+            | Stage::SetAside => wrong(format!("eval {id} was not being implemented")),
         }
     }
 
@@ -406,7 +417,12 @@ impl State {
             Stage::Implemented(work) | Stage::Sweeping(work) | Stage::Swept(work, _) => {
                 Some(work.started_at)
             }
-            Stage::Queued | Stage::Scored(_) | Stage::Decided(..) | Stage::Failed { .. } => None,
+            Stage::Queued
+            | Stage::Scored(_)
+            | Stage::Decided(..)
+            | Stage::Failed { .. }
+            | Stage::Superseded(..)
+            | Stage::SetAside => None,
         })
     }
 
@@ -429,66 +445,8 @@ impl State {
     }
 }
 
-impl Index {
-    pub(super) fn enter(&mut self, eval: &Eval) {
-        match eval.stage {
-            Stage::Queued => {
-                self.queued.entry(eval.parent).or_default().insert(eval.id);
-            }
-            Stage::Implementing(_) => drop(self.implementing.insert(eval.id)),
-            Stage::Implemented(_) => drop(self.implemented.insert(eval.id)),
-            Stage::Sweeping(_) => drop(self.sweeping.insert(eval.id)),
-            Stage::Swept(..) => drop(self.swept.insert(eval.id)),
-            Stage::Scored(_) | Stage::Decided(..) | Stage::Failed { .. } => {}
-        }
-    }
-
-    fn leave(&mut self, eval: &Eval) {
-        match eval.stage {
-            Stage::Queued => {
-                if let Some(waiting) = self.queued.get_mut(&eval.parent) {
-                    waiting.remove(&eval.id);
-                    if waiting.is_empty() {
-                        self.queued.remove(&eval.parent);
-                    }
-                }
-            }
-            Stage::Implementing(_) => drop(self.implementing.remove(&eval.id)),
-            Stage::Implemented(_) => drop(self.implemented.remove(&eval.id)),
-            Stage::Sweeping(_) => drop(self.sweeping.remove(&eval.id)),
-            Stage::Swept(..) => drop(self.swept.remove(&eval.id)),
-            Stage::Scored(_) | Stage::Decided(..) | Stage::Failed { .. } => {}
-        }
-    }
-}
-
 impl Facts {
     fn eval_mut(&mut self, id: EvalId) -> Option<&mut Eval> {
         self.evals.get_mut(usize::try_from(id.number().checked_sub(1)?).ok()?)
-    }
-
-    /// Whether the facts can be those of a run: what the rest of the code relies on.
-    pub(super) fn check(&self) -> Result<(), Unexpected> {
-        let nodes = (0..).zip(&self.nodes).all(|(n, node)| node.id == NodeId::new(n));
-        let evals = (1..).zip(&self.evals).all(|(n, eval)| eval.id == EvalId::new(n));
-        if self.nodes.is_empty() || !nodes || !evals {
-            return wrong("ids of nodes or evals have gaps");
-        }
-        if self.evals.iter().any(|eval| self.node(eval.parent).is_none()) {
-            return wrong("an eval has no parent node");
-        }
-        let rising = |node: &Node| node.parent().is_none_or(|parent| parent < node.id);
-        if !self.nodes.iter().all(rising) || self.frontier.iter().any(|id| self.node(*id).is_none())
-        {
-            return wrong("a node's parent or the frontier does not exist");
-        }
-        let promoting = usize::from(matches!(self.phase, Phase::Promoting { .. }));
-        if self.closed.len().checked_sub(promoting) != usize::try_from(self.depth.0).ok() {
-            return wrong("the depth is not the one after the closed ones");
-        }
-        if self.first_open_eval() > self.next_eval() {
-            return wrong("a closed depth has evals that do not exist");
-        }
-        Ok(())
     }
 }

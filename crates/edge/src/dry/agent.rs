@@ -64,7 +64,10 @@ impl DryAgent {
         let unanswered = || AgentError::Unanswered("the prompt names no change".to_owned());
         let (_, named) = ask.prompt.split_once("ppend `").ok_or_else(unanswered)?;
         let change = named.split('`').next().unwrap_or_default();
-        let recipe: Recipe = change.parse().map_err(|()| unanswered())?;
+        let planned: Recipe = change.parse().map_err(|()| unanswered())?;
+        let attempt = ask.key.split("-a").nth(1).and_then(first_number).unwrap_or(1);
+        let recipe = planned.at(attempt);
+        let change = &change.replacen(&planned.to_string(), &recipe.to_string(), 1);
         let mended = ask.prompt.contains("THIS PROBLEM");
         let worktree = self.run_dir.path(&ask.place.worktree());
         let read = |name| read_or_empty(&worktree.join(name));

@@ -35,7 +35,7 @@ impl Clock for DryClock {
                 minutes(eval.number()) + stage + i64::from(attempt)
             }
             Moment::Promotion(eval) => minutes(eval.number()) + 59,
-            Moment::Stop(eval) => minutes(eval.number()),
+            Moment::Stop(eval) | Moment::SentBack(eval) => minutes(eval.number()),
         };
         self.root.saturating_add(SignedDuration::from_secs(seconds)).unwrap_or(self.root)
     }

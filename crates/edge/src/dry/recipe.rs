@@ -69,6 +69,12 @@ impl Recipe {
         }
     }
 
+    /// What the same idea does at this attempt, counted from 1: a sweep that failed works the next time, a patch that never
+    /// applies never does.
+    pub(super) const fn at(self, attempt: u64) -> Self {
+        if attempt > 1 && matches!(self, Self::SweepFails) { Self::Gain(30) } else { self }
+    }
+
     /// Whether a second file changes too.
     pub(super) const fn is_wide(self) -> bool {
         matches!(self, Self::WideGain(_))

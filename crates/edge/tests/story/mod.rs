@@ -1,13 +1,13 @@
 //! One small run, told by hand: two interrupted sweeps, passes, failures, repeats, untried ideas, deferred cleanup,
-//! a promotion that failed at first, a stop, another reach, another stop, two runners that did not leave cleanly, and a
-//! user who pauses the run and adds an idea of their own.
+//! a promotion that failed at first, a stop, another reach, another stop, two runners that did not leave cleanly, a user
+//! who pauses the run and adds an idea of their own, and work that is done again.
 
 use jiff::Timestamp;
 use std::num::NonZeroU32;
 use treebeam_core::event::{
     ContextPack, EvalStage, Event, Failure, FailureKind, FileDigest, Idea, IdeaAdded,
-    IdeasProposed, Intent, Leftover, LeftoverKind, MessageId, NewEval, Repeat, RunStarted, Runner,
-    Stop, Subject, Takeover, Wish, WorldKind,
+    IdeasProposed, Intent, Leftover, LeftoverKind, MessageId, NewEval, Repeat, Rerun, RunStarted,
+    Runner, SentBack, Stop, Subject, Takeover, Wish, WorldKind,
 };
 use treebeam_core::evidence::{
     Artifact, Comparison, Completeness, Form, Grade, LostNumbers, Paired, Reason, Recommendation,
@@ -146,8 +146,12 @@ fn poor() -> Scored {
 }
 
 fn begin(eval: u32, second: i64) -> Event {
+    begin_again(eval, 1, second)
+}
+
+fn begin_again(eval: u32, attempt: u32, second: i64) -> Event {
     let step = Intent::Implement(EvalId::new(eval));
-    Event::StepStarted { step, attempt: 1, at: at(second) }
+    Event::StepStarted { step, attempt, at: at(second) }
 }
 
 fn ask(node: u32, second: i64) -> Event {
@@ -237,6 +241,7 @@ pub(crate) fn events() -> Vec<Event> {
     events.extend(first_depth());
     events.extend(second_depth());
     events.extend(after_the_stop());
+    events.extend(done_again());
     events
 }
 
@@ -313,5 +318,52 @@ fn after_the_stop() -> Vec<Event> {
         deferred(leftover(3, LeftoverKind::Branch), 44),
         taken_over(None, Takeover::Forced, 44),
         Event::Stopped { reason: Stop::EmptyFrontier, at: at(45) },
+    ]
+}
+
+fn done_again() -> Vec<Event> {
+    let eval = EvalId::new;
+    let failure = Failure {
+        stage: EvalStage::Implement,
+        kind: FailureKind::Patch,
+        message: "the diff does not apply\nat all".to_owned(),
+    };
+    vec![
+        Event::SettingsChanged { reach: Reach { max_depth: 9, eval_retries: 1, ..reach(20) } },
+        ask(1, 50),
+        proposed(1, &[6, 7, 8], &[], 51),
+        begin(6, 52),
+        Event::AttemptFailed { eval: eval(6), attempt: 1, failure, at: at(53) },
+        begin_again(6, 2, 54),
+        failed(6, EvalStage::Implement, FailureKind::NoChange, 55),
+        begin(7, 56),
+        implemented(7, 57),
+        submitted(Subject::Eval(eval(7)), 1),
+        swept(7, 58),
+        scored(7, good(), 59),
+        Event::SentBack(Box::new(SentBack {
+            retried: vec![eval(6)],
+            rerun: vec![Rerun { of: eval(7), eval: eval(9) }],
+            set_aside: vec![eval(8)],
+            asked: vec![NodeId::new(1)],
+            at: at(60),
+        })),
+        proposed(1, &[10], &[], 61),
+        begin_again(6, 3, 62),
+        implemented(6, 63),
+        begin(9, 64),
+        failed(9, EvalStage::Implement, FailureKind::Agent, 65),
+        submitted(Subject::Eval(eval(6)), 1),
+        swept(6, 66),
+        scored(6, poor(), 67),
+        begin(10, 68),
+        failed(10, EvalStage::Implement, FailureKind::Protected, 69),
+        Event::DepthClosed {
+            depth: Depth(3),
+            verdicts: vec![verdict(6, &poor())],
+            beam: vec![],
+            cut_short: false,
+        },
+        Event::Stopped { reason: Stop::EmptyFrontier, at: at(70) },
     ]
 }

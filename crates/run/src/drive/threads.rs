@@ -51,8 +51,9 @@ impl Coordinator<'_, '_> {
             return Ok(());
         }
         let (world, meaning) = (self.world, self.state.meaning.clone());
+        let attempt = brief::attempt_at(&self.state, subject);
         self.spawn(move || {
-            let take_in = || stage::sweep::collect(&end, &meaning, world);
+            let take_in = || stage::sweep::collect(&end, attempt, &meaning, world);
             Report::Collected(subject, guarded(Step::Sweep(subject), take_in))
         })
     }

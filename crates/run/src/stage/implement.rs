@@ -17,7 +17,7 @@ const IDEA_BYTES: usize = 1 << 20;
 pub(super) fn implement(brief: &ForCoder, world: World<'_>) -> Result<Outcome, Halt> {
     let place = Place::Candidate(brief.eval);
     let idea = read_idea(brief, world)?;
-    world.files.write(&file(brief, "idea.md"), idea.as_bytes())?;
+    world.files.write(&path::experiment(brief.eval).join("idea.md"), idea.as_bytes())?;
     world.repo.checkout(place, &brief.parent_commit)?;
     let mut problem: Option<Problem> = None;
     for round in 0..=brief.max_review_rounds {
@@ -101,17 +101,22 @@ fn read_idea(brief: &ForCoder, world: World<'_>) -> Result<String, PortError> {
 }
 
 fn note(brief: &ForCoder, world: World<'_>) -> CommitNote {
+    let mut trailers = vec![
+        ("Treebeam-Run", brief.run.to_string()),
+        ("Treebeam-Eval", brief.eval.to_string()),
+        ("Treebeam-Idea", brief.idea.sha256.to_string()),
+    ];
+    // The commit of an attempt that failed may still have its ref, or not: it must not be taken for this one.
+    if brief.attempt > 1 {
+        trailers.push(("Treebeam-Attempt", brief.attempt.to_string()));
+    }
     CommitNote {
         title: brief.idea.title.clone(),
-        trailers: vec![
-            ("Treebeam-Run", brief.run.to_string()),
-            ("Treebeam-Eval", brief.eval.to_string()),
-            ("Treebeam-Idea", brief.idea.sha256.to_string()),
-        ],
+        trailers,
         at: world.clock.at(Moment::Eval(brief.eval, EvalStage::Implement, brief.attempt)),
     }
 }
 
 fn file(brief: &ForCoder, name: &str) -> RunPath {
-    path::experiment(brief.eval).join(name)
+    path::attempt(brief.eval, brief.attempt).join(name)
 }

@@ -23,15 +23,20 @@ pub(super) fn submit(job: &Job, world: World<'_>) -> Result<(), Halt> {
     Ok(world.executor.submit(job)?)
 }
 
-/// Takes in what an ended job left behind.
-pub(crate) fn collect(end: &JobEnd, meaning: &Meaning, world: World<'_>) -> Result<Outcome, Halt> {
+/// Takes in what an ended job left behind, at which attempt, counted from 1.
+pub(crate) fn collect(
+    end: &JobEnd,
+    attempt: u32,
+    meaning: &Meaning,
+    world: World<'_>,
+) -> Result<Outcome, Halt> {
     match (end.key.subject, &end.exit) {
         (Subject::Root, JobExit::Done { results }) => root(results, end, meaning, world),
         (Subject::Root, JobExit::Failed { message }) => {
             Ok(Outcome::RootRefused { why: message.clone() })
         }
         (Subject::Eval(eval), JobExit::Done { results }) => {
-            let results = take_in(results, end, world)?;
+            let results = take_in(results, end, attempt, world)?;
             Ok(Outcome::Swept { eval, results })
         }
         (Subject::Eval(eval), JobExit::Failed { message }) => {
@@ -43,14 +48,19 @@ pub(crate) fn collect(end: &JobEnd, meaning: &Meaning, world: World<'_>) -> Resu
 }
 
 /// Links the accepted submission to its stable place, and copies its results to where decisions rest on them.
-fn take_in(results: &RunPath, end: &JobEnd, world: World<'_>) -> Result<Artifact, PortError> {
+fn take_in(
+    results: &RunPath,
+    end: &JobEnd,
+    attempt: u32,
+    world: World<'_>,
+) -> Result<Artifact, PortError> {
     let subject = end.key.subject;
     let submission = path::submission(subject, end.key.submission);
     let home = path::of_subject(subject);
     world.files.link(&submission.join(path::EVAL_RESULT), &home.join(path::EVAL_RESULT))?;
     let stable = home.join("experiment").join(path::RESULTS_CSV);
     world.files.link(results, &stable)?;
-    world.files.import(&stable, &path::artifact_name(subject))
+    world.files.import(&stable, &path::artifact_name(subject, attempt))
 }
 
 fn root(
@@ -59,7 +69,7 @@ fn root(
     meaning: &Meaning,
     world: World<'_>,
 ) -> Result<Outcome, Halt> {
-    let baseline = take_in(results, end, world)?;
+    let baseline = take_in(results, end, 1, world)?;
     let reader = world.files.open(&baseline)?;
     let sweep = Sweep::read(reader, results.as_str(), meaning.limit(), &meaning.score);
     Ok(match sweep.map_err(|error| error.to_string()).and_then(|sweep| sound(&sweep, meaning)) {

@@ -1,7 +1,8 @@
 //! `treebeam resume`: goes on with a run until a stop condition, and writes its reports when it stops.
 
 use super::{Output, report};
-use crate::cli::{GoingFlags, ResumeArgs};
+use crate::again;
+use crate::cli::{AgainFlags, GoingFlags, ResumeArgs};
 use crate::config::Config;
 use crate::failure::{Exit, Failure};
 use crate::interrupt;
@@ -14,10 +15,11 @@ use serde_json::{Value, json};
 use treebeam_core::event::Event;
 use treebeam_core::facts::{Facts, Stage};
 use treebeam_core::id::Place;
+use treebeam_core::plan;
 use treebeam_core::state::State;
 use treebeam_edge::store::{Claim, Force, RunDir, Store};
 use treebeam_run::Halt;
-use treebeam_run::port::Journal as _;
+use treebeam_run::port::{Journal as _, Moment};
 
 pub(super) fn run(
     home: &Home,
@@ -70,20 +72,42 @@ fn go_on(
             terminal::json(&changed)?;
         }
     }
-    drive(home, store, state, flags, output)
+    let world = DryWorld::new(home, &store, &state)?;
+    send_back(&mut store, &mut state, &world, &flags.again, output)?;
+    drive(store, state, &world, flags, output)
+}
+
+/// Records what the user wants done again. One event: a run that is cut off here has it whole, or not at all.
+fn send_back(
+    store: &mut Store,
+    state: &mut State,
+    world: &DryWorld,
+    flags: &AgainFlags,
+    output: Output,
+) -> Result<(), Failure> {
+    let at = world.ports().clock.at(Moment::SentBack(state.next_eval()));
+    let sent = plan::send_back(state, &flags.wishes(), at);
+    again::tell(state, flags, sent.as_ref());
+    let Some(sent) = sent else { return Ok(()) };
+    let event = Event::SentBack(Box::new(sent));
+    state.apply(&event).map_err(Halt::from)?;
+    store.append(std::slice::from_ref(&event))?;
+    if output == Output::Json {
+        terminal::json(&event)?;
+    }
+    Ok(())
 }
 
 /// Drives a run to its end.
 pub(super) fn drive(
-    home: &Home,
     mut store: Store,
     state: State,
+    world: &DryWorld,
     flags: &GoingFlags,
     output: Output,
 ) -> Result<Exit, Failure> {
     let (run, id) = (store.run().clone(), state.run.clone());
     interrupt::is_about(&id);
-    let world = DryWorld::new(home, &store, &state)?;
     let mut progress = Progress::new(&state, flags.quiet, output);
     let ended = treebeam_run::drive(state, world.ports(), &mut store, &mut |state, events| {
         progress.show(state, events);
@@ -119,8 +143,9 @@ fn pause(run: &RunDir, facts: &Facts, output: Output) -> Result<Exit, Failure> {
 }
 
 fn every_eval_failed(facts: &Facts) -> bool {
-    let failed = |stage: &Stage| matches!(stage, Stage::Failed { .. });
-    !facts.evals.is_empty() && facts.evals.iter().all(|eval| failed(&eval.stage))
+    let mut standing = facts.evals.iter().filter(|eval| eval.stands()).peekable();
+    let some = standing.peek().is_some();
+    some && standing.all(|eval| matches!(eval.stage, Stage::Failed { .. }))
 }
 
 fn tell(facts: &Facts, run: &RunDir, output: Output) -> Result<(), Failure> {

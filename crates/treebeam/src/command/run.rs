@@ -1,12 +1,13 @@
 //! `treebeam run`: starts a run, or goes on with the one that is named.
 
 use super::{Output, resume};
+use crate::again;
 use crate::cli::RunArgs;
 use crate::config::Config;
 use crate::failure::{Exit, Failure};
 use crate::interrupt::CtrlC;
 use crate::terminal;
-use crate::wiring::Home;
+use crate::wiring::{DryWorld, Home};
 use jiff::Timestamp;
 use treebeam_core::event::{Event, RunStarted, WorldKind};
 use treebeam_core::id::RunId;
@@ -31,13 +32,23 @@ pub(super) fn run(
         None => default_id(home)?,
     };
     if !home.named(&id).root().exists() {
+        must_name_a_run(args)?;
         return start(home, config, id, args, output);
     }
-    again(home, config, &id, args, output)
+    go_on(home, config, &id, args, output)
+}
+
+/// Refuses to begin a run for somebody who wants to do work of another one again.
+fn must_name_a_run(args: &RunArgs) -> Result<(), Failure> {
+    let Some(flag) = args.going.again.first().filter(|_| args.run_id.is_none()) else {
+        return Ok(());
+    };
+    let what = format!("`{flag}` is about a run that is there, and none is named");
+    Err(Failure::usage(what).hint(format!("`treebeam resume {flag}` goes on with the latest one")))
 }
 
 /// Goes on with a run that is there.
-fn again(
+fn go_on(
     home: &Home,
     config: &Config,
     id: &RunId,
@@ -96,7 +107,7 @@ fn start(
     let (store, state) = match Store::create(&home.runs_root, &started) {
         // Another process was faster: its run is taken, or, where no name was given, the next free one.
         Err(StoreError::Exists { .. }) if args.run_id.is_some() => {
-            return again(home, config, &started.run, args, output);
+            return go_on(home, config, &started.run, args, output);
         }
         Err(StoreError::Exists { .. }) => return run(home, config, args, output),
         created => created?,
@@ -104,7 +115,9 @@ fn start(
     if output == Output::Json {
         terminal::json(&Event::RunStarted(Box::new(started)))?;
     }
-    resume::drive(home, store, state, &args.going, output)
+    again::tell_of_new_run(&args.going.again);
+    let world = DryWorld::new(home, &store, &state)?;
+    resume::drive(store, state, &world, &args.going, output)
 }
 
 fn must_be_clean(home: &Home) -> Result<(), Failure> {

@@ -42,7 +42,7 @@ const fn key(name: &'static str, scope: Scope, form: Form, about: &'static str) 
 }
 
 /// Every key, in the order in which they are shown.
-pub(crate) const KEYS: [Key; 32] = {
+pub(crate) const KEYS: [Key; 33] = {
     use Form::{Text, Toml};
     use Scope::{Meaning, Place, Process, Reach};
     [
@@ -85,6 +85,12 @@ pub(crate) const KEYS: [Key; 32] = {
             "whether a depth that promotes nothing ends the run; if not, its nodes are expanded again",
         ),
         key("strict_fail_depth", Reach, Toml, "whether a failed eval ends the run after its depth"),
+        key(
+            "eval_retries",
+            Reach,
+            Toml,
+            "how often an eval that fails is tried again by itself, unless it changes nothing, or what is protected",
+        ),
         key("max_parallel_evals", Reach, Toml, "how many evals are under way at once, 1 to 256"),
         key(
             "max_parallel_per_node",
@@ -197,7 +203,7 @@ pub(crate) const KEYS: [Key; 32] = {
 };
 
 /// Keys that a later version will have.
-const LATER: [&str; 36] = [
+const LATER: [&str; 32] = [
     "agents",
     "prompts",
     "proceed_on_max_review_rounds",
@@ -216,11 +222,7 @@ const LATER: [&str; 36] = [
     "pass_env",
     "inputs",
     "setup_command",
-    "force_regenerate_ideas",
-    "rerun_evals",
-    "retry_failed",
     "eval_timeout_seconds",
-    "eval_retries",
     "llm_rate_limit",
     "llm_max_inflight",
     "idea_conversation_mode",
@@ -238,6 +240,18 @@ const LATER: [&str; 36] = [
 
 /// What is said of a key of [`LATER`].
 const NOT_YET: &str = "this version of treebeam does not have this key yet";
+
+/// Flags whose wish is for once: as settings they would pay for the same work at every start.
+const ONCE: [&str; 3] = ["force_regenerate_ideas", "rerun_evals", "retry_failed"];
+
+/// What is said of a key that there is not, and will be, or will not.
+fn no_key(name: &str) -> Option<String> {
+    if ONCE.contains(&name) {
+        let flag = name.replace('_', "-");
+        return Some(format!("this is no setting: `--{flag}` asks for it once"));
+    }
+    is_later(name).then(|| NOT_YET.to_owned())
+}
 
 /// How the names of variables begin.
 pub(crate) const PREFIX: &str = "TREEBEAM_";
@@ -272,8 +286,8 @@ impl Key {
         if let Some(key) = KEYS.iter().find(|key| key.variable() == name) {
             return Ok(Some(key));
         }
-        if is_later(&rest.to_lowercase()) {
-            return Err(NOT_YET.to_owned());
+        if let Some(why) = no_key(&rest.to_lowercase()) {
+            return Err(why);
         }
         let known = KEYS.each_ref().map(Self::variable);
         // What all of them begin with makes none of them more alike.
@@ -297,8 +311,8 @@ pub(super) fn is_later(name: &str) -> bool {
 /// What is said of an unknown key: its full name, and the names that would have been known in its place.
 pub(super) fn unknown(path: &str, known: &[&str]) -> String {
     let (table, name) = path.rsplit_once('.').unwrap_or(("", path));
-    if table.is_empty() && is_later(name) {
-        return NOT_YET.to_owned();
+    if let Some(why) = no_key(name).filter(|_| table.is_empty()) {
+        return why;
     }
     let elsewhere = KEYS.iter().find(|key| key.name.rsplit('.').next() == Some(name));
     let nearest = match elsewhere {

@@ -21,6 +21,7 @@ pub(crate) struct Tables {
     max_total_idea_evals: Option<Limit<Count>>,
     stop_on_empty_frontier: Option<bool>,
     strict_fail_depth: Option<bool>,
+    eval_retries: Option<Count>,
     max_parallel_evals: Option<AtOnce>,
     max_parallel_per_node: Option<Limit<AtOnce>>,
     sweep_max_parallel: Option<Limit<AtOnce>>,
@@ -70,6 +71,7 @@ impl Tables {
                 .stop_on_empty_frontier
                 .unwrap_or(before.stop_on_empty_frontier),
             strict_fail_depth: self.strict_fail_depth.unwrap_or(before.strict_fail_depth),
+            eval_retries: self.eval_retries.map_or(before.eval_retries, |n| n.0),
             max_parallel_evals: self.max_parallel_evals.map_or(before.max_parallel_evals, |n| n.0),
             max_parallel_per_node: number(
                 self.max_parallel_per_node,

@@ -2,13 +2,13 @@
 
 use super::{artifact, ended_at, list, place_in_beam, started_at, title};
 use crate::figure::change;
-use crate::line::{field, one_line};
+use crate::line::{REASON_CHARS, field, one_line, shorten};
 use crate::outcome::{Outcome, reason};
 use crate::read;
 use crate::score::{Colour, completeness, verdict};
 use crate::words::{age, count};
 use std::time::Duration;
-use treebeam_core::event::{Leftover, LeftoverKind};
+use treebeam_core::event::{Failure, Leftover, LeftoverKind};
 use treebeam_core::evidence::{Comparison, Recommendation};
 use treebeam_core::facts::{Eval, Facts, Fate, Stage, Work};
 use treebeam_core::id::Place;
@@ -26,6 +26,7 @@ pub(super) fn lines(facts: &Facts, eval: &Eval) -> Vec<String> {
         field("outcome", &outcome(eval)),
     ];
     lines.extend(failure(eval));
+    lines.extend(list("before", earlier(eval)));
     lines.extend(list("time", times(eval)));
     if let Some(scored) = read::scored(eval) {
         lines.extend(comparison("vs parent", &scored.vs_parent));
@@ -60,6 +61,14 @@ fn failure(eval: &Eval) -> Vec<String> {
     let said = failure.message.lines().map(one_line).filter(|line| !line.is_empty());
     let head = format!("at {}, of kind {}:", failure.stage, failure.kind);
     list("failure", std::iter::once(head).chain(said))
+}
+
+/// Why the attempts before this one failed.
+fn earlier(eval: &Eval) -> impl Iterator<Item = String> {
+    (1..).zip(&eval.failures).map(|(attempt, Failure { stage, kind, message })| {
+        let message = shorten(&one_line(message), REASON_CHARS);
+        format!("attempt {attempt} failed at {stage}, of kind {kind}: {message}")
+    })
 }
 
 fn times(eval: &Eval) -> Vec<String> {
@@ -134,7 +143,9 @@ fn is_there(facts: &Facts, eval: &Eval, kind: LeftoverKind) -> bool {
         Stage::Scored(_) | Stage::Decided(_, _, Fate::Chosen) => kind == LeftoverKind::Branch,
         Stage::Queued
         | Stage::Decided(_, _, Fate::Dropped | Fate::Promoted(_))
-        | Stage::Failed { .. } => false,
+        | Stage::Failed { .. }
+        | Stage::Superseded(..)
+        | Stage::SetAside => false,
     };
     in_use || facts.leftovers.contains_key(&leftover)
 }

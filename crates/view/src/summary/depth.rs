@@ -202,9 +202,13 @@ fn eval_row(facts: &Facts, eval: &Eval) -> [Md; 15] {
 
 fn outcome(eval: &Eval) -> Md {
     let word = Outcome::of(eval);
+    let attempt = match eval.attempt {
+        0 | 1 => String::new(),
+        n => format!(", attempt {n}"),
+    };
     match read::promoted_to(eval) {
-        Some(node) => Md::text(&format!("{word} to {}", read::node_name(node))),
-        None => Md::text(word.word()),
+        Some(node) => Md::text(&format!("{word} to {}{attempt}", read::node_name(node))),
+        None => Md::text(&format!("{word}{attempt}")),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{State, Unexpected, wrong};
 use crate::event::{IdeaAdded, MessageId, Wish};
-use crate::facts::{Eval, Phase, Stage};
+use crate::facts::Phase;
 use jiff::Timestamp;
 
 /// How many messages are remembered. A file that was acted upon is gone, or tried to be removed, at the next look.
@@ -37,7 +37,6 @@ impl State {
 
     pub(super) fn idea_added(&mut self, added: &IdeaAdded) -> Result<(), Unexpected> {
         let IdeaAdded { message, node, eval, idea, at } = added;
-        let depth = self.facts.depth;
         let searching = matches!(self.facts.phase, Phase::Searching);
         let all_in = self.facts.waiting_for_ideas().next().is_none();
         if !searching || !all_in || !self.facts.frontier.contains(node) {
@@ -50,11 +49,7 @@ impl State {
             return wrong(format!("an idea is added to node {node}, which was not expanded"));
         };
         expansion.added.push(*eval);
-        let (id, parent, idea) = (*eval, *node, idea.clone());
-        let eval =
-            Eval { id, parent, depth, idea, attempt: 1, queued_at: *at, stage: Stage::Queued };
-        self.index.enter(&eval);
-        self.facts.evals.push(eval);
+        self.queue(*eval, *node, idea.clone(), *at);
         self.remember(message)
     }
 }

@@ -35,6 +35,11 @@ pub(super) struct EvalLine {
     status: &'static str,
     stage: StageName,
     attempt: u32,
+    /// Not in the manifests of the first treebeam.
+    #[serde(default)]
+    earlier_failures: Vec<Failure>,
+    #[serde(default)]
+    superseded_by_eval_id: Option<EvalId>,
     queued_at: Timestamp,
     started_at: Option<Timestamp>,
     finished_at: Option<Timestamp>,
@@ -79,6 +84,8 @@ enum StageName {
     Scored,
     Decided,
     Failed,
+    Superseded,
+    SetAside,
 }
 
 /// A candidate against one baseline, as it is published.
@@ -158,6 +165,8 @@ impl EvalLine {
             status: status(&eval.stage),
             stage: stage_name(&eval.stage),
             attempt: eval.attempt,
+            earlier_failures: eval.failures.clone(),
+            superseded_by_eval_id: superseded_by(&eval.stage),
             queued_at: eval.queued_at,
             started_at: started_at(eval),
             finished_at: finished_at(eval),
@@ -236,6 +245,11 @@ impl EvalLine {
                 Stage::Decided(self.measured()?, verdict, fate)
             }
             StageName::Failed => self.failed()?,
+            StageName::Superseded => {
+                let by = needed(self.superseded_by_eval_id, "superseded_by_eval_id")?;
+                Stage::Superseded(self.measured()?, by)
+            }
+            StageName::SetAside => Stage::SetAside,
         })
     }
 }
@@ -258,8 +272,9 @@ impl Row for EvalLine {
             turn: self.idea_turn,
         };
         let (id, parent, depth) = (self.eval_id, self.parent_node_id, self.depth);
-        let (attempt, queued_at) = (self.attempt, self.queued_at);
-        Ok(Eval { id, parent, depth, idea, attempt, queued_at, stage })
+        let (attempt, failures) = (self.attempt, self.earlier_failures);
+        let queued_at = self.queued_at;
+        Ok(Eval { id, parent, depth, idea, attempt, failures, queued_at, stage })
     }
 }
 
@@ -278,7 +293,13 @@ fn stage_name(stage: &Stage) -> StageName {
         Stage::Scored(_) => StageName::Scored,
         Stage::Decided(..) => StageName::Decided,
         Stage::Failed { .. } => StageName::Failed,
+        Stage::Superseded(..) => StageName::Superseded,
+        Stage::SetAside => StageName::SetAside,
     }
+}
+
+fn superseded_by(stage: &Stage) -> Option<EvalId> {
+    if let Stage::Superseded(_, by) = stage { Some(*by) } else { None }
 }
 
 fn status(stage: &Stage) -> &'static str {
@@ -288,8 +309,9 @@ fn status(stage: &Stage) -> &'static str {
         | StageName::Implemented
         | StageName::Sweeping
         | StageName::Swept => "running",
-        StageName::Scored | StageName::Decided => "completed",
+        StageName::Scored | StageName::Decided | StageName::Superseded => "completed",
         StageName::Failed => "failed",
+        StageName::SetAside => "set_aside",
     }
 }
 
@@ -299,21 +321,25 @@ fn failure(stage: &Stage) -> Option<&Failure> {
 
 fn started_at(eval: &Eval) -> Option<Timestamp> {
     match &eval.stage {
-        Stage::Queued => None,
+        Stage::Queued | Stage::SetAside => None,
         Stage::Implementing(at) | Stage::Failed { started_at: at, .. } => Some(*at),
         Stage::Implemented(_)
         | Stage::Sweeping(_)
         | Stage::Swept(..)
         | Stage::Scored(_)
-        | Stage::Decided(..) => eval.work().map(|work| work.started_at),
+        | Stage::Decided(..)
+        | Stage::Superseded(..) => eval.work().map(|work| work.started_at),
     }
 }
 
 fn finished_at(eval: &Eval) -> Option<Timestamp> {
     match &eval.stage {
-        Stage::Scored(measured) | Stage::Decided(measured, ..) => Some(measured.at),
+        Stage::Scored(measured) | Stage::Decided(measured, ..) | Stage::Superseded(measured, _) => {
+            Some(measured.at)
+        }
         Stage::Failed { at, .. } => Some(*at),
         Stage::Queued
+        | Stage::SetAside
         | Stage::Implementing(_)
         | Stage::Implemented(_)
         | Stage::Sweeping(_)
@@ -403,7 +429,9 @@ impl Decision {
             | Stage::Implemented(_)
             | Stage::Sweeping(_)
             | Stage::Swept(..)
-            | Stage::Scored(_) => None,
+            | Stage::Scored(_)
+            | Stage::Superseded(..)
+            | Stage::SetAside => None,
         }
     }
 

@@ -5,7 +5,7 @@ use super::eval::needed;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use treebeam_core::event::{ContextPack, FileDigest, Idea, Repeat};
-use treebeam_core::facts::{Eval, Expansion, Facts, Ideas, Node, Origin};
+use treebeam_core::facts::{Expansion, Facts, Ideas, Node, Origin};
 use treebeam_core::id::{Commit, Depth, EvalId, NodeId, Place, RunPath, Sha256, TurnId};
 use treebeam_core::path;
 use treebeam_core::policy::DedupeScope;
@@ -190,13 +190,8 @@ fn context(expansion: &Expansion) -> Option<&ContextPack> {
 
 /// The files of a node's ideas, tried or not, in the order in which they came.
 fn idea_files(facts: &Facts, node: &Node) -> Vec<RunPath> {
-    let mut files = Vec::new();
-    for expansion in &node.expansions {
-        let Ideas::Proposed { evals, untried, .. } = &expansion.ideas else { continue };
-        let tried = evals.iter().filter_map(|id| facts.eval(*id)).map(|eval: &Eval| &eval.idea);
-        files.extend(tried.chain(untried).map(|idea| idea.path.clone()));
-    }
-    files
+    let ideas = node.expansions.iter().flat_map(|expansion| facts.ideas_of(expansion));
+    ideas.map(|idea| idea.path.clone()).collect()
 }
 
 fn skipped(node: &Node) -> Vec<Sha256> {

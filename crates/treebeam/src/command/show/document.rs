@@ -35,6 +35,8 @@ fn eval(facts: &Facts, eval: &Eval) -> Value {
         "reason": reason(eval),
         "stage": stage(eval),
         "attempt": eval.attempt,
+        "earlier_failures": eval.failures,
+        "superseded_by": superseded_by(eval),
         "queued_at": eval.queued_at,
         "started_at": treebeam_view::show::started_at(eval),
         "finished_at": treebeam_view::show::ended_at(eval),
@@ -76,12 +78,19 @@ const fn stage(eval: &Eval) -> &'static str {
         Stage::Scored(_) => "scored",
         Stage::Decided(..) => "decided",
         Stage::Failed { .. } => "failed",
+        Stage::Superseded(..) => "superseded",
+        Stage::SetAside => "set_aside",
     }
 }
 
 fn failure(eval: &Eval) -> Value {
     let Stage::Failed { failure, .. } = &eval.stage else { return Value::Null };
     json!(failure)
+}
+
+fn superseded_by(eval: &Eval) -> Option<Place> {
+    let Stage::Superseded(_, by) = eval.stage else { return None };
+    Some(Place::Candidate(by))
 }
 
 fn comparison(comparison: &Comparison) -> Value {

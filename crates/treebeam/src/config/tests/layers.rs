@@ -14,6 +14,7 @@ const VALUES: [(&str, [&str; 3]); KEYS.len()] = [
     ("max_total_idea_evals", ["7", "8", "none"]),
     ("stop_on_empty_frontier", ["false", "true", "false"]),
     ("strict_fail_depth", ["true", "false", "true"]),
+    ("eval_retries", ["0", "1", "2"]),
     ("max_parallel_evals", ["2", "3", "256"]),
     ("max_parallel_per_node", ["none", "3", "4"]),
     ("sweep_max_parallel", ["2", "none", "4"]),

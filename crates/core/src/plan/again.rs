@@ -1,0 +1,105 @@
+//! Doing work of the open depth again: what the user may ask for, once, and whether a failed attempt is followed by the
+//! next. Closed depths stand.
+
+use crate::event::{Event, Failure, Rerun, SentBack};
+use crate::facts::{Eval, Expansion, Facts, Node, Phase, Stage};
+use crate::id::EvalId;
+use crate::state::State;
+use jiff::Timestamp;
+use std::collections::BTreeSet;
+
+/// What can be asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Again {
+    /// Failed evals get another attempt, whatever they failed of.
+    RetryFailed,
+    /// Scored evals are evaluated again under new ids.
+    RerunEvals,
+    /// Ideas that have not begun give way to new ones.
+    RegenerateIdeas,
+}
+
+/// What is to be recorded for these wishes; nothing where there is nothing to do again.
+#[must_use]
+pub fn send_back(state: &Facts, wishes: &[Again], at: Timestamp) -> Option<SentBack> {
+    if state.phase != Phase::Searching {
+        return None;
+    }
+    let asks_for = |again| wishes.contains(&again);
+    let retried = if asks_for(Again::RetryFailed) { failed(state) } else { Vec::new() };
+    let rerun = if asks_for(Again::RerunEvals) { scored(state) } else { Vec::new() };
+    let room = state.room().saturating_sub(u32::try_from(rerun.len()).unwrap_or(u32::MAX));
+    let replaced =
+        if asks_for(Again::RegenerateIdeas) { replaced(state, room) } else { Vec::new() };
+    let asked: Vec<_> = replaced.iter().map(|(node, _)| node.id).collect();
+    let set_aside: Vec<_> = replaced.into_iter().flat_map(|(_, evals)| evals).collect();
+    let something = !(retried.is_empty() && rerun.is_empty() && asked.is_empty());
+    something.then_some(SentBack { retried, rerun, set_aside, asked, at })
+}
+
+fn failed(state: &Facts) -> Vec<EvalId> {
+    let failed = |eval: &&Eval| matches!(eval.stage, Stage::Failed { .. });
+    state.open_evals().iter().filter(failed).map(|eval| eval.id).collect()
+}
+
+/// Scored evals with the ids that they get, as far as the budget goes.
+fn scored(state: &Facts) -> Vec<Rerun> {
+    let room = usize::try_from(state.room()).unwrap_or(usize::MAX);
+    let scored = state.open_evals().iter().filter(|eval| matches!(eval.stage, Stage::Scored(_)));
+    let ids = (state.next_eval().number()..).map(EvalId::new);
+    scored.take(room).zip(ids).map(|(eval, id)| Rerun { of: eval.id, eval: id }).collect()
+}
+
+/// Nodes that lack ideas once those that have not begun are set aside; only those that will surely have room for new ones.
+fn replaced(state: &Facts, room: u32) -> Vec<(&Node, Vec<EvalId>)> {
+    let successors = successors(state);
+    let mut room = room;
+    let mut found = Vec::new();
+    for id in state.expanded_at_open_depth() {
+        let Some(node) = state.node(id) else { continue };
+        let fresh = not_begun(state, node, &successors);
+        let wanted = state.ideas_wanted(node) + u32::try_from(fresh.len()).unwrap_or(u32::MAX);
+        if wanted > 0 && wanted <= room {
+            room -= wanted;
+            found.push((node, fresh));
+        }
+    }
+    found
+}
+
+/// Evals of the open depth that an idea got for the second time: what was measured first counts no more, so they stay.
+fn successors(state: &Facts) -> BTreeSet<EvalId> {
+    let successor = |eval: &Eval| match eval.stage {
+        Stage::Superseded(_, by) => Some(by),
+        Stage::Queued
+        | Stage::Implementing(_)
+        | Stage::Implemented(_)
+        | Stage::Sweeping(_)
+        | Stage::Swept(..)
+        | Stage::Scored(_)
+        | Stage::Decided(..)
+        | Stage::Failed { .. }
+        | Stage::SetAside => None,
+    };
+    state.open_evals().iter().filter_map(successor).collect()
+}
+
+/// Those that were asked for: an idea of the user's stays.
+fn not_begun(state: &Facts, node: &Node, successors: &BTreeSet<EvalId>) -> Vec<EvalId> {
+    let here = node.expansions.iter().filter(|expansion| expansion.depth == state.depth);
+    let evals = here.flat_map(Expansion::evals).filter_map(|id| state.eval(*id));
+    let fresh = |eval: &&Eval| {
+        let begun = eval.stage != Stage::Queued || eval.attempt > 1;
+        !begun && eval.idea.turn.is_some() && !successors.contains(&eval.id)
+    };
+    evals.filter(fresh).map(|eval| eval.id).collect()
+}
+
+/// What a failure means for the record: the end of its eval, or of one attempt.
+pub(super) fn failure(state: &State, eval: EvalId, failure: Failure, at: Timestamp) -> Event {
+    let attempt = state.eval(eval).map_or(1, |eval| eval.attempt);
+    if failure.kind.is_worth_a_retry() && attempt <= state.reach.eval_retries {
+        return Event::AttemptFailed { eval, attempt, failure, at };
+    }
+    Event::EvalFailed { eval, failure, at }
+}

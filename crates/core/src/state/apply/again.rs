@@ -1,0 +1,133 @@
+//! What is done again: an attempt after one that failed, an idea under another id, other ideas for a node. Nothing of a
+//! closed depth changes here.
+
+use super::{State, Unexpected, wrong};
+use crate::event::{Failure, Leftover, LeftoverKind, Rerun, SentBack};
+use crate::facts::{Eval, Expansion, Ideas, Phase, Stage};
+use crate::id::{EvalId, NodeId, Place};
+use jiff::Timestamp;
+
+impl State {
+    /// The next attempt starts from a fresh worktree, and gives the ref its own commit: nothing is left behind.
+    pub(super) fn attempt_failed(
+        &mut self,
+        id: EvalId,
+        attempt: u32,
+        failure: &Failure,
+    ) -> Result<(), Unexpected> {
+        if self.started_at(id)?.is_none() || self.eval_mut(id)?.attempt != attempt {
+            return wrong(format!("attempt {attempt} of eval {id} failed, but was not under way"));
+        }
+        self.try_again(id, failure.clone())
+    }
+
+    pub(super) fn sent_back(&mut self, sent: &SentBack) -> Result<(), Unexpected> {
+        if self.facts.phase != Phase::Searching {
+            return wrong("work is done again, but no depth is open");
+        }
+        for id in &sent.retried {
+            self.retry(*id)?;
+        }
+        for rerun in &sent.rerun {
+            self.rerun(*rerun, sent.at)?;
+        }
+        for id in &sent.set_aside {
+            self.set_aside(*id)?;
+        }
+        for node in &sent.asked {
+            self.ask_again(*node, sent.at)?;
+        }
+        Ok(())
+    }
+
+    /// An eval of the open depth.
+    fn open(&self, id: EvalId) -> Result<&Eval, Unexpected> {
+        let eval = self.facts.eval(id).filter(|eval| eval.id >= self.facts.first_open_eval());
+        eval.ok_or_else(|| Unexpected::new(format!("eval {id} is not of the open depth")))
+    }
+
+    fn retry(&mut self, id: EvalId) -> Result<(), Unexpected> {
+        let Stage::Failed { failure, .. } = &self.open(id)?.stage else {
+            return wrong(format!("eval {id} is tried again, but has not failed"));
+        };
+        let failure = failure.clone();
+        // What the failed attempt left is the next one's to replace: nothing may be removed under its feet.
+        for kind in [LeftoverKind::Worktree, LeftoverKind::Branch, LeftoverKind::Dir] {
+            self.set_removal(Leftover { place: Place::Candidate(id), kind }, None);
+        }
+        self.try_again(id, failure)
+    }
+
+    fn try_again(&mut self, id: EvalId, failure: Failure) -> Result<(), Unexpected> {
+        self.enter(id, Stage::Queued)?;
+        let eval = self.eval_mut(id)?;
+        eval.attempt += 1;
+        eval.failures.push(failure);
+        Ok(())
+    }
+
+    fn rerun(&mut self, rerun: Rerun, at: Timestamp) -> Result<(), Unexpected> {
+        let Rerun { of, eval: id } = rerun;
+        if id != self.facts.next_eval() {
+            return wrong(format!("eval {of} is evaluated again, but does not get the next id"));
+        }
+        let old = self.open(of)?;
+        let Stage::Scored(measured) = &old.stage else {
+            return wrong(format!("eval {of} is evaluated again, but has no score"));
+        };
+        let (measured, parent, idea) = (measured.clone(), old.parent, old.idea.clone());
+        self.enter(of, Stage::Superseded(measured, id))?;
+        self.let_go(of);
+        self.queue(id, parent, idea, at);
+        self.stand_beside(parent, of, id)
+    }
+
+    /// The expansion that an eval came from has its successor too.
+    fn stand_beside(&mut self, node: NodeId, of: EvalId, id: EvalId) -> Result<(), Unexpected> {
+        for Expansion { ideas, added, .. } in &mut self.node_mut(node)?.expansions {
+            let asked_for =
+                if let Ideas::Proposed { evals, .. } = ideas { Some(evals) } else { None };
+            for evals in asked_for.into_iter().chain([added]) {
+                if let Some(index) = evals.iter().position(|eval| *eval == of) {
+                    evals.insert(index + 1, id);
+                    return Ok(());
+                }
+            }
+        }
+        wrong(format!("eval {of} came from no expansion of node {node}"))
+    }
+
+    fn set_aside(&mut self, id: EvalId) -> Result<(), Unexpected> {
+        let eval = self.open(id)?;
+        if eval.stage != Stage::Queued || eval.attempt > 1 {
+            return wrong(format!("eval {id} is set aside, but has begun"));
+        }
+        self.enter(id, Stage::SetAside)
+    }
+
+    /// The question is as good as asked: a process that is cut off here asks it like any other.
+    fn ask_again(&mut self, id: NodeId, at: Timestamp) -> Result<(), Unexpected> {
+        let depth = self.facts.depth;
+        let in_frontier = self.facts.frontier.contains(&id);
+        let node = self.node_mut(id)?;
+        if !in_frontier || !node.is_expanded_at(depth) {
+            return wrong(format!("node {id} is asked again, but has no answer at depth {depth}"));
+        }
+        node.expansions.push(Expansion::begun(depth, at));
+        Ok(())
+    }
+
+    /// No other ideas came: those that were set aside for them are tried after all.
+    pub(super) fn take_up_again(&mut self, id: NodeId) -> Result<(), Unexpected> {
+        let depth = self.facts.depth;
+        let node = self.node_mut(id)?;
+        let here = node.expansions.iter().filter(|expansion| expansion.depth == depth);
+        let evals: Vec<_> = here.flat_map(Expansion::evals).copied().collect();
+        for eval in evals {
+            if *self.stage(eval)? == Stage::SetAside {
+                self.enter(eval, Stage::Queued)?;
+            }
+        }
+        Ok(())
+    }
+}

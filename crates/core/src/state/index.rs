@@ -1,0 +1,45 @@
+//! Keeping the index: where an eval stands in it, by its stage. What is not under way stands nowhere.
+
+use super::Index;
+use crate::facts::{Eval, Stage};
+
+impl Index {
+    pub(super) fn enter(&mut self, eval: &Eval) {
+        match eval.stage {
+            Stage::Queued => {
+                self.queued.entry(eval.parent).or_default().insert(eval.id);
+            }
+            Stage::Implementing(_) => drop(self.implementing.insert(eval.id)),
+            Stage::Implemented(_) => drop(self.implemented.insert(eval.id)),
+            Stage::Sweeping(_) => drop(self.sweeping.insert(eval.id)),
+            Stage::Swept(..) => drop(self.swept.insert(eval.id)),
+            Stage::Scored(_)
+            | Stage::Decided(..)
+            | Stage::Failed { .. }
+            | Stage::Superseded(..)
+            | Stage::SetAside => {}
+        }
+    }
+
+    pub(super) fn leave(&mut self, eval: &Eval) {
+        match eval.stage {
+            Stage::Queued => {
+                if let Some(waiting) = self.queued.get_mut(&eval.parent) {
+                    waiting.remove(&eval.id);
+                    if waiting.is_empty() {
+                        self.queued.remove(&eval.parent);
+                    }
+                }
+            }
+            Stage::Implementing(_) => drop(self.implementing.remove(&eval.id)),
+            Stage::Implemented(_) => drop(self.implemented.remove(&eval.id)),
+            Stage::Sweeping(_) => drop(self.sweeping.remove(&eval.id)),
+            Stage::Swept(..) => drop(self.swept.remove(&eval.id)),
+            Stage::Scored(_)
+            | Stage::Decided(..)
+            | Stage::Failed { .. }
+            | Stage::Superseded(..)
+            | Stage::SetAside => {}
+        }
+    }
+}

@@ -1,0 +1,393 @@
+//! What is done again, against a world in memory: evals that are tried again by themselves, and what a user sends back. Cut
+//! off after every event and with any number of workers, the run must end the same.
+
+#![cfg(test)]
+
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU32;
+use treebeam_core::audit;
+use treebeam_core::event::{Event, FailureKind, SentBack};
+use treebeam_core::facts::{Eval, Facts, History, Ideas, Stage};
+use treebeam_core::id::{EvalId, NodeId};
+use treebeam_core::plan::{self, Again};
+use treebeam_core::policy::{Meaning, Reach};
+use treebeam_core::state::State;
+use treebeam_run::port::{Clock as _, Moment};
+use treebeam_run::{Halt, drive};
+use treebeam_testkit::journal::MemoryJournal;
+use treebeam_testkit::memory::{Disk, MemoryWorld};
+
+const ALL: [Again; 3] = [Again::RetryFailed, Again::RerunEvals, Again::RegenerateIdeas];
+
+fn number(n: u32) -> NonZeroU32 {
+    NonZeroU32::new(n).expect("not zero")
+}
+
+fn meaning() -> Meaning {
+    Meaning {
+        ideas_per_node: number(5),
+        beam_width: number(2),
+        sweep_config_limit: Some(number(4)),
+        ..Meaning::default()
+    }
+}
+
+fn reach(workers: u32, eval_retries: u32) -> Reach {
+    Reach { max_depth: 2, max_parallel_evals: number(workers), eval_retries, ..Reach::default() }
+}
+
+fn go(journal: &mut MemoryJournal, world: &MemoryWorld) -> Result<State, Halt> {
+    drive(journal.state(), world.ports(), journal, &mut |_, _| {})
+}
+
+/// What must be the same however the run came about.
+#[derive(PartialEq)]
+struct Settled {
+    facts: Facts,
+    refs: BTreeMap<String, String>,
+    worktrees: Vec<String>,
+    files: Vec<(String, Vec<u8>)>,
+}
+
+fn settled(state: State, disk: Disk) -> Settled {
+    let mut facts = state.into_facts();
+    facts.history = History::default();
+    facts.reach.max_parallel_evals = NonZeroU32::MIN;
+    let worktrees = disk.worktrees.into_keys().collect();
+    // What single submissions wrote depends on how often they were cut off.
+    let number = |part: &str| part.strip_prefix('s').is_some_and(|n| n.parse::<u32>().is_ok());
+    let stable = |path: &str| !path.split('/').any(number);
+    let files = disk.files.into_iter().filter(|(path, _)| stable(path)).collect();
+    Settled { facts, refs: disk.refs, worktrees, files }
+}
+
+/// A run of one worker that was left after so many events, with the world as it was then.
+fn left_after(events: usize, seed: u64, retries: u32) -> (MemoryJournal, MemoryWorld) {
+    let world = MemoryWorld::new(seed, seed);
+    let mut journal = MemoryJournal::begun(meaning(), reach(1, retries));
+    journal.fuse = Some(events);
+    assert!(go(&mut journal, &world).is_err(), "no cut after {events}");
+    journal.fuse = None;
+    (journal, world)
+}
+
+/// What the program records for these wishes.
+fn wish(journal: &mut MemoryJournal, world: &MemoryWorld, wishes: &[Again]) -> Option<SentBack> {
+    let state = journal.state();
+    let at = world.at(Moment::SentBack(state.next_eval()));
+    let sent = plan::send_back(&state, wishes, at)?;
+    journal.events.push(Event::SentBack(Box::new(sent.clone())));
+    Some(sent)
+}
+
+fn workers(journal: &mut MemoryJournal, workers: u32, retries: u32) {
+    journal.events.push(Event::SettingsChanged { reach: reach(workers, retries) });
+}
+
+#[test]
+fn a_run_that_tries_again_and_is_cut_off_after_any_event_ends_the_same() {
+    let world = MemoryWorld::new(7, 7);
+    let mut clean = MemoryJournal::begun(meaning(), reach(1, 2));
+    let end = go(&mut clean, &world).expect("a whole run");
+    let mended = |stage: &Stage| matches!(stage, Stage::Decided(..));
+    assert!(end.evals.iter().any(|eval| eval.attempt == 2 && mended(&eval.stage)), "mended");
+    let hopeless = |stage: &Stage| matches!(stage, Stage::Failed { .. });
+    assert!(end.evals.iter().any(|eval| eval.attempt == 3 && hopeless(&eval.stage)), "hopeless");
+    let counted = |attempt: u32, failures: usize| usize::try_from(attempt) == Ok(failures + 1);
+    assert!(end.evals.iter().all(|eval| counted(eval.attempt, eval.failures.len())));
+    let expected = settled(end, world.disk());
+    for workers in [1, 4] {
+        for cut in 1..clean.events.len() {
+            let world = MemoryWorld::new(7, 7);
+            let mut journal = MemoryJournal::begun(meaning(), reach(workers, 2));
+            journal.fuse = Some(cut);
+            if go(&mut journal, &world).is_err() && cut % 2 == 0 {
+                world.restart();
+            }
+            journal.fuse = None;
+            let resumed = go(&mut journal, &world).expect("a resumed run");
+            assert_eq!(journal.state(), resumed, "the events lead to the state");
+            let same = settled(resumed, world.disk()) == expected;
+            assert!(same, "cut after event {cut} with {workers} workers");
+        }
+    }
+}
+
+/// The ref of an attempt that failed may have been removed, or not yet: the next commit must not depend on it.
+#[test]
+fn an_attempt_that_changes_the_same_has_a_commit_of_its_own() {
+    let swept_twice = (0..50).find_map(|seed| {
+        let world = MemoryWorld::new(seed, seed);
+        let mut journal = MemoryJournal::begun(meaning(), reach(1, 1));
+        let end = go(&mut journal, &world).expect("a run");
+        let hopeless = |eval: &&Eval| {
+            let failed = matches!(&eval.stage, Stage::Failed { failure, .. } if failure.kind == FailureKind::Sweep);
+            failed && eval.failures.iter().all(|failure| failure.kind == FailureKind::Sweep)
+        };
+        end.evals.iter().find(hopeless).map(|eval| (journal, eval.id))
+    });
+    let (journal, hopeless) = swept_twice.expect("a sweep that fails twice");
+    let commits = journal.events.iter().filter_map(|event| {
+        let Event::Implemented { eval, commit, .. } = event else { return None };
+        (*eval == hopeless).then_some(commit)
+    });
+    let commits: Vec<_> = commits.collect();
+    let [first, second] = commits[..] else { panic!("{commits:?}") };
+    assert_ne!(first, second);
+}
+
+/// Leaves a run after so many events, sends all of its work back, and cuts it off after every event from there on.
+fn check_sent_back(left: usize, seed: u64, retries: u32) -> Option<SentBack> {
+    let (journal, left_world) = left_after(left, seed, retries);
+    let (mut clean, world) = (journal.clone(), left_world.fork(seed));
+    let sent = wish(&mut clean, &world, &ALL)?;
+    workers(&mut clean, 1, retries);
+    let begun = clean.events.len();
+    let end = go(&mut clean, &world).expect("a whole run");
+    assert!(audit::structure(&end).is_empty() && audit::beams(&end).is_empty());
+    let expected = settled(end, world.disk());
+    for count in [1, 3] {
+        for cut in begun..clean.events.len() {
+            let (mut journal, world) = (journal.clone(), left_world.fork(seed + 1));
+            wish(&mut journal, &world, &ALL);
+            workers(&mut journal, count, retries);
+            journal.fuse = Some(cut);
+            if go(&mut journal, &world).is_err() && cut % 2 == 0 {
+                world.restart();
+            }
+            journal.fuse = None;
+            let end = go(&mut journal, &world).expect("a resumed run");
+            assert_eq!(journal.state(), end, "the events lead to the state");
+            let same = settled(end, world.disk()) == expected;
+            assert!(same, "left after {left}, cut after {cut}, {count} workers");
+        }
+    }
+    Some(sent)
+}
+
+#[test]
+fn what_is_sent_back_ends_the_same_wherever_it_is_cut_off() {
+    let mut seen = BTreeSet::new();
+    for (left, retries) in [(14, 0), (23, 0), (29, 1), (41, 0), (60, 1)] {
+        let Some(sent) = check_sent_back(left, 7, retries) else { continue };
+        let kinds = [
+            ("retried", !sent.retried.is_empty()),
+            ("rerun", !sent.rerun.is_empty()),
+            ("set aside", !sent.set_aside.is_empty()),
+        ];
+        seen.extend(kinds.iter().filter(|(_, there)| *there).map(|(kind, _)| *kind));
+    }
+    assert_eq!(seen, BTreeSet::from(["rerun", "retried", "set aside"]), "each kind is cut");
+}
+
+/// The first moment of a run at which this holds.
+fn first(seed: u64, holds: impl Fn(&State) -> bool) -> (MemoryJournal, MemoryWorld) {
+    (4..200)
+        .map(|events| left_after(events, seed, 0))
+        .find(|(journal, _)| holds(&journal.state()))
+        .expect("a moment")
+}
+
+fn has(state: &State, check: fn(&Stage) -> bool) -> bool {
+    state.open_evals().iter().any(|eval| check(&eval.stage))
+}
+
+#[test]
+fn failed_evals_get_their_next_attempt_and_nothing_is_removed_under_it() {
+    let (mut journal, world) = first(7, |state| has(state, |s| matches!(s, Stage::Failed { .. })));
+    let before = journal.state();
+    assert!(!before.leftovers.is_empty(), "the failed attempt has something to remove");
+    let sent = wish(&mut journal, &world, &[Again::RetryFailed]).expect("something to retry");
+    let [eval] = sent.retried[..] else { panic!("{sent:?}") };
+    let after = journal.state();
+    assert!(after.leftovers.keys().all(|left| left.place.to_string() != format!("e{eval}")));
+    assert_eq!(after.eval(eval).map(|eval| (eval.attempt, eval.failures.len())), Some((2, 1)));
+    let end = go(&mut journal, &world).expect("a run");
+    assert!(end.leftovers.is_empty(), "{:?}", end.leftovers);
+    let folder = format!("eval/{eval}/experiment/");
+    let written = |name: &str| world.disk().files.contains_key(&format!("{folder}{name}"));
+    assert!(written("coder_prompt_round_0.txt") && written("attempt_2/coder_prompt_round_0.txt"));
+}
+
+#[test]
+fn a_wish_acts_again_on_what_has_failed_since() {
+    let (mut journal, world) = first(7, |state| has(state, |s| matches!(s, Stage::Failed { .. })));
+    wish(&mut journal, &world, &[Again::RetryFailed]).expect("something to retry");
+    assert_eq!(wish(&mut journal, &world, &[Again::RetryFailed]), None, "it is in the queue now");
+    let failed = |journal: &MemoryJournal| {
+        journal
+            .state()
+            .open_evals()
+            .iter()
+            .filter(|e| matches!(e.stage, Stage::Failed { .. }))
+            .count()
+    };
+    for events in journal.events.len() + 1.. {
+        journal.fuse = Some(events);
+        let over = go(&mut journal, &world).is_ok();
+        assert!(!over, "nothing fails again before the depth closes");
+        if failed(&journal) > 0 {
+            break;
+        }
+    }
+    let number = failed(&journal);
+    let sent = wish(&mut journal, &world, &[Again::RetryFailed]).expect("something to retry");
+    assert_eq!(sent.retried.len(), number);
+}
+
+#[test]
+fn scored_evals_are_evaluated_again_under_new_ids_as_far_as_the_budget_goes() {
+    let three = |state: &State| {
+        state.open_evals().iter().filter(|e| matches!(e.stage, Stage::Scored(_))).count() == 3
+    };
+    let (mut journal, world) = first(7, three);
+    let made = u32::try_from(journal.state().evals.len()).expect("a number");
+    let budget = Reach { max_total_idea_evals: Some(made + 2), ..reach(1, 0) };
+    journal.events.push(Event::SettingsChanged { reach: budget });
+    let sent = wish(&mut journal, &world, &[Again::RerunEvals]).expect("something to rerun");
+    let ids: Vec<_> = sent.rerun.iter().map(|rerun| rerun.eval).collect();
+    assert_eq!(ids, [EvalId::new(made + 1), EvalId::new(made + 2)], "the next ids, two of three");
+    assert_eq!(wish(&mut journal, &world, &[Again::RerunEvals]), None, "no room for the third");
+    let end = go(&mut journal, &world).expect("a run");
+    for rerun in &sent.rerun {
+        let [old, new] = [rerun.of, rerun.eval].map(|id| end.eval(id).expect("an eval").clone());
+        assert!(matches!(old.stage, Stage::Superseded(_, by) if by == new.id));
+        assert_eq!((&old.idea, old.parent, old.depth), (&new.idea, new.parent, new.depth));
+        let (old, new) = (old.measured().expect("figures"), new.measured().expect("figures"));
+        assert_eq!(old.scored, new.scored, "the same idea does the same");
+        assert_ne!(old.results.path, new.results.path, "each has its own evidence");
+    }
+    assert!(audit::beams(&end).is_empty());
+    let judged = journal.events.iter().find_map(|event| {
+        let Event::DepthClosed { verdicts, .. } = event else { return None };
+        Some(verdicts)
+    });
+    let judged: Vec<_> = judged.expect("a closed depth").iter().map(|(eval, _)| *eval).collect();
+    assert!(sent.rerun.iter().all(|rerun| !judged.contains(&rerun.of)), "{judged:?}");
+}
+
+#[test]
+fn other_ideas_replace_those_that_have_not_begun_and_no_file_is_written_twice() {
+    let (mut journal, world) = first(7, |state| has(state, |s| matches!(s, Stage::Scored(_))));
+    let ideas = |world: &MemoryWorld| -> BTreeMap<String, Vec<u8>> {
+        let files = world.disk().files.into_iter();
+        files.filter(|(path, _)| path.starts_with("node_ideas/0000/")).collect()
+    };
+    let before = ideas(&world);
+    let sent = wish(&mut journal, &world, &[Again::RegenerateIdeas]).expect("ideas that wait");
+    assert_eq!(sent.asked, [NodeId::ROOT]);
+    assert!(!sent.set_aside.is_empty() && sent.rerun.is_empty() && sent.retried.is_empty());
+    assert_eq!(wish(&mut journal, &world, &[Again::RegenerateIdeas]), None, "asked already");
+    let end = go(&mut journal, &world).expect("a run");
+    let after = ideas(&world);
+    assert!(before.iter().all(|(path, text)| after.get(path) == Some(text)), "all of it stays");
+    assert!(after.len() > before.len());
+    let root = end.node(NodeId::ROOT).expect("a root");
+    let [_, again] = &root.expansions[..] else { panic!("{:?}", root.expansions) };
+    assert_eq!(again.evals().count(), sent.set_aside.len(), "as many as were set aside");
+    let standing = end.evals.iter().filter(|eval| eval.parent == NodeId::ROOT && eval.stands());
+    assert_eq!(standing.count(), 5, "K ideas are tried");
+    let numbers: BTreeSet<_> = end.evals.iter().map(|eval| eval.idea.path.clone()).collect();
+    assert_eq!(numbers.len(), end.evals.len(), "each idea has its own file");
+    assert!(
+        sent.set_aside.iter().all(|id| end.eval(*id).expect("an eval").stage == Stage::SetAside)
+    );
+    let turns: Vec<_> = again.evals().filter_map(|id| end.eval(*id)).collect();
+    assert!(turns.iter().all(|eval| eval.idea.turn > Some(1)), "its conversation goes on");
+}
+
+#[test]
+fn where_no_other_ideas_come_those_set_aside_are_tried_after_all() {
+    let (mut journal, world) = first(7, |state| has(state, |s| matches!(s, Stage::Scored(_))));
+    let sent = wish(&mut journal, &world, &[Again::RegenerateIdeas]).expect("ideas that wait");
+    let (node, why) = (NodeId::ROOT, "refused".to_owned());
+    let at = world.at(Moment::Start);
+    journal.events.push(Event::ProposalFailed { node, why, turns: 3, at });
+    let end = go(&mut journal, &world).expect("a run");
+    let root = end.node(node).expect("a root");
+    assert!(matches!(root.expansions.last().expect("one").ideas, Ideas::Failed { .. }));
+    let over = |stage: &Stage| matches!(stage, Stage::Decided(..) | Stage::Failed { .. });
+    assert!(sent.set_aside.iter().all(|id| over(&end.eval(*id).expect("an eval").stage)));
+}
+
+#[test]
+fn closed_depths_stand_and_a_stopped_run_has_nothing_to_do_again() {
+    let world = MemoryWorld::new(7, 7);
+    let mut journal = MemoryJournal::begun(meaning(), reach(1, 0));
+    let end = go(&mut journal, &world).expect("a run");
+    assert!(end.evals.iter().any(|eval| matches!(eval.stage, Stage::Failed { .. })));
+    assert_eq!(wish(&mut journal, &world, &ALL), None);
+    journal.events.push(Event::SettingsChanged { reach: Reach { max_depth: 3, ..reach(1, 0) } });
+    assert_eq!(wish(&mut journal, &world, &ALL), None, "the next depth has not begun");
+    let (mut journal, world) =
+        first(7, |state| !state.closed.is_empty() && !state.open_evals().is_empty());
+    let first_open = journal.state().first_open_eval();
+    if let Some(sent) = wish(&mut journal, &world, &ALL) {
+        let old = sent.rerun.iter().map(|rerun| rerun.of);
+        let all = sent.retried.iter().copied().chain(old).chain(sent.set_aside.iter().copied());
+        assert!(all.into_iter().all(|id| id >= first_open));
+    }
+}
+
+#[test]
+fn what_cannot_be_done_again_is_refused_by_the_record() {
+    let (journal, _) = first(7, |state| has(state, |s| matches!(s, Stage::Scored(_))));
+    let state = journal.state();
+    let scored = state.open_evals().iter().find(|e| matches!(e.stage, Stage::Scored(_)));
+    let scored = scored.expect("a scored eval").id;
+    let nothing = SentBack {
+        retried: vec![],
+        rerun: vec![],
+        set_aside: vec![],
+        asked: vec![],
+        at: jiff::Timestamp::UNIX_EPOCH,
+    };
+    let rerun = |eval| treebeam_core::event::Rerun { of: scored, eval };
+    let refused = [
+        SentBack { retried: vec![scored], ..nothing.clone() },
+        SentBack { rerun: vec![rerun(state.next_eval().next())], ..nothing.clone() },
+        SentBack { set_aside: vec![scored], ..nothing.clone() },
+        SentBack { asked: vec![NodeId::new(9)], ..nothing.clone() },
+        SentBack { asked: vec![NodeId::ROOT, NodeId::ROOT], ..nothing.clone() },
+    ];
+    for sent in refused {
+        let mut state = state.clone();
+        assert!(state.apply(&Event::SentBack(Box::new(sent.clone()))).is_err(), "{sent:?}");
+    }
+    let fine = SentBack { rerun: vec![rerun(state.next_eval())], ..nothing };
+    assert!(state.clone().apply(&Event::SentBack(Box::new(fine))).is_ok());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_number_of_workers_changes_nothing_about_what_is_done_again(
+        seed in 0_u64..1000,
+        left in 5_usize..70,
+        order in any::<u64>(),
+        count in 2_u32..9,
+        retries in 0_u32..3,
+        wishes in proptest::sample::subsequence(ALL.to_vec(), 0..=3),
+        budget in prop_oneof![Just(None), (3_u32..25).prop_map(Some)],
+    ) {
+        let reach = |count| Reach { max_total_idea_evals: budget, ..reach(count, retries) };
+        let left_world = MemoryWorld::new(seed, order);
+        let mut left_journal = MemoryJournal::begun(meaning(), reach(2));
+        left_journal.fuse = Some(left);
+        drop(go(&mut left_journal, &left_world));
+        left_journal.fuse = None;
+        let run = |count, order| {
+            let (mut journal, world) = (left_journal.clone(), left_world.fork(order));
+            wish(&mut journal, &world, &wishes);
+            journal.events.push(Event::SettingsChanged { reach: reach(count) });
+            let end = go(&mut journal, &world).expect("a run");
+            prop_assert_eq!(&journal.state(), &end);
+            prop_assert!(audit::structure(&end).is_empty() && audit::beams(&end).is_empty());
+            prop_assert!(end.leftovers.is_empty());
+            Ok(settled(end, world.disk()))
+        };
+        prop_assert!(run(1, 0)? == run(count, order)?);
+    }
+}

@@ -1,0 +1,110 @@
+//! What the user wants done again, once: from the flags to what is recorded, and the words about it. What can be done
+//! again, and to which evals, is the plan's business.
+
+use crate::cli::AgainFlags;
+use crate::terminal;
+use treebeam_core::event::SentBack;
+use treebeam_core::facts::{Facts, Phase, Stage};
+use treebeam_core::id::Place;
+use treebeam_core::plan::Again;
+
+impl AgainFlags {
+    /// The flags that were given, and what each asks for.
+    fn given(&self) -> impl Iterator<Item = (&'static str, Again)> {
+        let all = [
+            (self.retry_failed, "--retry-failed", Again::RetryFailed),
+            (self.rerun_evals, "--rerun-evals", Again::RerunEvals),
+            (self.force_regenerate_ideas, "--force-regenerate-ideas", Again::RegenerateIdeas),
+        ];
+        all.into_iter().filter(|(given, ..)| *given).map(|(_, flag, again)| (flag, again))
+    }
+
+    /// What was asked for.
+    pub(crate) fn wishes(&self) -> Vec<Again> {
+        self.given().map(|(_, again)| again).collect()
+    }
+
+    /// The first flag that was given, if any.
+    pub(crate) fn first(&self) -> Option<&'static str> {
+        self.given().map(|(flag, _)| flag).next()
+    }
+}
+
+/// Says for each flag what is done again, or why nothing is.
+pub(crate) fn tell(facts: &Facts, flags: &AgainFlags, sent: Option<&SentBack>) {
+    for (flag, again) in flags.given() {
+        let done = sent.and_then(|sent| done(facts, again, sent));
+        let what = done.unwrap_or_else(|| format!("nothing to do again: {}", why(facts, again)));
+        terminal::note(&format!("`{flag}`: {what}"));
+    }
+}
+
+/// Says that a run that has just begun has nothing to do again.
+pub(crate) fn tell_of_new_run(flags: &AgainFlags) {
+    for (flag, _) in flags.given() {
+        terminal::note(&format!("`{flag}`: nothing to do again: the run is new"));
+    }
+}
+
+fn done(facts: &Facts, again: Again, sent: &SentBack) -> Option<String> {
+    match again {
+        Again::RetryFailed => {
+            let evals = names(sent.retried.iter().copied().map(Place::Candidate))?;
+            Some(format!("back in the queue: {evals}"))
+        }
+        Again::RerunEvals => {
+            let rerun = &sent.rerun;
+            let evals = rerun.iter().map(|rerun| Place::Candidate(rerun.of));
+            let missing = scored(facts) - rerun.len();
+            Some(format!("evaluated again: {}{}", names(evals)?, left_out(missing, "eval")))
+        }
+        Again::RegenerateIdeas => {
+            let nodes = names(sent.asked.iter().copied().map(Place::Node))?;
+            let aside = sent.set_aside.iter().copied().map(Place::Candidate);
+            let aside = names(aside).unwrap_or_else(|| "nothing".to_owned());
+            Some(format!("other ideas are asked for: {nodes}; set aside for them: {aside}"))
+        }
+    }
+}
+
+fn left_out(missing: usize, thing: &str) -> String {
+    match missing {
+        0 => String::new(),
+        1 => format!("; the budget has no room for 1 {thing} more"),
+        n => format!("; the budget has no room for {n} {thing}s more"),
+    }
+}
+
+fn scored(facts: &Facts) -> usize {
+    let scored = facts.open_evals().iter().filter(|eval| matches!(eval.stage, Stage::Scored(_)));
+    scored.count()
+}
+
+fn names(places: impl Iterator<Item = Place>) -> Option<String> {
+    let names: Vec<_> = places.map(|place| place.to_string()).collect();
+    (!names.is_empty()).then(|| names.join(", "))
+}
+
+/// Why there is nothing to do again.
+fn why(facts: &Facts, again: Again) -> String {
+    let depth = facts.depth;
+    let begun = facts.frontier.iter().filter_map(|id| facts.node(*id));
+    let begun = begun.filter(|node| node.expansion_at(depth).is_some()).count() > 0;
+    if !begun || facts.phase != Phase::Searching {
+        return match facts.closed.len().checked_sub(1) {
+            Some(last) => format!("depth {last} is closed, and closed depths stand"),
+            None => "no idea has been tried yet".to_owned(),
+        };
+    }
+    let spent = facts.room() == 0;
+    match again {
+        Again::RetryFailed => format!("no eval of depth {depth} has failed"),
+        Again::RerunEvals if spent && scored(facts) > 0 => NO_ROOM.to_owned(),
+        Again::RerunEvals => format!("no eval of depth {depth} is completed"),
+        Again::RegenerateIdeas => {
+            format!("every idea of depth {depth} has begun, or the budget has no room for others")
+        }
+    }
+}
+
+const NO_ROOM: &str = "the budget of evals is used up (`--max-total-idea-evals` raises it)";
