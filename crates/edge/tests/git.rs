@@ -559,7 +559,7 @@ fn what_a_cut_off_checkout_left_is_cleared() -> Outcome {
     let repo = files()?;
     let git = run_in(&repo)?;
     let head = git.user().head.clone();
-    let admin = repo.path().join(".git/worktrees/0001");
+    let admin = repo.path().join(".git/worktrees/tree-r1-e0001");
     // The folder is gone, the admin folder is gone, or both are there.
     git.checkout(eval(1), &head)?;
     fs::remove_dir_all(folder(&repo, eval(1)))?;
@@ -577,8 +577,8 @@ fn what_a_cut_off_checkout_left_is_cleared() -> Outcome {
     git.discard(worktree(eval(1)), 1)?;
     assert!(!admin.exists() && !folder(&repo, eval(1)).exists());
     // Somebody else's is not ours to remove.
-    repo.git(["worktree", "add", "--quiet", "--detach", "../0001"])?;
-    fs::remove_dir_all(repo.beside("0001"))?;
+    repo.git(["worktree", "add", "--quiet", "--detach", "../tree-r1-e0001"])?;
+    fs::remove_dir_all(repo.beside("tree-r1-e0001"))?;
     git.checkout(eval(1), &head)?;
     git.discard(worktree(eval(1)), 1)?;
     assert!(admin.exists());
@@ -626,7 +626,7 @@ fn failures_say_what_where_why_and_what_now() -> Outcome {
     assert!(error.hint.as_deref().is_some_and(|hint| hint.contains("git branch -m tree")));
     assert!(error.cause.is_some_and(|cause| cause.to_string().starts_with("fatal: ")));
     git.checkout(eval(1), &head)?;
-    fs::write(repo.path().join(".git/worktrees/0001/index.lock"), "")?;
+    fs::write(repo.path().join(".git/worktrees/tree-r1-e0001/index.lock"), "")?;
     let error = git.apply(eval(1), A_TO_B).err().ok_or("applied")?;
     assert!(error.hint.is_some_and(|hint| hint.contains("lock file")));
     let missing: Commit = "0123456789012345678901234567890123456789".parse()?;

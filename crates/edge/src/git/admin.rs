@@ -2,8 +2,9 @@
 //! Git chooses their names, so they are only ever found by what is in them. Nothing here runs git: what git's own
 //! `worktree remove` checks first is what a candidate may have changed.
 
-use super::lock::RepoLock;
+use super::lock::{self, RepoLock};
 use super::place;
+use super::workshop::Workshop;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -43,15 +44,17 @@ pub(super) fn all(common_dir: &Path) -> Result<Vec<Admin>, PortError> {
     entries.map(read).collect::<io::Result<_>>().map_err(fail)
 }
 
-/// Removes what a cut-off `worktree add` of any run left half-made: git fails where it meets it.
+/// Removes what a power cut, or a `git worktree add` that was cut off, left half-made: git fails where it meets it.
 /// Whoever makes a worktree holds the lock, so what is half-made while we hold it is nobody's.
 pub(super) fn heal(common_dir: &Path) -> Result<(), PortError> {
     let broken = |admin: &Admin| admin.is_half_made();
     if !all(common_dir)?.iter().any(broken) {
         return Ok(());
     }
-    let _lock = RepoLock::take(common_dir)?;
-    all(common_dir)?.iter().filter(|admin| broken(admin)).try_for_each(Admin::remove)
+    let lock = RepoLock::take(common_dir)?;
+    let workshop = Workshop::open(common_dir, &lock)?;
+    let admins = all(common_dir)?;
+    admins.iter().filter(|admin| broken(admin)).try_for_each(|admin| admin.remove(&workshop))
 }
 
 impl Admin {
@@ -98,9 +101,11 @@ impl Admin {
     }
 
     fn is_half_made(&self) -> bool {
-        let empty = |name: &str| size(&self.folder.join(name)) == 0;
-        let ours = self.reason.starts_with(MARK) && (empty("commondir") || self.target.is_none());
-        ours || self.is_hardly_begun()
+        let path = |name: &str| self.folder.join(name);
+        let lacks = |name: &str| size(&path(name)) == 0;
+        let torn = path("index").exists() && lacks("index");
+        let whole = self.target.is_some() && !lacks("commondir") && !lacks("HEAD") && !torn;
+        self.reason.starts_with(MARK) && !whole || self.is_hardly_begun()
     }
 
     /// Git died before it could write even the reason. Another's git is past that in less than a moment.
@@ -113,24 +118,14 @@ impl Admin {
         blank && age.is_some_and(|age| age > MOMENT)
     }
 
-    /// Removes it, under the repository's lock: first what makes git look at it, last what shows whose it is.
-    pub(super) fn remove(&self) -> Result<(), PortError> {
-        let whole = ["gitdir", "commondir"].into_iter().map(|name| self.folder.join(name));
-        let rest = self.others().unwrap_or_default();
-        let last = [self.folder.join("locked"), self.folder.clone()];
-        let mut paths = whole.chain(rest).chain(last);
-        paths.try_for_each(|path| place::remove(&path)).map_err(|error| {
-            PortError::new(format!("`{}` cannot be removed", self.folder.display()))
-                .caused_by(error)
-        })
+    /// Waits for a git that is still at work here although whoever started it is dead.
+    pub(super) fn outlast(&self) -> Result<(), PortError> {
+        lock::outlast(&self.folder)
     }
 
-    fn others(&self) -> io::Result<Vec<PathBuf>> {
-        let mut paths: Vec<PathBuf> = fs::read_dir(&self.folder)?
-            .map(|entry| Ok(entry?.path()))
-            .collect::<io::Result<_>>()?;
-        paths.retain(|path| !path.ends_with("locked"));
-        Ok(paths)
+    /// Removes it from git's sight, whole.
+    pub(super) fn remove(&self, workshop: &Workshop<'_>) -> Result<(), PortError> {
+        workshop.take_out(&self.folder)
     }
 }
 

@@ -3,7 +3,7 @@
 use super::call::{Answer, Call};
 use super::said::without_paths;
 use super::worktree::Worktree;
-use super::{GitRepo, place};
+use super::{GitRepo, lock, place};
 use crate::process::Input;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -16,12 +16,11 @@ const MOST_PATHS: usize = 64 << 20;
 impl GitRepo {
     pub(super) fn apply_diff(&self, place: Place, diff: &str) -> Result<Applied, PortError> {
         let patch = Patch { repo: self, place, worktree: self.find(place)?, text: ended(diff) };
-        let answer = patch.apply(Counts::AsWritten)?;
-        if answer.stderr.contains("error: corrupt patch") {
-            // Models count lines badly. Counting for them comes second: it trips over a blank line at the end.
-            return patch.outcome(&patch.apply(Counts::Again)?, Counts::Again);
+        let applied = patch.try_both()?;
+        if applied == Applied::Cleanly {
+            self.note_applied(place, diff);
         }
-        patch.outcome(&answer, Counts::AsWritten)
+        Ok(applied)
     }
 }
 
@@ -55,6 +54,15 @@ struct Patch<'a> {
 }
 
 impl Patch<'_> {
+    fn try_both(&self) -> Result<Applied, PortError> {
+        let answer = self.apply(Counts::AsWritten)?;
+        if answer.stderr.contains("error: corrupt patch") {
+            // Models count lines badly. Counting for them comes second: it trips over a blank line at the end.
+            return self.outcome(&self.apply(Counts::Again)?, Counts::Again);
+        }
+        self.outcome(&answer, Counts::AsWritten)
+    }
+
     fn call(&self, arguments: &[&str]) -> Call {
         self.repo.user.git.sealed(&self.worktree.seat, arguments).about(self.place)
     }
@@ -64,7 +72,9 @@ impl Patch<'_> {
     }
 
     fn apply(&self, counts: Counts) -> Result<Answer, PortError> {
-        self.reading(&["apply", "--index", "--whitespace=nowarn", counts.flag(), "-"]).answer()
+        let arguments = ["apply", "--index", "--whitespace=nowarn", counts.flag(), "-"];
+        let input = lock::held(&self.worktree.seat.git_dir, self.text.as_bytes())?;
+        self.call(&arguments).input(input).answer()
     }
 
     fn outcome(&self, answer: &Answer, counts: Counts) -> Result<Applied, PortError> {
@@ -107,7 +117,9 @@ impl Patch<'_> {
         let touched = touched.whole()?;
         let paths = touched.split('\0').filter_map(|line| line.splitn(3, '\t').nth(2));
         paths.filter(|path| !tracked.contains(path)).try_for_each(|path| self.remove_new(path))?;
-        self.call(&["checkout-index", "--all", "--force", "--quiet", "--index"]).done().map(drop)
+        let input = lock::held(&self.worktree.seat.git_dir, &[])?;
+        let again = ["checkout-index", "--all", "--force", "--quiet", "--index"];
+        self.call(&again).input(input).done().map(drop)
     }
 
     fn remove_new(&self, path: &str) -> Result<(), PortError> {

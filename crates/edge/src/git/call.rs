@@ -1,8 +1,8 @@
 //! How one git command is run. It knows nothing of worktrees, refs or what an answer means.
 //!
-//! Two voices. A *sealed* call is told where it acts, sees no configuration but the repository's own, and runs no hook:
-//! whatever a candidate did to its folder, the call stays where it was sent. A call *as the user* sees what the user's
-//! own git would see, and is only used to read.
+//! Two voices. A *sealed* call is told where it acts, and sees no configuration but the repository's own: whatever a
+//! candidate did to its folder, the call stays where it was sent. A call *as the user* sees what the user's own git would
+//! see, and is only used to read. Neither runs a hook, a filter or any other command that somebody has configured.
 
 use super::said::{GitSaid, hint_for};
 use crate::process::{Captured, Input, Keep, Program};
@@ -81,6 +81,11 @@ const SETTINGS: [&str; 23] = [
 /// Settings whose value is a path, here nowhere.
 const NOWHERE: [&str; 3] = ["core.hooksPath", "core.attributesFile", "core.excludesFile"];
 
+/// A variable that is set, and empty: what every setting of a filter is told to be.
+const NOTHING: &str = "TREEBEAM_NOTHING";
+/// What a filter can be told to run, and that it must.
+const FILTER: [&str; 4] = ["clean", "smudge", "process", "required"];
+
 /// Environment variables, as the program was started with.
 #[derive(Clone, Debug)]
 pub(super) struct Surroundings(Vec<(OsString, OsString)>);
@@ -111,6 +116,7 @@ fn is_named(key: &OsStr, name: &str) -> bool {
 pub(super) struct Git {
     program: PathBuf,
     surroundings: Surroundings,
+    filters: Vec<String>,
 }
 
 /// Where a sealed call acts: both absolute, and the call runs in the second.
@@ -129,11 +135,22 @@ impl Git {
             .filter(|folder| folder.is_absolute())
             .map(|folder| folder.join(&name))
             .find(|program| program.is_file())?;
-        Some(Self { program, surroundings })
+        Some(Self { program, surroundings, filters: Vec::new() })
     }
 
     pub(super) fn surroundings(&self) -> &Surroundings {
         &self.surroundings
+    }
+
+    /// The same, with filters of these names off: a file is then what is in the commit.
+    pub(super) fn without(self, filters: Vec<String>) -> Self {
+        Self { filters, ..self }
+    }
+
+    /// What turns them off. A name may hold anything, so that it cannot be said with `-c`.
+    fn unfiltered(&self) -> impl Iterator<Item = String> {
+        let off = |name| FILTER.map(|key| format!("--config-env=filter.{name}.{key}={NOTHING}"));
+        self.filters.iter().flat_map(off)
     }
 
     /// A call that stays where it is sent.
@@ -144,6 +161,7 @@ impl Git {
             .args(["--no-pager".to_owned(), format!("--git-dir={}", seat.git_dir)])
             .args([format!("--work-tree={}", seat.work_tree)])
             .args(settings.flat_map(|setting| ["-c".to_owned(), setting]))
+            .args(self.unfiltered())
             .envs(self.surroundings.only(&NEEDED))
             .envs([
                 ("GIT_CONFIG_NOSYSTEM", "1"),
@@ -154,11 +172,12 @@ impl Git {
         Call::new(program, arguments)
     }
 
-    /// A call that sees what the user's own git sees in `folder`, but for hooks and a file system monitor.
+    /// A call that sees what the user's own git sees in `folder`, but for hooks, filters and a file system monitor.
     pub(super) fn as_user(&self, folder: &Path, arguments: &[&str]) -> Call {
         let program = Program::new(&self.program, folder)
             .args(["--no-pager", "-c", "core.fsmonitor=false", "-c"])
             .args([format!("core.hooksPath={NULL_DEVICE}")])
+            .args(self.unfiltered())
             .envs(self.surroundings.only(&NEEDED))
             .envs(self.surroundings.only(&USERS))
             .envs(self.surroundings.configuration());
@@ -176,7 +195,14 @@ pub(super) struct Call {
 impl Call {
     fn new(program: Program, arguments: &[&str]) -> Self {
         let name = arguments.iter().find(|argument| !argument.starts_with('-'));
-        let fixed = [("LC_ALL", "C"), ("GIT_TERMINAL_PROMPT", "0"), ("GIT_OPTIONAL_LOCKS", "0")];
+        // Without a lazy fetch: it would run whatever the remote's settings say.
+        let fixed = [
+            ("LC_ALL", "C"),
+            ("GIT_TERMINAL_PROMPT", "0"),
+            ("GIT_OPTIONAL_LOCKS", "0"),
+            ("GIT_NO_LAZY_FETCH", "1"),
+            (NOTHING, ""),
+        ];
         Self {
             program: program.args(arguments).envs(fixed).deadline(DEADLINE),
             what: format!("`git {}`", name.unwrap_or(&"")),

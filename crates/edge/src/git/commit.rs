@@ -1,21 +1,53 @@
 //! Making a candidate's commit. The same parent, tree, words, time and identity give the same commit on every machine.
 //! It does not look at what is in the commit.
 
-use super::GitRepo;
 use super::worktree::Worktree;
+use super::{GitRepo, lock};
 use crate::process::Input;
 use treebeam_core::id::{Commit, Place};
 use treebeam_run::port::{CommitNote, PortError};
 
+/// How often a commit that lost objects is made again.
+const REPEATS: usize = 5;
+
 impl GitRepo {
+    /// Commits the index of a worktree. Where objects are lost to a gc meanwhile, all of it is done again.
     pub(super) fn make_commit(&self, place: Place, note: &CommitNote) -> Result<Commit, PortError> {
+        for _ in 0..REPEATS {
+            match self.try_commit(place, note) {
+                Ok(Some(commit)) => return Ok(commit),
+                Err(error) if !is_loss(&error) => return Err(error),
+                Ok(None) | Err(_) => {}
+            }
+            self.outlast_gc();
+            self.make_again(place)?;
+        }
+        self.try_commit(place, note)?.ok_or_else(|| {
+            PortError::new(format!("objects of {place} are deleted again and again"))
+                .hint("let `git gc --prune=now` end before you resume the run")
+        })
+    }
+
+    /// The commit, unless a gc has deleted some of it.
+    fn try_commit(&self, place: Place, note: &CommitNote) -> Result<Option<Commit>, PortError> {
         let worktree = self.find(place)?;
+        let commit = self.commit_index(place, &worktree, note)?;
+        let stands = !self.outlast_gc() || self.is_whole(place, &worktree.base, &commit)?;
+        Ok(stands.then_some(commit))
+    }
+
+    fn commit_index(
+        &self,
+        place: Place,
+        worktree: &Worktree,
+        note: &CommitNote,
+    ) -> Result<Commit, PortError> {
         let message = message(note);
-        let tree = self.user.git.sealed(&worktree.seat, &["write-tree"]).about(place).done()?;
-        let tree: String = tree.word()?;
-        let commit = self.write_commit(place, &worktree, &tree, &message, note)?;
+        let tree = self.user.git.sealed(&worktree.seat, &["write-tree"]).about(place);
+        let tree: String = tree.input(lock::held(&worktree.seat.git_dir, &[])?).done()?.word()?;
+        let commit = self.write_commit(place, worktree, &tree, &message, note)?;
         let reference = self.reference(place);
-        let first = self.point(place, &worktree, &format!("create {reference} {commit}"), &commit);
+        let first = self.point(place, worktree, &format!("create {reference} {commit}"), &commit);
         let Err(error) = first else { return Ok(commit) };
         // The ref is there already, or git cannot write: only the first can be told by reading it.
         let Some(standing) = self.standing(place)? else { return Err(error) };
@@ -23,7 +55,7 @@ impl GitRepo {
             Content { tree: &tree, parent: Some(worktree.base.as_str()), message: &message };
         let kept = if standing.content() == Some(wanted) { &standing.commit } else { &commit };
         let change = format!("update {reference} {kept} {}", standing.commit);
-        self.point(place, &worktree, &change, kept)?;
+        self.point(place, worktree, &change, kept)?;
         Ok(kept.clone())
     }
 
@@ -54,7 +86,8 @@ impl GitRepo {
         let transaction = format!("start\n{change}\nupdate HEAD {commit}\nprepare\ncommit\n");
         let arguments = ["update-ref", "--no-deref", "--stdin"];
         let call = self.user.git.sealed(&worktree.seat, &arguments).about(place);
-        call.input(Input::Bytes(transaction.into_bytes())).done().map(drop)
+        let input = lock::held(&worktree.seat.git_dir, transaction.as_bytes())?;
+        call.input(input).done().map(drop)
     }
 
     /// What the place's ref points at.
@@ -66,6 +99,20 @@ impl GitRepo {
         let commit = head.split(' ').next().and_then(|name| name.parse().ok());
         Ok(commit.map(|commit| Standing { commit, text: content.to_owned() }))
     }
+}
+
+/// Whether git failed because an object that was there is not.
+fn is_loss(error: &PortError) -> bool {
+    const WORDS: [&str; 6] = [
+        "error: invalid object ",
+        "nonexistent object",
+        "is not a valid object",
+        "not a valid object name",
+        "unable to read tree",
+        "bad object",
+    ];
+    let said = error.in_full();
+    WORDS.iter().any(|words| said.contains(words))
 }
 
 /// A commit that a ref points at.

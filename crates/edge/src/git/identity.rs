@@ -1,6 +1,9 @@
-//! Who commits: found in the user's configuration or environment, made up otherwise. Never an error.
+//! Who commits: found in the user's configuration or environment, made up otherwise. Never an error. And, from the same
+//! answer, which filters are configured.
 
 use super::call::{Answer, Surroundings};
+use std::collections::BTreeSet;
+use treebeam_run::port::PortError;
 
 /// The author and committer of every commit that treebeam makes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,9 +15,9 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// The arguments that make git tell what [`Identity::find`] reads.
+    /// The arguments that make git tell what [`Identity::find`] and [`filters`] read.
     pub(super) const QUESTION: [&str; 4] =
-        ["config", "-z", "--get-regexp", "^user\\.(name|email)$"];
+        ["config", "-z", "--get-regexp", "^(user\\.(name|email)|filter\\..*)$"];
 
     /// `user.*` as git answered, else the environment's, else treebeam's own; each part by itself.
     pub(super) fn find(answer: &Answer, surroundings: &Surroundings) -> Self {
@@ -44,6 +47,15 @@ impl Identity {
             ("GIT_COMMITTER_EMAIL", &self.email),
         ]
     }
+}
+
+/// The names of all filters that are configured anywhere: the middle of `filter.<name>.clean`.
+pub(super) fn filters(answer: &Answer) -> Result<Vec<String>, PortError> {
+    let settings = answer.whole()?;
+    let keys = settings.split('\0').map(|entry| entry.split('\n').next().unwrap_or_default());
+    let names = keys.filter_map(|key| Some(key.strip_prefix("filter.")?.rsplit_once('.')?.0));
+    let names: BTreeSet<&str> = names.collect();
+    Ok(names.into_iter().map(str::to_owned).collect())
 }
 
 /// `git config -z` writes `key\nvalue\0`; the last one counts.

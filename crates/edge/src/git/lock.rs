@@ -1,9 +1,12 @@
 //! One lock per repository, for what git itself does not do safely at the same time: making and removing worktrees.
 //! It is held by the open file, not by the process: a git that outlives its runner still holds it. (On Windows the
 //! lock ends with the runner.)
+//!
+//! And one per worktree, for every git that writes there: the file that it reads is the lock, in the same way.
 
 use crate::process::Input;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Seek as _, Write as _};
 use std::path::Path;
 use treebeam_run::port::PortError;
 
@@ -20,9 +23,7 @@ impl RepoLock {
                 .hint("check that you own the repository, and that its file system has locks")
                 .caused_by(error)
         };
-        let options =
-            File::options().read(true).write(true).create(true).truncate(false).open(&path);
-        let file = options.map_err(fail)?;
+        let file = options().create(true).open(&path).map_err(fail)?;
         file.lock().map_err(fail)?;
         Ok(Self(file))
     }
@@ -34,6 +35,46 @@ impl RepoLock {
             PortError::new("the repository's lock cannot be handed on").caused_by(error)
         })
     }
+}
+
+/// What the last git that wrote in a worktree read, in the worktree's admin folder.
+const INPUT: &str = "treebeam.input";
+
+/// These bytes for a git that writes in the worktree of this admin folder. It is known to be at work until it ends.
+pub(super) fn held(git_dir: &str, bytes: &[u8]) -> Result<Input, PortError> {
+    if cfg!(windows) {
+        // A lock keeps even the child from reading there.
+        return Ok(Input::Bytes(bytes.to_vec()));
+    }
+    let path = Path::new(git_dir).join(INPUT);
+    let write = || -> io::Result<File> {
+        let mut file = options().create(true).open(&path)?;
+        file.lock()?;
+        file.set_len(0)?;
+        file.write_all(bytes)?;
+        file.rewind()?;
+        Ok(file)
+    };
+    write().map(Input::Handle).map_err(|error| {
+        PortError::new(format!("`{}` cannot be written", path.display())).caused_by(error)
+    })
+}
+
+/// Waits for the git that writes in the worktree of this admin folder, if there is one.
+pub(super) fn outlast(git_dir: &Path) -> Result<(), PortError> {
+    let path = git_dir.join(INPUT);
+    match options().open(&path).and_then(|file| file.lock()) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other.map_err(|error| {
+            PortError::new(format!("`{}` cannot be locked", path.display())).caused_by(error)
+        }),
+    }
+}
+
+fn options() -> OpenOptions {
+    let mut options = File::options();
+    options.read(true).write(true).truncate(false);
+    options
 }
 
 #[cfg(all(test, unix))]

@@ -3,14 +3,16 @@
 //!
 //! # Layout
 //! [`open`] finds the repository, [`GitRepo`] is the port. `call` runs one git command, `said` reads its complaints;
-//! `worktree` makes and removes worktrees, `admin` and `lock` are git's side of that; `apply`, `commit`, `diff` and
-//! `refs` are what is done in them; `identity` is who does it, `place` where; `look` is for the doctor.
+//! `worktree` makes and removes worktrees, `admin`, `workshop` and `lock` are git's side of that; `apply`, `commit`, `diff`
+//! and `refs` are what is done in them, `gc` what others may do to it; `identity` is who does it, `place` where; `look`
+//! is for the doctor.
 
 mod admin;
 mod apply;
 mod call;
 mod commit;
 mod diff;
+mod gc;
 mod identity;
 mod lock;
 mod look;
@@ -18,6 +20,7 @@ mod open;
 mod place;
 mod refs;
 mod said;
+mod workshop;
 mod worktree;
 
 pub use diff::Paint;

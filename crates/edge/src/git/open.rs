@@ -3,7 +3,7 @@
 
 use super::admin;
 use super::call::{Git, Surroundings};
-use super::identity::Identity;
+use super::identity::{Identity, filters};
 use super::said::GitSaid;
 use crate::process::Input;
 use jiff::Timestamp;
@@ -136,8 +136,9 @@ pub fn open_with(
     // What cannot be healed makes git's next call fail, in its own words.
     drop(admin::heal(&common_dir));
     let (head, head_time, has_submodules) = asked.head()?;
-    let identity = asked.identity()?;
-    Ok(UserRepo { toplevel, common_dir, head, head_time, has_submodules, identity, git: asked.git })
+    let (identity, filters) = asked.settings()?;
+    let git = asked.git.without(filters);
+    Ok(UserRepo { toplevel, common_dir, head, head_time, has_submodules, identity, git })
 }
 
 /// The questions that opening a repository asks of git.
@@ -211,10 +212,12 @@ impl Asked<'_> {
         Ok((commit, time.ok_or_else(odd)?, has_submodules))
     }
 
-    fn identity(&self) -> Result<Identity, OpenError> {
-        let call = self.git.as_user(self.dir, &Identity::QUESTION);
+    /// Who commits, and which filters are not to run.
+    fn settings(&self) -> Result<(Identity, Vec<String>), OpenError> {
+        let call = self.git.as_user(self.dir, &Identity::QUESTION).keep(1 << 20);
         let answer = call.answer().map_err(self.unanswered())?;
-        Ok(Identity::find(&answer, self.git.surroundings()))
+        let filters = filters(&answer).map_err(self.unanswered())?;
+        Ok((Identity::find(&answer, self.git.surroundings()), filters))
     }
 }
 

@@ -12,6 +12,11 @@ mod system;
 #[path = "windows.rs"]
 mod system;
 
+/// Whether there is a process with this number.
+pub(super) fn is_alive(pid: u32) -> bool {
+    system::is_alive(pid)
+}
+
 /// The one true path of something that exists.
 pub(super) fn real(path: &Path) -> Result<String, PortError> {
     let fail = |why: &str| PortError::new(format!("`{}` {why}", path.display()));

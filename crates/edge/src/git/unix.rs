@@ -1,5 +1,7 @@
-//! What removing a stubborn folder needs of Unix alone.
+//! What removing a stubborn folder, and knowing the living, needs of Unix alone.
 
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
@@ -21,4 +23,10 @@ pub(super) fn make_removable(path: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Whether there is such a process; one of somebody else's cannot be signalled, but is there.
+pub(super) fn is_alive(pid: u32) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    pid.is_some_and(|pid| !matches!(test_kill_process(pid), Err(Errno::SRCH)))
 }

@@ -1,15 +1,17 @@
-//! How a worktree is made, found again and removed: here a plain `git worktree add`, which writes every file.
-//! What is done in one is elsewhere.
+//! How a worktree is made, found again and removed. It does what `git worktree add` does, which writes every file, but in
+//! an order in which no moment leaves git with half a worktree. What is done in one is elsewhere.
 
 use super::admin::{self, Admin};
 use super::call::Seat;
 use super::lock::RepoLock;
+use super::workshop::{self, Layout, Workshop};
 use super::{GitRepo, place};
 use std::fs;
+use std::io;
 use std::path::Path;
 use std::sync::PoisonError;
 use treebeam_core::id::{Commit, Place};
-use treebeam_run::port::PortError;
+use treebeam_run::port::{Applied, PortError};
 
 /// A worktree that is there.
 #[derive(Clone, Debug)]
@@ -18,6 +20,14 @@ pub(super) struct Worktree {
     pub(super) seat: Seat,
     /// The commit that it was made at.
     pub(super) base: Commit,
+    /// What was put into it since: enough to make it again.
+    pub(super) applied: Vec<String>,
+}
+
+impl Worktree {
+    fn new(seat: Seat, base: Commit) -> Self {
+        Self { seat, base, applied: Vec::new() }
+    }
 }
 
 impl GitRepo {
@@ -25,13 +35,14 @@ impl GitRepo {
     pub(super) fn make(&self, place: Place, commit: &Commit) -> Result<(), PortError> {
         let folder = self.folder(place)?;
         let lock = RepoLock::take(&self.user.common_dir)?;
-        self.clear(place, &folder)?;
-        let made = self.add(place, commit, &folder, &lock);
+        let workshop = Workshop::open(&self.user.common_dir, &lock)?;
+        self.clear(place, &folder, &workshop)?;
+        let made = self.add(place, commit, &folder, &lock, &workshop);
         match made {
             Ok(worktree) => self.remember(place, worktree),
             Err(error) => {
-                // Half a worktree would break other calls; the first error is the one to tell.
-                drop(self.clear(place, &folder));
+                // Nobody needs half a worktree; the first error is the one to tell.
+                drop(self.clear(place, &folder, &workshop));
                 return Err(error);
             }
         }
@@ -57,12 +68,15 @@ impl GitRepo {
     pub(super) fn remove(&self, place: Place) -> Result<(), PortError> {
         let folder = self.folder(place)?;
         self.forget(place);
+        let admins = self.admins(place, &folder)?;
+        admins.iter().try_for_each(Admin::outlast)?;
         remove_folder(&folder)?;
-        if self.admins(place, &folder)?.is_empty() {
+        if admins.is_empty() && !workshop::folder(&self.user.common_dir).exists() {
             return Ok(());
         }
-        let _lock = RepoLock::take(&self.user.common_dir)?;
-        self.clear(place, &folder)
+        let lock = RepoLock::take(&self.user.common_dir)?;
+        let workshop = Workshop::open(&self.user.common_dir, &lock)?;
+        self.clear(place, &folder, &workshop)
     }
 
     /// The path of a place's worktree, which lies in the run directory and not where a link leads.
@@ -79,30 +93,47 @@ impl GitRepo {
         Ok(folder)
     }
 
+    /// Makes a worktree where none is. Git is shown it when it is whole.
     fn add(
         &self,
         place: Place,
         commit: &Commit,
         folder: &str,
         lock: &RepoLock,
+        workshop: &Workshop<'_>,
     ) -> Result<Worktree, PortError> {
         let reason = format!("{}{commit}", admin::owner(&self.run, place));
-        let arguments = ["worktree", "add", "--detach", "--lock", "--reason", &reason, "--quiet"];
-        let arguments = [arguments.as_slice(), &["--", folder, commit.as_str()]].concat();
-        let call = self.user.git.sealed(&self.seat(), &arguments).about(place);
-        call.input(lock.share()?).done()?;
-        let admin = self.read_back(folder)?;
-        let seat = Seat { git_dir: admin.git_dir()?, work_tree: folder.to_owned() };
-        Ok(Worktree { seat, base: commit.clone() })
+        let name = workshop.free_name(&place.ref_name(&self.run).replace('/', "-"));
+        let layout = Layout { work_tree: folder, commit, reason: &reason };
+        let made = place::real(&workshop.make(&name, &layout)?)?;
+        fs::create_dir_all(folder).map_err(|error| unwritten(folder, error))?;
+        let seat = Seat { git_dir: made, work_tree: folder.to_owned() };
+        self.fill(place, commit, &seat, lock, workshop)?;
+        let git_dir = place::plain(&workshop.place_of(&name).to_string_lossy());
+        let link = Path::new(folder).join(".git");
+        fs::write(link, format!("gitdir: {git_dir}\n"))
+            .map_err(|error| unwritten(folder, error))?;
+        workshop.put_in(&name)?;
+        Ok(Worktree::new(Seat { git_dir, ..seat }, commit.clone()))
     }
 
-    /// Which admin folder git chose: it stands in the fresh worktree, where nobody but git has been yet.
-    fn read_back(&self, folder: &str) -> Result<Admin, PortError> {
-        let link = fs::read_to_string(Path::new(folder).join(".git")).unwrap_or_default();
-        let name = link.trim().rsplit('/').next().unwrap_or_default();
-        let admin = Admin::read(self.user.common_dir.join("worktrees").join(name));
-        let odd = || PortError::new(format!("git made a worktree elsewhere than at `{folder}`"));
-        if admin.is_for(folder) { Ok(admin) } else { Err(odd()) }
+    /// Writes the index and every file.
+    fn fill(
+        &self,
+        place: Place,
+        commit: &Commit,
+        seat: &Seat,
+        lock: &RepoLock,
+        workshop: &Workshop<'_>,
+    ) -> Result<(), PortError> {
+        let call = |arguments: &[&str]| -> Result<(), PortError> {
+            let call = self.user.git.sealed(seat, arguments).about(place);
+            call.input(lock.share()?).done().map(drop)
+        };
+        if workshop.uses_reftable() {
+            call(&["update-ref", "--no-deref", "HEAD", commit.as_str()])?;
+        }
+        call(&["read-tree", "--reset", "-u", commit.as_str()])
     }
 
     /// What a worktree of an earlier process is: its admin folder is found by its content.
@@ -112,14 +143,16 @@ impl GitRepo {
         let admin = admins.iter().find(|admin| admin.is_for(folder)).ok_or_else(missing)?;
         let base = admin.base().ok_or_else(missing)?;
         let seat = Seat { git_dir: admin.git_dir()?, work_tree: folder.to_owned() };
-        Ok(Worktree { seat, base })
+        Ok(Worktree::new(seat, base))
     }
 
-    /// Removes the folder and every admin folder of a place. Needs the lock.
-    fn clear(&self, place: Place, folder: &str) -> Result<(), PortError> {
+    /// Removes the folder and every admin folder of a place, once no git of a dead process is at work there.
+    fn clear(&self, place: Place, folder: &str, workshop: &Workshop<'_>) -> Result<(), PortError> {
         self.forget(place);
+        let admins = self.admins(place, folder)?;
+        admins.iter().try_for_each(Admin::outlast)?;
         remove_folder(folder)?;
-        self.admins(place, folder)?.iter().try_for_each(Admin::remove)
+        admins.iter().try_for_each(|admin| admin.remove(workshop))
     }
 
     fn admins(&self, place: Place, folder: &str) -> Result<Vec<Admin>, PortError> {
@@ -129,6 +162,23 @@ impl GitRepo {
         Ok(admins)
     }
 
+    /// Makes a worktree anew, with all that this process has put into it.
+    pub(super) fn make_again(&self, place: Place) -> Result<(), PortError> {
+        let Worktree { base, applied, .. } = self.find(place)?;
+        self.make(place, &base)?;
+        applied.iter().try_for_each(|diff| match self.apply_diff(place, diff)? {
+            Applied::Cleanly => Ok(()),
+            Applied::Refused(why) => Err(PortError::new(why)),
+        })
+    }
+
+    pub(super) fn note_applied(&self, place: Place, diff: &str) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(worktree) = known.get_mut(&place) {
+            worktree.applied.push(diff.to_owned());
+        }
+    }
+
     fn remember(&self, place: Place, worktree: Worktree) {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(place, worktree);
     }
@@ -136,6 +186,10 @@ impl GitRepo {
     fn forget(&self, place: Place) {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).remove(&place);
     }
+}
+
+fn unwritten(folder: &str, error: io::Error) -> PortError {
+    PortError::new(format!("`{folder}` cannot be written")).caused_by(error)
 }
 
 fn remove_folder(folder: &str) -> Result<(), PortError> {
