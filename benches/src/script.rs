@@ -67,13 +67,18 @@ impl Recorder {
         let mut text = format!("mkdir -p '{0}/wt' '{0}/cand'\n", run_dir.display());
         let mut gone = BTreeSet::new();
         for (position, call) in calls.iter().enumerate() {
-            text.push_str(&self.line(call, &variables));
+            text.push_str(&match call.as_worktree_add(common_dir) {
+                Some((add, and_then)) => self.line(&add, &variables) + &and_then,
+                None => self.line(call, &variables),
+            });
             let candidate = call.candidate(run_dir);
             let Some(name) = candidate.filter(|name| !gone.contains(name)) else { continue };
             let later = calls.iter().skip(position + 1);
             if later.filter_map(|call| call.candidate(run_dir)).all(|other| other != name) {
                 let (run, admin) = (run_dir.display(), common_dir.display());
-                text.push_str(&format!("rm -rf '{run}/cand/{name}' '{admin}/worktrees/{name}'\n"));
+                text.push_str(&format!(
+                    "rm -rf '{run}/cand/{name}' '{admin}'/worktrees/*-e{name}\n"
+                ));
                 gone.insert(name);
             }
         }
@@ -121,6 +126,34 @@ impl Call {
             variables.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         let folder = fs::read_to_string(path.with_extension("folder"))?.trim_end().to_owned();
         Ok(Self { arguments, variables, folder, input: path.with_extension("input") })
+    }
+
+    /// What a shell would do instead of making a worktree by hand and filling it: a plain `git worktree add`, and then
+    /// a name for its admin folder that later calls know.
+    fn as_worktree_add(&self, common_dir: &Path) -> Option<(Self, String)> {
+        let fill = self.arguments.iter().position(|text| text == "read-tree")?;
+        let commit = self.arguments.last()?;
+        let made = self.arguments.iter().find_map(|text| text.strip_prefix("--git-dir="))?;
+        let admin = common_dir.join("worktrees").join(Path::new(made).file_name()?);
+        let (admin, common) = (admin.display(), format!("--git-dir={}", common_dir.display()));
+        let keep = |text: &String| {
+            if text.starts_with("--git-dir=") { common.clone() } else { text.clone() }
+        };
+        let add = ["worktree", "add", "--detach", "--lock", "--quiet", "--", &self.folder, commit];
+        let before = self.arguments.iter().take(fill).map(keep);
+        let arguments = before.chain(add.iter().map(|&text| text.to_owned())).collect();
+        let above = Path::new(&self.folder).parent()?.display().to_string();
+        let add = Self {
+            arguments,
+            variables: self.variables.clone(),
+            folder: above,
+            input: self.input.clone(),
+        };
+        let link = quoted(&format!("{}/.git", self.folder));
+        let rename = format!(
+            "mv \"$(sed 's/^gitdir: //' {link})\" '{admin}' && echo 'gitdir: {admin}' > {link}\n"
+        );
+        Some((add, rename))
     }
 
     /// The candidate whose worktree it is about.

@@ -33,6 +33,18 @@ pub(crate) fn campaigns() -> &'static [Campaign] {
             cargo: &["test", "-p", "treebeam", "--test", "kill", "matrix"],
         },
         Campaign {
+            name: "worktrees",
+            what: "600 kills while git makes a worktree; two runs and a user in one repository, for longer",
+            takes: "about 15 minutes on 2 cores",
+            cargo: &["test", "-p", "treebeam", "--test", "worktrees", "--test", "beside"],
+        },
+        Campaign {
+            name: "cycles",
+            what: "2,000 cycles of checkout, commit and removal, 8 at a time, in a repository of 2,000 files",
+            takes: "about 40 minutes on 2 cores",
+            cargo: &["test", "-p", "treebeam-edge", "--test", "git_stress"],
+        },
+        Campaign {
             name: "reader",
             what: "a million damaged results files, each read at once and in pieces",
             takes: "about 3 minutes, on 1 core",

@@ -3,7 +3,7 @@
 use super::call::{Answer, Call};
 use super::said::without_paths;
 use super::worktree::Worktree;
-use super::{GitRepo, lock, place};
+use super::{GitRepo, gc, lock, place};
 use crate::process::Input;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -63,6 +63,19 @@ impl Patch<'_> {
         self.outcome(&answer, Counts::AsWritten)
     }
 
+    /// Applies it, again where a gc took away what git had begun to write: that is not the diff's fault.
+    fn apply(&self, counts: Counts) -> Result<Answer, PortError> {
+        for _ in 0..gc::REPEATS {
+            self.repo.outlast_gc();
+            let answer = self.apply_once(counts)?;
+            if answer.code == Some(0) || !gc::is_loss(&answer.stderr) {
+                return Ok(answer);
+            }
+            self.undo(counts)?;
+        }
+        self.apply_once(counts)
+    }
+
     fn call(&self, arguments: &[&str]) -> Call {
         self.repo.user.git.sealed(&self.worktree.seat, arguments).about(self.place)
     }
@@ -71,7 +84,7 @@ impl Patch<'_> {
         self.call(arguments).input(Input::Bytes(self.text.clone().into_bytes()))
     }
 
-    fn apply(&self, counts: Counts) -> Result<Answer, PortError> {
+    fn apply_once(&self, counts: Counts) -> Result<Answer, PortError> {
         let arguments = ["apply", "--index", "--whitespace=nowarn", counts.flag(), "-"];
         let input = lock::held(&self.worktree.seat.git_dir, self.text.as_bytes())?;
         self.call(&arguments).input(input).answer()

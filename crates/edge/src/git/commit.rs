@@ -2,21 +2,18 @@
 //! It does not look at what is in the commit.
 
 use super::worktree::Worktree;
-use super::{GitRepo, lock};
+use super::{GitRepo, gc, lock};
 use crate::process::Input;
 use treebeam_core::id::{Commit, Place};
 use treebeam_run::port::{CommitNote, PortError};
 
-/// How often a commit that lost objects is made again.
-const REPEATS: usize = 5;
-
 impl GitRepo {
     /// Commits the index of a worktree. Where objects are lost to a gc meanwhile, all of it is done again.
     pub(super) fn make_commit(&self, place: Place, note: &CommitNote) -> Result<Commit, PortError> {
-        for _ in 0..REPEATS {
+        for _ in 0..gc::REPEATS {
             match self.try_commit(place, note) {
                 Ok(Some(commit)) => return Ok(commit),
-                Err(error) if !is_loss(&error) => return Err(error),
+                Err(error) if !gc::is_loss(&error.in_full()) => return Err(error),
                 Ok(None) | Err(_) => {}
             }
             self.outlast_gc();
@@ -28,32 +25,44 @@ impl GitRepo {
         })
     }
 
-    /// The commit, unless a gc has deleted some of it.
+    /// The commit, unless some of it was deleted before it could be kept.
     fn try_commit(&self, place: Place, note: &CommitNote) -> Result<Option<Commit>, PortError> {
         let worktree = self.find(place)?;
-        let commit = self.commit_index(place, &worktree, note)?;
-        let stands = !self.outlast_gc() || self.is_whole(place, &worktree.base, &commit)?;
-        Ok(stands.then_some(commit))
-    }
-
-    fn commit_index(
-        &self,
-        place: Place,
-        worktree: &Worktree,
-        note: &CommitNote,
-    ) -> Result<Commit, PortError> {
+        self.outlast_gc();
+        let lull = self.lull();
         let message = message(note);
         let tree = self.user.git.sealed(&worktree.seat, &["write-tree"]).about(place);
         let tree: String = tree.input(lock::held(&worktree.seat.git_dir, &[])?).done()?.word()?;
-        let commit = self.write_commit(place, worktree, &tree, &message, note)?;
-        let reference = self.reference(place);
-        let first = self.point(place, worktree, &format!("create {reference} {commit}"), &commit);
-        let Err(error) = first else { return Ok(commit) };
-        // The ref is there already, or git cannot write: only the first can be told by reading it.
-        let Some(standing) = self.standing(place)? else { return Err(error) };
+        let commit = self.write_commit(place, &worktree, &tree, &message, note)?;
+        // A ref to something that is not whole would make the user's next gc fail.
+        if !self.lasts(lull) && !self.is_whole(place, &worktree.base, &commit)? {
+            return Ok(None);
+        }
         let wanted =
             Content { tree: &tree, parent: Some(worktree.base.as_str()), message: &message };
-        let kept = if standing.content() == Some(wanted) { &standing.commit } else { &commit };
+        let kept = self.keep_commit(place, &worktree, &commit, &wanted)?;
+        if self.lasts(lull) {
+            return Ok(Some(kept));
+        }
+        self.outlast_gc();
+        Ok(self.is_whole(place, &worktree.base, &kept)?.then_some(kept))
+    }
+
+    /// Lets the place's ref point at this commit, or leaves it where it points at one with the same content.
+    fn keep_commit(
+        &self,
+        place: Place,
+        worktree: &Worktree,
+        commit: &Commit,
+        wanted: &Content<'_>,
+    ) -> Result<Commit, PortError> {
+        let reference = self.reference(place);
+        let first = self.point(place, worktree, &format!("create {reference} {commit}"), commit);
+        let Err(error) = first else { return Ok(commit.clone()) };
+        // The ref is there already, or git cannot write: only the first can be told by reading it.
+        let Some(standing) = self.standing(place)? else { return Err(error) };
+        let same = standing.content().as_ref() == Some(wanted);
+        let kept = if same { &standing.commit } else { commit };
         let change = format!("update {reference} {kept} {}", standing.commit);
         self.point(place, worktree, &change, kept)?;
         Ok(kept.clone())
@@ -99,20 +108,6 @@ impl GitRepo {
         let commit = head.split(' ').next().and_then(|name| name.parse().ok());
         Ok(commit.map(|commit| Standing { commit, text: content.to_owned() }))
     }
-}
-
-/// Whether git failed because an object that was there is not.
-fn is_loss(error: &PortError) -> bool {
-    const WORDS: [&str; 6] = [
-        "error: invalid object ",
-        "nonexistent object",
-        "is not a valid object",
-        "not a valid object name",
-        "unable to read tree",
-        "bad object",
-    ];
-    let said = error.in_full();
-    WORDS.iter().any(|words| said.contains(words))
 }
 
 /// A commit that a ref points at.

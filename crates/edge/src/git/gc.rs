@@ -1,13 +1,13 @@
 //! A `git gc --prune=now` of the user's. It deletes what nothing pointed at when it looked, even if something does by the
-//! time it deletes: a commit is safe only once no such gc that may have looked before it is under way. It is never run
-//! here, and never kept from running.
+//! time it deletes, and what another git is about to write. So a commit is only safe if it is whole once no gc is under
+//! way that may have looked before it was made. None is ever run here, or kept from running.
 
 use super::GitRepo;
 use super::place;
 use std::fs;
 use std::path::Path;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 use treebeam_core::id::{Commit, Place};
 use treebeam_run::port::PortError;
 
@@ -18,16 +18,53 @@ const STALE: Duration = Duration::from_hours(12);
 /// How often it is looked whether it has ended.
 const GLANCE: Duration = Duration::from_millis(20);
 
+/// How often what was lost to a gc is done again.
+pub(super) const REPEATS: usize = 20;
+
+/// Whether git says that a gc took away what it was about to write, or had written.
+pub(super) fn is_loss(said: &str) -> bool {
+    const LOST: [&str; 6] = [
+        "error: invalid object ",
+        "nonexistent object",
+        "is not a valid object",
+        "not a valid object name",
+        "unable to read tree",
+        "bad object",
+    ];
+    const UNWRITTEN: [&str; 2] =
+        ["error: unable to write file ", "error: unable to create temporary file"];
+    let unwritten = |line: &str| {
+        UNWRITTEN.iter().any(|words| line.contains(words))
+            && line.ends_with("No such file or directory")
+    };
+    LOST.iter().any(|words| said.contains(words)) || said.lines().any(unwritten)
+}
+
+/// A time without a gc, known by when packs last changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Lull(Option<SystemTime>);
+
+fn packs_changed(common_dir: &Path) -> Option<SystemTime> {
+    fs::metadata(common_dir.join("objects/pack")).and_then(|folder| folder.modified()).ok()
+}
+
 impl GitRepo {
-    /// Waits for the end of a gc; whether there was one.
-    pub(super) fn outlast_gc(&self) -> bool {
+    /// Waits for the end of a gc, if one is under way.
+    pub(super) fn outlast_gc(&self) {
         let begun = Instant::now();
-        let common_dir = &self.user.common_dir;
-        let met = is_under_way(common_dir);
-        while is_under_way(common_dir) && begun.elapsed() < PATIENCE {
+        while is_under_way(&self.user.common_dir) && begun.elapsed() < PATIENCE {
             thread::sleep(GLANCE);
         }
-        met
+    }
+
+    /// Where the repository stands while no gc is under way.
+    pub(super) fn lull(&self) -> Lull {
+        Lull(packs_changed(&self.user.common_dir))
+    }
+
+    /// Whether no gc has begun since then: each begins by writing packs, before it deletes anything.
+    pub(super) fn lasts(&self, lull: Lull) -> bool {
+        lull.0.is_some() && self.lull() == lull && !is_under_way(&self.user.common_dir)
     }
 
     /// Whether all is there that a commit adds to another.
@@ -38,7 +75,9 @@ impl GitRepo {
         commit: &Commit,
     ) -> Result<bool, PortError> {
         let not = format!("^{base}");
-        let arguments = ["rev-list", "--objects", "--quiet", commit.as_str(), &not];
+        // A graph of commits may still list one that is gone.
+        let arguments = ["-c", "core.commitGraph=false", "rev-list", "--objects", "--quiet"];
+        let arguments = [arguments.as_slice(), &[commit.as_str(), &not]].concat();
         let answer = self.user.git.sealed(&self.seat(), &arguments).about(place).answer()?;
         Ok(answer.code == Some(0))
     }

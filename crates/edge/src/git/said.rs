@@ -44,7 +44,7 @@ fn cut(text: &str, limit: usize) -> String {
 
 /// What the user can do about a failure that is not the diff's fault.
 pub(super) fn hint_for(stderr: &str) -> Option<&'static str> {
-    const HINTS: [(&str, &str); 10] = [
+    const HINTS: [(&str, &str); 11] = [
         ("No space left on device", "the disk is full: make room, then resume the run"),
         ("Disk quota exceeded", "your disk quota is used up: make room, then resume the run"),
         ("Read-only file system", "the repository lies on a read-only file system"),
@@ -58,6 +58,10 @@ pub(super) fn hint_for(stderr: &str) -> Option<&'static str> {
         (
             "'refs/heads/tree' exists",
             "a branch named `tree` is in the way: rename it (`git branch -m tree NEW`)",
+        ),
+        (
+            "lazy fetching disabled",
+            "this is a partial clone: check out, or `git fetch --refetch`, what is missing",
         ),
         (
             ".lock': File exists",

@@ -68,9 +68,10 @@ impl<'a> Workshop<'a> {
     /// Makes an admin folder that git can work with, and that no other git sees.
     pub(super) fn make(&self, name: &str, layout: &Layout<'_>) -> Result<PathBuf, PortError> {
         let folder = self.folder.join(name);
-        let written = match self.uses_reftable() {
-            true => write_reftable(&folder),
-            false => write(&folder, &[("HEAD", layout.commit.as_str())]),
+        let written = if self.uses_reftable() {
+            write_reftable(&folder)
+        } else {
+            write(&folder, &[("HEAD", layout.commit.as_str())])
         };
         let gitdir = format!("{}/.git", layout.work_tree);
         // As far from the common folder as `worktrees/<name>` is.
@@ -98,10 +99,12 @@ impl<'a> Workshop<'a> {
         Err(PortError::new(format!("`{}` is removed again and again", place.display())))
     }
 
-    /// Takes an admin folder away from git.
+    /// Takes an admin folder away from git. Nothing of it may be met by the next one of its name.
     pub(super) fn take_out(&self, admin: &Path) -> Result<(), PortError> {
-        let name = admin.file_name().unwrap_or_default();
-        match fs::rename(admin, self.folder.join(name)) {
+        let name = admin.file_name().unwrap_or_default().to_string_lossy();
+        let gone = self.folder.join(format!("gone-{name}"));
+        let taken = place::remove(&gone).and_then(|()| fs::rename(admin, &gone));
+        match taken {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             other => other.map_err(|error| failed("cannot be removed", admin, error)),
         }

@@ -1,0 +1,242 @@
+//! What a power cut, a kill or a gc leaves in the user's repository: it is found, waited for, removed or made again, and
+//! what is somebody else's is not touched.
+
+#![cfg(unix)]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+use treebeam_core::event::{Leftover, LeftoverKind};
+use treebeam_core::id::{Commit, EvalId, Place};
+use treebeam_edge::git::{GitRepo, open_with};
+use treebeam_run::port::{Applied, CommitNote, Repo};
+use treebeam_testkit::repo::{TempRepo, script};
+
+const A_TO_B: &str = "diff --git a/a.txt b/a.txt\n--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-a\n+b\n";
+
+fn files() -> TempRepo {
+    TempRepo::with(&[("a.txt", "a\n"), ("sub/b.txt", "b\n")]).unwrap()
+}
+
+fn run_with(repo: &TempRepo, variables: Vec<(OsString, OsString)>) -> GitRepo {
+    let run_dir = repo.path().join(".treebeam/runs/r1");
+    fs::create_dir_all(&run_dir).unwrap();
+    fs::write(repo.path().join(".treebeam/.gitignore"), "*\n").unwrap();
+    let user = open_with(repo.path(), variables).unwrap();
+    GitRepo::new(user, &run_dir, "r1".parse().unwrap()).unwrap()
+}
+
+fn run_in(repo: &TempRepo) -> GitRepo {
+    run_with(repo, repo.variables())
+}
+
+/// The same, with this script for a git; `git` in it is the real one.
+fn run_through(repo: &TempRepo, text: &str) -> GitRepo {
+    let bin = repo.beside("bin");
+    fs::create_dir_all(&bin).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    script(&bin.join("git"), &format!("#!/bin/sh\nPATH='{path}'\n{text}\nexec git \"$@\"\n"))
+        .unwrap();
+    let mut variables = repo.variables();
+    variables.retain(|(name, _)| name != "PATH");
+    variables.push(("PATH".into(), bin.into_os_string()));
+    run_with(repo, variables)
+}
+
+fn e1() -> Place {
+    Place::Candidate(EvalId::new(1))
+}
+
+fn note() -> CommitNote {
+    let at = "2026-01-02T03:04:05Z".parse().unwrap();
+    CommitNote { title: "change".to_owned(), trailers: Vec::new(), at }
+}
+
+fn admin(repo: &TempRepo) -> PathBuf {
+    repo.path().join(".git/worktrees/tree-r1-e0001")
+}
+
+fn must_work(repo: &TempRepo, git: &GitRepo, what: &str) {
+    for command in [&["worktree", "list"][..], &["branch", "-a"], &["gc", "--quiet"], &["fsck"]] {
+        let answer = repo.git_in(repo.path(), command);
+        assert!(answer.is_ok(), "{what}: {answer:?}");
+    }
+    git.checkout(e1(), &git.user().head).unwrap();
+    assert_eq!(git.apply(e1(), A_TO_B).unwrap(), Applied::Cleanly, "{what}");
+    git.commit(e1(), &note()).unwrap();
+    git.discard(Leftover { place: e1(), kind: LeftoverKind::Worktree }, 1).unwrap();
+    assert_eq!(repo.git(["worktree", "list"]).unwrap().lines().count(), 1, "{what}");
+    assert!(!repo.path().join(".git/treebeam").exists(), "{what}");
+}
+
+type Break = (&'static str, fn(&Path));
+
+/// States that a cut-off `git worktree add`, a power cut or a cut-off removal can leave.
+const BROKEN: [Break; 12] = [
+    ("commondir empty", |admin| fs::write(admin.join("commondir"), "").unwrap()),
+    ("commondir missing", |admin| fs::remove_file(admin.join("commondir")).unwrap()),
+    ("gitdir empty", |admin| fs::write(admin.join("gitdir"), "").unwrap()),
+    ("gitdir missing", |admin| fs::remove_file(admin.join("gitdir")).unwrap()),
+    ("HEAD empty", |admin| fs::write(admin.join("HEAD"), "").unwrap()),
+    ("HEAD missing", |admin| fs::remove_file(admin.join("HEAD")).unwrap()),
+    ("index empty", |admin| fs::write(admin.join("index"), "").unwrap()),
+    ("index missing", |admin| fs::remove_file(admin.join("index")).unwrap()),
+    ("index locked", |admin| fs::write(admin.join("index.lock"), "").unwrap()),
+    ("only the reason", |admin| {
+        for name in ["commondir", "gitdir", "HEAD", "index"] {
+            fs::remove_file(admin.join(name)).unwrap();
+        }
+    }),
+    ("an empty folder", |admin| {
+        fs::remove_dir_all(admin).unwrap();
+        fs::create_dir(admin).unwrap();
+    }),
+    ("in the workshop", |admin| {
+        let workshop = admin.ancestors().nth(2).unwrap().join("treebeam");
+        fs::create_dir(&workshop).unwrap();
+        fs::rename(admin, workshop.join("tree-r1-e0001")).unwrap();
+    }),
+];
+
+#[test]
+fn every_half_made_state_heals() {
+    for (what, damage) in BROKEN {
+        let repo = files();
+        let git = run_in(&repo);
+        git.checkout(e1(), &git.user().head).unwrap();
+        damage(&admin(&repo));
+        must_work(&repo, &run_in(&repo), what);
+    }
+}
+
+#[test]
+fn what_is_half_made_by_somebody_else_is_left() {
+    for (what, damage) in &BROKEN[..9] {
+        let repo = files();
+        repo.git(["worktree", "add", "--quiet", "--detach", "../theirs"]).unwrap();
+        let theirs = repo.path().join(".git/worktrees/theirs");
+        damage(&theirs);
+        let git = run_in(&repo);
+        git.checkout(e1(), &git.user().head).unwrap();
+        git.discard(Leftover { place: e1(), kind: LeftoverKind::Worktree }, 1).unwrap();
+        assert!(theirs.exists() && repo.beside("theirs").exists(), "{what}");
+    }
+}
+
+#[test]
+fn a_name_that_somebody_has_taken_is_not_taken_from_them() {
+    let repo = files();
+    repo.git(["worktree", "add", "--quiet", "--detach", "../tree-r1-e0001"]).unwrap();
+    let git = run_in(&repo);
+    git.checkout(e1(), &git.user().head).unwrap();
+    git.discard(Leftover { place: e1(), kind: LeftoverKind::Worktree }, 1).unwrap();
+    assert_eq!(repo.git(["worktree", "list"]).unwrap().lines().count(), 2);
+}
+
+/// The commit that is made of the same change where nothing happens.
+fn undisturbed() -> Commit {
+    let repo = files();
+    let git = run_in(&repo);
+    git.checkout(e1(), &git.user().head).unwrap();
+    git.apply(e1(), A_TO_B).unwrap();
+    git.commit(e1(), &note()).unwrap()
+}
+
+/// Each call is one after which a gc deletes every loose object that nothing pointed at before.
+#[test]
+fn objects_that_a_gc_deletes_are_made_again() {
+    for call in ["apply", "write-tree", "commit-tree", "update-ref"] {
+        let repo = files();
+        let (log, kept) = (repo.beside("log"), repo.beside("kept"));
+        let objects = repo.path().join(".git/objects");
+        let list = format!("find '{}' -path '*/??/*' -type f | sort", objects.display());
+        let prune = format!(
+            "case \" $* \" in *' {call} '*) if [ ! -e '{log}' ]; then touch '{log}'; \
+             git \"$@\"; code=$?; {list} | comm -13 '{kept}' - | xargs -r rm -f; \
+             touch -d '2001-01-01' '{pack}'; exit $code; fi;; esac",
+            log = log.display(),
+            kept = kept.display(),
+            pack = objects.join("pack").display(),
+        );
+        let git = run_through(&repo, &prune);
+        let written = format!("{list} > '{}'", kept.display());
+        assert!(
+            std::process::Command::new("sh").args(["-c", &written]).status().unwrap().success()
+        );
+        git.checkout(e1(), &git.user().head).unwrap();
+        assert_eq!(git.apply(e1(), A_TO_B).unwrap(), Applied::Cleanly, "{call}");
+        assert_eq!(git.commit(e1(), &note()).unwrap(), undisturbed(), "{call}");
+        assert!(log.exists(), "{call}: something was deleted");
+        let sound = repo.git(["fsck", "--connectivity-only"]);
+        assert!(sound.is_ok(), "{call}: {sound:?}");
+    }
+}
+
+#[test]
+fn a_diff_is_not_blamed_for_what_a_gc_took_away() {
+    let repo = files();
+    let said = "error: unable to write file objects/11/85: No such file or directory";
+    let once = repo.beside("once");
+    let text = format!(
+        "case \" $* \" in *' apply --index '*) if [ ! -e '{0}' ]; then touch '{0}'; echo '{said}' >&2; exit 1; fi;; esac",
+        once.display()
+    );
+    let git = run_through(&repo, &text);
+    git.checkout(e1(), &git.user().head).unwrap();
+    assert_eq!(git.apply(e1(), A_TO_B).unwrap(), Applied::Cleanly);
+    assert!(once.exists());
+}
+
+#[test]
+fn a_git_that_still_writes_in_a_worktree_is_waited_for() {
+    for call in ["apply", "write-tree", "update-ref"] {
+        let repo = files();
+        let (started, go) = (repo.beside("started"), repo.beside("go"));
+        let text = format!(
+            "case \" $* \" in *' {call} '*) touch '{}'; while [ ! -e '{}' ]; do sleep 0.01; done;; esac",
+            started.display(),
+            go.display()
+        );
+        // Whether its runner lives makes no difference to a git that was started by it.
+        let left = run_through(&repo, &text);
+        let head = left.user().head.clone();
+        left.checkout(e1(), &head).unwrap();
+        let resumed = run_in(&repo);
+        thread::scope(|scope| {
+            let orphan =
+                scope.spawn(|| left.apply(e1(), A_TO_B).and_then(|_| left.commit(e1(), &note())));
+            await_that(|| started.exists());
+            let fresh = scope.spawn(|| resumed.checkout(e1(), &head));
+            thread::sleep(Duration::from_millis(300));
+            let waited = !fresh.is_finished();
+            fs::write(&go, "").unwrap();
+            assert!(waited, "{call}: it was not waited for");
+            fresh.join().unwrap().unwrap();
+            drop(orphan.join().unwrap());
+        });
+    }
+}
+
+fn await_that(holds: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < Duration::from_mins(1));
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn refs_in_tables_work_as_well() {
+    let repo = TempRepo::folder("repo").unwrap();
+    if repo.git(["init", "--quiet", "--ref-format=reftable"]).is_err() {
+        println!("this git has no refs in tables");
+        return;
+    }
+    repo.write("a.txt", "a\n").unwrap();
+    repo.commit("first").unwrap();
+    must_work(&repo, &run_in(&repo), "reftable");
+    must_work(&repo, &run_in(&repo), "reftable, again");
+}
