@@ -235,6 +235,8 @@ fn wrong_usage_and_configuration() {
         ("gate.toml", "[score]\nprimary = 'loss:lower'\n[gate]\nmin_rows = 3\n"),
         ("list.json", "[[\"loss\"]]"),
         ("open.json", "{\"score\": {\n"),
+        ("beside.toml", "max_depth = 2\n[score]\nprimary = 'loss:lower'\n"),
+        ("unknown.toml", "[score]\nprimary = 'loss:lower'\n[gates]\nmin_rows = 3\n"),
     ]);
     let mut text = String::new();
     for arguments in [
@@ -253,6 +255,8 @@ fn wrong_usage_and_configuration() {
         "--metrics gate.toml",
         "--metrics list.json",
         "--metrics open.json",
+        "--metrics beside.toml",
+        "--metrics unknown.toml",
     ] {
         let said = score(&site, &format!("base.csv better.csv {arguments}")).exits(2);
         assert_eq!(said.stdout, "");

@@ -61,6 +61,13 @@ pub enum Standing {
 }
 
 impl Digest {
+    /// How many of how many; what is done beyond a shorter reach stands alone.
+    fn depths(&self) -> String {
+        let (closed, most) = (self.depths_closed, self.max_depth);
+        let within = u32::try_from(closed).is_ok_and(|closed| closed <= most);
+        if within { format!("{closed}/{most}") } else { closed.to_string() }
+    }
+
     /// A run, and who runs it, if somebody does.
     #[must_use]
     pub fn of(facts: &Facts, runner: Option<String>) -> Self {
@@ -120,7 +127,7 @@ impl Listed {
         let age = self.age.map_or_else(|| "n/a".to_owned(), words::age);
         let [depth, nodes, evals, gain] = match &self.found {
             Ok(found) => [
-                format!("{}/{}", found.depths_closed, found.max_depth),
+                found.depths(),
                 found.nodes.to_string(),
                 found.evals.to_string(),
                 change(found.gain),

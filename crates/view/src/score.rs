@@ -10,7 +10,7 @@ use treebeam_core::evidence::Completeness;
 use treebeam_core::gate::Verdict;
 use treebeam_core::policy::ScorePolicy;
 use treebeam_core::score::Judgement;
-use treebeam_core::sweep::Sweep;
+use treebeam_core::sweep::{Selection, Sweep};
 
 /// Two sweeps, and all that is known about them.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +34,8 @@ pub struct Scoring<'a> {
 pub struct Side<'a> {
     /// Its name.
     pub name: &'a str,
+    /// How rows were selected.
+    pub selection: Selection,
     /// How many rows were selected.
     pub rows_used: u32,
     /// Rows of the whole file that are shorter or longer than the header.
@@ -52,6 +54,7 @@ impl<'a> Side<'a> {
     pub fn of(sweep: &'a Sweep, policy: &ScorePolicy) -> Self {
         Self {
             name: sweep.name(),
+            selection: sweep.selection(),
             rows_used: sweep.rows_used(),
             ragged_rows: sweep.ragged_rows(),
             duplicate_ids: sweep.duplicate_ids(),
@@ -142,13 +145,27 @@ pub fn hint(scoring: &Scoring<'_>) -> Option<String> {
     Some(format!("{choose}; both files have numbers in {names}"))
 }
 
+/// Which rows count. The two sides may have them selected differently.
 fn limit(scoring: &Scoring<'_>) -> String {
     let id = one_line(&scoring.policy.id_column);
-    match scoring.limit {
-        None => "none: all rows".to_owned(),
-        Some(0) => "0: no rows".to_owned(),
-        Some(limit) => format!("rows with `{id}` below {limit}"),
+    let rows = |side: &Side<'_>| match side.selection {
+        Selection::All => "all rows".to_owned(),
+        Selection::First(0) | Selection::ById(0) => "no rows".to_owned(),
+        Selection::First(limit) => {
+            format!("the first {}, as none has a `{id}` below it", count(limit, "row"))
+        }
+        Selection::ById(limit) => format!("rows with `{id}` below {limit}"),
+    };
+    let (baseline, candidate) = (rows(&scoring.baseline), rows(&scoring.candidate));
+    let limit = match scoring.limit {
+        None => "none: ".to_owned(),
+        Some(0) => "0: ".to_owned(),
+        Some(_) => String::new(),
+    };
+    if baseline == candidate {
+        return format!("{limit}{baseline}");
     }
+    format!("{limit}{candidate}; of the baseline {baseline}")
 }
 
 /// How many configurations are ok. Exactly N are expected with a limit, without one there may be more.

@@ -119,3 +119,38 @@ fn mixed_passes_and_says_why() {
         "{text}"
     );
 }
+
+/// What is said of the rows that a limit selects on each side.
+fn limit_of(limit: Option<u32>, baseline: &str, candidate: &str) -> String {
+    let meaning = meaning();
+    let read = |text: &str| Sweep::read(text.as_bytes(), "a.csv", limit, &meaning.score).unwrap();
+    let (baseline, candidate) = (read(baseline), read(candidate));
+    let judgement = judge(&baseline, &baseline, &candidate, &meaning, 2).unwrap();
+    let verdict = Verdict { checks: results(&judgement.scored, &meaning), rank_score: None };
+    let scoring = Scoring {
+        baseline: Side::of(&baseline, &meaning.score),
+        candidate: Side::of(&candidate, &meaning.score),
+        limit,
+        policy: &meaning.score,
+        judgement: &judgement,
+        verdict: &verdict,
+    };
+    let text = score(&scoring, Colour::Off);
+    let line = text.lines().find_map(|line| line.strip_prefix("limit "));
+    line.unwrap_or_default().trim().to_owned()
+}
+
+#[test]
+fn the_rows_that_a_limit_selects_are_said() {
+    let ids = "config_id,a,b\n0,1,1\n1,2,1\n5,2,1\n";
+    let high = "config_id,a,b\n7,1,1\n8,2,1\n9,2,1\n";
+    let none = "a,b\n1,1\n2,1\n2,1\n";
+    let first = "the first 2 rows, as none has a `config_id` below it";
+    assert_eq!(limit_of(None, ids, none), "none: all rows");
+    assert_eq!(limit_of(Some(0), ids, none), "0: no rows");
+    assert_eq!(limit_of(Some(2), ids, ids), "rows with `config_id` below 2");
+    assert_eq!(limit_of(Some(2), none, none), first);
+    assert_eq!(limit_of(Some(2), high, high), first);
+    let both = format!("{first}; of the baseline rows with `config_id` below 2");
+    assert_eq!(limit_of(Some(2), ids, none), both);
+}

@@ -16,7 +16,7 @@ use treebeam_core::gate::{self, Verdict};
 use treebeam_core::policy::Meaning;
 use treebeam_core::rank;
 use treebeam_core::score::{Judgement, judge};
-use treebeam_core::sweep::{Role, Sweep, SweepError};
+use treebeam_core::sweep::{Role, Selection, Sweep, SweepError};
 use treebeam_edge::input;
 use treebeam_run::figures;
 use treebeam_view::score::{Scoring, Side};
@@ -144,7 +144,13 @@ fn document(scoring: &Scoring<'_>) -> Value {
 }
 
 fn form(side: &Side<'_>) -> Value {
+    let selection = match side.selection {
+        Selection::All => "all",
+        Selection::First(_) => "first",
+        Selection::ById(_) => "by_id",
+    };
     json!({
+        "selection": selection,
         "ragged_rows": side.ragged_rows,
         "duplicate_ids": side.duplicate_ids,
         "rows_not_ok": side.rows_not_ok,

@@ -135,7 +135,11 @@ impl ConfigFile {
             Keys::AtTheTop
         };
         let score = match self.keys {
-            Keys::InTheirTable => self.said()?["score"].take(),
+            Keys::InTheirTable => {
+                let mut said = self.said()?;
+                self.must_be_alone("score", &said)?;
+                said["score"].take()
+            }
             Keys::AtTheTop => {
                 self.parse::<Table<ScoreTable>>()?;
                 document
@@ -146,6 +150,16 @@ impl ConfigFile {
             }
         };
         Ok((self, json!({ "score": score })))
+    }
+
+    /// Refuses a table beside which something else is set: it would be passed over.
+    fn must_be_alone(&self, table: &str, said: &Value) -> Result<(), Wrong> {
+        let mut keys = said.as_object().into_iter().flat_map(|keys| keys.keys());
+        let Some(key) = keys.find(|key| *key != table) else { return Ok(()) };
+        let what = format!(
+            "a file of metrics has `[{table}]` alone: `{key}` belongs into the configuration file"
+        );
+        Err(Wrong { origin: self.place_of(key), what })
     }
 
     /// A file of that name, which says how to read it, with the text that it has.
