@@ -127,7 +127,10 @@ struct Coordinator<'scope, 'env> {
 
 impl Coordinator<'_, '_> {
     fn run(&mut self) -> Result<Left, Halt> {
-        let left = self.go();
+        let left = match self.go() {
+            Err(Halt::Port(error)) if error.is_interruption() => Ok(Left::Interrupted),
+            left => left,
+        };
         let usable = !self.broken && !matches!(left, Err(Halt::Unexpected(_)));
         let down = if usable { self.wind_down() } else { Ok(()) };
         let left = left?;

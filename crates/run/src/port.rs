@@ -41,6 +41,19 @@ impl PortError {
         }
         text
     }
+    /// Whether it failed only because everything was asked to end: nothing is to be concluded from it.
+    #[must_use]
+    pub fn is_interruption(&self) -> bool {
+        let mut cause: Option<&(dyn std::error::Error + 'static)> =
+            self.cause.as_deref().map(|cause| cause as _);
+        while let Some(error) = cause {
+            if error.is::<Interrupted>() {
+                return true;
+            }
+            cause = error.source();
+        }
+        false
+    }
     /// The same error with what to do about it.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -54,6 +67,11 @@ impl PortError {
         self
     }
 }
+
+/// What an error is caused by where a child was asked to end together with the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it was asked to end together with treebeam")]
+pub struct Interrupted;
 
 /// The user's repository: worktrees, commits and refs of this run, never the user's own checkout.
 pub trait Repo: Sync {

@@ -1,6 +1,6 @@
 //! One file per step: each takes its brief and the ports, and says what came of it. None of them sees the state.
 
-mod discard;
+pub(crate) mod discard;
 mod idea;
 mod implement;
 mod promote;
@@ -19,7 +19,7 @@ pub(crate) fn perform(brief: &Brief, world: World<'_>) -> Result<Option<Outcome>
         Brief::Implement(brief) => implement::implement(brief, world).map(Some),
         Brief::Sweep(job) => sweep::submit(job, world).map(|()| None),
         Brief::Score(brief) => score::score(brief, world).map(Some),
-        Brief::Promote(brief) => Ok(Some(promote::promote(brief, world))),
-        Brief::Discard(brief) => Ok(Some(discard::discard(brief, world))),
+        Brief::Promote(brief) => promote::promote(brief, world).map(Some),
+        Brief::Discard(brief) => discard::discard(brief, world.repo, world.files).map(Some),
     }
 }

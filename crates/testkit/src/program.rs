@@ -318,10 +318,29 @@ pub enum Signal {
     Terminate,
     /// The terminal is gone.
     Hangup,
+    /// The end, at once.
+    Kill,
     /// Stop, and do nothing.
     Stop,
     /// Go on.
     Continue,
+}
+
+/// Sends a signal to a process, and says whether there is one of that number.
+#[cfg(unix)]
+#[must_use]
+pub fn send(pid: u32, signal: Signal) -> bool {
+    use rustix::process::{Pid, Signal as Number, kill_process};
+    let number = match signal {
+        Signal::Interrupt => Number::INT,
+        Signal::Terminate => Number::TERM,
+        Signal::Hangup => Number::HUP,
+        Signal::Kill => Number::KILL,
+        Signal::Stop => Number::STOP,
+        Signal::Continue => Number::CONT,
+    };
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    pid.is_some_and(|pid| kill_process(pid, number).is_ok())
 }
 
 impl Drop for Call {
@@ -352,15 +371,7 @@ impl Call {
     /// Sends it a signal.
     #[cfg(unix)]
     pub fn signal(&self, signal: Signal) {
-        use rustix::process::{Pid, Signal as Number, kill_process};
-        let number = match signal {
-            Signal::Interrupt => Number::INT,
-            Signal::Terminate => Number::TERM,
-            Signal::Hangup => Number::HUP,
-            Signal::Stop => Number::STOP,
-            Signal::Continue => Number::CONT,
-        };
-        kill_process(Pid::from_child(&self.child), number).expect("to signal the program");
+        assert!(send(self.pid(), signal), "to signal the program");
     }
 
     /// Waits until it has said this on standard error.

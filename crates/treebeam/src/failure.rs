@@ -11,7 +11,7 @@ use treebeam_edge::git::OpenError;
 use treebeam_edge::input::InputError;
 use treebeam_edge::store::StoreError;
 use treebeam_run::Halt;
-use treebeam_run::port::PortError;
+use treebeam_run::port::{Interrupted, PortError};
 
 /// How a command ended, for scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +80,12 @@ impl Failure {
 
     pub(crate) const fn exit(&self) -> Exit {
         self.exit
+    }
+
+    /// Whether it failed only because everything was asked to end.
+    pub(crate) fn is_interruption(&self) -> bool {
+        let mut chain = self.error.chain();
+        chain.any(<dyn std::error::Error>::is::<Interrupted>)
     }
 
     /// What happened, then why, step by step.

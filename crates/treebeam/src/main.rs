@@ -27,6 +27,10 @@ fn main() -> ExitCode {
     panic::set_hook(Box::new(terminal::bug));
     let ended = panic::catch_unwind(|| match command::run(cli::Cli::parse()) {
         Ok(exit) => exit,
+        Err(failure) if failure.is_interruption() => {
+            terminal::say("interrupted; what is on record can be resumed");
+            Exit::Interrupted
+        }
         Err(failure) => {
             terminal::error(&failure);
             failure.exit()

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
-use treebeam_testkit::program::{Call, RUN, Said, Signal, Site};
+use treebeam_testkit::program::{Call, RUN, Said, Signal, Site, send};
 use treebeam_testkit::repo::script;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
@@ -218,6 +218,40 @@ fn once_lets_what_runs_end_and_starts_nothing() {
         assert_eq!(status[0]["stop_reason"], "interrupted");
         check_resumed(&whole, &site, &words);
     }
+}
+
+/// A service manager tells all processes of a service at once, and which of them hears it first is nobody's promise.
+#[test]
+fn all_told_at_once_is_like_once() {
+    let (whole, _) = whole(&SMALL);
+    for child_first in [true, false] {
+        let (site, words) = (Site::new(BINARY), words(&SMALL, &["--max-parallel-evals=2"]));
+        let git = SlowGit::new(&site, "60");
+        let mut call = git.begin(&site, &words);
+        let tell_children = || git.processes().into_iter().for_each(terminate);
+        if child_first {
+            tell_children();
+            thread::sleep(Duration::from_millis(100));
+        }
+        call.signal(Signal::Terminate);
+        git.hurry();
+        let begun = Instant::now();
+        while call.goes_on() && begun.elapsed() < PATIENCE {
+            // Those that were just being started are told too.
+            tell_children();
+            thread::sleep(Duration::from_millis(20));
+        }
+        let said = call.end(PATIENCE).exits(130);
+        check_interrupted(&site, &said);
+        let failed = site.events().iter().any(|event| event["type"] == "eval_failed");
+        assert!(!failed, "nothing is concluded from a git that was ended");
+        check_resumed(&whole, &site, &words);
+    }
+}
+
+/// One that has ended by now need not be told.
+fn terminate(pid: u32) {
+    let _ = send(pid, Signal::Terminate);
 }
 
 #[test]

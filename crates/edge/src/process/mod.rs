@@ -4,6 +4,7 @@
 //! A child has a process group of its own, so that an interrupt at the terminal reaches treebeam alone. At a deadline
 //! the whole group is killed, but not what has left it.
 
+use crate::interrupt;
 use living::Living;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -13,6 +14,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
+use treebeam_run::port;
 
 mod living;
 
@@ -24,6 +26,9 @@ mod system;
 #[cfg(windows)]
 #[path = "windows.rs"]
 mod system;
+
+/// Hangup, interrupt and termination: a service manager sends them to a program and to all that it has started.
+const ENDING: [i32; 3] = [1, 2, 15];
 
 /// A child process that is to be run.
 #[derive(Debug)]
@@ -97,6 +102,15 @@ pub enum ProcessError {
         /// Why.
         #[source]
         source: io::Error,
+    },
+    /// It was asked to end, and so were we.
+    #[error("`{program}` did not get to its end")]
+    Interrupted {
+        /// The program.
+        program: String,
+        /// Why.
+        #[source]
+        source: port::Interrupted,
     },
     /// It took too long and was killed.
     #[error("`{program}` was killed after {} s", .after.as_secs())]
@@ -179,6 +193,9 @@ impl Program {
         }
         living.forget(&child);
         match ended {
+            Ok(Some(ended)) if was_asked_to_end(ended.status) && interrupt::is_heard_soon() => {
+                Err(ProcessError::Interrupted { program, source: port::Interrupted })
+            }
             Ok(Some(ended)) => Ok(ended),
             Ok(None) => {
                 Err(ProcessError::Deadline { program, after: self.deadline.unwrap_or_default() })
@@ -196,6 +213,12 @@ impl Program {
         system::own_group(&mut command);
         command
     }
+}
+
+/// By a signal that asks programs to end. A shell that runs another program says so by its exit code.
+fn was_asked_to_end(status: ExitStatus) -> bool {
+    let signal = status.code().map_or_else(|| system::signal(status), |code| code.checked_sub(128));
+    signal.is_some_and(|signal| ENDING.contains(&signal))
 }
 
 impl Input {

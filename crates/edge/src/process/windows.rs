@@ -1,10 +1,15 @@
 //! What starting and ending a child needs of Windows alone.
 
 use std::os::windows::process::CommandExt as _;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 
 const CREATE_NEW_PROCESS_GROUP: u32 = 0x0000_0200;
 const CREATE_NO_WINDOW: u32 = 0x0800_0000;
+
+/// No signal ends a child here.
+pub(super) const fn signal(_status: ExitStatus) -> Option<i32> {
+    None
+}
 
 /// Gives the child a process group of its own, and no window.
 pub(super) fn own_group(command: &mut Command) {
