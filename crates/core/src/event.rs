@@ -165,6 +165,11 @@ pub enum Event {
         /// Not before.
         retry_at: Timestamp,
     },
+    /// The user wants these gone, worktrees and refs of nodes among them; they are leftovers from now on.
+    RemovalAsked {
+        /// What.
+        leftovers: Vec<Leftover>,
+    },
     /// The run goes on with another reach; a stopped run is open again.
     SettingsChanged {
         /// From now on.

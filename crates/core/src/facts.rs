@@ -11,7 +11,7 @@ use crate::gate::Verdict;
 use crate::id::{Commit, Depth, EvalId, NodeId, RunId, TurnId};
 use crate::policy::{Meaning, Reach};
 use jiff::Timestamp;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Everything that is known about a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,6 +42,8 @@ pub struct Facts {
     pub phase: Phase,
     /// What is on disk and no longer needed.
     pub leftovers: BTreeMap<Leftover, Removal>,
+    /// What nodes had and have no more, because the user wanted it so.
+    pub removed: BTreeSet<Leftover>,
     /// What depends on how often the run was interrupted, and on nothing else.
     pub history: History,
 }

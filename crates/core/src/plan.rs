@@ -4,6 +4,7 @@
 pub mod added;
 mod again;
 mod close;
+pub mod removal;
 
 pub use again::{Again, send_back};
 

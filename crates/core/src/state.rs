@@ -4,6 +4,7 @@
 mod apply;
 mod check;
 mod index;
+mod removal;
 
 pub use apply::Unexpected;
 
@@ -66,6 +67,7 @@ impl State {
             closed: Vec::new(),
             phase: Phase::Measuring,
             leftovers: BTreeMap::new(),
+            removed: BTreeSet::new(),
             history: History::default(),
         };
         Self { facts, index: Index::default() }

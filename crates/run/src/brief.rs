@@ -101,14 +101,16 @@ pub(crate) fn of(state: &State, step: Step) -> Option<Brief> {
             let commit = state.eval(eval)?.work()?.commit.clone();
             Brief::Promote(ForPromotion { eval, node: state.next_node(), commit })
         }
-        Step::Discard(leftover) => {
-            let attempt = match state.leftovers.get(&leftover)? {
-                Removal::Kept | Removal::Due => 1,
-                Removal::Deferred { attempts, .. } => attempts + 1,
-            };
-            Brief::Discard(ForDiscard { leftover, attempt })
-        }
+        Step::Discard(leftover) => Brief::Discard(for_discard(state, leftover)?),
     })
+}
+
+pub(crate) fn for_discard(state: &State, leftover: Leftover) -> Option<ForDiscard> {
+    let attempt = match state.leftovers.get(&leftover)? {
+        Removal::Kept | Removal::Due => 1,
+        Removal::Deferred { attempts, .. } => attempts + 1,
+    };
+    Some(ForDiscard { leftover, attempt })
 }
 
 /// What the recorded beginning of a step is dated by; nothing where none is recorded, or it has no time.

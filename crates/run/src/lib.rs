@@ -2,10 +2,12 @@
 //! It knows the world only through its ports: no git, no files, no processes, no network.
 //!
 //! # Layout
-//! [`port`] is what the world must offer. [`drive`](fn@drive) is the loop. `brief` says what a stage is told, `stage` has one
+//! [`port`] is what the world must offer. [`drive`](fn@drive) is the loop, [`clear`](fn@clear) removes
+//! what a run left that nobody drives. `brief` says what a stage is told, `stage` has one
 //! file per step, `prompt` and `reply` are the texts that go to and come from agents, [`figures`] is a comparison as JSON.
 
 mod brief;
+mod clear;
 mod drive;
 pub mod figures;
 pub mod port;
@@ -13,4 +15,5 @@ mod prompt;
 pub mod reply;
 mod stage;
 
+pub use clear::{Clearing, clear};
 pub use drive::{Halt, drive};

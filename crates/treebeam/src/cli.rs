@@ -101,6 +101,9 @@ pub(crate) enum Command {
     /// Check a run's integrity and write `VALIDATION_REPORT.md`
     #[command(after_help = "Example: treebeam validate && echo sound")]
     Validate(RunName),
+    /// Work off deferred cleanup; on request, remove worktrees, refs or a whole run, after saying what goes
+    #[command(after_help = CLEAN_HELP)]
+    Clean(CleanArgs),
     /// Print a script that completes commands and flags in a shell
     #[command(
         after_help = "Example: treebeam completions bash > ~/.local/share/bash-completion/completions/treebeam"
@@ -160,7 +163,8 @@ pub(crate) struct SteerArgs {
 
 const SCORE_HELP: &str = "\
 Which metrics count: those of `--metrics`, or of `--preset`, or of `[score]` in the configuration file, or of the preset \
-`trading`. `--primary` chooses the primary among them; where nothing lists any, it is the only metric.
+`trading`. Each key of `[score]` and of `[gate]` can also be set by a variable such as `TREEBEAM_SCORE_PRIMARY`, over the \
+file and below the flags. `--primary` chooses the primary among them; where nothing lists any, it is the only metric.
 
 Exit code: 0 whatever the verdict, 1 for files that cannot be compared, 2 for a wrong configuration.
 
@@ -241,6 +245,44 @@ pub(crate) struct LogArgs {
     /// Wait for more, until the run has stopped and nobody runs it
     #[arg(long, short)]
     pub(crate) follow: bool,
+}
+
+const CLEAN_HELP: &str = "\
+What could not be removed earlier is tried again, and what nobody owns goes: runs that were never finished making, files \
+that were never finished writing, and what git still knows of worktrees that are gone. Anything more has to be asked for, \
+and confirmed on a terminal or by `--yes`.
+
+Exit code: 0 when nothing is left of what was to go, 1 when something is, 2 when it was not confirmed.
+
+Example: treebeam clean 20260131-220000 --worktrees --dry-run";
+
+#[derive(Debug, Args)]
+pub(crate) struct CleanArgs {
+    /// The run: its id, or the path of its directory; all runs of the repository if it is left out
+    pub(crate) run: Option<String>,
+    /// Also the worktrees of nodes and of kept candidates; the run stays readable and can be resumed
+    #[arg(long)]
+    pub(crate) worktrees: bool,
+    /// Also the refs of the named run, even where its directory is gone; git may collect its commits then
+    #[arg(long, requires = "run")]
+    pub(crate) refs: bool,
+    /// The whole named run: worktrees, refs and directory
+    #[arg(long, requires = "run", conflicts_with_all = ["worktrees", "refs"])]
+    pub(crate) delete: bool,
+    /// Also worktrees in which somebody has changed or committed something
+    #[arg(long)]
+    pub(crate) discard_changes: bool,
+    /// Only say what would be removed
+    #[arg(long, short = 'n')]
+    pub(crate) dry_run: bool,
+    /// Do not ask
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+    /// Take the run from an owner on another host; a living owner on this host keeps the run
+    #[arg(long)]
+    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) config: ConfigFlag,
 }
 
 /// The flags of [`AgainFlags`], for those that go with none of them.

@@ -1,6 +1,7 @@
 //! The commands: one file each.
 
 mod chosen;
+mod clean;
 mod config;
 mod diff;
 mod doctor;
@@ -91,6 +92,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Log(args) => log::run(&find(args.run.run.as_deref())?, &args, output),
         Command::Report(args) => report::run(&find(args.run.as_deref())?, output),
         Command::Validate(args) => validate::run(&find(args.run.as_deref())?, output),
+        Command::Clean(args) => clean::run(&here, &args, output),
         Command::Completions { shell } => pages::completions(shell, output),
         Command::Schema { name } => schema::run(name.as_deref(), output),
         Command::Man { folder } => pages::man(&here, folder.as_deref(), output),

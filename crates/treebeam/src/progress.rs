@@ -195,6 +195,7 @@ fn line(facts: &Facts, event: &Event) -> Option<String> {
         | Event::SettingsChanged { .. }
         | Event::SentBack(_)
         | Event::LockTakenOver { .. }
+        | Event::RemovalAsked { .. }
         | Event::Stopped { .. } => return None,
     })
 }

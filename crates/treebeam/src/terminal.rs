@@ -49,6 +49,17 @@ pub(crate) fn say(text: &str) {
     drop(writeln!(io::stderr().lock(), "{}", harmless(text)));
 }
 
+/// Asks for a yes, where somebody is there to give it.
+pub(crate) fn confirm(question: &str) -> bool {
+    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        return false;
+    }
+    drop(write!(io::stderr().lock(), "{question} [y/N] "));
+    let mut answer = String::new();
+    let heard = io::stdin().read_line(&mut answer).is_ok();
+    heard && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
+}
+
 /// Whether standard output shows colours: a terminal does, unless the user wants none.
 pub(crate) fn colour() -> Colour {
     let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());

@@ -7,7 +7,7 @@ use treebeam_testkit::program::{RUN, Said, Site};
 use treebeam_testkit::repo::TempRepo;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
-const COMMANDS: [&str; 20] = [
+const COMMANDS: [&str; 21] = [
     "run",
     "resume",
     "score",
@@ -25,6 +25,7 @@ const COMMANDS: [&str; 20] = [
     "log",
     "report",
     "validate",
+    "clean",
     "completions",
     "man",
     "schema",
@@ -75,6 +76,7 @@ fn help() {
     snapshot!("help_log", call(&["log", "--help"]));
     snapshot!("help_report", call(&["report", "--help"]));
     snapshot!("help_validate", call(&["validate", "--help"]));
+    snapshot!("help_clean", call(&["clean", "--help"]));
     snapshot!("help_completions", call(&["completions", "--help"]));
     snapshot!("help_man", call(&["man", "--help"]));
     snapshot!("help_schema", call(&["schema", "--help"]));

@@ -7,8 +7,8 @@ use crate::read;
 use crate::words::{self, count};
 use jiff::Timestamp;
 use treebeam_core::event::{
-    Event, Failure, IdeaAdded, IdeasProposed, Intent, MessageId, Rerun, RunStarted, SentBack,
-    Subject, Wish,
+    Event, Failure, IdeaAdded, IdeasProposed, Intent, Leftover, LeftoverKind, MessageId, Rerun,
+    RunStarted, SentBack, Subject, Wish,
 };
 use treebeam_core::evidence::Scored;
 use treebeam_core::gate::Verdict;
@@ -29,6 +29,7 @@ fn subject(event: &Event) -> String {
     match event {
         Event::RunStarted(_)
         | Event::SettingsChanged { .. }
+        | Event::RemovalAsked { .. }
         | Event::LockTakenOver { .. }
         | Event::Asked { .. }
         | Event::IdeaRefused { .. }
@@ -97,6 +98,7 @@ fn what(event: &Event) -> String {
         Event::DiscardDeferred { leftover, why, .. } => {
             format!("{leftover} not removed yet: {why}")
         }
+        Event::RemovalAsked { leftovers } => format!("to be removed: {}", asked(leftovers)),
         Event::SettingsChanged { reach } => format!("goes on with other settings: {}", far(reach)),
         Event::LockTakenOver { from: Some(from), because, .. } => {
             format!("taken over from process {} on `{}`, {because}", from.pid, from.hostname)
@@ -156,6 +158,18 @@ fn ideas(proposed: &IdeasProposed) -> String {
     };
     let (queued, repeats) = (count(queued.len(), "idea"), count(repeats.len(), "repeat"));
     format!("{queued}{ids}, {repeats} skipped, {} left untried", untried.len())
+}
+
+/// Worktrees and refs, counted.
+fn asked(leftovers: &[Leftover]) -> String {
+    let of = |kind| leftovers.iter().filter(|leftover| leftover.kind == kind).count();
+    let kinds = [
+        (of(LeftoverKind::Worktree), "worktree"),
+        (of(LeftoverKind::Branch), "ref"),
+        (of(LeftoverKind::Dir), "sweep output"),
+    ];
+    let there = kinds.iter().filter(|(number, _)| *number > 0);
+    there.map(|(number, name)| count(*number, name)).collect::<Vec<_>>().join(", ")
 }
 
 fn scores(scored: &Scored) -> String {

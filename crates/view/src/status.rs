@@ -53,10 +53,19 @@ fn paused(facts: &Facts) -> Vec<String> {
 
 fn depth(facts: &Facts) -> String {
     let (closed, most) = (facts.closed.len(), facts.reach.max_depth);
+    let done = done(closed, most);
     if facts.stop_reason().is_some() {
+        return done;
+    }
+    format!("{} ({done})", facts.depth)
+}
+
+/// A reach that was made shorter on the way does not undo what is done.
+fn done(closed: usize, most: u32) -> String {
+    if u32::try_from(closed).is_ok_and(|closed| closed <= most) {
         return format!("{closed} of {most} done");
     }
-    format!("{} ({closed} of {most} done)", facts.depth)
+    format!("{closed} done, more than the {most} that are wanted now")
 }
 
 fn frontier(facts: &Facts) -> String {
@@ -111,7 +120,7 @@ fn cleanup(facts: &Facts) -> Vec<String> {
         return lines;
     }
     let more = deferred.len().saturating_sub(MOST);
-    let advice = format!("tried again by `treebeam resume {}`", facts.run);
+    let advice = format!("tried again by `treebeam clean {}`", facts.run);
     lines.push(field("cleanup", &format!("{} deferred; {advice}", deferred.len())));
     lines.extend(deferred.into_iter().take(MOST).map(|line| field("", &line)));
     if more > 0 {

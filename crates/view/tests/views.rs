@@ -6,9 +6,9 @@ mod sample;
 use std::num::NonZeroU32;
 use std::time::Duration;
 use treebeam_core::audit::{Finding, Severity};
-use treebeam_core::event::{Event, RunStarted, Stop};
+use treebeam_core::event::{Event, Leftover, LeftoverKind, RunStarted, Runner, Stop, Takeover};
 use treebeam_core::facts::Facts;
-use treebeam_core::id::{EvalId, Place};
+use treebeam_core::id::{EvalId, NodeId, Place};
 use treebeam_core::num::Finite;
 use treebeam_core::plan::{self, Again};
 use treebeam_core::policy::{Meaning, Reach};
@@ -285,6 +285,52 @@ fn a_log_has_one_line_for_each_event() {
     let lines: Vec<_> = events.iter().map(|event| log::line(sample::now(), event)).collect();
     assert!(lines.iter().all(|line| line.ends_with('\n') && line.lines().count() == 1));
     insta::assert_snapshot!(lines.concat());
+}
+
+#[test]
+fn a_takeover_says_from_whom_and_why() {
+    let at = sample::now();
+    let from = || Runner {
+        pid: 4711,
+        hostname: "night\u{1b}[2J".to_owned(),
+        created_at: at,
+        last_heartbeat_at: at,
+    };
+    let check = |from, because, expected: &str| {
+        let line = log::line(at, &Event::LockTakenOver { from, because, at });
+        let what = line.split_once("  run     ").map(|(_, what)| what.trim_end());
+        assert_eq!(what, Some(expected), "{line}");
+    };
+    let known = "taken over from process 4711 on `night [2J`, ";
+    check(Some(from()), Takeover::OwnerDead, &format!("{known}which is dead"));
+    check(Some(from()), Takeover::HeartbeatStale, &format!("{known}which was silent for too long"));
+    check(Some(from()), Takeover::Forced, &format!("{known}by force"));
+    check(None, Takeover::Forced, "taken over from a process that is not known, by force");
+}
+
+#[test]
+fn a_wish_to_remove_is_counted() {
+    let leftover = |kind, number| Leftover { place: Place::Node(NodeId::new(number)), kind };
+    let worktrees = (0..2).map(|number| leftover(LeftoverKind::Worktree, number));
+    let leftovers = worktrees.chain([leftover(LeftoverKind::Branch, 1)]).collect();
+    let line = log::line(sample::now(), &Event::RemovalAsked { leftovers });
+    assert!(line.ends_with("  run     to be removed: 2 worktrees, 1 ref\n"), "{line}");
+}
+
+/// A reach may be made shorter than what is done.
+#[test]
+fn depths_beyond_the_reach_are_done_all_the_same() {
+    let done = |max_depth| {
+        let mut facts = sample::finished().into_facts();
+        facts.reach.max_depth = max_depth;
+        let text = status(&facts, None);
+        let line = text.lines().find_map(|line| line.strip_prefix("depth ")).map(str::trim);
+        line.map(str::to_owned)
+    };
+    let closed = u32::try_from(sample::finished().closed.len()).unwrap();
+    assert_eq!(done(closed), Some(format!("{closed} of {closed} done")));
+    let expected = format!("{closed} done, more than the {} that are wanted now", closed - 1);
+    assert_eq!(done(closed - 1), Some(expected));
 }
 
 #[test]

@@ -39,6 +39,7 @@ kinds! {
     PromotionFailed => "promotion_failed",
     Discarded => "discarded",
     DiscardDeferred => "discard_deferred",
+    RemovalAsked => "removal_asked",
     SettingsChanged => "settings_changed",
     LockTakenOver => "lock_takeover",
     Asked => "asked",

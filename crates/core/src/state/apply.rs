@@ -109,14 +109,8 @@ impl State {
                 self.facts.history.promotion_failures += 1;
                 Ok(())
             }
-            Event::Discarded { leftover } => {
-                if !self.facts.leftovers.contains_key(leftover) {
-                    return wrong(format!("{leftover} was removed, but not to be removed"));
-                }
-                self.set_removal(*leftover, None);
-                self.facts.history.cleanups += 1;
-                Ok(())
-            }
+            Event::Discarded { leftover } => self.discarded(*leftover),
+            Event::RemovalAsked { leftovers } => self.removal_asked(leftovers),
             Event::DiscardDeferred { leftover, why, retry_at } => {
                 self.discard_deferred(*leftover, why, *retry_at)
             }
@@ -366,7 +360,7 @@ impl State {
         }
     }
 
-    fn set_removal(&mut self, leftover: Leftover, removal: Option<Removal>) {
+    pub(super) fn set_removal(&mut self, leftover: Leftover, removal: Option<Removal>) {
         let Self { facts, index } = self;
         let after = removal.as_ref().and_then(|removal| removal_key(leftover, removal));
         let before = match removal {

@@ -87,6 +87,17 @@ impl Admin {
         Some(rest.rsplit_once(' ').map_or(rest, |(owner, _)| owner).to_owned())
     }
 
+    /// Its worktree, and whose that was, if it was ours and is gone.
+    pub(super) fn orphaned(&self) -> Option<(String, String)> {
+        Some((self.stale_owner()?, self.target.clone()?))
+    }
+
+    /// Whether a worktree of this run is there.
+    pub(super) fn is_alive_of(&self, run: &RunId) -> bool {
+        let there = self.target.as_ref().is_some_and(|target| Path::new(target).exists());
+        there && self.reason.starts_with(&format!("{MARK}{run} "))
+    }
+
     /// The commit that its worktree was made at: it stands in our reason, and else in its `HEAD`.
     pub(super) fn base(&self) -> Option<Commit> {
         let ours = self.reason.strip_prefix(MARK).and_then(|rest| rest.rsplit(' ').next());

@@ -5,7 +5,7 @@
 //! [`open`] finds the repository, [`GitRepo`] is the port. `call` runs one git command, `said` reads its complaints;
 //! `worktree` makes and removes worktrees, `admin`, `workshop` and `lock` are git's side of that; `apply`, `commit`, `diff`
 //! and `refs` are what is done in them, `gc` what others may do to it; `identity` is who does it, `place` where; `look`
-//! is for the doctor.
+//! is for the doctor, `leftover` for `treebeam clean`.
 
 mod admin;
 mod apply;
@@ -14,6 +14,7 @@ mod commit;
 mod diff;
 mod gc;
 mod identity;
+mod leftover;
 mod lock;
 mod look;
 mod open;
@@ -25,6 +26,7 @@ mod worktree;
 
 pub use diff::Paint;
 pub use identity::Identity;
+pub use leftover::{Orphan, remove_folder};
 pub use open::{OpenError, UserRepo, open, open_with};
 pub use said::GitSaid;
 

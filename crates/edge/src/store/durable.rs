@@ -3,7 +3,7 @@
 use super::os;
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// How the name of a file begins that is not written whole yet.
 pub(super) const UNFINISHED: &str = ".new-";
@@ -97,9 +97,7 @@ pub(super) fn sync_dir(dir: &Path) -> io::Result<()> {
 
 /// Gives a file a second name, in place of whatever has that name; a copy, where there can be no second name.
 pub(super) fn also_name(from: &Path, to: &Path) -> io::Result<()> {
-    let mut step = to.as_os_str().to_owned();
-    step.push(".link");
-    let step = Path::new(&step);
+    let step = &half_named(to);
     remove(step)?;
     if fs::hard_link(from, step).is_err() {
         let mut source = File::open(from)?;
@@ -108,6 +106,13 @@ pub(super) fn also_name(from: &Path, to: &Path) -> io::Result<()> {
     fs::rename(step, to)?;
     // Renaming one name of a file to another of its names does nothing at all.
     remove(step)
+}
+
+/// What a file is called before it gets this name as its second one.
+pub(super) fn half_named(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".link");
+    name.into()
 }
 
 /// Removes a file that may be gone already.

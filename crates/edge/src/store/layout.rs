@@ -108,6 +108,16 @@ pub fn make_named_runs_root(root: &Path) -> Result<bool, StoreError> {
     Ok(true)
 }
 
+/// Whether a folder is there that was made to hold runs. One that is not may lie on a disk that is not mounted.
+#[must_use]
+pub fn is_runs_root(root: &Path) -> bool {
+    let ignored = |folder: &Path| {
+        fs::read_to_string(folder.join(".gitignore")).is_ok_and(|text| text == IGNORE_ALL)
+    };
+    let above = root.parent().filter(|above| above.ends_with(".treebeam"));
+    root.is_dir() && (ignored(root) || above.is_some_and(ignored))
+}
+
 /// Makes the folder of all runs, if needed, so that git ignores it.
 ///
 /// # Errors

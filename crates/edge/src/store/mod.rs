@@ -4,7 +4,7 @@
 //! # Layout
 //! [`layout`] names the files, [`opening`] creates and opens runs, `loading` makes a state of what is on disk, [`journal`] appends and reads events, [`manifest`]
 //! writes and reads the whole state, [`lease`] keeps a second runner out and lets go of a lost run, [`files`] are the run's other files,
-//! [`fence`] keeps one that has lost its run from everything else.
+//! [`fence`] keeps one that has lost its run from everything else, [`removal`] takes whole runs away and finds what was never finished.
 //! [`inbox`] is how other processes talk to the one that runs a run.
 //! `agreement` compares journal and manifest, `unnamed` is a run that is being made, `wire` owns the shapes on disk and their versions, `durable` the order of writing, syncing and renaming.
 
@@ -28,6 +28,7 @@ mod os;
 #[path = "windows.rs"]
 mod os;
 pub mod probe;
+pub mod removal;
 mod unnamed;
 mod wire;
 
@@ -35,7 +36,9 @@ pub use agreement::disagreement;
 pub use error::{StoreError, Whereabouts};
 pub use fence::Fenced;
 pub use files::{RunFiles, digest};
-pub use layout::{RunDir, began, make_named_runs_root, make_runs_root, runs, runs_root};
+pub use layout::{
+    RunDir, began, is_runs_root, make_named_runs_root, make_runs_root, runs, runs_root,
+};
 pub use lease::Claim;
 pub use note::Note;
 pub use opening::{Force, OpenStats, Opened, Store, open_to_read, replay_journal};

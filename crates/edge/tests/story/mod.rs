@@ -1,6 +1,6 @@
 //! One small run, told by hand: two interrupted sweeps, passes, failures, repeats, untried ideas, deferred cleanup,
 //! a promotion that failed at first, a stop, another reach, another stop, two runners that did not leave cleanly, a user
-//! who pauses the run and adds an idea of their own, and work that is done again.
+//! who pauses the run and adds an idea of their own, work that is done again, and worktrees that the user wants gone.
 
 use jiff::Timestamp;
 use std::num::NonZeroU32;
@@ -193,6 +193,10 @@ fn leftover(eval: u32, kind: LeftoverKind) -> Leftover {
     Leftover { place: Place::Candidate(EvalId::new(eval)), kind }
 }
 
+fn worktree(node: u32) -> Leftover {
+    Leftover { place: Place::Node(NodeId::new(node)), kind: LeftoverKind::Worktree }
+}
+
 fn deferred(leftover: Leftover, second: i64) -> Event {
     Event::DiscardDeferred { leftover, why: "file is in use".to_owned(), retry_at: at(second) }
 }
@@ -365,5 +369,7 @@ fn done_again() -> Vec<Event> {
             cut_short: false,
         },
         Event::Stopped { reason: Stop::EmptyFrontier, at: at(70) },
+        Event::RemovalAsked { leftovers: vec![worktree(0), worktree(1)] },
+        Event::Discarded { leftover: worktree(0) },
     ]
 }

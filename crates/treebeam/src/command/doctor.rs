@@ -234,7 +234,7 @@ fn leftovers(repo: &UserRepo, runs_root: &Path) -> Vec<Check> {
                     checks.push(Check::warning(
                         "leftovers",
                         says,
-                        format!("`treebeam resume {id}` tries again"),
+                        format!("`treebeam clean {id}` tries again"),
                     ));
                 }
             }
@@ -244,8 +244,11 @@ fn leftovers(repo: &UserRepo, runs_root: &Path) -> Vec<Check> {
     if let Some(first) = stale.first() {
         let says =
             format!("git knows {} worktrees of runs that are gone, `{first}` first", stale.len());
-        let todo = "`git worktree list` shows them; `git worktree unlock` and `git worktree prune` remove them";
-        checks.push(Check::warning("leftovers", says, todo));
+        checks.push(Check::warning(
+            "leftovers",
+            says,
+            "`treebeam clean` removes what it knows of them",
+        ));
     }
     if checks.is_empty() {
         checks.push(Check::ok("leftovers", "none"));

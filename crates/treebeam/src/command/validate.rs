@@ -8,6 +8,7 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use treebeam_core::audit::{self, Finding, Severity};
+use treebeam_core::event::{Leftover, LeftoverKind};
 use treebeam_core::evidence::{Artifact, Scored};
 use treebeam_core::facts::{Baseline, Eval, Facts};
 use treebeam_core::id::{Commit, Place, RunPath, Sha256};
@@ -157,13 +158,17 @@ fn places(
     for node in &facts.nodes {
         let planted = matches!(facts.baseline, Baseline::Measured { .. });
         let name = Place::Node(node.id).ref_name(&facts.run);
-        if planted && refs.get(&name) != Some(&node.commit) {
+        let needs = |kind| {
+            let part = Leftover { place: Place::Node(node.id), kind };
+            planted && facts.has(part) && !facts.leftovers.contains_key(&part)
+        };
+        if needs(LeftoverKind::Branch) && refs.get(&name) != Some(&node.commit) {
             let what = format!("its commit {} is not reachable by `{name}`", node.commit.short());
             let advice = format!("`git branch -f {name} {}` if the commit exists", node.commit);
             findings.push(Finding::new(what, format!("node {}", node.id), advice));
         }
         let worktree = Place::Node(node.id).worktree();
-        if planted && !run.path(&worktree).is_dir() {
+        if needs(LeftoverKind::Worktree) && !run.path(&worktree).is_dir() {
             let what = format!("its worktree `{worktree}` is gone");
             let advice = "none is needed: its commit is kept by its ref";
             findings.push(Finding::new(what, format!("node {}", node.id), advice).warning());

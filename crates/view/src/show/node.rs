@@ -6,6 +6,7 @@ use crate::line::{field, one_line, shorten};
 use crate::outcome::{self, Outcome};
 use crate::read;
 use crate::words::count;
+use treebeam_core::event::{Leftover, LeftoverKind};
 use treebeam_core::facts::{Eval, Expansion, Facts, Ideas, Node, Origin};
 use treebeam_core::id::Place;
 use treebeam_core::path;
@@ -15,10 +16,12 @@ const REASON_CHARS: usize = 100;
 
 pub(super) fn lines(facts: &Facts, node: &Node) -> Vec<String> {
     let place = Place::Node(node.id);
+    let removed = |kind| facts.removed.contains(&Leftover { place, kind });
+    let gone = |kind| if removed(kind) { " (removed)" } else { "" };
     let mut lines = vec![
         field("node", &format!("{place}, depth {}, run {}", node.depth, facts.run)),
         field("commit", node.commit.as_str()),
-        field("ref", &place.ref_name(&facts.run)),
+        field("ref", &format!("{}{}", place.ref_name(&facts.run), gone(LeftoverKind::Branch))),
         field("parent", &parent(node)),
         field("since", &format!("{:.0}", node.created_at)),
         field("rank", &format!("rank score {}", change(read::node_rank_score(facts, node)))),
@@ -27,7 +30,8 @@ pub(super) fn lines(facts: &Facts, node: &Node) -> Vec<String> {
     let baseline = facts.baseline_of(node).map_or_else(|| "not measured yet".to_owned(), artifact);
     lines.push(field("baseline", &baseline));
     lines.extend(expansions(facts, node));
-    lines.push(field("worktree", place.worktree().as_str()));
+    let worktree = format!("{}{}", place.worktree(), gone(LeftoverKind::Worktree));
+    lines.push(field("worktree", &worktree));
     lines.extend(list("talk", conversation(node)));
     lines.extend(list("files", files(node)));
     lines

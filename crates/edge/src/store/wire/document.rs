@@ -9,7 +9,7 @@ use crate::store::manifest::{Mark, Unreadable};
 use serde::Serialize;
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error as _, MapAccess, Visitor};
 use sha2::Digest as _;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io::{self, Write};
 use std::marker::PhantomData;
@@ -264,6 +264,7 @@ impl Blocks {
             closed: Vec::new(),
             phase: Phase::Measuring,
             leftovers: BTreeMap::new(),
+            removed: BTreeSet::new(),
             history: history.into_history().map_err(|why| format!("history: {why}"))?,
         };
         state.enter(&mut facts).map_err(|why| format!("state: {why}"))?;

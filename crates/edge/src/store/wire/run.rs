@@ -175,6 +175,9 @@ pub(super) struct StateBlock {
     deferred_cleanup: Vec<DeferredLine>,
     pending_cleanup: Vec<PendingLine>,
     kept: Vec<PendingLine>,
+    /// Not in the manifests of the first treebeam.
+    #[serde(default)]
+    removed: Vec<PendingLine>,
 }
 
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -236,6 +239,7 @@ impl StateBlock {
             deferred_cleanup,
             pending_cleanup,
             kept,
+            removed: facts.removed.iter().map(|gone| PendingLine::of(gone, &facts.run)).collect(),
         }
     }
 
@@ -257,6 +261,7 @@ impl StateBlock {
         facts.leftovers.extend(pending);
         let kept = self.kept.iter().map(|line| (line.leftover(), Removal::Kept));
         facts.leftovers.extend(kept);
+        facts.removed.extend(self.removed.iter().map(PendingLine::leftover));
         let deferred = self.deferred_cleanup.into_iter().map(DeferredLine::into_removal);
         facts.leftovers.extend(deferred);
         Ok(())

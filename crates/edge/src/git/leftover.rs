@@ -1,0 +1,147 @@
+//! What runs have left in the user's repository, for `treebeam clean`: what git still knows of worktrees that are gone,
+//! refs of a run, and worktrees in which somebody has worked. It removes only what shows by its name and its reason
+//! that it was made by a run.
+
+use super::lock::RepoLock;
+use super::workshop::Workshop;
+use super::{GitRepo, UserRepo, admin, place};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use treebeam_core::event::{Leftover, LeftoverKind};
+use treebeam_core::id::{Commit, Place, RunId};
+use treebeam_run::port::{PortError, Repo as _};
+
+/// The most that is kept of a list of changes.
+const MOST_CHANGES: usize = 1 << 20;
+/// The tree without files, by the length of its name. Git knows it in every repository.
+const EMPTY_TREES: [&str; 2] = [
+    "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+    "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
+];
+
+/// What git still knows of a worktree of a run that is gone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Orphan {
+    /// The run.
+    pub run: RunId,
+    /// Whose worktree it was.
+    pub place: Place,
+    /// Where the worktree was.
+    pub worktree: PathBuf,
+}
+
+impl Orphan {
+    fn of(admin: &admin::Admin) -> Option<Self> {
+        let (owner, worktree) = admin.orphaned()?;
+        let (run, place) = owner.split_once(' ')?;
+        Some(Self { run: run.parse().ok()?, place: place.parse().ok()?, worktree: worktree.into() })
+    }
+
+    /// The directory of the run that it was in.
+    #[must_use]
+    pub fn run_dir(&self) -> Option<&Path> {
+        self.worktree.parent()?.parent()
+    }
+}
+
+/// Removes a folder, a file or a link itself, also where a folder inside was made unwritable. Nothing there is fine.
+///
+/// # Errors
+/// When something is still there afterwards.
+pub fn remove_folder(path: &Path) -> io::Result<()> {
+    place::remove(path)
+}
+
+impl UserRepo {
+    /// What git knows of worktrees of runs that are gone, by run and place.
+    ///
+    /// # Errors
+    /// When git's folder cannot be read.
+    pub fn orphans(&self) -> Result<Vec<Orphan>, PortError> {
+        let admins = admin::all(&self.common_dir)?;
+        let mut orphans: Vec<_> = admins.iter().filter_map(Orphan::of).collect();
+        orphans.sort_by(|a, b| (&a.run, a.place).cmp(&(&b.run, b.place)));
+        Ok(orphans)
+    }
+
+    /// Lets git forget a worktree that is gone. One that was made again meanwhile stays.
+    ///
+    /// # Errors
+    /// When git still knows it afterwards.
+    pub fn forget(&self, orphan: &Orphan) -> Result<(), PortError> {
+        let lock = RepoLock::take(&self.common_dir)?;
+        let workshop = Workshop::open(&self.common_dir, &lock)?;
+        let admins = admin::all(&self.common_dir)?;
+        let mut same = admins.iter().filter(|admin| Orphan::of(admin).as_ref() == Some(orphan));
+        same.try_for_each(|admin| admin.remove(&workshop))
+    }
+
+    /// Whether a worktree of a run of this name is there, wherever that run lies.
+    ///
+    /// # Errors
+    /// When git's folder cannot be read.
+    pub fn has_worktrees_of(&self, run: &RunId) -> Result<bool, PortError> {
+        Ok(admin::all(&self.common_dir)?.iter().any(|admin| admin.is_alive_of(run)))
+    }
+}
+
+impl GitRepo {
+    /// The refs of this run that a run makes, and those that have another's name below its own.
+    ///
+    /// # Errors
+    /// When git cannot tell.
+    pub fn own_refs(&self) -> Result<(Vec<Place>, Vec<String>), PortError> {
+        let (mut own, mut foreign) = (Vec::new(), Vec::new());
+        for (name, _) in self.refs()? {
+            match name.rsplit('/').next().and_then(|last| last.parse::<Place>().ok()) {
+                Some(place) if place.ref_name(&self.run) == name => own.push(place),
+                _ => foreign.push(name),
+            }
+        }
+        Ok((own, foreign))
+    }
+
+    /// Removes a ref of this run.
+    ///
+    /// # Errors
+    /// When it is still there afterwards.
+    pub fn remove_ref(&self, place: Place) -> Result<(), PortError> {
+        self.discard(Leftover { place, kind: LeftoverKind::Branch }, 1)
+    }
+
+    /// What somebody has done in a worktree that would be lost with it: changes that are not committed, or commits after
+    /// those that the run knows. None where there is nothing, or no worktree.
+    ///
+    /// # Errors
+    /// When git cannot tell.
+    pub fn work_in(&self, place: Place, known: &[Commit]) -> Result<Option<String>, PortError> {
+        if !Path::new(&self.run_dir).join(place.worktree().as_str()).exists() {
+            return Ok(None);
+        }
+        let worktree = self.find(place)?;
+        let head = Path::new(&worktree.seat.git_dir).join("HEAD");
+        let head = fs::read_to_string(head).unwrap_or_default();
+        let own: Option<Commit> = head.trim().parse().ok();
+        if own.is_some_and(|own| own != worktree.base && !known.contains(&own)) {
+            return Ok(Some("it has commits that are on no branch".to_owned()));
+        }
+        // Attributes of files could name filters, which are commands.
+        let length = worktree.base.as_str().len();
+        let no_attributes = EMPTY_TREES.iter().find(|tree| tree.len() == length);
+        let no_attributes = no_attributes.map(|tree| format!("--attr-source={tree}"));
+        let question = ["status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames"];
+        let question: Vec<&str> =
+            no_attributes.iter().map(String::as_str).chain(question).collect();
+        let question = [question.as_slice(), &["--ignore-submodules=dirty"]].concat();
+        let call = self.user.git.sealed(&worktree.seat, &question).about(place);
+        let text = call.keep(MOST_CHANGES).done()?.beginning();
+        let paths: Vec<_> =
+            text.split_terminator('\0').filter_map(|entry| entry.get(3..)).collect();
+        Ok(paths.first().map(|first| {
+            let others = paths.len() - 1;
+            let others = if others == 0 { String::new() } else { format!(" and {others} more") };
+            format!("it has changes that are not committed: `{first}`{others}")
+        }))
+    }
+}
