@@ -150,16 +150,97 @@ fn a_run_that_is_steered_fits_too() {
     all_fits(&site);
 }
 
+/// Commands that need a run which somebody is at: see the test above.
+const STEERING: [&str; 4] = ["pause", "unpause", "stop", "idea"];
+
+/// A command, a way to call it, and the schema of what it prints then; `journal` stands for events and an end.
+const DOCUMENTS: [(&str, &[&str], &str); 17] = [
+    (
+        "run",
+        &["run", "--dry-run", "--run-id", "u", "--ideas-per-node=1", "--max-depth=1"],
+        "journal",
+    ),
+    ("resume", &["resume", RUN, "--max-depth=2"], "journal"),
+    ("log", &["log", RUN], "journal"),
+    ("score", &["score", "model.csv", "model.csv", "--primary", "a"], "score"),
+    ("init", &["init", "--force"], "init"),
+    ("doctor", &["doctor"], "doctor"),
+    ("config", &["config"], "config"),
+    ("status", &["status", RUN], "status"),
+    ("list", &["list"], "list"),
+    ("show", &["show", RUN, "n0000"], "show"),
+    ("diff", &["diff", RUN, "e0001"], "diff"),
+    ("report", &["report", RUN], "report"),
+    ("validate", &["validate", RUN], "validate"),
+    ("clean", &["clean", RUN, "--worktrees", "--dry-run"], "clean"),
+    ("completions", &["completions", "bash"], "completions"),
+    ("man", &["man"], "man"),
+    ("schema", &["schema"], "schema"),
+];
+
+/// Every command in the help, by name.
+fn commands(site: &Site) -> Vec<String> {
+    let help = site.call(&["--help"]).exits(0).stdout;
+    let names = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let names = names.take_while(|line| !line.is_empty());
+    // What goes over the end of a line is indented further.
+    let names = names.filter(|line| !line.starts_with("   "));
+    let names = names.filter_map(|line| line.split_whitespace().next()).map(str::to_owned);
+    names.filter(|name| name != "help").collect()
+}
+
+#[test]
+fn every_command_prints_what_a_schema_describes() {
+    let site = Site::new(BINARY);
+    site.repo.write("model.csv", "config_id,a\n0,1\n1,2\n").expect("a file");
+    site.repo.write(".env", "A=b\n").expect("a file");
+    site.repo.write(".gitignore", ".env\n").expect("a file");
+    site.repo.commit("results").expect("a commit");
+    site.run(&["--quiet", "--ideas-per-node=2", "--max-depth=1"]);
+    let mut event = event_schema(&site);
+    close(&mut event);
+    for command in commands(&site) {
+        let mut ways = DOCUMENTS.iter().filter(|(name, ..)| *name == command).peekable();
+        let steering = STEERING.contains(&command.as_str());
+        assert!(steering || ways.peek().is_some(), "no schema for what `{command} --json` prints");
+        for (_, arguments, schema) in ways {
+            let mut lines = printed(&site, arguments);
+            if *schema != "journal" {
+                assert_eq!(lines.len(), 1, "{command} prints one document");
+                assert_eq!(lines[0]["schema"], format!("treebeam.{command}/1"));
+                fits(&site, schema, &lines);
+                continue;
+            }
+            fits(&site, "end", &[lines.pop().expect("an end")]);
+            assert!(!lines.is_empty(), "{command} prints events");
+            for line in lines {
+                let found = misfits(&event, &line);
+                assert!(found.is_empty(), "{command}: {found:#?}\n{line}");
+            }
+        }
+    }
+    let folder = site.repo.beside("man").display().to_string();
+    fits(&site, "man", &printed(&site, &["man", &folder]));
+    fits(&site, "clean", &printed(&site, &["clean", RUN, "--worktrees", "--yes"]));
+    fits(&site, "manifest", &[site.manifest()]);
+}
+
+/// What an event must be.
+fn event_schema(site: &Site) -> Value {
+    let mut journal = schema(site, "journal");
+    journal["$ref"] = "#/$defs/event".into();
+    for name in ["type", "required", "properties"] {
+        journal.as_object_mut().expect("an object").remove(name);
+    }
+    journal
+}
+
 /// Every kind of event, as the store's own snapshots have them.
 #[test]
 fn every_kind_of_event_fits() {
     let site = Site::new(BINARY);
-    let mut journal = schema(&site, "journal");
+    let mut journal = event_schema(&site);
     close(&mut journal);
-    journal["$ref"] = "#/$defs/event".into();
-    for name in ["type", "required", "properties", "additionalProperties"] {
-        journal.as_object_mut().expect("an object").remove(name);
-    }
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../edge/tests/snapshots");
     let mut seen = 0;
     for entry in fs::read_dir(folder).expect("the snapshots") {
@@ -183,7 +264,7 @@ fn schemas_are_listed_and_a_wrong_name_is_refused() {
     let list = site.call(&["schema"]).exits(0).stdout;
     let names: Vec<_> = list.lines().filter_map(|line| line.split_whitespace().next()).collect();
     let (other, names) = names.split_last().expect("a list");
-    assert_eq!((names.len(), *other), (10, "transitions"), "{list}");
+    assert_eq!((names.len(), *other), (19, "transitions"), "{list}");
     let document = printed(&site, &["schema"]).remove(0);
     assert_eq!(document["schema"], "treebeam.schema/1");
     for name in names {

@@ -24,9 +24,13 @@ macro_rules! schema {
     };
 }
 
-static SCHEMAS: [Schema; 10] = [
+static SCHEMAS: [Schema; 19] = [
     schema!("manifest", "a run's `manifest.json`"),
-    schema!("journal", "a line of a run's `journal.jsonl`"),
+    schema!(
+        "journal",
+        "a line of a run's `journal.jsonl`; its `event` is what `run`, `resume` and `log` print with `--json`"
+    ),
+    schema!("end", "the last line of `treebeam run`, `resume` and `log` with `--json`"),
     schema!("list", "what `treebeam list --json` prints"),
     schema!("show", "what `treebeam show --json` prints"),
     schema!("diff", "what `treebeam diff --json` prints"),
@@ -35,6 +39,14 @@ static SCHEMAS: [Schema; 10] = [
     schema!("idea", "what `treebeam idea add --json` prints"),
     schema!("score", "what `treebeam score --json` prints"),
     schema!("validate", "what `treebeam validate --json` prints"),
+    schema!("report", "what `treebeam report --json` prints"),
+    schema!("clean", "what `treebeam clean --json` prints"),
+    schema!("config", "what `treebeam config --json` prints"),
+    schema!("doctor", "what `treebeam doctor --json` prints"),
+    schema!("init", "what `treebeam init --json` prints"),
+    schema!("completions", "what `treebeam completions --json` prints"),
+    schema!("man", "what `treebeam man --json` prints"),
+    schema!("schema", "what `treebeam schema --json` prints"),
 ];
 
 /// What is printed beside the schemas, and is none.
@@ -56,7 +68,7 @@ pub(super) fn run(name: Option<&str>, output: Output) -> Result<Exit, Failure> {
 }
 
 fn list() -> String {
-    let line = |name: &str, about: &str| format!("{name:<12}{about}\n");
+    let line = |name: &str, about: &str| format!("{name:<13}{about}\n");
     let mut list: String = SCHEMAS.iter().map(|one| line(one.name, one.about)).collect();
     list.push_str(&line(TRANSITIONS, "no schema: the list of all that a run makes last on disk"));
     list
