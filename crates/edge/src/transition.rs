@@ -77,7 +77,7 @@ steps! {
     [Unlink] [".treebeam/runs/*/run.lock.json"]
 
     "unfinished_removed" "a file that a process died over before it had its name"
-    [Unlink] [".treebeam/runs/*/.new-*"]
+    [Unlink] [".treebeam/runs/*/.new-*", ".treebeam/runs/*/inbox/.new-*"]
 
     "manifest_kept" "the manifest becomes the previous one"
     [Link, Rename, Unlink]
@@ -123,8 +123,41 @@ steps! {
     "repository_locked" "the file whose lock keeps worktrees apart"
     [Create] [".git/treebeam.lock"]
 
-    "worktree_removed" "a worktree goes, and what git knows of it"
-    [Unlink, Rmdir] [".treebeam/runs/*/wt/**", ".treebeam/runs/*/cand/**", ".git/worktrees/**"]
+    "worktree_hidden" "git knows of a worktree no more"
+    [Rename] [".git/treebeam/gone-*"]
+
+    "worktree_made" "a worktree, and what git is to know of it, out of git's sight"
+    [Mkdir, Create, Write]
+    [".git/treebeam", ".git/treebeam/**", ".treebeam/runs/*/wt/*", ".treebeam/runs/*/wt/*/.git",
+     ".treebeam/runs/*/cand/*", ".treebeam/runs/*/cand/*/.git"]
+
+    "worktree_shown" "git knows of a worktree from here on"
+    [Mkdir, Rename] [".git/worktrees", ".git/worktrees/*"]
+
+    "workshop_cleared" "what git is not to see goes"
+    [Unlink, Rmdir] [".git/treebeam", ".git/treebeam/**"]
+
+    "git_told" "what a git that writes in a worktree reads, and is known by"
+    [Create, Write, Ftruncate] [".git/worktrees/*/treebeam.input"]
+
+    "worktree_removed" "the files of a worktree go"
+    [Unlink, Rmdir] [".treebeam/runs/*/wt/**", ".treebeam/runs/*/cand/**"]
+
+    "message_posted" "what somebody has to say to a run"
+    [Mkdir, Rename] [".treebeam/runs/*/inbox", ".treebeam/runs/*/inbox/*.json"]
+
+    "message_forgotten" "a message that is on record goes"
+    [Unlink] [".treebeam/runs/*/inbox/*.json"]
+
+    "message_set_aside" "a message that nobody acts upon, and why"
+    [Mkdir, Create, Write, Rename]
+    [".treebeam/runs/*/inbox/refused", ".treebeam/runs/*/inbox/refused/*"]
+
+    "run_unnamed" "a run that is to go loses its name: from here on it is none"
+    [Rename] [".treebeam/runs/.gone-*"]
+
+    "gone_run_removed" "what is left of a run that has lost its name"
+    [Unlink, Rmdir] [".treebeam/runs/.gone-*", ".treebeam/runs/.gone-*/**"]
 
     "report_written" "a report for people"
     [Rename]

@@ -30,6 +30,8 @@ const LIMIT: u64 = 256 << 10;
 const AT_ONCE: usize = 1000;
 /// How many odd files are remembered, so that each is mentioned once.
 const MENTIONED: usize = 1000;
+/// How often a message is tried to be put there.
+const TRIES: u32 = 10;
 /// How long it is not worth looking again.
 const REST: Duration = Duration::from_millis(400);
 /// Where messages go that are not acted upon.
@@ -124,6 +126,7 @@ fn reason(path: &Path) -> PathBuf {
 pub fn post(run: &RunDir, message: &Outgoing) -> Result<MessageId, StoreError> {
     let inbox = run.inbox();
     fs::create_dir_all(&inbox).map_err(StoreError::io("create", &inbox))?;
+    let mut tries_left = TRIES;
     loop {
         let at = Timestamp::now();
         let letter = Letter { message_version: VERSION, at, said: Said::of(message) };
@@ -133,9 +136,10 @@ pub fn post(run: &RunDir, message: &Outgoing) -> Result<MessageId, StoreError> {
             file.write_all(b"\n")
         };
         let path = file(run, &id);
+        tries_left -= 1;
         match durable::put_first(&path, write) {
-            // Another one of this very moment.
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            // Another one of this very moment; or whoever has just opened the run took this one for left behind.
+            Err(error) if tries_left > 0 && is_worth_another_try(&error) => {}
             put => {
                 put.map_err(StoreError::io("write", &path))?;
                 durable::sync_dir(&inbox).map_err(StoreError::io("sync", &inbox))?;
@@ -143,6 +147,11 @@ pub fn post(run: &RunDir, message: &Outgoing) -> Result<MessageId, StoreError> {
             }
         }
     }
+}
+
+fn is_worth_another_try(error: &io::Error) -> bool {
+    use io::ErrorKind::{AlreadyExists, NotFound};
+    matches!(error.kind(), AlreadyExists | NotFound)
 }
 
 /// The time and the process: no two messages have both in common.

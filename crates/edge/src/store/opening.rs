@@ -137,7 +137,9 @@ impl Store {
         entry: Entry,
     ) -> Result<(Self, State, Vec<Note>), StoreError> {
         let taken = Taken::take(run, claim)?;
-        durable::remove_unfinished(run.root()).map_err(StoreError::io("clear", run.root()))?;
+        for folder in [run.root().to_owned(), run.inbox()] {
+            durable::remove_unfinished(&folder).map_err(StoreError::io("clear", &folder))?;
+        }
         let mut loaded = load(run, claim.force)?;
         let (takeover, company) = (taken.event(), taken.may_have_company());
         let epoch = match entry {

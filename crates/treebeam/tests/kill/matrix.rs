@@ -119,14 +119,18 @@ fn disturbed(reference: &Reference, point: &Point) -> Option<Operation> {
     fatal
 }
 
-/// Goes on after a kill: with a plain `resume`, where the call began a run that is there, or else with the same call.
+/// Goes on after a kill: with a plain `resume`, where the call began a run that is there or its wish is on record, or else
+/// with the same call.
 #[track_caller]
 fn again(site: &Site, act: &Act) {
     let is_there = site.path("").is_dir();
-    let plain = act.words.starts_with(&["run"]) && is_there;
+    let wished = is_there && site.text("journal.jsonl").contains("\"sent_back\"");
+    let plain = is_there && act.words.starts_with(&["run"]) || wished;
     let words = if plain { &["resume", RUN, "--quiet"][..] } else { &act.words };
     let said = site.call(words);
-    assert_eq!(said.code, act.code, "{words:?}: {}", said.stderr);
+    // A process that was to be stopped, and was killed, has nobody to stop it the second time.
+    let unstopped = act.code == Some(130) && said.code == Some(0);
+    assert!(said.code == act.code || unstopped, "{words:?}: {said:?}");
 }
 
 /// Where to kill: at each event and each step where it occurs first in any scenario, and at each line of the journal of the

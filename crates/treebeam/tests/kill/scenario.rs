@@ -44,8 +44,11 @@ impl Act {
     }
 
     fn of(words: &[&'static str]) -> Self {
-        let words = [words, &["--quiet"]].concat();
-        Self { prepare: |_| (), words, plan: "", code: Some(0) }
+        Self::plain(&[words, &["--quiet"]].concat())
+    }
+
+    fn plain(words: &[&'static str]) -> Self {
+        Self { prepare: |_| (), words: words.to_vec(), plan: "", code: Some(0) }
     }
 
     fn after(self, prepare: fn(&Site)) -> Self {
@@ -71,14 +74,19 @@ impl Scenario {
         Self { name, files, acts, end: End::AsWhole }
     }
 
+    /// With a file that is no part of the run.
+    fn with(mut self, name: &'static str, text: &'static str) -> Self {
+        self.files.push((name, text));
+        self.in_its_own_way()
+    }
+
     fn in_its_own_way(self) -> Self {
         Self { end: End::Own, ..self }
     }
 
     /// With a root that has already got this line of the dry world.
-    fn of_a_root(mut self, line: &'static str) -> Self {
-        self.files.push(("treebeam_dry_run.txt", line));
-        self.in_its_own_way()
+    fn of_a_root(self, line: &'static str) -> Self {
+        self.with("treebeam_dry_run.txt", line)
     }
 
     /// A fresh repository for it.
@@ -94,6 +102,7 @@ const SMALL: [&str; 4] =
 pub(crate) fn all() -> Vec<Scenario> {
     let small = || Act::run(&SMALL);
     let resume = || Act::resume(&[]);
+    let add = || Act::plain(&["idea", "add", RUN, "mine.md"]);
     let shallow =
         ["--ideas-per-node=2", "--max-depth=1", "--beam-width=1", "--max-parallel-evals=1"];
     let wide = ["--ideas-per-node=9", "--max-depth=1", "--beam-width=1", "--max-parallel-evals=1"];
@@ -102,6 +111,41 @@ pub(crate) fn all() -> Vec<Scenario> {
         Scenario::new("deeper", vec![Act::run(&shallow), Act::resume(&["--max-depth=2"])])
             .in_its_own_way(),
         Scenario::new("failing evals", vec![Act::run(&wide)]).in_its_own_way(),
+        Scenario::new(
+            "failing twice",
+            vec![Act::run(&[&wide[..], &["--eval-retries=1"]].concat())],
+        )
+        .in_its_own_way(),
+        Scenario::new(
+            "evaluated again",
+            vec![
+                small().killed("kill before 1 depth_closed"),
+                Act::resume(&["--retry-failed", "--rerun-evals"]),
+            ],
+        )
+        .in_its_own_way(),
+        Scenario::new(
+            "own idea",
+            vec![small().killed("kill before 1 depth_closed"), add(), add(), resume()],
+        )
+        .with("mine.md", "Mine\n\nREQUIRED_CHANGES: append `gain 200 by me`\n"),
+        Scenario::new(
+            "stopped",
+            vec![
+                small().killed("kill before 2 swept"),
+                resume().after(want_it_stopped).exits(130),
+                resume(),
+            ],
+        ),
+        Scenario::new(
+            "without worktrees",
+            vec![small(), Act::plain(&["clean", RUN, "--worktrees", "--yes"])],
+        )
+        .in_its_own_way(),
+        Scenario::new(
+            "deleted and made again",
+            vec![small(), Act::plain(&["clean", RUN, "--delete", "--yes"]), small()],
+        ),
         Scenario::new("root refused", vec![small().exits(4)]).of_a_root("sweep-fails\n"),
         Scenario::new("no ideas", vec![small()]).of_a_root("no-ideas\n"),
         Scenario::new("promotion fails", vec![small().with("fail EIO 1 open wt/0001/.git")]),
@@ -131,6 +175,17 @@ pub(crate) fn all() -> Vec<Scenario> {
             vec![small().killed("kill before 1 rename .treebeam/runs/t"), small()],
         ),
     ]
+}
+
+/// A message to the process that opens the run next.
+fn want_it_stopped(site: &Site) {
+    let note: serde_json::Value = serde_json::from_str(&site.text("run.lock.json")).expect("JSON");
+    let epoch = note["epoch"].as_u64().expect("an epoch") + 1;
+    let message = format!(
+        r#"{{"message_version":1,"at":"2026-09-21T00:00:00Z","kind":"stop","to_epoch":{epoch}}}"#
+    );
+    fs::create_dir_all(site.path("inbox")).expect("an inbox");
+    fs::write(site.path("inbox/20260921T000000-000000000-1.json"), message).expect("a message");
 }
 
 fn take_the_line_end(site: &Site) {

@@ -63,7 +63,8 @@ impl Transitions {
 /// A file of a run that has no name to stay yet.
 fn is_unfinished(operation: &Operation) -> bool {
     let file = operation.path.strip_prefix(".treebeam/runs/").and_then(|path| path.split_once('/'));
-    let unnamed = file.is_some_and(|(_, name)| name.starts_with(".new-"));
+    let file = file.map(|(_, name)| name.strip_prefix("inbox/").unwrap_or(name));
+    let unnamed = file.is_some_and(|name| name.starts_with(".new-"));
     unnamed && ["create", "write", "copy"].contains(&operation.call.as_str())
 }
 
