@@ -100,6 +100,10 @@ impl Repo for ThinWorld {
         Ok(())
     }
 
+    fn renew(&self, _: Place, _: &Commit) -> Result<(), PortError> {
+        Ok(())
+    }
+
     fn apply(&self, place: Place, diff: &str) -> Result<Applied, PortError> {
         if diff.contains("never-applies") {
             return Ok(Applied::Refused("it never does".to_owned()));
@@ -243,6 +247,10 @@ impl Files for ThinWorld {
             *place = byte;
         }
         Ok(Artifact { path, sha256: Sha256::from_bytes(digest), source: from.to_string() })
+    }
+
+    fn settle(&self) -> Result<(), PortError> {
+        Ok(())
     }
 
     fn open(&self, artifact: &Artifact) -> Result<Box<dyn Read>, PortError> {

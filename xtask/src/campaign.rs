@@ -45,6 +45,12 @@ pub(crate) fn campaigns() -> &'static [Campaign] {
             cargo: &["test", "-p", "treebeam-edge", "--test", "git_stress"],
         },
         Campaign {
+            name: "power-cut",
+            what: "the power cut 50 times while a run goes on, on an ext4 image (needs root and loop devices)",
+            takes: "about 1 minute",
+            cargo: &["test", "-p", "treebeam", "--test", "power"],
+        },
+        Campaign {
             name: "reader",
             what: "a million damaged results files, each read at once and in pieces",
             takes: "about 3 minutes, on 1 core",

@@ -35,6 +35,9 @@ impl Repo for &Reached {
     fn checkout(&self, _: Place, _: &Commit) -> Result<(), PortError> {
         self.refuse()
     }
+    fn renew(&self, _: Place, _: &Commit) -> Result<(), PortError> {
+        self.refuse()
+    }
     fn apply(&self, _: Place, _: &str) -> Result<Applied, PortError> {
         self.refuse()
     }
@@ -72,6 +75,9 @@ impl Files for &Reached {
         self.refuse()
     }
     fn import(&self, _: &RunPath, _: &str) -> Result<Artifact, PortError> {
+        self.refuse()
+    }
+    fn settle(&self) -> Result<(), PortError> {
         self.refuse()
     }
     fn open(&self, _: &Artifact) -> Result<Box<dyn Read>, PortError> {
@@ -119,6 +125,7 @@ fn all_effects(world: &Fenced<&Reached>) -> Vec<String> {
     let ask = Ask { key: "k".into(), role: Role::Coder, prompt: "p".into(), place: PLACE };
     let answers = [
         world.checkout(PLACE, &commit).err().map(|e| e.to_string()),
+        world.renew(PLACE, &commit).err().map(|e| e.to_string()),
         world.apply(PLACE, "").err().map(|e| e.to_string()),
         world.commit(PLACE, &note).err().map(|e| e.to_string()),
         world.keep(PLACE, &commit).err().map(|e| e.to_string()),

@@ -81,6 +81,13 @@ pub trait Repo: Sync {
     /// When git cannot.
     fn checkout(&self, place: Place, commit: &Commit) -> Result<(), PortError>;
 
+    /// Makes the worktree at `place` anew, unless this process has made it: of what a process before wrote, a power cut may
+    /// have left empty files.
+    ///
+    /// # Errors
+    /// When git cannot.
+    fn renew(&self, place: Place, commit: &Commit) -> Result<(), PortError>;
+
     /// Applies a unified diff to the worktree and its index. One that does not apply changes nothing.
     ///
     /// # Errors
@@ -289,6 +296,12 @@ pub trait Files: Sync {
     /// # Errors
     /// When it is no regular file or cannot be copied.
     fn import(&self, from: &RunPath, name: &str) -> Result<Artifact, PortError>;
+
+    /// Puts on disk that all files which were written or linked are there. An outcome that rests on them comes after this.
+    ///
+    /// # Errors
+    /// When they may not be on disk.
+    fn settle(&self) -> Result<(), PortError>;
 
     /// Opens an artifact after checking its digest.
     ///

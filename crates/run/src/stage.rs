@@ -12,14 +12,20 @@ use crate::drive::Halt;
 use crate::port::World;
 use treebeam_core::plan::Outcome;
 
-/// Does one step. Nothing comes of a step whose outcome arrives later.
+/// Does one step; the files that it wrote are on disk before its outcome is known. Nothing comes of a step whose outcome
+/// arrives later.
 pub(crate) fn perform(brief: &Brief, world: World<'_>) -> Result<Option<Outcome>, Halt> {
-    match brief {
-        Brief::Propose(brief) => idea::propose(brief, world).map(Some),
-        Brief::Implement(brief) => implement::implement(brief, world).map(Some),
-        Brief::Sweep(job) => sweep::submit(job, world).map(|()| None),
-        Brief::Score(brief) => score::score(brief, world).map(Some),
-        Brief::Promote(brief) => promote::promote(brief, world).map(Some),
-        Brief::Discard(brief) => discard::discard(brief, world.repo, world.files).map(Some),
-    }
+    let outcome = match brief {
+        Brief::Propose(brief) => Some(idea::propose(brief, world)?),
+        Brief::Implement(brief) => Some(implement::implement(brief, world)?),
+        Brief::Sweep(job) => {
+            sweep::submit(job, world)?;
+            None
+        }
+        Brief::Score(brief) => Some(score::score(brief, world)?),
+        Brief::Promote(brief) => Some(promote::promote(brief, world)?),
+        Brief::Discard(brief) => Some(discard::discard(brief, world.repo, world.files)?),
+    };
+    world.files.settle()?;
+    Ok(outcome)
 }

@@ -3,7 +3,8 @@
 //! # Layout
 //! [`memory`] is a world behind the ports, [`journal`] a journal with a fuse, [`repo`] a repository made by real git,
 //! [`program`] the real program in such a repository, [`fault`] the same with faults at chosen moments,
-//! `held` a git that such a program has to wait for.
+//! `held` a git that such a program has to wait for, [`apart`] runs a test in namespaces of its own, [`frozen`] stops a program
+//! with all that it has started.
 
 #![expect(
     clippy::expect_used,
@@ -12,7 +13,11 @@
 )]
 
 #[cfg(target_os = "linux")]
+pub mod apart;
+#[cfg(target_os = "linux")]
 pub mod fault;
+#[cfg(target_os = "linux")]
+pub mod frozen;
 #[cfg(unix)]
 pub mod held;
 pub mod journal;

@@ -235,6 +235,13 @@ impl Repo for MemoryWorld {
         Ok(())
     }
 
+    fn renew(&self, place: Place, commit: &Commit) -> Result<(), PortError> {
+        if self.lock().worktrees.contains_key(&place.to_string()) {
+            return Ok(());
+        }
+        self.checkout(place, commit)
+    }
+
     fn apply(&self, place: Place, diff: &str) -> Result<Applied, PortError> {
         let change = diff.lines().find_map(|line| line.strip_prefix("+do ")).unwrap_or_default();
         if change.contains("never-applies") {
@@ -410,6 +417,10 @@ impl Files for MemoryWorld {
         let path: RunPath = format!("artifacts/{name}").parse().expect("a path");
         self.write(&path, &bytes)?;
         Ok(Artifact { path, sha256: Sha256::of(&bytes), source: from.to_string() })
+    }
+
+    fn settle(&self) -> Result<(), PortError> {
+        Ok(())
     }
 
     fn open(&self, artifact: &Artifact) -> Result<Box<dyn Read>, PortError> {

@@ -18,6 +18,9 @@ const GLANCE: Duration = Duration::from_millis(3);
 /// The run that [`Site`] is about.
 pub const RUN: &str = "t";
 
+/// What the repository has.
+const FILES: [(&str, &str); 2] = [("model.py", "x = 1\n"), ("src/lib/part.txt", "a part\n")];
+
 /// A repository and the program in it.
 #[derive(Debug)]
 pub struct Site {
@@ -70,8 +73,13 @@ impl Site {
     /// The program in a repository with one commit of two files.
     #[must_use]
     pub fn new(binary: &str) -> Self {
-        let files = [("model.py", "x = 1\n"), ("src/lib/part.txt", "a part\n")];
-        Self::of(TempRepo::with(&files).expect("a repository"), binary)
+        Self::of(TempRepo::with(&FILES).expect("a repository"), binary)
+    }
+
+    /// The same on another disk: somewhere below this folder.
+    #[must_use]
+    pub fn new_in(above: &Path, binary: &str) -> Self {
+        Self::of(TempRepo::with_in(above, &FILES).expect("a repository"), binary)
     }
 
     /// The program in this repository.
@@ -372,6 +380,13 @@ impl Call {
     #[cfg(unix)]
     pub fn signal(&self, signal: Signal) {
         assert!(send(self.pid(), signal), "to signal the program");
+    }
+
+    /// What it has said on standard output by now.
+    #[must_use]
+    pub fn said_so_far(&self) -> String {
+        let bytes = fs::read(self.spoken.path().join("stdout")).expect("the output");
+        String::from_utf8(bytes).expect("output in UTF-8")
     }
 
     /// Waits until it has said this on standard error.

@@ -21,7 +21,10 @@ impl TempRepo {
     /// # Errors
     /// When it cannot be made.
     pub fn folder(name: &str) -> io::Result<Self> {
-        let folder = tempfile::tempdir()?;
+        Self::folder_in(tempfile::tempdir()?, name)
+    }
+
+    fn folder_in(folder: TempDir, name: &str) -> io::Result<Self> {
         let path = folder.path().canonicalize()?.join(name);
         fs::create_dir_all(&path)?;
         fs::create_dir_all(folder.path().join("home"))?;
@@ -43,12 +46,25 @@ impl TempRepo {
     /// # Errors
     /// When git cannot.
     pub fn with(files: &[(&str, &str)]) -> io::Result<Self> {
-        let repo = Self::empty()?;
+        Self::empty()?.filled(files)
+    }
+
+    /// The same in a folder below this one, on another disk for example.
+    ///
+    /// # Errors
+    /// When git cannot.
+    pub fn with_in(above: &Path, files: &[(&str, &str)]) -> io::Result<Self> {
+        let repo = Self::folder_in(tempfile::tempdir_in(above)?, "repo")?;
+        repo.git(["init", "--quiet", "--initial-branch=main"])?;
+        repo.filled(files)
+    }
+
+    fn filled(self, files: &[(&str, &str)]) -> io::Result<Self> {
         for (path, text) in files {
-            repo.write(path, text)?;
+            self.write(path, text)?;
         }
-        repo.commit("first")?;
-        Ok(repo)
+        self.commit("first")?;
+        Ok(self)
     }
 
     /// Where it is.

@@ -176,6 +176,7 @@ impl DryWorld {
         let WorldKind::Dry { seed } = facts.world;
         let (run, fence) = (store.run(), store.fence());
         let repo = GitRepo::new(home.repo.clone(), run.root(), facts.run.clone())?;
+        repo.unlock_refs()?;
         Ok(Self {
             repo: Fenced::new(FlakyCleanup::new(repo, seed), fence.clone()),
             agent: Fenced::new(DryAgent::new(seed, run.clone()), fence.clone()),

@@ -3,11 +3,12 @@
 
 use super::results::Shape;
 use super::{Recipe, STATE_FILE, draw};
-use crate::store::RunDir;
+use crate::store::{self, RunDir};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use treebeam_core::path;
@@ -58,7 +59,8 @@ impl DryExecutor {
         draw(self.seed, &format!("order {}", key.subject))
     }
 
-    /// Does a job: fresh folder, results, and last the file that says that it ended.
+    /// Does a job: fresh folder, results, and last the file that says that it ended. Whoever finds that after a power cut finds
+    /// the results too.
     fn sweep(&self, job: &Job) -> io::Result<JobEnd> {
         let folder = path::submission(job.key.subject, job.key.submission);
         fs::create_dir_all(self.run_dir.path(&folder))?;
@@ -67,13 +69,14 @@ impl DryExecutor {
         if !failed {
             let rows = job.sweep_config_limit.unwrap_or(CONFIGURATIONS);
             let csv = self.shape.csv(&recipes, rows)?;
-            fs::write(self.run_dir.path(&folder.join(path::RESULTS_CSV)), csv)?;
+            put(&self.run_dir.path(&folder.join(path::RESULTS_CSV)), csv.as_ref())?;
         }
         let message = failed.then(|| "sweep exited 1: the dry world says so".to_owned());
         let result = EvalResult { exit_code: i32::from(failed), message };
         let text = serde_json::to_vec(&result)?;
         let (part, whole) = (folder.join("eval_result.part"), folder.join(path::EVAL_RESULT));
-        fs::write(self.run_dir.path(&part), text)?;
+        put(&self.run_dir.path(&part), &text)?;
+        store::sync_dir(&self.run_dir.path(&folder))?;
         fs::rename(self.run_dir.path(&part), self.run_dir.path(&whole))?;
         Ok(ended(job.key, result))
     }
@@ -129,6 +132,13 @@ impl Executor for DryExecutor {
             }
         }
     }
+}
+
+/// Writes a file that is on disk then.
+fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = File::create(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
 }
 
 fn ended(key: JobKey, result: EvalResult) -> JobEnd {

@@ -28,6 +28,9 @@ impl<R: Repo> Repo for FlakyCleanup<R> {
     fn checkout(&self, place: Place, commit: &Commit) -> Result<(), PortError> {
         self.repo.checkout(place, commit)
     }
+    fn renew(&self, place: Place, commit: &Commit) -> Result<(), PortError> {
+        self.repo.renew(place, commit)
+    }
     fn apply(&self, place: Place, diff: &str) -> Result<Applied, PortError> {
         self.repo.apply(place, diff)
     }

@@ -116,7 +116,15 @@ impl Admin {
         let lacks = |name: &str| size(&path(name)) == 0;
         let torn = path("index").exists() && lacks("index");
         let whole = self.target.is_some() && !lacks("commondir") && !lacks("HEAD") && !torn;
-        self.reason.starts_with(MARK) && !whole || self.is_hardly_begun()
+        let ours = self.reason.starts_with(MARK) || self.is_blanked();
+        ours && !whole || self.is_hardly_begun()
+    }
+
+    /// A power cut took what was in the files and left their names. Git writes the reason first: while it is at work, that
+    /// is not empty.
+    fn is_blanked(&self) -> bool {
+        let blank = |name: &str| fs::metadata(self.folder.join(name)).is_ok_and(|f| f.len() == 0);
+        blank("locked") && ["gitdir", "commondir", "HEAD"].into_iter().any(blank)
     }
 
     /// Git died before it could write even the reason. Another's git is past that in less than a moment.

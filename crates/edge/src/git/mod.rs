@@ -4,8 +4,8 @@
 //! # Layout
 //! [`open`] finds the repository, [`GitRepo`] is the port. `call` runs one git command, `said` reads its complaints;
 //! `worktree` makes and removes worktrees, `admin`, `workshop` and `lock` are git's side of that; `apply`, `commit`, `diff`
-//! and `refs` are what is done in them, `gc` what others may do to it; `identity` is who does it, `place` where; `look`
-//! is for the doctor, `leftover` for `treebeam clean`.
+//! and `refs` are what is done in them, `gc` what others may do to it; `identity` is who does it, `place` where, `stale` what a
+//! cut-off git left; `look` is for the doctor, `leftover` for `treebeam clean`.
 
 mod admin;
 mod apply;
@@ -21,6 +21,7 @@ mod open;
 mod place;
 mod refs;
 mod said;
+mod stale;
 mod workshop;
 mod worktree;
 
@@ -75,6 +76,9 @@ impl GitRepo {
 impl Repo for GitRepo {
     fn checkout(&self, place: Place, commit: &Commit) -> Result<(), PortError> {
         self.make(place, commit)
+    }
+    fn renew(&self, place: Place, commit: &Commit) -> Result<(), PortError> {
+        if self.is_known(place) { Ok(()) } else { self.make(place, commit) }
     }
     fn apply(&self, place: Place, diff: &str) -> Result<Applied, PortError> {
         self.apply_diff(place, diff)

@@ -1,4 +1,5 @@
-//! Paths, as git and we both write them: absolute, without links, UTF-8. And folders that must go whatever is in them.
+//! Paths, as git and we both write them: absolute, without links, UTF-8. And folders that must stay, or must go,
+//! whatever is in them.
 
 use std::fs;
 use std::io;
@@ -35,6 +36,11 @@ pub(super) fn plain(path: &str) -> String {
         Some(share) => format!("//{share}"),
         None => path.strip_prefix("//?/").unwrap_or(&path).to_owned(),
     }
+}
+
+/// Puts a folder on disk with all that is in it.
+pub(super) fn sync(folder: &Path) -> io::Result<()> {
+    system::sync(folder)
 }
 
 /// Removes a folder, a file or a link itself, also where a folder inside was made unwritable. Nothing there is fine.

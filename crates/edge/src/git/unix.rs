@@ -1,11 +1,22 @@
-//! What removing a stubborn folder, and knowing the living, needs of Unix alone.
+//! What keeping a folder, removing a stubborn one, and knowing the living, needs of Unix alone.
 
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
-use std::fs::{self, Permissions};
+use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+
+/// Puts on disk what was written to the file system of a folder: a call for each file of a large checkout takes longer.
+pub(super) fn sync(folder: &Path) -> io::Result<()> {
+    let folder = File::open(folder)?;
+    #[cfg(target_os = "linux")]
+    rustix::fs::syncfs(&folder)?;
+    #[cfg(not(target_os = "linux"))]
+    rustix::fs::sync();
+    drop(folder);
+    Ok(())
+}
 
 /// Lets us write to a folder and to every folder in it. Follows no links.
 pub(super) fn make_removable(path: &Path) -> io::Result<()> {

@@ -1,7 +1,13 @@
-//! What removing a stubborn folder, and knowing the living, needs of Windows alone.
+//! What keeping a folder, removing a stubborn one, and knowing the living, needs of Windows alone.
 
 use std::io;
 use std::path::Path;
+
+/// Only a volume as a whole can be put on disk there, by an administrator.
+#[expect(clippy::unnecessary_wraps, reason = "Unix has the same function, which can fail")]
+pub(super) fn sync(_folder: &Path) -> io::Result<()> {
+    Ok(())
+}
 
 /// Read-only files are removed like others there; what is open somewhere stays until it is closed.
 #[expect(clippy::unnecessary_wraps, reason = "Unix has the same function, which can fail")]

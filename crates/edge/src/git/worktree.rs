@@ -31,14 +31,19 @@ impl Worktree {
 }
 
 impl GitRepo {
-    /// Makes a fresh worktree in place of whatever is there.
+    /// Makes a fresh worktree in place of whatever is there. A node's is what the user gets, and stays: it survives a
+    /// power cut. A candidate's is made again.
     pub(super) fn make(&self, place: Place, commit: &Commit) -> Result<(), PortError> {
         let folder = self.folder(place)?;
         let lock = RepoLock::take(&self.user.common_dir)?;
         let workshop = Workshop::open(&self.user.common_dir, &lock)?;
         self.clear(place, &folder, &workshop)?;
         let made = self.add(place, commit, &folder, &lock, &workshop);
-        match made {
+        let kept = made.and_then(|worktree| match place {
+            Place::Node(_) => put_on_disk(&folder).map(|()| worktree),
+            Place::Candidate(_) => Ok(worktree),
+        });
+        match kept {
             Ok(worktree) => self.remember(place, worktree),
             Err(error) => {
                 // Nobody needs half a worktree; the first error is the one to tell.
@@ -179,6 +184,11 @@ impl GitRepo {
         }
     }
 
+    /// Whether this process has made the worktree of this place, or has worked in it.
+    pub(super) fn is_known(&self, place: Place) -> bool {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&place)
+    }
+
     fn remember(&self, place: Place, worktree: Worktree) {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(place, worktree);
     }
@@ -190,6 +200,12 @@ impl GitRepo {
 
 fn unwritten(folder: &str, error: io::Error) -> PortError {
     PortError::new(format!("`{folder}` cannot be written")).caused_by(error)
+}
+
+fn put_on_disk(folder: &str) -> Result<(), PortError> {
+    place::sync(Path::new(folder)).map_err(|error| {
+        PortError::new(format!("`{folder}` cannot be put on disk")).caused_by(error)
+    })
 }
 
 fn remove_folder(folder: &str) -> Result<(), PortError> {

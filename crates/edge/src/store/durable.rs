@@ -90,8 +90,13 @@ fn put(
     Ok(())
 }
 
+/// Makes what is in a file durable, whoever wrote it.
+pub(super) fn sync_file(path: &Path) -> io::Result<()> {
+    os::sync_file(path)
+}
+
 /// Makes the names in a directory durable.
-pub(super) fn sync_dir(dir: &Path) -> io::Result<()> {
+pub(crate) fn sync_dir(dir: &Path) -> io::Result<()> {
     os::sync_dir(dir)
 }
 

@@ -38,6 +38,9 @@ impl<R: Repo> Repo for Fenced<R> {
     fn checkout(&self, place: Place, commit: &Commit) -> Result<(), PortError> {
         self.inside()?.checkout(place, commit)
     }
+    fn renew(&self, place: Place, commit: &Commit) -> Result<(), PortError> {
+        self.inside()?.renew(place, commit)
+    }
     fn apply(&self, place: Place, diff: &str) -> Result<Applied, PortError> {
         self.inside()?.apply(place, diff)
     }
@@ -76,6 +79,9 @@ impl<F: Files> Files for Fenced<F> {
     }
     fn import(&self, from: &RunPath, name: &str) -> Result<Artifact, PortError> {
         self.inside()?.import(from, name)
+    }
+    fn settle(&self) -> Result<(), PortError> {
+        self.port.settle()
     }
     fn open(&self, artifact: &Artifact) -> Result<Box<dyn Read>, PortError> {
         self.port.open(artifact)

@@ -1,12 +1,15 @@
 //! The run's other files: written whole, read up to a limit, copied once a decision rests on them.
-//! They can be made again from the journal's point of view, so their names need not survive a power cut.
+//! What is in them is on disk when a call returns; that they are there is so once they are settled, folder by folder.
 
 use super::durable;
+use super::error::StoreError;
 use super::layout::RunDir;
 use sha2::Digest as _;
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Seek as _, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use treebeam_core::evidence::Artifact;
 use treebeam_core::id::{EvalId, RunPath, Sha256};
 use treebeam_core::path;
@@ -16,16 +19,18 @@ use treebeam_run::port::{Files, PortError};
 const CHUNK: usize = 64 * 1024;
 
 /// The files of one run.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct RunFiles {
     run: RunDir,
+    /// Folders in which there are names that may not be on disk.
+    unsettled: Mutex<BTreeSet<PathBuf>>,
 }
 
 impl RunFiles {
     /// The files of this run.
     #[must_use]
     pub const fn new(run: RunDir) -> Self {
-        Self { run }
+        Self { run, unsettled: Mutex::new(BTreeSet::new()) }
     }
 }
 
@@ -38,7 +43,7 @@ impl Files for RunFiles {
     fn write(&self, path: &RunPath, bytes: &[u8]) -> Result<(), PortError> {
         let full = self.run.path(path);
         let write = |file: &mut File| file.write_all(bytes);
-        in_its_folder(&full, || durable::replace_from(self.run.root(), &full, write))
+        self.in_its_folder(&full, || durable::replace_from(self.run.root(), &full, write))
             .map_err(failed("write", path))
     }
 
@@ -56,7 +61,8 @@ impl Files for RunFiles {
     fn link(&self, from: &RunPath, to: &RunPath) -> Result<(), PortError> {
         drop(self.open_plain(from)?);
         let (source, full) = (self.run.path(from), self.run.path(to));
-        in_its_folder(&full, || durable::also_name(&source, &full)).map_err(failed("link", to))
+        durable::sync_file(&source).map_err(failed("sync", from))?;
+        self.in_its_folder(&full, || durable::also_name(&source, &full)).map_err(failed("link", to))
     }
 
     fn remove_submissions(&self, eval: EvalId) -> Result<(), PortError> {
@@ -73,10 +79,20 @@ impl Files for RunFiles {
             sha256 = Some(copy_and_digest(&mut source, file)?);
             Ok(())
         };
-        in_its_folder(&full, || durable::replace_from(self.run.root(), &full, copy))
+        self.in_its_folder(&full, || durable::replace_from(self.run.root(), &full, copy))
             .map_err(failed("copy", from))?;
         let sha256 = sha256.ok_or_else(|| PortError::new(format!("cannot copy `{from}`")))?;
         Ok(Artifact { path, sha256, source: from.to_string() })
+    }
+
+    fn settle(&self) -> Result<(), PortError> {
+        // Held until the end: whoever comes second may not think that all is done.
+        let mut unsettled = self.unsettled.lock().unwrap_or_else(PoisonError::into_inner);
+        while let Some(folder) = unsettled.first() {
+            durable::sync_dir(folder).map_err(StoreError::io("sync", folder))?;
+            unsettled.pop_first();
+        }
+        Ok(())
     }
 
     fn open(&self, artifact: &Artifact) -> Result<Box<dyn Read>, PortError> {
@@ -93,6 +109,20 @@ impl Files for RunFiles {
 }
 
 impl RunFiles {
+    /// Makes the folder first, where it is missing, and remembers what is to be settled.
+    fn in_its_folder(&self, full: &Path, write: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+        let folder = full.parent().unwrap_or(self.run.root());
+        let is_new = !folder.is_dir();
+        if is_new {
+            fs::create_dir_all(folder)?;
+        }
+        write()?;
+        let above = folder.ancestors().take_while(|above| above.starts_with(self.run.root()));
+        let changed = above.take(if is_new { usize::MAX } else { 1 }).map(Path::to_owned);
+        self.unsettled.lock().unwrap_or_else(PoisonError::into_inner).extend(changed);
+        Ok(())
+    }
+
     /// Opens a regular file that no link leads to.
     fn open_plain(&self, path: &RunPath) -> Result<File, PortError> {
         let root = self.run.root().canonicalize().map_err(failed("open", path))?;
@@ -144,16 +174,6 @@ fn artifact_path(name: &str) -> Result<RunPath, PortError> {
     let plain = !name.is_empty() && !name.contains('/') && !name.starts_with('.');
     let path = plain.then(|| format!("{}/{name}", path::ARTIFACTS).parse().ok()).flatten();
     path.ok_or_else(|| PortError::new(format!("{name:?} is no name for an artifact")))
-}
-
-/// Makes the folder first, where it is missing.
-fn in_its_folder(full: &Path, write: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
-    if let Some(folder) = full.parent()
-        && !folder.is_dir()
-    {
-        fs::create_dir_all(folder)?;
-    }
-    write()
 }
 
 fn copy_and_digest(from: &mut impl Read, to: &mut impl io::Write) -> io::Result<Sha256> {

@@ -5,7 +5,7 @@ use super::error::StoreError;
 use super::journal;
 use jiff::Timestamp;
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use treebeam_core::id::{RunId, RunPath};
 
@@ -97,15 +97,31 @@ pub fn make_named_runs_root(root: &Path) -> Result<bool, StoreError> {
         return Ok(true);
     }
     fs::create_dir_all(root).map_err(StoreError::io("create", root))?;
-    let mut entries = fs::read_dir(root).map_err(StoreError::io("list", root))?;
-    if entries.next().is_some() {
+    if fs::read_dir(root).map_err(StoreError::io("list", root))?.any(|entry| !is_unfinished(entry))
+    {
         return Ok(false);
     }
-    fs::write(&ignore, IGNORE_ALL).map_err(StoreError::io("write", &ignore))?;
-    for folder in [Some(root), root.parent()].into_iter().flatten() {
+    let folders = [Some(root), root.parent()].into_iter().flatten();
+    ignore_all(&ignore, folders)?;
+    Ok(true)
+}
+
+/// Whether an entry is what a process that was cut off did not finish writing.
+fn is_unfinished(entry: io::Result<fs::DirEntry>) -> bool {
+    entry.is_ok_and(|entry| entry.file_name().to_string_lossy().starts_with(durable::UNFINISHED))
+}
+
+/// Makes git ignore a folder, for good: this file, and the names in these folders, are on disk then.
+fn ignore_all<'a>(
+    ignore: &Path,
+    folders: impl IntoIterator<Item = &'a Path>,
+) -> Result<(), StoreError> {
+    let write = |file: &mut fs::File| file.write_all(IGNORE_ALL.as_bytes());
+    durable::replace(ignore, write).map_err(StoreError::io("write", ignore))?;
+    for folder in folders {
         durable::sync_dir(folder).map_err(StoreError::io("sync", folder))?;
     }
-    Ok(true)
+    Ok(())
 }
 
 /// Whether a folder is there that was made to hold runs. One that is not may lie on a disk that is not mounted.
@@ -130,10 +146,7 @@ pub fn make_runs_root(repo: &Path) -> Result<PathBuf, StoreError> {
         return Ok(runs);
     }
     fs::create_dir_all(&runs).map_err(StoreError::io("create", &runs))?;
-    fs::write(&ignore, IGNORE_ALL).map_err(StoreError::io("write", &ignore))?;
-    for folder in [own.as_path(), repo] {
-        durable::sync_dir(folder).map_err(StoreError::io("sync", folder))?;
-    }
+    ignore_all(&ignore, [own.as_path(), repo])?;
     Ok(runs)
 }
 

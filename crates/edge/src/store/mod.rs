@@ -33,6 +33,7 @@ mod unnamed;
 mod wire;
 
 pub use agreement::disagreement;
+pub(crate) use durable::sync_dir;
 pub use error::{StoreError, Whereabouts};
 pub use fence::Fenced;
 pub use files::{RunFiles, digest};

@@ -12,6 +12,11 @@ pub(super) fn sync_dir(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
+/// Makes what is in a file durable, whoever wrote it.
+pub(super) fn sync_file(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
 /// This machine's name.
 pub(super) fn hostname() -> String {
     let kernel = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();

@@ -12,6 +12,11 @@ pub(super) fn sync_dir(_path: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Makes what is in a file durable, whoever wrote it: only one who may write to it can ask for that.
+pub(super) fn sync_file(path: &Path) -> io::Result<()> {
+    File::options().write(true).open(path)?.sync_all()
+}
+
 /// This machine's name.
 pub(super) fn hostname() -> String {
     std::env::var("COMPUTERNAME").unwrap_or_else(|_| "unknown".to_owned())

@@ -11,7 +11,8 @@ use treebeam_core::plan::Outcome;
 use treebeam_core::policy::Meaning;
 use treebeam_core::sweep::Sweep;
 
-/// The root has no worktree yet; that of a candidate whose sweep is repeated may be gone, or may have been touched.
+/// The root has no worktree yet; that of a candidate whose sweep is repeated may be gone, or may have been touched; one that
+/// a process before left is not believed.
 pub(super) fn submit(job: &Job, world: World<'_>) -> Result<(), Halt> {
     let place = job.key.subject.place();
     if job.key.subject == Subject::Root {
@@ -19,6 +20,8 @@ pub(super) fn submit(job: &Job, world: World<'_>) -> Result<(), Halt> {
     }
     if job.key.subject == Subject::Root || job.key.submission > 1 {
         world.repo.checkout(place, &job.commit)?;
+    } else {
+        world.repo.renew(place, &job.commit)?;
     }
     Ok(world.executor.submit(job)?)
 }
@@ -60,7 +63,9 @@ fn take_in(
     world.files.link(&submission.join(path::EVAL_RESULT), &home.join(path::EVAL_RESULT))?;
     let stable = home.join("experiment").join(path::RESULTS_CSV);
     world.files.link(results, &stable)?;
-    world.files.import(&stable, &path::artifact_name(subject, attempt))
+    let artifact = world.files.import(&stable, &path::artifact_name(subject, attempt))?;
+    world.files.settle()?;
+    Ok(artifact)
 }
 
 fn root(

@@ -44,5 +44,6 @@ pub(super) fn write(run: &RunDir, facts: &Facts) -> Result<Vec<RunPath>, Failure
         files.write(&path, text.as_bytes())?;
         written.push(path);
     }
+    files.settle()?;
     Ok(written)
 }
