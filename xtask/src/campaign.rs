@@ -45,6 +45,18 @@ pub(crate) fn campaigns() -> &'static [Campaign] {
             cargo: &["test", "-p", "treebeam-edge", "--test", "git_stress"],
         },
         Campaign {
+            name: "disk-full",
+            what: "a disk in memory that is full at every page of a run",
+            takes: "about 1 minute",
+            cargo: &["test", "-p", "treebeam", "--test", "disk_full"],
+        },
+        Campaign {
+            name: "faults",
+            what: "ENOSPC, EIO and EMFILE at every file operation of a small run",
+            takes: "about 20 minutes on 2 cores",
+            cargo: &["test", "-p", "treebeam", "--test", "disk_faults"],
+        },
+        Campaign {
             name: "power-cut",
             what: "the power cut 50 times while a run goes on, on an ext4 image (needs root and loop devices)",
             takes: "about 1 minute",

@@ -140,7 +140,13 @@ impl Site {
     pub fn call_unheard(&self, arguments: &[&str]) -> Said {
         let (reader, writer) = std::io::pipe().expect("a pipe");
         drop(reader);
-        self.spawn(self.repo.path(), self.repo.variables(), arguments, Some(writer.into()))
+        self.call_into(writer, arguments)
+    }
+
+    /// Calls the program with this as its standard output.
+    #[must_use]
+    pub fn call_into(&self, stdout: impl Into<Stdio>, arguments: &[&str]) -> Said {
+        self.spawn(self.repo.path(), self.repo.variables(), arguments, Some(stdout.into()))
             .end(DEADLINE)
     }
 

@@ -2,6 +2,7 @@
 
 use crate::config::file::ConfigError;
 use crate::config::origin::Wrong;
+use std::io;
 use std::process::ExitCode;
 use treebeam_core::id::BadName;
 use treebeam_core::score::ScoreError;
@@ -9,7 +10,7 @@ use treebeam_core::sweep::SweepError;
 use treebeam_edge::env_file::EnvError;
 use treebeam_edge::git::OpenError;
 use treebeam_edge::input::InputError;
-use treebeam_edge::store::StoreError;
+use treebeam_edge::store::{StoreError, cure};
 use treebeam_run::Halt;
 use treebeam_run::port::{Interrupted, PortError};
 
@@ -61,6 +62,12 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
+    /// A failure whose last cause is the system's own has the cure for that, whatever was tried.
+    fn new(exit: Exit, error: anyhow::Error, hint: Option<String>) -> Self {
+        let cure = error.chain().find_map(|cause| cure(cause.downcast_ref::<io::Error>()?));
+        Self { exit, hint: cure.map(str::to_owned).or(hint), error }
+    }
+
     pub(crate) fn usage(what: impl Into<String>) -> Self {
         Self { exit: Exit::Usage, error: anyhow::Error::msg(what.into()), hint: None }
     }
@@ -71,6 +78,12 @@ impl Failure {
 
     pub(crate) fn environment(what: impl Into<String>) -> Self {
         Self { exit: Exit::Environment, error: anyhow::Error::msg(what.into()), hint: None }
+    }
+
+    /// Something that was to be printed, and could not be.
+    pub(crate) fn unsaid(error: io::Error) -> Self {
+        let error = anyhow::Error::new(error).context("cannot write to standard output");
+        Self::new(Exit::Failed, error, None)
     }
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -101,14 +114,14 @@ impl Failure {
 
 impl From<BadName> for Failure {
     fn from(error: BadName) -> Self {
-        Self { exit: Exit::Usage, error: error.into(), hint: None }
+        Self::new(Exit::Usage, error.into(), None)
     }
 }
 
 impl From<OpenError> for Failure {
     fn from(error: OpenError) -> Self {
         let hint = Some(error.hint().to_owned());
-        Self { exit: Exit::Environment, error: error.into(), hint }
+        Self::new(Exit::Environment, error.into(), hint)
     }
 }
 
@@ -119,7 +132,7 @@ impl From<ConfigError> for Failure {
             ConfigError::Format(_) | ConfigError::Wrong(_) => None,
         };
         let hint = hint.map(str::to_owned);
-        Self { exit: Exit::Usage, error: error.into(), hint }
+        Self::new(Exit::Usage, error.into(), hint)
     }
 }
 
@@ -131,28 +144,28 @@ impl From<Wrong> for Failure {
 
 impl From<EnvError> for Failure {
     fn from(error: EnvError) -> Self {
-        Self { exit: Exit::Usage, error: error.into(), hint: None }
+        Self::new(Exit::Usage, error.into(), None)
     }
 }
 
 impl From<InputError> for Failure {
     fn from(error: InputError) -> Self {
         let hint = error.hint().map(str::to_owned);
-        Self { exit: Exit::Failed, error: error.into(), hint }
+        Self::new(Exit::Failed, error.into(), hint)
     }
 }
 
 impl From<SweepError> for Failure {
     fn from(error: SweepError) -> Self {
         let hint = error.hint().map(str::to_owned);
-        Self { exit: Exit::Failed, error: error.into(), hint }
+        Self::new(Exit::Failed, error.into(), hint)
     }
 }
 
 impl From<ScoreError> for Failure {
     fn from(error: ScoreError) -> Self {
         let hint = Some(error.hint().to_owned());
-        Self { exit: Exit::Failed, error: error.into(), hint }
+        Self::new(Exit::Failed, error.into(), hint)
     }
 }
 
@@ -171,14 +184,14 @@ impl From<StoreError> for Failure {
             | StoreError::Broken { .. } => Exit::Failed,
         };
         let hint = error.hint().map(str::to_owned);
-        Self { exit, error: error.into(), hint }
+        Self::new(exit, error.into(), hint)
     }
 }
 
 impl From<PortError> for Failure {
     fn from(error: PortError) -> Self {
         let hint = error.hint.clone();
-        Self { exit: Exit::Failed, error: error.into(), hint }
+        Self::new(Exit::Failed, error.into(), hint)
     }
 }
 
@@ -200,14 +213,14 @@ impl From<Halt> for Failure {
     }
 }
 
-impl From<std::io::Error> for Failure {
-    fn from(error: std::io::Error) -> Self {
-        Self { exit: Exit::Failed, error: error.into(), hint: None }
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::new(Exit::Failed, error.into(), None)
     }
 }
 
 impl From<serde_json::Error> for Failure {
     fn from(error: serde_json::Error) -> Self {
-        Self { exit: Exit::Failed, error: error.into(), hint: None }
+        Self::new(Exit::Failed, error.into(), None)
     }
 }

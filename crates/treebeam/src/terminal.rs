@@ -68,7 +68,7 @@ pub(crate) fn colour() -> Colour {
 }
 
 /// What was asked for, as text.
-pub(crate) fn show(text: &str) -> io::Result<()> {
+pub(crate) fn show(text: &str) -> Result<(), Failure> {
     offer(text.as_bytes()).map(drop)
 }
 
@@ -80,12 +80,12 @@ pub(crate) enum Audience {
 }
 
 /// What was asked for, as it is; and whether there is a point in going on.
-pub(crate) fn offer(bytes: &[u8]) -> io::Result<Audience> {
+pub(crate) fn offer(bytes: &[u8]) -> Result<Audience, Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {
         Ok(()) => Ok(Audience::There),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Audience::Gone),
-        Err(error) => Err(error),
+        Err(error) => Err(Failure::unsaid(error)),
     }
 }
 
@@ -93,5 +93,5 @@ pub(crate) fn offer(bytes: &[u8]) -> io::Result<Audience> {
 pub(crate) fn json(value: &impl Serialize) -> Result<(), Failure> {
     let mut line = serde_json::to_string(value)?;
     line.push('\n');
-    Ok(show(&line)?)
+    show(&line)
 }

@@ -6,6 +6,7 @@
 
 use super::said::{GitSaid, hint_for};
 use crate::process::{Captured, Input, Keep, Program};
+use crate::store::probe::free_space;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,6 +14,9 @@ use treebeam_run::port::PortError;
 
 /// No git command of ours takes this long, unless the disk or the network below it is gone.
 const DEADLINE: Duration = Duration::from_mins(15);
+
+/// With less room than this in bytes, whatever git could not do was for want of it.
+const LITTLE: u64 = 1 << 20;
 
 #[cfg(windows)]
 pub(super) const NULL_DEVICE: &str = "NUL";
@@ -169,7 +173,7 @@ impl Git {
                 ("GIT_ATTR_NOSYSTEM", "1"),
                 ("GIT_CEILING_DIRECTORIES", &seat.work_tree),
             ]);
-        Call::new(program, arguments)
+        Call::new(program, Path::new(&seat.work_tree), arguments)
     }
 
     /// A call that sees what the user's own git sees in `folder`, but for hooks, filters and a file system monitor.
@@ -181,7 +185,7 @@ impl Git {
             .envs(self.surroundings.only(&NEEDED))
             .envs(self.surroundings.only(&USERS))
             .envs(self.surroundings.configuration());
-        Call::new(program, arguments)
+        Call::new(program, folder, arguments)
     }
 }
 
@@ -189,11 +193,12 @@ impl Git {
 #[derive(Debug)]
 pub(super) struct Call {
     program: Program,
+    folder: PathBuf,
     what: String,
 }
 
 impl Call {
-    fn new(program: Program, arguments: &[&str]) -> Self {
+    fn new(program: Program, folder: &Path, arguments: &[&str]) -> Self {
         let name = arguments.iter().find(|argument| !argument.starts_with('-'));
         // Without a lazy fetch: it would run whatever the remote's settings say.
         let fixed = [
@@ -205,6 +210,7 @@ impl Call {
         ];
         Self {
             program: program.args(arguments).envs(fixed).deadline(DEADLINE),
+            folder: folder.to_owned(),
             what: format!("`git {}`", name.unwrap_or(&"")),
         }
     }
@@ -232,15 +238,15 @@ impl Call {
 
     /// Runs it, however it ends.
     pub(super) fn answer(self) -> Result<Answer, PortError> {
-        let what = self.what;
-        let ended = match self.program.run() {
+        let Self { program, folder, what } = self;
+        let ended = match program.run() {
             Ok(ended) => ended,
             Err(error) => {
                 return Err(PortError::new(format!("{what} did not finish")).caused_by(error));
             }
         };
         let stderr = String::from_utf8_lossy(&ended.stderr.bytes).into_owned();
-        Ok(Answer { what, code: ended.status.code(), stdout: ended.stdout, stderr })
+        Ok(Answer { what, folder, code: ended.status.code(), stdout: ended.stdout, stderr })
     }
 
     /// Runs it; it must succeed.
@@ -254,6 +260,8 @@ impl Call {
 #[derive(Debug)]
 pub(super) struct Answer {
     what: String,
+    /// Where it ran.
+    folder: PathBuf,
     pub(super) code: Option<i32>,
     pub(super) stdout: Captured,
     pub(super) stderr: String,
@@ -280,10 +288,15 @@ impl Answer {
     }
     pub(super) fn failure(&self) -> PortError {
         let error = PortError::new(format!("{} failed", self.what)).caused_by(self.said());
-        match hint_for(&self.stderr) {
+        match hint_for(&self.stderr).map(str::to_owned).or_else(|| self.little_room()) {
             Some(hint) => error.hint(hint),
             None => error,
         }
+    }
+    /// Git often says only that it could not write.
+    fn little_room(&self) -> Option<String> {
+        let left = free_space(&self.folder).filter(|left| *left < LITTLE)?;
+        Some(format!("the disk is full ({left} bytes are left): make room, then resume the run"))
     }
     pub(super) fn said(&self) -> GitSaid {
         GitSaid::new(self.code, &self.stderr)

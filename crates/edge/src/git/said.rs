@@ -46,6 +46,10 @@ fn cut(text: &str, limit: usize) -> String {
 pub(super) fn hint_for(stderr: &str) -> Option<&'static str> {
     const HINTS: [(&str, &str); 11] = [
         ("No space left on device", "the disk is full: make room, then resume the run"),
+        (
+            "Input/output error",
+            "the disk itself reports an error: see the system's log, and save what is on it before you go on",
+        ),
         ("Disk quota exceeded", "your disk quota is used up: make room, then resume the run"),
         ("Read-only file system", "the repository lies on a read-only file system"),
         (

@@ -1,5 +1,6 @@
 //! What can be wrong with a run on disk: what, where, why, and what to do about it.
 
+use super::os;
 use std::io;
 use std::path::{Path, PathBuf};
 use treebeam_core::state::Unexpected;
@@ -121,6 +122,51 @@ pub enum Whereabouts {
     Elsewhere,
 }
 
+/// What to do about errors of the system that have one cause, whatever was tried.
+const CURES: [(io::ErrorKind, &str); 4] = [
+    (
+        io::ErrorKind::StorageFull,
+        "the disk is full: make room, then try again; a run that has begun goes on with `treebeam resume`",
+    ),
+    (
+        io::ErrorKind::QuotaExceeded,
+        "your disk quota is used up: make room, then try again; a run that has begun goes on with `treebeam resume`",
+    ),
+    (
+        io::ErrorKind::ReadOnlyFilesystem,
+        "the file system is read-only: make it writable, or use another place (`runs_root`)",
+    ),
+    (
+        io::ErrorKind::NotADirectory,
+        "a part of that path is a file where a folder should be: rename or remove it",
+    ),
+];
+
+/// What to do about an error of the system, where that is the same whatever was tried.
+#[must_use]
+pub fn cure(error: &io::Error) -> Option<&'static str> {
+    let known = CURES.iter().find(|(kind, _)| *kind == error.kind()).map(|(_, cure)| *cure);
+    known.or_else(|| {
+        Some(match os::trouble(error)? {
+            Trouble::OpenFiles => {
+                "too many files are open: raise the limit (`ulimit -n`), or lower `--max-parallel-evals`"
+            }
+            Trouble::Device => {
+                "the disk itself reports an error: see the system's log, and save what is on it before you go on"
+            }
+        })
+    })
+}
+
+/// Trouble that the standard library has no name for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Trouble {
+    /// This process, or the system, can open no more files.
+    OpenFiles,
+    /// The disk does not do what it should.
+    Device,
+}
+
 impl StoreError {
     pub(super) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
@@ -129,9 +175,11 @@ impl StoreError {
 
     /// What to do about it.
     #[must_use]
-    pub const fn hint(&self) -> Option<&'static str> {
+    pub fn hint(&self) -> Option<&'static str> {
         Some(match self {
-            Self::Io { .. } => "check that the disk is there, has room, and may be written",
+            Self::Io { source, .. } => {
+                cure(source).unwrap_or("check that the disk is there, has room, and may be written")
+            }
             Self::Locked { owner: Whereabouts::Here, .. } => {
                 "wait for that process, or stop it: `--force` takes no run from a living one; reading commands need no lock"
             }

@@ -34,7 +34,7 @@ mod wire;
 
 pub use agreement::disagreement;
 pub(crate) use durable::sync_dir;
-pub use error::{StoreError, Whereabouts};
+pub use error::{StoreError, Whereabouts, cure};
 pub use fence::Fenced;
 pub use files::{RunFiles, digest};
 pub use layout::{

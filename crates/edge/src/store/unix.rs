@@ -1,7 +1,9 @@
 //! What Unix does its own way: names of hosts, processes and files, free space, and directories that are synced like
 //! files. What only `/proc` tells is unknown where there is none.
 
+use super::error::Trouble;
 use super::lease::Process;
+use rustix::io::Errno;
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -15,6 +17,15 @@ pub(super) fn sync_dir(path: &Path) -> io::Result<()> {
 /// Makes what is in a file durable, whoever wrote it.
 pub(super) fn sync_file(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
+}
+
+/// What trouble an error is, where the standard library does not say.
+pub(super) fn trouble(error: &io::Error) -> Option<Trouble> {
+    match Errno::from_io_error(error)? {
+        Errno::MFILE | Errno::NFILE => Some(Trouble::OpenFiles),
+        Errno::IO => Some(Trouble::Device),
+        _ => None,
+    }
 }
 
 /// This machine's name.

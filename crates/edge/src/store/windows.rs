@@ -1,6 +1,7 @@
 //! What Windows does its own way: names of hosts, and directories that need no syncing. It asks for nothing about other
 //! processes: the lock on `run.lock` ends with its process, and says enough.
 
+use super::error::Trouble;
 use super::lease::Process;
 use std::fs::File;
 use std::io;
@@ -15,6 +16,11 @@ pub(super) fn sync_dir(_path: &Path) -> io::Result<()> {
 /// Makes what is in a file durable, whoever wrote it: only one who may write to it can ask for that.
 pub(super) fn sync_file(path: &Path) -> io::Result<()> {
     File::options().write(true).open(path)?.sync_all()
+}
+
+/// What trouble an error is, where the standard library does not say: not asked for.
+pub(super) fn trouble(_error: &io::Error) -> Option<Trouble> {
+    None
 }
 
 /// This machine's name.

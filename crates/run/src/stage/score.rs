@@ -4,6 +4,7 @@ use crate::brief::ForScore;
 use crate::drive::Halt;
 use crate::figures;
 use crate::port::{PortError, World};
+use crate::stage::sweep::in_words;
 use serde_json::{Value, json};
 use treebeam_core::event::{EvalStage, Failure, FailureKind};
 use treebeam_core::evidence::Artifact;
@@ -31,8 +32,7 @@ fn compare(brief: &ForScore, world: World<'_>) -> Result<Result<Judgement, Strin
     let read = |artifact: &Artifact| -> Result<Result<Sweep, String>, PortError> {
         let (name, meaning) = (artifact.path.as_str(), &brief.meaning);
         let reader = world.files.open(artifact)?;
-        let sweep = Sweep::read(reader, name, meaning.limit(), &meaning.score);
-        Ok(sweep.map_err(|error| error.to_string()))
+        in_words(Sweep::read(reader, name, meaning.limit(), &meaning.score))
     };
     let parent = read(&brief.parent)?;
     // An idea of the root has one baseline for both.

@@ -9,7 +9,7 @@ use treebeam_core::id::RunPath;
 use treebeam_core::path;
 use treebeam_core::plan::Outcome;
 use treebeam_core::policy::Meaning;
-use treebeam_core::sweep::Sweep;
+use treebeam_core::sweep::{Sweep, SweepError};
 
 /// The root has no worktree yet; that of a candidate whose sweep is repeated may be gone, or may have been touched; one that
 /// a process before left is not believed.
@@ -77,10 +77,22 @@ fn root(
     let baseline = take_in(results, end, 1, world)?;
     let reader = world.files.open(&baseline)?;
     let sweep = Sweep::read(reader, results.as_str(), meaning.limit(), &meaning.score);
-    Ok(match sweep.map_err(|error| error.to_string()).and_then(|sweep| sound(&sweep, meaning)) {
+    Ok(match in_words(sweep)?.and_then(|sweep| sound(&sweep, meaning)) {
         Ok(rows) => Outcome::RootMeasured { baseline, rows },
         Err(why) => Outcome::RootRefused { why },
     })
+}
+
+/// What is wrong with results is said in words; that they cannot be read is nobody's fault but the disk's.
+pub(super) fn in_words(
+    read: Result<Sweep, SweepError>,
+) -> Result<Result<Sweep, String>, PortError> {
+    match read {
+        Err(error @ SweepError::Io { .. }) => {
+            Err(PortError::new("results cannot be read").caused_by(error))
+        }
+        read => Ok(read.map_err(|error| error.to_string())),
+    }
 }
 
 /// How many rows the root's sweep has, if it can be compared with.

@@ -119,6 +119,6 @@ impl<'a> Log<'a> {
             Output::Json => serde_json::to_string(&record.event)? + "\n",
             Output::Text => treebeam_view::log::line(record.t, &record.event),
         };
-        Ok(terminal::offer(line.as_bytes())?)
+        terminal::offer(line.as_bytes())
     }
 }

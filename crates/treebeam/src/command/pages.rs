@@ -89,7 +89,7 @@ fn show(pages: &[Page], output: Output) -> Result<(), Failure> {
         }
         Output::Text => {
             let own = pages.first().map_or(&[][..], |(_, text)| text);
-            Ok(terminal::offer(own).map(drop)?)
+            terminal::offer(own).map(drop)
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::wiring::Found;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::error::Error;
 use treebeam_core::audit::{self, Finding, Severity};
 use treebeam_core::event::{Leftover, LeftoverKind};
 use treebeam_core::evidence::{Artifact, Scored};
@@ -102,7 +103,8 @@ fn record(run: &RunDir, findings: &mut Vec<Finding>) -> Result<State, Failure> {
             Finding::new(what, "manifest.json", advice)
         }),
         Err(error) => {
-            Some(Finding::new(error.to_string(), "journal.jsonl", error.hint().unwrap_or_default()))
+            let advice = error.hint().unwrap_or_default();
+            Some(Finding::new(in_full(&error), "journal.jsonl", advice))
         }
     });
     if opened.state.stop_reason().is_some() && !run.manifest().is_file() {
@@ -110,6 +112,12 @@ fn record(run: &RunDir, findings: &mut Vec<Finding>) -> Result<State, Failure> {
         findings.push(Finding::new("the manifest is missing", "manifest.json", advice));
     }
     Ok(opened.state)
+}
+
+/// What is wrong and why, in one line.
+fn in_full(error: &(dyn Error + 'static)) -> String {
+    let words: Vec<_> = anyhow::Chain::new(error).map(ToString::to_string).collect();
+    words.join(": ")
 }
 
 fn of_note(note: &Note) -> Finding {
@@ -200,10 +208,9 @@ fn again(
     baselines: &mut BTreeMap<Sha256, Sweep>,
 ) -> Result<Scored, String> {
     let read = |artifact: &Artifact| {
-        let reader = files.open(artifact).map_err(|error| error.to_string())?;
+        let reader = files.open(artifact).map_err(|error| in_full(&error))?;
         let (name, meaning) = (artifact.path.as_str(), &facts.meaning);
-        Sweep::read(reader, name, meaning.limit(), &meaning.score)
-            .map_err(|error| error.to_string())
+        Sweep::read(reader, name, meaning.limit(), &meaning.score).map_err(|error| in_full(&error))
     };
     let missing = || "the record names no artifact".to_owned();
     let Baseline::Measured { results: root, rows, .. } = &facts.baseline else {
