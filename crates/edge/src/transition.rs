@@ -123,6 +123,9 @@ steps! {
     "repository_locked" "the file whose lock keeps worktrees apart"
     [Create] [".git/treebeam.lock"]
 
+    "ref_unlocked" "a lock of a ref that a git left which is dead"
+    [Unlink] [".git/refs/heads/tree/*/*.lock", ".git/packed-refs.lock"]
+
     "worktree_hidden" "git knows of a worktree no more"
     [Rename] [".git/treebeam/gone-*"]
 

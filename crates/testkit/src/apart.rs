@@ -2,7 +2,9 @@
 //! them however they end. Where that is not allowed, a test is passed over, and says so.
 
 use std::env;
+use std::ffi::OsStr;
 use std::io::{self, Write as _};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Tells a test that it runs apart.
@@ -59,6 +61,20 @@ impl Namespace {
 #[must_use]
 pub fn is_inside() -> bool {
     env::var_os(INSIDE).is_some()
+}
+
+/// Runs a program of the system, which must succeed, and says what it said.
+#[track_caller]
+pub fn system<A: AsRef<OsStr>>(program: &str, arguments: impl IntoIterator<Item = A>) -> String {
+    let ended = Command::new(program).args(arguments).stdin(Stdio::null()).output();
+    let ended = ended.unwrap_or_else(|error| panic!("{program}: {error}"));
+    assert!(ended.status.success(), "{program}: {}", String::from_utf8_lossy(&ended.stderr));
+    String::from_utf8(ended.stdout).expect("output in UTF-8")
+}
+
+/// Unmounts what may be in use, or not mounted at all.
+pub fn leave(folder: &Path) {
+    drop(Command::new("umount").arg("--lazy").arg(folder).stderr(Stdio::null()).status());
 }
 
 /// Whether the long version of a test is wanted.

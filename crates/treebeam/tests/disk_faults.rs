@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use treebeam_testkit::apart::{is_campaign, remark};
-use treebeam_testkit::fault::Fault;
+use treebeam_testkit::fault::{Fault, Operation};
 use treebeam_testkit::program::{RUN, Said, Site};
 use treebeam_testkit::repo::{TempRepo, script};
 
@@ -98,7 +98,7 @@ fn with_fault(whole: &Site, kind: &Kind, number: u64) -> Option<Said> {
     let plan = kind.plan(number);
     let fault = Fault::plan(&plan);
     let said = site.call_with_fault(&fault, &RUN_WORDS);
-    let hit = fault.operations().into_iter().find(|met| met.outcome.starts_with("failed"))?;
+    let hit = hit(&fault)?;
     let what = format!("{plan}: {} {} {}\n{}", hit.call, hit.path, hit.to, said.stderr);
     let _context = Context(&what);
     check_said(&said, kind.words, &what);
@@ -108,6 +108,11 @@ fn with_fault(whole: &Site, kind: &Kind, number: u64) -> Option<Said> {
     site.must_be_sound();
     site.must_equal(whole);
     Some(said)
+}
+
+/// The operation that failed, if the program came so far.
+fn hit(fault: &Fault) -> Option<Operation> {
+    fault.operations().into_iter().find(|operation| operation.outcome.starts_with("failed"))
 }
 
 /// What a test is at, said if it fails there.
@@ -193,12 +198,12 @@ fn a_fault_while_reading_is_told() {
     let mut failed = 0;
     for command in commands {
         for (error, words, call) in [("EIO", BROKEN, "read"), ("EMFILE", TOO_MANY, "open")] {
-            let stride = if is_campaign() { 1 } else { 5 };
+            let stride = if is_campaign() { 1 } else { 4 };
             for number in (1_u64..).step_by(stride) {
                 let plan = format!("fail {error} {number} {call}");
                 let fault = Fault::plan(&plan);
                 let said = site.call_with_fault(&fault, command);
-                let Some(hit) = fault.operations().into_iter().next() else { break };
+                let Some(hit) = hit(&fault) else { break };
                 let what = format!("{command:?}: {plan}: {}\n{}", hit.path, said.stderr);
                 assert!(!what.contains("panicked") && !what.contains("has a bug"), "{what}");
                 assert!(matches!(said.code, Some(0..=5)), "{:?}: {what}", said.code);

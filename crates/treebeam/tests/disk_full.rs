@@ -7,7 +7,6 @@
 #![cfg(target_os = "linux")]
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use tempfile::TempDir;
 use treebeam_testkit::apart::{self, Namespace};
 use treebeam_testkit::program::{RUN, Site};
@@ -101,23 +100,20 @@ impl Disk {
     }
 
     fn used(&self) -> u64 {
-        let df = Command::new("df").args(["-k", "--output=used"]).arg(self.path()).output();
-        let text = String::from_utf8(df.expect("to run `df`").stdout).expect("text");
-        let kilobytes: u64 =
-            text.lines().nth(1).and_then(|n| n.trim().parse().ok()).expect("a number");
-        kilobytes * 1024
+        let df = apart::system("df", ["-k", "--output=used", &self.path().to_string_lossy()]);
+        let kilobytes: Option<u64> = df.lines().nth(1).and_then(|used| used.trim().parse().ok());
+        kilobytes.expect("a number") * 1024
     }
 }
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        // Otherwise it stays until the namespace ends.
-        drop(Command::new("umount").arg("--lazy").arg(self.path()).status());
+        apart::leave(&self.path());
     }
 }
 
 #[track_caller]
 fn mount(arguments: &[&str], folder: &Path) {
-    let ended = Command::new("mount").args(arguments).arg(folder).output().expect("to run `mount`");
-    assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+    let folder = folder.to_string_lossy();
+    apart::system("mount", arguments.iter().copied().chain([&*folder]));
 }

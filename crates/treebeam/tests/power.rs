@@ -10,7 +10,6 @@
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 use tempfile::TempDir;
@@ -59,7 +58,6 @@ fn cut_the_power(cuts: u32) {
         lost += u32::from(found.unsynced_is_lost);
         in_the_middle += u32::from(!found.events.is_empty() && found.events.len() < events.len());
         check(&site, &whole, &found.events, &format!("cut {cut} at {at:?}"));
-        disk.unmount();
     }
     assert!(lost > 0, "what was not synced was never lost: nothing is shown by this");
     assert!(in_the_middle * 2 > cuts, "only {in_the_middle} of {cuts} cuts hit the run");
@@ -138,10 +136,11 @@ impl Disk {
         fs::create_dir(disk.path()).expect("a folder to mount on");
         let image = fs::File::create(disk.image()).expect("an image");
         image.set_len(40 << 20).expect("a large image");
-        call("mkfs.ext4", &["-q", "-F", "-E", "lazy_itable_init=0"], &[&disk.image()]);
+        let options = ["-q", "-F", "-E", "lazy_itable_init=0"].map(PathBuf::from);
+        apart::system("mkfs.ext4", options.into_iter().chain([disk.image()]));
         disk.mount();
         let site = Site::new_in(&disk.path(), BINARY);
-        call("sync", &["-f"], &[&disk.path()]);
+        apart::system("sync", [PathBuf::from("-f"), disk.path()]);
         (disk, site)
     }
 
@@ -154,11 +153,12 @@ impl Disk {
     }
 
     fn mount(&self) {
-        call("mount", &MOUNT, &[&self.image(), &self.path()]);
+        let options = MOUNT.map(PathBuf::from).into_iter();
+        apart::system("mount", options.chain([self.image(), self.path()]));
     }
 
     fn unmount(&self) {
-        call("umount", &[], &[&self.path()]);
+        apart::system("umount", [self.path()]);
     }
 
     /// Runs the program, cuts the power, and comes back with what is on the disk then.
@@ -167,7 +167,7 @@ impl Disk {
         let mut program = site.begin(&words);
         at.wait_for(&mut program);
         let control = self.path().join(UNSYNCED);
-        fs::write(&control, [b'x'; 100_000]).expect("to write to the disk");
+        fs::write(&control, vec![b'x'; 100_000]).expect("to write to the disk");
         let frozen = Frozen::stop(program.pid());
         let events = acknowledged(&program.said_so_far());
         let copy = self.copy();
@@ -210,6 +210,12 @@ impl Disk {
     }
 }
 
+impl Drop for Disk {
+    fn drop(&mut self) {
+        apart::leave(&self.path());
+    }
+}
+
 /// The machine was off for an hour: no git that had something locked is alive.
 fn age_locks(folder: &Path) {
     let then = SystemTime::now() - Duration::from_hours(1);
@@ -222,13 +228,6 @@ fn age_locks(folder: &Path) {
             lock.set_modified(then).expect("to set its time");
         }
     }
-}
-
-#[track_caller]
-fn call(program: &str, arguments: &[&str], paths: &[&Path]) {
-    let ended = Command::new(program).args(arguments).args(paths).output();
-    let ended = ended.unwrap_or_else(|error| panic!("{program}: {error}"));
-    assert!(ended.status.success(), "{program}: {}", String::from_utf8_lossy(&ended.stderr));
 }
 
 /// Chance that is the same each time.

@@ -4,7 +4,7 @@ use super::durable;
 use super::error::StoreError;
 use super::journal;
 use jiff::Timestamp;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use treebeam_core::id::{RunId, RunPath};
@@ -97,27 +97,27 @@ pub fn make_named_runs_root(root: &Path) -> Result<bool, StoreError> {
         return Ok(true);
     }
     fs::create_dir_all(root).map_err(StoreError::io("create", root))?;
-    if fs::read_dir(root).map_err(StoreError::io("list", root))?.any(|entry| !is_unfinished(entry))
-    {
+    let mut entries = fs::read_dir(root).map_err(StoreError::io("list", root))?;
+    if entries.any(|entry| !entry.is_ok_and(|entry| is_cut_off(&entry, &ignore))) {
         return Ok(false);
     }
-    let folders = [Some(root), root.parent()].into_iter().flatten();
-    ignore_all(&ignore, folders)?;
+    ignore_all(&ignore, [Some(root), root.parent()].into_iter().flatten())?;
     Ok(true)
 }
 
-/// Whether an entry is what a process that was cut off did not finish writing.
-fn is_unfinished(entry: io::Result<fs::DirEntry>) -> bool {
-    entry.is_ok_and(|entry| entry.file_name().to_string_lossy().starts_with(durable::UNFINISHED))
+/// Whether an entry is this file, made and not filled: a full disk or a power cut came between.
+fn is_cut_off(entry: &fs::DirEntry, ignore: &Path) -> bool {
+    entry.path() == ignore && entry.metadata().is_ok_and(|file| file.len() == 0)
 }
 
-/// Makes git ignore a folder, for good: this file, and the names in these folders, are on disk then.
+/// Makes git ignore a folder: this file, and the names in these folders, are on disk then.
 fn ignore_all<'a>(
     ignore: &Path,
     folders: impl IntoIterator<Item = &'a Path>,
 ) -> Result<(), StoreError> {
-    let write = |file: &mut fs::File| file.write_all(IGNORE_ALL.as_bytes());
-    durable::replace(ignore, write).map_err(StoreError::io("write", ignore))?;
+    let write =
+        |mut file: File| file.write_all(IGNORE_ALL.as_bytes()).and_then(|()| file.sync_all());
+    File::create(ignore).and_then(write).map_err(StoreError::io("write", ignore))?;
     for folder in folders {
         durable::sync_dir(folder).map_err(StoreError::io("sync", folder))?;
     }
@@ -142,7 +142,7 @@ pub fn make_runs_root(repo: &Path) -> Result<PathBuf, StoreError> {
     let own = repo.join(".treebeam");
     let runs = runs_root(repo);
     let ignore = own.join(".gitignore");
-    if runs.is_dir() && ignore.exists() {
+    if runs.is_dir() && ignore.metadata().is_ok_and(|file| file.len() > 0) {
         return Ok(runs);
     }
     fs::create_dir_all(&runs).map_err(StoreError::io("create", &runs))?;

@@ -88,7 +88,7 @@ impl Taken {
     /// Takes the lock, if nobody has it who may be alive.
     pub(super) fn take(run: &RunDir, claim: Claim) -> Result<Self, StoreError> {
         let lock = lock(run)?;
-        let note = Note::read(run);
+        let note = Note::look(run)?;
         let found = standing(&note);
         let over = match judge::verdict(found, claim.stale_after, claim.force) {
             Verdict::Free => None,

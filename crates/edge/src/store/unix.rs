@@ -4,9 +4,9 @@
 use super::error::Trouble;
 use super::lease::Process;
 use rustix::io::Errno;
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 /// Makes the names in a directory durable.
@@ -81,13 +81,12 @@ pub(super) fn free_space(folder: &Path) -> Option<u64> {
     found.f_bavail.checked_mul(found.f_frsize)
 }
 
-/// A temporary file that, once renamed, is as readable as any other.
+/// A temporary file that, once renamed, is as readable as any other. It is opened here, so that an error is the system's own.
 pub(super) fn temporary_in(dir: &Path) -> io::Result<tempfile::NamedTempFile> {
-    let readable = Permissions::from_mode(0o666);
-    tempfile::Builder::new()
-        .prefix(super::durable::UNFINISHED)
-        .permissions(readable)
-        .tempfile_in(dir)
+    let mut how = File::options();
+    how.read(true).write(true).create_new(true);
+    let name = super::durable::UNFINISHED;
+    tempfile::Builder::new().prefix(name).make_in(dir, |path| how.open(path))
 }
 
 #[cfg(test)]

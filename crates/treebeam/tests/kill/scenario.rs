@@ -3,6 +3,7 @@
 
 use super::BINARY;
 use std::fs;
+use std::time::{Duration, SystemTime};
 use treebeam_testkit::program::{RUN, Site};
 use treebeam_testkit::repo::TempRepo;
 
@@ -159,6 +160,10 @@ pub(crate) fn all() -> Vec<Scenario> {
             vec![small().killed("kill before 1 rename artifacts/e0002.csv"), resume()],
         ),
         Scenario::new(
+            "locked ref",
+            vec![small().killed("kill before 2 scored"), resume().after(leave_a_lock)],
+        ),
+        Scenario::new(
             "owner elsewhere",
             vec![
                 small().killed("kill before 3 scored"),
@@ -192,6 +197,13 @@ fn take_the_line_end(site: &Site) {
     let journal = site.text("journal.jsonl");
     let unended = journal.strip_suffix('\n').expect("a line end");
     fs::write(site.path("journal.jsonl"), unended).expect("a journal");
+}
+
+/// As if a git had been killed an hour ago while it wrote a ref.
+fn leave_a_lock(site: &Site) {
+    let lock = site.repo.path().join(".git/refs/heads/tree/t/e0002.lock");
+    let lock = fs::File::create(lock).expect("a lock");
+    lock.set_modified(SystemTime::now() - Duration::from_hours(1)).expect("to set its time");
 }
 
 /// As if a process on another machine had the run.

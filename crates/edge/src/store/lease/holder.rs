@@ -2,7 +2,7 @@
 //! of itself; whether to believe it is decided elsewhere.
 
 use crate::store::durable;
-use crate::store::error::StoreError;
+use crate::store::error::{StoreError, cure};
 use crate::store::layout::RunDir;
 use crate::store::os;
 use jiff::Timestamp;
@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
+use std::path::Path;
 use treebeam_core::event::Runner;
 
 /// The longest note that is read.
@@ -113,15 +114,29 @@ pub(super) enum Note {
 impl Note {
     pub(super) fn read(run: &RunDir) -> Self {
         let path = run.holder();
-        let file = match File::open(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Self::Missing,
-            file => file,
-        };
         let modified = path.metadata().and_then(|found| found.modified()).ok();
         let modified = modified.and_then(|time| Timestamp::try_from(time).ok());
-        let mut text = String::new();
-        let read = file.and_then(|file| file.take(NOTE_LIMIT).read_to_string(&mut text));
-        let holder = read.ok().and_then(|_| serde_json::from_str(&text).ok());
-        holder.map_or(Self::Unreadable(modified), Self::Of)
+        match text(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Self::Missing,
+            text => {
+                let holder = text.ok().and_then(|text| serde_json::from_str(&text).ok());
+                holder.map_or(Self::Unreadable(modified), Self::Of)
+            }
+        }
     }
+
+    /// The same for one who decides by it: that it cannot be read just now says nothing about who wrote it.
+    pub(super) fn look(run: &RunDir) -> Result<Self, StoreError> {
+        let path = run.holder();
+        match text(&path) {
+            Err(error) if cure(&error).is_some() => Err(StoreError::io("read", &path)(error)),
+            _ => Ok(Self::read(run)),
+        }
+    }
+}
+
+fn text(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    File::open(path)?.take(NOTE_LIMIT).read_to_string(&mut text)?;
+    Ok(text)
 }
