@@ -29,7 +29,7 @@ pub(crate) fn campaigns() -> &'static [Campaign] {
         Campaign {
             name: "matrix",
             what: "the real program killed before, amid and after each of its operations on files",
-            takes: "about 1 hour on 2 cores",
+            takes: "about 20 minutes on 2 cores",
             cargo: &["test", "-p", "treebeam", "--test", "kill", "matrix"],
         },
         Campaign {

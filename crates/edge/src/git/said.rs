@@ -44,7 +44,7 @@ fn cut(text: &str, limit: usize) -> String {
 
 /// What the user can do about a failure that is not the diff's fault.
 pub(super) fn hint_for(stderr: &str) -> Option<&'static str> {
-    const HINTS: [(&str, &str); 11] = [
+    const HINTS: [(&str, &str); 12] = [
         ("No space left on device", "the disk is full: make room, then resume the run"),
         (
             "Input/output error",

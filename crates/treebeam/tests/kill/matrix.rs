@@ -224,8 +224,8 @@ fn a_run_that_is_killed_before_or_after_any_step_ends_the_same() {
     }
     let points = plan(&references, &list);
     let count = points.len();
+    eprintln!("killing {count} times");
     let (covered, failures) = kill_at_all(points, &list);
-    eprintln!("killed {count} times");
     assert!(
         failures.is_empty(),
         "{} of {count} ended otherwise:\n{}",

@@ -109,8 +109,7 @@ pub(crate) fn all() -> Vec<Scenario> {
     let wide = ["--ideas-per-node=9", "--max-depth=1", "--beam-width=1", "--max-parallel-evals=1"];
     vec![
         Scenario::new("whole", vec![small()]),
-        Scenario::new("deeper", vec![Act::run(&shallow), Act::resume(&["--max-depth=2"])])
-            .in_its_own_way(),
+        Scenario::new("deeper", vec![Act::run(&shallow), Act::resume(&["--max-depth=2"])]),
         Scenario::new("failing evals", vec![Act::run(&wide)]).in_its_own_way(),
         Scenario::new(
             "failing twice",
@@ -173,8 +172,7 @@ pub(crate) fn all() -> Vec<Scenario> {
         Scenario::new(
             "manifest alone",
             vec![small(), Act::resume(&["--force"]).after(shorten_the_journal)],
-        )
-        .in_its_own_way(),
+        ),
         Scenario::new(
             "no name yet",
             vec![small().killed("kill before 1 rename .treebeam/runs/t"), small()],
