@@ -98,7 +98,7 @@ fn an_eval_late_in_a_run_takes_no_more_of_the_journal_than_an_early_one() -> Out
         Ok(f64::from(grown) / f64::from(u32::try_from(events.len())?))
     };
     let ratio = bytes(&late)? / bytes(&early)?;
-    assert!((1.0 / 1.05..1.05).contains(&ratio), "bytes per event grew by {ratio:.3}");
+    assert!((0.8..1.05).contains(&ratio), "bytes per event grew by {ratio:.3}");
     for range in [early, late] {
         let appends = lengths.iter().filter(|length| range.contains(length)).count();
         let events = range.len();

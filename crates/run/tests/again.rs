@@ -13,7 +13,7 @@ use treebeam_core::id::{EvalId, NodeId};
 use treebeam_core::plan::{self, Again};
 use treebeam_core::policy::{Meaning, Reach};
 use treebeam_core::state::State;
-use treebeam_run::port::{Clock as _, Moment};
+use treebeam_run::port::{Clock as _, Moment, OwnIdea, Request};
 use treebeam_run::{Halt, drive};
 use treebeam_testkit::journal::MemoryJournal;
 use treebeam_testkit::memory::{Disk, MemoryWorld};
@@ -390,4 +390,48 @@ proptest! {
         };
         prop_assert!(run(1, 0)? == run(count, order)?);
     }
+}
+
+/// A run with an idea of the user's, left as soon as that stands like this.
+fn with_own_idea(stands: fn(&Stage) -> bool) -> (MemoryJournal, MemoryWorld, EvalId) {
+    for events in 1.. {
+        let world = MemoryWorld::new(7, 7);
+        let text = "IDEA: gain 500 of my own\n".to_owned();
+        world.post("1-mine", Request::Idea(OwnIdea { node: None, text }), 0);
+        let mut journal = MemoryJournal::begun(meaning(), reach(1, 0));
+        journal.fuse = Some(events);
+        assert!(go(&mut journal, &world).is_err(), "it never stands so");
+        journal.fuse = None;
+        let own = journal.state().evals.iter().find(|eval| eval.idea.turn.is_none()).cloned();
+        if let Some(own) = own.filter(|own| stands(&own.stage)) {
+            return (journal, world, own.id);
+        }
+    }
+    unreachable!("it ends before it has so many events")
+}
+
+#[test]
+fn an_idea_of_the_users_gives_way_to_no_other() {
+    let (mut journal, world, own) = with_own_idea(|stage| *stage == Stage::Queued);
+    let sent = wish(&mut journal, &world, &[Again::RegenerateIdeas]).expect("ideas that wait");
+    assert!(!sent.set_aside.is_empty() && !sent.set_aside.contains(&own));
+    let end = go(&mut journal, &world).expect("a run");
+    assert!(matches!(end.eval(own).expect("an eval").stage, Stage::Decided(..)));
+    let of_root = end.evals.iter().filter(|eval| eval.parent == NodeId::ROOT && eval.stands());
+    assert_eq!(of_root.count(), 5 + 1, "K of the generator's, and the user's own");
+    assert!(audit::structure(&end).is_empty(), "the record holds together");
+}
+
+#[test]
+fn an_idea_of_the_users_can_be_evaluated_again() {
+    let (mut journal, world, own) = with_own_idea(|stage| matches!(stage, Stage::Scored(_)));
+    let sent = wish(&mut journal, &world, &[Again::RerunEvals]).expect("scored evals");
+    let next = sent.rerun.iter().find(|rerun| rerun.of == own).expect("the user's own").eval;
+    let end = go(&mut journal, &world).expect("a run");
+    let root = end.node(NodeId::ROOT).expect("a root");
+    assert_eq!(root.expansions[0].added, [own, next], "it stays the user's");
+    assert!(
+        matches!(end.eval(own).expect("an eval").stage, Stage::Superseded(_, by) if by == next)
+    );
+    assert!(matches!(end.eval(next).expect("an eval").stage, Stage::Decided(..)));
 }

@@ -176,10 +176,11 @@ fn a_run_that_is_told_to_stop_can_be_resumed() {
 fn a_message_that_a_killed_process_left_means_nothing_to_the_next() {
     let whole = whole();
     // Killed before it read the message.
-    let (site, _git, call) = held();
+    let (site, git, call) = held();
     call.signal(Signal::Stop);
     letter(&site, "m1", "stop", 1);
     drop(call);
+    git.let_go();
     let said = site.call(&["resume", RUN]).says(["`inbox/m1.json` is set aside", "before"]);
     check_ended(&whole, &site, said);
     assert_eq!(asked(&site), []);

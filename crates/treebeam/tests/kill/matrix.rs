@@ -5,6 +5,7 @@ use super::transition::Transitions;
 use super::{is_campaign, traces};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::thread;
@@ -124,7 +125,8 @@ fn disturbed(reference: &Reference, point: &Point) -> Option<Operation> {
 #[track_caller]
 fn again(site: &Site, act: &Act) {
     let is_there = site.path("").is_dir();
-    let wished = is_there && site.text("journal.jsonl").contains("\"sent_back\"");
+    let journal = fs::read_to_string(site.path("journal.jsonl")).unwrap_or_default();
+    let wished = journal.contains("\"sent_back\"");
     let plain = is_there && act.words.starts_with(&["run"]) || wished;
     let words = if plain { &["resume", RUN, "--quiet"][..] } else { &act.words };
     let said = site.call(words);
