@@ -1,6 +1,7 @@
 //! The real program in repositories, and with candidates, that want something else to happen: whatever is configured to
 //! run, nothing runs; and whatever is in a worktree, what is the user's stays as it is, byte by byte.
 
+#![cfg(test)]
 #![cfg(unix)]
 
 use std::collections::BTreeMap;
@@ -108,7 +109,9 @@ impl Trap {
     }
 
     fn set_commands(&self, keys: &[&str]) {
-        keys.iter().for_each(|key| self.set(key, &self.trace(key)));
+        for key in keys {
+            self.set(key, &self.trace(key));
+        }
     }
 
     fn hooks_in(&self, folder: &Path) {
@@ -125,11 +128,11 @@ impl Trap {
     }
 
     /// A whole run, and every command that reads one: nothing was run, nothing of the user's changed.
-    fn must_hold(&self, what: &str, variables: Vec<(OsString, OsString)>) {
+    fn must_hold(&self, what: &str, variables: &[(OsString, OsString)]) {
         fs::remove_dir_all(&self.traces).and_then(|()| fs::create_dir(&self.traces)).unwrap();
         let before = users(self.site.repo.path());
         let path = self.site.repo.path();
-        let call = |arguments: &[&str]| self.site.call_with(path, variables.clone(), arguments);
+        let call = |arguments: &[&str]| self.site.call_with(path, variables.to_vec(), arguments);
         let _ = call(&[&["run", "--dry-run", "--run-id", RUN], &SIZE[..]].concat()).exits(0);
         for command in [
             "status",
@@ -199,7 +202,9 @@ const SETTINGS: [Setting; 6] = [
     ("commands", |trap| {
         trap.set_commands(&COMMANDS);
         let flags = ["commit.gpgSign", "tag.gpgSign", "filter.odd.required", "log.showSignature"];
-        flags.iter().for_each(|key| trap.set(key, "true"));
+        for key in flags {
+            trap.set(key, "true");
+        }
         for name in ["worktree", "read-tree", "apply", "commit-tree", "diff-tree", "status"] {
             trap.set(&format!("alias.{name}"), &format!("!{}", trap.trace(name)));
         }
@@ -248,7 +253,7 @@ fn nothing_that_is_configured_runs() {
         git(&["stash", "push", "--quiet"]).expect("a stash");
         git(&["branch", "other"]).expect("a branch");
         set(&trap);
-        trap.must_hold(what, trap.site.repo.variables());
+        trap.must_hold(what, &trap.site.repo.variables());
     }
 }
 
@@ -268,7 +273,7 @@ const STAND_IN: &str = "#!/bin/sh\nPATH='{path}'\ncase \" $* \" in\n*' apply '*|
 #[test]
 fn whatever_a_candidate_does_to_its_worktree_stays_there() {
     let peaceful = Trap::new();
-    peaceful.must_hold("peaceful", peaceful.site.repo.variables());
+    peaceful.must_hold("peaceful", &peaceful.site.repo.variables());
     for (what, sabotage) in SABOTAGES {
         let trap = Trap::new();
         let (repo, evil, bin) =
@@ -292,7 +297,7 @@ fn whatever_a_candidate_does_to_its_worktree_stays_there() {
         variables.retain(|(name, _)| name != "PATH");
         variables.push(("PATH".into(), bin.into_os_string()));
         let untouched = users(&evil);
-        trap.must_hold(what, variables);
+        trap.must_hold(what, &variables);
         assert_same(&untouched, &users(&evil), what);
         let times = fs::read_to_string(&done).expect("what was done").lines().count();
         assert!(times >= 20, "{what}: done {times} times");

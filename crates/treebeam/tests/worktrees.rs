@@ -2,6 +2,7 @@
 //! file when it happens. The user's repository answers throughout, a resume waits for a git that lives on, and the run
 //! ends like one that was left in peace.
 
+#![cfg(test)]
 #![cfg(unix)]
 
 use std::fs;
