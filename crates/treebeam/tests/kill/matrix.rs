@@ -85,12 +85,16 @@ fn words(operation: &Operation, event: Option<&String>) -> Vec<String> {
     let Operation { call, path, to, .. } = operation;
     let path = if to.is_empty() { path } else { to };
     let mut words = vec![call.clone()];
-    match path.split_once(".new-") {
-        None => words.push(path.clone()),
-        Some((before, after)) => {
-            words.push(format!("{before}.new-"));
-            words.extend(after.split_once('/').map(|(_, rest)| format!("/{rest}")));
-        }
+    if let Some((before, after)) = path.split_once(".new-") {
+        words.push(format!("{before}.new-"));
+        words.extend(after.split_once('/').map(|(_, rest)| format!("/{rest}")));
+    } else if let Some((folder, name)) = path.rsplit_once('/').filter(|_| path.contains("/inbox/"))
+    {
+        // A message is named by the time and the process.
+        words.push(format!("{folder}/"));
+        words.extend(name.split_once('.').map(|(_, ending)| format!(".{ending}")));
+    } else {
+        words.push(path.clone());
     }
     words.extend(event.cloned());
     words
