@@ -173,7 +173,7 @@ fn eight_at_a_time_and_a_users_own_git_do_not_disturb_each_other() {
         let command = looks[usize::try_from(round).unwrap() % looks.len()];
         // As when an editor has saved: `git status` has an index to write.
         fs::write(repo.path().join("a.txt"), "a\n")?;
-        repo.git_in(repo.path(), command).map(drop)
+        repo.git_beside(command).map(drop)
     });
     println!("{cycles} cycles beside {} looks, of which failed: {:?}", beside.done, beside.failed);
     assert!(beside.done > 10 && beside.failed.is_empty(), "{beside:?}");
@@ -195,7 +195,7 @@ fn a_user_who_collects_garbage_loses_nothing_and_takes_nothing() {
         let command = tidy[usize::try_from(round).unwrap() % tidy.len()];
         // Even somebody who cleans up all the time looks at what was cleaned up.
         thread::sleep(Duration::from_millis(100));
-        repo.git_in(repo.path(), command).map(drop)
+        repo.git_beside(command).map(drop)
     });
     println!("{cycles} cycles beside {} chores, of which failed: {:?}", beside.done, beside.failed);
     assert!(beside.done > 2 && beside.failed.is_empty(), "{beside:?}");

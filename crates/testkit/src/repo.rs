@@ -126,6 +126,17 @@ impl TempRepo {
         Err(io::Error::other(format!("git {arguments:?}: {}", text(&output.stderr))))
     }
 
+    /// Runs git in the repository beside others who remove worktrees. Some of git's commands look at all worktrees, and die
+    /// when one goes at that very moment, also by `git worktree remove`; they are asked once more.
+    ///
+    /// # Errors
+    /// When git fails of anything else, or again.
+    pub fn git_beside(&self, arguments: &[&str]) -> io::Result<String> {
+        let first = self.git_in(self.path(), arguments);
+        let gone = |error: &io::Error| error.to_string().contains("fatal: Invalid path");
+        if first.as_ref().is_err_and(gone) { self.git_in(self.path(), arguments) } else { first }
+    }
+
     /// An environment of a user with an empty home folder (`home` beside the repository) and no identity.
     #[must_use]
     pub fn variables(&self) -> Vec<(OsString, OsString)> {

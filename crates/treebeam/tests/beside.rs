@@ -47,7 +47,7 @@ struct User<'a> {
 impl User<'_> {
     fn git(&mut self, arguments: &[&str]) -> io::Result<String> {
         self.commands += 1;
-        self.repo.git_in(self.repo.path(), arguments)
+        self.repo.git_beside(arguments)
     }
 
     fn commit(&mut self, path: &str, text: &str) -> io::Result<()> {
