@@ -113,16 +113,7 @@ pub(super) enum Note {
 
 impl Note {
     pub(super) fn read(run: &RunDir) -> Self {
-        let path = run.holder();
-        let modified = path.metadata().and_then(|found| found.modified()).ok();
-        let modified = modified.and_then(|time| Timestamp::try_from(time).ok());
-        match text(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Self::Missing,
-            text => {
-                let holder = text.ok().and_then(|text| serde_json::from_str(&text).ok());
-                holder.map_or(Self::Unreadable(modified), Self::Of)
-            }
-        }
+        Self::of(run, text(&run.holder()))
     }
 
     /// The same for one who decides by it: that it cannot be read just now says nothing about who wrote it.
@@ -130,9 +121,24 @@ impl Note {
         let path = run.holder();
         match text(&path) {
             Err(error) if cure(&error).is_some() => Err(StoreError::io("read", &path)(error)),
-            _ => Ok(Self::read(run)),
+            text => Ok(Self::of(run, text)),
         }
     }
+
+    fn of(run: &RunDir, text: io::Result<String>) -> Self {
+        match text {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Self::Missing,
+            text => {
+                let holder = text.ok().and_then(|text| serde_json::from_str(&text).ok());
+                holder.map_or_else(|| Self::Unreadable(written_at(&run.holder())), Self::Of)
+            }
+        }
+    }
+}
+
+fn written_at(path: &Path) -> Option<Timestamp> {
+    let modified = path.metadata().and_then(|found| found.modified()).ok()?;
+    Timestamp::try_from(modified).ok()
 }
 
 fn text(path: &Path) -> io::Result<String> {
