@@ -187,9 +187,9 @@ fn must_be_whole(admin: &Path) {
     }
 }
 
-/// How many calls in a row end badly before one may end well: about 15 times as many in all.
+/// How many calls in a row end badly before one may end well. Not one less than the number of fates: one would always be spared.
 fn in_a_row() -> usize {
-    if std::env::var_os("TREEBEAM_CAMPAIGN").is_some() { 40 } else { 9 }
+    if std::env::var_os("TREEBEAM_CAMPAIGN").is_some() { 20 } else { 6 }
 }
 
 #[test]
