@@ -155,8 +155,11 @@ impl Agent for ThinWorld {
                 let idea = idea.ok_or_else(|| AgentError::Unanswered("no idea".to_owned()))?;
                 format!("--- a/model.py\n+++ b/model.py\n@@ -1 +1,2 @@\n x\n+do {idea}\n")
             }
+            role @ (Role::Coordinator | Role::Planner | Role::Reviewer) => {
+                return Err(AgentError::Unanswered(format!("there is no {role} here")));
+            }
         };
-        Ok(Reply { text })
+        Ok(Reply::of(text))
     }
 }
 

@@ -15,6 +15,12 @@ pub(crate) struct Campaign {
 pub(crate) fn campaigns() -> &'static [Campaign] {
     &[
         Campaign {
+            name: "agents",
+            what: "hundreds of calls to a model, each killed at another moment",
+            takes: "about 1 minute on 2 cores",
+            cargo: &["test", "-p", "treebeam", "--test", "agents"],
+        },
+        Campaign {
             name: "corruption",
             what: "journal and manifest cut at every byte and with flipped bits, over more runs",
             takes: "about 1 minute on 2 cores",

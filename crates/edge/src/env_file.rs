@@ -17,6 +17,12 @@ const MOST_BYTES: u64 = 1 << 20;
 pub struct Secret(String);
 
 impl Secret {
+    /// A value that is not to be seen from now on.
+    #[must_use]
+    pub const fn new(value: String) -> Self {
+        Self(value)
+    }
+
     /// The value itself, for whoever must have it.
     #[must_use]
     pub fn reveal(&self) -> &str {

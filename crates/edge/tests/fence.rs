@@ -122,7 +122,14 @@ fn all_effects(world: &Fenced<&Reached>) -> Vec<String> {
     let note = CommitNote { title: "t".into(), trailers: Vec::new(), at: Timestamp::UNIX_EPOCH };
     let leftover = Leftover { place: PLACE, kind: LeftoverKind::Worktree };
     let job = Job { key, commit: commit.clone(), sweep_config_limit: None };
-    let ask = Ask { key: "k".into(), role: Role::Coder, prompt: "p".into(), place: PLACE };
+    let ask = Ask {
+        key: "k".into(),
+        role: Role::Coder,
+        round: 0,
+        prompt: "p".into(),
+        place: PLACE,
+        continues: None,
+    };
     let answers = [
         world.checkout(PLACE, &commit).err().map(|e| e.to_string()),
         world.renew(PLACE, &commit).err().map(|e| e.to_string()),

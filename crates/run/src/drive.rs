@@ -6,7 +6,7 @@ mod outcomes;
 mod threads;
 
 use crate::brief;
-use crate::port::{Checkpoint, JobEnd, Journal, Moment, PortError, World};
+use crate::port::{AgentError, Checkpoint, Interrupted, JobEnd, Journal, Moment, PortError, World};
 use inbox::Heard;
 use std::collections::BTreeSet;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -26,6 +26,9 @@ pub enum Halt {
     /// The world refused something that the run cannot do without.
     #[error(transparent)]
     Port(#[from] PortError),
+    /// No agent answers, whatever it is asked.
+    #[error(transparent)]
+    Agent(AgentError),
     /// There is nothing to compare with.
     #[error("the root cannot be used as a baseline: {why}")]
     RootUnsound {
@@ -51,6 +54,23 @@ pub enum Halt {
         /// What it said.
         why: String,
     },
+}
+
+impl From<AgentError> for Halt {
+    /// Whoever waits for an answer when everything is asked to end was interrupted, and nothing else.
+    fn from(error: AgentError) -> Self {
+        match error {
+            AgentError::Unavailable(error) if error.is_interruption() => Self::Port(error),
+            AgentError::Interrupted => {
+                let error = PortError::new("the answer is not there yet");
+                Self::Port(error.caused_by(Interrupted))
+            }
+            other @ (AgentError::Unavailable(_)
+            | AgentError::Unanswered(_)
+            | AgentError::Forgotten(_)
+            | AgentError::OverBudget(_)) => Self::Agent(other),
+        }
+    }
 }
 
 /// Drives a run to its end, from wherever `state` says it is. `watch` sees every event once it is on disk and applied.

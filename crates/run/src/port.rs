@@ -1,6 +1,10 @@
 //! The ports: everything the loop may ask of the world, and nothing else. `treebeam-edge` implements them.
 //! Every effect is idempotent: asked twice with the same arguments, the world is as after the first time.
 
+mod agent;
+
+pub use agent::{Agent, AgentError, Ask, Continuation, Cost, Reply, Role, Usage};
+
 use jiff::Timestamp;
 use std::io::Read;
 use std::time::Duration;
@@ -149,55 +153,6 @@ pub struct CommitNote {
     pub trailers: Vec<(&'static str, String)>,
     /// Author's and committer's date.
     pub at: Timestamp,
-}
-
-/// Somebody who answers questions: a model, a program, or the dry world.
-pub trait Agent: Sync {
-    /// Answers one question.
-    ///
-    /// # Errors
-    /// When no usable answer came.
-    fn ask(&self, ask: &Ask) -> Result<Reply, AgentError>;
-}
-
-/// One question.
-#[derive(Clone, Debug)]
-pub struct Ask {
-    /// Names the question for good: the same key and prompt is the same question.
-    pub key: String,
-    /// In which role it is asked.
-    pub role: Role,
-    /// The text.
-    pub prompt: String,
-    /// The worktree that the question is about.
-    pub place: Place,
-}
-
-/// Who is asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// Proposes ideas.
-    Ideas,
-    /// Implements one.
-    Coder,
-}
-
-/// One answer.
-#[derive(Clone, Debug)]
-pub struct Reply {
-    /// The text.
-    pub text: String,
-}
-
-/// Why there is no answer.
-#[derive(Debug, thiserror::Error)]
-pub enum AgentError {
-    /// This question failed; others may not.
-    #[error("{0}")]
-    Unanswered(String),
-    /// The agent cannot be used at all.
-    #[error(transparent)]
-    Unavailable(#[from] PortError),
 }
 
 /// Where tests and sweeps run. A job outlives the runner.

@@ -4,7 +4,7 @@
 //! [`memory`] is a world behind the ports, [`journal`] a journal with a fuse, [`repo`] a repository made by real git,
 //! [`program`] the real program in such a repository, [`fault`] the same with faults at chosen moments,
 //! `held` a git that such a program has to wait for, [`apart`] runs a test in namespaces of its own, [`frozen`] stops a program
-//! with all that it has started.
+//! with all that it has started, [`server`] is a server that may do everything wrong.
 
 #![expect(
     clippy::expect_used,
@@ -24,3 +24,4 @@ pub mod journal;
 pub mod memory;
 pub mod program;
 pub mod repo;
+pub mod server;

@@ -316,8 +316,11 @@ impl Agent for MemoryWorld {
                 let idea = self.at_attempt(&ask.key, idea);
                 format!("--- a/model.py\n+++ b/model.py\n@@ -1 +1,2 @@\n x\n+do {idea}\n")
             }
+            role @ (Role::Coordinator | Role::Planner | Role::Reviewer) => {
+                return Err(AgentError::Unanswered(format!("there is no {role} here")));
+            }
         };
-        Ok(Reply { text })
+        Ok(Reply::of(text))
     }
 }
 

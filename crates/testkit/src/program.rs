@@ -6,6 +6,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, File};
+use std::io::{Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -135,6 +136,25 @@ impl Site {
         self.start(self.repo.path(), variables, arguments)
     }
 
+    /// Calls the program in another environment, lets it read this, and lets it go on.
+    #[must_use]
+    pub fn begin_reading(
+        &self,
+        variables: Vec<(OsString, OsString)>,
+        arguments: &[&str],
+        input: &str,
+    ) -> Call {
+        let mut file = tempfile::tempfile().expect("a file for the input");
+        file.write_all(input.as_bytes()).and_then(|()| file.rewind()).expect("the input");
+        self.spawn(self.repo.path(), variables, arguments, None, file.into())
+    }
+
+    /// Calls the program and lets it read this.
+    #[must_use]
+    pub fn call_reading(&self, arguments: &[&str], input: &str) -> Said {
+        self.begin_reading(self.repo.variables(), arguments, input).end(DEADLINE)
+    }
+
     /// Calls the program with nobody left to read its standard output.
     #[must_use]
     pub fn call_unheard(&self, arguments: &[&str]) -> Said {
@@ -146,7 +166,8 @@ impl Site {
     /// Calls the program with this as its standard output.
     #[must_use]
     pub fn call_into(&self, stdout: impl Into<Stdio>, arguments: &[&str]) -> Said {
-        self.spawn(self.repo.path(), self.repo.variables(), arguments, Some(stdout.into()))
+        let stdout = Some(stdout.into());
+        self.spawn(self.repo.path(), self.repo.variables(), arguments, stdout, Stdio::null())
             .end(DEADLINE)
     }
 
@@ -156,7 +177,7 @@ impl Site {
         variables: Vec<(OsString, OsString)>,
         arguments: &[&str],
     ) -> Call {
-        self.spawn(folder, variables, arguments, None)
+        self.spawn(folder, variables, arguments, None, Stdio::null())
     }
 
     fn spawn(
@@ -165,13 +186,14 @@ impl Site {
         variables: Vec<(OsString, OsString)>,
         arguments: &[&str],
         stdout: Option<Stdio>,
+        stdin: Stdio,
     ) -> Call {
         let spoken = tempfile::tempdir().expect("a folder for the output");
         let file = |name| File::create(spoken.path().join(name)).expect("a file for the output");
         let to_file = file("stdout");
         let mut command = Command::new(&self.binary);
         command.args(arguments).current_dir(folder).env_clear().envs(variables);
-        command.stdin(Stdio::null()).stderr(file("stderr"));
+        command.stdin(stdin).stderr(file("stderr"));
         command.stdout(stdout.unwrap_or_else(|| to_file.into()));
         Call { child: command.spawn().expect("the program"), spoken }
     }

@@ -1,5 +1,9 @@
 //! The command line: names, defaults and help. What the flags mean for a run is said in `settings`.
 
+mod agents;
+
+pub(crate) use agents::{AgentsAct, AgentsArgs, AskArgs, CheckArgs, SpendingFlags};
+
 use crate::config::number::{AtOnce, Configurations, Count, Limit, Width};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -49,6 +53,9 @@ pub(crate) enum Command {
     /// Show every setting, its value and where that is from
     #[command(after_help = "Example: treebeam config --json")]
     Config(ConfigFlag),
+    /// Show who answers in each role, with which key and at what price; check them, or ask one
+    #[command(after_help = "Example: treebeam agents --json")]
+    Agents(AgentsArgs),
     /// Let a run that somebody runs start nothing new, until `treebeam unpause`
     #[command(
         after_help = "What is running ends first, and is recorded; the process stays and keeps the run.\n\nExit code: 1 where nobody runs the run, or it is over.\n\nExample: treebeam pause"
@@ -358,6 +365,9 @@ pub(crate) struct GoingFlags {
     #[command(flatten)]
     #[serde(skip)]
     pub(crate) again: AgainFlags,
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub(crate) spending: SpendingFlags,
     /// How long the run's owner on another host may be silent before it counts as dead [default: 600]
     #[arg(long, value_name = "SECONDS", help_heading = "Options")]
     pub(crate) lock_stale_seconds: Option<Count>,

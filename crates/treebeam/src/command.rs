@@ -1,5 +1,6 @@
 //! The commands: one file each.
 
+mod agents;
 mod chosen;
 mod clean;
 mod config;
@@ -79,6 +80,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
             let config = Config::load(&here, args.config.as_deref())?;
             config::run(&config, &Dotenv::load(&here, &config)?, output)
         }
+        Command::Agents(args) => agents::run(&here, &args, output),
         Command::Pause(args) => steer::run(&here, args.run.as_deref(), Wish::Pause, output),
         Command::Unpause(args) => steer::run(&here, args.run.as_deref(), Wish::Unpause, output),
         Command::Stop(args) => steer::run(&here, args.run.as_deref(), Wish::Stop, output),

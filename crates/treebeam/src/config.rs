@@ -2,11 +2,12 @@
 //!
 //! # Layout
 //! `key` is the table of all keys; `tables` reads them into what a run means and how far it goes, with [`score`] and `gate`
-//! for the tables of these names, `table` for what is a table at all and [`number`] for values that have bounds. `file` finds
+//! for the tables of these names, [`agents`] and [`spending`] for who answers and at what cost, `table` for what is a table at all and [`number`] for values that have bounds. `file` finds
 //! and reads a file, `environment` the variables, `origin` says where a value stands, and `words` what is wrong with it.
 //! [`sample`] writes a new file, [`import`] and [`proposal`] say what goes into it. A new key is a row in `key`, a field in
 //! `tables`, and a line in `docs/configuration.md`.
 
+pub(crate) mod agents;
 mod environment;
 pub(crate) mod file;
 mod gate;
@@ -17,27 +18,36 @@ pub(crate) mod origin;
 pub(crate) mod proposal;
 pub(crate) mod sample;
 pub(crate) mod score;
+pub(crate) mod spending;
 mod table;
 mod tables;
 mod words;
 
+use agents::Agent;
 use file::{ConfigError, ConfigFile};
 use key::{KEYS, Key, Scope};
 use origin::{Origin, Wrong};
 use score::{Contradiction, Primary, Said};
 use serde_json::{Map, Value, json};
+use spending::{Dollars, RateLimit};
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 use tables::Tables;
 use treebeam_core::policy::{Meaning, Reach};
+use treebeam_edge::agent::bucket::Limits;
+use treebeam_edge::agent::budgeted::Budget;
+use treebeam_edge::agent::price::Prices;
 use treebeam_edge::store::{Claim, Force};
+use treebeam_run::port::{Cost, Role};
 
 /// What was said, the lowest first.
 #[derive(Debug, Default)]
 pub(crate) struct Config {
     layers: Vec<Layer>,
     tables: Tables,
+    /// What all layers say together.
+    said: Value,
     /// `--primary`, which chooses among the metrics of the layers.
     pub(crate) primary: Option<Primary>,
 }
@@ -90,13 +100,14 @@ impl Config {
     fn new(layers: Vec<Layer>) -> Result<Self, Wrong> {
         let mut all = Value::Object(Map::new());
         for layer in &layers {
+            replace_agents(&mut all, &layer.said);
             merge(&mut all, &layer.said);
         }
         // Each layer was good by itself, and keys are replaced whole.
         let wrong =
             |error: serde_json::Error| Wrong { origin: Origin::Default, what: error.to_string() };
-        let tables = serde_json::from_value(all).map_err(wrong)?;
-        Ok(Self { layers, tables, primary: None })
+        let tables = serde_json::from_value(all.clone()).map_err(wrong)?;
+        Ok(Self { layers, tables, said: all, primary: None })
     }
 
     /// The same with flags over it: an object by key, in which null says nothing.
@@ -192,6 +203,34 @@ impl Config {
         self.tables.lock_stale_seconds.map(|seconds| Duration::from_secs(seconds.0.into()))
     }
 
+    /// Who is set for a role.
+    pub(crate) fn agent(&self, role: Role) -> Option<&Agent> {
+        self.tables.agents.get(role)
+    }
+
+    /// What models cost.
+    pub(crate) fn prices(&self) -> Prices {
+        self.tables.prices.prices()
+    }
+
+    /// The most that agents may cost.
+    pub(crate) fn budget(&self) -> Budget {
+        let cost = match self.tables.max_cost_usd {
+            Some(Dollars::At(amount)) => Some(Cost::dollars(amount)),
+            Some(Dollars::None) | None => None,
+        };
+        let tokens = self.tables.max_tokens_total.and_then(|limit| limit.number(|n| n.0));
+        Budget { cost, tokens }
+    }
+
+    /// How fast agents may be asked.
+    pub(crate) fn limits(&self) -> Limits {
+        let built_in = Limits::default();
+        let in_flight = self.tables.llm_max_inflight.map_or(built_in.in_flight, |n| n.0);
+        let RateLimit { requests, tokens } = self.tables.llm_rate_limit.unwrap_or_default();
+        Limits { in_flight, requests, tokens }
+    }
+
     /// The first key that would change what the results of a run mean.
     pub(crate) fn other_meaning(&self, run: &Meaning) -> Result<Option<Change>, Wrong> {
         let asked = self.meaning(run.clone())?;
@@ -235,7 +274,25 @@ impl Config {
         set(&mut all, "lock_stale_seconds", json!(stale.as_secs()));
         let runs_root = self.runs_root().map(|path| path.display().to_string());
         set(&mut all, "runs_root", json!(runs_root.as_deref().unwrap_or(".treebeam/runs")));
+        set(&mut all, "llm_max_inflight", json!(self.limits().in_flight));
+        for key in KEYS.iter().filter(|key| key.scope == Scope::Process) {
+            let said = get(&self.said, key.name);
+            if !said.is_null() && said != "none" {
+                set(&mut all, key.name, said.clone());
+            }
+        }
         Ok(all)
+    }
+}
+
+/// An agent, or a table of prices, is one value: what a lower layer says of it does not shine through.
+fn replace_agents(below: &mut Value, above: &Value) {
+    for key in KEYS.iter().filter(|key| key.name == "prices" || key.name.starts_with("agents.")) {
+        if !get(above, key.name).is_null() {
+            let (table, name) = key.name.rsplit_once('.').unwrap_or(("", key.name));
+            let table = if table.is_empty() { &mut *below } else { &mut below[table] };
+            table.as_object_mut().map(|table| table.remove(name));
+        }
     }
 }
 

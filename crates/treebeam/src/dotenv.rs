@@ -6,7 +6,7 @@ use crate::config::file::top;
 use crate::config::key::PREFIX;
 use crate::failure::Failure;
 use std::path::Path;
-use treebeam_edge::env_file::Variables;
+use treebeam_edge::env_file::{Secret, Variables};
 
 const NAME: &str = ".env";
 
@@ -48,6 +48,13 @@ impl Dotenv {
             variables.add(&path, &below.unwrap_or(&path).display().to_string())?;
         }
         Ok(Self(variables))
+    }
+
+    /// What a variable has, and the file that it is from, if not from the environment. An empty one is none.
+    pub(crate) fn secret(&self, name: &str) -> Option<(Secret, Option<String>)> {
+        let own = std::env::var(name).ok().map(|value| (Secret::new(value), None));
+        let read = || self.0.get(name).map(|found| (found.value.clone(), Some(found.file.clone())));
+        own.or_else(read).filter(|(value, _)| !value.reveal().trim().is_empty())
     }
 
     /// All variables by name.

@@ -12,7 +12,7 @@ use treebeam_edge::git::OpenError;
 use treebeam_edge::input::InputError;
 use treebeam_edge::store::{StoreError, cure};
 use treebeam_run::Halt;
-use treebeam_run::port::{Interrupted, PortError};
+use treebeam_run::port::{AgentError, Interrupted, PortError};
 
 /// How a command ended, for scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -195,10 +195,25 @@ impl From<PortError> for Failure {
     }
 }
 
+impl From<AgentError> for Failure {
+    fn from(error: AgentError) -> Self {
+        match error {
+            AgentError::Unavailable(error) => Self { exit: Exit::Environment, ..Self::from(error) },
+            AgentError::Interrupted => {
+                Self { exit: Exit::Interrupted, error: error.into(), hint: None }
+            }
+            AgentError::Unanswered(_) | AgentError::Forgotten(_) | AgentError::OverBudget(_) => {
+                Self { exit: Exit::Failed, error: error.into(), hint: None }
+            }
+        }
+    }
+}
+
 impl From<Halt> for Failure {
     fn from(halt: Halt) -> Self {
         match halt {
             Halt::Port(error) => error.into(),
+            Halt::Agent(error) => error.into(),
             Halt::RootUnsound { .. } => {
                 let hint = "make the sweep succeed on the root commit first".to_owned();
                 Self { exit: Exit::Environment, error: halt.into(), hint: Some(hint) }

@@ -2,7 +2,7 @@
 //!
 //! # Layout
 //! `cli` is the command line, `command` has one file per command, `config` is the configuration with the origin of each
-//! value, `settings` keeps a run's meaning on resume, `dotenv` finds `.env` files, `wiring` puts the ports together,
+//! value, `settings` keeps a run's meaning on resume, `dotenv` finds `.env` files, `crew` the agents and their keys, `wiring` puts the ports together,
 //! `progress` shows a run while it goes on, `interrupt` is Ctrl-C, `terminal` prints, and `failure` is how a command
 //! fails: message, hint, exit code.
 
@@ -10,6 +10,7 @@ mod again;
 mod cli;
 mod command;
 mod config;
+mod crew;
 mod dotenv;
 mod failure;
 mod interrupt;

@@ -7,13 +7,14 @@ use treebeam_testkit::program::{RUN, Said, Site};
 use treebeam_testkit::repo::TempRepo;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
-const COMMANDS: [&str; 21] = [
+const COMMANDS: [&str; 22] = [
     "run",
     "resume",
     "score",
     "init",
     "doctor",
     "config",
+    "agents",
     "pause",
     "unpause",
     "stop",
@@ -64,6 +65,9 @@ fn help() {
     snapshot!("help_init", call(&["init", "--help"]));
     snapshot!("help_doctor", call(&["doctor", "--help"]));
     snapshot!("help_config", call(&["config", "--help"]));
+    snapshot!("help_agents", call(&["agents", "--help"]));
+    snapshot!("help_agents_check", call(&["agents", "check", "--help"]));
+    snapshot!("help_agents_ask", call(&["agents", "ask", "--help"]));
     snapshot!("help_pause", call(&["pause", "--help"]));
     snapshot!("help_unpause", call(&["unpause", "--help"]));
     snapshot!("help_stop", call(&["stop", "--help"]));

@@ -59,7 +59,8 @@ fn the_file_loads_and_changes_nothing() {
                 name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
             })
         });
-        rest.filter(|rest| !rest.starts_with("metrics")).unwrap_or(line).to_owned() + "\n"
+        let example = |rest: &&str| rest.starts_with("metrics") || rest.contains("= { ");
+        rest.filter(|rest| !example(rest)).unwrap_or(line).to_owned() + "\n"
     };
     let bare: String = read(&site).lines().map(key).collect();
     site.repo.write("treebeam.toml", &bare).expect("a file");
@@ -101,6 +102,8 @@ fn an_old_configuration_is_taken_over() {
     snapshot!("init_from", kept);
     for line in [
         "# from `agent_config.json`\nmax_review_rounds = 3\n",
+        "# from `agent_config.json`\nplanner = { api_key_env = \"OPENAI_API_KEY\", max_tokens = 4096, model = \"m-1\", provider = \"openai\" }\n",
+        "# api_key: left out, it looks like a secret; keep it in `.env`\ncoder = { command = [\"./agent.sh\", \"--fast\"], provider = \"command\" }\n",
         "# `agent_config.json` had 0, which is not taken: it must be a whole number from 1 to 1000, not 0\n# beam_width = 1\n",
     ] {
         assert!(text.contains(line), "no {line:?} in:\n{text}");

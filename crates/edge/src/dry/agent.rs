@@ -94,8 +94,11 @@ impl Agent for DryAgent {
         let text = match ask.role {
             Role::Ideas => self.ideas(ask)?,
             Role::Coder => self.patch(ask)?,
+            role @ (Role::Coordinator | Role::Planner | Role::Reviewer) => {
+                return Err(AgentError::Unanswered(format!("the dry world has no {role}")));
+            }
         };
-        Ok(Reply { text })
+        Ok(Reply::of(text))
     }
 }
 

@@ -2,7 +2,7 @@
 //! variable, bounded output, a deadline. It knows no shell, and it does not judge how a child ended.
 //!
 //! A child has a process group of its own, so that an interrupt at the terminal reaches treebeam alone. At a deadline
-//! the whole group is killed, but not what has left it.
+//! the whole group is killed, and what has left it too, unless whoever started that is gone already.
 
 use crate::interrupt;
 use living::Living;
@@ -305,9 +305,9 @@ fn wait(child: &mut Child, due: Option<Instant>) -> io::Result<Option<ExitStatus
     }
 }
 
-/// Kills the child and its group, and reaps it; one that has ended by now is only reaped.
+/// Kills the child with all that it has started, and reaps it; one that has ended by now is only reaped.
 fn end(child: &mut Child) {
-    system::kill_group(child.id());
+    system::kill_tree(child.id());
     if child.kill().is_ok() {
         drop(child.wait());
     }
@@ -363,7 +363,7 @@ mod tests {
     #[cfg(unix)]
     fn a_deadline_ends_what_the_child_started_too() -> Result<(), Box<dyn Error>> {
         let folder = tempfile::tempdir()?;
-        let script = "(sleep 1; touch late) & sleep 60";
+        let script = "(sleep 1; touch late) & setsid sh -c 'sleep 1; touch late' & sleep 60";
         let shell = Program::new(Path::new("/bin/sh"), folder.path()).args(["-c", script]);
         let path = std::env::var_os("PATH").unwrap_or_default();
         assert!(shell.envs([("PATH", path)]).deadline(Duration::from_millis(300)).run().is_err());

@@ -19,6 +19,11 @@ pub(super) fn own_group(command: &mut Command) {
 /// A child without a window cannot be asked to end.
 pub(super) fn ask_group(_leader: u32) {}
 
+/// The same: its descendants are among what is killed.
+pub(super) fn kill_tree(leader: u32) {
+    kill_group(leader);
+}
+
 /// Kills a child and what it has started.
 pub(super) fn kill_group(leader: u32) {
     #[expect(clippy::disallowed_methods, reason = "this is the one door for processes")]

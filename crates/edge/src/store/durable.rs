@@ -42,7 +42,7 @@ pub(super) fn replace_after(
 }
 
 /// The same, begun in another directory of the same file system: one place to look for what was not finished.
-pub(super) fn replace_from(
+pub(crate) fn replace_from(
     dir: &Path,
     path: &Path,
     write: impl FnOnce(&mut File) -> io::Result<()>,
@@ -121,7 +121,7 @@ pub(super) fn half_named(path: &Path) -> PathBuf {
 }
 
 /// Removes a file that may be gone already.
-pub(super) fn remove(path: &Path) -> io::Result<()> {
+pub(crate) fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         Ok(()) | Err(_) => Ok(()),

@@ -9,7 +9,7 @@
 //! `agreement` compares journal and manifest, `unnamed` is a run that is being made, `wire` owns the shapes on disk and their versions, `durable` the order of writing, syncing and renaming.
 
 mod agreement;
-mod durable;
+pub(crate) mod durable;
 mod error;
 pub mod fence;
 pub mod files;

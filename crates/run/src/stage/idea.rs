@@ -55,7 +55,9 @@ fn ask(
         key: format!("ideas-n{}-x{}-a{}", brief.node, brief.expansion, haul.turns),
         role: Role::Ideas,
         prompt: prompt::ideas(told, wanted - haul.texts.len(), &repeated),
+        round: haul.turns - 1,
         place: Place::Node(brief.node),
+        continues: None,
     };
     let reply = match world.agent.ask(&ask) {
         Ok(reply) => reply,
@@ -63,7 +65,7 @@ fn ask(
             haul.why = Some(why);
             return Ok(());
         }
-        Err(AgentError::Unavailable(error)) => return Err(error.into()),
+        Err(error) => return Err(error.into()),
     };
     let kept = path::node_ideas(brief.node).join("calls").join(&format!("{}.txt", ask.key));
     world.files.write(&kept, reply.text.as_bytes())?;

@@ -62,10 +62,11 @@ fn try_round(
     let prompt_file = file(brief, &format!("coder_prompt_round_{round}.txt"));
     world.files.write(&prompt_file, prompt.as_bytes())?;
     let key = format!("coder-e{}-a{}-r{round}", brief.eval, brief.attempt);
-    let reply = match world.agent.ask(&Ask { key, role: Role::Coder, prompt, place }) {
+    let ask = Ask { key, role: Role::Coder, round, prompt, place, continues: None };
+    let reply = match world.agent.ask(&ask) {
         Ok(reply) => reply.text,
         Err(AgentError::Unanswered(why)) => return Ok(Err(Problem::new(FailureKind::Agent, why))),
-        Err(AgentError::Unavailable(error)) => return Err(error.into()),
+        Err(error) => return Err(error.into()),
     };
     let Some(diff) = reply::diff(&reply) else {
         return Ok(Err(Problem::new(FailureKind::Patch, "the answer has no unified diff")));

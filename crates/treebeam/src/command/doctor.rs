@@ -5,6 +5,7 @@ use crate::cli::ConfigFlag;
 use crate::config::Config;
 use crate::config::key::KEYS;
 use crate::config::origin::Origin;
+use crate::crew;
 use crate::dotenv::{Dotenv, Found};
 use crate::failure::{Exit, Failure};
 use crate::terminal;
@@ -153,7 +154,11 @@ fn about_config(here: &Path, config: &Config) -> Vec<Check> {
             "write one with `treebeam init`",
         ),
     }];
-    checks.push(match Dotenv::load(here, config) {
+    let dotenv = Dotenv::load(here, config);
+    if let Ok(dotenv) = &dotenv {
+        checks.extend(agents(config, dotenv));
+    }
+    checks.push(match dotenv {
         Err(failure) => Check::problem("variables", &failure),
         Ok(dotenv) => match dotenv.found().find(Found::is_setting) {
             None => Check::ok("variables", format!("{} in `.env` files", dotenv.found().count())),
@@ -164,6 +169,36 @@ fn about_config(here: &Path, config: &Config) -> Vec<Check> {
             ),
         },
     });
+    checks
+}
+
+/// The part of the agents that costs nothing to look at.
+fn agents(config: &Config, dotenv: &Dotenv) -> Vec<Check> {
+    let seats = crew::seats(config, dotenv);
+    let mut checks: Vec<Check> = Vec::new();
+    for seat in &seats {
+        if let Err(failure) = seat.settings() {
+            checks.push(Check::problem("agents", &failure));
+        }
+    }
+    let prices = config.prices();
+    let priceless = seats.iter().find(|seat| prices.of(&seat.model()).is_none());
+    if let Some(seat) = priceless.filter(|_| config.budget().cost.is_some()) {
+        let says = format!(
+            "the price of `{}` is not known: `max_cost_usd` does not count it",
+            seat.model()
+        );
+        checks.push(Check::warning(
+            "agents",
+            says,
+            "add it to `prices`, or set `max_tokens_total`",
+        ));
+    }
+    if checks.is_empty() {
+        let roles: Vec<&str> = seats.iter().map(|seat| seat.role.name()).collect();
+        let none = "none is set: only dry runs are possible".to_owned();
+        checks.push(Check::ok("agents", if roles.is_empty() { none } else { roles.join(", ") }));
+    }
     checks
 }
 

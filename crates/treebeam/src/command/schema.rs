@@ -24,7 +24,7 @@ macro_rules! schema {
     };
 }
 
-static SCHEMAS: [Schema; 19] = [
+static SCHEMAS: [Schema; 22] = [
     schema!("manifest", "a run's `manifest.json`"),
     schema!(
         "journal",
@@ -35,6 +35,9 @@ static SCHEMAS: [Schema; 19] = [
     schema!("show", "what `treebeam show --json` prints"),
     schema!("diff", "what `treebeam diff --json` prints"),
     schema!("status", "what `treebeam status --json` prints"),
+    schema!("agents", "what `treebeam agents --json` prints"),
+    schema!("agents.check", "what `treebeam agents check --json` prints"),
+    schema!("agents.ask", "what `treebeam agents ask --json` prints"),
     schema!("steer", "what `treebeam pause`, `unpause` and `stop` print with `--json`"),
     schema!("idea", "what `treebeam idea add --json` prints"),
     schema!("score", "what `treebeam score --json` prints"),
@@ -68,7 +71,7 @@ pub(super) fn run(name: Option<&str>, output: Output) -> Result<Exit, Failure> {
 }
 
 fn list() -> String {
-    let line = |name: &str, about: &str| format!("{name:<13}{about}\n");
+    let line = |name: &str, about: &str| format!("{name:<14}{about}\n");
     let mut list: String = SCHEMAS.iter().map(|one| line(one.name, one.about)).collect();
     list.push_str(&line(TRANSITIONS, "no schema: the list of all that a run makes last on disk"));
     list

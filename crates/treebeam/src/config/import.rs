@@ -19,6 +19,10 @@ pub(crate) fn import(text: &str, name: &str) -> Result<Sample, ConfigError> {
     // Plain keys come before tables: below the head of a table they would belong to it.
     let (tables, plain): (Vec<_>, Vec<_>) = old.iter().partition(|(_, value)| value.is_object());
     for (old_name, value) in plain.into_iter().chain(tables) {
+        if old_name == "agents" && value.is_object() {
+            unknown.extend(take_agents(value, name, &mut sample));
+            continue;
+        }
         let key = KEYS.iter().find(|key| key.name == old_name);
         match key.map(|key| (key, environment::check(key, value))) {
             Some((key, Ok(()))) => {
@@ -47,6 +51,37 @@ pub(crate) fn import(text: &str, name: &str) -> Result<Sample, ConfigError> {
     let title = format!("---- from `{name}`: keys that treebeam does not know");
     sample.rest.extend(section(title, unknown));
     Ok(sample)
+}
+
+/// Sets who answers, without what looks like a secret. What is left is for nobody.
+fn take_agents(agents: &Value, file: &str, sample: &mut Sample) -> Vec<String> {
+    let mut unknown = Vec::new();
+    for (role, agent) in agents.as_object().into_iter().flatten() {
+        let full = format!("agents.{role}");
+        let Some(key) = KEYS.iter().find(|key| key.name == full) else {
+            unknown.extend(entries(&format!("agents.{}", bare(role)), agent));
+            continue;
+        };
+        let mut notes = vec![format!("from `{file}`")];
+        let mut agent = agent.clone();
+        let fields = agent.as_object_mut().map(std::mem::take).unwrap_or_default();
+        for (name, value) in fields {
+            if has_secret(&name, &value) {
+                notes.push(entry(&bare(&name), &value));
+            } else if !value.is_null() {
+                agent[name] = value;
+            }
+        }
+        match environment::check(key, &agent) {
+            Ok(()) => drop(sample.set.insert(key.name, agent)),
+            Err(why) => {
+                notes
+                    .insert(0, format!("`{file}` had {}, which is not taken: {why}", toml(&agent)));
+            }
+        }
+        sample.notes.insert(key.name, notes);
+    }
+    unknown
 }
 
 /// A key and its value: a table of tables one by one, anything else on one line.

@@ -42,7 +42,7 @@ const fn key(name: &'static str, scope: Scope, form: Form, about: &'static str) 
 }
 
 /// Every key, in the order in which they are shown.
-pub(crate) const KEYS: [Key; 33] = {
+pub(crate) const KEYS: [Key; 43] = {
     use Form::{Text, Toml};
     use Scope::{Meaning, Place, Process, Reach};
     [
@@ -130,6 +130,46 @@ pub(crate) const KEYS: [Key; 33] = {
         ),
         key("runs_root", Place, Text, "the folder of all runs, relative to the repository's root"),
         key(
+            "max_cost_usd",
+            Process,
+            Toml,
+            "the most that answers of agents may cost in all, in dollars, or \"none\"",
+        ),
+        key(
+            "max_tokens_total",
+            Process,
+            Toml,
+            "the most tokens that answers of agents may take in all, or \"none\"",
+        ),
+        key(
+            "llm_max_inflight",
+            Process,
+            Toml,
+            "how many questions to agents are under way at once, 1 to 256",
+        ),
+        key(
+            "llm_rate_limit",
+            Process,
+            Toml,
+            "how many requests and tokens per minute: \"60rpm,100000tpm\", either of them, or \"none\"",
+        ),
+        key(
+            "prices",
+            Process,
+            Toml,
+            "what models cost: tables by model with `input`, `output` and `cached`, in dollars per million tokens",
+        ),
+        key(
+            "agents.coordinator",
+            Process,
+            Toml,
+            "who says what to watch out for: a table, see below",
+        ),
+        key("agents.planner", Process, Toml, "who plans an idea's implementation"),
+        key("agents.coder", Process, Toml, "who implements it"),
+        key("agents.reviewer", Process, Toml, "who looks it over"),
+        key("agents.ideas", Process, Toml, "who proposes ideas"),
+        key(
             "score.preset",
             Meaning,
             Text,
@@ -203,8 +243,7 @@ pub(crate) const KEYS: [Key; 33] = {
 };
 
 /// Keys that a later version will have.
-const LATER: [&str; 32] = [
-    "agents",
+const LATER: [&str; 27] = [
     "prompts",
     "proceed_on_max_review_rounds",
     "test_command",
@@ -223,13 +262,9 @@ const LATER: [&str; 32] = [
     "inputs",
     "setup_command",
     "eval_timeout_seconds",
-    "llm_rate_limit",
-    "llm_max_inflight",
     "idea_conversation_mode",
     "idea_history_window_turns",
     "idea_history_max_chars",
-    "max_cost_usd",
-    "max_tokens_total",
     "deadline",
     "control",
     "replay",
@@ -267,7 +302,7 @@ impl Key {
 
     /// The flag of `run` and `resume` that sets it, if there is one.
     pub(crate) fn flag(&self) -> Option<String> {
-        let has_none = ["protect", "runs_root", "max_review_rounds"].contains(&self.name);
+        let has_none = ["protect", "runs_root", "max_review_rounds", "prices"].contains(&self.name);
         let flag = !has_none && !self.name.contains('.');
         flag.then(|| format!("--{}", self.name.replace('_', "-")))
     }
@@ -305,7 +340,7 @@ impl Key {
 
 /// Whether a later version will have this key.
 pub(super) fn is_later(name: &str) -> bool {
-    LATER.contains(&name) || ["agents_", "prompts_"].iter().any(|table| name.starts_with(table))
+    LATER.contains(&name) || name.starts_with("prompts_")
 }
 
 /// What is said of an unknown key: its full name, and the names that would have been known in its place.

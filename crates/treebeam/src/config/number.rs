@@ -35,6 +35,11 @@ pub(crate) struct Fraction(pub(crate) Finite);
 #[serde(try_from = "f64")]
 pub(crate) struct Rate(pub(crate) Finite);
 
+/// How freely a model answers: from 0 to 2.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(try_from = "f64")]
+pub(crate) struct Temperature(pub(crate) Finite);
+
 /// A size: more than 0 and at most [`MOST`].
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(try_from = "f64")]
@@ -95,6 +100,13 @@ impl TryFrom<f64> for Rate {
     type Error = String;
     fn try_from(number: f64) -> Result<Self, String> {
         within(number, "from 0 to 1", |number| (0.0..=1.0).contains(&number)).map(Self)
+    }
+}
+
+impl TryFrom<f64> for Temperature {
+    type Error = String;
+    fn try_from(number: f64) -> Result<Self, String> {
+        within(number, "from 0 to 2", |number| (0.0..=2.0).contains(&number)).map(Self)
     }
 }
 

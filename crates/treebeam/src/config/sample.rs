@@ -15,6 +15,12 @@ const SCORE: &str = "\
 # says `ok`, and each metric is the mean of its column. The primary may not get worse; the others count by weight.
 # `treebeam score BASE CAND` shows what these keys make of two files.
 ";
+const AGENTS: &str = "\
+# Who answers in each role: `provider` is openai, openai-chat, anthropic, gemini, ollama or command. A key stands in `.env`,
+# `api_key_env` names its variable. `treebeam agents` shows them, `treebeam agents check` asks each of them.
+";
+const AGENT: &str = "{ provider = \"anthropic\", model = \"claude-sonnet-4-5\" }";
+const PRICES: &str = "{ \"my-model\" = { input = 1.0, output = 4.0, cached = 0.1 } }";
 const GATE: &str = "# What a candidate must fulfil beyond that.\n";
 /// In place of the long list of the preset.
 const METRICS: &str = "[{ column = \"loss\", direction = \"lower\", weight = 1.0, guard = false }]";
@@ -40,6 +46,8 @@ impl Sample {
             if of != table {
                 let about = if of == "score" {
                     SCORE
+                } else if of == "agents" {
+                    AGENTS
                 } else if of == "gate" {
                     GATE
                 } else {
@@ -64,6 +72,8 @@ impl Sample {
         text.push_str(&match self.set.get(key.name) {
             Some(value) => format!("{name} = {}\n", toml(value)),
             None if key.name == "score.metrics" => format!("# {name} = {METRICS}\n"),
+            None if key.name == "prices" => format!("# {name} = {PRICES}\n"),
+            None if key.name.starts_with("agents.") => format!("# {name} = {AGENT}\n"),
             None => format!("# {name} = {}\n", toml(built_in)),
         });
         text

@@ -1,9 +1,11 @@
 //! What a configuration can say: [`Tables`], which is every key with the type that checks its value, and what the keys at
 //! the top make of a run. The other tables have files of their own.
 
+use super::agents::AgentsTable;
 use super::gate::GateTable;
 use super::number::{AtOnce, Configurations, Count, Folder, Globs, Limit, Width};
 use super::score::{Contradiction, Primary, ScoreTable};
+use super::spending::{Dollars, PricesTable, RateLimit, Tokens};
 use super::table;
 use serde::Deserialize;
 use treebeam_core::policy::{self, DedupeScope, Meaning, Reach};
@@ -30,6 +32,14 @@ pub(crate) struct Tables {
     keep_failed_artifacts: Option<bool>,
     pub(super) lock_stale_seconds: Option<Count>,
     pub(super) runs_root: Option<Folder>,
+    pub(super) max_cost_usd: Option<Dollars>,
+    pub(super) max_tokens_total: Option<Limit<Tokens>>,
+    pub(super) llm_max_inflight: Option<AtOnce>,
+    pub(super) llm_rate_limit: Option<RateLimit>,
+    #[serde(deserialize_with = "table::read")]
+    pub(super) prices: PricesTable,
+    #[serde(deserialize_with = "table::read")]
+    pub(super) agents: AgentsTable,
     #[serde(deserialize_with = "table::read")]
     pub(super) score: ScoreTable,
     #[serde(deserialize_with = "table::read")]

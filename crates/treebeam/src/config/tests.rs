@@ -120,10 +120,7 @@ fn wrong_keys_at_the_top() {
         "test_command = 1",
         "line 1: `test_command`: this version of treebeam does not have this key yet",
     );
-    check(
-        "\n[agents.coder]\nmodel = 1",
-        "line 2: `agents`: this version of treebeam does not have this key yet",
-    );
+    check("\n[agents.coder]\nmodel = 'm'", "line 2: `agents.coder`: the key `provider` is missing");
     check(
         "ideas_per_nod = 1",
         "line 1: `ideas_per_nod`: there is no such key; nearest: `ideas_per_node`",

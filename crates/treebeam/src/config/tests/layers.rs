@@ -23,6 +23,16 @@ const VALUES: [(&str, [&str; 3]); KEYS.len()] = [
     ("keep_failed_artifacts", ["true", "false", "true"]),
     ("lock_stale_seconds", ["0", "1", "4294967295"]),
     ("runs_root", ["a", "../b", "c"]),
+    ("max_cost_usd", ["1", "none", "2.5"]),
+    ("max_tokens_total", ["1", "none", "3"]),
+    ("llm_max_inflight", ["1", "2", "256"]),
+    ("llm_rate_limit", ["'1rpm'", "'2tpm'", "'3rpm,4tpm'"]),
+    ("prices", ["{a = {input = 1, output = 2}}", "{b = {input = 1, output = 2}}", "{}"]),
+    ("agents.coordinator", ["{provider = 'ollama', model = 'a'}", AGENT, AGENT]),
+    ("agents.planner", [AGENT, "{provider = 'command', command = 'x'}", AGENT]),
+    ("agents.coder", [AGENT, AGENT, "{provider = 'command', command = ['x']}"]),
+    ("agents.reviewer", [AGENT, AGENT, AGENT]),
+    ("agents.ideas", [AGENT, AGENT, AGENT]),
     ("score.preset", ["trading", "trading", "trading"]),
     ("score.primary", ["p:lower", "q:higher", "r:lower"]),
     ("score.metrics", ["[{column = 'a'}]", "[{column = 'b', weight = 2}]", "[{column = 'c'}]"]),
@@ -39,6 +49,8 @@ const VALUES: [(&str, [&str; 3]); KEYS.len()] = [
     ("gate.min_rows", ["1", "none", "3"]),
     ("gate.min_ok_rate", ["0.1", "0.2", "0.3"]),
 ];
+
+const AGENT: &str = "{provider = 'openai', model = 'm', timeout_sec = 5}";
 
 /// A variable's value as TOML.
 fn as_toml(key: &Key, text: &str) -> String {
@@ -116,7 +128,7 @@ fn every_key_has_a_row_and_a_field() {
         assert!(page.contains(key.about), "docs/configuration.md lacks `{}`", key.about);
     }
     let mut fields = Vec::new();
-    for table in ["", "score", "score.thresholds", "gate"] {
+    for table in ["", "agents", "score", "score.thresholds", "gate"] {
         let said =
             toml(&format!("[{table}]\nzzzzz = 1").replace("[]\n", "")).unwrap_err().to_string();
         let (_, known) = said.split_once("; known: ").expect("the known keys");
@@ -125,7 +137,8 @@ fn every_key_has_a_row_and_a_field() {
             |name: &str| if table.is_empty() { name.into() } else { format!("{table}.{name}") };
         fields.extend(names.map(full));
     }
-    fields.retain(|name| !["score", "score.thresholds", "gate"].contains(&name.as_str()));
+    let tables = ["agents", "score", "score.thresholds", "gate"];
+    fields.retain(|name| !tables.contains(&name.as_str()));
     let (mut fields, mut keys) = (fields, KEYS.map(|key| key.name.to_owned()));
     fields.sort();
     keys.sort();
@@ -163,7 +176,15 @@ fn wrong_variables() {
     check(
         "TREEBEAM_AGENTS_CODER_MODEL",
         "x",
-        "`TREEBEAM_AGENTS_CODER_MODEL`: this version of treebeam does not have this key yet",
+        "`TREEBEAM_AGENTS_CODER_MODEL`: no configuration key has this variable; nearest: `TREEBEAM_AGENTS_CODER`",
+    );
+    check("TREEBEAM_AGENTS_CODER", "{ provider = 'ollama', model = 'm' }", "good");
+    check("TREEBEAM_LLM_RATE_LIMIT", "60rpm", "good");
+    check("TREEBEAM_MAX_COST_USD", "2.5", "good");
+    check(
+        "TREEBEAM_AGENTS_CODER",
+        "{ provider = 'ollama' }",
+        "`TREEBEAM_AGENTS_CODER`: `model` is missing: `ollama` has many",
     );
     check(
         "TREEBEAM_IDEAS_PER_NODE",

@@ -1,0 +1,223 @@
+//! Keeps within a budget. Before a call the worst that it may cost is on disk; afterwards counts what it did cost. So
+//! whatever happens in between, the next start knows of it.
+
+use super::calls::{Amount, Calls};
+use super::crew::Crew;
+use super::price::Prices;
+use super::question::{Answer, Meter, Question, Spent, Trouble};
+use super::wait::{GLANCE, Observer};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use treebeam_run::port::{Cost, PortError, Reply, Usage};
+
+/// The most that may be spent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Budget {
+    /// In money.
+    pub cost: Option<Cost>,
+    /// In tokens.
+    pub tokens: Option<u64>,
+}
+
+/// A layer that counts.
+pub(super) struct Budgeted<'a, A> {
+    inner: A,
+    budget: Budget,
+    calls: &'a Calls,
+    crew: &'a Crew,
+    prices: &'a Prices,
+    observer: &'a dyn Observer,
+    ledger: Mutex<Ledger>,
+    settled: Condvar,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Ledger {
+    spent: Amount,
+    reserved: Amount,
+    under_way: u32,
+}
+
+impl<'a, A> Budgeted<'a, A> {
+    /// Starts from what the calls on disk have cost.
+    pub(super) fn new(
+        inner: A,
+        budget: Budget,
+        calls: &'a Calls,
+        (crew, prices): (&'a Crew, &'a Prices),
+        observer: &'a dyn Observer,
+    ) -> Result<Self, PortError> {
+        let ledger = Ledger { spent: calls.spent()?, ..Ledger::default() };
+        let (ledger, settled) = (Mutex::new(ledger), Condvar::new());
+        Ok(Self { inner, budget, calls, crew, prices, observer, ledger, settled })
+    }
+
+    fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        // A number is whole even where a thread has broken off.
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The most that one try can cost; none where nobody counts.
+    fn worst(&self, question: &Question) -> Result<Option<Amount>, PortError> {
+        let Some(model) = self.crew.settings(question.role)?.model() else { return Ok(None) };
+        let before = question.continues.as_ref().map_or(0, |continuation| continuation.tokens);
+        // No token is shorter than a byte; the frame around a prompt has some more.
+        let prompt = u64::try_from(question.prompt.len()).unwrap_or(u64::MAX);
+        let input = prompt.saturating_add(before).saturating_add(64);
+        let worst = Usage { input, cached: 0, output: model.max_tokens.into() };
+        Ok(Some(self.amount(&model.name, &worst)))
+    }
+
+    fn amount(&self, model: &str, usage: &Usage) -> Amount {
+        let cost = self.cost(model, usage).unwrap_or_default();
+        Amount { tokens: usage.total(), cost }
+    }
+
+    fn cost(&self, model: &str, usage: &Usage) -> Option<Cost> {
+        self.prices.of(model).map(|(price, _)| price.cost(usage))
+    }
+
+    /// Takes an amount out of what is left, once it is known that it is there.
+    fn take(&self, worst: Amount) -> Result<(), Trouble> {
+        let mut ledger = self.ledger();
+        loop {
+            let mut at_best = ledger.spent;
+            at_best += worst;
+            self.must_fit(at_best, ledger.spent)?;
+            let mut at_worst = at_best;
+            at_worst += ledger.reserved;
+            if ledger.under_way == 0 || self.must_fit(at_worst, ledger.spent).is_ok() {
+                ledger.reserved += worst;
+                ledger.under_way += 1;
+                return Ok(());
+            }
+            // Those under way will take less than they might: then there may be room.
+            if self.observer.wants_to_stop() {
+                return Err(Trouble::Interrupted);
+            }
+            let waited = self.settled.wait_timeout(ledger, GLANCE);
+            ledger = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn must_fit(&self, sum: Amount, spent: Amount) -> Result<(), Trouble> {
+        if let Some(most) = self.budget.cost.filter(|most| sum.cost > *most) {
+            let spent = spent.cost;
+            let why = format!(
+                "the next answer could cost more than `max_cost_usd`: {spent} of {most} are spent"
+            );
+            return Err(Trouble::OverBudget(why));
+        }
+        if let Some(most) = self.budget.tokens.filter(|most| sum.tokens > *most) {
+            let spent = spent.tokens;
+            let why = format!(
+                "the next answer could take more than `max_tokens_total`: {spent} of {most} tokens are spent"
+            );
+            return Err(Trouble::OverBudget(why));
+        }
+        Ok(())
+    }
+
+    /// What was reserved has become what was spent.
+    fn settle(&self, worst: Amount, spent: Amount) {
+        let mut ledger = self.ledger();
+        ledger.reserved.tokens = ledger.reserved.tokens.saturating_sub(worst.tokens);
+        ledger.reserved.cost = ledger.reserved.cost.minus(worst.cost);
+        ledger.under_way = ledger.under_way.saturating_sub(1);
+        ledger.spent += spent;
+        self.settled.notify_all();
+    }
+}
+
+impl<A: Answer> Answer for Budgeted<'_, A> {
+    fn answer(&self, question: &Question, meter: &dyn Meter) -> Result<Reply, Trouble> {
+        let Some(worst) = self.worst(question)? else {
+            return self.inner.answer(question, meter);
+        };
+        let name = self.crew.settings(question.role)?.model().map_or("", |model| &model.name);
+        let tries = Tries { layer: self, question, worst, held: Mutex::new(Held::Nothing) };
+        tries.begin()?;
+        let mut reply = match self.inner.answer(question, &tries) {
+            Ok(reply) => reply,
+            Err(trouble) => {
+                match trouble.spent() {
+                    Spent::Nothing => tries.end(None)?,
+                    Spent::Perhaps => tries.end(Some(worst))?,
+                    Spent::Known(usage) => tries.end(Some(self.amount(name, &usage)))?,
+                }
+                return Err(trouble);
+            }
+        };
+        reply.cost = reply.usage.and_then(|usage| self.cost(name, &usage));
+        match reply.usage {
+            Some(usage) => tries.settle(self.amount(name, &usage)),
+            // Where nobody said what it took, the worst is taken to be true.
+            None => tries.end(Some(worst))?,
+        }
+        Ok(reply)
+    }
+}
+
+/// The tries of one question.
+struct Tries<'a, 'b, A> {
+    layer: &'a Budgeted<'b, A>,
+    question: &'a Question,
+    worst: Amount,
+    held: Mutex<Held>,
+}
+
+/// Whether the worst of a try is taken out of what is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Held {
+    Nothing,
+    Worst,
+}
+
+impl<A> Tries<'_, '_, A> {
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn begin(&self) -> Result<(), Trouble> {
+        self.layer.take(self.worst)?;
+        *self.held() = Held::Worst;
+        let reserved = self.layer.calls.reserve(self.question, self.worst);
+        if reserved.is_err() {
+            self.settle(Amount::default());
+        }
+        Ok(reserved?)
+    }
+
+    /// The last try brought no answer and has cost this.
+    fn end(&self, spent: Option<Amount>) -> Result<(), PortError> {
+        if *self.held() == Held::Nothing {
+            return Ok(());
+        }
+        self.settle(spent.unwrap_or_default());
+        match spent {
+            None => self.layer.calls.release(self.question),
+            Some(spent) if spent == self.worst => self.layer.calls.lose(self.question),
+            Some(spent) => self.layer.calls.lose_exactly(self.question, spent),
+        }
+    }
+
+    fn settle(&self, spent: Amount) {
+        let held = std::mem::replace(&mut *self.held(), Held::Nothing);
+        if held == Held::Worst {
+            self.layer.settle(self.worst, spent);
+        }
+    }
+}
+
+impl<A: Answer> Meter for Tries<'_, '_, A> {
+    fn another_try(&self) -> Result<(), Trouble> {
+        self.end(Some(self.worst))?;
+        self.begin()
+    }
+}
+
+impl<A> Drop for Tries<'_, '_, A> {
+    /// A thread that broke off has spent what it held.
+    fn drop(&mut self) {
+        self.settle(self.worst);
+    }
+}

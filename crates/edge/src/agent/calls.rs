@@ -1,0 +1,287 @@
+//! The calls of a run on disk: `<key>.json` is an answer, `<key>.pending` the worst that a call under way may cost,
+//! `<key>.lost-<n>` what was spent on a call that brought no answer, and `<key>.old-<n>` an answer to what is no longer
+//! asked. Together they are the ledger. Nothing here knows limits or prices.
+
+use super::question::Question;
+use super::settings::Settings;
+use crate::store::{RunDir, durable};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::fs;
+use std::io::{self, Write as _};
+use std::ops::AddAssign;
+use std::path::{Path, PathBuf};
+use treebeam_core::id::{Place, Sha256};
+use treebeam_core::path;
+use treebeam_run::port::{Cost, PortError, Reply};
+
+/// The longest file that is read: a reply, its prompt, and what JSON makes of both.
+const MOST_BYTES: u64 = 256 << 20;
+/// The longest key.
+const KEY_BYTES: usize = 100;
+
+/// Where calls are kept.
+#[derive(Clone, Debug)]
+pub enum Calls {
+    /// With the nodes and evals of a run.
+    Run(RunDir),
+    /// All in one folder.
+    Folder(PathBuf),
+}
+
+/// What something took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Amount {
+    /// In tokens.
+    pub tokens: u64,
+    /// In money, as far as prices are known.
+    pub cost: Cost,
+}
+
+impl AddAssign for Amount {
+    fn add_assign(&mut self, other: Self) {
+        self.tokens = self.tokens.saturating_add(other.tokens);
+        self.cost = self.cost + other.cost;
+    }
+}
+
+/// What is on disk for a question.
+#[derive(Debug)]
+pub(super) enum Kept {
+    /// Nothing.
+    None,
+    /// Its answer.
+    Reply(Reply),
+    /// The answer to another question of that key.
+    Other,
+    /// Something that cannot be read.
+    Damaged(String),
+}
+
+/// Whether a key can name a file.
+#[must_use]
+pub fn is_key(key: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    !key.is_empty() && key.len() <= KEY_BYTES && key.chars().all(plain)
+}
+
+#[derive(Deserialize)]
+struct Record {
+    digest: Sha256,
+    reply: Reply,
+    sha256: Sha256,
+}
+
+impl Calls {
+    /// Where a question's files lie.
+    fn folder(&self, question: &Question) -> PathBuf {
+        match (self, question.place) {
+            (Self::Folder(folder), _) => folder.clone(),
+            (Self::Run(run), Some(Place::Node(id))) => {
+                run.path(&path::node_ideas(id).join("calls"))
+            }
+            (Self::Run(run), Some(Place::Candidate(id))) => run.path(&path::eval(id).join("calls")),
+            (Self::Run(run), None) => run.root().join("calls"),
+        }
+    }
+
+    fn file(&self, question: &Question, kind: &str) -> PathBuf {
+        self.folder(question).join(format!("{}.{kind}", question.key))
+    }
+
+    /// What is there for a question.
+    pub(super) fn find(&self, question: &Question) -> Result<Kept, PortError> {
+        let file = self.file(question, "json");
+        let bytes = match read(&file) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Kept::None),
+            Err(error) => return Err(failed("read", &file)(error)),
+            Ok(bytes) => bytes,
+        };
+        let record: Record = match serde_json::from_slice(&bytes) {
+            Ok(record) => record,
+            Err(error) => return Ok(Kept::Damaged(error.to_string())),
+        };
+        Ok(if record.sha256 != digest(&record.reply) {
+            Kept::Damaged("its checksum is wrong".to_owned())
+        } else if record.digest == question.digest() {
+            Kept::Reply(record.reply)
+        } else {
+            Kept::Other
+        })
+    }
+
+    /// Keeps an answer: on disk, its name too, when this returns.
+    pub(super) fn keep(
+        &self,
+        question: &Question,
+        settings: &Settings,
+        reply: &Reply,
+        asked_at: Timestamp,
+    ) -> Result<(), PortError> {
+        let mut request = settings.document();
+        if let Some(request) = request.as_object_mut() {
+            request.insert("prompt".to_owned(), json!(question.prompt));
+            request.insert("continues".to_owned(), json!(question.continues));
+        }
+        let tokens = reply.usage.map_or(0, |usage| usage.total());
+        let document = json!({
+            "schema": "treebeam.call/1",
+            "key": question.key,
+            "role": question.role,
+            "round": question.round,
+            "digest": question.digest(),
+            "asked_at": asked_at,
+            "answered_at": Timestamp::now(),
+            "request": request,
+            "reply": reply,
+            "sha256": digest(reply),
+            "amount": Amount { tokens, cost: reply.cost.unwrap_or_default() },
+        });
+        self.put(question, "json", &document)
+    }
+
+    /// Puts the answer that is there aside.
+    pub(super) fn set_aside(&self, question: &Question) -> Result<(), PortError> {
+        self.move_on(question, "json", "old")
+    }
+
+    /// Reserves the worst that a call may cost. What an earlier call of that key had reserved counts as lost.
+    pub(super) fn reserve(&self, question: &Question, worst: Amount) -> Result<(), PortError> {
+        self.lose(question)?;
+        self.put(question, "pending", &json!({ "amount": worst }))
+    }
+
+    /// Nothing was spent after all, or what was spent stands elsewhere.
+    pub(super) fn release(&self, question: &Question) -> Result<(), PortError> {
+        let file = self.file(question, "pending");
+        durable::remove(&file).map_err(failed("remove", &file))
+    }
+
+    /// What was reserved counts as spent, for good.
+    pub(super) fn lose(&self, question: &Question) -> Result<(), PortError> {
+        self.move_on(question, "pending", "lost")
+    }
+
+    /// This much was spent on a call without an answer.
+    pub(super) fn lose_exactly(&self, question: &Question, spent: Amount) -> Result<(), PortError> {
+        self.put(question, "pending", &json!({ "amount": spent }))?;
+        self.lose(question)
+    }
+
+    /// All that was spent so far, and what may have been.
+    ///
+    /// # Errors
+    /// When a folder cannot be listed.
+    pub fn spent(&self) -> Result<Amount, PortError> {
+        let mut sum = Amount::default();
+        let folders = match self {
+            Self::Folder(folder) => vec![folder.clone()],
+            Self::Run(run) => {
+                let mut folders = vec![run.root().join("calls")];
+                for parent in ["node_ideas", "eval"] {
+                    let parent = run.root().join(parent);
+                    let below = list(&parent).map_err(failed("list", &parent))?;
+                    folders.extend(below.into_iter().map(|name| parent.join(name).join("calls")));
+                }
+                folders
+            }
+        };
+        for folder in folders {
+            sum += sum_of(&folder).map_err(failed("list", &folder))?;
+        }
+        Ok(sum)
+    }
+
+    /// Renames `<key>.<from>`, if it is there, to the first free `<key>.<to>-<n>`.
+    fn move_on(&self, question: &Question, from: &str, to: &str) -> Result<(), PortError> {
+        let old = self.file(question, from);
+        if !old.exists() {
+            return Ok(());
+        }
+        let free = (1_u32..).map(|n| self.file(question, &format!("{to}-{n}")));
+        let Some(new) = free.into_iter().find(|file| !file.exists()) else { return Ok(()) };
+        let folder = self.folder(question);
+        let moved = fs::rename(&old, &new).and_then(|()| durable::sync_dir(&folder));
+        moved.map_err(failed("rename", &old))
+    }
+
+    fn put(&self, question: &Question, kind: &str, document: &Value) -> Result<(), PortError> {
+        let (folder, file) = (self.folder(question), self.file(question, kind));
+        let bytes = document.to_string();
+        let write = || {
+            make(&folder)?;
+            let begun_in = match self {
+                Self::Run(run) => run.root(),
+                Self::Folder(folder) => folder,
+            };
+            durable::replace_from(begun_in, &file, |file| file.write_all(bytes.as_bytes()))?;
+            durable::sync_dir(&folder)
+        };
+        write().map_err(failed("write", &file))
+    }
+}
+
+/// Makes a folder whose name is there after a power cut too.
+fn make(folder: &Path) -> io::Result<()> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    let missing: Vec<&Path> = folder.ancestors().take_while(|folder| !folder.is_dir()).collect();
+    fs::create_dir_all(folder)?;
+    missing
+        .into_iter()
+        .filter_map(Path::parent)
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .try_for_each(durable::sync_dir)
+}
+
+/// The digest of an answer as it is written.
+fn digest(reply: &Reply) -> Sha256 {
+    Sha256::of(json!(reply).to_string().as_bytes())
+}
+
+fn read(file: &Path) -> io::Result<Vec<u8>> {
+    if fs::metadata(file)?.len() > MOST_BYTES {
+        return Err(io::Error::other("it is too long"));
+    }
+    fs::read(file)
+}
+
+fn list(folder: &Path) -> io::Result<Vec<String>> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let name = |entry: io::Result<fs::DirEntry>| Ok(entry?.file_name().into_string().ok());
+    let names: io::Result<Vec<Option<String>>> = entries.map(name).collect();
+    Ok(names?.into_iter().flatten().collect())
+}
+
+/// What the files of a folder say was spent. A reservation whose answer is there was for that answer.
+fn sum_of(folder: &Path) -> io::Result<Amount> {
+    #[derive(Deserialize)]
+    struct Part {
+        amount: Amount,
+    }
+    let mut sum = Amount::default();
+    for name in list(folder)? {
+        let Some((key, kind)) = name.split_once('.') else { continue };
+        let answered = || folder.join(format!("{key}.json")).exists();
+        let counts = match kind.split_once('-').map_or(kind, |(kind, _)| kind) {
+            "json" | "lost" | "old" => true,
+            "pending" => !answered(),
+            _ => false,
+        };
+        let part = || serde_json::from_slice::<Part>(&read(&folder.join(&name)).ok()?).ok();
+        if counts && let Some(part) = part() {
+            sum += part.amount;
+        }
+    }
+    Ok(sum)
+}
+
+fn failed(doing: &str, path: &Path) -> impl FnOnce(io::Error) -> PortError {
+    let what = format!("cannot {doing} `{}`", path.display());
+    move |error| PortError::new(what).caused_by(error)
+}

@@ -1,0 +1,169 @@
+//! The way to a server and back: one request, the whole answer, two deadlines. The only file that knows the HTTP client and
+//! its runtime. What an answer means is said elsewhere.
+
+use super::question::{Fault, Spent, Trouble};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::redirect::Policy;
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::time::{Duration, Instant};
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::timeout;
+use treebeam_run::port::PortError;
+
+/// The longest answer that is read.
+const MOST_BYTES: usize = 64 << 20;
+/// How long a connection may take.
+const CONNECT: Duration = Duration::from_secs(30);
+
+/// A client for all servers.
+pub(super) struct Http {
+    runtime: Runtime,
+    client: reqwest::Client,
+}
+
+/// What is sent.
+pub(super) struct Request {
+    pub(super) url: String,
+    pub(super) headers: Vec<(&'static str, HeaderText)>,
+    pub(super) body: String,
+    pub(super) deadlines: Deadlines,
+}
+
+/// What a header says, and whether others may know.
+pub(super) enum HeaderText {
+    Open(String),
+    /// A key, and the variable that it is in.
+    Key(String, String),
+}
+
+/// How long to wait.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Deadlines {
+    /// For more of an answer that has begun.
+    pub(super) idle: Duration,
+    /// For all of it.
+    pub(super) total: Duration,
+}
+
+/// What came back.
+pub(super) struct Response {
+    pub(super) status: u16,
+    pub(super) headers: BTreeMap<String, String>,
+    pub(super) body: String,
+    /// Why it broke off, if it did.
+    pub(super) cut: Option<String>,
+}
+
+impl Http {
+    pub(super) fn new() -> Result<Self, PortError> {
+        // Another part of the program may have installed one: it is as good.
+        drop(rustls::crypto::ring::default_provider().install_default());
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let runtime = runtime
+            .map_err(|error| PortError::new("cannot start the HTTP client").caused_by(error))?;
+        let builder = || {
+            let agent = concat!("treebeam/", env!("CARGO_PKG_VERSION"));
+            let builder = reqwest::Client::builder().user_agent(agent).connect_timeout(CONNECT);
+            // A key goes to the server that was named, and to no other.
+            builder.redirect(Policy::none())
+        };
+        // A machine without certificates still reaches a server on itself.
+        let client = builder().build().or_else(|_| builder().tls_certs_only([]).build());
+        let client = client
+            .map_err(|error| PortError::new("cannot start the HTTP client").caused_by(error))?;
+        Ok(Self { runtime, client })
+    }
+
+    /// Sends a request and waits for the answer.
+    pub(super) fn send(&self, request: Request) -> Result<Response, Trouble> {
+        let headers = headers(&request.headers)?;
+        self.runtime.block_on(self.exchange(request, headers))
+    }
+
+    async fn exchange(&self, request: Request, headers: HeaderMap) -> Result<Response, Trouble> {
+        let Request { url, body, deadlines, .. } = request;
+        let due = Instant::now() + deadlines.total;
+        let sent = self.client.post(url).headers(headers).body(body).send();
+        let mut response = match timeout(deadlines.total, sent).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) => return Err(not_sent(error)),
+            Err(_) => return Err(silent(deadlines.total)),
+        };
+        let status = response.status().as_u16();
+        let text = |(name, value): (&HeaderName, &HeaderValue)| {
+            Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()))
+        };
+        let headers = response.headers().iter().filter_map(text).collect();
+        let mut bytes = Vec::new();
+        let cut = loop {
+            let left = due.saturating_duration_since(Instant::now()).min(deadlines.idle);
+            match timeout(left, response.chunk()).await {
+                Ok(Ok(Some(chunk))) => bytes.extend_from_slice(&chunk),
+                Ok(Ok(None)) => break None,
+                Ok(Err(error)) => break Some(in_full(&error.without_url())),
+                Err(_) => break Some(format!("nothing more came for {:.1} s", left.as_secs_f32())),
+            }
+            if bytes.len() > MOST_BYTES {
+                return Err(Trouble::Unanswered {
+                    why: format!("the answer is longer than {} MiB", MOST_BYTES >> 20),
+                    spent: Spent::Perhaps,
+                });
+            }
+        };
+        let body = String::from_utf8_lossy(&bytes).into_owned();
+        Ok(Response { status, headers, body, cut })
+    }
+}
+
+fn headers(texts: &[(&'static str, HeaderText)]) -> Result<HeaderMap, PortError> {
+    let mut headers = HeaderMap::new();
+    for (name, text) in texts {
+        let value = match text {
+            HeaderText::Open(text) => HeaderValue::from_str(text)
+                .map_err(|_| PortError::new(format!("the header `{name}` cannot be sent")))?,
+            HeaderText::Key(text, variable) => {
+                let mut value = HeaderValue::from_str(text).map_err(|_| {
+                    let what = format!("the key in the variable `{variable}` is none: it has characters that no key has");
+                    PortError::new(what).hint("look for line ends and spaces in it")
+                })?;
+                value.set_sensitive(true);
+                value
+            }
+        };
+        headers.insert(*name, value);
+    }
+    Ok(headers)
+}
+
+fn not_sent(error: reqwest::Error) -> Trouble {
+    let error = error.without_url();
+    let why = in_full(&error);
+    if error.is_builder() {
+        return PortError::new(why).hint("check `base_url`").into();
+    }
+    let (fault, spent) = if error.is_connect() {
+        (Fault::Unreachable, Spent::Nothing)
+    } else {
+        (Fault::Answering, Spent::Perhaps)
+    };
+    Trouble::Passing { why, fault, wait: None, spent }
+}
+
+fn silent(after: Duration) -> Trouble {
+    Trouble::broken_off(format!("no answer began within {:.1} s", after.as_secs_f32()))
+}
+
+/// An error and all that caused it, on one line.
+fn in_full(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let said = error.to_string();
+        if !text.contains(&said) {
+            text.push_str(&format!(": {said}"));
+        }
+        cause = error.source();
+    }
+    text
+}

@@ -1,0 +1,111 @@
+//! The door to agents: every question of every role goes through the same layers, `Recorded(Budgeted(Retrying(Limited(
+//! Real))))`. An answer from disk costs nothing, each try is limited, and one that waits holds no slot.
+//!
+//! # Layout
+//! [`question`] is what goes through, [`settings`] and [`crew`] say who answers; `recorded`, `budgeted`, `retrying`, `limited`
+//! and `real` are the layers. [`calls`] keeps answers and reservations on disk, [`price`] knows what they cost, [`bucket`]
+//! counts slots and rates, [`wait`] waits visibly. `http` sends, `wire` writes and reads, `judge` says what an error means,
+//! `retry_after` when to come back, `sse` takes streams apart; [`command`] runs a program instead.
+
+pub mod bucket;
+pub mod budgeted;
+pub mod calls;
+pub mod command;
+pub mod crew;
+mod http;
+mod judge;
+mod limited;
+pub mod price;
+pub mod question;
+mod real;
+mod recorded;
+mod retry_after;
+pub mod retrying;
+pub mod settings;
+mod sse;
+#[cfg(target_os = "linux")]
+#[path = "unix.rs"]
+mod system;
+#[cfg(not(target_os = "linux"))]
+#[path = "windows.rs"]
+mod system;
+pub mod wait;
+mod wire;
+
+#[cfg(test)]
+mod tests;
+
+use bucket::Limits;
+use budgeted::{Budget, Budgeted};
+use calls::Calls;
+use command::Surroundings;
+use crew::Crew;
+use http::Http;
+use limited::Limited;
+use price::Prices;
+use question::{Answer as _, Question, Unmetered};
+use real::Real;
+use recorded::Recorded;
+use retrying::{Patience, Retrying};
+use treebeam_run::port::{Agent, AgentError, Ask, PortError, Reply};
+use wait::{Observer, RealNap};
+
+pub use system::shield;
+
+/// All that the door needs to know.
+#[derive(Debug)]
+pub struct Plan {
+    /// Who answers.
+    pub crew: Crew,
+    /// What answers cost.
+    pub prices: Prices,
+    /// The most that may be spent.
+    pub budget: Budget,
+    /// How many at once.
+    pub limits: Limits,
+    /// How often and how long.
+    pub patience: Patience,
+    /// Where answers are kept.
+    pub calls: Calls,
+    /// Where programs work.
+    pub surroundings: Surroundings,
+}
+
+type Layers<'a> = Recorded<'a, Budgeted<'a, Retrying<Limited<'a, Real<'a>>, RealNap<'a>>>>;
+
+/// The door.
+pub struct Door<'a>(Layers<'a>);
+
+impl<'a> Door<'a> {
+    /// Opens the door. What was spent before counts.
+    ///
+    /// # Errors
+    /// When the calls on disk cannot be counted, or there is no HTTP client.
+    pub fn open(plan: &'a Plan, observer: &'a dyn Observer) -> Result<Self, PortError> {
+        let Plan { crew, prices, calls, surroundings, .. } = plan;
+        let real = Real { http: Http::new()?, crew, surroundings };
+        let limited = Limited::new(real, plan.limits, crew, observer);
+        let seed = u64::from(std::process::id());
+        let retrying = Retrying::new(limited, RealNap(observer), plan.patience, seed);
+        let budgeted = Budgeted::new(retrying, plan.budget, calls, (crew, prices), observer)?;
+        Ok(Self(Recorded { inner: budgeted, calls, crew, observer }))
+    }
+
+    /// Answers a question that need not belong to a run.
+    ///
+    /// # Errors
+    /// When no usable answer came.
+    pub fn answer(&self, question: &Question) -> Result<Reply, AgentError> {
+        if !calls::is_key(&question.key) {
+            let what = format!("{:?} is no key for a call", question.key);
+            return Err(PortError::new(what).hint("use letters, digits, `-` and `_`").into());
+        }
+        Ok(self.0.answer(question, &Unmetered)?)
+    }
+}
+
+impl Agent for Door<'_> {
+    fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
+        self.answer(&Question::from(ask))
+    }
+}

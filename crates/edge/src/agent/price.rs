@@ -1,0 +1,169 @@
+//! What answers cost: prices per million tokens, the user's before the built-in ones. A model that nobody knows has no
+//! price, and then no cost is made up.
+
+use std::collections::BTreeMap;
+use treebeam_run::port::{Cost, Usage};
+
+/// Of when the built-in prices are. They change: a table in the configuration counts before them.
+pub const PRICES_DATE: &str = "2026-06";
+
+/// Dollars per million tokens.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Price {
+    /// What is read.
+    pub input: f64,
+    /// What is written.
+    pub output: f64,
+    /// What is read from a cache.
+    pub cached: f64,
+}
+
+/// Models by the beginning of their names, the longest that fits counting: input, output, cached. Where a price rises with
+/// the length of the prompt, the highest counts.
+const BUILT_IN: [(&str, [f64; 3]); 42] = [
+    ("claude-3-5-haiku", [0.8, 4.0, 0.08]),
+    ("claude-3-7-sonnet", [3.0, 15.0, 0.3]),
+    ("claude-3-haiku", [0.25, 1.25, 0.03]),
+    ("claude-fable-5", [10.0, 50.0, 1.0]),
+    ("claude-fable-5-1", [10.0, 50.0, 0.25]),
+    ("claude-haiku-4-5", [1.0, 5.0, 0.1]),
+    ("claude-haiku-5-5", [0.5, 2.5, 0.05]),
+    ("claude-opus-4", [15.0, 75.0, 1.5]),
+    ("claude-opus-4-5", [5.0, 25.0, 0.5]),
+    ("claude-opus-4-6", [5.0, 25.0, 0.5]),
+    ("claude-opus-4-7", [5.0, 25.0, 0.5]),
+    ("claude-opus-4-8", [5.0, 25.0, 0.5]),
+    ("claude-opus-5", [5.0, 25.0, 0.5]),
+    ("claude-opus-5-5", [4.0, 20.0, 0.2]),
+    ("claude-sonnet-4", [3.0, 15.0, 0.3]),
+    ("claude-sonnet-5", [2.0, 10.0, 0.2]),
+    ("claude-sonnet-5-5", [2.0, 10.0, 0.2]),
+    ("gemini-2.0-flash", [0.1, 0.4, 0.025]),
+    ("gemini-2.5-flash", [0.3, 2.5, 0.03]),
+    ("gemini-2.5-flash-lite", [0.1, 0.4, 0.01]),
+    ("gemini-2.5-pro", [2.5, 15.0, 0.25]),
+    ("gemini-3-pro", [4.0, 18.0, 0.4]),
+    ("gpt-4.1", [2.0, 8.0, 0.5]),
+    ("gpt-4.1-mini", [0.4, 1.6, 0.1]),
+    ("gpt-4.1-nano", [0.1, 0.4, 0.025]),
+    ("gpt-4o", [2.5, 10.0, 1.25]),
+    ("gpt-4o-mini", [0.15, 0.6, 0.075]),
+    ("gpt-5", [1.25, 10.0, 0.125]),
+    ("gpt-5-mini", [0.25, 2.0, 0.025]),
+    ("gpt-5-nano", [0.05, 0.4, 0.005]),
+    ("gpt-5-pro", [15.0, 120.0, 15.0]),
+    ("gpt-5.1", [1.25, 10.0, 0.125]),
+    ("gpt-5.2", [1.75, 14.0, 0.175]),
+    ("gpt-5.4", [2.5, 15.0, 0.25]),
+    ("gpt-5.4-mini", [0.75, 4.5, 0.075]),
+    ("gpt-5.4-nano", [0.2, 1.25, 0.02]),
+    ("gpt-5.4-pro", [30.0, 180.0, 30.0]),
+    ("gpt-5.5", [5.0, 30.0, 0.5]),
+    ("gpt-5.5-pro", [30.0, 180.0, 30.0]),
+    ("o3", [2.0, 8.0, 0.5]),
+    ("o3-pro", [20.0, 80.0, 20.0]),
+    ("o4-mini", [1.1, 4.4, 0.275]),
+];
+
+/// Where a price is from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PriceOrigin {
+    /// The user's own table.
+    Configured,
+    /// The table in this program.
+    BuiltIn,
+}
+
+/// All prices.
+#[derive(Clone, Debug, Default)]
+pub struct Prices(BTreeMap<String, Price>);
+
+impl Prices {
+    /// The user's own, by the full name of the model, before the built-in ones.
+    #[must_use]
+    pub const fn new(own: BTreeMap<String, Price>) -> Self {
+        Self(own)
+    }
+
+    /// The price of a model and where that is from.
+    #[must_use]
+    pub fn of(&self, model: &str) -> Option<(Price, PriceOrigin)> {
+        if let Some(price) = self.0.get(model) {
+            return Some((*price, PriceOrigin::Configured));
+        }
+        let fits = BUILT_IN.iter().filter(|(name, _)| is_version_of(model, name));
+        let (_, [input, output, cached]) = fits.max_by_key(|(name, _)| name.len())?;
+        let price = Price { input: *input, output: *output, cached: *cached };
+        Some((price, PriceOrigin::BuiltIn))
+    }
+}
+
+/// A dated name is the same model, `gpt-4o-2024-08-06`; another word behind it is another model, `gpt-4o-audio`.
+fn is_version_of(model: &str, name: &str) -> bool {
+    let Some(rest) = model.strip_prefix(name) else { return false };
+    let version = |part: &str| {
+        part == "latest" || part == "preview" || part.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    rest.is_empty() || rest.strip_prefix('-').is_some_and(|rest| rest.split('-').all(version))
+}
+
+impl Price {
+    /// What this much costs.
+    #[must_use]
+    pub fn cost(&self, usage: &Usage) -> Cost {
+        let cached = usage.cached.min(usage.input);
+        part(self.input, usage.input - cached)
+            + part(self.cached, cached)
+            + part(self.output, usage.output)
+    }
+}
+
+/// A dollar per million tokens is a million of our units for each.
+fn part(price: f64, tokens: u64) -> Cost {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates")]
+    let each = (price * 1e6).round() as u64;
+    Cost::pico(each.saturating_mul(tokens))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_has_the_price_of_its_longest_name() {
+        let check = |model: &str, expect: Option<f64>| {
+            assert_eq!(
+                Prices::default().of(model).map(|(price, _)| price.input),
+                expect,
+                "{model}"
+            );
+        };
+        check("gpt-4o", Some(2.5));
+        check("gpt-4o-2024-08-06", Some(2.5));
+        check("gpt-4o-mini", Some(0.15));
+        check("gpt-4o-audio-preview", None);
+        check("claude-opus-4-1-20250805", Some(15.0));
+        check("claude-opus-4-5-20251101", Some(5.0));
+        check("claude-sonnet-4-5", Some(3.0));
+        check("claude-3-5-haiku-latest", Some(0.8));
+        check("gpt-50", None);
+        check("my-own", None);
+        let own =
+            BTreeMap::from([("gpt-4o".to_owned(), Price { input: 9.0, output: 1.0, cached: 1.0 })]);
+        let (price, origin) = Prices::new(own).of("gpt-4o").expect("a price");
+        assert_eq!((price.input, origin), (9.0, PriceOrigin::Configured));
+    }
+
+    #[test]
+    fn cached_input_is_part_of_the_input() {
+        let price = Price { input: 3.0, output: 15.0, cached: 0.3 };
+        let usage = Usage { input: 1_000_000, cached: 400_000, output: 100_000 };
+        assert_eq!(price.cost(&usage), Cost::dollars(1.8 + 0.12 + 1.5));
+        let odd = Usage { input: 1, cached: 5, output: 0 };
+        assert_eq!(price.cost(&odd), Cost::dollars(0.3e-6));
+        assert_eq!(
+            price.cost(&Usage { input: u64::MAX, cached: 0, output: 9 }),
+            Cost::pico(u64::MAX)
+        );
+    }
+}

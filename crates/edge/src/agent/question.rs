@@ -1,0 +1,148 @@
+//! What goes through the layers of the door: a question, who is to answer it, and what can go wrong. Each layer is an
+//! [`Answer`] around another one.
+
+use std::time::Duration;
+use treebeam_core::id::{Place, Sha256};
+use treebeam_run::port::{AgentError, Ask, Continuation, PortError, Reply, Role, Usage};
+
+/// A question on its way through the door.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// Names it for good; a plain file name.
+    pub key: String,
+    /// In which role it is asked.
+    pub role: Role,
+    /// Which round of its step this is, counted from 0.
+    pub round: u32,
+    /// The text.
+    pub prompt: String,
+    /// The answer that it goes on from.
+    pub continues: Option<Continuation>,
+    /// The worktree that it is about; none outside of a run.
+    pub place: Option<Place>,
+}
+
+impl Question {
+    /// Tells two questions of one key apart.
+    #[must_use]
+    pub fn digest(&self) -> Sha256 {
+        let before = self.continues.as_ref().map_or("", |continuation| &continuation.id);
+        Sha256::of(format!("{}\0{before}\0{}", self.role, self.prompt).as_bytes())
+    }
+}
+
+impl From<&Ask> for Question {
+    fn from(ask: &Ask) -> Self {
+        let Ask { key, role, round, prompt, place, continues } = ask.clone();
+        Self { key, role, round, prompt, continues, place: Some(place) }
+    }
+}
+
+/// A layer of the door.
+pub(super) trait Answer: Sync {
+    /// Answers a question. The meter is told of every further try that costs something.
+    fn answer(&self, question: &Question, meter: &dyn Meter) -> Result<Reply, Trouble>;
+}
+
+/// Watches over what tries may cost.
+pub(super) trait Meter: Sync {
+    /// Asks for one more try after one that may have been charged for.
+    fn another_try(&self) -> Result<(), Trouble>;
+}
+
+/// Nobody counts.
+pub(super) struct Unmetered;
+
+impl Meter for Unmetered {
+    fn another_try(&self) -> Result<(), Trouble> {
+        Ok(())
+    }
+}
+
+/// Why one try brought no answer.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    /// It may go away by itself.
+    Passing {
+        why: String,
+        fault: Fault,
+        /// When the other side wants to be asked again.
+        wait: Option<Duration>,
+        spent: Spent,
+    },
+    /// There were too many questions: it goes away by waiting.
+    TooMany { why: String, wait: Option<Duration> },
+    /// The same question would fail again.
+    Unanswered { why: String, spent: Spent },
+    /// The provider does not go on from the answer that was named.
+    Forgotten(String),
+    /// An answer could cost more than is left.
+    OverBudget(String),
+    /// Somebody wants to stop.
+    Interrupted,
+    /// No question will be answered.
+    Unavailable(PortError),
+}
+
+/// What is at fault when something may go away by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// Nobody is there.
+    Unreachable,
+    /// Somebody is there, and did not answer well.
+    Answering,
+}
+
+/// What a failed try has cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Spent {
+    Nothing,
+    /// It was under way: the worst is to be assumed.
+    Perhaps,
+    Known(Usage),
+}
+
+impl Trouble {
+    /// It fails this question, and cost nothing.
+    pub(super) fn unanswered(why: impl Into<String>) -> Self {
+        Self::Unanswered { why: why.into(), spent: Spent::Nothing }
+    }
+
+    /// An answer began and did not end.
+    pub(super) fn broken_off(why: impl Into<String>) -> Self {
+        let (why, spent) = (why.into(), Spent::Perhaps);
+        Self::Passing { why, fault: Fault::Answering, wait: None, spent }
+    }
+
+    /// What it has cost.
+    pub(super) const fn spent(&self) -> Spent {
+        match self {
+            Self::Passing { spent, .. } | Self::Unanswered { spent, .. } => *spent,
+            Self::TooMany { .. }
+            | Self::Forgotten(_)
+            | Self::OverBudget(_)
+            | Self::Interrupted
+            | Self::Unavailable(_) => Spent::Nothing,
+        }
+    }
+}
+
+impl From<PortError> for Trouble {
+    fn from(error: PortError) -> Self {
+        Self::Unavailable(error)
+    }
+}
+
+impl From<Trouble> for AgentError {
+    fn from(trouble: Trouble) -> Self {
+        match trouble {
+            Trouble::Passing { why, .. }
+            | Trouble::TooMany { why, .. }
+            | Trouble::Unanswered { why, .. } => Self::Unanswered(why),
+            Trouble::Forgotten(why) => Self::Forgotten(why),
+            Trouble::OverBudget(why) => Self::OverBudget(why),
+            Trouble::Interrupted => Self::Interrupted,
+            Trouble::Unavailable(error) => Self::Unavailable(error),
+        }
+    }
+}

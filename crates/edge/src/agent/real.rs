@@ -1,0 +1,99 @@
+//! Asks whoever is set for a role, once: a server or a program. It neither waits nor tries again, and what comes back has
+//! no key in it.
+
+use super::command::{self, Surroundings};
+use super::crew::Crew;
+use super::http::{Deadlines, HeaderText, Http, Request};
+use super::judge::{Refusal, judge};
+use super::question::{Answer, Meter, Question, Trouble};
+use super::settings::{Key, Line, Model};
+use super::wire;
+use std::collections::BTreeMap;
+use std::time::Duration;
+use treebeam_run::port::{PortError, Reply};
+
+/// How long an answer that has begun may pause. A model that thinks may say nothing for minutes.
+const IDLE: Duration = Duration::from_mins(3);
+/// What stands in place of a key.
+const HIDDEN: &str = "[hidden]";
+
+/// The innermost layer.
+pub(super) struct Real<'a> {
+    pub(super) http: Http,
+    pub(super) crew: &'a Crew,
+    pub(super) surroundings: &'a Surroundings,
+}
+
+impl Answer for Real<'_> {
+    fn answer(&self, question: &Question, _: &dyn Meter) -> Result<Reply, Trouble> {
+        let settings = self.crew.settings(question.role)?;
+        let answer = match &settings.line {
+            Line::Model(model) => self.ask(model, settings.timeout, question),
+            Line::Command(program) => {
+                command::answer(program, settings.timeout, question, self.surroundings)
+            }
+        };
+        let hide = |text: String| hide(text, settings.key());
+        match answer {
+            Ok(reply) => Ok(Reply {
+                text: hide(reply.text),
+                id: reply.id.map(hide),
+                model: reply.model.map(hide),
+                ..reply
+            }),
+            Err(trouble) => Err(hide_in(trouble, settings.key())),
+        }
+    }
+}
+
+impl Real<'_> {
+    fn ask(&self, model: &Model, timeout: Duration, question: &Question) -> Result<Reply, Trouble> {
+        let written = wire::write(model, question);
+        let open = |text: &str| HeaderText::Open(text.to_owned());
+        let mut headers = vec![("content-type", open("application/json"))];
+        headers.extend(written.headers.into_iter().map(|(name, text)| (name, open(text))));
+        if let Some(Key { variable, value }) = &model.key {
+            let (name, before) = written.key_header;
+            let text = format!("{before}{}", value.reveal().trim());
+            headers.push((name, HeaderText::Key(text, variable.clone())));
+        }
+        let response = self.http.send(Request {
+            url: format!("{}{}", model.base_url, written.path),
+            headers,
+            body: written.body.to_string(),
+            deadlines: Deadlines { idle: IDLE.min(timeout), total: timeout },
+        })?;
+        let body = hide(response.body, model.key.as_ref());
+        if (200..300).contains(&response.status) {
+            return wire::read(model, question, &body, response.cut.as_deref());
+        }
+        let headers: BTreeMap<String, String> = response.headers;
+        let refusal = Refusal { status: response.status, headers: &headers, body: &body };
+        Err(judge(&refusal, model, question.continues.is_some()))
+    }
+}
+
+/// A text without the key, in case somebody repeats it.
+fn hide(text: String, key: Option<&Key>) -> String {
+    match key.map(|key| key.value.reveal().trim()) {
+        Some(key) if key.len() > 3 && text.contains(key) => text.replace(key, HIDDEN),
+        Some(_) | None => text,
+    }
+}
+
+fn hide_in(trouble: Trouble, key: Option<&Key>) -> Trouble {
+    let hide = |text: String| hide(text, key);
+    match trouble {
+        Trouble::Passing { why, fault, wait, spent } => {
+            Trouble::Passing { why: hide(why), fault, wait, spent }
+        }
+        Trouble::TooMany { why, wait } => Trouble::TooMany { why: hide(why), wait },
+        Trouble::Unanswered { why, spent } => Trouble::Unanswered { why: hide(why), spent },
+        Trouble::Forgotten(why) => Trouble::Forgotten(hide(why)),
+        Trouble::OverBudget(why) => Trouble::OverBudget(hide(why)),
+        Trouble::Interrupted => Trouble::Interrupted,
+        Trouble::Unavailable(PortError { what, hint, cause }) => {
+            Trouble::Unavailable(PortError { what: hide(what), hint: hint.map(hide), cause })
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Every answer is on disk before it is used, and one that is there is not asked for again.
+
+use super::calls::{Calls, Kept};
+use super::crew::Crew;
+use super::question::{Answer, Meter, Question, Trouble};
+use super::wait::Observer;
+use jiff::Timestamp;
+use treebeam_run::port::Reply;
+
+/// A layer that remembers.
+pub(super) struct Recorded<'a, A> {
+    pub(super) inner: A,
+    pub(super) calls: &'a Calls,
+    pub(super) crew: &'a Crew,
+    pub(super) observer: &'a dyn Observer,
+}
+
+impl<A: Answer> Answer for Recorded<'_, A> {
+    fn answer(&self, question: &Question, meter: &dyn Meter) -> Result<Reply, Trouble> {
+        let key = &question.key;
+        match self.calls.find(question)? {
+            Kept::Reply(reply) => return Ok(reply),
+            Kept::None => {}
+            Kept::Other => self.calls.set_aside(question)?,
+            Kept::Damaged(why) => {
+                self.observer.note(&format!("the answer `{key}` is asked for again: {why}"));
+                self.calls.set_aside(question)?;
+            }
+        }
+        let settings = self.crew.settings(question.role)?;
+        let asked_at = Timestamp::now();
+        let reply = self.inner.answer(question, meter)?;
+        self.calls.keep(question, settings, &reply, asked_at)?;
+        self.calls.release(question)?;
+        Ok(reply)
+    }
+}

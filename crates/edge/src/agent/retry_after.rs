@@ -1,0 +1,91 @@
+//! When the other side wants to be asked again: said in a header as seconds, as milliseconds or as a date, or in the body.
+//! How much of that is believed is decided elsewhere.
+
+use jiff::fmt::rfc2822::DateTimeParser;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// The longest that is understood; more is as good as never.
+const LONGEST: f64 = 366.0 * 24.0 * 3600.0;
+
+/// How long to wait, if that was said.
+pub(super) fn wait(
+    headers: &BTreeMap<String, String>,
+    body: &Value,
+    now: Timestamp,
+) -> Option<Duration> {
+    let header = |name: &str| headers.get(name).map(|text| text.trim());
+    let milliseconds = header("retry-after-ms").and_then(|text| Some(number(text)? / 1000.0));
+    let seconds =
+        || header("retry-after").and_then(|text| number(text).or_else(|| date(text, now)));
+    let in_body = || in_body(body, now);
+    milliseconds.or_else(seconds).or_else(in_body).map(length)
+}
+
+fn number(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|number: &f64| number.is_finite())
+}
+
+fn date(text: &str, now: Timestamp) -> Option<f64> {
+    static PARSER: DateTimeParser = DateTimeParser::new().relaxed_weekday(true);
+    Some(until(PARSER.parse_timestamp(text).ok()?, now))
+}
+
+fn until(then: Timestamp, now: Timestamp) -> f64 {
+    then.duration_since(now).max(SignedDuration::ZERO).as_secs_f64()
+}
+
+/// Google says `retryDelay` among the details of an error; some say when a quota is full again.
+fn in_body(body: &Value, now: Timestamp) -> Option<f64> {
+    let error = &body["error"];
+    let details = error["details"].as_array().into_iter().flatten();
+    let delay = details.into_iter().find_map(|detail| detail["retryDelay"].as_str());
+    let delay = delay.and_then(|text| number(text.strip_suffix('s')?));
+    let resets_at = || {
+        let then = Timestamp::from_second(error["resets_at"].as_i64()?).ok()?;
+        Some(until(then, now))
+    };
+    delay.or_else(|| error["resets_in_seconds"].as_f64()).or_else(resets_at)
+}
+
+fn length(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds.clamp(0.0, LONGEST)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn in_all_its_forms() {
+        let now: Timestamp = "2026-01-31T22:00:00Z".parse().unwrap();
+        let check = |headers: &[(&str, &str)], body: Value, expect: Option<f64>| {
+            let headers = headers.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+            let found = wait(&headers, &body, now).map(|length| length.as_secs_f64());
+            assert_eq!(found, expect, "{headers:?} {body}");
+        };
+        let one = |text: &str, expect| check(&[("retry-after", text)], Value::Null, expect);
+        check(&[], Value::Null, None);
+        one("7", Some(7.0));
+        one(" 1.5 ", Some(1.5));
+        one("0", Some(0.0));
+        one("-5", Some(0.0));
+        one("1e300", Some(LONGEST));
+        one("99999999999999999999", Some(LONGEST));
+        one("NaN", None);
+        one("inf", None);
+        one("soon", None);
+        one("", None);
+        one("Sat, 31 Jan 2026 22:00:30 GMT", Some(30.0));
+        one("Sat, 31 Jan 2026 21:00:00 GMT", Some(0.0));
+        one("Fri, 31 Dec 9998 22:00:00 GMT", Some(LONGEST));
+        check(&[("retry-after-ms", "250"), ("retry-after", "9")], Value::Null, Some(0.25));
+        check(&[], json!({"error": {"details": [{"x": 1}, {"retryDelay": "34.5s"}]}}), Some(34.5));
+        check(&[], json!({"error": {"resets_in_seconds": 90}}), Some(90.0));
+        check(&[], json!({"error": {"resets_at": now.as_second() + 60}}), Some(60.0));
+        check(&[], json!({"error": "no"}), None);
+    }
+}

@@ -1,0 +1,310 @@
+//! The layers one by one, each around a scripted one.
+
+mod budget;
+
+use super::bucket::Limits;
+use super::calls::Calls;
+use super::crew::Crew;
+use super::limited::Limited;
+use super::question::{Answer, Fault, Meter, Question, Spent, Trouble, Unmetered};
+use super::recorded::Recorded;
+use super::retrying::{Patience, Retrying};
+use super::settings::{Key, Line, Model, Settings, Wire};
+use super::wait::{Nap, Observer, Wait};
+use crate::env_file::Secret;
+use std::collections::{BTreeMap, VecDeque};
+use std::fs;
+use std::num::NonZeroU32;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Barrier, Mutex};
+use std::thread;
+use std::time::Duration;
+use treebeam_run::port::{PortError, Reply, Role, Usage};
+
+/// Sees all, and may want to stop.
+#[derive(Default)]
+struct Watcher {
+    notes: Mutex<Vec<String>>,
+    stop: AtomicBool,
+}
+
+impl Observer for Watcher {
+    fn waits(&self, _: &Wait<'_>) {}
+    fn note(&self, text: &str) {
+        self.notes.lock().unwrap().push(text.to_owned());
+    }
+    fn wants_to_stop(&self) -> bool {
+        self.stop.load(Ordering::SeqCst)
+    }
+}
+
+/// Answers what is written down for it, and counts.
+#[derive(Default)]
+struct Script {
+    lines: Mutex<VecDeque<Result<Reply, Trouble>>>,
+    asked: AtomicU32,
+}
+
+impl Script {
+    fn of(lines: impl IntoIterator<Item = Result<Reply, Trouble>>) -> Self {
+        Self { lines: Mutex::new(lines.into_iter().collect()), asked: AtomicU32::new(0) }
+    }
+    fn asked(&self) -> u32 {
+        self.asked.load(Ordering::SeqCst)
+    }
+}
+
+impl Answer for &Script {
+    fn answer(&self, _: &Question, _: &dyn Meter) -> Result<Reply, Trouble> {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        self.lines.lock().unwrap().pop_front().expect("a further line")
+    }
+}
+
+fn question(key: &str, prompt: &str) -> Question {
+    let (key, prompt) = (key.to_owned(), prompt.to_owned());
+    Question { key, role: Role::Coder, round: 0, prompt, continues: None, place: None }
+}
+
+fn reply(text: &str) -> Reply {
+    let usage = Some(Usage { input: 10, cached: 0, output: 5 });
+    let id = Some("resp-1".to_owned());
+    Reply { text: text.to_owned(), usage, cost: None, id, model: None }
+}
+
+fn crew() -> Crew {
+    let value = Secret::new("sk-canary-0123".to_owned());
+    let model = Model {
+        wire: Wire::Chat,
+        name: "gpt-4o".to_owned(),
+        base_url: "http://127.0.0.1:9/v1".to_owned(),
+        key: Some(Key { variable: "CANARY_KEY".to_owned(), value }),
+        temperature: None,
+        max_tokens: 100,
+        effort: None,
+        extra: serde_json::Map::new(),
+    };
+    let settings = Settings { line: Line::Model(model), timeout: Duration::from_secs(5) };
+    Crew::new(BTreeMap::from([(Role::Coder, settings)]))
+}
+
+fn files(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn an_answer_is_kept_and_not_asked_for_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let (calls, crew, watcher) =
+        (Calls::Folder(folder.path().join("c")), crew(), Watcher::default());
+    let script =
+        Script::of([Ok(reply("one")), Ok(reply("two")), Ok(reply("three")), Ok(reply("four"))]);
+    let layer = || Recorded { inner: &script, calls: &calls, crew: &crew, observer: &watcher };
+    let ask = |prompt: &str| layer().answer(&question("k", prompt), &Unmetered).unwrap().text;
+    assert_eq!([ask("p"), ask("p"), ask("p")], ["one", "one", "one"]);
+    assert_eq!(script.asked(), 1);
+    // Another prompt under the same key is another question; the first answer is only put aside.
+    assert_eq!([ask("q"), ask("q")], ["two", "two"]);
+    assert_eq!(files(&folder.path().join("c")), ["k.json", "k.old-1"]);
+    let path = folder.path().join("c/k.json");
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(text.contains("\"prompt\":\"q\"") && text.contains("resp-1"), "{text}");
+    assert!(!text.contains("canary"), "{text}");
+    // A flipped letter of the answer is seen, and so is half a file.
+    fs::write(&path, text.replace("two", "twu")).unwrap();
+    assert_eq!(ask("q"), "three");
+    let whole = fs::read_to_string(&path).unwrap();
+    fs::write(&path, &whole[..whole.len() / 2]).unwrap();
+    assert_eq!([ask("q"), ask("q")], ["four", "four"]);
+    assert_eq!((script.asked(), watcher.notes.lock().unwrap().len()), (4, 2));
+    assert_eq!(files(&folder.path().join("c")), ["k.json", "k.old-1", "k.old-2", "k.old-3"]);
+}
+
+#[test]
+fn an_answer_that_cannot_be_kept_is_not_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    fs::write(&file, "").unwrap();
+    let (calls, crew, watcher) = (Calls::Folder(file.join("below")), crew(), Watcher::default());
+    let script = Script::of([Ok(reply("one"))]);
+    let layer = Recorded { inner: &script, calls: &calls, crew: &crew, observer: &watcher };
+    let answer = layer.answer(&question("k", "p"), &Unmetered);
+    assert!(matches!(answer, Err(Trouble::Unavailable(_))), "{answer:?}");
+}
+
+/// Does not wait, and writes down for how long it would have.
+#[derive(Default)]
+struct Naps(Mutex<Vec<Duration>>);
+
+impl Nap for &Naps {
+    fn nap(&self, _: Role, _: &str, length: Duration) -> Result<(), Trouble> {
+        self.0.lock().unwrap().push(length);
+        Ok(())
+    }
+}
+
+fn passing(wait: Option<u64>, spent: Spent) -> Result<Reply, Trouble> {
+    let wait = wait.map(Duration::from_secs);
+    Err(Trouble::Passing { why: "oops".into(), fault: Fault::Answering, wait, spent })
+}
+
+fn too_many(wait: Option<u64>) -> Result<Reply, Trouble> {
+    Err(Trouble::TooMany { why: "slow down".into(), wait: wait.map(Duration::from_secs) })
+}
+
+/// Counts the further tries that cost something.
+#[derive(Default)]
+struct Counter(AtomicU32);
+
+impl Meter for Counter {
+    fn another_try(&self) -> Result<(), Trouble> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Ok(())
+    }
+}
+
+const PATIENCE: Patience = Patience {
+    tries: 4,
+    pause: Duration::from_secs(1),
+    longest_pause: Duration::from_secs(2),
+    wait: Duration::from_hours(1),
+};
+
+/// What became of a question: the answer in words, how often it was asked, how long was waited, how many tries were paid for.
+fn retried(script: Vec<Result<Reply, Trouble>>) -> (String, u32, Vec<Duration>, u32) {
+    let (script, naps, counter) = (Script::of(script), Naps::default(), Counter::default());
+    let layer = Retrying::new(&script, &naps, PATIENCE, 7);
+    let said = match layer.answer(&question("k", "p"), &counter) {
+        Ok(reply) => reply.text,
+        Err(Trouble::Unanswered { why, .. }) => format!("unanswered: {why}"),
+        Err(Trouble::Unavailable(error)) => format!("unavailable: {}", error.what),
+        Err(other) => format!("{other:?}"),
+    };
+    let naps = naps.0.into_inner().unwrap();
+    (said, script.asked(), naps, counter.0.into_inner())
+}
+
+#[test]
+fn what_may_go_away_is_tried_again_with_pauses_that_grow() {
+    use Spent::{Nothing, Perhaps};
+    let (said, asked, naps, paid) = retried(vec![
+        passing(None, Nothing),
+        passing(None, Perhaps),
+        passing(None, Nothing),
+        Ok(reply("yes")),
+    ]);
+    assert_eq!((said.as_str(), asked, paid), ("yes", 4, 1));
+    for (nap, most) in naps.iter().zip([1, 2, 2]) {
+        let most = Duration::from_secs(most);
+        assert!(*nap >= most / 2 && *nap <= most, "{naps:?}");
+    }
+    // A stated wait is kept, and never cut short by jitter.
+    let (_, _, naps, _) = retried(vec![passing(Some(30), Nothing), Ok(reply("yes"))]);
+    assert!(naps[0] >= Duration::from_secs(30) && naps[0] <= Duration::from_secs(31), "{naps:?}");
+    let (said, asked, ..) = retried((0..4).map(|_| passing(None, Nothing)).collect());
+    assert_eq!((said.as_str(), asked), ("unanswered: oops, 4 times", 4));
+    let gone = || {
+        let (why, fault) = ("refused".into(), Fault::Unreachable);
+        Err(Trouble::Passing { why, fault, wait: None, spent: Nothing })
+    };
+    let (said, asked, ..) = retried((0..4).map(|_| gone()).collect());
+    assert_eq!((said.as_str(), asked), ("unavailable: refused, 4 times", 4));
+}
+
+#[test]
+fn a_rate_limit_is_waited_for_and_does_not_fail_the_question() {
+    let mut script: Vec<_> = (0..20).map(|_| too_many(Some(60))).collect();
+    script.push(Ok(reply("yes")));
+    let (said, asked, naps, _) = retried(script);
+    assert_eq!((said.as_str(), asked), ("yes", 21));
+    assert!(naps.iter().all(|nap| *nap >= Duration::from_mins(1)), "{naps:?}");
+    // An absurd value is cut, and after that nobody waits any longer.
+    let (said, asked, naps, _) = retried(vec![too_many(Some(u64::MAX / 2)), too_many(Some(1))]);
+    assert!(said.starts_with("unavailable: the agent still takes no questions after 36"), "{said}");
+    assert_eq!((asked, naps.len()), (2, 1));
+    assert!(naps[0] <= PATIENCE.wait + Duration::from_secs(1), "{naps:?}");
+}
+
+#[test]
+fn what_is_permanent_is_not_tried_again() {
+    let unavailable = || Err(PortError::new("no key").into());
+    for trouble in [
+        Err(Trouble::unanswered("too long")),
+        Err(Trouble::Forgotten("who".into())),
+        Err(Trouble::OverBudget("much".into())),
+        Err(Trouble::Interrupted),
+        unavailable(),
+    ] {
+        let (said, asked, naps, paid) = retried(vec![trouble]);
+        assert_eq!((asked, naps.len(), paid), (1, 0, 0), "{said}");
+    }
+}
+
+/// Lets nobody out before enough are in, and remembers how many there were at once.
+struct Crowd {
+    inside: AtomicU32,
+    most: AtomicU32,
+    door: Barrier,
+}
+
+impl Answer for &Crowd {
+    fn answer(&self, _: &Question, _: &dyn Meter) -> Result<Reply, Trouble> {
+        let now = self.inside.fetch_add(1, Ordering::SeqCst) + 1;
+        self.most.fetch_max(now, Ordering::SeqCst);
+        self.door.wait();
+        self.inside.fetch_sub(1, Ordering::SeqCst);
+        Ok(reply("yes"))
+    }
+}
+
+fn limits(in_flight: u32) -> Limits {
+    Limits { in_flight: NonZeroU32::new(in_flight).unwrap(), requests: None, tokens: None }
+}
+
+#[test]
+fn no_more_than_allowed_are_inside_and_all_get_in() {
+    let crowd = Crowd { inside: AtomicU32::new(0), most: AtomicU32::new(0), door: Barrier::new(3) };
+    let (crew, watcher) = (crew(), Watcher::default());
+    let layer = Limited::new(&crowd, limits(3), &crew, &watcher);
+    thread::scope(|scope| {
+        for n in 0..12 {
+            let layer = &layer;
+            scope.spawn(move || layer.answer(&question(&n.to_string(), "p"), &Unmetered).unwrap());
+        }
+    });
+    assert_eq!(crowd.most.into_inner(), 3);
+}
+
+#[test]
+fn one_that_waits_for_a_slot_can_be_stopped_and_holds_nothing() {
+    let (crew, watcher) = (crew(), Watcher::default());
+    let script = Script::of([Ok(reply("a"))]);
+    let requests = NonZeroU32::new(1);
+    let one = Limits { requests, ..limits(1) };
+    let layer = Limited::new(&script, one, &crew, &watcher);
+    assert!(layer.answer(&question("a", "p"), &Unmetered).is_ok());
+    watcher.stop.store(true, Ordering::SeqCst);
+    let second = layer.answer(&question("b", "p"), &Unmetered);
+    assert!(matches!(second, Err(Trouble::Interrupted)), "{second:?}");
+    assert_eq!(script.asked(), 1);
+}
+
+#[test]
+fn a_slot_comes_back_whatever_happens_inside() {
+    let (crew, watcher) = (crew(), Watcher::default());
+    let script =
+        Script::of([Err(Trouble::unanswered("no")), passing(None, Spent::Nothing), Ok(reply("a"))]);
+    let layer = Limited::new(&script, limits(1), &crew, &watcher);
+    let ask = || layer.answer(&question("a", "p"), &Unmetered);
+    assert_eq!([ask().is_ok(), ask().is_ok(), ask().is_ok()], [false, false, true]);
+    let broken = thread::scope(|scope| scope.spawn(ask).join().is_err());
+    assert!(broken, "the script is over");
+    script.lines.clear_poison();
+    script.lines.lock().unwrap().push_back(Ok(reply("b")));
+    assert!(ask().is_ok());
+}

@@ -1,0 +1,199 @@
+//! The budget: what is refused, what is on disk, and that crashes cannot overspend it.
+
+use super::*;
+use crate::agent::budgeted::{Budget, Budgeted};
+use crate::agent::calls::Amount;
+use crate::agent::price::Prices;
+use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::Rng as _;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::AtomicU64;
+use treebeam_run::port::Cost;
+
+/// The worst that one question of three bytes can take.
+const WORST: u64 = 3 + 64 + 100;
+
+fn tokens(most: u64) -> Budget {
+    Budget { tokens: Some(most), cost: None }
+}
+
+/// A layer around `inner` whose calls are in this folder.
+struct Setting {
+    calls: Calls,
+    crew: Crew,
+    prices: Prices,
+    watcher: Watcher,
+}
+
+impl Setting {
+    fn new(folder: &Path) -> Self {
+        let calls = Calls::Folder(folder.to_owned());
+        Self { calls, crew: crew(), prices: Prices::default(), watcher: Watcher::default() }
+    }
+
+    fn layer<A: Answer>(&self, inner: A, budget: Budget) -> Recorded<'_, Budgeted<'_, A>> {
+        let Self { calls, crew, prices, watcher } = self;
+        let inner = Budgeted::new(inner, budget, calls, (crew, prices), watcher).unwrap();
+        Recorded { inner, calls, crew, observer: watcher }
+    }
+
+    fn spent(&self) -> u64 {
+        self.calls.spent().unwrap().tokens
+    }
+}
+
+#[test]
+fn real_usage_counts_and_the_next_start_knows_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let setting = Setting::new(folder.path());
+    let script = Script::of([Ok(reply("a")), Ok(reply("b"))]);
+    let answer =
+        setting.layer(&script, tokens(400)).answer(&question("a", "abc"), &Unmetered).unwrap();
+    // gpt-4o: 10 tokens at 2.5, 5 at 10 dollars per million.
+    assert_eq!(answer.cost, Some(Cost::dollars(75e-6)));
+    assert_eq!(setting.calls.spent().unwrap(), Amount { tokens: 15, cost: Cost::dollars(75e-6) });
+    assert_eq!(files(folder.path()), ["a.json"]);
+    // 15 are spent: one more of 167 at most fits into 182, and not into 181.
+    let refused =
+        setting.layer(&script, tokens(15 + WORST - 1)).answer(&question("b", "abc"), &Unmetered);
+    assert!(matches!(refused, Err(Trouble::OverBudget(_))), "{refused:?}");
+    assert_eq!((files(folder.path()).len(), script.asked()), (1, 1));
+    setting.layer(&script, tokens(15 + WORST)).answer(&question("b", "abc"), &Unmetered).unwrap();
+    let dear = Budget { cost: Some(Cost::dollars(1e-3)), tokens: None };
+    let refused = setting.layer(&script, dear).answer(&question("c", "abc"), &Unmetered);
+    assert!(
+        matches!(&refused, Err(Trouble::OverBudget(why)) if why.contains("`max_cost_usd`")),
+        "{refused:?}"
+    );
+    // What is on disk costs nothing more.
+    setting.layer(&script, tokens(1)).answer(&question("a", "abc"), &Unmetered).unwrap();
+}
+
+#[test]
+fn what_a_failure_has_cost_counts() {
+    let check = |trouble: Trouble, expect: u64| {
+        let folder = tempfile::tempdir().unwrap();
+        let setting = Setting::new(folder.path());
+        let said = format!("{trouble:?}");
+        let script = Script::of([Err(trouble), Ok(reply("a"))]);
+        let layer = setting.layer(&script, tokens(10_000));
+        assert!(layer.answer(&question("a", "abc"), &Unmetered).is_err());
+        assert_eq!(setting.spent(), expect, "{said}");
+        layer.answer(&question("a", "abc"), &Unmetered).unwrap();
+        assert_eq!(setting.spent(), expect + 15, "{said}");
+    };
+    let usage = Usage { input: 30, cached: 0, output: 4 };
+    check(Trouble::unanswered("no"), 0);
+    check(Trouble::Interrupted, 0);
+    check(Trouble::Unanswered { why: "cut".into(), spent: Spent::Known(usage) }, 34);
+    check(Trouble::Unanswered { why: "cut".into(), spent: Spent::Perhaps }, WORST);
+    check(Trouble::broken_off("half"), WORST);
+}
+
+#[test]
+fn each_further_try_that_may_be_paid_for_is_reserved_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let setting = Setting::new(folder.path());
+    let naps = Naps::default();
+    let lines = || [passing(None, Spent::Perhaps), passing(None, Spent::Perhaps), Ok(reply("a"))];
+    let script = Script::of(lines());
+    let retrying = Retrying::new(&script, &naps, PATIENCE, 7);
+    setting.layer(retrying, tokens(3 * WORST)).answer(&question("a", "abc"), &Unmetered).unwrap();
+    assert_eq!(setting.spent(), 2 * WORST + 15);
+    let script = Script::of(lines());
+    let retrying = Retrying::new(&script, &naps, PATIENCE, 7);
+    let layer = setting.layer(retrying, tokens(2 * WORST + 15 + 2 * WORST));
+    let refused = layer.answer(&question("b", "abc"), &Unmetered);
+    assert!(matches!(refused, Err(Trouble::OverBudget(_))), "{refused:?}");
+    assert_eq!((script.asked(), setting.spent()), (2, 4 * WORST + 15));
+}
+
+/// A provider that charges, and then answers, fails or never comes back.
+struct Bank<'a> {
+    charged: &'a AtomicU64,
+    luck: Mutex<Pcg64Mcg>,
+}
+
+impl Answer for Bank<'_> {
+    fn answer(&self, _: &Question, _: &dyn Meter) -> Result<Reply, Trouble> {
+        let (fate, output) = {
+            let mut luck = self.luck.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            (luck.next_u32() % 8, u64::from(luck.next_u32() % 101))
+        };
+        let usage = Usage { input: 20, cached: 0, output };
+        let charge = || self.charged.fetch_add(usage.total(), Ordering::SeqCst);
+        match fate {
+            0 => power_cut(),
+            1 => {
+                charge();
+                power_cut()
+            }
+            2 => Err(Trouble::unanswered("no")),
+            3 => {
+                charge();
+                Err(Trouble::broken_off("half"))
+            }
+            4 => {
+                charge();
+                Err(Trouble::Unanswered { why: "cut".into(), spent: Spent::Known(usage) })
+            }
+            _ => {
+                charge();
+                Ok(Reply { usage: Some(usage), ..reply("yes") })
+            }
+        }
+    }
+}
+
+/// Ends a thread without a word.
+fn power_cut() -> ! {
+    resume_unwind(Box::new("the power is gone"))
+}
+
+/// One run of several starts, each ended by the first crash; three questions are under way at once.
+fn simulated(seed: u64) -> (u64, u64) {
+    let memory = Path::new("/dev/shm");
+    let parent = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+    let folder = tempfile::tempdir_in(parent).unwrap();
+    let (charged, budget) = (AtomicU64::new(0), 300 + seed % 1500);
+    for start in 0..6 {
+        let setting = Setting::new(folder.path());
+        let luck = Mutex::new(Pcg64Mcg::new(u128::from(seed * 31 + start)));
+        let layer = setting.layer(Bank { charged: &charged, luck }, tokens(budget));
+        let crashed = AtomicBool::new(false);
+        thread::scope(|scope| {
+            for lane in 0..3 {
+                let (layer, crashed) = (&layer, &crashed);
+                scope.spawn(move || {
+                    for n in 0..4 {
+                        if crashed.load(Ordering::SeqCst) {
+                            return;
+                        }
+                        let question = question(&format!("q-{lane}-{n}"), "abc");
+                        let asked = AssertUnwindSafe(|| drop(layer.answer(&question, &Unmetered)));
+                        if catch_unwind(asked).is_err() {
+                            crashed.store(true, Ordering::SeqCst);
+                        }
+                    }
+                });
+            }
+        });
+        assert!(
+            setting.spent() >= charged.load(Ordering::SeqCst),
+            "seed {seed}: the ledger knows less than the bank"
+        );
+    }
+    (charged.into_inner(), budget)
+}
+
+#[test]
+fn crashes_cannot_overspend() {
+    let mut reached = 0;
+    for seed in 0..1000 {
+        let (charged, budget) = simulated(seed);
+        // The worst is reserved, so the bound is tighter than three calls over it: nothing.
+        assert!(charged <= budget, "seed {seed}: {charged} of {budget}");
+        reached += u32::from(charged + 3 * WORST > budget);
+    }
+    assert!(reached > 300, "only {reached} runs came near their budget");
+}

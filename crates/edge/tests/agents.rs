@@ -1,0 +1,363 @@
+//! The whole door against a server that does everything wrong: thirty-odd faults, each in five roles, each role with
+//! another wire format. Nothing hangs, nothing panics, no answer is lost, and nothing permanent is asked twice.
+
+#![cfg(test)]
+
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
+use treebeam_edge::agent::bucket::Limits;
+use treebeam_edge::agent::budgeted::Budget;
+use treebeam_edge::agent::calls::Calls;
+use treebeam_edge::agent::command::Surroundings;
+use treebeam_edge::agent::crew::Crew;
+use treebeam_edge::agent::price::Prices;
+use treebeam_edge::agent::question::Question;
+use treebeam_edge::agent::retrying::Patience;
+use treebeam_edge::agent::settings::{Key, Line, Model, Settings, Wire};
+use treebeam_edge::agent::wait::{Observer, Wait};
+use treebeam_edge::agent::{Door, Plan};
+use treebeam_edge::env_file::Secret;
+use treebeam_run::port::{AgentError, Role};
+use treebeam_testkit::server::{Act, Hit, Server, closed_port};
+
+const CANARY: &str = "sk-canary-4711";
+const ROLES: [(Role, Wire); 5] = [
+    (Role::Coordinator, Wire::Responses),
+    (Role::Planner, Wire::Chat),
+    (Role::Coder, Wire::Messages),
+    (Role::Reviewer, Wire::Gemini),
+    (Role::Ideas, Wire::Ollama),
+];
+
+struct Nobody;
+
+impl Observer for Nobody {
+    fn waits(&self, _: &Wait<'_>) {}
+    fn note(&self, _: &str) {}
+    fn wants_to_stop(&self) -> bool {
+        false
+    }
+}
+
+const PATIENCE: Patience = Patience {
+    tries: 3,
+    pause: Duration::from_millis(5),
+    longest_pause: Duration::from_millis(20),
+    wait: Duration::from_millis(300),
+};
+
+fn plan(url: &str, timeout: Duration, folder: &std::path::Path) -> Plan {
+    let settings = |wire| {
+        let value = Secret::new(CANARY.to_owned());
+        let model = Model {
+            wire,
+            name: "m-1".to_owned(),
+            base_url: url.to_owned(),
+            key: Some(Key { variable: "THE_KEY".to_owned(), value }),
+            temperature: None,
+            max_tokens: 50,
+            effort: None,
+            extra: Map::new(),
+        };
+        Settings { line: Line::Model(model), timeout }
+    };
+    let crew = ROLES.map(|(role, wire)| (role, settings(wire)));
+    Plan {
+        crew: Crew::new(BTreeMap::from(crew)),
+        prices: Prices::default(),
+        budget: Budget::default(),
+        limits: Limits::default(),
+        patience: PATIENCE,
+        calls: Calls::Folder(folder.join("calls")),
+        surroundings: Surroundings::Folder(folder.to_owned()),
+    }
+}
+
+fn question(role: Role) -> Question {
+    let (key, prompt) = (format!("q-{role}"), "What?".to_owned());
+    Question { key, role, round: 0, prompt, continues: None, place: None }
+}
+
+/// The pieces of a good answer, streamed, in which the model stops for this reason.
+fn pieces(wire: Wire, stop: Stop) -> Vec<Value> {
+    let text = if stop == Stop::Empty { "" } else { "All good." };
+    let word = |words: [&'static str; 3]| match stop {
+        Stop::Done | Stop::Empty => words[0],
+        Stop::Length => words[1],
+        Stop::Refused => words[2],
+    };
+    match wire {
+        Wire::Chat => vec![
+            json!({"id": "r", "choices": [{"delta": {"content": text}}]}),
+            json!({"choices": [{"delta": {}, "finish_reason": word(["stop", "length", "content_filter"])}]}),
+            json!({"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 4}}),
+        ],
+        Wire::Responses => {
+            let status = word(["completed", "incomplete", "incomplete"]);
+            let reason = word(["", "max_output_tokens", "content_filter"]);
+            let kind = format!("response.{status}");
+            let usage = json!({"input_tokens": 3, "output_tokens": 4});
+            vec![
+                json!({"type": "response.output_text.delta", "delta": text}),
+                json!({"type": kind, "response": {"id": "r", "status": status, "incomplete_details": {"reason": reason}, "usage": usage}}),
+            ]
+        }
+        Wire::Messages => vec![
+            json!({"type": "message_start", "message": {"id": "r", "usage": {"input_tokens": 3}}}),
+            json!({"type": "content_block_delta", "delta": {"type": "text_delta", "text": text}}),
+            json!({"type": "message_delta", "delta": {"stop_reason": word(["end_turn", "max_tokens", "refusal"])}, "usage": {"output_tokens": 4}}),
+            json!({"type": "message_stop"}),
+        ],
+        Wire::Gemini => vec![
+            json!({"candidates": [{"content": {"parts": [{"text": text}]}}]}),
+            json!({"candidates": [{"finishReason": word(["STOP", "MAX_TOKENS", "SAFETY"])}], "usageMetadata": {"promptTokenCount": 3, "candidatesTokenCount": 4}}),
+        ],
+        // A refusal has no name of its own there.
+        Wire::Ollama => vec![
+            json!({"message": {"content": text}, "done": false}),
+            json!({"message": {"content": ""}, "done": true, "done_reason": word(["stop", "length", "length"]), "prompt_eval_count": 3, "eval_count": 4}),
+        ],
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stop {
+    Done,
+    Length,
+    Refused,
+    Empty,
+}
+
+fn written(wire: Wire, pieces: &[Value]) -> String {
+    match wire {
+        Wire::Ollama => pieces.iter().map(|piece| format!("{piece}\n")).collect(),
+        Wire::Chat | Wire::Responses | Wire::Messages | Wire::Gemini => {
+            pieces.iter().map(|piece| format!("data: {piece}\n\n")).collect()
+        }
+    }
+}
+
+fn stream(wire: Wire, stop: Stop) -> String {
+    let end = if wire == Wire::Chat { "data: [DONE]\n\n" } else { "" };
+    written(wire, &pieces(wire, stop)) + end
+}
+
+fn content_type(wire: Wire) -> &'static str {
+    if wire == Wire::Ollama { "application/x-ndjson" } else { "text/event-stream" }
+}
+
+fn good(wire: Wire) -> Vec<Act> {
+    Act::answer(200, &[("content-type", content_type(wire))], &stream(wire, Stop::Done))
+}
+
+/// What must come of a fault in the first answer, when all later ones are good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Then {
+    /// A second request brings the answer.
+    Again,
+    /// The question fails, at once.
+    Fails,
+    /// The agent is given up, at once.
+    GivenUp,
+}
+
+type Fault = (&'static str, Then, Duration, fn(Wire) -> Vec<Act>);
+
+const LONG: Duration = Duration::from_secs(20);
+/// For servers that say nothing: long enough for a good answer on a slow machine.
+const SHORT: Duration = Duration::from_millis(1500);
+
+fn error(status: u16, headers: &[(&str, &str)], code: &str, message: &str) -> Vec<Act> {
+    let body = json!({"error": {"message": message, "type": code, "code": code}}).to_string();
+    Act::answer(status, headers, &body)
+}
+
+fn first_piece(wire: Wire) -> String {
+    written(wire, &pieces(wire, Stop::Done)[..1])
+}
+
+const FAULTS: [Fault; 36] = {
+    use Then::{Again, Fails, GivenUp};
+    [
+        ("408", Again, LONG, |_| Act::answer(408, &[], "")),
+        ("409", Again, LONG, |_| Act::answer(409, &[], "{}")),
+        ("429", Again, LONG, |_| error(429, &[], "rate_limit_exceeded", "slow down")),
+        ("429 in seconds", Again, LONG, |_| Act::answer(429, &[("retry-after", "0")], "")),
+        ("429 in milliseconds", Again, LONG, |_| Act::answer(429, &[("retry-after-ms", "20")], "")),
+        ("429 at a date", Again, LONG, |_| {
+            Act::answer(429, &[("retry-after", "Fri, 31 Jan 2020 22:00:00 GMT")], "")
+        }),
+        ("429 some day", Again, LONG, |_| Act::answer(429, &[("retry-after", "soon")], "")),
+        ("429 far too long", Again, LONG, |_| {
+            Act::answer(429, &[("retry-after", "99999999999")], "")
+        }),
+        ("500", Again, LONG, |_| error(500, &[], "server_error", "boom")),
+        ("502 as HTML", Again, LONG, |_| {
+            Act::answer(502, &[("content-type", "text/html")], "<html>bad gateway</html>")
+        }),
+        ("503", Again, LONG, |_| Act::answer(503, &[("retry-after", "0")], "")),
+        ("504", Again, LONG, |_| Act::answer(504, &[], "")),
+        ("529", Again, LONG, |_| error(529, &[], "overloaded_error", "Overloaded")),
+        ("no answer at all", Again, LONG, |_| Vec::new()),
+        ("rubbish", Again, LONG, |_| vec![Act::Send(b"SSH-2.0-OpenSSH\r\n\r\n".to_vec())]),
+        ("half a head", Again, LONG, |_| vec![Act::Send(b"HTTP/1.1 200 OK\r\ncontent-".to_vec())]),
+        ("half a stream", Again, LONG, |wire| {
+            Act::half(200, content_type(wire), &first_piece(wire))
+        }),
+        ("a stream without its end", Again, LONG, |wire| {
+            Act::open(200, content_type(wire), &first_piece(wire))
+        }),
+        ("half a piece", Again, LONG, |wire| {
+            Act::open(200, content_type(wire), &stream(wire, Stop::Done)[..30])
+        }),
+        ("no JSON", Again, LONG, |_| Act::answer(200, &[], "{\"oops")),
+        ("HTML", Again, LONG, |_| Act::answer(200, &[], "<html>log in first</html>")),
+        ("nothing", Again, LONG, |_| Act::answer(200, &[], "")),
+        ("an error in the middle", Again, LONG, |wire| {
+            let mut pieces = pieces(wire, Stop::Done);
+            pieces[1] = json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
+            Act::answer(200, &[], &written(wire, &pieces))
+        }),
+        ("silence", Again, SHORT, |_| vec![Act::Pause(Duration::from_mins(1))]),
+        ("silence in the middle", Again, SHORT, |wire| {
+            [
+                Act::half(200, content_type(wire), &first_piece(wire)),
+                vec![Act::Pause(Duration::from_mins(1))],
+            ]
+            .concat()
+        }),
+        ("400", Fails, LONG, |_| error(400, &[], "invalid_request_error", "bad")),
+        ("400 too long", Fails, LONG, |_| {
+            error(400, &[], "context_length_exceeded", "maximum context length")
+        }),
+        ("413", Fails, LONG, |_| Act::answer(413, &[], "")),
+        ("422", Fails, LONG, |_| Act::answer(422, &[], "{\"detail\": \"no\"}")),
+        ("cut at max_tokens", Fails, LONG, |wire| {
+            Act::answer(200, &[], &stream(wire, Stop::Length))
+        }),
+        ("refused", Fails, LONG, |wire| Act::answer(200, &[], &stream(wire, Stop::Refused))),
+        ("an empty answer", Fails, LONG, |wire| Act::answer(200, &[], &stream(wire, Stop::Empty))),
+        ("401", GivenUp, LONG, |_| error(401, &[], "invalid_api_key", "wrong key sk-canary-4711")),
+        ("403", GivenUp, LONG, |_| Act::answer(403, &[], "sk-canary-4711 may not")),
+        ("404", GivenUp, LONG, |_| error(404, &[], "model_not_found", "no such model")),
+        ("a spent quota", GivenUp, LONG, |_| {
+            error(429, &[("retry-after", "1")], "insufficient_quota", "pay")
+        }),
+    ]
+};
+
+/// One fault in all roles, one after another.
+fn suffer((name, then, timeout, fault): Fault) {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (role, wire) in ROLES {
+        let server =
+            Server::start(move |hit| if hit.number == 0 { fault(wire) } else { good(wire) });
+        let plan = plan(&server.url(), timeout, folder.path());
+        let begun = Instant::now();
+        let answer = Door::open(&plan, &Nobody).expect("a door").answer(&question(role));
+        let what = format!("{name}, {role}: {answer:?}");
+        assert!(begun.elapsed() < timeout * 3 + Duration::from_secs(20), "{what}");
+        assert!(!what.contains(CANARY), "{what}");
+        let expect = match then {
+            Then::Again => 2,
+            Then::Fails | Then::GivenUp => 1,
+        };
+        assert_eq!(server.hits().len(), expect, "{what}");
+        match (then, &answer) {
+            (Then::Again, Ok(reply)) => assert_eq!(reply.text, "All good.", "{what}"),
+            (Then::Fails, Err(AgentError::Unanswered(_))) => {}
+            (Then::GivenUp, Err(AgentError::Unavailable(error))) => {
+                let hint = error.hint.as_deref().unwrap_or_default();
+                assert!(hint.contains("THE_KEY") || name == "404", "{what}");
+            }
+            _ => panic!("{what}"),
+        }
+        // What was answered is on disk: a door that is opened anew asks nobody.
+        let again = Door::open(&plan, &Nobody).expect("a door").answer(&question(role));
+        let more = usize::from(then != Then::Again);
+        assert_eq!(server.hits().len(), expect + more, "{what}");
+        assert_eq!(again.expect("an answer").text, "All good.", "{what}");
+    }
+    for entry in std::fs::read_dir(folder.path().join("calls")).expect("the calls") {
+        let path = entry.expect("a call").path();
+        let text = std::fs::read_to_string(&path).expect("a call");
+        assert!(!text.contains(CANARY), "{}", path.display());
+    }
+}
+
+#[test]
+fn every_fault_in_every_role() {
+    let faults = Mutex::new(FAULTS.into_iter());
+    thread::scope(|scope| {
+        let work = || {
+            while let Some(fault) = { faults.lock().expect("the faults").next() } {
+                suffer(fault);
+            }
+        };
+        let workers: Vec<_> = (0..6).map(|_| scope.spawn(work)).collect();
+        for worker in workers {
+            if let Err(panic) = worker.join() {
+                std::panic::resume_unwind(panic);
+            }
+        }
+    });
+}
+
+#[test]
+fn what_stays_broken_is_given_up_after_some_tries() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (role, wire) in ROLES {
+        let server = Server::start(move |_| Act::half(200, content_type(wire), &first_piece(wire)));
+        let plan = plan(&server.url(), LONG, folder.path());
+        let answer = Door::open(&plan, &Nobody).expect("a door").answer(&question(role));
+        assert!(
+            matches!(&answer, Err(AgentError::Unanswered(why)) if why.ends_with(", 3 times")),
+            "{answer:?}"
+        );
+        assert_eq!(server.hits().len(), 3);
+    }
+    let url = format!("http://127.0.0.1:{}", closed_port());
+    let plan = plan(&url, LONG, folder.path());
+    let answer = Door::open(&plan, &Nobody).expect("a door").answer(&question(Role::Coder));
+    assert!(matches!(&answer, Err(AgentError::Unavailable(_))), "{answer:?}");
+}
+
+#[test]
+fn a_key_goes_to_the_server_that_was_named_and_to_no_other() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (role, wire) in ROLES {
+        let other = Server::start(move |_| good(wire));
+        let target = other.url();
+        let leads_away = move |_: &Hit| Act::answer(307, &[("location", &target)], "");
+        let server = Server::start(leads_away);
+        let plan = plan(&server.url(), LONG, folder.path());
+        let answer = Door::open(&plan, &Nobody).expect("a door").answer(&question(role));
+        assert!(matches!(&answer, Err(AgentError::Unavailable(_))), "{answer:?}");
+        assert_eq!((server.hits().len(), other.hits().len()), (1, 0));
+        let name = match wire {
+            Wire::Chat | Wire::Responses | Wire::Ollama => "authorization",
+            Wire::Messages => "x-api-key",
+            Wire::Gemini => "x-goog-api-key",
+        };
+        let hit = server.hits().remove(0);
+        assert!(hit.header(name).is_some_and(|value| value.contains(CANARY)), "{hit:?}");
+        assert!(!hit.path.contains(CANARY) && !hit.body.contains(CANARY), "{hit:?}");
+    }
+}
+
+#[test]
+fn what_a_server_repeats_of_the_key_is_hidden() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = Server::start(|_| {
+        let body = json!({"choices": [{"message": {"content": format!("your key is {CANARY}")}, "finish_reason": "stop"}]});
+        Act::answer(200, &[], &body.to_string())
+    });
+    let plan = plan(&server.url(), LONG, folder.path());
+    let reply = Door::open(&plan, &Nobody).expect("a door").answer(&question(Role::Planner));
+    assert_eq!(reply.expect("an answer").text, "your key is [hidden]");
+    let record = std::fs::read_to_string(folder.path().join("calls/q-planner.json")).expect("it");
+    assert!(!record.contains(CANARY), "{record}");
+}

@@ -1,0 +1,71 @@
+//! `treebeam agents` and what belongs to it, as flags.
+
+use super::ConfigFlag;
+use crate::config::number::{AtOnce, Limit};
+use crate::config::spending::{Dollars, RateLimit, Tokens};
+use clap::{Args, Subcommand};
+use serde::Serialize;
+use treebeam_run::port::Role;
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct AgentsArgs {
+    #[command(subcommand)]
+    pub(crate) act: Option<AgentsAct>,
+    #[command(flatten)]
+    pub(crate) config: ConfigFlag,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AgentsAct {
+    /// Ask every agent one tiny question, which may cost a little
+    #[command(
+        after_help = "Exit code: 4 where an agent cannot be used, 1 where one did not answer.\n\nExample: treebeam agents check"
+    )]
+    Check(CheckArgs),
+    /// Ask one question, from standard input, and print the answer
+    #[command(
+        after_help = "Answers are kept in `.treebeam/calls`: the same key and question is answered from there.\n\nExample: echo 'Say hello.' | treebeam agents ask --role coder"
+    )]
+    Ask(AskArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    #[command(flatten)]
+    pub(crate) config: ConfigFlag,
+    #[command(flatten)]
+    pub(crate) spending: SpendingFlags,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AskArgs {
+    /// Who is asked: coordinator, planner, coder, reviewer or ideas
+    #[arg(long)]
+    pub(crate) role: Role,
+    /// A name for the question: asked again under it, the answer comes from disk [default: a new one]
+    #[arg(long)]
+    pub(crate) key: Option<String>,
+    #[command(flatten)]
+    pub(crate) config: ConfigFlag,
+    #[command(flatten)]
+    pub(crate) spending: SpendingFlags,
+}
+
+/// What agents may cost and how fast they may be asked. Each flag is a configuration key by its own name.
+#[derive(Debug, Default, Args, Serialize)]
+#[command(next_help_heading = "What agents may cost")]
+pub(crate) struct SpendingFlags {
+    /// The most that answers may cost in all, in dollars, or `none` [default: no limit]
+    #[arg(long, value_name = "USD")]
+    pub(crate) max_cost_usd: Option<Dollars>,
+    /// The most tokens that answers may take in all, or `none` [default: no limit]
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) max_tokens_total: Option<Limit<Tokens>>,
+    /// How many questions are under way at once [default: 8]
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) llm_max_inflight: Option<AtOnce>,
+    /// How many requests and tokens per minute, such as `60rpm,100000tpm`, or `none` [default: no limit]
+    #[arg(long, value_name = "RATE")]
+    pub(crate) llm_rate_limit: Option<RateLimit>,
+}

@@ -1,0 +1,325 @@
+//! `[agents.<role>]`: who answers in a role. Checked where it is read; which key an agent gets is found later, and no key
+//! stands in a configuration.
+
+use super::number::{OneTo, Temperature};
+use super::table::Table;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use treebeam_edge::agent::settings::Wire;
+use treebeam_run::port::Role;
+
+/// The keys of `[agents]`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct AgentsTable {
+    coordinator: Option<Table<Agent>>,
+    planner: Option<Table<Agent>>,
+    coder: Option<Table<Agent>>,
+    reviewer: Option<Table<Agent>>,
+    ideas: Option<Table<Agent>>,
+}
+
+impl AgentsTable {
+    /// Who is set for a role.
+    pub(crate) fn get(&self, role: Role) -> Option<&Agent> {
+        let agent = match role {
+            Role::Coordinator => &self.coordinator,
+            Role::Planner => &self.planner,
+            Role::Coder => &self.coder,
+            Role::Reviewer => &self.reviewer,
+            Role::Ideas => &self.ideas,
+        };
+        agent.as_ref().map(|table| &table.0)
+    }
+}
+
+/// One agent.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "Said")]
+pub(crate) struct Agent {
+    pub(crate) line: Line,
+    pub(crate) api_key_env: Option<String>,
+    pub(crate) timeout_sec: Option<u32>,
+    pub(crate) edits: Edits,
+}
+
+/// Through what it is asked.
+#[derive(Clone, Debug)]
+pub(crate) enum Line {
+    Model(Model),
+    Command(Vec<String>),
+}
+
+/// A model behind a server.
+#[derive(Clone, Debug)]
+pub(crate) struct Model {
+    pub(crate) wire: Wire,
+    pub(crate) name: String,
+    pub(crate) base_url: Option<String>,
+    pub(crate) temperature: Option<f64>,
+    pub(crate) max_tokens: Option<u32>,
+    pub(crate) effort: Option<&'static str>,
+    pub(crate) extra: Map<String, Value>,
+}
+
+/// What becomes of an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Edits {
+    /// It is a diff.
+    #[default]
+    Diff,
+    /// The agent has changed the worktree itself.
+    InPlace,
+}
+
+/// What a table says, before it is known to make sense.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Said {
+    provider: Provider,
+    model: Option<String>,
+    base_url: Option<String>,
+    api_key_env: Option<String>,
+    temperature: Option<Temperature>,
+    max_tokens: Option<OneTo<10_000_000>>,
+    reasoning_effort: Option<Effort>,
+    timeout_sec: Option<OneTo<86_400>>,
+    extra: Option<Map<String, Value>>,
+    command: Option<CommandLine>,
+    edits: Option<Edits>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Provider {
+    Openai,
+    OpenaiChat,
+    Anthropic,
+    Gemini,
+    Ollama,
+    Command,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Effort {
+    None,
+    Minimal,
+    Low,
+    Medium,
+    High,
+    Xhigh,
+    Max,
+}
+
+impl Effort {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Minimal => "minimal",
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+            Self::Xhigh => "xhigh",
+            Self::Max => "max",
+        }
+    }
+}
+
+/// A program with its arguments, or a line for the shell.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged, expecting = "a text for the shell, or a list of a program and its arguments")]
+enum CommandLine {
+    Shell(String),
+    Program(Vec<String>),
+}
+
+impl CommandLine {
+    fn parts(self) -> Result<Vec<String>, String> {
+        let parts = match self {
+            Self::Shell(line) if cfg!(windows) => vec!["cmd".to_owned(), "/C".to_owned(), line],
+            Self::Shell(line) => vec!["/bin/sh".to_owned(), "-c".to_owned(), line],
+            Self::Program(parts) => parts,
+        };
+        let empty = parts.first().is_none_or(|first| first.trim().is_empty())
+            || parts.last().is_some_and(|last| last.trim().is_empty());
+        if empty { Err("`command` cannot be empty".to_owned()) } else { Ok(parts) }
+    }
+}
+
+impl Provider {
+    const fn wire(self) -> Option<Wire> {
+        match self {
+            Self::Openai => Some(Wire::Responses),
+            Self::OpenaiChat => Some(Wire::Chat),
+            Self::Anthropic => Some(Wire::Messages),
+            Self::Gemini => Some(Wire::Gemini),
+            Self::Ollama => Some(Wire::Ollama),
+            Self::Command => None,
+        }
+    }
+}
+
+impl TryFrom<Said> for Agent {
+    type Error = String;
+    fn try_from(said: Said) -> Result<Self, String> {
+        if !said.api_key_env.as_deref().is_none_or(is_variable) {
+            // What stands there may be the key: it is not repeated.
+            return Err(
+                "`api_key_env` is the name of a variable; the key itself belongs in `.env`"
+                    .to_owned(),
+            );
+        }
+        let (api_key_env, edits) = (said.api_key_env.clone(), said.edits.unwrap_or_default());
+        let timeout_sec = said.timeout_sec.map(|seconds| seconds.0.get());
+        let line = match said.provider.wire() {
+            Some(wire) => Line::Model(model(said, wire)?),
+            None => Line::Command(command(said)?),
+        };
+        Ok(Self { line, api_key_env, timeout_sec, edits })
+    }
+}
+
+fn model(said: Said, wire: Wire) -> Result<Model, String> {
+    let provider = wire.provider();
+    if said.command.is_some() {
+        return Err(format!("`command` is for the provider `command`, not `{provider}`"));
+    }
+    if said.edits == Some(Edits::InPlace) {
+        return Err(format!("`{provider}` cannot edit a worktree: `edits` must be \"diff\""));
+    }
+    if wire == Wire::Messages && said.temperature.is_some() {
+        return Err(
+            "`anthropic` knows no `temperature` any more; another server gets it in `extra`"
+                .to_owned(),
+        );
+    }
+    let efforts = efforts(wire);
+    if let Some(effort) =
+        said.reasoning_effort.map(Effort::name).filter(|name| !efforts.contains(name))
+    {
+        let known = efforts.join("`, `");
+        return Err(format!("`reasoning_effort` of `{provider}` is `{known}`, not `{effort}`"));
+    }
+    let name = said.model.filter(|name| !name.trim().is_empty());
+    let name = name.ok_or_else(|| format!("`model` is missing: `{provider}` has many"))?;
+    Ok(Model {
+        wire,
+        name,
+        base_url: said.base_url.as_deref().map(base_url).transpose()?,
+        temperature: said.temperature.map(|number| number.0.get()),
+        max_tokens: said.max_tokens.map(|count| count.0.get()),
+        effort: said.reasoning_effort.map(Effort::name),
+        extra: said.extra.unwrap_or_default(),
+    })
+}
+
+/// How hard a model can think there.
+const fn efforts(wire: Wire) -> &'static [&'static str] {
+    match wire {
+        Wire::Responses | Wire::Chat => {
+            &["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+        }
+        Wire::Messages => &["low", "medium", "high", "xhigh", "max"],
+        Wire::Gemini => &["minimal", "low", "medium", "high"],
+        Wire::Ollama => &["low", "medium", "high"],
+    }
+}
+
+fn command(said: Said) -> Result<Vec<String>, String> {
+    let for_models = [
+        ("model", said.model.is_some()),
+        ("base_url", said.base_url.is_some()),
+        ("temperature", said.temperature.is_some()),
+        ("max_tokens", said.max_tokens.is_some()),
+        ("reasoning_effort", said.reasoning_effort.is_some()),
+        ("extra", said.extra.is_some()),
+    ];
+    if let Some((name, _)) = for_models.into_iter().find(|(_, is_said)| *is_said) {
+        return Err(format!("`{name}` says nothing to a `command`: give it as an argument"));
+    }
+    let command = said.command.ok_or("`command` is missing: the program and its arguments")?;
+    command.parts()
+}
+
+/// A server's address, without a slash at the end.
+fn base_url(url: &str) -> Result<String, String> {
+    let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
+    let authority = rest.map(|rest| rest.split(['/', '?', '#']).next().unwrap_or_default());
+    match authority {
+        None | Some("") => {
+            Err(format!("`base_url` begins with `https://` or `http://`, not {url:?}"))
+        }
+        Some(authority) if authority.contains('@') => {
+            Err("`base_url` may hold no user and no password".to_owned())
+        }
+        Some(_) if url.contains(['?', '#']) => {
+            Err("`base_url` may have no `?` and no `#`".to_owned())
+        }
+        Some(_) => Ok(url.trim_end_matches('/').to_owned()),
+    }
+}
+
+fn is_variable(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    !name.is_empty() && name.chars().all(plain) && !name.starts_with(|c: char| c.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_makes_sense() {
+        let check = |text: &str, expect: &str| {
+            let said = toml::from_str::<Agent>(text);
+            let said = said.map_or_else(|error| error.message().to_owned(), |_| "good".to_owned());
+            assert!(said.contains(expect), "{text}: {said}");
+            assert!(!said.contains("sk-ant"), "{said}");
+        };
+        check("provider = 'ollama'\nmodel = 'm'", "good");
+        check("provider = 'openai-chat'\nmodel = 'm'\nbase_url = 'http://127.0.0.1:1/v1/'", "good");
+        check(
+            "provider = 'openai'\nmodel = 'm'\ntemperature = 0.5\nmax_tokens = 1\nextra = { a = { b = 1 } }\ntimeout_sec = 5",
+            "good",
+        );
+        check("provider = 'command'\ncommand = './a.sh | cat'\nedits = 'in_place'", "good");
+        check("provider = 'command'\ncommand = ['./a.sh', '-x']\napi_key_env = 'K'", "good");
+        check("model = 'm'", "missing field `provider`");
+        check("provider = 'chatgpt'", "unknown variant `chatgpt`");
+        check("provider = 'openai'", "`model` is missing");
+        check("provider = 'openai'\nmodel = ' '", "`model` is missing");
+        check("provider = 'openai'\nmodle = 'm'", "unknown field `modle`");
+        check("provider = 'openai'\nmodel = 'm'\napi_key = 'sk-ant-1'", "unknown field `api_key`");
+        check(
+            "provider = 'openai'\nmodel = 'm'\napi_key_env = 'sk-ant-0123456789-0123456789-0123456789'",
+            "is the name of a variable",
+        );
+        check(
+            "provider = 'openai'\nmodel = 'm'\nbase_url = 'localhost:1'",
+            "begins with `https://`",
+        );
+        check(
+            "provider = 'openai'\nmodel = 'm'\nbase_url = 'http://a:sk-ant@b'",
+            "no user and no password",
+        );
+        check("provider = 'openai'\nmodel = 'm'\ncommand = 'x'", "is for the provider `command`");
+        check("provider = 'openai'\nmodel = 'm'\nedits = 'in_place'", "must be \"diff\"");
+        check("provider = 'openai'\nmodel = 'm'\ntemperature = 3", "from 0 to 2");
+        check(
+            "provider = 'openai'\nmodel = 'm'\nreasoning_effort = 'much'",
+            "unknown variant `much`",
+        );
+        check("provider = 'openai'\nmodel = 'm'\nmax_tokens = 0", "from 1 to 10000000");
+        check(
+            "provider = 'gemini'\nmodel = 'm'\nreasoning_effort = 'max'",
+            "`reasoning_effort` of `gemini` is `minimal`",
+        );
+        check("provider = 'anthropic'\nmodel = 'm'\ntemperature = 1", "knows no `temperature`");
+        check("provider = 'command'", "`command` is missing");
+        check("provider = 'command'\ncommand = []", "cannot be empty");
+        check("provider = 'command'\ncommand = 3", "a text for the shell");
+        check("provider = 'command'\ncommand = 'x'\nmodel = 'm'", "`model` says nothing");
+    }
+}

@@ -1,0 +1,127 @@
+//! Who answers, with the keys: what the configuration says of agents, and where their keys are. The one place that looks a
+//! key up; it is shown to nobody.
+
+use crate::config::Config;
+use crate::config::agents::{Agent, Line, Model};
+use crate::dotenv::Dotenv;
+use crate::failure::Failure;
+use std::time::Duration;
+use treebeam_edge::agent::crew::Crew;
+use treebeam_edge::agent::settings::{self, Key, MAX_TOKENS, Settings, TIMEOUT};
+use treebeam_edge::agent::shield;
+use treebeam_run::port::Role;
+
+/// A role that somebody is set for.
+#[derive(Debug)]
+pub(crate) struct Seat<'a> {
+    pub(crate) role: Role,
+    pub(crate) agent: &'a Agent,
+    pub(crate) key: KeyPlace,
+}
+
+/// Where a key is.
+#[derive(Clone, Debug)]
+pub(crate) enum KeyPlace {
+    /// Nobody needs one.
+    None,
+    /// In this variable; from a `.env` file, if not from the environment.
+    Found { key: Key, file: Option<String> },
+    /// In no variable of this name.
+    Missing { variable: String },
+}
+
+/// All roles that somebody is set for.
+pub(crate) fn seats<'a>(config: &'a Config, dotenv: &Dotenv) -> Vec<Seat<'a>> {
+    // From here on there are keys in this process. Where it cannot be shielded it is as open as any other program.
+    drop(shield());
+    let seat = |role| {
+        let agent = config.agent(role)?;
+        Some(Seat { role, agent, key: find_key(agent, dotenv) })
+    };
+    Role::ALL.into_iter().filter_map(seat).collect()
+}
+
+/// These agents, if all of them have their keys.
+pub(crate) fn crew(seats: &[Seat<'_>]) -> Result<Crew, Failure> {
+    let agents = seats.iter().map(|seat| Ok((seat.role, seat.settings()?)));
+    Ok(Crew::new(agents.collect::<Result<_, Failure>>()?))
+}
+
+fn find_key(agent: &Agent, dotenv: &Dotenv) -> KeyPlace {
+    // A key goes where it was meant to go: to another server only when that is said.
+    let own_server = |model: &Model| model.base_url.is_none();
+    let usual = match &agent.line {
+        Line::Model(model) if own_server(model) => model.wire.key_variable(),
+        Line::Model(_) | Line::Command(_) => None,
+    };
+    let Some(variable) = agent.api_key_env.as_deref().or(usual) else { return KeyPlace::None };
+    match dotenv.secret(variable) {
+        None => KeyPlace::Missing { variable: variable.to_owned() },
+        Some((value, file)) => {
+            KeyPlace::Found { key: Key { variable: variable.to_owned(), value }, file }
+        }
+    }
+}
+
+impl Seat<'_> {
+    /// What the door needs to know.
+    pub(crate) fn settings(&self) -> Result<Settings, Failure> {
+        let key = match &self.key {
+            KeyPlace::None => None,
+            KeyPlace::Found { key, .. } => Some(key.clone()),
+            KeyPlace::Missing { variable } => {
+                let what = format!(
+                    "the agent of the role `{}` needs a key, and the variable `{variable}` is not set",
+                    self.role
+                );
+                return Err(Failure::environment(what)
+                    .hint(format!("put `{variable}=…` into `.env`, or export it")));
+            }
+        };
+        let line = match &self.agent.line {
+            Line::Model(model) => settings::Line::Model(settings::Model {
+                wire: model.wire,
+                name: model.name.clone(),
+                base_url: model.base_url.clone().unwrap_or_else(|| model.wire.home().to_owned()),
+                key,
+                temperature: model.temperature,
+                max_tokens: model.max_tokens.unwrap_or(MAX_TOKENS),
+                effort: model.effort.map(str::to_owned),
+                extra: model.extra.clone(),
+            }),
+            Line::Command(command) => {
+                settings::Line::Command(settings::Program { command: command.clone(), key })
+            }
+        };
+        let seconds = self.agent.timeout_sec.map(|seconds| Duration::from_secs(seconds.into()));
+        Ok(Settings { line, timeout: seconds.unwrap_or(TIMEOUT) })
+    }
+
+    /// The provider's name.
+    pub(crate) const fn provider(&self) -> &'static str {
+        match &self.agent.line {
+            Line::Model(model) => model.wire.provider(),
+            Line::Command(_) => "command",
+        }
+    }
+
+    /// The model, or the program.
+    pub(crate) fn model(&self) -> String {
+        match &self.agent.line {
+            Line::Model(model) => model.name.clone(),
+            Line::Command(command) => command.join(" "),
+        }
+    }
+}
+
+impl KeyPlace {
+    /// In words; never the key.
+    pub(crate) fn in_words(&self) -> String {
+        match self {
+            Self::None => "none".to_owned(),
+            Self::Found { key, file: Some(file) } => format!("{} in {file}", key.variable),
+            Self::Found { key, file: None } => format!("{} in the environment", key.variable),
+            Self::Missing { variable } => format!("{variable} is not set"),
+        }
+    }
+}
