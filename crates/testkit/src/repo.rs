@@ -126,15 +126,24 @@ impl TempRepo {
         Err(io::Error::other(format!("git {arguments:?}: {}", text(&output.stderr))))
     }
 
-    /// Runs git in the repository beside others who remove worktrees. Some of git's commands look at all worktrees, and die
-    /// when one goes at that very moment, also by `git worktree remove`; they are asked once more.
+    /// Runs git in the repository beside others who commit and remove worktrees. Some of git's commands look at all
+    /// worktrees, and die when one goes at that very moment, also by `git worktree remove`; some remember which objects
+    /// there are, and die of a ref to a newer one. They are asked again.
     ///
     /// # Errors
-    /// When git fails of anything else, or again.
+    /// When git fails of anything else, or again and again.
     pub fn git_beside(&self, arguments: &[&str]) -> io::Result<String> {
-        let first = self.git_in(self.path(), arguments);
-        let gone = |error: &io::Error| error.to_string().contains("fatal: Invalid path");
-        if first.as_ref().is_err_and(gone) { self.git_in(self.path(), arguments) } else { first }
+        const OWN: [&str; 2] = ["fatal: Invalid path", "fatal: bad object refs/heads/tree/"];
+        let git = || self.git_in(self.path(), arguments);
+        let own = |error: &io::Error| OWN.iter().any(|words| error.to_string().contains(words));
+        let mut last = git();
+        for _ in 0..3 {
+            if !last.as_ref().is_err_and(own) {
+                break;
+            }
+            last = git();
+        }
+        last
     }
 
     /// An environment of a user with an empty home folder (`home` beside the repository) and no identity.
