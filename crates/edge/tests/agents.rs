@@ -47,6 +47,7 @@ const PATIENCE: Patience = Patience {
     pause: Duration::from_millis(5),
     longest_pause: Duration::from_millis(20),
     wait: Duration::from_millis(300),
+    outage: Duration::ZERO,
 };
 
 fn plan(url: &str, timeout: Duration, folder: &std::path::Path) -> Plan {

@@ -38,6 +38,9 @@ pub(super) fn judge(refusal: &Refusal<'_>, model: &Model, continues: bool) -> Tr
         400 | 429 if says(&SPENT) => spent(&why, model),
         404 => unknown(&why, model),
         429 => Trouble::TooMany { why, wait },
+        502..=504 | 529 => {
+            Trouble::Passing { why, fault: Fault::Overloaded, wait, spent: Spent::Nothing }
+        }
         408 | 409 | 425 | 500.. => {
             Trouble::Passing { why, fault: Fault::Answering, wait, spent: Spent::Nothing }
         }
@@ -71,8 +74,8 @@ pub(super) fn judge_named(body: &Value, model: &Model, continues: bool) -> Troub
     let trouble = judge(&Refusal { status, headers: &headers, body: &body }, model, continues);
     match trouble {
         // By then the answer had begun.
-        Trouble::Passing { why, fault, wait, .. } => {
-            Trouble::Passing { why, fault, wait, spent: Spent::Perhaps }
+        Trouble::Passing { why, wait, .. } => {
+            Trouble::Passing { why, fault: Fault::Answering, wait, spent: Spent::Perhaps }
         }
         other @ (Trouble::TooMany { .. }
         | Trouble::Unanswered { .. }

@@ -89,6 +89,8 @@ pub(super) enum Trouble {
 pub(super) enum Fault {
     /// Nobody is there.
     Unreachable,
+    /// Somebody is there, and has no room for any question.
+    Overloaded,
     /// Somebody is there, and did not answer well.
     Answering,
 }

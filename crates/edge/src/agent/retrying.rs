@@ -1,13 +1,15 @@
 //! The one place that asks again. What may go away by itself is tried a few times, with pauses that grow; a rate limit is
-//! waited for, as long as the other side says; everything else goes straight through.
+//! waited for, as long as the other side says; so is an agent that has answered before and is gone or overloaded now: a
+//! night must not end with the network's hiccup. Everything else goes straight through.
 
 use super::question::{Answer, Fault, Meter, Question, Spent, Trouble};
 use super::wait::Nap;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::Rng as _;
-use std::sync::{Mutex, PoisonError};
+use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use treebeam_run::port::{PortError, Reply};
+use treebeam_run::port::{PortError, Reply, Role};
 
 /// How often and how long.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +22,8 @@ pub struct Patience {
     pub longest_pause: Duration,
     /// How long one question may wait for rate limits in all.
     pub wait: Duration,
+    /// How long it may wait for an agent that has answered others.
+    pub outage: Duration,
 }
 
 impl Patience {
@@ -29,6 +33,7 @@ impl Patience {
         pause: Duration::from_secs(1),
         longest_pause: Duration::from_mins(1),
         wait: Duration::from_hours(24),
+        outage: Duration::from_hours(6),
     };
     /// For somebody who sits and waits.
     pub const BRIEF: Self = Self {
@@ -36,21 +41,28 @@ impl Patience {
         pause: Duration::from_millis(500),
         longest_pause: Duration::from_secs(5),
         wait: Duration::from_mins(1),
+        outage: Duration::ZERO,
     };
 }
 
 /// A layer that tries again.
 pub(super) struct Retrying<A, N> {
-    pub(super) inner: A,
-    pub(super) nap: N,
-    pub(super) patience: Patience,
-    pub(super) jitter: Mutex<Pcg64Mcg>,
+    inner: A,
+    nap: N,
+    patience: Patience,
+    jitter: Mutex<Pcg64Mcg>,
+    /// Who has answered: whoever has not may be set wrong, and is not waited for.
+    known: Mutex<BTreeSet<Role>>,
 }
 
 impl<A, N> Retrying<A, N> {
     pub(super) fn new(inner: A, nap: N, patience: Patience, seed: u64) -> Self {
         let jitter = Mutex::new(Pcg64Mcg::new(u128::from(seed)));
-        Self { inner, nap, patience, jitter }
+        Self { inner, nap, patience, jitter, known: Mutex::default() }
+    }
+
+    fn known(&self) -> MutexGuard<'_, BTreeSet<Role>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// From one half of a length to all of it, so that not everybody comes back at once.
@@ -75,10 +87,14 @@ impl<A, N> Retrying<A, N> {
 
 impl<A: Answer, N: Nap> Answer for Retrying<A, N> {
     fn answer(&self, question: &Question, meter: &dyn Meter) -> Result<Reply, Trouble> {
-        let (mut failures, mut limits, mut waited) = (0, 0, Duration::ZERO);
+        let (mut failures, mut limits) = (0, 0);
+        let (mut waited, mut away) = (Duration::ZERO, Duration::ZERO);
         loop {
             let trouble = match self.inner.answer(question, meter) {
-                Ok(reply) => return Ok(reply),
+                Ok(reply) => {
+                    self.known().insert(question.role);
+                    return Ok(reply);
+                }
                 Err(trouble) => trouble,
             };
             let (why, pause) = match trouble {
@@ -93,14 +109,19 @@ impl<A: Answer, N: Nap> Answer for Retrying<A, N> {
                 }
                 Trouble::Passing { why, fault, wait, spent } => {
                     failures += 1;
-                    if failures >= self.patience.tries {
+                    let outage = spent == Spent::Nothing
+                        && fault != Fault::Answering
+                        && self.known().contains(&question.role);
+                    if failures >= self.patience.tries && !(outage && away < self.patience.outage) {
                         return Err(given_up(&why, fault, spent, failures));
                     }
                     if spent != Spent::Nothing {
                         meter.another_try()?;
                     }
                     let stated = wait.map_or(Duration::ZERO, |wait| self.stated(wait));
-                    (why, stated.max(self.pause(failures)))
+                    let pause = stated.max(self.pause(failures));
+                    away += pause;
+                    (why, pause)
                 }
                 other @ (Trouble::Unanswered { .. }
                 | Trouble::Forgotten(_)
@@ -118,14 +139,13 @@ fn too_long(why: &str, waited: Duration) -> PortError {
     PortError::new(what).hint("lower `llm_max_inflight` or `llm_rate_limit`, or go on later")
 }
 
-/// Nobody there: nothing else would be answered either. A bad answer is this question's own.
+/// Nobody there, or nobody who has time: nothing else would be answered either. A bad answer is this question's own.
 fn given_up(why: &str, fault: Fault, spent: Spent, tries: u32) -> Trouble {
     let why = format!("{why}, {tries} times");
+    let unavailable = |hint: &str| PortError::new(&why).hint(hint).into();
     match fault {
         Fault::Answering => Trouble::Unanswered { why, spent },
-        Fault::Unreachable => {
-            let hint = "check the network and `base_url`, then go on";
-            Trouble::Unavailable(PortError::new(why).hint(hint))
-        }
+        Fault::Unreachable => unavailable("check the network and `base_url`, then go on"),
+        Fault::Overloaded => unavailable("go on later: it is not this question's fault"),
     }
 }

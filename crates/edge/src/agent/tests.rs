@@ -173,6 +173,7 @@ const PATIENCE: Patience = Patience {
     pause: Duration::from_secs(1),
     longest_pause: Duration::from_secs(2),
     wait: Duration::from_hours(1),
+    outage: Duration::from_mins(2),
 };
 
 /// What became of a question: the answer in words, how often it was asked, how long was waited, how many tries were paid for.
@@ -208,12 +209,44 @@ fn what_may_go_away_is_tried_again_with_pauses_that_grow() {
     assert!(naps[0] >= Duration::from_secs(30) && naps[0] <= Duration::from_secs(31), "{naps:?}");
     let (said, asked, ..) = retried((0..4).map(|_| passing(None, Nothing)).collect());
     assert_eq!((said.as_str(), asked), ("unanswered: oops, 4 times", 4));
-    let gone = || {
-        let (why, fault) = ("refused".into(), Fault::Unreachable);
-        Err(Trouble::Passing { why, fault, wait: None, spent: Nothing })
+    // Who has never answered may be set wrong, and is not waited for.
+    for fault in [Fault::Unreachable, Fault::Overloaded] {
+        let (said, asked, ..) = retried((0..4).map(|_| gone(fault)).collect());
+        assert_eq!((said.as_str(), asked), ("unavailable: refused, 4 times", 4));
+    }
+}
+
+fn gone(fault: Fault) -> Result<Reply, Trouble> {
+    let why = "refused".into();
+    Err(Trouble::Passing { why, fault, wait: None, spent: Spent::Nothing })
+}
+
+#[test]
+fn who_has_answered_before_is_waited_for_while_it_is_gone() {
+    use Fault::{Answering, Overloaded, Unreachable};
+    let after_an_answer = |faults: Vec<Fault>| {
+        let script = std::iter::once(Ok(reply("first"))).chain(faults.into_iter().map(gone));
+        let script = Script::of(script.chain([Ok(reply("back"))]).collect::<Vec<_>>());
+        let naps = Naps::default();
+        let layer = Retrying::new(&script, &naps, PATIENCE, 7);
+        assert_eq!(layer.answer(&question("a", "p"), &Unmetered).unwrap().text, "first");
+        let second = layer.answer(&question("b", "p"), &Unmetered).map(|reply| reply.text);
+        (second, naps.0.into_inner().unwrap())
     };
-    let (said, asked, ..) = retried((0..4).map(|_| gone()).collect());
-    assert_eq!((said.as_str(), asked), ("unavailable: refused, 4 times", 4));
+    for fault in [Unreachable, Overloaded] {
+        let (said, naps) = after_an_answer(vec![fault; 50]);
+        assert_eq!(said.expect("an answer"), "back");
+        assert_eq!(naps.len(), 50);
+        // Not for ever.
+        let (said, naps) = after_an_answer(vec![fault; 500]);
+        assert!(matches!(&said, Err(Trouble::Unavailable(_))), "{said:?}");
+        let waited: Duration = naps.iter().sum();
+        let slack = PATIENCE.longest_pause;
+        assert!(waited >= PATIENCE.outage && waited <= PATIENCE.outage + slack, "{waited:?}");
+    }
+    let (said, naps) = after_an_answer(vec![Answering; 50]);
+    assert!(matches!(&said, Err(Trouble::Unanswered { .. })), "{said:?}");
+    assert_eq!(naps.len(), 3);
 }
 
 #[test]

@@ -211,8 +211,31 @@ fn model(said: Said, wire: Wire) -> Result<Model, String> {
         temperature: said.temperature.map(|number| number.0.get()),
         max_tokens: said.max_tokens.map(|count| count.0.get()),
         effort: said.reasoning_effort.map(Effort::name),
-        extra: said.extra.unwrap_or_default(),
+        extra: said.extra.map(extra).transpose()?.unwrap_or_default(),
     })
+}
+
+/// What else goes into each request. What is asked, and how long an answer may be, is not among it: the budget counts on it.
+fn extra(extra: Map<String, Value>) -> Result<Map<String, Value>, String> {
+    let own = |name: &str| match name {
+        "max_tokens"
+        | "max_output_tokens"
+        | "max_completion_tokens"
+        | "maxOutputTokens"
+        | "num_predict" => Some("set `max_tokens` instead"),
+        "model" => Some("set `model` instead"),
+        "messages" | "input" | "contents" | "previous_response_id" | "n" | "candidateCount" => {
+            Some("treebeam sets it itself")
+        }
+        _ => None,
+    };
+    let tables =
+        ["generationConfig", "options"].iter().filter_map(|name| extra.get(*name)?.as_object());
+    let names = extra.keys().chain(tables.flat_map(Map::keys));
+    match names.into_iter().find_map(|name| Some((name, own(name)?))) {
+        Some((name, instead)) => Err(format!("`{name}` cannot be in `extra`: {instead}")),
+        None => Ok(extra),
+    }
 }
 
 /// How hard a model can think there.
@@ -317,6 +340,11 @@ mod tests {
             "`reasoning_effort` of `gemini` is `minimal`",
         );
         check("provider = 'anthropic'\nmodel = 'm'\ntemperature = 1", "knows no `temperature`");
+        check("provider = 'openai'\nmodel = 'm'\nextra = { model = 'n' }", "set `model` instead");
+        check(
+            "provider = 'ollama'\nmodel = 'm'\nextra = { options = { num_predict = 9 } }",
+            "`num_predict` cannot be in `extra`: set `max_tokens`",
+        );
         check("provider = 'command'", "`command` is missing");
         check("provider = 'command'\ncommand = []", "cannot be empty");
         check("provider = 'command'\ncommand = 3", "a text for the shell");

@@ -11,9 +11,9 @@ pub(super) fn write(model: &Model, question: &Question, delivery: Delivery) -> W
     let mut body = json!({
         "model": model.name,
         "messages": [{ "role": "user", "content": question.prompt }],
-        "max_tokens": model.max_tokens,
         "stream": streamed,
     });
+    set(&mut body, bound(&model.base_url), Some(model.max_tokens));
     set(&mut body, "stream_options", streamed.then(|| json!({ "include_usage": true })));
     set(&mut body, "temperature", model.temperature);
     set(&mut body, "reasoning_effort", model.effort.clone());
@@ -23,6 +23,13 @@ pub(super) fn write(model: &Model, question: &Question, delivery: Delivery) -> W
         headers: Vec::new(),
         body,
     }
+}
+
+/// What the longest answer is called: `OpenAI`'s own models that think refuse the name that all others know.
+fn bound(base_url: &str) -> &'static str {
+    let host = base_url.split('/').nth(2).unwrap_or_default();
+    let is_openais = host == "api.openai.com" || host.ends_with(".openai.azure.com");
+    if is_openais { "max_completion_tokens" } else { "max_tokens" }
 }
 
 pub(super) fn read(piece: &Value, reading: &mut Reading) {

@@ -148,9 +148,8 @@ fn finish(reading: Reading, model: &Model, cut: Option<&str>) -> Result<Reply, T
 
 /// Some servers call an answer completed that was cut; its length betrays it.
 fn is_full(model: &Model, usage: Option<Usage>) -> bool {
-    let own_limit = model.extra.contains_key("max_output_tokens");
     let output = usage.map_or(0, |usage| usage.output);
-    model.wire == Wire::Responses && !own_limit && output >= model.max_tokens.into()
+    model.wire == Wire::Responses && output >= model.max_tokens.into()
 }
 
 fn broken_off(model: &Model, why: &str) -> String {

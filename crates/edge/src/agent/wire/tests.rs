@@ -218,11 +218,14 @@ fn what_is_written() {
         assert_ne!(written.body["stream"], true, "{wire:?}");
         assert!(!written.path.contains("stream"), "{wire:?}");
     };
+    let mut elsewhere = model(Wire::Chat);
+    elsewhere.base_url = "http://127.0.0.1:9/v1".to_owned();
+    assert_eq!(write(&elsewhere, &question()).body["max_tokens"], MAX_TOKENS);
     let messages = json!([{"role": "user", "content": "What?"}]);
     check(
         Wire::Chat,
         "/chat/completions",
-        json!({"model": "m-1", "messages": messages, "max_tokens": MAX_TOKENS, "stream": true, "stream_options": {"include_usage": true},
+        json!({"model": "m-1", "messages": messages, "max_completion_tokens": MAX_TOKENS, "stream": true, "stream_options": {"include_usage": true},
             "temperature": 0.5, "reasoning_effort": "low", "extra": {"a": 1}}),
     );
     check(
