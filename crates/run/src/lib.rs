@@ -4,12 +4,13 @@
 //! # Layout
 //! [`port`] is what the world must offer. [`drive`](fn@drive) is the loop, [`clear`](fn@clear) removes
 //! what a run left that nobody drives. `brief` says what a stage is told, `stage` has one
-//! file per step, `prompt` and `reply` are the texts that go to and come from agents, [`figures`] is a comparison as JSON.
+//! file per step, `prompt`, `reply` and [`patch`] are the texts that go to and come from agents, [`figures`] is a comparison as JSON.
 
 mod brief;
 mod clear;
 mod drive;
 pub mod figures;
+pub mod patch;
 pub mod port;
 mod prompt;
 pub mod reply;

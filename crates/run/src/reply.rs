@@ -56,25 +56,7 @@ fn says_something(idea: &str) -> bool {
     words.chars().any(char::is_alphanumeric)
 }
 
-/// The unified diff of a reply: prose and code fences around it do not count, line ends become `\n`.
-#[must_use]
-pub fn diff(reply: &str) -> Option<String> {
-    let lines: Vec<&str> = cut(reply, REPLY_BYTES).lines().collect();
-    let starts = |line: &&str| line.starts_with("diff --git ") || line.starts_with("--- ");
-    let start = lines.iter().position(starts)?;
-    let body = lines.get(start..)?;
-    let end = body.iter().position(|line| line.trim_end() == "```").unwrap_or(body.len());
-    let last = body.get(..end)?.iter().rposition(|line| is_diff_line(line))?;
-    let mut diff = body.get(..=last)?.join("\n");
-    diff.push('\n');
-    diff.contains("\n@@ ").then_some(diff)
-}
-
-fn is_diff_line(line: &str) -> bool {
-    line.starts_with(['+', '-', ' ', '@', '\\']) || line.starts_with("diff --git ")
-}
-
-fn cut(text: &str, bytes: usize) -> &str {
+pub(crate) fn cut(text: &str, bytes: usize) -> &str {
     text.get(..text.floor_char_boundary(bytes)).unwrap_or(text)
 }
 
@@ -111,21 +93,5 @@ mod tests {
         }
         let once = own_idea("Widen\n").expect("an idea");
         assert_eq!(own_idea(&once), Ok(once.clone()), "its form is final");
-    }
-
-    #[test]
-    fn a_diff_is_found_whatever_is_around_it() {
-        let bare = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1,2 @@\n a\n+b\n";
-        for reply in [
-            bare.to_owned(),
-            format!("Here you are:\n```diff\n{bare}```\nThat is all: `x` grows.\n"),
-            bare.replace('\n', "\r\n"),
-            bare.trim_end().to_owned(),
-            format!("{bare}\nHope this helps\n"),
-        ] {
-            assert_eq!(diff(&reply).as_deref(), Some(bare), "{reply:?}");
-        }
-        assert_eq!(diff("I would rather not."), None);
-        assert_eq!(diff("--- a/x\nno hunk"), None);
     }
 }

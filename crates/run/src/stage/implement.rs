@@ -4,7 +4,7 @@
 use crate::brief::ForCoder;
 use crate::drive::Halt;
 use crate::port::{AgentError, Applied, Ask, CommitNote, Moment, PortError, Role, World};
-use crate::{prompt, reply};
+use crate::{patch, prompt};
 use treebeam_core::event::{EvalStage, Failure, FailureKind};
 use treebeam_core::id::{Place, RunPath};
 use treebeam_core::path;
@@ -68,15 +68,29 @@ fn try_round(
         Err(AgentError::Unanswered(why)) => return Ok(Err(Problem::new(FailureKind::Agent, why))),
         Err(error) => return Err(error.into()),
     };
-    let Some(diff) = reply::diff(&reply) else {
-        return Ok(Err(Problem::new(FailureKind::Patch, "the answer has no unified diff")));
+    let diff = match patch::find(&reply) {
+        Ok(diff) => diff,
+        Err(why) => return Ok(Err(Problem::new(FailureKind::Patch, why))),
     };
     world.files.write(&file(brief, &format!("patch_round_{round}.diff")), diff.as_bytes())?;
-    if let Applied::Refused(why) = world.repo.apply(place, &diff)? {
+    if let Applied::Refused(why) = apply(place, &diff, world)? {
         let message = format!("the diff does not apply: {why}");
         return Ok(Err(Problem::new(FailureKind::Patch, message)));
     }
     Ok(look_over(brief, world)?)
+}
+
+/// Puts a diff into the worktree. Agents write `\n`, whatever the lines of a file end with.
+fn apply(place: Place, diff: &str, world: World<'_>) -> Result<Applied, PortError> {
+    match world.repo.apply(place, diff)? {
+        Applied::Cleanly => Ok(Applied::Cleanly),
+        refused @ Applied::Refused(_) => {
+            match world.repo.apply(place, &patch::with_carriage_returns(diff))? {
+                Applied::Cleanly => Ok(Applied::Cleanly),
+                Applied::Refused(_) => Ok(refused),
+            }
+        }
+    }
 }
 
 /// Whether the change may stand.

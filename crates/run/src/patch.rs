@@ -1,0 +1,247 @@
+//! The patch of a reply, as `git apply` takes it: prose and fences around it do not count, line ends become `\n`, wrong line
+//! counts of hunks are counted again, several diffs become one, and `*** Begin Patch` is put into git's form. Pure; whether
+//! it applies is git's to say.
+
+mod envelope;
+
+use crate::reply::{REPLY_BYTES, cut};
+
+/// The patch of a reply.
+///
+/// # Errors
+/// When there is none, or it has a form that cannot be put into git's; in words for whoever wrote it.
+pub fn find(reply: &str) -> Result<String, String> {
+    let text = cut(reply, REPLY_BYTES);
+    if text.len() < reply.len() {
+        return Err(format!("the answer is longer than {} MiB", REPLY_BYTES >> 20));
+    }
+    let lines: Vec<&str> = text.lines().map(|line| line.trim_end_matches('\r')).collect();
+    let diff = if envelope::begins(&lines) { envelope::read(&lines)? } else { unified(&lines) };
+    let has_content = diff.iter().any(|file| !file.hunks.is_empty() || file.is_complete());
+    if !has_content {
+        return Err("the answer has no unified diff".to_owned());
+    }
+    Ok(diff.iter().map(File::text).collect())
+}
+
+/// The same patch for files whose lines end with `\r\n`.
+#[must_use]
+pub fn with_carriage_returns(patch: &str) -> String {
+    let mut text = String::with_capacity(patch.len() + patch.len() / 20);
+    for line in patch.lines() {
+        text.push_str(line);
+        text.push_str(if is_content(line) { "\r\n" } else { "\n" });
+    }
+    text
+}
+
+fn is_content(line: &str) -> bool {
+    line.starts_with([' ', '+', '-']) && !line.starts_with("--- ") && !line.starts_with("+++ ")
+}
+
+/// What a patch says about one file.
+#[derive(Debug, Default)]
+struct File {
+    /// All that comes before the hunks.
+    head: Vec<String>,
+    hunks: Vec<Hunk>,
+}
+
+impl File {
+    /// Whether it means something without a hunk: another mode, another name, an empty file.
+    fn is_complete(&self) -> bool {
+        let known = ["rename to ", "new mode ", "new file mode ", "deleted file mode ", "copy to "];
+        self.head.iter().any(|line| known.iter().any(|name| line.starts_with(name)))
+    }
+
+    fn text(&self) -> String {
+        let mut text: String = self.head.iter().map(|line| format!("{line}\n")).collect();
+        let mut shift: i64 = 0;
+        let mut after: u64 = 1;
+        for hunk in &self.hunks {
+            hunk.write(&mut text, &mut after, &mut shift);
+        }
+        text
+    }
+}
+
+/// A piece of a file, before and after.
+#[derive(Debug, Default)]
+struct Hunk {
+    /// Where it is in the old file, if that was said.
+    start: Option<u64>,
+    /// Which function it is in, as git writes it.
+    section: String,
+    lines: Vec<String>,
+}
+
+impl Hunk {
+    fn changes(&self) -> bool {
+        self.lines.iter().any(|line| line.starts_with(['+', '-']))
+    }
+
+    fn count(&self, own: char) -> u64 {
+        self.lines.iter().filter(|line| line.starts_with([' ', own])).count() as u64
+    }
+
+    /// Writes it with line numbers that fit. `after`: where the next hunk may begin; `shift`: how much longer the new file is.
+    fn write(&self, text: &mut String, after: &mut u64, shift: &mut i64) {
+        let (old, new) = (self.count('-'), self.count('+'));
+        // Git looks for the place by itself, but takes the first line for a place that has nothing before it.
+        let start = self.start.unwrap_or(if old == 0 { 0 } else { *after + 1 });
+        let new_start = match (old, new) {
+            (0, _) => start.saturating_add(1).saturating_add_signed(*shift),
+            (_, 0) => start.saturating_sub(1).saturating_add_signed(*shift),
+            _ => start.saturating_add_signed(*shift),
+        };
+        text.push_str(&format!("@@ -{start},{old} +{new_start},{new} @@{}\n", self.section));
+        for line in &self.lines {
+            text.push_str(line);
+            text.push('\n');
+        }
+        *after = start.saturating_add(old);
+        *shift += i64::try_from(new).unwrap_or(0) - i64::try_from(old).unwrap_or(0);
+    }
+}
+
+/// All files of the unified diffs among these lines.
+fn unified(lines: &[&str]) -> Vec<File> {
+    let mut files: Vec<File> = Vec::new();
+    let (mut at, mut fenced) = (0, false);
+    while let Some(line) = lines.get(at) {
+        if is_fence(line) {
+            fenced = !fenced;
+            at += 1;
+        } else if begins_file(lines, at) {
+            let (file, next) = read_file(lines, at, fenced);
+            files.push(file);
+            at = next;
+        } else {
+            at += 1;
+        }
+    }
+    files
+}
+
+fn is_fence(line: &str) -> bool {
+    line.trim_start().starts_with("```") || line.trim_start().starts_with("~~~")
+}
+
+/// Whether a file's part begins here. Lines of a hunk may look like the names of a file, but no hunk begins behind them.
+fn begins_file(lines: &[&str], at: usize) -> bool {
+    let is = |at: usize, start: &str| lines.get(at).is_some_and(|line| line.starts_with(start));
+    is(at, "diff --git ") || (is(at, "--- ") && is(at + 1, "+++ ") && is(at + 2, "@@"))
+}
+
+const HEADS: [&str; 13] = [
+    "index ",
+    "old mode ",
+    "new mode ",
+    "new file mode ",
+    "deleted file mode ",
+    "similarity index ",
+    "dissimilarity index ",
+    "rename from ",
+    "rename to ",
+    "copy from ",
+    "copy to ",
+    "--- ",
+    "+++ ",
+];
+
+/// One file of a diff, and the line after it.
+fn read_file(lines: &[&str], start: usize, fenced: bool) -> (File, usize) {
+    let mut file = File::default();
+    let mut at = start;
+    let is_head = |at: usize| {
+        at == start || lines.get(at).is_some_and(|line| HEADS.iter().any(|h| line.starts_with(h)))
+    };
+    while is_head(at) && (at == start || !begins_file(lines, at) || is_bare(lines, start)) {
+        let Some(line) = lines.get(at) else { break };
+        file.head.push(without_time(line).to_owned());
+        at += 1;
+        if line.starts_with("+++ ") {
+            break;
+        }
+    }
+    while lines.get(at).is_some_and(|line| line.starts_with("@@")) {
+        let (hunk, next) = read_hunk(lines, at, fenced);
+        file.hunks.extend(Some(hunk).filter(Hunk::changes));
+        at = next;
+    }
+    (file, at.max(start + 1))
+}
+
+/// Whether a file's part begins with git's own line, so that `---` behind it belongs to it.
+fn is_bare(lines: &[&str], start: usize) -> bool {
+    lines.get(start).is_some_and(|line| line.starts_with("diff --git "))
+}
+
+/// `diff -u` writes the time of a file behind its name.
+fn without_time(line: &str) -> &str {
+    let is_name = line.starts_with("--- ") || line.starts_with("+++ ");
+    if is_name { line.split('\t').next().unwrap_or(line) } else { line }
+}
+
+/// One hunk, and the line after it. Inside of a fence all lines that look like it belong to it; where nothing marks the end,
+/// its own counts do.
+fn read_hunk(lines: &[&str], start: usize, fenced: bool) -> (Hunk, usize) {
+    let header = lines.get(start).copied().unwrap_or_default();
+    let Numbers { start: first, old, new, section } = numbers(header);
+    let mut hunk = Hunk { start: first, section, lines: Vec::new() };
+    let mut at = start + 1;
+    while let Some(line) = lines.get(at) {
+        let counted = !fenced && hunk.count('-') >= old && hunk.count('+') >= new;
+        if counted && first.is_some() && !line.starts_with('\\') {
+            break;
+        }
+        if begins_file(lines, at) || !(line.is_empty() || line.starts_with([' ', '+', '-', '\\'])) {
+            break;
+        }
+        // A blank line of the file lost its space on the way.
+        hunk.lines.push(if line.is_empty() { " ".to_owned() } else { (*line).to_owned() });
+        at += 1;
+    }
+    trim(&mut hunk, old, new, lines.get(start + 1..at).unwrap_or_default());
+    (hunk, at)
+}
+
+/// Blank lines at the end belong to the text around, unless the counts want them.
+fn trim(hunk: &mut Hunk, old: u64, new: u64, raw: &[&str]) {
+    let mut raw = raw;
+    while let [before @ .., last] = raw
+        && last.is_empty()
+        && (hunk.count('-') > old || hunk.count('+') > new || hunk.start.is_none())
+    {
+        hunk.lines.pop();
+        raw = before;
+    }
+}
+
+/// What the line of a hunk says.
+struct Numbers {
+    start: Option<u64>,
+    old: u64,
+    new: u64,
+    section: String,
+}
+
+/// `@@ -3,7 +3,8 @@ fn name`; models leave the numbers out, or write what they like.
+fn numbers(header: &str) -> Numbers {
+    let inside = header.trim_start_matches('@');
+    let (ranges, section) = inside.split_once("@@").unwrap_or(("", inside));
+    let range = |sign: char| {
+        let word = ranges.split_whitespace().find_map(|word| word.strip_prefix(sign))?;
+        let (start, count) = word.split_once(',').unwrap_or((word, "1"));
+        Some((start.parse::<u64>().ok()?, count.parse::<u64>().ok()?))
+    };
+    match (range('-'), range('+')) {
+        (Some((start, old)), Some((_, new))) => {
+            Numbers { start: Some(start), old, new, section: section.trim_end().to_owned() }
+        }
+        _ => Numbers { start: None, old: 0, new: 0, section: String::new() },
+    }
+}
+
+#[cfg(test)]
+mod tests;

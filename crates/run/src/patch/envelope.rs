@@ -1,0 +1,75 @@
+//! Patches between `*** Begin Patch` and `*** End Patch`, as some models write them, put into git's form. They name no line
+//! numbers: git finds the place by the lines around it.
+
+use super::{File, Hunk, is_fence};
+
+const BEGIN: &str = "*** Begin Patch";
+
+pub(super) fn begins(lines: &[&str]) -> bool {
+    lines.iter().any(|line| line.trim_end() == BEGIN)
+}
+
+/// All files of all patches among these lines.
+pub(super) fn read(lines: &[&str]) -> Result<Vec<File>, String> {
+    let mut files: Vec<File> = Vec::new();
+    let mut inside = false;
+    for line in lines {
+        let bare = line.trim_end();
+        match bare.strip_prefix("*** ") {
+            Some("Begin Patch") => inside = true,
+            Some("End Patch") => inside = false,
+            Some(head) if inside && head != "End of File" => head_line(head, &mut files)?,
+            None if inside && !is_fence(line) => content(line, &mut files),
+            Some(_) | None => {}
+        }
+    }
+    for file in &mut files {
+        file.hunks.retain(Hunk::changes);
+    }
+    Ok(files)
+}
+
+fn head_line(head: &str, files: &mut Vec<File>) -> Result<(), String> {
+    let (kind, path) = head.split_once(": ").unwrap_or((head, ""));
+    let path = path.trim();
+    let lines = match kind {
+        "Update File" => vec![
+            format!("diff --git a/{path} b/{path}"),
+            format!("--- a/{path}"),
+            format!("+++ b/{path}"),
+        ],
+        "Add File" => vec![
+            format!("diff --git a/{path} b/{path}"),
+            "new file mode 100644".to_owned(),
+            "--- /dev/null".to_owned(),
+            format!("+++ b/{path}"),
+        ],
+        other => {
+            return Err(format!(
+                "`*** {other}` is not understood: answer with a unified diff, as `git diff` writes it"
+            ));
+        }
+    };
+    if path.is_empty() {
+        return Err(format!("`*** {kind}` names no file"));
+    }
+    files.push(File { head: lines, hunks: Vec::new() });
+    Ok(())
+}
+
+fn content(line: &str, files: &mut [File]) {
+    let Some(file) = files.last_mut() else { return };
+    if line.starts_with("@@") || file.hunks.is_empty() {
+        file.hunks.push(Hunk::default());
+    }
+    if line.starts_with("@@") {
+        return;
+    }
+    if let Some(hunk) = file.hunks.last_mut() {
+        match line.chars().next() {
+            None => hunk.lines.push(" ".to_owned()),
+            Some(' ' | '+' | '-') => hunk.lines.push(line.to_owned()),
+            Some(_) => {}
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! What replies have in them. That git takes the result is shown with a real git elsewhere.
+
+use super::*;
+
+const BARE: &str = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,1 +1,2 @@ fn f\n a\n+b\n";
+
+#[test]
+fn a_diff_is_found_whatever_is_around_it() {
+    for reply in [
+        BARE.to_owned(),
+        format!("Here you are:\n```diff\n{BARE}```\nThat is all: `x` grows.\n- really\n"),
+        BARE.replace('\n', "\r\n"),
+        BARE.trim_end().to_owned(),
+        format!("{BARE}\nHope this helps\n"),
+        format!("{BARE}\n- a point\n+ another\n"),
+        format!("~~~\n{BARE}\n\n~~~\n"),
+        BARE.replace("-1,1 +1,2", "-1 +1,2"),
+        format!("```\n{}```\n", BARE.replace("-1,1 +1,2", "-1,7 +1,9")),
+        BARE.replace("--- a/x", "--- a/x\t2026-01-01 00:00:00"),
+    ] {
+        assert_eq!(find(&reply).as_deref(), Ok(BARE), "{reply:?}");
+    }
+    for none in ["I would rather not.", "--- a/x\nno hunk", "", "```diff\n```", "*** Begin Patch\n"]
+    {
+        assert_eq!(find(none), Err("the answer has no unified diff".to_owned()), "{none:?}");
+    }
+    assert!(find(&"x".repeat(REPLY_BYTES + 1)).is_err_and(|why| why.contains("longer than 4 MiB")));
+}
+
+#[test]
+fn several_diffs_become_one() {
+    let bare = "--- a/y\n+++ b/y\n@@ -4,2 +4,1 @@\n c\n-d\n";
+    let reply = format!("First:\n```diff\n{BARE}```\nand then\n```diff\n{bare}```\n");
+    assert_eq!(find(&reply), Ok(format!("{BARE}{bare}")));
+    assert_eq!(find(&format!("{BARE}{bare}")), Ok(format!("{BARE}{bare}")));
+}
+
+#[test]
+fn hunks_are_counted_again_and_the_next_ones_move() {
+    let reply = "```\ndiff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n@@ -1,9 +1,9 @@\n a\n\n+b\n+c\n d\n@@ -20,3 +20,3 @@\n e\n-f\n g\n\n```\n";
+    let expect = "diff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n@@ -1,3 +1,5 @@\n a\n \n+b\n+c\n d\n@@ -20,3 +22,2 @@\n e\n-f\n g\n";
+    assert_eq!(find(reply).as_deref(), Ok(expect));
+    // A blank line at the end counts where the numbers say so.
+    let wanted = "--- a/x\n+++ b/x\n@@ -1,2 +1,3 @@\n+a\n b\n\n";
+    assert_eq!(find(wanted), Ok("--- a/x\n+++ b/x\n@@ -1,2 +1,3 @@\n+a\n b\n \n".to_owned()));
+    let unnumbered = "```\n--- a/x\n+++ b/x\n@@ def f():\n a\n-b\n c\n@@\n d\n+e\n f\n```";
+    let expect = "--- a/x\n+++ b/x\n@@ -2,3 +2,2 @@\n a\n-b\n c\n@@ -6,2 +5,3 @@\n d\n+e\n f\n";
+    assert_eq!(find(unnumbered).as_deref(), Ok(expect));
+}
+
+#[test]
+fn files_that_come_go_or_change_their_mode() {
+    let check =
+        |diff: &str| assert_eq!(find(&format!("So:\n```\n{diff}```\n")).as_deref(), Ok(diff));
+    check(
+        "diff --git a/n b/n\nnew file mode 100644\n--- /dev/null\n+++ b/n\n@@ -0,0 +1,1 @@\n+x\n\\ No newline at end of file\n",
+    );
+    check(
+        "diff --git a/n b/n\ndeleted file mode 100644\n--- a/n\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-x\n",
+    );
+    check("diff --git a/n b/m\nsimilarity index 100%\nrename from n\nrename to m\n");
+    check("diff --git a/n b/n\nold mode 100644\nnew mode 100755\n");
+    check("diff --git a/e b/e\nnew file mode 100644\nindex 0000000..e69de29\n");
+}
+
+#[test]
+fn the_other_form_becomes_gits() {
+    let reply = "Sure.\n*** Begin Patch\n*** Update File: src/a.py\n@@ def f():\n x = 1\n-y = 2\n+y = 3\n z = 4\n*** Add File: b.txt\n+one\n+two\n*** End Patch\nDone.\n";
+    let expect = "diff --git a/src/a.py b/src/a.py\n--- a/src/a.py\n+++ b/src/a.py\n@@ -2,3 +2,3 @@\n x = 1\n-y = 2\n+y = 3\n z = 4\n\
+        diff --git a/b.txt b/b.txt\nnew file mode 100644\n--- /dev/null\n+++ b/b.txt\n@@ -0,0 +1,2 @@\n+one\n+two\n";
+    assert_eq!(find(reply).as_deref(), Ok(expect));
+    let gone = find("*** Begin Patch\n*** Delete File: a\n*** End Patch");
+    assert!(gone.is_err_and(|why| why.contains("answer with a unified diff")));
+}
+
+#[test]
+fn for_files_of_another_system() {
+    let expect = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,1 +1,2 @@ fn f\n a\r\n+b\r\n";
+    assert_eq!(with_carriage_returns(BARE), expect);
+}
+
+/// Whether each hunk has as many lines as it says.
+fn counts_fit(patch: &str) -> bool {
+    let lines: Vec<&str> = patch.lines().collect();
+    let mut at = 0;
+    while at < lines.len() {
+        if lines[at].starts_with("@@") {
+            let Numbers { old, new, .. } = numbers(lines[at]);
+            let (mut before, mut after) = (0, 0);
+            while (before, after) != (old, new) {
+                at += 1;
+                match lines.get(at).and_then(|line| line.chars().next()) {
+                    Some(' ') => (before, after) = (before + 1, after + 1),
+                    Some('-') => before += 1,
+                    Some('+') => after += 1,
+                    Some('\\') => {}
+                    _ => return false,
+                }
+            }
+        }
+        at += 1;
+    }
+    true
+}
+
+proptest::proptest! {
+    #[test]
+    fn whatever_is_said_the_counts_fit(lines in proptest::collection::vec(
+        "(diff --git a/x b/x|--- a/x|\\+\\+\\+ b/x|@@ -1,2 \\+1,3 @@|@@|```|\\*\\*\\* Begin Patch|\\*\\*\\* Update File: x|[ +\\-\\\\]?[a-z]{0,3}|)", 0..24)
+    ) {
+        if let Ok(found) = find(&lines.join("\n")) {
+            proptest::prop_assert!(counts_fit(&found), "{}", found);
+        }
+    }
+}
