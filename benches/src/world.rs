@@ -118,6 +118,9 @@ impl Repo for ThinWorld {
         Ok(vec![Change { path: "model.py".to_owned(), to: Mode::File }])
     }
 
+    fn staged(&self, _: Place, _: usize) -> Result<String, PortError> {
+        Ok(String::new())
+    }
     fn commit(&self, place: Place, note: &CommitNote) -> Result<Commit, PortError> {
         let worktree = lock(&self.worktrees).get(&place).copied();
         let (before, gain) = worktree.ok_or_else(|| PortError::new("no worktree"))?;
@@ -147,6 +150,9 @@ impl Repo for ThinWorld {
 }
 
 impl Agent for ThinWorld {
+    fn answers(&self, role: Role) -> bool {
+        matches!(role, Role::Ideas | Role::Coder)
+    }
     fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
         let text = match ask.role {
             Role::Ideas => ideas(ask),

@@ -196,7 +196,7 @@ pub fn decision(facts: &Facts, eval: &Eval, again: &Scored) -> Option<Finding> {
         return Some(Finding::new(what, place, advice));
     }
     let Stage::Decided(_, verdict, _) = &eval.stage else { return None };
-    let derived = gate(again, measured.work.files_changed, &facts.meaning);
+    let derived = gate(again, measured.work.files_changed, measured.work.approval, &facts.meaning);
     (*verdict != derived).then(|| {
         let what = format!(
             "its recorded verdict ({}) does not follow from its figures ({})",

@@ -74,6 +74,9 @@ pub enum Event {
         files_changed: u32,
         /// How many rounds the coder needed.
         rounds: u32,
+        /// Who let it through. Runs of the first treebeam had no reviewer.
+        #[serde(default)]
+        approval: Approval,
         /// When.
         at: Timestamp,
     },
@@ -317,6 +320,19 @@ pub struct Failure {
     pub message: String,
 }
 
+/// Who let a candidate through.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Approval {
+    /// Nobody: there is no reviewer.
+    #[default]
+    Unreviewed,
+    /// The reviewer.
+    Approved,
+    /// `proceed_on_max_review_rounds`, against the reviewer's word.
+    LetThrough,
+}
+
 /// What kind of failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -325,6 +341,8 @@ pub enum FailureKind {
     Agent,
     /// No patch of the coder applied.
     Patch,
+    /// The reviewer rejected it to the end.
+    Rejected,
     /// The change touches what is protected.
     Protected,
     /// The change changes nothing.
@@ -340,6 +358,7 @@ impl fmt::Display for FailureKind {
         f.write_str(match self {
             Self::Agent => "agent",
             Self::Patch => "patch",
+            Self::Rejected => "rejected",
             Self::Protected => "protected",
             Self::NoChange => "no_change",
             Self::Sweep => "sweep",

@@ -4,7 +4,7 @@
 mod lookup;
 
 use crate::event::{
-    ContextPack, Failure, Idea, Leftover, MessageId, Repeat, Stop, Subject, WorldKind,
+    Approval, ContextPack, Failure, Idea, Leftover, MessageId, Repeat, Stop, Subject, WorldKind,
 };
 use crate::evidence::{Artifact, Scored};
 use crate::gate::Verdict;
@@ -209,6 +209,8 @@ pub struct Work {
     pub files_changed: u32,
     /// How many rounds the coder needed.
     pub rounds: u32,
+    /// Who let it through.
+    pub approval: Approval,
 }
 
 /// A candidate with its figures.

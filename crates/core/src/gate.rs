@@ -1,6 +1,6 @@
 //! May this candidate go on? Decided against its parent; every check is recorded with its figures.
 
-use crate::event::Failure;
+use crate::event::{Approval, Failure};
 use crate::evidence::{Completeness, Form, Grade, Scored};
 use crate::num::Finite;
 use crate::policy::Meaning;
@@ -120,9 +120,14 @@ impl Verdict {
 
 /// Judges a scored candidate.
 #[must_use]
-pub fn gate(scored: &Scored, files_changed: u32, meaning: &Meaning) -> Verdict {
+pub fn gate(scored: &Scored, files_changed: u32, approval: Approval, meaning: &Meaning) -> Verdict {
+    let completed = match approval {
+        Approval::Unreviewed => "committed, swept, scored",
+        Approval::Approved => "approved, committed, swept, scored",
+        Approval::LetThrough => "rejected and let through, committed, swept, scored",
+    };
     let mut checks = vec![
-        check(Rule::Completed, true, "committed, swept, scored"),
+        check(Rule::Completed, true, completed),
         check(Rule::Artifacts, true, "sha256 of candidate, parent and root verified when scored"),
         check(
             Rule::Protected,

@@ -9,8 +9,8 @@ pub mod removal;
 pub use again::{Again, send_back};
 
 use crate::event::{
-    ContextPack, Event, Failure, Idea, IdeasProposed, Intent, Leftover, NewEval, Repeat, Stop,
-    Subject,
+    Approval, ContextPack, Event, Failure, Idea, IdeasProposed, Intent, Leftover, NewEval, Repeat,
+    Stop, Subject,
 };
 use crate::evidence::{Artifact, Scored};
 use crate::facts::{Expansion, Facts, Phase, Removal};
@@ -108,6 +108,8 @@ pub enum Outcome {
         files_changed: u32,
         /// How many rounds it took.
         rounds: u32,
+        /// Who let it through.
+        approval: Approval,
     },
     /// A candidate's sweep.
     Swept {
@@ -323,8 +325,8 @@ pub fn accept(state: &State, outcome: &Outcome, at: Timestamp) -> Option<Event> 
             }
             Event::ProposalFailed { node, why, turns, at }
         }
-        Outcome::Implemented { eval, commit, files_changed, rounds } => {
-            Event::Implemented { eval, commit, files_changed, rounds, at }
+        Outcome::Implemented { eval, commit, files_changed, rounds, approval } => {
+            Event::Implemented { eval, commit, files_changed, rounds, approval, at }
         }
         Outcome::Swept { eval, results } => Event::Swept { eval, results, at },
         Outcome::Scored { eval, scored } => Event::Scored { eval, scored, at },

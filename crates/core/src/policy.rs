@@ -49,6 +49,9 @@ pub struct Reach {
     pub sweep_max_parallel: Option<NonZeroU32>,
     /// How often a patch may go back to the coder after its first round.
     pub max_review_rounds: u32,
+    /// Whether a candidate that the reviewer rejects to the end goes on all the same. Runs of the first treebeam do not say.
+    #[serde(default)]
+    pub proceed_on_max_review_rounds: bool,
     /// Whether candidates that were not promoted keep worktree and ref.
     pub keep_rejected_worktrees: bool,
     /// Whether failed evals keep worktree, ref and raw sweep output.
@@ -90,6 +93,7 @@ impl Default for Reach {
             max_parallel_per_node: None,
             sweep_max_parallel: None,
             max_review_rounds: 2,
+            proceed_on_max_review_rounds: false,
             keep_rejected_worktrees: false,
             keep_failed_artifacts: false,
         }

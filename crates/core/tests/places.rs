@@ -6,6 +6,7 @@
 use proptest::prelude::*;
 use std::cmp::Ordering;
 use std::num::NonZeroU32;
+use treebeam_core::event::Approval;
 use treebeam_core::evidence::{Comparison, Grade, Reason, Recommendation};
 use treebeam_core::gate::{Rule, Verdict, gate};
 use treebeam_core::id::EvalId;
@@ -48,7 +49,7 @@ fn judged(parent: &str, candidate: &str, meaning: &Meaning) -> (Judgement, Verdi
     };
     let parent = read(parent);
     let judged = judge(&parent, &parent, &read(candidate), meaning, parent.rows_used()).unwrap();
-    let verdict = gate(&judged.scored, 1, meaning);
+    let verdict = gate(&judged.scored, 1, Approval::Unreviewed, meaning);
     (judged, verdict)
 }
 

@@ -5,6 +5,7 @@
 
 use proptest::prelude::*;
 use std::num::NonZeroU32;
+use treebeam_core::event::Approval;
 use treebeam_core::evidence::{Paired, Recommendation};
 use treebeam_core::gate::{Verdict, gate};
 use treebeam_core::num::Finite;
@@ -156,7 +157,7 @@ fn judged([parent, root, candidate]: [&str; 3], meaning: &Meaning) -> (Judgement
     for details in [&mut judged.vs_parent, &mut judged.vs_root] {
         details.columns.sort_by(|a, b| a.column.cmp(&b.column));
     }
-    let verdict = gate(&judged.scored, 1, meaning);
+    let verdict = gate(&judged.scored, 1, Approval::Unreviewed, meaning);
     (judged, verdict)
 }
 

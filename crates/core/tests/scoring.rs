@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 use std::num::NonZeroU32;
+use treebeam_core::event::Approval;
 use treebeam_core::evidence::{LostNumbers, Recommendation};
 use treebeam_core::gate::gate;
 use treebeam_core::num::Finite;
@@ -201,7 +202,7 @@ fn gated(parent: &str, candidate: &str, min_ok_rate: f64) -> String {
     };
     let (parent, candidate) = (read(parent), read(candidate));
     let judged = judge(&parent, &parent, &candidate, &meaning, parent.rows_used()).unwrap();
-    let verdict = gate(&judged.scored, 1, &meaning);
+    let verdict = gate(&judged.scored, 1, Approval::Unreviewed, &meaning);
     verdict.first_failed().map_or("passed".to_owned(), |_| verdict.reason())
 }
 

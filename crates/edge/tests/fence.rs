@@ -44,6 +44,9 @@ impl Repo for &Reached {
     fn changes(&self, _: Place) -> Result<Vec<Change>, PortError> {
         self.refuse()
     }
+    fn staged(&self, _: Place, _: usize) -> Result<String, PortError> {
+        self.refuse()
+    }
     fn commit(&self, _: Place, _: &CommitNote) -> Result<Commit, PortError> {
         self.refuse()
     }
@@ -98,6 +101,9 @@ impl Executor for &Reached {
 }
 
 impl Agent for &Reached {
+    fn answers(&self, _: Role) -> bool {
+        true
+    }
     fn ask(&self, _: &Ask) -> Result<Reply, AgentError> {
         Ok(self.refuse()?)
     }

@@ -69,6 +69,29 @@ fn lines_keep_the_ends_that_the_file_has() -> Outcome {
 }
 
 #[test]
+fn what_is_staged_can_be_shown() -> Outcome {
+    let repo = TempRepo::with(&[("m.py", BEFORE)])?;
+    let run_dir = repo.path().join(".treebeam/runs/r1");
+    fs::create_dir_all(&run_dir)?;
+    let user = open_with(repo.path(), repo.variables())?;
+    let (head, git) = (user.head.clone(), GitRepo::new(user, &run_dir, "r1".parse::<RunId>()?)?);
+    let place = Place::Candidate(EvalId::new(1));
+    git.checkout(place, &head)?;
+    assert_eq!(git.staged(place, 1000)?, "");
+    let diff =
+        "--- a/m.py\n+++ b/m.py\n@@ -1,4 +1,4 @@\n import math\n \n-RATE = 1\n+RATE = 2ü\n \n";
+    assert_eq!(git.apply(place, diff)?, Applied::Cleanly);
+    let shown = git.staged(place, 1000)?;
+    assert!(shown.starts_with("diff --git a/m.py b/m.py\n"), "{shown}");
+    assert!(shown.contains("\n-RATE = 1\n+RATE = 2ü\n"), "{shown}");
+    let end = shown.find('ü').unwrap_or(0);
+    for limit in [0, end, end + 1, end + 2] {
+        assert!(git.staged(place, limit)?.len() <= limit);
+    }
+    Ok(())
+}
+
+#[test]
 fn what_fits_nowhere_is_refused() -> Outcome {
     let reply = "--- a/m.py\n+++ b/m.py\n@@ -1,2 +1,2 @@\n import os\n-x\n+y\n";
     assert_eq!(after(BEFORE, reply)?, "refused");

@@ -64,6 +64,7 @@ pub(crate) struct ForCoder {
     pub(crate) parent_commit: Commit,
     pub(crate) idea: Idea,
     pub(crate) max_review_rounds: u32,
+    pub(crate) proceed_on_max_review_rounds: bool,
     pub(crate) protect: Vec<String>,
 }
 
@@ -157,6 +158,7 @@ fn for_coder(state: &State, eval: &Eval) -> Option<ForCoder> {
         parent_commit: state.node(eval.parent)?.commit.clone(),
         idea: eval.idea.clone(),
         max_review_rounds: state.reach.max_review_rounds,
+        proceed_on_max_review_rounds: state.reach.proceed_on_max_review_rounds,
         protect: state.meaning.protect.clone(),
     })
 }

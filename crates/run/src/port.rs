@@ -104,6 +104,12 @@ pub trait Repo: Sync {
     /// When git cannot tell.
     fn changes(&self, place: Place) -> Result<Vec<Change>, PortError>;
 
+    /// The same as a unified diff, cut at `limit` bytes: for people and agents to read.
+    ///
+    /// # Errors
+    /// When git cannot tell.
+    fn staged(&self, place: Place, limit: usize) -> Result<String, PortError>;
+
     /// Commits the index and lets the place's ref point at the commit. A ref that already has this parent, tree and message stays.
     ///
     /// # Errors

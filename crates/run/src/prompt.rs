@@ -38,17 +38,98 @@ pub(crate) fn ideas(context: &str, count: usize, repeated: &[String]) -> String 
     text
 }
 
+/// Asks for notes about an idea.
+pub(crate) fn coordinator(idea: &str, protect: &[String]) -> String {
+    let mut text = "An idea is to be implemented in the repository at hand, by a planner, a coder and a reviewer.\n\
+         Write short notes for them: what the idea means for this code, which files and functions matter, what is easily \
+         got wrong, and what must stay as it is. No code.\n"
+        .to_owned();
+    section(&mut text, "IDEA", idea);
+    rules(&mut text, protect);
+    text
+}
+
+/// Asks for a plan.
+pub(crate) fn planner(idea: &str, notes: Option<&str>, protect: &[String]) -> String {
+    let mut text = "Plan the implementation of this idea in the repository at hand: the smallest change that does it, file by file.\n\
+         Write two parts, and nothing else:\n\
+         PLAN: numbered steps, each with the file and what changes there\n\
+         RISKS: what could go wrong, and how to see it\n"
+        .to_owned();
+    section(&mut text, "IDEA", idea);
+    told(&mut text, "NOTES", notes);
+    rules(&mut text, protect);
+    text
+}
+
+/// What a coder is told.
+pub(crate) struct ForCoder<'a> {
+    pub(crate) idea: &'a str,
+    pub(crate) notes: Option<&'a str>,
+    pub(crate) plan: Option<&'a str>,
+    /// What earlier rounds have changed.
+    pub(crate) so_far: Option<&'a str>,
+    pub(crate) issue: Option<&'a str>,
+    pub(crate) protect: &'a [String],
+}
+
 /// Asks for a patch.
-pub(crate) fn coder(idea: &str, issue: Option<&str>, protect: &[String]) -> String {
+pub(crate) fn coder(told: &ForCoder<'_>) -> String {
     let mut text = "Implement this idea in the repository at hand.\n\
          Answer with one unified diff that `git apply` takes, and nothing else.\n"
         .to_owned();
-    section(&mut text, "IDEA", idea);
-    section(&mut text, "DO NOT TOUCH", &list(protect));
-    if let Some(issue) = issue {
-        section(&mut text, "YOUR LAST ANSWER HAD THIS PROBLEM; FIX IT", issue);
-    }
+    section(&mut text, "IDEA", told.idea);
+    self::told(&mut text, "NOTES", told.notes);
+    self::told(&mut text, "PLAN", told.plan);
+    section(&mut text, "DO NOT TOUCH", &list(told.protect));
+    self::told(
+        &mut text,
+        "YOUR CHANGE SO FAR; IT IS IN PLACE, THE NEXT DIFF COMES ON TOP",
+        told.so_far,
+    );
+    self::told(&mut text, "YOUR LAST ANSWER HAD THIS PROBLEM; FIX IT", told.issue);
     text
+}
+
+/// Asks for a review. `issues`: what the first one found, all that later ones are about.
+pub(crate) fn reviewer(
+    idea: &str,
+    plan: Option<&str>,
+    diff: &str,
+    issues: Option<&str>,
+    protect: &[String],
+) -> String {
+    let mut text = "Review this change. Judge whether it is correct and safe: does it do what the idea says, can it break or fake \
+         the results? Tests and documents are not required, style is no issue.\n"
+        .to_owned();
+    if issues.is_some() {
+        text.push_str(
+            "You have reviewed it before. Look only at whether the issues that you raised then are solved; raise no others.\n",
+        );
+    }
+    text.push_str(
+        "Write three parts, and nothing else:\n\
+         VERDICT: APPROVE or REJECT\n\
+         ISSUES: what must change, one point each, with file and line; none if you approve\n\
+         NOTES: anything else\n",
+    );
+    section(&mut text, "IDEA", idea);
+    told(&mut text, "PLAN", plan);
+    section(&mut text, "CHANGE", diff);
+    told(&mut text, "ISSUES OF YOUR FIRST REVIEW", issues);
+    rules(&mut text, protect);
+    text
+}
+
+fn rules(text: &mut String, protect: &[String]) {
+    section(text, "DO NOT TOUCH", &list(protect));
+    section(text, "KEEP", "- the sweep's grid of configurations stays as it is\n");
+}
+
+fn told(text: &mut String, head: &str, body: Option<&str>) {
+    if let Some(body) = body {
+        section(text, head, body);
+    }
 }
 
 fn section(text: &mut String, head: &str, body: &str) {

@@ -257,6 +257,12 @@ impl Repo for MemoryWorld {
         Ok(vec![Change { path: "model.py".to_owned(), to: Mode::File }])
     }
 
+    fn staged(&self, place: Place, _: usize) -> Result<String, PortError> {
+        let disk = self.lock();
+        let change = disk.worktrees.get(&place.to_string()).and_then(|(_, change)| change.clone());
+        Ok(format!("+do {}\n", change.unwrap_or_default()))
+    }
+
     fn commit(&self, place: Place, note: &CommitNote) -> Result<Commit, PortError> {
         let mut disk = self.lock();
         let worktree = disk.worktrees.get(&place.to_string()).cloned();
@@ -307,6 +313,10 @@ impl Repo for MemoryWorld {
 }
 
 impl Agent for MemoryWorld {
+    fn answers(&self, role: Role) -> bool {
+        matches!(role, Role::Ideas | Role::Coder)
+    }
+
     fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
         let text = match ask.role {
             Role::Ideas => self.ideas(ask),

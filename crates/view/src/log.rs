@@ -7,8 +7,8 @@ use crate::read;
 use crate::words::{self, count};
 use jiff::Timestamp;
 use treebeam_core::event::{
-    Event, Failure, IdeaAdded, IdeasProposed, Intent, Leftover, LeftoverKind, MessageId, Rerun,
-    RunStarted, SentBack, Subject, Wish,
+    Approval, Event, Failure, IdeaAdded, IdeasProposed, Intent, Leftover, LeftoverKind, MessageId,
+    Rerun, RunStarted, SentBack, Subject, Wish,
 };
 use treebeam_core::evidence::Scored;
 use treebeam_core::gate::Verdict;
@@ -68,9 +68,10 @@ fn what(event: &Event) -> String {
         Event::RootRefused { why } => format!("root cannot be compared with: {why}"),
         Event::IdeasProposed(proposed) => ideas(proposed),
         Event::ProposalFailed { why, .. } => format!("no ideas: {why}"),
-        Event::Implemented { commit, files_changed, rounds, .. } => {
+        Event::Implemented { commit, files_changed, rounds, approval, .. } => {
             let (files, rounds) = (count(*files_changed, "file"), count(*rounds, "round"));
-            format!("committed as {}: {files} changed, {rounds}", commit.short())
+            let word = approved(*approval);
+            format!("committed as {}: {files} changed, {rounds}{word}", commit.short())
         }
         Event::SweepSubmitted { subject: Subject::Root, submission } => {
             format!("root given to the sweep{}", again(*submission))
@@ -124,6 +125,15 @@ fn wish_words(wish: Wish, message: Option<&MessageId>) -> &'static str {
         (Wish::Unpause, Some(_)) => "goes on: unpaused by the user",
         (Wish::Unpause, None) => "goes on: resumed after a pause",
         (Wish::Stop, _) => "left by the user: can be resumed",
+    }
+}
+
+/// What the reviewer had to do with it.
+const fn approved(approval: Approval) -> &'static str {
+    match approval {
+        Approval::Unreviewed => "",
+        Approval::Approved => ", approved",
+        Approval::LetThrough => ", rejected and let through",
     }
 }
 

@@ -35,7 +35,7 @@ impl FailureKind {
     #[must_use]
     pub const fn is_worth_a_retry(self) -> bool {
         match self {
-            Self::Agent | Self::Patch | Self::Sweep | Self::Results => true,
+            Self::Agent | Self::Patch | Self::Rejected | Self::Sweep | Self::Results => true,
             Self::Protected | Self::NoChange => false,
         }
     }

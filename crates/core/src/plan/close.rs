@@ -48,7 +48,7 @@ pub(super) fn depth(state: &State) -> Event {
     for eval in state.open_evals() {
         let Stage::Scored(measured) = &eval.stage else { continue };
         let files_changed = measured.work.files_changed;
-        let verdict = gate(&measured.scored, files_changed, &state.meaning);
+        let verdict = gate(&measured.scored, files_changed, measured.work.approval, &state.meaning);
         if verdict.passed() {
             let vs_root = &measured.scored.vs_root;
             contenders.push(Contender { eval: eval.id, vs_root, files_changed });

@@ -58,10 +58,11 @@ impl State {
                 self.asked(*node)?.ideas = failed;
                 self.take_up_again(*node)
             }
-            Event::Implemented { eval, commit, files_changed, rounds, .. } => {
+            Event::Implemented { eval, commit, files_changed, rounds, approval, .. } => {
                 let started_at = self.implementing_since(*eval)?;
-                let (files_changed, rounds) = (*files_changed, *rounds);
-                let work = Work { started_at, commit: commit.clone(), files_changed, rounds };
+                let (files_changed, rounds, approval) = (*files_changed, *rounds, *approval);
+                let commit = commit.clone();
+                let work = Work { started_at, commit, files_changed, rounds, approval };
                 self.enter(*eval, Stage::Implemented(work))
             }
             Event::SweepSubmitted { subject, submission } => self.submitted(*subject, *submission),

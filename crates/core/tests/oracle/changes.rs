@@ -6,6 +6,7 @@ use crate::{json, path};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
+use treebeam_core::event::Approval;
 use treebeam_core::event::{EvalStage, Failure, FailureKind};
 use treebeam_core::gate::{self, Verdict, gate};
 use treebeam_core::policy::{Meaning, ScorePolicy};
@@ -110,7 +111,7 @@ impl Change {
             let (stage, kind) = (EvalStage::Sweep, FailureKind::Sweep);
             return gate::failed(&Failure { stage, kind, message: String::new() });
         }
-        gate(&self.judged(meaning).scored, self.files_changed(), meaning)
+        gate(&self.judged(meaning).scored, self.files_changed(), Approval::Unreviewed, meaning)
     }
 }
 

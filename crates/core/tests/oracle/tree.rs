@@ -1,6 +1,7 @@
 //! A whole tree of the real changes: depth by depth through gate, rank and beam, in every order of completion.
 
 use crate::changes::{Change, INVARIANTS, changes, meaning};
+use treebeam_core::event::Approval;
 use treebeam_core::gate::gate;
 use treebeam_core::id::EvalId;
 use treebeam_core::policy::Meaning;
@@ -18,7 +19,8 @@ struct Eval<'a> {
 
 impl Eval<'_> {
     fn passes(&self, meaning: &Meaning) -> bool {
-        gate(&self.judged.scored, self.change.files_changed(), meaning).passed()
+        gate(&self.judged.scored, self.change.files_changed(), Approval::Unreviewed, meaning)
+            .passed()
     }
 
     fn contender(&self) -> Contender<'_> {

@@ -47,7 +47,7 @@ use question::{Answer as _, Question, Unmetered};
 use real::Real;
 use recorded::Recorded;
 use retrying::{Patience, Retrying};
-use treebeam_run::port::{Agent, AgentError, Ask, PortError, Reply};
+use treebeam_run::port::{Agent, AgentError, Ask, PortError, Reply, Role};
 use wait::{Observer, RealNap};
 
 pub use system::shield;
@@ -105,6 +105,10 @@ impl<'a> Door<'a> {
 }
 
 impl Agent for Door<'_> {
+    fn answers(&self, role: Role) -> bool {
+        self.0.crew.settings(role).is_ok()
+    }
+
     fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
         self.answer(&Question::from(ask))
     }

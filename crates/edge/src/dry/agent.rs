@@ -90,6 +90,10 @@ fn in_other_form(idea: &str) -> String {
 }
 
 impl Agent for DryAgent {
+    fn answers(&self, role: Role) -> bool {
+        matches!(role, Role::Ideas | Role::Coder)
+    }
+
     fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
         let text = match ask.role {
             Role::Ideas => self.ideas(ask)?,

@@ -37,6 +37,9 @@ impl<R: Repo> Repo for FlakyCleanup<R> {
     fn changes(&self, place: Place) -> Result<Vec<Change>, PortError> {
         self.repo.changes(place)
     }
+    fn staged(&self, place: Place, limit: usize) -> Result<String, PortError> {
+        self.repo.staged(place, limit)
+    }
     fn commit(&self, place: Place, note: &CommitNote) -> Result<Commit, PortError> {
         self.repo.commit(place, note)
     }

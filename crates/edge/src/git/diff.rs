@@ -64,6 +64,17 @@ impl GitRepo {
         Ok(changes(&call.keep(MOST_CHANGES).done()?.whole()?))
     }
 
+    pub(super) fn index_diff(&self, place: Place, limit: usize) -> Result<String, PortError> {
+        let worktree = self.find(place)?;
+        let shape = ["diff-index", "--cached", "-p", "--no-color", "--find-renames"];
+        let fixed = ["--no-ext-diff", "--no-textconv", "--ignore-submodules=none"];
+        let arguments = [&shape[..], &fixed, &[worktree.base.as_str(), "--"]].concat();
+        let call = self.user.git.sealed(&worktree.seat, &arguments).about(place);
+        let mut text = call.keep(limit.saturating_add(8)).done()?.beginning();
+        text.truncate(text.floor_char_boundary(limit));
+        Ok(text)
+    }
+
     pub(super) fn patch(
         &self,
         from: &Commit,

@@ -86,6 +86,9 @@ impl Repo for GitRepo {
     fn changes(&self, place: Place) -> Result<Vec<Change>, PortError> {
         self.index_changes(place)
     }
+    fn staged(&self, place: Place, limit: usize) -> Result<String, PortError> {
+        self.index_diff(place, limit)
+    }
     fn commit(&self, place: Place, note: &CommitNote) -> Result<Commit, PortError> {
         self.make_commit(place, note)
     }

@@ -11,7 +11,7 @@ use treebeam_core::id::{Commit, EvalId, Place, RunPath};
 use treebeam_core::protect::Change;
 use treebeam_run::port::{
     Agent, AgentError, Applied, Ask, CommitNote, Executor, Files, Job, JobEnd, JobKey, PortError,
-    Reply, Repo,
+    Reply, Repo, Role,
 };
 
 /// A port behind the fence of a run.
@@ -46,6 +46,9 @@ impl<R: Repo> Repo for Fenced<R> {
     }
     fn changes(&self, place: Place) -> Result<Vec<Change>, PortError> {
         self.port.changes(place)
+    }
+    fn staged(&self, place: Place, limit: usize) -> Result<String, PortError> {
+        self.port.staged(place, limit)
     }
     fn commit(&self, place: Place, note: &CommitNote) -> Result<Commit, PortError> {
         self.inside()?.commit(place, note)
@@ -101,6 +104,9 @@ impl<E: Executor> Executor for Fenced<E> {
 }
 
 impl<A: Agent> Agent for Fenced<A> {
+    fn answers(&self, role: Role) -> bool {
+        self.port.answers(role)
+    }
     fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
         self.inside().map_err(PortError::from)?.ask(ask)
     }

@@ -5,7 +5,7 @@
 use jiff::Timestamp;
 use std::num::NonZeroU32;
 use treebeam_core::event::{
-    ContextPack, EvalStage, Event, Failure, FailureKind, FileDigest, Idea, IdeaAdded,
+    Approval, ContextPack, EvalStage, Event, Failure, FailureKind, FileDigest, Idea, IdeaAdded,
     IdeasProposed, Intent, Leftover, LeftoverKind, MessageId, NewEval, Repeat, Rerun, RunStarted,
     Runner, SentBack, Stop, Subject, Takeover, Wish, WorldKind,
 };
@@ -165,6 +165,7 @@ fn implemented(eval: u32, second: i64) -> Event {
         commit: format!("{eval:040x}").parse().unwrap(),
         files_changed: eval,
         rounds: 2,
+        approval: Approval::Approved,
         at: at(second),
     }
 }
@@ -236,7 +237,7 @@ fn refused(second: i64) -> Event {
 }
 
 fn verdict(eval: u32, scored: &Scored) -> (EvalId, Verdict) {
-    (EvalId::new(eval), gate::gate(scored, eval, &meaning()))
+    (EvalId::new(eval), gate::gate(scored, eval, Approval::Approved, &meaning()))
 }
 
 /// Everything that happened, from the start on.

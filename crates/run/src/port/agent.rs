@@ -10,6 +10,9 @@ use treebeam_core::id::Place;
 
 /// Somebody who answers questions: a model, a program, or the dry world.
 pub trait Agent: Sync {
+    /// Whether anybody answers in a role.
+    fn answers(&self, role: Role) -> bool;
+
     /// Answers one question.
     ///
     /// # Errors

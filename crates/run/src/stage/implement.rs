@@ -1,11 +1,12 @@
-//! Turns an idea into a commit: asks the coder for a diff, applies it, checks what it touches, and lets the coder mend what
-//! went wrong, in the same worktree.
+//! Turns an idea into a commit: notes of the coordinator, a plan, the coder's diff, the reviewer's word. What is wrong with a
+//! round goes back to the coder, in the same worktree. A role that nobody fills is left out.
 
 use crate::brief::ForCoder;
 use crate::drive::Halt;
-use crate::port::{AgentError, Applied, Ask, CommitNote, Moment, PortError, Role, World};
+use crate::port::{AgentError, Applied, Ask, CommitNote, Moment, PortError, Reply, Role, World};
+use crate::review::{self, Review};
 use crate::{patch, prompt};
-use treebeam_core::event::{EvalStage, Failure, FailureKind};
+use treebeam_core::event::{Approval, EvalStage, Failure, FailureKind};
 use treebeam_core::id::{Place, RunPath};
 use treebeam_core::path;
 use treebeam_core::plan::Outcome;
@@ -13,30 +14,36 @@ use treebeam_core::protect::Protected;
 
 /// The longest idea file that is read.
 const IDEA_BYTES: usize = 1 << 20;
+/// The longest change that a coder or reviewer is shown.
+const SHOWN_BYTES: usize = 256 << 10;
 
 pub(super) fn implement(brief: &ForCoder, world: World<'_>) -> Result<Outcome, Halt> {
     let place = Place::Candidate(brief.eval);
     let idea = read_idea(brief, world)?;
     world.files.write(&path::experiment(brief.eval).join("idea.md"), idea.as_bytes())?;
     world.repo.checkout(place, &brief.parent_commit)?;
-    let mut problem: Option<Problem> = None;
-    for round in 0..=brief.max_review_rounds {
-        match try_round(brief, &idea, round, problem.as_ref(), world)? {
-            Ok(files_changed) => {
-                let commit = world.repo.commit(place, &note(brief, world))?;
-                let (eval, rounds) = (brief.eval, round + 1);
-                return Ok(Outcome::Implemented { eval, commit, files_changed, rounds });
-            }
-            Err(found) => problem = Some(found),
+    match Desk::new(brief, world, idea).and_then(|desk| desk.rounds()) {
+        Ok(Candidate { files_changed, rounds, approval }) => {
+            let commit = world.repo.commit(place, &note(brief, world))?;
+            let eval = brief.eval;
+            Ok(Outcome::Implemented { eval, commit, files_changed, rounds, approval })
         }
+        Err(Setback::Problem(Problem { kind, message })) => {
+            let failure = Failure { stage: EvalStage::Implement, kind, message };
+            Ok(Outcome::EvalFailed { eval: brief.eval, failure })
+        }
+        Err(Setback::Halt(halt)) => Err(halt),
     }
-    let Problem { kind, message } = problem
-        .unwrap_or_else(|| Problem { kind: FailureKind::Agent, message: "no round".to_owned() });
-    let failure = Failure { stage: EvalStage::Implement, kind, message };
-    Ok(Outcome::EvalFailed { eval: brief.eval, failure })
 }
 
-/// What is wrong with the coder's answer, in words that go back to the coder and into the record.
+/// A change that may be committed.
+struct Candidate {
+    files_changed: u32,
+    rounds: u32,
+    approval: Approval,
+}
+
+/// What is wrong with an answer, in words that go back to the coder and into the record.
 struct Problem {
     kind: FailureKind,
     message: String,
@@ -48,64 +55,190 @@ impl Problem {
     }
 }
 
-/// One round: how many files the change touches, or what is wrong with it.
-fn try_round(
-    brief: &ForCoder,
-    idea: &str,
-    round: u32,
-    problem: Option<&Problem>,
-    world: World<'_>,
-) -> Result<Result<u32, Problem>, Halt> {
-    let place = Place::Candidate(brief.eval);
-    let issue = problem.map(|problem| problem.message.as_str());
-    let prompt = prompt::coder(idea, issue, &brief.protect);
-    let prompt_file = file(brief, &format!("coder_prompt_round_{round}.txt"));
-    world.files.write(&prompt_file, prompt.as_bytes())?;
-    let key = format!("coder-e{}-a{}-r{round}", brief.eval, brief.attempt);
-    let ask = Ask { key, role: Role::Coder, round, prompt, place, continues: None };
-    let reply = match world.agent.ask(&ask) {
-        Ok(reply) => reply.text,
-        Err(AgentError::Unanswered(why)) => return Ok(Err(Problem::new(FailureKind::Agent, why))),
-        Err(error) => return Err(error.into()),
-    };
-    let diff = match patch::find(&reply) {
-        Ok(diff) => diff,
-        Err(why) => return Ok(Err(Problem::new(FailureKind::Patch, why))),
-    };
-    world.files.write(&file(brief, &format!("patch_round_{round}.diff")), diff.as_bytes())?;
-    if let Applied::Refused(why) = apply(place, &diff, world)? {
-        let message = format!("the diff does not apply: {why}");
-        return Ok(Err(Problem::new(FailureKind::Patch, message)));
-    }
-    Ok(look_over(brief, world)?)
+/// Why something did not work out: on account of the answer, or of the world.
+enum Setback {
+    Problem(Problem),
+    Halt(Halt),
 }
 
-/// Puts a diff into the worktree. Agents write `\n`, whatever the lines of a file end with.
-fn apply(place: Place, diff: &str, world: World<'_>) -> Result<Applied, PortError> {
-    match world.repo.apply(place, diff)? {
-        Applied::Cleanly => Ok(Applied::Cleanly),
-        refused @ Applied::Refused(_) => {
-            match world.repo.apply(place, &patch::with_carriage_returns(diff))? {
-                Applied::Cleanly => Ok(Applied::Cleanly),
-                Applied::Refused(_) => Ok(refused),
-            }
+impl From<Problem> for Setback {
+    fn from(problem: Problem) -> Self {
+        Self::Problem(problem)
+    }
+}
+
+impl From<PortError> for Setback {
+    fn from(error: PortError) -> Self {
+        Self::Halt(error.into())
+    }
+}
+
+impl From<AgentError> for Setback {
+    fn from(error: AgentError) -> Self {
+        match error {
+            AgentError::Unanswered(why) => Problem::new(FailureKind::Agent, why).into(),
+            other @ (AgentError::Forgotten(_)
+            | AgentError::OverBudget(_)
+            | AgentError::Interrupted
+            | AgentError::Unavailable(_)) => Self::Halt(other.into()),
         }
     }
 }
 
-/// Whether the change may stand.
-fn look_over(brief: &ForCoder, world: World<'_>) -> Result<Result<u32, Problem>, PortError> {
-    let changes = world.repo.changes(Place::Candidate(brief.eval))?;
-    if changes.is_empty() {
-        return Ok(Err(Problem::new(FailureKind::NoChange, "the diff changes nothing")));
+/// What the rounds of an eval have in common.
+struct Desk<'a> {
+    brief: &'a ForCoder,
+    world: World<'a>,
+    place: Place,
+    idea: String,
+    notes: Option<String>,
+    plan: Option<String>,
+}
+
+impl<'a> Desk<'a> {
+    /// Asks for notes and a plan.
+    fn new(brief: &'a ForCoder, world: World<'a>, idea: String) -> Result<Self, Setback> {
+        let place = Place::Candidate(brief.eval);
+        let mut desk = Self { brief, world, place, idea, notes: None, plan: None };
+        let ask = prompt::coordinator(&desk.idea, &brief.protect);
+        desk.notes = desk.handed_on(Role::Coordinator, ask, "coordinator.md")?;
+        let ask = prompt::planner(&desk.idea, desk.notes.as_deref(), &brief.protect);
+        desk.plan = desk.handed_on(Role::Planner, ask, "plan.md")?;
+        Ok(desk)
     }
-    let protected = Protected::new(&brief.protect)
-        .map_err(|error| PortError::new("cannot read `protect`").caused_by(error))?;
-    let violations = protected.violations(&changes);
-    if violations.is_empty() {
-        return Ok(Ok(u32::try_from(changes.len()).unwrap_or(u32::MAX)));
+
+    /// What a role says that the next ones are told, where somebody fills it.
+    fn handed_on(&self, role: Role, ask: String, file: &str) -> Result<Option<String>, Setback> {
+        if !self.world.agent.answers(role) {
+            return Ok(None);
+        }
+        self.write(&format!("{role}_prompt.txt"), &ask)?;
+        let reply = self.ask(role, 0, "", ask)?;
+        self.write(file, &reply.text)?;
+        Ok(Some(reply.text))
     }
-    Ok(Err(Problem::new(FailureKind::Protected, violations.join("; "))))
+
+    /// Lets coder and reviewer go on until the change may stand.
+    fn rounds(&self) -> Result<Candidate, Setback> {
+        let mut problem: Option<Problem> = None;
+        // What the first review found is all that later ones look at: otherwise there is no end.
+        let mut issues: Option<String> = None;
+        let mut files_changed = 0;
+        for round in 0..=self.brief.max_review_rounds {
+            files_changed = match self.code(round, problem.as_ref()) {
+                Ok(files) => files,
+                Err(Setback::Problem(found)) => {
+                    problem = Some(found);
+                    continue;
+                }
+                Err(halt @ Setback::Halt(_)) => return Err(halt),
+            };
+            let rounds = round + 1;
+            let approval = match self.review(round, issues.as_deref())? {
+                None => Approval::Unreviewed,
+                Some(Review::Approved) => Approval::Approved,
+                Some(Review::Rejected { issues: found }) => {
+                    problem = Some(Problem::new(FailureKind::Rejected, &found));
+                    issues.get_or_insert(found);
+                    continue;
+                }
+            };
+            return Ok(Candidate { files_changed, rounds, approval });
+        }
+        let rounds = self.brief.max_review_rounds + 1;
+        match problem {
+            Some(Problem { kind: FailureKind::Rejected, .. })
+                if self.brief.proceed_on_max_review_rounds =>
+            {
+                Ok(Candidate { files_changed, rounds, approval: Approval::LetThrough })
+            }
+            Some(problem) => Err(problem.into()),
+            None => Err(Problem::new(FailureKind::Agent, "no round").into()),
+        }
+    }
+
+    /// One round of the coder: how many files the change touches by now.
+    fn code(&self, round: u32, problem: Option<&Problem>) -> Result<u32, Setback> {
+        let so_far = match problem.map(|problem| problem.kind) {
+            Some(FailureKind::Rejected | FailureKind::Protected) => {
+                Some(self.world.repo.staged(self.place, SHOWN_BYTES)?)
+            }
+            _ => None,
+        };
+        let ask = prompt::coder(&prompt::ForCoder {
+            idea: &self.idea,
+            notes: self.notes.as_deref(),
+            plan: self.plan.as_deref(),
+            so_far: so_far.as_deref(),
+            issue: problem.map(|problem| problem.message.as_str()),
+            protect: &self.brief.protect,
+        });
+        self.write(&format!("coder_prompt_round_{round}.txt"), &ask)?;
+        let reply = self.ask(Role::Coder, round, &format!("-r{round}"), ask)?;
+        let diff = change(&reply)?;
+        self.write(&format!("patch_round_{round}.diff"), &diff)?;
+        if let Applied::Refused(why) = self.apply(&diff)? {
+            let message = format!("the diff does not apply: {why}");
+            return Err(Problem::new(FailureKind::Patch, message).into());
+        }
+        self.look_over()
+    }
+
+    /// Puts a diff into the worktree. Agents write `\n`, whatever the lines of a file end with.
+    fn apply(&self, diff: &str) -> Result<Applied, PortError> {
+        let refused = match self.world.repo.apply(self.place, diff)? {
+            Applied::Cleanly => return Ok(Applied::Cleanly),
+            refused @ Applied::Refused(_) => refused,
+        };
+        match self.world.repo.apply(self.place, &patch::with_carriage_returns(diff))? {
+            Applied::Cleanly => Ok(Applied::Cleanly),
+            Applied::Refused(_) => Ok(refused),
+        }
+    }
+
+    /// Whether the change may stand, whoever reviews it.
+    fn look_over(&self) -> Result<u32, Setback> {
+        let changes = self.world.repo.changes(self.place)?;
+        if changes.is_empty() {
+            return Err(Problem::new(FailureKind::NoChange, "the diff changes nothing").into());
+        }
+        let protected = Protected::new(&self.brief.protect)
+            .map_err(|error| PortError::new("cannot read `protect`").caused_by(error))?;
+        let violations = protected.violations(&changes);
+        if violations.is_empty() {
+            return Ok(u32::try_from(changes.len()).unwrap_or(u32::MAX));
+        }
+        Err(Problem::new(FailureKind::Protected, violations.join("; ")).into())
+    }
+
+    /// The reviewer's word, where there is one.
+    fn review(&self, round: u32, issues: Option<&str>) -> Result<Option<Review>, Setback> {
+        if !self.world.agent.answers(Role::Reviewer) {
+            return Ok(None);
+        }
+        let diff = self.world.repo.staged(self.place, SHOWN_BYTES)?;
+        let protect = &self.brief.protect;
+        let ask = prompt::reviewer(&self.idea, self.plan.as_deref(), &diff, issues, protect);
+        self.write(&format!("reviewer_prompt_round_{round}.txt"), &ask)?;
+        let reply = self.ask(Role::Reviewer, round, &format!("-r{round}"), ask)?;
+        self.write(&format!("review_round_{round}.md"), &reply.text)?;
+        Ok(Some(review::read(&reply.text)))
+    }
+
+    fn ask(&self, role: Role, round: u32, end: &str, prompt: String) -> Result<Reply, AgentError> {
+        let key = format!("{role}-e{}-a{}{end}", self.brief.eval, self.brief.attempt);
+        let (place, continues) = (self.place, None);
+        self.world.agent.ask(&Ask { key, role, round, prompt, place, continues })
+    }
+
+    fn write(&self, name: &str, text: &str) -> Result<(), PortError> {
+        self.world.files.write(&file(self.brief, name), text.as_bytes())
+    }
+}
+
+/// What an answer changes, as a diff.
+fn change(reply: &Reply) -> Result<String, Problem> {
+    patch::find(&reply.text).map_err(|why| Problem::new(FailureKind::Patch, why))
 }
 
 fn read_idea(brief: &ForCoder, world: World<'_>) -> Result<String, PortError> {

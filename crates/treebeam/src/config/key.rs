@@ -42,7 +42,7 @@ const fn key(name: &'static str, scope: Scope, form: Form, about: &'static str) 
 }
 
 /// Every key, in the order in which they are shown.
-pub(crate) const KEYS: [Key; 43] = {
+pub(crate) const KEYS: [Key; 44] = {
     use Form::{Text, Toml};
     use Scope::{Meaning, Place, Process, Reach};
     [
@@ -109,6 +109,12 @@ pub(crate) const KEYS: [Key; 43] = {
             Reach,
             Toml,
             "how often a patch may go back to the coder after its first round",
+        ),
+        key(
+            "proceed_on_max_review_rounds",
+            Reach,
+            Toml,
+            "whether a candidate that the reviewer rejects to the end goes on all the same",
         ),
         key(
             "keep_rejected_worktrees",
@@ -243,9 +249,8 @@ pub(crate) const KEYS: [Key; 43] = {
 };
 
 /// Keys that a later version will have.
-const LATER: [&str; 27] = [
+const LATER: [&str; 26] = [
     "prompts",
-    "proceed_on_max_review_rounds",
     "test_command",
     "test_cwd",
     "sweep_command",
@@ -302,7 +307,9 @@ impl Key {
 
     /// The flag of `run` and `resume` that sets it, if there is one.
     pub(crate) fn flag(&self) -> Option<String> {
-        let has_none = ["protect", "runs_root", "max_review_rounds", "prices"].contains(&self.name);
+        let has_none =
+            ["protect", "runs_root", "max_review_rounds", "proceed_on_max_review_rounds", "prices"]
+                .contains(&self.name);
         let flag = !has_none && !self.name.contains('.');
         flag.then(|| format!("--{}", self.name.replace('_', "-")))
     }

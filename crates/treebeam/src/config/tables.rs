@@ -28,6 +28,7 @@ pub(crate) struct Tables {
     max_parallel_per_node: Option<Limit<AtOnce>>,
     sweep_max_parallel: Option<Limit<AtOnce>>,
     max_review_rounds: Option<Count>,
+    proceed_on_max_review_rounds: Option<bool>,
     keep_rejected_worktrees: Option<bool>,
     keep_failed_artifacts: Option<bool>,
     pub(super) lock_stale_seconds: Option<Count>,
@@ -90,6 +91,9 @@ impl Tables {
             ),
             sweep_max_parallel: number(self.sweep_max_parallel, before.sweep_max_parallel, |n| n.0),
             max_review_rounds: self.max_review_rounds.map_or(before.max_review_rounds, |n| n.0),
+            proceed_on_max_review_rounds: self
+                .proceed_on_max_review_rounds
+                .unwrap_or(before.proceed_on_max_review_rounds),
             keep_rejected_worktrees: self
                 .keep_rejected_worktrees
                 .unwrap_or(before.keep_rejected_worktrees),

@@ -4,8 +4,8 @@
 use jiff::Timestamp;
 use std::num::NonZeroU32;
 use treebeam_core::event::{
-    ContextPack, EvalStage, Event, Failure, FailureKind, Idea, Leftover, LeftoverKind, Repeat,
-    RunStarted, Subject, WorldKind,
+    Approval, ContextPack, EvalStage, Event, Failure, FailureKind, Idea, Leftover, LeftoverKind,
+    Repeat, RunStarted, Subject, WorldKind,
 };
 use treebeam_core::evidence::{
     Artifact, Comparison, Completeness, Form, Grade, Reason, Recommendation, Scored,
@@ -131,6 +131,7 @@ fn outcome(step: Step) -> Outcome {
                 commit: commit(eval.number()),
                 files_changed: eval.number() % 3 + 1,
                 rounds: 1,
+                approval: Approval::Unreviewed,
             },
         },
         Step::Sweep(Subject::Root) => {

@@ -4,7 +4,7 @@ use super::document::Row;
 use super::run::CopiedFile;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use treebeam_core::event::{Failure, Idea};
+use treebeam_core::event::{Approval, Failure, Idea};
 use treebeam_core::evidence::{
     Artifact, Comparison, Completeness, Form, Grade, Paired, Reason, Recommendation, Scored,
 };
@@ -61,6 +61,7 @@ pub(super) struct EvalLine {
     decision: Option<Decision>,
     files_changed: Option<u32>,
     rounds: Option<u32>,
+    approval: Option<Approval>,
     /// Nothing is paid for yet.
     #[serde(skip_deserializing)]
     llm_usage: Option<()>,
@@ -189,6 +190,7 @@ impl EvalLine {
             decision: Decision::of(&eval.stage, &facts.meaning),
             files_changed: work.map(|work| work.files_changed),
             rounds: work.map(|work| work.rounds),
+            approval: work.map(|work| work.approval),
             llm_usage: None,
             cost_usd: None,
             idea_generation_conversation_id: idea.turn.map(|_| format!("c{}", eval.parent)),
@@ -204,6 +206,7 @@ impl EvalLine {
             commit: needed(self.candidate_commit.take(), "candidate_commit")?,
             files_changed: needed(self.files_changed, "files_changed")?,
             rounds: needed(self.rounds, "rounds")?,
+            approval: self.approval.unwrap_or_default(),
         })
     }
 

@@ -19,6 +19,7 @@ const VALUES: [(&str, [&str; 3]); KEYS.len()] = [
     ("max_parallel_per_node", ["none", "3", "4"]),
     ("sweep_max_parallel", ["2", "none", "4"]),
     ("max_review_rounds", ["0", "1", "3"]),
+    ("proceed_on_max_review_rounds", ["true", "false", "true"]),
     ("keep_rejected_worktrees", ["true", "false", "true"]),
     ("keep_failed_artifacts", ["true", "false", "true"]),
     ("lock_stale_seconds", ["0", "1", "4294967295"]),

@@ -1,0 +1,127 @@
+//! What a reviewer says, taken apart: `VERDICT: APPROVE` or `REJECT`, `ISSUES:`, `NOTES:`. Pure and bounded. A verdict that
+//! cannot be read is a rejection.
+
+use crate::reply::cut;
+
+/// The longest list of issues that goes back to a coder.
+const ISSUES_BYTES: usize = 16 << 10;
+
+/// What a reviewer says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Review {
+    /// It may go on.
+    Approved,
+    /// It may not, for these reasons.
+    Rejected {
+        /// As the reviewer wrote them.
+        issues: String,
+    },
+}
+
+/// The parts of a review.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Verdict,
+    Issues,
+    Notes,
+}
+
+/// Reads a review.
+pub(crate) fn read(reply: &str) -> Review {
+    let mut verdicts: Vec<&str> = Vec::new();
+    let (mut issues, mut part) = (String::new(), None);
+    for line in reply.lines() {
+        let (begun, rest) = match key(line) {
+            Some((begun, rest)) => (Some(begun), rest),
+            None => (None, line),
+        };
+        part = begun.or(part);
+        match part {
+            Some(Part::Verdict) if begun.is_some() => verdicts.push(rest),
+            Some(Part::Issues) if issues.len() < ISSUES_BYTES => {
+                issues.push_str(rest.trim_end());
+                issues.push('\n');
+            }
+            Some(_) | None => {}
+        }
+    }
+    judge(&verdicts, cut(issues.trim(), ISSUES_BYTES))
+}
+
+/// A line that begins a part: Markdown around the key does not count.
+fn key(line: &str) -> Option<(Part, &str)> {
+    let bare = line.trim_start_matches(['#', '*', '_', ' ', '\t', '-', '>']);
+    let (key, rest) = bare.split_once(':')?;
+    let part = match key.trim_matches(['*', '_', ' ']).to_ascii_uppercase().as_str() {
+        "VERDICT" => Part::Verdict,
+        "ISSUES" => Part::Issues,
+        "NOTES" => Part::Notes,
+        _ => return None,
+    };
+    Some((part, rest.trim_start_matches(['*', '_', ' '])))
+}
+
+fn judge(verdicts: &[&str], issues: &str) -> Review {
+    let words: Vec<Option<bool>> = verdicts.iter().map(|text| approves(text)).collect();
+    let rejected = |issues: &str| Review::Rejected { issues: issues.to_owned() };
+    match words.as_slice() {
+        [] => rejected("the review has no line `VERDICT: APPROVE` or `VERDICT: REJECT`"),
+        [Some(first), rest @ ..] if rest.iter().all(|word| *word == Some(*first)) => match first {
+            true => Review::Approved,
+            false if issues.is_empty() => rejected("the reviewer rejects it and names no issue"),
+            false => rejected(issues),
+        },
+        _ => rejected(&format!(
+            "the verdict cannot be read: {:?} is neither `APPROVE` nor `REJECT`",
+            cut(&verdicts.join("; "), 200)
+        )),
+    }
+}
+
+/// What a verdict says, if it says one thing.
+fn approves(text: &str) -> Option<bool> {
+    let word: String = text.chars().take_while(char::is_ascii_alphabetic).collect();
+    let bare = text.get(word.len()..)?.trim_matches(['*', '_', '`', '.', '!', ' ']);
+    match (word.to_ascii_uppercase().as_str(), bare) {
+        ("APPROVE" | "APPROVED", "") => Some(true),
+        ("REJECT" | "REJECTED", "") => Some(false),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_reviewers_say() {
+        let check = |reply: &str, expect: &str| {
+            let said = match read(reply) {
+                Review::Approved => "approved".to_owned(),
+                Review::Rejected { issues } => issues,
+            };
+            assert_eq!(said, expect, "{reply:?}");
+        };
+        check("VERDICT: APPROVE\nISSUES:\n- none\nNOTES: fine", "approved");
+        check("Let me see.\n\n## **Verdict:** Approved.\n", "approved");
+        check("**VERDICT**: APPROVE", "approved");
+        check("VERDICT: REJECT\nISSUES:\n- a\n- b: c\nNOTES:\nno", "- a\n- b: c");
+        check("ISSUES: a\nVERDICT: rejected\n", "a");
+        check("VERDICT: REJECT", "the reviewer rejects it and names no issue");
+        let none = "the review has no line `VERDICT: APPROVE` or `VERDICT: REJECT`";
+        check("Looks good to me!", none);
+        check("", none);
+        check("I APPROVE this.", none);
+        let unread = |said: &str| {
+            format!("the verdict cannot be read: {said:?} is neither `APPROVE` nor `REJECT`")
+        };
+        check("VERDICT: APPROVE|REJECT", &unread("APPROVE|REJECT"));
+        check("VERDICT: APPROVE with reservations", &unread("APPROVE with reservations"));
+        check("VERDICT: not APPROVE", &unread("not APPROVE"));
+        check("VERDICT: APPROVE\nVERDICT: REJECT\nISSUES: x", &unread("APPROVE; REJECT"));
+        check("VERDICT:", &unread(""));
+        check("VERDICT: REJECT\nVERDICT: REJECT\nISSUES: x", "x");
+        let long = format!("VERDICT: REJECT\nISSUES: {}", "é\n".repeat(ISSUES_BYTES));
+        assert!(matches!(read(&long), Review::Rejected { issues } if issues.len() <= ISSUES_BYTES));
+    }
+}

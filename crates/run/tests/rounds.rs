@@ -1,0 +1,163 @@
+//! A full crew against a world in memory: notes, plan, rounds of coder and reviewer, and what comes of each verdict.
+
+#![cfg(test)]
+
+use std::num::NonZeroU32;
+use std::sync::Mutex;
+use treebeam_core::event::Approval;
+use treebeam_core::facts::{Eval, Stage};
+use treebeam_core::policy::{Meaning, Reach};
+use treebeam_core::state::State;
+use treebeam_run::drive;
+use treebeam_run::port::{Agent, AgentError, Ask, Reply, Role, World};
+use treebeam_testkit::journal::MemoryJournal;
+use treebeam_testkit::memory::MemoryWorld;
+
+const APPROVE: &str = "VERDICT: APPROVE\nISSUES: none\nNOTES: fine\n";
+
+/// What a reviewer says in a round, counted from 0.
+type Reviewer = fn(u32) -> Result<&'static str, &'static str>;
+
+/// The world's own coder with colleagues.
+struct Crew<'a> {
+    world: &'a MemoryWorld,
+    reviewer: Reviewer,
+    asked: Mutex<Vec<String>>,
+}
+
+impl Agent for Crew<'_> {
+    fn answers(&self, _: Role) -> bool {
+        true
+    }
+    fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
+        self.asked.lock().expect("the list").push(ask.key.clone());
+        let text = match ask.role {
+            Role::Coordinator => "Mind the gap.".to_owned(),
+            Role::Planner => "PLAN: 1. change model.py\nRISKS: none".to_owned(),
+            Role::Ideas => "IDEA: gain 20 by itself\n".to_owned(),
+            Role::Coder => return self.world.ask(ask),
+            Role::Reviewer => match (self.reviewer)(ask.round) {
+                Ok(text) => text.to_owned(),
+                Err(why) => return Err(AgentError::Unanswered(why.to_owned())),
+            },
+        };
+        Ok(Reply::of(text))
+    }
+}
+
+/// A run of one idea under this reviewer.
+fn run(reviewer: Reviewer, reach: &Reach) -> (State, MemoryWorld, Vec<String>) {
+    let world = MemoryWorld::new(1, 1);
+    let meaning = Meaning {
+        ideas_per_node: NonZeroU32::MIN,
+        sweep_config_limit: NonZeroU32::new(4),
+        ..Meaning::default()
+    };
+    let crew = Crew { world: &world, reviewer, asked: Mutex::default() };
+    let mut journal = MemoryJournal::begun(meaning, Reach { max_depth: 1, ..reach.clone() });
+    let ports = World { agent: &crew, ..world.ports() };
+    let state = drive(journal.state(), ports, &mut journal, &mut |_, _| {}).expect("a run");
+    let asked = crew.asked.into_inner().expect("the list");
+    (state, world, asked)
+}
+
+fn only(state: &State) -> &Eval {
+    state.evals.first().expect("an eval")
+}
+
+/// How the eval went: who let it through and in how many rounds, or why nobody did.
+fn outcome(state: &State) -> String {
+    let eval = only(state);
+    match (&eval.stage, eval.work()) {
+        (Stage::Failed { failure, .. }, _) => format!("{}: {}", failure.kind, failure.message),
+        (_, Some(work)) => format!("{:?} in {}", work.approval, work.rounds),
+        (other, None) => format!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_comes_of_a_verdict() {
+    let proceed = Reach { proceed_on_max_review_rounds: true, ..Reach::default() };
+    let check = |reviewer: Reviewer, reach: &Reach, expect: &str| {
+        let (state, ..) = run(reviewer, reach);
+        assert_eq!(outcome(&state), expect);
+    };
+    let plain = Reach::default();
+    check(|_| Ok(APPROVE), &plain, "Approved in 1");
+    let late: Reviewer =
+        |round| Ok(if round < 2 { "VERDICT: REJECT\nISSUES:\n- it leaks\n" } else { APPROVE });
+    check(late, &plain, "Approved in 3");
+    check(late, &Reach { max_review_rounds: 1, ..Reach::default() }, "rejected: - it leaks");
+    let never: Reviewer = |_| Ok("VERDICT: REJECT\nISSUES:\n- it leaks\n");
+    check(never, &plain, "rejected: - it leaks");
+    check(never, &proceed, "LetThrough in 3");
+    let nothing = "rejected: the review has no line `VERDICT: APPROVE` or `VERDICT: REJECT`";
+    check(|_| Ok("Looks good!"), &plain, nothing);
+    check(|_| Ok("Looks good!"), &proceed, "LetThrough in 3");
+    check(|_| Err("it refuses"), &proceed, "agent: it refuses");
+}
+
+#[test]
+fn a_candidate_that_was_let_through_is_marked() {
+    let reach = Reach { proceed_on_max_review_rounds: true, ..Reach::default() };
+    let (state, ..) = run(|_| Ok("VERDICT: REJECT"), &reach);
+    let Stage::Decided(measured, verdict, _) = &only(&state).stage else {
+        panic!("{:?}", only(&state).stage);
+    };
+    assert_eq!(measured.work.approval, Approval::LetThrough);
+    assert!(verdict.checks[0].figures.starts_with("rejected and let through"), "{verdict:?}");
+}
+
+#[test]
+fn everybody_is_told_what_the_others_said() {
+    let (_, world, asked) = run(
+        |round| {
+            Ok(match round {
+                0 => "VERDICT: REJECT\nISSUES:\n- first\n",
+                1 => "VERDICT: REJECT\nISSUES:\n- second thoughts\n",
+                _ => APPROVE,
+            })
+        },
+        &Reach::default(),
+    );
+    assert_eq!(
+        asked,
+        [
+            "ideas-n0000-x1-a1",
+            "coordinator-e0001-a1",
+            "planner-e0001-a1",
+            "coder-e0001-a1-r0",
+            "reviewer-e0001-a1-r0",
+            "coder-e0001-a1-r1",
+            "reviewer-e0001-a1-r1",
+            "coder-e0001-a1-r2",
+            "reviewer-e0001-a1-r2",
+        ]
+    );
+    let disk = world.disk();
+    let text = |name: &str| {
+        let bytes = disk.files.get(&format!("eval/0001/experiment/{name}"));
+        String::from_utf8(bytes.unwrap_or_else(|| panic!("no {name}")).clone()).expect("text")
+    };
+    for (file, parts) in [
+        ("coordinator_prompt.txt", vec!["gain 20 by itself", "DO NOT TOUCH"]),
+        ("coordinator.md", vec!["Mind the gap."]),
+        ("planner_prompt.txt", vec!["Mind the gap.", "PLAN:", "RISKS:"]),
+        ("plan.md", vec!["1. change model.py"]),
+        ("coder_prompt_round_0.txt", vec!["Mind the gap.", "1. change model.py"]),
+        ("coder_prompt_round_1.txt", vec!["- first", "+do gain 20", "IT IS IN PLACE"]),
+        ("coder_prompt_round_2.txt", vec!["- second thoughts"]),
+        ("reviewer_prompt_round_0.txt", vec!["+do gain 20", "VERDICT: APPROVE or REJECT"]),
+        ("reviewer_prompt_round_2.txt", vec!["- first", "raise no others"]),
+        ("review_round_2.md", vec!["APPROVE"]),
+    ] {
+        let text = text(file);
+        for part in parts {
+            assert!(text.contains(part), "{file} lacks {part:?}:\n{text}");
+        }
+    }
+    assert!(!text("coder_prompt_round_0.txt").contains("SO FAR"));
+    assert!(!text("reviewer_prompt_round_0.txt").contains("FIRST REVIEW"));
+    // What came up later is no matter for the next review.
+    assert!(!text("reviewer_prompt_round_2.txt").contains("second thoughts"));
+}
