@@ -2,7 +2,7 @@
 //!
 //! # Layout
 //! [`workspace`] knows where things are and runs a command, [`tools`] sees to what the checks need,
-//! and each chore has a file: [`checks`] (`test`), [`demo`], [`campaign`].
+//! and each chore has a file: [`checks`] (`test`), [`demo`], [`campaign`], [`counterparts`].
 
 #![expect(
     clippy::print_stdout,
@@ -12,6 +12,7 @@
 
 mod campaign;
 mod checks;
+mod counterparts;
 mod demo;
 mod tools;
 mod workspace;
@@ -19,6 +20,7 @@ mod workspace;
 use std::process::ExitCode;
 
 use crate::campaign::Campaign;
+use crate::counterparts::Group;
 use crate::workspace::{StepFailed, Workspace, step};
 
 const HELP: &str = "\
@@ -31,19 +33,23 @@ Chores:
   demo               make a small repository below target/demo and search it with a dry run
   campaign [NAME]    run the longer campaigns, or the one named
   campaign --list    list the campaigns and how long each takes
+  counterparts [GROUP…]
+                     install the real servers, libraries and models that tests talk to, or some
+                     of them (`servers`, `sdks`, `model`), and print the folder that has them
   bench              run the benchmarks
 
 Exit codes: 0 done, 1 failed, 2 wrong usage; a failed command's own exit code is passed on.
 ";
 
 /// What the command line asked for.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 enum Chore {
     Help,
     Test,
     Demo,
     ListCampaigns,
     Campaigns(&'static [Campaign]),
+    Counterparts(Vec<Group>),
     Bench,
 }
 
@@ -74,6 +80,11 @@ fn parse(args: &[String]) -> Option<Chore> {
         ["campaign"] => Some(Chore::Campaigns(campaign::campaigns())),
         ["campaign", "--list"] => Some(Chore::ListCampaigns),
         ["campaign", name] => campaign::named(name).map(Chore::Campaigns),
+        ["counterparts"] => Some(Chore::Counterparts(Group::ALL.to_vec())),
+        ["counterparts", ref names @ ..] => {
+            let groups: Option<Vec<Group>> = names.iter().map(|name| Group::named(name)).collect();
+            groups.map(Chore::Counterparts)
+        }
         ["bench"] => Some(Chore::Bench),
         _ => None,
     }
@@ -92,6 +103,10 @@ fn run(chore: Chore) -> anyhow::Result<()> {
         Chore::Test => checks::run(&Workspace::find()?),
         Chore::Demo => demo::run(&Workspace::find()?),
         Chore::Campaigns(chosen) => campaign::run(&Workspace::find()?, chosen),
+        Chore::Counterparts(groups) => {
+            println!("{}", counterparts::install(&Workspace::find()?, &groups)?.display());
+            Ok(())
+        }
         Chore::Bench => bench(&Workspace::find()?),
     }
 }
@@ -120,6 +135,9 @@ mod tests {
         check("campaign --list", Some(&Chore::ListCampaigns));
         check("campaign --lsit", None);
         check("campaign corruptoin", None);
+        check("counterparts", Some(&Chore::Counterparts(Group::ALL.to_vec())));
+        check("counterparts model", Some(&Chore::Counterparts(vec![Group::Model])));
+        check("counterparts modle", None);
         check("tset", None);
         check("test everything", None);
     }

