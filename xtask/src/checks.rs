@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use crate::counterparts::{self, Group};
 use crate::tools;
 use crate::workspace::{Workspace, step};
 
@@ -16,6 +17,10 @@ pub(crate) fn run(workspace: &Workspace) -> anyhow::Result<()> {
     let deny = tools::cargo_deny(workspace)?;
     step("dependencies", workspace.command(deny).args(["check", "bans", "licenses", "sources"]))?;
     step("tests", workspace.cargo().args(["test", "--workspace"]))?;
+    let folder = counterparts::install(workspace, &Group::ALL)?;
+    // Named, so that no other test that is ignored begins.
+    let real = ["test", "-p", "treebeam", "--test", "counterparts", "--", "--ignored"];
+    step("counterparts", workspace.cargo().args(real).env("TREEBEAM_COUNTERPARTS", folder))?;
     eprintln!("==> all checks passed, {:.0} s", start.elapsed().as_secs_f64());
     Ok(())
 }

@@ -75,6 +75,7 @@ const TABLE: [Counterpart; 4] = [
         from: Origin::Python(&[
             "anthropic==2.8.0",
             "google-genai==3.1.0",
+            "ollama==0.6.3",
             "openai==3.49.0",
             "pydantic==2.14.3",
         ]),

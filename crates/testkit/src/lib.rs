@@ -4,7 +4,8 @@
 //! [`memory`] is a world behind the ports, [`journal`] a journal with a fuse, [`repo`] a repository made by real git,
 //! [`program`] the real program in such a repository, [`fault`] the same with faults at chosen moments,
 //! `held` a git that such a program has to wait for, [`apart`] runs a test in namespaces of its own, [`frozen`] stops a program
-//! with all that it has started, [`server`] is a server that may do everything wrong.
+//! with all that it has started, [`server`] is a server that may do everything wrong, [`counterpart`] real ones
+//! that know nothing of treebeam.
 
 #![expect(
     clippy::expect_used,
@@ -14,6 +15,7 @@
 
 #[cfg(target_os = "linux")]
 pub mod apart;
+pub mod counterpart;
 #[cfg(target_os = "linux")]
 pub mod fault;
 #[cfg(target_os = "linux")]

