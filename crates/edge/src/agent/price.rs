@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use treebeam_run::port::{Cost, Usage};
 
 /// Of when the built-in prices are. They change: a table in the configuration counts before them.
-pub const PRICES_DATE: &str = "2026-06";
+pub const PRICES_DATE: &str = "2026-11";
 
 /// Dollars per million tokens.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -19,11 +19,8 @@ pub struct Price {
 }
 
 /// Models by the beginning of their names, the longest that fits counting: input, output, cached. Where a price rises with
-/// the length of the prompt, the highest counts.
-const BUILT_IN: [(&str, [f64; 3]); 42] = [
-    ("claude-3-5-haiku", [0.8, 4.0, 0.08]),
-    ("claude-3-7-sonnet", [3.0, 15.0, 0.3]),
-    ("claude-3-haiku", [0.25, 1.25, 0.03]),
+/// the length of the prompt, the highest counts; where none is said for what is cached, that of the input.
+const BUILT_IN: [(&str, [f64; 3]); 48] = [
     ("claude-fable-5", [10.0, 50.0, 1.0]),
     ("claude-fable-5-1", [10.0, 50.0, 0.25]),
     ("claude-haiku-4-5", [1.0, 5.0, 0.1]),
@@ -38,11 +35,13 @@ const BUILT_IN: [(&str, [f64; 3]); 42] = [
     ("claude-sonnet-4", [3.0, 15.0, 0.3]),
     ("claude-sonnet-5", [2.0, 10.0, 0.2]),
     ("claude-sonnet-5-5", [2.0, 10.0, 0.2]),
-    ("gemini-2.0-flash", [0.1, 0.4, 0.025]),
     ("gemini-2.5-flash", [0.3, 2.5, 0.03]),
     ("gemini-2.5-flash-lite", [0.1, 0.4, 0.01]),
     ("gemini-2.5-pro", [2.5, 15.0, 0.25]),
-    ("gemini-3-pro", [4.0, 18.0, 0.4]),
+    ("gemini-3-flash", [0.5, 3.0, 0.05]),
+    ("gemini-3.1-flash-lite", [0.25, 1.5, 0.025]),
+    ("gemini-3.1-pro", [4.0, 18.0, 0.4]),
+    ("gemini-3.5-flash", [1.5, 9.0, 0.15]),
     ("gpt-4.1", [2.0, 8.0, 0.5]),
     ("gpt-4.1-mini", [0.4, 1.6, 0.1]),
     ("gpt-4.1-nano", [0.1, 0.4, 0.025]),
@@ -54,12 +53,19 @@ const BUILT_IN: [(&str, [f64; 3]); 42] = [
     ("gpt-5-pro", [15.0, 120.0, 15.0]),
     ("gpt-5.1", [1.25, 10.0, 0.125]),
     ("gpt-5.2", [1.75, 14.0, 0.175]),
-    ("gpt-5.4", [2.5, 15.0, 0.25]),
+    ("gpt-5.4", [5.0, 22.5, 0.5]),
     ("gpt-5.4-mini", [0.75, 4.5, 0.075]),
     ("gpt-5.4-nano", [0.2, 1.25, 0.02]),
-    ("gpt-5.4-pro", [30.0, 180.0, 30.0]),
-    ("gpt-5.5", [5.0, 30.0, 0.5]),
-    ("gpt-5.5-pro", [30.0, 180.0, 30.0]),
+    ("gpt-5.4-pro", [60.0, 270.0, 60.0]),
+    ("gpt-5.5", [10.0, 45.0, 1.0]),
+    ("gpt-5.5-pro", [60.0, 270.0, 60.0]),
+    ("gpt-5.6", [8.0, 30.0, 0.8]),
+    ("gpt-5.6-luna", [0.4, 1.8, 0.04]),
+    ("gpt-5.6-sol", [8.0, 30.0, 0.8]),
+    ("gpt-5.6-terra", [4.0, 18.0, 0.4]),
+    ("gpt-6-astra", [20.0, 75.0, 2.0]),
+    ("gpt-6-luna", [0.2, 0.75, 0.02]),
+    ("gpt-6-sol", [4.0, 15.0, 0.4]),
     ("o3", [2.0, 8.0, 0.5]),
     ("o3-pro", [20.0, 80.0, 20.0]),
     ("o4-mini", [1.1, 4.4, 0.275]),
@@ -145,7 +151,8 @@ mod tests {
         check("claude-opus-4-1-20250805", Some(15.0));
         check("claude-opus-4-5-20251101", Some(5.0));
         check("claude-sonnet-4-5", Some(3.0));
-        check("claude-3-5-haiku-latest", Some(0.8));
+        check("claude-haiku-4-5-latest", Some(1.0));
+        check("gemini-3.1-pro-preview", Some(4.0));
         check("gpt-50", None);
         check("my-own", None);
         let own =
