@@ -4,10 +4,13 @@
 //! # Layout
 //! [`run`] is the table. `search` makes long runs in `world`, a world that costs the same at every eval; `resume` opens
 //! them again; `dry` compares a dry run with `script`, the same git commands in a shell; `scoring` compares a score with
-//! what data-frame libraries need for the means alone; `gauge` reads clocks and memory.
+//! what data-frame libraries need for the means alone; `agents` compares the door to agents with a provider's own
+//! library; `gauge` reads clocks and memory, `companion` is a process that is told to do something again and again.
 
 #![expect(clippy::print_stdout, reason = "a bench talks to the person who called it")]
 
+mod agents;
+mod companion;
 mod dry;
 mod gauge;
 mod resume;
@@ -33,8 +36,8 @@ const PARTS: [Part; 4] = [
     ("memory", search::memory),
 ];
 
-/// Parts that are printed only where they are named: they take minutes and gigabytes.
-const LONG_PARTS: [Part; 1] = [("scoring", scoring::scoring)];
+/// Parts that are printed only where they are named: they take minutes, or need what has to be installed.
+const LONG_PARTS: [Part; 2] = [("agents", agents::agents), ("scoring", scoring::scoring)];
 
 /// Prints the table, or the parts of it that are named.
 ///
@@ -46,6 +49,9 @@ pub fn run(arguments: impl Iterator<Item = String>) -> Result<(), Box<dyn Error>
         && flag == gauge::CHILD
     {
         return search::child(task, Path::new(folder));
+    }
+    if arguments == [gauge::CHILD, agents::TASK] {
+        return agents::serve();
     }
     if let [flag, task, threads, baseline, candidate] = &arguments[..]
         && [flag, task] == [gauge::CHILD, scoring::TASK]

@@ -36,7 +36,7 @@ Chores:
   counterparts [GROUP…]
                      install the real servers, libraries and models that tests talk to, or some
                      of them (`servers`, `sdks`, `model`), and print the folder that has them
-  bench              run the benchmarks
+  bench [PART…]      run the benchmarks, or the parts named
 
 Exit codes: 0 done, 1 failed, 2 wrong usage; a failed command's own exit code is passed on.
 ";
@@ -50,7 +50,7 @@ enum Chore {
     ListCampaigns,
     Campaigns(&'static [Campaign]),
     Counterparts(Vec<Group>),
-    Bench,
+    Bench(Vec<String>),
 }
 
 fn main() -> ExitCode {
@@ -85,7 +85,9 @@ fn parse(args: &[String]) -> Option<Chore> {
             let groups: Option<Vec<Group>> = names.iter().map(|name| Group::named(name)).collect();
             groups.map(Chore::Counterparts)
         }
-        ["bench"] => Some(Chore::Bench),
+        ["bench", ref parts @ ..] => {
+            Some(Chore::Bench(parts.iter().map(|&part| part.to_owned()).collect()))
+        }
         _ => None,
     }
 }
@@ -107,12 +109,18 @@ fn run(chore: Chore) -> anyhow::Result<()> {
             println!("{}", counterparts::install(&Workspace::find()?, &groups)?.display());
             Ok(())
         }
-        Chore::Bench => bench(&Workspace::find()?),
+        Chore::Bench(parts) => bench(&Workspace::find()?, &parts),
     }
 }
 
-fn bench(workspace: &Workspace) -> anyhow::Result<()> {
-    step("bench", workspace.cargo().args(["bench", "-p", "treebeam-benches"]))
+fn bench(workspace: &Workspace, parts: &[String]) -> anyhow::Result<()> {
+    let mut bench = workspace.cargo();
+    bench.args(["bench", "-p", "treebeam-benches", "--"]).args(parts);
+    if parts.iter().any(|part| part == "agents") {
+        let folder = counterparts::install(workspace, &[Group::Sdks])?;
+        bench.env("TREEBEAM_COUNTERPARTS", folder);
+    }
+    step("bench", &mut bench)
 }
 
 #[cfg(test)]
@@ -135,6 +143,8 @@ mod tests {
         check("campaign --list", Some(&Chore::ListCampaigns));
         check("campaign --lsit", None);
         check("campaign corruptoin", None);
+        check("bench", Some(&Chore::Bench(Vec::new())));
+        check("bench agents", Some(&Chore::Bench(vec!["agents".to_owned()])));
         check("counterparts", Some(&Chore::Counterparts(Group::ALL.to_vec())));
         check("counterparts model", Some(&Chore::Counterparts(vec![Group::Model])));
         check("counterparts modle", None);

@@ -5,10 +5,10 @@ use super::data::Pair;
 use super::python::SCRIPT;
 use super::worker::Means;
 use crate::Outcome;
+use crate::companion::Companion;
 use crate::gauge::{self, CHILD, Took};
-use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::Command;
 
 const LIBRARIES: [&str; 3] = ["pandas", "polars", "duckdb"];
 /// With how many threads all but the floor work.
@@ -29,7 +29,7 @@ pub(crate) struct Contender {
 }
 
 enum Work {
-    Worker(Worker),
+    Worker(Companion),
     Process(Command),
 }
 
@@ -66,7 +66,7 @@ impl Contender {
         pair: &Pair,
     ) -> Outcome<Self> {
         command.arg(threads.to_string()).args(pair.files());
-        Ok(Self::new(name, Some(threads), Work::Worker(Worker::start(&mut command)?)))
+        Ok(Self::new(name, Some(threads), Work::Worker(Companion::start(&mut command)?)))
     }
 
     /// Whether it is compared with those that have so many threads.
@@ -94,47 +94,5 @@ impl Contender {
             Work::Process(_) => Ok(None),
             Work::Worker(worker) => Ok(Some(serde_json::from_str(&worker.ask("means")?)?)),
         }
-    }
-}
-
-/// A process that answers each line with a line. It ends with its input.
-struct Worker {
-    process: Child,
-    input: Option<ChildStdin>,
-    output: BufReader<ChildStdout>,
-}
-
-impl Worker {
-    fn start(command: &mut Command) -> Outcome<Self> {
-        let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-        let output = process.stdout.take().ok_or("a worker without output")?;
-        let input = process.stdin.take();
-        let mut worker = Self { process, input, output: BufReader::new(output) };
-        match worker.answer()?.as_str() {
-            "ready" => Ok(worker),
-            other => Err(format!("{command:?} answered `{other}`").into()),
-        }
-    }
-
-    fn ask(&mut self, line: &str) -> Outcome<String> {
-        let input = self.input.as_mut().ok_or("a worker without input")?;
-        writeln!(input, "{line}")?;
-        self.answer()
-    }
-
-    fn answer(&mut self) -> Outcome<String> {
-        let mut answer = String::new();
-        if self.output.read_line(&mut answer)? == 0 {
-            return Err(format!("ended early: {}", self.process.wait()?).into());
-        }
-        Ok(answer.trim_end().to_owned())
-    }
-}
-
-impl Drop for Worker {
-    fn drop(&mut self) {
-        drop(self.input.take());
-        // It has nothing left to do; how it ends changes no figure.
-        let _ended = self.process.wait();
     }
 }

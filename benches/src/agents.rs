@@ -1,0 +1,104 @@
+//! Calls through the door to agents, against the same calls through a provider's own Python library, and against the bare
+//! exchange of bytes. The server answers at once, so that what is left is what each side adds. It judges nothing.
+
+mod bare;
+mod door;
+mod library;
+mod server;
+
+use crate::gauge::{self, Took, middle_half};
+use crate::{Outcome, row};
+use bare::Bare;
+use door::Behind;
+use library::Library;
+use server::Answers;
+
+pub(crate) use server::serve;
+
+/// The task of a process that [`serve`]s.
+pub(crate) const TASK: &str = "answers";
+
+/// What is asked each time.
+const PROMPT: &str = "Say something.";
+
+/// How many calls at once, how many in a round, and how many rounds.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    at_once: u32,
+    calls: u32,
+    rounds: usize,
+}
+
+const CASES: [Case; 2] =
+    [Case { at_once: 1, calls: 200, rounds: 15 }, Case { at_once: 200, calls: 2000, rounds: 9 }];
+
+/// One of those that are compared.
+trait Contender {
+    /// Makes the calls of a round, and says what they took.
+    fn round(&mut self, case: Case) -> Outcome<Took>;
+}
+
+/// Prints what a call costs.
+pub(crate) fn agents() -> Outcome<()> {
+    let server = Answers::start()?;
+    let (memory, disk) = (gauge::in_memory()?, gauge::on_disk()?);
+    let mut bare = Bare::new(server.port);
+    let mut door = Behind::new(server.port, memory.path())?;
+    let mut door_on_disk = Behind::new(server.port, disk.path())?;
+    let mut library = Library::start(server.port)?;
+    println!("  with {}; (a to b) is the middle half of the rounds", library.version);
+    for case in CASES {
+        let mut all: [&mut dyn Contender; 4] =
+            [&mut bare, &mut door, &mut door_on_disk, &mut library];
+        print(case, &measure(case, &mut all)?);
+    }
+    Ok(())
+}
+
+/// What each round took, of each contender. The first round is for warming up, and another one begins each time.
+fn measure(case: Case, all: &mut [&mut dyn Contender; 4]) -> Outcome<[Vec<Took>; 4]> {
+    let mut rounds: [Vec<Took>; 4] = Default::default();
+    for round in 0..=case.rounds {
+        for turn in 0..all.len() {
+            let place = (round + turn) % all.len();
+            let took = all[place].round(case)?;
+            if round > 0 {
+                rounds[place].push(took);
+            }
+        }
+    }
+    Ok(rounds)
+}
+
+fn print(case: Case, [bare, door, door_on_disk, library]: &[Vec<Took>; 4]) {
+    let Case { at_once, calls, .. } = case;
+    let calls = f64::from(calls);
+    let say = |what: &str, figures: Vec<f64>| {
+        row(&format!("{at_once} at once: {what}"), &middle_half(&figures));
+    };
+    let per_second = |rounds: &[Took]| rounds.iter().map(|took| calls / took.wall).collect();
+    let against = |one: &[Took], other: &[Took], of: fn(&Took) -> f64| {
+        one.iter().zip(other).map(|(one, other)| of(one) / of(other)).collect::<Vec<f64>>()
+    };
+    let added = |rounds: &[Took]| {
+        rounds.iter().zip(bare).map(|(took, bare)| (took.wall - bare.wall) / calls * 1e3).collect()
+    };
+    say("calls per second, bare exchange", per_second(bare));
+    say("calls per second, library", per_second(library));
+    say("calls per second, door, where fsync costs nothing", per_second(door));
+    say("calls per second, door on a disk", per_second(door_on_disk));
+    say(
+        "door / library, calls per second, where fsync costs nothing",
+        against(library, door, |t| t.wall),
+    );
+    say("door / library, calls per second, on a disk", against(library, door_on_disk, |t| t.wall));
+    say(
+        "door / library, processor time, where fsync costs nothing",
+        against(door, library, |t| t.processor),
+    );
+    if at_once == 1 {
+        say("added to a call by the library, ms", added(library));
+        say("added to a call by the door where fsync costs nothing, ms", added(door));
+        say("added to a call by the door on a disk, ms", added(door_on_disk));
+    }
+}
