@@ -74,6 +74,12 @@ pub(crate) fn campaigns() -> &'static [Campaign] {
             takes: "about 3 minutes, on 1 core",
             cargo: &["test", "-p", "treebeam-core", "--test", "reader"],
         },
+        Campaign {
+            name: "tuner",
+            what: "the tuner against random search on four objectives, as a table",
+            takes: "about 3 minutes, on 1 core",
+            cargo: &["test", "-p", "treebeam-core", "--test", "tuner", "--", "--nocapture"],
+        },
     ]
 }
 

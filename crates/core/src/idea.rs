@@ -6,7 +6,7 @@ use unicode_normalization::UnicodeNormalization as _;
 /// The longest slug in a file name: paths must stay short.
 const SLUG_CHARS: usize = 40;
 /// The longest title that is kept beside the file.
-const TITLE_CHARS: usize = 100;
+pub(crate) const TITLE_CHARS: usize = 100;
 
 /// The first line of the `IDEA:` part, or the first line that says anything.
 #[must_use]

@@ -5,7 +5,7 @@
 //! [`event`] what happened, [`path`] where things lie. [`facts`] are what is known, [`state`] the fold that makes them and [`plan`] what to do next. The judgements:
 //! [`sweep`] reads a results CSV, [`score`] and [`paired`] compare two of them, [`gate`] and [`rank`] decide,
 //! [`protect`] and [`idea`] say what may be changed and what was tried before, [`audit`] checks a whole run.
-//! [`mod@nearest`] finds the name that a mistyped one was meant to be.
+//! [`tuner`] is the agent that needs no model. [`mod@nearest`] finds the name that a mistyped one was meant to be.
 
 pub mod audit;
 pub mod event;
@@ -26,3 +26,4 @@ pub mod rank;
 pub mod score;
 pub mod state;
 pub mod sweep;
+pub mod tuner;

@@ -52,6 +52,12 @@ impl Protected {
         changes.iter().filter_map(|change| self.violation(change)).collect()
     }
 
+    /// Whether one of the globs matches a path.
+    #[must_use]
+    pub fn covers(&self, path: &str) -> bool {
+        self.0.is_match(path)
+    }
+
     fn violation(&self, change: &Change) -> Option<String> {
         let path = &change.path;
         let name = path.rsplit('/').next().unwrap_or(path);
@@ -62,7 +68,7 @@ impl Protected {
                 Some(format!("`{path}` controls git"))
             }
             Mode::File | Mode::Deleted => {
-                self.0.is_match(path).then(|| format!("`{path}` is protected"))
+                self.covers(path).then(|| format!("`{path}` is protected"))
             }
         }
     }

@@ -1,0 +1,219 @@
+//! The agent that needs no model: it finds constants that are given to a name, proposes one change at a time, and makes the
+//! diff. Its answers follow from the prompt, the files and a seed alone. It reads no file and remembers nothing: what was
+//! tried, and what came of it, stands in the prompt, as for any agent.
+//!
+//! # Layout
+//! [`kind`] and [`scope`] say which files are looked at; [`constant`] finds what stands there, with `mask`, `json` and
+//! `nested` for the languages and [`literal`] for values and their form. [`change`] is one change as a sentence and as a
+//! diff, [`history`] reads what was tried. `axis` and `curve` are what is known about one constant, [`search`] chooses among
+//! all of them.
+
+pub mod change;
+pub mod constant;
+pub mod history;
+pub mod kind;
+pub mod literal;
+pub mod scope;
+pub mod search;
+
+mod axis;
+mod curve;
+mod fit;
+mod json;
+mod mask;
+mod nested;
+
+use change::Change;
+use constant::Constant;
+use history::History;
+use search::Proposal;
+
+/// The most ideas of one answer.
+const MOST: usize = 1000;
+/// What heads the part of an idea that is read back.
+const REQUIRED: &str = "REQUIRED_CHANGES:";
+/// How a prompt asks for ideas, before their number.
+const PROPOSE: &str = "propose ";
+/// How many constants are named when nobody asks for anything.
+const NAMED: usize = 3;
+
+/// What a prompt wants.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Wish {
+    /// So many ideas.
+    Ideas(usize),
+    /// This change.
+    Diff(Change),
+    /// Nothing that is known here: it gets to know what there is.
+    Word,
+}
+
+/// Reads a prompt.
+///
+/// # Errors
+/// When it asks for a change that is not one constant; in words.
+pub fn wish(prompt: &str) -> Result<Wish, String> {
+    let first = prompt.trim_start();
+    let asks = first.get(..PROPOSE.len()).is_some_and(|word| word.eq_ignore_ascii_case(PROPOSE));
+    if asks {
+        let count =
+            first.get(PROPOSE.len()..).and_then(|rest| rest.split(' ').next()?.parse().ok());
+        return Ok(Wish::Ideas(count.unwrap_or(1).min(MOST)));
+    }
+    match required(prompt) {
+        Some(lines) => wanted(&lines).map(Wish::Diff),
+        None if prompt.contains("=== IDEA ===") => Err(refusal()),
+        None => Ok(Wish::Word),
+    }
+}
+
+/// The lines of what an idea requires; none where nothing of the kind is there.
+fn required(prompt: &str) -> Option<Vec<&str>> {
+    let mut lines = prompt.lines().map(bare).skip_while(|line| required_here(line).is_none());
+    let first = lines.next().and_then(required_here)?;
+    let rest = lines.take_while(|line| !line.starts_with("=== "));
+    Some([first].into_iter().chain(rest).filter(|line| !line.is_empty()).collect())
+}
+
+/// A line without bullets and the like.
+fn bare(line: &str) -> &str {
+    line.trim().trim_start_matches(['-', '*', '#', '>', ' '])
+}
+
+fn required_here(line: &str) -> Option<&str> {
+    let head = line.get(..REQUIRED.len())?;
+    let rest = line.get(REQUIRED.len()..)?;
+    head.eq_ignore_ascii_case(REQUIRED).then(|| rest.trim_matches(['*', ' ']))
+}
+
+fn wanted(lines: &[&str]) -> Result<Change, String> {
+    let [line] = lines else { return Err(refusal()) };
+    match Change::read(line) {
+        Some((change, "" | ".")) => Ok(change),
+        Some(_) | None => Err(refusal()),
+    }
+}
+
+fn refusal() -> String {
+    format!(
+        "the tuner can only make changes like ``set `NAME` from 1 to 2 in `FILE` ``, one in an idea, \
+         as the only line under `{REQUIRED}`"
+    )
+}
+
+/// Answers a prompt for so many ideas.
+///
+/// # Errors
+/// When there is no constant, or nothing is left to try; in words.
+pub fn ideas(
+    constants: &[Constant],
+    prompt: &str,
+    seed: u64,
+    count: usize,
+) -> Result<String, String> {
+    if constants.is_empty() {
+        return Err(none_found());
+    }
+    let proposals = search::propose(constants, &History::read(prompt), seed, count);
+    let found = proposals.len();
+    if found == 0 {
+        return Err(format!("the tuner has nothing left to try with {}", counted(constants)));
+    }
+    let mut reply = String::new();
+    if found < count {
+        reply.push_str(&format!("{found} of {count}: nothing else is left to try.\n\n"));
+    }
+    let texts: Vec<String> = proposals.iter().map(idea).collect();
+    reply.push_str(&texts.join("\n"));
+    Ok(reply)
+}
+
+fn idea(proposal: &Proposal) -> String {
+    let Proposal { change, why } = proposal;
+    format!("IDEA: {}\nRATIONALE: {why}\n{REQUIRED}\n- {change}\n", change.title())
+}
+
+/// What there is.
+///
+/// # Errors
+/// When there is nothing; in words.
+pub fn word(constants: &[Constant]) -> Result<String, String> {
+    if constants.is_empty() {
+        return Err(none_found());
+    }
+    let named = constants.iter().take(NAMED).map(|constant| format!("`{}`", constant.id.name));
+    let more = if constants.len() > NAMED { ", …" } else { "" };
+    Ok(format!("{}: {}{more}\n", counted(constants), named.collect::<Vec<_>>().join(", ")))
+}
+
+fn none_found() -> String {
+    "the tuner finds no number and no flag that is given to a name; `tuner.files` says where it looks"
+        .to_owned()
+}
+
+fn counted(constants: &[Constant]) -> String {
+    let mut files: Vec<&str> = constants.iter().map(|constant| constant.id.file.as_str()).collect();
+    files.dedup();
+    let plural = |count: usize| if count == 1 { "" } else { "s" };
+    let (number, files) = (constants.len(), files.len());
+    format!("{number} constant{} in {files} file{}", plural(number), plural(files))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found() -> Vec<Constant> {
+        constant::constants("train.py", "RATE = 0.1\nDEPTH = 3\nON = True\n")
+    }
+
+    #[test]
+    fn what_a_prompt_wants() {
+        let change = "set `RATE` from 0.1 to 0.2 in `train.py`";
+        let check = |prompt: &str, expected: &str| {
+            let said = match wish(prompt) {
+                Ok(Wish::Ideas(count)) => format!("{count} ideas"),
+                Ok(Wish::Diff(change)) => change.to_string(),
+                Ok(Wish::Word) => "a word".to_owned(),
+                Err(why) => why,
+            };
+            assert!(said.contains(expected), "{prompt:?}: {said}");
+        };
+        check("Propose 7 new ideas\n=== IDEA ===", "7 ideas");
+        check("propose some", "1 ideas");
+        check("Reply with the single word: ok", "a word");
+        check(&format!("IDEA: x\nREQUIRED_CHANGES:\n- {change}\n\n=== MORE ===\n- y"), change);
+        check(&format!("**Required_Changes:** {change}."), change);
+        check(&format!("REQUIRED_CHANGES:\n- {change}\n- rewrite the loop\n"), "can only make");
+        check(&format!("REQUIRED_CHANGES:\n- {change} and more"), "can only make");
+        check("REQUIRED_CHANGES:\n- widen the window\n", "can only make");
+        check("Implement this\n\n=== IDEA ===\nIDEA: Widen the window\n", "can only make");
+    }
+
+    #[test]
+    fn ideas_have_the_form_of_any_other() {
+        let reply = ideas(&found(), "", 0, 2).expect("ideas");
+        assert_eq!(reply.matches("IDEA: Set `").count(), 2, "{reply}");
+        assert_eq!(reply, ideas(&found(), "", 0, 2).expect("ideas"), "the same each time");
+        for text in reply.split("\n\n") {
+            assert!(matches!(wish(text), Ok(Wish::Diff(_))), "{text}");
+        }
+        let all = ideas(&found(), "", 0, 100).expect("ideas");
+        assert!(all.starts_with("5 of 100: nothing else is left to try.\n\nIDEA: "), "{all}");
+    }
+
+    #[test]
+    fn nothing_is_said_to_be_nothing() {
+        assert!(ideas(&[], "", 0, 1).is_err_and(|why| why.contains("`tuner.files`")));
+        assert!(word(&[]).is_err());
+        assert_eq!(word(&found()).as_deref(), Ok("3 constants in 1 file: `RATE`, `DEPTH`, `ON`\n"));
+        let repeated: String = ["`RATE` from 0.1 to 0.183", "`RATE` from 0.1 to 0.0523"]
+            .iter()
+            .chain(&["`DEPTH` from 3 to 6", "`DEPTH` from 3 to 1", "`ON` from True to False"])
+            .map(|change| format!("- Set {change} in `train.py`\n"))
+            .collect();
+        let prompt = format!("=== YOU PROPOSED THESE, BUT THEY WERE TRIED BEFORE ===\n{repeated}");
+        let why = ideas(&found(), &prompt, 0, 3);
+        assert_eq!(why, Err("the tuner has nothing left to try with 3 constants in 1 file".into()));
+    }
+}

@@ -1,0 +1,190 @@
+//! Finding the constants of a file: numbers and flags that are given to a name on a line of their own. What changes while
+//! the program runs is none, and neither is what it would be idle or unfair to tune.
+
+use super::kind::FileKind;
+use super::literal::Literal;
+use super::mask::masked;
+use super::{json, nested};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// The longest name that is taken.
+const NAME_CHARS: usize = 40;
+/// The longest literal.
+const LITERAL_BYTES: usize = 16;
+/// Names that end like this say nothing about how good the code is: a lucky seed is no improvement.
+const IDLE: [&str; 6] = ["seed", "random_state", "version", "edition", "port", "schema"];
+
+/// A constant of a file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Constant {
+    /// Which one.
+    pub id: Id,
+    /// What stands there.
+    pub text: String,
+    /// The same, understood.
+    pub literal: Literal,
+    /// Where it stands: bytes of the file.
+    pub span: Range<usize>,
+}
+
+/// What tells one constant from all others.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Id {
+    /// The file's path, with `/`.
+    pub file: String,
+    /// Its name, with those of the tables around it: `train.rate`.
+    pub name: String,
+    /// The how many-th of that name in the file, counted from 1; case does not count.
+    pub nth: u32,
+}
+
+/// A name and where its literal stands.
+pub(super) struct Found {
+    pub(super) name: String,
+    pub(super) span: Range<usize>,
+}
+
+/// The constants of a file, in their order.
+#[must_use]
+pub fn constants(file: &str, text: &str) -> Vec<Constant> {
+    let Some(kind) = FileKind::of(file) else { return Vec::new() };
+    let mask = masked(text, kind);
+    let found = match kind {
+        FileKind::Json => json::found(&mask),
+        FileKind::Toml => nested::in_toml(&mask),
+        FileKind::Yaml => nested::in_yaml(&mask),
+        FileKind::Python | FileKind::Rust | FileKind::CLike => in_code(&mask, kind),
+    };
+    let mut seen: BTreeMap<String, u32> = BTreeMap::new();
+    let mut constants = Vec::new();
+    for Found { name, span } in found {
+        let Some(text) = text.get(span.clone()).filter(|text| text.len() <= LITERAL_BYTES) else {
+            continue;
+        };
+        let Some(literal) = Literal::parse(text, kind) else { continue };
+        let plain = name.to_lowercase();
+        let nth = seen.entry(plain.clone()).or_default();
+        *nth += 1;
+        let nth = *nth;
+        let changes = kind.is_code() && changes_later(&mask, &name);
+        if is_name(&name) && !is_idle(&plain) && !changes {
+            let id = Id { file: file.to_owned(), name, nth };
+            constants.push(Constant { id, text: text.to_owned(), literal, span });
+        }
+    }
+    constants
+}
+
+/// Whether a name can be said in an idea.
+fn is_name(name: &str) -> bool {
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '$' | '/' | ' ');
+    !name.trim().is_empty() && name.chars().count() <= NAME_CHARS && name.chars().all(plain)
+}
+
+fn is_idle(name: &str) -> bool {
+    let last = name.rsplit('.').next().unwrap_or(name).trim_matches('_');
+    IDLE.iter().any(|idle| last == *idle || last.ends_with(&format!("_{idle}")))
+}
+
+/// Whether the code counts with a name: `x += 1`, `x++`.
+fn changes_later(mask: &str, name: &str) -> bool {
+    let word = |c: char| c.is_alphanumeric() || c == '_';
+    mask.match_indices(name).any(|(at, _)| {
+        let before = mask.get(..at).and_then(|text| text.chars().next_back());
+        let after = mask.get(at + name.len()..).unwrap_or_default().trim_start_matches(' ');
+        let counts = ["+=", "-=", "*=", "/=", "++", "--", "%=", "//=", "**=", "|=", "&="];
+        !before.is_some_and(word) && counts.iter().any(|sign| after.starts_with(sign))
+    })
+}
+
+fn in_code(mask: &str, kind: FileKind) -> Vec<Found> {
+    let mut found = Vec::new();
+    for (start, line) in lines(mask) {
+        let Some((name, value)) = given(line, kind) else { continue };
+        let value = value.trim().trim_end_matches([',', ';', '}', ')', ' ']);
+        if let Some(span) = place(start, line, value) {
+            found.push(Found { name: name.to_owned(), span });
+        }
+    }
+    found
+}
+
+/// Lines with the place where each begins, without their ends and a mark of the byte order.
+pub(super) fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut start = 0;
+    text.split('\n').map(move |line| {
+        let begins = start;
+        start += line.len() + 1;
+        match line.strip_prefix('\u{feff}') {
+            Some(rest) => (begins + '\u{feff}'.len_utf8(), rest.trim_end_matches('\r')),
+            None => (begins, line.trim_end_matches('\r')),
+        }
+    })
+}
+
+/// The place of a part of a line.
+pub(super) fn place(start: usize, line: &str, part: &str) -> Option<Range<usize>> {
+    let offset = (part.as_ptr() as usize).checked_sub(line.as_ptr() as usize)?;
+    let begins = start + offset;
+    (!part.is_empty()).then_some(begins..begins + part.len())
+}
+
+/// The name that a line of code gives a value to, and what it gives.
+fn given(line: &str, kind: FileKind) -> Option<(&str, &str)> {
+    let line = line.trim();
+    if let Some(rest) = line.strip_prefix("#define ").filter(|_| kind == FileKind::CLike) {
+        return rest.trim_start().split_once(' ').filter(|(name, _)| is_word(name));
+    }
+    if let Some((name, value)) = quoted_key(line) {
+        return Some((name, value));
+    }
+    if let Some((before, value)) = line.split_once('=') {
+        return Some((assigned(before, kind)?, value));
+    }
+    let (name, value) = line.split_once(':').filter(|_| kind != FileKind::Python)?;
+    Some((Some(name.trim_end()).filter(|name| is_word(name))?, value))
+}
+
+/// `"name": value`, as in a dictionary.
+fn quoted_key(line: &str) -> Option<(&str, &str)> {
+    let quote = line.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+    let (name, rest) = line.get(1..)?.split_once(quote)?;
+    Some((name, rest.trim_start().strip_prefix(':')?))
+}
+
+/// The name in `pub const NAME: f64`, `static double name` or `self.name: float`.
+fn assigned(before: &str, kind: FileKind) -> Option<&str> {
+    let before = before.trim_end().trim_end_matches(':').trim_end();
+    let target = before.split_once(": ").map_or(before, |(target, _type)| target.trim_end());
+    let words: Vec<&str> = target.split_whitespace().collect();
+    let (name, qualifiers) = words.split_last()?;
+    let fits = match kind {
+        FileKind::Python => qualifiers.is_empty(),
+        FileKind::Rust => {
+            let declares =
+                qualifiers.iter().any(|word| matches!(*word, "const" | "static" | "let"));
+            declares && !qualifiers.contains(&"mut")
+        }
+        FileKind::CLike => qualifiers.iter().all(|word| is_type(word)),
+        FileKind::Toml | FileKind::Json | FileKind::Yaml => false,
+    };
+    let name = name.trim_start_matches(['*', '.']);
+    Some(name).filter(|name| fits && is_word(name))
+}
+
+/// A name, or several with points between.
+fn is_word(text: &str) -> bool {
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '$');
+    let digit_first = text.starts_with(|c: char| c.is_ascii_digit() || c == '.');
+    !text.is_empty() && !digit_first && text.chars().all(plain)
+}
+
+fn is_type(word: &str) -> bool {
+    let plain = |c: char| c.is_alphanumeric() || "_:<>*&.,[]".contains(c);
+    word.chars().all(plain) && !matches!(word, "return" | "case" | "if" | "else" | "for" | "while")
+}
+
+#[cfg(test)]
+#[path = "constant/tests.rs"]
+mod tests;

@@ -1,0 +1,129 @@
+//! What a prompt tells of changes that were tried: read from the same lines that a model reads. Ideas of other kinds are
+//! passed over.
+
+use super::change::Change;
+
+/// What heads the ideas that are in the code at hand.
+const TAKEN: &str = "=== IDEAS THAT LED HERE";
+/// What heads the others.
+const TRIED: &str = "=== OTHER IDEAS THAT WERE TRIED";
+/// What heads those that were answered before, and refused as repeats.
+const REPEATED: &str = "=== YOU PROPOSED THESE";
+/// Results that were not whole say nothing about a value, whatever their score.
+const BROKEN: [&str; 8] = [
+    "not_completed",
+    "artifacts_damaged",
+    "protected",
+    "incomplete",
+    "malformed",
+    "primary_missing",
+    "numbers_missing",
+    "unrankable",
+];
+
+/// All that a prompt tells.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct History {
+    /// Changes with their outcomes, as they stand there.
+    pub trials: Vec<Trial>,
+    /// Changes that may not be proposed again here.
+    pub repeated: Vec<Change>,
+}
+
+/// A change that was tried.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trial {
+    /// Which.
+    pub change: Change,
+    /// The number of the node that it was tried on: a larger one is newer.
+    pub node: u32,
+    /// What came of it.
+    pub outcome: Outcome,
+}
+
+/// What came of a change.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Outcome {
+    /// The score moved by so much; more than 0 only where the gate let it pass.
+    Moved(f64),
+    /// Nothing changed at all.
+    NoEffect,
+    /// There was no result to speak of.
+    Failed,
+}
+
+impl History {
+    /// Reads a prompt.
+    #[must_use]
+    pub fn read(prompt: &str) -> Self {
+        let mut history = Self::default();
+        let mut part = "";
+        for line in prompt.lines() {
+            if line.starts_with("=== ") {
+                part = line;
+                continue;
+            }
+            let Some((change, told)) = line.strip_prefix("- ").and_then(Change::read) else {
+                continue;
+            };
+            if part.starts_with(TAKEN) || part.starts_with(TRIED) {
+                let (node, outcome) = outcome(told);
+                history.trials.push(Trial { change, node, outcome });
+            } else if part.starts_with(REPEATED) {
+                history.repeated.push(change);
+            }
+        }
+        history
+    }
+}
+
+/// Reads `: on n0001, mixed against the root, score 0.5 (n0001: 0.25), …; passed: …`.
+fn outcome(told: &str) -> (u32, Outcome) {
+    let node = number_after(told, "on n").unwrap_or(0);
+    let scores = number_after::<f64>(told, "score ")
+        .zip(number_after::<f64>(told, &format!("(n{node:04}: ")));
+    let why = told.split_once("; ").map_or("", |(_, why)| why);
+    let outcome = match scores {
+        None => Outcome::Failed,
+        Some(_) if BROKEN.iter().any(|broken| why.starts_with(broken)) => Outcome::Failed,
+        Some(_) if why.starts_with("no_effect") => Outcome::NoEffect,
+        Some((score, before)) if why.starts_with("passed") => Outcome::Moved(score - before),
+        Some((score, before)) => Outcome::Moved((score - before).min(0.0)),
+    };
+    (node, outcome)
+}
+
+fn number_after<T: std::str::FromStr>(text: &str, words: &str) -> Option<T> {
+    let (_, rest) = text.split_once(words)?;
+    let end = rest.find([' ', ',', ')', ';', ':']).unwrap_or(rest.len());
+    rest.get(..end)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outcomes_are_read_as_they_are_told() {
+        let check = |told: &str, node, expected| {
+            let prompt = format!(
+                "Propose 3\n- set `a` from 1 to 2 in `b.py`\n=== OTHER IDEAS THAT WERE TRIED ON THE WAY ===\n\
+                 - Widen the window: on n0000, weak\n- Set `LR` from 0.1 to 0.2 in `t.py`{told}\n\n=== CONSTRAINTS ===\n- set `a` from 1 to 2 in `b.py`\n"
+            );
+            let history = History::read(&prompt);
+            let [trial] = history.trials.as_slice() else { panic!("{history:?}") };
+            assert_eq!((trial.node, trial.outcome), (node, expected), "{told}");
+            assert_eq!((trial.change.id.name.as_str(), trial.change.to.as_str()), ("LR", "0.2"));
+        };
+        let figures = ": on n0003, promising against the root, score 0.75 (n0003: 0.5), primary delta 1 (n0003: 0)";
+        check(&format!("{figures}; passed: score 0.75"), 3, Outcome::Moved(0.25));
+        check(&format!("{figures}; primary_regressed: x"), 3, Outcome::Moved(0.0));
+        check(&format!("{figures}; no_effect: x"), 3, Outcome::NoEffect);
+        check(&format!("{figures}; incomplete: 3 of 5"), 3, Outcome::Failed);
+        check(": on n12345, failed: sweep: exit 1", 12345, Outcome::Failed);
+        check(": under way", 0, Outcome::Failed);
+        check("", 0, Outcome::Failed);
+        let prompt = "=== YOU PROPOSED THESE, BUT THEY WERE TRIED BEFORE ===\n- Set `a` from 1 to 2 in `b.py`\n";
+        assert_eq!(History::read(prompt).repeated.len(), 1);
+    }
+}

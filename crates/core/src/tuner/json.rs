@@ -1,0 +1,82 @@
+//! Constants of a JSON text: numbers and flags under a name, with the names around it. Lenient: it only finds places, and
+//! what is no JSON at all has few of them.
+
+use super::constant::Found;
+
+/// No text goes deeper.
+const DEPTH: usize = 64;
+
+/// Every number and flag that has a name, in order.
+pub(super) fn found(mask: &str) -> Vec<Found> {
+    let mut walk = Walk { text: mask, at: 0, names: Vec::new(), name: None, found: Vec::new() };
+    while walk.step().is_some() && walk.names.len() <= DEPTH {}
+    walk.found
+}
+
+struct Walk<'a> {
+    text: &'a str,
+    at: usize,
+    /// The names of what is open; a list has that of its key.
+    names: Vec<Open<'a>>,
+    /// The name that the next value has.
+    name: Option<&'a str>,
+    found: Vec<Found>,
+}
+
+struct Open<'a> {
+    name: Option<&'a str>,
+    is_object: bool,
+}
+
+impl<'a> Walk<'a> {
+    fn step(&mut self) -> Option<()> {
+        let rest = self.text.get(self.at..)?;
+        let first = rest.chars().next()?;
+        match first {
+            '{' | '[' => {
+                self.names.push(Open { name: self.name.take(), is_object: first == '{' });
+                self.at += 1;
+            }
+            '}' | ']' => {
+                self.names.pop();
+                self.name = None;
+                self.at += 1;
+            }
+            '"' => self.text_here(rest)?,
+            '-' | '+' | '.' | '0'..='9' | 't' | 'f' | 'n' => self.value(rest),
+            ',' => {
+                self.name = None;
+                self.at += 1;
+            }
+            other => self.at += other.len_utf8(),
+        }
+        Some(())
+    }
+
+    /// A text: a name where a colon follows.
+    fn text_here(&mut self, rest: &'a str) -> Option<()> {
+        let mut escaped = false;
+        let end = rest.char_indices().skip(1).find(|(_, c)| {
+            let ends = *c == '"' && !escaped;
+            escaped = *c == '\\' && !escaped;
+            ends
+        });
+        let (end, _) = end?;
+        self.at += end + 1;
+        let after = rest.get(end + 1..)?.trim_start();
+        let in_object = self.names.last().is_some_and(|open| open.is_object);
+        self.name = rest.get(1..end).filter(|_| in_object && after.starts_with(':'));
+        Some(())
+    }
+
+    fn value(&mut self, rest: &str) {
+        let part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '+' | '.' | '_');
+        let end = rest.find(|c| !part(c)).unwrap_or(rest.len()).max(1);
+        if let Some(name) = self.name.take() {
+            let around = self.names.iter().filter_map(|open| open.name);
+            let name = around.chain([name]).collect::<Vec<_>>().join(".");
+            self.found.push(Found { name, span: self.at..self.at + end });
+        }
+        self.at += end;
+    }
+}

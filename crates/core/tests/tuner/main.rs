@@ -1,0 +1,76 @@
+//! The tuner as a search: driven as a beam drives it, on objectives whose optimum is known, against random search; and what
+//! it promises whatever the objective.
+
+#![cfg(test)]
+#![expect(clippy::disallowed_methods, reason = "how many seeds to run stands in the environment")]
+
+mod beam;
+mod objective;
+mod rules;
+
+use beam::{Beam, random_search, tuned};
+use objective::{Objective, Optimum};
+
+/// How many evals both have.
+const EVALS: usize = 60;
+/// The standard deviation of a measurement, as a part of the root's loss.
+const NOISE: f64 = 0.05;
+
+/// What became of so many comparisons.
+struct Figures {
+    wins: u64,
+    /// The mean logarithms of the tuner's true losses, and of random search's.
+    ours: f64,
+    theirs: f64,
+}
+
+fn compare(objective: Objective, optimum: Optimum, beam: Beam, noise: f64, seeds: u32) -> Figures {
+    let mut figures = Figures { wins: 0, ours: 0.0, theirs: 0.0 };
+    for seed in 0..u64::from(seeds) {
+        let world = objective.world(optimum, seed, noise);
+        let ours = tuned(&world, seed, beam);
+        let theirs = random_search(&world, seed, EVALS);
+        figures.wins += u64::from(ours < theirs);
+        figures.ours += ours.ln() / f64::from(seeds);
+        figures.theirs += theirs.ln() / f64::from(seeds);
+    }
+    figures
+}
+
+#[test]
+fn it_beats_random_search_in_16_of_20_seeds() {
+    for objective in Objective::ALL {
+        for width in [1, 2] {
+            let beam = Beam { ideas: 5, width, evals: EVALS };
+            let Figures { wins, .. } = compare(objective, Optimum::Near, beam, NOISE, 20);
+            println!("{objective:?}, beam of {width}: {wins} of 20");
+            assert!(wins >= 16, "{objective:?}, beam of {width}: {wins} of 20");
+        }
+    }
+}
+
+/// The whole table, with many seeds: it is for people, and asserts little.
+#[test]
+fn figures() {
+    if std::env::var_os("TREEBEAM_CAMPAIGN").is_none() {
+        return;
+    }
+    println!("| objective | optimum | noise | K | B | wins of 200 | loss | random search |");
+    println!("| --- | --- | --- | --- | --- | --- | --- | --- |");
+    for objective in Objective::ALL {
+        for optimum in [Optimum::Near, Optimum::Anywhere] {
+            for noise in [0.0, NOISE, 2.0 * NOISE] {
+                for (ideas, width) in [(3, 1), (5, 1), (7, 1), (3, 2), (5, 2)] {
+                    let beam = Beam { ideas, width, evals: EVALS };
+                    let Figures { wins, ours, theirs } =
+                        compare(objective, optimum, beam, noise, 200);
+                    let (ours, theirs) = (ours.exp(), theirs.exp());
+                    println!(
+                        "| {objective:?} | {optimum:?} | {noise} | {ideas} | {width} | {wins} | {ours:.2} | {theirs:.2} |"
+                    );
+                    assert!(wins > 100, "no worse than chance");
+                }
+            }
+        }
+    }
+}
