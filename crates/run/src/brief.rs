@@ -3,8 +3,8 @@
 use crate::port::{Job, JobKey, Moment};
 use std::collections::BTreeSet;
 use treebeam_core::event::{Idea, Leftover, Subject};
-use treebeam_core::evidence::Artifact;
-use treebeam_core::facts::{Baseline, Eval, Expansion, Facts, Node, Removal, Stage};
+use treebeam_core::evidence::{Artifact, Comparison};
+use treebeam_core::facts::{Baseline, Eval, Expansion, Facts, Node, Origin, Removal, Stage};
 use treebeam_core::gate;
 use treebeam_core::id::{Commit, EvalId, NodeId, RunId, Sha256};
 use treebeam_core::num::Finite;
@@ -220,28 +220,30 @@ fn told(state: &State, node: &Node) -> Told {
         root_commit: state.nodes.first().map_or(&node.commit, |root| &root.commit).clone(),
         commit: node.commit.clone(),
         parent_commit: node.parent().and_then(|up| state.node(up)).map(|up| up.commit.clone()),
-        chain: chain.iter().map(|eval| outcome_line(eval)).collect(),
-        outcomes: newest.iter().map(|eval| outcome_line(eval)).collect(),
+        chain: chain.iter().map(|eval| outcome_line(state, eval)).collect(),
+        outcomes: newest.iter().map(|eval| outcome_line(state, eval)).collect(),
         idea_files: mentioned.map(|eval| eval.idea.clone()).collect(),
         protect: state.meaning.protect.clone(),
     }
 }
 
-fn outcome_line(eval: &Eval) -> String {
-    let title = &eval.idea.title;
+/// What came of an idea, with the figures of the node that it was tried on beside its own: the difference is what it did.
+fn outcome_line(facts: &Facts, eval: &Eval) -> String {
+    let (title, on) = (&eval.idea.title, eval.parent);
     match &eval.stage {
         Stage::Decided(measured, verdict, _) => {
-            let recommendation = &measured.scored.vs_root.recommendation;
-            let delta = measured.scored.vs_root.primary_delta;
-            let delta = delta.map_or("n/a".to_owned(), Finite::short);
+            let [score, delta] = against_root(&measured.scored.vs_root);
+            let [score_before, delta_before] = figures_of(facts, on);
+            let grade = measured.scored.vs_root.recommendation.grade;
+            let reason = verdict.reason();
             format!(
-                "{title}: {} against the root, score {}, primary delta {delta}; {}",
-                recommendation.grade,
-                recommendation.score.short(),
-                verdict.reason()
+                "{title}: on n{on}, {grade} against the root, score {score} (n{on}: {score_before}), \
+                 primary delta {delta} (n{on}: {delta_before}); {reason}"
             )
         }
-        Stage::Failed { failure, .. } => format!("{title}: {}", gate::failed(failure).reason()),
+        Stage::Failed { failure, .. } => {
+            format!("{title}: on n{on}, {}", gate::failed(failure).reason())
+        }
         Stage::Queued
         | Stage::Implementing(_)
         | Stage::Implemented(_)
@@ -250,5 +252,23 @@ fn outcome_line(eval: &Eval) -> String {
         | Stage::Scored(_)
         | Stage::Superseded(..)
         | Stage::SetAside => format!("{title}: under way"),
+    }
+}
+
+/// The score and the primary delta.
+fn against_root(comparison: &Comparison) -> [String; 2] {
+    let delta = comparison.primary_delta.map_or("n/a".to_owned(), Finite::short);
+    [comparison.recommendation.score.short(), delta]
+}
+
+/// The same of a node: those of the eval that it was, and nothing for the root.
+fn figures_of(facts: &Facts, node: NodeId) -> [String; 2] {
+    let eval = facts.node(node).and_then(|node| match node.origin {
+        Origin::Root => None,
+        Origin::Promoted { from, .. } => facts.eval(from),
+    });
+    match eval.map(|eval| &eval.stage) {
+        Some(Stage::Decided(measured, ..)) => against_root(&measured.scored.vs_root),
+        Some(_) | None => ["0".to_owned(), "0".to_owned()],
     }
 }

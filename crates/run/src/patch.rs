@@ -1,4 +1,4 @@
-//! The patch of a reply, as `git apply` takes it: prose and fences around it do not count, line ends become `\n`, wrong line
+//! The patch of a reply, as `git apply` takes it: prose and fences around it do not count, a reply's own `\r` goes, wrong line
 //! counts of hunks are counted again, several diffs become one, and `*** Begin Patch` is put into git's form. Pure; whether
 //! it applies is git's to say.
 
@@ -15,13 +15,24 @@ pub fn find(reply: &str) -> Result<String, String> {
     if text.len() < reply.len() {
         return Err(format!("the answer is longer than {} MiB", REPLY_BYTES >> 20));
     }
-    let lines: Vec<&str> = text.lines().map(|line| line.trim_end_matches('\r')).collect();
+    let lines = lines(text);
     let diff = if envelope::begins(&lines) { envelope::read(&lines)? } else { unified(&lines) };
     let has_content = diff.iter().any(|file| !file.hunks.is_empty() || file.is_complete());
     if !has_content {
         return Err("the answer has no unified diff".to_owned());
     }
     Ok(diff.iter().map(File::text).collect())
+}
+
+/// The lines of a reply. Where those that head its diff end with `\r`, all of them do, and it means nothing; where they do
+/// not, a `\r` belongs to the file that the diff is about.
+fn lines(text: &str) -> Vec<&str> {
+    let heads = |line: &&str| line.starts_with("diff --git ") || line.starts_with("--- ");
+    let lines = text.strip_suffix('\n').unwrap_or(text).split('\n');
+    match lines.clone().find(heads) {
+        Some(head) if !head.ends_with('\r') => lines.collect(),
+        Some(_) | None => lines.map(|line| line.trim_end_matches('\r')).collect(),
+    }
 }
 
 /// The same patch for files whose lines end with `\r\n`.

@@ -10,8 +10,8 @@ pub(crate) fn context(told: &Told, since_root: &str, since_parent: &str) -> Stri
     let mut text = format!("NODE n{}\n", told.node);
     section(&mut text, "CHANGED SINCE THE ROOT", since_root);
     section(&mut text, "CHANGED SINCE THE PARENT", since_parent);
-    section(&mut text, "IDEAS THAT LED HERE, OLDEST FIRST", &list(&told.chain));
-    section(&mut text, "OTHER IDEAS THAT WERE TRIED ON THE WAY", &list(&told.outcomes));
+    section(&mut text, "IDEAS THAT LED HERE, OLDEST FIRST", &newest(&told.chain));
+    section(&mut text, "OTHER IDEAS THAT WERE TRIED ON THE WAY", &newest(&told.outcomes));
     let constraints = [
         "one self-contained change per idea, implementable as a patch".to_owned(),
         "the sweep's grid of configurations stays as it is".to_owned(),
@@ -140,4 +140,32 @@ fn section(text: &mut String, head: &str, body: &str) {
 
 fn list(lines: &[String]) -> String {
     lines.iter().map(|line| format!("- {line}\n")).collect()
+}
+
+/// As many of the last lines as there is room for: where something has to go, it is what is oldest.
+fn newest(lines: &[String]) -> String {
+    let mut room = PART_CHARS;
+    let fits = |line: &&String| {
+        let length = line.chars().count() + "- \n".len();
+        let fits = length <= room;
+        room = room.saturating_sub(length);
+        fits
+    };
+    let count = lines.iter().rev().take_while(fits).count();
+    list(lines.get(lines.len() - count..).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_there_is_too_much_the_oldest_goes() {
+        let lines: Vec<String> = (0..100).map(|n| format!("{n} {}", "ü".repeat(300))).collect();
+        let kept = newest(&lines);
+        assert!(kept.chars().count() <= PART_CHARS);
+        assert!(!kept.contains("- 0 ") && kept.contains("- 99 "), "{kept}");
+        assert_eq!(newest(&lines[..2]), list(&lines[..2]));
+        assert_eq!(newest(&[]), "");
+    }
 }

@@ -113,3 +113,10 @@ proptest::proptest! {
         }
     }
 }
+
+#[test]
+fn a_carriage_return_belongs_to_the_file_where_the_head_has_none() {
+    let dos = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n a\r\n-b\n\\ No newline at end of file\n+c\n\\ No newline at end of file\n";
+    assert_eq!(find(&format!("So:\n\n{dos}")).as_deref(), Ok(dos));
+    assert_eq!(find(&BARE.replace('\n', "\r\n")).as_deref(), Ok(BARE), "all lines have one");
+}
