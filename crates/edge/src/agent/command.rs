@@ -50,7 +50,7 @@ pub enum Surroundings {
 
 impl Surroundings {
     /// The folder that a question is about.
-    fn folder(&self, place: Option<Place>) -> PathBuf {
+    pub(super) fn folder(&self, place: Option<Place>) -> PathBuf {
         match (self, place) {
             (Self::Run(run, _), Some(place)) => run.path(&place.worktree()),
             (Self::Run(run, _), None) => run.root().to_owned(),

@@ -5,7 +5,7 @@
 //! [`question`] is what goes through, [`settings`] and [`crew`] say who answers; `recorded`, `budgeted`, `retrying`, `limited`
 //! and `real` are the layers. [`calls`] keeps answers and reservations on disk, [`price`] knows what they cost, [`bucket`]
 //! counts slots and rates, [`wait`] waits visibly. `http` sends, `wire` writes and reads, `judge` says what an error means,
-//! `retry_after` when to come back, `sse` takes streams apart; [`command`] runs a program instead.
+//! `retry_after` when to come back, `sse` takes streams apart; [`command`] runs a program instead, and `tuner` needs neither.
 
 pub mod bucket;
 pub mod budgeted;
@@ -29,6 +29,7 @@ mod system;
 #[cfg(not(target_os = "linux"))]
 #[path = "windows.rs"]
 mod system;
+mod tuner;
 pub mod wait;
 mod wire;
 

@@ -1,4 +1,4 @@
-//! Asks whoever is set for a role, once: a server or a program. It neither waits nor tries again, and what comes back has
+//! Asks whoever is set for a role, once: a server, a program or the tuner. It neither waits nor tries again, and what comes back has
 //! no key in it.
 
 use super::command::{self, Surroundings};
@@ -7,7 +7,7 @@ use super::http::{Deadlines, HeaderText, Http, Request};
 use super::judge::{Refusal, judge};
 use super::question::{Answer, Meter, Question, Trouble};
 use super::settings::{Key, Line, Model};
-use super::wire;
+use super::{tuner, wire};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use treebeam_run::port::{PortError, Reply};
@@ -32,6 +32,7 @@ impl Answer for Real<'_> {
             Line::Command(program) => {
                 command::answer(program, settings.timeout, question, self.surroundings)
             }
+            Line::Tuner(agent) => tuner::answer(agent, question, self.surroundings),
         };
         let hide = |text: String| hide(text, settings.key());
         match answer {

@@ -26,6 +26,8 @@ pub enum Line {
     Model(Model),
     /// A program of the user's.
     Command(Program),
+    /// The built-in one that needs no model.
+    Tuner(Tuner),
 }
 
 /// A model behind a server.
@@ -56,6 +58,15 @@ pub struct Program {
     pub command: Vec<String>,
     /// The key that it needs, in the variable that it is in here.
     pub key: Option<Key>,
+}
+
+/// The built-in agent that needs no model.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tuner {
+    /// Globs of the files that it looks at; none: what it finds.
+    pub files: Vec<String>,
+    /// What its choices among equals follow from.
+    pub seed: u64,
 }
 
 /// A key and the variable that it is in.
@@ -131,6 +142,7 @@ impl Settings {
         match &self.line {
             Line::Model(model) => model.wire.provider(),
             Line::Command(_) => "command",
+            Line::Tuner(_) => "tuner",
         }
     }
 
@@ -139,7 +151,7 @@ impl Settings {
     pub const fn model(&self) -> Option<&Model> {
         match &self.line {
             Line::Model(model) => Some(model),
-            Line::Command(_) => None,
+            Line::Command(_) | Line::Tuner(_) => None,
         }
     }
 
@@ -149,6 +161,7 @@ impl Settings {
         match &self.line {
             Line::Model(model) => model.key.as_ref(),
             Line::Command(program) => program.key.as_ref(),
+            Line::Tuner(_) => None,
         }
     }
 
@@ -159,6 +172,9 @@ impl Settings {
         match &self.line {
             Line::Command(program) => json!({
                 "provider": "command", "command": program.command, "timeout_sec": timeout_sec,
+            }),
+            Line::Tuner(tuner) => json!({
+                "provider": "tuner", "files": tuner.files, "seed": tuner.seed,
             }),
             Line::Model(model) => json!({
                 "provider": model.wire.provider(),
@@ -181,6 +197,7 @@ impl fmt::Display for Settings {
             Line::Command(program) => {
                 write!(f, "command `{}`", program.command.first().map_or("", String::as_str))
             }
+            Line::Tuner(_) => f.write_str("tuner"),
         }
     }
 }

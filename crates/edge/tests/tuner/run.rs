@@ -1,0 +1,217 @@
+//! A whole run with the tuner as generator and coder: real git, a real store, the real loop and prompts; the sweep is a
+//! parabola of the constants in the worktree.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fs;
+use std::num::NonZeroU32;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+use treebeam_core::event::{RunStarted, WorldKind};
+use treebeam_core::facts::Stage;
+use treebeam_core::id::{NodeId, RunId};
+use treebeam_core::num::Finite;
+use treebeam_core::path;
+use treebeam_core::policy::{ChosenBy, Direction, Meaning, Metric, Reach, ScorePolicy};
+use treebeam_core::state::State;
+use treebeam_core::tuner::constant::constants;
+use treebeam_core::tuner::history::{History, Outcome, Trial};
+use treebeam_edge::agent::bucket::Limits;
+use treebeam_edge::agent::budgeted::Budget;
+use treebeam_edge::agent::calls::Calls;
+use treebeam_edge::agent::command::Surroundings;
+use treebeam_edge::agent::crew::Crew;
+use treebeam_edge::agent::price::Prices;
+use treebeam_edge::agent::retrying::Patience;
+use treebeam_edge::agent::settings::{Line, Settings, Tuner};
+use treebeam_edge::agent::wait::{Observer, Wait};
+use treebeam_edge::agent::{Door, Plan};
+use treebeam_edge::dry::DryClock;
+use treebeam_edge::git::{GitRepo, open_with};
+use treebeam_edge::store::{RunDir, RunFiles, Store, make_runs_root};
+use treebeam_run::drive;
+use treebeam_run::port::{
+    Executor, Job, JobEnd, JobExit, JobKey, PortError, Role, Undisturbed, World,
+};
+use treebeam_testkit::repo::TempRepo;
+
+const TRAIN: &str = "RATE = 0.01\r\nMOMENTUM = 0.5\r\n";
+const MODEL: &str = "[model]\ndepth = 3\nseed = 1\n";
+const JUDGE: &str = "SCALE = 1.0\n";
+
+struct Nobody;
+
+impl Observer for Nobody {
+    fn waits(&self, _: &Wait<'_>) {}
+    fn note(&self, _: &str) {}
+    fn wants_to_stop(&self) -> bool {
+        false
+    }
+}
+
+/// Sweeps at once: the loss is lowest at a rate of 0.05, a momentum of 0.9 and a depth of 8.
+struct Parabola {
+    run: RunDir,
+    jobs: Mutex<VecDeque<Job>>,
+}
+
+impl Parabola {
+    fn sweep(&self, job: &Job) -> JobEnd {
+        let worktree = self.run.path(&job.key.subject.place().worktree());
+        let loss = loss(&|file| fs::read_to_string(worktree.join(file)).expect("a file"));
+        let rows = (0..3).map(|id| format!("{id},ok,{}\n", loss + f64::from(id)));
+        let csv = format!("config_id,status,loss\n{}", rows.collect::<String>());
+        let folder = path::submission(job.key.subject, job.key.submission);
+        fs::create_dir_all(self.run.path(&folder)).expect("a folder");
+        let results = folder.join(path::RESULTS_CSV);
+        fs::write(self.run.path(&results), csv).expect("results");
+        fs::write(self.run.path(&folder.join(path::EVAL_RESULT)), "{}").expect("a result");
+        JobEnd { key: job.key, exit: JobExit::Done { results } }
+    }
+}
+
+fn loss(read: &dyn Fn(&str) -> String) -> f64 {
+    let value = |file: &str, name: &str| {
+        let found = constants(file, &read(file)).into_iter().find(|c| c.id.name == name);
+        found.expect("a constant").literal.value()
+    };
+    let off = |value: f64, best: f64| (value / best).ln().powi(2);
+    let momentum = value("train.py", "MOMENTUM");
+    let odds = momentum / (1.0 - momentum);
+    10.0 + 4.0 * off(value("train.py", "RATE"), 0.05)
+        + 2.0 * off(odds, 9.0)
+        + 6.0 * off(value("conf/model.toml", "model.depth"), 8.0)
+}
+
+impl Executor for Parabola {
+    fn submit(&self, job: &Job) -> Result<(), PortError> {
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner).push_back(job.clone());
+        Ok(())
+    }
+    fn adopt(&self, _: &[JobKey]) -> Result<Vec<JobKey>, PortError> {
+        Ok(Vec::new())
+    }
+    fn wait(&self, _: Duration) -> Result<Vec<JobEnd>, PortError> {
+        let job = self.jobs.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        Ok(job.iter().map(|job| self.sweep(job)).collect())
+    }
+}
+
+fn meaning() -> Meaning {
+    let column = "loss".to_owned();
+    let direction = Direction::Lower;
+    let metric = Metric { column, direction, weight: Finite::new(1.0).unwrap(), guard: false };
+    let score = ScorePolicy {
+        primary: "loss".to_owned(),
+        primary_chosen_by: ChosenBy::User,
+        metrics: vec![metric],
+        ..ScorePolicy::trading()
+    };
+    let protect = vec!["judge/**".to_owned()];
+    let ideas_per_node = NonZeroU32::new(3).unwrap();
+    Meaning { ideas_per_node, score, protect, ..Meaning::default() }
+}
+
+fn plan(run: &RunDir, id: &RunId) -> Plan {
+    let agent = Settings { line: Line::Tuner(Tuner::default()), timeout: Duration::from_mins(1) };
+    let crew = [(Role::Ideas, agent.clone()), (Role::Coder, agent)];
+    Plan {
+        crew: Crew::new(BTreeMap::from(crew)),
+        prices: Prices::default(),
+        budget: Budget::default(),
+        limits: Limits::default(),
+        patience: Patience::BRIEF,
+        calls: Calls::Run(run.clone()),
+        surroundings: Surroundings::Run(run.clone(), id.clone()),
+    }
+}
+
+/// Drives a run to its end.
+fn searched(repo: &TempRepo) -> State {
+    let user = open_with(repo.path(), repo.variables()).expect("the repository");
+    let max_depth = 6;
+    let started = RunStarted {
+        run: "t".parse().expect("a run id"),
+        world: WorldKind::Dry { seed: 0 },
+        root: user.head.clone(),
+        meaning: meaning(),
+        reach: Reach { max_depth, stop_on_empty_frontier: false, ..Reach::default() },
+        at: user.head_time,
+    };
+    let runs = make_runs_root(repo.path()).expect("a folder for runs");
+    let (mut store, state) = Store::create(&runs, &started).expect("a run");
+    let run = RunDir::new(repo.path().join(".treebeam/runs/t"));
+    let plan = plan(&run, &state.run);
+    let git = GitRepo::new(user, run.root(), state.run.clone()).expect("git");
+    let door = Door::open(&plan, &Nobody).expect("the door");
+    let world = World {
+        repo: &git,
+        agent: &door,
+        executor: &Parabola { run: run.clone(), jobs: Mutex::default() },
+        files: &RunFiles::new(run),
+        clock: &DryClock::new(state.created_at),
+        interrupt: &Undisturbed,
+        inbox: &Undisturbed,
+    };
+    drive(state, world, &mut store, &mut |_, _| {}).expect("a whole run")
+}
+
+fn repository() -> TempRepo {
+    let files = [("train.py", TRAIN), ("conf/model.toml", MODEL), ("judge/eval.py", JUDGE)];
+    TempRepo::with(&files).expect("a repository")
+}
+
+fn idea_files(repo: &TempRepo, end: &State) -> Vec<String> {
+    let read = |path: &str| fs::read_to_string(repo.path().join(".treebeam/runs/t").join(path));
+    end.evals.iter().map(|eval| read(eval.idea.path.as_str()).expect("an idea")).collect()
+}
+
+#[test]
+fn a_run_with_the_tuner_gets_better_and_is_the_same_each_time() {
+    let repo = repository();
+    let end = searched(&repo);
+    assert_eq!(end.evals.len(), 18, "three ideas at each of six depths");
+    for eval in &end.evals {
+        let Stage::Decided(measured, ..) = &eval.stage else { panic!("{:?}", eval.stage) };
+        assert_eq!(measured.work.files_changed, 1);
+    }
+    let last = end.nodes.last().expect("a node");
+    let at = |file: &str| {
+        let shown = repo.git(["show", &format!("{}:{file}", last.commit)]);
+        shown.expect("a file of the last node") + "\n"
+    };
+    assert_eq!(at("judge/eval.py"), JUDGE, "what is protected stays as it is");
+    assert!(at("conf/model.toml").contains("seed = 1\n"), "luck is not tuned");
+    assert!(at("train.py").contains("\r\n"), "line ends stay");
+    let root = loss(&|file| if file == "train.py" { TRAIN.into() } else { MODEL.into() });
+    let reached = loss(&|file| at(file));
+    assert!(reached - 10.0 < 0.2 * (root - 10.0), "{root} became {reached}");
+
+    let texts = idea_files(&repo, &end);
+    assert!(texts.iter().any(|text| text.contains("was better by")), "{texts:#?}");
+    let again = repository();
+    assert_eq!(texts, idea_files(&again, &searched(&again)), "the same each time");
+}
+
+#[test]
+fn what_a_prompt_tells_is_what_was_decided() {
+    let repo = repository();
+    let end = searched(&repo);
+    let node = end.nodes.iter().rfind(|node| !node.expansions.is_empty()).expect("a node").id;
+    let told = format!(".treebeam/runs/t/node_ideas/{node}/prompt_context.txt");
+    let prompt = fs::read_to_string(repo.path().join(told)).expect("a context pack");
+    let history = History::read(&prompt);
+    let is_above = |id: NodeId| id != node && end.lineage(node).any(|up| up.id == id);
+    let before: Vec<_> = end.evals.iter().filter(|eval| is_above(eval.parent)).collect();
+    assert!(before.len() >= 6, "more than one depth is told of");
+    assert_eq!(history.trials.len(), before.len(), "{prompt}");
+    for eval in before {
+        let Stage::Decided(measured, verdict, _) = &eval.stage else { panic!("{:?}", eval.stage) };
+        let is_told = |trial: &&Trial| {
+            NodeId::new(trial.node) == eval.parent && trial.change.title() == eval.idea.title
+        };
+        let told = history.trials.iter().find(is_told).expect("each eval is told of");
+        let Outcome::Moved(gain) = told.outcome else { panic!("{told:?}") };
+        let score = measured.scored.vs_parent.recommendation.score;
+        assert_eq!(gain > 0.0, verdict.passed() && score > Finite::ZERO, "{told:?}");
+    }
+}
