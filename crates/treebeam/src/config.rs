@@ -2,7 +2,7 @@
 //!
 //! # Layout
 //! `key` is the table of all keys; `tables` reads them into what a run means and how far it goes, with [`score`] and `gate`
-//! for the tables of these names, [`agents`] and [`spending`] for who answers and at what cost, `table` for what is a table at all and [`number`] for values that have bounds. `file` finds
+//! for the tables of these names, [`agents`], `tuner` and [`spending`] for who answers and at what cost, `table` for what is a table at all and [`number`] for values that have bounds. `file` finds
 //! and reads a file, `environment` the variables, `origin` says where a value stands, and `words` what is wrong with it.
 //! [`sample`] writes a new file, [`import`] and [`proposal`] say what goes into it. A new key is a row in `key`, a field in
 //! `tables`, and a line in `docs/configuration.md`.
@@ -21,6 +21,7 @@ pub(crate) mod score;
 pub(crate) mod spending;
 mod table;
 mod tables;
+mod tuner;
 mod words;
 
 use agents::Agent;
@@ -38,6 +39,7 @@ use treebeam_core::policy::{Meaning, Reach};
 use treebeam_edge::agent::bucket::Limits;
 use treebeam_edge::agent::budgeted::Budget;
 use treebeam_edge::agent::price::Prices;
+use treebeam_edge::agent::settings::Tuner;
 use treebeam_edge::store::{Claim, Force};
 use treebeam_run::port::{Cost, Role};
 
@@ -208,6 +210,11 @@ impl Config {
         self.tables.agents.get(role)
     }
 
+    /// Where the tuner looks, and how it chooses.
+    pub(crate) fn tuner(&self) -> Tuner {
+        self.tables.tuner.settings()
+    }
+
     /// What models cost.
     pub(crate) fn prices(&self) -> Prices {
         self.tables.prices.prices()
@@ -275,6 +282,8 @@ impl Config {
         let runs_root = self.runs_root().map(|path| path.display().to_string());
         set(&mut all, "runs_root", json!(runs_root.as_deref().unwrap_or(".treebeam/runs")));
         set(&mut all, "llm_max_inflight", json!(self.limits().in_flight));
+        let Tuner { files, seed } = self.tuner();
+        set(&mut all, "tuner", json!({ "files": files, "seed": seed }));
         for key in KEYS.iter().filter(|key| key.scope == Scope::Process) {
             let said = get(&self.said, key.name);
             if !said.is_null() && said != "none" {

@@ -7,7 +7,7 @@ use crate::dotenv::Dotenv;
 use crate::failure::Failure;
 use std::time::Duration;
 use treebeam_edge::agent::crew::Crew;
-use treebeam_edge::agent::settings::{self, Key, MAX_TOKENS, Settings, TIMEOUT};
+use treebeam_edge::agent::settings::{self, Key, MAX_TOKENS, Settings, TIMEOUT, Tuner};
 use treebeam_edge::agent::shield;
 use treebeam_run::port::Role;
 
@@ -16,6 +16,7 @@ use treebeam_run::port::Role;
 pub(crate) struct Seat<'a> {
     pub(crate) role: Role,
     pub(crate) agent: &'a Agent,
+    pub(crate) tuner: Tuner,
     pub(crate) key: KeyPlace,
 }
 
@@ -36,7 +37,7 @@ pub(crate) fn seats<'a>(config: &'a Config, dotenv: &Dotenv) -> Vec<Seat<'a>> {
     drop(shield());
     let seat = |role| {
         let agent = config.agent(role)?;
-        Some(Seat { role, agent, key: find_key(agent, dotenv) })
+        Some(Seat { role, agent, tuner: config.tuner(), key: find_key(agent, dotenv) })
     };
     Role::ALL.into_iter().filter_map(seat).collect()
 }
@@ -52,7 +53,7 @@ fn find_key(agent: &Agent, dotenv: &Dotenv) -> KeyPlace {
     let own_server = |model: &Model| model.base_url.is_none();
     let usual = match &agent.line {
         Line::Model(model) if own_server(model) => model.wire.key_variable(),
-        Line::Model(_) | Line::Command(_) => None,
+        Line::Model(_) | Line::Command(_) | Line::Tuner => None,
     };
     let Some(variable) = agent.api_key_env.as_deref().or(usual) else { return KeyPlace::None };
     match dotenv.secret(variable) {
@@ -92,6 +93,7 @@ impl Seat<'_> {
             Line::Command(command) => {
                 settings::Line::Command(settings::Program { command: command.clone(), key })
             }
+            Line::Tuner => settings::Line::Tuner(self.tuner.clone()),
         };
         let seconds = self.agent.timeout_sec.map(|seconds| Duration::from_secs(seconds.into()));
         Ok(Settings { line, timeout: seconds.unwrap_or(TIMEOUT) })
@@ -102,14 +104,16 @@ impl Seat<'_> {
         match &self.agent.line {
             Line::Model(model) => model.wire.provider(),
             Line::Command(_) => "command",
+            Line::Tuner => "tuner",
         }
     }
 
-    /// The model, or the program.
+    /// The model, or the program; nothing for the tuner.
     pub(crate) fn model(&self) -> String {
         match &self.agent.line {
             Line::Model(model) => model.name.clone(),
             Line::Command(command) => command.join(" "),
+            Line::Tuner => String::new(),
         }
     }
 }

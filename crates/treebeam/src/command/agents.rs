@@ -97,6 +97,7 @@ fn document(seat: &Seat<'_>, prices: &Prices) -> Value {
             (Some(&model.name), None, Some(home))
         }
         Line::Command(command) => (None, Some(command), None),
+        Line::Tuner => (None, None, None),
     };
     let price = model.and_then(|model| prices.of(model)).map(|(price, origin)| {
         let built_in = origin == PriceOrigin::BuiltIn;
@@ -121,6 +122,7 @@ fn text(seats: &[Seat<'_>], prices: &Prices) -> String {
         let role = seat.role.to_string();
         let price = match &seat.agent.line {
             Line::Command(_) => "unknown: not counted".to_owned(),
+            Line::Tuner => "nothing: it is built in".to_owned(),
             Line::Model(model) => price_in_words(prices, &model.name),
         };
         rows.push([role, seat.provider().to_owned(), seat.model(), seat.key.in_words(), price]);

@@ -3,9 +3,10 @@
 use super::Output;
 use crate::cli::ConfigFlag;
 use crate::config::Config;
+use crate::config::agents::Line;
 use crate::config::key::KEYS;
 use crate::config::origin::Origin;
-use crate::crew;
+use crate::crew::{self, Seat};
 use crate::dotenv::{Dotenv, Found};
 use crate::failure::{Exit, Failure};
 use crate::terminal;
@@ -182,7 +183,8 @@ fn agents(config: &Config, dotenv: &Dotenv) -> Vec<Check> {
         }
     }
     let prices = config.prices();
-    let priceless = seats.iter().find(|seat| prices.of(&seat.model()).is_none());
+    let costs = |seat: &&Seat<'_>| !matches!(seat.agent.line, Line::Tuner);
+    let priceless = seats.iter().filter(costs).find(|seat| prices.of(&seat.model()).is_none());
     if let Some(seat) = priceless.filter(|_| config.budget().cost.is_some()) {
         let says = format!(
             "the price of `{}` is not known: `max_cost_usd` does not count it",

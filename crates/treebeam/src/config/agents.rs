@@ -12,26 +12,31 @@ use treebeam_run::port::Role;
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct AgentsTable {
-    coordinator: Option<Table<Agent>>,
-    planner: Option<Table<Agent>>,
+    coordinator: Option<Table<Adviser>>,
+    planner: Option<Table<Adviser>>,
     coder: Option<Table<Agent>>,
-    reviewer: Option<Table<Agent>>,
+    reviewer: Option<Table<Adviser>>,
     ideas: Option<Table<Agent>>,
 }
 
 impl AgentsTable {
     /// Who is set for a role.
     pub(crate) fn get(&self, role: Role) -> Option<&Agent> {
-        let agent = match role {
+        let adviser = match role {
             Role::Coordinator => &self.coordinator,
             Role::Planner => &self.planner,
-            Role::Coder => &self.coder,
             Role::Reviewer => &self.reviewer,
-            Role::Ideas => &self.ideas,
+            Role::Coder => return self.coder.as_ref().map(|table| &table.0),
+            Role::Ideas => return self.ideas.as_ref().map(|table| &table.0),
         };
-        agent.as_ref().map(|table| &table.0)
+        adviser.as_ref().map(|table| &table.0.0)
     }
 }
+
+/// An agent that says what it thinks of an idea or a patch, which takes more than the tuner.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "Said")]
+struct Adviser(Agent);
 
 /// One agent.
 #[derive(Clone, Debug, Deserialize)]
@@ -48,6 +53,8 @@ pub(crate) struct Agent {
 pub(crate) enum Line {
     Model(Model),
     Command(Vec<String>),
+    /// The built-in one; `[tuner]` says the rest.
+    Tuner,
 }
 
 /// A model behind a server.
@@ -99,6 +106,7 @@ enum Provider {
     Gemini,
     Ollama,
     Command,
+    Tuner,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -148,16 +156,19 @@ impl CommandLine {
     }
 }
 
-impl Provider {
-    const fn wire(self) -> Option<Wire> {
-        match self {
-            Self::Openai => Some(Wire::Responses),
-            Self::OpenaiChat => Some(Wire::Chat),
-            Self::Anthropic => Some(Wire::Messages),
-            Self::Gemini => Some(Wire::Gemini),
-            Self::Ollama => Some(Wire::Ollama),
-            Self::Command => None,
-        }
+impl Said {
+    /// Through what it is asked, if the rest fits.
+    fn line(self) -> Result<Line, String> {
+        let wire = match self.provider {
+            Provider::Openai => Wire::Responses,
+            Provider::OpenaiChat => Wire::Chat,
+            Provider::Anthropic => Wire::Messages,
+            Provider::Gemini => Wire::Gemini,
+            Provider::Ollama => Wire::Ollama,
+            Provider::Command => return command(self).map(Line::Command),
+            Provider::Tuner => return tuner(&self).map(|()| Line::Tuner),
+        };
+        model(self, wire).map(Line::Model)
     }
 }
 
@@ -173,11 +184,17 @@ impl TryFrom<Said> for Agent {
         }
         let (api_key_env, edits) = (said.api_key_env.clone(), said.edits.unwrap_or_default());
         let timeout_sec = said.timeout_sec.map(|seconds| seconds.0.get());
-        let line = match said.provider.wire() {
-            Some(wire) => Line::Model(model(said, wire)?),
-            None => Line::Command(command(said)?),
-        };
-        Ok(Self { line, api_key_env, timeout_sec, edits })
+        Ok(Self { line: said.line()?, api_key_env, timeout_sec, edits })
+    }
+}
+
+impl TryFrom<Said> for Adviser {
+    type Error = String;
+    fn try_from(said: Said) -> Result<Self, String> {
+        if said.provider == Provider::Tuner {
+            return Err("the `tuner` can be `ideas` and `coder` only".to_owned());
+        }
+        Agent::try_from(said).map(Self)
     }
 }
 
@@ -250,7 +267,8 @@ const fn efforts(wire: Wire) -> &'static [&'static str] {
     }
 }
 
-fn command(said: Said) -> Result<Vec<String>, String> {
+/// The first thing that was said which only a model understands.
+fn for_models(said: &Said) -> Option<&'static str> {
     let for_models = [
         ("model", said.model.is_some()),
         ("base_url", said.base_url.is_some()),
@@ -259,7 +277,27 @@ fn command(said: Said) -> Result<Vec<String>, String> {
         ("reasoning_effort", said.reasoning_effort.is_some()),
         ("extra", said.extra.is_some()),
     ];
-    if let Some((name, _)) = for_models.into_iter().find(|(_, is_said)| *is_said) {
+    for_models.into_iter().find(|(_, is_said)| *is_said).map(|(name, _)| name)
+}
+
+fn tuner(said: &Said) -> Result<(), String> {
+    let others = [
+        ("command", said.command.is_some()),
+        ("api_key_env", said.api_key_env.is_some()),
+        ("timeout_sec", said.timeout_sec.is_some()),
+        ("edits", said.edits == Some(Edits::InPlace)),
+    ];
+    let other = others.into_iter().find(|(_, is_said)| *is_said).map(|(name, _)| name);
+    match for_models(said).or(other) {
+        Some(name) => {
+            Err(format!("`{name}` says nothing to the `tuner`: its keys are in `[tuner]`"))
+        }
+        None => Ok(()),
+    }
+}
+
+fn command(said: Said) -> Result<Vec<String>, String> {
+    if let Some(name) = for_models(&said) {
         return Err(format!("`{name}` says nothing to a `command`: give it as an argument"));
     }
     let command = said.command.ok_or("`command` is missing: the program and its arguments")?;
@@ -309,6 +347,9 @@ mod tests {
         );
         check("provider = 'command'\ncommand = './a.sh | cat'\nedits = 'in_place'", "good");
         check("provider = 'command'\ncommand = ['./a.sh', '-x']\napi_key_env = 'K'", "good");
+        check("provider = 'tuner'", "good");
+        check("provider = 'tuner'\nmodel = 'm'", "`model` says nothing to the `tuner`");
+        check("provider = 'tuner'\nedits = 'in_place'", "`edits` says nothing to the `tuner`");
         check("model = 'm'", "missing field `provider`");
         check("provider = 'chatgpt'", "unknown variant `chatgpt`");
         check("provider = 'openai'", "`model` is missing");
@@ -349,5 +390,21 @@ mod tests {
         check("provider = 'command'\ncommand = []", "cannot be empty");
         check("provider = 'command'\ncommand = 3", "a text for the shell");
         check("provider = 'command'\ncommand = 'x'\nmodel = 'm'", "`model` says nothing");
+    }
+
+    #[test]
+    fn the_tuner_has_two_roles() {
+        for role in Role::ALL {
+            let said = toml::from_str::<AgentsTable>(&format!("{role} = {{ provider = 'tuner' }}"));
+            match role {
+                Role::Ideas | Role::Coder => {
+                    assert!(said.is_ok_and(|table| table.get(role).is_some()));
+                }
+                Role::Coordinator | Role::Planner | Role::Reviewer => {
+                    let why = said.expect_err("refused").to_string();
+                    assert!(why.contains("can be `ideas` and `coder` only"), "{why}");
+                }
+            }
+        }
     }
 }

@@ -42,7 +42,7 @@ const fn key(name: &'static str, scope: Scope, form: Form, about: &'static str) 
 }
 
 /// Every key, in the order in which they are shown.
-pub(crate) const KEYS: [Key; 44] = {
+pub(crate) const KEYS: [Key; 46] = {
     use Form::{Text, Toml};
     use Scope::{Meaning, Place, Process, Reach};
     [
@@ -175,6 +175,13 @@ pub(crate) const KEYS: [Key; 44] = {
         key("agents.coder", Process, Toml, "who implements it"),
         key("agents.reviewer", Process, Toml, "who looks it over"),
         key("agents.ideas", Process, Toml, "who proposes ideas"),
+        key(
+            "tuner.files",
+            Process,
+            Toml,
+            "globs of the files whose constants the tuner changes; with none it looks for itself",
+        ),
+        key("tuner.seed", Process, Toml, "what the tuner's choices among equals follow from"),
         key(
             "score.preset",
             Meaning,

@@ -16,8 +16,11 @@ const SCORE: &str = "\
 # `treebeam score BASE CAND` shows what these keys make of two files.
 ";
 const AGENTS: &str = "\
-# Who answers in each role: `provider` is openai, openai-chat, anthropic, gemini, ollama or command. A key stands in `.env`,
-# `api_key_env` names its variable. `treebeam agents` shows them, `treebeam agents check` asks each of them.
+# Who answers in each role: `provider` is openai, openai-chat, anthropic, gemini, ollama, command or tuner. A key stands in
+# `.env`, `api_key_env` names its variable. `treebeam agents` shows them, `treebeam agents check` asks each of them.
+";
+const TUNER: &str = "\
+# The provider `tuner` needs no model: it changes one constant of the code at a time.
 ";
 const AGENT: &str = "{ provider = \"anthropic\", model = \"claude-sonnet-4-5\" }";
 const PRICES: &str = "{ \"my-model\" = { input = 1.0, output = 4.0, cached = 0.1 } }";
@@ -48,6 +51,8 @@ impl Sample {
                     SCORE
                 } else if of == "agents" {
                     AGENTS
+                } else if of == "tuner" {
+                    TUNER
                 } else if of == "gate" {
                     GATE
                 } else {

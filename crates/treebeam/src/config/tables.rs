@@ -7,6 +7,7 @@ use super::number::{AtOnce, Configurations, Count, Folder, Globs, Limit, Width};
 use super::score::{Contradiction, Primary, ScoreTable};
 use super::spending::{Dollars, PricesTable, RateLimit, Tokens};
 use super::table;
+use super::tuner::TunerTable;
 use serde::Deserialize;
 use treebeam_core::policy::{self, DedupeScope, Meaning, Reach};
 
@@ -41,6 +42,8 @@ pub(crate) struct Tables {
     pub(super) prices: PricesTable,
     #[serde(deserialize_with = "table::read")]
     pub(super) agents: AgentsTable,
+    #[serde(deserialize_with = "table::read")]
+    pub(super) tuner: TunerTable,
     #[serde(deserialize_with = "table::read")]
     pub(super) score: ScoreTable,
     #[serde(deserialize_with = "table::read")]

@@ -33,7 +33,9 @@ const VALUES: [(&str, [&str; 3]); KEYS.len()] = [
     ("agents.planner", [AGENT, "{provider = 'command', command = 'x'}", AGENT]),
     ("agents.coder", [AGENT, AGENT, "{provider = 'command', command = ['x']}"]),
     ("agents.reviewer", [AGENT, AGENT, AGENT]),
-    ("agents.ideas", [AGENT, AGENT, AGENT]),
+    ("agents.ideas", [AGENT, "{provider = 'tuner'}", AGENT]),
+    ("tuner.files", ["['a/*.py']", "[]", "['b.toml', 'c']"]),
+    ("tuner.seed", ["1", "0", "4294967295"]),
     ("score.preset", ["trading", "trading", "trading"]),
     ("score.primary", ["p:lower", "q:higher", "r:lower"]),
     ("score.metrics", ["[{column = 'a'}]", "[{column = 'b', weight = 2}]", "[{column = 'c'}]"]),
@@ -129,7 +131,7 @@ fn every_key_has_a_row_and_a_field() {
         assert!(page.contains(key.about), "docs/configuration.md lacks `{}`", key.about);
     }
     let mut fields = Vec::new();
-    for table in ["", "agents", "score", "score.thresholds", "gate"] {
+    for table in ["", "agents", "tuner", "score", "score.thresholds", "gate"] {
         let said =
             toml(&format!("[{table}]\nzzzzz = 1").replace("[]\n", "")).unwrap_err().to_string();
         let (_, known) = said.split_once("; known: ").expect("the known keys");
@@ -138,7 +140,7 @@ fn every_key_has_a_row_and_a_field() {
             |name: &str| if table.is_empty() { name.into() } else { format!("{table}.{name}") };
         fields.extend(names.map(full));
     }
-    let tables = ["agents", "score", "score.thresholds", "gate"];
+    let tables = ["agents", "tuner", "score", "score.thresholds", "gate"];
     fields.retain(|name| !tables.contains(&name.as_str()));
     let (mut fields, mut keys) = (fields, KEYS.map(|key| key.name.to_owned()));
     fields.sort();
