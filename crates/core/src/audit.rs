@@ -112,7 +112,14 @@ fn of_eval(eval: &Eval) -> Vec<Reference> {
     let in_folder =
         |name: &str, sha256| Reference { path: folder.join(name), sha256, by: by.clone() };
     let mut found = vec![of_idea(&eval.idea, &by)];
-    if !matches!(eval.stage, Stage::Queued | Stage::Implementing(_) | Stage::SetAside) {
+    let begun = !matches!(
+        eval.stage,
+        Stage::Queued
+            | Stage::Implementing(_)
+            | Stage::Unfinished { started_at: None, .. }
+            | Stage::SetAside
+    );
+    if begun {
         found.push(in_folder("idea.md", Some(eval.idea.sha256)));
     }
     found.extend(eval.results().into_iter().flat_map(|results| of_artifact(results, &by)));

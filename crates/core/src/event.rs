@@ -3,6 +3,7 @@
 
 mod again;
 mod asked;
+mod budget;
 mod idea;
 mod kind;
 mod leftover;
@@ -10,6 +11,7 @@ mod runner;
 
 pub use again::{Rerun, SentBack};
 pub use asked::{MessageId, Wish};
+pub use budget::BudgetKind;
 pub use idea::{ContextPack, FileDigest, Idea, IdeaAdded, IdeasProposed, NewEval, Repeat};
 pub use leftover::{Leftover, LeftoverKind};
 pub use runner::{Runner, Takeover};
@@ -124,6 +126,13 @@ pub enum Event {
         failure: Failure,
         /// When.
         at: Timestamp,
+    },
+    /// A step was stopped by a budget: nothing more that needs an agent begins at this depth.
+    BudgetReached {
+        /// Which budget.
+        budget: BudgetKind,
+        /// The step: what it was paid for stays.
+        step: Intent,
     },
     /// Work of the open depth is done again, because the user wanted it.
     SentBack(Box<SentBack>),
@@ -382,9 +391,24 @@ pub enum Stop {
     /// The budget of evals is used up.
     #[serde(rename = "max_total_idea_evals_reached")]
     MaxEvals,
+    /// The next answer could cost more than is left.
+    #[serde(rename = "max_cost_reached")]
+    MaxCost,
+    /// The next answer could take more tokens than are left.
+    #[serde(rename = "max_tokens_reached")]
+    MaxTokens,
     /// An eval failed, and that was to end the run.
     #[serde(rename = "strict_depth_failure")]
     StrictDepthFailure,
+}
+
+impl From<BudgetKind> for Stop {
+    fn from(budget: BudgetKind) -> Self {
+        match budget {
+            BudgetKind::Cost => Self::MaxCost,
+            BudgetKind::Tokens => Self::MaxTokens,
+        }
+    }
 }
 
 impl fmt::Display for Stop {
@@ -394,6 +418,8 @@ impl fmt::Display for Stop {
             Self::EmptyFrontier => "empty_frontier",
             Self::NoIdeas => "no_ideas",
             Self::MaxEvals => "max_total_idea_evals_reached",
+            Self::MaxCost => "max_cost_reached",
+            Self::MaxTokens => "max_tokens_reached",
             Self::StrictDepthFailure => "strict_depth_failure",
         })
     }

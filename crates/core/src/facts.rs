@@ -4,7 +4,8 @@
 mod lookup;
 
 use crate::event::{
-    Approval, ContextPack, Failure, Idea, Leftover, MessageId, Repeat, Stop, Subject, WorldKind,
+    Approval, BudgetKind, ContextPack, Failure, Idea, Intent, Leftover, MessageId, Repeat, Stop,
+    Subject, WorldKind,
 };
 use crate::evidence::{Artifact, Scored};
 use crate::gate::Verdict;
@@ -40,6 +41,8 @@ pub struct Facts {
     pub closed: Vec<ClosedDepth>,
     /// What the run is at.
     pub phase: Phase,
+    /// The budget that was reached, until the user says something else.
+    pub reached: Option<Reached>,
     /// What is on disk and no longer needed.
     pub leftovers: BTreeMap<Leftover, Removal>,
     /// What nodes had and have no more, because the user wanted it so.
@@ -192,6 +195,13 @@ pub enum Stage {
         /// When it ended.
         at: Timestamp,
     },
+    /// Closed with its depth, because a budget was reached before its end.
+    Unfinished {
+        /// When it was begun, if it was.
+        started_at: Option<Timestamp>,
+        /// Which budget.
+        budget: BudgetKind,
+    },
     /// Compared, and evaluated again under another id: its figures stay on record and count no more.
     Superseded(Box<Measured>, EvalId),
     /// Never begun: its node was asked for another idea in its place.
@@ -271,6 +281,23 @@ pub enum Phase {
         /// Since when.
         at: Timestamp,
     },
+}
+
+/// A budget that was reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reached {
+    /// Which.
+    pub budget: BudgetKind,
+    /// The steps of the open depth that it stopped.
+    pub refused: BTreeSet<Intent>,
+}
+
+impl Reached {
+    /// It has stopped nothing yet.
+    #[must_use]
+    pub const fn of(budget: BudgetKind) -> Self {
+        Self { budget, refused: BTreeSet::new() }
+    }
 }
 
 /// How the removal of a leftover stands.
@@ -384,7 +411,9 @@ impl Eval {
     #[must_use]
     pub fn work(&self) -> Option<&Work> {
         match &self.stage {
-            Stage::Queued | Stage::Implementing(_) | Stage::SetAside => None,
+            Stage::Queued | Stage::Implementing(_) | Stage::Unfinished { .. } | Stage::SetAside => {
+                None
+            }
             Stage::Implemented(work) | Stage::Sweeping(work) | Stage::Swept(work, _) => Some(work),
             Stage::Scored(measured)
             | Stage::Decided(measured, ..)
@@ -406,6 +435,7 @@ impl Eval {
             | Stage::Implemented(_)
             | Stage::Sweeping(_)
             | Stage::Failed { .. }
+            | Stage::Unfinished { .. }
             | Stage::SetAside => None,
         }
     }
@@ -423,6 +453,7 @@ impl Eval {
             | Stage::Sweeping(_)
             | Stage::Swept(..)
             | Stage::Failed { .. }
+            | Stage::Unfinished { .. }
             | Stage::SetAside => None,
         }
     }

@@ -9,11 +9,11 @@ pub mod removal;
 pub use again::{Again, send_back};
 
 use crate::event::{
-    Approval, ContextPack, Event, Failure, Idea, IdeasProposed, Intent, Leftover, NewEval, Repeat,
-    Stop, Subject,
+    Approval, BudgetKind, ContextPack, Event, Failure, Idea, IdeasProposed, Intent, Leftover,
+    NewEval, Repeat, Stop, Subject,
 };
 use crate::evidence::{Artifact, Scored};
-use crate::facts::{Expansion, Facts, Phase, Removal};
+use crate::facts::{Eval, Expansion, Facts, Phase, Removal, Stage};
 use crate::id::{Commit, EvalId, NodeId};
 use crate::policy::DedupeScope;
 use crate::state::State;
@@ -125,6 +125,13 @@ pub enum Outcome {
         /// The figures.
         scored: Box<Scored>,
     },
+    /// A budget stopped a step before its end.
+    OverBudget {
+        /// Which step.
+        step: Intent,
+        /// Which budget.
+        budget: BudgetKind,
+    },
     /// An eval that ends here.
     EvalFailed {
         /// Which.
@@ -195,7 +202,7 @@ fn search(state: &State, running: &Running) -> Vec<Move> {
     moves.extend(implement(state));
     moves.extend(propose(state));
     moves.retain(|step| !matches!(step, Move::Start(step) if running.has(*step)));
-    if moves.is_empty() && !running.searches() && state.under_way().next().is_none() {
+    if moves.is_empty() && !running.searches() && state.going_on().next().is_none() {
         moves.push(Move::Record(close::depth(state)));
     }
     moves
@@ -248,10 +255,15 @@ fn sweeps(state: &State, running: &Running) -> Vec<Move> {
     waiting.map(|subject| Move::Start(Step::Sweep(subject))).collect()
 }
 
-/// Evals whose implementation was cut off, then new ones while there are slots, in the order of their ids.
+/// Evals whose implementation was cut off, then new ones while there are slots, in the order of their ids; none of them once
+/// a budget is reached.
 fn implement(state: &State) -> Vec<Move> {
-    let mut steps: Vec<_> = state.implementing().iter().copied().collect();
-    let slots = usize::try_from(state.reach.max_parallel_evals.get()).unwrap_or(usize::MAX);
+    let goes_on = |eval: &EvalId| !state.is_refused(Intent::Implement(*eval));
+    let mut steps: Vec<_> = state.implementing().iter().copied().filter(goes_on).collect();
+    let slots = match state.reached {
+        None => usize::try_from(state.reach.max_parallel_evals.get()).unwrap_or(usize::MAX),
+        Some(_) => 0,
+    };
     let mut free = slots.saturating_sub(state.under_way().count());
     for (node, queued) in state.queued() {
         let room = free.min(free_on(state, node));
@@ -279,10 +291,16 @@ fn propose(state: &State) -> Vec<Move> {
         DedupeScope::NodePlusAncestors | DedupeScope::None => state.reach.max_parallel_evals.get(),
     };
     (0..at_once)
-        .zip(state.waiting_for_ideas())
+        .zip(state.waiting_for_ideas().filter(|node| may_ask(state, *node)))
         .filter(|(before, _)| state.room() > before.saturating_mul(each))
         .map(|(_, node)| Move::Start(Step::Propose(node)))
         .collect()
+}
+
+/// Once a budget is reached, only those go on that were asked and that it did not stop.
+fn may_ask(state: &State, node: NodeId) -> bool {
+    let asked = || state.node(node).is_some_and(|node| node.expansion_at(state.depth).is_some());
+    state.reached.is_none() || (asked() && !state.is_refused(Intent::Propose(node)))
 }
 
 /// What is recorded before a step is started; nothing where its beginning is on record, or costs nothing.
@@ -330,6 +348,7 @@ pub fn accept(state: &State, outcome: &Outcome, at: Timestamp) -> Option<Event> 
         }
         Outcome::Swept { eval, results } => Event::Swept { eval, results, at },
         Outcome::Scored { eval, scored } => Event::Scored { eval, scored, at },
+        Outcome::OverBudget { step, budget } => Event::BudgetReached { budget, step },
         Outcome::EvalFailed { eval, failure } => again::failure(state, eval, failure, at),
         Outcome::Promoted(from) => Event::NodeAdded { node: state.next_node(), from, at },
         Outcome::PromotionFailed { eval, why } => Event::PromotionFailed { eval, why },
@@ -342,7 +361,8 @@ pub fn accept(state: &State, outcome: &Outcome, at: Timestamp) -> Option<Event> 
 }
 
 fn is_next_in_line(state: &State, node: NodeId) -> bool {
-    state.waiting_for_ideas().next() == Some(node)
+    let mut waiting = state.waiting_for_ideas();
+    waiting.find(|node| !state.is_refused(Intent::Propose(*node))) == Some(node)
 }
 
 /// Gives out ids as far as the budget goes.
@@ -364,16 +384,18 @@ fn patience(state: &Facts, leftover: &Leftover) -> SignedDuration {
     SignedDuration::from_secs(2_i64 << attempts.min(11))
 }
 
-/// The ideas that a new one of this node may not repeat, by the run's dedupe scope.
+/// The ideas that a new one of this node may not repeat, by the run's dedupe scope. One that a budget left unfinished may
+/// come again.
 #[must_use]
 pub fn tried_before(state: &Facts, node: NodeId) -> Vec<&Idea> {
+    let tried = |eval: &&Eval| !matches!(eval.stage, Stage::Unfinished { .. });
     match state.meaning.dedupe_scope {
         DedupeScope::None => Vec::new(),
-        DedupeScope::Global => state.evals.iter().map(|eval| &eval.idea).collect(),
+        DedupeScope::Global => state.evals.iter().filter(tried).map(|eval| &eval.idea).collect(),
         DedupeScope::NodePlusAncestors => {
             let expansions = state.lineage(node).flat_map(|node| &node.expansions);
             let evals = expansions.flat_map(Expansion::evals);
-            evals.filter_map(|id| state.eval(*id)).map(|eval| &eval.idea).collect()
+            evals.filter_map(|id| state.eval(*id)).filter(tried).map(|eval| &eval.idea).collect()
         }
     }
 }

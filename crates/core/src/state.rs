@@ -8,7 +8,7 @@ mod removal;
 
 pub use apply::Unexpected;
 
-use crate::event::{Event, Leftover, RunStarted};
+use crate::event::{Event, Intent, Leftover, RunStarted};
 use crate::facts::{Baseline, Facts, History, Node, Origin, Phase, Removal};
 use crate::id::{Depth, EvalId, NodeId};
 use jiff::Timestamp;
@@ -66,6 +66,7 @@ impl State {
             frontier: vec![NodeId::ROOT],
             closed: Vec::new(),
             phase: Phase::Measuring,
+            reached: None,
             leftovers: BTreeMap::new(),
             removed: BTreeSet::new(),
             history: History::default(),
@@ -145,6 +146,11 @@ impl State {
     pub fn removable(&self, now: Timestamp) -> Option<Leftover> {
         let (not_before, leftover) = self.index.removals.first()?;
         not_before.is_none_or(|time| time <= now).then_some(*leftover)
+    }
+
+    /// Of those that are under way, the ones that no budget has stopped.
+    pub fn going_on(&self) -> impl Iterator<Item = EvalId> {
+        self.under_way().filter(|eval| !self.is_refused(Intent::Implement(*eval)))
     }
 
     /// Evals between the beginning of their implementation and their end.

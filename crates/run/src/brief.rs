@@ -244,6 +244,7 @@ fn outcome_line(facts: &Facts, eval: &Eval) -> String {
         Stage::Failed { failure, .. } => {
             format!("{title}: on n{on}, {}", gate::failed(failure).reason())
         }
+        Stage::Unfinished { .. } => format!("{title}: on n{on}, not tried to its end"),
         Stage::Queued
         | Stage::Implementing(_)
         | Stage::Implemented(_)

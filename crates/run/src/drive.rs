@@ -68,7 +68,7 @@ impl From<AgentError> for Halt {
             other @ (AgentError::Unavailable(_)
             | AgentError::Unanswered(_)
             | AgentError::Forgotten(_)
-            | AgentError::OverBudget(_)) => Self::Agent(other),
+            | AgentError::OverBudget { .. }) => Self::Agent(other),
         }
     }
 }

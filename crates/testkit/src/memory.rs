@@ -1,6 +1,8 @@
 //! A world in memory behind all ports: legible functions of a seed, fast enough to crash a run at every event.
 //! It has no git, no files and no processes; what it was told survives a "crash" as a disk would.
 
+mod agent;
+
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Cursor, Read};
@@ -12,8 +14,8 @@ use treebeam_core::id::{Commit, EvalId, Place, RunPath, Sha256};
 use treebeam_core::path;
 use treebeam_core::protect::{Change, Mode};
 use treebeam_run::port::{
-    Agent, AgentError, Applied, Ask, Clock, CommitNote, Executor, Files, Inbox, Interrupt, Job,
-    JobEnd, JobExit, JobKey, Message, Moment, PortError, Reply, Repo, Request, Role, World,
+    Applied, Clock, CommitNote, Executor, Files, Inbox, Interrupt, Job, JobEnd, JobExit, JobKey,
+    Message, Moment, PortError, Repo, Request, World,
 };
 
 /// A world that is a function of its seed.
@@ -28,6 +30,8 @@ pub struct MemoryWorld {
     /// How often the run may still ask before it is interrupted; for ever, without a number.
     calm: Mutex<Option<u64>>,
     inbox: Mutex<Letters>,
+    /// How many answers may be paid for; any number, without one.
+    purse: Option<usize>,
 }
 
 /// The inbox, which survives a crash too.
@@ -42,7 +46,7 @@ struct Letters {
     looks: u64,
 }
 
-/// What goes wrong with the executor.
+/// What goes wrong with the executor, or with the agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Trouble {
     /// Nothing.
@@ -54,6 +58,8 @@ pub enum Trouble {
     Failing,
     /// Every end is said twice, the second time for an earlier submission.
     Echo,
+    /// No question is answered, whatever it is.
+    NoAgent,
 }
 
 /// What survives a crash.
@@ -70,6 +76,8 @@ pub struct Disk {
     /// What makes two commits the same: not when they were made.
     contents: BTreeMap<String, String>,
     ended: BTreeSet<String>,
+    /// The keys of the questions that were answered.
+    paid: BTreeSet<String>,
 }
 
 impl MemoryWorld {
@@ -77,8 +85,8 @@ impl MemoryWorld {
     #[must_use]
     pub fn new(seed: u64, order: u64) -> Self {
         let (disk, engine, trouble) = (Mutex::default(), Mutex::default(), Mutex::default());
-        let (calm, inbox) = (Mutex::default(), Mutex::default());
-        Self { seed, order, disk, engine, trouble, calm, inbox }
+        let (calm, inbox, purse) = (Mutex::default(), Mutex::default(), None);
+        Self { seed, order, disk, engine, trouble, calm, inbox, purse }
     }
 
     /// Puts a message of this name into the inbox, after this many more looks into it.
@@ -180,43 +188,6 @@ impl MemoryWorld {
     fn draw(&self, text: &str) -> u64 {
         draw(self.seed, text)
     }
-
-    fn ideas(&self, ask: &Ask) -> String {
-        let wanted = ask.prompt.split_whitespace().nth(1).and_then(|n| n.parse().ok()).unwrap_or(1);
-        let mut reply = String::new();
-        for index in 0..wanted {
-            let tag = format!("{} {index}", ask.key);
-            let drawn = self.draw(&tag);
-            let word = match drawn % 13 {
-                0 => "sweep-fails".to_owned(),
-                1 => "never-applies".to_owned(),
-                2 => "no-effect".to_owned(),
-                3 => "not-a-number".to_owned(),
-                4 => "short".to_owned(),
-                5 => "error".to_owned(),
-                6 | 7 => {
-                    reply.push_str("IDEA: gain 7 everywhere\n");
-                    continue;
-                }
-                _ => format!("gain {}", i64::try_from(drawn / 13 % 9).unwrap_or(0) * 20 - 60),
-            };
-            reply.push_str(&format!("IDEA: {word} {tag}\n"));
-        }
-        reply
-    }
-}
-
-impl MemoryWorld {
-    /// What an idea does at the attempt that a key names: every other failing sweep, and every other patch that does not
-    /// apply, is mended the second time.
-    fn at_attempt(&self, key: &str, idea: &str) -> String {
-        let first = key.contains("-a1-");
-        if first || self.draw(&format!("mended {idea}")).is_multiple_of(2) {
-            return idea.to_owned();
-        }
-        let mended = "gain 20";
-        idea.replace("sweep-fails", mended).replace("never-applies", mended)
-    }
 }
 
 fn draw(seed: u64, text: &str) -> u64 {
@@ -309,28 +280,6 @@ impl Repo for MemoryWorld {
             LeftoverKind::Dir => {}
         }
         Ok(())
-    }
-}
-
-impl Agent for MemoryWorld {
-    fn answers(&self, role: Role) -> bool {
-        matches!(role, Role::Ideas | Role::Coder)
-    }
-
-    fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
-        let text = match ask.role {
-            Role::Ideas => self.ideas(ask),
-            Role::Coder => {
-                let idea = ask.prompt.lines().find_map(|line| line.strip_prefix("IDEA: "));
-                let idea = idea.ok_or_else(|| AgentError::Unanswered("no idea".to_owned()))?;
-                let idea = self.at_attempt(&ask.key, idea);
-                format!("--- a/model.py\n+++ b/model.py\n@@ -1 +1,2 @@\n x\n+do {idea}\n")
-            }
-            role @ (Role::Coordinator | Role::Planner | Role::Reviewer) => {
-                return Err(AgentError::Unanswered(format!("there is no {role} here")));
-            }
-        };
-        Ok(Reply::of(text))
     }
 }
 

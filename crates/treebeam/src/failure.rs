@@ -202,7 +202,9 @@ impl From<AgentError> for Failure {
             AgentError::Interrupted => {
                 Self { exit: Exit::Interrupted, error: error.into(), hint: None }
             }
-            AgentError::Unanswered(_) | AgentError::Forgotten(_) | AgentError::OverBudget(_) => {
+            AgentError::Unanswered(_)
+            | AgentError::Forgotten(_)
+            | AgentError::OverBudget { .. } => {
                 Self { exit: Exit::Failed, error: error.into(), hint: None }
             }
         }

@@ -5,7 +5,7 @@ use crate::terminal;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{IsTerminal as _, stderr};
 use std::sync::OnceLock;
-use treebeam_core::event::{Event, IdeaAdded, Wish};
+use treebeam_core::event::{Event, IdeaAdded, Intent, Wish};
 use treebeam_core::facts::{Facts, Stage};
 use treebeam_core::id::{Depth, Place};
 use treebeam_core::state::State;
@@ -110,7 +110,7 @@ impl Progress {
         bar.set_length((state.open_evals().len() as u64).saturating_sub(self.gone));
         bar.set_position(self.scored + self.failed);
         bar.set_prefix(format!("depth {} of {}", state.depth, state.reach.max_depth));
-        let (scored, failed, running) = (self.scored, self.failed, state.under_way().count());
+        let (scored, failed, running) = (self.scored, self.failed, state.going_on().count());
         bar.set_message(if state.history.paused_since.is_some() {
             format!("paused (`treebeam unpause {}` goes on), {running} running", state.run)
         } else if state.open_evals().is_empty() {
@@ -158,6 +158,13 @@ fn line(facts: &Facts, event: &Event) -> Option<String> {
             let message = failure.message.lines().next().unwrap_or_default();
             let stage = failure.stage;
             format!("e{eval}: attempt {attempt} failed at {stage}, tried again: {message}")
+        }
+        Event::BudgetReached { budget, step } => {
+            let place = match step {
+                Intent::Propose(node) => Place::Node(*node),
+                Intent::Implement(eval) => Place::Candidate(*eval),
+            };
+            format!("{place}: stopped before its end, the {budget} budget is reached")
         }
         Event::DepthClosed { depth, verdicts, beam, .. } => {
             let passed = verdicts.iter().filter(|(_, verdict)| verdict.passed()).count();

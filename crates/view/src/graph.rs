@@ -130,7 +130,9 @@ const fn class(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Promoted | Outcome::Chosen => "promoted",
         Outcome::Passed => "passed",
-        Outcome::Rejected | Outcome::Superseded | Outcome::SetAside => "rejected",
+        Outcome::Rejected | Outcome::Unfinished | Outcome::Superseded | Outcome::SetAside => {
+            "rejected"
+        }
         Outcome::Failed => "failed",
         Outcome::Scored | Outcome::Running | Outcome::Queued => "open",
     }

@@ -37,11 +37,13 @@ fn subject(event: &Event) -> String {
         Event::RootMeasured { .. } | Event::RootRefused { .. } => node(NodeId::ROOT),
         Event::IdeasProposed(proposed) => node(proposed.node),
         Event::StepStarted { step: Intent::Propose(id), .. }
+        | Event::BudgetReached { step: Intent::Propose(id), .. }
         | Event::ProposalFailed { node: id, .. }
         | Event::NodeAdded { node: id, .. } => node(*id),
         Event::SweepSubmitted { subject, .. } => subject.place().to_string(),
         Event::IdeaAdded(added) => eval(added.eval),
         Event::StepStarted { step: Intent::Implement(id), .. }
+        | Event::BudgetReached { step: Intent::Implement(id), .. }
         | Event::Implemented { eval: id, .. }
         | Event::Swept { eval: id, .. }
         | Event::Scored { eval: id, .. }
@@ -87,6 +89,9 @@ fn what(event: &Event) -> String {
         Event::AttemptFailed { attempt, failure, .. } => {
             let Failure { stage, kind, message } = failure;
             format!("attempt {attempt} failed at {stage} ({kind}), tried again: {message}")
+        }
+        Event::BudgetReached { budget, .. } => {
+            format!("stopped before its end: {} reached", words::budget(*budget))
         }
         Event::SentBack(sent) => sent_back(sent),
         Event::DepthClosed { depth, verdicts, beam, cut_short } => {

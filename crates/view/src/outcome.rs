@@ -2,6 +2,7 @@
 //! read off the recorded stage and verdict.
 
 use crate::line::one_line;
+use crate::words;
 use std::fmt;
 use treebeam_core::event::Failure;
 use treebeam_core::facts::{Eval, Facts, Fate, Stage};
@@ -20,6 +21,8 @@ pub enum Outcome {
     Rejected,
     /// It ended without a score.
     Failed,
+    /// A budget was reached before its end.
+    Unfinished,
     /// It has its figures and waits for its depth to close.
     Scored,
     /// It is being implemented, swept or compared.
@@ -34,12 +37,13 @@ pub enum Outcome {
 
 impl Outcome {
     /// All of them, in the order in which they are listed.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Promoted,
         Self::Chosen,
         Self::Passed,
         Self::Rejected,
         Self::Failed,
+        Self::Unfinished,
         Self::Scored,
         Self::Running,
         Self::Queued,
@@ -58,6 +62,7 @@ impl Outcome {
             | Stage::Swept(..) => Self::Running,
             Stage::Scored(_) => Self::Scored,
             Stage::Failed { .. } => Self::Failed,
+            Stage::Unfinished { .. } => Self::Unfinished,
             Stage::Superseded(..) => Self::Superseded,
             Stage::SetAside => Self::SetAside,
             Stage::Decided(_, _, Fate::Promoted(_)) => Self::Promoted,
@@ -76,6 +81,7 @@ impl Outcome {
             Self::Passed => "passed",
             Self::Rejected => "rejected",
             Self::Failed => "failed",
+            Self::Unfinished => "unfinished",
             Self::Scored => "scored",
             Self::Running => "running",
             Self::Queued => "queued",
@@ -111,6 +117,12 @@ pub fn reason(eval: &Eval) -> String {
         Stage::Failed { failure, .. } => {
             one_line(&format!("failed at {}: {}", at(failure), failure.message))
         }
+        Stage::Unfinished { started_at: None, budget } => {
+            format!("not tried: {} reached", words::budget(*budget))
+        }
+        Stage::Unfinished { started_at: Some(_), budget } => {
+            format!("not tried to its end: {} reached", words::budget(*budget))
+        }
         Stage::Superseded(_, by) => format!("evaluated again as {}", Place::Candidate(*by)),
         Stage::SetAside => "never begun: its node was asked for another idea".to_owned(),
     }
@@ -135,6 +147,8 @@ pub struct Counts {
     pub rejected: u32,
     /// Ended without a score.
     pub failed: u32,
+    /// Stopped by a budget before their end.
+    pub unfinished: u32,
     /// Waiting for their depth to close.
     pub scored: u32,
     /// Under way.
@@ -189,6 +203,7 @@ impl Counts {
             Outcome::Passed => &mut self.passed,
             Outcome::Rejected => &mut self.rejected,
             Outcome::Failed => &mut self.failed,
+            Outcome::Unfinished => &mut self.unfinished,
             Outcome::Scored => &mut self.scored,
             Outcome::Running => &mut self.running,
             Outcome::Queued => &mut self.queued,

@@ -61,6 +61,7 @@ pub(crate) fn verdict(eval: &Eval) -> Option<&Verdict> {
         | Stage::Swept(..)
         | Stage::Scored(_)
         | Stage::Failed { .. }
+        | Stage::Unfinished { .. }
         | Stage::Superseded(..)
         | Stage::SetAside => None,
     }
@@ -94,6 +95,7 @@ pub(crate) fn promoted_to(eval: &Eval) -> Option<NodeId> {
         | Stage::Swept(..)
         | Stage::Scored(_)
         | Stage::Failed { .. }
+        | Stage::Unfinished { .. }
         | Stage::Superseded(..)
         | Stage::SetAside => None,
     }
@@ -106,6 +108,10 @@ pub(crate) fn baseline<'a>(facts: &'a Facts, eval: &Eval) -> Option<&'a Artifact
 
 /// Where an eval's prompts, replies, diffs and logs lie, once it has begun.
 pub(crate) fn experiment(eval: &Eval) -> Option<String> {
-    let begun = eval.attempt > 1 || !matches!(eval.stage, Stage::Queued | Stage::SetAside);
+    let waits = matches!(
+        eval.stage,
+        Stage::Queued | Stage::Unfinished { started_at: None, .. } | Stage::SetAside
+    );
+    let begun = eval.attempt > 1 || !waits;
     begun.then(|| path::experiment(eval.id).to_string())
 }

@@ -28,6 +28,7 @@ pub fn show(facts: &Facts, place: Place, directory: &str) -> Option<String> {
 pub fn started_at(eval: &Eval) -> Option<Timestamp> {
     match eval.stage {
         Stage::Implementing(at) | Stage::Failed { started_at: at, .. } => Some(at),
+        Stage::Unfinished { started_at, .. } => started_at,
         Stage::Queued
         | Stage::Implemented(_)
         | Stage::Sweeping(_)
@@ -51,6 +52,7 @@ pub fn ended_at(eval: &Eval) -> Option<Timestamp> {
         | Stage::Swept(..)
         | Stage::Scored(_)
         | Stage::Decided(..)
+        | Stage::Unfinished { .. }
         | Stage::Superseded(..)
         | Stage::SetAside => eval.measured().map(|measured| measured.at),
     }

@@ -2,7 +2,7 @@
 
 use crate::figure::figure;
 use std::time::Duration;
-use treebeam_core::event::{Stop, WorldKind};
+use treebeam_core::event::{BudgetKind, Stop, WorldKind};
 use treebeam_core::facts::{Baseline, Facts, Phase};
 use treebeam_core::num::Finite;
 use treebeam_core::policy::Direction;
@@ -28,7 +28,17 @@ pub(crate) const fn stop(reason: Stop) -> &'static str {
         Stop::EmptyFrontier => "no candidate of the last depth was promoted",
         Stop::NoIdeas => "no node of the frontier got an idea",
         Stop::MaxEvals => "the budget of evals is used up",
+        Stop::MaxCost => "the next answer could cost more than is left",
+        Stop::MaxTokens => "the next answer could take more tokens than are left",
         Stop::StrictDepthFailure => "an eval failed, and that was to end the run",
+    }
+}
+
+/// A budget, by its key.
+pub(crate) const fn budget(budget: BudgetKind) -> &'static str {
+    match budget {
+        BudgetKind::Cost => "`max_cost_usd`",
+        BudgetKind::Tokens => "`max_tokens_total`",
     }
 }
 

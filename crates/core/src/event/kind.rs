@@ -33,6 +33,7 @@ kinds! {
     Scored => "scored",
     EvalFailed => "eval_failed",
     AttemptFailed => "attempt_failed",
+    BudgetReached => "budget_reached",
     SentBack => "sent_back",
     DepthClosed => "depth_closed",
     NodeAdded => "node_added",

@@ -1,7 +1,7 @@
 //! What can be looked up in the facts: nodes, evals, lineage, frontier, budget, the best node. Nothing here decides.
 
 use super::{Baseline, Eval, Expansion, Facts, Fate, Ideas, Node, Origin, Phase, Stage};
-use crate::event::{Idea, MessageId, Stop, Subject};
+use crate::event::{Idea, Intent, MessageId, Stop, Subject};
 use crate::evidence::Artifact;
 use crate::id::{EvalId, NodeId};
 use crate::num::Finite;
@@ -74,6 +74,12 @@ impl Facts {
             || vec![NodeId::ROOT],
             |closed| closed.beam.iter().filter_map(promoted).collect(),
         )
+    }
+
+    /// Whether a budget stopped this step of the open depth.
+    #[must_use]
+    pub fn is_refused(&self, step: Intent) -> bool {
+        self.reached.as_ref().is_some_and(|reached| reached.refused.contains(&step))
     }
 
     /// How many more evals the budget allows.

@@ -41,6 +41,9 @@ fn refusal(state: &State, wanted: Option<NodeId>, fingerprint: &Sha256) -> Optio
         Phase::Searching if close::stop(state).is_some() => return close::stop(state).map(over),
         Phase::Measuring | Phase::Promoting { .. } | Phase::Searching => {}
     }
+    if let Some(reached) = &state.reached {
+        return Some(format!("the budget has no room for it ({})", Stop::from(reached.budget)));
+    }
     if state.room() == 0 {
         return Some("the budget of evals has no room for it".to_owned());
     }

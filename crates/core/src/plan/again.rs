@@ -79,6 +79,7 @@ fn successors(state: &Facts) -> BTreeSet<EvalId> {
         | Stage::Scored(_)
         | Stage::Decided(..)
         | Stage::Failed { .. }
+        | Stage::Unfinished { .. }
         | Stage::SetAside => None,
     };
     state.open_evals().iter().filter_map(successor).collect()

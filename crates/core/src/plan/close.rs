@@ -1,23 +1,28 @@
 //! The end of a depth and the end of a run: gate, rank, beam, stop.
 
-use crate::event::{Event, Stop};
-use crate::facts::{Facts, Ideas, Stage};
+use crate::event::{Event, Intent, Stop};
+use crate::facts::{Eval, Facts, Ideas, Node, Stage};
 use crate::gate::{Verdict, gate};
 use crate::id::{EvalId, NodeId};
 use crate::rank::{self, Contender};
 use crate::state::State;
 
-/// Whether nothing of the open depth has begun.
+/// Whether nothing of the open depth has begun; a question that a budget stopped has not.
 fn is_untouched(state: &State) -> bool {
-    let begun =
-        |id: &NodeId| state.node(*id).is_some_and(|n| n.expansion_at(state.depth).is_some());
-    !state.frontier.iter().any(begun)
+    let begun = |id: &NodeId| {
+        let asked = state.node(*id).is_some_and(|node| node.expansion_at(state.depth).is_some());
+        asked && !state.is_refused(Intent::Propose(*id))
+    };
+    state.open_evals().is_empty() && !state.frontier.iter().any(begun)
 }
 
 /// Why the run ends before the open depth begins, if it does.
 pub(super) fn stop(state: &State) -> Option<Stop> {
     if !is_untouched(state) {
         return None;
+    }
+    if let Some(reached) = &state.reached {
+        return Some(reached.budget.into());
     }
     let out_of_evals = state.room() == 0;
     if let Some(last) = state.closed.last() {
@@ -60,13 +65,14 @@ pub(super) fn depth(state: &State) -> Event {
     Event::DepthClosed { depth: state.depth, verdicts, beam, cut_short: is_cut_short(state) }
 }
 
-/// Whether ideas or whole nodes of the open depth go untried for want of budget.
+/// Whether ideas or whole nodes of the open depth go untried, or not to their end, for want of budget.
 fn is_cut_short(state: &Facts) -> bool {
-    state.frontier.iter().filter_map(|id| state.node(*id)).any(|node| {
-        match node.expansion_at(state.depth).map(|expansion| &expansion.ideas) {
-            None | Some(Ideas::Asked) => true,
-            Some(Ideas::Proposed { untried, .. }) => !untried.is_empty(),
-            Some(Ideas::Failed { .. }) => false,
-        }
-    })
+    let unfinished = |eval: &Eval| matches!(eval.stage, Stage::Queued | Stage::Implementing(_));
+    let lacks_ideas = |node: &Node| match node.expansion_at(state.depth).map(|e| &e.ideas) {
+        None | Some(Ideas::Asked) => true,
+        Some(Ideas::Proposed { untried, .. }) => !untried.is_empty(),
+        Some(Ideas::Failed { .. }) => false,
+    };
+    let mut frontier = state.frontier.iter().filter_map(|id| state.node(*id));
+    frontier.any(lacks_ideas) || state.open_evals().iter().any(unfinished)
 }

@@ -3,6 +3,7 @@
 
 mod again;
 mod asked;
+mod budget;
 
 use super::{State, removal_key};
 use crate::event::{Event, Idea, IdeasProposed, Intent, Leftover, LeftoverKind, Stop, Subject};
@@ -101,6 +102,7 @@ impl State {
             Event::AttemptFailed { eval, attempt, failure, .. } => {
                 self.attempt_failed(*eval, *attempt, failure)
             }
+            Event::BudgetReached { budget, step } => self.budget_reached(*budget, *step),
             Event::SentBack(sent) => self.sent_back(sent),
             Event::DepthClosed { depth, verdicts, beam, cut_short } => {
                 self.depth_closed(*depth, verdicts, beam, *cut_short)
@@ -237,8 +239,7 @@ impl State {
         cut_short: bool,
     ) -> Result<(), Unexpected> {
         let searching = matches!(self.facts.phase, Phase::Searching);
-        let open = self.under_way().next().is_some() || !self.index.queued.is_empty();
-        if !searching || depth != self.facts.depth || open {
+        if !searching || depth != self.facts.depth || self.is_open() {
             return wrong(format!("depth {depth} closes while it is not at its end"));
         }
         let scored = |eval: &&Eval| matches!(eval.stage, Stage::Scored(_));
@@ -255,6 +256,7 @@ impl State {
                 self.let_go(*eval);
             }
         }
+        self.leave_unfinished()?;
         let failed = |eval: &&Eval| matches!(eval.stage, Stage::Failed { .. });
         let failed = self.facts.open_evals().iter().filter(failed).count();
         self.facts.closed.push(ClosedDepth {
@@ -315,7 +317,9 @@ impl State {
         self.facts.phase = Phase::Searching;
     }
 
+    /// What the user says anew may be more: a budget that was reached is asked again.
     fn reopen(&mut self) {
+        self.facts.reached = None;
         if matches!(self.facts.phase, Phase::Stopped { .. }) {
             self.facts.frontier = self.facts.standing_frontier();
             self.facts.phase = Phase::Searching;
@@ -401,6 +405,7 @@ impl State {
             | Stage::Scored(_)
             | Stage::Decided(..)
             | Stage::Failed { .. }
+            | Stage::Unfinished { .. }
             | Stage::Superseded(..)
             | Stage::SetAside => wrong(format!("eval {id} was not being implemented")),
         }
@@ -416,6 +421,7 @@ impl State {
             | Stage::Scored(_)
             | Stage::Decided(..)
             | Stage::Failed { .. }
+            | Stage::Unfinished { .. }
             | Stage::Superseded(..)
             | Stage::SetAside => None,
         })

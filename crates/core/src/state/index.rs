@@ -16,6 +16,7 @@ impl Index {
             Stage::Scored(_)
             | Stage::Decided(..)
             | Stage::Failed { .. }
+            | Stage::Unfinished { .. }
             | Stage::Superseded(..)
             | Stage::SetAside => {}
         }
@@ -38,6 +39,7 @@ impl Index {
             Stage::Scored(_)
             | Stage::Decided(..)
             | Stage::Failed { .. }
+            | Stage::Unfinished { .. }
             | Stage::Superseded(..)
             | Stage::SetAside => {}
         }

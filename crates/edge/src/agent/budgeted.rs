@@ -7,6 +7,7 @@ use super::price::Prices;
 use super::question::{Answer, Meter, Question, Spent, Trouble};
 use super::wait::{GLANCE, Observer};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use treebeam_core::event::BudgetKind;
 use treebeam_run::port::{Cost, PortError, Reply, Usage};
 
 /// The most that may be spent.
@@ -105,14 +106,14 @@ impl<'a, A> Budgeted<'a, A> {
             let why = format!(
                 "the next answer could cost more than `max_cost_usd`: {spent} of {most} are spent"
             );
-            return Err(Trouble::OverBudget(why));
+            return Err(Trouble::OverBudget { budget: BudgetKind::Cost, why });
         }
         if let Some(most) = self.budget.tokens.filter(|most| sum.tokens > *most) {
             let spent = spent.tokens;
             let why = format!(
                 "the next answer could take more than `max_tokens_total`: {spent} of {most} tokens are spent"
             );
-            return Err(Trouble::OverBudget(why));
+            return Err(Trouble::OverBudget { budget: BudgetKind::Tokens, why });
         }
         Ok(())
     }

@@ -80,7 +80,7 @@ pub(super) fn judge_named(body: &Value, model: &Model, continues: bool) -> Troub
         other @ (Trouble::TooMany { .. }
         | Trouble::Unanswered { .. }
         | Trouble::Forgotten(_)
-        | Trouble::OverBudget(_)
+        | Trouble::OverBudget { .. }
         | Trouble::Interrupted
         | Trouble::Unavailable(_)) => other,
     }
@@ -192,7 +192,7 @@ mod tests {
                     error.hint.as_deref().unwrap_or_default()
                 )
             }
-            other @ (Trouble::OverBudget(_) | Trouble::Interrupted) => format!("{other:?}"),
+            other @ (Trouble::OverBudget { .. } | Trouble::Interrupted) => format!("{other:?}"),
         }
     }
 

@@ -2,6 +2,7 @@
 //! [`Answer`] around another one.
 
 use std::time::Duration;
+use treebeam_core::event::BudgetKind;
 use treebeam_core::id::{Place, Sha256};
 use treebeam_run::port::{AgentError, Ask, Continuation, PortError, Reply, Role, Usage};
 
@@ -76,8 +77,8 @@ pub(super) enum Trouble {
     Unanswered { why: String, spent: Spent },
     /// The provider does not go on from the answer that was named.
     Forgotten(String),
-    /// An answer could cost more than is left.
-    OverBudget(String),
+    /// An answer could take more than is left.
+    OverBudget { budget: BudgetKind, why: String },
     /// Somebody wants to stop.
     Interrupted,
     /// No question will be answered.
@@ -122,7 +123,7 @@ impl Trouble {
             Self::Passing { spent, .. } | Self::Unanswered { spent, .. } => *spent,
             Self::TooMany { .. }
             | Self::Forgotten(_)
-            | Self::OverBudget(_)
+            | Self::OverBudget { .. }
             | Self::Interrupted
             | Self::Unavailable(_) => Spent::Nothing,
         }
@@ -142,7 +143,7 @@ impl From<Trouble> for AgentError {
             | Trouble::TooMany { why, .. }
             | Trouble::Unanswered { why, .. } => Self::Unanswered(why),
             Trouble::Forgotten(why) => Self::Forgotten(why),
-            Trouble::OverBudget(why) => Self::OverBudget(why),
+            Trouble::OverBudget { budget, why } => Self::OverBudget { budget, why },
             Trouble::Interrupted => Self::Interrupted,
             Trouble::Unavailable(error) => Self::Unavailable(error),
         }

@@ -91,7 +91,7 @@ fn hide_in(trouble: Trouble, key: Option<&Key>) -> Trouble {
         Trouble::TooMany { why, wait } => Trouble::TooMany { why: hide(why), wait },
         Trouble::Unanswered { why, spent } => Trouble::Unanswered { why: hide(why), spent },
         Trouble::Forgotten(why) => Trouble::Forgotten(hide(why)),
-        Trouble::OverBudget(why) => Trouble::OverBudget(hide(why)),
+        Trouble::OverBudget { budget, why } => Trouble::OverBudget { budget, why: hide(why) },
         Trouble::Interrupted => Trouble::Interrupted,
         Trouble::Unavailable(PortError { what, hint, cause }) => {
             Trouble::Unavailable(PortError { what: hide(what), hint: hint.map(hide), cause })

@@ -125,7 +125,7 @@ impl<A: Answer, N: Nap> Answer for Retrying<A, N> {
                 }
                 other @ (Trouble::Unanswered { .. }
                 | Trouble::Forgotten(_)
-                | Trouble::OverBudget(_)
+                | Trouble::OverBudget { .. }
                 | Trouble::Interrupted
                 | Trouble::Unavailable(_)) => return Err(other),
             };

@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Barrier, Mutex};
 use std::thread;
 use std::time::Duration;
+use treebeam_core::event::BudgetKind;
 use treebeam_run::port::{PortError, Reply, Role, Usage};
 
 /// Sees all, and may want to stop.
@@ -269,7 +270,7 @@ fn what_is_permanent_is_not_tried_again() {
     for trouble in [
         Err(Trouble::unanswered("too long")),
         Err(Trouble::Forgotten("who".into())),
-        Err(Trouble::OverBudget("much".into())),
+        Err(Trouble::OverBudget { budget: BudgetKind::Cost, why: "much".into() }),
         Err(Trouble::Interrupted),
         unavailable(),
     ] {

@@ -1,13 +1,14 @@
 //! One small run, told by hand: two interrupted sweeps, passes, failures, repeats, untried ideas, deferred cleanup,
 //! a promotion that failed at first, a stop, another reach, another stop, two runners that did not leave cleanly, a user
-//! who pauses the run and adds an idea of their own, work that is done again, and worktrees that the user wants gone.
+//! who pauses the run and adds an idea of their own, work that is done again, a budget that is reached twice, and worktrees
+//! that the user wants gone.
 
 use jiff::Timestamp;
 use std::num::NonZeroU32;
 use treebeam_core::event::{
-    Approval, ContextPack, EvalStage, Event, Failure, FailureKind, FileDigest, Idea, IdeaAdded,
-    IdeasProposed, Intent, Leftover, LeftoverKind, MessageId, NewEval, Repeat, Rerun, RunStarted,
-    Runner, SentBack, Stop, Subject, Takeover, Wish, WorldKind,
+    Approval, BudgetKind, ContextPack, EvalStage, Event, Failure, FailureKind, FileDigest, Idea,
+    IdeaAdded, IdeasProposed, Intent, Leftover, LeftoverKind, MessageId, NewEval, Repeat, Rerun,
+    RunStarted, Runner, SentBack, Stop, Subject, Takeover, Wish, WorldKind,
 };
 use treebeam_core::evidence::{
     Artifact, Comparison, Completeness, Form, Grade, LostNumbers, Paired, Reason, Recommendation,
@@ -247,6 +248,7 @@ pub(crate) fn events() -> Vec<Event> {
     events.extend(second_depth());
     events.extend(after_the_stop());
     events.extend(done_again());
+    events.extend(out_of_budget());
     events
 }
 
@@ -370,6 +372,38 @@ fn done_again() -> Vec<Event> {
             cut_short: false,
         },
         Event::Stopped { reason: Stop::EmptyFrontier, at: at(70) },
+    ]
+}
+
+fn reached(budget: BudgetKind, step: Intent) -> Event {
+    Event::BudgetReached { budget, step }
+}
+
+fn out_of_budget() -> Vec<Event> {
+    let node = NodeId::new(1);
+    let goes_on = || Event::SettingsChanged { reach: Reach { max_depth: 10, ..reach(30) } };
+    vec![
+        goes_on(),
+        ask(1, 80),
+        proposed(1, &[11, 12, 13], &[], 81),
+        begin(11, 82),
+        begin(12, 82),
+        implemented(11, 83),
+        reached(BudgetKind::Cost, Intent::Implement(EvalId::new(12))),
+        submitted(Subject::Eval(EvalId::new(11)), 1),
+        swept(11, 84),
+        scored(11, poor(), 85),
+        Event::DepthClosed {
+            depth: Depth(4),
+            verdicts: vec![verdict(11, &poor())],
+            beam: vec![],
+            cut_short: true,
+        },
+        Event::Stopped { reason: Stop::MaxCost, at: at(86) },
+        goes_on(),
+        ask(1, 87),
+        reached(BudgetKind::Tokens, Intent::Propose(node)),
+        Event::Stopped { reason: Stop::MaxTokens, at: at(88) },
         Event::RemovalAsked { leftovers: vec![worktree(0), worktree(1)] },
         Event::Discarded { leftover: worktree(0) },
     ]

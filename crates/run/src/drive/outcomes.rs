@@ -86,6 +86,7 @@ impl Coordinator<'_, '_> {
             | Outcome::Implemented { .. }
             | Outcome::Swept { .. }
             | Outcome::Scored { .. }
+            | Outcome::OverBudget { .. }
             | Outcome::EvalFailed { .. }
             | Outcome::Discarded(_)
             | Outcome::DiscardFailed { .. } => {}
@@ -107,6 +108,7 @@ fn ending(state: &State, outcome: &Outcome) -> Option<Moment> {
         Outcome::EvalFailed { eval, failure } => of_eval(*eval, failure.stage),
         Outcome::Promoted(eval) => Some(Moment::Promotion(*eval)),
         Outcome::RootRefused { .. }
+        | Outcome::OverBudget { .. }
         | Outcome::PromotionFailed { .. }
         | Outcome::Discarded(_)
         | Outcome::DiscardFailed { .. } => None,

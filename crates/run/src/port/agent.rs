@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::Add;
 use std::str::FromStr;
+use treebeam_core::event::BudgetKind;
 use treebeam_core::id::Place;
 
 /// Somebody who answers questions: a model, a program, or the dry world.
@@ -194,9 +195,14 @@ pub enum AgentError {
     /// The provider does not go on from the answer that was named: ask without it.
     #[error("{0}")]
     Forgotten(String),
-    /// An answer could cost more than is left.
-    #[error("{0}")]
-    OverBudget(String),
+    /// An answer could take more than is left.
+    #[error("{why}")]
+    OverBudget {
+        /// Of which budget.
+        budget: BudgetKind,
+        /// In words.
+        why: String,
+    },
     /// Somebody wants the run to pause, and the answer is a long way off.
     #[error("interrupted while waiting for an answer")]
     Interrupted,

@@ -5,7 +5,7 @@ use crate::drive::Halt;
 use crate::port::{AgentError, Ask, PortError, Role, World};
 use crate::{prompt, reply};
 use std::collections::BTreeSet;
-use treebeam_core::event::{ContextPack, FileDigest, Idea, Repeat};
+use treebeam_core::event::{BudgetKind, ContextPack, FileDigest, Idea, Intent, Repeat};
 use treebeam_core::id::{Place, Sha256};
 use treebeam_core::plan::{Outcome, Proposal};
 use treebeam_core::policy::DedupeScope;
@@ -19,8 +19,14 @@ pub(super) fn propose(brief: &ForIdeas, world: World<'_>) -> Result<Outcome, Hal
     let mut haul = Haul { seen: brief.tried.clone(), ..Haul::default() };
     let wanted = usize::try_from(brief.count).unwrap_or(usize::MAX);
     while haul.texts.len() < wanted && haul.turns < ASKS {
+        if let Some(budget) = ask(brief, &told, wanted, &mut haul, world)? {
+            if haul.texts.is_empty() {
+                return Ok(Outcome::OverBudget { step: Intent::Propose(brief.node), budget });
+            }
+            // What came before is paid for; whether there is enough to try it is asked when it is tried.
+            break;
+        }
         haul.turns += 1;
-        ask(brief, &told, wanted, &mut haul, world)?;
     }
     if haul.texts.is_empty() {
         let (node, turns) = (brief.node, haul.turns);
@@ -39,23 +45,25 @@ struct Haul {
     /// New ideas, each with the turn that brought it.
     texts: Vec<(u32, String)>,
     repeats: Vec<Repeat>,
+    /// How many turns are over.
     turns: u32,
     why: Option<String>,
 }
 
+/// One more turn, unless a budget stops it.
 fn ask(
     brief: &ForIdeas,
     told: &str,
     wanted: usize,
     haul: &mut Haul,
     world: World<'_>,
-) -> Result<(), Halt> {
+) -> Result<Option<BudgetKind>, Halt> {
     let repeated: Vec<_> = haul.repeats.iter().map(|repeat| repeat.title.clone()).collect();
     let ask = Ask {
-        key: format!("ideas-n{}-x{}-a{}", brief.node, brief.expansion, haul.turns),
+        key: format!("ideas-n{}-x{}-a{}", brief.node, brief.expansion, haul.turns + 1),
         role: Role::Ideas,
         prompt: prompt::ideas(told, wanted - haul.texts.len(), &repeated),
-        round: haul.turns - 1,
+        round: haul.turns,
         place: Place::Node(brief.node),
         continues: None,
     };
@@ -63,8 +71,9 @@ fn ask(
         Ok(reply) => reply,
         Err(AgentError::Unanswered(why)) => {
             haul.why = Some(why);
-            return Ok(());
+            return Ok(None);
         }
+        Err(AgentError::OverBudget { budget, .. }) => return Ok(Some(budget)),
         Err(error) => return Err(error.into()),
     };
     let kept = path::node_ideas(brief.node).join("calls").join(&format!("{}.txt", ask.key));
@@ -76,7 +85,7 @@ fn ask(
     for text in ideas {
         take(text, wanted, brief.scope, haul);
     }
-    Ok(())
+    Ok(None)
 }
 
 fn take(text: String, wanted: usize, scope: DedupeScope, haul: &mut Haul) {
@@ -84,7 +93,7 @@ fn take(text: String, wanted: usize, scope: DedupeScope, haul: &mut Haul) {
     if !haul.seen.insert(fingerprint) && scope != DedupeScope::None {
         haul.repeats.push(Repeat { fingerprint, title: idea::title(&text) });
     } else if haul.texts.len() < wanted {
-        haul.texts.push((haul.turns, text));
+        haul.texts.push((haul.turns + 1, text));
     }
 }
 

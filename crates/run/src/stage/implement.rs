@@ -6,7 +6,7 @@ use crate::drive::Halt;
 use crate::port::{AgentError, Applied, Ask, CommitNote, Moment, PortError, Reply, Role, World};
 use crate::review::{self, Review};
 use crate::{patch, prompt};
-use treebeam_core::event::{Approval, EvalStage, Failure, FailureKind};
+use treebeam_core::event::{Approval, BudgetKind, EvalStage, Failure, FailureKind, Intent};
 use treebeam_core::id::{Place, RunPath};
 use treebeam_core::path;
 use treebeam_core::plan::Outcome;
@@ -32,6 +32,9 @@ pub(super) fn implement(brief: &ForCoder, world: World<'_>) -> Result<Outcome, H
             let failure = Failure { stage: EvalStage::Implement, kind, message };
             Ok(Outcome::EvalFailed { eval: brief.eval, failure })
         }
+        Err(Setback::OverBudget(budget)) => {
+            Ok(Outcome::OverBudget { step: Intent::Implement(brief.eval), budget })
+        }
         Err(Setback::Halt(halt)) => Err(halt),
     }
 }
@@ -55,9 +58,10 @@ impl Problem {
     }
 }
 
-/// Why something did not work out: on account of the answer, or of the world.
+/// Why something did not work out: on account of the answer, of a budget, or of the world.
 enum Setback {
     Problem(Problem),
+    OverBudget(BudgetKind),
     Halt(Halt),
 }
 
@@ -77,8 +81,8 @@ impl From<AgentError> for Setback {
     fn from(error: AgentError) -> Self {
         match error {
             AgentError::Unanswered(why) => Problem::new(FailureKind::Agent, why).into(),
+            AgentError::OverBudget { budget, .. } => Self::OverBudget(budget),
             other @ (AgentError::Forgotten(_)
-            | AgentError::OverBudget(_)
             | AgentError::Interrupted
             | AgentError::Unavailable(_)) => Self::Halt(other.into()),
         }
@@ -131,7 +135,7 @@ impl<'a> Desk<'a> {
                     problem = Some(found);
                     continue;
                 }
-                Err(halt @ Setback::Halt(_)) => return Err(halt),
+                Err(other @ (Setback::OverBudget(_) | Setback::Halt(_))) => return Err(other),
             };
             let rounds = round + 1;
             let approval = match self.review(round, issues.as_deref())? {

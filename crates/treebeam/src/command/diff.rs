@@ -100,6 +100,7 @@ fn of_eval<'a>(facts: &Facts, eval: &'a Eval) -> Result<CodeState<'a>, Failure> 
         | Stage::Swept(..)
         | Stage::Scored(_)
         | Stage::Decided(..)
+        | Stage::Unfinished { .. }
         | Stage::Superseded(..)
         | Stage::SetAside => Failure::failed(format!("`{place}` has no diff yet"))
             .hint(format!("`treebeam show {} {place}` says how it stands", facts.run)),

@@ -144,6 +144,7 @@ fn is_there(facts: &Facts, eval: &Eval, kind: LeftoverKind) -> bool {
         Stage::Queued
         | Stage::Decided(_, _, Fate::Dropped | Fate::Promoted(_))
         | Stage::Failed { .. }
+        | Stage::Unfinished { .. }
         | Stage::Superseded(..)
         | Stage::SetAside => false,
     };

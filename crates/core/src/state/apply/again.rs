@@ -25,6 +25,7 @@ impl State {
         if self.facts.phase != Phase::Searching {
             return wrong("work is done again, but no depth is open");
         }
+        self.facts.reached = None;
         for id in &sent.retried {
             self.retry(*id)?;
         }

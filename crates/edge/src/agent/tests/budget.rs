@@ -8,6 +8,7 @@ use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::Rng as _;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::AtomicU64;
+use treebeam_core::event::BudgetKind;
 use treebeam_run::port::Cost;
 
 /// The worst that one question of three bytes can take.
@@ -56,13 +57,16 @@ fn real_usage_counts_and_the_next_start_knows_it() {
     // 15 are spent: one more of 167 at most fits into 182, and not into 181.
     let refused =
         setting.layer(&script, tokens(15 + WORST - 1)).answer(&question("b", "abc"), &Unmetered);
-    assert!(matches!(refused, Err(Trouble::OverBudget(_))), "{refused:?}");
+    assert!(
+        matches!(refused, Err(Trouble::OverBudget { budget: BudgetKind::Tokens, .. })),
+        "{refused:?}"
+    );
     assert_eq!((files(folder.path()).len(), script.asked()), (1, 1));
     setting.layer(&script, tokens(15 + WORST)).answer(&question("b", "abc"), &Unmetered).unwrap();
     let dear = Budget { cost: Some(Cost::dollars(1e-3)), tokens: None };
     let refused = setting.layer(&script, dear).answer(&question("c", "abc"), &Unmetered);
     assert!(
-        matches!(&refused, Err(Trouble::OverBudget(why)) if why.contains("`max_cost_usd`")),
+        matches!(&refused, Err(Trouble::OverBudget { budget: BudgetKind::Cost, why }) if why.contains("`max_cost_usd`")),
         "{refused:?}"
     );
     // What is on disk costs nothing more.
@@ -104,7 +108,10 @@ fn each_further_try_that_may_be_paid_for_is_reserved_too() {
     let retrying = Retrying::new(&script, &naps, PATIENCE, 7);
     let layer = setting.layer(retrying, tokens(2 * WORST + 15 + 2 * WORST));
     let refused = layer.answer(&question("b", "abc"), &Unmetered);
-    assert!(matches!(refused, Err(Trouble::OverBudget(_))), "{refused:?}");
+    assert!(
+        matches!(refused, Err(Trouble::OverBudget { budget: BudgetKind::Tokens, .. })),
+        "{refused:?}"
+    );
     assert_eq!((script.asked(), setting.spent()), (2, 4 * WORST + 15));
 }
 

@@ -263,6 +263,7 @@ impl Blocks {
             frontier: Vec::new(),
             closed: Vec::new(),
             phase: Phase::Measuring,
+            reached: None,
             leftovers: BTreeMap::new(),
             removed: BTreeSet::new(),
             history: history.into_history().map_err(|why| format!("history: {why}"))?,

@@ -4,7 +4,7 @@ use super::document::Row;
 use super::run::CopiedFile;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use treebeam_core::event::{Approval, Failure, Idea};
+use treebeam_core::event::{Approval, BudgetKind, Failure, Idea};
 use treebeam_core::evidence::{
     Artifact, Comparison, Completeness, Form, Grade, Paired, Reason, Recommendation, Scored,
 };
@@ -40,6 +40,8 @@ pub(super) struct EvalLine {
     earlier_failures: Vec<Failure>,
     #[serde(default)]
     superseded_by_eval_id: Option<EvalId>,
+    #[serde(default)]
+    unfinished_for: Option<BudgetKind>,
     queued_at: Timestamp,
     started_at: Option<Timestamp>,
     finished_at: Option<Timestamp>,
@@ -85,6 +87,7 @@ enum StageName {
     Scored,
     Decided,
     Failed,
+    Unfinished,
     Superseded,
     SetAside,
 }
@@ -168,6 +171,7 @@ impl EvalLine {
             attempt: eval.attempt,
             earlier_failures: eval.failures.clone(),
             superseded_by_eval_id: superseded_by(&eval.stage),
+            unfinished_for: unfinished_for(&eval.stage),
             queued_at: eval.queued_at,
             started_at: started_at(eval),
             finished_at: finished_at(eval),
@@ -248,6 +252,10 @@ impl EvalLine {
                 Stage::Decided(self.measured()?, verdict, fate)
             }
             StageName::Failed => self.failed()?,
+            StageName::Unfinished => Stage::Unfinished {
+                started_at: self.started_at,
+                budget: needed(self.unfinished_for, "unfinished_for")?,
+            },
             StageName::Superseded => {
                 let by = needed(self.superseded_by_eval_id, "superseded_by_eval_id")?;
                 Stage::Superseded(self.measured()?, by)
@@ -296,6 +304,7 @@ fn stage_name(stage: &Stage) -> StageName {
         Stage::Scored(_) => StageName::Scored,
         Stage::Decided(..) => StageName::Decided,
         Stage::Failed { .. } => StageName::Failed,
+        Stage::Unfinished { .. } => StageName::Unfinished,
         Stage::Superseded(..) => StageName::Superseded,
         Stage::SetAside => StageName::SetAside,
     }
@@ -303,6 +312,10 @@ fn stage_name(stage: &Stage) -> StageName {
 
 fn superseded_by(stage: &Stage) -> Option<EvalId> {
     if let Stage::Superseded(_, by) = stage { Some(*by) } else { None }
+}
+
+fn unfinished_for(stage: &Stage) -> Option<BudgetKind> {
+    if let Stage::Unfinished { budget, .. } = stage { Some(*budget) } else { None }
 }
 
 fn status(stage: &Stage) -> &'static str {
@@ -314,6 +327,7 @@ fn status(stage: &Stage) -> &'static str {
         | StageName::Swept => "running",
         StageName::Scored | StageName::Decided | StageName::Superseded => "completed",
         StageName::Failed => "failed",
+        StageName::Unfinished => "unfinished",
         StageName::SetAside => "set_aside",
     }
 }
@@ -325,6 +339,7 @@ fn failure(stage: &Stage) -> Option<&Failure> {
 fn started_at(eval: &Eval) -> Option<Timestamp> {
     match &eval.stage {
         Stage::Queued | Stage::SetAside => None,
+        Stage::Unfinished { started_at, .. } => *started_at,
         Stage::Implementing(at) | Stage::Failed { started_at: at, .. } => Some(*at),
         Stage::Implemented(_)
         | Stage::Sweeping(_)
@@ -342,6 +357,7 @@ fn finished_at(eval: &Eval) -> Option<Timestamp> {
         }
         Stage::Failed { at, .. } => Some(*at),
         Stage::Queued
+        | Stage::Unfinished { .. }
         | Stage::SetAside
         | Stage::Implementing(_)
         | Stage::Implemented(_)
@@ -433,6 +449,7 @@ impl Decision {
             | Stage::Sweeping(_)
             | Stage::Swept(..)
             | Stage::Scored(_)
+            | Stage::Unfinished { .. }
             | Stage::Superseded(..)
             | Stage::SetAside => None,
         }

@@ -4,10 +4,12 @@ use super::eval::needed;
 use crate::store::manifest::Mark;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
-use treebeam_core::event::{Leftover, LeftoverKind, MessageId, Stop, Subject, WorldKind};
+use std::collections::{BTreeMap, BTreeSet};
+use treebeam_core::event::{
+    BudgetKind, Intent, Leftover, LeftoverKind, MessageId, Stop, Subject, WorldKind,
+};
 use treebeam_core::evidence::Artifact;
-use treebeam_core::facts::{Baseline, ClosedDepth, Facts, History, Phase, Removal};
+use treebeam_core::facts::{Baseline, ClosedDepth, Facts, History, Phase, Reached, Removal};
 use treebeam_core::id::{Commit, Depth, EvalId, NodeId, Place, RunId, RunPath, Sha256};
 use treebeam_core::path;
 use treebeam_core::policy::{DedupeScope, Meaning, Reach};
@@ -178,6 +180,10 @@ pub(super) struct StateBlock {
     /// Not in the manifests of the first treebeam.
     #[serde(default)]
     removed: Vec<PendingLine>,
+    #[serde(default)]
+    budget_reached: Option<BudgetKind>,
+    #[serde(default)]
+    refused_steps: BTreeSet<Intent>,
 }
 
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -240,6 +246,8 @@ impl StateBlock {
             pending_cleanup,
             kept,
             removed: facts.removed.iter().map(|gone| PendingLine::of(gone, &facts.run)).collect(),
+            budget_reached: facts.reached.as_ref().map(|reached| reached.budget),
+            refused_steps: facts.reached.iter().flat_map(|r| &r.refused).copied().collect(),
         }
     }
 
@@ -257,6 +265,8 @@ impl StateBlock {
                 at: needed(self.stopped_at, "stopped_at")?,
             },
         };
+        let refused = self.refused_steps;
+        facts.reached = self.budget_reached.map(|budget| Reached { budget, refused });
         let pending = self.pending_cleanup.iter().map(|line| (line.leftover(), Removal::Due));
         facts.leftovers.extend(pending);
         let kept = self.kept.iter().map(|line| (line.leftover(), Removal::Kept));

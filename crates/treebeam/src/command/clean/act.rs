@@ -107,6 +107,7 @@ fn told(id: &RunId, step: &Step) -> Option<Item> {
         | Step::Implemented { .. }
         | Step::Swept { .. }
         | Step::Scored { .. }
+        | Step::OverBudget { .. }
         | Step::EvalFailed { .. }
         | Step::Promoted(_)
         | Step::PromotionFailed { .. } => None,

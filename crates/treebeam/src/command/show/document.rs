@@ -78,6 +78,7 @@ const fn stage(eval: &Eval) -> &'static str {
         Stage::Scored(_) => "scored",
         Stage::Decided(..) => "decided",
         Stage::Failed { .. } => "failed",
+        Stage::Unfinished { .. } => "unfinished",
         Stage::Superseded(..) => "superseded",
         Stage::SetAside => "set_aside",
     }

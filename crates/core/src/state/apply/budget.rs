@@ -1,0 +1,63 @@
+//! What a reached budget does: a step that it stopped waits, and what is not at its end when the depth closes is closed
+//! with it. Other settings, or work that the user sends back, open it again.
+
+use super::{State, Unexpected, wanted, wrong};
+use crate::event::{BudgetKind, Intent, LeftoverKind};
+use crate::facts::{Eval, Ideas, Phase, Reached, Stage};
+use crate::id::EvalId;
+
+impl State {
+    pub(super) fn budget_reached(
+        &mut self,
+        budget: BudgetKind,
+        step: Intent,
+    ) -> Result<(), Unexpected> {
+        let under_way = match step {
+            Intent::Propose(id) => {
+                let expansion = self.node_mut(id)?.expansions.last();
+                expansion.is_some_and(|expansion| expansion.ideas == Ideas::Asked)
+            }
+            Intent::Implement(id) => matches!(self.stage(id)?, Stage::Implementing(_)),
+        };
+        if self.facts.phase != Phase::Searching || !under_way {
+            return wrong("a budget stops something that was not under way");
+        }
+        let reached = self.facts.reached.get_or_insert_with(|| Reached::of(budget));
+        reached.refused.insert(step);
+        Ok(())
+    }
+
+    /// What is not at its end, and will not get there before the depth closes, because a budget was reached.
+    fn unfinished(&self) -> impl Iterator<Item = &Eval> {
+        let open = |eval: &&Eval| matches!(eval.stage, Stage::Queued | Stage::Implementing(_));
+        self.facts.open_evals().iter().filter(open)
+    }
+
+    /// Whether something of the open depth has still to come to its end.
+    pub(super) fn is_open(&self) -> bool {
+        let queued = !self.index.queued.is_empty() && self.facts.reached.is_none();
+        queued || self.going_on().next().is_some()
+    }
+
+    /// Not failed, and not tried to their end: what they left goes the way of what failed.
+    pub(super) fn leave_unfinished(&mut self) -> Result<(), Unexpected> {
+        let Some(Reached { budget, .. }) = self.facts.reached else { return Ok(()) };
+        let evals: Vec<EvalId> = self.unfinished().map(|eval| eval.id).collect();
+        for id in evals {
+            let begun_before = self.eval_mut(id)?.attempt > 1;
+            let started_at = self.started_at(id)?;
+            self.enter(id, Stage::Unfinished { started_at, budget })?;
+            if started_at.is_none() && !begun_before {
+                continue;
+            }
+            for kind in [LeftoverKind::Worktree, LeftoverKind::Branch, LeftoverKind::Dir] {
+                let removal = wanted(self.facts.reach.keep_failed_artifacts);
+                self.leave_behind(id, kind, removal);
+            }
+        }
+        if let Some(reached) = &mut self.facts.reached {
+            reached.refused.clear();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,90 @@
+//! The agent of the world in memory: ideas and diffs that are functions of the seed, and a purse that may be empty.
+
+use super::{MemoryWorld, Trouble};
+use treebeam_core::event::BudgetKind;
+use treebeam_run::port::{Agent, AgentError, Ask, PortError, Reply, Role};
+
+impl Agent for MemoryWorld {
+    fn answers(&self, role: Role) -> bool {
+        matches!(role, Role::Ideas | Role::Coder)
+    }
+
+    fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
+        if self.trouble() == Trouble::NoAgent {
+            return Err(PortError::new("the key is wrong").into());
+        }
+        self.pay(&ask.key)?;
+        let text = match ask.role {
+            Role::Ideas => self.ideas(ask),
+            Role::Coder => {
+                let idea = ask.prompt.lines().find_map(|line| line.strip_prefix("IDEA: "));
+                let idea = idea.ok_or_else(|| AgentError::Unanswered("no idea".to_owned()))?;
+                let idea = self.at_attempt(&ask.key, idea);
+                format!("--- a/model.py\n+++ b/model.py\n@@ -1 +1,2 @@\n x\n+do {idea}\n")
+            }
+            role @ (Role::Coordinator | Role::Planner | Role::Reviewer) => {
+                return Err(AgentError::Unanswered(format!("there is no {role} here")));
+            }
+        };
+        Ok(Reply::of(text))
+    }
+}
+
+impl MemoryWorld {
+    /// The same world, whose agent answers so many questions; one that it has answered costs nothing more.
+    #[must_use]
+    pub fn with_purse(self, answers: usize) -> Self {
+        Self { purse: Some(answers), ..self }
+    }
+
+    /// How many answers were paid for.
+    #[must_use]
+    pub fn paid(&self) -> usize {
+        self.lock().paid.len()
+    }
+
+    fn pay(&self, key: &str) -> Result<(), AgentError> {
+        let mut disk = self.lock();
+        if self.purse.is_some_and(|most| disk.paid.len() >= most) && !disk.paid.contains(key) {
+            let why = "the purse is empty".to_owned();
+            return Err(AgentError::OverBudget { budget: BudgetKind::Cost, why });
+        }
+        disk.paid.insert(key.to_owned());
+        Ok(())
+    }
+
+    fn ideas(&self, ask: &Ask) -> String {
+        let wanted = ask.prompt.split_whitespace().nth(1).and_then(|n| n.parse().ok()).unwrap_or(1);
+        let mut reply = String::new();
+        for index in 0..wanted {
+            let tag = format!("{} {index}", ask.key);
+            let drawn = self.draw(&tag);
+            let word = match drawn % 13 {
+                0 => "sweep-fails".to_owned(),
+                1 => "never-applies".to_owned(),
+                2 => "no-effect".to_owned(),
+                3 => "not-a-number".to_owned(),
+                4 => "short".to_owned(),
+                5 => "error".to_owned(),
+                6 | 7 => {
+                    reply.push_str("IDEA: gain 7 everywhere\n");
+                    continue;
+                }
+                _ => format!("gain {}", i64::try_from(drawn / 13 % 9).unwrap_or(0) * 20 - 60),
+            };
+            reply.push_str(&format!("IDEA: {word} {tag}\n"));
+        }
+        reply
+    }
+
+    /// What an idea does at the attempt that a key names: every other failing sweep, and every other patch that does not
+    /// apply, is mended the second time.
+    fn at_attempt(&self, key: &str, idea: &str) -> String {
+        let first = key.contains("-a1-");
+        if first || self.draw(&format!("mended {idea}")).is_multiple_of(2) {
+            return idea.to_owned();
+        }
+        let mended = "gain 20";
+        idea.replace("sweep-fails", mended).replace("never-applies", mended)
+    }
+}
