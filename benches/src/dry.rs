@@ -11,7 +11,7 @@ use std::process::Command;
 use std::time::Instant;
 use tempfile::TempDir;
 use treebeam_core::event::{RunStarted, WorldKind};
-use treebeam_core::policy::{Meaning, Reach};
+use treebeam_core::policy::{Agents, Meaning, Reach};
 use treebeam_edge::dry::{DryAgent, DryClock, DryExecutor};
 use treebeam_edge::git::{GitRepo, open_with};
 use treebeam_edge::store::{RunFiles, Store, make_runs_root};
@@ -179,5 +179,13 @@ fn started(root: treebeam_core::id::Commit, at: jiff::Timestamp) -> Outcome<RunS
     };
     let reach = Reach { max_depth: 50, max_total_idea_evals: Some(EVALS), ..Reach::default() };
     let world = WorldKind::Dry { seed: SEED };
-    Ok(RunStarted { run: "bench".parse()?, world, root, meaning, reach, at })
+    Ok(RunStarted {
+        run: "bench".parse()?,
+        world,
+        root,
+        meaning,
+        reach,
+        agents: Agents::default(),
+        at,
+    })
 }

@@ -11,7 +11,7 @@ use std::num::NonZeroU32;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use treebeam_core::event::{Event, RunStarted, WorldKind};
-use treebeam_core::policy::{Meaning, Reach};
+use treebeam_core::policy::{Agents, Meaning, Reach};
 use treebeam_core::state::State;
 use treebeam_edge::store::{Force, RunDir, Store};
 use treebeam_run::port::{Checkpoint, Journal, PortError};
@@ -158,7 +158,15 @@ fn started(shape: Shape) -> Outcome<RunStarted> {
     };
     let reach = Reach { max_depth: 1_000, max_total_idea_evals: Some(EVALS), ..Reach::default() };
     let (world, root) = (WorldKind::Dry { seed: 1 }, commit(0, "root")?);
-    Ok(RunStarted { run: "bench".parse()?, world, root, meaning, reach, at: Timestamp::UNIX_EPOCH })
+    Ok(RunStarted {
+        run: "bench".parse()?,
+        world,
+        root,
+        meaning,
+        reach,
+        agents: Agents::default(),
+        at: Timestamp::UNIX_EPOCH,
+    })
 }
 
 /// What was used so far, and what does not count of it.

@@ -19,7 +19,7 @@ pub use runner::{Runner, Takeover};
 use crate::evidence::{Artifact, Scored};
 use crate::gate::Verdict;
 use crate::id::{Commit, Depth, EvalId, NodeId, Place, RunId};
-use crate::policy::{Meaning, Reach};
+use crate::policy::{Agents, Meaning, Reach};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -187,6 +187,11 @@ pub enum Event {
         /// From now on.
         reach: Reach,
     },
+    /// Others do the work from now on.
+    AgentsChanged {
+        /// They.
+        agents: Agents,
+    },
     /// Another process goes on with the run, because the one before did not leave cleanly.
     #[serde(rename = "lock_takeover")]
     LockTakenOver {
@@ -241,6 +246,9 @@ pub struct RunStarted {
     pub meaning: Meaning,
     /// How far it goes.
     pub reach: Reach,
+    /// Who does the work.
+    #[serde(default)]
+    pub agents: Agents,
     /// When.
     pub at: Timestamp,
 }

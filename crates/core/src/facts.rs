@@ -10,7 +10,7 @@ use crate::event::{
 use crate::evidence::{Artifact, Scored};
 use crate::gate::Verdict;
 use crate::id::{Commit, Depth, EvalId, NodeId, RunId, TurnId};
-use crate::policy::{Meaning, Reach};
+use crate::policy::{Agents, Meaning, Reach};
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,6 +27,8 @@ pub struct Facts {
     pub meaning: Meaning,
     /// How far it goes.
     pub reach: Reach,
+    /// Who does the work.
+    pub agents: Agents,
     /// The root's own sweep.
     pub baseline: Baseline,
     /// All nodes, by id.

@@ -1,6 +1,10 @@
 //! What the user asked for: the run's [`Meaning`], which stays as it is, and its [`Reach`], which may change on resume.
 //! Defaults and presets stand here; where a value came from (file, environment, flag) is the program's business.
 
+mod agents;
+
+pub use agents::{Agents, RateLimit};
+
 use crate::num::Finite;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -56,6 +60,23 @@ pub struct Reach {
     pub keep_rejected_worktrees: bool,
     /// Whether failed evals keep worktree, ref and raw sweep output.
     pub keep_failed_artifacts: bool,
+    /// The most that answers of agents may cost in all, in dollars. Runs without agents do not say this or what follows.
+    #[serde(default)]
+    pub max_cost_usd: Option<Finite>,
+    /// The most tokens that they may take in all.
+    #[serde(default)]
+    pub max_tokens_total: Option<u64>,
+    /// How many questions to agents are under way at once.
+    #[serde(default = "llm_max_inflight")]
+    pub llm_max_inflight: NonZeroU32,
+    /// How many of them in a minute.
+    #[serde(default)]
+    pub llm_rate_limit: RateLimit,
+}
+
+/// How many questions to agents are under way at once, if the user says nothing.
+const fn llm_max_inflight() -> NonZeroU32 {
+    NonZeroU32::MIN.saturating_add(7)
 }
 
 impl Meaning {
@@ -96,6 +117,10 @@ impl Default for Reach {
             proceed_on_max_review_rounds: false,
             keep_rejected_worktrees: false,
             keep_failed_artifacts: false,
+            max_cost_usd: None,
+            max_tokens_total: None,
+            llm_max_inflight: llm_max_inflight(),
+            llm_rate_limit: RateLimit::default(),
         }
     }
 }

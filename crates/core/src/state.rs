@@ -59,6 +59,7 @@ impl State {
             created_at: started.at,
             meaning: started.meaning.clone(),
             reach: started.reach.clone(),
+            agents: started.agents.clone(),
             baseline: Baseline::Unmeasured,
             nodes: vec![root],
             evals: Vec::new(),

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
+use treebeam_core::policy::Reach;
 use treebeam_edge::agent::bucket::Limits;
 use treebeam_edge::agent::budgeted::Budget;
 use treebeam_edge::agent::calls::Calls;
@@ -70,7 +71,7 @@ fn plan(url: &str, timeout: Duration, folder: &std::path::Path) -> Plan {
         crew: Crew::new(BTreeMap::from(crew)),
         prices: Prices::default(),
         budget: Budget::default(),
-        limits: Limits::default(),
+        limits: Limits::from(&Reach::default()),
         patience: PATIENCE,
         calls: Calls::Folder(folder.join("calls")),
         surroundings: Surroundings::Folder(folder.to_owned()),

@@ -29,6 +29,8 @@ fn finished() -> Finished {
     let root = folder();
     let mut events = story::events();
     // Up to its second stop: cutting a run everywhere costs the square of its length.
+    let sent_back = events.iter().position(|event| matches!(event, Event::SentBack(_)));
+    events.truncate(sent_back.unwrap());
     let second_stop =
         events.iter().rposition(|event| matches!(event, Event::SettingsChanged { .. }));
     events.truncate(second_stop.unwrap());

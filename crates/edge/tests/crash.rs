@@ -13,7 +13,7 @@ use treebeam_core::event::{Event, RunStarted, WorldKind};
 use treebeam_core::facts::{Facts, History};
 use treebeam_core::id::EvalId;
 use treebeam_core::plan::{self, Again};
-use treebeam_core::policy::{Meaning, Reach};
+use treebeam_core::policy::{Agents, Meaning, Reach};
 use treebeam_core::state::State;
 use treebeam_edge::dry::{DryAgent, DryClock, DryExecutor, FlakyCleanup};
 use treebeam_edge::git::{GitRepo, UserRepo, open_with};
@@ -105,6 +105,7 @@ impl Site {
             root: user.head.clone(),
             meaning,
             reach,
+            agents: Agents::default(),
             at: user.head_time,
         };
         let runs = make_runs_root(self.repo.path()).expect("a folder for runs");

@@ -10,7 +10,7 @@ use std::time::Duration;
 use treebeam_core::event::{Leftover, LeftoverKind, RunStarted, Subject, WorldKind};
 use treebeam_core::evidence::Artifact;
 use treebeam_core::id::{Commit, EvalId, Place, RunPath};
-use treebeam_core::policy::{Meaning, Reach};
+use treebeam_core::policy::{Agents, Meaning, Reach};
 use treebeam_core::protect::Change;
 use treebeam_edge::store::{Fenced, Force, Store};
 use treebeam_run::port::{
@@ -116,6 +116,7 @@ fn started() -> RunStarted {
         root: "a".repeat(40).parse().unwrap(),
         meaning: Meaning::default(),
         reach: Reach::default(),
+        agents: Agents::default(),
         at: Timestamp::UNIX_EPOCH,
     }
 }

@@ -1,7 +1,7 @@
 //! A journal in memory that can be told to fail at any event, as a power cut would.
 
 use treebeam_core::event::{Event, RunStarted, WorldKind};
-use treebeam_core::policy::{Meaning, Reach};
+use treebeam_core::policy::{Agents, Meaning, Reach};
 use treebeam_core::state::State;
 use treebeam_run::port::{Checkpoint, Journal, PortError};
 
@@ -26,6 +26,7 @@ impl MemoryJournal {
             root: crate::memory::MemoryWorld::root(),
             meaning,
             reach,
+            agents: Agents::default(),
             at: jiff::Timestamp::UNIX_EPOCH,
         };
         Self {

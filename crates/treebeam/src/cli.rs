@@ -309,6 +309,9 @@ pub(crate) struct RunArgs {
     /// Refuse a run id that is taken
     #[arg(long, conflicts_with_all = AGAIN)]
     pub(crate) no_resume: bool,
+    /// Start without asking, whatever it may cost
+    #[arg(long, short)]
+    pub(crate) yes: bool,
     /// Only validate and rewrite the reports, as `treebeam report` does
     #[arg(long, conflicts_with_all = ["dry_run", "validate_only"], conflicts_with_all = AGAIN)]
     pub(crate) report_only: bool,

@@ -30,18 +30,19 @@ use key::{KEYS, Key, Scope};
 use origin::{Origin, Wrong};
 use score::{Contradiction, Primary, Said};
 use serde_json::{Map, Value, json};
-use spending::{Dollars, RateLimit};
+use spending::Dollars;
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 use tables::Tables;
 use treebeam_core::policy::{Meaning, Reach};
-use treebeam_edge::agent::bucket::Limits;
-use treebeam_edge::agent::budgeted::Budget;
 use treebeam_edge::agent::price::Prices;
 use treebeam_edge::agent::settings::Tuner;
 use treebeam_edge::store::{Claim, Force};
 use treebeam_run::port::{Cost, Role};
+
+/// What a new run may be expected to cost before somebody is asked, in dollars, if nothing is said.
+const CONFIRM_ABOVE: f64 = 10.0;
 
 /// What was said, the lowest first.
 #[derive(Debug, Default)]
@@ -220,22 +221,10 @@ impl Config {
         self.tables.prices.prices()
     }
 
-    /// The most that agents may cost.
-    pub(crate) fn budget(&self) -> Budget {
-        let cost = match self.tables.max_cost_usd {
-            Some(Dollars::At(amount)) => Some(Cost::dollars(amount)),
-            Some(Dollars::None) | None => None,
-        };
-        let tokens = self.tables.max_tokens_total.and_then(|limit| limit.number(|n| n.0));
-        Budget { cost, tokens }
-    }
-
-    /// How fast agents may be asked.
-    pub(crate) fn limits(&self) -> Limits {
-        let built_in = Limits::default();
-        let in_flight = self.tables.llm_max_inflight.map_or(built_in.in_flight, |n| n.0);
-        let RateLimit { requests, tokens } = self.tables.llm_rate_limit.unwrap_or_default();
-        Limits { in_flight, requests, tokens }
+    /// What a new run may be expected to cost before somebody is asked; nobody is, where there is no such limit.
+    pub(crate) fn confirm_above(&self) -> Option<Cost> {
+        let said = self.tables.confirm_above_usd.unwrap_or(Dollars::At(CONFIRM_ABOVE));
+        said.number().map(|dollars| Cost::dollars(dollars.get()))
     }
 
     /// The first key that would change what the results of a run mean.
@@ -280,8 +269,8 @@ impl Config {
         let stale = self.lock_stale_after().unwrap_or(Claim::from(Force::No).stale_after);
         set(&mut all, "lock_stale_seconds", json!(stale.as_secs()));
         let runs_root = self.runs_root().map(|path| path.display().to_string());
+        set(&mut all, "confirm_above_usd", json!(self.confirm_above().map(Cost::in_dollars)));
         set(&mut all, "runs_root", json!(runs_root.as_deref().unwrap_or(".treebeam/runs")));
-        set(&mut all, "llm_max_inflight", json!(self.limits().in_flight));
         let Tuner { files, seed } = self.tuner();
         set(&mut all, "tuner", json!({ "files": files, "seed": seed }));
         for key in KEYS.iter().filter(|key| key.scope == Scope::Process) {

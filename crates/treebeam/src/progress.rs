@@ -200,6 +200,7 @@ fn line(facts: &Facts, event: &Event) -> Option<String> {
         | Event::Swept { .. }
         | Event::Discarded { .. }
         | Event::SettingsChanged { .. }
+        | Event::AgentsChanged { .. }
         | Event::SentBack(_)
         | Event::LockTakenOver { .. }
         | Event::RemovalAsked { .. }

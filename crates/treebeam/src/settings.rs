@@ -5,7 +5,9 @@ use crate::config::origin::Origin;
 use crate::config::{Change, Config};
 use crate::failure::Failure;
 use crate::terminal;
-use treebeam_core::policy::{Meaning, Reach};
+use treebeam_core::event::{Event, WorldKind};
+use treebeam_core::facts::Facts;
+use treebeam_core::policy::{Agents, Meaning, Reach};
 
 /// Refuses a configuration that would change what the results of a run mean.
 pub(crate) fn same_meaning(config: &Config, run: &Meaning) -> Result<(), Failure> {
@@ -34,8 +36,27 @@ fn as_flag(value: &str) -> &str {
     if value == "all" { "none" } else { value }
 }
 
+/// What is to be recorded before a run goes on: another reach, other agents, both or neither.
+pub(crate) fn changes(config: &Config, run: &Facts) -> Vec<Event> {
+    let (reach, agents) = (reach(config, &run.reach), agents(run.world));
+    let reach = (reach != run.reach).then_some(Event::SettingsChanged { reach });
+    let roles = run.agents.other_roles(&agents);
+    for role in &roles {
+        terminal::note(&format!("`agents.{role}` is another one from now on"));
+    }
+    let agents = (!roles.is_empty()).then_some(Event::AgentsChanged { agents });
+    reach.into_iter().chain(agents).collect()
+}
+
+/// Who does the work in a world, as it is recorded.
+pub(crate) fn agents(world: WorldKind) -> Agents {
+    match world {
+        WorldKind::Dry { .. } => Agents::default(),
+    }
+}
+
 /// The reach that a run goes on with; what is new about it is said.
-pub(crate) fn reach(config: &Config, run: &Reach) -> Reach {
+fn reach(config: &Config, run: &Reach) -> Reach {
     for Change { key, origin, before, asked } in config.other_reach(run) {
         let name = key.name;
         terminal::note(&format!(

@@ -49,9 +49,14 @@ pub(crate) fn say(text: &str) {
     drop(writeln!(io::stderr().lock(), "{}", harmless(text)));
 }
 
+/// Whether somebody is there who can be asked.
+pub(crate) fn is_attended() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
 /// Asks for a yes, where somebody is there to give it.
 pub(crate) fn confirm(question: &str) -> bool {
-    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+    if !is_attended() {
         return false;
     }
     drop(write!(io::stderr().lock(), "{question} [y/N] "));

@@ -29,6 +29,7 @@ fn subject(event: &Event) -> String {
     match event {
         Event::RunStarted(_)
         | Event::SettingsChanged { .. }
+        | Event::AgentsChanged { .. }
         | Event::RemovalAsked { .. }
         | Event::LockTakenOver { .. }
         | Event::Asked { .. }
@@ -106,6 +107,7 @@ fn what(event: &Event) -> String {
         }
         Event::RemovalAsked { leftovers } => format!("to be removed: {}", asked(leftovers)),
         Event::SettingsChanged { reach } => format!("goes on with other settings: {}", far(reach)),
+        Event::AgentsChanged { agents } => format!("goes on with other agents: {agents}"),
         Event::LockTakenOver { from: Some(from), because, .. } => {
             format!("taken over from process {} on `{}`, {because}", from.pid, from.hostname)
         }
@@ -154,7 +156,8 @@ fn far(reach: &Reach) -> String {
     let most = reach.max_total_idea_evals;
     let most =
         most.map_or_else(|| "no limit of evals".to_owned(), |n| format!("at most {n} evals"));
-    format!("D {}, {most}, {} at once", reach.max_depth, reach.max_parallel_evals)
+    let spending = words::spending(reach).map_or_else(String::new, |most| format!(", {most}"));
+    format!("D {}, {most}{spending}, {} at once", reach.max_depth, reach.max_parallel_evals)
 }
 
 /// Nothing for the first time.

@@ -30,6 +30,10 @@ pub fn status(facts: &Facts, runner: Option<&str>) -> String {
     if open.total() > 0 && !facts.closed.is_empty() {
         lines.push(field("this depth", &format!("{}: {open}", count(open.total(), "eval"))));
     }
+    lines.extend(words::spending(&facts.reach).map(|most| field("answers", &most)));
+    if !facts.agents.0.is_empty() {
+        lines.push(field("agents", &one_line(&facts.agents.to_string())));
+    }
     lines.push(field("best", &best(facts)));
     lines.extend(chain(facts));
     lines.extend(cleanup(facts));

@@ -76,6 +76,12 @@ fn configuration(facts: &Facts) -> String {
     row("B, beam width", Md::text(&meaning.beam_width.to_string()));
     row("N, configurations per sweep", Md::text(&limit));
     row("budget", Md::text(&budget));
+    if let Some(spending) = words::spending(reach) {
+        row("answers of agents", Md::text(&spending));
+    }
+    if !facts.agents.0.is_empty() {
+        row("agents", Md::text(&facts.agents.to_string()));
+    }
     row("repeats are looked for in", Md::code(&meaning.dedupe_scope.to_string()));
     row("a sweep is complete with", Md::text(&words::completeness(facts)));
     row("ideas shown as context", Md::code(&meaning.ideas_context_strategy.to_string()));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use treebeam_core::event::{BudgetKind, Stop, WorldKind};
 use treebeam_core::facts::{Baseline, Facts, Phase};
 use treebeam_core::num::Finite;
-use treebeam_core::policy::Direction;
+use treebeam_core::policy::{Direction, Reach};
 
 /// `1 eval`, `2 evals`.
 pub(crate) fn count(number: impl TryInto<u64>, thing: &str) -> String {
@@ -32,6 +32,14 @@ pub(crate) const fn stop(reason: Stop) -> &'static str {
         Stop::MaxTokens => "the next answer could take more tokens than are left",
         Stop::StrictDepthFailure => "an eval failed, and that was to end the run",
     }
+}
+
+/// The most that answers of agents may take, if there is such a limit.
+pub(crate) fn spending(reach: &Reach) -> Option<String> {
+    let cost = reach.max_cost_usd.map(|dollars| format!("at most ${}", dollars.exact()));
+    let tokens = reach.max_tokens_total.map(|tokens| format!("at most {tokens} tokens"));
+    let limits: Vec<String> = [cost, tokens].into_iter().flatten().collect();
+    (!limits.is_empty()).then(|| limits.join(", "))
 }
 
 /// A budget, by its key.

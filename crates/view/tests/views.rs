@@ -6,12 +6,14 @@ mod sample;
 use std::num::NonZeroU32;
 use std::time::Duration;
 use treebeam_core::audit::{Finding, Severity};
-use treebeam_core::event::{Event, Leftover, LeftoverKind, RunStarted, Runner, Stop, Takeover};
+use treebeam_core::event::{
+    BudgetKind, Event, Intent, Leftover, LeftoverKind, RunStarted, Runner, Stop, Takeover,
+};
 use treebeam_core::facts::Facts;
 use treebeam_core::id::{EvalId, NodeId, Place};
 use treebeam_core::num::Finite;
-use treebeam_core::plan::{self, Again};
-use treebeam_core::policy::{Meaning, Reach};
+use treebeam_core::plan::{self, Again, Move, Running};
+use treebeam_core::policy::{Agents, Meaning, Reach};
 use treebeam_core::state::State;
 use treebeam_view::list::{Digest, Listed};
 use treebeam_view::results::COLUMNS;
@@ -123,6 +125,52 @@ fn work_that_is_done_again() {
     insta::assert_snapshot!(parts.join("\n-----\n"));
 }
 
+/// The second depth, closed because a budget was reached before the end of its last two evals.
+fn out_of_budget() -> State {
+    let mut events = sample::events();
+    let begins = |e: &Event| matches!(e, Event::StepStarted { step: Intent::Implement(_), .. });
+    let last = events.iter().rposition(begins).unwrap();
+    let begun = events[..last].iter().rposition(begins).unwrap();
+    events.truncate(begun + 1);
+    let Some(Event::StepStarted { step, .. }) = events.last() else { unreachable!() };
+    let (budget, step) = (BudgetKind::Cost, *step);
+    events.push(Event::BudgetReached { budget, step });
+    let mut state = sample::after(&events, events.len());
+    let moves = plan::next(&state, &Running::default(), sample::now());
+    let closed = moves.into_iter().find_map(|next| match next {
+        Move::Record(event) => Some(event),
+        Move::Start(_) | Move::Stop(_) => None,
+    });
+    state.apply(&closed.unwrap()).unwrap();
+    state
+}
+
+#[test]
+fn a_budget_that_was_reached() {
+    let state = out_of_budget();
+    let [summary, _, results, status] = all(&state);
+    assert_tables_are_even(&summary);
+    for text in
+        ["not tried: `max_cost_usd` reached", "not tried to its end: `max_cost_usd` reached"]
+    {
+        assert!(results.contains(text), "{results}");
+    }
+    assert_eq!(Counts::overall(&state).unfinished, 2);
+    assert!(summary.contains("2 unfinished") && status.contains("2 unfinished"), "{status}");
+    let reach =
+        Reach { max_cost_usd: Finite::new(2.5), max_tokens_total: Some(7), ..state.reach.clone() };
+    let word = str::to_owned;
+    let coder = [("provider", "openai"), ("model", "gpt-5")].map(|(a, b)| (word(a), word(b)));
+    let agents = Agents([(word("coder"), coder.into())].into());
+    let mut state = state;
+    state.apply(&Event::SettingsChanged { reach }).unwrap();
+    state.apply(&Event::AgentsChanged { agents }).unwrap();
+    let [summary, _, _, status] = all(&state).map(|text| text.replace('\\', ""));
+    for text in ["at most $2.5, at most 7 tokens", "coder openai gpt-5"] {
+        assert!(summary.contains(text) && status.contains(text), "{summary}{status}");
+    }
+}
+
 #[test]
 fn a_run_that_is_being_run_is_not_to_be_resumed() {
     let state = sample::after(&sample::events(), 5);
@@ -147,6 +195,7 @@ fn every_moment_of_a_run_can_be_shown() {
         assert!([&summary, &graph, &results, &status].iter().all(|text| text.ends_with('\n')));
         seen.extend(state.evals.iter().map(Outcome::of));
     }
+    seen.extend(out_of_budget().evals.iter().map(Outcome::of));
     seen.extend(sent_back().evals.iter().map(Outcome::of));
     assert!(Outcome::ALL.iter().all(|outcome| seen.contains(outcome)));
 }

@@ -42,6 +42,7 @@ kinds! {
     DiscardDeferred => "discard_deferred",
     RemovalAsked => "removal_asked",
     SettingsChanged => "settings_changed",
+    AgentsChanged => "agents_changed",
     LockTakenOver => "lock_takeover",
     Asked => "asked",
     IdeaAdded => "idea_added",

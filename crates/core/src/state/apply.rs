@@ -14,6 +14,7 @@ use crate::facts::{
 };
 use crate::gate::Verdict;
 use crate::id::{Depth, EvalId, NodeId, Place};
+use crate::policy::Reach;
 use jiff::Timestamp;
 
 /// An event that cannot have happened after the ones before it, or facts that contradict each other.
@@ -117,10 +118,12 @@ impl State {
             Event::DiscardDeferred { leftover, why, retry_at } => {
                 self.discard_deferred(*leftover, why, *retry_at)
             }
+            Event::AgentsChanged { agents } => {
+                self.facts.agents = agents.clone();
+                Ok(())
+            }
             Event::SettingsChanged { reach } => {
-                self.facts.reach = reach.clone();
-                self.facts.history.settings_changes += 1;
-                self.reopen();
+                self.settings_changed(reach);
                 Ok(())
             }
             Event::LockTakenOver { .. } => {
@@ -318,7 +321,9 @@ impl State {
     }
 
     /// What the user says anew may be more: a budget that was reached is asked again.
-    fn reopen(&mut self) {
+    fn settings_changed(&mut self, reach: &Reach) {
+        self.facts.reach = reach.clone();
+        self.facts.history.settings_changes += 1;
         self.facts.reached = None;
         if matches!(self.facts.phase, Phase::Stopped { .. }) {
             self.facts.frontier = self.facts.standing_frontier();

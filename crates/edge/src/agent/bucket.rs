@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU32;
 use std::time::Duration;
+use treebeam_core::policy::{RateLimit, Reach};
 
 /// What all questions share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,9 +15,10 @@ pub struct Limits {
     pub tokens: Option<NonZeroU32>,
 }
 
-impl Default for Limits {
-    fn default() -> Self {
-        Self { in_flight: NonZeroU32::MIN.saturating_add(7), requests: None, tokens: None }
+impl From<&Reach> for Limits {
+    fn from(reach: &Reach) -> Self {
+        let RateLimit { requests, tokens } = reach.llm_rate_limit;
+        Self { in_flight: reach.llm_max_inflight, requests, tokens }
     }
 }
 

@@ -8,6 +8,7 @@ use super::question::{Answer, Meter, Question, Spent, Trouble};
 use super::wait::{GLANCE, Observer};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use treebeam_core::event::BudgetKind;
+use treebeam_core::policy::Reach;
 use treebeam_run::port::{Cost, PortError, Reply, Usage};
 
 /// The most that may be spent.
@@ -17,6 +18,13 @@ pub struct Budget {
     pub cost: Option<Cost>,
     /// In tokens.
     pub tokens: Option<u64>,
+}
+
+impl From<&Reach> for Budget {
+    fn from(reach: &Reach) -> Self {
+        let cost = reach.max_cost_usd.map(|dollars| Cost::dollars(dollars.get()));
+        Self { cost, tokens: reach.max_tokens_total }
+    }
 }
 
 /// A layer that counts.

@@ -17,7 +17,7 @@ use treebeam_core::evidence::{
 use treebeam_core::gate::{self, Verdict};
 use treebeam_core::id::{Depth, EvalId, NodeId, Place, Sha256};
 use treebeam_core::num::Finite;
-use treebeam_core::policy::{ChosenBy, Direction, Meaning, Metric, Reach, ScorePolicy};
+use treebeam_core::policy::{Agents, ChosenBy, Direction, Meaning, Metric, Reach, ScorePolicy};
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_790_000_000 + second).unwrap()
@@ -48,6 +48,13 @@ fn reach(evals: u32) -> Reach {
     Reach { max_total_idea_evals: Some(evals), ..Reach::default() }
 }
 
+fn agents(model: &str) -> Agents {
+    let word = str::to_owned;
+    let coder = [("provider", "openai-chat"), ("model", model), ("base_url", "http://localhost:1")];
+    let coder = coder.map(|(name, value)| (word(name), word(value))).into();
+    Agents([(word("coder"), coder)].into())
+}
+
 /// How the run begins.
 pub(crate) fn started() -> RunStarted {
     RunStarted {
@@ -56,6 +63,7 @@ pub(crate) fn started() -> RunStarted {
         root: "0123456789abcdef0123456789abcdef01234567".parse().unwrap(),
         meaning: meaning(),
         reach: reach(4),
+        agents: agents("small"),
         at: at(0),
     }
 }
@@ -401,6 +409,7 @@ fn out_of_budget() -> Vec<Event> {
         },
         Event::Stopped { reason: Stop::MaxCost, at: at(86) },
         goes_on(),
+        Event::AgentsChanged { agents: agents("large") },
         ask(1, 87),
         reached(BudgetKind::Tokens, Intent::Propose(node)),
         Event::Stopped { reason: Stop::MaxTokens, at: at(88) },

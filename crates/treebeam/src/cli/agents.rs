@@ -2,7 +2,7 @@
 
 use super::ConfigFlag;
 use crate::config::number::{AtOnce, Limit};
-use crate::config::spending::{Dollars, RateLimit, Tokens};
+use crate::config::spending::{Dollars, Rate, Tokens};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use treebeam_run::port::Role;
@@ -67,5 +67,5 @@ pub(crate) struct SpendingFlags {
     pub(crate) llm_max_inflight: Option<AtOnce>,
     /// How many requests and tokens per minute, such as `60rpm,100000tpm`, or `none` [default: no limit]
     #[arg(long, value_name = "RATE")]
-    pub(crate) llm_rate_limit: Option<RateLimit>,
+    pub(crate) llm_rate_limit: Option<Rate>,
 }

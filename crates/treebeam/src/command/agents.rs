@@ -13,10 +13,14 @@ use crate::config::file::top;
 use crate::crew::{self, KeyPlace, Seat};
 use crate::dotenv::Dotenv;
 use crate::failure::{Exit, Failure};
+use crate::preflight;
 use crate::terminal;
 use serde_json::{Value, json};
 use std::path::Path;
+use treebeam_core::policy::Reach;
 use treebeam_edge::agent::Plan;
+use treebeam_edge::agent::bucket::Limits;
+use treebeam_edge::agent::budgeted::Budget;
 use treebeam_edge::agent::calls::Calls;
 use treebeam_edge::agent::command::Surroundings;
 use treebeam_edge::agent::price::{PRICES_DATE, PriceOrigin, Prices};
@@ -49,11 +53,12 @@ fn plan(here: &Path, config: &Config, seats: &[Seat<'_>]) -> Result<Plan, Failur
     let home = top(&here).unwrap_or(&here);
     let runs = store::make_runs_root(home)?;
     let calls = runs.parent().unwrap_or(home).join("calls");
+    let reach = config.reach(&Reach::default());
     Ok(Plan {
         crew: crew::crew(seats)?,
         prices: config.prices(),
-        budget: config.budget(),
-        limits: config.limits(),
+        budget: Budget::from(&reach),
+        limits: Limits::from(&reach),
         patience: Patience::BRIEF,
         calls: Calls::Folder(calls),
         surroundings: Surroundings::Folder(home.to_owned()),
@@ -67,16 +72,20 @@ fn none_set() -> Failure {
 fn list(here: &Path, file: &ConfigFlag, output: Output) -> Result<Exit, Failure> {
     let (config, dotenv) = settings(here, file, None)?;
     let (seats, prices) = (crew::seats(&config, &dotenv), config.prices());
+    let estimate = preflight::estimate(&config, &seats)?;
     match output {
         Output::Json => terminal::json(&json!({
             "schema": "treebeam.agents/1",
             "prices_of": PRICES_DATE,
             "agents": seats.iter().map(|seat| document(seat, &prices)).collect::<Vec<_>>(),
+            "estimate": estimate.document(),
         }))?,
         Output::Text => terminal::show(&text(&seats, &prices))?,
     }
     if seats.is_empty() {
         terminal::hint("no agent is set: set `agents.coder` and the others in `treebeam.toml`");
+    } else {
+        terminal::note(&format!("a run as configured: {estimate}"));
     }
     Ok(Exit::Done)
 }

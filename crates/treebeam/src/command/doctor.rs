@@ -8,14 +8,16 @@ use crate::config::key::KEYS;
 use crate::config::origin::Origin;
 use crate::crew::{self, Seat};
 use crate::dotenv::{Dotenv, Found};
+use crate::estimate::Estimate;
 use crate::failure::{Exit, Failure};
+use crate::preflight;
 use crate::terminal;
 use crate::wiring;
 use serde::Serialize;
 use serde_json::json;
 use std::path::Path;
 use treebeam_core::facts::Removal;
-use treebeam_core::policy::Meaning;
+use treebeam_core::policy::{Meaning, Reach};
 use treebeam_core::protect::{Change, Mode, Protected};
 use treebeam_edge::git::{self, UserRepo};
 use treebeam_edge::store::{self, RunDir, probe};
@@ -185,7 +187,8 @@ fn agents(config: &Config, dotenv: &Dotenv) -> Vec<Check> {
     let prices = config.prices();
     let costs = |seat: &&Seat<'_>| !matches!(seat.agent.line, Line::Tuner);
     let priceless = seats.iter().filter(costs).find(|seat| prices.of(&seat.model()).is_none());
-    if let Some(seat) = priceless.filter(|_| config.budget().cost.is_some()) {
+    if let Some(seat) = priceless.filter(|_| config.reach(&Reach::default()).max_cost_usd.is_some())
+    {
         let says = format!(
             "the price of `{}` is not known: `max_cost_usd` does not count it",
             seat.model()
@@ -201,7 +204,21 @@ fn agents(config: &Config, dotenv: &Dotenv) -> Vec<Check> {
         let none = "none is set: only dry runs are possible".to_owned();
         checks.push(Check::ok("agents", if roles.is_empty() { none } else { roles.join(", ") }));
     }
+    if !seats.is_empty() {
+        let cost = preflight::estimate(config, &seats).map(|estimate| cost(&estimate));
+        checks.push(cost.unwrap_or_else(|failure| Check::problem("cost", &failure)));
+    }
     checks
+}
+
+/// What a run may cost.
+fn cost(estimate: &Estimate) -> Check {
+    let says = format!("a run as configured: {estimate}");
+    if estimate.is_open_ended() {
+        let todo = "add the missing price to `prices`, or set `max_tokens_total`";
+        return Check::warning("cost", says, todo);
+    }
+    Check::ok("cost", says)
 }
 
 /// How much of the user's is protected from candidates.

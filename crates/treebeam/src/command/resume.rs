@@ -63,9 +63,7 @@ fn go_on(
     output: Output,
 ) -> Result<Exit, Failure> {
     Home::must_be_named(store.run(), &state.run)?;
-    let reach = settings::reach(config, &state.reach);
-    if reach != state.reach {
-        let changed = Event::SettingsChanged { reach };
+    for changed in settings::changes(config, &state) {
         state.apply(&changed).map_err(Halt::from)?;
         store.append(std::slice::from_ref(&changed))?;
         if output == Output::Json {

@@ -4,14 +4,19 @@ use super::{Output, resume};
 use crate::again;
 use crate::cli::RunArgs;
 use crate::config::Config;
+use crate::crew;
+use crate::dotenv::Dotenv;
 use crate::failure::{Exit, Failure};
 use crate::interrupt::CtrlC;
+use crate::preflight::{self, Consent};
+use crate::settings;
 use crate::terminal;
 use crate::wiring::{DryWorld, Home};
 use jiff::Timestamp;
 use treebeam_core::event::{Event, RunStarted, WorldKind};
 use treebeam_core::id::RunId;
 use treebeam_core::policy::{Meaning, Reach};
+use treebeam_edge::agent::crew::Crew;
 use treebeam_edge::git::GitRepo;
 use treebeam_edge::store::{Store, StoreError};
 use treebeam_run::port::Interrupt as _;
@@ -84,7 +89,8 @@ fn start(
     output: Output,
 ) -> Result<Exit, Failure> {
     if !args.dry_run {
-        let what = "this version of treebeam has no agents yet: it searches the dry world alone";
+        prepare(home, config, args)?;
+        let what = "this version of treebeam cannot sweep yet: it searches the dry world alone";
         return Err(Failure::usage(what).hint("add `--dry-run`"));
     }
     must_be_clean(home)?;
@@ -92,12 +98,14 @@ fn start(
     if home.repo.has_submodules {
         terminal::note("this repository has submodules: they stay empty in the run's worktrees");
     }
+    let world = WorldKind::Dry { seed: DRY_SEED };
     let started = RunStarted {
         run: id,
-        world: WorldKind::Dry { seed: DRY_SEED },
+        world,
         root: home.repo.head.clone(),
         meaning: config.meaning(Meaning::default())?,
         reach: config.reach(&Reach::default()),
+        agents: settings::agents(world),
         at: home.repo.head_time,
     };
     if CtrlC.is_asked_for() {
@@ -118,6 +126,19 @@ fn start(
     again::tell_of_new_run(&args.going.again);
     let world = DryWorld::new(home, &store, &state)?;
     resume::drive(store, state, &world, &args.going, output)
+}
+
+/// Everything that must hold before anything is paid for.
+fn prepare(home: &Home, config: &Config, args: &RunArgs) -> Result<Crew, Failure> {
+    let dotenv = Dotenv::load(&home.repo.toplevel, config)?;
+    let seats = crew::seats(config, &dotenv);
+    let agents = preflight::agents(&seats)?;
+    must_be_clean(home)?;
+    terminal::note(&format!("agents: {}", agents.in_words()));
+    let estimate = preflight::estimate(config, &seats)?;
+    let consent = if args.yes { Consent::Given } else { Consent::Open };
+    preflight::consent(&estimate, config.confirm_above(), consent)?;
+    Ok(agents)
 }
 
 fn must_be_clean(home: &Home) -> Result<(), Failure> {

@@ -57,6 +57,16 @@ pub(crate) enum Line {
     Tuner,
 }
 
+impl Line {
+    /// The model, where there is one.
+    pub(crate) const fn model(&self) -> Option<&Model> {
+        match self {
+            Self::Model(model) => Some(model),
+            Self::Command(_) => None,
+        }
+    }
+}
+
 /// A model behind a server.
 #[derive(Clone, Debug)]
 pub(crate) struct Model {

@@ -137,27 +137,33 @@ pub(crate) const KEYS: [Key; 46] = {
         key("runs_root", Place, Text, "the folder of all runs, relative to the repository's root"),
         key(
             "max_cost_usd",
-            Process,
+            Reach,
             Toml,
             "the most that answers of agents may cost in all, in dollars, or \"none\"",
         ),
         key(
             "max_tokens_total",
-            Process,
+            Reach,
             Toml,
             "the most tokens that answers of agents may take in all, or \"none\"",
         ),
         key(
             "llm_max_inflight",
-            Process,
+            Reach,
             Toml,
             "how many questions to agents are under way at once, 1 to 256",
         ),
         key(
             "llm_rate_limit",
-            Process,
+            Reach,
             Toml,
             "how many requests and tokens per minute: \"60rpm,100000tpm\", either of them, or \"none\"",
+        ),
+        key(
+            "confirm_above_usd",
+            Process,
+            Toml,
+            "what a new run may be expected to cost before a terminal is asked, in dollars, or \"none\" to never ask",
         ),
         key(
             "prices",

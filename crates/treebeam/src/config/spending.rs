@@ -7,8 +7,9 @@ use serde::de::{self, Deserializer, Unexpected, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::num::NonZeroU32;
 use std::str::FromStr;
+use treebeam_core::num::Finite;
+use treebeam_core::policy::RateLimit;
 use treebeam_edge::agent::price::{Price, Prices};
 
 const NONE: &str = "none";
@@ -27,6 +28,16 @@ impl Dollars {
             return Ok(Self::At(amount));
         }
         Err(format!("it must be from 0 to 1000000 dollars, not {amount}"))
+    }
+}
+
+impl Dollars {
+    /// As a number, if there is one.
+    pub(crate) fn number(self) -> Option<Finite> {
+        match self {
+            Self::None => None,
+            Self::At(amount) => Finite::new(amount),
+        }
     }
 }
 
@@ -101,66 +112,33 @@ impl FromStr for Tokens {
     }
 }
 
-/// How many requests and tokens in a minute: `60`, `60rpm`, `100000tpm`, `60rpm,100000tpm` or `none`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct RateLimit {
-    pub(crate) requests: Option<NonZeroU32>,
-    pub(crate) tokens: Option<NonZeroU32>,
-}
+/// How many requests and tokens in a minute, as a file may say it: a bare number too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub(crate) struct Rate(pub(crate) RateLimit);
 
-impl FromStr for RateLimit {
+impl FromStr for Rate {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong =
-            || format!("it must be like `60rpm`, `100000tpm`, `60rpm,100000tpm`, or `{NONE}`");
-        let mut limit = Self::default();
-        if text == NONE {
-            return Ok(limit);
-        }
-        for part in text.split(',').map(str::trim) {
-            let tokens = part.strip_suffix("tpm");
-            let number = tokens.or_else(|| part.strip_suffix("rpm")).unwrap_or(part).trim();
-            let number: NonZeroU32 = number.parse().map_err(|_| wrong())?;
-            let place = if tokens.is_some() { &mut limit.tokens } else { &mut limit.requests };
-            if place.replace(number).is_some() {
-                return Err(wrong());
-            }
-        }
-        Ok(limit)
+        text.parse().map(Self)
     }
 }
 
-impl fmt::Display for RateLimit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parts =
-            [self.requests.map(|n| format!("{n}rpm")), self.tokens.map(|n| format!("{n}tpm"))];
-        let parts: Vec<String> = parts.into_iter().flatten().collect();
-        f.write_str(if parts.is_empty() { NONE } else { "" })?;
-        f.write_str(&parts.join(","))
-    }
-}
-
-impl Serialize for RateLimit {
-    fn serialize<S: Serializer>(&self, writer: S) -> Result<S::Ok, S::Error> {
-        writer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for RateLimit {
+impl<'de> Deserialize<'de> for Rate {
     fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
         struct Reader;
         impl Visitor<'_> for Reader {
-            type Value = RateLimit;
+            type Value = Rate;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a number of requests per minute or a text like `\"60rpm,100000tpm\"`")
             }
-            fn visit_i64<E: de::Error>(self, number: i64) -> Result<RateLimit, E> {
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Rate, E> {
                 number.to_string().parse().map_err(E::custom)
             }
-            fn visit_u64<E: de::Error>(self, number: u64) -> Result<RateLimit, E> {
+            fn visit_u64<E: de::Error>(self, number: u64) -> Result<Rate, E> {
                 number.to_string().parse().map_err(E::custom)
             }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<RateLimit, E> {
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Rate, E> {
                 text.parse().map_err(E::custom)
             }
         }
@@ -190,26 +168,5 @@ impl PricesTable {
             cached: table.cached.unwrap_or(table.input).0.get(),
         };
         Prices::new(self.0.iter().map(|(name, table)| (name.clone(), price(table))).collect())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rates() {
-        let check = |text: &str, expect: Option<&str>| {
-            let found = text.parse::<RateLimit>().ok().map(|limit| limit.to_string());
-            assert_eq!(found.as_deref(), expect, "{text}");
-        };
-        check("60", Some("60rpm"));
-        check("60rpm", Some("60rpm"));
-        check("100000tpm", Some("100000tpm"));
-        check("9tpm, 8rpm", Some("8rpm,9tpm"));
-        check("none", Some("none"));
-        for wrong in ["", "0", "-1", "rpm", "1rpm,2rpm", "1,2", "fast", "1.5"] {
-            check(wrong, None);
-        }
     }
 }

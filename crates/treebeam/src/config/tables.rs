@@ -5,7 +5,7 @@ use super::agents::AgentsTable;
 use super::gate::GateTable;
 use super::number::{AtOnce, Configurations, Count, Folder, Globs, Limit, Width};
 use super::score::{Contradiction, Primary, ScoreTable};
-use super::spending::{Dollars, PricesTable, RateLimit, Tokens};
+use super::spending::{Dollars, PricesTable, Rate, Tokens};
 use super::table;
 use super::tuner::TunerTable;
 use serde::Deserialize;
@@ -34,10 +34,11 @@ pub(crate) struct Tables {
     keep_failed_artifacts: Option<bool>,
     pub(super) lock_stale_seconds: Option<Count>,
     pub(super) runs_root: Option<Folder>,
-    pub(super) max_cost_usd: Option<Dollars>,
-    pub(super) max_tokens_total: Option<Limit<Tokens>>,
-    pub(super) llm_max_inflight: Option<AtOnce>,
-    pub(super) llm_rate_limit: Option<RateLimit>,
+    max_cost_usd: Option<Dollars>,
+    max_tokens_total: Option<Limit<Tokens>>,
+    llm_max_inflight: Option<AtOnce>,
+    llm_rate_limit: Option<Rate>,
+    pub(super) confirm_above_usd: Option<Dollars>,
     #[serde(deserialize_with = "table::read")]
     pub(super) prices: PricesTable,
     #[serde(deserialize_with = "table::read")]
@@ -103,6 +104,10 @@ impl Tables {
             keep_failed_artifacts: self
                 .keep_failed_artifacts
                 .unwrap_or(before.keep_failed_artifacts),
+            max_cost_usd: self.max_cost_usd.map_or(before.max_cost_usd, Dollars::number),
+            max_tokens_total: number(self.max_tokens_total, before.max_tokens_total, |n| n.0),
+            llm_max_inflight: self.llm_max_inflight.map_or(before.llm_max_inflight, |n| n.0),
+            llm_rate_limit: self.llm_rate_limit.map_or(before.llm_rate_limit, |rate| rate.0),
         }
     }
 }

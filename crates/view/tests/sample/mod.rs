@@ -14,7 +14,7 @@ use treebeam_core::id::{EvalId, NodeId, Place, Sha256};
 use treebeam_core::idea;
 use treebeam_core::num::Finite;
 use treebeam_core::plan::{self, Move, Outcome, Proposal, Running, Step};
-use treebeam_core::policy::{Meaning, Reach};
+use treebeam_core::policy::{Agents, Meaning, Reach};
 use treebeam_core::state::State;
 
 /// What becomes of an idea.
@@ -68,6 +68,7 @@ pub(crate) fn started() -> RunStarted {
             ..Meaning::default()
         },
         reach: Reach { max_total_idea_evals: Some(9), ..Reach::default() },
+        agents: Agents::default(),
         at: now(),
     }
 }

@@ -256,6 +256,7 @@ impl Blocks {
             created_at: config.created_at,
             meaning: config.meaning,
             reach: config.reach,
+            agents: config.agents,
             baseline: root.into_baseline().map_err(|why| format!("root: {why}"))?,
             nodes: self.nodes.ok_or_else(|| missing("nodes"))?.0,
             evals: self.evaluations.ok_or_else(|| missing("evaluations"))?.0,

@@ -12,7 +12,7 @@ use treebeam_core::evidence::Artifact;
 use treebeam_core::facts::{Baseline, ClosedDepth, Facts, History, Phase, Reached, Removal};
 use treebeam_core::id::{Commit, Depth, EvalId, NodeId, Place, RunId, RunPath, Sha256};
 use treebeam_core::path;
-use treebeam_core::policy::{DedupeScope, Meaning, Reach};
+use treebeam_core::policy::{Agents, DedupeScope, Meaning, Reach};
 
 /// Where a copy came from.
 #[derive(Serialize, Deserialize)]
@@ -53,9 +53,9 @@ pub(super) struct RunConfig {
     node_ideas_root_dir: &'static str,
     #[serde(skip_deserializing)]
     extra_context_dirs: [(); 0],
-    /// Agents come with the real world.
-    #[serde(skip_deserializing)]
-    agents: BTreeMap<String, String>,
+    /// Empty in the manifests of runs without agents.
+    #[serde(default)]
+    pub(super) agents: Agents,
     #[serde(skip_deserializing)]
     idea_conversation_mode: &'static str,
     #[serde(skip_deserializing)]
@@ -81,7 +81,7 @@ impl RunConfig {
             artifact_policy: "copy_to_run_root",
             node_ideas_root_dir: "node_ideas",
             extra_context_dirs: [],
-            agents: BTreeMap::new(),
+            agents: facts.agents.clone(),
             idea_conversation_mode: ConversationConfig::OFF.mode,
             idea_history_window_turns: ConversationConfig::OFF.history_window_turns,
             idea_history_max_chars: ConversationConfig::OFF.history_max_chars,

@@ -28,6 +28,7 @@ const VALUES: [(&str, [&str; 3]); KEYS.len()] = [
     ("max_tokens_total", ["1", "none", "3"]),
     ("llm_max_inflight", ["1", "2", "256"]),
     ("llm_rate_limit", ["'1rpm'", "'2tpm'", "'3rpm,4tpm'"]),
+    ("confirm_above_usd", ["1", "0", "2.5"]),
     ("prices", ["{a = {input = 1, output = 2}}", "{b = {input = 1, output = 2}}", "{}"]),
     ("agents.coordinator", ["{provider = 'ollama', model = 'a'}", AGENT, AGENT]),
     ("agents.planner", [AGENT, "{provider = 'command', command = 'x'}", AGENT]),

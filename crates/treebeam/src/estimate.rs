@@ -1,0 +1,256 @@
+//! What a run may ask of its agents, before it asks anything: calls by role, times what questions and answers usually take.
+//! Pure, and no promise: nobody knows how long a repository's files are, or how often a patch is sent back.
+
+use serde_json::{Value, json};
+use std::fmt;
+use treebeam_core::policy::{Meaning, Reach};
+use treebeam_edge::agent::price::Price;
+use treebeam_run::port::{Cost, Role, Usage};
+
+/// How often a node is asked for ideas at most.
+const MOST_ASKS: u64 = 3;
+/// How much longer than usual a question may be.
+const LONG: u64 = 4;
+
+/// Somebody who may be asked.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    pub(crate) role: Role,
+    /// The longest answer, in tokens, where somebody counts them.
+    pub(crate) max_tokens: Option<u32>,
+    pub(crate) price: Option<Price>,
+}
+
+/// A run as it is configured.
+#[derive(Clone, Debug)]
+pub(crate) struct Estimate {
+    pub(crate) expected: Sum,
+    pub(crate) worst: Sum,
+    pub(crate) by_role: Vec<(Role, Sum, Sum)>,
+    max_cost: Option<Cost>,
+    max_tokens: Option<u64>,
+}
+
+/// What questions take together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sum {
+    pub(crate) calls: u64,
+    /// As far as they are counted.
+    pub(crate) tokens: u64,
+    /// As far as prices are known.
+    pub(crate) cost: Cost,
+    /// Calls whose price is not known.
+    pub(crate) unpriced: u64,
+}
+
+/// How many questions are asked in a role, usually and at most.
+#[derive(Clone, Copy)]
+struct Calls {
+    expected: u64,
+    most: u64,
+}
+
+impl Estimate {
+    pub(crate) fn new(meaning: &Meaning, reach: &Reach, asked: &[Asked]) -> Self {
+        let mut estimate = Self {
+            expected: Sum::default(),
+            worst: Sum::default(),
+            by_role: Vec::new(),
+            max_cost: reach.max_cost_usd.map(|dollars| Cost::dollars(dollars.get())),
+            max_tokens: reach.max_tokens_total,
+        };
+        for agent in asked {
+            let calls = calls(meaning, reach, agent.role);
+            let [input, output] = usual(agent.role);
+            let longest = agent.max_tokens.map_or(output, u64::from);
+            let expected = agent.sum(calls.expected, input, output.min(longest));
+            let worst = agent.sum(calls.most, input * LONG, longest);
+            estimate.expected.add(expected);
+            estimate.worst.add(worst);
+            estimate.by_role.push((agent.role, expected, worst));
+        }
+        estimate
+    }
+
+    /// What it is likely to cost, as far as that is known and allowed.
+    pub(crate) fn likely_cost(&self) -> Cost {
+        self.max_cost.map_or(self.expected.cost, |most| most.min(self.expected.cost))
+    }
+
+    /// Whether it may cost more than anybody knows: a price is missing, and no budget bounds it.
+    pub(crate) const fn is_open_ended(&self) -> bool {
+        self.expected.unpriced > 0 && self.max_cost.is_none() && self.max_tokens.is_none()
+    }
+
+    /// For programs.
+    pub(crate) fn document(&self) -> Value {
+        let sum = |sum: &Sum| {
+            json!({
+                "calls": sum.calls,
+                "tokens": sum.tokens,
+                "cost_usd": sum.cost.in_dollars(),
+                "calls_without_price": sum.unpriced,
+            })
+        };
+        let role = |(role, expected, worst): &(Role, Sum, Sum)| json!({ "role": role, "expected": sum(expected), "worst": sum(worst) });
+        json!({
+            "expected": sum(&self.expected),
+            "worst": sum(&self.worst),
+            "max_cost_usd": self.max_cost.map(Cost::in_dollars),
+            "max_tokens_total": self.max_tokens,
+            "roles": self.by_role.iter().map(role).collect::<Vec<_>>(),
+        })
+    }
+}
+
+impl Asked {
+    fn sum(&self, calls: u64, input: u64, output: u64) -> Sum {
+        let usage = Usage {
+            input: input.saturating_mul(calls),
+            cached: 0,
+            output: output.saturating_mul(calls),
+        };
+        Sum {
+            calls,
+            tokens: self.max_tokens.map_or(0, |_| usage.total()),
+            cost: self.price.map(|price| price.cost(&usage)).unwrap_or_default(),
+            unpriced: if self.price.is_some() { 0 } else { calls },
+        }
+    }
+}
+
+impl Sum {
+    fn add(&mut self, other: Self) {
+        self.calls = self.calls.saturating_add(other.calls);
+        self.tokens = self.tokens.saturating_add(other.tokens);
+        self.cost = self.cost + other.cost;
+        self.unpriced = self.unpriced.saturating_add(other.unpriced);
+    }
+}
+
+/// One node at first, then as many as the beam is wide; K ideas on each, as far as the budget of evals goes.
+fn calls(meaning: &Meaning, reach: &Reach, role: Role) -> Calls {
+    let depths = u64::from(reach.max_depth);
+    let width = u64::from(meaning.beam_width.get());
+    let nodes = if depths == 0 { 0 } else { (depths - 1).saturating_mul(width) + 1 };
+    let each = u64::from(meaning.ideas_per_node.get());
+    let most_evals = reach.max_total_idea_evals.map_or(u64::MAX, u64::from);
+    let evals = nodes.saturating_mul(each).min(most_evals);
+    let nodes = nodes.min(evals.div_ceil(each));
+    let attempts = evals.saturating_mul(1 + u64::from(reach.eval_retries));
+    let rounds = 1 + u64::from(reach.max_review_rounds);
+    match role {
+        Role::Ideas => Calls { expected: nodes, most: nodes.saturating_mul(MOST_ASKS) },
+        Role::Coordinator | Role::Planner => Calls { expected: evals, most: attempts },
+        // Every other patch is sent back once.
+        Role::Coder | Role::Reviewer => Calls {
+            expected: if rounds > 1 { evals.saturating_mul(3).div_ceil(2) } else { evals },
+            most: attempts.saturating_mul(rounds),
+        },
+    }
+}
+
+/// What a question and its answer usually take, in tokens.
+const fn usual(role: Role) -> [u64; 2] {
+    match role {
+        Role::Ideas => [6_000, 3_000],
+        Role::Coordinator => [3_000, 800],
+        Role::Planner => [5_000, 1_500],
+        Role::Coder => [12_000, 4_000],
+        Role::Reviewer => [8_000, 800],
+    }
+}
+
+/// `about 30 calls, 480000 tokens, $2.10; at worst …`.
+impl fmt::Display for Estimate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "about {}; at worst {}", self.expected, self.worst)?;
+        if let Some(most) = self.max_cost {
+            write!(f, "; never more than ${:.2} (`max_cost_usd`)", most.in_dollars())?;
+        }
+        if let Some(most) = self.max_tokens {
+            write!(f, "; never more than {most} tokens (`max_tokens_total`)")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Sum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { calls, tokens, cost, unpriced } = *self;
+        let cost = cost.in_dollars();
+        write!(f, "{calls} calls, {tokens} tokens, ")?;
+        match unpriced {
+            0 => write!(f, "${cost:.2}"),
+            all if all == calls => f.write_str("at a price that is not known"),
+            some => write!(f, "${cost:.2} and the price of {some} calls, which is not known"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::num::NonZeroU32;
+    use treebeam_core::num::Finite;
+
+    fn agent(role: Role, price: Option<f64>) -> Asked {
+        let price = price.map(|each| Price { input: each, output: each, cached: each });
+        Asked { role, max_tokens: Some(10_000), price }
+    }
+
+    fn meaning(ideas: u32, beam: u32) -> Meaning {
+        let number = |n| NonZeroU32::new(n).expect("not zero");
+        Meaning { ideas_per_node: number(ideas), beam_width: number(beam), ..Meaning::default() }
+    }
+
+    fn reach(depth: u32) -> Reach {
+        Reach { max_depth: depth, max_review_rounds: 2, ..Reach::default() }
+    }
+
+    #[test]
+    fn calls_follow_from_the_shape_of_the_tree() {
+        let check = |role, meaning: &Meaning, reach: &Reach, expect: [u64; 2]| {
+            let Calls { expected, most } = calls(meaning, reach, role);
+            assert_eq!([expected, most], expect, "{role}");
+        };
+        // 1 + 2 × 2 nodes, 7 ideas on each.
+        check(Role::Ideas, &meaning(7, 2), &reach(3), [5, 15]);
+        check(Role::Planner, &meaning(7, 2), &reach(3), [35, 35]);
+        check(Role::Coder, &meaning(7, 2), &reach(3), [53, 105]);
+        check(Role::Coder, &meaning(7, 2), &reach(0), [0, 0]);
+        let few = Reach { max_total_idea_evals: Some(9), eval_retries: 1, ..reach(3) };
+        check(Role::Ideas, &meaning(7, 2), &few, [2, 6]);
+        check(Role::Coder, &meaning(7, 2), &few, [14, 54]);
+        let once = Reach { max_review_rounds: 0, ..reach(1) };
+        check(Role::Reviewer, &meaning(7, 2), &once, [7, 7]);
+        let huge = Reach { max_depth: u32::MAX, eval_retries: u32::MAX, ..reach(1) };
+        check(
+            Role::Coder,
+            &meaning(1000, 1000),
+            &huge,
+            [(u64::from(u32::MAX - 1) * 1_000_000 + 1000) * 3 / 2, u64::MAX],
+        );
+    }
+
+    #[test]
+    fn costs_are_added_and_what_is_not_known_is_said() {
+        let both = [agent(Role::Coder, Some(1.0)), agent(Role::Ideas, None)];
+        let estimate = Estimate::new(&meaning(2, 1), &reach(1), &both);
+        // Two ideas in three rounds of 12000 + 4000; at worst in six of 48000 + 10000.
+        assert_eq!(estimate.expected.cost, Cost::dollars(0.048));
+        assert_eq!(estimate.worst.cost, Cost::dollars(6.0 * 0.058));
+        assert_eq!((estimate.expected.calls, estimate.expected.unpriced), (4, 1));
+        assert!(estimate.is_open_ended());
+        assert_eq!(
+            estimate.to_string(),
+            "about 4 calls, 57000 tokens, $0.05 and the price of 1 calls, which is not known; \
+             at worst 9 calls, 450000 tokens, $0.35 and the price of 3 calls, which is not known"
+        );
+        let capped = Reach { max_cost_usd: Finite::new(0.01), ..reach(1) };
+        let estimate = Estimate::new(&meaning(2, 1), &capped, &both);
+        assert_eq!(estimate.likely_cost(), Cost::dollars(0.01));
+        assert!(!estimate.is_open_ended());
+        assert!(estimate.to_string().ends_with("; never more than $0.01 (`max_cost_usd`)"));
+    }
+}

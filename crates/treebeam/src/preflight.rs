@@ -1,0 +1,71 @@
+//! What must hold before a run may ask an agent anything, in this order: agents that are complete, keys that are there, a
+//! clean working tree, and a user who knows what it may cost. Nothing here asks an agent.
+
+use crate::config::Config;
+use crate::crew::{self, Seat};
+use crate::estimate::{Asked, Estimate};
+use crate::failure::Failure;
+use crate::terminal;
+use treebeam_core::policy::{Meaning, Reach};
+use treebeam_edge::agent::crew::Crew;
+use treebeam_edge::agent::settings::MAX_TOKENS;
+use treebeam_run::port::{Cost, Role};
+
+/// Who must be there for a run.
+const NEEDED: [Role; 2] = [Role::Coder, Role::Ideas];
+
+/// Whether the user was asked before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Consent {
+    /// By `--yes`.
+    Given,
+    /// It is to be asked for, where there is somebody to ask.
+    Open,
+}
+
+/// Those who do the work, if all that are needed are set and have their keys.
+pub(crate) fn agents(seats: &[Seat<'_>]) -> Result<Crew, Failure> {
+    for role in NEEDED {
+        if !seats.iter().any(|seat| seat.role == role) {
+            let what = format!("a run needs an agent for the role `{role}`, and none is set");
+            let hint = format!("set `agents.{role}` in `treebeam.toml`, or add `--dry-run`");
+            return Err(Failure::usage(what).hint(hint));
+        }
+    }
+    crew::crew(seats)
+}
+
+/// What a run as it is configured may take.
+pub(crate) fn estimate(config: &Config, seats: &[Seat<'_>]) -> Result<Estimate, Failure> {
+    let (meaning, reach) = (config.meaning(Meaning::default())?, config.reach(&Reach::default()));
+    let prices = config.prices();
+    let asked = |seat: &Seat<'_>| {
+        let model = seat.agent.line.model();
+        Asked {
+            role: seat.role,
+            max_tokens: model.map(|model| model.max_tokens.unwrap_or(MAX_TOKENS)),
+            price: model.and_then(|model| prices.of(&model.name)).map(|(price, _)| price),
+        }
+    };
+    let asked: Vec<Asked> = seats.iter().map(asked).collect();
+    Ok(Estimate::new(&meaning, &reach, &asked))
+}
+
+/// Shows what a run may cost, and asks where that is much and somebody is there to say no. A script goes on.
+pub(crate) fn consent(
+    estimate: &Estimate,
+    above: Option<Cost>,
+    consent: Consent,
+) -> Result<(), Failure> {
+    terminal::note(&format!("a run as configured: {estimate}"));
+    let much =
+        above.is_some_and(|above| estimate.likely_cost() > above || estimate.is_open_ended());
+    if consent == Consent::Given || !much || !terminal::is_attended() {
+        return Ok(());
+    }
+    if terminal::confirm("start it?") {
+        return Ok(());
+    }
+    Err(Failure::usage("not started: nothing was asked and nothing was paid for")
+        .hint("`--yes` starts it without asking; `max_cost_usd` bounds what it may cost"))
+}
