@@ -16,9 +16,19 @@ pub(crate) fn campaigns() -> &'static [Campaign] {
     &[
         Campaign {
             name: "agents",
-            what: "hundreds of calls to a model, each killed at another moment",
-            takes: "about 1 minute on 2 cores",
-            cargo: &["test", "-p", "treebeam", "--test", "agents"],
+            what: "hundreds of calls to a model, each killed at another moment; 2,000 kills amid a hundred calls",
+            takes: "about 10 minutes on 2 cores",
+            cargo: &[
+                "test",
+                "-p",
+                "treebeam",
+                "-p",
+                "treebeam-edge",
+                "--test",
+                "agents",
+                "--test",
+                "kill_calls",
+            ],
         },
         Campaign {
             name: "corruption",

@@ -80,7 +80,7 @@ fn plan(url: &str, timeout: Duration, folder: &std::path::Path) -> Plan {
 
 fn question(role: Role) -> Question {
     let (key, prompt) = (format!("q-{role}"), "What?".to_owned());
-    Question { key, role, round: 0, prompt, continues: None, place: None }
+    Question { key, role, round: 0, prompt, continues: None, place: None, node: None }
 }
 
 /// The pieces of a good answer, streamed, in which the model stops for this reason.

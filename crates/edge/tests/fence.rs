@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use treebeam_core::event::{Leftover, LeftoverKind, RunStarted, Subject, WorldKind};
 use treebeam_core::evidence::Artifact;
-use treebeam_core::id::{Commit, EvalId, Place, RunPath};
+use treebeam_core::id::{Commit, EvalId, NodeId, Place, RunPath};
 use treebeam_core::policy::{Agents, Meaning, Reach};
 use treebeam_core::protect::Change;
 use treebeam_edge::store::{Fenced, Force, Store};
@@ -135,6 +135,7 @@ fn all_effects(world: &Fenced<&Reached>) -> Vec<String> {
         round: 0,
         prompt: "p".into(),
         place: PLACE,
+        node: NodeId::ROOT,
         continues: None,
     };
     let answers = [

@@ -1,15 +1,20 @@
 //! Keeps within a budget. Before a call the worst that it may cost is on disk; afterwards counts what it did cost. So
 //! whatever happens in between, the next start knows of it.
 
-use super::calls::{Amount, Calls};
+use super::calls::{Amount, Calls, Turn};
 use super::crew::Crew;
 use super::price::Prices;
 use super::question::{Answer, Meter, Question, Spent, Trouble};
 use super::wait::{GLANCE, Observer};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
 use treebeam_core::event::BudgetKind;
 use treebeam_core::policy::Reach;
 use treebeam_run::port::{Cost, PortError, Reply, Usage};
+
+/// How long somebody waits whose turn has not come.
+const MOMENT: Duration = Duration::from_millis(5);
 
 /// The most that may be spent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -85,6 +90,32 @@ impl<'a, A> Budgeted<'a, A> {
         self.prices.of(model).map(|(price, _)| price.cost(usage))
     }
 
+    /// Waits until no other process reserves anything from the same budget, and looks up what others have spent and reserved.
+    fn turn(&self) -> Result<Turn, Trouble> {
+        if self.budget == Budget::default() {
+            return Ok(Turn::Undisputed);
+        }
+        loop {
+            match self.calls.turn()? {
+                Turn::Later if self.observer.wants_to_stop() => return Err(Trouble::Interrupted),
+                Turn::Later => thread::sleep(MOMENT),
+                Turn::Undisputed => return Ok(Turn::Undisputed),
+                ours @ Turn::Ours(_) => {
+                    self.look_again()?;
+                    return Ok(ours);
+                }
+            }
+        }
+    }
+
+    /// What this process has reserved is on disk too, and is counted apart.
+    fn look_again(&self) -> Result<(), PortError> {
+        let mut ledger = self.ledger();
+        let on_disk = self.calls.spent()?;
+        ledger.spent = on_disk.minus(ledger.reserved);
+        Ok(())
+    }
+
     /// Takes an amount out of what is left, once it is known that it is there.
     fn take(&self, worst: Amount) -> Result<(), Trouble> {
         let mut ledger = self.ledger();
@@ -129,8 +160,7 @@ impl<'a, A> Budgeted<'a, A> {
     /// What was reserved has become what was spent.
     fn settle(&self, worst: Amount, spent: Amount) {
         let mut ledger = self.ledger();
-        ledger.reserved.tokens = ledger.reserved.tokens.saturating_sub(worst.tokens);
-        ledger.reserved.cost = ledger.reserved.cost.minus(worst.cost);
+        ledger.reserved = ledger.reserved.minus(worst);
         ledger.under_way = ledger.under_way.saturating_sub(1);
         ledger.spent += spent;
         self.settled.notify_all();
@@ -187,6 +217,7 @@ impl<A> Tries<'_, '_, A> {
     }
 
     fn begin(&self) -> Result<(), Trouble> {
+        let _turn = self.layer.turn()?;
         self.layer.take(self.worst)?;
         *self.held() = Held::Worst;
         let reserved = self.layer.calls.reserve(self.question, self.worst);

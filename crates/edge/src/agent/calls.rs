@@ -8,8 +8,8 @@ use crate::store::{RunDir, durable};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::fs;
-use std::io::{self, Write as _};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read as _, Write as _};
 use std::ops::AddAssign;
 use std::path::{Path, PathBuf};
 use treebeam_core::id::{Place, Sha256};
@@ -18,6 +18,8 @@ use treebeam_run::port::{Cost, PortError, Reply};
 
 /// The longest file that is read: a reply, its prompt, and what JSON makes of both.
 const MOST_BYTES: u64 = 256 << 20;
+/// How much of a file has what it cost.
+const HEAD: usize = 256;
 /// The longest key.
 const KEY_BYTES: usize = 100;
 
@@ -39,11 +41,30 @@ pub struct Amount {
     pub cost: Cost,
 }
 
+impl Amount {
+    /// What is left of it.
+    pub(super) const fn minus(self, other: Self) -> Self {
+        let tokens = self.tokens.saturating_sub(other.tokens);
+        Self { tokens, cost: self.cost.minus(other.cost) }
+    }
+}
+
 impl AddAssign for Amount {
     fn add_assign(&mut self, other: Self) {
         self.tokens = self.tokens.saturating_add(other.tokens);
         self.cost = self.cost + other.cost;
     }
+}
+
+/// Whose turn it is to reserve something.
+#[derive(Debug)]
+pub(super) enum Turn {
+    /// Nobody else reserves anything here.
+    Undisputed,
+    /// Ours, until this is dropped.
+    Ours(#[expect(dead_code, reason = "held for its lock")] File),
+    /// Somebody else's.
+    Later,
 }
 
 /// What is on disk for a question.
@@ -169,6 +190,22 @@ impl Calls {
         self.lose(question)
     }
 
+    /// The right to reserve something, if nobody else has it now. A run is one process's alone: there it is nobody's.
+    pub(super) fn turn(&self) -> Result<Turn, PortError> {
+        let Self::Folder(folder) = self else { return Ok(Turn::Undisputed) };
+        let path = folder.join("lock");
+        let open = || {
+            make(folder)?;
+            OpenOptions::new().create(true).write(true).truncate(false).open(&path)
+        };
+        let file = open().map_err(failed("open", &path))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Turn::Ours(file)),
+            Err(TryLockError::WouldBlock) => Ok(Turn::Later),
+            Err(TryLockError::Error(error)) => Err(failed("lock", &path)(error)),
+        }
+    }
+
     /// All that was spent so far, and what may have been.
     ///
     /// # Errors
@@ -260,10 +297,6 @@ fn list(folder: &Path) -> io::Result<Vec<String>> {
 
 /// What the files of a folder say was spent. A reservation whose answer is there was for that answer.
 fn sum_of(folder: &Path) -> io::Result<Amount> {
-    #[derive(Deserialize)]
-    struct Part {
-        amount: Amount,
-    }
     let mut sum = Amount::default();
     for name in list(folder)? {
         let Some((key, kind)) = name.split_once('.') else { continue };
@@ -273,12 +306,25 @@ fn sum_of(folder: &Path) -> io::Result<Amount> {
             "pending" => !answered(),
             _ => false,
         };
-        let part = || serde_json::from_slice::<Part>(&read(&folder.join(&name)).ok()?).ok();
-        if counts && let Some(part) = part() {
-            sum += part.amount;
+        if counts && let Some(amount) = amount_of(&folder.join(&name)) {
+            sum += amount;
         }
     }
     Ok(sum)
+}
+
+/// What a file says was spent. Its first field says so: the rest, which may be long, need not be read.
+fn amount_of(file: &Path) -> Option<Amount> {
+    #[derive(Deserialize)]
+    struct Part {
+        amount: Amount,
+    }
+    let mut head = Vec::with_capacity(HEAD);
+    File::open(file).ok()?.take(HEAD as u64).read_to_end(&mut head).ok()?;
+    let first = head.strip_prefix(br#"{"amount":"#).and_then(|rest| {
+        serde_json::Deserializer::from_slice(rest).into_iter::<Amount>().next()?.ok()
+    });
+    first.or_else(|| Some(serde_json::from_slice::<Part>(&read(file).ok()?).ok()?.amount))
 }
 
 fn failed(doing: &str, path: &Path) -> impl FnOnce(io::Error) -> PortError {

@@ -67,10 +67,11 @@ impl Surroundings {
         if let Self::Run(_, run) = self {
             variables.push(("RUN", run.as_str().into()));
         }
-        match question.place {
-            Some(Place::Node(id)) => variables.push(("NODE", id.to_string().into())),
-            Some(Place::Candidate(id)) => variables.push(("EVAL", id.to_string().into())),
-            None => {}
+        if let Some(node) = question.node {
+            variables.push(("NODE", node.to_string().into()));
+        }
+        if let Some(Place::Candidate(id)) = question.place {
+            variables.push(("EVAL", id.to_string().into()));
         }
         variables.into_iter().map(|(name, value)| (format!("TREEBEAM_{name}"), value)).collect()
     }
@@ -148,4 +149,31 @@ fn tail(stderr: &Captured) -> String {
     let start = text.char_indices().rev().nth(SHOWN).map_or(0, |(at, _)| at);
     let tail = text.get(start..).unwrap_or_default();
     if tail.is_empty() { "it said nothing".to_owned() } else { tail.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use treebeam_core::id::{EvalId, NodeId};
+    use treebeam_run::port::Role;
+
+    #[test]
+    fn an_evals_question_knows_its_node_too() {
+        let check = |place, expect: &[&str]| {
+            let (key, prompt) = ("k".to_owned(), "p".to_owned());
+            let (role, round, continues) = (Role::Coder, 2, None);
+            let node = Some(NodeId::new(3));
+            let place = Some(place);
+            let question = Question { key, role, round, prompt, continues, place, node };
+            let run = Surroundings::Run(RunDir::new("r"), "t".parse().expect("a name"));
+            let found = run.variables(&question, &run.folder(place)).into_iter();
+            let found = found.filter(|(name, _)| name != "TREEBEAM_WORKTREE");
+            let found = found.map(|(name, value)| format!("{name}={}", value.to_string_lossy()));
+            let common = ["TREEBEAM_ROLE=coder", "TREEBEAM_ROUND=2", "TREEBEAM_RUN=t"];
+            assert_eq!(found.collect::<Vec<_>>(), [&common[..], expect].concat());
+        };
+        check(Place::Node(NodeId::new(3)), &["TREEBEAM_NODE=0003"]);
+        let both = ["TREEBEAM_NODE=0003", "TREEBEAM_EVAL=0012"];
+        check(Place::Candidate(EvalId::new(12)), &both);
+    }
 }

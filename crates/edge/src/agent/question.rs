@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 use treebeam_core::event::BudgetKind;
-use treebeam_core::id::{Place, Sha256};
+use treebeam_core::id::{NodeId, Place, Sha256};
 use treebeam_run::port::{AgentError, Ask, Continuation, PortError, Reply, Role, Usage};
 
 /// A question on its way through the door.
@@ -21,6 +21,8 @@ pub struct Question {
     pub continues: Option<Continuation>,
     /// The worktree that it is about; none outside of a run.
     pub place: Option<Place>,
+    /// The node that it is about; none outside of a run.
+    pub node: Option<NodeId>,
 }
 
 impl Question {
@@ -34,8 +36,8 @@ impl Question {
 
 impl From<&Ask> for Question {
     fn from(ask: &Ask) -> Self {
-        let Ask { key, role, round, prompt, place, continues } = ask.clone();
-        Self { key, role, round, prompt, continues, place: Some(place) }
+        let Ask { key, role, round, prompt, place, node, continues } = ask.clone();
+        Self { key, role, round, prompt, continues, place: Some(place), node: Some(node) }
     }
 }
 

@@ -65,7 +65,7 @@ impl Answer for &Script {
 
 fn question(key: &str, prompt: &str) -> Question {
     let (key, prompt) = (key.to_owned(), prompt.to_owned());
-    Question { key, role: Role::Coder, round: 0, prompt, continues: None, place: None }
+    Question { key, role: Role::Coder, round: 0, prompt, continues: None, place: None, node: None }
 }
 
 fn reply(text: &str) -> Reply {
@@ -94,6 +94,7 @@ fn files(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap();
     let mut names: Vec<String> =
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.retain(|name| name != "lock");
     names.sort();
     names
 }

@@ -7,7 +7,7 @@ use std::fmt;
 use std::ops::Add;
 use std::str::FromStr;
 use treebeam_core::event::BudgetKind;
-use treebeam_core::id::Place;
+use treebeam_core::id::{NodeId, Place};
 
 /// Somebody who answers questions: a model, a program, or the dry world.
 pub trait Agent: Sync {
@@ -34,6 +34,8 @@ pub struct Ask {
     pub prompt: String,
     /// The worktree that the question is about.
     pub place: Place,
+    /// The node that it is about: for an eval, the one that it is tried on.
+    pub node: NodeId,
     /// The answer that it goes on from, where the provider keeps what was said before.
     pub continues: Option<Continuation>,
 }

@@ -65,6 +65,7 @@ fn ask(
         prompt: prompt::ideas(told, wanted - haul.texts.len(), &repeated),
         round: haul.turns,
         place: Place::Node(brief.node),
+        node: brief.node,
         continues: None,
     };
     let reply = match world.agent.ask(&ask) {

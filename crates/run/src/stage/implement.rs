@@ -231,8 +231,8 @@ impl<'a> Desk<'a> {
 
     fn ask(&self, role: Role, round: u32, end: &str, prompt: String) -> Result<Reply, AgentError> {
         let key = format!("{role}-e{}-a{}{end}", self.brief.eval, self.brief.attempt);
-        let (place, continues) = (self.place, None);
-        self.world.agent.ask(&Ask { key, role, round, prompt, place, continues })
+        let (place, node, continues) = (self.place, self.brief.parent, None);
+        self.world.agent.ask(&Ask { key, role, round, prompt, place, node, continues })
     }
 
     fn write(&self, name: &str, text: &str) -> Result<(), PortError> {

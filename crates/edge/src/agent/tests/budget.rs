@@ -115,6 +115,49 @@ fn each_further_try_that_may_be_paid_for_is_reserved_too() {
     assert_eq!((script.asked(), setting.spent()), (2, 4 * WORST + 15));
 }
 
+/// Does something while it is asked.
+struct Meanwhile<F>(F);
+
+impl<F: Fn() + Sync> Answer for Meanwhile<F> {
+    fn answer(&self, _: &Question, _: &dyn Meter) -> Result<Reply, Trouble> {
+        (self.0)();
+        Ok(reply("a"))
+    }
+}
+
+#[test]
+fn two_processes_share_the_budget_of_a_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let setting = Setting::new(folder.path());
+    let script = Script::of([Ok(reply("c"))]);
+    let budget = tokens(2 * WORST - 1);
+    let second = setting.layer(&script, budget);
+    let refused = Mutex::new(None);
+    let ask = || *refused.lock().unwrap() = Some(second.answer(&question("b", "abc"), &Unmetered));
+    let first = setting.layer(Meanwhile(ask), budget);
+    first.answer(&question("a", "abc"), &Unmetered).unwrap();
+    let refused = refused.into_inner().unwrap().unwrap();
+    assert!(matches!(refused, Err(Trouble::OverBudget { .. })), "what is under way counts");
+    second.answer(&question("c", "abc"), &Unmetered).unwrap();
+    assert_eq!((script.asked(), setting.spent()), (1, 30), "what it took is less");
+}
+
+#[test]
+fn what_a_call_took_is_read_from_its_beginning() {
+    let folder = tempfile::tempdir().unwrap();
+    let setting = Setting::new(folder.path());
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    let amount = r#""amount":{"cost":5,"tokens":7}"#;
+    write("a.json", &format!("{{{amount},\"reply\":\"{}", "x".repeat(9000)));
+    write("b.json", &format!("{{\"a\":\"{}\",{amount}}}", "x".repeat(9000)));
+    write("c.json", "{\"amount\":");
+    assert_eq!(setting.spent(), 14, "cut off, in another order, and damaged");
+    let script = Script::of([Ok(reply("d"))]);
+    setting.layer(&script, tokens(9000)).answer(&question("d", "abc"), &Unmetered).unwrap();
+    let kept = fs::read_to_string(folder.path().join("d.json")).unwrap();
+    assert!(kept.starts_with(r#"{"amount":{"cost":75000000,"tokens":15},"#), "{kept}");
+}
+
 /// A provider that charges, and then answers, fails or never comes back.
 struct Bank<'a> {
     charged: &'a AtomicU64,

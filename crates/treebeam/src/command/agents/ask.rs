@@ -46,6 +46,7 @@ pub(super) fn run(here: &Path, args: &AskArgs, output: Output) -> Result<Exit, F
         prompt,
         continues: None,
         place: None,
+        node: None,
     };
     let reply = Door::open(&plan, &Watcher)?.answer(&question)?;
     match output {

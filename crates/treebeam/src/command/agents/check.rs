@@ -79,6 +79,7 @@ fn check(door: &Door<'_>, seat: &Seat<'_>) -> Checked {
         prompt: PROMPT.to_owned(),
         continues: None,
         place: None,
+        node: None,
     };
     let begun = Instant::now();
     match door.answer(&question) {
