@@ -4,8 +4,8 @@
 //! [`memory`] is a world behind the ports, [`journal`] a journal with a fuse, [`repo`] a repository made by real git,
 //! [`program`] the real program in such a repository, [`fault`] the same with faults at chosen moments,
 //! `held` a git that such a program has to wait for, [`apart`] runs a test in namespaces of its own, [`frozen`] stops a program
-//! with all that it has started, [`server`] is a server that may do everything wrong, [`counterpart`] real ones
-//! that know nothing of treebeam.
+//! with all that it has started, [`hostile`] is a program that does not want to end, [`server`] is a server that may do everything
+//! wrong, [`counterpart`] real ones that know nothing of treebeam.
 
 #![expect(
     clippy::expect_used,
@@ -22,6 +22,8 @@ pub mod fault;
 pub mod frozen;
 #[cfg(unix)]
 pub mod held;
+#[cfg(target_os = "linux")]
+pub mod hostile;
 pub mod journal;
 pub mod memory;
 pub mod program;

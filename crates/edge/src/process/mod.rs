@@ -2,7 +2,12 @@
 //! variable, bounded output, a deadline. It knows no shell, and it does not judge how a child ended.
 //!
 //! A child has a process group of its own, so that an interrupt at the terminal reaches treebeam alone. At a deadline
-//! the whole group is killed, and what has left it too, unless whoever started that is gone already.
+//! the whole group is killed, and what has left it too, unless whoever started that is gone already. Of a child that is
+//! run as a [`Whole`] nothing is left when it has ended, however it ended.
+//!
+//! # Layout
+//! `living` ends everything at once, `whole` a child with all that it ever started, `log` is an output that goes to a file,
+//! `detached` a child that outlives us.
 
 use crate::interrupt;
 use living::Living;
@@ -16,9 +21,15 @@ use std::thread;
 use std::time::{Duration, Instant};
 use treebeam_run::port;
 
+mod detached;
 mod living;
+mod log;
+mod whole;
 
+pub use detached::{Usage, become_reaper, lead_session, usage_of_children};
 pub use living::end_all;
+pub use log::Log;
+pub use whole::{MARK, Mark, Whole, end_marked};
 
 #[cfg(unix)]
 #[path = "unix.rs"]
@@ -39,7 +50,9 @@ pub struct Program {
     folder: PathBuf,
     input: Input,
     keep: Keep,
+    log: Option<Log>,
     deadline: Option<Duration>,
+    whole: Option<Whole>,
 }
 
 /// What a child reads.
@@ -133,7 +146,9 @@ impl Program {
             folder: folder.to_owned(),
             input: Input::Null,
             keep: Keep { stdout: 64 << 10, stderr: 64 << 10 },
+            log: None,
             deadline: None,
+            whole: None,
         }
     }
     /// With these arguments after those that it has.
@@ -164,10 +179,22 @@ impl Program {
         self.keep = keep;
         self
     }
+    /// Writing both of its outputs to this file, as they come. What is kept of standard output is the end of both then.
+    #[must_use]
+    pub fn log(mut self, log: Log) -> Self {
+        self.log = Some(log);
+        self
+    }
     /// Killed after this long.
     #[must_use]
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = Some(deadline);
+        self
+    }
+    /// Ended with all that it has started, also where it ends by itself.
+    #[must_use]
+    pub fn whole(mut self, whole: Whole) -> Self {
+        self.whole = Some(whole);
         self
     }
 
@@ -182,12 +209,15 @@ impl Program {
     fn run_among(mut self, living: &Living) -> Result<Ended, ProcessError> {
         let program = self.path.display().to_string();
         let (stdin, bytes) = std::mem::replace(&mut self.input, Input::Null).split();
-        let mut child = match living.start(|| self.command(stdin).spawn()) {
-            Ok(child) => child,
-            Err(source) => return Err(ProcessError::Start { program, source }),
-        };
+        let (start, log) =
+            (|source| ProcessError::Start { program: program.clone(), source }, self.log.take());
+        let (log, outputs) = log::outputs(log).map_err(start)?;
+        let mut child = living.start(|| self.command(stdin, outputs).spawn()).map_err(start)?;
         let due = self.deadline.map(|after| Instant::now() + after);
-        let ended = exchange(&mut child, bytes, self.keep, due);
+        let ended = match self.whole.take() {
+            None => exchange(&mut child, bytes, self.keep, due),
+            Some(whole) => whole.exchange(&mut child, bytes, (self.keep, log), due),
+        };
         if !matches!(ended, Ok(Some(_))) {
             end(&mut child);
         }
@@ -204,13 +234,19 @@ impl Program {
         }
     }
 
-    fn command(&self, stdin: Stdio) -> Command {
+    fn command(&self, stdin: Stdio, outputs: [Stdio; 2]) -> Command {
+        let mut command = self.ungrouped(stdin, outputs);
+        system::own_group(&mut command);
+        command
+    }
+
+    fn ungrouped(&self, stdin: Stdio, [stdout, stderr]: [Stdio; 2]) -> Command {
         #[expect(clippy::disallowed_methods, reason = "this is the one door for processes")]
         let mut command = Command::new(&self.path);
         command.args(&self.arguments).current_dir(&self.folder);
         command.env_clear().envs(self.environment.iter().map(|(k, v)| (k, v)));
-        command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
-        system::own_group(&mut command);
+        command.envs(self.whole.iter().map(Whole::variable));
+        command.stdin(stdin).stdout(stdout).stderr(stderr);
         command
     }
 }
@@ -259,12 +295,15 @@ fn drain<R: Read + Send + 'static>(
     pipe: Option<R>,
     limit: usize,
 ) -> io::Result<Receiver<io::Result<Captured>>> {
+    drain_by(move || pipe.map_or_else(|| Ok(Captured::default()), |pipe| capture(pipe, limit)))
+}
+
+fn drain_by(
+    read: impl FnOnce() -> io::Result<Captured> + Send + 'static,
+) -> io::Result<Receiver<io::Result<Captured>>> {
     let (sender, receiver) = mpsc::channel();
-    thread::Builder::new().spawn(move || {
-        let captured = pipe.map_or_else(|| Ok(Captured::default()), |pipe| capture(pipe, limit));
-        // Nobody listens any more once the child was killed.
-        sender.send(captured).is_ok()
-    })?;
+    // Nobody listens any more once the child was killed.
+    thread::Builder::new().spawn(move || sender.send(read()).is_ok())?;
     Ok(receiver)
 }
 

@@ -1,9 +1,21 @@
 //! What starting and ending a child needs of Unix alone.
 
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use super::detached::Usage;
+use super::whole::{MARK, Mark};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process, kill_process_group, waitid,
+    waitpid,
+};
 use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
-use std::process::{Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Whether whatever is left of those that we have started, and of those that they have started, becomes our own child.
+static REAPER: AtomicBool = AtomicBool::new(false);
 
 /// The signal that ended a child, if one did.
 pub(super) fn signal(status: ExitStatus) -> Option<i32> {
@@ -28,41 +40,185 @@ pub(super) fn kill_group(leader: u32) {
 /// Kills a child, its group, and those of its descendants that have left the group. One whose parent is gone is nobody's
 /// descendant any more, and stays.
 pub(super) fn kill_tree(leader: u32) {
-    let descendants = descendants(leader);
+    let mut all = Processes::look();
+    all.keep_below(vec![leader]);
     kill_group(leader);
-    for pid in descendants {
-        if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
-            let _ = kill_process(pid, Signal::KILL);
+    all.0.iter().for_each(|process| kill(process.pid, Signal::KILL));
+}
+
+/// Asks each of these to end.
+pub(super) fn ask(pids: &[u32]) {
+    pids.iter().for_each(|pid| kill(*pid, Signal::TERM));
+}
+
+/// Kills each of these. One that is stopped dies too.
+pub(super) fn kill_all(pids: &[u32]) {
+    pids.iter().for_each(|pid| kill(*pid, Signal::KILL));
+}
+
+fn kill(pid: u32, signal: Signal) {
+    if let Some(pid) = as_pid(pid) {
+        // One that is gone already need not be told.
+        let _ = kill_process(pid, signal);
+    }
+}
+
+fn as_pid(pid: u32) -> Option<Pid> {
+    i32::try_from(pid).ok().and_then(Pid::from_raw)
+}
+
+/// Whether a child has ended. It keeps its number, and nobody else gets it, until it is waited for.
+pub(super) fn has_ended(child: &mut Child) -> io::Result<bool> {
+    let Some(pid) = as_pid(child.id()) else { return Ok(true) };
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+    loop {
+        match waitid(WaitId::Pid(pid), options) {
+            Err(rustix::io::Errno::INTR) => {}
+            ended => return Ok(ended?.is_some()),
         }
     }
 }
 
-/// All that a process has started and that was started by those, as far as the system tells.
-fn descendants(leader: u32) -> Vec<u32> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let pid = |entry: fs::DirEntry| entry.file_name().to_str()?.parse::<u32>().ok();
-    let parents: Vec<(u32, u32)> =
-        entries.filter_map(pid).filter_map(|pid| Some((pid, parent(pid)?))).collect();
-    let mut found = vec![leader];
-    let mut next = 0;
-    while let Some(&above) = found.get(next) {
-        let below = parents.iter().filter(|(_, parent)| *parent == above).map(|(pid, _)| *pid);
-        found.extend(below);
-        next += 1;
+/// From now on we are the parent of each descendant whose own parent is gone.
+pub(super) fn become_reaper() -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    {
+        rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+        REAPER.store(true, Ordering::SeqCst);
     }
-    found.remove(0);
-    found
+    Ok(())
 }
 
-/// The number after the state, which comes after the name in brackets.
-fn parent(pid: u32) -> Option<u32> {
-    let line = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    line.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+/// Leaves the session and the terminal that we were started in.
+pub(super) fn lead_session() -> io::Result<()> {
+    Ok(rustix::process::setsid().map(drop)?)
+}
+
+/// What all children that were waited for, and theirs, have used.
+pub(super) fn usage_of_children() -> Option<Usage> {
+    use nix::sys::resource::{UsageWho, getrusage};
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).ok()?;
+    let time = |time: nix::sys::time::TimeVal| {
+        let (seconds, micros) = (time.tv_sec().try_into().ok()?, time.tv_usec().try_into().ok()?);
+        Some(Duration::from_secs(seconds) + Duration::from_micros(micros))
+    };
+    // Linux counts kilobytes here, macOS bytes.
+    let unit = if cfg!(target_os = "macos") { 1 } else { 1024 };
+    let peak_memory = u64::try_from(usage.max_rss()).ok()?.checked_mul(unit)?;
+    Some(Usage { cpu: time(usage.user_time())? + time(usage.system_time())?, peak_memory })
+}
+
+/// Those that live of a child's group, of all that bear the mark, and of their descendants; where we are the reaper, all
+/// of ours. Those of them that have ended and are ours to bury are buried.
+pub(super) fn survivors(leader: Option<u32>, mark: &Mark) -> Vec<u32> {
+    let mut all = Processes::look();
+    let (own, reaper) = (std::process::id(), REAPER.load(Ordering::SeqCst));
+    if reaper {
+        all.bury(own, leader);
+    }
+    all.0.retain(|process| !process.ended && process.pid != own);
+    let roots = all.0.iter().filter(|process| {
+        Some(process.group) == leader
+            || (reaper && process.parent == own)
+            || bears(process.pid, mark)
+    });
+    let mut roots: Vec<u32> = roots.map(|process| process.pid).collect();
+    roots.extend(leader);
+    let found = roots.clone();
+    all.keep_below(roots);
+    let living = |pid: &u32| Some(*pid) != leader || !has_gone(*pid);
+    let below = all.0.iter().map(|process| process.pid);
+    let mut survivors: Vec<u32> = found.into_iter().filter(living).chain(below).collect();
+    survivors.sort_unstable();
+    survivors.dedup();
+    survivors
+}
+
+/// Buries those that came to us, where we are the reaper, but for the child that is waited for.
+pub(super) fn bury(leader: u32) {
+    if REAPER.load(Ordering::SeqCst) {
+        Processes::look().bury(std::process::id(), Some(leader));
+    }
+}
+
+/// Whether a process was started with the mark, as far as we may know.
+fn bears(pid: u32, mark: &Mark) -> bool {
+    let Ok(environment) = fs::read(format!("/proc/{pid}/environ")) else { return false };
+    let value = |variable: &[u8]| {
+        variable.strip_prefix(MARK.as_bytes())?.strip_prefix(b"=").map(<[u8]>::to_owned)
+    };
+    let mut found = environment.split(|byte| *byte == 0).filter_map(value);
+    found.any(|value| value == mark.0.as_bytes())
+}
+
+fn has_gone(pid: u32) -> bool {
+    Process::look(pid).is_none_or(|process| process.ended)
+}
+
+/// A process, as `/proc` shows it.
+struct Process {
+    pid: u32,
+    parent: u32,
+    group: u32,
+    /// It waits to be buried.
+    ended: bool,
+}
+
+impl Process {
+    /// State, parent and group come after the name in brackets, which may hold anything.
+    fn look(pid: u32) -> Option<Self> {
+        let line = fs::read(format!("/proc/{pid}/stat")).ok()?;
+        let line = String::from_utf8_lossy(&line);
+        let mut fields = line.rsplit_once(')')?.1.split_whitespace();
+        let ended = matches!(fields.next()?, "Z" | "X" | "x");
+        Some(Self {
+            pid,
+            parent: fields.next()?.parse().ok()?,
+            group: fields.next()?.parse().ok()?,
+            ended,
+        })
+    }
+}
+
+/// All processes, at one moment.
+struct Processes(Vec<Process>);
+
+impl Processes {
+    fn look() -> Self {
+        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let pid = |entry: fs::DirEntry| entry.file_name().to_str()?.parse::<u32>().ok();
+        Self(entries.filter_map(pid).filter_map(Process::look).collect())
+    }
+
+    /// Keeps what these have started and what was started by those.
+    fn keep_below(&mut self, mut found: Vec<u32>) {
+        let given = found.len();
+        let mut next = 0;
+        while let Some(&above) = found.get(next) {
+            let below = self.0.iter().filter(|process| process.parent == above);
+            let below: Vec<u32> =
+                below.map(|process| process.pid).filter(|pid| !found.contains(pid)).collect();
+            found.extend(below);
+            next += 1;
+        }
+        let below = found.split_off(given);
+        self.0.retain(|process| below.contains(&process.pid));
+    }
+
+    /// Buries children that came to us; the one that we started is waited for elsewhere.
+    fn bury(&self, own: u32, leader: Option<u32>) {
+        let dead = self.0.iter().filter(|process| process.ended && process.parent == own);
+        for process in dead.filter(|process| Some(process.pid) != leader) {
+            if let Some(pid) = as_pid(process.pid) {
+                let _ = waitpid(Some(pid), WaitOptions::NOHANG);
+            }
+        }
+    }
 }
 
 /// A group that is gone needs no signal.
 fn send(leader: u32, signal: Signal) {
-    if let Some(group) = i32::try_from(leader).ok().and_then(Pid::from_raw) {
+    if let Some(group) = as_pid(leader) {
         let _ = kill_process_group(group, signal);
     }
 }

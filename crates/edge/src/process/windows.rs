@@ -1,7 +1,10 @@
 //! What starting and ending a child needs of Windows alone.
 
+use super::detached::Usage;
+use super::whole::Mark;
+use std::io;
 use std::os::windows::process::CommandExt as _;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 
 const CREATE_NEW_PROCESS_GROUP: u32 = 0x0000_0200;
 const CREATE_NO_WINDOW: u32 = 0x0800_0000;
@@ -32,4 +35,42 @@ pub(super) fn kill_group(leader: u32) {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     // One that is gone already need not be killed.
     drop(command.status());
+}
+
+/// Whether a child has ended.
+pub(super) fn has_ended(child: &mut Child) -> io::Result<bool> {
+    Ok(child.try_wait()?.is_some())
+}
+
+/// A child cannot be asked to end.
+pub(super) fn ask(_pids: &[u32]) {}
+
+/// Kills each of these with what it has started.
+pub(super) fn kill_all(pids: &[u32]) {
+    pids.iter().copied().for_each(kill_group);
+}
+
+/// Not known: a job object, which every child would be put into as it starts, would tell.
+pub(super) fn survivors(_leader: Option<u32>, _mark: &Mark) -> Vec<u32> {
+    Vec::new()
+}
+
+/// Nobody has to be buried here.
+pub(super) fn bury(_leader: u32) {}
+
+/// A job object would do that.
+#[expect(clippy::unnecessary_wraps, reason = "it can fail elsewhere")]
+pub(super) fn become_reaper() -> io::Result<()> {
+    Ok(())
+}
+
+/// There are no sessions here that end with a terminal.
+#[expect(clippy::unnecessary_wraps, reason = "it can fail elsewhere")]
+pub(super) fn lead_session() -> io::Result<()> {
+    Ok(())
+}
+
+/// Not known.
+pub(super) const fn usage_of_children() -> Option<Usage> {
+    None
 }

@@ -309,8 +309,8 @@ fn no_key(name: &str) -> Option<String> {
 /// How the names of variables begin.
 pub(crate) const PREFIX: &str = "TREEBEAM_";
 
-/// What an agent's program is told in its environment: no settings.
-const NO_KEYS: [&str; 6] = ["ROLE", "ROUND", "RUN", "NODE", "EVAL", "WORKTREE"];
+/// What a program that treebeam starts is told in its environment: no settings.
+const NO_KEYS: [&str; 7] = ["ROLE", "ROUND", "RUN", "NODE", "EVAL", "WORKTREE", "MARK"];
 
 impl Key {
     /// The variable that sets it.

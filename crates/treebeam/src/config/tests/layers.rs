@@ -163,7 +163,7 @@ fn wrong_variables() {
     check("TREEBEAM_PROTECT", "['eval/**']", "good");
     check("TREEBEAM_MAX_TOTAL_IDEA_EVALS", "none", "good");
     check("TREEBEAM_MAX_TOTAL_IDEA_EVALS", "\"none\"", "good");
-    for name in ["ROLE", "ROUND", "RUN", "NODE", "EVAL", "WORKTREE"] {
+    for name in ["ROLE", "ROUND", "RUN", "NODE", "EVAL", "WORKTREE", "MARK"] {
         check(&format!("TREEBEAM_{name}"), "x", "good");
     }
     check("PATH_OF_TREEBEAM", "x", "good");

@@ -1,0 +1,51 @@
+//! A child that outlives us, and what such a child does to itself. Nobody waits for it; it says what became of it by files.
+
+use super::{Program, system};
+use std::fs::File;
+use std::io;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+/// What processes have used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Usage {
+    /// Of the processors, by all of them.
+    pub cpu: Duration,
+    /// The most memory that one of them had, in bytes.
+    pub peak_memory: u64,
+}
+
+impl Program {
+    /// Starts it and lets it go: it reads from `held`, whose lock it has for as long as it lives, and complains to a file.
+    /// It is still in our session and group until it leaves them by [`lead_session`].
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn detach(self, held: File, complaints: File) -> io::Result<Child> {
+        let outputs = [Stdio::null(), Stdio::from(complaints)];
+        self.ungrouped(held.into(), outputs).spawn()
+    }
+}
+
+/// Leaves the session, the group and the terminal that this process was started in.
+///
+/// # Errors
+/// When it leads a group already.
+pub fn lead_session() -> io::Result<()> {
+    system::lead_session()
+}
+
+/// From now on this process is the parent of all that its children leave behind, and ends all of that with each child
+/// that it runs as a whole. For a process that runs one child at a time.
+///
+/// # Errors
+/// When the system does not let us.
+pub fn become_reaper() -> io::Result<()> {
+    system::become_reaper()
+}
+
+/// What all children that have ended, and what they waited for, have used; nothing where that is not known.
+#[must_use]
+pub fn usage_of_children() -> Option<Usage> {
+    system::usage_of_children()
+}

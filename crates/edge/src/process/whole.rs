@@ -1,0 +1,224 @@
+//! A child with all that it ever started: processes that left its group or its session, whose parents are gone, that
+//! ignore being asked, that hold its output open. When it has ended, none of them is left.
+//!
+//! They are known by their group, by who started them, and by a variable in the environment that they were started with.
+//! One that has left the group, lost its parent and was started without the variable is found only by a process that is
+//! their reaper; see [`super::become_reaper`]. On Windows a job object would do all this; there, descendants are ended by
+//! `taskkill`.
+
+use super::log::Logged;
+use super::{Ended, Keep, drain, feed, receive, system};
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::process::Child;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The variable that marks whatever a child starts.
+pub const MARK: &str = "TREEBEAM_MARK";
+
+/// How long the end of what was killed is waited for.
+const DEATH: Duration = Duration::from_secs(20);
+/// How long the end of an output is waited for that nobody holds open any more.
+const DRAINED: Duration = Duration::from_secs(20);
+/// How often a child that runs is looked at, in the end.
+const GLANCE: Duration = Duration::from_millis(20);
+/// How often those are buried that came to a reaper.
+const FUNERALS: Duration = Duration::from_secs(2);
+
+/// What the environment of a child, and of all that it starts, is known by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mark(pub(super) OsString);
+
+impl Mark {
+    /// The mark of something that has a name that nothing else on this machine has.
+    #[must_use]
+    pub fn of(name: impl Into<OsString>) -> Self {
+        Self(name.into())
+    }
+
+    /// One that nothing has borne before.
+    #[must_use]
+    pub fn fresh() -> Self {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let (count, now) = (COUNT.fetch_add(1, Ordering::SeqCst), jiff::Timestamp::now());
+        Self(format!("{}-{}-{count}", std::process::id(), now.as_nanosecond()).into())
+    }
+}
+
+/// How a child is ended with all that it has started.
+#[derive(Clone, Debug)]
+pub struct Whole {
+    mark: Mark,
+    grace: Duration,
+}
+
+impl Whole {
+    /// All that bear this mark, which are given this long between being asked and being killed.
+    #[must_use]
+    pub const fn new(mark: Mark, grace: Duration) -> Self {
+        Self { mark, grace }
+    }
+
+    pub(super) fn variable(&self) -> (&'static OsStr, &OsStr) {
+        (OsStr::new(MARK), &self.mark.0)
+    }
+
+    /// Waits for the child alone, not for those that hold its outputs; then ends all others. `None`: too late.
+    pub(super) fn exchange(
+        self,
+        child: &mut Child,
+        input: Vec<u8>,
+        (keep, log): (Keep, Option<Logged>),
+        due: Option<Instant>,
+    ) -> io::Result<Option<Ended>> {
+        feed(child.stdin.take(), input)?;
+        let log = log.map(Logged::start).transpose()?;
+        let stdout = match log {
+            None => drain(child.stdout.take(), keep.stdout)?,
+            Some(log) => log,
+        };
+        let stderr = drain(child.stderr.take(), keep.stderr)?;
+        let in_time = ends_by(due, child)?;
+        end(Some(child), &self.mark, self.grace)?;
+        let status = child.wait()?;
+        let drained = Some(Instant::now() + DRAINED);
+        let (stdout, stderr) = (receive(&stdout, drained)?, receive(&stderr, drained)?);
+        let (Some(stdout), Some(stderr)) = (stdout, stderr) else {
+            return Err(io::Error::other("somebody holds its output open"));
+        };
+        Ok(in_time.then_some(Ended { status, stdout, stderr }))
+    }
+}
+
+/// Whether a child ends in time.
+fn ends_by(due: Option<Instant>, child: &mut Child) -> io::Result<bool> {
+    let (mut pause, mut buried) = (Duration::from_micros(200), Instant::now());
+    while !system::has_ended(child)? {
+        if due.is_some_and(|due| Instant::now() >= due) {
+            return Ok(false);
+        }
+        if buried.elapsed() >= FUNERALS {
+            system::bury(child.id());
+            buried = Instant::now();
+        }
+        thread::sleep(pause);
+        pause = (pause * 2).min(GLANCE);
+    }
+    Ok(true)
+}
+
+/// Ends all that bear a mark and that nobody watches any more.
+///
+/// # Errors
+/// When something of it is still there.
+pub fn end_marked(mark: &Mark, grace: Duration) -> io::Result<()> {
+    end(None, mark, grace)
+}
+
+/// Asks all to end, waits, kills. A child is not waited for: it keeps its number until then.
+fn end(mut child: Option<&mut Child>, mark: &Mark, grace: Duration) -> io::Result<()> {
+    let leader = child.as_ref().map(|child| child.id());
+    let begun = Instant::now();
+    let mut asked = Vec::new();
+    let mut pause = Duration::from_millis(1);
+    loop {
+        let mut left = system::survivors(leader, mark);
+        if let Some(child) = &mut child
+            && !system::has_ended(child)?
+        {
+            left.push(child.id());
+        }
+        if left.is_empty() {
+            return Ok(());
+        }
+        if begun.elapsed() < grace {
+            let new: Vec<u32> = left.iter().copied().filter(|pid| !asked.contains(pid)).collect();
+            system::ask(&new);
+            asked.extend(new);
+        } else if begun.elapsed() < grace + DEATH {
+            leader.into_iter().for_each(system::kill_group);
+            system::kill_all(&left);
+        } else {
+            let left: Vec<String> = left.iter().map(u32::to_string).collect();
+            return Err(io::Error::other(format!("these cannot be ended: {}", left.join(", "))));
+        }
+        thread::sleep(pause);
+        pause = (pause * 2).min(GLANCE);
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use crate::process::{Log, ProcessError, Program};
+    use std::path::Path;
+    use treebeam_testkit::hostile;
+
+    const GRACE: Duration = Duration::from_millis(200);
+
+    fn tree(word: &str, stay: &str) -> Program {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        Program::new(Path::new("/usr/bin/env"), &std::env::temp_dir())
+            .args(["python3", "-c", hostile::TREE, word, stay])
+            .envs([("PATH", path)])
+            .whole(Whole::new(Mark::fresh(), GRACE))
+    }
+
+    #[test]
+    fn nothing_is_left_of_what_does_not_want_to_end() {
+        for round in 0..4 {
+            let word = format!("whole-late-{}-{round}", std::process::id());
+            // The first may not get as far as its children.
+            let given = Duration::from_millis([100, 1500, 2000, 3000][round]);
+            let late = tree(&word, "wait").deadline(given).run();
+            assert!(matches!(late, Err(ProcessError::Deadline { .. })), "{late:?}");
+            assert_eq!(hostile::survivors(&word), Vec::<u32>::new(), "round {round}");
+        }
+    }
+
+    #[test]
+    fn what_holds_the_output_open_is_not_waited_for() {
+        let word = format!("whole-left-{}", std::process::id());
+        let ended = tree(&word, "leave").deadline(Duration::from_mins(2)).run().unwrap();
+        assert_eq!(ended.stdout.bytes, b"ready\n");
+        assert!(ended.status.success());
+        assert_eq!(hostile::survivors(&word), Vec::<u32>::new());
+    }
+
+    #[test]
+    fn those_who_were_left_by_a_process_that_is_gone_are_found_by_their_mark() {
+        let word = format!("whole-mark-{}", std::process::id());
+        let mark = Mark::fresh();
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let child = Program::new(Path::new("/usr/bin/env"), &std::env::temp_dir())
+            .args(["python3", "-c", hostile::TREE, &word, "leave"])
+            .envs([(OsString::from("PATH"), path), (MARK.into(), mark.0.clone())]);
+        let null = || std::fs::File::options().read(true).write(true).open("/dev/null").unwrap();
+        assert!(child.detach(null(), null()).unwrap().wait().unwrap().success());
+        assert!(!hostile::with_word(&word).is_empty());
+        end_marked(&mark, GRACE).unwrap();
+        assert_eq!(hostile::survivors(&word), Vec::<u32>::new());
+    }
+
+    #[test]
+    fn a_log_has_the_beginning_and_the_end() {
+        let check = |script: &str, expected: &str, kept: &str| {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("log");
+            let log = Log { file: std::fs::File::create(&path).unwrap(), head: 8, tail: 4 };
+            let shell = Program::new(Path::new("/bin/sh"), folder.path()).args(["-c", script]);
+            let whole = Whole::new(Mark::fresh(), GRACE);
+            let ended = shell.whole(whole).log(log).run().unwrap();
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), expected, "{script}");
+            assert_eq!(String::from_utf8(ended.stdout.bytes).unwrap(), kept, "{script}");
+        };
+        check("printf 12345", "12345", "2345");
+        check("printf 1234; printf 5678 >&2", "12345678", "5678");
+        check("printf 1234567890", "1234567890", "7890");
+        check("printf 123456789012", "123456789012", "9012");
+        check("printf 1234567890123", "12345678\n[1 bytes are left out here]\n0123", "0123");
+        check("true", "", "");
+    }
+}

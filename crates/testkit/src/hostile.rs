@@ -1,0 +1,66 @@
+//! A program that does not want to end: it ignores being asked, and starts others that leave its group and its session,
+//! lose their parents and hold its output open. Each can be found by a word among its arguments.
+
+use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// A program for `python3 -c`, whose first argument is the word that all of its processes have, and whose second is
+/// `wait` or `leave`: whether the first process stays. With the third argument `bare`, some are started without any
+/// environment. It says `ready` once all are there.
+pub const TREE: &str = r#"
+import os, signal, sys, time
+word, stay, bare = sys.argv[1], sys.argv[2], sys.argv[3:] == ["bare"]
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+done_read, done_write = os.pipe()
+SLEEP = "import signal, sys, time, os\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nos.write(int(sys.argv[2]), b'x')\nos.close(int(sys.argv[2]))\ntime.sleep(300)"
+def sleep(empty):
+    os.set_inheritable(done_write, True)
+    environment = {} if empty else os.environ
+    os.execve(sys.executable, [sys.executable, "-c", SLEEP, word, str(done_write)], environment)
+def child(work):
+    if os.fork() == 0:
+        try:
+            work()
+        finally:
+            os._exit(0)
+def daemon(empty):
+    os.setsid()
+    child(lambda: sleep(empty))
+plans = [lambda: sleep(False), lambda: (os.setsid(), sleep(False)), lambda: daemon(False)]
+if bare:
+    plans += [lambda: (os.setsid(), sleep(True)), lambda: daemon(True)]
+for plan in plans:
+    child(plan)
+for _ in plans:
+    os.read(done_read, 1)
+print("ready", flush=True)
+if stay == "wait":
+    time.sleep(300)
+"#;
+
+/// The processes that have this word among their arguments and have not ended.
+#[must_use]
+pub fn with_word(word: &str) -> Vec<u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let has = |pid: &u32| {
+        let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        arguments.split(|byte| *byte == 0).any(|argument| argument == word.as_bytes())
+    };
+    pids.filter(|pid| *pid != std::process::id()).filter(has).collect()
+}
+
+/// Those of them that are there two seconds from now, if not all are gone before.
+#[must_use]
+pub fn survivors(word: &str) -> Vec<u32> {
+    let begun = Instant::now();
+    loop {
+        let left = with_word(word);
+        if left.is_empty() || begun.elapsed() >= Duration::from_secs(2) {
+            return left;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+}
