@@ -5,7 +5,7 @@
 //! [`open`] finds the repository, [`GitRepo`] is the port. `call` runs one git command, `said` reads its complaints;
 //! `worktree` makes and removes worktrees, `admin`, `workshop` and `lock` are git's side of that; `apply`, `commit`, `diff`
 //! and `refs` are what is done in them, `gc` what others may do to it; `identity` is who does it, `place` where, `stale` what a
-//! cut-off git left; `look` is for the doctor, `leftover` for `treebeam clean`.
+//! cut-off git left, `taken` what somebody has changed in a worktree; `look` is for the doctor, `leftover` for `treebeam clean`.
 
 mod admin;
 mod apply;
@@ -22,6 +22,7 @@ mod place;
 mod refs;
 mod said;
 mod stale;
+mod taken;
 mod workshop;
 mod worktree;
 
@@ -30,6 +31,7 @@ pub use identity::Identity;
 pub use leftover::{Orphan, remove_folder};
 pub use open::{OpenError, UserRepo, open, open_with};
 pub use said::GitSaid;
+pub use taken::{Before, MOST_CHANGED, Taken};
 
 use call::Seat;
 use std::collections::BTreeMap;

@@ -1,0 +1,254 @@
+//! What somebody who worked in a worktree has made of it: what git says, whatever was said about it. The index that it is
+//! compared with is copied before, and git is then led from its own folder, so that nothing that was done to the worktree
+//! or to its `.git` leads elsewhere. It does not judge a change, and it commits nothing.
+
+use super::call::{Answer, Call, Seat};
+use super::worktree::Worktree;
+use super::{GitRepo, gc, place};
+use std::fs;
+use std::path::{Path, PathBuf};
+use treebeam_core::id::Place;
+use treebeam_run::port::{Applied, PortError};
+
+/// No change is larger, in bytes: neither the files that it touches nor its diff.
+pub const MOST_CHANGED: usize = 16 << 20;
+/// What the names of copied indexes begin with.
+const INDEX: &str = "index-";
+/// No list of paths is longer, in bytes.
+const MOST_PATHS: usize = 64 << 20;
+
+/// A worktree as it was before somebody worked in it.
+#[derive(Debug)]
+pub struct Before {
+    place: Place,
+    worktree: Worktree,
+    /// What was in its index.
+    tree: String,
+    /// A copy of that index, which knows the files by their times.
+    index: PathBuf,
+}
+
+impl Drop for Before {
+    fn drop(&mut self) {
+        // One that stays is replaced by the next.
+        drop(place::remove(&self.index));
+    }
+}
+
+/// What became of a worktree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// The change, as a diff that git applies; empty where there is none.
+    Diff(String),
+    /// Something that cannot be a change, and why.
+    Unusable(String),
+}
+
+impl GitRepo {
+    /// Remembers a worktree before somebody works in it.
+    ///
+    /// # Errors
+    /// When there is none, or git cannot.
+    pub fn before(&self, place: Place) -> Result<Before, PortError> {
+        let worktree = self.find(place)?;
+        let index = Path::new(&self.run_dir).join(format!("{INDEX}{place}"));
+        let copied = place::remove(&index).and_then(|()| {
+            fs::copy(Path::new(&worktree.seat.git_dir).join("index"), &index).map(drop)
+        });
+        copied.map_err(|error| {
+            PortError::new(format!("the index of {place} cannot be copied")).caused_by(error)
+        })?;
+        self.outlast_gc();
+        let write = self.user.git.sealed(&worktree.seat, &["write-tree"]).about(place);
+        let tree = write.done()?.word()?;
+        Ok(Before { place, worktree, tree, index })
+    }
+
+    /// Removes what a process that was killed while somebody worked has left of [`Self::before`].
+    pub fn clear_before(&self) {
+        let entries = fs::read_dir(&self.run_dir).into_iter().flatten().flatten();
+        let ours = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(INDEX);
+        // They are in nobody's way.
+        entries.filter(ours).for_each(|entry| drop(place::remove(&entry.path())));
+    }
+
+    /// Makes a worktree anew at what its ref points at.
+    ///
+    /// # Errors
+    /// When there is no such ref, or git cannot.
+    pub fn make_at_ref(&self, place: Place) -> Result<(), PortError> {
+        let name = format!("{}^{{commit}}", self.reference(place));
+        let arguments = ["rev-parse", "--verify", "--end-of-options", &name];
+        let commit = self.user.git.sealed(&self.seat(), &arguments).about(place).done()?.word()?;
+        self.make(place, &commit)
+    }
+
+    /// What the worktree has become since: all that git does not ignore, but for what fits these patterns.
+    ///
+    /// # Errors
+    /// When git cannot tell, for a reason that is not in the worktree.
+    pub fn taken(&self, before: &Before, but: &[&str]) -> Result<Taken, PortError> {
+        if let Err(error) = self.find(before.place) {
+            return Ok(Taken::Unusable(format!("the worktree is not there any more: {error}")));
+        }
+        let look = Look { repo: self, before, but };
+        for _ in 0..gc::REPEATS {
+            self.outlast_gc();
+            match look.once() {
+                Err(error) if gc::is_loss(&error.in_full()) => {}
+                other => return other,
+            }
+        }
+        look.once()
+    }
+
+    /// Makes the worktree what it was.
+    ///
+    /// # Errors
+    /// When git cannot.
+    pub fn put_back(&self, before: &Before) -> Result<(), PortError> {
+        let Worktree { base, applied, .. } = &before.worktree;
+        self.make(before.place, base)?;
+        applied.iter().try_for_each(|diff| match self.apply_diff(before.place, diff)? {
+            Applied::Cleanly => Ok(()),
+            Applied::Refused(why) => {
+                let what = format!("the worktree of {} cannot be put back", before.place);
+                Err(PortError::new(format!("{what}: {why}")))
+            }
+        })
+    }
+}
+
+/// A look at what became of a worktree, with an index of its own.
+struct Look<'a> {
+    repo: &'a GitRepo,
+    before: &'a Before,
+    but: &'a [&'a str],
+}
+
+impl Look<'_> {
+    fn once(&self) -> Result<Taken, PortError> {
+        let index = self.before.index.with_extension("new");
+        let copied = place::remove(&index).and_then(|()| fs::copy(&self.before.index, &index));
+        copied.map_err(|error| PortError::new("an index cannot be copied").caused_by(error))?;
+        let taken = self.with(&index);
+        let locked = index.with_extension("new.lock");
+        // They are of no use to anybody now.
+        drop(place::remove(&index).and_then(|()| place::remove(&locked)));
+        taken
+    }
+
+    fn with(&self, index: &Path) -> Result<Taken, PortError> {
+        if let Some(why) = self.too_large(index)? {
+            return Ok(Taken::Unusable(why));
+        }
+        let mut arguments = vec!["add".to_owned(), "--all".to_owned(), "--".to_owned()];
+        arguments.push(".".to_owned());
+        arguments.extend(self.but.iter().map(|pattern| format!(":(exclude,glob){pattern}")));
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let added = self.call(index, &arguments)?.answer()?;
+        if added.code != Some(0) && gc::is_loss(&added.stderr) {
+            return Err(added.failure());
+        }
+        if added.code != Some(0) {
+            return self.unusable(&added);
+        }
+        let tree: String = self.call(index, &["write-tree"])?.done()?.word()?;
+        if tree == self.before.tree {
+            return Ok(Taken::Diff(String::new()));
+        }
+        self.diff(index, &tree)
+    }
+
+    /// A file that cannot be read, or a repository inside that has no commit, is whose who put it there; a full disk is not.
+    fn unusable(&self, added: &Answer) -> Result<Taken, PortError> {
+        let theirs = ["Permission denied", "adding files failed", "does not have a commit"];
+        if !theirs.iter().any(|words| added.stderr.contains(words)) || is_worlds(&added.stderr) {
+            return Err(added.failure());
+        }
+        let first = added.stderr.lines().next().unwrap_or_default();
+        Ok(Taken::Unusable(format!("git cannot take up the change: {first}")))
+    }
+
+    /// Which files would make the change too large.
+    fn too_large(&self, index: &Path) -> Result<Option<String>, PortError> {
+        let list = ["ls-files", "-z", "--others", "--modified", "--exclude-standard"];
+        let paths = self.call(index, &list)?.keep(MOST_PATHS).done()?;
+        if paths.stdout.dropped > 0 {
+            return Ok(Some("the change has too many files".to_owned()));
+        }
+        let mut sum = 0_u64;
+        for path in paths.whole()?.split('\0').filter(|path| !path.is_empty()) {
+            let file = Path::new(&self.before.worktree.seat.work_tree).join(path);
+            let length = fs::symlink_metadata(&file).map_or(0, |found| found.len());
+            sum = sum.saturating_add(length);
+            if sum > MOST_CHANGED as u64 {
+                let most = MOST_CHANGED >> 20;
+                return Ok(Some(format!("the changed files have more than {most} MiB: `{path}`")));
+            }
+        }
+        Ok(None)
+    }
+
+    fn diff(&self, index: &Path, tree: &str) -> Result<Taken, PortError> {
+        let plain = self.diff_to(index, tree, &[])?;
+        if plain.stdout.dropped > 0 {
+            let most = MOST_CHANGED >> 20;
+            return Ok(Taken::Unusable(format!("the change has more than {most} MiB")));
+        }
+        if let Ok(text) = String::from_utf8(plain.stdout.bytes) {
+            return Ok(Taken::Diff(text));
+        }
+        // Of a text that is not UTF-8 a diff in base 85 can be kept and shown.
+        let coded = self.coded_diff(index, tree)?;
+        match String::from_utf8(coded.stdout.bytes) {
+            Ok(text) if coded.stdout.dropped == 0 => Ok(Taken::Diff(text)),
+            Ok(_) | Err(_) => {
+                Ok(Taken::Unusable("the change has names or texts that are not UTF-8".to_owned()))
+            }
+        }
+    }
+
+    /// A diff that has no text in it.
+    fn coded_diff(&self, index: &Path, tree: &str) -> Result<Answer, PortError> {
+        let attributes = index.with_extension("attributes");
+        fs::write(&attributes, "* -diff\n").map_err(|error| {
+            PortError::new(format!("cannot write `{}`", attributes.display())).caused_by(error)
+        })?;
+        let setting = format!("core.attributesFile={}", attributes.display());
+        let answer = self.diff_to(index, tree, &["-c", &setting]);
+        drop(place::remove(&attributes));
+        answer
+    }
+
+    fn diff_to(&self, index: &Path, tree: &str, settings: &[&str]) -> Result<Answer, PortError> {
+        let before = self.before.tree.as_str();
+        let source = format!("--attr-source={before}");
+        let shape = ["diff-tree", "-r", "-p", "--binary", "--full-index", "--no-renames"];
+        let plain = ["--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none"];
+        let trees = [before, tree, "--"];
+        let arguments = [settings, &[source.as_str()], shape.as_slice(), &plain, &trees].concat();
+        self.call(index, &arguments)?.keep(MOST_CHANGED).done()
+    }
+
+    /// A call about the worktree's files that knows nothing of the worktree.
+    fn call(&self, index: &Path, arguments: &[&str]) -> Result<Call, PortError> {
+        let index = index.to_str().ok_or_else(|| PortError::new("a path is not UTF-8"))?;
+        let work_tree = self.before.worktree.seat.work_tree.clone();
+        let seat = Seat { work_tree, ..self.repo.seat() };
+        let call = self.repo.user.git.sealed(&seat, arguments).about(self.before.place);
+        Ok(call.envs([("GIT_INDEX_FILE", index)]))
+    }
+}
+
+/// What nobody put into a worktree.
+fn is_worlds(stderr: &str) -> bool {
+    const WORLD: [&str; 5] = [
+        "No space left on device",
+        "Disk quota exceeded",
+        "Read-only file system",
+        "Too many open files",
+        "insufficient permission for adding an object",
+    ];
+    WORLD.iter().any(|words| stderr.contains(words))
+}
