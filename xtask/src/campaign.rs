@@ -37,6 +37,12 @@ pub(crate) fn campaigns() -> &'static [Campaign] {
             cargo: &["test", "-p", "treebeam-edge", "--test", "corruption"],
         },
         Campaign {
+            name: "edits",
+            what: "50 kills while an agent edits a worktree",
+            takes: "about 2 minutes on 2 cores",
+            cargo: &["test", "-p", "treebeam-edge", "--test", "in_place"],
+        },
+        Campaign {
             name: "kills",
             what: "a thousand kills of the real program at random operations, resumed and compared",
             takes: "about 3 minutes on 2 cores",

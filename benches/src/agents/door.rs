@@ -55,6 +55,7 @@ impl Behind {
             prompt: PROMPT.to_owned(),
             continues: None,
             place: None,
+            node: None,
         };
         let reply = self.door.answer(&question).map_err(|error| error.to_string())?;
         if reply.text == expected { Ok(()) } else { Err(format!("answered {:?}", reply.text)) }

@@ -12,7 +12,7 @@ mod drive;
 pub mod figures;
 pub mod patch;
 pub mod port;
-mod prompt;
+pub mod prompt;
 pub mod reply;
 mod review;
 mod stage;

@@ -73,11 +73,20 @@ pub(crate) struct ForCoder<'a> {
     pub(crate) protect: &'a [String],
 }
 
+/// What a coder is asked for.
+const DIFF: &str = "Answer with one unified diff that `git apply` takes, and nothing else.";
+/// What one is asked for that edits the files itself.
+const EDITS: &str = "Edit the files in this folder yourself, and commit nothing: your edits are what counts. Answer with one line that says what you did.";
+
+/// The same question for a coder that edits the files itself.
+#[must_use]
+pub fn in_place(prompt: &str) -> String {
+    prompt.replacen(DIFF, EDITS, 1)
+}
+
 /// Asks for a patch.
 pub(crate) fn coder(told: &ForCoder<'_>) -> String {
-    let mut text = "Implement this idea in the repository at hand.\n\
-         Answer with one unified diff that `git apply` takes, and nothing else.\n"
-        .to_owned();
+    let mut text = format!("Implement this idea in the repository at hand.\n{DIFF}\n");
     section(&mut text, "IDEA", told.idea);
     self::told(&mut text, "NOTES", told.notes);
     self::told(&mut text, "PLAN", told.plan);

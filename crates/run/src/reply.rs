@@ -5,6 +5,9 @@ pub const REPLY_BYTES: usize = 4 << 20;
 /// The longest idea that is kept.
 const IDEA_BYTES: usize = 32 << 10;
 
+/// How much of a text is shown in a message, in characters.
+const BRIEF: usize = 300;
+
 /// The ideas of a reply: each begins with a line `IDEA:`, Markdown around the key does not count.
 #[must_use]
 pub fn ideas(reply: &str) -> Vec<String> {
@@ -54,6 +57,17 @@ fn begins_idea(line: &str) -> bool {
 fn says_something(idea: &str) -> bool {
     let words = idea.split_once(':').map_or(idea, |(_, rest)| rest);
     words.chars().any(char::is_alphanumeric)
+}
+
+/// The beginning of a text, on one line.
+#[must_use]
+pub fn brief(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut short: String = line.chars().take(BRIEF).collect();
+    if short.len() < line.len() {
+        short.push('…');
+    }
+    if short.is_empty() { "nothing".to_owned() } else { short }
 }
 
 pub(crate) fn cut(text: &str, bytes: usize) -> &str {

@@ -2,12 +2,14 @@
 //! key up; it is shown to nobody.
 
 use crate::config::Config;
-use crate::config::agents::{Agent, Line, Model};
+use crate::config::agents::{Agent, Cli, Line, Model};
 use crate::dotenv::Dotenv;
 use crate::failure::Failure;
 use std::time::Duration;
 use treebeam_edge::agent::crew::Crew;
-use treebeam_edge::agent::settings::{self, Key, MAX_TOKENS, Settings, TIMEOUT, Tuner};
+use treebeam_edge::agent::settings::{
+    self, Key, MAX_TOKENS, MAX_TOKENS_CLI, Settings, TIMEOUT, Tuner,
+};
 use treebeam_edge::agent::shield;
 use treebeam_run::port::Role;
 
@@ -53,7 +55,8 @@ fn find_key(agent: &Agent, dotenv: &Dotenv) -> KeyPlace {
     let own_server = |model: &Model| model.base_url.is_none();
     let usual = match &agent.line {
         Line::Model(model) if own_server(model) => model.wire.key_variable(),
-        Line::Model(_) | Line::Command(_) | Line::Tuner => None,
+        // A coding agent has a login of its own.
+        Line::Model(_) | Line::Command(_) | Line::Cli(_) | Line::Tuner => None,
     };
     let Some(variable) = agent.api_key_env.as_deref().or(usual) else { return KeyPlace::None };
     match dotenv.secret(variable) {
@@ -91,12 +94,29 @@ impl Seat<'_> {
                 extra: model.extra.clone(),
             }),
             Line::Command(command) => {
-                settings::Line::Command(settings::Program { command: command.clone(), key })
+                let (command, edits) = (command.clone(), self.agent.edits);
+                settings::Line::Command(settings::Program { command, key, edits })
             }
             Line::Tuner => settings::Line::Tuner(self.tuner.clone()),
+            Line::Cli(cli) => settings::Line::Cli(self.cli(cli, key)),
         };
         let seconds = self.agent.timeout_sec.map(|seconds| Duration::from_secs(seconds.into()));
         Ok(Settings { line, timeout: seconds.unwrap_or(TIMEOUT) })
+    }
+
+    fn cli(&self, cli: &Cli, key: Option<Key>) -> settings::Cli {
+        let own = || vec![cli.tool.program().to_owned()];
+        settings::Cli {
+            tool: cli.tool,
+            command: cli.command.clone().unwrap_or_else(own),
+            model: cli.model.clone(),
+            args: cli.args.clone(),
+            base_url: cli.base_url.clone(),
+            key,
+            max_tokens: cli.max_tokens.unwrap_or(MAX_TOKENS_CLI),
+            home: cli.home,
+            edits: self.agent.edits,
+        }
     }
 
     /// The provider's name.
@@ -105,6 +125,7 @@ impl Seat<'_> {
             Line::Model(model) => model.wire.provider(),
             Line::Command(_) => "command",
             Line::Tuner => "tuner",
+            Line::Cli(cli) => cli.tool.provider(),
         }
     }
 
@@ -114,6 +135,7 @@ impl Seat<'_> {
             Line::Model(model) => model.name.clone(),
             Line::Command(command) => command.join(" "),
             Line::Tuner => String::new(),
+            Line::Cli(cli) => cli.model.clone().unwrap_or_else(|| "its own choice".to_owned()),
         }
     }
 }

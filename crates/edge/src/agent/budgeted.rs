@@ -5,6 +5,7 @@ use super::calls::{Amount, Calls, Turn};
 use super::crew::Crew;
 use super::price::Prices;
 use super::question::{Answer, Meter, Question, Spent, Trouble};
+use super::settings::Line;
 use super::wait::{GLANCE, Observer};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -72,7 +73,15 @@ impl<'a, A> Budgeted<'a, A> {
 
     /// The most that one try can cost; none where nobody counts.
     fn worst(&self, question: &Question) -> Result<Option<Amount>, PortError> {
-        let Some(model) = self.crew.settings(question.role)?.model() else { return Ok(None) };
+        let model = match &self.crew.settings(question.role)?.line {
+            Line::Model(model) => model,
+            Line::Command(_) | Line::Tuner(_) => return Ok(None),
+            // Nobody knows what it will do: what was set for it, as if all of it were written.
+            Line::Cli(cli) => {
+                let worst = Usage { output: cli.max_tokens.into(), ..Usage::default() };
+                return Ok(Some(self.amount(cli.model.as_deref().unwrap_or_default(), &worst)));
+            }
+        };
         let before = question.continues.as_ref().map_or(0, |continuation| continuation.tokens);
         // No token is shorter than a byte; the frame around a prompt has some more.
         let prompt = u64::try_from(question.prompt.len()).unwrap_or(u64::MAX);
@@ -172,7 +181,7 @@ impl<A: Answer> Answer for Budgeted<'_, A> {
         let Some(worst) = self.worst(question)? else {
             return self.inner.answer(question, meter);
         };
-        let name = self.crew.settings(question.role)?.model().map_or("", |model| &model.name);
+        let name = self.crew.settings(question.role)?.counted().unwrap_or_default();
         let tries = Tries { layer: self, question, worst, held: Mutex::new(Held::Nothing) };
         tries.begin()?;
         let mut reply = match self.inner.answer(question, &tries) {
@@ -186,9 +195,10 @@ impl<A: Answer> Answer for Budgeted<'_, A> {
                 return Err(trouble);
             }
         };
-        reply.cost = reply.usage.and_then(|usage| self.cost(name, &usage));
+        reply.cost = reply.cost.or_else(|| self.cost(name, &reply.usage?));
+        let cost = reply.cost.unwrap_or_default();
         match reply.usage {
-            Some(usage) => tries.settle(self.amount(name, &usage)),
+            Some(usage) => tries.settle(Amount { tokens: usage.total(), cost }),
             // Where nobody said what it took, the worst is taken to be true.
             None => tries.end(Some(worst))?,
         }

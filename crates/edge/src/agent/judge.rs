@@ -86,7 +86,7 @@ pub(super) fn judge_named(body: &Value, model: &Model, continues: bool) -> Troub
     }
 }
 
-const SPENT: [&str; 5] = [
+pub(super) const SPENT: [&str; 5] = [
     "insufficient_quota",
     "credit balance",
     "insufficient balance",

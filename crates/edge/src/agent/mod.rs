@@ -5,11 +5,13 @@
 //! [`question`] is what goes through, [`settings`] and [`crew`] say who answers; `recorded`, `budgeted`, `retrying`, `limited`
 //! and `real` are the layers. [`calls`] keeps answers and reservations on disk, [`price`] knows what they cost, [`bucket`]
 //! counts slots and rates, [`wait`] waits visibly. `http` sends, `wire` writes and reads, `judge` says what an error means,
-//! `retry_after` when to come back, `sse` takes streams apart; [`command`] runs a program instead, and `tuner` needs neither.
+//! `retry_after` when to come back, `sse` takes streams apart; [`command`] runs a program instead and `cli` a coding agent,
+//! both in what `site` gives them; `tuner` needs neither.
 
 pub mod bucket;
 pub mod budgeted;
 pub mod calls;
+pub mod cli;
 pub mod command;
 pub mod crew;
 mod http;
@@ -22,6 +24,7 @@ mod recorded;
 mod retry_after;
 pub mod retrying;
 pub mod settings;
+mod site;
 mod sse;
 #[cfg(target_os = "linux")]
 #[path = "unix.rs"]
@@ -84,6 +87,7 @@ impl<'a> Door<'a> {
     /// When the calls on disk cannot be counted, or there is no HTTP client.
     pub fn open(plan: &'a Plan, observer: &'a dyn Observer) -> Result<Self, PortError> {
         let Plan { crew, prices, calls, surroundings, .. } = plan;
+        surroundings.clear()?;
         let real = Real { http: Http::new()?, crew, surroundings };
         let limited = Limited::new(real, plan.limits, crew, observer);
         let seed = u64::from(std::process::id());

@@ -1,6 +1,7 @@
-//! Asks whoever is set for a role, once: a server, a program or the tuner. It neither waits nor tries again, and what comes back has
-//! no key in it.
+//! Asks whoever is set for a role, once: a server, a program, a coding agent or the tuner. It neither waits nor tries again,
+//! and what comes back has no key in it.
 
+use super::cli;
 use super::command::{self, Surroundings};
 use super::crew::Crew;
 use super::http::{Deadlines, HeaderText, Http, Request};
@@ -33,6 +34,7 @@ impl Answer for Real<'_> {
                 command::answer(program, settings.timeout, question, self.surroundings)
             }
             Line::Tuner(agent) => tuner::answer(agent, question, self.surroundings),
+            Line::Cli(cli) => cli::answer(cli, settings.timeout, question, self.surroundings),
         };
         let hide = |text: String| hide(text, settings.key());
         match answer {
@@ -40,6 +42,7 @@ impl Answer for Real<'_> {
                 text: hide(reply.text),
                 id: reply.id.map(hide),
                 model: reply.model.map(hide),
+                edits: reply.edits.map(hide),
                 ..reply
             }),
             Err(trouble) => Err(hide_in(trouble, settings.key())),

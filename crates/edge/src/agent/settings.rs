@@ -1,12 +1,15 @@
 //! Who answers in a role: the provider, the model and how it is asked. Parsed and checked elsewhere; believed here.
 
 use crate::env_file::Secret;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::fmt;
 use std::time::Duration;
 
 /// How long an answer may be where nobody says otherwise: what is reserved for it must have a bound.
 pub const MAX_TOKENS: u32 = 16_384;
+/// What one call of a coding agent is taken to need at most where nobody says otherwise, in tokens.
+pub const MAX_TOKENS_CLI: u32 = 200_000;
 /// How long one try may take where nobody says otherwise.
 pub const TIMEOUT: Duration = Duration::from_mins(10);
 
@@ -28,6 +31,8 @@ pub enum Line {
     Command(Program),
     /// The built-in one that needs no model.
     Tuner(Tuner),
+    /// A coding agent on the command line.
+    Cli(Cli),
 }
 
 /// A model behind a server.
@@ -58,6 +63,116 @@ pub struct Program {
     pub command: Vec<String>,
     /// The key that it needs, in the variable that it is in here.
     pub key: Option<Key>,
+    /// What becomes of its answer.
+    pub edits: Edits,
+}
+
+/// A coding agent on the command line.
+#[derive(Clone, Debug)]
+pub struct Cli {
+    /// Which.
+    pub tool: Tool,
+    /// How it is started: a program and what comes before its own arguments.
+    pub command: Vec<String>,
+    /// The model that it uses; its own choice, if none.
+    pub model: Option<String>,
+    /// What is added to its arguments.
+    pub args: Vec<String>,
+    /// Another server than its own.
+    pub base_url: Option<String>,
+    /// A key to use instead of the user's login.
+    pub key: Option<Key>,
+    /// What one call is taken to need at most, in tokens: it says so only afterwards.
+    pub max_tokens: u32,
+    /// Whose settings, logins and sessions it sees.
+    pub home: Home,
+    /// What becomes of its answer.
+    pub edits: Edits,
+}
+
+/// What becomes of an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Edits {
+    /// It is a diff.
+    #[default]
+    Diff,
+    /// The agent has changed the worktree itself.
+    InPlace,
+}
+
+/// The home folder of an agent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Home {
+    /// The user's own, with its login.
+    #[default]
+    User,
+    /// One of the run's, empty at first.
+    Scratch,
+}
+
+/// The coding agents that are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tool {
+    /// `OpenAI`'s.
+    Codex,
+    /// Anthropic's.
+    Claude,
+    /// Google's.
+    Gemini,
+    /// The one that takes any model.
+    Opencode,
+    /// The one that pairs.
+    Aider,
+}
+
+impl Tool {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::Codex, Self::Claude, Self::Gemini, Self::Opencode, Self::Aider];
+
+    /// Its name in the configuration.
+    #[must_use]
+    pub const fn provider(self) -> &'static str {
+        match self {
+            Self::Codex => "codex",
+            Self::Claude => "claude",
+            Self::Gemini => "gemini-cli",
+            Self::Opencode => "opencode",
+            Self::Aider => "aider",
+        }
+    }
+
+    /// Its program.
+    #[must_use]
+    pub const fn program(self) -> &'static str {
+        match self {
+            Self::Codex => "codex",
+            Self::Claude => "claude",
+            Self::Gemini => "gemini",
+            Self::Opencode => "opencode",
+            Self::Aider => "aider",
+        }
+    }
+
+    /// The oldest version that it is known to work with.
+    #[must_use]
+    pub const fn oldest(self) -> (u32, u32) {
+        match self {
+            Self::Codex => (0, 166),
+            Self::Claude => (2, 1),
+            Self::Gemini => (0, 61),
+            Self::Opencode => (1, 18),
+            Self::Aider => (0, 86),
+        }
+    }
+
+    /// Whether a session of its own can be forked.
+    #[must_use]
+    pub const fn continues(self) -> bool {
+        !matches!(self, Self::Aider)
+    }
 }
 
 /// The built-in agent that needs no model.
@@ -143,6 +258,27 @@ impl Settings {
             Line::Model(model) => model.wire.provider(),
             Line::Command(_) => "command",
             Line::Tuner(_) => "tuner",
+            Line::Cli(cli) => cli.tool.provider(),
+        }
+    }
+
+    /// What is done with its answer.
+    #[must_use]
+    pub const fn edits(&self) -> Edits {
+        match &self.line {
+            Line::Model(_) | Line::Tuner(_) => Edits::Diff,
+            Line::Command(program) => program.edits,
+            Line::Cli(cli) => cli.edits,
+        }
+    }
+
+    /// The name of the model, as far as it is known; none where nobody counts.
+    #[must_use]
+    pub fn counted(&self) -> Option<&str> {
+        match &self.line {
+            Line::Model(model) => Some(&model.name),
+            Line::Command(_) | Line::Tuner(_) => None,
+            Line::Cli(cli) => Some(cli.model.as_deref().unwrap_or_default()),
         }
     }
 
@@ -151,7 +287,7 @@ impl Settings {
     pub const fn model(&self) -> Option<&Model> {
         match &self.line {
             Line::Model(model) => Some(model),
-            Line::Command(_) | Line::Tuner(_) => None,
+            Line::Command(_) | Line::Tuner(_) | Line::Cli(_) => None,
         }
     }
 
@@ -162,6 +298,7 @@ impl Settings {
             Line::Model(model) => model.key.as_ref(),
             Line::Command(program) => program.key.as_ref(),
             Line::Tuner(_) => None,
+            Line::Cli(cli) => cli.key.as_ref(),
         }
     }
 
@@ -171,7 +308,21 @@ impl Settings {
         let timeout_sec = self.timeout.as_secs_f64();
         match &self.line {
             Line::Command(program) => json!({
-                "provider": "command", "command": program.command, "timeout_sec": timeout_sec,
+                "provider": "command",
+                "command": program.command,
+                "edits": program.edits,
+                "timeout_sec": timeout_sec,
+            }),
+            Line::Cli(cli) => json!({
+                "provider": cli.tool.provider(),
+                "command": cli.command,
+                "model": cli.model,
+                "args": cli.args,
+                "base_url": cli.base_url,
+                "max_tokens": cli.max_tokens,
+                "home": cli.home,
+                "edits": cli.edits,
+                "timeout_sec": timeout_sec,
             }),
             Line::Tuner(tuner) => json!({
                 "provider": "tuner", "files": tuner.files, "seed": tuner.seed,
@@ -198,6 +349,10 @@ impl fmt::Display for Settings {
                 write!(f, "command `{}`", program.command.first().map_or("", String::as_str))
             }
             Line::Tuner(_) => f.write_str("tuner"),
+            Line::Cli(cli) => match &cli.model {
+                Some(model) => write!(f, "{} `{model}`", cli.tool.provider()),
+                None => f.write_str(cli.tool.provider()),
+            },
         }
     }
 }

@@ -71,7 +71,7 @@ fn question(key: &str, prompt: &str) -> Question {
 fn reply(text: &str) -> Reply {
     let usage = Some(Usage { input: 10, cached: 0, output: 5 });
     let id = Some("resp-1".to_owned());
-    Reply { text: text.to_owned(), usage, cost: None, id, model: None }
+    Reply { usage, id, ..Reply::of(text.to_owned()) }
 }
 
 fn crew() -> Crew {

@@ -47,6 +47,9 @@ pub struct Continuation {
     pub id: String,
     /// How much has been said by then: the next answer is charged for it again.
     pub tokens: u64,
+    /// What the conversation had taken by then, where the provider counts that and not single answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taken: Option<Usage>,
 }
 
 /// Who is asked.
@@ -111,13 +114,28 @@ pub struct Reply {
     pub id: Option<String>,
     /// The model that says it answered.
     pub model: Option<String>,
+    /// What was changed in the worktree, as a diff, where that is the answer; empty where nothing was. The worktree itself
+    /// is as it was before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edits: Option<String>,
+    /// What the whole conversation has taken by now, where the provider counts that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taken: Option<Usage>,
 }
 
 impl Reply {
     /// An answer of which nothing but its text is known.
     #[must_use]
     pub const fn of(text: String) -> Self {
-        Self { text, usage: None, cost: None, id: None, model: None }
+        let (usage, cost, id, model) = (None, None, None, None);
+        Self { text, usage, cost, id, model, edits: None, taken: None }
+    }
+
+    /// What the next question may go on from, where the answer has a name.
+    #[must_use]
+    pub fn continuation(&self) -> Option<Continuation> {
+        let tokens = self.usage.map_or(0, |usage| usage.total());
+        Some(Continuation { id: self.id.clone()?, tokens, taken: self.taken })
     }
 }
 
@@ -133,6 +151,16 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// What came after another one, where both were counted from the same beginning.
+    #[must_use]
+    pub const fn since(&self, before: &Self) -> Self {
+        Self {
+            input: self.input.saturating_sub(before.input),
+            cached: self.cached.saturating_sub(before.cached),
+            output: self.output.saturating_sub(before.output),
+        }
+    }
+
     /// Read and written.
     #[must_use]
     pub const fn total(&self) -> u64 {

@@ -1,11 +1,11 @@
-//! Turns an idea into a commit: notes of the coordinator, a plan, the coder's diff, the reviewer's word. What is wrong with a
+//! Turns an idea into a commit: notes of the coordinator, a plan, the coder's diff or edits, the reviewer's word. What is wrong with a
 //! round goes back to the coder, in the same worktree. A role that nobody fills is left out.
 
 use crate::brief::ForCoder;
 use crate::drive::Halt;
 use crate::port::{AgentError, Applied, Ask, CommitNote, Moment, PortError, Reply, Role, World};
 use crate::review::{self, Review};
-use crate::{patch, prompt};
+use crate::{patch, prompt, reply};
 use treebeam_core::event::{Approval, BudgetKind, EvalStage, Failure, FailureKind, Intent};
 use treebeam_core::id::{Place, RunPath};
 use treebeam_core::path;
@@ -240,9 +240,17 @@ impl<'a> Desk<'a> {
     }
 }
 
-/// What an answer changes, as a diff.
+/// What an answer changes, as a diff: the edits that were made, or what the text says.
 fn change(reply: &Reply) -> Result<String, Problem> {
-    patch::find(&reply.text).map_err(|why| Problem::new(FailureKind::Patch, why))
+    match &reply.edits {
+        Some(edits) if edits.is_empty() => {
+            let said = reply::brief(&reply.text);
+            let message = format!("the agent changed nothing, and said: {said}");
+            Err(Problem::new(FailureKind::NoChange, message))
+        }
+        Some(edits) => Ok(edits.clone()),
+        None => patch::find(&reply.text).map_err(|why| Problem::new(FailureKind::Patch, why)),
+    }
 }
 
 fn read_idea(brief: &ForCoder, world: World<'_>) -> Result<String, PortError> {

@@ -107,6 +107,7 @@ fn document(seat: &Seat<'_>, prices: &Prices) -> Value {
         }
         Line::Command(command) => (None, Some(command), None),
         Line::Tuner => (None, None, None),
+        Line::Cli(cli) => (cli.model.as_ref(), cli.command.as_ref(), cli.base_url.as_deref()),
     };
     let price = model.and_then(|model| prices.of(model)).map(|(price, origin)| {
         let built_in = origin == PriceOrigin::BuiltIn;
@@ -133,6 +134,7 @@ fn text(seats: &[Seat<'_>], prices: &Prices) -> String {
             Line::Command(_) => "unknown: not counted".to_owned(),
             Line::Tuner => "nothing: it is built in".to_owned(),
             Line::Model(model) => price_in_words(prices, &model.name),
+            Line::Cli(cli) => price_in_words(prices, cli.model.as_deref().unwrap_or_default()),
         };
         rows.push([role, seat.provider().to_owned(), seat.model(), seat.key.in_words(), price]);
     }

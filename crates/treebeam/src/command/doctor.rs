@@ -19,6 +19,8 @@ use std::path::Path;
 use treebeam_core::facts::Removal;
 use treebeam_core::policy::{Meaning, Reach};
 use treebeam_core::protect::{Change, Mode, Protected};
+use treebeam_edge::agent::cli::version::{self, Found as Version};
+use treebeam_edge::agent::settings::{Line, Settings};
 use treebeam_edge::git::{self, UserRepo};
 use treebeam_edge::store::{self, RunDir, probe};
 
@@ -159,7 +161,7 @@ fn about_config(here: &Path, config: &Config) -> Vec<Check> {
     }];
     let dotenv = Dotenv::load(here, config);
     if let Ok(dotenv) = &dotenv {
-        checks.extend(agents(config, dotenv));
+        checks.extend(agents(here, config, dotenv));
     }
     checks.push(match dotenv {
         Err(failure) => Check::problem("variables", &failure),
@@ -176,14 +178,16 @@ fn about_config(here: &Path, config: &Config) -> Vec<Check> {
 }
 
 /// The part of the agents that costs nothing to look at.
-fn agents(config: &Config, dotenv: &Dotenv) -> Vec<Check> {
+fn agents(here: &Path, config: &Config, dotenv: &Dotenv) -> Vec<Check> {
     let seats = crew::seats(config, dotenv);
     let mut checks: Vec<Check> = Vec::new();
     for seat in &seats {
-        if let Err(failure) = seat.settings() {
-            checks.push(Check::problem("agents", &failure));
+        match seat.settings() {
+            Err(failure) => checks.push(Check::problem("agents", &failure)),
+            Ok(settings) => checks.extend(program(here, &settings)),
         }
     }
+    checks.dedup_by(|one, other| one.says == other.says);
     let prices = config.prices();
     let costs = |seat: &&Seat<'_>| !matches!(seat.agent.line, Line::Tuner);
     let priceless = seats.iter().filter(costs).find(|seat| prices.of(&seat.model()).is_none());
@@ -219,6 +223,33 @@ fn cost(estimate: &Estimate) -> Check {
         return Check::warning("cost", says, todo);
     }
     Check::ok("cost", says)
+}
+
+/// Whether the program of a coding agent is there, and can be what is expected.
+fn program(here: &Path, settings: &Settings) -> Option<Check> {
+    let Line::Cli(cli) = &settings.line else { return None };
+    let (name, (major, minor)) = (cli.tool.provider(), cli.tool.oldest());
+    match version::look(cli, here) {
+        Version::Good(_) => None,
+        Version::Old(found) => Some(Check::warning(
+            "agents",
+            format!("`{name}` is {found}, older than what treebeam was tried with"),
+            format!("update it to {major}.{minor} or newer, and see `treebeam agents check`"),
+        )),
+        Version::Unknown(why) => Some(Check::warning(
+            "agents",
+            format!("the version of `{name}` is not known: {why}"),
+            "see whether `treebeam agents check` gets an answer",
+        )),
+        Version::Missing(why) => {
+            let program = cli.command.first().map_or("", String::as_str);
+            let hint = format!(
+                "install `{program}` {major}.{minor} or newer, or name it in `command = [\"…\"]`"
+            );
+            let failure = Failure::environment(format!("`{name}` is not there: {why}")).hint(hint);
+            Some(Check::problem("agents", &failure))
+        }
+    }
 }
 
 /// How much of the user's is protected from candidates.

@@ -3,9 +3,9 @@
 
 use super::number::{OneTo, Temperature};
 use super::table::Table;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Map, Value};
-use treebeam_edge::agent::settings::Wire;
+use treebeam_edge::agent::settings::{Edits, Home, Tool, Wire};
 use treebeam_run::port::Role;
 
 /// The keys of `[agents]`.
@@ -53,6 +53,7 @@ pub(crate) struct Agent {
 pub(crate) enum Line {
     Model(Model),
     Command(Vec<String>),
+    Cli(Cli),
     /// The built-in one; `[tuner]` says the rest.
     Tuner,
 }
@@ -62,9 +63,21 @@ impl Line {
     pub(crate) const fn model(&self) -> Option<&Model> {
         match self {
             Self::Model(model) => Some(model),
-            Self::Command(_) => None,
+            Self::Command(_) | Self::Cli(_) | Self::Tuner => None,
         }
     }
+}
+
+/// A coding agent on the command line.
+#[derive(Clone, Debug)]
+pub(crate) struct Cli {
+    pub(crate) tool: Tool,
+    pub(crate) command: Option<Vec<String>>,
+    pub(crate) model: Option<String>,
+    pub(crate) args: Vec<String>,
+    pub(crate) base_url: Option<String>,
+    pub(crate) max_tokens: Option<u32>,
+    pub(crate) home: Home,
 }
 
 /// A model behind a server.
@@ -77,17 +90,6 @@ pub(crate) struct Model {
     pub(crate) max_tokens: Option<u32>,
     pub(crate) effort: Option<&'static str>,
     pub(crate) extra: Map<String, Value>,
-}
-
-/// What becomes of an answer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Edits {
-    /// It is a diff.
-    #[default]
-    Diff,
-    /// The agent has changed the worktree itself.
-    InPlace,
 }
 
 /// What a table says, before it is known to make sense.
@@ -104,6 +106,8 @@ struct Said {
     timeout_sec: Option<OneTo<86_400>>,
     extra: Option<Map<String, Value>>,
     command: Option<CommandLine>,
+    args: Option<Vec<String>>,
+    home: Option<Home>,
     edits: Option<Edits>,
 }
 
@@ -116,6 +120,19 @@ enum Provider {
     Gemini,
     Ollama,
     Command,
+    Tuner,
+    Codex,
+    Claude,
+    GeminiCli,
+    Opencode,
+    Aider,
+}
+
+/// Through what a provider is asked.
+enum Way {
+    Wire(Wire),
+    Command,
+    Tool(Tool),
     Tuner,
 }
 
@@ -166,19 +183,22 @@ impl CommandLine {
     }
 }
 
-impl Said {
-    /// Through what it is asked, if the rest fits.
-    fn line(self) -> Result<Line, String> {
-        let wire = match self.provider {
-            Provider::Openai => Wire::Responses,
-            Provider::OpenaiChat => Wire::Chat,
-            Provider::Anthropic => Wire::Messages,
-            Provider::Gemini => Wire::Gemini,
-            Provider::Ollama => Wire::Ollama,
-            Provider::Command => return command(self).map(Line::Command),
-            Provider::Tuner => return tuner(&self).map(|()| Line::Tuner),
-        };
-        model(self, wire).map(Line::Model)
+impl Provider {
+    const fn way(self) -> Way {
+        match self {
+            Self::Openai => Way::Wire(Wire::Responses),
+            Self::OpenaiChat => Way::Wire(Wire::Chat),
+            Self::Anthropic => Way::Wire(Wire::Messages),
+            Self::Gemini => Way::Wire(Wire::Gemini),
+            Self::Ollama => Way::Wire(Wire::Ollama),
+            Self::Command => Way::Command,
+            Self::Tuner => Way::Tuner,
+            Self::Codex => Way::Tool(Tool::Codex),
+            Self::Claude => Way::Tool(Tool::Claude),
+            Self::GeminiCli => Way::Tool(Tool::Gemini),
+            Self::Opencode => Way::Tool(Tool::Opencode),
+            Self::Aider => Way::Tool(Tool::Aider),
+        }
     }
 }
 
@@ -192,9 +212,15 @@ impl TryFrom<Said> for Agent {
                     .to_owned(),
             );
         }
-        let (api_key_env, edits) = (said.api_key_env.clone(), said.edits.unwrap_or_default());
+        let (api_key_env, edits) = (said.api_key_env.clone(), said.edits);
         let timeout_sec = said.timeout_sec.map(|seconds| seconds.0.get());
-        Ok(Self { line: said.line()?, api_key_env, timeout_sec, edits })
+        let (line, usual) = match said.provider.way() {
+            Way::Wire(wire) => (Line::Model(model(said, wire)?), Edits::Diff),
+            Way::Command => (Line::Command(command(said)?), Edits::Diff),
+            Way::Tool(tool) => (Line::Cli(cli(said, tool)?), Edits::InPlace),
+            Way::Tuner => (tuner(&said).map(|()| Line::Tuner)?, Edits::Diff),
+        };
+        Ok(Self { line, api_key_env, timeout_sec, edits: edits.unwrap_or(usual) })
     }
 }
 
@@ -208,10 +234,58 @@ impl TryFrom<Said> for Adviser {
     }
 }
 
+/// What is only for coding agents.
+fn not_for_cli(said: &Said, provider: &str) -> Result<(), String> {
+    let only = [("args", said.args.is_some()), ("home", said.home.is_some())];
+    match only.into_iter().find(|(_, is_said)| *is_said) {
+        Some((name, _)) => Err(format!("`{name}` says nothing to `{provider}`")),
+        None => Ok(()),
+    }
+}
+
+fn cli(said: Said, tool: Tool) -> Result<Cli, String> {
+    let provider = tool.provider();
+    let for_models = [
+        ("temperature", said.temperature.is_some()),
+        ("reasoning_effort", said.reasoning_effort.is_some()),
+        ("extra", said.extra.is_some()),
+    ];
+    if let Some((name, _)) = for_models.into_iter().find(|(_, is_said)| *is_said) {
+        return Err(format!("`{name}` says nothing to `{provider}`: give it in `args`"));
+    }
+    let command = match said.command {
+        None => None,
+        Some(CommandLine::Shell(_)) => {
+            return Err(format!("`command` of `{provider}` is a list: the program first"));
+        }
+        Some(line @ CommandLine::Program(_)) => Some(line.parts()?),
+    };
+    let home = said.home.unwrap_or_default();
+    if tool == Tool::Gemini && said.base_url.is_some() && home == Home::User {
+        // It takes another server only with a setting that stands in its home.
+        return Err("`base_url` of `gemini-cli` needs `home = \"scratch\"`".to_owned());
+    }
+    if tool == Tool::Opencode && said.base_url.is_some() && said.model.is_none() {
+        return Err("`model` is missing: `opencode` knows none of that `base_url`".to_owned());
+    }
+    Ok(Cli {
+        tool,
+        command,
+        model: said.model.filter(|name| !name.trim().is_empty()),
+        args: said.args.unwrap_or_default(),
+        base_url: said.base_url.as_deref().map(base_url).transpose()?,
+        max_tokens: said.max_tokens.map(|count| count.0.get()),
+        home,
+    })
+}
+
 fn model(said: Said, wire: Wire) -> Result<Model, String> {
     let provider = wire.provider();
+    not_for_cli(&said, provider)?;
     if said.command.is_some() {
-        return Err(format!("`command` is for the provider `command`, not `{provider}`"));
+        return Err(format!(
+            "`command` is for the provider `command` and coding agents, not `{provider}`"
+        ));
     }
     if said.edits == Some(Edits::InPlace) {
         return Err(format!("`{provider}` cannot edit a worktree: `edits` must be \"diff\""));
@@ -295,6 +369,8 @@ fn tuner(said: &Said) -> Result<(), String> {
         ("command", said.command.is_some()),
         ("api_key_env", said.api_key_env.is_some()),
         ("timeout_sec", said.timeout_sec.is_some()),
+        ("args", said.args.is_some()),
+        ("home", said.home.is_some()),
         ("edits", said.edits == Some(Edits::InPlace)),
     ];
     let other = others.into_iter().find(|(_, is_said)| *is_said).map(|(name, _)| name);
@@ -307,6 +383,7 @@ fn tuner(said: &Said) -> Result<(), String> {
 }
 
 fn command(said: Said) -> Result<Vec<String>, String> {
+    not_for_cli(&said, "command")?;
     if let Some(name) = for_models(&said) {
         return Err(format!("`{name}` says nothing to a `command`: give it as an argument"));
     }
@@ -396,6 +473,20 @@ mod tests {
             "provider = 'ollama'\nmodel = 'm'\nextra = { options = { num_predict = 9 } }",
             "`num_predict` cannot be in `extra`: set `max_tokens`",
         );
+        check("provider = 'codex'", "good");
+        check(
+            "provider = 'claude'\nmodel = 'm'\nargs = ['-x']\nhome = 'scratch'\nmax_tokens = 9\nedits = 'diff'",
+            "good",
+        );
+        check("provider = 'opencode'\ncommand = ['npx', 'opencode-ai']", "good");
+        check("provider = 'aider'\ncommand = 'aider'", "`command` of `aider` is a list");
+        check("provider = 'aider'\nhome = 'tent'", "unknown variant `tent`");
+        check("provider = 'codex'\ntemperature = 1", "`temperature` says nothing to `codex`");
+        check("provider = 'codex'\nargs = 'x'", "expected a sequence");
+        check("provider = 'gemini-cli'\nbase_url = 'http://x'", "needs `home = \"scratch\"`");
+        check("provider = 'opencode'\nbase_url = 'http://x'", "`model` is missing");
+        check("provider = 'openai'\nmodel = 'm'\nargs = []", "`args` says nothing to `openai`");
+        check("provider = 'command'\ncommand = 'x'\nhome = 'user'", "`home` says nothing");
         check("provider = 'command'", "`command` is missing");
         check("provider = 'command'\ncommand = []", "cannot be empty");
         check("provider = 'command'\ncommand = 3", "a text for the shell");

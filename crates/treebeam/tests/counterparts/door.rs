@@ -110,6 +110,7 @@ impl Asker<'_> {
             prompt: prompt.to_owned(),
             continues,
             place: None,
+            node: None,
         })
     }
 }

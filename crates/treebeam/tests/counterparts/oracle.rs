@@ -95,7 +95,7 @@ fn going_on() -> Value {
     let url = |_| server.url();
     let second = Duration::from_secs(10);
     let five = Five { url: &url, model: "m-1", extra: Map::new(), timeout: second, wait: second };
-    let before = Continuation { id: "resp-1".to_owned(), tokens: 5 };
+    let before = Continuation { id: "resp-1".to_owned(), tokens: 5, taken: None };
     five.meet(|asker| asker.go_on(Wire::Responses, "And?", Some(before))).expect_err("a refusal");
     let body: Value = serde_json::from_str(&server.hits()[0].body).expect("a request in JSON");
     assert_eq!(body["previous_response_id"], "resp-1");

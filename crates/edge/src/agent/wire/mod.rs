@@ -142,7 +142,7 @@ fn finish(reading: Reading, model: &Model, cut: Option<&str>) -> Result<Reply, T
         Some(Stop::Done) | None if text.trim().is_empty() => {
             unanswered("the model answered nothing".to_owned())
         }
-        Some(Stop::Done) | None => Ok(Reply { text, usage, cost: None, id, model: name }),
+        Some(Stop::Done) | None => Ok(Reply { usage, id, model: name, ..Reply::of(text) }),
     }
 }
 

@@ -209,7 +209,7 @@ fn what_is_written() {
         model.effort = Some("low".to_owned());
         model.extra = json!({"extra": {"a": 1}}).as_object().cloned().unwrap();
         let mut question = question();
-        question.continues = Some(Continuation { id: "r-0".to_owned(), tokens: 9 });
+        question.continues = Some(Continuation { id: "r-0".to_owned(), tokens: 9, taken: None });
         let written = write(&model, &question);
         assert_eq!(written.path, path);
         assert_eq!(written.body, expect, "{wire:?}");

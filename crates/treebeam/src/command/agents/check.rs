@@ -16,7 +16,7 @@ use std::process;
 use std::time::{Duration, Instant};
 use treebeam_edge::agent::Door;
 use treebeam_edge::agent::question::Question;
-use treebeam_run::port::{AgentError, Continuation, Cost, Reply, Role};
+use treebeam_run::port::{AgentError, Cost, Reply, Role};
 
 const PROMPT: &str = "Reply with the single word: ok";
 /// How much of an answer is shown.
@@ -99,14 +99,17 @@ fn continuation(
     first: &Question,
     reply: &Reply,
 ) -> Option<(&'static str, Option<String>)> {
-    let Line::Model(model) = &seat.agent.line else { return None };
-    let Some(id) = reply.id.clone().filter(|_| model.wire.continues()) else {
+    let continues = match &seat.agent.line {
+        Line::Model(model) => model.wire.continues(),
+        Line::Cli(cli) => cli.tool.continues(),
+        Line::Command(_) => return None,
+    };
+    let Some(continuation) = reply.continuation().filter(|_| continues) else {
         return Some(("replay", None));
     };
-    let tokens = reply.usage.map_or(0, |usage| usage.total());
     let second = Question {
         key: format!("{}-2", first.key),
-        continues: Some(Continuation { id, tokens }),
+        continues: Some(continuation),
         ..first.clone()
     };
     match door.answer(&second) {

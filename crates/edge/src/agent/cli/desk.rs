@@ -1,0 +1,145 @@
+//! The files that one call of a coding agent needs: a prompt to read, a home, a copy of a session. They lie beside the
+//! worktrees, never in one.
+
+use crate::agent::command::Surroundings;
+use crate::agent::question::{Question, Trouble};
+use crate::agent::settings::{Cli, Home, Tool};
+use crate::agent::site::DESK;
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use treebeam_run::port::{Continuation, PortError};
+
+/// What a call goes on from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Session {
+    /// Nothing.
+    New,
+    /// The session of this name, which is forked.
+    Fork(String),
+    /// A session that was copied to this file.
+    Copy(PathBuf),
+}
+
+/// A folder for one call. It goes with it.
+#[derive(Debug)]
+pub(super) struct Desk {
+    folder: PathBuf,
+    pub(super) prompt: PathBuf,
+    /// The home of the agent.
+    pub(super) home: PathBuf,
+}
+
+impl Drop for Desk {
+    fn drop(&mut self) {
+        // The next call of that key makes it anew.
+        drop(fs::remove_dir_all(&self.folder));
+    }
+}
+
+impl Desk {
+    pub(super) fn open(
+        cli: &Cli,
+        question: &Question,
+        surroundings: &Surroundings,
+    ) -> Result<Self, PortError> {
+        let folder = surroundings.own(DESK).join(&question.key);
+        let home = match cli.home {
+            Home::Scratch => surroundings.own("home"),
+            Home::User => std::env::home_dir().unwrap_or_default(),
+        };
+        let made = match fs::remove_dir_all(&folder) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            Ok(()) | Err(_) => fs::create_dir_all(&folder),
+        };
+        let desk = Self { prompt: folder.join("prompt.txt"), folder, home };
+        made.and_then(|()| desk.furnish(cli)).map_err(|error| desk.failed(error))?;
+        Ok(desk)
+    }
+
+    fn failed(&self, error: io::Error) -> PortError {
+        let what = format!("cannot write in `{}`", self.folder.display());
+        PortError::new(what).caused_by(error)
+    }
+
+    /// What an agent has to find in a home that was empty.
+    fn furnish(&self, cli: &Cli) -> io::Result<()> {
+        if cli.home == Home::User {
+            return Ok(());
+        }
+        fs::create_dir_all(&self.home)?;
+        let settings = self.home.join(".gemini/settings.json");
+        if cli.tool != Tool::Gemini || settings.exists() {
+            return Ok(());
+        }
+        fs::create_dir_all(self.home.join(".gemini"))?;
+        fs::write(settings, super::gemini::SETTINGS)
+    }
+
+    pub(super) fn write_prompt(&self, prompt: &str) -> Result<(), PortError> {
+        fs::write(&self.prompt, prompt).map_err(|error| self.failed(error))
+    }
+
+    /// Where the agent works: outside of a run in an empty folder, not in the user's checkout.
+    pub(super) fn folder_for(
+        &self,
+        folder: &Path,
+        surroundings: &Surroundings,
+    ) -> Result<PathBuf, PortError> {
+        match surroundings {
+            Surroundings::Run(..) => Ok(folder.to_owned()),
+            Surroundings::Folder(_) => {
+                let empty = surroundings.own(DESK).join("empty");
+                fs::create_dir_all(&empty).map_err(|error| self.failed(error))?;
+                Ok(empty)
+            }
+        }
+    }
+
+    /// What a call goes on from.
+    pub(super) fn session(
+        &self,
+        cli: &Cli,
+        continues: Option<&Continuation>,
+    ) -> Result<Session, Trouble> {
+        let Some(Continuation { id, .. }) = continues else { return Ok(Session::New) };
+        let provider = cli.tool.provider();
+        if !is_id(id) {
+            return Err(Trouble::Forgotten(format!("{id:?} is no session of `{provider}`")));
+        }
+        match cli.tool {
+            Tool::Aider => Err(Trouble::Forgotten(format!("`{provider}` keeps no sessions"))),
+            Tool::Codex | Tool::Claude | Tool::Opencode => Ok(Session::Fork(id.clone())),
+            Tool::Gemini => {
+                let lost =
+                    || Trouble::Forgotten(format!("`{provider}` has no session `{id}` any more"));
+                let found = gemini_session(&self.home, id).ok_or_else(lost)?;
+                let extension = found.extension().and_then(OsStr::to_str).unwrap_or("json");
+                let copy = self.folder.join(format!("session.{extension}"));
+                fs::copy(&found, &copy).map_err(|error| self.failed(error))?;
+                Ok(Session::Copy(copy))
+            }
+        }
+    }
+}
+
+/// Whether a text can be the name of a session, and is no option or path.
+fn is_id(text: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    text.chars().all(plain) && text.starts_with(|c: char| c.is_ascii_alphanumeric())
+}
+
+/// The file of a session: `~/.gemini/tmp/<project>/chats/session-<time>-<first part of the id>.jsonl`.
+fn gemini_session(home: &Path, id: &str) -> Option<PathBuf> {
+    let short = id.split('-').next()?;
+    let files = |folder: PathBuf| fs::read_dir(folder).into_iter().flatten().flatten();
+    let projects = files(home.join(".gemini/tmp"));
+    let chats = projects.flat_map(|project| files(project.path().join("chats")));
+    let named = chats.map(|file| file.path()).filter(|file| {
+        file.file_stem().and_then(OsStr::to_str).is_some_and(|stem| stem.ends_with(short))
+    });
+    let mut whole =
+        named.filter(|file| fs::read_to_string(file).is_ok_and(|text| text.contains(id)));
+    whole.next()
+}

@@ -1,0 +1,49 @@
+//! JSON among other things: agents write warnings between their lines.
+
+use serde_json::{Deserializer, Value};
+
+/// The objects of a text that begin at the beginning of a line. What is no JSON is passed over.
+pub(super) fn objects(text: &str) -> Vec<Value> {
+    let mut objects = Vec::new();
+    let mut at = 0;
+    while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
+        let line = rest.find('\n').map_or(rest.len(), |end| end + 1);
+        at += line;
+        if rest.starts_with('{') {
+            let mut stream = Deserializer::from_str(rest).into_iter::<Value>();
+            if let Some(Ok(value)) = stream.next() {
+                at += stream.byte_offset().saturating_sub(line);
+                objects.push(value);
+            }
+        }
+    }
+    objects
+}
+
+/// A text at this place, if there is one.
+pub(super) fn text(value: &Value) -> Option<String> {
+    value.as_str().map(str::to_owned)
+}
+
+/// A count at this place; none is nothing.
+pub(super) fn count(value: &Value) -> u64 {
+    value.as_u64().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_are_found_among_anything() {
+        let check = |text: &str, expect: &[i64]| {
+            let found: Vec<_> = objects(text).iter().filter_map(|one| one["a"].as_i64()).collect();
+            assert_eq!(found, expect, "{text:?}");
+        };
+        check("", &[]);
+        check("warning\n{\"a\":1}\n{\"a\":2}", &[1, 2]);
+        check("{broken\n{\n  \"a\": 3,\n  \"b\": {\n \"a\": 4 }\n}trailing\n{\"a\":5}\n", &[3, 5]);
+        check("text {\"a\":6}\n{\"a\":7", &[]);
+        check("ü{\n{\"a\":8}", &[8]);
+    }
+}

@@ -1,0 +1,136 @@
+//! A repository with a run in it, and the door to agents that work in the run's worktrees. For tests of agents that are
+//! programs.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use treebeam_core::id::{EvalId, Place};
+use treebeam_edge::agent::bucket::Limits;
+use treebeam_edge::agent::budgeted::Budget;
+use treebeam_edge::agent::calls::Calls;
+use treebeam_edge::agent::command::Surroundings;
+use treebeam_edge::agent::crew::Crew;
+use treebeam_edge::agent::price::Prices;
+use treebeam_edge::agent::question::Question;
+use treebeam_edge::agent::retrying::Patience;
+use treebeam_edge::agent::settings::{Edits, Line, Program, Settings};
+use treebeam_edge::agent::wait::{Observer, Wait};
+use treebeam_edge::agent::{Door, Plan};
+use treebeam_edge::git::{GitRepo, UserRepo, open_with};
+use treebeam_edge::store::RunDir;
+use treebeam_run::port::{AgentError, Reply, Repo as _, Role};
+use treebeam_testkit::repo::TempRepo;
+
+/// Nobody looks on.
+pub(crate) struct Nobody;
+
+impl Observer for Nobody {
+    fn waits(&self, _: &Wait<'_>) {}
+    fn note(&self, _: &str) {}
+    fn wants_to_stop(&self) -> bool {
+        false
+    }
+}
+
+const PATIENCE: Patience = Patience {
+    tries: 2,
+    pause: Duration::from_millis(5),
+    longest_pause: Duration::from_millis(20),
+    wait: Duration::from_millis(50),
+};
+
+/// A repository with a run in it.
+pub(crate) struct Workplace {
+    pub(crate) repo: TempRepo,
+    pub(crate) git: Arc<GitRepo>,
+    run: PathBuf,
+}
+
+/// The candidate that most is about.
+pub(crate) fn candidate() -> Place {
+    Place::Candidate("0001".parse::<EvalId>().expect("an id"))
+}
+
+/// Who answers by a script for the shell.
+pub(crate) fn script(text: &str, edits: Edits) -> Line {
+    let command = ["/bin/sh", "-c", text].map(str::to_owned).to_vec();
+    Line::Command(Program { command, key: None, edits })
+}
+
+impl Workplace {
+    /// With the worktree of a candidate.
+    pub(crate) fn new(files: &[(&str, &str)]) -> Self {
+        let repo = TempRepo::with(files).expect("a repository");
+        let run = repo.path().join(".treebeam/runs/t");
+        fs::create_dir_all(&run).expect("a run directory");
+        let git = GitRepo::new(opened(&repo), &run, "t".parse().expect("a run id"));
+        let place = Self { git: Arc::new(git.expect("the run")), repo, run };
+        place.git.checkout(candidate(), &place.head()).expect("a worktree");
+        place
+    }
+
+    pub(crate) fn head(&self) -> treebeam_core::id::Commit {
+        opened(&self.repo).head
+    }
+
+    pub(crate) fn run(&self) -> &Path {
+        &self.run
+    }
+
+    /// The candidate's worktree.
+    pub(crate) fn worktree(&self) -> PathBuf {
+        self.run.join("cand/0001")
+    }
+
+    pub(crate) fn plan(&self, line: Line, timeout: Duration) -> Plan {
+        let settings = Settings { line, timeout };
+        let crew = Role::ALL.map(|role| (role, settings.clone()));
+        let run = RunDir::new(self.run.clone());
+        let id = "t".parse().expect("a run id");
+        Plan {
+            crew: Crew::new(BTreeMap::from(crew)),
+            prices: Prices::default(),
+            budget: Budget::default(),
+            limits: Limits::default(),
+            patience: PATIENCE,
+            calls: Calls::Run(run.clone()),
+            surroundings: Surroundings::Run(Arc::clone(&self.git), run, id),
+        }
+    }
+
+    /// Asks about the candidate.
+    pub(crate) fn ask(&self, line: Line, key: &str) -> Result<Reply, AgentError> {
+        let plan = self.plan(line, Duration::from_secs(60));
+        Door::open(&plan, &Nobody)?.answer(&question(key, Role::Coder, candidate()))
+    }
+
+    /// What the candidate's worktree has, but for git's own file, with what each file holds.
+    pub(crate) fn files(&self) -> BTreeMap<String, Vec<u8>> {
+        let mut files = BTreeMap::new();
+        let mut folders = vec![self.worktree()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).expect("a folder").flatten() {
+                let path = entry.path();
+                let name = path.strip_prefix(self.worktree()).expect("inside").to_owned();
+                if entry.file_type().expect("a kind").is_dir() {
+                    folders.push(path);
+                } else if name != Path::new(".git") {
+                    let bytes = fs::read(&path).unwrap_or_default();
+                    files.insert(name.to_string_lossy().into_owned(), bytes);
+                }
+            }
+        }
+        files
+    }
+}
+
+fn opened(repo: &TempRepo) -> UserRepo {
+    open_with(repo.path(), repo.variables()).expect("the repository")
+}
+
+pub(crate) fn question(key: &str, role: Role, place: Place) -> Question {
+    let prompt = "What?".to_owned();
+    Question { key: key.to_owned(), role, round: 0, prompt, continues: None, place: Some(place) }
+}
