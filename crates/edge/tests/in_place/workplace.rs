@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use treebeam_core::id::{EvalId, Place};
+use treebeam_core::policy::Reach;
 use treebeam_edge::agent::bucket::Limits;
 use treebeam_edge::agent::budgeted::Budget;
 use treebeam_edge::agent::calls::Calls;
@@ -39,6 +40,7 @@ const PATIENCE: Patience = Patience {
     pause: Duration::from_millis(5),
     longest_pause: Duration::from_millis(20),
     wait: Duration::from_millis(50),
+    outage: Duration::from_millis(50),
 };
 
 /// A repository with a run in it.
@@ -93,7 +95,7 @@ impl Workplace {
             crew: Crew::new(BTreeMap::from(crew)),
             prices: Prices::default(),
             budget: Budget::default(),
-            limits: Limits::default(),
+            limits: Limits::from(&Reach::default()),
             patience: PATIENCE,
             calls: Calls::Run(run.clone()),
             surroundings: Surroundings::Run(Arc::clone(&self.git), run, id),
@@ -102,7 +104,7 @@ impl Workplace {
 
     /// Asks about the candidate.
     pub(crate) fn ask(&self, line: Line, key: &str) -> Result<Reply, AgentError> {
-        let plan = self.plan(line, Duration::from_secs(60));
+        let plan = self.plan(line, Duration::from_mins(1));
         Door::open(&plan, &Nobody)?.answer(&question(key, Role::Coder, candidate()))
     }
 
@@ -132,5 +134,13 @@ fn opened(repo: &TempRepo) -> UserRepo {
 
 pub(crate) fn question(key: &str, role: Role, place: Place) -> Question {
     let prompt = "What?".to_owned();
-    Question { key: key.to_owned(), role, round: 0, prompt, continues: None, place: Some(place) }
+    Question {
+        key: key.to_owned(),
+        role,
+        round: 0,
+        prompt,
+        continues: None,
+        place: Some(place),
+        node: None,
+    }
 }

@@ -4,14 +4,14 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
 use std::num::NonZeroU32;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use treebeam_core::event::{RunStarted, WorldKind};
 use treebeam_core::facts::Stage;
 use treebeam_core::id::{NodeId, RunId};
 use treebeam_core::num::Finite;
 use treebeam_core::path;
-use treebeam_core::policy::{ChosenBy, Direction, Meaning, Metric, Reach, ScorePolicy};
+use treebeam_core::policy::{Agents, ChosenBy, Direction, Meaning, Metric, Reach, ScorePolicy};
 use treebeam_core::state::State;
 use treebeam_core::tuner::constant::constants;
 use treebeam_core::tuner::history::{History, Outcome, Trial};
@@ -111,17 +111,17 @@ fn meaning() -> Meaning {
     Meaning { ideas_per_node, score, protect, ..Meaning::default() }
 }
 
-fn plan(run: &RunDir, id: &RunId) -> Plan {
+fn plan(git: &Arc<GitRepo>, run: &RunDir, id: &RunId) -> Plan {
     let agent = Settings { line: Line::Tuner(Tuner::default()), timeout: Duration::from_mins(1) };
     let crew = [(Role::Ideas, agent.clone()), (Role::Coder, agent)];
     Plan {
         crew: Crew::new(BTreeMap::from(crew)),
         prices: Prices::default(),
         budget: Budget::default(),
-        limits: Limits::default(),
+        limits: Limits::from(&Reach::default()),
         patience: Patience::BRIEF,
         calls: Calls::Run(run.clone()),
-        surroundings: Surroundings::Run(run.clone(), id.clone()),
+        surroundings: Surroundings::Run(Arc::clone(git), run.clone(), id.clone()),
     }
 }
 
@@ -135,16 +135,18 @@ fn searched(repo: &TempRepo) -> State {
         root: user.head.clone(),
         meaning: meaning(),
         reach: Reach { max_depth, stop_on_empty_frontier: false, ..Reach::default() },
+        agents: Agents::default(),
         at: user.head_time,
     };
     let runs = make_runs_root(repo.path()).expect("a folder for runs");
     let (mut store, state) = Store::create(&runs, &started).expect("a run");
     let run = RunDir::new(repo.path().join(".treebeam/runs/t"));
-    let plan = plan(&run, &state.run);
     let git = GitRepo::new(user, run.root(), state.run.clone()).expect("git");
+    let git = Arc::new(git);
+    let plan = plan(&git, &run, &state.run);
     let door = Door::open(&plan, &Nobody).expect("the door");
     let world = World {
-        repo: &git,
+        repo: git.as_ref(),
         agent: &door,
         executor: &Parabola { run: run.clone(), jobs: Mutex::default() },
         files: &RunFiles::new(run),

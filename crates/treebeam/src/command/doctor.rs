@@ -2,10 +2,9 @@
 
 use super::Output;
 use crate::cli::ConfigFlag;
-use crate::config::Config;
-use crate::config::agents::Line;
 use crate::config::key::KEYS;
 use crate::config::origin::Origin;
+use crate::config::{self, Config};
 use crate::crew::{self, Seat};
 use crate::dotenv::{Dotenv, Found};
 use crate::estimate::Estimate;
@@ -189,7 +188,7 @@ fn agents(here: &Path, config: &Config, dotenv: &Dotenv) -> Vec<Check> {
     }
     checks.dedup_by(|one, other| one.says == other.says);
     let prices = config.prices();
-    let costs = |seat: &&Seat<'_>| !matches!(seat.agent.line, Line::Tuner);
+    let costs = |seat: &&Seat<'_>| !matches!(seat.agent.line, config::agents::Line::Tuner);
     let priceless = seats.iter().filter(costs).find(|seat| prices.of(&seat.model()).is_none());
     if let Some(seat) = priceless.filter(|_| config.reach(&Reach::default()).max_cost_usd.is_some())
     {

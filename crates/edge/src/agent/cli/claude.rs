@@ -32,8 +32,8 @@ pub(super) fn call(asked: &Asked<'_>) -> Call {
 }
 
 pub(super) fn read(output: Output<'_>) -> Result<Said, Refusal> {
-    let results = objects(output.stdout).into_iter().filter(|object| object["type"] == "result");
-    let Some(result) = results.last() else {
+    let mut last = objects(output.stdout).into_iter().rev();
+    let Some(result) = last.find(|object| object["type"] == "result") else {
         let complaint = format!("{}{}", output.stderr, output.stdout);
         let complaint = complaint.trim();
         return Err(if complaint.contains("No conversation found") {

@@ -35,7 +35,7 @@ pub(super) fn call(asked: &Asked<'_>) -> Call {
 pub(super) fn read(output: Output<'_>) -> Result<Said, Refusal> {
     let is_answer = |object: &Value| object["response"].is_string() || object["error"].is_object();
     let both = [output.stdout, output.stderr];
-    let answer = both.into_iter().flat_map(objects).filter(is_answer).last();
+    let answer = both.into_iter().flat_map(objects).rev().find(is_answer);
     let Some(answer) = answer else {
         let complaint = output.stderr.trim();
         return Err(if complaint.contains("Error importing session") {

@@ -102,7 +102,7 @@ fn continuation(
     let continues = match &seat.agent.line {
         Line::Model(model) => model.wire.continues(),
         Line::Cli(cli) => cli.tool.continues(),
-        Line::Command(_) => return None,
+        Line::Command(_) | Line::Tuner => return None,
     };
     let Some(continuation) = reply.continuation().filter(|_| continues) else {
         return Some(("replay", None));

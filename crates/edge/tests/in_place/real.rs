@@ -1,0 +1,234 @@
+//! The real `codex`, `claude` and `gemini` against a server that plays their models, with nobody else to be reached: an edit,
+//! sessions that go on, a refused edit, errors, what it took, and that nothing is left of them. `cargo xtask test` installs
+//! them and runs these tests; on their own they are ignored.
+
+use crate::workplace::{Nobody, Workplace, candidate, question};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+use treebeam_edge::agent::Door;
+use treebeam_edge::agent::question::Question;
+use treebeam_edge::agent::settings::{Cli, Edits, Home, Key, Line, Tool};
+use treebeam_edge::env_file::Secret;
+use treebeam_run::port::{AgentError, Reply, Role, Usage};
+use treebeam_testkit::apart::{Namespace, is_inside, remark, system};
+use treebeam_testkit::counterpart::{Running, folder, node};
+use treebeam_testkit::hostile;
+
+/// How long one call may take on a slow machine.
+const PATIENCE: Duration = Duration::from_mins(3);
+
+/// What an agent's model does for a prompt that has this word.
+fn fixtures(tool: Tool, worktree: &Path, outside: &Path) -> Value {
+    let write = |file: &Path, text: &str| match tool {
+        Tool::Codex => {
+            let cmd = format!("printf '{text}\\n' > '{}'", file.display());
+            json!([{ "name": "exec_command", "arguments": { "cmd": cmd } }])
+        }
+        Tool::Claude => {
+            json!([{ "name": "Write", "arguments": { "file_path": file, "content": format!("{text}\n") } }])
+        }
+        _ => {
+            json!([{ "name": "write_file", "arguments": { "file_path": file, "content": format!("{text}\n") } }])
+        }
+    };
+    let usage = |input: u32, output: u32| match tool {
+        Tool::Gemini => json!({ "promptTokenCount": input, "candidatesTokenCount": output }),
+        _ => json!({ "input_tokens": input, "output_tokens": output }),
+    };
+    let does = |word: &str, file: &Path| {
+        let first =
+            json!({ "toolCalls": write(file, "hello from the agent"), "usage": usage(100, 20) });
+        let then = json!({ "content": "EDIT DONE", "usage": usage(150, 5) });
+        [
+            json!({ "match": { "userMessage": word, "hasToolResult": false }, "response": first }),
+            json!({ "match": { "userMessage": word, "hasToolResult": true }, "response": then }),
+        ]
+    };
+    let says = |word: &str, response: Value| json!({ "match": { "userMessage": word }, "response": response });
+    let error = |status: u16, kind: &str| json!({ "error": { "message": kind, "type": kind }, "status": status });
+    let second = json!({ "content": "SECOND ANSWER", "usage": usage(200, 6) });
+    let mut slow = says("SLOW-ONE", json!({ "content": "too late, much too late" }));
+    slow["latency"] = json!(100_000);
+    let mut all = vec![says("SECOND-ONE", second), slow];
+    all.push(says("KEY-ONE", error(401, "authentication_error")));
+    all.push(says("BUSY-ONE", error(529, "overloaded_error")));
+    all.extend(does("EDIT-ONE", &worktree.join("edited.txt")));
+    all.extend(does("OUTSIDE-ONE", outside));
+    json!({ "fixtures": all })
+}
+
+/// How it is started as it was installed.
+fn command(tool: Tool) -> Vec<String> {
+    let (name, script) = match tool {
+        Tool::Codex => ("codex", "@openai/codex/bin/codex.js"),
+        Tool::Claude => ("claude", "@anthropic-ai/claude-code/cli-wrapper.cjs"),
+        _ => ("gemini", "@google/gemini-cli/bundle/gemini.js"),
+    };
+    let script = folder(name).join("node_modules").join(script);
+    let node: &Command = &node();
+    vec![node.get_program().to_string_lossy().into_owned(), script.display().to_string()]
+}
+
+/// An agent with a repository and a server.
+struct Scene {
+    tool: Tool,
+    place: Workplace,
+    server: Running,
+}
+
+impl Scene {
+    fn new(tool: Tool) -> Self {
+        let place = Workplace::new(&[("a.txt", "a\n")]);
+        let outside = place.repo.path().join("outside.txt");
+        let server = Running::aimock(&fixtures(tool, &place.worktree(), &outside));
+        Self { tool, place, server }
+    }
+
+    fn agent(&self) -> Cli {
+        let (model, base_url) = match self.tool {
+            Tool::Codex => ("gpt-5", format!("{}/v1", self.server.url())),
+            Tool::Claude => ("claude-sonnet-4-5", self.server.url()),
+            _ => ("gemini-2.5-flash", self.server.url()),
+        };
+        let value = Secret::new("sk-canary-4711".to_owned());
+        Cli {
+            tool: self.tool,
+            command: command(self.tool),
+            model: Some(model.to_owned()),
+            args: Vec::new(),
+            base_url: Some(base_url),
+            key: Some(Key { variable: "THE_KEY".to_owned(), value }),
+            max_tokens: 1000,
+            home: Home::Scratch,
+            edits: Edits::InPlace,
+        }
+    }
+
+    fn ask(&self, agent: Cli, question: &Question, timeout: Duration) -> Result<Reply, AgentError> {
+        let plan = self.place.plan(Line::Cli(agent), timeout);
+        Door::open(&plan, &Nobody)?.answer(question)
+    }
+
+    /// Asks the coder, who may edit.
+    fn code(&self, word: &str) -> Result<Reply, AgentError> {
+        let mut question = question(&format!("k-{word}"), Role::Coder, candidate());
+        question.prompt = format!("{word} please");
+        self.ask(self.agent(), &question, PATIENCE)
+    }
+
+    /// Goes on from an answer.
+    fn go_on(&self, from: &Reply, key: &str) -> Result<Reply, AgentError> {
+        let mut question = question(key, Role::Planner, candidate());
+        "SECOND-ONE please".clone_into(&mut question.prompt);
+        question.continues = from.continuation();
+        assert!(question.continues.is_some(), "{from:?}");
+        self.ask(self.agent(), &question, PATIENCE)
+    }
+}
+
+const fn usage(input: u64, output: u64) -> Option<Usage> {
+    Some(Usage { input, cached: 0, output })
+}
+
+fn meet(tool: Tool, test: &str) {
+    if is_inside() {
+        drop(system("ip", ["link", "set", "lo", "up"]));
+    } else {
+        let alone = [Namespace::Network, Namespace::UserNetwork];
+        match alone.into_iter().find(|alone| alone.can("ip link set lo up").is_ok()) {
+            Some(alone) => return alone.run(test),
+            None => remark(&format!("`{test}` runs without a network of its own")),
+        }
+    }
+    let scene = Scene::new(tool);
+    edits(&scene);
+    is_refused(&scene);
+    fails(&scene);
+    is_ended(&scene);
+}
+
+fn edits(scene: &Scene) {
+    let before = scene.place.files();
+    let first = scene.code("EDIT-ONE").unwrap_or_else(|error| panic!("{error}: {error:?}"));
+    let diff = first.edits.clone().expect("edits");
+    assert!(diff.contains("b/edited.txt") && diff.contains("+hello from the agent"), "{diff}");
+    assert_eq!(diff.matches("diff --git").count(), 1, "nothing else: {diff}");
+    assert_eq!((first.text.as_str(), first.usage), ("EDIT DONE", usage(250, 25)));
+    assert!(first.cost.is_some(), "it has a price");
+    assert_eq!(scene.place.files(), before);
+    // Two go on from the same answer, and one from one of them.
+    let [one, two] = ["one", "two"].map(|key| scene.go_on(&first, key).expect("an answer"));
+    let three = scene.go_on(&two, "three").expect("an answer");
+    let replies = [&first, &one, &two, &three];
+    let ids: BTreeSet<_> = replies.iter().filter_map(|reply| reply.id.as_deref()).collect();
+    assert_eq!(ids.len(), 4, "each has a session of its own: {replies:?}");
+    for reply in [&one, &two, &three] {
+        assert_eq!((reply.text.as_str(), reply.usage), ("SECOND ANSWER", usage(200, 6)));
+        assert_eq!(reply.edits, None);
+    }
+    let lost = Reply { id: Some("019f6a00-0000-4000-8000-000000000000".to_owned()), ..first };
+    let lost = scene.go_on(&lost, "lost");
+    assert!(matches!(lost, Err(AgentError::Forgotten(_))), "{lost:?}");
+}
+
+/// One that is not allowed what it wants ends well, and has changed nothing.
+fn is_refused(scene: &Scene) {
+    let reply = if scene.tool == Tool::Codex {
+        let args = ["-c", "sandbox_mode=\"read-only\""].map(str::to_owned).to_vec();
+        let mut question = question("k-refused", Role::Coder, candidate());
+        "EDIT-ONE please".clone_into(&mut question.prompt);
+        scene.ask(Cli { args, ..scene.agent() }, &question, PATIENCE)
+    } else {
+        scene.code("OUTSIDE-ONE")
+    };
+    let reply = reply.expect("an answer");
+    assert_eq!(reply.edits.as_deref(), Some(""), "{reply:?}");
+    assert!(!scene.place.repo.path().join("outside.txt").exists());
+    let told = reply.text.contains("not allowed to use: ");
+    assert_eq!(told, scene.tool != Tool::Codex, "{}", reply.text);
+}
+
+fn fails(scene: &Scene) {
+    for (word, why, advice) in [
+        ("KEY-ONE", "the key was refused", "the variable `THE_KEY`"),
+        ("BUSY-ONE", "529", "go on later"),
+    ] {
+        let error = scene.code(word);
+        let Err(AgentError::Unavailable(error)) = error else { panic!("{word}: {error:?}") };
+        assert!(error.what.contains(why), "{word}: {}", error.what);
+        assert!(error.hint.is_some_and(|hint| hint.contains(advice)), "{word}: {}", error.what);
+        assert!(!error.what.contains("canary"), "{}", error.what);
+    }
+}
+
+fn is_ended(scene: &Scene) {
+    let word = format!("m-{}", std::process::id());
+    let agent = Cli { model: Some(word.clone()), ..scene.agent() };
+    let mut question = question("k-slow", Role::Coder, candidate());
+    "SLOW-ONE please".clone_into(&mut question.prompt);
+    let late = scene.ask(agent, &question, Duration::from_secs(10));
+    assert_eq!(hostile::survivors(&word), Vec::<u32>::new());
+    let Err(AgentError::Unanswered(why)) = late else { panic!("{late:?}") };
+    assert!(why.contains("was killed after 10 s"), "{why}");
+}
+
+#[test]
+#[ignore = "needs counterparts: `cargo xtask test` runs it"]
+fn codex() {
+    meet(Tool::Codex, "real::codex");
+}
+
+#[test]
+#[ignore = "needs counterparts: `cargo xtask test` runs it"]
+fn claude() {
+    meet(Tool::Claude, "real::claude");
+}
+
+#[test]
+#[ignore = "needs counterparts: `cargo xtask test` runs it"]
+fn gemini() {
+    meet(Tool::Gemini, "real::gemini");
+}
