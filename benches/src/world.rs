@@ -209,7 +209,7 @@ impl ThinWorld {
         let stable = path::of_subject(subject).join("experiment").join(path::RESULTS_CSV);
         lock(&self.results).insert(stable.to_string(), worth(&job.commit));
         let results = path::submission(subject, job.key.submission).join(path::RESULTS_CSV);
-        JobEnd { key: job.key, exit: JobExit::Done { results } }
+        JobEnd { key: job.key, exit: JobExit::Done { results }, logs: Vec::new() }
     }
 }
 

@@ -364,8 +364,16 @@ pub enum FailureKind {
     Protected,
     /// The change changes nothing.
     NoChange,
-    /// Tests or sweep failed.
+    /// The worktree could not be set up.
+    Setup,
+    /// The tests failed.
+    Tests,
+    /// The sweep failed.
     Sweep,
+    /// Its commands took too long.
+    Timeout,
+    /// The sweep left no results.
+    NoResults,
     /// The results cannot be read as a sweep.
     Results,
 }
@@ -378,7 +386,11 @@ impl fmt::Display for FailureKind {
             Self::Rejected => "rejected",
             Self::Protected => "protected",
             Self::NoChange => "no_change",
+            Self::Setup => "setup",
+            Self::Tests => "tests",
             Self::Sweep => "sweep",
+            Self::Timeout => "timeout",
+            Self::NoResults => "no_results",
             Self::Results => "results",
         })
     }

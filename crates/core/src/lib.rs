@@ -1,7 +1,7 @@
 //! Facts and decisions of treebeam. Pure: no files, processes, environment, clock, threads, git, network or JSON text.
 //!
 //! # Layout
-//! [`id`] and [`num`] are the vocabulary, [`policy`] what the user asked for, [`evidence`] what was measured and
+//! [`id`] and [`num`] are the vocabulary, [`policy`] and [`measure`] what the user asked for, [`evidence`] what was measured and
 //! [`event`] what happened, [`path`] where things lie. [`facts`] are what is known, [`state`] the fold that makes them and [`plan`] what to do next. The judgements:
 //! [`sweep`] reads a results CSV, [`score`] and [`paired`] compare two of them, [`gate`] and [`rank`] decide,
 //! [`protect`] and [`idea`] say what may be changed and what was tried before, [`audit`] checks a whole run.
@@ -15,6 +15,7 @@ pub mod facts;
 pub mod gate;
 pub mod id;
 pub mod idea;
+pub mod measure;
 pub mod nearest;
 pub mod num;
 pub mod paired;

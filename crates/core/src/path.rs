@@ -7,6 +7,8 @@ use crate::id::{EvalId, NodeId, RunPath};
 pub const RESULTS_CSV: &str = "meta_config_sweep_results.csv";
 /// What a finished job leaves in its folder.
 pub const EVAL_RESULT: &str = "eval_result.json";
+/// What the commands of a job wrote to their outputs, each where there was one.
+pub const LOGS: [&str; 3] = ["setup.log", "tests.log", "sweep.log"];
 /// The copies that decisions rest on.
 pub const ARTIFACTS: &str = "artifacts";
 

@@ -5,6 +5,7 @@ mod agents;
 
 pub use agents::{Agents, RateLimit};
 
+use crate::measure::Measure;
 use crate::num::Finite;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -29,6 +30,9 @@ pub struct Meaning {
     pub gate: GatePolicy,
     /// Globs of paths that no candidate may change.
     pub protect: Vec<String>,
+    /// What is run to measure a code state.
+    #[serde(flatten)]
+    pub measure: Measure,
 }
 
 /// How far and how fast the run goes, and what it leaves behind. May change on resume, as a recorded event.
@@ -45,6 +49,9 @@ pub struct Reach {
     /// How often an eval that failed is tried again by itself. Runs of the first treebeam do not say.
     #[serde(default)]
     pub eval_retries: u32,
+    /// How long the commands that measure a code state may take together, in seconds. Older runs do not say.
+    #[serde(default)]
+    pub eval_timeout_seconds: Option<NonZeroU32>,
     /// How many evals are under way at once.
     pub max_parallel_evals: NonZeroU32,
     /// How many of them on one node.
@@ -98,6 +105,7 @@ impl Default for Meaning {
             score: ScorePolicy::trading(),
             gate: GatePolicy::default(),
             protect: protect(&TESTS.map(str::to_owned)),
+            measure: Measure::default(),
         }
     }
 }
@@ -110,6 +118,7 @@ impl Default for Reach {
             stop_on_empty_frontier: true,
             strict_fail_depth: false,
             eval_retries: 0,
+            eval_timeout_seconds: None,
             max_parallel_evals: NonZeroU32::MIN,
             max_parallel_per_node: None,
             sweep_max_parallel: None,

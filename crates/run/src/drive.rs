@@ -8,7 +8,7 @@ mod threads;
 use crate::brief;
 use crate::port::{AgentError, Checkpoint, Interrupted, JobEnd, Journal, Moment, PortError, World};
 use inbox::Heard;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, Scope};
 use treebeam_core::event::{Event, Subject};
@@ -92,6 +92,7 @@ pub fn drive(
             batch: Vec::new(),
             broken: false,
             promotion_failures: 0,
+            losses: BTreeMap::new(),
             polling: false,
             collecting: BTreeSet::new(),
             threads: 0,
@@ -132,6 +133,8 @@ struct Coordinator<'scope, 'env> {
     /// An append has failed: the state is ahead of what is on disk, and nothing more may be written.
     broken: bool,
     promotion_failures: u32,
+    /// How often in a row the job of a subject was lost.
+    losses: BTreeMap<Subject, u32>,
     polling: bool,
     /// Jobs that have ended and whose results are being taken in.
     collecting: BTreeSet<Subject>,

@@ -8,7 +8,7 @@ pub use agent::{Agent, AgentError, Ask, Continuation, Cost, Reply, Role, Usage};
 use jiff::Timestamp;
 use std::io::Read;
 use std::time::Duration;
-use treebeam_core::event::{EvalStage, Event, Leftover, MessageId, Subject, Wish};
+use treebeam_core::event::{EvalStage, Event, FailureKind, Leftover, MessageId, Subject, Wish};
 use treebeam_core::evidence::Artifact;
 use treebeam_core::id::{Commit, EvalId, NodeId, Place, RunPath};
 use treebeam_core::protect::Change;
@@ -163,7 +163,7 @@ pub struct CommitNote {
 
 /// Where tests and sweeps run. A job outlives the runner.
 pub trait Executor: Sync {
-    /// Starts a job. One that is known already is left alone.
+    /// Starts a job, in a process that goes on without us. One that is known already is left alone, whoever started it.
     ///
     /// # Errors
     /// When the engine does not take it.
@@ -209,6 +209,8 @@ pub struct JobEnd {
     pub key: JobKey,
     /// How.
     pub exit: JobExit,
+    /// What its commands said: regular files of its folder.
+    pub logs: Vec<RunPath>,
 }
 
 /// How a job ended.
@@ -221,7 +223,14 @@ pub enum JobExit {
     },
     /// It failed.
     Failed {
+        /// What kind of failure.
+        kind: FailureKind,
         /// What happened, with the tail of the output.
+        message: String,
+    },
+    /// It is gone and left no result, by no fault of the candidate that is known: it is run again, as a new submission.
+    Lost {
+        /// What is known of it.
         message: String,
     },
 }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Cursor, Read};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use treebeam_core::event::{Leftover, LeftoverKind, MessageId, Subject};
+use treebeam_core::event::{FailureKind, Leftover, LeftoverKind, MessageId, Subject};
 use treebeam_core::evidence::Artifact;
 use treebeam_core::id::{Commit, EvalId, Place, RunPath, Sha256};
 use treebeam_core::path;
@@ -60,6 +60,8 @@ pub enum Trouble {
     Echo,
     /// No question is answered, whatever it is.
     NoAgent,
+    /// Every job is lost, up to this submission of it.
+    Losing(u32),
 }
 
 /// What survives a crash.
@@ -307,9 +309,13 @@ impl Executor for MemoryWorld {
             return Ok(Vec::new());
         };
         drop(engine);
+        if matches!(trouble, Trouble::Losing(last) if job.key.submission <= last) {
+            let exit = JobExit::Lost { message: "it was killed".to_owned() };
+            return Ok(vec![JobEnd { key: job.key, exit, logs: Vec::new() }]);
+        }
         let end = self.sweep(&job);
         let key = JobKey { submission: end.key.submission - 1, ..end.key };
-        let late = (trouble == Trouble::Echo).then(|| JobEnd { key, exit: end.exit.clone() });
+        let late = (trouble == Trouble::Echo).then(|| JobEnd { key, ..end.clone() });
         Ok([end].into_iter().chain(late).collect())
     }
 }
@@ -323,13 +329,13 @@ impl MemoryWorld {
         disk.files.insert(folder.join(path::EVAL_RESULT).to_string(), b"{}".to_vec());
         let failing = self.trouble() == Trouble::Failing;
         let exit = if failing || changes.iter().any(|change| change.contains("sweep-fails")) {
-            JobExit::Failed { message: "exit 1".to_owned() }
+            JobExit::Failed { kind: FailureKind::Sweep, message: "exit 1".to_owned() }
         } else {
             let csv = results_csv(&changes, job.sweep_config_limit.unwrap_or(4));
             disk.files.insert(results.to_string(), csv.into_bytes());
             JobExit::Done { results }
         };
-        JobEnd { key: job.key, exit }
+        JobEnd { key: job.key, exit, logs: Vec::new() }
     }
 }
 

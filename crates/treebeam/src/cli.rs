@@ -4,7 +4,7 @@ mod agents;
 
 pub(crate) use agents::{AgentsAct, AgentsArgs, AskArgs, CheckArgs, SpendingFlags};
 
-use crate::config::number::{AtOnce, Configurations, Count, Limit, Width};
+use crate::config::number::{AtOnce, Configurations, Count, Limit, Seconds, Width};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use serde::Serialize;
@@ -405,6 +405,9 @@ pub(crate) struct ReachFlags {
     /// one that changes nothing, or only what is protected [default: 0]
     #[arg(long, value_name = "COUNT")]
     pub(crate) eval_retries: Option<Count>,
+    /// How long setup, tests and sweep of an eval may take together, or `none` [default: no limit]
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) eval_timeout_seconds: Option<Limit<Seconds>>,
     /// How many evals are under way at once [default: 1]
     #[arg(long, value_name = "COUNT")]
     pub(crate) max_parallel_evals: Option<AtOnce>,

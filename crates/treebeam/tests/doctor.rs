@@ -94,3 +94,28 @@ fn leftovers_are_told_and_left() {
     let said = site.call(&["doctor"]).exits(0).stdout;
     assert!(said.contains("warning  leftovers      run `t` cannot be read"), "{said}");
 }
+
+#[test]
+fn commands_are_looked_for_and_not_run() {
+    let site = Site::new(BINARY);
+    let check = |config: &str, code: i32, expect: &str| {
+        write(&site, "treebeam.toml", config);
+        let said = site.call(&["doctor"]).exits(code).stdout;
+        assert!(said.contains(expect), "{config}: {said}");
+    };
+    check("sweep_command = ['git', 'x']", 0, "ok       sweep          `git` is `");
+    check("sweep_command = 'git x | cat'", 0, "ok       sweep          `git` is `");
+    check("sweep_command = 'A=1 none'", 0, "`sweep_command` is for the shell to understand");
+    check(
+        "sweep_command = './none.sh'",
+        4,
+        "problem  sweep          `sweep_command`: the program `./none.sh`",
+    );
+    check("sweep_command = ['none-such']", 4, "do: install it, or name its path");
+    check("test_command = 'none-such'", 4, "problem  tests");
+    check("sweep_command = './model.py'\nsweep_cwd = 'src'", 4, "problem  sweep");
+    check("sweep_command = './model.py'", 0, "ok       sweep          `./model.py` is `");
+    check("inputs = ['data']", 4, "`inputs`: there is no `data` in the repository");
+    check("results_csv = 'a.csv'", 0, "warning  results");
+    assert!(!site.repo.path().join("x").exists());
+}

@@ -104,6 +104,10 @@ fn an_old_configuration_is_taken_over() {
         "# from `agent_config.json`\nmax_review_rounds = 3\n",
         "# from `agent_config.json`\nplanner = { api_key_env = \"OPENAI_API_KEY\", max_tokens = 4096, model = \"m-1\", provider = \"openai\" }\n",
         "# api_key: left out, it looks like a secret; keep it in `.env`\ncoder = { command = [\"./agent.sh\", \"--fast\"], provider = \"command\" }\n",
+        "# from `agent_config.json`\nsweep_command = [\"python\", \"sweep.py\"]\n",
+        "# from `agent_config.json`\ntest_command = \"pytest -q \\\"tests/unit\\\"\"\n",
+        "# `agent_config.json` had none\n# test_cwd = \"none\"\n",
+        "predecessor did it\nsweep_config_limit_flag = \"--sweep-config-limit\"\n",
         "# `agent_config.json` had 0, which is not taken: it must be a whole number from 1 to 1000, not 0\n# beam_width = 1\n",
     ] {
         assert!(text.contains(line), "no {line:?} in:\n{text}");

@@ -35,7 +35,15 @@ impl FailureKind {
     #[must_use]
     pub const fn is_worth_a_retry(self) -> bool {
         match self {
-            Self::Agent | Self::Patch | Self::Rejected | Self::Sweep | Self::Results => true,
+            Self::Agent
+            | Self::Patch
+            | Self::Rejected
+            | Self::Setup
+            | Self::Tests
+            | Self::Sweep
+            | Self::Timeout
+            | Self::NoResults
+            | Self::Results => true,
             Self::Protected | Self::NoChange => false,
         }
     }

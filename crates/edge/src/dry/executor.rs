@@ -11,6 +11,7 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use treebeam_core::event::FailureKind;
 use treebeam_core::path;
 use treebeam_core::policy::ScorePolicy;
 use treebeam_run::port::{Executor, Job, JobEnd, JobExit, JobKey, PortError};
@@ -149,8 +150,8 @@ fn ended(key: JobKey, result: EvalResult) -> JobEnd {
         }
         EvalResult { exit_code, message } => {
             let message = message.unwrap_or_else(|| format!("sweep exited {exit_code}"));
-            JobExit::Failed { message }
+            JobExit::Failed { kind: FailureKind::Sweep, message }
         }
     };
-    JobEnd { key, exit }
+    JobEnd { key, exit, logs: Vec::new() }
 }

@@ -3,7 +3,7 @@
 
 use super::{Coordinator, Halt, Report};
 use crate::brief;
-use crate::port::{JobEnd, PortError};
+use crate::port::{JobEnd, JobExit, PortError};
 use crate::stage;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,6 +13,8 @@ use treebeam_core::plan::Step;
 
 /// How long one question to the executor may wait for a job to end.
 const PATIENCE: Duration = Duration::from_millis(500);
+/// How often in a row the job of a code state may be lost: one that ends its own job each time is not run for ever.
+const LOSSES: u32 = 3;
 
 impl Coordinator<'_, '_> {
     pub(super) fn start(&mut self, step: Step) -> Result<(), Halt> {
@@ -47,15 +49,35 @@ impl Coordinator<'_, '_> {
     pub(super) fn collect(&mut self, end: JobEnd) -> Result<(), Halt> {
         let subject = end.key.subject;
         let current = end.key.submission == self.state.submissions(subject);
-        if !current || !self.running.jobs.contains(&subject) || !self.collecting.insert(subject) {
+        let expected = current && self.running.jobs.contains(&subject);
+        if !expected || self.collecting.contains(&subject) || self.is_run_again(&end) {
             return Ok(());
         }
+        self.collecting.insert(subject);
         let (world, meaning) = (self.world, self.state.meaning.clone());
         let attempt = brief::attempt_at(&self.state, subject);
         self.spawn(move || {
             let take_in = || stage::sweep::collect(&end, attempt, &meaning, world);
             Report::Collected(subject, guarded(Step::Sweep(subject), take_in))
         })
+    }
+
+    /// Whether a job is run again because it was lost. One that is lost each time is collected like one that failed.
+    fn is_run_again(&mut self, end: &JobEnd) -> bool {
+        let subject = end.key.subject;
+        if !matches!(end.exit, JobExit::Lost { .. }) {
+            self.losses.remove(&subject);
+            return false;
+        }
+        let losses = self.losses.entry(subject).or_default();
+        *losses += 1;
+        let again = *losses < LOSSES;
+        if again {
+            self.running.jobs.remove(&subject);
+        } else {
+            self.losses.remove(&subject);
+        }
+        again
     }
 }
 

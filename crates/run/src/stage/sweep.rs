@@ -33,21 +33,36 @@ pub(crate) fn collect(
     meaning: &Meaning,
     world: World<'_>,
 ) -> Result<Outcome, Halt> {
+    let failed = |kind, message: &str| match end.key.subject {
+        Subject::Root => Outcome::RootRefused { why: message.to_owned() },
+        Subject::Eval(eval) => {
+            let failure = Failure { stage: EvalStage::Sweep, kind, message: message.to_owned() };
+            Outcome::EvalFailed { eval, failure }
+        }
+    };
+    keep_logs(end, attempt, world)?;
     match (end.key.subject, &end.exit) {
         (Subject::Root, JobExit::Done { results }) => root(results, end, meaning, world),
-        (Subject::Root, JobExit::Failed { message }) => {
-            Ok(Outcome::RootRefused { why: message.clone() })
-        }
         (Subject::Eval(eval), JobExit::Done { results }) => {
             let results = take_in(results, end, attempt, world)?;
             Ok(Outcome::Swept { eval, results })
         }
-        (Subject::Eval(eval), JobExit::Failed { message }) => {
-            let (stage, kind) = (EvalStage::Sweep, FailureKind::Sweep);
-            let failure = Failure { stage, kind, message: message.clone() };
-            Ok(Outcome::EvalFailed { eval, failure })
-        }
+        (_, JobExit::Failed { kind, message }) => Ok(failed(*kind, message)),
+        (_, JobExit::Lost { message }) => Ok(failed(FailureKind::Sweep, message)),
     }
+}
+
+/// Links what the commands said to where it stays, whatever becomes of the submission.
+fn keep_logs(end: &JobEnd, attempt: u32, world: World<'_>) -> Result<(), PortError> {
+    let home = match end.key.subject {
+        Subject::Root => path::of_subject(Subject::Root).join("experiment"),
+        Subject::Eval(eval) => path::attempt(eval, attempt),
+    };
+    for log in &end.logs {
+        let name = log.as_str().rsplit('/').next().unwrap_or_default();
+        world.files.link(log, &home.join(name))?;
+    }
+    if end.logs.is_empty() { Ok(()) } else { world.files.settle() }
 }
 
 /// Links the accepted submission to its stable place, and copies its results to where decisions rest on them.

@@ -1,5 +1,7 @@
 //! `treebeam doctor`: whether everything is there that a run needs, and what to do where it is not. It changes nothing.
 
+mod sweep;
+
 use super::Output;
 use crate::cli::ConfigFlag;
 use crate::config::key::KEYS;
@@ -89,6 +91,10 @@ fn checks(here: &Path, args: &ConfigFlag) -> Vec<Check> {
         checks.push(
             protection(repo, config).unwrap_or_else(|failure| Check::problem("protect", &failure)),
         );
+        match config.meaning(Meaning::default()) {
+            Ok(meaning) => checks.extend(sweep::checks(repo, &meaning.measure)),
+            Err(wrong) => checks.push(Check::problem("sweep", &wrong.into())),
+        }
         let runs_root = wiring::runs_root(repo, config);
         checks.extend(about_disk(&runs_root));
         checks.extend(leftovers(repo, &runs_root));

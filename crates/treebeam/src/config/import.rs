@@ -24,6 +24,10 @@ pub(crate) fn import(text: &str, name: &str) -> Result<Sample, ConfigError> {
             continue;
         }
         let key = KEYS.iter().find(|key| key.name == old_name);
+        if let Some(key) = key.filter(|_| value.is_null()) {
+            sample.notes.insert(key.name, vec![format!("`{name}` had none")]);
+            continue;
+        }
         match key.map(|key| (key, environment::check(key, value))) {
             Some((key, Ok(()))) => {
                 sample.notes.insert(key.name, vec![format!("from `{name}`")]);
@@ -38,7 +42,9 @@ pub(crate) fn import(text: &str, name: &str) -> Result<Sample, ConfigError> {
         }
     }
     if old.contains_key("sweep_command") && !old.contains_key("sweep_config_limit_flag") {
-        later.insert(0, entry("sweep_config_limit_flag", &Value::from("--sweep-config-limit")));
+        let (key, note) = ("sweep_config_limit_flag", "as treebeam's predecessor did it");
+        sample.notes.insert(key, vec![note.to_owned()]);
+        sample.set.insert(key, Value::from("--sweep-config-limit"));
     }
     let section = |title: String, lines: Vec<String>| {
         let head = [String::new(), title].into_iter();

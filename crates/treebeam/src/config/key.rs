@@ -42,7 +42,7 @@ const fn key(name: &'static str, scope: Scope, form: Form, about: &'static str) 
 }
 
 /// Every key, in the order in which they are shown.
-pub(crate) const KEYS: [Key; 47] = {
+pub(crate) const KEYS: [Key; 57] = {
     use Form::{Text, Toml};
     use Scope::{Meaning, Place, Process, Reach};
     [
@@ -71,6 +71,55 @@ pub(crate) const KEYS: [Key; 47] = {
             Toml,
             "globs of paths that no candidate may change; treebeam's own files always are among them",
         ),
+        key(
+            "setup_command",
+            Meaning,
+            Toml,
+            "what is run first in each worktree: a text for the shell or a list, or \"none\"",
+        ),
+        key("test_command", Meaning, Toml, "what must succeed before the sweep, likewise"),
+        key(
+            "test_cwd",
+            Meaning,
+            Toml,
+            "where the tests run, below the worktree, or \"none\" for its top",
+        ),
+        key(
+            "sweep_command",
+            Meaning,
+            Toml,
+            "what measures a code state and writes its results CSV, likewise",
+        ),
+        key(
+            "sweep_cwd",
+            Meaning,
+            Toml,
+            "where the sweep runs, below the worktree, or \"none\" for its top",
+        ),
+        key(
+            "sweep_config_limit_flag",
+            Meaning,
+            Toml,
+            "the flag that tells the sweep the limit N, such as \"--sweep-config-limit\", or \"none\"",
+        ),
+        key(
+            "results_csv",
+            Meaning,
+            Toml,
+            "where a sweep writes its results that heeds no variable, below the worktree, or \"none\"",
+        ),
+        key(
+            "pass_env",
+            Meaning,
+            Toml,
+            "names of further variables that the commands get, from `.env` too",
+        ),
+        key(
+            "inputs",
+            Meaning,
+            Toml,
+            "paths that git does not track, linked into each worktree: data, a virtual environment",
+        ),
         key("max_depth", Reach, Toml, "D: nodes of the depths 0 to D-1 are expanded"),
         key(
             "max_total_idea_evals",
@@ -90,6 +139,12 @@ pub(crate) const KEYS: [Key; 47] = {
             Reach,
             Toml,
             "how often an eval that fails is tried again by itself, unless it changes nothing, or what is protected",
+        ),
+        key(
+            "eval_timeout_seconds",
+            Reach,
+            Toml,
+            "how long setup, tests and sweep of an eval may take together, 1 to 2592000, or \"none\"",
         ),
         key("max_parallel_evals", Reach, Toml, "how many evals are under way at once, 1 to 256"),
         key(
@@ -262,24 +317,14 @@ pub(crate) const KEYS: [Key; 47] = {
 };
 
 /// Keys that a later version will have.
-const LATER: [&str; 26] = [
+const LATER: [&str; 16] = [
     "prompts",
-    "test_command",
-    "test_cwd",
-    "sweep_command",
-    "sweep_cwd",
-    "sweep_config_limit_flag",
     "baseline_csv",
-    "results_csv",
     "worktree_root",
     "experiments_root",
     "base_on_working_tree",
     "keep_worktrees",
     "ideas_file",
-    "pass_env",
-    "inputs",
-    "setup_command",
-    "eval_timeout_seconds",
     "idea_conversation_mode",
     "idea_history_window_turns",
     "idea_history_max_chars",
@@ -306,6 +351,24 @@ fn no_key(name: &str) -> Option<String> {
     is_later(name).then(|| NOT_YET.to_owned())
 }
 
+/// Keys at the top that `run` and `resume` have no flags for.
+const WITHOUT_FLAG: [&str; 14] = [
+    "protect",
+    "runs_root",
+    "max_review_rounds",
+    "proceed_on_max_review_rounds",
+    "prices",
+    "setup_command",
+    "test_command",
+    "test_cwd",
+    "sweep_command",
+    "sweep_cwd",
+    "sweep_config_limit_flag",
+    "results_csv",
+    "pass_env",
+    "inputs",
+];
+
 /// How the names of variables begin.
 pub(crate) const PREFIX: &str = "TREEBEAM_";
 
@@ -320,10 +383,7 @@ impl Key {
 
     /// The flag of `run` and `resume` that sets it, if there is one.
     pub(crate) fn flag(&self) -> Option<String> {
-        let has_none =
-            ["protect", "runs_root", "max_review_rounds", "proceed_on_max_review_rounds", "prices"]
-                .contains(&self.name);
-        let flag = !has_none && !self.name.contains('.');
+        let flag = !WITHOUT_FLAG.contains(&self.name) && !self.name.contains('.');
         flag.then(|| format!("--{}", self.name.replace('_', "-")))
     }
 

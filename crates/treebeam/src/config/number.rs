@@ -14,6 +14,8 @@ use treebeam_core::protect::Protected;
 pub(crate) type Width = OneTo<1000>;
 /// How many configurations of a sweep count.
 pub(crate) type Configurations = OneTo<1_000_000>;
+/// How long something may take: at most thirty days.
+pub(crate) type Seconds = OneTo<2_592_000>;
 /// How many of something are under way at once.
 pub(crate) type AtOnce = OneTo<256>;
 

@@ -3,12 +3,14 @@
 
 use super::agents::AgentsTable;
 use super::gate::GateTable;
-use super::number::{AtOnce, Configurations, Count, Folder, Globs, Limit, Width};
+use super::measure::{OrNone, Said};
+use super::number::{AtOnce, Configurations, Count, Folder, Globs, Limit, Seconds, Width};
 use super::score::{Contradiction, Primary, ScoreTable};
 use super::spending::{Dollars, PricesTable, Rate, Tokens};
 use super::table;
 use super::tuner::TunerTable;
 use serde::Deserialize;
+use treebeam_core::measure::{CommandLine, Variable, Word, WorktreePath};
 use treebeam_core::policy::{self, DedupeScope, Meaning, Reach};
 
 /// All that a configuration can say.
@@ -20,11 +22,21 @@ pub(crate) struct Tables {
     sweep_config_limit: Option<Limit<Configurations>>,
     dedupe_scope: Option<DedupeScope>,
     protect: Option<Globs>,
+    setup_command: Option<OrNone<CommandLine>>,
+    test_command: Option<OrNone<CommandLine>>,
+    test_cwd: Option<OrNone<WorktreePath>>,
+    sweep_command: Option<OrNone<CommandLine>>,
+    sweep_cwd: Option<OrNone<WorktreePath>>,
+    sweep_config_limit_flag: Option<OrNone<Word>>,
+    results_csv: Option<OrNone<WorktreePath>>,
+    pass_env: Option<Vec<Variable>>,
+    inputs: Option<Vec<WorktreePath>>,
     max_depth: Option<Count>,
     max_total_idea_evals: Option<Limit<Count>>,
     stop_on_empty_frontier: Option<bool>,
     strict_fail_depth: Option<bool>,
     eval_retries: Option<Count>,
+    eval_timeout_seconds: Option<Limit<Seconds>>,
     max_parallel_evals: Option<AtOnce>,
     max_parallel_per_node: Option<Limit<AtOnce>>,
     sweep_max_parallel: Option<Limit<AtOnce>>,
@@ -69,8 +81,23 @@ impl Tables {
                 Some(globs) => policy::protect(&globs.0),
                 None => before.protect,
             },
+            measure: self.measure().over(before.measure),
             ..before
         })
+    }
+
+    fn measure(&self) -> Said<'_> {
+        Said {
+            setup_command: self.setup_command.as_ref(),
+            test_command: self.test_command.as_ref(),
+            test_cwd: self.test_cwd.as_ref(),
+            sweep_command: self.sweep_command.as_ref(),
+            sweep_cwd: self.sweep_cwd.as_ref(),
+            sweep_config_limit_flag: self.sweep_config_limit_flag.as_ref(),
+            results_csv: self.results_csv.as_ref(),
+            pass_env: self.pass_env.as_ref(),
+            inputs: self.inputs.as_ref(),
+        }
     }
 
     /// What the keys make of a reach.
@@ -87,6 +114,11 @@ impl Tables {
                 .unwrap_or(before.stop_on_empty_frontier),
             strict_fail_depth: self.strict_fail_depth.unwrap_or(before.strict_fail_depth),
             eval_retries: self.eval_retries.map_or(before.eval_retries, |n| n.0),
+            eval_timeout_seconds: number(
+                self.eval_timeout_seconds,
+                before.eval_timeout_seconds,
+                |n| n.0,
+            ),
             max_parallel_evals: self.max_parallel_evals.map_or(before.max_parallel_evals, |n| n.0),
             max_parallel_per_node: number(
                 self.max_parallel_per_node,

@@ -118,7 +118,11 @@ fn check(text: &str, expect: &str) {
 fn wrong_keys_at_the_top() {
     check(
         "test_command = 1",
-        "line 1: `test_command`: this version of treebeam does not have this key yet",
+        "line 1: `test_command`: it must be a text for the shell, or a list of a program and its arguments",
+    );
+    check(
+        "holdout_command = 1",
+        "line 1: `holdout_command`: this version of treebeam does not have this key yet",
     );
     check("\n[agents.coder]\nmodel = 'm'", "line 2: `agents.coder`: the key `provider` is missing");
     check(

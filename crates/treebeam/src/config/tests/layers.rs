@@ -10,11 +10,21 @@ const VALUES: [(&str, [&str; 3]); KEYS.len()] = [
     ("sweep_config_limit", ["1", "none", "1000000"]),
     ("dedupe_scope", ["global", "none", "node_plus_ancestors"]),
     ("protect", ["['a/**']", "['b', 'c']", "['d']"]),
+    ("setup_command", ["'make'", "none", "['make', 'x']"]),
+    ("test_command", ["'a | b'", "['a', 'b']", "none"]),
+    ("test_cwd", ["'a'", "none", "'b/c'"]),
+    ("sweep_command", ["['a']", "'b'", "['c', 'd']"]),
+    ("sweep_cwd", ["'a'", "'b'", "none"]),
+    ("sweep_config_limit_flag", ["'--a'", "none", "'--b'"]),
+    ("results_csv", ["none", "'a.csv'", "'b/c.csv'"]),
+    ("pass_env", ["['A']", "[]", "['B', 'C']"]),
+    ("inputs", ["['a']", "['b/c']", "[]"]),
     ("max_depth", ["0", "1", "2"]),
     ("max_total_idea_evals", ["7", "8", "none"]),
     ("stop_on_empty_frontier", ["false", "true", "false"]),
     ("strict_fail_depth", ["true", "false", "true"]),
     ("eval_retries", ["0", "1", "2"]),
+    ("eval_timeout_seconds", ["1", "none", "2592000"]),
     ("max_parallel_evals", ["2", "3", "256"]),
     ("max_parallel_per_node", ["none", "3", "4"]),
     ("sweep_max_parallel", ["2", "none", "4"]),
@@ -183,6 +193,20 @@ fn wrong_variables() {
         "`TREEBEAM_AGENTS_CODER_MODEL`: no configuration key has this variable; nearest: `TREEBEAM_AGENTS_CODER`",
     );
     check("TREEBEAM_AGENTS_CODER", "{ provider = 'ollama', model = 'm' }", "good");
+    check("TREEBEAM_SWEEP_COMMAND", "python sweep.py | tee log", "good");
+    check("TREEBEAM_SWEEP_COMMAND", "['python', 'sweep.py']", "good");
+    check("TREEBEAM_SWEEP_COMMAND", "[]", "`TREEBEAM_SWEEP_COMMAND`: a command cannot be empty");
+    check(
+        "TREEBEAM_RESULTS_CSV",
+        "../a.csv",
+        "`TREEBEAM_RESULTS_CSV`: \"../a.csv\" is not a path inside the worktree, such as `out/results.csv`",
+    );
+    check(
+        "TREEBEAM_PASS_ENV",
+        "['A-B']",
+        "`TREEBEAM_PASS_ENV`: \"A-B\" is not the name of a variable",
+    );
+    check("TREEBEAM_EVAL_TIMEOUT_SECONDS", "none", "good");
     check("TREEBEAM_LLM_RATE_LIMIT", "60rpm", "good");
     check("TREEBEAM_MAX_COST_USD", "2.5", "good");
     check(

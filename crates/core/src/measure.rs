@@ -1,0 +1,203 @@
+//! How a code state is measured: the user's commands, where they run and what they find there. Who runs them, and how, is
+//! the executor's business.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// What is run to measure a code state, and what it finds. Runs of the first treebeam do not say.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Measure {
+    /// Run first in each worktree.
+    pub setup_command: Option<CommandLine>,
+    /// Must succeed before the sweep.
+    pub test_command: Option<CommandLine>,
+    /// Where the tests run, below the worktree.
+    pub test_cwd: Option<WorktreePath>,
+    /// Writes the results.
+    pub sweep_command: Option<CommandLine>,
+    /// Where the sweep runs, below the worktree.
+    pub sweep_cwd: Option<WorktreePath>,
+    /// The sweep's own flag for the limit N.
+    pub sweep_config_limit_flag: Option<Word>,
+    /// Where a sweep writes its results that does not heed the variables, below the worktree.
+    pub results_csv: Option<WorktreePath>,
+    /// Names of variables that the commands get.
+    pub pass_env: Vec<Variable>,
+    /// Paths of the repository that git does not track and that each worktree needs.
+    pub inputs: Vec<WorktreePath>,
+}
+
+/// What is wrong with a setting of these.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct BadMeasure(String);
+
+/// A line for the shell, or a program with its arguments.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Said", untagged)]
+pub enum CommandLine {
+    /// For the shell.
+    Shell(String),
+    /// As it is.
+    Program(Vec<String>),
+}
+
+#[derive(Deserialize)]
+#[serde(
+    untagged,
+    expecting = "it must be a text for the shell, or a list of a program and its arguments"
+)]
+enum Said {
+    Shell(String),
+    Program(Vec<String>),
+}
+
+impl TryFrom<Said> for CommandLine {
+    type Error = BadMeasure;
+    fn try_from(said: Said) -> Result<Self, BadMeasure> {
+        let (first, command) = match said {
+            Said::Shell(line) => (line.clone(), Self::Shell(line)),
+            Said::Program(parts) => {
+                (parts.first().cloned().unwrap_or_default(), Self::Program(parts))
+            }
+        };
+        if first.trim().is_empty() {
+            return Err(BadMeasure("a command cannot be empty".to_owned()));
+        }
+        Ok(command)
+    }
+}
+
+impl CommandLine {
+    /// The same command with a flag and its value after it.
+    #[must_use]
+    pub fn with_flag(self, flag: &Word, value: u32) -> Self {
+        match self {
+            Self::Shell(line) => Self::Shell(format!("{line} {flag} {value}")),
+            Self::Program(mut parts) => {
+                parts.extend([flag.to_string(), value.to_string()]);
+                Self::Program(parts)
+            }
+        }
+    }
+
+    /// The program and its arguments, with the system's shell where it is one's line.
+    #[must_use]
+    pub fn parts(&self) -> Vec<String> {
+        let shell = |words: [&str; 2], line: &String| {
+            words.into_iter().map(str::to_owned).chain([line.clone()]).collect()
+        };
+        match self {
+            Self::Shell(line) if cfg!(windows) => shell(["cmd", "/C"], line),
+            Self::Shell(line) => shell(["/bin/sh", "-c"], line),
+            Self::Program(parts) => parts.clone(),
+        }
+    }
+}
+
+macro_rules! text {
+    ($(#[$about:meta])* $name:ident, $good:expr, $is:literal) => {
+        $(#[$about])*
+        #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $name(String);
+
+        impl $name {
+            /// The text.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = BadMeasure;
+            fn try_from(text: String) -> Result<Self, BadMeasure> {
+                let good: fn(&str) -> bool = $good;
+                if good(&text) { Ok(Self(text)) } else { Err(BadMeasure(format!("{text:?} is not {}", $is))) }
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(text: $name) -> Self {
+                text.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(&self.0)
+            }
+        }
+    };
+}
+
+text! {
+    /// A path inside a worktree, with `/`.
+    WorktreePath,
+    |text| {
+        let part = |part: &str| !part.is_empty() && part != "." && part != "..";
+        let own = text.split('/').any(|part| part.eq_ignore_ascii_case(".git"));
+        !own && !text.contains(['\\', '\0', ':', '\n']) && text.split('/').all(part)
+    },
+    "a path inside the worktree, such as `out/results.csv`"
+}
+
+text! {
+    /// One word of a command line.
+    Word,
+    |text| !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.=/".contains(c)),
+    "one plain word, such as `--sweep-config-limit`"
+}
+
+text! {
+    /// The name of a variable.
+    Variable,
+    |text| {
+        let first = text.chars().next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
+        first && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    },
+    "the name of a variable"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_good() {
+        let check = |good: bool, text: &str, found: Result<String, BadMeasure>| {
+            assert_eq!(found.is_ok(), good, "{text}: {found:?}");
+        };
+        let path = |good, text: &str| {
+            check(good, text, WorktreePath::try_from(text.to_owned()).map(String::from));
+        };
+        path(true, "out");
+        path(true, "out/a b.csv");
+        for bad in ["", ".", "..", "a/../b", "/a", "a//b", "a/", "c:a", "a\\b", ".git", "a/.GIT/b"]
+        {
+            path(false, bad);
+        }
+        let word =
+            |good, text: &str| check(good, text, Word::try_from(text.to_owned()).map(String::from));
+        word(true, "--limit");
+        word(false, "--limit; rm");
+        word(false, "");
+        let variable = |good, text: &str| {
+            check(good, text, Variable::try_from(text.to_owned()).map(String::from));
+        };
+        variable(true, "VIRTUAL_ENV");
+        variable(false, "A=b");
+        variable(false, "1A");
+    }
+
+    #[test]
+    fn a_limit_is_appended() {
+        let flag = Word::try_from("--limit".to_owned()).unwrap();
+        let line = CommandLine::Shell("python a.py".to_owned()).with_flag(&flag, 3);
+        assert_eq!(line, CommandLine::Shell("python a.py --limit 3".to_owned()));
+        let list = CommandLine::Program(vec!["a".to_owned()]).with_flag(&flag, 3);
+        assert_eq!(list.parts(), ["a", "--limit", "3"]);
+    }
+}

@@ -1,0 +1,64 @@
+//! Jobs whose process is gone without a result: they are run again, but not for ever.
+
+#![cfg(test)]
+
+use std::num::NonZeroU32;
+use treebeam_core::event::{FailureKind, Subject};
+use treebeam_core::facts::Stage;
+use treebeam_core::policy::{Meaning, Reach};
+use treebeam_core::state::State;
+use treebeam_run::{Halt, drive};
+use treebeam_testkit::journal::MemoryJournal;
+use treebeam_testkit::memory::{MemoryWorld, Trouble};
+
+fn begun() -> MemoryJournal {
+    let number = |n| NonZeroU32::new(n).expect("not zero");
+    let meaning = Meaning {
+        ideas_per_node: number(3),
+        sweep_config_limit: Some(number(4)),
+        ..Meaning::default()
+    };
+    MemoryJournal::begun(meaning, Reach { max_depth: 2, ..Reach::default() })
+}
+
+fn go(journal: &mut MemoryJournal, world: &MemoryWorld) -> Result<State, Halt> {
+    drive(journal.state(), world.ports(), journal, &mut |_, _| {})
+}
+
+/// The tree, without what tells how often something was submitted.
+fn tree(state: State) -> String {
+    let facts = state.into_facts();
+    format!("{:?} {:?}", facts.nodes, facts.evals)
+}
+
+#[test]
+fn what_is_lost_twice_is_run_a_third_time_and_nothing_else_changes() {
+    let expected = tree(go(&mut begun(), &MemoryWorld::new(7, 7)).expect("a run"));
+    let world = MemoryWorld::new(7, 7);
+    world.give(Trouble::Losing(2));
+    let mut journal = begun();
+    let end = go(&mut journal, &world).expect("a run");
+    assert_eq!(end.submissions(Subject::Root), 3);
+    let swept = end.evals.iter().map(|eval| end.submissions(Subject::Eval(eval.id)));
+    assert!(swept.clone().any(|n| n == 3) && swept.clone().all(|n| n == 0 || n == 3));
+    assert_eq!(tree(end), expected);
+}
+
+#[test]
+fn what_is_lost_each_time_fails_alone() {
+    let world = MemoryWorld::new(7, 7);
+    world.give(Trouble::Losing(u32::MAX));
+    let mut journal = begun();
+    let halted = go(&mut journal, &world);
+    assert!(matches!(&halted, Err(Halt::RootUnsound { why }) if why == "it was killed"));
+    assert_eq!(journal.state().submissions(Subject::Root), 3);
+    world.give(Trouble::None);
+    journal.fuse = Some(journal.events.len() + 3);
+    assert!(go(&mut journal, &world).is_err());
+    journal.fuse = None;
+    world.give(Trouble::Losing(u32::MAX));
+    let end = go(&mut journal, &world).expect("a run");
+    let is_lost = |stage: &Stage| matches!(stage, Stage::Failed { failure, .. } if failure.kind == FailureKind::Sweep);
+    let lost = end.evals.iter().filter(|eval| is_lost(&eval.stage));
+    assert!(lost.count() > 0);
+}
