@@ -43,6 +43,12 @@ pub(crate) fn campaigns() -> &'static [Campaign] {
             cargo: &["test", "-p", "treebeam-edge", "--test", "in_place"],
         },
         Campaign {
+            name: "jobs",
+            what: "a hundred trees of processes that do not want to end, 20 at a time, each at its timeout",
+            takes: "about 1 minute on 2 cores",
+            cargo: &["test", "-p", "treebeam", "--test", "job"],
+        },
+        Campaign {
             name: "kills",
             what: "a thousand kills of the real program at random operations, resumed and compared",
             takes: "about 3 minutes on 2 cores",

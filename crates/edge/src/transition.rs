@@ -104,8 +104,8 @@ steps! {
     "ideas_written" "a node's ideas, and what was asked and answered"
     [Mkdir, Rename] [".treebeam/runs/*/node_ideas/**"]
 
-    "submission_written" "what a sweep writes"
-    [Mkdir, Create, Write, Rename] [".treebeam/runs/*/eval/*/s*", ".treebeam/runs/*/eval/*/s*/**"]
+    "submission_written" "what a sweep writes, and the job that it belongs to"
+    [Mkdir, Create, Write, Rename, Link] [".treebeam/runs/*/eval/*/s*", ".treebeam/runs/*/eval/*/s*/**"]
 
     "submission_removed" "what the sweeps of a failed eval wrote goes"
     [Unlink, Rmdir] [".treebeam/runs/*/eval/*/s*", ".treebeam/runs/*/eval/*/s*/**"]

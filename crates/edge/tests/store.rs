@@ -333,13 +333,13 @@ fn a_newer_manifest_is_refused_and_left_alone() {
 #[test]
 fn opening_reads_little_and_appending_writes_little() {
     let scene = Scene::new();
-    let run = scene.told(&[30, 50]);
+    let run = scene.told(&[30, 60]);
     let manifest = fs::metadata(run.manifest()).unwrap().len();
     let journal = fs::metadata(run.journal()).unwrap().len();
     let opened = open_to_read(&run).unwrap();
     assert_eq!(opened.stats.manifest_bytes, manifest);
     assert!(opened.stats.journal_bytes_read < journal / 2, "{:?} of {journal}", opened.stats);
-    assert_eq!(opened.stats.events_replayed, u64::try_from(scene.events.len() - 50).unwrap());
+    assert_eq!(opened.stats.events_replayed, u64::try_from(scene.events.len() - 60).unwrap());
 
     let (mut store, mut state, _) = Store::open_to_run(&run, Force::No).unwrap();
     let mut length = journal;

@@ -314,13 +314,21 @@ fn an_idea_for_a_node_that_had_its_turn_is_refused_and_one_for_none_is_tried_now
     let world = MemoryWorld::new(7, 7);
     let mut journal = begun(1);
     go(&mut journal, &world).expect("a run");
-    let opened = |event: &Event| matches!(event, Event::NodeAdded { .. });
-    let end = journal.events.iter().position(opened).expect("a promotion");
-    let world = MemoryWorld::new(7, 7);
-    let mut journal = begun(1);
-    journal.fuse = Some(end);
-    assert!(go(&mut journal, &world).is_err());
-    journal.fuse = None;
+    let closed = |event: &Event| matches!(event, Event::DepthClosed { .. });
+    let end = journal.events.iter().position(closed).expect("a depth");
+    // What is discarded meanwhile comes before or after.
+    let cut = |events: usize| {
+        let world = MemoryWorld::new(7, 7);
+        let mut journal = begun(1);
+        journal.fuse = Some(events);
+        assert!(go(&mut journal, &world).is_err());
+        journal.fuse = None;
+        (journal, world)
+    };
+    let (mut journal, world) = (end..end + 20)
+        .map(cut)
+        .find(|(journal, _)| journal.events.iter().any(closed))
+        .expect("a cut");
     let depth = journal.state().depth;
     world.post("1-idea", own(Some(0), MINE), 0);
     world.post("2-idea", own(None, MINE), 0);

@@ -2,6 +2,7 @@
 //! lose their parents and hold its output open. Each can be found by a word among its arguments.
 
 use std::fs;
+use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -43,13 +44,25 @@ if stay == "wait":
 /// The processes that have this word among their arguments and have not ended.
 #[must_use]
 pub fn with_word(word: &str) -> Vec<u32> {
+    having("cmdline", word)
+}
+
+/// The processes that have this text in such a file of theirs.
+fn having(file: &str, text: &str) -> Vec<u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     let has = |pid: &u32| {
-        let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        arguments.split(|byte| *byte == 0).any(|argument| argument == word.as_bytes())
+        let texts = fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+        texts.split(|byte| *byte == 0).any(|found| found == text.as_bytes())
     };
     pids.filter(|pid| *pid != std::process::id()).filter(has).collect()
+}
+
+/// The processes that were started with this value of `TREEBEAM_MARK` and have not ended.
+#[must_use]
+pub fn with_mark(mark: &Path) -> Vec<u32> {
+    let variable = format!("TREEBEAM_MARK={}", mark.display());
+    having("environ", &variable)
 }
 
 /// Those of them that are there two seconds from now, if not all are gone before.

@@ -111,6 +111,13 @@ pub(crate) enum Command {
     /// Work off deferred cleanup; on request, remove worktrees, refs or a whole run, after saying what goes
     #[command(after_help = CLEAN_HELP)]
     Clean(CleanArgs),
+    /// Do one job of a run: its tests and its sweep
+    #[command(hide = true, after_help = "Example: treebeam job s1/job.json")]
+    Job {
+        /// The file that says what is to be done
+        #[arg(value_name = "SPEC")]
+        spec: PathBuf,
+    },
     /// Print a script that completes commands and flags in a shell
     #[command(
         after_help = "Example: treebeam completions bash > ~/.local/share/bash-completion/completions/treebeam"

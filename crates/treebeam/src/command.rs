@@ -8,6 +8,7 @@ mod diff;
 mod doctor;
 mod idea;
 mod init;
+mod job;
 mod list;
 mod log;
 mod pages;
@@ -94,6 +95,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Log(args) => log::run(&find(args.run.run.as_deref())?, &args, output),
         Command::Report(args) => report::run(&find(args.run.as_deref())?, output),
         Command::Validate(args) => validate::run(&find(args.run.as_deref())?, output),
+        Command::Job { spec } => job::run(&here.join(spec)),
         Command::Clean(args) => clean::run(&here, &args, output),
         Command::Completions { shell } => pages::completions(shell, output),
         Command::Schema { name } => schema::run(name.as_deref(), output),

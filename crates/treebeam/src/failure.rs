@@ -8,6 +8,7 @@ use treebeam_core::id::BadName;
 use treebeam_core::score::ScoreError;
 use treebeam_core::sweep::SweepError;
 use treebeam_edge::env_file::EnvError;
+use treebeam_edge::executor::JobError;
 use treebeam_edge::git::OpenError;
 use treebeam_edge::input::InputError;
 use treebeam_edge::store::{StoreError, cure};
@@ -185,6 +186,17 @@ impl From<StoreError> for Failure {
         };
         let hint = error.hint().map(str::to_owned);
         Self::new(exit, error.into(), hint)
+    }
+}
+
+impl From<JobError> for Failure {
+    fn from(error: JobError) -> Self {
+        let exit = match error {
+            JobError::Spec { .. } => Exit::Usage,
+            JobError::Claimed { .. } => Exit::Locked,
+            JobError::Ended { .. } | JobError::Io { .. } => Exit::Failed,
+        };
+        Self::new(exit, error.into(), None)
     }
 }
 

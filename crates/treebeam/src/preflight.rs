@@ -2,13 +2,15 @@
 //! clean working tree, and a user who knows what it may cost. Nothing here asks an agent.
 
 use crate::config::Config;
+use crate::config::agents::Line;
 use crate::crew::{self, Seat};
 use crate::estimate::{Asked, Estimate};
 use crate::failure::Failure;
 use crate::terminal;
 use treebeam_core::policy::{Meaning, Reach};
 use treebeam_edge::agent::crew::Crew;
-use treebeam_edge::agent::settings::MAX_TOKENS;
+use treebeam_edge::agent::price::Price;
+use treebeam_edge::agent::settings::{MAX_TOKENS, MAX_TOKENS_CLI};
 use treebeam_run::port::{Cost, Role};
 
 /// Who must be there for a run.
@@ -39,13 +41,20 @@ pub(crate) fn agents(seats: &[Seat<'_>]) -> Result<Crew, Failure> {
 pub(crate) fn estimate(config: &Config, seats: &[Seat<'_>]) -> Result<Estimate, Failure> {
     let (meaning, reach) = (config.meaning(Meaning::default())?, config.reach(&Reach::default()));
     let prices = config.prices();
+    let price = |model: &str| prices.of(model).map(|(price, _)| price);
     let asked = |seat: &Seat<'_>| {
-        let model = seat.agent.line.model();
-        Asked {
-            role: seat.role,
-            max_tokens: model.map(|model| model.max_tokens.unwrap_or(MAX_TOKENS)),
-            price: model.and_then(|model| prices.of(&model.name)).map(|(price, _)| price),
-        }
+        let (max_tokens, price) = match &seat.agent.line {
+            Line::Model(model) => {
+                (Some(model.max_tokens.unwrap_or(MAX_TOKENS)), price(&model.name))
+            }
+            Line::Cli(cli) => {
+                let most = cli.max_tokens.unwrap_or(MAX_TOKENS_CLI);
+                (Some(most), cli.model.as_deref().and_then(price))
+            }
+            Line::Command(_) => (None, None),
+            Line::Tuner => (None, Some(Price::NOTHING)),
+        };
+        Asked { role: seat.role, max_tokens, price }
     };
     let asked: Vec<Asked> = seats.iter().map(asked).collect();
     Ok(Estimate::new(&meaning, &reach, &asked))

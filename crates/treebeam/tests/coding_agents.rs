@@ -84,10 +84,7 @@ fn a_session_is_forked_and_a_turn_takes_what_it_took() {
     assert!(variables.contains(&format!("CODEX_API_KEY={CANARY}\n")), "{variables}");
     assert!(!variables.contains("sk-other") && !variables.contains("CANARY_KEY"), "{variables}");
     assert!(variables.contains("/.treebeam/home\n"), "{variables}");
-    assert_eq!(
-        site.repo.git(["status", "--porcelain"]).expect("git"),
-        "?? .env\n?? treebeam.toml\n"
-    );
+    assert_eq!(site.repo.git(["status", "--porcelain"]).expect("git"), "?? .env\n?? treebeam.toml");
 }
 
 #[test]
@@ -115,7 +112,10 @@ fn what_goes_wrong_is_told() {
     let found = checked(&site, 1);
     assert_eq!(found["ok"], false);
     configure(&site, "[agents.coder]\nprovider = 'codex'\nhome = 'tent'\n");
-    let _ = site.call(&["agents"]).exits(2).says(["treebeam.toml:3", "unknown variant `tent`"]);
+    let _ = site
+        .call(&["agents"])
+        .exits(2)
+        .says(["`treebeam.toml`, line 3", "it must be `user` or `scratch`, not `tent`"]);
 }
 
 #[test]

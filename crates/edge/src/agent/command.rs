@@ -21,7 +21,7 @@ const COMPLAINT_BYTES: usize = 64 << 10;
 const SHOWN: usize = 400;
 
 /// What any program may know.
-const VARIABLES: [&str; 16] = [
+pub(crate) const VARIABLES: [&str; 16] = [
     "PATH",
     "HOME",
     "USER",

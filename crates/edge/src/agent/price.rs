@@ -114,6 +114,9 @@ fn is_version_of(model: &str, name: &str) -> bool {
 }
 
 impl Price {
+    /// Of what costs nothing.
+    pub const NOTHING: Self = Self { input: 0.0, output: 0.0, cached: 0.0 };
+
     /// What this much costs.
     #[must_use]
     pub fn cost(&self, usage: &Usage) -> Cost {

@@ -251,6 +251,12 @@ impl Program {
     }
 }
 
+/// The signal that ended a child, if one did.
+#[must_use]
+pub fn signal(status: ExitStatus) -> Option<i32> {
+    system::signal(status)
+}
+
 /// By a signal that asks programs to end. A shell that runs another program says so by its exit code.
 fn was_asked_to_end(status: ExitStatus) -> bool {
     let signal = status.code().map_or_else(|| system::signal(status), |code| code.checked_sub(128));

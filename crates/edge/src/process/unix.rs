@@ -48,12 +48,16 @@ pub(super) fn kill_tree(leader: u32) {
 
 /// Asks each of these to end.
 pub(super) fn ask(pids: &[u32]) {
-    pids.iter().for_each(|pid| kill(*pid, Signal::TERM));
+    for pid in pids {
+        kill(*pid, Signal::TERM);
+    }
 }
 
 /// Kills each of these. One that is stopped dies too.
 pub(super) fn kill_all(pids: &[u32]) {
-    pids.iter().for_each(|pid| kill(*pid, Signal::KILL));
+    for pid in pids {
+        kill(*pid, Signal::KILL);
+    }
 }
 
 fn kill(pid: u32, signal: Signal) {

@@ -25,7 +25,7 @@ pub(super) fn remove_unfinished(dir: &Path) -> io::Result<()> {
 }
 
 /// Writes a new file in place of whatever has this name. The content is durable; the name becomes so with [`sync_dir`].
-pub(super) fn replace(
+pub(crate) fn replace(
     path: &Path,
     write: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> io::Result<()> {
@@ -65,7 +65,7 @@ pub(super) fn replace_and_open(
 }
 
 /// Writes a new file where none has this name; an error where one has, and that stays as it is.
-pub(super) fn put_first(
+pub(crate) fn put_first(
     path: &Path,
     write: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> io::Result<()> {

@@ -137,7 +137,7 @@ impl RunFiles {
     }
 }
 
-/// Removes the folders `s1`, `s2`… of an eval. Links are removed, never followed.
+/// Removes the folders `s1`, `s2`… of an eval, and the locks beside them. Links are removed, never followed.
 fn remove_submissions(folder: &Path) -> io::Result<()> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -147,6 +147,7 @@ fn remove_submissions(folder: &Path) -> io::Result<()> {
         let entry = entry?;
         let name = entry.file_name();
         let number = name.to_str().and_then(|name| name.strip_prefix('s'));
+        let number = number.map(|number| number.strip_suffix(".lock").unwrap_or(number));
         if !number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit())) {
             continue;
         }
@@ -176,7 +177,7 @@ fn artifact_path(name: &str) -> Result<RunPath, PortError> {
     path.ok_or_else(|| PortError::new(format!("{name:?} is no name for an artifact")))
 }
 
-fn copy_and_digest(from: &mut impl Read, to: &mut impl io::Write) -> io::Result<Sha256> {
+pub(crate) fn copy_and_digest(from: &mut impl Read, to: &mut impl io::Write) -> io::Result<Sha256> {
     let mut digest = sha2::Sha256::new();
     let mut chunk = vec![0; CHUNK];
     loop {

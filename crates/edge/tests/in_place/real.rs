@@ -129,8 +129,8 @@ impl Scene {
     }
 }
 
-const fn usage(input: u64, output: u64) -> Option<Usage> {
-    Some(Usage { input, cached: 0, output })
+const fn usage(input: u64, output: u64) -> Usage {
+    Usage { input, cached: 0, output }
 }
 
 fn meet(tool: Tool, test: &str) {
@@ -156,7 +156,7 @@ fn edits(scene: &Scene) {
     let diff = first.edits.clone().expect("edits");
     assert!(diff.contains("b/edited.txt") && diff.contains("+hello from the agent"), "{diff}");
     assert_eq!(diff.matches("diff --git").count(), 1, "nothing else: {diff}");
-    assert_eq!((first.text.as_str(), first.usage), ("EDIT DONE", usage(250, 25)));
+    assert_eq!((first.text.as_str(), first.usage), ("EDIT DONE", Some(usage(250, 25))));
     assert!(first.cost.is_some(), "it has a price");
     assert_eq!(scene.place.files(), before);
     // Two go on from the same answer, and one from one of them.
@@ -166,7 +166,7 @@ fn edits(scene: &Scene) {
     let ids: BTreeSet<_> = replies.iter().filter_map(|reply| reply.id.as_deref()).collect();
     assert_eq!(ids.len(), 4, "each has a session of its own: {replies:?}");
     for reply in [&one, &two, &three] {
-        assert_eq!((reply.text.as_str(), reply.usage), ("SECOND ANSWER", usage(200, 6)));
+        assert_eq!((reply.text.as_str(), reply.usage), ("SECOND ANSWER", Some(usage(200, 6))));
         assert_eq!(reply.edits, None);
     }
     let lost = Reply { id: Some("019f6a00-0000-4000-8000-000000000000".to_owned()), ..first };

@@ -24,12 +24,13 @@ macro_rules! schema {
     };
 }
 
-static SCHEMAS: [Schema; 22] = [
+static SCHEMAS: [Schema; 23] = [
     schema!("manifest", "a run's `manifest.json`"),
     schema!(
         "journal",
         "a line of a run's `journal.jsonl`; its `event` is what `run`, `resume` and `log` print with `--json`"
     ),
+    schema!("eval_result", "a job's `eval_result.json`"),
     schema!("end", "the last line of `treebeam run`, `resume` and `log` with `--json`"),
     schema!("list", "what `treebeam list --json` prints"),
     schema!("show", "what `treebeam show --json` prints"),

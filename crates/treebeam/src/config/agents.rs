@@ -58,16 +58,6 @@ pub(crate) enum Line {
     Tuner,
 }
 
-impl Line {
-    /// The model, where there is one.
-    pub(crate) const fn model(&self) -> Option<&Model> {
-        match self {
-            Self::Model(model) => Some(model),
-            Self::Command(_) | Self::Cli(_) | Self::Tuner => None,
-        }
-    }
-}
-
 /// A coding agent on the command line.
 #[derive(Clone, Debug)]
 pub(crate) struct Cli {

@@ -218,6 +218,9 @@ fn kill_at_all(points: Vec<(&Reference, Point)>, list: &Transitions) -> (Covered
     (covered.into_inner().expect("done"), failures.into_inner().expect("done"))
 }
 
+/// What no dry run does, because nothing is paid for there. The story of the store's tests has both, and is cut everywhere.
+const NOT_YET: [&str; 2] = ["agents_changed", "budget_reached"];
+
 #[test]
 fn a_run_that_is_killed_before_or_after_any_step_ends_the_same() {
     let references: Vec<_> = all().into_iter().map(Reference::of).collect();
@@ -238,10 +241,14 @@ fn a_run_that_is_killed_before_or_after_any_step_ends_the_same() {
         failures.len(),
         failures.join("\n")
     );
+    for name in NOT_YET {
+        assert!(!covered.contains_key(name), "`{name}` has a scenario now");
+    }
     let both = ["killed after", "killed before"];
     let wrong: Vec<_> = list
         .names()
         .into_iter()
+        .filter(|name| !NOT_YET.contains(&name.as_str()))
         .filter(|name| {
             let sides = covered.get(name);
             !both.iter().all(|side| sides.is_some_and(|sides| sides.contains(*side)))

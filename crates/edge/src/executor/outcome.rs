@@ -1,0 +1,147 @@
+//! `eval_result.json`: what became of a job. It is written whole, and put in its place once: a second one does not fit.
+//! Whoever reads it does not believe that a job has ended before the job's process has.
+
+use super::results::MOST_BYTES;
+use super::spec::{Spec, Stage};
+use crate::process::Usage;
+use crate::store::durable;
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
+use std::path::Path;
+use std::time::Duration;
+use treebeam_core::event::FailureKind;
+use treebeam_core::id::{Commit, RunPath, Sha256};
+use treebeam_core::path;
+use treebeam_run::port::{JobEnd, JobExit, JobKey};
+
+/// The longest document that is read.
+const LONGEST: u64 = 1 << 20;
+
+/// What became of a job.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Outcome {
+    schema: String,
+    job: String,
+    commit: Commit,
+    /// How it failed; nothing where it did not.
+    pub(super) failure: Option<JobFailure>,
+    /// The commands that ran, in order.
+    pub(super) stages: Vec<Ran>,
+    pub(super) results: Option<Results>,
+    pub(super) usage: Used,
+}
+
+/// How a job failed.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct JobFailure {
+    /// At which command; nothing where none was reached.
+    pub(super) stage: Option<Stage>,
+    pub(super) kind: FailureKind,
+    pub(super) message: String,
+}
+
+/// A command that ran.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Ran {
+    pub(super) stage: Stage,
+    pub(super) exit_code: Option<i32>,
+    pub(super) signal: Option<i32>,
+    pub(super) timed_out: bool,
+    pub(super) seconds: f64,
+    /// The end of its output, as text.
+    pub(super) tail: String,
+}
+
+/// The results of a sweep.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Results {
+    /// In the job's folder.
+    pub(super) path: String,
+    pub(super) sha256: Sha256,
+    pub(super) bytes: u64,
+}
+
+/// What a job has used.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Used {
+    wall_seconds: f64,
+    cpu_seconds: Option<f64>,
+    /// The most that one of its processes had.
+    peak_memory_bytes: Option<u64>,
+}
+
+impl Used {
+    pub(super) fn of(wall: Duration, usage: Option<Usage>) -> Self {
+        Self {
+            wall_seconds: wall.as_secs_f64(),
+            cpu_seconds: usage.map(|usage| usage.cpu.as_secs_f64()),
+            peak_memory_bytes: usage.map(|usage| usage.peak_memory),
+        }
+    }
+}
+
+impl Outcome {
+    pub(super) fn new(
+        spec: &Spec,
+        stages: Vec<Ran>,
+        ended: Result<Results, JobFailure>,
+        usage: Used,
+    ) -> Self {
+        let (results, failure) = match ended {
+            Ok(results) => (Some(results), None),
+            Err(failure) => (None, Some(failure)),
+        };
+        let (job, commit) = (spec.job.clone(), spec.commit.clone());
+        let schema = "treebeam.eval_result/1".to_owned();
+        Self { schema, job, commit, failure, stages, results, usage }
+    }
+
+    /// Puts it into the job's folder, on disk with all that it speaks of. False: there is one already, and it stays.
+    pub(super) fn publish(&self, folder: &Path) -> io::Result<bool> {
+        let mut text = serde_json::to_vec_pretty(self)?;
+        text.push(b'\n');
+        durable::sync_dir(folder)?;
+        match durable::put_first(&folder.join(path::EVAL_RESULT), |file| file.write_all(&text)) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            put => put.and_then(|()| durable::sync_dir(folder)).map(|()| true),
+        }
+    }
+
+    /// The outcome of a job that has ended; nothing where there is none that can be believed.
+    pub(super) fn read(folder: &Path) -> io::Result<Option<Self>> {
+        let file = folder.join(path::EVAL_RESULT);
+        if !is_plain(&file, LONGEST) || !is_folder(folder) {
+            return Ok(None);
+        }
+        let mut text = Vec::new();
+        File::open(&file)?.take(LONGEST).read_to_end(&mut text)?;
+        Ok(serde_json::from_slice(&text).ok())
+    }
+
+    /// How the job ended, for the loop, with those of its files that are what they should be.
+    pub(super) fn end(self, key: JobKey, folder: &Path) -> JobEnd {
+        let run_path = path::submission(key.subject, key.submission);
+        let logs = path::LOGS.iter().filter(|name| is_plain(&folder.join(name), u64::MAX));
+        let logs: Vec<RunPath> = logs.map(|name| run_path.join(name)).collect();
+        let is_there = is_plain(&folder.join(path::RESULTS_CSV), MOST_BYTES);
+        let exit = match self.failure {
+            Some(JobFailure { kind, message, .. }) => JobExit::Failed { kind, message },
+            None if is_there => JobExit::Done { results: run_path.join(path::RESULTS_CSV) },
+            None => JobExit::Failed {
+                kind: FailureKind::NoResults,
+                message: "the sweep succeeded, but its results are gone".to_owned(),
+            },
+        };
+        JobEnd { key, exit, logs }
+    }
+}
+
+/// Whether something is a regular file of at most this size.
+pub(super) fn is_plain(path: &Path, most: u64) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.is_file() && found.len() <= most)
+}
+
+fn is_folder(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
+}

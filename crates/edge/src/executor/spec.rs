@@ -1,0 +1,143 @@
+//! What a job is to do, as a file in its folder. It holds no value of a variable: those are in the environment that the
+//! job's process is started with. Where the run lies follows from where the file lies.
+
+use crate::store::{RunDir, durable};
+use serde::{Deserialize, Serialize};
+use std::ffi::OsStr;
+use std::fmt;
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use treebeam_core::event::{FailureKind, Subject};
+use treebeam_core::id::{Commit, RunId, RunPath};
+use treebeam_core::measure::WorktreePath;
+
+/// The name of the file.
+pub const SPEC: &str = "job.json";
+
+/// The only version that there is.
+const VERSION: u32 = 1;
+
+/// A job.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Spec {
+    pub(super) version: u32,
+    /// Its name, for people.
+    pub(super) job: String,
+    pub(super) run: RunId,
+    pub(super) subject: Subject,
+    pub(super) submission: u32,
+    pub(super) commit: Commit,
+    pub(super) worktree: RunPath,
+    /// What is run, in this order.
+    pub(super) commands: Vec<Command>,
+    /// Where a sweep that does not heed the variables writes its results.
+    pub(super) results_csv: Option<WorktreePath>,
+    /// What the worktree needs that git does not track: where it is, and where it goes.
+    pub(super) inputs: Vec<(PathBuf, WorktreePath)>,
+    pub(super) sweep_config_limit: Option<u32>,
+    /// The variables that the commands get, by name.
+    pub(super) variables: Vec<String>,
+    pub(super) times: Times,
+}
+
+/// One of a job's commands.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Command {
+    pub(super) stage: Stage,
+    /// The program and its arguments.
+    pub(super) parts: Vec<String>,
+    /// Where it runs, below the worktree.
+    pub(super) cwd: Option<WorktreePath>,
+}
+
+/// What a command is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Stage {
+    Setup,
+    Tests,
+    Sweep,
+}
+
+impl Stage {
+    /// The file that its output goes to.
+    pub(super) const fn log(self) -> &'static str {
+        match self {
+            Self::Setup => "setup.log",
+            Self::Tests => "tests.log",
+            Self::Sweep => "sweep.log",
+        }
+    }
+
+    /// What it is when such a command fails.
+    pub(super) const fn failure(self) -> FailureKind {
+        match self {
+            Self::Setup => FailureKind::Setup,
+            Self::Tests => FailureKind::Tests,
+            Self::Sweep => FailureKind::Sweep,
+        }
+    }
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Setup => "the setup",
+            Self::Tests => "the test command",
+            Self::Sweep => "the sweep",
+        })
+    }
+}
+
+/// How long a job may take, and how long what is asked to end has until it is killed.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Times {
+    pub(super) timeout: Option<Duration>,
+    pub(super) grace: Duration,
+}
+
+impl Spec {
+    /// A job without commands.
+    pub(super) fn new(run: RunId, subject: Subject, submission: u32, commit: Commit) -> Self {
+        Self {
+            version: VERSION,
+            job: format!("tree-{run}-{subject}-sweep-s{submission}"),
+            run,
+            subject,
+            submission,
+            commit,
+            worktree: subject.place().worktree(),
+            commands: Vec::new(),
+            results_csv: None,
+            inputs: Vec::new(),
+            sweep_config_limit: None,
+            variables: Vec::new(),
+            times: Times { timeout: None, grace: Duration::ZERO },
+        }
+    }
+
+    /// Puts the file into the job's folder, whole.
+    pub(super) fn write(&self, folder: &Path) -> io::Result<()> {
+        let text = serde_json::to_vec_pretty(self)?;
+        durable::replace(&folder.join(SPEC), |file| file.write_all(&text))
+    }
+
+    /// Reads the file, and says in which folder and which run it lies.
+    pub(super) fn read(path: &Path) -> io::Result<(Self, PathBuf, RunDir)> {
+        let path = std::path::absolute(path)?;
+        let wrong = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
+        if path.file_name() != Some(OsStr::new(SPEC)) {
+            return Err(wrong("a job is named by its file `job.json`"));
+        }
+        let spec: Self = serde_json::from_slice(&fs::read(&path)?)?;
+        if spec.version != VERSION {
+            return Err(wrong("it is of another version of treebeam"));
+        }
+        // `<run>/eval/<subject>/s<n>/job.json`
+        let folder = path.parent().ok_or_else(|| wrong("it lies in no folder"))?;
+        let run = folder.ancestors().nth(3).ok_or_else(|| wrong("it lies in no run"))?;
+        Ok((spec, folder.to_owned(), RunDir::new(run)))
+    }
+}

@@ -1,0 +1,199 @@
+//! One command of a job: where it runs, what it knows, what it says, and how that is told.
+
+use super::outcome::{JobFailure, Ran, is_plain};
+use super::results::remove;
+use super::spec::{Command, Spec, Stage};
+use crate::process::{self, Captured, Ended, Log, ProcessError, Program, Whole};
+use crate::store::RunDir;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use treebeam_core::event::{FailureKind, Subject};
+use treebeam_core::path;
+
+/// How much of the beginning and of the end of an output is kept.
+const HEAD: usize = 4 << 20;
+const TAIL: usize = 1 << 20;
+/// How many characters of the end stand in the result, and in its message.
+const TOLD: usize = 4_000;
+const SHOWN: usize = 1_000;
+
+/// Where the commands of a job run.
+pub(super) struct Site<'a> {
+    pub(super) spec: &'a Spec,
+    pub(super) folder: &'a Path,
+    pub(super) run: &'a RunDir,
+    /// When all must be done.
+    pub(super) due: Option<Instant>,
+}
+
+impl Site<'_> {
+    pub(super) fn worktree(&self) -> PathBuf {
+        self.run.path(&self.spec.worktree)
+    }
+
+    /// Runs a command, and all that it started is gone then.
+    pub(super) fn run(&self, command: &Command) -> (Option<Ran>, Result<(), JobFailure>) {
+        let (stage, begun) = (command.stage, Instant::now());
+        let ended = match self.program(command) {
+            Ok(program) => program.run(),
+            Err(message) => return (None, Err(failed(stage, stage.failure(), message))),
+        };
+        let seconds = begun.elapsed().as_secs_f64();
+        let ran = |status: Option<std::process::ExitStatus>, timed_out, tail| Ran {
+            stage,
+            exit_code: status.and_then(|status| status.code()),
+            signal: status.and_then(process::signal),
+            timed_out,
+            seconds,
+            tail,
+        };
+        match ended {
+            Ok(Ended { status, stdout, .. }) => {
+                let told = tail(&stdout, TOLD);
+                let said = ran(Some(status), false, told.clone());
+                let judged = if status.success() {
+                    Ok(())
+                } else {
+                    let how = in_words(&said);
+                    Err(failed(stage, stage.failure(), with_tail(&format!("{stage} {how}"), &told)))
+                };
+                (Some(said), judged)
+            }
+            Err(ProcessError::Deadline { .. }) => {
+                let told = self.logged_tail(stage);
+                let most = self.spec.times.timeout.unwrap_or_default().as_secs_f64();
+                let message = format!("{stage} was ended: all commands together may take {most} s");
+                let failure = failed(stage, FailureKind::Timeout, with_tail(&message, &told));
+                (Some(ran(None, true, told)), Err(failure))
+            }
+            Err(error) => {
+                let message = chain(&error);
+                (
+                    Some(ran(None, false, String::new())),
+                    Err(failed(stage, stage.failure(), message)),
+                )
+            }
+        }
+    }
+
+    fn program(&self, command: &Command) -> Result<Program, String> {
+        let stage = command.stage;
+        let Some((program, arguments)) = command.parts.split_first() else {
+            return Err(format!("{stage} has no command"));
+        };
+        let mut cwd = self.worktree();
+        cwd.extend(command.cwd.iter().flat_map(|cwd| cwd.as_str().split('/')));
+        if !cwd.is_dir() {
+            return Err(format!(
+                "{stage} cannot run in `{}`: there is no such folder",
+                cwd.display()
+            ));
+        }
+        let log = self.new_log(stage);
+        let log = log.map_err(|error| format!("`{}` cannot be written: {error}", stage.log()))?;
+        let whole = Whole::new(super::mark(self.folder), self.spec.times.grace);
+        let program = Program::new(Path::new(program), &cwd)
+            .args(arguments)
+            .envs(self.environment())
+            .log(Log { file: log, head: HEAD, tail: TAIL })
+            .whole(whole);
+        Ok(match self.due {
+            Some(due) => program.deadline(due.saturating_duration_since(Instant::now())),
+            None => program,
+        })
+    }
+
+    /// What the commands know: the variables that they were promised, and where to put their results.
+    fn environment(&self) -> Vec<(OsString, OsString)> {
+        let spec = self.spec;
+        let passed = spec.variables.iter();
+        let mut all: Vec<(OsString, OsString)> =
+            passed.filter_map(|name| Some((name.into(), std::env::var_os(name)?))).collect();
+        let mut set = |name: &str, value: OsString| all.push((name.into(), value));
+        set("AGENTIC_OUTPUT_DIR", self.folder.into());
+        set("AGENTIC_RESULTS_CSV", self.folder.join(path::RESULTS_CSV).into());
+        set("GIT_CEILING_DIRECTORIES", self.run.root().into());
+        set("TREEBEAM_RUN", spec.run.as_str().into());
+        set("TREEBEAM_WORKTREE", self.worktree().into());
+        if let Some(limit) = spec.sweep_config_limit {
+            set("AGENTIC_SWEEP_CONFIG_LIMIT", limit.to_string().into());
+        }
+        if let Subject::Eval(eval) = spec.subject {
+            set("TREEBEAM_EVAL", eval.to_string().into());
+        }
+        all
+    }
+
+    /// A file that was not there before: what a command before this one put in its place may lead elsewhere.
+    fn new_log(&self, stage: Stage) -> io::Result<File> {
+        let path = self.folder.join(stage.log());
+        remove(&path)?;
+        File::options().write(true).create_new(true).open(path)
+    }
+
+    /// The end of what a command said that was ended. Opening a pipe that it put in place of its log would wait.
+    fn logged_tail(&self, stage: Stage) -> String {
+        let path = self.folder.join(stage.log());
+        if !is_plain(&path, u64::MAX) {
+            return String::new();
+        }
+        let read = || -> io::Result<Vec<u8>> {
+            let mut file = File::open(&path)?;
+            let most = (TOLD as u64 * 4).min(file.metadata()?.len());
+            file.seek(SeekFrom::End(-i64::try_from(most).unwrap_or(0)))?;
+            let mut bytes = Vec::new();
+            file.take(most).read_to_end(&mut bytes)?;
+            Ok(bytes)
+        };
+        let bytes = read().unwrap_or_default();
+        tail(&Captured { bytes, dropped: 0 }, TOLD)
+    }
+}
+
+pub(super) fn failed(stage: Stage, kind: FailureKind, message: String) -> JobFailure {
+    JobFailure { stage: Some(stage), kind, message }
+}
+
+fn in_words(ran: &Ran) -> String {
+    match (ran.exit_code, ran.signal) {
+        (Some(code), _) => format!("exited {code}"),
+        (None, Some(signal)) => format!("was ended by signal {signal}"),
+        (None, None) => "failed".to_owned(),
+    }
+}
+
+fn with_tail(message: &str, told: &str) -> String {
+    let shown = last(told, SHOWN);
+    if shown.is_empty() {
+        format!("{message}; it said nothing")
+    } else {
+        format!("{message}:\n{shown}")
+    }
+}
+
+/// The end of an output as text: what is no text, and what would move a terminal's cursor, is shown as a mark.
+fn tail(output: &Captured, most: usize) -> String {
+    let from = output.bytes.len().saturating_sub(most * 4);
+    let text = String::from_utf8_lossy(output.bytes.get(from..).unwrap_or_default());
+    let shown = |c: char| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c };
+    let text: String = text.replace("\r\n", "\n").chars().map(shown).collect();
+    last(text.trim(), most).to_owned()
+}
+
+fn last(text: &str, most: usize) -> &str {
+    let start = text.char_indices().rev().nth(most.saturating_sub(1)).map_or(0, |(at, _)| at);
+    text.get(start..).unwrap_or_default()
+}
+
+fn chain(error: &ProcessError) -> String {
+    let cause = std::error::Error::source(error).map(|cause| format!(": {cause}"));
+    format!("{error}{}", cause.unwrap_or_default())
+}
+
+/// When all commands of a job must be done.
+pub(super) fn due(begun: Instant, timeout: Option<Duration>) -> Option<Instant> {
+    timeout.and_then(|timeout| begun.checked_add(timeout))
+}

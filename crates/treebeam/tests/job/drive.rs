@@ -1,0 +1,162 @@
+//! The whole loop with real git and real jobs; only ideas and patches are made up. Killed and driven on, it must end as the
+//! run that was left alone, and no finished sweep may be made again.
+
+use crate::field::{Field, sweep};
+use std::fs;
+use std::num::NonZeroU32;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+use treebeam_core::event::{RunStarted, WorldKind};
+use treebeam_core::facts::{History, Stage};
+use treebeam_core::policy::{Agents, Meaning, Reach};
+use treebeam_core::state::State;
+use treebeam_edge::dry::{DryAgent, DryClock};
+use treebeam_edge::executor::LocalExecutor;
+use treebeam_edge::git::{GitRepo, open_with};
+use treebeam_edge::store::{Force, RunFiles, Store, StoreError, make_runs_root};
+use treebeam_run::drive;
+use treebeam_run::port::{Undisturbed, World};
+use treebeam_testkit::program::RUN;
+
+const SEED: u64 = 7;
+const RUNNER: &str = "TREEBEAM_TEST_DRIVER";
+
+/// Says that it begins and that it ends; the results follow from the changes.
+const SWEEP: &str = r#"
+echo "begun $AGENTIC_OUTPUT_DIR" >> "$GIT_CEILING_DIRECTORIES/sweeps"
+sleep 0.2
+n=$(cat treebeam_dry_run.txt 2>/dev/null | wc -l)
+{ echo config_id,status,mean_topN_avg_return_per_trade_pct_oos
+  for i in 0 1 2; do echo "$i,ok,$(( (i + 1) * (1000 + 40 * n) ))"; done; } > "$AGENTIC_RESULTS_CSV"
+echo "swept $n"
+if grep -q fails treebeam_dry_run.txt 2>/dev/null; then exit 1; fi
+"#;
+
+fn number(n: u32) -> NonZeroU32 {
+    NonZeroU32::new(n).expect("not zero")
+}
+
+impl Field {
+    fn begin(&self) -> (Store, State) {
+        let user = open_with(&self.repo, self.site.repo.variables()).expect("a repository");
+        let started = RunStarted {
+            run: RUN.parse().expect("a run id"),
+            world: WorldKind::Dry { seed: SEED },
+            root: user.head.clone(),
+            meaning: Meaning {
+                ideas_per_node: number(3),
+                sweep_config_limit: Some(number(3)),
+                measure: sweep(SWEEP),
+                ..Meaning::default()
+            },
+            reach: Reach { max_depth: 2, max_parallel_evals: number(2), ..Reach::default() },
+            agents: Agents::default(),
+            at: user.head_time,
+        };
+        fs::remove_dir_all(self.run.root()).expect("no run");
+        let runs = make_runs_root(&self.repo).expect("a folder for runs");
+        Store::create(&runs, &started).expect("a run")
+    }
+
+    fn open(&self) -> (Store, State) {
+        for _ in 0..2000 {
+            match Store::open_to_run(&self.run, Force::No) {
+                Err(StoreError::Locked { .. }) => thread::sleep(Duration::from_millis(5)),
+                opened => {
+                    let (store, state, _) = opened.expect("the run");
+                    return (store, state);
+                }
+            }
+        }
+        panic!("the run stays locked");
+    }
+
+    fn drive(&self, mut store: Store, state: State) -> State {
+        let user = open_with(&self.repo, self.site.repo.variables()).expect("a repository");
+        let repo = GitRepo::new(user, self.run.root(), state.run.clone()).expect("a repository");
+        let agent = DryAgent::new(SEED, self.run.clone());
+        let executor = LocalExecutor::new(self.local(state.meaning.measure.clone()));
+        let (files, clock) = (RunFiles::new(self.run.clone()), DryClock::new(state.created_at));
+        let world = World {
+            repo: &repo,
+            agent: &agent,
+            executor: &executor,
+            files: &files,
+            clock: &clock,
+            interrupt: &Undisturbed,
+            inbox: &Undisturbed,
+        };
+        drive(state, world, &mut store, &mut |_, _| {}).expect("a run")
+    }
+
+    fn sweeps(&self) -> usize {
+        let told = fs::read_to_string(self.run.root().join("sweeps")).unwrap_or_default();
+        told.lines().count()
+    }
+}
+
+/// What must be the same however the run came about.
+fn settled(state: State) -> String {
+    let mut facts = state.into_facts();
+    facts.history = History::default();
+    format!("{facts:#?}")
+}
+
+#[test]
+fn a_run_is_driven_by_real_jobs() {
+    let field = Field::new();
+    let (store, state) = field.begin();
+    let end = field.drive(store, state);
+    assert!(end.nodes.len() > 1, "something was promoted");
+    let is_failed = |stage: &Stage| matches!(stage, Stage::Failed { .. });
+    assert!(end.evals.iter().any(|eval| is_failed(&eval.stage)), "something failed");
+    let log =
+        |eval: &Path| fs::read_to_string(field.run.root().join(eval).join("experiment/sweep.log"));
+    assert_eq!(log(Path::new("eval/root")).expect("a log"), "swept 0\n");
+    let swept = end.evals.iter().filter(|eval| eval.work().is_some());
+    for eval in swept.clone() {
+        let log = log(&Path::new("eval").join(eval.id.to_string())).expect("a log");
+        assert!(log.starts_with("swept "), "{log}");
+    }
+    assert_eq!(field.sweeps(), swept.count() + 1, "one for each, and the root's");
+}
+
+/// Nothing, unless it is started by the test below as a runner.
+#[test]
+fn a_driver() {
+    let Some(repo) = std::env::var_os(RUNNER) else { return };
+    let field = Field::at(Path::new(&repo));
+    let (store, state) = field.open();
+    field.drive(store, state);
+}
+
+#[test]
+fn killed_again_and_again_it_ends_the_same() {
+    let alone = Field::new();
+    let (store, state) = alone.begin();
+    let expected = settled(alone.drive(store, state));
+    let field = Field::new();
+    drop(field.begin());
+    let kills: u32 = 10;
+    for round in 0..kills {
+        let test = std::env::current_exe().expect("this test's own program");
+        let mut runner = Command::new(test);
+        runner.args(["--exact", "drive::a_driver", "--test-threads=1"]).process_group(0);
+        runner.env(RUNNER, &field.repo).stdin(Stdio::null()).stdout(Stdio::null());
+        let mut runner = runner.spawn().expect("a runner");
+        thread::sleep(Duration::from_millis(u64::from(80 + 60 * (round * 7 % 10))));
+        drop(runner.kill());
+        runner.wait().expect("its end");
+    }
+    let (store, state) = field.open();
+    let end = settled(field.drive(store, state));
+    // The folders of the two runs differ, and nothing else.
+    let plain = |text: &str, field: &Field| text.replace(&field.repo.display().to_string(), "");
+    assert_eq!(plain(&end, &field), plain(&expected, &alone));
+    // Of two that run at once, a kill can take the one that is just being started.
+    let most = alone.sweeps() + 2 * usize::try_from(kills).expect("a number");
+    assert!(field.sweeps() <= most, "{}", field.sweeps());
+}

@@ -1,0 +1,19 @@
+//! The `local` executor and the program's hidden command `job`, through the port and with real processes: every way in
+//! which tests and sweeps misbehave, and kills of everybody at any time.
+
+//!
+//! # Layout
+//! [`field`] is a run directory without a loop, [`ends`] says how jobs end, [`many`] runs many at once, [`kills`] kills
+//! runners and jobs, [`drive`] is the whole loop; [`transition`] reads the program's own list of its steps on disk.
+
+#![cfg(test)]
+#![cfg(target_os = "linux")]
+#![expect(clippy::disallowed_methods, reason = "the tests start runners, and kill them")]
+
+mod drive;
+mod ends;
+mod field;
+mod kills;
+mod many;
+#[path = "../kill/transition.rs"]
+mod transition;
