@@ -24,7 +24,10 @@ pub(super) fn install(
     let mut npm = workspace.command(program);
     npm.arg(modules.join("npm/bin/npm-cli.js"));
     npm.args(["install", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"]);
+    // Where a proxy or a company signs for others the machine knows it, and node would not ask.
+    npm.env("NODE_USE_SYSTEM_CA", "1").args(["--fetch-retries=2", "--fetch-timeout=60000"]);
     // Without this the package would go to the nearest folder above that has packages already.
     npm.arg("--prefix").arg(into).args(packages);
-    step("set-up", &mut npm)
+    // Standard output is for the folder that has it all.
+    step("set-up", npm.stdout(std::io::stderr()))
 }
