@@ -223,13 +223,12 @@ fn a_wish_acts_again_on_what_has_failed_since() {
             .filter(|e| matches!(e.stage, Stage::Failed { .. }))
             .count()
     };
-    for events in journal.events.len() + 1.. {
-        journal.fuse = Some(events);
+    while failed(&journal) == 0 {
+        // A sweep whose end was cut off is submitted again: that alone leads nowhere.
+        let submitted = matches!(journal.events.last(), Some(Event::SweepSubmitted { .. }));
+        journal.fuse = Some(journal.events.len() + 1 + usize::from(submitted));
         let over = go(&mut journal, &world).is_ok();
         assert!(!over, "nothing fails again before the depth closes");
-        if failed(&journal) > 0 {
-            break;
-        }
     }
     let number = failed(&journal);
     let sent = wish(&mut journal, &world, &[Again::RetryFailed]).expect("something to retry");
