@@ -186,6 +186,7 @@ fn started(root: treebeam_core::id::Commit, at: jiff::Timestamp) -> Outcome<RunS
         meaning,
         reach,
         agents: Agents::default(),
+        given: None,
         at,
     })
 }

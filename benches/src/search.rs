@@ -165,6 +165,7 @@ fn started(shape: Shape) -> Outcome<RunStarted> {
         meaning,
         reach,
         agents: Agents::default(),
+        given: None,
         at: Timestamp::UNIX_EPOCH,
     })
 }

@@ -217,7 +217,7 @@ pub fn decision(facts: &Facts, eval: &Eval, again: &Scored) -> Option<Finding> {
 /// Whether each closed depth promoted its best.
 #[must_use]
 pub fn beams(facts: &Facts) -> Vec<Finding> {
-    let width = usize::try_from(facts.meaning.beam_width.get()).unwrap_or(usize::MAX);
+    let width = facts.promoted_at_most();
     let mut first = EvalId::FIRST;
     let mut found = Vec::new();
     for (depth, closed) in (0_u32..).zip(&facts.closed) {

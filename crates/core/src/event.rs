@@ -12,7 +12,7 @@ mod runner;
 pub use again::{Rerun, SentBack};
 pub use asked::{MessageId, Wish};
 pub use budget::BudgetKind;
-pub use idea::{ContextPack, FileDigest, Idea, IdeaAdded, IdeasProposed, NewEval, Repeat};
+pub use idea::{ContextPack, FileDigest, Given, Idea, IdeaAdded, IdeasProposed, NewEval, Repeat};
 pub use leftover::{Leftover, LeftoverKind};
 pub use runner::{Runner, Takeover};
 
@@ -45,6 +45,9 @@ pub enum Event {
         baseline: Artifact,
         /// How many rows were selected.
         rows: u32,
+        /// What candidates of the root are compared with as their parent, where that is another sweep.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        parent: Option<Artifact>,
         /// When.
         at: Timestamp,
     },
@@ -249,6 +252,9 @@ pub struct RunStarted {
     /// Who does the work.
     #[serde(default)]
     pub agents: Agents,
+    /// The ideas that it is about; none where agents are asked for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub given: Option<Given>,
     /// When.
     pub at: Timestamp,
 }
@@ -262,6 +268,8 @@ pub enum WorldKind {
         /// The seed.
         seed: u64,
     },
+    /// Agents that are asked and sweeps that are run.
+    Real,
 }
 
 /// A step whose beginning is recorded, because it is paid for.

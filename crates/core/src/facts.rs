@@ -4,8 +4,8 @@
 mod lookup;
 
 use crate::event::{
-    Approval, BudgetKind, ContextPack, Failure, Idea, Intent, Leftover, MessageId, Repeat, Stop,
-    Subject, WorldKind,
+    Approval, BudgetKind, ContextPack, Failure, Given, Idea, Intent, Leftover, MessageId, Repeat,
+    Stop, Subject, WorldKind,
 };
 use crate::evidence::{Artifact, Scored};
 use crate::gate::Verdict;
@@ -29,6 +29,8 @@ pub struct Facts {
     pub reach: Reach,
     /// Who does the work.
     pub agents: Agents,
+    /// The ideas that it is about; none where agents are asked for them.
+    pub given: Option<Given>,
     /// The root's own sweep.
     pub baseline: Baseline,
     /// All nodes, by id.
@@ -69,6 +71,8 @@ pub enum Baseline {
         results: Artifact,
         /// How many rows were selected.
         rows: u32,
+        /// What candidates of the root are compared with as their parent, where that is another sweep.
+        parent: Option<Artifact>,
         /// When.
         at: Timestamp,
     },

@@ -22,6 +22,10 @@ pub struct Measure {
     pub sweep_config_limit_flag: Option<Word>,
     /// Where a sweep writes its results that does not heed the variables, below the worktree.
     pub results_csv: Option<WorktreePath>,
+    /// Where the root's results lie already: the sweep is not run for it.
+    pub baseline_csv: Option<UserPath>,
+    /// Where those lie that candidates are compared with as the root's, if not the same.
+    pub root_baseline_csv: Option<UserPath>,
     /// Names of variables that the commands get.
     pub pass_env: Vec<Variable>,
     /// Paths of the repository that git does not track and that each worktree needs.
@@ -142,6 +146,13 @@ text! {
         !own && !text.contains(['\\', '\0', ':', '\n']) && text.split('/').all(part)
     },
     "a path inside the worktree, such as `out/results.csv`"
+}
+
+text! {
+    /// A path of the user's, relative to the repository's top or absolute.
+    UserPath,
+    |text| !text.is_empty() && !text.contains(['\0', '\n']),
+    "a path"
 }
 
 text! {

@@ -5,6 +5,8 @@ use crate::id::{EvalId, NodeId, RunPath};
 
 /// What a sweep calls its results.
 pub const RESULTS_CSV: &str = "meta_config_sweep_results.csv";
+/// What candidates are compared with as the root's, where the user names it apart.
+pub const ROOT_BASELINE_CSV: &str = "root_baseline.csv";
 /// What a finished job leaves in its folder.
 pub const EVAL_RESULT: &str = "eval_result.json";
 /// What the commands of a job wrote to their outputs, each where there was one.

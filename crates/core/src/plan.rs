@@ -81,6 +81,8 @@ pub enum Outcome {
         baseline: Artifact,
         /// How many rows were selected.
         rows: u32,
+        /// What its candidates are compared with as their parent, where that is another sweep.
+        parent: Option<Artifact>,
     },
     /// The root's sweep is in, and cannot be compared with.
     RootRefused {
@@ -329,7 +331,9 @@ pub fn announce(state: &State, step: Step, at: Timestamp) -> Option<Event> {
 #[must_use]
 pub fn accept(state: &State, outcome: &Outcome, at: Timestamp) -> Option<Event> {
     Some(match outcome.clone() {
-        Outcome::RootMeasured { baseline, rows } => Event::RootMeasured { baseline, rows, at },
+        Outcome::RootMeasured { baseline, rows, parent } => {
+            Event::RootMeasured { baseline, rows, parent, at }
+        }
         Outcome::RootRefused { why } => Event::RootRefused { why },
         Outcome::Proposed(proposal) => {
             if !is_next_in_line(state, proposal.node) {

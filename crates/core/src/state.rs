@@ -60,6 +60,7 @@ impl State {
             meaning: started.meaning.clone(),
             reach: started.reach.clone(),
             agents: started.agents.clone(),
+            given: started.given.clone(),
             baseline: Baseline::Unmeasured,
             nodes: vec![root],
             evals: Vec::new(),

@@ -2,10 +2,11 @@
 //!
 //! # Layout
 //! [`agent`] is the door to models and programs that answer, [`process`] starts child processes, [`executor`] runs tests and sweeps, [`interrupt`] hears when the program is to end, [`git`] is the user's repository,
-//! [`store`] a run on disk, [`input`] opens the user's own files, [`env_file`] reads `.env` files, and [`dry`] is the world
+//! [`store`] a run on disk, [`clock`] the time on the wall, [`input`] opens the user's own files, [`env_file`] reads `.env` files, and [`dry`] is the world
 //! without a model and without a sweep.
 
 pub mod agent;
+pub mod clock;
 pub mod dry;
 pub mod env_file;
 pub mod executor;

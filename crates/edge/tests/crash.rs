@@ -106,6 +106,7 @@ impl Site {
             meaning,
             reach,
             agents: Agents::default(),
+            given: None,
             at: user.head_time,
         };
         let runs = make_runs_root(self.repo.path()).expect("a folder for runs");

@@ -117,6 +117,7 @@ fn started() -> RunStarted {
         meaning: Meaning::default(),
         reach: Reach::default(),
         agents: Agents::default(),
+        given: None,
         at: Timestamp::UNIX_EPOCH,
     }
 }

@@ -39,6 +39,8 @@ pub(crate) struct ForIdeas {
     pub(crate) tried: BTreeSet<Sha256>,
     /// Where repeats are looked for, if at all.
     pub(crate) scope: DedupeScope,
+    /// Those that the user gave: nobody is asked then.
+    pub(crate) given: Option<Vec<String>>,
     pub(crate) told: Told,
 }
 
@@ -197,6 +199,7 @@ fn for_ideas(state: &State, node: &Node) -> ForIdeas {
         turns_before: node.turns(),
         tried: plan::tried_before(state, node.id).iter().map(|idea| idea.fingerprint).collect(),
         scope: state.meaning.dedupe_scope,
+        given: state.given.as_ref().map(|given| given.ideas.clone()),
         told: told(state, node),
     }
 }

@@ -27,6 +27,7 @@ impl MemoryJournal {
             meaning,
             reach,
             agents: Agents::default(),
+            given: None,
             at: jiff::Timestamp::UNIX_EPOCH,
         };
         Self {

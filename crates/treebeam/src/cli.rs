@@ -1,8 +1,10 @@
 //! The command line: names, defaults and help. What the flags mean for a run is said in `settings`.
 
 mod agents;
+mod eval;
 
 pub(crate) use agents::{AgentsAct, AgentsArgs, AskArgs, CheckArgs, SpendingFlags};
+pub(crate) use eval::{BaselineArgs, EvalArgs};
 
 use crate::config::number::{AtOnce, Configurations, Count, Limit, Seconds, Width};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
@@ -38,6 +40,12 @@ pub(crate) enum Command {
     /// Go on with a run: the latest unfinished one, or the one named
     #[command(after_help = "Example: treebeam resume --max-parallel-evals 4")]
     Resume(Box<ResumeArgs>),
+    /// Try given ideas: implement, test and sweep each, and say how it compares
+    #[command(after_help = eval::EVAL_HELP)]
+    Eval(Box<EvalArgs>),
+    /// Measure the root: run the sweep at a commit, and keep its results
+    #[command(after_help = eval::BASELINE_HELP)]
+    Baseline(Box<BaselineArgs>),
     /// Score one results CSV against another, and say what the gate would
     #[command(
         after_help = "Example: treebeam score baseline.csv candidate.csv --limit 10 --primary loss:lower",

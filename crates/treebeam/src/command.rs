@@ -1,11 +1,14 @@
 //! The commands: one file each.
 
 mod agents;
+mod baseline;
+mod begin;
 mod chosen;
 mod clean;
 mod config;
 mod diff;
 mod doctor;
+mod eval;
 mod idea;
 mod init;
 mod job;
@@ -73,6 +76,14 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
             interrupt::listen()?;
             let config = settings(&args.config, &args.meaning, &args.going)?;
             resume::run(&Home::open(&here, &config)?, &config, &args, output)
+        }
+        Command::Eval(args) => {
+            interrupt::listen()?;
+            eval::run(&here, &args, output)
+        }
+        Command::Baseline(args) => {
+            interrupt::listen()?;
+            baseline::run(&here, &args, output)
         }
         Command::Score(args) => score::run(&here, &args, output),
         Command::Init(args) => init::run(&here, &args, output),

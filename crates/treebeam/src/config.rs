@@ -208,6 +208,21 @@ impl Config {
         self.tables.lock_stale_seconds.map(|seconds| Duration::from_secs(seconds.0.into()))
     }
 
+    /// Where `eval` finds its ideas.
+    pub(crate) fn ideas_file(&self) -> Option<&Path> {
+        self.tables.ideas_file.as_ref().map(|path| Path::new(path.as_str()))
+    }
+
+    /// Whether `eval` starts from what is in the working tree.
+    pub(crate) fn is_based_on_working_tree(&self) -> bool {
+        self.tables.base_on_working_tree.unwrap_or_default()
+    }
+
+    /// Whether the candidates of `eval` keep their worktrees.
+    pub(crate) fn keeps_worktrees(&self) -> bool {
+        self.tables.keep_worktrees.unwrap_or_default()
+    }
+
     /// Who is set for a role.
     pub(crate) fn agent(&self, role: Role) -> Option<&Agent> {
         self.tables.agents.get(role)

@@ -229,7 +229,9 @@ impl From<Halt> for Failure {
             Halt::Port(error) => error.into(),
             Halt::Agent(error) => error.into(),
             Halt::RootUnsound { .. } => {
-                let hint = "make the sweep succeed on the root commit first".to_owned();
+                let hint =
+                    "make the sweep succeed on the root commit first, or name another baseline"
+                        .to_owned();
                 Self { exit: Exit::Environment, error: halt.into(), hint: Some(hint) }
             }
             Halt::Interrupted(_) => {

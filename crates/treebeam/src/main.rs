@@ -2,7 +2,7 @@
 //!
 //! # Layout
 //! `cli` is the command line, `command` has one file per command, `config` is the configuration with the origin of each
-//! value, `settings` keeps a run's meaning on resume, `dotenv` finds `.env` files, `crew` the agents and their keys, `wiring` puts the ports together,
+//! value, `settings` keeps a run's meaning on resume, `dotenv` finds `.env` files, `crew` the agents and their keys, `given` reads the user's own ideas, `wiring` finds runs, `world` puts their ports together,
 //! `progress` shows a run while it goes on, `interrupt` is Ctrl-C, `terminal` prints, and `failure` is how a command
 //! fails: message, hint, exit code.
 
@@ -14,12 +14,14 @@ mod crew;
 mod dotenv;
 mod estimate;
 mod failure;
+mod given;
 mod interrupt;
 mod preflight;
 mod progress;
 mod settings;
 mod terminal;
 mod wiring;
+mod world;
 
 use clap::Parser as _;
 use failure::Exit;

@@ -13,9 +13,6 @@ use treebeam_edge::agent::price::Price;
 use treebeam_edge::agent::settings::{MAX_TOKENS, MAX_TOKENS_CLI};
 use treebeam_run::port::{Cost, Role};
 
-/// Who must be there for a run.
-const NEEDED: [Role; 2] = [Role::Coder, Role::Ideas];
-
 /// Whether the user was asked before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Consent {
@@ -25,12 +22,19 @@ pub(crate) enum Consent {
     Open,
 }
 
+impl Consent {
+    /// What `--yes` says.
+    pub(crate) const fn of(yes: bool) -> Self {
+        if yes { Self::Given } else { Self::Open }
+    }
+}
+
 /// Those who do the work, if all that are needed are set and have their keys.
-pub(crate) fn agents(seats: &[Seat<'_>]) -> Result<Crew, Failure> {
-    for role in NEEDED {
-        if !seats.iter().any(|seat| seat.role == role) {
+pub(crate) fn agents(seats: &[Seat<'_>], needed: &[Role]) -> Result<Crew, Failure> {
+    for role in needed {
+        if !seats.iter().any(|seat| seat.role == *role) {
             let what = format!("a run needs an agent for the role `{role}`, and none is set");
-            let hint = format!("set `agents.{role}` in `treebeam.toml`, or add `--dry-run`");
+            let hint = format!("set `agents.{role}` in `treebeam.toml`");
             return Err(Failure::usage(what).hint(hint));
         }
     }
@@ -38,8 +42,12 @@ pub(crate) fn agents(seats: &[Seat<'_>]) -> Result<Crew, Failure> {
 }
 
 /// What a run as it is configured may take.
-pub(crate) fn estimate(config: &Config, seats: &[Seat<'_>]) -> Result<Estimate, Failure> {
-    let (meaning, reach) = (config.meaning(Meaning::default())?, config.reach(&Reach::default()));
+pub(crate) fn estimate(
+    config: &Config,
+    meaning: &Meaning,
+    reach: &Reach,
+    seats: &[Seat<'_>],
+) -> Estimate {
     let prices = config.prices();
     let price = |model: &str| prices.of(model).map(|(price, _)| price);
     let asked = |seat: &Seat<'_>| {
@@ -57,7 +65,7 @@ pub(crate) fn estimate(config: &Config, seats: &[Seat<'_>]) -> Result<Estimate, 
         Asked { role: seat.role, max_tokens, price }
     };
     let asked: Vec<Asked> = seats.iter().map(asked).collect();
-    Ok(Estimate::new(&meaning, &reach, &asked))
+    Estimate::new(meaning, reach, &asked)
 }
 
 /// Shows what a run may cost, and asks where that is much and somebody is there to say no. A script goes on.

@@ -1,14 +1,21 @@
 //! Shows a run while it goes on: a bar per depth on a terminal, plain lines elsewhere, JSON lines for programs, or nothing.
 
 use crate::command::Output;
+use crate::interrupt::CtrlC;
 use crate::terminal;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{IsTerminal as _, stderr};
 use std::sync::OnceLock;
+use std::time::Duration;
 use treebeam_core::event::{Event, IdeaAdded, Intent, Wish};
 use treebeam_core::facts::{Facts, Stage};
 use treebeam_core::id::{Depth, Place};
 use treebeam_core::state::State;
+use treebeam_edge::agent::wait::{Observer, Wait};
+use treebeam_run::port::Interrupt as _;
+
+/// Shorter waits are not worth a word.
+const WORTH_A_WORD: Duration = Duration::from_secs(2);
 
 /// The bar on the terminal, for who has something to say that is not about the run.
 static BAR: OnceLock<ProgressBar> = OnceLock::new();
@@ -25,6 +32,25 @@ pub(crate) fn interject(text: &str) {
 /// Something to know, from another thread.
 pub(crate) fn note(text: &str) {
     interject(&format!("note: {text}"));
+}
+
+/// Sees what goes on behind the door to agents.
+pub(crate) struct Onlooker;
+
+impl Observer for Onlooker {
+    fn waits(&self, wait: &Wait<'_>) {
+        let Wait { role, why, length, until } = wait;
+        if *length >= WORTH_A_WORD {
+            let until = until.strftime("%H:%M:%S");
+            note(&format!("{role} waits {} s, until {until} UTC: {why}", length.as_secs()));
+        }
+    }
+    fn note(&self, text: &str) {
+        note(text);
+    }
+    fn wants_to_stop(&self) -> bool {
+        CtrlC.is_asked_for()
+    }
 }
 
 /// Somebody who watches a run.
@@ -109,7 +135,7 @@ impl Progress {
         }
         bar.set_length((state.open_evals().len() as u64).saturating_sub(self.gone));
         bar.set_position(self.scored + self.failed);
-        bar.set_prefix(format!("depth {} of {}", state.depth, state.reach.max_depth));
+        bar.set_prefix(format!("depth {} of {}", state.depth, state.depths()));
         let (scored, failed, running) = (self.scored, self.failed, state.going_on().count());
         bar.set_message(if state.history.paused_since.is_some() {
             format!("paused (`treebeam unpause {}` goes on), {running} running", state.run)

@@ -3,8 +3,11 @@
 
 use crate::config::origin::Origin;
 use crate::config::{Change, Config};
+use crate::crew;
+use crate::dotenv::Dotenv;
 use crate::failure::Failure;
 use crate::terminal;
+use std::path::Path;
 use treebeam_core::event::{Event, WorldKind};
 use treebeam_core::facts::Facts;
 use treebeam_core::policy::{Agents, Meaning, Reach};
@@ -37,21 +40,25 @@ fn as_flag(value: &str) -> &str {
 }
 
 /// What is to be recorded before a run goes on: another reach, other agents, both or neither.
-pub(crate) fn changes(config: &Config, run: &Facts) -> Vec<Event> {
-    let (reach, agents) = (reach(config, &run.reach), agents(run.world));
+pub(crate) fn changes(config: &Config, top: &Path, run: &Facts) -> Result<Vec<Event>, Failure> {
+    let (reach, agents) = (reach(config, &run.reach), agents(config, top, run.world)?);
     let reach = (reach != run.reach).then_some(Event::SettingsChanged { reach });
     let roles = run.agents.other_roles(&agents);
     for role in &roles {
         terminal::note(&format!("`agents.{role}` is another one from now on"));
     }
     let agents = (!roles.is_empty()).then_some(Event::AgentsChanged { agents });
-    reach.into_iter().chain(agents).collect()
+    Ok(reach.into_iter().chain(agents).collect())
 }
 
 /// Who does the work in a world, as it is recorded.
-pub(crate) fn agents(world: WorldKind) -> Agents {
+pub(crate) fn agents(config: &Config, top: &Path, world: WorldKind) -> Result<Agents, Failure> {
     match world {
-        WorldKind::Dry { .. } => Agents::default(),
+        WorldKind::Dry { .. } => Ok(Agents::default()),
+        WorldKind::Real => {
+            let dotenv = Dotenv::load(top, config)?;
+            Ok(crew::crew(&crew::seats(config, &dotenv))?.in_words())
+        }
     }
 }
 

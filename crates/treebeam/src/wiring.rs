@@ -1,19 +1,12 @@
-//! Puts a run together: where it lies, and which world is behind its ports.
+//! Finds runs: the user's repository, and where its runs lie.
 
 use crate::config::Config;
 use crate::failure::Failure;
-use crate::interrupt::CtrlC;
-use crate::progress;
 use crate::terminal;
 use std::path::{Component, Path, PathBuf};
-use treebeam_core::event::WorldKind;
-use treebeam_core::facts::Facts;
 use treebeam_core::id::RunId;
-use treebeam_edge::dry::{DryAgent, DryClock, DryExecutor, FlakyCleanup};
-use treebeam_edge::git::{self, GitRepo, UserRepo};
-use treebeam_edge::store::inbox::RunInbox;
-use treebeam_edge::store::{self, Fenced, RunDir, RunFiles, Store};
-use treebeam_run::port::World;
+use treebeam_edge::git::{self, UserRepo};
+use treebeam_edge::store::{self, RunDir};
 
 /// The user's repository and its runs.
 pub(crate) struct Home {
@@ -159,46 +152,4 @@ fn lies_in(run: &RunDir, repo: &UserRepo) -> bool {
     let runs_root = real(&runs_root(repo, &config));
     let parent = real(run.root()).and_then(|root| root.parent().map(Path::to_owned));
     runs_root.is_some() && parent == runs_root
-}
-
-/// The dry world of one run.
-pub(crate) struct DryWorld {
-    repo: Fenced<FlakyCleanup<GitRepo>>,
-    agent: Fenced<DryAgent>,
-    executor: Fenced<DryExecutor>,
-    files: Fenced<RunFiles>,
-    clock: DryClock,
-    inbox: RunInbox,
-}
-
-impl DryWorld {
-    pub(crate) fn new(home: &Home, store: &Store, facts: &Facts) -> Result<Self, Failure> {
-        let WorldKind::Dry { seed } = facts.world;
-        let (run, fence) = (store.run(), store.fence());
-        let repo = GitRepo::new(home.repo.clone(), run.root(), facts.run.clone())?;
-        repo.unlock_refs()?;
-        Ok(Self {
-            repo: Fenced::new(FlakyCleanup::new(repo, seed), fence.clone()),
-            agent: Fenced::new(DryAgent::new(seed, run.clone()), fence.clone()),
-            executor: Fenced::new(
-                DryExecutor::new(seed, run.clone(), &facts.meaning.score),
-                fence.clone(),
-            ),
-            files: Fenced::new(RunFiles::new(run.clone()), fence),
-            clock: DryClock::new(facts.created_at),
-            inbox: RunInbox::new(run.clone(), store.epoch(), progress::note),
-        })
-    }
-
-    pub(crate) fn ports(&self) -> World<'_> {
-        World {
-            repo: &self.repo,
-            agent: &self.agent,
-            executor: &self.executor,
-            files: &self.files,
-            clock: &self.clock,
-            interrupt: &CtrlC,
-            inbox: &self.inbox,
-        }
-    }
 }

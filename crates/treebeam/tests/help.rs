@@ -7,9 +7,11 @@ use treebeam_testkit::program::{RUN, Said, Site};
 use treebeam_testkit::repo::TempRepo;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
-const COMMANDS: [&str; 22] = [
+const COMMANDS: [&str; 24] = [
     "run",
     "resume",
+    "eval",
+    "baseline",
     "score",
     "init",
     "doctor",

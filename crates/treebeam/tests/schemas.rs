@@ -154,7 +154,7 @@ fn a_run_that_is_steered_fits_too() {
 const STEERING: [&str; 4] = ["pause", "unpause", "stop", "idea"];
 
 /// A command, a way to call it, and the schema of what it prints then; `journal` stands for events and an end.
-const DOCUMENTS: [(&str, &[&str], &str); 18] = [
+const DOCUMENTS: [(&str, &[&str], &str); 20] = [
     (
         "run",
         &["run", "--dry-run", "--run-id", "u", "--ideas-per-node=1", "--max-depth=1"],
@@ -162,6 +162,8 @@ const DOCUMENTS: [(&str, &[&str], &str); 18] = [
     ),
     ("resume", &["resume", RUN, "--max-depth=2"], "journal"),
     ("log", &["log", RUN], "journal"),
+    ("eval", &["eval", "--config=eval.toml", "--idea=idea.txt"], "eval"),
+    ("baseline", &["baseline", "--config=eval.toml"], "baseline"),
     ("score", &["score", "model.csv", "model.csv", "--primary", "a"], "score"),
     ("init", &["init", "--force"], "init"),
     ("doctor", &["doctor"], "doctor"),
@@ -177,6 +179,20 @@ const DOCUMENTS: [(&str, &[&str], &str); 18] = [
     ("completions", &["completions", "bash"], "completions"),
     ("man", &["man"], "man"),
     ("schema", &["schema"], "schema"),
+];
+
+/// An idea, somebody who implements it, and how it is measured.
+const EVAL: [(&str, &str); 3] = [
+    (
+        "eval.toml",
+        "sweep_command = 'cp model.csv \"$AGENTIC_RESULTS_CSV\"'\nscore.primary = 'a'\n\
+         [agents.coder]\nprovider = 'command'\ncommand = ['cat', 'new.diff']\n",
+    ),
+    ("idea.txt", "Something new\n"),
+    (
+        "new.diff",
+        "diff --git a/new b/new\nnew file mode 100644\n--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+x\n",
+    ),
 ];
 
 /// Every command in the help, by name.
@@ -196,6 +212,9 @@ fn every_command_prints_what_a_schema_describes() {
     site.repo.write("model.csv", "config_id,a\n0,1\n1,2\n").expect("a file");
     site.repo.write(".env", "A=b\n").expect("a file");
     site.repo.write(".gitignore", ".env\n").expect("a file");
+    for (name, text) in EVAL {
+        site.repo.write(name, text).expect("a file");
+    }
     site.repo.commit("results").expect("a commit");
     site.run(&["--quiet", "--ideas-per-node=2", "--max-depth=1"]);
     let mut event = event_schema(&site);

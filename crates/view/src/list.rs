@@ -81,7 +81,7 @@ impl Digest {
         Self {
             standing,
             depths_closed: facts.closed.len(),
-            max_depth: facts.reach.max_depth,
+            max_depth: facts.depths(),
             nodes: facts.nodes.len(),
             evals: facts.evals.len(),
             best,

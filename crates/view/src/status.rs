@@ -56,7 +56,7 @@ fn paused(facts: &Facts) -> Vec<String> {
 }
 
 fn depth(facts: &Facts) -> String {
-    let (closed, most) = (facts.closed.len(), facts.reach.max_depth);
+    let (closed, most) = (facts.closed.len(), facts.depths());
     let done = done(closed, most);
     if facts.stop_reason().is_some() {
         return done;

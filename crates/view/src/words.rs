@@ -18,6 +18,7 @@ pub(crate) fn count(number: impl TryInto<u64>, thing: &str) -> String {
 pub(crate) fn world(world: WorldKind) -> String {
     match world {
         WorldKind::Dry { seed } => format!("dry (seed {seed}): no model, no sweep"),
+        WorldKind::Real => "real".to_owned(),
     }
 }
 

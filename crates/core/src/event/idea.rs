@@ -73,6 +73,16 @@ pub struct IdeaAdded {
     pub at: Timestamp,
 }
 
+/// Ideas that the user gives to a run from the start. They are tried on the root, and nothing is promoted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Given {
+    /// Their texts, in the order in which they are tried; none: only the root is measured.
+    pub ideas: Vec<String>,
+    /// The user's worktree that the only candidate is put into and measured in, instead of one of the run's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_place: Option<String>,
+}
+
 /// An idea that was proposed again, and skipped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Repeat {

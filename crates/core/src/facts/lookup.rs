@@ -112,12 +112,29 @@ impl Facts {
         self.meaning.ideas_per_node.get().saturating_sub(standing)
     }
 
+    /// How many depths are expanded: one for ideas that the user gave, none where there are none of these.
+    #[must_use]
+    pub fn depths(&self) -> u32 {
+        self.given.as_ref().map_or(self.reach.max_depth, |given| u32::from(!given.ideas.is_empty()))
+    }
+
+    /// How many candidates of a depth are promoted: none where the user gave the ideas.
+    #[must_use]
+    pub fn promoted_at_most(&self) -> usize {
+        match self.given {
+            Some(_) => 0,
+            None => usize::try_from(self.meaning.beam_width.get()).unwrap_or(usize::MAX),
+        }
+    }
+
     /// A node's own sweep: what its candidates are compared with.
     #[must_use]
     pub fn baseline_of(&self, node: &Node) -> Option<&Artifact> {
         match node.origin {
             Origin::Root => match &self.baseline {
-                Baseline::Measured { results, .. } => Some(results),
+                Baseline::Measured { results, parent, .. } => {
+                    Some(parent.as_ref().unwrap_or(results))
+                }
                 Baseline::Unmeasured | Baseline::Refused { .. } => None,
             },
             Origin::Promoted { from, .. } => self.eval(from)?.measured().map(|m| &m.results),

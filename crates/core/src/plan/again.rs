@@ -29,8 +29,11 @@ pub fn send_back(state: &Facts, wishes: &[Again], at: Timestamp) -> Option<SentB
     let retried = if asks_for(Again::RetryFailed) { failed(state) } else { Vec::new() };
     let rerun = if asks_for(Again::RerunEvals) { scored(state) } else { Vec::new() };
     let room = state.room().saturating_sub(u32::try_from(rerun.len()).unwrap_or(u32::MAX));
-    let replaced =
-        if asks_for(Again::RegenerateIdeas) { replaced(state, room) } else { Vec::new() };
+    let replaced = if asks_for(Again::RegenerateIdeas) && state.given.is_none() {
+        replaced(state, room)
+    } else {
+        Vec::new()
+    };
     let asked: Vec<_> = replaced.iter().map(|(node, _)| node.id).collect();
     let set_aside: Vec<_> = replaced.into_iter().flat_map(|(_, evals)| evals).collect();
     let something = !(retried.is_empty() && rerun.is_empty() && asked.is_empty());

@@ -36,11 +36,15 @@ pub(super) fn stop(state: &State) -> Option<Stop> {
         if first == last.evals_end && !last.cut_short {
             return Some(Stop::NoIdeas);
         }
-        if last.beam.is_empty() && !last.cut_short && state.reach.stop_on_empty_frontier {
+        if last.beam.is_empty()
+            && !last.cut_short
+            && state.reach.stop_on_empty_frontier
+            && state.given.is_none()
+        {
             return Some(Stop::EmptyFrontier);
         }
     }
-    if state.depth.0 >= state.reach.max_depth {
+    if state.depth.0 >= state.depths() {
         return Some(Stop::MaxDepth);
     }
     out_of_evals.then_some(Stop::MaxEvals)
@@ -60,8 +64,7 @@ pub(super) fn depth(state: &State) -> Event {
         }
         verdicts.push((eval.id, verdict));
     }
-    let width = usize::try_from(state.meaning.beam_width.get()).unwrap_or(usize::MAX);
-    let beam = rank::beam(contenders.into_iter(), width);
+    let beam = rank::beam(contenders.into_iter(), state.promoted_at_most());
     Event::DepthClosed { depth: state.depth, verdicts, beam, cut_short: is_cut_short(state) }
 }
 

@@ -7,7 +7,6 @@ mod budget;
 
 use super::{State, removal_key};
 use crate::event::{Event, Idea, IdeasProposed, Intent, Leftover, LeftoverKind, Stop, Subject};
-use crate::evidence::Artifact;
 use crate::facts::{
     Baseline, ClosedDepth, Eval, Expansion, Facts, Fate, Ideas, Measured, Node, Origin, Phase,
     Removal, Stage, Work,
@@ -46,7 +45,10 @@ impl State {
         match event {
             Event::RunStarted(_) => wrong("a run starts twice"),
             Event::StepStarted { step, attempt, at } => self.step_started(*step, *attempt, *at),
-            Event::RootMeasured { baseline, rows, at } => self.root_measured(baseline, *rows, *at),
+            Event::RootMeasured { baseline, rows, parent, at } => {
+                let (results, parent) = (baseline.clone(), parent.clone());
+                self.root_measured(Baseline::Measured { results, rows: *rows, parent, at: *at })
+            }
             Event::RootRefused { why } => self.root_refused(why),
             Event::IdeasProposed(proposed) => self.ideas_proposed(proposed),
             Event::ProposalFailed { node, why, turns, .. } => {
@@ -168,16 +170,11 @@ impl State {
         }
     }
 
-    fn root_measured(
-        &mut self,
-        results: &Artifact,
-        rows: u32,
-        at: Timestamp,
-    ) -> Result<(), Unexpected> {
+    fn root_measured(&mut self, baseline: Baseline) -> Result<(), Unexpected> {
         if !matches!(self.facts.phase, Phase::Measuring) {
             return wrong("the root is measured twice");
         }
-        self.facts.baseline = Baseline::Measured { results: results.clone(), rows, at };
+        self.facts.baseline = baseline;
         self.facts.phase = Phase::Searching;
         Ok(())
     }
@@ -355,10 +352,10 @@ impl State {
         self.set_removal(leftover, Some(removal));
     }
 
-    /// A scored candidate will not become a node.
+    /// A scored candidate will not become a node. One of an idea that the user gave is what came of it, and stays.
     fn let_go(&mut self, eval: EvalId) {
         let keep = self.facts.reach.keep_rejected_worktrees;
-        self.leave_behind(eval, LeftoverKind::Branch, wanted(keep));
+        self.leave_behind(eval, LeftoverKind::Branch, wanted(keep || self.facts.given.is_some()));
         if !keep {
             self.release(eval);
         }

@@ -4,9 +4,11 @@
 //! [`local`] is the runner's side: it starts jobs, finds those of a runner before, and says how each ended. [`job`] is the
 //! process of one job: it alone owns deadline, capture, kill and result. They share files in the submission's folder and
 //! nothing else: `spec` is what is to be done, `claim` is who does it, `outcome` is what became of it. `stage` runs one
-//! command, `results` looks for the CSV, `inputs` links what git does not track.
+//! command, `results` looks for the CSV, `inputs` links what git does not track. [`given`] has results that are there
+//! already.
 
 mod claim;
+pub mod given;
 mod inputs;
 pub mod job;
 pub mod local;
@@ -21,6 +23,7 @@ mod system;
 #[path = "windows.rs"]
 mod system;
 
+pub use given::{GivenBaseline, WithBaseline};
 pub use job::JobError;
 pub use local::{Local, LocalExecutor};
 pub use spec::SPEC;

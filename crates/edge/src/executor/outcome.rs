@@ -4,7 +4,7 @@
 use super::results::MOST_BYTES;
 use super::spec::{Spec, Stage};
 use crate::process::Usage;
-use crate::store::durable;
+use crate::store::{self, durable};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
@@ -13,10 +13,13 @@ use std::time::Duration;
 use treebeam_core::event::FailureKind;
 use treebeam_core::id::{Commit, RunPath, Sha256};
 use treebeam_core::path;
-use treebeam_run::port::{JobEnd, JobExit, JobKey};
+use treebeam_run::port::{Job, JobEnd, JobExit, JobKey};
 
 /// The longest document that is read.
 const LONGEST: u64 = 1 << 20;
+
+/// What the document is.
+const SCHEMA: &str = "treebeam.eval_result/1";
 
 /// What became of a job.
 #[derive(Debug, Serialize, Deserialize)]
@@ -93,8 +96,24 @@ impl Outcome {
             Err(failure) => (None, Some(failure)),
         };
         let (job, commit) = (spec.job.clone(), spec.commit.clone());
-        let schema = "treebeam.eval_result/1".to_owned();
+        let schema = SCHEMA.to_owned();
         Self { schema, job, commit, failure, stages, results, usage }
+    }
+
+    /// That of the root, whose results lie in this folder already.
+    pub(super) fn given(job: &Job, folder: &Path) -> io::Result<Self> {
+        let file = folder.join(path::RESULTS_CSV);
+        let (sha256, bytes) = (store::digest(&file)?, fs::symlink_metadata(&file)?.len());
+        let results = Results { path: path::RESULTS_CSV.to_owned(), sha256, bytes };
+        Ok(Self {
+            schema: SCHEMA.to_owned(),
+            job: format!("{}-given-s{}", job.key.subject, job.key.submission),
+            commit: job.commit.clone(),
+            failure: None,
+            stages: Vec::new(),
+            results: Some(results),
+            usage: Used::of(Duration::ZERO, None),
+        })
     }
 
     /// Puts it into the job's folder, on disk with all that it speaks of. False: there is one already, and it stays.

@@ -231,6 +231,17 @@ fn time(committer: &str) -> Option<Timestamp> {
 const OURS: [&str; 4] = ["treebeam.toml", ".treebeam", ".treebeam/", ".env"];
 
 impl UserRepo {
+    /// The commit of this name, if there is one: an id, a branch, a tag, or what git makes of it.
+    ///
+    /// # Errors
+    /// When git cannot tell.
+    pub fn commit_named(&self, name: &str) -> Result<Option<Commit>, PortError> {
+        let name = format!("{name}^{{commit}}");
+        let question = ["rev-parse", "--verify", "--quiet", "--end-of-options", &name];
+        let answer = self.git.as_user(&self.toplevel, &question).answer()?;
+        Ok(answer.beginning().trim().parse().ok().filter(|_| answer.code == Some(0)))
+    }
+
     /// The changed and untracked paths of the user's checkout, as the user's own `git status` has them, without
     /// `treebeam.toml`, `.treebeam/` and `.env`. Of very many only the first.
     ///

@@ -4,6 +4,7 @@
 use super::error::StoreError;
 use super::lease::Fence;
 use std::io::Read;
+use std::sync::Arc;
 use std::time::Duration;
 use treebeam_core::event::Leftover;
 use treebeam_core::evidence::Artifact;
@@ -17,24 +18,30 @@ use treebeam_run::port::{
 /// A port behind the fence of a run.
 #[derive(Debug)]
 pub struct Fenced<P> {
-    port: P,
+    port: Arc<P>,
     fence: Fence,
 }
 
 impl<P> Fenced<P> {
     /// The same port, for as long as the run is ours.
     #[must_use]
-    pub const fn new(port: P, fence: Fence) -> Self {
+    pub fn new(port: P, fence: Fence) -> Self {
+        Self::sharing(Arc::new(port), fence)
+    }
+
+    /// The same port, which somebody else knows too.
+    #[must_use]
+    pub const fn sharing(port: Arc<P>, fence: Fence) -> Self {
         Self { port, fence }
     }
 
     /// The port, if it may still act.
     fn inside(&self) -> Result<&P, StoreError> {
-        self.fence.check().map(|()| &self.port)
+        self.fence.check().map(|()| self.port.as_ref())
     }
 }
 
-impl<R: Repo> Repo for Fenced<R> {
+impl<R: Repo + Send> Repo for Fenced<R> {
     fn checkout(&self, place: Place, commit: &Commit) -> Result<(), PortError> {
         self.inside()?.checkout(place, commit)
     }
@@ -67,7 +74,7 @@ impl<R: Repo> Repo for Fenced<R> {
     }
 }
 
-impl<F: Files> Files for Fenced<F> {
+impl<F: Files + Send> Files for Fenced<F> {
     fn write(&self, path: &RunPath, bytes: &[u8]) -> Result<(), PortError> {
         self.inside()?.write(path, bytes)
     }
@@ -91,7 +98,7 @@ impl<F: Files> Files for Fenced<F> {
     }
 }
 
-impl<E: Executor> Executor for Fenced<E> {
+impl<E: Executor + Send> Executor for Fenced<E> {
     fn submit(&self, job: &Job) -> Result<(), PortError> {
         self.inside()?.submit(job)
     }
@@ -103,7 +110,7 @@ impl<E: Executor> Executor for Fenced<E> {
     }
 }
 
-impl<A: Agent> Agent for Fenced<A> {
+impl<A: Agent + Send> Agent for Fenced<A> {
     fn answers(&self, role: Role) -> bool {
         self.port.answers(role)
     }

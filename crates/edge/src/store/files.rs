@@ -171,6 +171,15 @@ pub fn digest(path: &Path) -> io::Result<Sha256> {
     copy_and_digest(&mut File::open(path)?, &mut io::sink())
 }
 
+/// Copies a file of a run to where the user wants it, in place of what is there.
+///
+/// # Errors
+/// When it cannot be read or written.
+pub fn copy_out(from: &Path, to: &Path) -> io::Result<()> {
+    let mut source = File::open(from)?;
+    durable::replace(to, |file| copy_and_digest(&mut source, file).map(drop))
+}
+
 fn artifact_path(name: &str) -> Result<RunPath, PortError> {
     let plain = !name.is_empty() && !name.contains('/') && !name.starts_with('.');
     let path = plain.then(|| format!("{}/{name}", path::ARTIFACTS).parse().ok()).flatten();

@@ -37,7 +37,7 @@ pub(crate) use durable::sync_dir;
 pub use error::{StoreError, Whereabouts, cure};
 pub use fence::Fenced;
 pub(crate) use files::copy_and_digest;
-pub use files::{RunFiles, digest};
+pub use files::{RunFiles, copy_out, digest};
 pub use layout::{
     RunDir, began, is_runs_root, make_named_runs_root, make_runs_root, runs, runs_root,
 };

@@ -105,6 +105,7 @@ impl Site {
             meaning,
             reach: Reach { max_depth: 1, ..Reach::default() },
             agents: Agents::default(),
+            given: None,
             at: user.head_time,
         };
         let runs = make_runs_root(repo.path()).expect("a folder for runs");

@@ -64,6 +64,7 @@ pub(crate) fn started() -> RunStarted {
         meaning: meaning(),
         reach: reach(4),
         agents: agents("small"),
+        given: None,
         at: at(0),
     }
 }
@@ -267,7 +268,7 @@ fn first_depth() -> Vec<Event> {
         submitted(Subject::Root, 1),
         Event::RootRefused { why: "sweep exited 1".to_owned() },
         submitted(Subject::Root, 2),
-        Event::RootMeasured { baseline: artifact("root"), rows: 2, at: at(10) },
+        Event::RootMeasured { baseline: artifact("root"), rows: 2, parent: None, at: at(10) },
         ask(0, 11),
         proposed(0, &[1, 2, 3], &[], 12),
         begin(1, 13),

@@ -136,6 +136,7 @@ fn searched(repo: &TempRepo) -> State {
         meaning: meaning(),
         reach: Reach { max_depth, stop_on_empty_frontier: false, ..Reach::default() },
         agents: Agents::default(),
+        given: None,
         at: user.head_time,
     };
     let runs = make_runs_root(repo.path()).expect("a folder for runs");

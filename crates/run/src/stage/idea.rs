@@ -1,4 +1,5 @@
 //! Asks for a node's ideas: writes the context pack, asks, takes the reply apart, skips repeats and asks again for those.
+//! Where the user gave them, nobody is asked.
 
 use crate::brief::ForIdeas;
 use crate::drive::Halt;
@@ -17,6 +18,12 @@ const ASKS: u32 = 3;
 pub(super) fn propose(brief: &ForIdeas, world: World<'_>) -> Result<Outcome, Halt> {
     let (context, told) = write_context(brief, world)?;
     let mut haul = Haul { seen: brief.tried.clone(), ..Haul::default() };
+    if let Some(given) = &brief.given {
+        for text in given {
+            take(text.clone(), given.len(), brief.scope, &mut haul);
+        }
+        return collected(brief, haul, context, world);
+    }
     let wanted = usize::try_from(brief.count).unwrap_or(usize::MAX);
     while haul.texts.len() < wanted && haul.turns < ASKS {
         if let Some(budget) = ask(brief, &told, wanted, &mut haul, world)? {
@@ -28,6 +35,15 @@ pub(super) fn propose(brief: &ForIdeas, world: World<'_>) -> Result<Outcome, Hal
         }
         haul.turns += 1;
     }
+    collected(brief, haul, context, world)
+}
+
+fn collected(
+    brief: &ForIdeas,
+    haul: Haul,
+    context: ContextPack,
+    world: World<'_>,
+) -> Result<Outcome, Halt> {
     if haul.texts.is_empty() {
         let (node, turns) = (brief.node, haul.turns);
         let why = haul.why.unwrap_or_else(|| "every idea was a repeat".to_owned());
@@ -130,7 +146,7 @@ fn write_ideas(
         world.files.write(&path, text.as_bytes())?;
         let sha256 = Sha256::of(text.as_bytes());
         let fingerprint = idea::fingerprint(text);
-        let turn = Some(brief.turns_before + turn);
+        let turn = brief.given.is_none().then_some(brief.turns_before + turn);
         ideas.push(Idea { path, sha256, fingerprint, title, turn });
     }
     Ok(ideas)

@@ -89,13 +89,34 @@ fn root(
     meaning: &Meaning,
     world: World<'_>,
 ) -> Result<Outcome, Halt> {
-    let baseline = take_in(results, end, 1, world)?;
-    let reader = world.files.open(&baseline)?;
-    let sweep = Sweep::read(reader, results.as_str(), meaning.limit(), &meaning.score);
-    Ok(match in_words(sweep)?.and_then(|sweep| sound(&sweep, meaning)) {
-        Ok(rows) => Outcome::RootMeasured { baseline, rows },
+    let own = take_in(results, end, 1, world)?;
+    // Where the user names another one for the root, the sweep is what its candidates have as their parent's.
+    let (baseline, parent) = match meaning.measure.root_baseline_csv {
+        None => (own, None),
+        Some(_) => {
+            let named = path::submission(end.key.subject, end.key.submission);
+            let named = named.join(path::ROOT_BASELINE_CSV);
+            (world.files.import(&named, path::ROOT_BASELINE_CSV)?, Some(own))
+        }
+    };
+    if let Some(Err(why)) = parent.as_ref().map(|own| rows_of(own, meaning, world)).transpose()? {
+        return Ok(Outcome::RootRefused { why });
+    }
+    Ok(match rows_of(&baseline, meaning, world)? {
+        Ok(rows) => Outcome::RootMeasured { baseline, rows, parent },
         Err(why) => Outcome::RootRefused { why },
     })
+}
+
+/// How many rows results have that can be compared with, or in words why they cannot.
+fn rows_of(
+    results: &Artifact,
+    meaning: &Meaning,
+    world: World<'_>,
+) -> Result<Result<u32, String>, PortError> {
+    let reader = world.files.open(results)?;
+    let sweep = Sweep::read(reader, &results.source, meaning.limit(), &meaning.score);
+    Ok(in_words(sweep)?.and_then(|sweep| sound(&sweep, meaning)))
 }
 
 /// What is wrong with results is said in words; that they cannot be read is nobody's fault but the disk's.

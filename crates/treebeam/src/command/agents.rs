@@ -17,7 +17,7 @@ use crate::preflight;
 use crate::terminal;
 use serde_json::{Value, json};
 use std::path::Path;
-use treebeam_core::policy::Reach;
+use treebeam_core::policy::{Meaning, Reach};
 use treebeam_edge::agent::Plan;
 use treebeam_edge::agent::bucket::Limits;
 use treebeam_edge::agent::budgeted::Budget;
@@ -72,7 +72,8 @@ fn none_set() -> Failure {
 fn list(here: &Path, file: &ConfigFlag, output: Output) -> Result<Exit, Failure> {
     let (config, dotenv) = settings(here, file, None)?;
     let (seats, prices) = (crew::seats(&config, &dotenv), config.prices());
-    let estimate = preflight::estimate(&config, &seats)?;
+    let (meaning, reach) = (config.meaning(Meaning::default())?, config.reach(&Reach::default()));
+    let estimate = preflight::estimate(&config, &meaning, &reach, &seats);
     match output {
         Output::Json => terminal::json(&json!({
             "schema": "treebeam.agents/1",

@@ -214,8 +214,11 @@ fn agents(here: &Path, config: &Config, dotenv: &Dotenv) -> Vec<Check> {
         checks.push(Check::ok("agents", if roles.is_empty() { none } else { roles.join(", ") }));
     }
     if !seats.is_empty() {
-        let cost = preflight::estimate(config, &seats).map(|estimate| cost(&estimate));
-        checks.push(cost.unwrap_or_else(|failure| Check::problem("cost", &failure)));
+        let reach = config.reach(&Reach::default());
+        checks.push(match config.meaning(Meaning::default()) {
+            Ok(meaning) => cost(&preflight::estimate(config, &meaning, &reach, &seats)),
+            Err(wrong) => Check::problem("cost", &wrong.into()),
+        });
     }
     checks
 }

@@ -9,7 +9,8 @@ use crate::interrupt;
 use crate::progress::Progress;
 use crate::settings;
 use crate::terminal;
-use crate::wiring::{DryWorld, Home};
+use crate::wiring::Home;
+use crate::world;
 use serde::Serialize;
 use serde_json::{Value, json};
 use treebeam_core::event::Event;
@@ -19,7 +20,7 @@ use treebeam_core::plan;
 use treebeam_core::state::State;
 use treebeam_edge::store::{Claim, Force, RunDir, Store};
 use treebeam_run::Halt;
-use treebeam_run::port::{Journal as _, Moment};
+use treebeam_run::port::{Journal as _, Moment, World};
 
 pub(super) fn run(
     home: &Home,
@@ -63,27 +64,30 @@ fn go_on(
     output: Output,
 ) -> Result<Exit, Failure> {
     Home::must_be_named(store.run(), &state.run)?;
-    for changed in settings::changes(config, &state) {
+    for changed in settings::changes(config, &home.repo.toplevel, &state)? {
         state.apply(&changed).map_err(Halt::from)?;
         store.append(std::slice::from_ref(&changed))?;
         if output == Output::Json {
             terminal::json(&changed)?;
         }
     }
-    let world = DryWorld::new(home, &store, &state)?;
-    send_back(&mut store, &mut state, &world, &flags.again, output)?;
-    drive(store, state, &world, flags, output)
+    let run = store.run().clone();
+    let left = world::enter(home, config, store, state, |store, mut state, world| {
+        send_back(store, &mut state, world, &flags.again, output)?;
+        drive(store, state, world, flags.quiet, output)
+    })?;
+    left.tell(&run, output)
 }
 
 /// Records what the user wants done again. One event: a run that is cut off here has it whole, or not at all.
 fn send_back(
     store: &mut Store,
     state: &mut State,
-    world: &DryWorld,
+    world: World<'_>,
     flags: &AgainFlags,
     output: Output,
 ) -> Result<(), Failure> {
-    let at = world.ports().clock.at(Moment::SentBack(state.next_eval()));
+    let at = world.clock.at(Moment::SentBack(state.next_eval()));
     let sent = plan::send_back(state, &flags.wishes(), at);
     again::tell(state, flags, sent.as_ref());
     let Some(sent) = sent else { return Ok(()) };
@@ -96,39 +100,72 @@ fn send_back(
     Ok(())
 }
 
-/// Drives a run to its end.
+/// How the loop left a run.
+pub(super) enum Left {
+    /// At its end.
+    Ended(State),
+    /// Where it can be resumed: nothing of that is on record.
+    Interrupted(Box<State>),
+}
+
+/// Drives a run to its end, and writes its reports.
 pub(super) fn drive(
-    mut store: Store,
+    store: &mut Store,
     state: State,
-    world: &DryWorld,
-    flags: &GoingFlags,
+    world: World<'_>,
+    quiet: bool,
     output: Output,
-) -> Result<Exit, Failure> {
+) -> Result<Left, Failure> {
     let (run, id) = (store.run().clone(), state.run.clone());
     interrupt::is_about(&id);
-    let mut progress = Progress::new(&state, flags.quiet, output);
-    let ended = treebeam_run::drive(state, world.ports(), &mut store, &mut |state, events| {
+    let mut progress = Progress::new(&state, quiet, output);
+    let ended = treebeam_run::drive(state, world, store, &mut |state, events| {
         progress.show(state, events);
     });
     progress.finish();
     store.must_be_ours()?;
-    let state = match ended {
-        Ok(state) => state,
-        Err(Halt::Interrupted(state)) => return pause(&run, &state, output),
+    let left = match ended {
+        Ok(state) => Left::Ended(state),
+        Err(Halt::Interrupted(state)) => Left::Interrupted(state),
         Err(halt) => {
             let failure = Failure::from(halt);
             let go_on = format!("remove the cause, then `treebeam resume {id}` goes on from here");
             return Err(if failure.advice().is_some() { failure } else { failure.hint(go_on) });
         }
     };
-    report::write(&run, &state)?;
-    tell(&state, &run, output)?;
-    Ok(if every_eval_failed(&state) { Exit::Failed } else { Exit::Done })
+    report::write(&run, left.facts())?;
+    Ok(left)
 }
 
-/// Leaves a run that was interrupted: like any other stop, but that nothing of it is on record.
-fn pause(run: &RunDir, facts: &Facts, output: Output) -> Result<Exit, Failure> {
-    report::write(run, facts)?;
+impl Left {
+    /// How the run stands.
+    pub(super) fn facts(&self) -> &Facts {
+        match self {
+            Self::Ended(state) => state,
+            Self::Interrupted(state) => state,
+        }
+    }
+
+    /// Says how it ended, and what that means for whoever started the program.
+    pub(super) fn tell(&self, run: &RunDir, output: Output) -> Result<Exit, Failure> {
+        match self {
+            Self::Ended(state) => tell(state, run, output)?,
+            Self::Interrupted(state) => tell_of_interruption(state, output)?,
+        }
+        Ok(self.exit())
+    }
+
+    /// What it means for whoever started the program.
+    pub(super) fn exit(&self) -> Exit {
+        match self {
+            Self::Ended(state) if every_eval_failed(state) => Exit::Failed,
+            Self::Ended(_) => Exit::Done,
+            Self::Interrupted(_) => Exit::Interrupted,
+        }
+    }
+}
+
+fn tell_of_interruption(facts: &Facts, output: Output) -> Result<(), Failure> {
     match output {
         Output::Json => terminal::json(&end(facts, "interrupted"))?,
         Output::Text => {
@@ -137,7 +174,7 @@ fn pause(run: &RunDir, facts: &Facts, output: Output) -> Result<Exit, Failure> {
         }
     }
     terminal::say(&format!("hint: `treebeam resume {}` goes on from here", facts.run));
-    Ok(Exit::Interrupted)
+    Ok(())
 }
 
 fn every_eval_failed(facts: &Facts) -> bool {

@@ -24,7 +24,7 @@ macro_rules! schema {
     };
 }
 
-static SCHEMAS: [Schema; 23] = [
+static SCHEMAS: [Schema; 25] = [
     schema!("manifest", "a run's `manifest.json`"),
     schema!(
         "journal",
@@ -41,6 +41,8 @@ static SCHEMAS: [Schema; 23] = [
     schema!("agents.ask", "what `treebeam agents ask --json` prints"),
     schema!("steer", "what `treebeam pause`, `unpause` and `stop` print with `--json`"),
     schema!("idea", "what `treebeam idea add --json` prints"),
+    schema!("eval", "what `treebeam eval --json` prints"),
+    schema!("baseline", "what `treebeam baseline --json` prints"),
     schema!("score", "what `treebeam score --json` prints"),
     schema!("validate", "what `treebeam validate --json` prints"),
     schema!("report", "what `treebeam report --json` prints"),

@@ -46,7 +46,7 @@ fn document(facts: &Facts, runner: Option<&str>) -> Value {
         "running": runner,
         "paused_since": facts.history.paused_since.filter(|_| runner.is_some()),
         "current_depth": facts.depth,
-        "max_depth": facts.reach.max_depth,
+        "max_depth": facts.depths(),
         "frontier": frontier.collect::<Vec<_>>(),
         "nodes": facts.nodes.len(),
         "evals": facts.evals.len(),

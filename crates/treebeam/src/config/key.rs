@@ -42,7 +42,7 @@ const fn key(name: &'static str, scope: Scope, form: Form, about: &'static str) 
 }
 
 /// Every key, in the order in which they are shown.
-pub(crate) const KEYS: [Key; 57] = {
+pub(crate) const KEYS: [Key; 61] = {
     use Form::{Text, Toml};
     use Scope::{Meaning, Place, Process, Reach};
     [
@@ -107,6 +107,12 @@ pub(crate) const KEYS: [Key; 57] = {
             Meaning,
             Toml,
             "where a sweep writes its results that heeds no variable, below the worktree, or \"none\"",
+        ),
+        key(
+            "baseline_csv",
+            Meaning,
+            Toml,
+            "results of the root that are there already, seen from the repository's top: its sweep is not run then; or \"none\"",
         ),
         key(
             "pass_env",
@@ -188,6 +194,24 @@ pub(crate) const KEYS: [Key; 57] = {
             Process,
             Toml,
             "how long a run's owner on another host may be silent before it counts as dead, in seconds",
+        ),
+        key(
+            "ideas_file",
+            Process,
+            Toml,
+            "where `eval` finds its ideas if nothing else is said: a file or a folder, seen from the repository's top",
+        ),
+        key(
+            "base_on_working_tree",
+            Process,
+            Toml,
+            "whether `eval` starts from what is in the working tree, and not from its commit",
+        ),
+        key(
+            "keep_worktrees",
+            Process,
+            Toml,
+            "whether the candidates of `eval` keep their worktrees",
         ),
         key("runs_root", Place, Text, "the folder of all runs, relative to the repository's root"),
         key(
@@ -317,14 +341,10 @@ pub(crate) const KEYS: [Key; 57] = {
 };
 
 /// Keys that a later version will have.
-const LATER: [&str; 16] = [
+const LATER: [&str; 12] = [
     "prompts",
-    "baseline_csv",
     "worktree_root",
     "experiments_root",
-    "base_on_working_tree",
-    "keep_worktrees",
-    "ideas_file",
     "idea_conversation_mode",
     "idea_history_window_turns",
     "idea_history_max_chars",
@@ -352,7 +372,7 @@ fn no_key(name: &str) -> Option<String> {
 }
 
 /// Keys at the top that `run` and `resume` have no flags for.
-const WITHOUT_FLAG: [&str; 14] = [
+const WITHOUT_FLAG: [&str; 18] = [
     "protect",
     "runs_root",
     "max_review_rounds",
@@ -365,8 +385,12 @@ const WITHOUT_FLAG: [&str; 14] = [
     "sweep_cwd",
     "sweep_config_limit_flag",
     "results_csv",
+    "baseline_csv",
     "pass_env",
     "inputs",
+    "ideas_file",
+    "base_on_working_tree",
+    "keep_worktrees",
 ];
 
 /// How the names of variables begin.

@@ -4,7 +4,7 @@
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer, Error as _};
 use serde_json::Value;
-use treebeam_core::measure::{CommandLine, Measure, Variable, Word, WorktreePath};
+use treebeam_core::measure::{CommandLine, Measure, UserPath, Variable, Word, WorktreePath};
 
 /// A value, or none where there is to be none.
 #[derive(Clone, Debug)]
@@ -44,6 +44,7 @@ pub(crate) struct Said<'a> {
     pub(crate) sweep_cwd: Option<&'a OrNone<WorktreePath>>,
     pub(crate) sweep_config_limit_flag: Option<&'a OrNone<Word>>,
     pub(crate) results_csv: Option<&'a OrNone<WorktreePath>>,
+    pub(crate) baseline_csv: Option<&'a OrNone<UserPath>>,
     pub(crate) pass_env: Option<&'a Vec<Variable>>,
     pub(crate) inputs: Option<&'a Vec<WorktreePath>>,
 }
@@ -62,6 +63,8 @@ impl Said<'_> {
                 before.sweep_config_limit_flag,
             ),
             results_csv: OrNone::over(self.results_csv, before.results_csv),
+            baseline_csv: OrNone::over(self.baseline_csv, before.baseline_csv),
+            root_baseline_csv: before.root_baseline_csv,
             pass_env: self.pass_env.cloned().unwrap_or(before.pass_env),
             inputs: self.inputs.cloned().unwrap_or(before.inputs),
         }

@@ -10,7 +10,7 @@ use super::spending::{Dollars, PricesTable, Rate, Tokens};
 use super::table;
 use super::tuner::TunerTable;
 use serde::Deserialize;
-use treebeam_core::measure::{CommandLine, Variable, Word, WorktreePath};
+use treebeam_core::measure::{CommandLine, UserPath, Variable, Word, WorktreePath};
 use treebeam_core::policy::{self, DedupeScope, Meaning, Reach};
 
 /// All that a configuration can say.
@@ -29,6 +29,7 @@ pub(crate) struct Tables {
     sweep_cwd: Option<OrNone<WorktreePath>>,
     sweep_config_limit_flag: Option<OrNone<Word>>,
     results_csv: Option<OrNone<WorktreePath>>,
+    baseline_csv: Option<OrNone<UserPath>>,
     pass_env: Option<Vec<Variable>>,
     inputs: Option<Vec<WorktreePath>>,
     max_depth: Option<Count>,
@@ -45,6 +46,9 @@ pub(crate) struct Tables {
     keep_rejected_worktrees: Option<bool>,
     keep_failed_artifacts: Option<bool>,
     pub(super) lock_stale_seconds: Option<Count>,
+    pub(super) ideas_file: Option<UserPath>,
+    pub(super) base_on_working_tree: Option<bool>,
+    pub(super) keep_worktrees: Option<bool>,
     pub(super) runs_root: Option<Folder>,
     max_cost_usd: Option<Dollars>,
     max_tokens_total: Option<Limit<Tokens>>,
@@ -95,6 +99,7 @@ impl Tables {
             sweep_cwd: self.sweep_cwd.as_ref(),
             sweep_config_limit_flag: self.sweep_config_limit_flag.as_ref(),
             results_csv: self.results_csv.as_ref(),
+            baseline_csv: self.baseline_csv.as_ref(),
             pass_env: self.pass_env.as_ref(),
             inputs: self.inputs.as_ref(),
         }

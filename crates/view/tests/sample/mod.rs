@@ -69,6 +69,7 @@ pub(crate) fn started() -> RunStarted {
         },
         reach: Reach { max_total_idea_evals: Some(9), ..Reach::default() },
         agents: Agents::default(),
+        given: None,
         at: now(),
     }
 }
@@ -136,7 +137,7 @@ fn outcome(step: Step) -> Outcome {
             },
         },
         Step::Sweep(Subject::Root) => {
-            Outcome::RootMeasured { baseline: artifact("root baseline.csv"), rows: 4 }
+            Outcome::RootMeasured { baseline: artifact("root baseline.csv"), rows: 4, parent: None }
         }
         Step::Sweep(Subject::Eval(eval)) => match script(eval) {
             Script::Fails(stage, kind, message) => failed(eval, *stage, *kind, message),

@@ -257,6 +257,7 @@ impl Blocks {
             meaning: config.meaning,
             reach: config.reach,
             agents: config.agents,
+            given: config.given,
             baseline: root.into_baseline().map_err(|why| format!("root: {why}"))?,
             nodes: self.nodes.ok_or_else(|| missing("nodes"))?.0,
             evals: self.evaluations.ok_or_else(|| missing("evaluations"))?.0,

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use treebeam_core::event::{
-    BudgetKind, Intent, Leftover, LeftoverKind, MessageId, Stop, Subject, WorldKind,
+    BudgetKind, Given, Intent, Leftover, LeftoverKind, MessageId, Stop, Subject, WorldKind,
 };
 use treebeam_core::evidence::Artifact;
 use treebeam_core::facts::{Baseline, ClosedDepth, Facts, History, Phase, Reached, Removal};
@@ -56,6 +56,9 @@ pub(super) struct RunConfig {
     /// Empty in the manifests of runs without agents.
     #[serde(default)]
     pub(super) agents: Agents,
+    /// Null where agents are asked for ideas, and not in older manifests.
+    #[serde(default)]
+    pub(super) given: Option<Given>,
     #[serde(skip_deserializing)]
     idea_conversation_mode: &'static str,
     #[serde(skip_deserializing)]
@@ -82,6 +85,7 @@ impl RunConfig {
             node_ideas_root_dir: "node_ideas",
             extra_context_dirs: [],
             agents: facts.agents.clone(),
+            given: facts.given.clone(),
             idea_conversation_mode: ConversationConfig::OFF.mode,
             idea_history_window_turns: ConversationConfig::OFF.history_window_turns,
             idea_history_max_chars: ConversationConfig::OFF.history_max_chars,
@@ -121,13 +125,18 @@ pub(super) struct Root {
     root_baseline_rows: Option<u32>,
     root_baseline_measured_at: Option<Timestamp>,
     root_baseline_refused: Option<String>,
+    /// Not in older manifests.
+    #[serde(default)]
+    parent_baseline_provenance: Option<CopiedFile>,
 }
 
 impl Root {
     pub(super) fn of(facts: &Facts) -> Self {
-        let (results, rows, at) = match &facts.baseline {
-            Baseline::Unmeasured | Baseline::Refused { .. } => (None, None, None),
-            Baseline::Measured { results, rows, at } => (Some(results), Some(*rows), Some(*at)),
+        let (results, rows, parent, at) = match &facts.baseline {
+            Baseline::Unmeasured | Baseline::Refused { .. } => (None, None, None, None),
+            Baseline::Measured { results, rows, parent, at } => {
+                (Some(results), Some(*rows), parent.as_ref(), Some(*at))
+            }
         };
         Self {
             root_commit: facts.nodes.first().map(|root| root.commit.clone()),
@@ -140,6 +149,7 @@ impl Root {
                 Baseline::Refused { why } => Some(why.clone()),
                 Baseline::Unmeasured | Baseline::Measured { .. } => None,
             },
+            parent_baseline_provenance: parent.map(CopiedFile::of),
         }
     }
 
@@ -151,6 +161,7 @@ impl Root {
         Ok(Baseline::Measured {
             results: copied.into_artifact(),
             rows: needed(self.root_baseline_rows, "root_baseline_rows")?,
+            parent: self.parent_baseline_provenance.map(CopiedFile::into_artifact),
             at: needed(self.root_baseline_measured_at, "root_baseline_measured_at")?,
         })
     }

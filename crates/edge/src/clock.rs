@@ -1,0 +1,17 @@
+//! The time on the wall, for recorded times too.
+
+use jiff::Timestamp;
+use treebeam_run::port::{Clock, Moment};
+
+/// The clock of the real world.
+#[derive(Clone, Copy, Debug)]
+pub struct WallClock;
+
+impl Clock for WallClock {
+    fn at(&self, _: Moment) -> Timestamp {
+        self.now()
+    }
+    fn now(&self) -> Timestamp {
+        Timestamp::now()
+    }
+}

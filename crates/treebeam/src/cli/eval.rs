@@ -1,0 +1,100 @@
+//! The flags of `treebeam eval` and `treebeam baseline`.
+
+use super::{ConfigFlag, SpendingFlags};
+use crate::config::number::{AtOnce, Configurations, Count, Limit, Seconds, Width};
+use clap::Args;
+use serde::Serialize;
+use std::path::PathBuf;
+
+pub(super) const EVAL_HELP: &str = "\
+An eval is a run whose ideas are given: nothing is promoted, and the commit of each idea is kept as `tree/<run>/e<n>`. A \
+Markdown file is one idea, a text file one for each paragraph, a folder one for each of its `.md` and `.txt` files. \
+Without `--baseline` the sweep is run at the root first. `treebeam resume` goes on with an eval that was cut off.
+
+Exit code: 0 whatever the scores, 1 if every idea failed.
+
+Example: treebeam eval --idea wider-window.md --baseline baseline.csv";
+
+#[derive(Debug, Args)]
+pub(crate) struct EvalArgs {
+    /// A file with ideas, or a folder of them [default: `ideas_file` of the configuration]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) idea: Option<PathBuf>,
+    /// Results of the root that are there already: its sweep is not run [default: `baseline_csv` of the configuration]
+    #[arg(long, value_name = "CSV")]
+    pub(crate) baseline: Option<PathBuf>,
+    /// What candidates are compared with as the root's, if not the baseline
+    #[arg(long, value_name = "CSV")]
+    pub(crate) root_baseline: Option<PathBuf>,
+    /// Test and sweep the one idea in this worktree, and leave it there as a commit on a detached HEAD
+    #[arg(long, alias = "no-worktree")]
+    pub(crate) in_place: bool,
+    /// Keep the worktrees of all candidates
+    #[arg(long)]
+    pub(crate) keep_worktrees: bool,
+    /// Only the first N ideas
+    #[arg(long, value_name = "N")]
+    pub(crate) iterations: Option<Width>,
+    /// Only configurations with an id below N count, or `none` for all [default: all]
+    #[arg(long, value_name = "N")]
+    pub(crate) sweep_config_limit: Option<Limit<Configurations>>,
+    #[command(flatten)]
+    pub(crate) new: NewFlags,
+}
+
+pub(super) const BASELINE_HELP: &str = "\
+The sweep is run as for any candidate: in a worktree of its own, with the tests before it. Its results are checked as \
+those of a run's root, and kept in the run that it makes; `--output`, or else `baseline_csv` of the configuration, is \
+where they are copied to.
+
+Example: treebeam baseline --commit v1.2 --output baseline.csv";
+
+#[derive(Debug, Args)]
+pub(crate) struct BaselineArgs {
+    /// The commit [default: HEAD]
+    #[arg(long, value_name = "COMMIT")]
+    pub(crate) commit: Option<String>,
+    /// Where the results are copied to [default: `baseline_csv` of the configuration, if it is set]
+    #[arg(long, short, value_name = "CSV")]
+    pub(crate) output: Option<PathBuf>,
+    /// Only configurations with an id below N count, or `none` for all [default: all]
+    #[arg(long, value_name = "N")]
+    pub(crate) sweep_config_limit: Option<Limit<Configurations>>,
+    #[command(flatten)]
+    pub(crate) new: NewFlags,
+}
+
+/// What `eval` and `baseline` share. Those that are written out are configuration keys by their own names.
+#[derive(Debug, Args, Serialize)]
+pub(crate) struct NewFlags {
+    /// How often an eval that fails is tried again by itself [default: 0]
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) eval_retries: Option<Count>,
+    /// How long one attempt of an eval may take, or `none` [default: no limit]
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) eval_timeout_seconds: Option<Limit<Seconds>>,
+    /// How many evals are under way at once [default: 1]
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) max_parallel_evals: Option<AtOnce>,
+    /// How many sweeps run at once, or `none` [default: no limit]
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) sweep_max_parallel: Option<Limit<AtOnce>>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub(crate) spending: SpendingFlags,
+    /// The run's name; by default the time it starts, as YYYYMMDD-HHMMSS in UTC
+    #[arg(long, value_name = "ID", help_heading = "Options")]
+    #[serde(skip)]
+    pub(crate) run_id: Option<String>,
+    /// Start without asking, whatever it may cost
+    #[arg(long, short, help_heading = "Options")]
+    #[serde(skip)]
+    pub(crate) yes: bool,
+    /// Show no progress
+    #[arg(long, short, help_heading = "Options")]
+    #[serde(skip)]
+    pub(crate) quiet: bool,
+    #[command(flatten)]
+    #[serde(skip)]
+    pub(crate) config: ConfigFlag,
+}

@@ -1,0 +1,89 @@
+//! `treebeam baseline`: a run that measures its root and nothing else.
+
+use super::{Output, begin, resume};
+use crate::cli::BaselineArgs;
+use crate::config::Config;
+use crate::failure::{Exit, Failure};
+use crate::interrupt::CtrlC;
+use crate::terminal;
+use crate::wiring::Home;
+use crate::world;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use treebeam_core::event::{Given, RunStarted, WorldKind};
+use treebeam_core::facts::{Baseline, Facts};
+use treebeam_core::id::Commit;
+use treebeam_core::policy::{Agents, Meaning, Reach};
+use treebeam_edge::store::{RunDir, Store, copy_out};
+use treebeam_run::port::Interrupt as _;
+
+pub(super) fn run(here: &Path, args: &BaselineArgs, output: Output) -> Result<Exit, Failure> {
+    let config = Config::load(here, args.new.config.config.as_deref())?;
+    let limit = json!({ "sweep_config_limit": args.sweep_config_limit });
+    let config = config.with_flags(&[serde_json::to_value(&args.new)?, limit])?;
+    let home = Home::open(here, &config)?;
+    let root = root(&home, args.commit.as_deref())?;
+    let mut meaning = config.meaning(Meaning::default())?;
+    // What is to be measured anew is not taken from where it was put the last time.
+    let configured = meaning.measure.baseline_csv.take();
+    begin::must_sweep(&meaning.measure)?;
+    let copy = args.output.as_ref().map(|path| here.join(path));
+    let copy = copy.or_else(|| configured.map(|path| home.repo.toplevel.join(path.as_str())));
+    let id = begin::id(&home, args.new.run_id.as_deref())?;
+    begin::must_be_free(&home, &id)?;
+    let started = RunStarted {
+        run: id,
+        world: WorldKind::Real,
+        root,
+        meaning,
+        reach: config.reach(&Reach::default()),
+        agents: Agents::default(),
+        given: Some(Given { ideas: Vec::new(), in_place: None }),
+        at: begin::time(&home, WorldKind::Real),
+    };
+    if CtrlC.is_asked_for() {
+        return Ok(begin::interrupted());
+    }
+    let (store, state) = Store::create(&home.runs_root, &started)?;
+    let run = store.run().clone();
+    let left = world::enter(&home, &config, store, state, |store, state, world| {
+        resume::drive(store, state, world, args.new.quiet, Output::Text)
+    })?;
+    tell(left.facts(), &run, copy, output)?;
+    Ok(left.exit())
+}
+
+/// The commit that is measured; what is in no commit is not.
+fn root(home: &Home, name: Option<&str>) -> Result<Commit, Failure> {
+    let Some(name) = name else {
+        begin::must_be_clean(home, &[])?;
+        return Ok(home.repo.head.clone());
+    };
+    home.repo.commit_named(name)?.ok_or_else(|| {
+        Failure::usage(format!("there is no commit `{name}` in this repository"))
+            .hint("name a commit, a tag or a branch")
+    })
+}
+
+fn tell(facts: &Facts, run: &RunDir, copy: Option<PathBuf>, output: Output) -> Result<(), Failure> {
+    let Baseline::Measured { results, rows, .. } = &facts.baseline else {
+        terminal::say(&format!("hint: `treebeam resume {}` goes on from here", facts.run));
+        return Ok(());
+    };
+    let kept = run.path(&results.path);
+    if let Some(copy) = &copy {
+        copy_out(&kept, copy)?;
+    }
+    let lies_at = copy.unwrap_or(kept);
+    match output {
+        Output::Json => terminal::json(&json!({
+            "schema": "treebeam.baseline/1",
+            "run_id": facts.run,
+            "commit": facts.nodes.first().map(|root| &root.commit),
+            "rows": rows,
+            "sha256": results.sha256,
+            "path": lies_at,
+        })),
+        Output::Text => terminal::show(&format!("{}\n", lies_at.display())),
+    }
+}

@@ -1,0 +1,155 @@
+//! What must hold before a run may begin, and what it begins with: for `run`, `eval` and `baseline` alike.
+
+use crate::config::Config;
+use crate::crew::{self, Seat};
+use crate::dotenv::Dotenv;
+use crate::failure::{Exit, Failure};
+use crate::preflight::{self, Consent};
+use crate::terminal;
+use crate::wiring::Home;
+use jiff::Timestamp;
+use std::path::PathBuf;
+use treebeam_core::event::WorldKind;
+use treebeam_core::id::RunId;
+use treebeam_core::measure::Measure;
+use treebeam_core::policy::{Meaning, Reach};
+use treebeam_core::sweep::Sweep;
+use treebeam_edge::git::GitRepo;
+use treebeam_edge::input;
+use treebeam_run::port::Role;
+
+/// How many files of a dirty checkout are listed.
+const LISTED: usize = 20;
+
+/// The name of a new run: the one that was given, which nobody has, or one by the time.
+pub(super) fn id(home: &Home, given: Option<&str>) -> Result<RunId, Failure> {
+    let Some(name) = given else { return default_id(home) };
+    let id: RunId = name.parse()?;
+    if home.named(&id).root().exists() {
+        let what = format!("there is a run `{id}` already");
+        let hint = format!("choose another `--run-id`, or go on with it: `treebeam resume {id}`");
+        return Err(Failure::usage(what).hint(hint));
+    }
+    Ok(id)
+}
+
+/// The time now, in UTC, with a number behind it where that is taken.
+pub(super) fn default_id(home: &Home) -> Result<RunId, Failure> {
+    let now = Timestamp::now().strftime("%Y%m%d-%H%M%S").to_string();
+    let mut id: RunId = now.parse()?;
+    let mut number = 2;
+    while home.named(&id).root().exists() {
+        id = format!("{now}-{number}").parse()?;
+        number += 1;
+    }
+    Ok(id)
+}
+
+/// When a run begins: the dry world knows no time but its root's.
+pub(super) fn time(home: &Home, world: WorldKind) -> Timestamp {
+    match world {
+        WorldKind::Dry { .. } => home.repo.head_time,
+        WorldKind::Real => Timestamp::now(),
+    }
+}
+
+/// Says that nothing has begun.
+pub(super) fn interrupted() -> Exit {
+    terminal::say("interrupted before the run began");
+    Exit::Interrupted
+}
+
+/// Refuses to begin where nothing measures a code state.
+pub(super) fn must_sweep(measure: &Measure) -> Result<(), Failure> {
+    if measure.sweep_command.is_some() {
+        return Ok(());
+    }
+    Err(Failure::usage("nothing measures a code state: `sweep_command` is not set").hint(
+        "set `sweep_command` in `treebeam.toml` (`treebeam init` writes one), or try `treebeam run --dry-run`",
+    ))
+}
+
+/// Refuses a baseline that cannot be read, before anything is begun.
+pub(super) fn must_be_readable(home: &Home, meaning: &Meaning) -> Result<(), Failure> {
+    let Measure { baseline_csv, root_baseline_csv, .. } = &meaning.measure;
+    for path in [baseline_csv, root_baseline_csv].into_iter().flatten() {
+        let reader = input::open(&home.repo.toplevel.join(path.as_str()), path.as_str())?;
+        Sweep::read(reader, path.as_str(), meaning.limit(), &meaning.score)?;
+    }
+    Ok(())
+}
+
+/// Who is set for these roles.
+pub(super) fn seats<'a>(
+    home: &Home,
+    config: &'a Config,
+    roles: &[Role],
+) -> Result<Vec<Seat<'a>>, Failure> {
+    let dotenv = Dotenv::load(&home.repo.toplevel, config)?;
+    let seats = crew::seats(config, &dotenv).into_iter();
+    Ok(seats.filter(|seat| roles.contains(&seat.role)).collect())
+}
+
+/// Refuses to begin without these agents and their keys.
+pub(super) fn must_be_able(seats: &[Seat<'_>], needed: &[Role]) -> Result<(), Failure> {
+    let agents = preflight::agents(seats, needed)?;
+    terminal::note(&format!("agents: {}", agents.in_words()));
+    Ok(())
+}
+
+/// Says what may be paid, and asks where that is much.
+pub(super) fn must_be_affordable(
+    config: &Config,
+    meaning: &Meaning,
+    reach: &Reach,
+    seats: &[Seat<'_>],
+    consent: Consent,
+) -> Result<(), Failure> {
+    let estimate = preflight::estimate(config, meaning, reach, seats);
+    preflight::consent(&estimate, config.confirm_above(), consent)
+}
+
+/// Refuses to begin from what is in no commit. What the command itself is given need not be in one.
+pub(super) fn must_be_clean(home: &Home, given: &[PathBuf]) -> Result<(), Failure> {
+    let given: Vec<_> = given.iter().filter_map(|path| path.canonicalize().ok()).collect();
+    let is_given = |dirty: &String| {
+        let dirty = home.repo.toplevel.join(dirty).canonicalize();
+        dirty.is_ok_and(|dirty| given.iter().any(|given| given.starts_with(&dirty)))
+    };
+    let dirty: Vec<_> = home.repo.dirty()?.into_iter().filter(|path| !is_given(path)).collect();
+    if dirty.is_empty() {
+        return Ok(());
+    }
+    let mut what = "the working tree is not clean:".to_owned();
+    for file in dirty.iter().take(LISTED) {
+        let file: String = file.chars().flat_map(printable).collect();
+        what.push_str(&format!("\n  {file}"));
+    }
+    if dirty.len() > LISTED {
+        what.push_str(&format!("\n  … and {} more", dirty.len() - LISTED));
+    }
+    Err(Failure::environment(what)
+        .hint("commit, stash or ignore these files: a run starts from a commit"))
+}
+
+/// A character of a file name as it may be shown on a terminal.
+fn printable(c: char) -> Vec<char> {
+    if c.is_control() { c.escape_debug().collect() } else { vec![c] }
+}
+
+/// Refs outlive a run directory that was deleted, and are shared by all checkouts of a repository.
+pub(super) fn must_be_free(home: &Home, id: &RunId) -> Result<(), Failure> {
+    let runs_root = home.make_runs_root()?;
+    let repo = GitRepo::new(home.repo.clone(), runs_root, id.clone())?;
+    if let Some(name) = repo.in_the_way()? {
+        let what =
+            format!("the branch `{name}` is in the way of the refs `tree/{id}/…` of a new run");
+        return Err(
+            Failure::usage(what).hint("choose another `--run-id`, or rename or delete that branch")
+        );
+    }
+    if home.repo.has_submodules {
+        terminal::note("this repository has submodules: they stay empty in the run's worktrees");
+    }
+    Ok(())
+}

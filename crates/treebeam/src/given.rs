@@ -1,0 +1,147 @@
+//! Ideas that the user gives: one file, a folder of files, or a text with several of them. What an idea may look like is said
+//! in `reply`.
+
+use crate::failure::Failure;
+use std::fs;
+use std::path::Path;
+use treebeam_edge::input;
+use treebeam_run::reply;
+
+/// The longest file that is read; how long an idea may be is said elsewhere.
+const LIMIT: u64 = 1 << 20;
+/// What files of a folder are ideas.
+const ENDINGS: [&str; 2] = ["md", "txt"];
+/// The most ideas that are tried at once.
+const MOST: usize = 1000;
+
+/// The ideas of a file or of a folder, in order.
+pub(crate) fn ideas(here: &Path, named: &Path) -> Result<Vec<String>, Failure> {
+    let path = here.join(named);
+    let ideas = if path.is_dir() { in_folder(&path, named)? } else { in_file(&path, named)? };
+    match ideas.len() {
+        0 => Err(Failure::usage(format!("there is no idea in `{}`", named.display())).hint(FORM)),
+        1..=MOST => Ok(ideas),
+        many => {
+            let what = format!("`{}` has {many} ideas, and {MOST} is the most", named.display());
+            Err(Failure::usage(what).hint("`--iterations N` tries the first N alone"))
+        }
+    }
+}
+
+const FORM: &str = "write `IDEA:`, `RATIONALE:` and `REQUIRED_CHANGES:`, or plain text; in a text file a blank line ends an idea";
+
+/// One idea for each file, in the order of their names.
+fn in_folder(folder: &Path, named: &Path) -> Result<Vec<String>, Failure> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let ending = path.extension().and_then(|ending| ending.to_str());
+        if ending.is_some_and(|ending| ENDINGS.contains(&ending)) && !is_hidden(&path) {
+            files.push(path);
+        }
+    }
+    files.sort();
+    files
+        .iter()
+        .map(|file| whole(file, &named.join(file.file_name().unwrap_or_default())))
+        .collect()
+}
+
+fn is_hidden(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'))
+}
+
+fn whole(path: &Path, named: &Path) -> Result<String, Failure> {
+    let name = named.display().to_string();
+    one(&input::text(path, &name, LIMIT)?, &name)
+}
+
+fn one(text: &str, name: &str) -> Result<String, Failure> {
+    reply::own_idea(text)
+        .map_err(|why| Failure::usage(format!("`{name}` is no idea: {why}")).hint(FORM))
+}
+
+/// The ideas of one file: a Markdown file is one, a text has one for each paragraph; where `IDEA:` begins them, that counts.
+fn in_file(path: &Path, named: &Path) -> Result<Vec<String>, Failure> {
+    let name = named.display().to_string();
+    let text = input::text(path, &name, LIMIT)?;
+    let marked = reply::ideas(&text);
+    match marked.len() {
+        0 if path.extension().is_some_and(|ending| ending == "md") => Ok(vec![one(&text, &name)?]),
+        0 => paragraphs(&text, &name),
+        1 => Ok(vec![one(&text, &name)?]),
+        _ => Ok(marked),
+    }
+}
+
+fn paragraphs(text: &str, name: &str) -> Result<Vec<String>, Failure> {
+    let mut ideas: Vec<(usize, String)> = Vec::new();
+    let mut open = false;
+    for (number, line) in (1..).zip(text.trim_start_matches('\u{feff}').lines()) {
+        if line.trim().is_empty() {
+            open = false;
+            continue;
+        }
+        if !open {
+            ideas.push((number, String::new()));
+            open = true;
+        }
+        if let Some((_, idea)) = ideas.last_mut() {
+            idea.push_str(line);
+            idea.push('\n');
+        }
+    }
+    ideas.iter().map(|(line, idea)| one(idea, &format!("{name}, line {line}"))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_ideas_end() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let check = |name: &str, text: &str, expect: &[&str]| {
+            fs::write(folder.path().join(name), text).expect("a file");
+            let found = ideas(folder.path(), Path::new(name)).expect("ideas");
+            assert_eq!(found, expect, "{name}");
+        };
+        check(
+            "a.txt",
+            "Widen\r\nbecause\n\n \n\nNarrow\n",
+            &["IDEA: Widen\nbecause\n", "IDEA: Narrow\n"],
+        );
+        check("a.md", "# Widen\n\nbecause\n", &["IDEA: Widen\n\nbecause\n"]);
+        check(
+            "b.md",
+            "IDEA: a\n\nRATIONALE: x\n\nIDEA: b\n",
+            &["IDEA: a\n\nRATIONALE: x\n", "IDEA: b\n"],
+        );
+        check("ideas", "IDEA: a\n\nRATIONALE: x\n", &["IDEA: a\n\nRATIONALE: x\n"]);
+    }
+
+    #[test]
+    fn a_folder_is_read_in_the_order_of_names() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for (name, text) in [("b.md", "B\n\nb"), ("a.txt", "A\n\na"), (".c.md", "C"), ("d.py", "D")]
+        {
+            fs::write(folder.path().join(name), text).expect("a file");
+        }
+        let found = ideas(folder.path(), Path::new("")).expect("ideas");
+        assert_eq!(found, ["IDEA: A\n\na\n", "IDEA: B\n\nb\n"]);
+    }
+
+    #[test]
+    fn what_is_no_idea_is_named_with_its_line() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let says = |name: &str, text: &str, expect: &str| {
+            fs::write(folder.path().join(name), text).expect("a file");
+            let failure = ideas(folder.path(), Path::new(name)).expect_err("no idea");
+            let said: Vec<_> = failure.chain().collect();
+            assert!(said.join(": ").contains(expect), "{said:?}");
+        };
+        says("a.txt", "Widen\n\n---\n", "a.txt, line 3");
+        says("b.md", "\n", "says nothing");
+        says("c.txt", "\n", "there is no idea");
+    }
+}

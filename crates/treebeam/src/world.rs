@@ -1,0 +1,143 @@
+//! Puts the ports of a run together: which world is behind them is on record.
+
+use crate::config::Config;
+use crate::crew;
+use crate::dotenv::Dotenv;
+use crate::failure::Failure;
+use crate::interrupt::CtrlC;
+use crate::progress::{self, Onlooker};
+use crate::wiring::Home;
+use std::env;
+use std::ffi::OsString;
+use std::num::NonZeroU32;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use treebeam_core::event::WorldKind;
+use treebeam_core::facts::Facts;
+use treebeam_core::measure::{UserPath, Variable};
+use treebeam_core::state::State;
+use treebeam_edge::agent::bucket::Limits;
+use treebeam_edge::agent::budgeted::Budget;
+use treebeam_edge::agent::calls::Calls;
+use treebeam_edge::agent::command::Surroundings;
+use treebeam_edge::agent::retrying::Patience;
+use treebeam_edge::agent::{Door, Plan};
+use treebeam_edge::clock::WallClock;
+use treebeam_edge::dry::{DryAgent, DryClock, DryExecutor, FlakyCleanup};
+use treebeam_edge::executor::{
+    GRACE, GivenBaseline, Local, LocalExecutor, WithBaseline, variables,
+};
+use treebeam_edge::git::GitRepo;
+use treebeam_edge::store::inbox::RunInbox;
+use treebeam_edge::store::{Fenced, RunFiles, Store};
+use treebeam_run::port::World;
+
+/// Does something with a run in the world that it belongs to.
+pub(crate) fn enter<T>(
+    home: &Home,
+    config: &Config,
+    mut store: Store,
+    state: State,
+    act: impl FnOnce(&mut Store, State, World<'_>) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let (run, fence) = (store.run().clone(), store.fence());
+    let repo = GitRepo::new(home.repo.clone(), run.root(), state.run.clone())?;
+    repo.unlock_refs()?;
+    let files = Fenced::new(RunFiles::new(run.clone()), fence.clone());
+    let inbox = RunInbox::new(run.clone(), store.epoch(), progress::note);
+    match state.world {
+        WorldKind::Dry { seed } => {
+            let executor = DryExecutor::new(seed, run.clone(), &state.meaning.score);
+            let world = World {
+                repo: &Fenced::new(FlakyCleanup::new(repo, seed), fence.clone()),
+                agent: &Fenced::new(DryAgent::new(seed, run), fence.clone()),
+                executor: &Fenced::new(executor, fence),
+                files: &files,
+                clock: &DryClock::new(state.created_at),
+                interrupt: &CtrlC,
+                inbox: &inbox,
+            };
+            act(&mut store, state, world)
+        }
+        WorldKind::Real => {
+            let repo = Arc::new(repo);
+            let dotenv = Dotenv::load(&home.repo.toplevel, config)?;
+            let plan = plan(config, &dotenv, &repo, &store, &state)?;
+            let executor = executor(home, &dotenv, &store, &state)?;
+            let door = Door::open(&plan, &Onlooker)?;
+            let world = World {
+                repo: &Fenced::sharing(Arc::clone(&repo), fence.clone()),
+                agent: &Fenced::new(door, fence.clone()),
+                executor: &Fenced::new(executor, fence),
+                files: &files,
+                clock: &WallClock,
+                interrupt: &CtrlC,
+                inbox: &inbox,
+            };
+            act(&mut store, state, world)
+        }
+    }
+}
+
+/// Who answers, and within which bounds.
+fn plan(
+    config: &Config,
+    dotenv: &Dotenv,
+    repo: &Arc<GitRepo>,
+    store: &Store,
+    facts: &Facts,
+) -> Result<Plan, Failure> {
+    let run = store.run();
+    Ok(Plan {
+        crew: crew::crew(&crew::seats(config, dotenv))?,
+        prices: config.prices(),
+        budget: Budget::from(&facts.reach),
+        limits: Limits::from(&facts.reach),
+        patience: Patience::OVERNIGHT,
+        calls: Calls::Run(run.clone()),
+        surroundings: Surroundings::Run(Arc::clone(repo), run.clone(), facts.run.clone()),
+    })
+}
+
+/// Who runs tests and sweeps.
+fn executor(
+    home: &Home,
+    dotenv: &Dotenv,
+    store: &Store,
+    facts: &Facts,
+) -> Result<WithBaseline<LocalExecutor>, Failure> {
+    let measure = &facts.meaning.measure;
+    let seconds = |seconds: NonZeroU32| Duration::from_secs(seconds.get().into());
+    let local = Local {
+        program: env::current_exe()?,
+        run: facts.run.clone(),
+        run_dir: store.run().clone(),
+        repository: home.repo.toplevel.clone(),
+        measure: measure.clone(),
+        timeout: facts.reach.eval_timeout_seconds.map(seconds),
+        grace: GRACE,
+        variables: passed(&measure.pass_env, dotenv),
+    };
+    let given = GivenBaseline {
+        run: store.run().clone(),
+        results: measure.baseline_csv.as_ref().map(|path| of_user(path, &home.repo.toplevel)),
+        root: measure.root_baseline_csv.as_ref().map(|path| of_user(path, &home.repo.toplevel)),
+    };
+    Ok(WithBaseline::new(LocalExecutor::new(local), given))
+}
+
+fn of_user(path: &UserPath, top: &Path) -> std::path::PathBuf {
+    top.join(path.as_str())
+}
+
+/// The variables that commands get: those of the environment, and where it has none, those of `.env`.
+fn passed(names: &[Variable], dotenv: &Dotenv) -> Vec<(OsString, OsString)> {
+    variables(names, |name| {
+        let named = names.iter().any(|passed| passed.as_str() == name);
+        env::var_os(name).or_else(|| {
+            let (value, _) = dotenv.secret(name).filter(|_| named)?;
+            Some(value.reveal().into())
+        })
+    })
+}
