@@ -29,6 +29,7 @@ mod words;
 use agents::Agent;
 use file::{ConfigError, ConfigFile};
 use key::{KEYS, Key, Scope};
+use measure::OrNone;
 use origin::{Origin, Wrong};
 use score::{Contradiction, Primary, Said};
 use serde_json::{Map, Value, json};
@@ -210,7 +211,10 @@ impl Config {
 
     /// Where `eval` finds its ideas.
     pub(crate) fn ideas_file(&self) -> Option<&Path> {
-        self.tables.ideas_file.as_ref().map(|path| Path::new(path.as_str()))
+        match self.tables.ideas_file.as_ref()? {
+            OrNone::None => None,
+            OrNone::Some(path) => Some(Path::new(path.as_str())),
+        }
     }
 
     /// Whether `eval` starts from what is in the working tree.
@@ -288,6 +292,8 @@ impl Config {
         let runs_root = self.runs_root().map(|path| path.display().to_string());
         set(&mut all, "confirm_above_usd", json!(self.confirm_above().map(Cost::in_dollars)));
         set(&mut all, "runs_root", json!(runs_root.as_deref().unwrap_or(".treebeam/runs")));
+        set(&mut all, "base_on_working_tree", json!(self.is_based_on_working_tree()));
+        set(&mut all, "keep_worktrees", json!(self.keeps_worktrees()));
         let Tuner { files, seed } = self.tuner();
         set(&mut all, "tuner", json!({ "files": files, "seed": seed }));
         for key in KEYS.iter().filter(|key| key.scope == Scope::Process) {

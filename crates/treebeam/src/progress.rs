@@ -1,9 +1,13 @@
 //! Shows a run while it goes on: a bar per depth on a terminal, plain lines elsewhere, JSON lines for programs, or nothing.
+//! [`now`] is what is going on at this moment, as the ports tell it.
+
+pub(crate) mod now;
 
 use crate::command::Output;
 use crate::interrupt::CtrlC;
 use crate::terminal;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
+use std::fmt;
 use std::io::{IsTerminal as _, stderr};
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -14,6 +18,8 @@ use treebeam_core::state::State;
 use treebeam_edge::agent::wait::{Observer, Wait};
 use treebeam_run::port::Interrupt as _;
 
+/// How often the terminal is drawn where nothing happens.
+const TICK: Duration = Duration::from_millis(500);
 /// Shorter waits are not worth a word.
 const WORTH_A_WORD: Duration = Duration::from_secs(2);
 
@@ -152,10 +158,16 @@ fn gone(facts: &Facts) -> u64 {
 }
 
 fn bar() -> ProgressBar {
-    let style = "{prefix} [{bar:30}] {pos}/{len} {msg}, {eta} left";
+    let style = "{prefix} [{bar:30}] {pos}/{len} {msg}, {eta} left\n{now}";
     let style =
         ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar());
-    ProgressBar::new(0).with_style(style.progress_chars("=> "))
+    let now = |_: &ProgressState, out: &mut dyn fmt::Write| {
+        // What cannot be drawn is drawn the next time.
+        let _ = out.write_str(&now::in_words());
+    };
+    let bar = ProgressBar::new(0).with_style(style.progress_chars("=> ").with_key("now", now));
+    bar.enable_steady_tick(TICK);
+    bar
 }
 
 /// One line about an event that a person wants to know of.

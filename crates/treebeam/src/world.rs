@@ -5,6 +5,7 @@ use crate::crew;
 use crate::dotenv::Dotenv;
 use crate::failure::Failure;
 use crate::interrupt::CtrlC;
+use crate::progress::now::{Lines, SeenAgent, SeenExecutor};
 use crate::progress::{self, Onlooker};
 use crate::wiring::Home;
 use std::env;
@@ -39,6 +40,7 @@ pub(crate) fn enter<T>(
     config: &Config,
     mut store: Store,
     state: State,
+    lines: Lines,
     act: impl FnOnce(&mut Store, State, World<'_>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let (run, fence) = (store.run().clone(), store.fence());
@@ -66,9 +68,11 @@ pub(crate) fn enter<T>(
             let plan = plan(config, &dotenv, &repo, &store, &state)?;
             let executor = executor(home, &dotenv, &store, &state)?;
             let door = Door::open(&plan, &Onlooker)?;
+            let agent = SeenAgent { agent: door, lines };
+            let executor = SeenExecutor::new(executor, run, lines);
             let world = World {
                 repo: &Fenced::sharing(Arc::clone(&repo), fence.clone()),
-                agent: &Fenced::new(door, fence.clone()),
+                agent: &Fenced::new(agent, fence.clone()),
                 executor: &Fenced::new(executor, fence),
                 files: &files,
                 clock: &WallClock,

@@ -18,7 +18,8 @@ fn agent(role: &str, model: &str) -> String {
 }
 
 fn configure(site: &Site, text: &str) {
-    site.repo.write("treebeam.toml", text).expect("a file");
+    let text = format!("sweep_command = 'true'\n{text}");
+    site.repo.write("treebeam.toml", &text).expect("a file");
 }
 
 fn complete(site: &Site, before: &str) {
@@ -27,13 +28,16 @@ fn complete(site: &Site, before: &str) {
     site.repo.write(".env", "SOME_KEY=abc\n").expect("a file");
 }
 
-const REFUSED: &str = "cannot sweep yet";
+/// What a run says that was begun: its sweep leaves nothing, and nobody was asked anything.
+const BEGUN: &str = "the root cannot be used as a baseline: the sweep succeeded, but wrote no";
 
 #[test]
 fn what_a_run_needs_is_asked_for_in_order_and_before_anything_is_paid_for() {
     let site = Site::new(BINARY);
     let run = |code| site.call(&["run"]).exits(code);
-    let _ = run(2).says(["needs an agent for the role `coder`", "or add `--dry-run`"]);
+    let _ = run(2).says(["`sweep_command` is not set", "or try `treebeam run --dry-run`"]);
+    configure(&site, "");
+    let _ = run(2).says(["needs an agent for the role `coder`"]);
     configure(&site, &agent("coder", "gpt-5"));
     let _ = run(2).says(["needs an agent for the role `ideas`"]);
     configure(&site, &(agent("coder", "gpt-5") + &agent("ideas", "gpt-5")));
@@ -43,13 +47,13 @@ fn what_a_run_needs_is_asked_for_in_order_and_before_anything_is_paid_for() {
     let said = run(4).says(["the working tree is not clean:"]);
     assert!(!said.stderr.contains("a run as configured"), "{}", said.stderr);
     std::fs::remove_file(site.repo.path().join("litter.txt")).expect("no litter");
-    let said = run(2).says([
+    assert!(!site.repo.path().join(".treebeam/runs").exists(), "no run was begun");
+    let said = run(4).says([
         "note: agents: coder openai-chat gpt-5, ideas openai-chat gpt-5\n",
         "note: a run as configured: about 35 calls, ",
-        REFUSED,
+        BEGUN,
     ]);
     assert!(said.stdout.is_empty() && !said.stderr.contains("abc"), "{}", said.stderr);
-    assert!(!site.repo.path().join(".treebeam/runs").exists(), "no run was begun");
     let _ = site.call(&["run", "--dry-run", "--max-depth=1"]).exits(0);
 }
 
@@ -123,19 +127,19 @@ mod terminal {
         let check = |config: &str, answer: &str, flags: &[&str], asked: bool, says: &str| {
             complete(&site, config);
             let words = [&["-c", ASK, answer, BINARY, "run"], flags].concat();
-            let said = site.call(&words).exits(2).stdout;
+            let said = site.call(&words).exits(if says == BEGUN { 4 } else { 2 }).stdout;
             assert_eq!(said.contains("start it? [y/N]"), asked, "{config} {flags:?}: {said}");
             assert!(said.contains(says), "{config} {flags:?}: {said}");
         };
         let dear = "confirm_above_usd = 0.01\n";
         check(dear, "n", &[], true, "not started: nothing was asked and nothing was paid for");
         check(dear, "", &[], true, "not started");
-        check(dear, "y", &[], true, REFUSED);
-        check(dear, "n", &["--yes"], false, REFUSED);
-        check("confirm_above_usd = 1000\n", "n", &[], false, REFUSED);
-        check("confirm_above_usd = 'none'\n", "n", &[], false, REFUSED);
+        check(dear, "y", &[], true, BEGUN);
+        check(dear, "n", &["--yes"], false, BEGUN);
+        check("confirm_above_usd = 1000\n", "n", &[], false, BEGUN);
+        check("confirm_above_usd = 'none'\n", "n", &[], false, BEGUN);
         let free = "[prices.gpt-5]\ninput = 0\noutput = 0\n";
-        check(&format!("{dear}{free}"), "n", &[], false, REFUSED);
+        check(&format!("{dear}{free}"), "n", &[], false, BEGUN);
     }
 
     #[test]
@@ -145,9 +149,9 @@ mod terminal {
             complete(&site, "");
             let text = agent("coder", "my-own") + &agent("ideas", "gpt-5");
             configure(&site, &format!("{before}{text}"));
-            site.call(&["-c", ASK, "n", BINARY, "run"]).exits(2).stdout
+            site.call(&["-c", ASK, "n", BINARY, "run"]).stdout
         };
         assert!(call("").contains("[y/N]"));
-        assert!(!call("max_tokens_total = 1000\n").contains("[y/N]"));
+        assert!(call("max_tokens_total = 1000\n").contains(BEGUN));
     }
 }

@@ -5,6 +5,7 @@ use crate::cli::BaselineArgs;
 use crate::config::Config;
 use crate::failure::{Exit, Failure};
 use crate::interrupt::CtrlC;
+use crate::progress::now::Lines;
 use crate::terminal;
 use crate::wiring::Home;
 use crate::world;
@@ -46,7 +47,8 @@ pub(super) fn run(here: &Path, args: &BaselineArgs, output: Output) -> Result<Ex
     }
     let (store, state) = Store::create(&home.runs_root, &started)?;
     let run = store.run().clone();
-    let left = world::enter(&home, &config, store, state, |store, state, world| {
+    let lines = if args.new.quiet { Lines::None } else { Lines::Each };
+    let left = world::enter(&home, &config, store, state, lines, |store, state, world| {
         resume::drive(store, state, world, args.new.quiet, Output::Text)
     })?;
     tell(left.facts(), &run, copy, output)?;

@@ -10,6 +10,7 @@ use crate::failure::{Exit, Failure};
 use crate::given;
 use crate::interrupt::CtrlC;
 use crate::preflight::Consent;
+use crate::progress::now::Lines;
 use crate::settings;
 use crate::wiring::Home;
 use crate::world;
@@ -59,7 +60,8 @@ pub(super) fn run(here: &Path, args: &EvalArgs, output: Output) -> Result<Exit, 
     }
     let (store, state) = Store::create(&home.runs_root, &started)?;
     let run = store.run().clone();
-    let left = world::enter(&home, &config, store, state, |store, state, world| {
+    let lines = if args.new.quiet { Lines::None } else { Lines::Each };
+    let left = world::enter(&home, &config, store, state, lines, |store, state, world| {
         resume::drive(store, state, world, args.new.quiet, Output::Text)
     })?;
     outcome::tell(&left, &run, output)?;

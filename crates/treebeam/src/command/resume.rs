@@ -7,6 +7,7 @@ use crate::config::Config;
 use crate::failure::{Exit, Failure};
 use crate::interrupt;
 use crate::progress::Progress;
+use crate::progress::now::Lines;
 use crate::settings;
 use crate::terminal;
 use crate::wiring::Home;
@@ -72,7 +73,7 @@ fn go_on(
         }
     }
     let run = store.run().clone();
-    let left = world::enter(home, config, store, state, |store, mut state, world| {
+    let left = world::enter(home, config, store, state, Lines::None, |store, mut state, world| {
         send_back(store, &mut state, world, &flags.again, output)?;
         drive(store, state, world, flags.quiet, output)
     })?;

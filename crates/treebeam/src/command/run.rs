@@ -7,6 +7,7 @@ use crate::config::Config;
 use crate::failure::{Exit, Failure};
 use crate::interrupt::CtrlC;
 use crate::preflight::Consent;
+use crate::progress::now::Lines;
 use crate::settings;
 use crate::terminal;
 use crate::wiring::Home;
@@ -113,7 +114,7 @@ fn start(
     }
     again::tell_of_new_run(&args.going.again);
     let run = store.run().clone();
-    let left = world::enter(home, config, store, state, |store, state, world| {
+    let left = world::enter(home, config, store, state, Lines::None, |store, state, world| {
         resume::drive(store, state, world, args.going.quiet, output)
     })?;
     left.tell(&run, output)

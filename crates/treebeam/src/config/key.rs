@@ -198,7 +198,7 @@ pub(crate) const KEYS: [Key; 61] = {
         key(
             "ideas_file",
             Process,
-            Toml,
+            Text,
             "where `eval` finds its ideas if nothing else is said: a file or a folder, seen from the repository's top",
         ),
         key(

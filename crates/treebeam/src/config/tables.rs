@@ -46,7 +46,7 @@ pub(crate) struct Tables {
     keep_rejected_worktrees: Option<bool>,
     keep_failed_artifacts: Option<bool>,
     pub(super) lock_stale_seconds: Option<Count>,
-    pub(super) ideas_file: Option<UserPath>,
+    pub(super) ideas_file: Option<OrNone<UserPath>>,
     pub(super) base_on_working_tree: Option<bool>,
     pub(super) keep_worktrees: Option<bool>,
     pub(super) runs_root: Option<Folder>,

@@ -34,7 +34,7 @@ const VALUES: [(&str, [&str; 3]); KEYS.len()] = [
     ("keep_rejected_worktrees", ["true", "false", "true"]),
     ("keep_failed_artifacts", ["true", "false", "true"]),
     ("lock_stale_seconds", ["0", "1", "4294967295"]),
-    ("ideas_file", ["a", "b/c", "d.md"]),
+    ("ideas_file", ["a", "none", "d.md"]),
     ("base_on_working_tree", ["false", "true", "true"]),
     ("keep_worktrees", ["false", "true", "true"]),
     ("runs_root", ["a", "../b", "c"]),
