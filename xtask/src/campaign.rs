@@ -61,6 +61,12 @@ pub(crate) fn campaigns() -> &'static [Campaign] {
             cargo: &["test", "-p", "treebeam", "--test", "kill", "matrix"],
         },
         Campaign {
+            name: "switches",
+            what: "a switch of the user's checkout killed before and amid each operation, and at each git",
+            takes: "about 2 minutes on 2 cores",
+            cargo: &["test", "-p", "treebeam-edge", "--test", "switch"],
+        },
+        Campaign {
             name: "worktrees",
             what: "600 kills while git makes a worktree; two runs and a user in one repository, for longer",
             takes: "about 15 minutes on 2 cores",

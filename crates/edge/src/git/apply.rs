@@ -66,7 +66,7 @@ impl Patch<'_> {
     /// Applies it, again where a gc took away what git had begun to write: that is not the diff's fault.
     fn apply(&self, counts: Counts) -> Result<Answer, PortError> {
         for _ in 0..gc::REPEATS {
-            self.repo.outlast_gc();
+            self.repo.user.outlast_gc();
             let answer = self.apply_once(counts)?;
             if answer.code == Some(0) || !gc::is_loss(&answer.stderr) {
                 return Ok(answer);

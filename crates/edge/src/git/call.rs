@@ -151,6 +151,11 @@ impl Git {
         Self { filters, ..self }
     }
 
+    /// The filters that are off.
+    pub(super) fn filters(&self) -> &[String] {
+        &self.filters
+    }
+
     /// What turns them off. A name may hold anything, so that it cannot be said with `-c`.
     fn unfiltered(&self) -> impl Iterator<Item = String> {
         let off = |name| FILTER.map(|key| format!("--config-env=filter.{name}.{key}={NOTHING}"));

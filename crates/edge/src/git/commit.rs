@@ -16,7 +16,7 @@ impl GitRepo {
                 Err(error) if !gc::is_loss(&error.in_full()) => return Err(error),
                 Ok(None) | Err(_) => {}
             }
-            self.outlast_gc();
+            self.user.outlast_gc();
             self.make_again(place)?;
         }
         self.try_commit(place, note)?.ok_or_else(|| {
@@ -28,23 +28,23 @@ impl GitRepo {
     /// The commit, unless some of it was deleted before it could be kept.
     fn try_commit(&self, place: Place, note: &CommitNote) -> Result<Option<Commit>, PortError> {
         let worktree = self.find(place)?;
-        self.outlast_gc();
-        let lull = self.lull();
+        self.user.outlast_gc();
+        let lull = self.user.lull();
         let message = message(note);
         let tree = self.user.git.sealed(&worktree.seat, &["write-tree"]).about(place);
         let tree: String = tree.input(lock::held(&worktree.seat.git_dir, &[])?).done()?.word()?;
         let commit = self.write_commit(place, &worktree, &tree, &message, note)?;
         // A ref to something that is not whole would make the user's next gc fail.
-        if !self.lasts(lull) && !self.is_whole(place, &worktree.base, &commit)? {
+        if !self.user.lasts(lull) && !self.is_whole(place, &worktree.base, &commit)? {
             return Ok(None);
         }
         let wanted =
             Content { tree: &tree, parent: Some(worktree.base.as_str()), message: &message };
         let kept = self.keep_commit(place, &worktree, &commit, &wanted)?;
-        if self.lasts(lull) {
+        if self.user.lasts(lull) {
             return Ok(Some(kept));
         }
-        self.outlast_gc();
+        self.user.outlast_gc();
         Ok(self.is_whole(place, &worktree.base, &kept)?.then_some(kept))
     }
 
@@ -136,7 +136,7 @@ struct Content<'a> {
 }
 
 /// The title, a blank line, the trailers.
-fn message(note: &CommitNote) -> String {
+pub(super) fn message(note: &CommitNote) -> String {
     let title = Some(one_line(&note.title)).filter(|title| !title.is_empty());
     let title = title.unwrap_or_else(|| "(no title)".to_owned());
     let trailer = |(key, value): &(&str, String)| format!("{key}: {}\n", one_line(value));

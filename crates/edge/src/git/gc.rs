@@ -2,8 +2,8 @@
 //! time it deletes, and what another git is about to write. So a commit is only safe if it is whole once no gc is under
 //! way that may have looked before it was made. None is ever run here, or kept from running.
 
-use super::GitRepo;
-use super::place;
+use super::call::{Call, Seat};
+use super::{GitRepo, UserRepo, place};
 use std::fs;
 use std::path::Path;
 use std::thread;
@@ -48,25 +48,27 @@ fn packs_changed(common_dir: &Path) -> Option<SystemTime> {
     fs::metadata(common_dir.join("objects/pack")).and_then(|folder| folder.modified()).ok()
 }
 
-impl GitRepo {
+impl UserRepo {
     /// Waits for the end of a gc, if one is under way.
     pub(super) fn outlast_gc(&self) {
         let begun = Instant::now();
-        while is_under_way(&self.user.common_dir) && begun.elapsed() < PATIENCE {
+        while is_under_way(&self.common_dir) && begun.elapsed() < PATIENCE {
             thread::sleep(GLANCE);
         }
     }
 
     /// Where the repository stands while no gc is under way.
     pub(super) fn lull(&self) -> Lull {
-        Lull(packs_changed(&self.user.common_dir))
+        Lull(packs_changed(&self.common_dir))
     }
 
     /// Whether no gc has begun since then: each begins by writing packs, before it deletes anything.
     pub(super) fn lasts(&self, lull: Lull) -> bool {
-        lull.0.is_some() && self.lull() == lull && !is_under_way(&self.user.common_dir)
+        lull.0.is_some() && self.lull() == lull && !is_under_way(&self.common_dir)
     }
+}
 
+impl GitRepo {
     /// Whether all is there that a commit adds to another.
     pub(super) fn is_whole(
         &self,
@@ -74,13 +76,17 @@ impl GitRepo {
         base: &Commit,
         commit: &Commit,
     ) -> Result<bool, PortError> {
-        let not = format!("^{base}");
-        // A graph of commits may still list one that is gone.
-        let arguments = ["-c", "core.commitGraph=false", "rev-list", "--objects", "--quiet"];
-        let arguments = [arguments.as_slice(), &[commit.as_str(), &not]].concat();
-        let answer = self.user.git.sealed(&self.seat(), &arguments).about(place).answer()?;
-        Ok(answer.code == Some(0))
+        let is_whole = rev_list(&self.user, &self.seat(), base, commit).about(place).answer()?;
+        Ok(is_whole.code == Some(0))
     }
+}
+
+/// A call that fails where something is missing of what a commit adds to another.
+pub(super) fn rev_list(user: &UserRepo, seat: &Seat, base: &Commit, commit: &Commit) -> Call {
+    let not = format!("^{base}");
+    // A graph of commits may still list one that is gone.
+    let arguments = ["-c", "core.commitGraph=false", "rev-list", "--objects", "--quiet"];
+    user.git.sealed(seat, &[arguments.as_slice(), &[commit.as_str(), &not]].concat())
 }
 
 /// Git notes `<pid> <host>` for as long as a gc lasts.

@@ -71,6 +71,12 @@ pub(super) fn outlast(git_dir: &Path) -> Result<(), PortError> {
     }
 }
 
+/// Removes that file, where nobody else writes and the folder stays.
+pub(super) fn clear(git_dir: &str) {
+    // It is in nobody's way.
+    drop(std::fs::remove_file(Path::new(git_dir).join(INPUT)));
+}
+
 fn options() -> OpenOptions {
     let mut options = File::options();
     options.read(true).write(true).truncate(false);

@@ -5,7 +5,8 @@
 //! [`open`] finds the repository, [`GitRepo`] is the port. `call` runs one git command, `said` reads its complaints;
 //! `worktree` makes and removes worktrees, `admin`, `workshop` and `lock` are git's side of that; `apply`, `commit`, `diff`
 //! and `refs` are what is done in them, `gc` what others may do to it; `identity` is who does it, `place` where, `stale` what a
-//! cut-off git left, `taken` what somebody has changed in a worktree; `look` is for the doctor, `leftover` for `treebeam clean`.
+//! cut-off git left, `taken` what somebody has changed in a worktree; `look` is for the doctor, `leftover` for `treebeam clean`;
+//! `snapshot` makes a commit of what the user has not committed, `switch` moves the user's own checkout where that is wanted.
 
 mod admin;
 mod apply;
@@ -21,7 +22,10 @@ mod open;
 mod place;
 mod refs;
 mod said;
+mod snapshot;
 mod stale;
+mod switch;
+mod switching;
 mod taken;
 mod workshop;
 mod worktree;

@@ -254,8 +254,11 @@ impl UserRepo {
         let text = answer.beginning();
         let whole = text.rsplit_once('\0').map_or("", |(whole, _)| whole);
         let path = |entry: &str| entry.get(3..).map(str::to_owned);
-        let counts =
-            |path: &String| !OURS.contains(&path.as_str()) && !path.starts_with(".treebeam/");
-        Ok(whole.split('\0').filter_map(path).filter(counts).collect())
+        Ok(whole.split('\0').filter_map(path).filter(|path| !is_ours(path)).collect())
     }
+}
+
+/// Whether a path is not counted among what the user has changed.
+pub(super) fn is_ours(path: &str) -> bool {
+    OURS.contains(&path) || path.starts_with(".treebeam/")
 }

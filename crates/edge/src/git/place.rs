@@ -18,6 +18,11 @@ pub(super) fn is_alive(pid: u32) -> bool {
     system::is_alive(pid)
 }
 
+/// Whether its owner may run a file, where the system knows such a thing.
+pub(super) fn is_executable(file: &fs::Metadata) -> bool {
+    system::is_executable(file)
+}
+
 /// The one true path of something that exists.
 pub(super) fn real(path: &Path) -> Result<String, PortError> {
     let fail = |why: &str| PortError::new(format!("`{}` {why}", path.display()));

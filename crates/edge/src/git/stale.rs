@@ -28,6 +28,13 @@ impl GitRepo {
     }
 }
 
+/// Removes the lock of one ref, if it is older than any git needs it.
+pub(super) fn remove_ref_lock(lock: &Path) -> Result<(), PortError> {
+    remove_old(lock, REF).map_err(|error| {
+        PortError::new(format!("`{}` cannot be removed", lock.display())).caused_by(error)
+    })
+}
+
 /// The run's refs lie in one folder, without folders of their own.
 fn remove_locks(folder: &Path) -> io::Result<()> {
     let entries = match fs::read_dir(folder) {

@@ -58,7 +58,7 @@ impl GitRepo {
         copied.map_err(|error| {
             PortError::new(format!("the index of {place} cannot be copied")).caused_by(error)
         })?;
-        self.outlast_gc();
+        self.user.outlast_gc();
         let write = self.user.git.sealed(&worktree.seat, &["write-tree"]).about(place);
         let tree = write.done()?.word()?;
         Ok(Before { place, worktree, tree, index })
@@ -93,7 +93,7 @@ impl GitRepo {
         }
         let look = Look { repo: self, before, but };
         for _ in 0..gc::REPEATS {
-            self.outlast_gc();
+            self.user.outlast_gc();
             match look.once() {
                 Err(error) if gc::is_loss(&error.in_full()) => {}
                 other => return other,

@@ -2,7 +2,7 @@
 
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File, Metadata, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -40,4 +40,9 @@ pub(super) fn make_removable(path: &Path) -> io::Result<()> {
 pub(super) fn is_alive(pid: u32) -> bool {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
     pid.is_some_and(|pid| !matches!(test_kill_process(pid), Err(Errno::SRCH)))
+}
+
+/// Whether its owner may run a file: all that git knows of permissions.
+pub(super) fn is_executable(file: &Metadata) -> bool {
+    file.permissions().mode() & 0o100 != 0
 }

@@ -1,5 +1,6 @@
 //! What keeping a folder, removing a stubborn one, and knowing the living, needs of Windows alone.
 
+use std::fs::Metadata;
 use std::io;
 use std::path::Path;
 
@@ -18,4 +19,9 @@ pub(super) fn make_removable(_path: &Path) -> io::Result<()> {
 /// Not known here; whoever asks does not wait for ever.
 pub(super) fn is_alive(_pid: u32) -> bool {
     true
+}
+
+/// Not known there, and git does not ask.
+pub(super) fn is_executable(_file: &Metadata) -> bool {
+    false
 }

@@ -52,6 +52,11 @@ impl<'a> Workshop<'a> {
         Ok(Self { common_dir, folder })
     }
 
+    /// A file in it, which goes with it. No admin folder has such a name.
+    pub(super) fn file(&self, name: &str) -> PathBuf {
+        self.folder.join(format!("file-{}-{name}", std::process::id()))
+    }
+
     /// A name that no admin folder has yet.
     pub(super) fn free_name(&self, wish: &str) -> String {
         let is_free = |name: &String| self.place_of(name).symlink_metadata().is_err();
