@@ -182,6 +182,18 @@ pub trait Executor: Sync {
     fn wait(&self, patience: Duration) -> Result<Vec<JobEnd>, PortError>;
 }
 
+impl<E: Executor + ?Sized> Executor for Box<E> {
+    fn submit(&self, job: &Job) -> Result<(), PortError> {
+        (**self).submit(job)
+    }
+    fn adopt(&self, keys: &[JobKey]) -> Result<Vec<JobKey>, PortError> {
+        (**self).adopt(keys)
+    }
+    fn wait(&self, patience: Duration) -> Result<Vec<JobEnd>, PortError> {
+        (**self).wait(patience)
+    }
+}
+
 /// Names a job for good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobKey {

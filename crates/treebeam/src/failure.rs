@@ -81,6 +81,11 @@ impl Failure {
         Self { exit: Exit::Environment, error: anyhow::Error::msg(what.into()), hint: None }
     }
 
+    /// The world refused something that must be there before anything begins.
+    pub(crate) fn lacking(error: PortError) -> Self {
+        Self { exit: Exit::Environment, ..Self::from(error) }
+    }
+
     /// Something that was to be printed, and could not be.
     pub(crate) fn unsaid(error: io::Error) -> Self {
         let error = anyhow::Error::new(error).context("cannot write to standard output");

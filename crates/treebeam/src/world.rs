@@ -11,11 +11,12 @@ use crate::wiring::Home;
 use std::env;
 use std::ffi::OsString;
 use std::num::NonZeroU32;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use treebeam_core::event::WorldKind;
 use treebeam_core::facts::Facts;
+use treebeam_core::id::NodeId;
 use treebeam_core::measure::{UserPath, Variable};
 use treebeam_core::state::State;
 use treebeam_edge::agent::bucket::Limits;
@@ -27,12 +28,12 @@ use treebeam_edge::agent::{Door, Plan};
 use treebeam_edge::clock::WallClock;
 use treebeam_edge::dry::{DryAgent, DryClock, DryExecutor, FlakyCleanup};
 use treebeam_edge::executor::{
-    GRACE, GivenBaseline, Local, LocalExecutor, WithBaseline, variables,
+    GRACE, GivenBaseline, InPlace, Local, LocalExecutor, WithBaseline, variables,
 };
-use treebeam_edge::git::GitRepo;
+use treebeam_edge::git::{self, GitRepo};
 use treebeam_edge::store::inbox::RunInbox;
 use treebeam_edge::store::{Fenced, RunFiles, Store};
-use treebeam_run::port::World;
+use treebeam_run::port::{Executor, World};
 
 /// Does something with a run in the world that it belongs to.
 pub(crate) fn enter<T>(
@@ -110,14 +111,16 @@ fn executor(
     dotenv: &Dotenv,
     store: &Store,
     facts: &Facts,
-) -> Result<WithBaseline<LocalExecutor>, Failure> {
+) -> Result<WithBaseline<Box<dyn Executor + Send>>, Failure> {
     let measure = &facts.meaning.measure;
     let seconds = |seconds: NonZeroU32| Duration::from_secs(seconds.get().into());
+    let in_place = facts.given.as_ref().and_then(|given| given.in_place.as_ref());
     let local = Local {
         program: env::current_exe()?,
         run: facts.run.clone(),
         run_dir: store.run().clone(),
         repository: home.repo.toplevel.clone(),
+        worktree: in_place.map(PathBuf::from),
         measure: measure.clone(),
         timeout: facts.reach.eval_timeout_seconds.map(seconds),
         grace: GRACE,
@@ -128,10 +131,24 @@ fn executor(
         results: measure.baseline_csv.as_ref().map(|path| of_user(path, &home.repo.toplevel)),
         root: measure.root_baseline_csv.as_ref().map(|path| of_user(path, &home.repo.toplevel)),
     };
-    Ok(WithBaseline::new(LocalExecutor::new(local), given))
+    let local = LocalExecutor::new(local);
+    let root = facts.node(NodeId::ROOT);
+    let executor: Box<dyn Executor + Send> = match in_place.zip(root) {
+        None => Box::new(local),
+        Some((worktree, root)) => Box::new(InPlace {
+            executor: local,
+            user: git::open(Path::new(worktree))?,
+            run: facts.run.clone(),
+            run_dir: store.run().clone(),
+            root: root.commit.clone(),
+            results_csv: measure.results_csv.clone(),
+            note: progress::note,
+        }),
+    };
+    Ok(WithBaseline::new(executor, given))
 }
 
-fn of_user(path: &UserPath, top: &Path) -> std::path::PathBuf {
+fn of_user(path: &UserPath, top: &Path) -> PathBuf {
     top.join(path.as_str())
 }
 

@@ -41,6 +41,8 @@ pub struct Local {
     pub run_dir: RunDir,
     /// The top level of the repository, where inputs are.
     pub repository: PathBuf,
+    /// Where all commands run, where that is not in the run's own worktrees.
+    pub worktree: Option<PathBuf>,
     /// What is run.
     pub measure: Measure,
     /// How long the commands of a job may take together.
@@ -73,6 +75,11 @@ impl LocalExecutor {
     #[must_use]
     pub fn new(local: Local) -> Self {
         Self { local, jobs: Mutex::default() }
+    }
+
+    /// Whether there is a job whose end was not said.
+    pub(super) fn is_busy(&self) -> bool {
+        !self.jobs().is_empty()
     }
 
     fn jobs(&self) -> MutexGuard<'_, BTreeMap<JobKey, Watched>> {
@@ -177,7 +184,9 @@ impl Local {
             let command: treebeam_core::measure::CommandLine = command?;
             Some(Command { stage, parts: command.parts(), cwd })
         };
-        let inputs = self.measure.inputs.iter();
+        // They lie there already.
+        let linked = self.worktree.as_ref() != Some(&self.repository);
+        let inputs = self.measure.inputs.iter().filter(|_| linked);
         let inputs = inputs.map(|path| (self.repository.join(path.as_str()), path.clone()));
         let names = self.variables.iter().filter_map(|(name, _)| name.to_str());
         let JobKey { subject, submission } = job.key;
@@ -186,6 +195,7 @@ impl Local {
             commands: commands.into_iter().filter_map(command).collect(),
             results_csv: self.measure.results_csv.clone(),
             inputs: inputs.collect(),
+            in_place: self.worktree.clone(),
             sweep_config_limit: limit,
             variables: names.map(str::to_owned).collect(),
             ..Spec::new(self.run.clone(), subject, submission, job.commit.clone())

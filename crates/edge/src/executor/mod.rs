@@ -5,10 +5,11 @@
 //! process of one job: it alone owns deadline, capture, kill and result. They share files in the submission's folder and
 //! nothing else: `spec` is what is to be done, `claim` is who does it, `outcome` is what became of it. `stage` runs one
 //! command, `results` looks for the CSV, `inputs` links what git does not track. [`given`] has results that are there
-//! already.
+//! already. [`InPlace`] lets jobs run in the user's own worktree.
 
 mod claim;
 pub mod given;
+mod in_place;
 mod inputs;
 pub mod job;
 pub mod local;
@@ -24,6 +25,7 @@ mod system;
 mod system;
 
 pub use given::{GivenBaseline, WithBaseline};
+pub use in_place::InPlace;
 pub use job::JobError;
 pub use local::{Local, LocalExecutor};
 pub use spec::SPEC;

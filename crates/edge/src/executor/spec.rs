@@ -30,6 +30,9 @@ pub(super) struct Spec {
     pub(super) submission: u32,
     pub(super) commit: Commit,
     pub(super) worktree: RunPath,
+    /// The user's own worktree, where the commands run instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) in_place: Option<PathBuf>,
     /// What is run, in this order.
     pub(super) commands: Vec<Command>,
     /// Where a sweep that does not heed the variables writes its results.
@@ -109,6 +112,7 @@ impl Spec {
             submission,
             commit,
             worktree: subject.place().worktree(),
+            in_place: None,
             commands: Vec::new(),
             results_csv: None,
             inputs: Vec::new(),

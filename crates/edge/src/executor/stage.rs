@@ -31,7 +31,8 @@ pub(super) struct Site<'a> {
 
 impl Site<'_> {
     pub(super) fn worktree(&self) -> PathBuf {
-        self.run.path(&self.spec.worktree)
+        let own = || self.run.path(&self.spec.worktree);
+        self.spec.in_place.clone().unwrap_or_else(own)
     }
 
     /// Runs a command, and all that it started is gone then.

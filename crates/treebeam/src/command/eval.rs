@@ -14,10 +14,12 @@ use crate::progress::now::Lines;
 use crate::settings;
 use crate::wiring::Home;
 use crate::world;
+use jiff::Timestamp;
 use serde_json::json;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use treebeam_core::event::{Given, RunStarted, WorldKind};
+use treebeam_core::id::{Commit, RunId};
 use treebeam_core::measure::UserPath;
 use treebeam_core::policy::{Meaning, Reach};
 use treebeam_edge::store::Store;
@@ -39,21 +41,25 @@ pub(super) fn run(here: &Path, args: &EvalArgs, output: Output) -> Result<Exit, 
     begin::must_be_able(&seats, &[Role::Coder])?;
     let given = [Some(&named), args.baseline.as_ref(), args.root_baseline.as_ref()];
     let given: Vec<PathBuf> = given.into_iter().flatten().map(|path| here.join(path)).collect();
-    begin::must_be_clean(&home, &given)?;
+    let basis = Basis::of(args, &config);
+    basis.must_fit(&home, &ideas, &given)?;
     let asked = Meaning { ideas_per_node: count(&ideas), ..meaning.clone() };
     let once = Reach { max_depth: 1, ..reach.clone() };
     begin::must_be_affordable(&config, &asked, &once, &seats, Consent::of(args.new.yes))?;
     let id = begin::id(&home, args.new.run_id.as_deref())?;
     begin::must_be_free(&home, &id)?;
+    let at = begin::time(&home, WorldKind::Real);
+    let root = basis.root(&home, &id, at)?;
+    let in_place = basis.in_place(&home)?;
     let started = RunStarted {
         run: id,
         world: WorldKind::Real,
-        root: home.repo.head.clone(),
+        root,
         meaning,
         reach,
         agents: settings::agents(&config, &home.repo.toplevel, WorldKind::Real)?,
-        given: Some(Given { ideas, in_place: None }),
-        at: begin::time(&home, WorldKind::Real),
+        given: Some(Given { ideas, in_place }),
+        at,
     };
     if CtrlC.is_asked_for() {
         return Ok(begin::interrupted());
@@ -66,6 +72,60 @@ pub(super) fn run(here: &Path, args: &EvalArgs, output: Output) -> Result<Exit, 
     })?;
     outcome::tell(&left, &run, output)?;
     Ok(left.exit())
+}
+
+/// What candidates are made from, and where they are measured.
+#[derive(Clone, Copy)]
+enum Basis {
+    /// The commit that is checked out; in worktrees of the run.
+    Commit,
+    /// What is in the working tree; in worktrees of the run.
+    WorkingTree,
+    /// The commit that is checked out; in the user's worktree.
+    InPlace,
+}
+
+impl Basis {
+    /// A flag counts more than the configuration.
+    fn of(args: &EvalArgs, config: &Config) -> Self {
+        match (args.in_place, config.is_based_on_working_tree()) {
+            (true, _) => Self::InPlace,
+            (false, true) => Self::WorkingTree,
+            (false, false) => Self::Commit,
+        }
+    }
+
+    fn must_fit(self, home: &Home, ideas: &[String], given: &[PathBuf]) -> Result<(), Failure> {
+        match self {
+            Self::InPlace if ideas.len() > 1 => {
+                let what = format!(
+                    "`--in-place` leaves one idea in the worktree, and {} are given",
+                    ideas.len()
+                );
+                Err(Failure::usage(what).hint("add `--iterations 1`, or leave out `--in-place`"))
+            }
+            Self::InPlace | Self::Commit => begin::must_be_clean(home, given),
+            Self::WorkingTree => Ok(()),
+        }
+    }
+
+    fn root(self, home: &Home, run: &RunId, at: Timestamp) -> Result<Commit, Failure> {
+        Ok(match self {
+            Self::Commit | Self::InPlace => home.repo.head.clone(),
+            Self::WorkingTree => home.repo.snapshot(run, at).map_err(Failure::lacking)?,
+        })
+    }
+
+    fn in_place(self, home: &Home) -> Result<Option<String>, Failure> {
+        match self {
+            Self::Commit | Self::WorkingTree => Ok(None),
+            Self::InPlace => {
+                let top = home.repo.toplevel.to_str();
+                let odd = || Failure::usage("the worktree lies at a path that is not UTF-8");
+                top.map(|top| Some(top.to_owned())).ok_or_else(odd)
+            }
+        }
+    }
 }
 
 /// The configuration with these flags over it.

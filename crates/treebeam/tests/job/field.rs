@@ -63,6 +63,7 @@ impl Field {
             run: RUN.parse().expect("a name"),
             run_dir: self.run.clone(),
             repository: self.repo.clone(),
+            worktree: None,
             measure,
             timeout: None,
             grace: Duration::from_millis(200),

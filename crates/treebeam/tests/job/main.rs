@@ -4,7 +4,7 @@
 //!
 //! # Layout
 //! [`field`] is a run directory without a loop, [`ends`] says how jobs end, [`many`] runs many at once, [`kills`] kills
-//! runners and jobs, [`drive`] is the whole loop; [`transition`] reads the program's own list of its steps on disk.
+//! runners and jobs, [`drive`] is the whole loop, [`in_place`] what runs in a user's worktree; [`transition`] reads the program's own list of its steps on disk.
 
 #![cfg(test)]
 #![cfg(target_os = "linux")]
@@ -13,6 +13,7 @@
 mod drive;
 mod ends;
 mod field;
+mod in_place;
 mod kills;
 mod many;
 #[path = "../kill/transition.rs"]

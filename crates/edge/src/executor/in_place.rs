@@ -1,0 +1,115 @@
+//! Jobs that run in the user's own worktree, one after the other, with the data and the environment that lie there. Before
+//! each, the worktree is switched to the commit that is measured; after each, what the commands changed there is said and
+//! left. Results that lie there from before are set aside: they are the user's.
+
+use super::local::LocalExecutor;
+use super::results::remove;
+use crate::git::UserRepo;
+use crate::store::RunDir;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use treebeam_core::id::{Commit, RunId};
+use treebeam_core::measure::WorktreePath;
+use treebeam_run::port::{Executor, Job, JobEnd, JobKey, PortError};
+
+/// Where results that were there before the first job lie, in the run directory.
+const ASIDE: &str = "in_place";
+/// How many changed paths are named.
+const NAMED: usize = 5;
+
+/// An executor whose jobs run in the worktree of `user`.
+#[derive(Debug)]
+pub struct InPlace {
+    /// Who runs them there.
+    pub executor: LocalExecutor,
+    /// The worktree.
+    pub user: UserRepo,
+    /// The run.
+    pub run: RunId,
+    /// Where it lies.
+    pub run_dir: RunDir,
+    /// The commit that the worktree was at when the run began.
+    pub root: Commit,
+    /// Where a sweep that does not heed the variables writes its results.
+    pub results_csv: Option<WorktreePath>,
+    /// Tells the user something.
+    pub note: fn(&str),
+}
+
+impl InPlace {
+    /// Moves results away that the user has there, before the first job. Those of a job are removed by the next one.
+    fn set_aside(&self) -> Result<(), PortError> {
+        let Some(named) = &self.results_csv else { return Ok(()) };
+        let folder = self.run_dir.root().join(ASIDE);
+        let begun = folder.join("begun");
+        if begun.exists() {
+            return Ok(());
+        }
+        let there = self.user.toplevel.join(named.as_str());
+        let aside = folder.join(named.as_str().replace('/', "_"));
+        let moved = fs::create_dir_all(&folder).and_then(|()| {
+            let is_file = fs::symlink_metadata(&there).is_ok_and(|found| found.is_file());
+            if is_file { move_to(&there, &aside).map(|()| true) } else { Ok(false) }
+        });
+        let moved = moved.and_then(|moved| fs::write(&begun, "").map(|()| moved));
+        let what = format!("`{named}` of your worktree cannot be set aside");
+        if moved.map_err(|error| PortError::new(what).caused_by(error))? {
+            let place = aside.display();
+            (self.note)(&format!("`{named}` from before is not measured: it is now `{place}`"));
+        }
+        Ok(())
+    }
+
+    fn tell_of_changes(&self, key: JobKey) {
+        // Nothing depends on it.
+        let changed = self.user.dirty().unwrap_or_default();
+        if changed.is_empty() {
+            return;
+        }
+        let named: Vec<&str> = changed.iter().take(NAMED).map(String::as_str).collect();
+        let more = if changed.len() > NAMED { ", …" } else { "" };
+        let subject = key.subject;
+        let named = named.join(", ").escape_debug().to_string();
+        (self.note)(&format!(
+            "the sweep of {subject} left changes in your worktree: {named}{more}"
+        ));
+    }
+}
+
+/// Moves a file, to another file system too.
+fn move_to(from: &Path, to: &Path) -> io::Result<()> {
+    if fs::rename(from, to).is_ok() {
+        return Ok(());
+    }
+    let half: PathBuf = to.with_extension("half");
+    fs::copy(from, &half)?;
+    fs::rename(&half, to)?;
+    remove(from)
+}
+
+impl Executor for InPlace {
+    fn submit(&self, job: &Job) -> Result<(), PortError> {
+        if self.executor.is_busy() {
+            let what = format!("cannot start the sweep of `{}`", job.key.subject);
+            let what = format!("{what}: another one runs in the same worktree");
+            return Err(PortError::new(what).hint("`--in-place` needs `--sweep-max-parallel 1`"));
+        }
+        self.user.bring(&self.run, &self.root, &job.commit)?;
+        self.set_aside()?;
+        self.executor.submit(job)
+    }
+
+    fn adopt(&self, keys: &[JobKey]) -> Result<Vec<JobKey>, PortError> {
+        self.executor.adopt(keys)
+    }
+
+    fn wait(&self, patience: Duration) -> Result<Vec<JobEnd>, PortError> {
+        let ended = self.executor.wait(patience)?;
+        for end in &ended {
+            self.tell_of_changes(end.key);
+        }
+        Ok(ended)
+    }
+}
