@@ -11,7 +11,7 @@ use std::time::Duration;
 use treebeam_run::port::{PortError, Reply};
 use treebeam_run::prompt;
 
-pub use super::site::Surroundings;
+pub use super::site::{Grounds, Surroundings};
 
 /// The longest answer.
 const ANSWER_BYTES: usize = 16 << 20;

@@ -28,6 +28,8 @@ pub(super) struct Real<'a> {
 impl Answer for Real<'_> {
     fn answer(&self, question: &Question, _: &dyn Meter) -> Result<Reply, Trouble> {
         let settings = self.crew.settings(question.role)?;
+        // Each try is asked about: there may be hours between two.
+        self.surroundings.are_ours()?;
         let answer = match &settings.line {
             Line::Model(model) => self.ask(model, settings.timeout, question),
             Line::Command(program) => {

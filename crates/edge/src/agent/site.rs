@@ -7,6 +7,7 @@ use super::settings::Edits;
 use crate::git::{GitRepo, Taken};
 use crate::process::{Mark, end_marked};
 use crate::store::RunDir;
+use crate::store::lease::Fence;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,10 +25,23 @@ pub(super) const DESK: &str = "desk";
 /// Where programs work.
 #[derive(Clone, Debug)]
 pub enum Surroundings {
-    /// In the worktrees of a run, which the repository knows.
-    Run(Arc<GitRepo>, RunDir, RunId),
+    /// In the worktrees of a run.
+    Run(Grounds),
     /// In one folder, outside of any run.
     Folder(PathBuf),
+}
+
+/// A run whose worktrees programs work in, for as long as it is ours.
+#[derive(Clone, Debug)]
+pub struct Grounds {
+    /// Knows the worktrees.
+    pub repo: Arc<GitRepo>,
+    /// Where they are.
+    pub dir: RunDir,
+    /// The run's name.
+    pub id: RunId,
+    /// Says whether it is still ours.
+    pub fence: Fence,
 }
 
 /// What a program is to do in its folder.
@@ -40,14 +54,23 @@ pub(super) enum Doing {
 }
 
 impl Surroundings {
+    /// Whether anything may be done here: nothing in a run that another process has now.
+    pub(super) fn are_ours(&self) -> Result<(), PortError> {
+        match self {
+            Self::Run(grounds) => Ok(grounds.fence.check()?),
+            Self::Folder(_) => Ok(()),
+        }
+    }
+
     /// Ends what a process before us has started in this run's worktrees, and has not lived to end.
     pub(super) fn clear(&self) -> Result<(), PortError> {
-        let Self::Run(repo, run, _) = self else { return Ok(()) };
+        let Self::Run(Grounds { repo, dir, .. }) = self else { return Ok(()) };
+        self.are_ours()?;
         repo.clear_before();
         // What stays is made anew by the call that needs it.
-        drop(fs::remove_dir_all(run.root().join(DESK)));
+        drop(fs::remove_dir_all(dir.root().join(DESK)));
         for parent in ["cand", "wt"] {
-            let folders = fs::read_dir(run.root().join(parent)).into_iter().flatten().flatten();
+            let folders = fs::read_dir(dir.root().join(parent)).into_iter().flatten().flatten();
             for folder in folders {
                 end_marked(&mark(&folder.path()), GRACE).map_err(|error| {
                     let what = format!("an agent still works in `{}`", folder.path().display());
@@ -77,7 +100,7 @@ impl Surroundings {
         work: impl FnOnce(&Path) -> Result<Reply, Trouble>,
     ) -> Result<Reply, Trouble> {
         let folder = self.folder(question.place);
-        let (Self::Run(repo, ..), Some(place)) = (self, question.place) else {
+        let (Self::Run(Grounds { repo, .. }), Some(place)) = (self, question.place) else {
             return work(&folder);
         };
         if let Place::Node(_) = place {
@@ -86,6 +109,8 @@ impl Surroundings {
         }
         let before = repo.before(place)?;
         let worked = work(&folder);
+        // That may have taken hours. Whoever has the run by now may have made this worktree anew.
+        self.are_ours()?;
         let taken = match (&worked, doing) {
             (Ok(_), Doing::Editing) => Some(repo.taken(&before, litter)),
             (Ok(_), Doing::Reading) | (Err(_), _) => None,
@@ -113,7 +138,7 @@ impl Surroundings {
     /// A folder of our own that no worktree has.
     pub(super) fn own(&self, name: &str) -> PathBuf {
         match self {
-            Self::Run(_, run, _) => run.root().join(name),
+            Self::Run(Grounds { dir, .. }) => dir.root().join(name),
             Self::Folder(folder) => folder.join(".treebeam").join(name),
         }
     }
@@ -121,8 +146,8 @@ impl Surroundings {
     /// The folder that a question is about.
     pub(super) fn folder(&self, place: Option<Place>) -> PathBuf {
         match (self, place) {
-            (Self::Run(_, run, _), Some(place)) => run.path(&place.worktree()),
-            (Self::Run(_, run, _), None) => run.root().to_owned(),
+            (Self::Run(Grounds { dir, .. }), Some(place)) => dir.path(&place.worktree()),
+            (Self::Run(Grounds { dir, .. }), None) => dir.root().to_owned(),
             (Self::Folder(folder), _) => folder.clone(),
         }
     }
@@ -134,8 +159,8 @@ impl Surroundings {
             ("TREEBEAM_ROUND", question.round.to_string().into()),
             ("TREEBEAM_WORKTREE", folder.as_os_str().to_owned()),
         ];
-        if let Self::Run(_, dir, run) = self {
-            variables.push(("TREEBEAM_RUN", run.as_str().into()));
+        if let Self::Run(Grounds { dir, id, .. }) = self {
+            variables.push(("TREEBEAM_RUN", id.as_str().into()));
             // Where a worktree's own `.git` is gone, git is not to find the user's.
             variables.push(("GIT_CEILING_DIRECTORIES", dir.root().as_os_str().to_owned()));
         }

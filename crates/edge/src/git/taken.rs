@@ -5,8 +5,10 @@
 use super::call::{Answer, Call, Seat};
 use super::worktree::Worktree;
 use super::{GitRepo, gc, place};
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+use tempfile::TempPath;
 use treebeam_core::id::Place;
 use treebeam_run::port::{Applied, PortError};
 
@@ -24,15 +26,9 @@ pub struct Before {
     worktree: Worktree,
     /// What was in its index.
     tree: String,
-    /// A copy of that index, which knows the files by their times.
-    index: PathBuf,
-}
-
-impl Drop for Before {
-    fn drop(&mut self) {
-        // One that stays is replaced by the next.
-        drop(place::remove(&self.index));
-    }
+    /// A copy of that index, which knows the files by their times. No two have the same name: another process may have
+    /// the run, and look at the same worktree, before this one is done.
+    index: TempPath,
 }
 
 /// What became of a worktree.
@@ -51,11 +47,8 @@ impl GitRepo {
     /// When there is none, or git cannot.
     pub fn before(&self, place: Place) -> Result<Before, PortError> {
         let worktree = self.find(place)?;
-        let index = Path::new(&self.run_dir).join(format!("{INDEX}{place}"));
-        let copied = place::remove(&index).and_then(|()| {
-            fs::copy(Path::new(&worktree.seat.git_dir).join("index"), &index).map(drop)
-        });
-        copied.map_err(|error| {
+        let index = copied(&Path::new(&worktree.seat.git_dir).join("index"), &self.run_dir);
+        let index = index.map_err(|error| {
             PortError::new(format!("the index of {place} cannot be copied")).caused_by(error)
         })?;
         self.user.outlast_gc();
@@ -119,6 +112,17 @@ impl GitRepo {
     }
 }
 
+/// A copy of an index, in this folder. It goes when nobody needs it any more.
+fn copied(index: &Path, folder: impl AsRef<Path>) -> io::Result<TempPath> {
+    let mut original = File::open(index)?;
+    let mut copy = tempfile::Builder::new().prefix(INDEX).tempfile_in(folder)?;
+    io::copy(&mut original, &mut copy)?;
+    // Git looks into files that are no older than the index: a newer copy would let it overlook an edit that came in the
+    // same moment as the checkout.
+    copy.as_file().set_modified(original.metadata()?.modified()?)?;
+    Ok(copy.into_temp_path())
+}
+
 /// A look at what became of a worktree, with an index of its own.
 struct Look<'a> {
     repo: &'a GitRepo,
@@ -128,13 +132,11 @@ struct Look<'a> {
 
 impl Look<'_> {
     fn once(&self) -> Result<Taken, PortError> {
-        let index = self.before.index.with_extension("new");
-        let copied = place::remove(&index).and_then(|()| fs::copy(&self.before.index, &index));
-        copied.map_err(|error| PortError::new("an index cannot be copied").caused_by(error))?;
+        let index = copied(&self.before.index, &self.repo.run_dir)
+            .map_err(|error| PortError::new("an index cannot be copied").caused_by(error))?;
         let taken = self.with(&index);
-        let locked = index.with_extension("new.lock");
-        // They are of no use to anybody now.
-        drop(place::remove(&index).and_then(|()| place::remove(&locked)));
+        // What a git that was cut off leaves is of no use to anybody.
+        drop(place::remove(&index.with_extension("lock")));
         taken
     }
 

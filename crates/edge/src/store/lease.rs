@@ -197,7 +197,7 @@ pub struct Fence(Arc<Owned>);
 
 impl Fence {
     /// Refuses if another process has the run now.
-    pub(super) fn check(&self) -> Result<(), StoreError> {
+    pub(crate) fn check(&self) -> Result<(), StoreError> {
         self.0.check()
     }
 }

@@ -16,7 +16,7 @@ use treebeam_core::policy::{Agents, Meaning, Reach};
 use treebeam_edge::agent::bucket::Limits;
 use treebeam_edge::agent::budgeted::Budget;
 use treebeam_edge::agent::calls::Calls;
-use treebeam_edge::agent::command::Surroundings;
+use treebeam_edge::agent::command::{Grounds, Surroundings};
 use treebeam_edge::agent::crew::Crew;
 use treebeam_edge::agent::price::Prices;
 use treebeam_edge::agent::retrying::Patience;
@@ -59,6 +59,12 @@ fn a_process_that_runs_the_run() {
         (Role::Coder, script(&CODER.replace("WORD", &named), Edits::InPlace)),
     ];
     let settings = crew.map(|(role, line)| (role, Settings { line, timeout: PATIENCE }));
+    let grounds = Grounds {
+        repo: Arc::clone(&git),
+        dir: run.clone(),
+        id: state.run.clone(),
+        fence: store.fence(),
+    };
     let plan = Plan {
         crew: Crew::new(settings.into()),
         prices: Prices::default(),
@@ -66,7 +72,7 @@ fn a_process_that_runs_the_run() {
         limits: Limits::from(&Reach::default()),
         patience: Patience::BRIEF,
         calls: Calls::Run(run.clone()),
-        surroundings: Surroundings::Run(Arc::clone(&git), run.clone(), state.run.clone()),
+        surroundings: Surroundings::Run(grounds),
     };
     let door = Door::open(&plan, &Nobody).expect("the door");
     let executor = DryExecutor::new(7, run.clone(), &state.meaning.score);

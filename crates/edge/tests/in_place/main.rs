@@ -1,7 +1,8 @@
 //! Agents that work in the worktrees of a run, with real git and the real door.
 //!
 //! # Layout
-//! [`edits`] is about what they change, `kill` about a process that is killed meanwhile, `real` about real coding agents;
+//! [`edits`] is about what they change, `kill` about a process that is killed meanwhile, `lost` about one
+//! that loses its run to another, `real` about real coding agents;
 //! [`workplace`] is a run for them.
 
 #![cfg(test)]
@@ -15,6 +16,7 @@
 mod edits;
 #[cfg(target_os = "linux")]
 mod kill;
+mod lost;
 #[cfg(target_os = "linux")]
 mod real;
 mod workplace;

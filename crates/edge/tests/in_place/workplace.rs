@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use treebeam_core::id::{EvalId, Place};
-use treebeam_core::policy::Reach;
+use treebeam_core::event::{RunStarted, WorldKind};
+use treebeam_core::policy::{Agents, Meaning, Reach};
 use treebeam_edge::agent::bucket::Limits;
 use treebeam_edge::agent::budgeted::Budget;
 use treebeam_edge::agent::calls::Calls;
-use treebeam_edge::agent::command::Surroundings;
+use treebeam_edge::agent::command::{Grounds, Surroundings};
 use treebeam_edge::agent::crew::Crew;
 use treebeam_edge::agent::price::Prices;
 use treebeam_edge::agent::question::Question;
@@ -20,7 +21,7 @@ use treebeam_edge::agent::settings::{Edits, Line, Program, Settings};
 use treebeam_edge::agent::wait::{Observer, Wait};
 use treebeam_edge::agent::{Door, Plan};
 use treebeam_edge::git::{GitRepo, UserRepo, open_with};
-use treebeam_edge::store::RunDir;
+use treebeam_edge::store::{RunDir, Store, make_runs_root};
 use treebeam_run::port::{AgentError, Reply, Repo as _, Role};
 use treebeam_testkit::repo::TempRepo;
 
@@ -47,6 +48,7 @@ const PATIENCE: Patience = Patience {
 pub(crate) struct Workplace {
     pub(crate) repo: TempRepo,
     pub(crate) git: Arc<GitRepo>,
+    pub(crate) store: Store,
     run: PathBuf,
 }
 
@@ -65,10 +67,12 @@ impl Workplace {
     /// With the worktree of a candidate.
     pub(crate) fn new(files: &[(&str, &str)]) -> Self {
         let repo = TempRepo::with(files).expect("a repository");
+        let user = opened(&repo);
+        let runs = make_runs_root(repo.path()).expect("a folder for runs");
+        let (store, _) = Store::create(&runs, &started(&user)).expect("a run");
         let run = repo.path().join(".treebeam/runs/t");
-        fs::create_dir_all(&run).expect("a run directory");
-        let git = GitRepo::new(opened(&repo), &run, "t".parse().expect("a run id"));
-        let place = Self { git: Arc::new(git.expect("the run")), repo, run };
+        let git = GitRepo::new(user, &run, "t".parse().expect("a run id"));
+        let place = Self { git: Arc::new(git.expect("the run")), store, repo, run };
         place.git.checkout(candidate(), &place.head()).expect("a worktree");
         place
     }
@@ -91,6 +95,7 @@ impl Workplace {
         let crew = Role::ALL.map(|role| (role, settings.clone()));
         let run = RunDir::new(self.run.clone());
         let id = "t".parse().expect("a run id");
+        let (repo, fence) = (Arc::clone(&self.git), self.store.fence());
         Plan {
             crew: Crew::new(BTreeMap::from(crew)),
             prices: Prices::default(),
@@ -98,7 +103,7 @@ impl Workplace {
             limits: Limits::from(&Reach::default()),
             patience: PATIENCE,
             calls: Calls::Run(run.clone()),
-            surroundings: Surroundings::Run(Arc::clone(&self.git), run, id),
+            surroundings: Surroundings::Run(Grounds { repo, dir: run, id, fence }),
         }
     }
 
@@ -125,6 +130,18 @@ impl Workplace {
             }
         }
         files
+    }
+}
+
+fn started(user: &UserRepo) -> RunStarted {
+    RunStarted {
+        run: "t".parse().expect("a run id"),
+        world: WorldKind::Dry { seed: 7 },
+        root: user.head.clone(),
+        meaning: Meaning::default(),
+        reach: Reach::default(),
+        agents: Agents::default(),
+        at: user.head_time,
     }
 }
 

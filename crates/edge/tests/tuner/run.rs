@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use treebeam_core::event::{RunStarted, WorldKind};
 use treebeam_core::facts::Stage;
-use treebeam_core::id::{NodeId, RunId};
+use treebeam_core::id::NodeId;
 use treebeam_core::num::Finite;
 use treebeam_core::path;
 use treebeam_core::policy::{Agents, ChosenBy, Direction, Meaning, Metric, Reach, ScorePolicy};
@@ -18,7 +18,7 @@ use treebeam_core::tuner::history::{History, Outcome, Trial};
 use treebeam_edge::agent::bucket::Limits;
 use treebeam_edge::agent::budgeted::Budget;
 use treebeam_edge::agent::calls::Calls;
-use treebeam_edge::agent::command::Surroundings;
+use treebeam_edge::agent::command::{Grounds, Surroundings};
 use treebeam_edge::agent::crew::Crew;
 use treebeam_edge::agent::price::Prices;
 use treebeam_edge::agent::retrying::Patience;
@@ -111,7 +111,7 @@ fn meaning() -> Meaning {
     Meaning { ideas_per_node, score, protect, ..Meaning::default() }
 }
 
-fn plan(git: &Arc<GitRepo>, run: &RunDir, id: &RunId) -> Plan {
+fn plan(grounds: Grounds) -> Plan {
     let agent = Settings { line: Line::Tuner(Tuner::default()), timeout: Duration::from_mins(1) };
     let crew = [(Role::Ideas, agent.clone()), (Role::Coder, agent)];
     Plan {
@@ -120,8 +120,8 @@ fn plan(git: &Arc<GitRepo>, run: &RunDir, id: &RunId) -> Plan {
         budget: Budget::default(),
         limits: Limits::from(&Reach::default()),
         patience: Patience::BRIEF,
-        calls: Calls::Run(run.clone()),
-        surroundings: Surroundings::Run(Arc::clone(git), run.clone(), id.clone()),
+        calls: Calls::Run(grounds.dir.clone()),
+        surroundings: Surroundings::Run(grounds),
     }
 }
 
@@ -144,7 +144,8 @@ fn searched(repo: &TempRepo) -> State {
     let run = RunDir::new(repo.path().join(".treebeam/runs/t"));
     let git = GitRepo::new(user, run.root(), state.run.clone()).expect("git");
     let git = Arc::new(git);
-    let plan = plan(&git, &run, &state.run);
+    let (repo, id) = (Arc::clone(&git), state.run.clone());
+    let plan = plan(Grounds { repo, dir: run.clone(), id, fence: store.fence() });
     let door = Door::open(&plan, &Nobody).expect("the door");
     let world = World {
         repo: git.as_ref(),

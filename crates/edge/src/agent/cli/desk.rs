@@ -24,25 +24,29 @@ pub(super) enum Session {
 
 /// A folder for one call. It goes with it.
 #[derive(Debug)]
-pub(super) struct Desk {
+pub(super) struct Desk<'a> {
+    surroundings: &'a Surroundings,
     folder: PathBuf,
     pub(super) prompt: PathBuf,
     /// The home of the agent.
     pub(super) home: PathBuf,
 }
 
-impl Drop for Desk {
+impl Drop for Desk<'_> {
     fn drop(&mut self) {
-        // The next call of that key makes it anew.
-        drop(fs::remove_dir_all(&self.folder));
+        // In a run that another process has now it may be the other's.
+        if self.surroundings.are_ours().is_ok() {
+            // The next call of that key makes it anew.
+            drop(fs::remove_dir_all(&self.folder));
+        }
     }
 }
 
-impl Desk {
+impl<'a> Desk<'a> {
     pub(super) fn open(
         cli: &Cli,
         question: &Question,
-        surroundings: &Surroundings,
+        surroundings: &'a Surroundings,
     ) -> Result<Self, PortError> {
         let folder = surroundings.own(DESK).join(&question.key);
         let home = match cli.home {
@@ -53,7 +57,7 @@ impl Desk {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             Ok(()) | Err(_) => fs::create_dir_all(&folder),
         };
-        let desk = Self { prompt: folder.join("prompt.txt"), folder, home };
+        let desk = Self { surroundings, prompt: folder.join("prompt.txt"), folder, home };
         made.and_then(|()| desk.furnish(cli)).map_err(|error| desk.failed(error))?;
         Ok(desk)
     }
@@ -82,15 +86,11 @@ impl Desk {
     }
 
     /// Where the agent works: outside of a run in an empty folder, not in the user's checkout.
-    pub(super) fn folder_for(
-        &self,
-        folder: &Path,
-        surroundings: &Surroundings,
-    ) -> Result<PathBuf, PortError> {
-        match surroundings {
-            Surroundings::Run(..) => Ok(folder.to_owned()),
+    pub(super) fn folder_for(&self, folder: &Path) -> Result<PathBuf, PortError> {
+        match self.surroundings {
+            Surroundings::Run(_) => Ok(folder.to_owned()),
             Surroundings::Folder(_) => {
-                let empty = surroundings.own(DESK).join("empty");
+                let empty = self.surroundings.own(DESK).join("empty");
                 fs::create_dir_all(&empty).map_err(|error| self.failed(error))?;
                 Ok(empty)
             }

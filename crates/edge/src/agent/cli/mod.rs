@@ -110,7 +110,7 @@ pub(super) fn answer(
     desk.write_prompt(&prompt)?;
     let asked = Asked { cli, doing, session, prompt: &desk.prompt };
     let reply = surroundings.visit(question, doing, litter(cli.tool), |folder| {
-        let folder = desk.folder_for(folder, surroundings)?;
+        let folder = desk.folder_for(folder)?;
         let call = call(&asked);
         let command: Vec<String> = cli.command.iter().chain(&call.arguments).cloned().collect();
         let variables = variables(cli, &desk, call.variables);
@@ -168,7 +168,7 @@ const HOMES: [&str; 6] = [
 
 fn variables(
     cli: &Cli,
-    desk: &Desk,
+    desk: &Desk<'_>,
     own: Vec<(&'static str, String)>,
 ) -> Vec<(OsString, OsString)> {
     let mut variables: Vec<(OsString, OsString)> = command::shared().collect();
