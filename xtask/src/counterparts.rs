@@ -9,7 +9,7 @@
 mod npm;
 mod python;
 
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -65,7 +65,7 @@ enum Origin {
     Npm(&'static [&'static str]),
 }
 
-const TABLE: [Counterpart; 7] = [
+const TABLE: [Counterpart; 8] = [
     Counterpart {
         name: "aimock",
         group: Group::Servers,
@@ -104,7 +104,15 @@ const TABLE: [Counterpart; 7] = [
         group: Group::Agents,
         from: Origin::Npm(&["@google/gemini-cli@0.61.0"]),
     },
+    Counterpart { name: "opencode", group: Group::Agents, from: Origin::Npm(&[OPENCODE]) },
 ];
+
+/// Its own package brings two programs along that run on the same machine, of 180 MB each.
+const OPENCODE: &str = if cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+    "opencode-linux-x64-baseline@1.18.33"
+} else {
+    "opencode-ai@1.18.33"
+};
 
 /// Runs what comes from npm.
 const NODE: Counterpart = Counterpart {
@@ -116,9 +124,13 @@ const NODE: Counterpart = Counterpart {
 /// Written last into a counterpart's folder: what is in it.
 const STAMP: &str = "installed.txt";
 
+/// Who installs holds this file locked.
+const LOCK: &str = "lock";
+
 /// Installs what these groups need and is not there yet. The folder that has it all.
 pub(crate) fn install(workspace: &Workspace, groups: &[Group]) -> anyhow::Result<PathBuf> {
     let folder = workspace.target.join("counterparts");
+    let _alone = alone(&folder)?;
     let python = python::Python::find(workspace, &folder)?;
     for counterpart in TABLE.iter().filter(|counterpart| groups.contains(&counterpart.group)) {
         if matches!(counterpart.from, Origin::Npm(_)) {
@@ -127,6 +139,19 @@ pub(crate) fn install(workspace: &Workspace, groups: &[Group]) -> anyhow::Result
         add(workspace, &python, &folder, counterpart)?;
     }
     Ok(folder)
+}
+
+/// Waits until nobody else installs here. It is over when the file is dropped, or its process gone.
+fn alone(folder: &Path) -> anyhow::Result<File> {
+    let path = folder.join(LOCK);
+    fs::create_dir_all(folder).with_context(|| format!("could not make `{}`", folder.display()))?;
+    let open = File::options().create(true).write(true).truncate(false).open(&path);
+    let file = open.with_context(|| format!("could not open `{}`", path.display()))?;
+    if let Err(TryLockError::WouldBlock) = file.try_lock() {
+        eprintln!("==> another process installs counterparts: waiting for it");
+    }
+    file.lock().with_context(|| format!("could not lock `{}`", path.display()))?;
+    Ok(file)
 }
 
 /// Installs one under another name first: an install that was cut off is never taken for one.
@@ -182,6 +207,18 @@ fn stamp(python: &python::Python, counterpart: &Counterpart) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_at_a_time_installs() {
+        let folder = std::env::temp_dir().join(format!("xtask-alone-{}", std::process::id()));
+        let first = alone(&folder).unwrap();
+        let other = File::open(folder.join(LOCK)).unwrap();
+        assert!(matches!(other.try_lock(), Err(TryLockError::WouldBlock)));
+        drop(first);
+        other.try_lock().unwrap();
+        drop(other);
+        fs::remove_dir_all(folder).unwrap();
+    }
 
     #[test]
     fn every_package_has_one_version() {

@@ -11,7 +11,7 @@
     clippy::disallowed_methods,
     reason = "tests start what is killed, and what is left behind"
 )]
-#![expect(clippy::wildcard_enum_match_arm, reason = "of the tools only three are met here")]
+#![expect(clippy::wildcard_enum_match_arm, reason = "of the tools not all are met here")]
 
 mod edits;
 #[cfg(target_os = "linux")]

@@ -3,8 +3,13 @@
 
 use super::failure::Refusal;
 use super::{Asked, Call, Output, Said};
+use crate::agent::question::Spent;
+use crate::agent::settings::Cli;
 use crate::agent::site::Doing;
 use treebeam_run::port::{Cost, Usage};
+
+/// What the name of a model begins with whose server speaks chat completions.
+const SPEAKS: &str = "openai/";
 
 pub(super) fn call(asked: &Asked<'_>) -> Call {
     let cli = asked.cli;
@@ -18,8 +23,10 @@ pub(super) fn call(asked: &Asked<'_>) -> Call {
             "--no-detect-urls",
         ])
         .arguments(["--analytics-disable"])
-        .option("--model", cli.model.as_deref())
-        .option("--openai-api-base", cli.base_url.as_deref());
+        .option("--model", model(cli).as_deref())
+        .option("--openai-api-base", cli.base_url.as_deref())
+        // It breaks lines where the terminal ends, in the middle of an answer.
+        .variable("COLUMNS", Some("100000"));
     let call = match asked.doing {
         Doing::Reading => call.arguments(["--chat-mode", "ask"]),
         Doing::Editing => call,
@@ -38,36 +45,68 @@ pub(super) fn call(asked: &Asked<'_>) -> Call {
         .arguments(["--message-file".to_owned(), asked.prompt.display().to_string()])
 }
 
+/// The name that it knows a model by: one of another server has to say what that server speaks.
+fn model(cli: &Cli) -> Option<String> {
+    let name = cli.model.clone()?;
+    let is_plain = cli.base_url.is_some() && !name.starts_with(SPEAKS);
+    Some(if is_plain { format!("{SPEAKS}{name}") } else { name })
+}
+
 pub(super) fn read(output: Output<'_>) -> Result<Said, Refusal> {
-    let lines: Vec<&str> = output.stdout.lines().collect();
-    let counts: Vec<Counts> = lines.iter().filter_map(|line| Counts::read(line)).collect();
-    let complaint = |line: &&&str| line.starts_with("litellm.") && line.contains("Error");
-    if counts.is_empty() {
-        let why = lines.iter().rev().find(complaint).map_or(output.stderr.trim(), |line| line);
-        let why = if why.is_empty() { output.stdout.trim() } else { why };
-        return Err(Refusal::of(why));
+    let (mut took, mut why, mut text) = (None::<Counts>, None, Vec::new());
+    for line in after_greeting(output.stdout).lines() {
+        if let Some(counts) = Counts::read(line) {
+            took = Some(took.map_or(counts, |sum| sum.with(counts)));
+            // What it complained of before has passed.
+            why = None;
+            continue;
+        }
+        if line.starts_with("litellm.") && line.contains("Error") {
+            why = Some(line);
+        }
+        text.push(line);
     }
-    let usage = counts.iter().fold(Usage::default(), |sum, Counts { usage, .. }| Usage {
-        input: sum.input + usage.input,
-        cached: sum.cached + usage.cached,
-        output: sum.output + usage.output,
-    });
-    let cost = counts.iter().filter_map(|counts| counts.cost).reduce(|one, other| one + other);
-    Ok(Said {
-        text: output.stdout.trim().to_owned(),
-        usage: Some(usage),
-        cost: cost.map(Cost::dollars),
-        ..Said::default()
-    })
+    match (took, why) {
+        (Some(Counts { usage, cost }), None) => Ok(Said {
+            text: text.join("\n").trim().to_owned(),
+            usage: Some(usage),
+            cost: cost.map(Cost::dollars),
+            ..Said::default()
+        }),
+        // It asks again by itself, to mend what it wrote. What it leaves when that fails is half an answer.
+        (took, why) => {
+            let spent = took.map_or(Spent::Perhaps, |took| Spent::Known(took.usage));
+            let said = [why.unwrap_or_default(), output.stderr.trim(), output.stdout.trim()];
+            let words = said.into_iter().find(|words| !words.is_empty()).unwrap_or_default();
+            Err(Refusal { spent, ..Refusal::of(words) })
+        }
+    }
+}
+
+/// What comes after the lines about itself; the last of them is about its map of the repository.
+fn after_greeting(stdout: &str) -> &str {
+    let rest = stdout.split_once("\nRepo-map: ").and_then(|(_, rest)| rest.split_once('\n'));
+    rest.map_or(stdout, |(_, rest)| rest)
 }
 
 /// `Tokens: 2.4k sent, 1.1k cache hit, 16 received. Cost: $0.00091 message, $0.00091 session.`
+#[derive(Clone, Copy)]
 struct Counts {
     usage: Usage,
     cost: Option<f64>,
 }
 
 impl Counts {
+    fn with(self, other: Self) -> Self {
+        let usage = Usage {
+            input: self.usage.input + other.usage.input,
+            cached: self.usage.cached + other.usage.cached,
+            output: self.usage.output + other.usage.output,
+        };
+        let cost = self.cost.into_iter().chain(other.cost).reduce(|one, two| one + two);
+        Self { usage, cost }
+    }
+
     fn read(line: &str) -> Option<Self> {
         let rest = line.strip_prefix("Tokens: ")?;
         let (tokens, cost) = rest.split_once(". Cost: $").unwrap_or((rest, ""));

@@ -5,7 +5,7 @@ use super::failure::Refusal;
 use super::json::{count, objects, text};
 use super::{Asked, Call, Output, Said};
 use crate::agent::site::Doing;
-use serde_json::json;
+use serde_json::{Value, json};
 use treebeam_run::port::Cost;
 
 /// The variable that has the key of a server that is set here.
@@ -39,7 +39,11 @@ pub(super) fn call(asked: &Asked<'_>) -> Call {
             json!({ "npm": npm, "name": "treebeam", "options": options, "models": models });
         json!({ "provider": { "treebeam": provider }, "share": "disabled" }).to_string()
     });
-    call.variable("OPENCODE_CONFIG_CONTENT", server.as_deref()).arguments(cli.args.iter().cloned())
+    // Its list of models and prices is on the maker's own server, whatever server is set.
+    let alone = server.as_ref().map(|_| "1");
+    call.variable("OPENCODE_CONFIG_CONTENT", server.as_deref())
+        .variable("OPENCODE_DISABLE_MODELS_FETCH", alone)
+        .arguments(cli.args.iter().cloned())
 }
 
 pub(super) fn read(output: Output<'_>) -> Result<Said, Refusal> {
@@ -58,6 +62,9 @@ pub(super) fn read(output: Output<'_>) -> Result<Said, Refusal> {
                 sum.output += count(&tokens["output"]) + count(&tokens["reasoning"]);
                 said.usage = Some(sum);
                 cost = Some(cost.unwrap_or(0.0) + part["cost"].as_f64().unwrap_or(0.0));
+            }
+            Some("tool_use") if is_refused(&part["state"]) => {
+                said.refused.extend(text(&part["tool"]))
             }
             Some("error") => why = Some(event["error"].clone()),
             Some(_) | None => {}
@@ -81,4 +88,11 @@ pub(super) fn read(output: Output<'_>) -> Result<Said, Refusal> {
     said.cost = cost.filter(|cost| *cost > 0.0).map(Cost::dollars);
     said.text = texts.join("\n");
     Ok(said)
+}
+
+/// Whether a tool failed because it was not allowed.
+fn is_refused(state: &Value) -> bool {
+    let error = state["error"].as_str().unwrap_or_default();
+    let refusals = ["rejected permission", "prevents you from using"];
+    state["status"] == "error" && refusals.iter().any(|words| error.contains(words))
 }

@@ -73,7 +73,12 @@ fn how_each_is_started() {
     let opencode = ["run --format json -m treebeam/m-1", "{env:TREEBEAM_AGENT_KEY}"];
     check(Tool::Opencode, Doing::Editing, Session::New, &opencode, &["plan"]);
     check(Tool::Opencode, Doing::Reading, fork(), &["--agent plan", "-s s-1 --fork"], &[]);
-    let aider = ["OPENAI_API_KEY=sk-canary", "--no-auto-commits", "--message-file p.txt"];
+    let aider = [
+        "OPENAI_API_KEY=sk-canary",
+        "COLUMNS=100000",
+        "--model openai/m-1",
+        "--message-file p.txt",
+    ];
     check(Tool::Aider, Doing::Editing, Session::New, &aider, &["--chat-mode"]);
     check(Tool::Aider, Doing::Reading, Session::New, &["--chat-mode ask"], &[]);
 }
@@ -241,6 +246,18 @@ fn what_opencode_says() {
 {"type":"text","sessionID":"ses_e1","part":{"type":"text","text":"EDIT DONE"}}
 {"type":"step_finish","sessionID":"ses_e1","part":{"reason":"stop","type":"step-finish","tokens":{"total":155,"input":150,"output":5,"reasoning":1,"cache":{"write":2,"read":3}},"cost":0}}"#;
     check(said, "", "\"EDIT DONE\" turn 255/3/26 thread - id ses_e1");
+    let denied = |error: &str| {
+        let tool = format!(
+            r#"{{"type":"tool_use","sessionID":"ses_e1","part":{{"type":"tool","tool":"write","state":{{"status":"error","error":"{error}"}}}}}}"#
+        );
+        format!("{tool}\n{said}")
+    };
+    let rejected = denied("The user rejected permission to use this specific tool call.");
+    check(&rejected, "", "\"EDIT DONE\" turn 255/3/26 thread - id ses_e1 write");
+    let ruled = denied("The user has specified a rule which prevents you from using this tool");
+    check(&ruled, "", "\"EDIT DONE\" turn 255/3/26 thread - id ses_e1 write");
+    let broken = heard(Tool::Opencode, &denied("File not found"), "");
+    assert!(broken.ends_with("id ses_e1"), "what fails is not refused: {broken}");
     let refused = r#"{"type":"error","sessionID":"ses_e1","error":{"name":"APIError","data":{"message":"invalid key","statusCode":401,"isRetryable":false}}}"#;
     check(refused, "", "unavailable: the key was refused: opencode says: invalid key");
     check("", "\u{1b}[91m\u{1b}[1mError: \u{1b}[0mSession not found", "forgotten: opencode says");
@@ -252,8 +269,21 @@ fn what_aider_says() {
         let found = heard(Tool::Aider, stdout, "Warning: Input is not a terminal (fd=0).");
         assert!(found.contains(expect), "{found}");
     };
-    let said = "Aider v0.86.2\nAdded a.txt to the chat.\n\nTokens: 300 sent, 16 received. Cost: $0.00091 message, $0.00091 session.\nApplied edit to a.txt\nTokens: 2.4k sent, 1.1k cache hit, 1,016 received. Cost: $0.01 message, $0.0109 session.";
-    check(said, "turn 2700/1100/1032 thread - id  $0.010910");
+    let greeting = "Analytics have been permanently disabled.\n\nAider v0.86.2\nModel: openai/m with whole edit format\nGit repo: .git with 1 files\nRepo-map: using 1024 tokens, auto refresh\n\n";
+    let first =
+        "IDEA: it\n\nTokens: 300 sent, 16 received. Cost: $0.00091 message, $0.00091 session.\n";
+    let second = "Applied edit to a.txt\nTokens: 2.4k sent, 1.1k cache hit, 1,016 received. Cost: $0.01 message, $0.0109 session.";
+    let said = format!("{greeting}{first}{second}");
+    check(
+        &said,
+        "\"IDEA: it\\n\\nApplied edit to a.txt\" turn 2700/1100/1032 thread - id  $0.010910",
+    );
+    check("Tokens: 3 sent, 1 received.", "\"\" turn 3/0/1");
+    // What passes is forgotten; what it cannot mend makes the whole of it half an answer.
+    let failed = "litellm.APIError: APIError: OpenAIException - overloaded_error\n";
+    check(&format!("{greeting}{failed}Retrying in 0.2 seconds...\n{first}"), "IDEA: it");
+    let expect = "passing Overloaded Known(Usage { input: 300, cached: 0, output: 16 })";
+    check(&format!("{greeting}{first}{failed}"), expect);
     let refused = "Added a.txt to the chat.\n\nlitellm.AuthenticationError: AuthenticationError: OpenAIException - invalid key\nThe API provider is not able to authenticate you. Check your API key.";
     check(refused, "unavailable: the key was refused: aider says: litellm.AuthenticationError");
     let busy = "litellm.APIError: APIError: OpenAIException - Overloaded\nRetrying in 0.2 seconds...\nlitellm.APIError: APIError: OpenAIException - Overloaded";
