@@ -14,6 +14,8 @@ use treebeam_core::state::State;
 
 /// The most outcomes of other ideas that a generator is told, the newest: a deep branch costs no more than a shallow one.
 const OUTCOMES: usize = 60;
+/// The most of those before them, which are told in short: so that nobody proposes what the branch has tried.
+const EARLIER: usize = 600;
 
 /// Everything that the stage of a step needs to know.
 pub(crate) enum Brief {
@@ -52,9 +54,11 @@ pub(crate) struct Told {
     pub(crate) parent_commit: Option<Commit>,
     /// The ideas that led here, each with its figures.
     pub(crate) chain: Vec<String>,
+    /// What was tried before that, in short.
+    pub(crate) earlier: Vec<String>,
     /// What else was tried on the way, with its outcome.
     pub(crate) outcomes: Vec<String>,
-    /// The files of all ideas that are mentioned.
+    /// The files of all ideas that are told of in full.
     pub(crate) idea_files: Vec<Idea>,
     pub(crate) protect: Vec<String>,
 }
@@ -218,7 +222,8 @@ fn told(state: &State, node: &Node) -> Told {
         .filter_map(|eval| state.eval(*eval))
         .filter(|eval| eval.stands() && !on_chain(eval))
         .collect();
-    let newest = beside.get(beside.len().saturating_sub(OUTCOMES)..).unwrap_or_default();
+    let (older, newest) = beside.split_at(beside.len().saturating_sub(OUTCOMES));
+    let earlier = older.iter().skip(older.len().saturating_sub(EARLIER));
     let mentioned = chain.iter().chain(newest);
     Told {
         node: node.id,
@@ -226,6 +231,7 @@ fn told(state: &State, node: &Node) -> Told {
         commit: node.commit.clone(),
         parent_commit: node.parent().and_then(|up| state.node(up)).map(|up| up.commit.clone()),
         chain: chain.iter().map(|eval| outcome_line(state, eval)).collect(),
+        earlier: earlier.map(|eval| short_line(state, eval)).collect(),
         outcomes: newest.iter().map(|eval| outcome_line(state, eval)).collect(),
         idea_files: mentioned.map(|eval| eval.idea.clone()).collect(),
         protect: state.meaning.protect.clone(),
@@ -259,6 +265,18 @@ fn outcome_line(facts: &Facts, eval: &Eval) -> String {
         | Stage::Superseded(..)
         | Stage::SetAside => format!("{title}: under way"),
     }
+}
+
+/// The same in as few words as will do: the change, its score, and the first word of why.
+fn short_line(facts: &Facts, eval: &Eval) -> String {
+    let (title, on) = (&eval.idea.title, eval.parent);
+    let Stage::Decided(measured, verdict, _) = &eval.stage else {
+        return format!("{title}: on n{on}, failed");
+    };
+    let ([score, _], [before, _]) = (against_root(&measured.scored.vs_root), figures_of(facts, on));
+    let reason = verdict.reason();
+    let word = reason.split(':').next().unwrap_or_default();
+    format!("{title}: on n{on}, score {score} (n{on}: {before}); {word}")
 }
 
 /// The score and the primary delta.

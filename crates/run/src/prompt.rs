@@ -5,12 +5,22 @@ use crate::brief::Told;
 /// The longest text of one kind (a diff stat, an idea) that goes into a prompt.
 const PART_CHARS: usize = 16_000;
 
+/// How many ideas that are told in short have room in such a text, whatever their titles.
+const EARLIER_LINES: usize = 75;
+
 /// The context pack of a node: what the idea generator is told about its branch.
 pub(crate) fn context(told: &Told, since_root: &str, since_parent: &str) -> String {
     let mut text = format!("NODE n{}\n", told.node);
     section(&mut text, "CHANGED SINCE THE ROOT", since_root);
     section(&mut text, "CHANGED SINCE THE PARENT", since_parent);
     section(&mut text, "IDEAS THAT LED HERE, OLDEST FIRST", &newest(&told.chain));
+    for part in told.earlier.chunks(EARLIER_LINES) {
+        section(
+            &mut text,
+            "OTHER IDEAS THAT WERE TRIED BEFORE THE NEXT ONES, IN SHORT",
+            &newest(part),
+        );
+    }
     section(&mut text, "OTHER IDEAS THAT WERE TRIED ON THE WAY", &newest(&told.outcomes));
     let constraints = [
         "one self-contained change per idea, implementable as a patch".to_owned(),

@@ -84,7 +84,8 @@ fn ask(
         node: brief.node,
         continues: None,
     };
-    let reply = match world.agent.ask(&ask) {
+    let kept = path::node_ideas(brief.node).join("calls").join(&format!("{}.txt", ask.key));
+    let reply = match super::ask(world.agent, ask) {
         Ok(reply) => reply,
         Err(AgentError::Unanswered(why)) => {
             haul.why = Some(why);
@@ -93,7 +94,6 @@ fn ask(
         Err(AgentError::OverBudget { budget, .. }) => return Ok(Some(budget)),
         Err(error) => return Err(error.into()),
     };
-    let kept = path::node_ideas(brief.node).join("calls").join(&format!("{}.txt", ask.key));
     world.files.write(&kept, reply.text.as_bytes())?;
     let ideas = reply::ideas(&reply.text);
     if ideas.is_empty() {

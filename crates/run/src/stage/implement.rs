@@ -232,7 +232,7 @@ impl<'a> Desk<'a> {
     fn ask(&self, role: Role, round: u32, end: &str, prompt: String) -> Result<Reply, AgentError> {
         let key = format!("{role}-e{}-a{}{end}", self.brief.eval, self.brief.attempt);
         let (place, node, continues) = (self.place, self.brief.parent, None);
-        self.world.agent.ask(&Ask { key, role, round, prompt, place, node, continues })
+        super::ask(self.world.agent, Ask { key, role, round, prompt, place, node, continues })
     }
 
     fn write(&self, name: &str, text: &str) -> Result<(), PortError> {
