@@ -140,3 +140,32 @@ fn the_doctor_looks_at_versions() {
     assert!(said.contains("problem  agents         `gemini-cli` is not there"), "{said}");
     assert!(said.contains("do: install `/no/such/gemini` 0.61 or newer"), "{said}");
 }
+
+#[test]
+fn a_price_that_nobody_can_know_is_not_asked_for_by_name() {
+    let site = Site::new(BINARY);
+    let check = |more: &str, expect: &str| {
+        let agent = coder(&site, "codex", "echo codex-cli 0.166.0", more);
+        configure(&site, &format!("max_cost_usd = 5\n{agent}"));
+        let said = site.call(&["doctor"]).stdout;
+        assert!(said.contains(expect) && !said.contains("its own choice"), "{expect}: {said}");
+    };
+    check("", "`codex` chooses its model itself: `max_cost_usd` counts only what it says");
+    check("", "do: set `model`, or `max_tokens_total`");
+    check("model = 'm-1'\n", "the price of `m-1` is not known: `max_cost_usd` does not count it");
+}
+
+#[test]
+fn one_can_have_any_role() {
+    let site = Site::new(BINARY);
+    for role in ["coordinator", "planner", "coder", "reviewer", "ideas"] {
+        let agent =
+            coder(&site, "codex", CODEX, "").replace("[agents.coder]", &format!("[agents.{role}]"));
+        configure(&site, &agent);
+        assert_eq!(checked(&site, 0)["role"], role);
+        let said = site.call_reading(&["agents", "ask", "--role", role], "What?").exits(0);
+        assert_eq!(said.stdout.trim(), "ok", "{role}");
+        // Outside of a run nobody edits.
+        assert!(!noted(&site, "args").contains("workspace-write"), "{role}");
+    }
+}

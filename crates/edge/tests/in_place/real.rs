@@ -9,11 +9,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
+use treebeam_core::id::{NodeId, Place};
 use treebeam_edge::agent::Door;
 use treebeam_edge::agent::question::Question;
 use treebeam_edge::agent::settings::{Cli, Edits, Home, Key, Line, Tool};
 use treebeam_edge::env_file::Secret;
-use treebeam_run::port::{AgentError, Reply, Role, Usage};
+use treebeam_run::port::{AgentError, Reply, Repo as _, Role, Usage};
 use treebeam_testkit::apart::{Namespace, is_inside, remark, system};
 use treebeam_testkit::counterpart::{Running, folder, node};
 use treebeam_testkit::hostile;
@@ -209,6 +210,7 @@ fn meet(tool: Tool, test: &str) {
     }
     let scene = Scene::new(tool);
     edits(&scene);
+    looks(&scene);
     is_refused(&scene);
     fails(&scene);
     is_ended(&scene);
@@ -247,6 +249,28 @@ fn edits(scene: &Scene) {
     let lost = Reply { id: Some(unknown.to_owned()), ..first };
     let lost = scene.go_on(&lost, "lost");
     assert!(matches!(lost, Err(AgentError::Forgotten(_))), "{lost:?}");
+}
+
+/// One that is only to look may want to edit: it answers, and nothing is changed, in its worktree or elsewhere.
+fn looks(scene: &Scene) {
+    let node = Place::Node(NodeId::ROOT);
+    let (role, at) = match scene.tool {
+        Tool::Codex => (Role::Ideas, node),
+        Tool::Claude => (Role::Reviewer, candidate()),
+        Tool::Gemini => (Role::Coordinator, candidate()),
+        _ => (Role::Planner, candidate()),
+    };
+    scene.place.git.checkout(node, &scene.place.head()).expect("a worktree");
+    scene.place.git.keep(node, &scene.place.head()).expect("a ref");
+    let before = scene.place.files();
+    let mut question = question("k-look", role, at);
+    FIRST.clone_into(&mut question.prompt);
+    let reply = scene.ask(scene.agent(), &question, PATIENCE).expect("an answer");
+    assert_eq!(reply.edits, None, "{role}: {reply:?}");
+    assert_eq!(scene.place.files(), before, "{role}");
+    let left = fs::read_dir(scene.place.run().join("wt/0000")).expect("a worktree").flatten();
+    let left: BTreeSet<_> = left.map(|entry| entry.file_name()).collect();
+    assert_eq!(left, BTreeSet::from(["a.txt".into(), ".git".into()]), "{role}");
 }
 
 /// One that is not allowed what it wants ends well, and has changed nothing.

@@ -193,20 +193,8 @@ fn agents(here: &Path, config: &Config, dotenv: &Dotenv) -> Vec<Check> {
         }
     }
     checks.dedup_by(|one, other| one.says == other.says);
-    let prices = config.prices();
-    let costs = |seat: &&Seat<'_>| !matches!(seat.agent.line, config::agents::Line::Tuner);
-    let priceless = seats.iter().filter(costs).find(|seat| prices.of(&seat.model()).is_none());
-    if let Some(seat) = priceless.filter(|_| config.reach(&Reach::default()).max_cost_usd.is_some())
-    {
-        let says = format!(
-            "the price of `{}` is not known: `max_cost_usd` does not count it",
-            seat.model()
-        );
-        checks.push(Check::warning(
-            "agents",
-            says,
-            "add it to `prices`, or set `max_tokens_total`",
-        ));
+    if config.reach(&Reach::default()).max_cost_usd.is_some() {
+        checks.extend(priceless(config, &seats));
     }
     if checks.is_empty() {
         let roles: Vec<&str> = seats.iter().map(|seat| seat.role.name()).collect();
@@ -221,6 +209,31 @@ fn agents(here: &Path, config: &Config, dotenv: &Dotenv) -> Vec<Check> {
         });
     }
     checks
+}
+
+/// An agent whose price nobody knows, where a budget of money is set.
+fn priceless(config: &Config, seats: &[Seat<'_>]) -> Option<Check> {
+    let prices = config.prices();
+    let costs = |seat: &&Seat<'_>| !matches!(seat.agent.line, config::agents::Line::Tuner);
+    let mut seats = seats.iter().filter(costs);
+    let seat = seats.find(|seat| prices.of(&seat.model()).is_none())?;
+    let (says, todo) = match &seat.agent.line {
+        config::agents::Line::Cli(cli) if cli.model.is_none() => (
+            format!(
+                "`{}` chooses its model itself: `max_cost_usd` counts only what it says that a call has cost",
+                seat.provider()
+            ),
+            "set `model`, or `max_tokens_total`",
+        ),
+        _ => (
+            format!(
+                "the price of `{}` is not known: `max_cost_usd` does not count it",
+                seat.model()
+            ),
+            "add it to `prices`, or set `max_tokens_total`",
+        ),
+    };
+    Some(Check::warning("agents", says, todo))
 }
 
 /// What a run may cost.

@@ -255,8 +255,9 @@ fn cli(said: Said, tool: Tool) -> Result<Cli, String> {
         // It takes another server only with a setting that stands in its home.
         return Err("`base_url` of `gemini-cli` needs `home = \"scratch\"`".to_owned());
     }
-    if tool == Tool::Opencode && said.base_url.is_some() && said.model.is_none() {
-        return Err("`model` is missing: `opencode` knows none of that `base_url`".to_owned());
+    let any_server = matches!(tool, Tool::Opencode | Tool::Aider);
+    if any_server && said.base_url.is_some() && said.model.is_none() {
+        return Err(format!("`model` is missing: `{provider}` knows none of that `base_url`"));
     }
     Ok(Cli {
         tool,
@@ -475,6 +476,7 @@ mod tests {
         check("provider = 'codex'\nargs = 'x'", "expected a sequence");
         check("provider = 'gemini-cli'\nbase_url = 'http://x'", "needs `home = \"scratch\"`");
         check("provider = 'opencode'\nbase_url = 'http://x'", "`model` is missing");
+        check("provider = 'aider'\nbase_url = 'http://x'", "`aider` knows none of that");
         check("provider = 'openai'\nmodel = 'm'\nargs = []", "`args` says nothing to `openai`");
         check("provider = 'command'\ncommand = 'x'\nhome = 'user'", "`home` says nothing");
         check("provider = 'command'", "`command` is missing");
