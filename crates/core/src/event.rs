@@ -16,6 +16,7 @@ pub use idea::{ContextPack, FileDigest, Given, Idea, IdeaAdded, IdeasProposed, N
 pub use leftover::{Leftover, LeftoverKind};
 pub use runner::{Runner, Takeover};
 
+use crate::bill::Bills;
 use crate::evidence::{Artifact, Scored};
 use crate::gate::Verdict;
 use crate::id::{Commit, Depth, EvalId, NodeId, Place, RunId};
@@ -66,6 +67,9 @@ pub enum Event {
         why: String,
         /// How many turns its conversation took.
         turns: u32,
+        /// What the answers took.
+        #[serde(default, skip_serializing_if = "Bills::is_empty")]
+        bills: Bills,
         /// When.
         at: Timestamp,
     },
@@ -82,6 +86,9 @@ pub enum Event {
         /// Who let it through. Runs of the first treebeam had no reviewer.
         #[serde(default)]
         approval: Approval,
+        /// What the answers of this attempt took.
+        #[serde(default, skip_serializing_if = "Bills::is_empty")]
+        bills: Bills,
         /// When.
         at: Timestamp,
     },
@@ -116,6 +123,9 @@ pub enum Event {
         eval: EvalId,
         /// Where and why.
         failure: Failure,
+        /// What the answers of this attempt took, where it failed before it was a commit.
+        #[serde(default, skip_serializing_if = "Bills::is_empty")]
+        bills: Bills,
         /// When.
         at: Timestamp,
     },
@@ -127,6 +137,9 @@ pub enum Event {
         attempt: u32,
         /// Where and why.
         failure: Failure,
+        /// What the answers of this attempt took, where it failed before it was a commit.
+        #[serde(default, skip_serializing_if = "Bills::is_empty")]
+        bills: Bills,
         /// When.
         at: Timestamp,
     },
@@ -136,6 +149,9 @@ pub enum Event {
         budget: BudgetKind,
         /// The step: what it was paid for stays.
         step: Intent,
+        /// What its answers have taken so far. Where the step goes on later, its end has them again.
+        #[serde(default, skip_serializing_if = "Bills::is_empty")]
+        bills: Bills,
     },
     /// Work of the open depth is done again, because the user wanted it.
     SentBack(Box<SentBack>),

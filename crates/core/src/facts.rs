@@ -3,6 +3,7 @@
 
 mod lookup;
 
+use crate::bill::Bills;
 use crate::event::{
     Approval, BudgetKind, ContextPack, Failure, Given, Idea, Intent, Leftover, MessageId, Repeat,
     Stop, Subject, WorldKind,
@@ -123,6 +124,8 @@ pub struct Expansion {
     pub ideas: Ideas,
     /// The evals that the user's own ideas became, apart from those that were asked for.
     pub added: Vec<EvalId>,
+    /// What the answers took.
+    pub bills: Bills,
 }
 
 /// The ideas of one expansion.
@@ -167,6 +170,8 @@ pub struct Eval {
     pub attempt: u32,
     /// Why the attempts before this one failed, oldest first.
     pub failures: Vec<Failure>,
+    /// What the answers of each attempt took, the first one first, as far as any took something.
+    pub bills: Vec<Bills>,
     /// When it was created.
     pub queued_at: Timestamp,
     /// How it stands.
@@ -383,8 +388,9 @@ impl Node {
 impl Expansion {
     /// One that has just begun.
     #[must_use]
-    pub const fn begun(depth: Depth, started_at: Timestamp) -> Self {
-        Self { depth, started_at, ideas: Ideas::Asked, added: Vec::new() }
+    pub fn begun(depth: Depth, started_at: Timestamp) -> Self {
+        let (added, bills) = (Vec::new(), Bills::default());
+        Self { depth, started_at, ideas: Ideas::Asked, added, bills }
     }
 
     /// The evals that it became, the user's own last.

@@ -4,10 +4,11 @@
 //! [`id`] and [`num`] are the vocabulary, [`policy`] and [`measure`] what the user asked for, [`evidence`] what was measured and
 //! [`event`] what happened, [`path`] where things lie. [`facts`] are what is known, [`state`] the fold that makes them and [`plan`] what to do next. The judgements:
 //! [`sweep`] reads a results CSV, [`score`] and [`paired`] compare two of them, [`gate`] and [`rank`] decide,
-//! [`protect`] and [`idea`] say what may be changed and what was tried before, [`audit`] checks a whole run.
+//! [`bill`] is what the answers of agents took, by [`role`]; [`protect`] and [`idea`] say what may be changed and what was tried before, [`audit`] checks a whole run.
 //! [`tuner`] is the agent that needs no model. [`mod@nearest`] finds the name that a mistyped one was meant to be.
 
 pub mod audit;
+pub mod bill;
 pub mod event;
 pub mod evidence;
 pub mod exact;
@@ -24,6 +25,7 @@ pub mod plan;
 pub mod policy;
 pub mod protect;
 pub mod rank;
+pub mod role;
 pub mod score;
 pub mod state;
 pub mod sweep;

@@ -8,6 +8,7 @@ pub mod removal;
 
 pub use again::{Again, send_back};
 
+use crate::bill::Bills;
 use crate::event::{
     Approval, BudgetKind, ContextPack, Event, Failure, Idea, IdeasProposed, Intent, Leftover,
     NewEval, Repeat, Stop, Subject,
@@ -99,6 +100,8 @@ pub enum Outcome {
         why: String,
         /// How many turns it took.
         turns: u32,
+        /// What the answers took.
+        bills: Bills,
     },
     /// A candidate.
     Implemented {
@@ -112,6 +115,8 @@ pub enum Outcome {
         rounds: u32,
         /// Who let it through.
         approval: Approval,
+        /// What the answers took.
+        bills: Bills,
     },
     /// A candidate's sweep.
     Swept {
@@ -133,6 +138,8 @@ pub enum Outcome {
         step: Intent,
         /// Which budget.
         budget: BudgetKind,
+        /// What the answers took that came before.
+        bills: Bills,
     },
     /// An eval that ends here.
     EvalFailed {
@@ -140,6 +147,8 @@ pub enum Outcome {
         eval: EvalId,
         /// Where and why.
         failure: Failure,
+        /// What the answers took, where it ends before it is a commit.
+        bills: Bills,
     },
     /// A node was made.
     Promoted(EvalId),
@@ -174,6 +183,8 @@ pub struct Proposal {
     pub turns: u32,
     /// What the generator was told.
     pub context: ContextPack,
+    /// What the answers took.
+    pub bills: Bills,
 }
 
 /// What may be started or recorded now, the most urgent first. Empty means: wait, or, with nothing running, the end.
@@ -341,19 +352,21 @@ pub fn accept(state: &State, outcome: &Outcome, at: Timestamp) -> Option<Event> 
             }
             Event::IdeasProposed(Box::new(number(state, proposal, at)))
         }
-        Outcome::ProposalFailed { node, why, turns } => {
+        Outcome::ProposalFailed { node, why, turns, bills } => {
             if !is_next_in_line(state, node) {
                 return None;
             }
-            Event::ProposalFailed { node, why, turns, at }
+            Event::ProposalFailed { node, why, turns, bills, at }
         }
-        Outcome::Implemented { eval, commit, files_changed, rounds, approval } => {
-            Event::Implemented { eval, commit, files_changed, rounds, approval, at }
+        Outcome::Implemented { eval, commit, files_changed, rounds, approval, bills } => {
+            Event::Implemented { eval, commit, files_changed, rounds, approval, bills, at }
         }
         Outcome::Swept { eval, results } => Event::Swept { eval, results, at },
         Outcome::Scored { eval, scored } => Event::Scored { eval, scored, at },
-        Outcome::OverBudget { step, budget } => Event::BudgetReached { budget, step },
-        Outcome::EvalFailed { eval, failure } => again::failure(state, eval, failure, at),
+        Outcome::OverBudget { step, budget, bills } => Event::BudgetReached { budget, step, bills },
+        Outcome::EvalFailed { eval, failure, bills } => {
+            again::failure(state, eval, failure, bills, at)
+        }
         Outcome::Promoted(from) => Event::NodeAdded { node: state.next_node(), from, at },
         Outcome::PromotionFailed { eval, why } => Event::PromotionFailed { eval, why },
         Outcome::Discarded(leftover) => Event::Discarded { leftover },
@@ -372,11 +385,11 @@ fn is_next_in_line(state: &State, node: NodeId) -> bool {
 /// Gives out ids as far as the budget goes.
 fn number(state: &State, proposal: Proposal, at: Timestamp) -> IdeasProposed {
     let room = usize::try_from(state.room()).unwrap_or(usize::MAX);
-    let Proposal { node, mut ideas, repeats, turns, context } = proposal;
+    let Proposal { node, mut ideas, repeats, turns, context, bills } = proposal;
     let untried = ideas.split_off(room.min(ideas.len()));
     let ids = (state.next_eval().number()..).map(EvalId::new);
     let queued = ids.zip(ideas).map(|(eval, idea)| NewEval { eval, idea }).collect();
-    IdeasProposed { node, queued, untried, repeats, turns, context, at }
+    IdeasProposed { node, queued, untried, repeats, turns, context, bills, at }
 }
 
 /// 2, 4, 8… seconds, at most about an hour.

@@ -1,7 +1,8 @@
-//! The figures of a comparison as JSON: the shape that the run's files, `treebeam score` and their readers share. Computes
+//! The figures of a comparison, and what answers took, as JSON: the shape that the run's files, `treebeam score` and their readers share. Computes
 //! nothing and writes nothing.
 
 use serde_json::{Value, json};
+use treebeam_core::bill::{Bill, Bills, Cost};
 use treebeam_core::evidence::Recommendation;
 use treebeam_core::gate::Verdict;
 use treebeam_core::paired::PairCounts;
@@ -78,5 +79,38 @@ pub fn verdict(verdict: &Verdict) -> Value {
         "reason": verdict.reason(),
         "checks": verdict.checks,
         "rank_score": verdict.rank_score,
+    })
+}
+
+/// What answers took, all together and by role; null where nothing was answered.
+#[must_use]
+pub fn usage(bills: &Bills) -> Value {
+    if bills.is_empty() {
+        return Value::Null;
+    }
+    let mut all = bill(&bills.total());
+    let roles = bills.by_role().map(|(role, one)| {
+        let mut figures = bill(one);
+        figures["cost_usd"] = json!(one.known_cost().map(Cost::in_dollars));
+        (role.to_string(), figures)
+    });
+    all["roles"] = Value::Object(roles.collect());
+    all
+}
+
+/// What answers cost, in dollars, as far as prices are known; nothing where none is.
+#[must_use]
+pub fn cost(bills: &Bills) -> Option<f64> {
+    bills.total().known_cost().map(Cost::in_dollars)
+}
+
+fn bill(bill: &Bill) -> Value {
+    json!({
+        "calls": bill.calls,
+        "calls_without_price": bill.calls_without_price,
+        "input_tokens": bill.usage.input,
+        "cached_tokens": bill.usage.cached,
+        "output_tokens": bill.usage.output,
+        "seconds": bill.time().as_secs_f64(),
     })
 }

@@ -8,6 +8,7 @@
 
 mod brief;
 mod clear;
+mod counted;
 mod drive;
 pub mod figures;
 pub mod patch;

@@ -3,7 +3,9 @@
 
 mod agent;
 
-pub use agent::{Agent, AgentError, Ask, Continuation, Cost, Reply, Role, Usage};
+pub use agent::{Agent, AgentError, Ask, Continuation, Reply};
+pub use treebeam_core::bill::{Cost, Usage};
+pub use treebeam_core::role::Role;
 
 use jiff::Timestamp;
 use std::io::Read;

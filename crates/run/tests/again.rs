@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 use treebeam_core::audit;
+use treebeam_core::bill::Bills;
 use treebeam_core::event::{Event, FailureKind, SentBack};
 use treebeam_core::facts::{Eval, Facts, History, Ideas, Stage};
 use treebeam_core::id::{EvalId, NodeId};
@@ -302,7 +303,7 @@ fn where_no_other_ideas_come_those_set_aside_are_tried_after_all() {
     let sent = wish(&mut journal, &world, &[Again::RegenerateIdeas]).expect("ideas that wait");
     let (node, why) = (NodeId::ROOT, "refused".to_owned());
     let at = world.at(Moment::Start);
-    journal.events.push(Event::ProposalFailed { node, why, turns: 3, at });
+    journal.events.push(Event::ProposalFailed { node, why, turns: 3, bills: Bills::default(), at });
     let end = go(&mut journal, &world).expect("a run");
     let root = end.node(node).expect("a root");
     assert!(matches!(root.expansions.last().expect("one").ideas, Ideas::Failed { .. }));

@@ -197,7 +197,7 @@ fn line(facts: &Facts, event: &Event) -> Option<String> {
             let stage = failure.stage;
             format!("e{eval}: attempt {attempt} failed at {stage}, tried again: {message}")
         }
-        Event::BudgetReached { budget, step } => {
+        Event::BudgetReached { budget, step, .. } => {
             let place = match step {
                 Intent::Propose(node) => Place::Node(*node),
                 Intent::Implement(eval) => Place::Candidate(*eval),

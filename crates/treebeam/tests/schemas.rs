@@ -278,6 +278,19 @@ fn every_kind_of_event_fits() {
     assert_eq!(seen, described, "kinds of events");
 }
 
+/// The manifest of the story that the store's tests tell: agents were paid in it.
+#[test]
+fn a_run_that_was_paid_for_fits() {
+    let site = Site::new(BINARY);
+    let path =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../edge/tests/snapshots/manifest__manifest.snap");
+    let text = fs::read_to_string(path).expect("a snapshot");
+    let manifest = text.rsplit("---\n").next().expect("a manifest");
+    let manifest: Value = serde_json::from_str(manifest).expect("a manifest in JSON");
+    assert!(manifest["state"]["cost_usd"].as_f64() > Some(0.0), "{}", manifest["state"]);
+    fits(&site, "manifest", &[manifest]);
+}
+
 #[test]
 fn schemas_are_listed_and_a_wrong_name_is_refused() {
     let site = Site::new(BINARY);

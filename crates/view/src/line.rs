@@ -58,6 +58,12 @@ pub(crate) fn first_few(items: impl Iterator<Item = String>, most: usize) -> Str
     items.join(", ")
 }
 
+/// The first line has the name, the others stand below it.
+pub(crate) fn list(name: &str, values: impl IntoIterator<Item = String>) -> Vec<String> {
+    let names = std::iter::once(name).chain(std::iter::repeat(""));
+    names.zip(values).map(|(name, value)| field(name, &value)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -87,9 +87,3 @@ fn gain(eval: &Eval) -> String {
 fn title(eval: &Eval) -> String {
     one_line(&eval.idea.title)
 }
-
-/// The first line has the name, the others stand below it.
-fn list(name: &str, values: impl IntoIterator<Item = String>) -> Vec<String> {
-    let names = std::iter::once(name).chain(std::iter::repeat(""));
-    names.zip(values).map(|(name, value)| field(name, &value)).collect()
-}

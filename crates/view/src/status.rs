@@ -2,7 +2,7 @@
 //! process is at it right now is not on record: the caller says so.
 
 use crate::figure::change;
-use crate::line::{field, first_few, one_line, shorten};
+use crate::line::{field, first_few, list, one_line, shorten};
 use crate::outcome::Counts;
 use crate::read;
 use crate::words::{self, count};
@@ -30,7 +30,7 @@ pub fn status(facts: &Facts, runner: Option<&str>) -> String {
     if open.total() > 0 && !facts.closed.is_empty() {
         lines.push(field("this depth", &format!("{}: {open}", count(open.total(), "eval"))));
     }
-    lines.extend(words::spending(&facts.reach).map(|most| field("answers", &most)));
+    lines.extend(list("answers", answers(facts)));
     if !facts.agents.0.is_empty() {
         lines.push(field("agents", &one_line(&facts.agents.to_string())));
     }
@@ -45,6 +45,13 @@ pub fn status(facts: &Facts, runner: Option<&str>) -> String {
         lines.push(field("go on", &format!("treebeam resume {}", facts.run)));
     }
     lines.join("\n") + "\n"
+}
+
+/// What answers took, and the most that they may take.
+fn answers(facts: &Facts) -> impl Iterator<Item = String> {
+    let spent = facts.spent();
+    let total = (!spent.is_empty()).then(|| words::bill(&spent.total()));
+    total.into_iter().chain(words::spending(&facts.reach))
 }
 
 fn paused(facts: &Facts) -> Vec<String> {

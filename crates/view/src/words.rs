@@ -2,6 +2,7 @@
 
 use crate::figure::figure;
 use std::time::Duration;
+use treebeam_core::bill::{Bill, Bills};
 use treebeam_core::event::{BudgetKind, Stop, WorldKind};
 use treebeam_core::facts::{Baseline, Facts, Phase};
 use treebeam_core::num::Finite;
@@ -33,6 +34,29 @@ pub(crate) const fn stop(reason: Stop) -> &'static str {
         Stop::MaxTokens => "the next answer could take more tokens than are left",
         Stop::StrictDepthFailure => "an eval failed, and that was to end the run",
     }
+}
+
+/// What answers of agents took.
+pub(crate) fn bill(bill: &Bill) -> String {
+    let tokens = count(bill.usage.total(), "token");
+    let cost = match (bill.known_cost(), bill.calls_without_price) {
+        (None, _) => "at an unknown price".to_owned(),
+        (Some(cost), 0) => cost.to_string(),
+        (Some(cost), unknown) => {
+            format!("{cost} and {} of unknown price", count(unknown, "call"))
+        }
+    };
+    format!("{}, {tokens}, {cost}; answered in {}", count(bill.calls, "call"), age(bill.time()))
+}
+
+/// The same, all together and then by role; nothing where nothing was answered.
+pub(crate) fn bills(bills: &Bills) -> Vec<String> {
+    let mut lines: Vec<String> =
+        bills.by_role().map(|(role, one)| format!("{role}: {}", bill(one))).collect();
+    if lines.len() > 1 {
+        lines.insert(0, bill(&bills.total()));
+    }
+    lines
 }
 
 /// The most that answers of agents may take, if there is such a limit.

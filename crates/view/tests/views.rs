@@ -6,6 +6,7 @@ mod sample;
 use std::num::NonZeroU32;
 use std::time::Duration;
 use treebeam_core::audit::{Finding, Severity};
+use treebeam_core::bill::Bills;
 use treebeam_core::event::{
     BudgetKind, Event, Intent, Leftover, LeftoverKind, RunStarted, Runner, Stop, Takeover,
 };
@@ -134,7 +135,7 @@ fn out_of_budget() -> State {
     events.truncate(begun + 1);
     let Some(Event::StepStarted { step, .. }) = events.last() else { unreachable!() };
     let (budget, step) = (BudgetKind::Cost, *step);
-    events.push(Event::BudgetReached { budget, step });
+    events.push(Event::BudgetReached { budget, step, bills: Bills::default() });
     let mut state = sample::after(&events, events.len());
     let moves = plan::next(&state, &Running::default(), sample::now());
     let closed = moves.into_iter().find_map(|next| match next {

@@ -1,6 +1,7 @@
 //! Ideas on their way to be tried: what was proposed, what the user added, what was skipped, and what was told.
 
 use super::MessageId;
+use crate::bill::Bills;
 use crate::id::{EvalId, NodeId, RunPath, Sha256};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,9 @@ pub struct IdeasProposed {
     pub turns: u32,
     /// What the generator was told.
     pub context: ContextPack,
+    /// What the answers took.
+    #[serde(default, skip_serializing_if = "Bills::is_empty")]
+    pub bills: Bills,
     /// When.
     pub at: Timestamp,
 }

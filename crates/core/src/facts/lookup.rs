@@ -1,6 +1,7 @@
 //! What can be looked up in the facts: nodes, evals, lineage, frontier, budget, the best node. Nothing here decides.
 
 use super::{Baseline, Eval, Expansion, Facts, Fate, Ideas, Node, Origin, Phase, Stage};
+use crate::bill::Bills;
 use crate::event::{Idea, Intent, MessageId, Stop, Subject};
 use crate::evidence::Artifact;
 use crate::id::{EvalId, NodeId};
@@ -195,5 +196,37 @@ impl Facts {
             }
         }
         best.2
+    }
+}
+
+impl Eval {
+    /// What the answers took, all attempts together.
+    #[must_use]
+    pub fn spent(&self) -> Bills {
+        self.bills.iter().collect()
+    }
+
+    /// What the answers of the attempt that is under way, or was the last, took.
+    #[must_use]
+    pub fn spent_on_attempt(&self) -> Option<&Bills> {
+        self.bills.get(usize::try_from(self.attempt.checked_sub(1)?).ok()?)
+    }
+}
+
+impl Node {
+    /// What asking for its ideas took.
+    #[must_use]
+    pub fn spent(&self) -> Bills {
+        self.expansions.iter().map(|expansion| &expansion.bills).collect()
+    }
+}
+
+impl Facts {
+    /// What all answers took that are on record.
+    #[must_use]
+    pub fn spent(&self) -> Bills {
+        let expansions = self.nodes.iter().flat_map(|node| &node.expansions);
+        let asked = expansions.map(|expansion| &expansion.bills);
+        asked.chain(self.evals.iter().flat_map(|eval| &eval.bills)).collect()
     }
 }

@@ -1,6 +1,7 @@
 //! Doing work of the open depth again: what the user may ask for, once, and whether a failed attempt is followed by the
 //! next. Closed depths stand.
 
+use crate::bill::Bills;
 use crate::event::{Event, Failure, Rerun, SentBack};
 use crate::facts::{Eval, Expansion, Facts, Node, Phase, Stage};
 use crate::id::EvalId;
@@ -100,10 +101,16 @@ fn not_begun(state: &Facts, node: &Node, successors: &BTreeSet<EvalId>) -> Vec<E
 }
 
 /// What a failure means for the record: the end of its eval, or of one attempt.
-pub(super) fn failure(state: &State, eval: EvalId, failure: Failure, at: Timestamp) -> Event {
+pub(super) fn failure(
+    state: &State,
+    eval: EvalId,
+    failure: Failure,
+    bills: Bills,
+    at: Timestamp,
+) -> Event {
     let attempt = state.eval(eval).map_or(1, |eval| eval.attempt);
     if failure.kind.is_worth_a_retry() && attempt <= state.reach.eval_retries {
-        return Event::AttemptFailed { eval, attempt, failure, at };
+        return Event::AttemptFailed { eval, attempt, failure, bills, at };
     }
-    Event::EvalFailed { eval, failure, at }
+    Event::EvalFailed { eval, failure, bills, at }
 }

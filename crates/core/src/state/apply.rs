@@ -3,6 +3,7 @@
 
 mod again;
 mod asked;
+mod bills;
 mod budget;
 
 use super::{State, removal_key};
@@ -51,16 +52,18 @@ impl State {
             }
             Event::RootRefused { why } => self.root_refused(why),
             Event::IdeasProposed(proposed) => self.ideas_proposed(proposed),
-            Event::ProposalFailed { node, why, turns, .. } => {
+            Event::ProposalFailed { node, why, turns, bills, .. } => {
                 let failed = Ideas::Failed { why: why.clone(), turns: *turns };
-                self.asked(*node)?.ideas = failed;
+                let expansion = self.asked(*node)?;
+                (expansion.ideas, expansion.bills) = (failed, bills.clone());
                 self.take_up_again(*node)
             }
-            Event::Implemented { eval, commit, files_changed, rounds, approval, .. } => {
+            Event::Implemented { eval, commit, files_changed, rounds, approval, bills, .. } => {
                 let started_at = self.implementing_since(*eval)?;
                 let (files_changed, rounds, approval) = (*files_changed, *rounds, *approval);
                 let commit = commit.clone();
                 let work = Work { started_at, commit, files_changed, rounds, approval };
+                self.charge(*eval, bills)?;
                 self.enter(*eval, Stage::Implemented(work))
             }
             Event::SweepSubmitted { subject, submission } => self.submitted(*subject, *submission),
@@ -83,10 +86,11 @@ impl State {
                 self.leave_behind(*eval, LeftoverKind::Worktree, removal);
                 Ok(())
             }
-            Event::EvalFailed { eval, failure, at } => {
+            Event::EvalFailed { eval, failure, bills, at } => {
                 let Some(started_at) = self.started_at(*eval)? else {
                     return wrong(format!("eval {eval} failed, but was not under way"));
                 };
+                self.charge(*eval, bills)?;
                 let work = self.facts.eval(*eval).and_then(Eval::work).cloned();
                 let failure = failure.clone();
                 self.enter(*eval, Stage::Failed { started_at, work, failure, at: *at })?;
@@ -96,10 +100,12 @@ impl State {
                 }
                 Ok(())
             }
-            Event::AttemptFailed { eval, attempt, failure, .. } => {
-                self.attempt_failed(*eval, *attempt, failure)
+            Event::AttemptFailed { eval, attempt, failure, bills, .. } => {
+                self.attempt_failed(*eval, *attempt, failure, bills)
             }
-            Event::BudgetReached { budget, step } => self.budget_reached(*budget, *step),
+            Event::BudgetReached { budget, step, bills } => {
+                self.budget_reached(*budget, *step, bills)
+            }
             Event::SentBack(sent) => self.sent_back(sent),
             Event::DepthClosed { depth, verdicts, beam, cut_short } => {
                 self.depth_closed(*depth, verdicts, beam, *cut_short)
@@ -193,7 +199,9 @@ impl State {
         if !in_order {
             return wrong(format!("ideas of node {} do not get the next ids", proposed.node));
         }
-        self.asked(proposed.node)?.ideas = Ideas::Proposed {
+        let expansion = self.asked(proposed.node)?;
+        expansion.bills = proposed.bills.clone();
+        expansion.ideas = Ideas::Proposed {
             evals: proposed.queued.iter().map(|new| new.eval).collect(),
             untried: proposed.untried.clone(),
             repeats: proposed.repeats.clone(),
@@ -208,8 +216,8 @@ impl State {
 
     fn queue(&mut self, id: EvalId, parent: NodeId, idea: Idea, queued_at: Timestamp) {
         let (depth, stage) = (self.facts.depth, Stage::Queued);
-        let (attempt, failures) = (1, Vec::new());
-        let eval = Eval { id, parent, depth, idea, attempt, failures, queued_at, stage };
+        let (attempt, failures, bills) = (1, Vec::new(), Vec::new());
+        let eval = Eval { id, parent, depth, idea, attempt, failures, bills, queued_at, stage };
         self.index.enter(&eval);
         self.facts.evals.push(eval);
     }

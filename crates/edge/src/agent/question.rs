@@ -47,10 +47,13 @@ pub(super) trait Answer: Sync {
     fn answer(&self, question: &Question, meter: &dyn Meter) -> Result<Reply, Trouble>;
 }
 
-/// Watches over what tries may cost.
+/// Watches over what tries may cost, and how long they take.
 pub(super) trait Meter: Sync {
     /// Asks for one more try after one that may have been charged for.
     fn another_try(&self) -> Result<(), Trouble>;
+
+    /// Hears how long a try took, whatever came of it.
+    fn tried(&self, _: Duration) {}
 }
 
 /// Nobody counts.

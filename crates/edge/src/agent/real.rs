@@ -10,7 +10,7 @@ use super::question::{Answer, Meter, Question, Trouble};
 use super::settings::{Key, Line, Model};
 use super::{tuner, wire};
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use treebeam_run::port::{PortError, Reply};
 
 /// How long an answer that has begun may pause. A model that thinks may say nothing for minutes.
@@ -26,10 +26,11 @@ pub(super) struct Real<'a> {
 }
 
 impl Answer for Real<'_> {
-    fn answer(&self, question: &Question, _: &dyn Meter) -> Result<Reply, Trouble> {
+    fn answer(&self, question: &Question, meter: &dyn Meter) -> Result<Reply, Trouble> {
         let settings = self.crew.settings(question.role)?;
         // Each try is asked about: there may be hours between two.
         self.surroundings.are_ours()?;
+        let begun = Instant::now();
         let answer = match &settings.line {
             Line::Model(model) => self.ask(model, settings.timeout, question),
             Line::Command(program) => {
@@ -38,6 +39,7 @@ impl Answer for Real<'_> {
             Line::Tuner(agent) => tuner::answer(agent, question, self.surroundings),
             Line::Cli(cli) => cli::answer(cli, settings.timeout, question, self.surroundings),
         };
+        meter.tried(begun.elapsed());
         let hide = |text: String| hide(text, settings.key());
         match answer {
             Ok(reply) => Ok(Reply {

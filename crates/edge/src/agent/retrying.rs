@@ -88,12 +88,13 @@ impl<A, N> Retrying<A, N> {
 impl<A: Answer, N: Nap> Answer for Retrying<A, N> {
     fn answer(&self, question: &Question, meter: &dyn Meter) -> Result<Reply, Trouble> {
         let (mut failures, mut limits) = (0, 0);
+        let watch = Watch { meter, took: Mutex::default() };
         let (mut waited, mut away) = (Duration::ZERO, Duration::ZERO);
         loop {
-            let trouble = match self.inner.answer(question, meter) {
+            let trouble = match self.inner.answer(question, &watch) {
                 Ok(reply) => {
                     self.known().insert(question.role);
-                    return Ok(reply);
+                    return Ok(Reply { millis: Some(watch.millis()), ..reply });
                 }
                 Err(trouble) => trouble,
             };
@@ -131,6 +132,32 @@ impl<A: Answer, N: Nap> Answer for Retrying<A, N> {
             };
             self.nap.nap(question.role, &why, pause)?;
         }
+    }
+}
+
+/// Counts how long the tries of one question took, without the pauses between them.
+struct Watch<'a> {
+    meter: &'a dyn Meter,
+    took: Mutex<Duration>,
+}
+
+impl Watch<'_> {
+    fn took(&self) -> MutexGuard<'_, Duration> {
+        self.took.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn millis(&self) -> u64 {
+        u64::try_from(self.took().as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+impl Meter for Watch<'_> {
+    fn another_try(&self) -> Result<(), Trouble> {
+        self.meter.another_try()
+    }
+
+    fn tried(&self, took: Duration) {
+        *self.took() += took;
     }
 }
 

@@ -5,6 +5,7 @@
 
 use jiff::Timestamp;
 use std::num::NonZeroU32;
+use treebeam_core::bill::{Bill, Bills, Cost, Usage};
 use treebeam_core::event::{
     Approval, BudgetKind, ContextPack, EvalStage, Event, Failure, FailureKind, FileDigest, Idea,
     IdeaAdded, IdeasProposed, Intent, Leftover, LeftoverKind, MessageId, NewEval, Repeat, Rerun,
@@ -18,6 +19,7 @@ use treebeam_core::gate::{self, Verdict};
 use treebeam_core::id::{Depth, EvalId, NodeId, Place, Sha256};
 use treebeam_core::num::Finite;
 use treebeam_core::policy::{Agents, ChosenBy, Direction, Meaning, Metric, Reach, ScorePolicy};
+use treebeam_core::role::Role;
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_790_000_000 + second).unwrap()
@@ -103,6 +105,7 @@ fn proposed(node: u32, queued: &[u32], untried: &[u32], second: i64) -> Event {
             sha256: Sha256::of(&[u8::try_from(node).unwrap()]),
             idea_files: (1..=node).map(file).collect(),
         },
+        bills: bills(&[Role::Ideas], queued.len()),
         at: at(second),
     }))
 }
@@ -155,6 +158,18 @@ fn poor() -> Scored {
     Scored { vs_parent: worse, vs_root: unknown, completeness, form, has_effect: false }
 }
 
+/// So many answers of each role, one of them of unknown price.
+fn bills(roles: &[Role], calls: usize) -> Bills {
+    let calls = u32::try_from(calls).unwrap();
+    let usage = Usage { input: 1000, cached: 200, output: 50 };
+    let cost = Cost::pico(1_500_000_000 * u64::from(calls - 1));
+    let mut bills = Bills::default();
+    for role in roles {
+        bills.add(*role, Bill { calls, calls_without_price: 1, usage, cost, millis: 1250 });
+    }
+    bills
+}
+
 fn begin(eval: u32, second: i64) -> Event {
     begin_again(eval, 1, second)
 }
@@ -176,6 +191,7 @@ fn implemented(eval: u32, second: i64) -> Event {
         files_changed: eval,
         rounds: 2,
         approval: Approval::Approved,
+        bills: bills(&[Role::Planner, Role::Coder, Role::Reviewer], 2),
         at: at(second),
     }
 }
@@ -197,7 +213,9 @@ fn failed(eval: u32, stage: EvalStage, kind: FailureKind, second: i64) -> Event 
     let message =
         "exit code 1\nTraceback: \"no\" \u{1F4A5}\t,\"sum\":\"0123456789abcdef\"}".to_owned();
     let failure = Failure { stage, kind, message };
-    Event::EvalFailed { eval: EvalId::new(eval), failure, at: at(second) }
+    let asked = stage == EvalStage::Implement;
+    let bills = if asked { bills(&[Role::Coder], 1) } else { Bills::default() };
+    Event::EvalFailed { eval: EvalId::new(eval), failure, bills, at: at(second) }
 }
 
 fn leftover(eval: u32, kind: LeftoverKind) -> Leftover {
@@ -322,6 +340,7 @@ fn after_the_stop() -> Vec<Event> {
             node,
             why: "no idea in the reply".to_owned(),
             turns: 3,
+            bills: bills(&[Role::Ideas], 3),
             at: at(41),
         },
         Event::Asked { wish: Wish::Unpause, message: None, at: at(41) },
@@ -349,7 +368,13 @@ fn done_again() -> Vec<Event> {
         ask(1, 50),
         proposed(1, &[6, 7, 8], &[], 51),
         begin(6, 52),
-        Event::AttemptFailed { eval: eval(6), attempt: 1, failure, at: at(53) },
+        Event::AttemptFailed {
+            eval: eval(6),
+            attempt: 1,
+            failure,
+            bills: bills(&[Role::Coder], 3),
+            at: at(53),
+        },
         begin_again(6, 2, 54),
         failed(6, EvalStage::Implement, FailureKind::NoChange, 55),
         begin(7, 56),
@@ -385,7 +410,7 @@ fn done_again() -> Vec<Event> {
 }
 
 fn reached(budget: BudgetKind, step: Intent) -> Event {
-    Event::BudgetReached { budget, step }
+    Event::BudgetReached { budget, step, bills: bills(&[Role::Planner], 1) }
 }
 
 fn out_of_budget() -> Vec<Event> {

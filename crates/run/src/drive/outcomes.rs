@@ -105,7 +105,7 @@ fn ending(state: &State, outcome: &Outcome) -> Option<Moment> {
         Outcome::Implemented { eval, .. } => of_eval(*eval, EvalStage::Implement),
         Outcome::Swept { eval, .. } => of_eval(*eval, EvalStage::Sweep),
         Outcome::Scored { eval, .. } => of_eval(*eval, EvalStage::Score),
-        Outcome::EvalFailed { eval, failure } => of_eval(*eval, failure.stage),
+        Outcome::EvalFailed { eval, failure, .. } => of_eval(*eval, failure.stage),
         Outcome::Promoted(eval) => Some(Moment::Promotion(*eval)),
         Outcome::RootRefused { .. }
         | Outcome::OverBudget { .. }

@@ -3,11 +3,10 @@
 
 use super::PortError;
 use serde::{Deserialize, Serialize};
-use std::fmt;
-use std::ops::Add;
-use std::str::FromStr;
+use treebeam_core::bill::{Bill, Cost, Usage};
 use treebeam_core::event::BudgetKind;
 use treebeam_core::id::{NodeId, Place};
+use treebeam_core::role::Role;
 
 /// Somebody who answers questions: a model, a program, or the dry world.
 pub trait Agent: Sync {
@@ -52,55 +51,6 @@ pub struct Continuation {
     pub taken: Option<Usage>,
 }
 
-/// Who is asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Role {
-    /// Says what to watch out for.
-    Coordinator,
-    /// Plans an idea's implementation.
-    Planner,
-    /// Implements it.
-    Coder,
-    /// Looks it over.
-    Reviewer,
-    /// Proposes ideas.
-    Ideas,
-}
-
-impl Role {
-    /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::Coordinator, Self::Planner, Self::Coder, Self::Reviewer, Self::Ideas];
-
-    /// Its name, as in the configuration.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Coordinator => "coordinator",
-            Self::Planner => "planner",
-            Self::Coder => "coder",
-            Self::Reviewer => "reviewer",
-            Self::Ideas => "ideas",
-        }
-    }
-}
-
-impl fmt::Display for Role {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Role {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        let names = || Self::ALL.map(|role| format!("`{role}`")).join(", ");
-        let role = Self::ALL.into_iter().find(|role| role.name() == text);
-        role.ok_or_else(|| format!("the roles are {}", names()))
-    }
-}
-
 /// One answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reply {
@@ -121,6 +71,9 @@ pub struct Reply {
     /// What the whole conversation has taken by now, where the provider counts that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken: Option<Usage>,
+    /// How long it took, in milliseconds, all tries together, without the waiting for a slot or for a rate limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub millis: Option<u64>,
 }
 
 impl Reply {
@@ -128,7 +81,22 @@ impl Reply {
     #[must_use]
     pub const fn of(text: String) -> Self {
         let (usage, cost, id, model) = (None, None, None, None);
-        Self { text, usage, cost, id, model, edits: None, taken: None }
+        Self { text, usage, cost, id, model, edits: None, taken: None, millis: None }
+    }
+
+    /// What it took. An answer of which nothing but its text is known is none that is paid for.
+    #[must_use]
+    pub fn bill(&self) -> Bill {
+        if self.usage.is_none() && self.cost.is_none() && self.millis.is_none() {
+            return Bill::default();
+        }
+        Bill {
+            calls: 1,
+            calls_without_price: u32::from(self.cost.is_none()),
+            usage: self.usage.unwrap_or_default(),
+            cost: self.cost.unwrap_or_default(),
+            millis: self.millis.unwrap_or_default(),
+        }
     }
 
     /// What the next question may go on from, where the answer has a name.
@@ -136,83 +104,6 @@ impl Reply {
     pub fn continuation(&self) -> Option<Continuation> {
         let tokens = self.usage.map_or(0, |usage| usage.total());
         Some(Continuation { id: self.id.clone()?, tokens, taken: self.taken })
-    }
-}
-
-/// What an answer took, in tokens.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Usage {
-    /// What was read, all of it.
-    pub input: u64,
-    /// How much of that was in a cache.
-    pub cached: u64,
-    /// What was written, thoughts included.
-    pub output: u64,
-}
-
-impl Usage {
-    /// What came after another one, where both were counted from the same beginning.
-    #[must_use]
-    pub const fn since(&self, before: &Self) -> Self {
-        Self {
-            input: self.input.saturating_sub(before.input),
-            cached: self.cached.saturating_sub(before.cached),
-            output: self.output.saturating_sub(before.output),
-        }
-    }
-
-    /// Read and written.
-    #[must_use]
-    pub const fn total(&self) -> u64 {
-        self.input.saturating_add(self.output)
-    }
-}
-
-/// An amount of money. Counted in millionths of a millionth of a dollar, so that sums are exact.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Cost(u64);
-
-impl Cost {
-    /// So many millionths of a millionth of a dollar.
-    #[must_use]
-    pub const fn pico(amount: u64) -> Self {
-        Self(amount)
-    }
-
-    /// So many dollars; what is no amount is none.
-    #[must_use]
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates")]
-    pub fn dollars(amount: f64) -> Self {
-        Self((amount * 1e12).round() as u64)
-    }
-
-    /// In dollars.
-    #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "shown to people")]
-    pub fn in_dollars(self) -> f64 {
-        self.0 as f64 / 1e12
-    }
-}
-
-impl Cost {
-    /// What is left of it.
-    #[must_use]
-    pub const fn minus(self, other: Self) -> Self {
-        Self(self.0.saturating_sub(other.0))
-    }
-}
-
-impl Add for Cost {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self(self.0.saturating_add(other.0))
-    }
-}
-
-impl fmt::Display for Cost {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "${:.6}", self.in_dollars())
     }
 }
 

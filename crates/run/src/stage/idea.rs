@@ -2,8 +2,9 @@
 //! Where the user gave them, nobody is asked.
 
 use crate::brief::ForIdeas;
+use crate::counted::Counted;
 use crate::drive::Halt;
-use crate::port::{AgentError, Ask, PortError, Role, World};
+use crate::port::{AgentError, Ask, Files, PortError, Role, World};
 use crate::{prompt, reply};
 use std::collections::BTreeSet;
 use treebeam_core::event::{BudgetKind, ContextPack, FileDigest, Idea, Intent, Repeat};
@@ -17,6 +18,7 @@ const ASKS: u32 = 3;
 
 pub(super) fn propose(brief: &ForIdeas, world: World<'_>) -> Result<Outcome, Halt> {
     let (context, told) = write_context(brief, world)?;
+    let agent = Counted::new(world.agent);
     let mut haul = Haul { seen: brief.tried.clone(), ..Haul::default() };
     if let Some(given) = &brief.given {
         for text in given {
@@ -26,9 +28,10 @@ pub(super) fn propose(brief: &ForIdeas, world: World<'_>) -> Result<Outcome, Hal
     }
     let wanted = usize::try_from(brief.count).unwrap_or(usize::MAX);
     while haul.texts.len() < wanted && haul.turns < ASKS {
-        if let Some(budget) = ask(brief, &told, wanted, &mut haul, world)? {
+        if let Some(budget) = ask(brief, (&told, wanted), &mut haul, &agent, world.files)? {
             if haul.texts.is_empty() {
-                return Ok(Outcome::OverBudget { step: Intent::Propose(brief.node), budget });
+                let (step, bills) = (Intent::Propose(brief.node), agent.bills());
+                return Ok(Outcome::OverBudget { step, budget, bills });
             }
             // What came before is paid for; whether there is enough to try it is asked when it is tried.
             break;
@@ -47,11 +50,12 @@ fn collected(
     if haul.texts.is_empty() {
         let (node, turns) = (brief.node, haul.turns);
         let why = haul.why.unwrap_or_else(|| "every idea was a repeat".to_owned());
-        return Ok(Outcome::ProposalFailed { node, why, turns });
+        return Ok(Outcome::ProposalFailed { node, why, turns, bills: agent.bills() });
     }
     let ideas = write_ideas(brief, &haul.texts, world)?;
     let Haul { repeats, turns, .. } = haul;
-    Ok(Outcome::Proposed(Proposal { node: brief.node, ideas, repeats, turns, context }))
+    let (node, bills) = (brief.node, agent.bills());
+    Ok(Outcome::Proposed(Proposal { node, ideas, repeats, turns, context, bills }))
 }
 
 /// What the asking has brought so far.
@@ -69,10 +73,10 @@ struct Haul {
 /// One more turn, unless a budget stops it.
 fn ask(
     brief: &ForIdeas,
-    told: &str,
-    wanted: usize,
+    (told, wanted): (&str, usize),
     haul: &mut Haul,
-    world: World<'_>,
+    agent: &Counted<'_>,
+    files: &dyn Files,
 ) -> Result<Option<BudgetKind>, Halt> {
     let repeated: Vec<_> = haul.repeats.iter().map(|repeat| repeat.title.clone()).collect();
     let ask = Ask {
@@ -85,7 +89,7 @@ fn ask(
         continues: None,
     };
     let kept = path::node_ideas(brief.node).join("calls").join(&format!("{}.txt", ask.key));
-    let reply = match super::ask(world.agent, ask) {
+    let reply = match super::ask(agent, ask) {
         Ok(reply) => reply,
         Err(AgentError::Unanswered(why)) => {
             haul.why = Some(why);
@@ -94,7 +98,7 @@ fn ask(
         Err(AgentError::OverBudget { budget, .. }) => return Ok(Some(budget)),
         Err(error) => return Err(error.into()),
     };
-    world.files.write(&kept, reply.text.as_bytes())?;
+    files.write(&kept, reply.text.as_bytes())?;
     let ideas = reply::ideas(&reply.text);
     if ideas.is_empty() {
         haul.why = Some(format!("the reply has no `IDEA:` (kept as `{kept}`)"));

@@ -2,6 +2,7 @@
 //! round goes back to the coder, in the same worktree. A role that nobody fills is left out.
 
 use crate::brief::ForCoder;
+use crate::counted::Counted;
 use crate::drive::Halt;
 use crate::port::{AgentError, Applied, Ask, CommitNote, Moment, PortError, Reply, Role, World};
 use crate::review::{self, Review};
@@ -22,18 +23,21 @@ pub(super) fn implement(brief: &ForCoder, world: World<'_>) -> Result<Outcome, H
     let idea = read_idea(brief, world)?;
     world.files.write(&path::experiment(brief.eval).join("idea.md"), idea.as_bytes())?;
     world.repo.checkout(place, &brief.parent_commit)?;
-    match Desk::new(brief, world, idea).and_then(|desk| desk.rounds()) {
+    let agent = Counted::new(world.agent);
+    let done = Desk::new(brief, world, &agent, idea).and_then(|desk| desk.rounds());
+    let bills = agent.bills();
+    match done {
         Ok(Candidate { files_changed, rounds, approval }) => {
             let commit = world.repo.commit(place, &note(brief, world))?;
             let eval = brief.eval;
-            Ok(Outcome::Implemented { eval, commit, files_changed, rounds, approval })
+            Ok(Outcome::Implemented { eval, commit, files_changed, rounds, approval, bills })
         }
         Err(Setback::Problem(Problem { kind, message })) => {
             let failure = Failure { stage: EvalStage::Implement, kind, message };
-            Ok(Outcome::EvalFailed { eval: brief.eval, failure })
+            Ok(Outcome::EvalFailed { eval: brief.eval, failure, bills })
         }
         Err(Setback::OverBudget(budget)) => {
-            Ok(Outcome::OverBudget { step: Intent::Implement(brief.eval), budget })
+            Ok(Outcome::OverBudget { step: Intent::Implement(brief.eval), budget, bills })
         }
         Err(Setback::Halt(halt)) => Err(halt),
     }
@@ -93,6 +97,7 @@ impl From<AgentError> for Setback {
 struct Desk<'a> {
     brief: &'a ForCoder,
     world: World<'a>,
+    agent: &'a Counted<'a>,
     place: Place,
     idea: String,
     notes: Option<String>,
@@ -101,9 +106,14 @@ struct Desk<'a> {
 
 impl<'a> Desk<'a> {
     /// Asks for notes and a plan.
-    fn new(brief: &'a ForCoder, world: World<'a>, idea: String) -> Result<Self, Setback> {
+    fn new(
+        brief: &'a ForCoder,
+        world: World<'a>,
+        agent: &'a Counted<'a>,
+        idea: String,
+    ) -> Result<Self, Setback> {
         let place = Place::Candidate(brief.eval);
-        let mut desk = Self { brief, world, place, idea, notes: None, plan: None };
+        let mut desk = Self { brief, world, agent, place, idea, notes: None, plan: None };
         let ask = prompt::coordinator(&desk.idea, &brief.protect);
         desk.notes = desk.handed_on(Role::Coordinator, ask, "coordinator.md")?;
         let ask = prompt::planner(&desk.idea, desk.notes.as_deref(), &brief.protect);
@@ -113,7 +123,7 @@ impl<'a> Desk<'a> {
 
     /// What a role says that the next ones are told, where somebody fills it.
     fn handed_on(&self, role: Role, ask: String, file: &str) -> Result<Option<String>, Setback> {
-        if !self.world.agent.answers(role) {
+        if !self.agent.answers(role) {
             return Ok(None);
         }
         self.write(&format!("{role}_prompt.txt"), &ask)?;
@@ -217,7 +227,7 @@ impl<'a> Desk<'a> {
 
     /// The reviewer's word, where there is one.
     fn review(&self, round: u32, issues: Option<&str>) -> Result<Option<Review>, Setback> {
-        if !self.world.agent.answers(Role::Reviewer) {
+        if !self.agent.answers(Role::Reviewer) {
             return Ok(None);
         }
         let diff = self.world.repo.staged(self.place, SHOWN_BYTES)?;
@@ -232,7 +242,7 @@ impl<'a> Desk<'a> {
     fn ask(&self, role: Role, round: u32, end: &str, prompt: String) -> Result<Reply, AgentError> {
         let key = format!("{role}-e{}-a{}{end}", self.brief.eval, self.brief.attempt);
         let (place, node, continues) = (self.place, self.brief.parent, None);
-        super::ask(self.world.agent, Ask { key, role, round, prompt, place, node, continues })
+        super::ask(&self.agent, Ask { key, role, round, prompt, place, node, continues })
     }
 
     fn write(&self, name: &str, text: &str) -> Result<(), PortError> {

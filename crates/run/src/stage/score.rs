@@ -6,6 +6,7 @@ use crate::figures;
 use crate::port::{PortError, World};
 use crate::stage::sweep::in_words;
 use serde_json::{Value, json};
+use treebeam_core::bill::Bills;
 use treebeam_core::event::{EvalStage, Failure, FailureKind};
 use treebeam_core::evidence::Artifact;
 use treebeam_core::path;
@@ -22,7 +23,7 @@ pub(super) fn score(brief: &ForScore, world: World<'_>) -> Result<Outcome, Halt>
         }
         Err(message) => {
             let failure = Failure { stage: EvalStage::Score, kind: FailureKind::Results, message };
-            Ok(Outcome::EvalFailed { eval, failure })
+            Ok(Outcome::EvalFailed { eval, failure, bills: Bills::default() })
         }
     }
 }

@@ -3,6 +3,7 @@
 
 use crate::drive::Halt;
 use crate::port::{Job, JobEnd, JobExit, PortError, World};
+use treebeam_core::bill::Bills;
 use treebeam_core::event::{EvalStage, Failure, FailureKind, Subject};
 use treebeam_core::evidence::Artifact;
 use treebeam_core::id::RunPath;
@@ -37,7 +38,7 @@ pub(crate) fn collect(
         Subject::Root => Outcome::RootRefused { why: message.to_owned() },
         Subject::Eval(eval) => {
             let failure = Failure { stage: EvalStage::Sweep, kind, message: message.to_owned() };
-            Outcome::EvalFailed { eval, failure }
+            Outcome::EvalFailed { eval, failure, bills: Bills::default() }
         }
     };
     keep_logs(end, attempt, world)?;

@@ -2,7 +2,7 @@
 
 use super::{MemoryWorld, Trouble};
 use treebeam_core::event::BudgetKind;
-use treebeam_run::port::{Agent, AgentError, Ask, PortError, Reply, Role};
+use treebeam_run::port::{Agent, AgentError, Ask, Cost, PortError, Reply, Role, Usage};
 
 impl Agent for MemoryWorld {
     fn answers(&self, role: Role) -> bool {
@@ -14,6 +14,11 @@ impl Agent for MemoryWorld {
             return Err(PortError::new("the key is wrong").into());
         }
         self.pay(&ask.key)?;
+        // What an answer takes follows from the question, as it does where answers come back from disk.
+        let drawn = self.draw(&ask.key) % 1000;
+        let usage = Some(Usage { input: drawn, cached: drawn / 2, output: drawn % 10 });
+        let cost = (!drawn.is_multiple_of(4)).then(|| Cost::pico(drawn));
+        let millis = Some(drawn);
         let text = match ask.role {
             Role::Ideas => self.ideas(ask),
             Role::Coder => {
@@ -26,7 +31,7 @@ impl Agent for MemoryWorld {
                 return Err(AgentError::Unanswered(format!("there is no {role} here")));
             }
         };
-        Ok(Reply::of(text))
+        Ok(Reply { usage, cost, millis, ..Reply::of(text) })
     }
 }
 

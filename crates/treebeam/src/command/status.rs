@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use treebeam_core::facts::{Facts, Phase};
 use treebeam_core::id::Place;
 use treebeam_edge::store::{self, lease};
+use treebeam_run::figures;
 use treebeam_view::{Counts, Outcome};
 
 pub(super) fn run(found: &Found, output: Output) -> Result<Exit, Failure> {
@@ -38,6 +39,7 @@ fn document(facts: &Facts, runner: Option<&str>) -> Value {
     // That nobody is at it is not on record, and needs not be: it can be seen.
     let interrupted = (runner.is_none() && facts.stop_reason().is_none()).then_some("interrupted");
     let stop_reason = facts.stop_reason().map(|stop| stop.to_string());
+    let spent = facts.spent();
     json!({
         "schema": "treebeam.status/1",
         "run_id": facts.run,
@@ -52,6 +54,10 @@ fn document(facts: &Facts, runner: Option<&str>) -> Value {
         "evals": facts.evals.len(),
         "max_total_idea_evals": facts.reach.max_total_idea_evals,
         "outcomes": counts,
+        "llm_usage": figures::usage(&spent),
+        "cost_usd": figures::cost(&spent),
+        "max_cost_usd": facts.reach.max_cost_usd,
+        "max_tokens_total": facts.reach.max_tokens_total,
         "best": Place::Node(facts.best()).to_string(),
         "deferred_cleanup": facts.leftovers.len(),
     })

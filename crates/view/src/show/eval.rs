@@ -1,12 +1,12 @@
 //! One eval: what was tried on what, how it came out and why, and where its files lie.
 
-use super::{artifact, ended_at, list, place_in_beam, started_at, title};
+use super::{artifact, ended_at, place_in_beam, started_at, title};
 use crate::figure::change;
-use crate::line::{REASON_CHARS, field, one_line, shorten};
+use crate::line::{REASON_CHARS, field, list, one_line, shorten};
 use crate::outcome::{Outcome, reason};
 use crate::read;
 use crate::score::{Colour, completeness, verdict};
-use crate::words::{age, count};
+use crate::words::{age, bills, count};
 use std::time::Duration;
 use treebeam_core::event::{Failure, Leftover, LeftoverKind};
 use treebeam_core::evidence::{Comparison, Recommendation};
@@ -28,6 +28,7 @@ pub(super) fn lines(facts: &Facts, eval: &Eval) -> Vec<String> {
     lines.extend(failure(eval));
     lines.extend(list("before", earlier(eval)));
     lines.extend(list("time", times(eval)));
+    lines.extend(list("answers", bills(&eval.spent())));
     if let Some(scored) = read::scored(eval) {
         lines.extend(comparison("vs parent", &scored.vs_parent));
         lines.extend(comparison("vs root", &scored.vs_root));

@@ -1,11 +1,11 @@
 //! One node: its code, the ideas that led to it, what was tried on it, and where its files lie.
 
-use super::{artifact, gain, list, title};
+use super::{artifact, gain, title};
 use crate::figure::{NONE, change};
-use crate::line::{field, one_line, shorten};
+use crate::line::{field, list, one_line, shorten};
 use crate::outcome::{self, Outcome};
 use crate::read;
-use crate::words::count;
+use crate::words::{bills, count};
 use treebeam_core::event::{Leftover, LeftoverKind};
 use treebeam_core::facts::{Eval, Expansion, Facts, Ideas, Node, Origin};
 use treebeam_core::id::Place;
@@ -33,6 +33,7 @@ pub(super) fn lines(facts: &Facts, node: &Node) -> Vec<String> {
     let worktree = format!("{}{}", place.worktree(), gone(LeftoverKind::Worktree));
     lines.push(field("worktree", &worktree));
     lines.extend(list("talk", conversation(node)));
+    lines.extend(list("answers", bills(&node.spent())));
     lines.extend(list("files", files(node)));
     lines
 }

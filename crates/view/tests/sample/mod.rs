@@ -3,6 +3,7 @@
 
 use jiff::Timestamp;
 use std::num::NonZeroU32;
+use treebeam_core::bill::Bills;
 use treebeam_core::event::{
     Approval, ContextPack, EvalStage, Event, Failure, FailureKind, Idea, Leftover, LeftoverKind,
     Repeat, RunStarted, Subject, WorldKind,
@@ -134,6 +135,7 @@ fn outcome(step: Step) -> Outcome {
                 files_changed: eval.number() % 3 + 1,
                 rounds: 1,
                 approval: Approval::Unreviewed,
+                bills: Bills::default(),
             },
         },
         Step::Sweep(Subject::Root) => {
@@ -165,7 +167,7 @@ fn proposed(node: NodeId) -> Outcome {
         2 => (6, 9),
         _ => {
             let why = "the agent answered nothing usable:\n<html>|503|</html>".into();
-            return Outcome::ProposalFailed { node, why, turns: 2 };
+            return Outcome::ProposalFailed { node, why, turns: 2, bills: Bills::default() };
         }
     };
     let titles = (first..=last).map(|number| title(EvalId::new(number)));
@@ -178,7 +180,8 @@ fn proposed(node: NodeId) -> Outcome {
     }
     let path = format!("node_ideas/{node}/prompt_context.txt").parse().unwrap();
     let context = ContextPack { path, sha256: Sha256::of(b"context"), idea_files: Vec::new() };
-    Outcome::Proposed(Proposal { node, ideas, repeats, turns: 1, context })
+    let bills = Bills::default();
+    Outcome::Proposed(Proposal { node, ideas, repeats, turns: 1, context, bills })
 }
 
 fn new_idea(node: NodeId, number: u32, title: &str) -> Idea {
@@ -201,7 +204,8 @@ fn script(eval: EvalId) -> &'static Script {
 }
 
 fn failed(eval: EvalId, stage: EvalStage, kind: FailureKind, message: &str) -> Outcome {
-    Outcome::EvalFailed { eval, failure: Failure { stage, kind, message: message.to_owned() } }
+    let failure = Failure { stage, kind, message: message.to_owned() };
+    Outcome::EvalFailed { eval, failure, bills: Bills::default() }
 }
 
 fn scored(eval: EvalId) -> Scored {

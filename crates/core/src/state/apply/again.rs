@@ -2,6 +2,7 @@
 //! closed depth changes here.
 
 use super::{State, Unexpected, wrong};
+use crate::bill::Bills;
 use crate::event::{Failure, Leftover, LeftoverKind, Rerun, SentBack};
 use crate::facts::{Eval, Expansion, Ideas, Phase, Stage};
 use crate::id::{EvalId, NodeId, Place};
@@ -14,10 +15,12 @@ impl State {
         id: EvalId,
         attempt: u32,
         failure: &Failure,
+        bills: &Bills,
     ) -> Result<(), Unexpected> {
         if self.started_at(id)?.is_none() || self.eval_mut(id)?.attempt != attempt {
             return wrong(format!("attempt {attempt} of eval {id} failed, but was not under way"));
         }
+        self.charge(id, bills)?;
         self.try_again(id, failure.clone())
     }
 

@@ -2,6 +2,7 @@
 //! with it. Other settings, or work that the user sends back, open it again.
 
 use super::{State, Unexpected, wanted, wrong};
+use crate::bill::Bills;
 use crate::event::{BudgetKind, Intent, LeftoverKind};
 use crate::facts::{Eval, Ideas, Phase, Reached, Stage};
 use crate::id::EvalId;
@@ -11,6 +12,7 @@ impl State {
         &mut self,
         budget: BudgetKind,
         step: Intent,
+        bills: &Bills,
     ) -> Result<(), Unexpected> {
         let under_way = match step {
             Intent::Propose(id) => {
@@ -21,6 +23,14 @@ impl State {
         };
         if self.facts.phase != Phase::Searching || !under_way {
             return wrong("a budget stops something that was not under way");
+        }
+        match step {
+            Intent::Implement(id) => self.charge(id, bills)?,
+            Intent::Propose(id) => {
+                if let Some(expansion) = self.node_mut(id)?.expansions.last_mut() {
+                    expansion.bills = bills.clone();
+                }
+            }
         }
         let reached = self.facts.reached.get_or_insert_with(|| Reached::of(budget));
         reached.refused.insert(step);

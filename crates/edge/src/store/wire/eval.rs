@@ -1,19 +1,21 @@
 //! One eval on one line of the manifest.
 
+use super::decision::Decision;
 use super::document::Row;
 use super::run::CopiedFile;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use treebeam_core::bill::Bills;
 use treebeam_core::event::{Approval, BudgetKind, Failure, Idea};
 use treebeam_core::evidence::{
     Artifact, Comparison, Completeness, Form, Grade, Paired, Reason, Recommendation, Scored,
 };
-use treebeam_core::facts::{Eval, Facts, Fate, Measured, Stage, Work};
-use treebeam_core::gate::{self, Check, Verdict};
+use treebeam_core::facts::{Eval, Facts, Measured, Stage, Work};
 use treebeam_core::id::{Commit, Depth, EvalId, NodeId, Place, RunPath, Sha256, TurnId};
 use treebeam_core::num::Finite;
 use treebeam_core::path;
-use treebeam_core::policy::Meaning;
+use treebeam_run::figures;
 
 /// An eval as it is published.
 #[derive(Serialize, Deserialize)]
@@ -64,11 +66,13 @@ pub(super) struct EvalLine {
     files_changed: Option<u32>,
     rounds: Option<u32>,
     approval: Option<Approval>,
-    /// Nothing is paid for yet.
     #[serde(skip_deserializing)]
-    llm_usage: Option<()>,
+    llm_usage: Value,
     #[serde(skip_deserializing)]
-    cost_usd: Option<()>,
+    cost_usd: Option<f64>,
+    /// Not in the manifests of the first treebeam.
+    #[serde(default)]
+    bills: Vec<Bills>,
     #[serde(skip_deserializing)]
     idea_generation_conversation_id: Option<String>,
     #[serde(skip_deserializing)]
@@ -120,32 +124,6 @@ struct Summary {
     metrics_used: u32,
 }
 
-#[derive(Serialize, Deserialize)]
-struct Decision {
-    #[serde(skip_deserializing)]
-    gate_basis: &'static str,
-    #[serde(skip_deserializing)]
-    rank_basis: &'static str,
-    #[serde(skip_deserializing)]
-    passed_gate: bool,
-    checks: Vec<Check>,
-    #[serde(skip_deserializing)]
-    promotion_reason: String,
-    #[serde(skip_deserializing)]
-    primary_regressed: Option<bool>,
-    rank_score: Option<Finite>,
-    fate: FateName,
-    promoted_to_node_id: Option<NodeId>,
-}
-
-#[derive(Clone, Copy, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum FateName {
-    Dropped,
-    Chosen,
-    Promoted,
-}
-
 impl EvalLine {
     /// How an eval is published.
     pub(super) fn of(facts: &Facts, eval: &Eval) -> Self {
@@ -154,7 +132,7 @@ impl EvalLine {
         let measured = eval.measured();
         let experiment = path::experiment(eval.id);
         let idea = &eval.idea;
-        let results = eval.results();
+        let (results, spent) = (eval.results(), eval.spent());
         Self {
             eval_id: eval.id,
             parent_node_id: eval.parent,
@@ -195,8 +173,9 @@ impl EvalLine {
             files_changed: work.map(|work| work.files_changed),
             rounds: work.map(|work| work.rounds),
             approval: work.map(|work| work.approval),
-            llm_usage: None,
-            cost_usd: None,
+            llm_usage: figures::usage(&spent),
+            cost_usd: figures::cost(&spent),
+            bills: eval.bills.clone(),
             idea_generation_conversation_id: idea.turn.map(|_| format!("c{}", eval.parent)),
             idea_generation_turn_id: idea.turn.map(|number| TurnId { node: eval.parent, number }),
             error: failure(&eval.stage).cloned(),
@@ -283,9 +262,9 @@ impl Row for EvalLine {
             turn: self.idea_turn,
         };
         let (id, parent, depth) = (self.eval_id, self.parent_node_id, self.depth);
-        let (attempt, failures) = (self.attempt, self.earlier_failures);
+        let (attempt, failures, bills) = (self.attempt, self.earlier_failures, self.bills);
         let queued_at = self.queued_at;
-        Ok(Eval { id, parent, depth, idea, attempt, failures, queued_at, stage })
+        Ok(Eval { id, parent, depth, idea, attempt, failures, bills, queued_at, stage })
     }
 }
 
@@ -431,64 +410,4 @@ impl Summary {
             metrics_used: self.metrics_used,
         })
     }
-}
-
-impl Decision {
-    fn of(stage: &Stage, meaning: &Meaning) -> Option<Self> {
-        match stage {
-            Stage::Decided(measured, verdict, fate) => {
-                let regressed = primary_regressed(&measured.scored, meaning);
-                Some(Self::new(verdict.clone(), *fate, regressed))
-            }
-            Stage::Failed { failure, .. } => {
-                Some(Self::new(gate::failed(failure), Fate::Dropped, None))
-            }
-            Stage::Queued
-            | Stage::Implementing(_)
-            | Stage::Implemented(_)
-            | Stage::Sweeping(_)
-            | Stage::Swept(..)
-            | Stage::Scored(_)
-            | Stage::Unfinished { .. }
-            | Stage::Superseded(..)
-            | Stage::SetAside => None,
-        }
-    }
-
-    fn new(verdict: Verdict, fate: Fate, primary_regressed: Option<bool>) -> Self {
-        let (fate, promoted_to_node_id) = match fate {
-            Fate::Dropped => (FateName::Dropped, None),
-            Fate::Chosen => (FateName::Chosen, None),
-            Fate::Promoted(node) => (FateName::Promoted, Some(node)),
-        };
-        Self {
-            gate_basis: "parent_relative",
-            rank_basis: "root_relative",
-            passed_gate: verdict.passed(),
-            promotion_reason: verdict.reason(),
-            primary_regressed,
-            rank_score: verdict.rank_score,
-            checks: verdict.checks,
-            fate,
-            promoted_to_node_id,
-        }
-    }
-
-    fn into_verdict(self) -> Result<(Verdict, Fate), String> {
-        let fate = match self.fate {
-            FateName::Dropped => Fate::Dropped,
-            FateName::Chosen => Fate::Chosen,
-            FateName::Promoted => {
-                Fate::Promoted(needed(self.promoted_to_node_id, "promoted_to_node_id")?)
-            }
-        };
-        Ok((Verdict { checks: self.checks, rank_score: self.rank_score }, fate))
-    }
-}
-
-/// Whether the primary got worse than its parent's; none where that is not known.
-fn primary_regressed(scored: &Scored, meaning: &Meaning) -> Option<bool> {
-    let delta = scored.vs_parent.primary_delta?;
-    let worse = delta.get() < -meaning.gate.primary_tolerance.get();
-    Some(worse || scored.vs_parent.recommendation.primary_regressed())
 }

@@ -4,11 +4,14 @@ use super::document::Row;
 use super::eval::needed;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use treebeam_core::bill::Bills;
 use treebeam_core::event::{ContextPack, FileDigest, Idea, Repeat};
 use treebeam_core::facts::{Expansion, Facts, Ideas, Node, Origin};
 use treebeam_core::id::{Commit, Depth, EvalId, NodeId, Place, RunPath, Sha256, TurnId};
 use treebeam_core::path;
 use treebeam_core::policy::DedupeScope;
+use treebeam_run::figures;
 
 /// A node as it is published.
 #[derive(Serialize, Deserialize)]
@@ -57,6 +60,10 @@ pub(super) struct NodeLine {
     created_at: Timestamp,
     #[serde(skip_deserializing)]
     status: &'static str,
+    #[serde(skip_deserializing)]
+    llm_usage: Value,
+    #[serde(skip_deserializing)]
+    cost_usd: Option<f64>,
     expansions: Vec<ExpansionLine>,
 }
 
@@ -84,6 +91,8 @@ struct ExpansionLine {
     /// Those of the user's own ideas. Not in the manifests of the first treebeam.
     #[serde(default)]
     added_eval_ids: Vec<EvalId>,
+    #[serde(default)]
+    bills: Bills,
 }
 
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -102,7 +111,7 @@ impl NodeLine {
             Origin::Promoted { from, .. } => Some(from),
         };
         let experiment_dir = from.map(path::experiment);
-        let place = Place::Node(node.id);
+        let (place, spent) = (Place::Node(node.id), node.spent());
         let context = node.expansions.iter().rev().find_map(context);
         Self {
             node_id: node.id,
@@ -134,6 +143,8 @@ impl NodeLine {
             prompt_context_sha256: context.map(|pack| pack.sha256),
             created_at: node.created_at,
             status: status(facts, node),
+            llm_usage: figures::usage(&spent),
+            cost_usd: figures::cost(&spent),
             expansions: node.expansions.iter().map(ExpansionLine::of).collect(),
         }
     }
@@ -240,6 +251,7 @@ impl ExpansionLine {
             context: None,
             error: None,
             added_eval_ids: expansion.added.clone(),
+            bills: expansion.bills.clone(),
         };
         match &expansion.ideas {
             Ideas::Asked => {}
@@ -274,7 +286,7 @@ impl ExpansionLine {
             }
         };
         let (depth, started_at, added) = (self.depth, self.started_at, self.added_eval_ids);
-        Ok(Expansion { depth, started_at, ideas, added })
+        Ok(Expansion { depth, started_at, ideas, added, bills: self.bills })
     }
 }
 

@@ -4,6 +4,7 @@ use super::eval::needed;
 use crate::store::manifest::Mark;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use treebeam_core::event::{
     BudgetKind, Given, Intent, Leftover, LeftoverKind, MessageId, Stop, Subject, WorldKind,
@@ -13,6 +14,7 @@ use treebeam_core::facts::{Baseline, ClosedDepth, Facts, History, Phase, Reached
 use treebeam_core::id::{Commit, Depth, EvalId, NodeId, Place, RunId, RunPath, Sha256};
 use treebeam_core::path;
 use treebeam_core::policy::{Agents, DedupeScope, Meaning, Reach};
+use treebeam_run::figures;
 
 /// Where a copy came from.
 #[derive(Serialize, Deserialize)]
@@ -185,6 +187,10 @@ pub(super) struct StateBlock {
     promoting_eval_ids: Vec<EvalId>,
     stop_reason: Option<Stop>,
     stopped_at: Option<Timestamp>,
+    #[serde(skip_deserializing)]
+    llm_usage: Value,
+    #[serde(skip_deserializing)]
+    cost_usd: Option<f64>,
     deferred_cleanup: Vec<DeferredLine>,
     pending_cleanup: Vec<PendingLine>,
     kept: Vec<PendingLine>,
@@ -235,6 +241,7 @@ struct DeferredLine {
 impl StateBlock {
     pub(super) fn of(facts: &Facts) -> Self {
         let (deferred_cleanup, pending_cleanup, kept) = cleanup(facts);
+        let spent = facts.spent();
         let (phase, promoting_eval_ids, stop) = match &facts.phase {
             Phase::Measuring => (PhaseName::Measuring, Vec::new(), None),
             Phase::Searching => (PhaseName::Searching, Vec::new(), None),
@@ -253,6 +260,8 @@ impl StateBlock {
             promoting_eval_ids,
             stop_reason: stop.map(|(reason, _)| reason),
             stopped_at: stop.map(|(_, at)| at),
+            llm_usage: figures::usage(&spent),
+            cost_usd: figures::cost(&spent),
             deferred_cleanup,
             pending_cleanup,
             kept,

@@ -52,6 +52,8 @@ fn eval(facts: &Facts, eval: &Eval) -> Value {
         "files_changed": work.map(|work| work.files_changed),
         "rounds": work.map(|work| work.rounds),
         "results": eval.results(),
+        "llm_usage": figures::usage(&eval.spent()),
+        "cost_usd": figures::cost(&eval.spent()),
         "eval_output_root": path::eval(eval.id),
         "experiment_dir": path::experiment(eval.id),
     })
@@ -146,6 +148,8 @@ fn node(facts: &Facts, node: &Node) -> Value {
         "idea_chain": chain.into_iter().map(link).collect::<Vec<_>>(),
         "baseline": facts.baseline_of(node),
         "expansions": expansions.collect::<Vec<_>>(),
+        "llm_usage": figures::usage(&node.spent()),
+        "cost_usd": figures::cost(&node.spent()),
         "node_ideas_dir": path::node_ideas(node.id),
         "conversation_id": format!("c{}", node.id),
         "forked_from_turn_id": forked_at,

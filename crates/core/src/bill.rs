@@ -1,0 +1,220 @@
+//! What the answers of agents took: calls, tokens, money and time, by role. Nothing here limits it or says it beforehand.
+
+use crate::role::Role;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::{Add, AddAssign};
+use std::time::Duration;
+
+/// What the answers to some questions took, by role. Roles that answered nothing are not on it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Bills(BTreeMap<Role, Bill>);
+
+impl Bills {
+    /// Whether nothing was answered.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Puts what one more answer took on it.
+    pub fn add(&mut self, role: Role, bill: Bill) {
+        if bill.calls > 0 {
+            *self.0.entry(role).or_default() += bill;
+        }
+    }
+
+    /// All roles together.
+    #[must_use]
+    pub fn total(&self) -> Bill {
+        self.0.values().fold(Bill::default(), |mut sum, bill| {
+            sum += *bill;
+            sum
+        })
+    }
+
+    /// Each role that answered, in the order in which they come to their turn.
+    pub fn by_role(&self) -> impl Iterator<Item = (Role, &Bill)> {
+        self.0.iter().map(|(role, bill)| (*role, bill))
+    }
+}
+
+impl AddAssign<&Self> for Bills {
+    fn add_assign(&mut self, other: &Self) {
+        other.by_role().for_each(|(role, bill)| self.add(role, *bill));
+    }
+}
+
+impl<'a> FromIterator<&'a Self> for Bills {
+    fn from_iter<I: IntoIterator<Item = &'a Self>>(all: I) -> Self {
+        let mut sum = Self::default();
+        all.into_iter().for_each(|bills| sum += bills);
+        sum
+    }
+}
+
+/// What some answers took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bill {
+    /// How many answers.
+    pub calls: u32,
+    /// Of how many of them nobody knows the price: what they cost is not in `cost`.
+    pub calls_without_price: u32,
+    /// Tokens, as far as that was said.
+    #[serde(flatten)]
+    pub usage: Usage,
+    /// Money, as far as prices are known.
+    pub cost: Cost,
+    /// How long the answers took, in milliseconds, without the waiting for a slot or for a rate limit.
+    pub millis: u64,
+}
+
+impl Bill {
+    /// How long the answers took.
+    #[must_use]
+    pub const fn time(&self) -> Duration {
+        Duration::from_millis(self.millis)
+    }
+
+    /// What they cost, where a price is known at all.
+    #[must_use]
+    pub fn known_cost(&self) -> Option<Cost> {
+        (self.calls_without_price < self.calls).then_some(self.cost)
+    }
+}
+
+impl AddAssign for Bill {
+    fn add_assign(&mut self, other: Self) {
+        self.calls = self.calls.saturating_add(other.calls);
+        self.calls_without_price =
+            self.calls_without_price.saturating_add(other.calls_without_price);
+        self.usage = self.usage + other.usage;
+        self.cost = self.cost + other.cost;
+        self.millis = self.millis.saturating_add(other.millis);
+    }
+}
+
+/// What an answer took, in tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// What was read, all of it.
+    pub input: u64,
+    /// How much of that was in a cache.
+    pub cached: u64,
+    /// What was written, thoughts included.
+    pub output: u64,
+}
+
+impl Usage {
+    /// What came after another one, where both were counted from the same beginning.
+    #[must_use]
+    pub const fn since(&self, before: &Self) -> Self {
+        Self {
+            input: self.input.saturating_sub(before.input),
+            cached: self.cached.saturating_sub(before.cached),
+            output: self.output.saturating_sub(before.output),
+        }
+    }
+
+    /// Read and written.
+    #[must_use]
+    pub const fn total(&self) -> u64 {
+        self.input.saturating_add(self.output)
+    }
+}
+
+impl Add for Usage {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self {
+            input: self.input.saturating_add(other.input),
+            cached: self.cached.saturating_add(other.cached),
+            output: self.output.saturating_add(other.output),
+        }
+    }
+}
+
+/// An amount of money. Counted in millionths of a millionth of a dollar, so that sums are exact.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Cost(u64);
+
+impl Cost {
+    /// So many millionths of a millionth of a dollar.
+    #[must_use]
+    pub const fn pico(amount: u64) -> Self {
+        Self(amount)
+    }
+
+    /// So many dollars; what is no amount is none.
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates")]
+    pub fn dollars(amount: f64) -> Self {
+        Self((amount * 1e12).round() as u64)
+    }
+
+    /// In dollars.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "shown to people")]
+    pub fn in_dollars(self) -> f64 {
+        self.0 as f64 / 1e12
+    }
+
+    /// What is left of it.
+    #[must_use]
+    pub const fn minus(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+}
+
+impl Add for Cost {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl fmt::Display for Cost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "${:.6}", self.in_dollars())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bill(calls_without_price: u32, cost: u64) -> Bill {
+        let usage = Usage { input: 10, cached: 4, output: 3 };
+        Bill { calls: 1, calls_without_price, usage, cost: Cost::pico(cost), millis: 1500 }
+    }
+
+    #[test]
+    fn roles_add_up_and_an_empty_bill_is_none() {
+        let mut bills = Bills::default();
+        bills.add(Role::Ideas, Bill::default());
+        assert!(bills.is_empty() && bills.total() == Bill::default());
+        bills.add(Role::Coder, bill(0, 7));
+        bills.add(Role::Reviewer, bill(1, 0));
+        bills.add(Role::Coder, bill(0, 7));
+        let twice: Bills = [&bills, &bills].into_iter().collect();
+        let total = twice.total();
+        assert_eq!((total.calls, total.calls_without_price), (6, 2));
+        assert_eq!(total.usage, Usage { input: 60, cached: 24, output: 18 });
+        assert_eq!((total.cost, total.time()), (Cost::pico(28), Duration::from_secs(9)));
+        let roles: Vec<_> = twice.by_role().map(|(role, bill)| (role, bill.calls)).collect();
+        assert_eq!(roles, [(Role::Coder, 4), (Role::Reviewer, 2)]);
+    }
+
+    #[test]
+    fn what_nobody_knows_the_price_of_has_no_cost() {
+        assert_eq!(bill(1, 0).known_cost(), None);
+        assert_eq!(bill(0, 0).known_cost(), Some(Cost::default()));
+        let mut mixed = bill(1, 0);
+        mixed += bill(0, 7);
+        assert_eq!(mixed.known_cost(), Some(Cost::pico(7)));
+        assert_eq!(Bill::default().known_cost(), None);
+    }
+}
