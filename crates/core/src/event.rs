@@ -394,7 +394,7 @@ pub enum FailureKind {
     Tests,
     /// The sweep failed.
     Sweep,
-    /// Its commands took too long.
+    /// Its answers and commands took too long together.
     Timeout,
     /// The sweep left no results.
     NoResults,

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
+use treebeam_core::id::{EvalId, NodeId, Place};
 use treebeam_core::policy::Reach;
 use treebeam_edge::agent::bucket::Limits;
 use treebeam_edge::agent::budgeted::Budget;
@@ -21,7 +22,7 @@ use treebeam_edge::agent::settings::{Key, Line, Model, Settings, Wire};
 use treebeam_edge::agent::wait::{Observer, Wait};
 use treebeam_edge::agent::{Door, Plan};
 use treebeam_edge::env_file::Secret;
-use treebeam_run::port::{AgentError, Role};
+use treebeam_run::port::{Agent as _, AgentError, Ask, Role};
 use treebeam_testkit::server::{Act, Hit, Server, closed_port};
 
 const CANARY: &str = "sk-canary-4711";
@@ -362,4 +363,32 @@ fn what_a_server_repeats_of_the_key_is_hidden() {
     assert_eq!(reply.expect("an answer").text, "your key is [hidden]");
     let record = std::fs::read_to_string(folder.path().join("calls/q-planner.json")).expect("it");
     assert!(!record.contains(CANARY), "{record}");
+}
+
+#[test]
+fn an_answer_that_would_come_too_late_is_not_waited_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = Server::start(|hit| match hit.number {
+        0 => vec![Act::Pause(Duration::from_mins(2))],
+        _ => good(Wire::Chat),
+    });
+    let plan = plan(&server.url(), Duration::from_mins(1), folder.path());
+    let door = Door::open(&plan, &Nobody).expect("a door");
+    let ask = |within| Ask {
+        key: "late".to_owned(),
+        role: Role::Planner,
+        round: 0,
+        prompt: "What?".to_owned(),
+        place: Place::Candidate(EvalId::FIRST),
+        node: NodeId::ROOT,
+        continues: None,
+        within,
+    };
+    let late = door.ask(&ask(Some(Duration::from_millis(300))));
+    assert!(matches!(&late, Err(AgentError::OutOfTime(why)) if why.contains("0.3 s")), "{late:?}");
+    assert_eq!(server.hits().len(), 1, "what is out of time is not tried again");
+    let reply = door.ask(&ask(Some(Duration::from_mins(1)))).expect("an answer");
+    assert!(reply.millis.is_some() && reply.usage.is_some(), "{reply:?}");
+    let bill = reply.bill();
+    assert_eq!((bill.calls, bill.calls_without_price), (1, 1), "nobody knows the price of `m-1`");
 }

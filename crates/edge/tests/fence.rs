@@ -129,7 +129,7 @@ fn all_effects(world: &Fenced<&Reached>) -> Vec<String> {
     let key = JobKey { subject: Subject::Root, submission: 1 };
     let note = CommitNote { title: "t".into(), trailers: Vec::new(), at: Timestamp::UNIX_EPOCH };
     let leftover = Leftover { place: PLACE, kind: LeftoverKind::Worktree };
-    let job = Job { key, commit: commit.clone(), sweep_config_limit: None };
+    let job = Job { key, commit: commit.clone(), sweep_config_limit: None, timeout: None };
     let ask = Ask {
         key: "k".into(),
         role: Role::Coder,
@@ -138,6 +138,7 @@ fn all_effects(world: &Fenced<&Reached>) -> Vec<String> {
         place: PLACE,
         node: NodeId::ROOT,
         continues: None,
+        within: None,
     };
     let answers = [
         world.checkout(PLACE, &commit).err().map(|e| e.to_string()),

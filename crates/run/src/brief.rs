@@ -2,6 +2,7 @@
 
 use crate::port::{Job, JobKey, Moment};
 use std::collections::BTreeSet;
+use std::time::Duration;
 use treebeam_core::event::{Idea, Leftover, Subject};
 use treebeam_core::evidence::{Artifact, Comparison};
 use treebeam_core::facts::{Baseline, Eval, Expansion, Facts, Node, Origin, Removal, Stage};
@@ -73,6 +74,8 @@ pub(crate) struct ForCoder {
     pub(crate) max_review_rounds: u32,
     pub(crate) proceed_on_max_review_rounds: bool,
     pub(crate) protect: Vec<String>,
+    /// How long the answers may take together.
+    pub(crate) timeout: Option<Duration>,
 }
 
 pub(crate) struct ForScore {
@@ -154,7 +157,23 @@ pub(crate) fn job(state: &State, subject: Subject) -> Option<Job> {
         Subject::Eval(eval) => &state.eval(eval)?.work()?.commit,
     };
     let key = JobKey { subject, submission: state.submissions(subject) };
-    Some(Job { key, commit: commit.clone(), sweep_config_limit: state.meaning.limit() })
+    let (commit, sweep_config_limit) = (commit.clone(), state.meaning.limit());
+    Some(Job { key, commit, sweep_config_limit, timeout: time_left(state, subject) })
+}
+
+/// How long one attempt of an eval may take, or the root's sweep.
+fn timeout(state: &Facts) -> Option<Duration> {
+    state.reach.eval_timeout_seconds.map(|seconds| Duration::from_secs(seconds.get().into()))
+}
+
+/// What the answers of an attempt have left of that.
+fn time_left(state: &Facts, subject: Subject) -> Option<Duration> {
+    let bills = match subject {
+        Subject::Root => None,
+        Subject::Eval(eval) => state.eval(eval).and_then(Eval::spent_on_attempt),
+    };
+    let took = bills.map_or(Duration::ZERO, |bills| bills.total().time());
+    Some(timeout(state)?.saturating_sub(took))
 }
 
 fn for_coder(state: &State, eval: &Eval) -> Option<ForCoder> {
@@ -168,6 +187,7 @@ fn for_coder(state: &State, eval: &Eval) -> Option<ForCoder> {
         max_review_rounds: state.reach.max_review_rounds,
         proceed_on_max_review_rounds: state.reach.proceed_on_max_review_rounds,
         protect: state.meaning.protect.clone(),
+        timeout: timeout(state),
     })
 }
 

@@ -1,33 +1,66 @@
 //! Asks the questions of one step, and counts what their answers take. An answer that comes from disk counts like the first
-//! time: it brings what it took with it.
+//! time: it brings what it took with it. Where a step has an end, no answer may take longer than what is left until then.
 
 use crate::port::{Agent, AgentError, Ask, Reply, Role};
 use std::cell::RefCell;
+use std::time::Duration;
 use treebeam_core::bill::Bills;
 
 /// The agents, as one step sees them.
 pub(crate) struct Counted<'a> {
     agent: &'a dyn Agent,
+    /// How long all answers together may take.
+    timeout: Option<Duration>,
     bills: RefCell<Bills>,
 }
 
 impl<'a> Counted<'a> {
-    pub(crate) fn new(agent: &'a dyn Agent) -> Self {
-        Self { agent, bills: RefCell::default() }
+    pub(crate) fn new(agent: &'a dyn Agent, timeout: Option<Duration>) -> Self {
+        Self { agent, timeout, bills: RefCell::default() }
     }
 
     pub(crate) fn answers(&self, role: Role) -> bool {
         self.agent.answers(role)
     }
 
-    pub(crate) fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
-        let reply = self.agent.ask(ask)?;
-        self.bills.borrow_mut().add(ask.role, reply.bill());
-        Ok(reply)
+    pub(crate) fn ask(&self, ask: Ask) -> Result<Reply, AgentError> {
+        let role = ask.role;
+        let within = self.left_for(&format!("the {role}"))?;
+        match self.agent.ask(&Ask { within, ..ask }) {
+            Ok(reply) => {
+                self.bills.borrow_mut().add(role, reply.bill());
+                Ok(reply)
+            }
+            Err(AgentError::OutOfTime(why)) => {
+                Err(self.out_of_time(&format!("the {role} did not answer: {why}")))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// How much time is left for somebody, where there is an end.
+    pub(crate) fn left_for(&self, whom: &str) -> Result<Option<Duration>, AgentError> {
+        let took = self.bills.borrow().total().time();
+        match self.timeout.map(|timeout| timeout.saturating_sub(took)) {
+            Some(Duration::ZERO) => Err(self.out_of_time(&format!("nothing is left for {whom}"))),
+            left => Ok(left),
+        }
     }
 
     /// What the answers have taken so far.
     pub(crate) fn bills(&self) -> Bills {
         self.bills.borrow().clone()
+    }
+
+    fn out_of_time(&self, what: &str) -> AgentError {
+        let seconds = |time: Duration| format!("{:.1} s", time.as_secs_f64());
+        let bills = self.bills.borrow();
+        let took = bills.by_role().map(|(role, bill)| format!("{role} {}", seconds(bill.time())));
+        let took: Vec<String> = took.collect();
+        let took = if took.is_empty() { String::new() } else { format!("; {}", took.join(", ")) };
+        let most = seconds(self.timeout.unwrap_or_default());
+        AgentError::OutOfTime(format!(
+            "{what} (`eval_timeout_seconds`: one attempt may take {most}{took})"
+        ))
     }
 }

@@ -68,6 +68,7 @@ impl From<AgentError> for Halt {
             other @ (AgentError::Unavailable(_)
             | AgentError::Unanswered(_)
             | AgentError::Forgotten(_)
+            | AgentError::OutOfTime(_)
             | AgentError::OverBudget { .. }) => Self::Agent(other),
         }
     }

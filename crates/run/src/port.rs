@@ -214,6 +214,8 @@ pub struct Job {
     pub commit: Commit,
     /// N, where there is a limit.
     pub sweep_config_limit: Option<u32>,
+    /// How long its commands may take together.
+    pub timeout: Option<Duration>,
 }
 
 /// A job that has ended.

@@ -420,7 +420,7 @@ pub(crate) struct ReachFlags {
     /// one that changes nothing, or only what is protected [default: 0]
     #[arg(long, value_name = "COUNT")]
     pub(crate) eval_retries: Option<Count>,
-    /// How long setup, tests and sweep of an eval may take together, or `none` [default: no limit]
+    /// How long one attempt of an eval may take, answers, setup, tests and sweep together, or `none` [default: no limit]
     #[arg(long, value_name = "SECONDS")]
     pub(crate) eval_timeout_seconds: Option<Limit<Seconds>>,
     /// How many evals are under way at once [default: 1]

@@ -221,6 +221,7 @@ impl From<AgentError> for Failure {
             }
             AgentError::Unanswered(_)
             | AgentError::Forgotten(_)
+            | AgentError::OutOfTime(_)
             | AgentError::OverBudget { .. } => {
                 Self { exit: Exit::Failed, error: error.into(), hint: None }
             }

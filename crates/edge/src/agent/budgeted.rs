@@ -182,7 +182,8 @@ impl<A: Answer> Answer for Budgeted<'_, A> {
             return self.inner.answer(question, meter);
         };
         let name = self.crew.settings(question.role)?.counted().unwrap_or_default();
-        let tries = Tries { layer: self, question, worst, held: Mutex::new(Held::Nothing) };
+        let held = Mutex::new(Held::Nothing);
+        let tries = Tries { layer: self, question, worst, held, outer: meter };
         tries.begin()?;
         let mut reply = match self.inner.answer(question, &tries) {
             Ok(reply) => reply,
@@ -212,6 +213,8 @@ struct Tries<'a, 'b, A> {
     question: &'a Question,
     worst: Amount,
     held: Mutex<Held>,
+    /// Knows how long they may take.
+    outer: &'a dyn Meter,
 }
 
 /// Whether the worst of a try is taken out of what is left.
@@ -262,6 +265,10 @@ impl<A: Answer> Meter for Tries<'_, '_, A> {
     fn another_try(&self) -> Result<(), Trouble> {
         self.end(Some(self.worst))?;
         self.begin()
+    }
+
+    fn left(&self) -> Option<Duration> {
+        self.outer.left()
     }
 }
 

@@ -81,6 +81,7 @@ pub(super) fn judge_named(body: &Value, model: &Model, continues: bool) -> Troub
         | Trouble::Unanswered { .. }
         | Trouble::Forgotten(_)
         | Trouble::OverBudget { .. }
+        | Trouble::OutOfTime { .. }
         | Trouble::Interrupted
         | Trouble::Unavailable(_)) => other,
     }
@@ -192,7 +193,9 @@ mod tests {
                     error.hint.as_deref().unwrap_or_default()
                 )
             }
-            other @ (Trouble::OverBudget { .. } | Trouble::Interrupted) => format!("{other:?}"),
+            other @ (Trouble::OverBudget { .. }
+            | Trouble::OutOfTime { .. }
+            | Trouble::Interrupted) => format!("{other:?}"),
         }
     }
 

@@ -47,10 +47,11 @@ use crew::Crew;
 use http::Http;
 use limited::Limited;
 use price::Prices;
-use question::{Answer as _, Question, Unmetered};
+use question::{Answer as _, Question, Within};
 use real::Real;
 use recorded::Recorded;
 use retrying::{Patience, Retrying};
+use std::time::Duration;
 use treebeam_run::port::{Agent, AgentError, Ask, PortError, Reply, Role};
 use wait::{Observer, RealNap};
 
@@ -101,11 +102,19 @@ impl<'a> Door<'a> {
     /// # Errors
     /// When no usable answer came.
     pub fn answer(&self, question: &Question) -> Result<Reply, AgentError> {
+        self.answer_within(question, None)
+    }
+
+    fn answer_within(
+        &self,
+        question: &Question,
+        within: Option<Duration>,
+    ) -> Result<Reply, AgentError> {
         if !calls::is_key(&question.key) {
             let what = format!("{:?} is no key for a call", question.key);
             return Err(PortError::new(what).hint("use letters, digits, `-` and `_`").into());
         }
-        Ok(self.0.answer(question, &Unmetered)?)
+        Ok(self.0.answer(question, &Within(within))?)
     }
 }
 
@@ -115,6 +124,6 @@ impl Agent for Door<'_> {
     }
 
     fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
-        self.answer(&Question::from(ask))
+        self.answer_within(&Question::from(ask), ask.within)
     }
 }

@@ -36,7 +36,7 @@ impl Question {
 
 impl From<&Ask> for Question {
     fn from(ask: &Ask) -> Self {
-        let Ask { key, role, round, prompt, place, node, continues } = ask.clone();
+        let Ask { key, role, round, prompt, place, node, continues, within: _ } = ask.clone();
         Self { key, role, round, prompt, continues, place: Some(place), node: Some(node) }
     }
 }
@@ -52,16 +52,25 @@ pub(super) trait Meter: Sync {
     /// Asks for one more try after one that may have been charged for.
     fn another_try(&self) -> Result<(), Trouble>;
 
+    /// How long tries may take from now on, all together; for ever, without a length.
+    fn left(&self) -> Option<Duration> {
+        None
+    }
+
     /// Hears how long a try took, whatever came of it.
     fn tried(&self, _: Duration) {}
 }
 
-/// Nobody counts.
-pub(super) struct Unmetered;
+/// Nobody counts, but the time may have an end.
+pub(super) struct Within(pub(super) Option<Duration>);
 
-impl Meter for Unmetered {
+impl Meter for Within {
     fn another_try(&self) -> Result<(), Trouble> {
         Ok(())
+    }
+
+    fn left(&self) -> Option<Duration> {
+        self.0
     }
 }
 
@@ -84,6 +93,8 @@ pub(super) enum Trouble {
     Forgotten(String),
     /// An answer could take more than is left.
     OverBudget { budget: BudgetKind, why: String },
+    /// The time that tries may take was over before an answer came.
+    OutOfTime { why: String, spent: Spent },
     /// Somebody wants to stop.
     Interrupted,
     /// No question will be answered.
@@ -125,7 +136,9 @@ impl Trouble {
     /// What it has cost.
     pub(super) const fn spent(&self) -> Spent {
         match self {
-            Self::Passing { spent, .. } | Self::Unanswered { spent, .. } => *spent,
+            Self::Passing { spent, .. }
+            | Self::Unanswered { spent, .. }
+            | Self::OutOfTime { spent, .. } => *spent,
             Self::TooMany { .. }
             | Self::Forgotten(_)
             | Self::OverBudget { .. }
@@ -148,6 +161,7 @@ impl From<Trouble> for AgentError {
             | Trouble::TooMany { why, .. }
             | Trouble::Unanswered { why, .. } => Self::Unanswered(why),
             Trouble::Forgotten(why) => Self::Forgotten(why),
+            Trouble::OutOfTime { why, .. } => Self::OutOfTime(why),
             Trouble::OverBudget { budget, why } => Self::OverBudget { budget, why },
             Trouble::Interrupted => Self::Interrupted,
             Trouble::Unavailable(error) => Self::Unavailable(error),

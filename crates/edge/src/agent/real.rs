@@ -30,16 +30,22 @@ impl Answer for Real<'_> {
         let settings = self.crew.settings(question.role)?;
         // Each try is asked about: there may be hours between two.
         self.surroundings.are_ours()?;
-        let begun = Instant::now();
+        let (within, begun) = (meter.left(), Instant::now());
+        let timeout = within.map_or(settings.timeout, |within| within.min(settings.timeout));
         let answer = match &settings.line {
-            Line::Model(model) => self.ask(model, settings.timeout, question),
+            Line::Model(model) => self.ask(model, timeout, question),
             Line::Command(program) => {
-                command::answer(program, settings.timeout, question, self.surroundings)
+                command::answer(program, timeout, question, self.surroundings)
             }
             Line::Tuner(agent) => tuner::answer(agent, question, self.surroundings),
-            Line::Cli(cli) => cli::answer(cli, settings.timeout, question, self.surroundings),
+            Line::Cli(cli) => cli::answer(cli, timeout, question, self.surroundings),
         };
-        meter.tried(begun.elapsed());
+        let took = begun.elapsed();
+        meter.tried(took);
+        let answer = answer.map_err(|trouble| match within {
+            Some(within) if took >= within => out_of_time(trouble, within),
+            Some(_) | None => trouble,
+        });
         let hide = |text: String| hide(text, settings.key());
         match answer {
             Ok(reply) => Ok(Reply {
@@ -81,6 +87,22 @@ impl Real<'_> {
     }
 }
 
+/// What ended because its time was over is not the agent's fault, and not worth another try.
+fn out_of_time(trouble: Trouble, within: Duration) -> Trouble {
+    match trouble {
+        Trouble::Passing { spent, .. } | Trouble::Unanswered { spent, .. } => {
+            let why = format!("{:.1} s were left for it", within.as_secs_f64());
+            Trouble::OutOfTime { why, spent }
+        }
+        other @ (Trouble::TooMany { .. }
+        | Trouble::Forgotten(_)
+        | Trouble::OverBudget { .. }
+        | Trouble::OutOfTime { .. }
+        | Trouble::Interrupted
+        | Trouble::Unavailable(_)) => other,
+    }
+}
+
 /// A text without the key, in case somebody repeats it.
 fn hide(text: String, key: Option<&Key>) -> String {
     match key.map(|key| key.value.reveal().trim()) {
@@ -99,6 +121,7 @@ fn hide_in(trouble: Trouble, key: Option<&Key>) -> Trouble {
         Trouble::Unanswered { why, spent } => Trouble::Unanswered { why: hide(why), spent },
         Trouble::Forgotten(why) => Trouble::Forgotten(hide(why)),
         Trouble::OverBudget { budget, why } => Trouble::OverBudget { budget, why: hide(why) },
+        Trouble::OutOfTime { why, spent } => Trouble::OutOfTime { why: hide(why), spent },
         Trouble::Interrupted => Trouble::Interrupted,
         Trouble::Unavailable(PortError { what, hint, cause }) => {
             Trouble::Unavailable(PortError { what: hide(what), hint: hint.map(hide), cause })

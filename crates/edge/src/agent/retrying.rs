@@ -127,6 +127,7 @@ impl<A: Answer, N: Nap> Answer for Retrying<A, N> {
                 other @ (Trouble::Unanswered { .. }
                 | Trouble::Forgotten(_)
                 | Trouble::OverBudget { .. }
+                | Trouble::OutOfTime { .. }
                 | Trouble::Interrupted
                 | Trouble::Unavailable(_)) => return Err(other),
             };
@@ -154,6 +155,10 @@ impl Watch<'_> {
 impl Meter for Watch<'_> {
     fn another_try(&self) -> Result<(), Trouble> {
         self.meter.another_try()
+    }
+
+    fn left(&self) -> Option<Duration> {
+        self.meter.left().map(|left| left.saturating_sub(*self.took()))
     }
 
     fn tried(&self, took: Duration) {

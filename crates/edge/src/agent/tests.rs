@@ -6,7 +6,7 @@ use super::bucket::Limits;
 use super::calls::Calls;
 use super::crew::Crew;
 use super::limited::Limited;
-use super::question::{Answer, Fault, Meter, Question, Spent, Trouble, Unmetered};
+use super::question::{Answer, Fault, Meter, Question, Spent, Trouble, Within};
 use super::recorded::Recorded;
 use super::retrying::{Patience, Retrying};
 use super::settings::{Key, Line, Model, Settings, Wire};
@@ -107,7 +107,7 @@ fn an_answer_is_kept_and_not_asked_for_again() {
     let script =
         Script::of([Ok(reply("one")), Ok(reply("two")), Ok(reply("three")), Ok(reply("four"))]);
     let layer = || Recorded { inner: &script, calls: &calls, crew: &crew, observer: &watcher };
-    let ask = |prompt: &str| layer().answer(&question("k", prompt), &Unmetered).unwrap().text;
+    let ask = |prompt: &str| layer().answer(&question("k", prompt), &Within(None)).unwrap().text;
     assert_eq!([ask("p"), ask("p"), ask("p")], ["one", "one", "one"]);
     assert_eq!(script.asked(), 1);
     // Another prompt under the same key is another question; the first answer is only put aside.
@@ -135,7 +135,7 @@ fn an_answer_that_cannot_be_kept_is_not_used() {
     let (calls, crew, watcher) = (Calls::Folder(file.join("below")), crew(), Watcher::default());
     let script = Script::of([Ok(reply("one"))]);
     let layer = Recorded { inner: &script, calls: &calls, crew: &crew, observer: &watcher };
-    let answer = layer.answer(&question("k", "p"), &Unmetered);
+    let answer = layer.answer(&question("k", "p"), &Within(None));
     assert!(matches!(answer, Err(Trouble::Unavailable(_))), "{answer:?}");
 }
 
@@ -231,8 +231,8 @@ fn who_has_answered_before_is_waited_for_while_it_is_gone() {
         let script = Script::of(script.chain([Ok(reply("back"))]).collect::<Vec<_>>());
         let naps = Naps::default();
         let layer = Retrying::new(&script, &naps, PATIENCE, 7);
-        assert_eq!(layer.answer(&question("a", "p"), &Unmetered).unwrap().text, "first");
-        let second = layer.answer(&question("b", "p"), &Unmetered).map(|reply| reply.text);
+        assert_eq!(layer.answer(&question("a", "p"), &Within(None)).unwrap().text, "first");
+        let second = layer.answer(&question("b", "p"), &Within(None)).map(|reply| reply.text);
         (second, naps.0.into_inner().unwrap())
     };
     for fault in [Unreachable, Overloaded] {
@@ -272,12 +272,49 @@ fn what_is_permanent_is_not_tried_again() {
         Err(Trouble::unanswered("too long")),
         Err(Trouble::Forgotten("who".into())),
         Err(Trouble::OverBudget { budget: BudgetKind::Cost, why: "much".into() }),
+        Err(Trouble::OutOfTime { why: "late".into(), spent: Spent::Nothing }),
         Err(Trouble::Interrupted),
         unavailable(),
     ] {
         let (said, asked, naps, paid) = retried(vec![trouble]);
         assert_eq!((asked, naps.len(), paid), (1, 0, 0), "{said}");
     }
+}
+
+/// Takes so many seconds for each try, and answers the last.
+struct Slow {
+    seconds: Mutex<VecDeque<u64>>,
+    left: Mutex<Vec<Option<Duration>>>,
+}
+
+impl Answer for &Slow {
+    fn answer(&self, _: &Question, meter: &dyn Meter) -> Result<Reply, Trouble> {
+        self.left.lock().unwrap().push(meter.left());
+        let mut seconds = self.seconds.lock().unwrap();
+        meter.tried(Duration::from_secs(seconds.pop_front().unwrap()));
+        if seconds.is_empty() { Ok(reply("yes")) } else { passing(None, Spent::Nothing) }
+    }
+}
+
+#[test]
+fn an_answer_took_what_its_tries_took_and_none_has_more_than_is_left() {
+    let slow = Slow { seconds: Mutex::new([3, 4, 5].into()), left: Mutex::default() };
+    let naps = Naps::default();
+    let layer = Retrying::new(&slow, &naps, PATIENCE, 7);
+    let folder = tempfile::tempdir().unwrap();
+    let (calls, crew, watcher) =
+        (Calls::Folder(folder.path().join("c")), crew(), Watcher::default());
+    let layer = Recorded { inner: layer, calls: &calls, crew: &crew, observer: &watcher };
+    let within = Within(Some(Duration::from_secs(10)));
+    let first = layer.answer(&question("k", "p"), &within).unwrap();
+    assert_eq!(first.millis, Some(12_000), "pauses do not count");
+    let left = slow.left.lock().unwrap().clone();
+    assert_eq!(left, [10, 7, 3].map(|seconds| Some(Duration::from_secs(seconds))));
+    let bill = first.bill();
+    assert_eq!((bill.calls, bill.calls_without_price, bill.usage.total()), (1, 1, 15));
+    // From disk it took as long, however little is left.
+    let again = layer.answer(&question("k", "p"), &Within(Some(Duration::ZERO))).unwrap();
+    assert_eq!(again, first);
 }
 
 /// Lets nobody out before enough are in, and remembers how many there were at once.
@@ -309,7 +346,9 @@ fn no_more_than_allowed_are_inside_and_all_get_in() {
     thread::scope(|scope| {
         for n in 0..12 {
             let layer = &layer;
-            scope.spawn(move || layer.answer(&question(&n.to_string(), "p"), &Unmetered).unwrap());
+            scope.spawn(move || {
+                layer.answer(&question(&n.to_string(), "p"), &Within(None)).unwrap()
+            });
         }
     });
     assert_eq!(crowd.most.into_inner(), 3);
@@ -322,9 +361,9 @@ fn one_that_waits_for_a_slot_can_be_stopped_and_holds_nothing() {
     let requests = NonZeroU32::new(1);
     let one = Limits { requests, ..limits(1) };
     let layer = Limited::new(&script, one, &crew, &watcher);
-    assert!(layer.answer(&question("a", "p"), &Unmetered).is_ok());
+    assert!(layer.answer(&question("a", "p"), &Within(None)).is_ok());
     watcher.stop.store(true, Ordering::SeqCst);
-    let second = layer.answer(&question("b", "p"), &Unmetered);
+    let second = layer.answer(&question("b", "p"), &Within(None));
     assert!(matches!(second, Err(Trouble::Interrupted)), "{second:?}");
     assert_eq!(script.asked(), 1);
 }
@@ -335,7 +374,7 @@ fn a_slot_comes_back_whatever_happens_inside() {
     let script =
         Script::of([Err(Trouble::unanswered("no")), passing(None, Spent::Nothing), Ok(reply("a"))]);
     let layer = Limited::new(&script, limits(1), &crew, &watcher);
-    let ask = || layer.answer(&question("a", "p"), &Unmetered);
+    let ask = || layer.answer(&question("a", "p"), &Within(None));
     assert_eq!([ask().is_ok(), ask().is_ok(), ask().is_ok()], [false, false, true]);
     let broken = thread::scope(|scope| scope.spawn(ask).join().is_err());
     assert!(broken, "the script is over");

@@ -45,8 +45,6 @@ pub struct Local {
     pub worktree: Option<PathBuf>,
     /// What is run.
     pub measure: Measure,
-    /// How long the commands of a job may take together.
-    pub timeout: Option<Duration>,
     /// How long what is asked to end has until it is killed.
     pub grace: Duration,
     /// All variables that the commands get.
@@ -191,7 +189,7 @@ impl Local {
         let names = self.variables.iter().filter_map(|(name, _)| name.to_str());
         let JobKey { subject, submission } = job.key;
         Spec {
-            times: Times { timeout: self.timeout, grace: self.grace },
+            times: Times { timeout: job.timeout, grace: self.grace },
             commands: commands.into_iter().filter_map(command).collect(),
             results_csv: self.measure.results_csv.clone(),
             inputs: inputs.collect(),

@@ -66,7 +66,8 @@ impl Site<'_> {
             Err(ProcessError::Deadline { .. }) => {
                 let told = self.logged_tail(stage);
                 let most = self.spec.times.timeout.unwrap_or_default().as_secs_f64();
-                let message = format!("{stage} was ended: all commands together may take {most} s");
+                let message =
+                    format!("{stage} was ended: {most} s were left for all commands together");
                 let failure = failed(stage, FailureKind::Timeout, with_tail(&message, &told));
                 (Some(ran(None, true, told)), Err(failure))
             }

@@ -3,6 +3,7 @@
 
 use super::PortError;
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 use treebeam_core::bill::{Bill, Cost, Usage};
 use treebeam_core::event::BudgetKind;
 use treebeam_core::id::{NodeId, Place};
@@ -37,6 +38,9 @@ pub struct Ask {
     pub node: NodeId,
     /// The answer that it goes on from, where the provider keeps what was said before.
     pub continues: Option<Continuation>,
+    /// How long the answer may take, all tries together, where that has an end; waiting for a slot or for a rate limit does
+    /// not count.
+    pub within: Option<Duration>,
 }
 
 /// An answer that the provider remembers.
@@ -124,6 +128,9 @@ pub enum AgentError {
         /// In words.
         why: String,
     },
+    /// The time that the answer may take was over before it came.
+    #[error("{0}")]
+    OutOfTime(String),
     /// Somebody wants the run to pause, and the answer is a long way off.
     #[error("interrupted while waiting for an answer")]
     Interrupted,

@@ -18,7 +18,7 @@ const ASKS: u32 = 3;
 
 pub(super) fn propose(brief: &ForIdeas, world: World<'_>) -> Result<Outcome, Halt> {
     let (context, told) = write_context(brief, world)?;
-    let agent = Counted::new(world.agent);
+    let agent = Counted::new(world.agent, None);
     let mut haul = Haul { seen: brief.tried.clone(), ..Haul::default() };
     if let Some(given) = &brief.given {
         for text in given {
@@ -79,25 +79,27 @@ fn ask(
     files: &dyn Files,
 ) -> Result<Option<BudgetKind>, Halt> {
     let repeated: Vec<_> = haul.repeats.iter().map(|repeat| repeat.title.clone()).collect();
+    let key = format!("ideas-n{}-x{}-a{}", brief.node, brief.expansion, haul.turns + 1);
     let ask = Ask {
-        key: format!("ideas-n{}-x{}-a{}", brief.node, brief.expansion, haul.turns + 1),
+        key: key.clone(),
         role: Role::Ideas,
         prompt: prompt::ideas(told, wanted - haul.texts.len(), &repeated),
         round: haul.turns,
         place: Place::Node(brief.node),
         node: brief.node,
         continues: None,
+        within: None,
     };
-    let kept = path::node_ideas(brief.node).join("calls").join(&format!("{}.txt", ask.key));
-    let reply = match super::ask(agent, ask) {
+    let reply = match agent.ask(ask) {
         Ok(reply) => reply,
-        Err(AgentError::Unanswered(why)) => {
+        Err(AgentError::Unanswered(why) | AgentError::OutOfTime(why)) => {
             haul.why = Some(why);
             return Ok(None);
         }
         Err(AgentError::OverBudget { budget, .. }) => return Ok(Some(budget)),
         Err(error) => return Err(error.into()),
     };
+    let kept = path::node_ideas(brief.node).join("calls").join(&format!("{key}.txt"));
     files.write(&kept, reply.text.as_bytes())?;
     let ideas = reply::ideas(&reply.text);
     if ideas.is_empty() {

@@ -23,8 +23,12 @@ pub(super) fn implement(brief: &ForCoder, world: World<'_>) -> Result<Outcome, H
     let idea = read_idea(brief, world)?;
     world.files.write(&path::experiment(brief.eval).join("idea.md"), idea.as_bytes())?;
     world.repo.checkout(place, &brief.parent_commit)?;
-    let agent = Counted::new(world.agent);
+    let agent = Counted::new(world.agent, brief.timeout);
     let done = Desk::new(brief, world, &agent, idea).and_then(|desk| desk.rounds());
+    let done = done.and_then(|candidate| {
+        agent.left_for("the tests and the sweep")?;
+        Ok(candidate)
+    });
     let bills = agent.bills();
     match done {
         Ok(Candidate { files_changed, rounds, approval }) => {
@@ -85,6 +89,7 @@ impl From<AgentError> for Setback {
     fn from(error: AgentError) -> Self {
         match error {
             AgentError::Unanswered(why) => Problem::new(FailureKind::Agent, why).into(),
+            AgentError::OutOfTime(why) => Problem::new(FailureKind::Timeout, why).into(),
             AgentError::OverBudget { budget, .. } => Self::OverBudget(budget),
             other @ (AgentError::Forgotten(_)
             | AgentError::Interrupted
@@ -141,11 +146,12 @@ impl<'a> Desk<'a> {
         for round in 0..=self.brief.max_review_rounds {
             files_changed = match self.code(round, problem.as_ref()) {
                 Ok(files) => files,
-                Err(Setback::Problem(found)) => {
+                // There is no time for another round.
+                Err(Setback::Problem(found)) if found.kind != FailureKind::Timeout => {
                     problem = Some(found);
                     continue;
                 }
-                Err(other @ (Setback::OverBudget(_) | Setback::Halt(_))) => return Err(other),
+                Err(other) => return Err(other),
             };
             let rounds = round + 1;
             let approval = match self.review(round, issues.as_deref())? {
@@ -242,7 +248,7 @@ impl<'a> Desk<'a> {
     fn ask(&self, role: Role, round: u32, end: &str, prompt: String) -> Result<Reply, AgentError> {
         let key = format!("{role}-e{}-a{}{end}", self.brief.eval, self.brief.attempt);
         let (place, node, continues) = (self.place, self.brief.parent, None);
-        super::ask(&self.agent, Ask { key, role, round, prompt, place, node, continues })
+        self.agent.ask(Ask { key, role, round, prompt, place, node, continues, within: None })
     }
 
     fn write(&self, name: &str, text: &str) -> Result<(), PortError> {

@@ -1,6 +1,7 @@
 //! The agent of the world in memory: ideas and diffs that are functions of the seed, and a purse that may be empty.
 
 use super::{MemoryWorld, Trouble};
+use treebeam_core::bill::Bills;
 use treebeam_core::event::BudgetKind;
 use treebeam_run::port::{Agent, AgentError, Ask, Cost, PortError, Reply, Role, Usage};
 
@@ -14,11 +15,6 @@ impl Agent for MemoryWorld {
             return Err(PortError::new("the key is wrong").into());
         }
         self.pay(&ask.key)?;
-        // What an answer takes follows from the question, as it does where answers come back from disk.
-        let drawn = self.draw(&ask.key) % 1000;
-        let usage = Some(Usage { input: drawn, cached: drawn / 2, output: drawn % 10 });
-        let cost = (!drawn.is_multiple_of(4)).then(|| Cost::pico(drawn));
-        let millis = Some(drawn);
         let text = match ask.role {
             Role::Ideas => self.ideas(ask),
             Role::Coder => {
@@ -31,7 +27,7 @@ impl Agent for MemoryWorld {
                 return Err(AgentError::Unanswered(format!("there is no {role} here")));
             }
         };
-        Ok(Reply { usage, cost, millis, ..Reply::of(text) })
+        Ok(self.billed(&ask.key, text))
     }
 }
 
@@ -46,6 +42,25 @@ impl MemoryWorld {
     #[must_use]
     pub fn paid(&self) -> usize {
         self.lock().paid.len()
+    }
+
+    /// What the answers took that were paid for, each of them once.
+    #[must_use]
+    pub fn bills(&self) -> Bills {
+        let mut bills = Bills::default();
+        for key in &self.lock().paid {
+            let role = key.split('-').next().and_then(|role| role.parse().ok());
+            bills.add(role.expect("a role"), self.billed(key, String::new()).bill());
+        }
+        bills
+    }
+
+    /// An answer with what it takes, which follows from the question, as it does where answers come back from disk.
+    fn billed(&self, key: &str, text: String) -> Reply {
+        let drawn = self.draw(key) % 1000;
+        let usage = Some(Usage { input: drawn, cached: drawn / 2, output: drawn % 10 });
+        let cost = (!drawn.is_multiple_of(4)).then(|| Cost::pico(drawn));
+        Reply { usage, cost, millis: Some(drawn), ..Reply::of(text) }
     }
 
     fn pay(&self, key: &str) -> Result<(), AgentError> {

@@ -150,7 +150,7 @@ pub(crate) const KEYS: [Key; 61] = {
             "eval_timeout_seconds",
             Reach,
             Toml,
-            "how long setup, tests and sweep of an eval may take together, 1 to 2592000, or \"none\"",
+            "how long one attempt of an eval may take, answers, setup, tests and sweep together, without the waiting for a slot or a rate limit, 1 to 2592000, or \"none\"",
         ),
         key("max_parallel_evals", Reach, Toml, "how many evals are under way at once, 1 to 256"),
         key(

@@ -8,7 +8,7 @@ use std::time::Duration;
 use treebeam_core::event::FailureKind;
 use treebeam_core::measure::{CommandLine, Measure};
 use treebeam_edge::executor::{Local, LocalExecutor};
-use treebeam_run::port::{Executor as _, JobEnd};
+use treebeam_run::port::{Executor as _, Job, JobEnd};
 use treebeam_testkit::hostile;
 
 /// One job alone.
@@ -212,9 +212,9 @@ fn each_ends_as_it_should() {
     let start = |(number, (_, measure, _, _)): (u32, &(&str, Measure, _, _))| {
         let short = matches!(cases[number as usize - 1].2, Some(Timeout));
         let timeout = Duration::from_secs(if short { 2 } else { 150 });
-        let executor =
-            LocalExecutor::new(Local { timeout: Some(timeout), ..field.local(measure.clone()) });
-        executor.submit(&field.job(number, 1)).expect("to submit");
+        let executor = field.executor(measure.clone());
+        let job = Job { timeout: Some(timeout), ..field.job(number, 1) };
+        executor.submit(&job).expect("to submit");
         executor
     };
     let schema = field.site.call(&["schema", "eval_result"]).exits(0).stdout;

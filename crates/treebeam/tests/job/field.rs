@@ -65,7 +65,6 @@ impl Field {
             repository: self.repo.clone(),
             worktree: None,
             measure,
-            timeout: None,
             grace: Duration::from_millis(200),
             variables,
         }
@@ -82,7 +81,7 @@ impl Field {
         fs::create_dir_all(&worktree).expect("a worktree");
         fs::write(worktree.join(".git"), "gitdir: nowhere\n").expect("a file");
         let commit: Commit = "0123456789012345678901234567890123456789".parse().expect("a commit");
-        Job { key, commit, sweep_config_limit: Some(3) }
+        Job { key, commit, sweep_config_limit: Some(3), timeout: None }
     }
 
     pub(crate) fn worktree(&self, eval: u32) -> PathBuf {

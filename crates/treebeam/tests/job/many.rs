@@ -7,8 +7,8 @@ use std::thread;
 use std::time::Duration;
 use treebeam_core::event::FailureKind;
 use treebeam_core::measure::{CommandLine, Measure};
-use treebeam_edge::executor::{Local, LocalExecutor};
-use treebeam_run::port::Executor as _;
+use treebeam_edge::executor::LocalExecutor;
+use treebeam_run::port::{Executor as _, Job};
 use treebeam_testkit::apart::is_campaign;
 use treebeam_testkit::hostile;
 
@@ -63,12 +63,12 @@ fn no_tree_survives_its_timeout() {
     let sweep_command = Some(CommandLine::Program(parts.into()));
     let measure = Measure { sweep_command, ..Measure::default() };
     let timeout = Some(Duration::from_secs(4));
-    let executor = LocalExecutor::new(Local { timeout, ..field.local(measure) });
+    let executor = field.executor(measure);
     let mut ready = 0;
     for batch in 0..batches {
         let evals = batch * at_once + 1..=(batch + 1) * at_once;
         for eval in evals.clone() {
-            executor.submit(&field.job(eval, 1)).expect("to submit");
+            executor.submit(&Job { timeout, ..field.job(eval, 1) }).expect("to submit");
         }
         for end in ends(&executor, at_once as usize) {
             assert_eq!(said(&end).0, Some(FailureKind::Timeout), "{:?}", said(&end));

@@ -109,7 +109,9 @@ fn heard(tool: Tool, stdout: &str, stderr: &str) -> String {
             Trouble::Unavailable(error) => {
                 format!("unavailable: {}; {}", error.what, error.hint.unwrap_or_default())
             }
-            other @ (Trouble::OverBudget { .. } | Trouble::Interrupted) => format!("{other:?}"),
+            other @ (Trouble::OverBudget { .. }
+            | Trouble::OutOfTime { .. }
+            | Trouble::Interrupted) => format!("{other:?}"),
         },
     }
 }

@@ -1,0 +1,176 @@
+//! What answers take: each stands on exactly one bill, whatever is cut off, done again or out of budget; and one attempt of an
+//! eval takes no longer than it may, its answers and its sweep together.
+
+#![cfg(test)]
+
+use std::num::NonZeroU32;
+use std::sync::Mutex;
+use std::time::Duration;
+use treebeam_core::event::{EvalStage, Event, FailureKind, Subject};
+use treebeam_core::facts::Stage;
+use treebeam_core::id::EvalId;
+use treebeam_core::policy::{Meaning, Reach};
+use treebeam_core::state::State;
+use treebeam_run::port::{
+    Agent, AgentError, Ask, Executor, Job, JobEnd, JobKey, PortError, Reply, Role, World,
+};
+use treebeam_run::{Halt, drive};
+use treebeam_testkit::journal::MemoryJournal;
+use treebeam_testkit::memory::MemoryWorld;
+
+fn number(n: u32) -> NonZeroU32 {
+    NonZeroU32::new(n).expect("not zero")
+}
+
+fn meaning(ideas: u32) -> Meaning {
+    let sweep_config_limit = Some(number(4));
+    Meaning { ideas_per_node: number(ideas), sweep_config_limit, ..Meaning::default() }
+}
+
+fn go(journal: &mut MemoryJournal, world: &MemoryWorld) -> Result<State, Halt> {
+    drive(journal.state(), world.ports(), journal, &mut |_, _| {})
+}
+
+#[test]
+fn every_answer_is_on_exactly_one_bill() {
+    let reach = |workers| Reach {
+        max_depth: 2,
+        eval_retries: 1,
+        max_parallel_evals: number(workers),
+        ..Reach::default()
+    };
+    let mut retried = 0;
+    for (purse, workers) in (0..30).step_by(3).flat_map(|purse| [(purse, 1), (purse, 3)]) {
+        let world = MemoryWorld::new(7, 7).with_purse(purse);
+        let mut journal = MemoryJournal::begun(meaning(5), reach(workers));
+        journal.fuse = Some(purse * 2 + 3);
+        let end = go(&mut journal, &world).or_else(|_| {
+            journal.fuse = None;
+            go(&mut journal, &world)
+        });
+        let end = end.expect("a run that stops");
+        assert_eq!(end.spent(), world.bills(), "{purse} answers, {workers} workers");
+        // A budget that is raised lets what it stopped go on: its answers are not counted twice.
+        let reached = |event: &Event| matches!(event, Event::BudgetReached { .. });
+        if let Some(at) = journal.events.iter().position(reached) {
+            journal.events.truncate(at + 1);
+        }
+        journal.events.push(Event::SettingsChanged { reach: reach(workers) });
+        let rich = world.fork(1);
+        let end = go(&mut journal, &rich).expect("a run that goes on");
+        assert_eq!(end.spent(), rich.bills(), "{purse} answers, {workers} workers, raised");
+        retried += end.evals.iter().filter(|eval| eval.bills.len() > 1).count();
+    }
+    assert!(retried > 0, "some evals have a bill for each of two attempts");
+}
+
+/// A crew each of whom takes so many seconds for an answer, if there is so much time.
+struct Timed<'a> {
+    world: &'a MemoryWorld,
+    seconds: fn(Role) -> u64,
+    asked: Mutex<Vec<(Role, Option<Duration>)>>,
+    jobs: Mutex<Vec<(Subject, Option<Duration>)>>,
+}
+
+impl Agent for Timed<'_> {
+    fn answers(&self, _: Role) -> bool {
+        true
+    }
+
+    fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
+        self.asked.lock().expect("the list").push((ask.role, ask.within));
+        let takes = Duration::from_secs((self.seconds)(ask.role));
+        if ask.within.is_some_and(|within| takes > within) {
+            return Err(AgentError::OutOfTime("too slow".to_owned()));
+        }
+        let text = match ask.role {
+            Role::Coordinator | Role::Planner => "Mind the gap.".to_owned(),
+            Role::Ideas => "IDEA: gain 20 by itself\n".to_owned(),
+            Role::Coder => self.world.ask(ask)?.text,
+            Role::Reviewer if ask.round == 0 => "VERDICT: REJECT\nISSUES:\n- no\n".to_owned(),
+            Role::Reviewer => "VERDICT: APPROVE".to_owned(),
+        };
+        let millis = u64::try_from(takes.as_millis()).ok();
+        Ok(Reply { millis, ..Reply::of(text) })
+    }
+}
+
+impl Executor for Timed<'_> {
+    fn submit(&self, job: &Job) -> Result<(), PortError> {
+        self.jobs.lock().expect("the list").push((job.key.subject, job.timeout));
+        self.world.submit(job)
+    }
+    fn adopt(&self, keys: &[JobKey]) -> Result<Vec<JobKey>, PortError> {
+        self.world.adopt(keys)
+    }
+    fn wait(&self, patience: Duration) -> Result<Vec<JobEnd>, PortError> {
+        self.world.wait(patience)
+    }
+}
+
+type Seen<T> = Vec<(T, Option<Duration>)>;
+
+/// A run of one idea whose attempts may take a minute: how the eval ended, what was asked, which jobs were submitted.
+fn timed(seconds: fn(Role) -> u64, timeout: Option<u32>) -> (State, Seen<Role>, Seen<Subject>) {
+    let world = MemoryWorld::new(1, 1);
+    let crew = Timed { world: &world, seconds, asked: Mutex::default(), jobs: Mutex::default() };
+    let eval_timeout_seconds = timeout.map(number);
+    let reach = Reach { max_depth: 1, eval_retries: 1, eval_timeout_seconds, ..Reach::default() };
+    let mut journal = MemoryJournal::begun(meaning(1), reach);
+    let ports = World { agent: &crew, executor: &crew, ..world.ports() };
+    let state = drive(journal.state(), ports, &mut journal, &mut |_, _| {}).expect("a run");
+    let (asked, jobs) = (crew.asked.into_inner(), crew.jobs.into_inner());
+    (state, asked.expect("the list"), jobs.expect("the list"))
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "shorter where it is compared")]
+fn left(seconds: u64) -> Option<Duration> {
+    Some(Duration::from_secs(seconds))
+}
+
+#[test]
+fn answers_and_sweep_share_the_time_of_an_attempt() {
+    let (state, asked, jobs) = timed(|_| 8, Some(60));
+    assert_eq!(asked[0], (Role::Ideas, None), "ideas are asked for outside of any attempt");
+    let rest: Vec<_> = asked[1..].iter().map(|(_, within)| *within).collect();
+    assert_eq!(rest, [60, 52, 44, 36, 28, 20].map(left));
+    let eval = Subject::Eval(EvalId::FIRST);
+    assert_eq!(
+        jobs,
+        [(Subject::Root, left(60)), (eval, left(12))],
+        "the root's sweep has all of it"
+    );
+    assert_eq!(state.evals[0].spent().total().time(), Duration::from_secs(48));
+    let (_, asked, jobs) = timed(|_| 8, None);
+    assert!(asked.iter().all(|(_, within)| within.is_none()));
+    assert!(jobs.iter().all(|(_, timeout)| timeout.is_none()));
+}
+
+#[test]
+fn an_attempt_that_runs_out_of_time_says_who_took_it() {
+    let check = |seconds: fn(Role) -> u64, expect: &str| {
+        let (state, _, jobs) = timed(seconds, Some(60));
+        let eval = &state.evals[0];
+        let Stage::Failed { failure, .. } = &eval.stage else { panic!("{:?}", eval.stage) };
+        assert_eq!((failure.kind, failure.stage), (FailureKind::Timeout, EvalStage::Implement));
+        assert_eq!(failure.message, expect);
+        assert_eq!((eval.attempt, eval.failures.len()), (2, 1), "each attempt has its own time");
+        assert_eq!(eval.failures[0], *failure);
+        assert_eq!(jobs.len(), 1, "nothing is swept but the root");
+    };
+    check(
+        |role| if role == Role::Coder { 50 } else { 10 },
+        "the coder did not answer: too slow (`eval_timeout_seconds`: one attempt may take 60.0 s; \
+         coordinator 10.0 s, planner 10.0 s)",
+    );
+    check(
+        |role| if role == Role::Planner { 50 } else { 10 },
+        "nothing is left for the coder (`eval_timeout_seconds`: one attempt may take 60.0 s; \
+         coordinator 10.0 s, planner 50.0 s)",
+    );
+    check(
+        |_| 10,
+        "nothing is left for the tests and the sweep (`eval_timeout_seconds`: one attempt may take \
+         60.0 s; coordinator 10.0 s, planner 10.0 s, coder 20.0 s, reviewer 20.0 s)",
+    );
+}
