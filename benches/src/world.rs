@@ -11,7 +11,7 @@ use treebeam_core::event::{Leftover, LeftoverKind};
 use treebeam_core::evidence::Artifact;
 use treebeam_core::id::{Commit, EvalId, Place, RunPath, Sha256};
 use treebeam_core::path;
-use treebeam_core::protect::{Change, Mode};
+use treebeam_core::protect::{Change, Mode, Protected};
 use treebeam_run::port::{
     Agent, AgentError, Applied, Ask, Clock, CommitNote, Executor, Files, Job, JobEnd, JobExit,
     JobKey, Moment, PortError, Reply, Repo, Role, Undisturbed, World,
@@ -127,6 +127,10 @@ impl Repo for ThinWorld {
         commit(before + gain, &format!("{place} {}", note.title))
     }
 
+    fn touched(&self, _: Place, _: &Commit, _: &Protected) -> Result<Vec<String>, PortError> {
+        Ok(Vec::new())
+    }
+
     fn keep(&self, _: Place, _: &Commit) -> Result<(), PortError> {
         Ok(())
     }
@@ -209,7 +213,7 @@ impl ThinWorld {
         let stable = path::of_subject(subject).join("experiment").join(path::RESULTS_CSV);
         lock(&self.results).insert(stable.to_string(), worth(&job.commit));
         let results = path::submission(subject, job.key.submission).join(path::RESULTS_CSV);
-        JobEnd { key: job.key, exit: JobExit::Done { results }, logs: Vec::new() }
+        JobEnd::new(job.key, JobExit::Done { results })
     }
 }
 
@@ -237,6 +241,10 @@ impl Files for ThinWorld {
     fn read(&self, path: &RunPath, _: usize) -> Result<Vec<u8>, PortError> {
         let text = lock(&self.ideas).remove(path.as_str());
         text.ok_or_else(|| PortError::new(format!("no file `{path}`")))
+    }
+
+    fn find(&self, _: &RunPath, _: usize) -> Result<Option<Vec<u8>>, PortError> {
+        Ok(None)
     }
 
     fn link(&self, _: &RunPath, _: &RunPath) -> Result<(), PortError> {

@@ -11,7 +11,7 @@ use treebeam_core::event::{Leftover, LeftoverKind, RunStarted, Subject, WorldKin
 use treebeam_core::evidence::Artifact;
 use treebeam_core::id::{Commit, EvalId, NodeId, Place, RunPath};
 use treebeam_core::policy::{Agents, Meaning, Reach};
-use treebeam_core::protect::Change;
+use treebeam_core::protect::{Change, Protected};
 use treebeam_edge::store::{Fenced, Force, Store};
 use treebeam_run::port::{
     Agent, AgentError, Applied, Ask, CommitNote, Executor, Files, Job, JobEnd, JobKey, PortError,
@@ -50,6 +50,9 @@ impl Repo for &Reached {
     fn commit(&self, _: Place, _: &CommitNote) -> Result<Commit, PortError> {
         self.refuse()
     }
+    fn touched(&self, _: Place, _: &Commit, _: &Protected) -> Result<Vec<String>, PortError> {
+        self.refuse()
+    }
     fn keep(&self, _: Place, _: &Commit) -> Result<(), PortError> {
         self.refuse()
     }
@@ -69,6 +72,9 @@ impl Files for &Reached {
         self.refuse()
     }
     fn read(&self, _: &RunPath, _: usize) -> Result<Vec<u8>, PortError> {
+        self.refuse()
+    }
+    fn find(&self, _: &RunPath, _: usize) -> Result<Option<Vec<u8>>, PortError> {
         self.refuse()
     }
     fn link(&self, _: &RunPath, _: &RunPath) -> Result<(), PortError> {

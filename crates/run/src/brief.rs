@@ -1,8 +1,10 @@
 //! What a stage is told. Built from the state when the step starts, so that no stage ever sees the state.
 
 use crate::port::{Job, JobKey, Moment};
+use crate::summary::About;
 use std::collections::BTreeSet;
 use std::time::Duration;
+use treebeam_core::bill::Bills;
 use treebeam_core::event::{Idea, Leftover, Subject};
 use treebeam_core::evidence::{Artifact, Comparison};
 use treebeam_core::facts::{Baseline, Eval, Expansion, Facts, Node, Origin, Removal, Stage};
@@ -66,11 +68,9 @@ pub(crate) struct Told {
 
 pub(crate) struct ForCoder {
     pub(crate) run: RunId,
-    pub(crate) eval: EvalId,
-    pub(crate) attempt: u32,
-    pub(crate) parent: NodeId,
-    pub(crate) parent_commit: Commit,
-    pub(crate) idea: Idea,
+    pub(crate) about: About,
+    /// What the answers of earlier attempts took.
+    pub(crate) before: Bills,
     pub(crate) max_review_rounds: u32,
     pub(crate) proceed_on_max_review_rounds: bool,
     pub(crate) protect: Vec<String>,
@@ -78,11 +78,14 @@ pub(crate) struct ForCoder {
     pub(crate) timeout: Option<Duration>,
 }
 
+/// What is needed to take in what a job left behind.
+pub(crate) enum ForCollecting {
+    Root { commit: Commit, meaning: Box<Meaning> },
+    Eval { about: About, commit: Commit, protect: Vec<String> },
+}
+
 pub(crate) struct ForScore {
-    pub(crate) eval: EvalId,
-    pub(crate) idea: Idea,
-    pub(crate) rounds: u32,
-    pub(crate) commit: Commit,
+    pub(crate) about: About,
     pub(crate) results: Artifact,
     pub(crate) parent: Artifact,
     pub(crate) root: Artifact,
@@ -142,12 +145,28 @@ pub(crate) fn attempt_of(state: &Facts, eval: EvalId) -> u32 {
     state.eval(eval).map_or(1, |eval| eval.attempt)
 }
 
-/// Which attempt a sweep belongs to, counted from 1.
-pub(crate) fn attempt_at(state: &Facts, subject: Subject) -> u32 {
-    match subject {
-        Subject::Root => 1,
-        Subject::Eval(eval) => attempt_of(state, eval),
-    }
+pub(crate) fn for_collecting(state: &Facts, subject: Subject) -> Option<ForCollecting> {
+    Some(match subject {
+        Subject::Root => {
+            let commit = state.node(NodeId::ROOT)?.commit.clone();
+            ForCollecting::Root { commit, meaning: Box::new(state.meaning.clone()) }
+        }
+        Subject::Eval(eval) => {
+            let eval = state.eval(eval)?;
+            let (about, commit) = (about(state, eval)?, eval.work()?.commit.clone());
+            ForCollecting::Eval { about, commit, protect: state.meaning.protect.clone() }
+        }
+    })
+}
+
+fn about(state: &Facts, eval: &Eval) -> Option<About> {
+    Some(About {
+        eval: eval.id,
+        attempt: eval.attempt,
+        idea: eval.idea.clone(),
+        parent: eval.parent,
+        parent_commit: state.node(eval.parent)?.commit.clone(),
+    })
 }
 
 /// The sweep of a subject as it was last submitted.
@@ -179,11 +198,8 @@ fn time_left(state: &Facts, subject: Subject) -> Option<Duration> {
 fn for_coder(state: &State, eval: &Eval) -> Option<ForCoder> {
     Some(ForCoder {
         run: state.run.clone(),
-        eval: eval.id,
-        attempt: eval.attempt,
-        parent: eval.parent,
-        parent_commit: state.node(eval.parent)?.commit.clone(),
-        idea: eval.idea.clone(),
+        about: about(state, eval)?,
+        before: eval.spent_before_attempt(),
         max_review_rounds: state.reach.max_review_rounds,
         proceed_on_max_review_rounds: state.reach.proceed_on_max_review_rounds,
         protect: state.meaning.protect.clone(),
@@ -192,14 +208,11 @@ fn for_coder(state: &State, eval: &Eval) -> Option<ForCoder> {
 }
 
 fn for_score(state: &State, eval: &Eval) -> Option<ForScore> {
-    let Stage::Swept(work, results) = &eval.stage else { return None };
+    let Stage::Swept(_, results) = &eval.stage else { return None };
     let Baseline::Measured { results: root, rows, .. } = &state.baseline else { return None };
     let parent = state.baseline_of(state.node(eval.parent)?)?;
     Some(ForScore {
-        eval: eval.id,
-        idea: eval.idea.clone(),
-        rounds: work.rounds,
-        commit: work.commit.clone(),
+        about: about(state, eval)?,
         results: results.clone(),
         parent: parent.clone(),
         root: root.clone(),

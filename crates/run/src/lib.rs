@@ -4,7 +4,7 @@
 //! # Layout
 //! [`port`] is what the world must offer. [`drive`](fn@drive) is the loop, [`clear`](fn@clear) removes
 //! what a run left that nobody drives. `brief` says what a stage is told, `stage` has one
-//! file per step, `prompt`, `reply`, `review` and [`patch`] are the texts that go to and come from agents, [`figures`] is a comparison as JSON.
+//! file per step, `counted` asks and counts, `summary` is an eval's page, `prompt`, `reply`, `review` and [`patch`] are the texts that go to and come from agents, [`figures`] is a comparison as JSON.
 
 mod brief;
 mod clear;
@@ -17,6 +17,7 @@ pub mod prompt;
 pub mod reply;
 mod review;
 mod stage;
+mod summary;
 
 pub use clear::{Clearing, clear};
 pub use drive::{Halt, drive};

@@ -2,8 +2,10 @@
 //! Every effect is idempotent: asked twice with the same arguments, the world is as after the first time.
 
 mod agent;
+mod job;
 
 pub use agent::{Agent, AgentError, Ask, Continuation, Reply};
+pub use job::{JobStage, Ran, Used};
 pub use treebeam_core::bill::{Cost, Usage};
 pub use treebeam_core::role::Role;
 
@@ -13,7 +15,7 @@ use std::time::Duration;
 use treebeam_core::event::{EvalStage, Event, FailureKind, Leftover, MessageId, Subject, Wish};
 use treebeam_core::evidence::Artifact;
 use treebeam_core::id::{Commit, EvalId, NodeId, Place, RunPath};
-use treebeam_core::protect::Change;
+use treebeam_core::protect::{Change, Protected};
 use treebeam_core::state::State;
 
 /// The world refused: the run cannot go on, but nothing is lost.
@@ -117,6 +119,17 @@ pub trait Repo: Sync {
     /// # Errors
     /// When git cannot.
     fn commit(&self, place: Place, note: &CommitNote) -> Result<Commit, PortError>;
+
+    /// Which protected files of a commit the worktree no longer has as the commit has them, whatever became of the worktree.
+    ///
+    /// # Errors
+    /// When git cannot tell.
+    fn touched(
+        &self,
+        place: Place,
+        commit: &Commit,
+        protected: &Protected,
+    ) -> Result<Vec<String>, PortError>;
 
     /// Lets the place's ref point at `commit`.
     ///
@@ -227,6 +240,18 @@ pub struct JobEnd {
     pub exit: JobExit,
     /// What its commands said: regular files of its folder.
     pub logs: Vec<RunPath>,
+    /// The commands that ran, in order, as far as that is known.
+    pub ran: Vec<Ran>,
+    /// What it has used, where that is known.
+    pub used: Option<Used>,
+}
+
+impl JobEnd {
+    /// The end of a job of which nothing else is known.
+    #[must_use]
+    pub const fn new(key: JobKey, exit: JobExit) -> Self {
+        Self { key, exit, logs: Vec::new(), ran: Vec::new(), used: None }
+    }
 }
 
 /// How a job ended.
@@ -264,6 +289,12 @@ pub trait Files: Sync {
     /// # Errors
     /// When it is missing, longer, or cannot be read.
     fn read(&self, path: &RunPath, limit: usize) -> Result<Vec<u8>, PortError>;
+
+    /// The same, where there is such a file.
+    ///
+    /// # Errors
+    /// When it is longer, or cannot be read.
+    fn find(&self, path: &RunPath, limit: usize) -> Result<Option<Vec<u8>>, PortError>;
 
     /// Makes `to` the same file as `from`, in place of what was there.
     ///

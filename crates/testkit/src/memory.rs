@@ -12,7 +12,7 @@ use treebeam_core::event::{FailureKind, Leftover, LeftoverKind, MessageId, Subje
 use treebeam_core::evidence::Artifact;
 use treebeam_core::id::{Commit, EvalId, Place, RunPath, Sha256};
 use treebeam_core::path;
-use treebeam_core::protect::{Change, Mode};
+use treebeam_core::protect::{Change, Mode, Protected};
 use treebeam_run::port::{
     Applied, Clock, CommitNote, Executor, Files, Inbox, Interrupt, Job, JobEnd, JobExit, JobKey,
     Message, Moment, PortError, Repo, Request, World,
@@ -257,6 +257,10 @@ impl Repo for MemoryWorld {
         Ok(self::commit(&name))
     }
 
+    fn touched(&self, _: Place, _: &Commit, _: &Protected) -> Result<Vec<String>, PortError> {
+        Ok(Vec::new())
+    }
+
     fn keep(&self, place: Place, commit: &Commit) -> Result<(), PortError> {
         self.lock().refs.insert(place.to_string(), commit.to_string());
         Ok(())
@@ -311,7 +315,7 @@ impl Executor for MemoryWorld {
         drop(engine);
         if matches!(trouble, Trouble::Losing(last) if job.key.submission <= last) {
             let exit = JobExit::Lost { message: "it was killed".to_owned() };
-            return Ok(vec![JobEnd { key: job.key, exit, logs: Vec::new() }]);
+            return Ok(vec![JobEnd::new(job.key, exit)]);
         }
         let end = self.sweep(&job);
         let key = JobKey { submission: end.key.submission - 1, ..end.key };
@@ -335,7 +339,7 @@ impl MemoryWorld {
             disk.files.insert(results.to_string(), csv.into_bytes());
             JobExit::Done { results }
         };
-        JobEnd { key: job.key, exit, logs: Vec::new() }
+        JobEnd::new(job.key, exit)
     }
 }
 
@@ -367,6 +371,10 @@ impl Files for MemoryWorld {
         let disk = self.lock();
         let file = disk.files.get(path.as_str());
         file.cloned().ok_or_else(|| PortError::new(format!("no file {path}")))
+    }
+
+    fn find(&self, path: &RunPath, _: usize) -> Result<Option<Vec<u8>>, PortError> {
+        Ok(self.lock().files.get(path.as_str()).cloned())
     }
 
     fn link(&self, from: &RunPath, to: &RunPath) -> Result<(), PortError> {

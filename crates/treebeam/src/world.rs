@@ -10,7 +10,6 @@ use crate::progress::{self, Onlooker};
 use crate::wiring::Home;
 use std::env;
 use std::ffi::OsString;
-use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -113,7 +112,6 @@ fn executor(
     facts: &Facts,
 ) -> Result<WithBaseline<Box<dyn Executor + Send>>, Failure> {
     let measure = &facts.meaning.measure;
-    let seconds = |seconds: NonZeroU32| Duration::from_secs(seconds.get().into());
     let in_place = facts.given.as_ref().and_then(|given| given.in_place.as_ref());
     let local = Local {
         program: env::current_exe()?,
@@ -122,7 +120,6 @@ fn executor(
         repository: home.repo.toplevel.clone(),
         worktree: in_place.map(PathBuf::from),
         measure: measure.clone(),
-        timeout: facts.reach.eval_timeout_seconds.map(seconds),
         grace: GRACE,
         variables: passed(&measure.pass_env, dotenv),
     };

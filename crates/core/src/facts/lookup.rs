@@ -206,6 +206,13 @@ impl Eval {
         self.bills.iter().collect()
     }
 
+    /// What the answers of the attempts before this one took.
+    #[must_use]
+    pub fn spent_before_attempt(&self) -> Bills {
+        let before = usize::try_from(self.attempt.saturating_sub(1)).unwrap_or(usize::MAX);
+        self.bills.iter().take(before).collect()
+    }
+
     /// What the answers of the attempt that is under way, or was the last, took.
     #[must_use]
     pub fn spent_on_attempt(&self) -> Option<&Bills> {

@@ -153,5 +153,5 @@ fn ended(key: JobKey, result: EvalResult) -> JobEnd {
             JobExit::Failed { kind: FailureKind::Sweep, message }
         }
     };
-    JobEnd { key, exit, logs: Vec::new() }
+    JobEnd::new(key, exit)
 }

@@ -3,7 +3,7 @@
 use super::draw;
 use treebeam_core::event::{Leftover, LeftoverKind};
 use treebeam_core::id::{Commit, Place};
-use treebeam_core::protect::Change;
+use treebeam_core::protect::{Change, Protected};
 use treebeam_run::port::{Applied, CommitNote, PortError, Repo};
 
 /// One in this many worktrees cannot be removed at first.
@@ -42,6 +42,14 @@ impl<R: Repo> Repo for FlakyCleanup<R> {
     }
     fn commit(&self, place: Place, note: &CommitNote) -> Result<Commit, PortError> {
         self.repo.commit(place, note)
+    }
+    fn touched(
+        &self,
+        place: Place,
+        commit: &Commit,
+        protected: &Protected,
+    ) -> Result<Vec<String>, PortError> {
+        self.repo.touched(place, commit, protected)
     }
     fn keep(&self, place: Place, commit: &Commit) -> Result<(), PortError> {
         self.repo.keep(place, commit)

@@ -51,7 +51,7 @@ impl GivenBaseline {
             Ok(exit) => exit,
             Err(message) => JobExit::Failed { kind: FailureKind::Results, message },
         };
-        JobEnd { key: job.key, exit, logs: Vec::new() }
+        JobEnd::new(job.key, exit)
     }
 
     fn take_in(&self, job: &Job, results: &Path) -> Result<JobExit, String> {

@@ -3,7 +3,7 @@
 
 use super::claim::{self, Claim};
 use super::inputs;
-use super::outcome::{JobFailure, Outcome, Ran, Results, Used};
+use super::outcome::{JobFailure, Outcome, Ran, Results};
 use super::results::{Places, remove};
 use super::spec::{Spec, Stage};
 use super::stage::{self, Site};
@@ -11,9 +11,10 @@ use crate::process;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use treebeam_core::event::FailureKind;
 use treebeam_core::path;
+use treebeam_run::port::Used;
 
 /// Why a job has no result of this process. That its commands fail is a result.
 #[derive(Debug, thiserror::Error)]
@@ -102,7 +103,7 @@ impl Job {
             (Ok(_), Some(failure)) => Err(failure),
             (ended, _) => ended,
         };
-        let usage = Used::of(begun.elapsed(), process::usage_of_children());
+        let usage = used(begun.elapsed(), process::usage_of_children());
         let outcome = Outcome::new(&self.spec, stages, ended, usage);
         let job = self.spec.job.clone();
         match outcome.publish(&self.folder) {
@@ -155,6 +156,14 @@ impl Job {
         let name = path::EVAL_RESULT;
         let message = format!("a command wrote `{name}`, which is not its to write");
         Some(JobFailure { stage: None, kind: FailureKind::Sweep, message })
+    }
+}
+
+fn used(wall: Duration, usage: Option<process::Usage>) -> Used {
+    Used {
+        wall_seconds: wall.as_secs_f64(),
+        cpu_seconds: usage.map(|usage| usage.cpu.as_secs_f64()),
+        peak_memory_bytes: usage.map(|usage| usage.peak_memory),
     }
 }
 

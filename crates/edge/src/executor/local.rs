@@ -135,7 +135,7 @@ impl LocalExecutor {
         }
         end_orphans(&folder)?;
         let message = format!("its process ended without a result{}", complaints(&folder));
-        Ok(JobEnd { key, exit: JobExit::Lost { message }, logs: Vec::new() })
+        Ok(JobEnd::new(key, JobExit::Lost { message }))
     }
 
     /// Whether a job is done by a process that lives, or has a result. What is left of any other is ended.

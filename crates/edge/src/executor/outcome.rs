@@ -3,17 +3,15 @@
 
 use super::results::MOST_BYTES;
 use super::spec::{Spec, Stage};
-use crate::process::Usage;
 use crate::store::{self, durable};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
-use std::time::Duration;
 use treebeam_core::event::FailureKind;
 use treebeam_core::id::{Commit, RunPath, Sha256};
 use treebeam_core::path;
-use treebeam_run::port::{Job, JobEnd, JobExit, JobKey};
+use treebeam_run::port::{self, Job, JobEnd, JobExit, JobKey, Used};
 
 /// The longest document that is read.
 const LONGEST: u64 = 1 << 20;
@@ -47,11 +45,8 @@ pub(super) struct JobFailure {
 /// A command that ran.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Ran {
-    pub(super) stage: Stage,
-    pub(super) exit_code: Option<i32>,
-    pub(super) signal: Option<i32>,
-    pub(super) timed_out: bool,
-    pub(super) seconds: f64,
+    #[serde(flatten)]
+    pub(super) ran: port::Ran,
     /// The end of its output, as text.
     pub(super) tail: String,
 }
@@ -63,25 +58,6 @@ pub(super) struct Results {
     pub(super) path: String,
     pub(super) sha256: Sha256,
     pub(super) bytes: u64,
-}
-
-/// What a job has used.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Used {
-    wall_seconds: f64,
-    cpu_seconds: Option<f64>,
-    /// The most that one of its processes had.
-    peak_memory_bytes: Option<u64>,
-}
-
-impl Used {
-    pub(super) fn of(wall: Duration, usage: Option<Usage>) -> Self {
-        Self {
-            wall_seconds: wall.as_secs_f64(),
-            cpu_seconds: usage.map(|usage| usage.cpu.as_secs_f64()),
-            peak_memory_bytes: usage.map(|usage| usage.peak_memory),
-        }
-    }
 }
 
 impl Outcome {
@@ -112,7 +88,7 @@ impl Outcome {
             failure: None,
             stages: Vec::new(),
             results: Some(results),
-            usage: Used::of(Duration::ZERO, None),
+            usage: Used { wall_seconds: 0.0, cpu_seconds: None, peak_memory_bytes: None },
         })
     }
 
@@ -152,7 +128,8 @@ impl Outcome {
                 message: "the sweep succeeded, but its results are gone".to_owned(),
             },
         };
-        JobEnd { key, exit, logs }
+        let ran = self.stages.into_iter().map(|stage| stage.ran).collect();
+        JobEnd { key, exit, logs, ran, used: Some(self.usage) }
     }
 }
 

@@ -4,14 +4,15 @@
 use crate::store::{RunDir, durable};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
-use std::fmt;
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use treebeam_core::event::{FailureKind, Subject};
+use treebeam_core::event::Subject;
 use treebeam_core::id::{Commit, RunId, RunPath};
 use treebeam_core::measure::WorktreePath;
+
+pub(super) use treebeam_run::port::JobStage as Stage;
 
 /// The name of the file.
 pub const SPEC: &str = "job.json";
@@ -53,45 +54,6 @@ pub(super) struct Command {
     pub(super) parts: Vec<String>,
     /// Where it runs, below the worktree.
     pub(super) cwd: Option<WorktreePath>,
-}
-
-/// What a command is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Stage {
-    Setup,
-    Tests,
-    Sweep,
-}
-
-impl Stage {
-    /// The file that its output goes to.
-    pub(super) const fn log(self) -> &'static str {
-        match self {
-            Self::Setup => "setup.log",
-            Self::Tests => "tests.log",
-            Self::Sweep => "sweep.log",
-        }
-    }
-
-    /// What it is when such a command fails.
-    pub(super) const fn failure(self) -> FailureKind {
-        match self {
-            Self::Setup => FailureKind::Setup,
-            Self::Tests => FailureKind::Tests,
-            Self::Sweep => FailureKind::Sweep,
-        }
-    }
-}
-
-impl fmt::Display for Stage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Setup => "the setup",
-            Self::Tests => "the test command",
-            Self::Sweep => "the sweep",
-        })
-    }
 }
 
 /// How long a job may take, and how long what is asked to end has until it is killed.

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use treebeam_core::event::{FailureKind, Subject};
 use treebeam_core::path;
+use treebeam_run::port;
 
 /// How much of the beginning and of the end of an output is kept.
 const HEAD: usize = 4 << 20;
@@ -43,13 +44,10 @@ impl Site<'_> {
             Err(message) => return (None, Err(failed(stage, stage.failure(), message))),
         };
         let seconds = begun.elapsed().as_secs_f64();
-        let ran = |status: Option<std::process::ExitStatus>, timed_out, tail| Ran {
-            stage,
-            exit_code: status.and_then(|status| status.code()),
-            signal: status.and_then(process::signal),
-            timed_out,
-            seconds,
-            tail,
+        let ran = |status: Option<std::process::ExitStatus>, timed_out, tail| {
+            let exit_code = status.and_then(|status| status.code());
+            let signal = status.and_then(process::signal);
+            Ran { ran: port::Ran { stage, exit_code, signal, timed_out, seconds }, tail }
         };
         match ended {
             Ok(Ended { status, stdout, .. }) => {
@@ -58,7 +56,7 @@ impl Site<'_> {
                 let judged = if status.success() {
                     Ok(())
                 } else {
-                    let how = in_words(&said);
+                    let how = in_words(&said.ran);
                     Err(failed(stage, stage.failure(), with_tail(&format!("{stage} {how}"), &told)))
                 };
                 (Some(said), judged)
@@ -159,7 +157,7 @@ pub(super) fn failed(stage: Stage, kind: FailureKind, message: String) -> JobFai
     JobFailure { stage: Some(stage), kind, message }
 }
 
-fn in_words(ran: &Ran) -> String {
+fn in_words(ran: &port::Ran) -> String {
     match (ran.exit_code, ran.signal) {
         (Some(code), _) => format!("exited {code}"),
         (None, Some(signal)) => format!("was ended by signal {signal}"),

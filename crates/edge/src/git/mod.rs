@@ -5,7 +5,7 @@
 //! [`open`] finds the repository, [`GitRepo`] is the port. `call` runs one git command, `said` reads its complaints;
 //! `worktree` makes and removes worktrees, `admin`, `workshop` and `lock` are git's side of that; `apply`, `commit`, `diff`
 //! and `refs` are what is done in them, `gc` what others may do to it; `identity` is who does it, `place` where, `stale` what a
-//! cut-off git left, `taken` what somebody has changed in a worktree; `look` is for the doctor, `leftover` for `treebeam clean`;
+//! cut-off git left, `taken` what somebody has changed in a worktree, `touched` whether that is protected; `look` is for the doctor, `leftover` for `treebeam clean`;
 //! `snapshot` makes a commit of what the user has not committed, `switch` moves the user's own checkout where that is wanted.
 
 mod admin;
@@ -27,6 +27,7 @@ mod stale;
 mod switch;
 mod switching;
 mod taken;
+mod touched;
 mod workshop;
 mod worktree;
 
@@ -43,7 +44,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use treebeam_core::event::{Leftover, LeftoverKind};
 use treebeam_core::id::{Commit, Place, RunId};
-use treebeam_core::protect::Change;
+use treebeam_core::protect::{Change, Protected};
 use treebeam_run::port::{Applied, CommitNote, PortError, Repo};
 use worktree::Worktree;
 
@@ -97,6 +98,14 @@ impl Repo for GitRepo {
     }
     fn commit(&self, place: Place, note: &CommitNote) -> Result<Commit, PortError> {
         self.make_commit(place, note)
+    }
+    fn touched(
+        &self,
+        place: Place,
+        commit: &Commit,
+        protected: &Protected,
+    ) -> Result<Vec<String>, PortError> {
+        self.touched_files(place, commit, protected)
     }
     fn keep(&self, place: Place, commit: &Commit) -> Result<(), PortError> {
         self.set_ref(place, commit)

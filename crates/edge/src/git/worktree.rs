@@ -85,7 +85,7 @@ impl GitRepo {
     }
 
     /// The path of a place's worktree, which lies in the run directory and not where a link leads.
-    fn folder(&self, place: Place) -> Result<String, PortError> {
+    pub(super) fn folder(&self, place: Place) -> Result<String, PortError> {
         let folder = format!("{}/{}", self.run_dir, place.worktree());
         let above = Path::new(&folder).parent().filter(|above| above.exists());
         let replaced = match above {

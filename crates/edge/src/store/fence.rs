@@ -9,7 +9,7 @@ use std::time::Duration;
 use treebeam_core::event::Leftover;
 use treebeam_core::evidence::Artifact;
 use treebeam_core::id::{Commit, EvalId, Place, RunPath};
-use treebeam_core::protect::Change;
+use treebeam_core::protect::{Change, Protected};
 use treebeam_run::port::{
     Agent, AgentError, Applied, Ask, CommitNote, Executor, Files, Job, JobEnd, JobKey, PortError,
     Reply, Repo, Role,
@@ -60,6 +60,14 @@ impl<R: Repo + Send> Repo for Fenced<R> {
     fn commit(&self, place: Place, note: &CommitNote) -> Result<Commit, PortError> {
         self.inside()?.commit(place, note)
     }
+    fn touched(
+        &self,
+        place: Place,
+        commit: &Commit,
+        protected: &Protected,
+    ) -> Result<Vec<String>, PortError> {
+        self.port.touched(place, commit, protected)
+    }
     fn keep(&self, place: Place, commit: &Commit) -> Result<(), PortError> {
         self.inside()?.keep(place, commit)
     }
@@ -80,6 +88,9 @@ impl<F: Files + Send> Files for Fenced<F> {
     }
     fn read(&self, path: &RunPath, limit: usize) -> Result<Vec<u8>, PortError> {
         self.port.read(path, limit)
+    }
+    fn find(&self, path: &RunPath, limit: usize) -> Result<Option<Vec<u8>>, PortError> {
+        self.port.find(path, limit)
     }
     fn link(&self, from: &RunPath, to: &RunPath) -> Result<(), PortError> {
         self.inside()?.link(from, to)

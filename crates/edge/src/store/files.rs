@@ -39,6 +39,16 @@ fn failed(doing: &str, path: &RunPath) -> impl FnOnce(io::Error) -> PortError {
     move |error| PortError::new(what).caused_by(error)
 }
 
+fn read(file: File, path: &RunPath, limit: usize) -> Result<Vec<u8>, PortError> {
+    let most = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
+    let mut bytes = Vec::new();
+    file.take(most).read_to_end(&mut bytes).map_err(failed("read", path))?;
+    if bytes.len() > limit {
+        return Err(PortError::new(format!("`{path}` is longer than {limit} bytes")));
+    }
+    Ok(bytes)
+}
+
 impl Files for RunFiles {
     fn write(&self, path: &RunPath, bytes: &[u8]) -> Result<(), PortError> {
         let full = self.run.path(path);
@@ -49,13 +59,15 @@ impl Files for RunFiles {
 
     fn read(&self, path: &RunPath, limit: usize) -> Result<Vec<u8>, PortError> {
         let file = File::open(self.run.path(path)).map_err(failed("read", path))?;
-        let most = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
-        let mut bytes = Vec::new();
-        file.take(most).read_to_end(&mut bytes).map_err(failed("read", path))?;
-        if bytes.len() > limit {
-            return Err(PortError::new(format!("`{path}` is longer than {limit} bytes")));
+        read(file, path, limit)
+    }
+
+    fn find(&self, path: &RunPath, limit: usize) -> Result<Option<Vec<u8>>, PortError> {
+        match File::open(self.run.path(path)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(failed("read", path)(error)),
+            Ok(file) => read(file, path, limit).map(Some),
         }
-        Ok(bytes)
     }
 
     fn link(&self, from: &RunPath, to: &RunPath) -> Result<(), PortError> {

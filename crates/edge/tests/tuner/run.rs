@@ -66,7 +66,7 @@ impl Parabola {
         let results = folder.join(path::RESULTS_CSV);
         fs::write(self.run.path(&results), csv).expect("results");
         fs::write(self.run.path(&folder.join(path::EVAL_RESULT)), "{}").expect("a result");
-        JobEnd { key: job.key, exit: JobExit::Done { results }, logs: Vec::new() }
+        JobEnd::new(job.key, JobExit::Done { results })
     }
 }
 

@@ -15,6 +15,8 @@ use treebeam_core::plan::Step;
 const PATIENCE: Duration = Duration::from_millis(500);
 /// How often in a row the job of a code state may be lost: one that ends its own job each time is not run for ever.
 const LOSSES: u32 = 3;
+/// Why a step cannot begin that is on record.
+const NOTHING: &str = "the state has nothing to tell it";
 
 impl Coordinator<'_, '_> {
     pub(super) fn start(&mut self, step: Step) -> Result<(), Halt> {
@@ -23,7 +25,7 @@ impl Coordinator<'_, '_> {
         self.spawn(move || {
             let done = guarded(step, || match &brief {
                 Some(brief) => stage::perform(brief, world),
-                None => Err(broken(step, "the state has nothing to tell it")),
+                None => Err(broken(step, NOTHING)),
             });
             Report::Stepped(step, done)
         })
@@ -54,11 +56,14 @@ impl Coordinator<'_, '_> {
             return Ok(());
         }
         self.collecting.insert(subject);
-        let (world, meaning) = (self.world, self.state.meaning.clone());
-        let attempt = brief::attempt_at(&self.state, subject);
+        let (world, brief) = (self.world, brief::for_collecting(&self.state, subject));
         self.spawn(move || {
-            let take_in = || stage::sweep::collect(&end, attempt, &meaning, world);
-            Report::Collected(subject, guarded(Step::Sweep(subject), take_in))
+            let step = Step::Sweep(subject);
+            let take_in = || match &brief {
+                Some(brief) => stage::sweep::collect(&end, brief, world),
+                None => Err(broken(step, NOTHING)),
+            };
+            Report::Collected(subject, guarded(step, take_in))
         })
     }
 

@@ -7,6 +7,7 @@ use crate::drive::Halt;
 use crate::port::{AgentError, Ask, Files, PortError, Role, World};
 use crate::{prompt, reply};
 use std::collections::BTreeSet;
+use treebeam_core::bill::Bills;
 use treebeam_core::event::{BudgetKind, ContextPack, FileDigest, Idea, Intent, Repeat};
 use treebeam_core::id::{Place, Sha256};
 use treebeam_core::plan::{Outcome, Proposal};
@@ -38,6 +39,7 @@ pub(super) fn propose(brief: &ForIdeas, world: World<'_>) -> Result<Outcome, Hal
         }
         haul.turns += 1;
     }
+    haul.bills = agent.bills();
     collected(brief, haul, context, world)
 }
 
@@ -50,11 +52,11 @@ fn collected(
     if haul.texts.is_empty() {
         let (node, turns) = (brief.node, haul.turns);
         let why = haul.why.unwrap_or_else(|| "every idea was a repeat".to_owned());
-        return Ok(Outcome::ProposalFailed { node, why, turns, bills: agent.bills() });
+        return Ok(Outcome::ProposalFailed { node, why, turns, bills: haul.bills });
     }
     let ideas = write_ideas(brief, &haul.texts, world)?;
-    let Haul { repeats, turns, .. } = haul;
-    let (node, bills) = (brief.node, agent.bills());
+    let Haul { repeats, turns, bills, .. } = haul;
+    let node = brief.node;
     Ok(Outcome::Proposed(Proposal { node, ideas, repeats, turns, context, bills }))
 }
 
@@ -68,6 +70,8 @@ struct Haul {
     /// How many turns are over.
     turns: u32,
     why: Option<String>,
+    /// What the answers took.
+    bills: Bills,
 }
 
 /// One more turn, unless a budget stops it.

@@ -6,45 +6,57 @@ use crate::counted::Counted;
 use crate::drive::Halt;
 use crate::port::{AgentError, Applied, Ask, CommitNote, Moment, PortError, Reply, Role, World};
 use crate::review::{self, Review};
+use crate::summary::{About, Draft, Summary, Verdict};
 use crate::{patch, prompt, reply};
 use treebeam_core::event::{Approval, BudgetKind, EvalStage, Failure, FailureKind, Intent};
-use treebeam_core::id::{Place, RunPath};
+use treebeam_core::id::{Commit, Place, RunPath};
 use treebeam_core::path;
 use treebeam_core::plan::Outcome;
 use treebeam_core::protect::Protected;
 
 /// The longest idea file that is read.
 const IDEA_BYTES: usize = 1 << 20;
+/// The longest change that is kept as one diff.
+const DIFF_BYTES: usize = 16 << 20;
 /// The longest change that a coder or reviewer is shown.
 const SHOWN_BYTES: usize = 256 << 10;
 
 pub(super) fn implement(brief: &ForCoder, world: World<'_>) -> Result<Outcome, Halt> {
-    let place = Place::Candidate(brief.eval);
+    let eval = brief.about.eval;
     let idea = read_idea(brief, world)?;
-    world.files.write(&path::experiment(brief.eval).join("idea.md"), idea.as_bytes())?;
-    world.repo.checkout(place, &brief.parent_commit)?;
-    let agent = Counted::new(world.agent, brief.timeout);
-    let done = Desk::new(brief, world, &agent, idea).and_then(|desk| desk.rounds());
-    let done = done.and_then(|candidate| {
-        agent.left_for("the tests and the sweep")?;
-        Ok(candidate)
-    });
-    let bills = agent.bills();
+    world.files.write(&path::experiment(eval).join("idea.md"), idea.as_bytes())?;
+    world.repo.checkout(Place::Candidate(eval), &brief.about.parent_commit)?;
+    let mut desk = Desk::new(brief, world, idea);
+    let done = desk.work();
+    let bills = desk.agent.bills();
+    let page = || {
+        Summary::drafted(&brief.about, &desk.draft, &[&brief.before, &bills].into_iter().collect())
+    };
     match done {
         Ok(Candidate { files_changed, rounds, approval }) => {
-            let commit = world.repo.commit(place, &note(brief, world))?;
-            let eval = brief.eval;
+            let commit = commit(brief, world)?;
+            page().committed(&commit, approval).write(&brief.about, world.files)?;
             Ok(Outcome::Implemented { eval, commit, files_changed, rounds, approval, bills })
         }
         Err(Setback::Problem(Problem { kind, message })) => {
             let failure = Failure { stage: EvalStage::Implement, kind, message };
-            Ok(Outcome::EvalFailed { eval: brief.eval, failure, bills })
+            page().failed(&failure).write(&brief.about, world.files)?;
+            Ok(Outcome::EvalFailed { eval, failure, bills })
         }
         Err(Setback::OverBudget(budget)) => {
-            Ok(Outcome::OverBudget { step: Intent::Implement(brief.eval), budget, bills })
+            Ok(Outcome::OverBudget { step: Intent::Implement(eval), budget, bills })
         }
         Err(Setback::Halt(halt)) => Err(halt),
     }
+}
+
+/// Commits the change that is in the worktree, and keeps all of it as one diff: the candidate may be removed.
+fn commit(brief: &ForCoder, world: World<'_>) -> Result<Commit, PortError> {
+    let About { eval, parent_commit, .. } = &brief.about;
+    let commit = world.repo.commit(Place::Candidate(*eval), &note(brief, world))?;
+    let diff = world.repo.diff(parent_commit, &commit, DIFF_BYTES)?;
+    world.files.write(&file(brief, "candidate.diff"), diff.as_bytes())?;
+    Ok(commit)
 }
 
 /// A change that may be committed.
@@ -102,28 +114,35 @@ impl From<AgentError> for Setback {
 struct Desk<'a> {
     brief: &'a ForCoder,
     world: World<'a>,
-    agent: &'a Counted<'a>,
+    agent: Counted<'a>,
     place: Place,
     idea: String,
-    notes: Option<String>,
-    plan: Option<String>,
+    draft: Draft,
 }
 
 impl<'a> Desk<'a> {
+    fn new(brief: &'a ForCoder, world: World<'a>, idea: String) -> Self {
+        let place = Place::Candidate(brief.about.eval);
+        let agent = Counted::new(world.agent, brief.timeout);
+        Self { brief, world, agent, place, idea, draft: Draft::default() }
+    }
+
+    /// From the idea to a change that may stand, with time left to measure it.
+    fn work(&mut self) -> Result<Candidate, Setback> {
+        self.prepare()?;
+        let candidate = self.rounds()?;
+        self.agent.left_for("the tests and the sweep")?;
+        Ok(candidate)
+    }
+
     /// Asks for notes and a plan.
-    fn new(
-        brief: &'a ForCoder,
-        world: World<'a>,
-        agent: &'a Counted<'a>,
-        idea: String,
-    ) -> Result<Self, Setback> {
-        let place = Place::Candidate(brief.eval);
-        let mut desk = Self { brief, world, agent, place, idea, notes: None, plan: None };
-        let ask = prompt::coordinator(&desk.idea, &brief.protect);
-        desk.notes = desk.handed_on(Role::Coordinator, ask, "coordinator.md")?;
-        let ask = prompt::planner(&desk.idea, desk.notes.as_deref(), &brief.protect);
-        desk.plan = desk.handed_on(Role::Planner, ask, "plan.md")?;
-        Ok(desk)
+    fn prepare(&mut self) -> Result<(), Setback> {
+        let ask = prompt::coordinator(&self.idea, &self.brief.protect);
+        self.draft.notes = self.handed_on(Role::Coordinator, ask, "coordinator.md")?;
+        let notes = self.draft.notes.as_deref();
+        let ask = prompt::planner(&self.idea, notes, &self.brief.protect);
+        self.draft.plan = self.handed_on(Role::Planner, ask, "plan.md")?;
+        Ok(())
     }
 
     /// What a role says that the next ones are told, where somebody fills it.
@@ -138,12 +157,13 @@ impl<'a> Desk<'a> {
     }
 
     /// Lets coder and reviewer go on until the change may stand.
-    fn rounds(&self) -> Result<Candidate, Setback> {
+    fn rounds(&mut self) -> Result<Candidate, Setback> {
         let mut problem: Option<Problem> = None;
         // What the first review found is all that later ones look at: otherwise there is no end.
         let mut issues: Option<String> = None;
         let mut files_changed = 0;
         for round in 0..=self.brief.max_review_rounds {
+            self.draft.rounds = round + 1;
             files_changed = match self.code(round, problem.as_ref()) {
                 Ok(files) => files,
                 // There is no time for another round.
@@ -178,7 +198,7 @@ impl<'a> Desk<'a> {
     }
 
     /// One round of the coder: how many files the change touches by now.
-    fn code(&self, round: u32, problem: Option<&Problem>) -> Result<u32, Setback> {
+    fn code(&mut self, round: u32, problem: Option<&Problem>) -> Result<u32, Setback> {
         let so_far = match problem.map(|problem| problem.kind) {
             Some(FailureKind::Rejected | FailureKind::Protected) => {
                 Some(self.world.repo.staged(self.place, SHOWN_BYTES)?)
@@ -187,8 +207,8 @@ impl<'a> Desk<'a> {
         };
         let ask = prompt::coder(&prompt::ForCoder {
             idea: &self.idea,
-            notes: self.notes.as_deref(),
-            plan: self.plan.as_deref(),
+            notes: self.draft.notes.as_deref(),
+            plan: self.draft.plan.as_deref(),
             so_far: so_far.as_deref(),
             issue: problem.map(|problem| problem.message.as_str()),
             protect: &self.brief.protect,
@@ -201,7 +221,10 @@ impl<'a> Desk<'a> {
             let message = format!("the diff does not apply: {why}");
             return Err(Problem::new(FailureKind::Patch, message).into());
         }
-        self.look_over()
+        self.draft.applied = true;
+        let files = self.look_over()?;
+        self.draft.files_changed = Some(files);
+        Ok(files)
     }
 
     /// Puts a diff into the worktree. Agents write `\n`, whatever the lines of a file end with.
@@ -232,22 +255,28 @@ impl<'a> Desk<'a> {
     }
 
     /// The reviewer's word, where there is one.
-    fn review(&self, round: u32, issues: Option<&str>) -> Result<Option<Review>, Setback> {
+    fn review(&mut self, round: u32, issues: Option<&str>) -> Result<Option<Review>, Setback> {
         if !self.agent.answers(Role::Reviewer) {
             return Ok(None);
         }
         let diff = self.world.repo.staged(self.place, SHOWN_BYTES)?;
         let protect = &self.brief.protect;
-        let ask = prompt::reviewer(&self.idea, self.plan.as_deref(), &diff, issues, protect);
+        let ask = prompt::reviewer(&self.idea, self.draft.plan.as_deref(), &diff, issues, protect);
         self.write(&format!("reviewer_prompt_round_{round}.txt"), &ask)?;
         let reply = self.ask(Role::Reviewer, round, &format!("-r{round}"), ask)?;
         self.write(&format!("review_round_{round}.md"), &reply.text)?;
-        Ok(Some(review::read(&reply.text)))
+        let review = review::read(&reply.text);
+        let issues = match &review {
+            Review::Approved => None,
+            Review::Rejected { issues } => Some(issues.clone()),
+        };
+        self.draft.review = Some(Verdict { round, issues });
+        Ok(Some(review))
     }
 
     fn ask(&self, role: Role, round: u32, end: &str, prompt: String) -> Result<Reply, AgentError> {
-        let key = format!("{role}-e{}-a{}{end}", self.brief.eval, self.brief.attempt);
-        let (place, node, continues) = (self.place, self.brief.parent, None);
+        let key = format!("{role}-e{}-a{}{end}", self.brief.about.eval, self.brief.about.attempt);
+        let (place, node, continues) = (self.place, self.brief.about.parent, None);
         self.agent.ask(Ask { key, role, round, prompt, place, node, continues, within: None })
     }
 
@@ -270,29 +299,33 @@ fn change(reply: &Reply) -> Result<String, Problem> {
 }
 
 fn read_idea(brief: &ForCoder, world: World<'_>) -> Result<String, PortError> {
-    let bytes = world.files.read(&brief.idea.path, IDEA_BYTES)?;
+    let bytes = world.files.read(&brief.about.idea.path, IDEA_BYTES)?;
     String::from_utf8(bytes).map_err(|error| {
-        PortError::new(format!("`{}` is not UTF-8", brief.idea.path)).caused_by(error)
+        PortError::new(format!("`{}` is not UTF-8", brief.about.idea.path)).caused_by(error)
     })
 }
 
 fn note(brief: &ForCoder, world: World<'_>) -> CommitNote {
     let mut trailers = vec![
         ("Treebeam-Run", brief.run.to_string()),
-        ("Treebeam-Eval", brief.eval.to_string()),
-        ("Treebeam-Idea", brief.idea.sha256.to_string()),
+        ("Treebeam-Eval", brief.about.eval.to_string()),
+        ("Treebeam-Idea", brief.about.idea.sha256.to_string()),
     ];
     // The commit of an attempt that failed may still have its ref, or not: it must not be taken for this one.
-    if brief.attempt > 1 {
-        trailers.push(("Treebeam-Attempt", brief.attempt.to_string()));
+    if brief.about.attempt > 1 {
+        trailers.push(("Treebeam-Attempt", brief.about.attempt.to_string()));
     }
     CommitNote {
-        title: brief.idea.title.clone(),
+        title: brief.about.idea.title.clone(),
         trailers,
-        at: world.clock.at(Moment::Eval(brief.eval, EvalStage::Implement, brief.attempt)),
+        at: world.clock.at(Moment::Eval(
+            brief.about.eval,
+            EvalStage::Implement,
+            brief.about.attempt,
+        )),
     }
 }
 
 fn file(brief: &ForCoder, name: &str) -> RunPath {
-    path::attempt(brief.eval, brief.attempt).join(name)
+    path::attempt(brief.about.eval, brief.about.attempt).join(name)
 }

@@ -5,7 +5,8 @@ use crate::drive::Halt;
 use crate::figures;
 use crate::port::{PortError, World};
 use crate::stage::sweep::in_words;
-use serde_json::{Value, json};
+use crate::summary::Summary;
+use serde_json::Value;
 use treebeam_core::bill::Bills;
 use treebeam_core::event::{EvalStage, Failure, FailureKind};
 use treebeam_core::evidence::Artifact;
@@ -15,14 +16,17 @@ use treebeam_core::score::{Judgement, judge};
 use treebeam_core::sweep::Sweep;
 
 pub(super) fn score(brief: &ForScore, world: World<'_>) -> Result<Outcome, Halt> {
-    let eval = brief.eval;
+    let (about, eval) = (&brief.about, brief.about.eval);
+    let summary = Summary::open(about, world.files)?;
     match compare(brief, world)? {
         Ok(judgement) => {
             write(brief, &judgement, world)?;
+            summary.scored(&judgement).write(about, world.files)?;
             Ok(Outcome::Scored { eval, scored: Box::new(judgement.scored) })
         }
         Err(message) => {
             let failure = Failure { stage: EvalStage::Score, kind: FailureKind::Results, message };
+            summary.failed(&failure).write(about, world.files)?;
             Ok(Outcome::EvalFailed { eval, failure, bills: Bills::default() })
         }
     }
@@ -56,27 +60,10 @@ fn judged(
 }
 
 fn write(brief: &ForScore, judgement: &Judgement, world: World<'_>) -> Result<(), PortError> {
-    let folder = path::experiment(brief.eval);
+    let folder = path::experiment(brief.about.eval);
     let put = |name: &str, value: &Value| {
         world.files.write(&folder.join(name), format!("{value:#}\n").as_bytes())
     };
     put("scoring_parent.json", &figures::details(&judgement.vs_parent))?;
-    put("scoring_root.json", &figures::details(&judgement.vs_root))?;
-    put("summary.json", &summary(brief, judgement))
-}
-
-fn summary(brief: &ForScore, judgement: &Judgement) -> Value {
-    json!({
-        "eval_id": brief.eval,
-        "idea": brief.idea.title,
-        "idea_path": brief.idea.path,
-        "candidate_commit": brief.commit,
-        "patch_applied": true,
-        "coder_rounds": brief.rounds,
-        "scoring_summary": {
-            "recommendation": figures::recommendation(&judgement.vs_parent),
-            "primary_delta": judgement.scored.vs_parent.primary_delta,
-        },
-        "completeness": judgement.scored.completeness,
-    })
+    put("scoring_root.json", &figures::details(&judgement.vs_root))
 }

@@ -1,16 +1,22 @@
 //! Gives a sweep to the executor, and takes its results in when it has ended. The root's sweep must be sound, or nothing
 //! is paid for; a candidate's failure is its own.
 
+use crate::brief::ForCollecting;
 use crate::drive::Halt;
 use crate::port::{Job, JobEnd, JobExit, PortError, World};
+use crate::summary::{About, Summary};
 use treebeam_core::bill::Bills;
 use treebeam_core::event::{EvalStage, Failure, FailureKind, Subject};
 use treebeam_core::evidence::Artifact;
-use treebeam_core::id::RunPath;
+use treebeam_core::id::{Commit, RunPath};
 use treebeam_core::path;
 use treebeam_core::plan::Outcome;
 use treebeam_core::policy::Meaning;
+use treebeam_core::protect::Protected;
 use treebeam_core::sweep::{Sweep, SweepError};
+
+/// How many protected files are named that a sweep has changed.
+const NAMED: usize = 5;
 
 /// The root has no worktree yet; that of a candidate whose sweep is repeated may be gone, or may have been touched; one that
 /// a process before left is not believed.
@@ -27,38 +33,100 @@ pub(super) fn submit(job: &Job, world: World<'_>) -> Result<(), Halt> {
     Ok(world.executor.submit(job)?)
 }
 
-/// Takes in what an ended job left behind, at which attempt, counted from 1.
+/// Takes in what an ended job left behind.
 pub(crate) fn collect(
     end: &JobEnd,
-    attempt: u32,
-    meaning: &Meaning,
+    brief: &ForCollecting,
     world: World<'_>,
 ) -> Result<Outcome, Halt> {
-    let failed = |kind, message: &str| match end.key.subject {
-        Subject::Root => Outcome::RootRefused { why: message.to_owned() },
-        Subject::Eval(eval) => {
-            let failure = Failure { stage: EvalStage::Sweep, kind, message: message.to_owned() };
-            Outcome::EvalFailed { eval, failure, bills: Bills::default() }
+    match brief {
+        ForCollecting::Root { commit, meaning } => of_root(end, commit, meaning, world),
+        ForCollecting::Eval { about, commit, protect } => {
+            of_eval(end, about, Swept { commit, protect }, world)
         }
-    };
-    keep_logs(end, attempt, world)?;
-    match (end.key.subject, &end.exit) {
-        (Subject::Root, JobExit::Done { results }) => root(results, end, meaning, world),
-        (Subject::Eval(eval), JobExit::Done { results }) => {
-            let results = take_in(results, end, attempt, world)?;
-            Ok(Outcome::Swept { eval, results })
-        }
-        (_, JobExit::Failed { kind, message }) => Ok(failed(*kind, message)),
-        (_, JobExit::Lost { message }) => Ok(failed(FailureKind::Sweep, message)),
     }
 }
 
-/// Links what the commands said to where it stays, whatever becomes of the submission.
-fn keep_logs(end: &JobEnd, attempt: u32, world: World<'_>) -> Result<(), PortError> {
-    let home = match end.key.subject {
-        Subject::Root => path::of_subject(Subject::Root).join("experiment"),
-        Subject::Eval(eval) => path::attempt(eval, attempt),
+/// A code state that was swept, and what may not be another than it has it.
+#[derive(Clone, Copy)]
+struct Swept<'a> {
+    commit: &'a Commit,
+    protect: &'a [String],
+}
+
+impl Swept<'_> {
+    /// What is wrong with the worktree that a sweep has left, in words.
+    fn look_over(self, subject: Subject, world: World<'_>) -> Result<Option<String>, PortError> {
+        let protected = Protected::new(self.protect)
+            .map_err(|error| PortError::new("cannot read `protect`").caused_by(error))?;
+        let touched = world.repo.touched(subject.place(), self.commit, &protected)?;
+        if touched.is_empty() {
+            return Ok(None);
+        }
+        let more = touched.len().saturating_sub(NAMED);
+        let names: Vec<String> =
+            touched.iter().take(NAMED).map(|path| format!("`{path}`")).collect();
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let names = names.join(", ");
+        Ok(Some(format!("the sweep left protected files other than committed: {names}{more}")))
+    }
+}
+
+fn of_root(
+    end: &JobEnd,
+    commit: &Commit,
+    meaning: &Meaning,
+    world: World<'_>,
+) -> Result<Outcome, Halt> {
+    keep_logs(end, &path::of_subject(Subject::Root).join("experiment"), world)?;
+    let results = match &end.exit {
+        JobExit::Done { results } => results,
+        JobExit::Failed { message: why, .. } | JobExit::Lost { message: why } => {
+            return Ok(Outcome::RootRefused { why: why.clone() });
+        }
     };
+    // Where the sweep itself does that, it would fail every candidate.
+    let swept = Swept { commit, protect: &meaning.protect };
+    match swept.look_over(Subject::Root, world)? {
+        Some(why) => Ok(Outcome::RootRefused { why }),
+        None => root(results, end, meaning, world),
+    }
+}
+
+fn of_eval(
+    end: &JobEnd,
+    about: &About,
+    swept: Swept<'_>,
+    world: World<'_>,
+) -> Result<Outcome, Halt> {
+    let About { eval, attempt, .. } = *about;
+    keep_logs(end, &path::attempt(eval, attempt), world)?;
+    let summary = Summary::open(about, world.files)?.swept(end);
+    let found = match &end.exit {
+        JobExit::Done { results } => swept
+            .look_over(Subject::Eval(eval), world)?
+            .map_or(Ok(results), |message| Err((FailureKind::Protected, message))),
+        JobExit::Failed { kind, message } => Err((*kind, message.clone())),
+        JobExit::Lost { message } => Err((FailureKind::Sweep, message.clone())),
+    };
+    let outcome = match found {
+        Ok(results) => {
+            let results = take_in(results, end, attempt, world)?;
+            summary.write(about, world.files)?;
+            Outcome::Swept { eval, results }
+        }
+        Err((kind, message)) => {
+            let failure = Failure { stage: EvalStage::Sweep, kind, message };
+            summary.failed(&failure).write(about, world.files)?;
+            Outcome::EvalFailed { eval, failure, bills: Bills::default() }
+        }
+    };
+    world.files.settle()?;
+    Ok(outcome)
+}
+
+/// Links what the commands said to where it stays, whatever becomes of the submission.
+fn keep_logs(end: &JobEnd, home: &RunPath, world: World<'_>) -> Result<(), PortError> {
     for log in &end.logs {
         let name = log.as_str().rsplit('/').next().unwrap_or_default();
         world.files.link(log, &home.join(name))?;

@@ -1,0 +1,159 @@
+//! Whether the protected files of a worktree are still what its commit has. The commit is the repository's, the list of files
+//! and their attributes are the commit's: nothing that was done to the worktree or to its `.git` leads elsewhere. Reads only.
+
+use super::GitRepo;
+use super::call::Seat;
+use crate::process::Input;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use treebeam_core::id::{Commit, Place};
+use treebeam_core::protect::Protected;
+use treebeam_run::port::PortError;
+
+/// No list of files is longer, in bytes.
+const MOST_PATHS: usize = 256 << 20;
+/// No link is longer, in bytes.
+const MOST_LINK: usize = 64 << 10;
+
+/// A file of a commit.
+struct Entry {
+    /// What it is: a file, a link, a submodule.
+    mode: String,
+    object: String,
+    path: String,
+}
+
+impl GitRepo {
+    pub(super) fn touched_files(
+        &self,
+        place: Place,
+        commit: &Commit,
+        protected: &Protected,
+    ) -> Result<Vec<String>, PortError> {
+        let look = Look { repo: self, seat: self.seat_in(place)?, commit };
+        let entries = look.entries(protected)?;
+        let (mut touched, mut files) = (Vec::new(), BTreeMap::new());
+        for entry in entries {
+            let there = look.is_straight(&entry.path);
+            match entry.mode.as_str() {
+                "160000" => {}
+                "120000" if there && look.is_same_link(&entry)? => {}
+                "100644" | "100755" if there && look.is_file(&entry.path) => {
+                    files.insert(entry.path, entry.object);
+                }
+                _ => touched.push(entry.path),
+            }
+        }
+        // As it lies there first; then as git would take it up, which may end lines otherwise.
+        let changed = look.differing(files, Form::AsItLies)?;
+        touched.extend(look.differing(changed, Form::AsGitTakesIt)?.into_keys());
+        touched.sort_unstable();
+        Ok(touched)
+    }
+
+    /// On the shared git folder, with the files of this place.
+    fn seat_in(&self, place: Place) -> Result<Seat, PortError> {
+        Ok(Seat { work_tree: self.folder(place)?, ..self.seat() })
+    }
+}
+
+/// How a file is looked at.
+#[derive(Clone, Copy)]
+enum Form {
+    AsItLies,
+    AsGitTakesIt,
+}
+
+struct Look<'a> {
+    repo: &'a GitRepo,
+    seat: Seat,
+    commit: &'a Commit,
+}
+
+impl Look<'_> {
+    /// The protected files of the commit.
+    fn entries(&self, protected: &Protected) -> Result<Vec<Entry>, PortError> {
+        let arguments = ["ls-tree", "-r", "-z", "--full-tree", self.commit.as_str()];
+        let call = self.repo.user.git.sealed(&self.repo.seat(), &arguments).keep(MOST_PATHS);
+        let listed = call.done()?.whole()?;
+        let entry = |line: &str| {
+            let (head, path) = line.split_once('\t')?;
+            let mut words = head.split(' ');
+            let (mode, object) = (words.next()?.to_owned(), words.nth(1)?.to_owned());
+            protected.covers(path).then(|| Entry { mode, object, path: path.to_owned() })
+        };
+        Ok(listed.split('\0').filter_map(entry).collect())
+    }
+
+    fn full(&self, path: &str) -> std::path::PathBuf {
+        Path::new(&self.seat.work_tree).join(path)
+    }
+
+    /// Whether no link leads to where it lies.
+    fn is_straight(&self, path: &str) -> bool {
+        let full = self.full(path);
+        let mut above = full.ancestors().skip(1);
+        above
+            .find(|folder| fs::symlink_metadata(folder).is_ok_and(|found| !found.is_dir()))
+            .is_none()
+            && fs::symlink_metadata(&full).is_ok()
+    }
+
+    fn is_file(&self, path: &str) -> bool {
+        fs::symlink_metadata(self.full(path)).is_ok_and(|found| found.is_file())
+    }
+
+    fn is_same_link(&self, entry: &Entry) -> Result<bool, PortError> {
+        let Ok(target) = fs::read_link(self.full(&entry.path)) else { return Ok(false) };
+        let arguments = ["cat-file", "blob", &entry.object];
+        let call = self.repo.user.git.sealed(&self.repo.seat(), &arguments).keep(MOST_LINK);
+        Ok(call.done()?.stdout.bytes == target.to_string_lossy().as_bytes())
+    }
+
+    /// Those whose content is another one.
+    fn differing(
+        &self,
+        files: BTreeMap<String, String>,
+        form: Form,
+    ) -> Result<BTreeMap<String, String>, PortError> {
+        // In a list, these would be read as something else.
+        let odd = |path: &str| path.contains(['\n', '\r']) || path.starts_with('"');
+        let (odd, plain): (BTreeMap<_, _>, _) = files.into_iter().partition(|(path, _)| odd(path));
+        let mut differing = BTreeMap::new();
+        if !plain.is_empty() {
+            let list: String = plain.keys().map(|path| format!("{path}\n")).collect();
+            let input = Input::Bytes(list.into_bytes());
+            let found = self.digests(&["--stdin-paths"], Some(input), form)?;
+            let same = |object: &String, found: Option<&str>| found == Some(object.as_str());
+            let mut found = found.lines();
+            differing.extend(plain.into_iter().filter(|(_, object)| !same(object, found.next())));
+        }
+        for (path, object) in odd {
+            if self.digests(&["--", &path], None, form)?.trim_end() != object {
+                differing.insert(path, object);
+            }
+        }
+        Ok(differing)
+    }
+
+    fn digests(
+        &self,
+        which: &[&str],
+        input: Option<Input>,
+        form: Form,
+    ) -> Result<String, PortError> {
+        let attributes = format!("--attr-source={}", self.commit);
+        let form: &[&str] = match form {
+            Form::AsItLies => &["hash-object", "--no-filters"],
+            Form::AsGitTakesIt => &[&attributes, "hash-object"],
+        };
+        let arguments = [form, which].concat();
+        let call = self.repo.user.git.sealed(&self.seat, &arguments).keep(MOST_PATHS);
+        let call = match input {
+            Some(input) => call.input(input),
+            None => call,
+        };
+        call.done()?.whole()
+    }
+}

@@ -1,0 +1,167 @@
+//! `summary.json`: what became of an eval, on one page, for people and programs that read its folder. Each stage puts in what it
+//! knows, and leaves the rest as it stands: done twice, it is the same page. An attempt begins a new one, in the same place.
+
+use crate::port::{Files, JobEnd, PortError};
+use crate::{figures, reply};
+use serde_json::{Value, json};
+use treebeam_core::bill::Bills;
+use treebeam_core::event::{Approval, Failure, Idea};
+use treebeam_core::id::{Commit, EvalId, NodeId, RunPath};
+use treebeam_core::path;
+use treebeam_core::score::Judgement;
+
+/// The file.
+const NAME: &str = "summary.json";
+/// The longest file that is read.
+const LONGEST: usize = 4 << 20;
+/// How much of a text is repeated here: all of it stands in a file of its own.
+const TEXT_BYTES: usize = 64 << 10;
+
+/// Which attempt of which eval it is about.
+pub(crate) struct About {
+    pub(crate) eval: EvalId,
+    pub(crate) attempt: u32,
+    pub(crate) idea: Idea,
+    pub(crate) parent: NodeId,
+    pub(crate) parent_commit: Commit,
+}
+
+/// What a coder and their colleagues made of an idea, as far as they got.
+#[derive(Default)]
+pub(crate) struct Draft {
+    pub(crate) notes: Option<String>,
+    pub(crate) plan: Option<String>,
+    /// Rounds that the coder was asked in.
+    pub(crate) rounds: u32,
+    /// Whether a diff has applied.
+    pub(crate) applied: bool,
+    /// How many files the change touches, once there is one that may stand.
+    pub(crate) files_changed: Option<u32>,
+    pub(crate) review: Option<Verdict>,
+}
+
+/// The last word of the reviewer's.
+pub(crate) struct Verdict {
+    pub(crate) round: u32,
+    /// What is wrong; nothing where it was approved.
+    pub(crate) issues: Option<String>,
+}
+
+/// The page.
+pub(crate) struct Summary(Value);
+
+impl Summary {
+    /// A page on which nothing has happened.
+    fn blank(about: &About) -> Self {
+        let About { eval, attempt, idea, parent, parent_commit } = about;
+        Self(json!({
+            "schema": "treebeam.summary/1",
+            "eval_id": eval,
+            "attempt": attempt,
+            "attempt_dir": path::attempt(*eval, *attempt),
+            "status": "running",
+            "idea": idea.title,
+            "idea_path": idea.path,
+            "idea_sha256": idea.sha256,
+            "parent_node_id": parent,
+            "parent_commit": parent_commit,
+            "notes": null,
+            "plan": null,
+            "patch_applied": false,
+            "coder_rounds": 0,
+            "files_changed": null,
+            "review": null,
+            "approval": null,
+            "candidate_commit": null,
+            "llm_usage": null,
+            "cost_usd": null,
+            "commands": [],
+            "job_usage": null,
+            "scoring_summary": null,
+            "scoring_summary_root": null,
+            "completeness": null,
+            "error": null,
+        }))
+    }
+
+    /// What the page says of this attempt so far. One that is not there, or is no such page, is begun anew.
+    pub(crate) fn open(about: &About, files: &dyn Files) -> Result<Self, PortError> {
+        let mut page = Self::blank(about);
+        let text = files.find(&place(about.eval), LONGEST)?.unwrap_or_default();
+        let found: Value = serde_json::from_slice(&text).unwrap_or_default();
+        let same = ["schema", "eval_id", "attempt"].iter().all(|key| found[key] == page.0[key]);
+        if let (Some(blank), true) = (page.0.as_object_mut(), same) {
+            for (key, value) in blank {
+                if let Some(found) = found.get(key) {
+                    value.clone_from(found);
+                }
+            }
+        }
+        Ok(page)
+    }
+
+    /// A page for what came of asking, with what the answers of all attempts took.
+    pub(crate) fn drafted(about: &About, draft: &Draft, bills: &Bills) -> Self {
+        let mut page = Self::blank(about);
+        let text =
+            |text: &Option<String>| json!(text.as_deref().map(|t| reply::cut(t, TEXT_BYTES)));
+        page.0["notes"] = text(&draft.notes);
+        page.0["plan"] = text(&draft.plan);
+        page.0["patch_applied"] = json!(draft.applied);
+        page.0["coder_rounds"] = json!(draft.rounds);
+        page.0["files_changed"] = json!(draft.files_changed);
+        page.0["review"] = json!(draft.review.as_ref().map(|review| json!({
+            "round": review.round,
+            "verdict": if review.issues.is_none() { "approve" } else { "reject" },
+            "issues": review.issues,
+        })));
+        page.0["llm_usage"] = figures::usage(bills);
+        page.0["cost_usd"] = json!(figures::cost(bills));
+        page
+    }
+
+    /// It is a commit now.
+    pub(crate) fn committed(mut self, commit: &Commit, approval: Approval) -> Self {
+        self.0["candidate_commit"] = json!(commit);
+        self.0["approval"] = json!(approval);
+        self
+    }
+
+    /// Its job has ended.
+    pub(crate) fn swept(mut self, end: &JobEnd) -> Self {
+        self.0["commands"] = json!(end.ran);
+        self.0["job_usage"] = json!(end.used);
+        self
+    }
+
+    /// It was compared.
+    pub(crate) fn scored(mut self, judgement: &Judgement) -> Self {
+        let scored = &judgement.scored;
+        self.0["status"] = json!("completed");
+        self.0["scoring_summary"] = json!({
+            "recommendation": figures::recommendation(&judgement.vs_parent),
+            "primary_delta": scored.vs_parent.primary_delta,
+        });
+        self.0["scoring_summary_root"] = json!({
+            "recommendation": figures::recommendation(&judgement.vs_root),
+            "primary_delta": scored.vs_root.primary_delta,
+        });
+        self.0["completeness"] = json!(scored.completeness);
+        self
+    }
+
+    /// It ended here.
+    pub(crate) fn failed(mut self, failure: &Failure) -> Self {
+        self.0["status"] = json!("failed");
+        self.0["error"] = json!(failure);
+        self
+    }
+
+    pub(crate) fn write(&self, about: &About, files: &dyn Files) -> Result<(), PortError> {
+        files.write(&place(about.eval), format!("{:#}\n", self.0).as_bytes())
+    }
+}
+
+fn place(eval: EvalId) -> RunPath {
+    path::experiment(eval).join(NAME)
+}
