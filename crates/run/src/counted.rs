@@ -26,7 +26,7 @@ impl<'a> Counted<'a> {
     pub(crate) fn ask(&self, ask: Ask) -> Result<Reply, AgentError> {
         let role = ask.role;
         let within = self.left_for(&format!("the {role}"))?;
-        match self.agent.ask(&Ask { within, ..ask }) {
+        match remind(self.agent, Ask { within, ..ask }) {
             Ok(reply) => {
                 self.bills.borrow_mut().add(role, reply.bill());
                 Ok(reply)
@@ -62,5 +62,65 @@ impl<'a> Counted<'a> {
         AgentError::OutOfTime(format!(
             "{what} (`eval_timeout_seconds`: one attempt may take {most}{took})"
         ))
+    }
+}
+
+/// Asks. Where the provider has forgotten what the question goes on from, it is asked without that.
+fn remind(agent: &dyn Agent, question: Ask) -> Result<Reply, AgentError> {
+    match agent.ask(&question) {
+        Err(AgentError::Forgotten(_)) if question.continues.is_some() => {
+            remind(agent, Ask { continues: None, ..question })
+        }
+        Err(AgentError::Forgotten(why)) => Err(AgentError::Unanswered(why)),
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::port::{Continuation, Role};
+    use treebeam_core::id::{NodeId, Place};
+
+    /// Has forgotten everything; without a word of it, it answers as told.
+    struct Forgetful(fn() -> Result<Reply, AgentError>);
+
+    impl Agent for Forgetful {
+        fn answers(&self, _: Role) -> bool {
+            true
+        }
+        fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
+            match &ask.continues {
+                Some(continuation) => Err(AgentError::Forgotten(continuation.id.clone())),
+                None => (self.0)(),
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_forgotten_is_asked_without() {
+        let question = |continues: Option<&str>| Ask {
+            key: "k".to_owned(),
+            role: Role::Ideas,
+            round: 0,
+            prompt: "p".to_owned(),
+            place: Place::Node(NodeId::ROOT),
+            node: NodeId::ROOT,
+            within: None,
+            continues: continues.map(|id| Continuation {
+                id: id.to_owned(),
+                tokens: 1,
+                taken: None,
+            }),
+        };
+        let answers = Forgetful(|| Ok(Reply::of("yes".to_owned())));
+        for continues in [Some("r-1"), None] {
+            let reply = remind(&answers, question(continues)).expect("an answer");
+            assert_eq!(reply.text, "yes", "{continues:?}");
+        }
+        // One that forgets what it was not asked to remember fails this question, and no more.
+        let lost = Forgetful(|| Err(AgentError::Forgotten("who?".to_owned())));
+        let said = remind(&lost, question(Some("r-1")));
+        assert!(matches!(&said, Err(AgentError::Unanswered(why)) if why == "who?"), "{said:?}");
     }
 }

@@ -9,7 +9,7 @@ pub(crate) mod sweep;
 
 use crate::brief::Brief;
 use crate::drive::Halt;
-use crate::port::{Agent, AgentError, Ask, Reply, World};
+use crate::port::World;
 use treebeam_core::plan::Outcome;
 
 /// Does one step; the files that it wrote are on disk before its outcome is known. Nothing comes of a step whose outcome
@@ -28,63 +28,4 @@ pub(crate) fn perform(brief: &Brief, world: World<'_>) -> Result<Option<Outcome>
     };
     world.files.settle()?;
     Ok(outcome)
-}
-
-/// Asks. Where the provider has forgotten what the question goes on from, it is asked without that.
-fn ask(agent: &dyn Agent, question: Ask) -> Result<Reply, AgentError> {
-    match agent.ask(&question) {
-        Err(AgentError::Forgotten(_)) if question.continues.is_some() => {
-            ask(agent, Ask { continues: None, ..question })
-        }
-        Err(AgentError::Forgotten(why)) => Err(AgentError::Unanswered(why)),
-        other => other,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::port::{Continuation, Role};
-    use treebeam_core::id::{NodeId, Place};
-
-    /// Has forgotten everything; without a word of it, it answers as told.
-    struct Forgetful(fn() -> Result<Reply, AgentError>);
-
-    impl Agent for Forgetful {
-        fn answers(&self, _: Role) -> bool {
-            true
-        }
-        fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
-            match &ask.continues {
-                Some(continuation) => Err(AgentError::Forgotten(continuation.id.clone())),
-                None => (self.0)(),
-            }
-        }
-    }
-
-    #[test]
-    fn what_is_forgotten_is_asked_without() {
-        let question = |continues: Option<&str>| Ask {
-            key: "k".to_owned(),
-            role: Role::Ideas,
-            round: 0,
-            prompt: "p".to_owned(),
-            place: Place::Node(NodeId::ROOT),
-            node: NodeId::ROOT,
-            continues: continues.map(|id| Continuation {
-                id: id.to_owned(),
-                tokens: 1,
-                taken: None,
-            }),
-        };
-        let answers = Forgetful(|| Ok(Reply::of("yes".to_owned())));
-        for continues in [Some("r-1"), None] {
-            let reply = ask(&answers, question(continues)).expect("an answer");
-            assert_eq!(reply.text, "yes", "{continues:?}");
-        }
-        // One that forgets what it was not asked to remember fails this question, and no more.
-        let lost = Forgetful(|| Err(AgentError::Forgotten("who?".to_owned())));
-        let said = ask(&lost, question(Some("r-1")));
-        assert!(matches!(&said, Err(AgentError::Unanswered(why)) if why == "who?"), "{said:?}");
-    }
 }

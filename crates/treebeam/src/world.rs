@@ -12,7 +12,6 @@ use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 use treebeam_core::event::WorldKind;
 use treebeam_core::facts::Facts;
 use treebeam_core::id::NodeId;
@@ -21,7 +20,7 @@ use treebeam_core::state::State;
 use treebeam_edge::agent::bucket::Limits;
 use treebeam_edge::agent::budgeted::Budget;
 use treebeam_edge::agent::calls::Calls;
-use treebeam_edge::agent::command::Surroundings;
+use treebeam_edge::agent::command::{Grounds, Surroundings};
 use treebeam_edge::agent::retrying::Patience;
 use treebeam_edge::agent::{Door, Plan};
 use treebeam_edge::clock::WallClock;
@@ -100,7 +99,12 @@ fn plan(
         limits: Limits::from(&facts.reach),
         patience: Patience::OVERNIGHT,
         calls: Calls::Run(run.clone()),
-        surroundings: Surroundings::Run(Arc::clone(repo), run.clone(), facts.run.clone()),
+        surroundings: Surroundings::Run(Grounds {
+            repo: Arc::clone(repo),
+            dir: run.clone(),
+            id: facts.run.clone(),
+            fence: store.fence(),
+        }),
     })
 }
 

@@ -69,7 +69,8 @@ fn field() -> (Field, [Job; 2]) {
         repo.git(["reset", "--quiet", "--hard", "HEAD~"]).expect("to go back");
         name.parse().expect("a commit")
     };
-    let job = |eval, commit| Job { key: key(eval, 1), commit, sweep_config_limit: None };
+    let job =
+        |eval, commit| Job { key: key(eval, 1), commit, sweep_config_limit: None, timeout: None };
     let jobs = [job(1, commit("one\n")), job(2, commit("two\n"))];
     (field, jobs)
 }
