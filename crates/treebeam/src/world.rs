@@ -154,11 +154,11 @@ fn of_user(path: &UserPath, top: &Path) -> PathBuf {
 }
 
 /// The variables that commands get: those of the environment, and where it has none, those of `.env`.
-fn passed(names: &[Variable], dotenv: &Dotenv) -> Vec<(OsString, OsString)> {
-    variables(names, |name| {
-        let named = names.iter().any(|passed| passed.as_str() == name);
+fn passed(wanted: &[Variable], dotenv: &Dotenv) -> Vec<(OsString, OsString)> {
+    variables(wanted, |name| {
+        let is_wanted = wanted.iter().any(|passed| passed.as_str() == name);
         env::var_os(name).or_else(|| {
-            let (value, _) = dotenv.secret(name).filter(|_| named)?;
+            let (value, _) = dotenv.secret(name).filter(|_| is_wanted)?;
             Some(value.reveal().into())
         })
     })

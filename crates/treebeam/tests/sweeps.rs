@@ -1,7 +1,7 @@
 //! Real changes with the results of their real sweeps, through the real program: agents that are scripts make each change,
 //! the "sweep" looks up what it measured. What comes out is what was recorded of these changes elsewhere.
 
-#![cfg(unix)]
+#![cfg(all(test, unix))]
 
 use serde_json::Value;
 use std::collections::BTreeMap;

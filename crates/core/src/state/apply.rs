@@ -7,7 +7,9 @@ mod bills;
 mod budget;
 
 use super::{State, removal_key};
-use crate::event::{Event, Idea, IdeasProposed, Intent, Leftover, LeftoverKind, Stop, Subject};
+use crate::event::{
+    Event, Failure, Idea, IdeasProposed, Intent, Leftover, LeftoverKind, Stop, Subject,
+};
 use crate::facts::{
     Baseline, ClosedDepth, Eval, Expansion, Facts, Fate, Ideas, Measured, Node, Origin, Phase,
     Removal, Stage, Work,
@@ -87,18 +89,8 @@ impl State {
                 Ok(())
             }
             Event::EvalFailed { eval, failure, bills, at } => {
-                let Some(started_at) = self.started_at(*eval)? else {
-                    return wrong(format!("eval {eval} failed, but was not under way"));
-                };
                 self.charge(*eval, bills)?;
-                let work = self.facts.eval(*eval).and_then(Eval::work).cloned();
-                let failure = failure.clone();
-                self.enter(*eval, Stage::Failed { started_at, work, failure, at: *at })?;
-                for kind in [LeftoverKind::Worktree, LeftoverKind::Branch, LeftoverKind::Dir] {
-                    let removal = wanted(self.facts.reach.keep_failed_artifacts);
-                    self.leave_behind(*eval, kind, removal);
-                }
-                Ok(())
+                self.eval_failed(*eval, failure, *at)
             }
             Event::AttemptFailed { eval, attempt, failure, bills, .. } => {
                 self.attempt_failed(*eval, *attempt, failure, bills)
@@ -220,6 +212,25 @@ impl State {
         let eval = Eval { id, parent, depth, idea, attempt, failures, bills, queued_at, stage };
         self.index.enter(&eval);
         self.facts.evals.push(eval);
+    }
+
+    fn eval_failed(
+        &mut self,
+        eval: EvalId,
+        failure: &Failure,
+        at: Timestamp,
+    ) -> Result<(), Unexpected> {
+        let Some(started_at) = self.started_at(eval)? else {
+            return wrong(format!("eval {eval} failed, but was not under way"));
+        };
+        let work = self.facts.eval(eval).and_then(Eval::work).cloned();
+        let failure = failure.clone();
+        self.enter(eval, Stage::Failed { started_at, work, failure, at })?;
+        for kind in [LeftoverKind::Worktree, LeftoverKind::Branch, LeftoverKind::Dir] {
+            let removal = wanted(self.facts.reach.keep_failed_artifacts);
+            self.leave_behind(eval, kind, removal);
+        }
+        Ok(())
     }
 
     fn submitted(&mut self, subject: Subject, submission: u32) -> Result<(), Unexpected> {

@@ -141,6 +141,7 @@ fn started(user: &UserRepo) -> RunStarted {
         meaning: Meaning::default(),
         reach: Reach::default(),
         agents: Agents::default(),
+        given: None,
         at: user.head_time,
     }
 }

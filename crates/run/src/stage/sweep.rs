@@ -160,13 +160,12 @@ fn root(
 ) -> Result<Outcome, Halt> {
     let own = take_in(results, end, 1, world)?;
     // Where the user names another one for the root, the sweep is what its candidates have as their parent's.
-    let (baseline, parent) = match meaning.measure.root_baseline_csv {
-        None => (own, None),
-        Some(_) => {
-            let named = path::submission(end.key.subject, end.key.submission);
-            let named = named.join(path::ROOT_BASELINE_CSV);
-            (world.files.import(&named, path::ROOT_BASELINE_CSV)?, Some(own))
-        }
+    let (baseline, parent) = if meaning.measure.root_baseline_csv.is_none() {
+        (own, None)
+    } else {
+        let named = path::submission(end.key.subject, end.key.submission);
+        let named = named.join(path::ROOT_BASELINE_CSV);
+        (world.files.import(&named, path::ROOT_BASELINE_CSV)?, Some(own))
     };
     if let Some(Err(why)) = parent.as_ref().map(|own| rows_of(own, meaning, world)).transpose()? {
         return Ok(Outcome::RootRefused { why });

@@ -217,23 +217,17 @@ fn priceless(config: &Config, seats: &[Seat<'_>]) -> Option<Check> {
     let costs = |seat: &&Seat<'_>| !matches!(seat.agent.line, config::agents::Line::Tuner);
     let mut seats = seats.iter().filter(costs);
     let seat = seats.find(|seat| prices.of(&seat.model()).is_none())?;
-    let (says, todo) = match &seat.agent.line {
-        config::agents::Line::Cli(cli) if cli.model.is_none() => (
-            format!(
-                "`{}` chooses its model itself: `max_cost_usd` counts only what it says that a call has cost",
-                seat.provider()
-            ),
-            "set `model`, or `max_tokens_total`",
-        ),
-        _ => (
-            format!(
-                "the price of `{}` is not known: `max_cost_usd` does not count it",
-                seat.model()
-            ),
-            "add it to `prices`, or set `max_tokens_total`",
-        ),
-    };
-    Some(Check::warning("agents", says, todo))
+    let chooses = matches!(&seat.agent.line, config::agents::Line::Cli(cli) if cli.model.is_none());
+    if chooses {
+        let says = format!(
+            "`{}` chooses its model itself: `max_cost_usd` counts only what it says that a call has cost",
+            seat.provider()
+        );
+        return Some(Check::warning("agents", says, "set `model`, or `max_tokens_total`"));
+    }
+    let says =
+        format!("the price of `{}` is not known: `max_cost_usd` does not count it", seat.model());
+    Some(Check::warning("agents", says, "add it to `prices`, or set `max_tokens_total`"))
 }
 
 /// What a run may cost.

@@ -104,7 +104,7 @@ fn send_back(
 /// How the loop left a run.
 pub(super) enum Left {
     /// At its end.
-    Ended(State),
+    Ended(Box<State>),
     /// Where it can be resumed: nothing of that is on record.
     Interrupted(Box<State>),
 }
@@ -126,7 +126,7 @@ pub(super) fn drive(
     progress.finish();
     store.must_be_ours()?;
     let left = match ended {
-        Ok(state) => Left::Ended(state),
+        Ok(state) => Left::Ended(Box::new(state)),
         Err(Halt::Interrupted(state)) => Left::Interrupted(state),
         Err(halt) => {
             let failure = Failure::from(halt);
@@ -142,8 +142,7 @@ impl Left {
     /// How the run stands.
     pub(super) fn facts(&self) -> &Facts {
         match self {
-            Self::Ended(state) => state,
-            Self::Interrupted(state) => state,
+            Self::Ended(state) | Self::Interrupted(state) => state,
         }
     }
 

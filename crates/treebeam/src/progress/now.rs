@@ -138,8 +138,8 @@ impl<E> SeenExecutor<E> {
     fn listen(&self) {
         for key in self.jobs().keys() {
             let folder = self.run.path(&path::submission(key.subject, key.submission));
-            let logs = path::LOGS.iter().rev();
-            let Some(said) = logs.filter_map(|log| last_line(&folder.join(log))).next() else {
+            let mut logs = path::LOGS.iter().rev();
+            let Some(said) = logs.find_map(|log| last_line(&folder.join(log))) else {
                 continue;
             };
             if let Some(doing) = now().get_mut(&key.subject.place()) {
@@ -204,8 +204,7 @@ mod tests {
         check(b"", None);
         check(b"one\ntwo\n\n", Some("two"));
         check(b"one\ntwo \x1b[2Jthree", Some("two [2Jthree"));
-        let long = "\u{fc}".repeat(1000);
-        fs::write(&log, &long).expect("a log");
+        fs::write(&log, "\u{fc}".repeat(1000)).expect("a log");
         assert!(last_line(&log).is_some_and(|line| line.len() <= 520));
     }
 }

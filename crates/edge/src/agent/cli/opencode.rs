@@ -64,7 +64,7 @@ pub(super) fn read(output: Output<'_>) -> Result<Said, Refusal> {
                 cost = Some(cost.unwrap_or(0.0) + part["cost"].as_f64().unwrap_or(0.0));
             }
             Some("tool_use") if is_refused(&part["state"]) => {
-                said.refused.extend(text(&part["tool"]))
+                said.refused.extend(text(&part["tool"]));
             }
             Some("error") => why = Some(event["error"].clone()),
             Some(_) | None => {}
