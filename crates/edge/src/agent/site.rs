@@ -159,11 +159,11 @@ impl Surroundings {
             ("TREEBEAM_ROUND", question.round.to_string().into()),
             ("TREEBEAM_WORKTREE", folder.as_os_str().to_owned()),
         ];
-        if let Self::Run(Grounds { dir, id, .. }) = self {
+        if let Self::Run(Grounds { id, .. }) = self {
             variables.push(("TREEBEAM_RUN", id.as_str().into()));
-            // Where a worktree's own `.git` is gone, git is not to find the user's.
-            variables.push(("GIT_CEILING_DIRECTORIES", dir.root().as_os_str().to_owned()));
         }
+        // Where a worktree's own `.git` is gone, or there is none, git is not to find the user's.
+        variables.push(("GIT_CEILING_DIRECTORIES", self.own("").into_os_string()));
         if let Some(node) = question.node {
             variables.push(("TREEBEAM_NODE", node.to_string().into()));
         }
@@ -194,7 +194,9 @@ mod tests {
             let question = Question { key, role, round, prompt, continues, place, node };
             let here = Surroundings::Folder("r".into());
             let found = here.variables(&question, &here.folder(place)).into_iter();
-            let found = found.filter(|(name, _)| name != "TREEBEAM_WORKTREE");
+            let found = found.filter(|(name, _)| {
+                !["TREEBEAM_WORKTREE", "GIT_CEILING_DIRECTORIES"].contains(&name.as_str())
+            });
             let found = found.map(|(name, value)| format!("{name}={}", value.to_string_lossy()));
             let common = ["TREEBEAM_ROLE=coder", "TREEBEAM_ROUND=2"];
             assert_eq!(found.collect::<Vec<_>>(), [&common[..], expect].concat());

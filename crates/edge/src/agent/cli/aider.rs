@@ -3,6 +3,7 @@
 
 use super::failure::Refusal;
 use super::{Asked, Call, Output, Said};
+use crate::agent::command::Surroundings;
 use crate::agent::question::Spent;
 use crate::agent::settings::Cli;
 use crate::agent::site::Doing;
@@ -10,6 +11,15 @@ use treebeam_run::port::{Cost, Usage};
 
 /// What the name of a model begins with whose server speaks chat completions.
 const SPEAKS: &str = "openai/";
+
+/// Where git has been told no name it writes one into the settings of the user's repository, which all worktrees share.
+const NAMED: [(&str, &str); 5] = [
+    ("GIT_CONFIG_COUNT", "2"),
+    ("GIT_CONFIG_KEY_0", "user.name"),
+    ("GIT_CONFIG_VALUE_0", "treebeam"),
+    ("GIT_CONFIG_KEY_1", "user.email"),
+    ("GIT_CONFIG_VALUE_1", "treebeam@localhost"),
+];
 
 pub(super) fn call(asked: &Asked<'_>) -> Call {
     let cli = asked.cli;
@@ -41,7 +51,18 @@ pub(super) fn call(asked: &Asked<'_>) -> Call {
         }
         Some(_) | None => call.key("OPENAI_API_KEY", cli),
     };
-    call.arguments(cli.args.iter().cloned())
+    let call = match asked.surroundings {
+        Surroundings::Run(_) => call,
+        // It would find the user's repository above, and leave its files there.
+        Surroundings::Folder(_) => call.arguments(["--no-git"]),
+    };
+    let beside = |name: &str| asked.prompt.with_file_name(name).display().to_string();
+    NAMED
+        .into_iter()
+        .fold(call, |call, (name, value)| call.variable(name, Some(value)))
+        .arguments(["--chat-history-file".to_owned(), beside("chat.md")])
+        .arguments(["--input-history-file".to_owned(), beside("input.txt")])
+        .arguments(cli.args.iter().cloned())
         .arguments(["--message-file".to_owned(), asked.prompt.display().to_string()])
 }
 

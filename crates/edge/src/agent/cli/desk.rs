@@ -130,7 +130,8 @@ fn is_id(text: &str) -> bool {
     text.chars().all(plain) && text.starts_with(|c: char| c.is_ascii_alphanumeric())
 }
 
-/// The file of a session: `~/.gemini/tmp/<project>/chats/session-<time>-<first part of the id>.jsonl`.
+/// The file of a session: `~/.gemini/tmp/<project>/chats/session-<time>-<first part of the id>.jsonl`. One that began from
+/// a copy has a second file of that name, with little more than its beginning.
 fn gemini_session(home: &Path, id: &str) -> Option<PathBuf> {
     let short = id.split('-').next()?;
     let files = |folder: PathBuf| fs::read_dir(folder).into_iter().flatten().flatten();
@@ -139,7 +140,34 @@ fn gemini_session(home: &Path, id: &str) -> Option<PathBuf> {
     let named = chats.map(|file| file.path()).filter(|file| {
         file.file_stem().and_then(OsStr::to_str).is_some_and(|stem| stem.ends_with(short))
     });
-    let mut whole =
-        named.filter(|file| fs::read_to_string(file).is_ok_and(|text| text.contains(id)));
-    whole.next()
+    let length = |file: &PathBuf| {
+        let text = fs::read_to_string(file).ok().filter(|text| text.contains(id))?;
+        Some(text.len())
+    };
+    let known = named.filter_map(|file| Some((length(&file)?, file)));
+    known.max().map(|(_, file)| file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_of_gemini_is_its_longest_file() {
+        let home = tempfile::tempdir().expect("a folder");
+        let chats = home.path().join(".gemini/tmp/wt/chats");
+        fs::create_dir_all(&chats).expect("a folder");
+        let id = "38de6bb8-6118-404f";
+        for (name, text) in [
+            ("session-1794821978713-38de6bb8.jsonl", format!("{id} all that was said")),
+            ("session-2026-11-16T09-39-38de6bb8.jsonl", id.to_owned()),
+            ("session-0-38de6bb8.jsonl", "38de6bb8-another, whatever was said there".to_owned()),
+            ("session-0-3287bcaf.jsonl", format!("{id} is named elsewhere, in another session")),
+        ] {
+            fs::write(chats.join(name), text).expect("a file");
+        }
+        let found = gemini_session(home.path(), id).expect("a session");
+        assert_eq!(found, chats.join("session-1794821978713-38de6bb8.jsonl"));
+        assert_eq!(gemini_session(home.path(), "38de6bb8-0000"), None);
+    }
 }

@@ -40,6 +40,7 @@ struct Asked<'a> {
     session: Session,
     /// Where the prompt stands, for those that do not read it.
     prompt: &'a Path,
+    surroundings: &'a Surroundings,
 }
 
 /// How an agent is started.
@@ -108,7 +109,7 @@ pub(super) fn answer(
     let session = desk.session(cli, question.continues.as_ref())?;
     let prompt = command::input(question, doing);
     desk.write_prompt(&prompt)?;
-    let asked = Asked { cli, doing, session, prompt: &desk.prompt };
+    let asked = Asked { cli, doing, session, prompt: &desk.prompt, surroundings };
     let reply = surroundings.visit(question, doing, litter(cli.tool), |folder| {
         let folder = desk.folder_for(folder)?;
         let call = call(&asked);

@@ -26,8 +26,9 @@ fn agent(tool: Tool) -> Cli {
 
 /// What it is started with, in one line.
 fn started(tool: Tool, doing: Doing, session: Session) -> String {
-    let (cli, prompt) = (agent(tool), Path::new("p.txt"));
-    let call = call(&Asked { cli: &cli, doing, session, prompt });
+    let (cli, prompt) = (agent(tool), Path::new("desk/p.txt"));
+    let surroundings = &Surroundings::Folder("r".into());
+    let call = call(&Asked { cli: &cli, doing, session, prompt, surroundings });
     let variables: Vec<String> =
         call.variables.iter().map(|(name, value)| format!("{name}={value}")).collect();
     assert!(!call.arguments.join(" ").contains("canary"), "others see arguments");
