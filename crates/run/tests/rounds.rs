@@ -2,6 +2,7 @@
 
 #![cfg(test)]
 
+use serde_json::{Value, json};
 use std::num::NonZeroU32;
 use std::sync::Mutex;
 use treebeam_core::event::Approval;
@@ -160,4 +161,65 @@ fn everybody_is_told_what_the_others_said() {
     assert!(!text("reviewer_prompt_round_0.txt").contains("FIRST REVIEW"));
     // What came up later is no matter for the next review.
     assert!(!text("reviewer_prompt_round_2.txt").contains("second thoughts"));
+}
+
+/// The page of the only eval.
+fn page(world: &MemoryWorld) -> Value {
+    let disk = world.disk();
+    let text = disk.files.get("eval/0001/experiment/summary.json").expect("a summary");
+    serde_json::from_slice(text).expect("a summary in JSON")
+}
+
+#[test]
+fn what_became_of_an_eval_is_on_one_page() {
+    let late: Reviewer =
+        |round| Ok(if round < 1 { "VERDICT: REJECT\nISSUES:\n- it leaks\n" } else { APPROVE });
+    let (state, world, _) = run(late, &Reach::default());
+    let page = page(&world);
+    let only = only(&state);
+    for (key, expect) in [
+        ("status", json!("completed")),
+        ("idea", json!("gain 20 by itself")),
+        ("idea_sha256", json!(only.idea.sha256)),
+        ("attempt_dir", json!("eval/0001/experiment")),
+        ("notes", json!("Mind the gap.")),
+        ("plan", json!("PLAN: 1. change model.py\nRISKS: none")),
+        ("patch_applied", json!(true)),
+        ("coder_rounds", json!(2)),
+        ("files_changed", json!(1)),
+        ("review", json!({ "round": 1, "verdict": "approve", "issues": null })),
+        ("approval", json!("approved")),
+        ("candidate_commit", json!(only.work().map(|work| &work.commit))),
+        ("error", json!(null)),
+    ] {
+        assert_eq!(page[key], expect, "{key}");
+    }
+    assert_eq!(page["llm_usage"]["calls"], 2, "the coder's, who alone says what it took");
+    for side in ["scoring_summary", "scoring_summary_root"] {
+        assert_eq!(page[side]["recommendation"]["grade"], "mixed", "{page}");
+    }
+    assert_eq!(page["completeness"]["ok_count"], 4);
+    let disk = world.disk();
+    assert!(disk.files.contains_key("eval/0001/experiment/candidate.diff"));
+}
+
+#[test]
+fn the_page_of_an_eval_that_failed_says_how_far_it_got() {
+    let never: Reviewer = |_| Ok("VERDICT: REJECT\nISSUES:\n- it leaks\n");
+    let (_, world, _) = run(never, &Reach::default());
+    let rejected = page(&world);
+    assert_eq!((&rejected["status"], &rejected["attempt"]), (&json!("failed"), &json!(1)));
+    let error = json!({ "stage": "implement", "kind": "rejected", "message": "- it leaks" });
+    assert_eq!(rejected["error"], error);
+    let review = json!({ "round": 2, "verdict": "reject", "issues": "- it leaks" });
+    assert_eq!((&rejected["review"], &rejected["coder_rounds"]), (&review, &json!(3)));
+    assert_eq!((&rejected["patch_applied"], &rejected["approval"]), (&json!(true), &json!(null)));
+    // The last attempt has the page, whatever the ones before it had put there.
+    let reach = Reach { eval_retries: 1, max_review_rounds: 0, ..Reach::default() };
+    let (state, world, _) = run(|_| Err("it refuses"), &reach);
+    let refused = page(&world);
+    assert_eq!((&refused["attempt"], only(&state).attempt), (&json!(2), 2));
+    assert_eq!(refused["attempt_dir"], "eval/0001/experiment/attempt_2");
+    assert_eq!(refused["error"]["kind"], "agent");
+    assert_eq!((&refused["coder_rounds"], &refused["llm_usage"]["calls"]), (&json!(1), &json!(2)));
 }

@@ -61,6 +61,10 @@ fn lines(journal: &str) -> Vec<Value> {
     journal.lines().map(|line| serde_json::from_str(line).expect("a line")).collect()
 }
 
+fn status<'a>(manifest: &'a Value, eval: &str) -> &'a str {
+    manifest["evaluations"][eval]["status"].as_str().unwrap_or_default()
+}
+
 /// Everything that can be read of a run.
 fn all_fits(site: &Site) {
     let manifest = site.manifest();
@@ -71,6 +75,13 @@ fn all_fits(site: &Site) {
     let items: Vec<_> = evals.chain(keys("nodes").map(|id| format!("n{id}"))).collect();
     let shown: Vec<_> = items.iter().flat_map(|id| printed(site, &["show", RUN, id])).collect();
     fits(site, "show", &shown);
+    let ended = |id: &String| ["completed", "failed"].contains(&status(&manifest, id));
+    let summary = |id: String| {
+        let text = site.text(&format!("eval/{id}/experiment/summary.json"));
+        serde_json::from_str(&text).expect("a summary in JSON")
+    };
+    let summaries: Vec<Value> = keys("evaluations").filter(ended).map(summary).collect();
+    fits(site, "summary", &summaries);
     fits(site, "diff", &printed(site, &["diff", RUN, "n0001"]));
     fits(site, "status", &printed(site, &["status"]));
     fits(site, "validate", &printed(site, &["validate"]));
@@ -297,7 +308,7 @@ fn schemas_are_listed_and_a_wrong_name_is_refused() {
     let list = site.call(&["schema"]).exits(0).stdout;
     let names: Vec<_> = list.lines().filter_map(|line| line.split_whitespace().next()).collect();
     let (other, names) = names.split_last().expect("a list");
-    assert_eq!((names.len(), *other), (25, "transitions"), "{list}");
+    assert_eq!((names.len(), *other), (26, "transitions"), "{list}");
     let document = printed(&site, &["schema"]).remove(0);
     assert_eq!(document["schema"], "treebeam.schema/1");
     for name in names {

@@ -1,7 +1,8 @@
 //! Real changes with the results of their real sweeps, through the real program: agents that are scripts make each change,
 //! the "sweep" looks up what it measured. What comes out is what was recorded of these changes elsewhere.
 
-#![cfg(all(test, unix))]
+#![cfg(test)]
+#![cfg(unix)]
 
 use serde_json::Value;
 use std::collections::BTreeMap;

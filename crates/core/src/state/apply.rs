@@ -7,6 +7,7 @@ mod bills;
 mod budget;
 
 use super::{State, removal_key};
+use crate::bill::Bills;
 use crate::event::{
     Event, Failure, Idea, IdeasProposed, Intent, Leftover, LeftoverKind, Stop, Subject,
 };
@@ -55,10 +56,7 @@ impl State {
             Event::RootRefused { why } => self.root_refused(why),
             Event::IdeasProposed(proposed) => self.ideas_proposed(proposed),
             Event::ProposalFailed { node, why, turns, bills, .. } => {
-                let failed = Ideas::Failed { why: why.clone(), turns: *turns };
-                let expansion = self.asked(*node)?;
-                (expansion.ideas, expansion.bills) = (failed, bills.clone());
-                self.take_up_again(*node)
+                self.proposal_failed(*node, why, *turns, bills)
             }
             Event::Implemented { eval, commit, files_changed, rounds, approval, bills, .. } => {
                 let started_at = self.implementing_since(*eval)?;
@@ -204,6 +202,19 @@ impl State {
             self.queue(new.eval, proposed.node, new.idea.clone(), proposed.at);
         }
         Ok(())
+    }
+
+    fn proposal_failed(
+        &mut self,
+        node: NodeId,
+        why: &str,
+        turns: u32,
+        bills: &Bills,
+    ) -> Result<(), Unexpected> {
+        let expansion = self.asked(node)?;
+        expansion.ideas = Ideas::Failed { why: why.to_owned(), turns };
+        expansion.bills = bills.clone();
+        self.take_up_again(node)
     }
 
     fn queue(&mut self, id: EvalId, parent: NodeId, idea: Idea, queued_at: Timestamp) {

@@ -24,13 +24,14 @@ macro_rules! schema {
     };
 }
 
-static SCHEMAS: [Schema; 25] = [
+static SCHEMAS: [Schema; 26] = [
     schema!("manifest", "a run's `manifest.json`"),
     schema!(
         "journal",
         "a line of a run's `journal.jsonl`; its `event` is what `run`, `resume` and `log` print with `--json`"
     ),
     schema!("eval_result", "a job's `eval_result.json`"),
+    schema!("summary", "an eval's `summary.json`"),
     schema!("end", "the last line of `treebeam run`, `resume` and `log` with `--json`"),
     schema!("list", "what `treebeam list --json` prints"),
     schema!("show", "what `treebeam show --json` prints"),

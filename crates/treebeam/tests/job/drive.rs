@@ -2,6 +2,7 @@
 //! run that was left alone, and no finished sweep may be made again.
 
 use crate::field::{Field, sweep};
+use serde_json::{Value, json};
 use std::fs;
 use std::num::NonZeroU32;
 use std::os::unix::process::CommandExt as _;
@@ -9,16 +10,16 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
-use treebeam_core::event::{RunStarted, WorldKind};
-use treebeam_core::facts::{History, Stage};
+use treebeam_core::event::{EvalStage, FailureKind, RunStarted, WorldKind};
+use treebeam_core::facts::{Eval, History, Stage};
 use treebeam_core::policy::{Agents, Meaning, Reach};
 use treebeam_core::state::State;
 use treebeam_edge::dry::{DryAgent, DryClock};
 use treebeam_edge::executor::LocalExecutor;
 use treebeam_edge::git::{GitRepo, open_with};
 use treebeam_edge::store::{Force, RunFiles, Store, StoreError, make_runs_root};
-use treebeam_run::drive;
 use treebeam_run::port::{Undisturbed, World};
+use treebeam_run::{Halt, drive};
 use treebeam_testkit::program::RUN;
 
 const SEED: u64 = 7;
@@ -41,6 +42,11 @@ fn number(n: u32) -> NonZeroU32 {
 
 impl Field {
     fn begin(&self) -> (Store, State) {
+        self.begin_with(SWEEP)
+    }
+
+    /// A run in which this measures, and all tests are protected.
+    fn begin_with(&self, script: &str) -> (Store, State) {
         let user = open_with(&self.repo, self.site.repo.variables()).expect("a repository");
         let started = RunStarted {
             run: RUN.parse().expect("a run id"),
@@ -49,7 +55,8 @@ impl Field {
             meaning: Meaning {
                 ideas_per_node: number(3),
                 sweep_config_limit: Some(number(3)),
-                measure: sweep(SWEEP),
+                measure: sweep(script),
+                protect: vec!["tests/**".to_owned()],
                 ..Meaning::default()
             },
             reach: Reach { max_depth: 2, max_parallel_evals: number(2), ..Reach::default() },
@@ -75,7 +82,11 @@ impl Field {
         panic!("the run stays locked");
     }
 
-    fn drive(&self, mut store: Store, state: State) -> State {
+    fn drive(&self, store: Store, state: State) -> State {
+        self.try_to_drive(store, state).expect("a run")
+    }
+
+    fn try_to_drive(&self, mut store: Store, state: State) -> Result<State, Halt> {
         let user = open_with(&self.repo, self.site.repo.variables()).expect("a repository");
         let repo = GitRepo::new(user, self.run.root(), state.run.clone()).expect("a repository");
         let agent = DryAgent::new(SEED, self.run.clone());
@@ -90,7 +101,13 @@ impl Field {
             interrupt: &Undisturbed,
             inbox: &Undisturbed,
         };
-        drive(state, world, &mut store, &mut |_, _| {}).expect("a run")
+        drive(state, world, &mut store, &mut |_, _| {})
+    }
+
+    /// The summary of an eval.
+    fn page(&self, eval: &Eval) -> Value {
+        let path = self.run.root().join(format!("eval/{}/experiment/summary.json", eval.id));
+        serde_json::from_slice(&fs::read(path).expect("a summary")).expect("a summary in JSON")
     }
 
     fn sweeps(&self) -> usize {
@@ -121,8 +138,59 @@ fn a_run_is_driven_by_real_jobs() {
     for eval in swept.clone() {
         let log = log(&Path::new("eval").join(eval.id.to_string())).expect("a log");
         assert!(log.starts_with("swept "), "{log}");
+        let page = field.page(eval);
+        assert_eq!(page["commands"][0]["stage"], "sweep", "{page}");
+        let exit_code = i32::from(is_failed(&eval.stage));
+        assert_eq!(page["commands"][0]["exit_code"], exit_code, "{page}");
+        assert!(page["commands"][0]["seconds"].as_f64() > Some(0.1), "{page}");
+        assert!(page["job_usage"]["peak_memory_bytes"].as_u64() > Some(0), "{page}");
+        let diff = format!("eval/{}/experiment/candidate.diff", eval.id);
+        let diff = fs::read_to_string(field.run.root().join(diff)).expect("a diff");
+        assert!(diff.contains("+++ b/treebeam_dry_run.txt"), "{diff}");
     }
     assert_eq!(field.sweeps(), swept.count() + 1, "one for each, and the root's");
+}
+
+/// Rewrites a test in its worktree, and does away with what git knows of that.
+const TOUCHES: &str = "echo pass > tests/check.py; rm -f .git";
+
+#[test]
+fn a_sweep_that_touches_what_is_protected_fails_alone() {
+    let field = Field::new();
+    field.site.repo.write("tests/check.py", "assert True\n").expect("a file");
+    field.site.repo.commit("a test").expect("a commit");
+    let only_some = "if grep -q 'gain 45' treebeam_dry_run.txt 2>/dev/null; then";
+    let (store, state) = field.begin_with(&format!("{SWEEP}\n{only_some} {TOUCHES}; fi"));
+    let end = field.drive(store, state);
+    let failure = |eval: &Eval| {
+        let Stage::Failed { failure, .. } = &eval.stage else { return None };
+        Some(failure.clone())
+    };
+    let failed: Vec<_> = end.evals.iter().filter_map(|eval| Some((eval, failure(eval)?))).collect();
+    let protected: Vec<_> =
+        failed.iter().filter(|(_, failure)| failure.kind == FailureKind::Protected).collect();
+    assert!(!protected.is_empty() && end.evals.len() > failed.len(), "{failed:#?}");
+    for (eval, failure) in protected {
+        let expect = "the sweep left protected files other than committed: `tests/check.py`";
+        assert_eq!((failure.stage, failure.message.as_str()), (EvalStage::Sweep, expect));
+        let page = field.page(eval);
+        assert_eq!(
+            (&page["error"]["kind"], &page["status"]),
+            (&json!("protected"), &json!("failed"))
+        );
+        assert_eq!(page["commands"][0]["exit_code"], 0, "the sweep itself was content");
+    }
+}
+
+#[test]
+fn a_root_whose_sweep_touches_what_is_protected_is_refused() {
+    let field = Field::new();
+    field.site.repo.write("tests/check.py", "assert True\n").expect("a file");
+    field.site.repo.commit("a test").expect("a commit");
+    let (store, state) = field.begin_with(&format!("{SWEEP}\n{TOUCHES}"));
+    let halted = field.try_to_drive(store, state);
+    let Err(Halt::RootUnsound { why }) = halted else { panic!("{halted:?}") };
+    assert!(why.contains("`tests/check.py`"), "{why}");
 }
 
 /// Nothing, unless it is started by the test below as a runner.
