@@ -247,10 +247,8 @@ fn a_long_branch_is_never_asked_for_the_same_twice() {
         let mut same =
             earlier.filter(|other| above.contains(&other.parent) && set(other) == set(eval));
         // What paid and was not taken may be joined with what was taken instead.
-        let paid = |other: &Eval| match &other.stage {
-            Stage::Decided(_, verdict, _) => other.parent != eval.parent && verdict.passed(),
-            _ => false,
-        };
+        let passed = |other: &Eval| matches!(&other.stage, Stage::Decided(_, verdict, _) if verdict.passed());
+        let paid = |other: &Eval| other.parent != eval.parent && passed(other);
         assert!(same.all(paid), "{} comes again", eval.idea.title);
     }
 }
