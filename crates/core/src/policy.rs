@@ -94,6 +94,15 @@ impl Meaning {
     }
 }
 
+impl Meaning {
+    /// What no candidate may change, as globs: where a sweep may write its results is among it.
+    #[must_use]
+    pub fn protected(&self) -> Vec<String> {
+        let results = self.measure.results_csv.iter().map(|path| globset::escape(path.as_str()));
+        self.protect.iter().cloned().chain(results).collect()
+    }
+}
+
 impl Default for Meaning {
     fn default() -> Self {
         Self {

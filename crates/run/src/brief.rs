@@ -202,7 +202,7 @@ fn for_coder(state: &State, eval: &Eval) -> Option<ForCoder> {
         before: eval.spent_before_attempt(),
         max_review_rounds: state.reach.max_review_rounds,
         proceed_on_max_review_rounds: state.reach.proceed_on_max_review_rounds,
-        protect: state.meaning.protect.clone(),
+        protect: state.meaning.protected(),
         timeout: timeout(state),
     })
 }
@@ -267,7 +267,7 @@ fn told(state: &State, node: &Node) -> Told {
         earlier: earlier.map(|eval| short_line(state, eval)).collect(),
         outcomes: newest.iter().map(|eval| outcome_line(state, eval)).collect(),
         idea_files: mentioned.map(|eval| eval.idea.clone()).collect(),
-        protect: state.meaning.protect.clone(),
+        protect: state.meaning.protected(),
     }
 }
 
