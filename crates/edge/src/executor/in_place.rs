@@ -96,7 +96,14 @@ impl Executor for InPlace {
             let what = format!("{what}: another one runs in the same worktree");
             return Err(PortError::new(what).hint("`--in-place` needs `--sweep-max-parallel 1`"));
         }
+        let before = self.user.checked_out()?;
         self.user.bring(&self.run, &self.root, &job.commit)?;
+        if before != job.commit {
+            let commit = job.commit.short();
+            (self.note)(&format!(
+                "your worktree is at commit {commit} now: `git switch -` leads back"
+            ));
+        }
         self.set_aside()?;
         self.executor.submit(job)
     }
