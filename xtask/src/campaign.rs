@@ -12,103 +12,111 @@ pub(crate) struct Campaign {
     cargo: &'static [&'static str],
 }
 
+const CAMPAIGNS: &[Campaign] = &[
+    Campaign {
+        name: "agents",
+        what: "hundreds of calls to a model, each killed at another moment; 2,000 kills amid a hundred calls",
+        takes: "about 10 minutes on 2 cores",
+        cargo: &[
+            "test",
+            "-p",
+            "treebeam",
+            "-p",
+            "treebeam-edge",
+            "--test",
+            "agents",
+            "--test",
+            "kill_calls",
+        ],
+    },
+    Campaign {
+        name: "corruption",
+        what: "journal and manifest cut at every byte and with flipped bits, over more runs",
+        takes: "about 1 minute on 2 cores",
+        cargo: &["test", "-p", "treebeam-edge", "--test", "corruption"],
+    },
+    Campaign {
+        name: "edits",
+        what: "50 kills while an agent edits a worktree",
+        takes: "about 2 minutes on 2 cores",
+        cargo: &["test", "-p", "treebeam-edge", "--test", "in_place"],
+    },
+    Campaign {
+        name: "evals",
+        what: "60 kills of `treebeam eval` at random moments and around each event; 2 GiB of output",
+        takes: "about 3 minutes on 2 cores",
+        cargo: &["test", "-p", "treebeam", "--test", "eval"],
+    },
+    Campaign {
+        name: "jobs",
+        what: "a hundred trees of processes that do not want to end, 20 at a time, each at its timeout",
+        takes: "about 1 minute on 2 cores",
+        cargo: &["test", "-p", "treebeam", "--test", "job"],
+    },
+    Campaign {
+        name: "kills",
+        what: "a thousand kills of the real program at random operations, resumed and compared",
+        takes: "about 3 minutes on 2 cores",
+        cargo: &["test", "-p", "treebeam", "--test", "kill", "random"],
+    },
+    Campaign {
+        name: "matrix",
+        what: "the real program killed before, amid and after each of its operations on files",
+        takes: "about 20 minutes on 2 cores",
+        cargo: &["test", "-p", "treebeam", "--test", "kill", "matrix"],
+    },
+    Campaign {
+        name: "switches",
+        what: "a switch of the user's checkout killed before and amid each operation, and at each git",
+        takes: "about 2 minutes on 2 cores",
+        cargo: &["test", "-p", "treebeam-edge", "--test", "switch"],
+    },
+    Campaign {
+        name: "worktrees",
+        what: "600 kills while git makes a worktree; two runs and a user in one repository, for longer",
+        takes: "about 15 minutes on 2 cores",
+        cargo: &["test", "-p", "treebeam", "--test", "worktrees", "--test", "beside"],
+    },
+    Campaign {
+        name: "cycles",
+        what: "2,000 cycles of checkout, commit and removal, 8 at a time, in a repository of 2,000 files",
+        takes: "about 40 minutes on 2 cores",
+        cargo: &["test", "-p", "treebeam-edge", "--test", "git_stress"],
+    },
+    Campaign {
+        name: "disk-full",
+        what: "a disk in memory that is full at every page of a run",
+        takes: "about 1 minute",
+        cargo: &["test", "-p", "treebeam", "--test", "disk_full"],
+    },
+    Campaign {
+        name: "faults",
+        what: "ENOSPC, EIO and EMFILE at every file operation of a small run",
+        takes: "about 20 minutes on 2 cores",
+        cargo: &["test", "-p", "treebeam", "--test", "disk_faults"],
+    },
+    Campaign {
+        name: "power-cut",
+        what: "the power cut 50 times while a run goes on, on an ext4 image (needs root and loop devices)",
+        takes: "about 1 minute",
+        cargo: &["test", "-p", "treebeam", "--test", "power"],
+    },
+    Campaign {
+        name: "reader",
+        what: "a million damaged results files, each read at once and in pieces",
+        takes: "about 3 minutes, on 1 core",
+        cargo: &["test", "-p", "treebeam-core", "--test", "reader"],
+    },
+    Campaign {
+        name: "tuner",
+        what: "the tuner against random search on four objectives, as a table",
+        takes: "about 3 minutes, on 1 core",
+        cargo: &["test", "-p", "treebeam-core", "--test", "tuner", "--", "--nocapture"],
+    },
+];
+
 pub(crate) fn campaigns() -> &'static [Campaign] {
-    &[
-        Campaign {
-            name: "agents",
-            what: "hundreds of calls to a model, each killed at another moment; 2,000 kills amid a hundred calls",
-            takes: "about 10 minutes on 2 cores",
-            cargo: &[
-                "test",
-                "-p",
-                "treebeam",
-                "-p",
-                "treebeam-edge",
-                "--test",
-                "agents",
-                "--test",
-                "kill_calls",
-            ],
-        },
-        Campaign {
-            name: "corruption",
-            what: "journal and manifest cut at every byte and with flipped bits, over more runs",
-            takes: "about 1 minute on 2 cores",
-            cargo: &["test", "-p", "treebeam-edge", "--test", "corruption"],
-        },
-        Campaign {
-            name: "edits",
-            what: "50 kills while an agent edits a worktree",
-            takes: "about 2 minutes on 2 cores",
-            cargo: &["test", "-p", "treebeam-edge", "--test", "in_place"],
-        },
-        Campaign {
-            name: "jobs",
-            what: "a hundred trees of processes that do not want to end, 20 at a time, each at its timeout",
-            takes: "about 1 minute on 2 cores",
-            cargo: &["test", "-p", "treebeam", "--test", "job"],
-        },
-        Campaign {
-            name: "kills",
-            what: "a thousand kills of the real program at random operations, resumed and compared",
-            takes: "about 3 minutes on 2 cores",
-            cargo: &["test", "-p", "treebeam", "--test", "kill", "random"],
-        },
-        Campaign {
-            name: "matrix",
-            what: "the real program killed before, amid and after each of its operations on files",
-            takes: "about 20 minutes on 2 cores",
-            cargo: &["test", "-p", "treebeam", "--test", "kill", "matrix"],
-        },
-        Campaign {
-            name: "switches",
-            what: "a switch of the user's checkout killed before and amid each operation, and at each git",
-            takes: "about 2 minutes on 2 cores",
-            cargo: &["test", "-p", "treebeam-edge", "--test", "switch"],
-        },
-        Campaign {
-            name: "worktrees",
-            what: "600 kills while git makes a worktree; two runs and a user in one repository, for longer",
-            takes: "about 15 minutes on 2 cores",
-            cargo: &["test", "-p", "treebeam", "--test", "worktrees", "--test", "beside"],
-        },
-        Campaign {
-            name: "cycles",
-            what: "2,000 cycles of checkout, commit and removal, 8 at a time, in a repository of 2,000 files",
-            takes: "about 40 minutes on 2 cores",
-            cargo: &["test", "-p", "treebeam-edge", "--test", "git_stress"],
-        },
-        Campaign {
-            name: "disk-full",
-            what: "a disk in memory that is full at every page of a run",
-            takes: "about 1 minute",
-            cargo: &["test", "-p", "treebeam", "--test", "disk_full"],
-        },
-        Campaign {
-            name: "faults",
-            what: "ENOSPC, EIO and EMFILE at every file operation of a small run",
-            takes: "about 20 minutes on 2 cores",
-            cargo: &["test", "-p", "treebeam", "--test", "disk_faults"],
-        },
-        Campaign {
-            name: "power-cut",
-            what: "the power cut 50 times while a run goes on, on an ext4 image (needs root and loop devices)",
-            takes: "about 1 minute",
-            cargo: &["test", "-p", "treebeam", "--test", "power"],
-        },
-        Campaign {
-            name: "reader",
-            what: "a million damaged results files, each read at once and in pieces",
-            takes: "about 3 minutes, on 1 core",
-            cargo: &["test", "-p", "treebeam-core", "--test", "reader"],
-        },
-        Campaign {
-            name: "tuner",
-            what: "the tuner against random search on four objectives, as a table",
-            takes: "about 3 minutes, on 1 core",
-            cargo: &["test", "-p", "treebeam-core", "--test", "tuner", "--", "--nocapture"],
-        },
-    ]
+    CAMPAIGNS
 }
 
 pub(crate) fn list() {
