@@ -78,10 +78,13 @@ fn how_each_is_started() {
         "OPENAI_API_KEY=sk-canary",
         "COLUMNS=100000",
         "--model openai/m-1",
-        "--message-file p.txt",
+        "--message-file desk/p.txt",
     ];
     check(Tool::Aider, Doing::Editing, Session::New, &aider, &["--chat-mode"]);
     check(Tool::Aider, Doing::Reading, Session::New, &["--chat-mode ask"], &[]);
+    // It leaves the user's repository alone.
+    let apart = ["GIT_CONFIG_KEY_0=user.name", "--no-git", "--chat-history-file desk/chat.md"];
+    check(Tool::Aider, Doing::Reading, Session::New, &apart, &[]);
 }
 
 /// What an output means, in words.
