@@ -124,13 +124,13 @@ fn each_ends_as_it_should() {
             "hangs",
             after("sleep 300"),
             Some(Timeout),
-            "the sweep was ended: all commands together may take 2 s",
+            "the sweep was ended: 2 s were left for all commands together",
         ),
         (
             "hangs, with a pipe in place of its log",
             sweep(r#"cd "$AGENTIC_OUTPUT_DIR"; rm sweep.log; mkfifo sweep.log; sleep 300"#),
             Some(Timeout),
-            "the sweep was ended: all commands together may take 2 s; it said nothing",
+            "the sweep was ended: 2 s were left for all commands together; it said nothing",
         ),
         (
             "tests that want another file written",
@@ -147,7 +147,7 @@ fn each_ends_as_it_should() {
             "hangs while testing",
             Measure { test_command: shell("echo begun; sleep 300"), ..good() },
             Some(Timeout),
-            "the test command was ended: all commands together may take 2 s:\nbegun",
+            "the test command was ended: 2 s were left for all commands together:\nbegun",
         ),
         ("deletes its .git", after("rm -f .git"), None, "done"),
         (
