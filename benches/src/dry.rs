@@ -16,6 +16,7 @@ use treebeam_edge::dry::{DryAgent, DryClock, DryExecutor};
 use treebeam_edge::git::{GitRepo, open_with};
 use treebeam_edge::store::{RunFiles, Store, make_runs_root};
 use treebeam_run::port::{Undisturbed, World};
+use treebeam_run::prompt::Prompts;
 
 const FILES: u32 = 50;
 const EVALS: u32 = 200;
@@ -163,6 +164,7 @@ fn drive(repo: &Path, variables: Vec<(OsString, OsString)>) -> Outcome<()> {
         clock: &clock,
         interrupt: &Undisturbed,
         inbox: &Undisturbed,
+        prompts: Prompts::built_in(),
     };
     let state = treebeam_run::drive(state, world, &mut store, &mut |_, _| {})?;
     let made = u32::try_from(state.evals.len())?;

@@ -13,9 +13,10 @@ use treebeam_core::id::{Commit, EvalId, Place, RunPath, Sha256};
 use treebeam_core::path;
 use treebeam_core::protect::{Change, Mode, Protected};
 use treebeam_run::port::{
-    Agent, AgentError, Applied, Ask, Clock, CommitNote, Executor, Files, Job, JobEnd, JobExit,
-    JobKey, Moment, PortError, Reply, Repo, Role, Undisturbed, World,
+    Agent, AgentError, Applied, Ask, Clock, CommitNote, Edits, Executor, Files, Job, JobEnd,
+    JobExit, JobKey, Moment, PortError, Reply, Repo, RepoFile, Role, Undisturbed, World,
 };
+use treebeam_run::prompt::Prompts;
 
 /// How a cleanup goes at its first attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +62,7 @@ impl ThinWorld {
             clock: self,
             interrupt: &Undisturbed,
             inbox: &Undisturbed,
+            prompts: Prompts::built_in(),
         }
     }
 }
@@ -143,6 +145,14 @@ impl Repo for ThinWorld {
         Ok(format!("{from}..{to}\n"))
     }
 
+    fn files(&self, _: &Commit) -> Result<Vec<RepoFile>, PortError> {
+        Ok(Vec::new())
+    }
+
+    fn texts(&self, _: &[RepoFile]) -> Result<Vec<Option<String>>, PortError> {
+        Ok(Vec::new())
+    }
+
     fn discard(&self, leftover: Leftover, _: u32) -> Result<(), PortError> {
         lock(&self.worktrees).remove(&leftover.place);
         let sticks = self.cleanup == Cleanup::Sticks && leftover.kind == LeftoverKind::Worktree;
@@ -156,6 +166,9 @@ impl Repo for ThinWorld {
 impl Agent for ThinWorld {
     fn answers(&self, role: Role) -> bool {
         matches!(role, Role::Ideas | Role::Coder)
+    }
+    fn edits(&self, _: Role) -> Edits {
+        Edits::Diff
     }
     fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
         let text = match ask.role {

@@ -30,6 +30,8 @@ use search::Proposal;
 
 /// The most ideas of one answer.
 const MOST: usize = 1000;
+/// What heads an idea.
+const IDEA: &str = "=== IDEA ===";
 /// What heads the part of an idea that is read back.
 const REQUIRED: &str = "REQUIRED_CHANGES:";
 /// How a prompt asks for ideas, before their number.
@@ -62,14 +64,27 @@ pub fn wish(prompt: &str) -> Result<Wish, String> {
     }
     match required(prompt) {
         Some(lines) => wanted(&lines).map(Wish::Diff),
-        None if prompt.contains("=== IDEA ===") => Err(refusal()),
+        None if prompt.contains(IDEA) => Err(refusal()),
         None => Ok(Wish::Word),
     }
 }
 
+/// The idea of a prompt alone, where it stands between fences; otherwise all of it.
+fn idea_in(prompt: &str) -> &str {
+    let inside = || {
+        let (_, after) = prompt.split_once(IDEA)?;
+        let (fence, text) = after.strip_prefix('\n')?.split_once('\n')?;
+        let is_fence = fence.len() >= 3 && fence.bytes().all(|byte| byte == b'`');
+        let (text, _) = text.split_once(&format!("\n{fence}")).filter(|_| is_fence)?;
+        Some(text)
+    };
+    inside().unwrap_or(prompt)
+}
+
 /// The lines of what an idea requires; none where nothing of the kind is there.
 fn required(prompt: &str) -> Option<Vec<&str>> {
-    let mut lines = prompt.lines().map(bare).skip_while(|line| required_here(line).is_none());
+    let mut lines =
+        idea_in(prompt).lines().map(bare).skip_while(|line| required_here(line).is_none());
     let first = lines.next().and_then(required_here)?;
     let rest = lines.take_while(|line| !line.starts_with("=== "));
     Some([first].into_iter().chain(rest).filter(|line| !line.is_empty()).collect())
@@ -188,6 +203,14 @@ mod tests {
         check(&format!("REQUIRED_CHANGES:\n- {change} and more"), "can only make");
         check("REQUIRED_CHANGES:\n- widen the window\n", "can only make");
         check("Implement this\n\n=== IDEA ===\nIDEA: Widen the window\n", "can only make");
+        let quoted = |idea: &str| {
+            format!(
+                "Implement this\n\n=== IDEA ===\n````\n{idea}\n````\n\n=== PLAN ===\n```\nREQUIRED_CHANGES:\n- x\n```\n"
+            )
+        };
+        check(&quoted(&format!("IDEA: x\nREQUIRED_CHANGES:\n- {change}")), change);
+        check(&quoted(&format!("REQUIRED_CHANGES:\n- {change}\n```\nmore")), "can only make");
+        check(&quoted("IDEA: Widen the window"), "can only make");
     }
 
     #[test]

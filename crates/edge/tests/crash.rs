@@ -21,6 +21,7 @@ use treebeam_edge::store::{
     Force, Note, RunDir, RunFiles, Store, StoreError, make_runs_root, replay_journal,
 };
 use treebeam_run::port::{Checkpoint, Clock as _, Journal, Moment, PortError, Undisturbed, World};
+use treebeam_run::prompt::Prompts;
 use treebeam_run::{Halt, drive};
 use treebeam_testkit::repo::TempRepo;
 
@@ -139,6 +140,7 @@ impl Site {
             clock: &clock,
             interrupt: &Undisturbed,
             inbox: &Undisturbed,
+            prompts: Prompts::built_in(),
         };
         drive(state, world, &mut Fused { store, left, last, cut: false }, &mut |_, _| {})
     }

@@ -14,8 +14,8 @@ use treebeam_core::policy::{Agents, Meaning, Reach};
 use treebeam_core::protect::{Change, Protected};
 use treebeam_edge::store::{Fenced, Force, Store};
 use treebeam_run::port::{
-    Agent, AgentError, Applied, Ask, CommitNote, Executor, Files, Job, JobEnd, JobKey, PortError,
-    Reply, Repo, Role,
+    Agent, AgentError, Applied, Ask, CommitNote, Edits, Executor, Files, Job, JobEnd, JobKey,
+    PortError, Reply, Repo, RepoFile, Role,
 };
 
 const PLACE: Place = Place::Candidate(EvalId::FIRST);
@@ -60,6 +60,12 @@ impl Repo for &Reached {
         self.refuse()
     }
     fn diff_stat(&self, _: &Commit, _: &Commit) -> Result<String, PortError> {
+        self.refuse()
+    }
+    fn files(&self, _: &Commit) -> Result<Vec<RepoFile>, PortError> {
+        self.refuse()
+    }
+    fn texts(&self, _: &[RepoFile]) -> Result<Vec<Option<String>>, PortError> {
         self.refuse()
     }
     fn discard(&self, _: Leftover, _: u32) -> Result<(), PortError> {
@@ -109,6 +115,9 @@ impl Executor for &Reached {
 impl Agent for &Reached {
     fn answers(&self, _: Role) -> bool {
         true
+    }
+    fn edits(&self, _: Role) -> Edits {
+        Edits::InPlace
     }
     fn ask(&self, _: &Ask) -> Result<Reply, AgentError> {
         Ok(self.refuse()?)
@@ -173,6 +182,7 @@ fn one_that_lost_its_run_does_nothing_more() {
     let effects = all_effects(&world);
     assert!(effects.iter().all(|answer| answer == "reached"), "{effects:?}");
     assert_eq!(reached.0.load(Ordering::SeqCst), effects.len());
+    assert_eq!(world.edits(Role::Coder), Edits::InPlace);
 
     // As if it ran on another host, whose locks do not reach this one.
     let run = old.run().clone();

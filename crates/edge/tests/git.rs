@@ -202,6 +202,14 @@ fn dirty_is_what_the_user_sees_but_for_our_own_files() -> Outcome {
     fs::rename(repo.path().join("c d.txt"), repo.path().join("new name"))?;
     repo.git(["add", "new name"])?;
     assert_eq!(dirty()?, "a.txt c d.txt new name sub/.env");
+    let but_for = |files: &[&str]| -> Result<String, Box<dyn Error>> {
+        let files: Vec<String> = files.iter().map(|file| (*file).to_owned()).collect();
+        Ok(opened(&repo)?.dirty_but_for(&files)?.join(" "))
+    };
+    repo.write("p/[b].md", "x")?;
+    assert_eq!(but_for(&["a.txt", "p/[b].md", "gone"])?, "c d.txt new name sub/.env");
+    repo.write("p/b.md", "x")?;
+    assert_eq!(but_for(&["a.txt", "p/[b].md"])?, "c d.txt new name p/ sub/.env");
     Ok(())
 }
 

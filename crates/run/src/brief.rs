@@ -10,6 +10,7 @@ use treebeam_core::evidence::{Artifact, Comparison};
 use treebeam_core::facts::{Baseline, Eval, Expansion, Facts, Node, Origin, Removal, Stage};
 use treebeam_core::gate;
 use treebeam_core::id::{Commit, EvalId, NodeId, RunId, Sha256};
+use treebeam_core::measure::Measure;
 use treebeam_core::num::Finite;
 use treebeam_core::plan::{self, Step};
 use treebeam_core::policy::{DedupeScope, Meaning};
@@ -64,6 +65,8 @@ pub(crate) struct Told {
     /// The files of all ideas that are told of in full.
     pub(crate) idea_files: Vec<Idea>,
     pub(crate) protect: Vec<String>,
+    /// What measures the code.
+    pub(crate) commands: Vec<String>,
 }
 
 pub(crate) struct ForCoder {
@@ -74,6 +77,9 @@ pub(crate) struct ForCoder {
     pub(crate) max_review_rounds: u32,
     pub(crate) proceed_on_max_review_rounds: bool,
     pub(crate) protect: Vec<String>,
+    pub(crate) root_commit: Commit,
+    /// What measures the code.
+    pub(crate) commands: Vec<String>,
     /// How long the answers may take together.
     pub(crate) timeout: Option<Duration>,
 }
@@ -203,8 +209,17 @@ fn for_coder(state: &State, eval: &Eval) -> Option<ForCoder> {
         max_review_rounds: state.reach.max_review_rounds,
         proceed_on_max_review_rounds: state.reach.proceed_on_max_review_rounds,
         protect: state.meaning.protected(),
+        root_commit: state.node(NodeId::ROOT)?.commit.clone(),
+        commands: commands(&state.meaning),
         timeout: timeout(state),
     })
+}
+
+/// What measures a code state, each in one line.
+fn commands(meaning: &Meaning) -> Vec<String> {
+    let Measure { setup_command, test_command, sweep_command, .. } = &meaning.measure;
+    let all = [sweep_command, test_command, setup_command];
+    all.into_iter().flatten().map(|command| command.parts().join(" ")).collect()
 }
 
 fn for_score(state: &State, eval: &Eval) -> Option<ForScore> {
@@ -268,6 +283,7 @@ fn told(state: &State, node: &Node) -> Told {
         outcomes: newest.iter().map(|eval| outcome_line(state, eval)).collect(),
         idea_files: mentioned.map(|eval| eval.idea.clone()).collect(),
         protect: state.meaning.protected(),
+        commands: commands(&state.meaning),
     }
 }
 

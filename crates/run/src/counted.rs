@@ -79,7 +79,7 @@ fn remind(agent: &dyn Agent, question: Ask) -> Result<Reply, AgentError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::port::{Continuation, Role};
+    use crate::port::{Continuation, Edits, Role};
     use treebeam_core::id::{NodeId, Place};
 
     /// Has forgotten everything; without a word of it, it answers as told.
@@ -88,6 +88,9 @@ mod tests {
     impl Agent for Forgetful {
         fn answers(&self, _: Role) -> bool {
             true
+        }
+        fn edits(&self, _: Role) -> Edits {
+            Edits::Diff
         }
         fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
             match &ask.continues {

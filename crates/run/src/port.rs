@@ -4,11 +4,12 @@
 mod agent;
 mod job;
 
-pub use agent::{Agent, AgentError, Ask, Continuation, Reply};
+pub use agent::{Agent, AgentError, Ask, Continuation, Edits, Reply};
 pub use job::{JobStage, Ran, Used};
 pub use treebeam_core::bill::{Cost, Usage};
 pub use treebeam_core::role::Role;
 
+use crate::prompt::Prompts;
 use jiff::Timestamp;
 use std::io::Read;
 use std::time::Duration;
@@ -149,11 +150,34 @@ pub trait Repo: Sync {
     /// When git cannot tell.
     fn diff_stat(&self, from: &Commit, to: &Commit) -> Result<String, PortError>;
 
+    /// The regular files of a commit, in the order of their paths. Of very many only the first.
+    ///
+    /// # Errors
+    /// When git cannot tell.
+    fn files(&self, commit: &Commit) -> Result<Vec<RepoFile>, PortError>;
+
+    /// The texts of these files, in the same order; nothing where one is no text.
+    ///
+    /// # Errors
+    /// When git cannot tell.
+    fn texts(&self, files: &[RepoFile]) -> Result<Vec<Option<String>>, PortError>;
+
     /// Removes a worktree or a ref, at which attempt, counted from 1. One that is not there is removed already.
     ///
     /// # Errors
     /// When it is still there afterwards.
     fn discard(&self, leftover: Leftover, attempt: u32) -> Result<(), PortError>;
+}
+
+/// A file of a commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RepoFile {
+    /// Its path, `/` between its parts.
+    pub path: String,
+    /// How long it is.
+    pub bytes: u64,
+    /// Git's name for what is in it.
+    pub object: String,
 }
 
 /// What became of a diff.
@@ -449,7 +473,7 @@ pub enum Moment {
     Stop(EvalId),
 }
 
-/// All ports together.
+/// All ports together, and what those behind one of them are told.
 #[derive(Clone, Copy)]
 pub struct World<'a> {
     /// The user's repository.
@@ -466,4 +490,6 @@ pub struct World<'a> {
     pub interrupt: &'a dyn Interrupt,
     /// What the user has to say meanwhile.
     pub inbox: &'a dyn Inbox,
+    /// What agents are told.
+    pub prompts: &'a Prompts,
 }

@@ -1,190 +1,240 @@
-//! The texts that agents are given. Pure and bounded: no absolute path, time, duration, cost or process id.
+//! The texts that agents are given: a template for each role, and what is put into it. Pure and bounded: no absolute path,
+//! time, duration, cost or process id. Where a user's templates lie is the program's business.
+//!
+//! # Layout
+//! [`Template`] is a prompt with open places, [`Placeholder`] is one of them; `section` is what stands in its place, `pack` a
+//! node's context pack. The built-in templates are files in `prompts/`.
 
-use crate::brief::Told;
+mod pack;
+mod placeholder;
+pub(crate) mod section;
+mod template;
 
-/// The longest text of one kind (a diff stat, an idea) that goes into a prompt.
+pub(crate) use pack::pack;
+pub use placeholder::{Form, Placeholder};
+pub use template::{MOST_BYTES, Template, TemplateError};
+
+use crate::outline::Context;
+use crate::port::{Edits, Role};
+use section::{list, plain, quoted, said};
+use std::sync::LazyLock;
+use template::Parts;
+
+/// The longest text of one kind (an idea, a plan) that goes into a prompt, in characters.
 const PART_CHARS: usize = 16_000;
+/// The longest change: what is not seen cannot be reviewed.
+const CHANGE_CHARS: usize = 60_000;
+/// How much of the repository is shown where nobody says otherwise, in characters.
+pub const CONTEXT_CHARS: usize = 60_000;
 
-/// How many ideas that are told in short have room in such a text, whatever their titles.
-const EARLIER_LINES: usize = 75;
+/// What agents are told, by role.
+#[derive(Clone, Debug)]
+pub struct Prompts {
+    coordinator: Prompt,
+    planner: Prompt,
+    coder: Prompt,
+    reviewer: Prompt,
+    ideas: Prompt,
+    /// The most that is shown of the repository, in characters.
+    pub context_max_chars: usize,
+}
 
-/// The context pack of a node: what the idea generator is told about its branch.
-pub(crate) fn context(told: &Told, since_root: &str, since_parent: &str) -> String {
-    let mut text = format!("NODE n{}\n", told.node);
-    section(&mut text, "CHANGED SINCE THE ROOT", since_root);
-    section(&mut text, "CHANGED SINCE THE PARENT", since_parent);
-    section(&mut text, "IDEAS THAT LED HERE, OLDEST FIRST", &newest(&told.chain));
-    for part in told.earlier.chunks(EARLIER_LINES) {
-        section(
-            &mut text,
-            "OTHER IDEAS THAT WERE TRIED BEFORE THE NEXT ONES, IN SHORT",
-            &newest(part),
-        );
+/// What somebody in a role is told.
+#[derive(Clone, Debug)]
+pub struct Prompt {
+    /// In which words.
+    pub template: Template,
+    /// How much of the repository.
+    pub context: Context,
+}
+
+static BUILT_IN: LazyLock<Prompts> = LazyLock::new(|| {
+    // A test holds that nothing is wrong with them.
+    let prompt = |role| {
+        let (template, _) = Template::read(role, built_in(role));
+        Prompt { template, context: Context::Nothing }
+    };
+    Prompts {
+        coordinator: prompt(Role::Coordinator),
+        planner: prompt(Role::Planner),
+        coder: prompt(Role::Coder),
+        reviewer: prompt(Role::Reviewer),
+        ideas: prompt(Role::Ideas),
+        context_max_chars: CONTEXT_CHARS,
     }
-    section(&mut text, "OTHER IDEAS THAT WERE TRIED ON THE WAY", &newest(&told.outcomes));
-    let constraints = [
-        "one self-contained change per idea, implementable as a patch".to_owned(),
-        "the sweep's grid of configurations stays as it is".to_owned(),
-        format!("do not touch: {}", told.protect.join(", ")),
-    ];
-    section(&mut text, "CONSTRAINTS", &list(&constraints));
-    let files = told.idea_files.iter().map(|idea| format!("{} sha256 {}", idea.path, idea.sha256));
-    section(&mut text, "IDEA FILES", &list(&files.collect::<Vec<_>>()));
-    text
-}
+});
 
-/// Asks for ideas.
-pub(crate) fn ideas(context: &str, count: usize, repeated: &[String]) -> String {
-    let mut text = format!(
-        "Propose {count} new ideas that could improve this code's results.\n\
-         Write each as three parts, and nothing else:\n\
-         IDEA: one line that says what to change\n\
-         RATIONALE: why it should help\n\
-         REQUIRED_CHANGES: what to change, file by file\n\n{context}"
-    );
-    if !repeated.is_empty() {
-        section(&mut text, "YOU PROPOSED THESE, BUT THEY WERE TRIED BEFORE", &list(repeated));
+/// The built-in template of a role.
+#[must_use]
+pub const fn built_in(role: Role) -> &'static str {
+    match role {
+        Role::Coordinator => include_str!("../prompts/coordinator.md"),
+        Role::Planner => include_str!("../prompts/planner.md"),
+        Role::Coder => include_str!("../prompts/coder.md"),
+        Role::Reviewer => include_str!("../prompts/reviewer.md"),
+        Role::Ideas => include_str!("../prompts/ideas.md"),
     }
-    text
 }
 
-/// Asks for notes about an idea.
-pub(crate) fn coordinator(idea: &str, protect: &[String]) -> String {
-    let mut text = "An idea is to be implemented in the repository at hand, by a planner, a coder and a reviewer.\n\
-         Write short notes for them: what the idea means for this code, which files and functions matter, what is easily \
-         got wrong, and what must stay as it is. No code.\n"
-        .to_owned();
-    section(&mut text, "IDEA", idea);
-    rules(&mut text, protect);
-    text
+impl Prompts {
+    /// The built-in templates, with nothing of the repository: for agents that look for themselves, or not at all.
+    #[must_use]
+    pub fn built_in() -> &'static Self {
+        &BUILT_IN
+    }
+
+    /// What somebody in a role is told.
+    #[must_use]
+    pub const fn of(&self, role: Role) -> &Prompt {
+        match role {
+            Role::Coordinator => &self.coordinator,
+            Role::Planner => &self.planner,
+            Role::Coder => &self.coder,
+            Role::Reviewer => &self.reviewer,
+            Role::Ideas => &self.ideas,
+        }
+    }
+
+    /// The same, to be changed.
+    pub const fn of_mut(&mut self, role: Role) -> &mut Prompt {
+        match role {
+            Role::Coordinator => &mut self.coordinator,
+            Role::Planner => &mut self.planner,
+            Role::Coder => &mut self.coder,
+            Role::Reviewer => &mut self.reviewer,
+            Role::Ideas => &mut self.ideas,
+        }
+    }
+
+    /// Asks for ideas.
+    pub(crate) fn ideas(&self, matter: &ForIdeas<'_>) -> String {
+        let ForIdeas { pack, count, repeated, protect, repo } = matter;
+        let mut parts = rules(protect, repo);
+        parts.insert(Placeholder::Count, count.to_string());
+        parts.insert(Placeholder::Answer, answer(Role::Ideas, Edits::Diff).to_owned());
+        parts.insert(Placeholder::Node, (*pack).to_owned());
+        if !repeated.is_empty() {
+            let head = "YOU PROPOSED THESE, BUT THEY WERE TRIED BEFORE";
+            parts.insert(Placeholder::Repeated, plain(head, &list(repeated), PART_CHARS));
+        }
+        self.ideas.template.fill(&parts)
+    }
+
+    /// Asks for whatever a role does about an idea.
+    pub(crate) fn about(&self, role: Role, matter: &Matter<'_>) -> String {
+        self.of(role).template.fill(&matter.parts(role))
+    }
 }
 
-/// Asks for a plan.
-pub(crate) fn planner(idea: &str, notes: Option<&str>, protect: &[String]) -> String {
-    let mut text = "Plan the implementation of this idea in the repository at hand: the smallest change that does it, file by file.\n\
-         Write two parts, and nothing else:\n\
-         PLAN: numbered steps, each with the file and what changes there\n\
-         RISKS: what could go wrong, and how to see it\n"
-        .to_owned();
-    section(&mut text, "IDEA", idea);
-    told(&mut text, "NOTES", notes);
-    rules(&mut text, protect);
-    text
+/// What a generator is told.
+pub(crate) struct ForIdeas<'a> {
+    /// The node's context pack.
+    pub(crate) pack: &'a str,
+    pub(crate) count: usize,
+    /// What it has answered, and was tried before.
+    pub(crate) repeated: &'a [String],
+    pub(crate) protect: &'a [String],
+    /// What there is in the repository.
+    pub(crate) repo: &'a str,
 }
 
-/// What a coder is told.
-pub(crate) struct ForCoder<'a> {
+/// What there is to be told about an idea, as far as it has come.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Matter<'a> {
     pub(crate) idea: &'a str,
     pub(crate) notes: Option<&'a str>,
     pub(crate) plan: Option<&'a str>,
     /// What earlier rounds have changed.
     pub(crate) so_far: Option<&'a str>,
-    pub(crate) issue: Option<&'a str>,
+    /// What was wrong with the coder's last answer.
+    pub(crate) problem: Option<&'a str>,
+    /// What is to be reviewed.
+    pub(crate) change: Option<&'a str>,
+    /// What the first review found, all that later ones are about.
+    pub(crate) issues: Option<&'a str>,
     pub(crate) protect: &'a [String],
+    /// What there is in the repository.
+    pub(crate) repo: &'a str,
+    /// How a coder answers.
+    pub(crate) edits: Edits,
 }
 
-/// What a coder is asked for.
-const DIFF: &str = "Answer with one unified diff that `git apply` takes, and nothing else.";
-/// What one is asked for that edits the files itself.
-const EDITS: &str = "Edit the files in this folder yourself, and commit nothing: your edits are what counts. Answer with one line that says what you did.";
-
-/// The same question for a coder that edits the files itself.
-#[must_use]
-pub fn in_place(prompt: &str) -> String {
-    prompt.replacen(DIFF, EDITS, 1)
-}
-
-/// Asks for a patch.
-pub(crate) fn coder(told: &ForCoder<'_>) -> String {
-    let mut text = format!("Implement this idea in the repository at hand.\n{DIFF}\n");
-    section(&mut text, "IDEA", told.idea);
-    self::told(&mut text, "NOTES", told.notes);
-    self::told(&mut text, "PLAN", told.plan);
-    section(&mut text, "DO NOT TOUCH", &list(told.protect));
-    self::told(
-        &mut text,
-        "YOUR CHANGE SO FAR; IT IS IN PLACE, THE NEXT DIFF COMES ON TOP",
-        told.so_far,
-    );
-    self::told(&mut text, "YOUR LAST ANSWER HAD THIS PROBLEM; FIX IT", told.issue);
-    text
-}
-
-/// Asks for a review. `issues`: what the first one found, all that later ones are about.
-pub(crate) fn reviewer(
-    idea: &str,
-    plan: Option<&str>,
-    diff: &str,
-    issues: Option<&str>,
-    protect: &[String],
-) -> String {
-    let mut text = "Review this change. Judge whether it is correct and safe: does it do what the idea says, can it break or fake \
-         the results? Tests and documents are not required, style is no issue.\n"
-        .to_owned();
-    if issues.is_some() {
-        text.push_str(
-            "You have reviewed it before. Look only at whether the issues that you raised then are solved; raise no others.\n",
-        );
-    }
-    text.push_str(
-        "Write three parts, and nothing else:\n\
-         VERDICT: APPROVE or REJECT\n\
-         ISSUES: what must change, one point each, with file and line; none if you approve\n\
-         NOTES: anything else\n",
-    );
-    section(&mut text, "IDEA", idea);
-    told(&mut text, "PLAN", plan);
-    section(&mut text, "CHANGE", diff);
-    told(&mut text, "ISSUES OF YOUR FIRST REVIEW", issues);
-    rules(&mut text, protect);
-    text
-}
-
-fn rules(text: &mut String, protect: &[String]) {
-    section(text, "DO NOT TOUCH", &list(protect));
-    section(text, "KEEP", "- the sweep's grid of configurations stays as it is\n");
-}
-
-fn told(text: &mut String, head: &str, body: Option<&str>) {
-    if let Some(body) = body {
-        section(text, head, body);
+impl Matter<'_> {
+    fn parts(&self, role: Role) -> Parts {
+        let short = |head: &str, text: &str| quoted(head, text, PART_CHARS);
+        let long = |head: &str, text: &str| quoted(head, text, CHANGE_CHARS);
+        let again = "You have reviewed this change before. Look only at whether these issues are solved; raise no others.\n";
+        let so_far = match self.edits {
+            Edits::Diff => "YOUR CHANGE SO FAR; IT IS IN PLACE, THE NEXT DIFF COMES ON TOP",
+            Edits::InPlace => "YOUR CHANGE SO FAR; IT IS IN PLACE",
+        };
+        let parts = [
+            (Placeholder::Answer, Some(answer(role, self.edits).to_owned())),
+            (Placeholder::Idea, Some(short("IDEA", self.idea))),
+            (Placeholder::Notes, self.notes.map(|text| short("NOTES", text))),
+            (Placeholder::Plan, self.plan.map(|text| short("PLAN", text))),
+            (Placeholder::ChangeSoFar, self.so_far.map(|text| long(so_far, text))),
+            (
+                Placeholder::Problem,
+                self.problem.map(|text| short("YOUR LAST ANSWER HAD THIS PROBLEM; FIX IT", text)),
+            ),
+            (Placeholder::Change, self.change.map(|text| long("CHANGE", text))),
+            (
+                Placeholder::Issues,
+                self.issues
+                    .map(|text| said("ISSUES OF YOUR FIRST REVIEW", again, text, PART_CHARS)),
+            ),
+        ];
+        let mut all = rules(self.protect, self.repo);
+        all.extend(parts.into_iter().filter_map(|(one, text)| Some((one, text?))));
+        all
     }
 }
 
-fn section(text: &mut String, head: &str, body: &str) {
-    let body: String = body.trim_end().chars().take(PART_CHARS).collect();
-    let body = if body.is_empty() { "(nothing)" } else { &body };
-    text.push_str(&format!("\n=== {head} ===\n{body}\n"));
+/// What everybody may be told.
+fn rules(protect: &[String], repo: &str) -> Parts {
+    let keep = "- the sweep's grid of configurations stays as it is\n";
+    let mut parts = Parts::new();
+    parts.insert(Placeholder::Keep, plain("KEEP", keep, PART_CHARS));
+    parts.insert(Placeholder::Repo, repo.to_owned());
+    if !protect.is_empty() {
+        parts.insert(Placeholder::Protect, plain("DO NOT TOUCH", &list(protect), PART_CHARS));
+    }
+    parts
 }
 
-fn list(lines: &[String]) -> String {
-    lines.iter().map(|line| format!("- {line}\n")).collect()
-}
-
-/// As many of the last lines as there is room for: where something has to go, it is what is oldest.
-fn newest(lines: &[String]) -> String {
-    let mut room = PART_CHARS;
-    let fits = |line: &&String| {
-        let length = line.chars().count() + "- \n".len();
-        let fits = length <= room;
-        room = room.saturating_sub(length);
-        fits
-    };
-    let count = lines.iter().rev().take_while(fits).count();
-    list(lines.get(lines.len() - count..).unwrap_or_default())
+/// The form of an answer. It is what is read out of one, so that it is not the user's to change.
+const fn answer(role: Role, edits: Edits) -> &'static str {
+    match (role, edits) {
+        (Role::Coordinator, _) => "Answer with the notes alone, in at most thirty lines.",
+        (Role::Planner, _) => {
+            "Write two parts, and nothing else:\n\
+             PLAN: numbered steps, each with the file and what changes there\n\
+             RISKS: what could go wrong, and how to see it"
+        }
+        (Role::Coder, Edits::Diff) => {
+            "Answer with one unified diff that `git apply` takes, and nothing else: paths from the root of the repository, `a/`\n\
+             before the old and `b/` before the new one, `/dev/null` for a file that is not there, and lines of context that are\n\
+             exactly those of the file."
+        }
+        (Role::Coder, Edits::InPlace) => {
+            "Edit the files in this folder yourself, and commit nothing: your edits are what counts. Answer with one line that says\n\
+             what you did."
+        }
+        (Role::Reviewer, _) => {
+            "Write three parts, and nothing else:\n\
+             VERDICT: APPROVE or REJECT\n\
+             ISSUES: what must change, one point each, with file and line; none if you approve\n\
+             NOTES: anything else"
+        }
+        (Role::Ideas, _) => {
+            "Write each idea as three parts, and nothing else:\n\
+             IDEA: one line that says what to change\n\
+             RATIONALE: why it should help\n\
+             REQUIRED_CHANGES: what to change, file by file"
+        }
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn where_there_is_too_much_the_oldest_goes() {
-        let lines: Vec<String> = (0..100).map(|n| format!("{n} {}", "ü".repeat(300))).collect();
-        let kept = newest(&lines);
-        assert!(kept.chars().count() <= PART_CHARS);
-        assert!(!kept.contains("- 0 ") && kept.contains("- 99 "), "{kept}");
-        assert_eq!(newest(&lines[..2]), list(&lines[..2]));
-        assert_eq!(newest(&[]), "");
-    }
-}
+mod tests;

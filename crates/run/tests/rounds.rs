@@ -10,7 +10,7 @@ use treebeam_core::facts::{Eval, Stage};
 use treebeam_core::policy::{Meaning, Reach};
 use treebeam_core::state::State;
 use treebeam_run::drive;
-use treebeam_run::port::{Agent, AgentError, Ask, Reply, Role, World};
+use treebeam_run::port::{Agent, AgentError, Ask, Edits, Reply, Role, World};
 use treebeam_testkit::journal::MemoryJournal;
 use treebeam_testkit::memory::MemoryWorld;
 
@@ -29,6 +29,9 @@ struct Crew<'a> {
 impl Agent for Crew<'_> {
     fn answers(&self, _: Role) -> bool {
         true
+    }
+    fn edits(&self, _: Role) -> Edits {
+        Edits::Diff
     }
     fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
         self.asked.lock().expect("the list").push(ask.key.clone());

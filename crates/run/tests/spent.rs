@@ -12,7 +12,7 @@ use treebeam_core::id::EvalId;
 use treebeam_core::policy::{Meaning, Reach};
 use treebeam_core::state::State;
 use treebeam_run::port::{
-    Agent, AgentError, Ask, Executor, Job, JobEnd, JobKey, PortError, Reply, Role, World,
+    Agent, AgentError, Ask, Edits, Executor, Job, JobEnd, JobKey, PortError, Reply, Role, World,
 };
 use treebeam_run::{Halt, drive};
 use treebeam_testkit::journal::MemoryJournal;
@@ -77,6 +77,9 @@ impl Agent for Timed<'_> {
         true
     }
 
+    fn edits(&self, _: Role) -> Edits {
+        Edits::Diff
+    }
     fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
         self.asked.lock().expect("the list").push((ask.role, ask.within));
         let takes = Duration::from_secs((self.seconds)(ask.role));

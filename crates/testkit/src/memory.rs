@@ -15,8 +15,9 @@ use treebeam_core::path;
 use treebeam_core::protect::{Change, Mode, Protected};
 use treebeam_run::port::{
     Applied, Clock, CommitNote, Executor, Files, Inbox, Interrupt, Job, JobEnd, JobExit, JobKey,
-    Message, Moment, PortError, Repo, Request, World,
+    Message, Moment, PortError, Repo, RepoFile, Request, World,
 };
+use treebeam_run::prompt::Prompts;
 
 /// A world that is a function of its seed.
 #[derive(Debug)]
@@ -157,6 +158,7 @@ impl MemoryWorld {
             clock: self,
             interrupt: self,
             inbox: self,
+            prompts: Prompts::built_in(),
         }
     }
 
@@ -272,6 +274,19 @@ impl Repo for MemoryWorld {
 
     fn diff_stat(&self, from: &Commit, to: &Commit) -> Result<String, PortError> {
         Ok(format!("{from}..{to}\n"))
+    }
+
+    fn files(&self, _: &Commit) -> Result<Vec<RepoFile>, PortError> {
+        let file = |path: &str| RepoFile {
+            path: path.to_owned(),
+            bytes: 20,
+            object: Sha256::of(path.as_bytes()).to_string(),
+        };
+        Ok(["README.md", "model.py"].map(file).into())
+    }
+
+    fn texts(&self, files: &[RepoFile]) -> Result<Vec<Option<String>>, PortError> {
+        Ok(files.iter().map(|file| Some(format!("this is {}\n", file.path))).collect())
     }
 
     fn discard(&self, leftover: Leftover, attempt: u32) -> Result<(), PortError> {

@@ -58,6 +58,7 @@ pub(crate) fn enter<T>(
                 clock: &DryClock::new(state.created_at),
                 interrupt: &CtrlC,
                 inbox: &inbox,
+                prompts: Prompts::built_in(),
             };
             act(&mut store, state, world)
         }
@@ -77,6 +78,7 @@ pub(crate) fn enter<T>(
                 clock: &WallClock,
                 interrupt: &CtrlC,
                 inbox: &inbox,
+                prompts: Prompts::built_in(),
             };
             act(&mut store, state, world)
         }

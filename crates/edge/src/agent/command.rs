@@ -9,7 +9,6 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 use treebeam_run::port::{PortError, Reply};
-use treebeam_run::prompt;
 
 pub use super::site::{Grounds, Surroundings};
 
@@ -108,19 +107,11 @@ pub(super) fn answer(
         let key =
             agent.key.iter().map(|key| (key.variable.clone().into(), key.value.reveal().into()));
         let variables = shared().chain(key).collect();
-        let input = input(question, doing).into_bytes();
+        let input = question.prompt.clone().into_bytes();
         let start = Start { command: &agent.command, folder, variables, input, timeout };
         let ended = start.run(question, surroundings)?;
         read(ended, agent.command.first().map_or("", String::as_str), doing)
     })
-}
-
-/// The prompt as somebody gets it who looks or edits.
-pub(super) fn input(question: &Question, doing: Doing) -> String {
-    match doing {
-        Doing::Reading => question.prompt.clone(),
-        Doing::Editing => prompt::in_place(&question.prompt),
-    }
 }
 
 fn read(ended: Ended, program: &str, doing: Doing) -> Result<Reply, Trouble> {

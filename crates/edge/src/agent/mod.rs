@@ -52,7 +52,7 @@ use real::Real;
 use recorded::Recorded;
 use retrying::{Patience, Retrying};
 use std::time::Duration;
-use treebeam_run::port::{Agent, AgentError, Ask, PortError, Reply, Role};
+use treebeam_run::port::{Agent, AgentError, Ask, Edits, PortError, Reply, Role};
 use wait::{Observer, RealNap};
 
 pub use system::shield;
@@ -121,6 +121,10 @@ impl<'a> Door<'a> {
 impl Agent for Door<'_> {
     fn answers(&self, role: Role) -> bool {
         self.0.crew.settings(role).is_ok()
+    }
+
+    fn edits(&self, role: Role) -> Edits {
+        self.0.crew.settings(role).map_or(Edits::Diff, |agent| agent.edits_as(role))
     }
 
     fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {

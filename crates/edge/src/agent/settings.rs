@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::fmt;
 use std::time::Duration;
+use treebeam_run::port::Role;
+
+pub use treebeam_run::port::Edits;
 
 /// How long an answer may be where nobody says otherwise: what is reserved for it must have a bound.
 pub const MAX_TOKENS: u32 = 16_384;
@@ -20,6 +23,19 @@ pub struct Settings {
     pub line: Line,
     /// How long one try may take.
     pub timeout: Duration,
+}
+
+impl Settings {
+    /// What its answers are in a role: only a coder edits.
+    #[must_use]
+    pub fn edits_as(&self, role: Role) -> Edits {
+        match (&self.line, role) {
+            (Line::Command(Program { edits, .. }) | Line::Cli(Cli { edits, .. }), Role::Coder) => {
+                *edits
+            }
+            _ => Edits::Diff,
+        }
+    }
 }
 
 /// Through what an agent is asked.
@@ -88,17 +104,6 @@ pub struct Cli {
     pub home: Home,
     /// What becomes of its answer.
     pub edits: Edits,
-}
-
-/// What becomes of an answer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Edits {
-    /// It is a diff.
-    #[default]
-    Diff,
-    /// The agent has changed the worktree itself.
-    InPlace,
 }
 
 /// The home folder of an agent.

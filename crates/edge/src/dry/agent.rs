@@ -7,7 +7,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 use treebeam_core::id::{NodeId, Place};
-use treebeam_run::port::{Agent, AgentError, Ask, PortError, Reply, Role};
+use treebeam_run::port::{Agent, AgentError, Ask, Edits, PortError, Reply, Role};
 
 /// Answers as an agent would, without one.
 #[derive(Debug)]
@@ -92,6 +92,10 @@ fn in_other_form(idea: &str) -> String {
 impl Agent for DryAgent {
     fn answers(&self, role: Role) -> bool {
         matches!(role, Role::Ideas | Role::Coder)
+    }
+
+    fn edits(&self, _: Role) -> Edits {
+        Edits::Diff
     }
 
     fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {

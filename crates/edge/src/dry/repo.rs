@@ -4,7 +4,7 @@ use super::draw;
 use treebeam_core::event::{Leftover, LeftoverKind};
 use treebeam_core::id::{Commit, Place};
 use treebeam_core::protect::{Change, Protected};
-use treebeam_run::port::{Applied, CommitNote, PortError, Repo};
+use treebeam_run::port::{Applied, CommitNote, PortError, Repo, RepoFile};
 
 /// One in this many worktrees cannot be removed at first.
 const ONE_IN: u64 = 4;
@@ -59,6 +59,12 @@ impl<R: Repo> Repo for FlakyCleanup<R> {
     }
     fn diff_stat(&self, from: &Commit, to: &Commit) -> Result<String, PortError> {
         self.repo.diff_stat(from, to)
+    }
+    fn files(&self, commit: &Commit) -> Result<Vec<RepoFile>, PortError> {
+        self.repo.files(commit)
+    }
+    fn texts(&self, files: &[RepoFile]) -> Result<Vec<Option<String>>, PortError> {
+        self.repo.texts(files)
     }
     fn discard(&self, leftover: Leftover, attempt: u32) -> Result<(), PortError> {
         let unlucky =

@@ -4,7 +4,7 @@
 //! # Layout
 //! [`open`] finds the repository, [`GitRepo`] is the port. `call` runs one git command, `said` reads its complaints;
 //! `worktree` makes and removes worktrees, `admin`, `workshop` and `lock` are git's side of that; `apply`, `commit`, `diff`
-//! and `refs` are what is done in them, `gc` what others may do to it; `identity` is who does it, `place` where, `stale` what a
+//! and `refs` are what is done in them, `content` what a commit holds, `gc` what others may do to it; `identity` is who does it, `place` where, `stale` what a
 //! cut-off git left, `taken` what somebody has changed in a worktree, `touched` whether that is protected; `look` is for the doctor, `leftover` for `treebeam clean`;
 //! `snapshot` makes a commit of what the user has not committed, `switch` moves the user's own checkout where that is wanted.
 
@@ -12,6 +12,7 @@ mod admin;
 mod apply;
 mod call;
 mod commit;
+mod content;
 mod diff;
 mod gc;
 mod identity;
@@ -45,7 +46,7 @@ use std::sync::Mutex;
 use treebeam_core::event::{Leftover, LeftoverKind};
 use treebeam_core::id::{Commit, Place, RunId};
 use treebeam_core::protect::{Change, Protected};
-use treebeam_run::port::{Applied, CommitNote, PortError, Repo};
+use treebeam_run::port::{Applied, CommitNote, PortError, Repo, RepoFile};
 use worktree::Worktree;
 
 /// The worktrees, commits and refs of one run in the user's repository.
@@ -115,6 +116,12 @@ impl Repo for GitRepo {
     }
     fn diff_stat(&self, from: &Commit, to: &Commit) -> Result<String, PortError> {
         self.stat(from, to)
+    }
+    fn files(&self, commit: &Commit) -> Result<Vec<RepoFile>, PortError> {
+        self.files_of(commit)
+    }
+    fn texts(&self, files: &[RepoFile]) -> Result<Vec<Option<String>>, PortError> {
+        self.texts_of(files)
     }
     fn discard(&self, leftover: Leftover, _attempt: u32) -> Result<(), PortError> {
         match leftover.kind {

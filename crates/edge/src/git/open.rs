@@ -248,8 +248,27 @@ impl UserRepo {
     /// # Errors
     /// When git cannot tell.
     pub fn dirty(&self) -> Result<Vec<String>, PortError> {
-        let question =
-            ["status", "--porcelain=v1", "-z", "--untracked-files=normal", "--no-renames"];
+        self.dirty_but_for(&[])
+    }
+
+    /// The same without these files, named from the top of the checkout.
+    ///
+    /// # Errors
+    /// When git cannot tell.
+    pub fn dirty_but_for(&self, files: &[String]) -> Result<Vec<String>, PortError> {
+        let question = [
+            "status",
+            "--porcelain=v1",
+            "-z",
+            "--untracked-files=normal",
+            "--no-renames",
+            "--",
+            ".",
+        ];
+        let without: Vec<String> =
+            files.iter().map(|file| format!(":(exclude,top,literal){file}")).collect();
+        let question: Vec<&str> =
+            question.into_iter().chain(without.iter().map(String::as_str)).collect();
         let answer = self.git.as_user(&self.toplevel, &question).keep(1 << 20).done()?;
         let text = answer.beginning();
         let whole = text.rsplit_once('\0').map_or("", |(whole, _)| whole);

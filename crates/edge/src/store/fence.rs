@@ -11,8 +11,8 @@ use treebeam_core::evidence::Artifact;
 use treebeam_core::id::{Commit, EvalId, Place, RunPath};
 use treebeam_core::protect::{Change, Protected};
 use treebeam_run::port::{
-    Agent, AgentError, Applied, Ask, CommitNote, Executor, Files, Job, JobEnd, JobKey, PortError,
-    Reply, Repo, Role,
+    Agent, AgentError, Applied, Ask, CommitNote, Edits, Executor, Files, Job, JobEnd, JobKey,
+    PortError, Reply, Repo, RepoFile, Role,
 };
 
 /// A port behind the fence of a run.
@@ -77,6 +77,12 @@ impl<R: Repo + Send> Repo for Fenced<R> {
     fn diff_stat(&self, from: &Commit, to: &Commit) -> Result<String, PortError> {
         self.port.diff_stat(from, to)
     }
+    fn files(&self, commit: &Commit) -> Result<Vec<RepoFile>, PortError> {
+        self.port.files(commit)
+    }
+    fn texts(&self, files: &[RepoFile]) -> Result<Vec<Option<String>>, PortError> {
+        self.port.texts(files)
+    }
     fn discard(&self, leftover: Leftover, attempt: u32) -> Result<(), PortError> {
         self.inside()?.discard(leftover, attempt)
     }
@@ -124,6 +130,9 @@ impl<E: Executor + Send> Executor for Fenced<E> {
 impl<A: Agent + Send> Agent for Fenced<A> {
     fn answers(&self, role: Role) -> bool {
         self.port.answers(role)
+    }
+    fn edits(&self, role: Role) -> Edits {
+        self.port.edits(role)
     }
     fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
         self.inside().map_err(PortError::from)?.ask(ask)

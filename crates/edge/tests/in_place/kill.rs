@@ -27,6 +27,7 @@ use treebeam_edge::git::{GitRepo, open};
 use treebeam_edge::store::{Force, RunDir, RunFiles, Store, make_runs_root};
 use treebeam_run::drive;
 use treebeam_run::port::{Role, Undisturbed, World};
+use treebeam_run::prompt::Prompts;
 use treebeam_testkit::apart::{is_campaign, remark};
 use treebeam_testkit::hostile;
 use treebeam_testkit::repo::TempRepo;
@@ -85,6 +86,7 @@ fn a_process_that_runs_the_run() {
         clock: &clock,
         interrupt: &Undisturbed,
         inbox: &Undisturbed,
+        prompts: Prompts::built_in(),
     };
     drive(state, world, &mut store, &mut |_, _| {}).expect("the run to its end");
 }

@@ -33,6 +33,7 @@ use treebeam_run::drive;
 use treebeam_run::port::{
     Executor, Job, JobEnd, JobExit, JobKey, PortError, Role, Undisturbed, World,
 };
+use treebeam_run::prompt::Prompts;
 use treebeam_testkit::repo::TempRepo;
 
 const TRAIN: &str = "RATE = 0.01\r\nMOMENTUM = 0.5\r\n";
@@ -164,6 +165,7 @@ fn searched(repo: &TempRepo, ideas: u32) -> State {
         clock: &DryClock::new(state.created_at),
         interrupt: &Undisturbed,
         inbox: &Undisturbed,
+        prompts: Prompts::built_in(),
     };
     drive(state, world, &mut store, &mut |_, _| {}).expect("a whole run")
 }

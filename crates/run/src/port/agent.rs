@@ -14,11 +14,25 @@ pub trait Agent: Sync {
     /// Whether anybody answers in a role.
     fn answers(&self, role: Role) -> bool;
 
+    /// What the answers in a role are.
+    fn edits(&self, role: Role) -> Edits;
+
     /// Answers one question.
     ///
     /// # Errors
     /// When no usable answer came.
     fn ask(&self, ask: &Ask) -> Result<Reply, AgentError>;
+}
+
+/// What an answer about code is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Edits {
+    /// A diff, or no code at all.
+    #[default]
+    Diff,
+    /// What the agent has changed in the worktree itself.
+    InPlace,
 }
 
 /// One question.

@@ -4,8 +4,10 @@
 use crate::brief::ForIdeas;
 use crate::counted::Counted;
 use crate::drive::Halt;
-use crate::port::{AgentError, Ask, Files, PortError, Role, World};
-use crate::{prompt, reply};
+use crate::outline::{Sight, outline};
+use crate::port::{AgentError, Ask, PortError, Role, World};
+use crate::prompt::{self, pack};
+use crate::reply;
 use std::collections::BTreeSet;
 use treebeam_core::bill::Bills;
 use treebeam_core::event::{BudgetKind, ContextPack, FileDigest, Idea, Intent, Repeat};
@@ -18,7 +20,7 @@ use treebeam_core::{idea, path};
 const ASKS: u32 = 3;
 
 pub(super) fn propose(brief: &ForIdeas, world: World<'_>) -> Result<Outcome, Halt> {
-    let (context, told) = write_context(brief, world)?;
+    let (context, pack) = write_context(brief, world)?;
     let agent = Counted::new(world.agent, None);
     let mut haul = Haul { seen: brief.tried.clone(), ..Haul::default() };
     if let Some(given) = &brief.given {
@@ -28,8 +30,10 @@ pub(super) fn propose(brief: &ForIdeas, world: World<'_>) -> Result<Outcome, Hal
         return collected(brief, haul, context, world);
     }
     let wanted = usize::try_from(brief.count).unwrap_or(usize::MAX);
+    let repo = repository(brief, &pack, world)?;
+    let shown = Shown { pack, repo, wanted };
     while haul.texts.len() < wanted && haul.turns < ASKS {
-        if let Some(budget) = ask(brief, (&told, wanted), &mut haul, &agent, world.files)? {
+        if let Some(budget) = ask(brief, &shown, &mut haul, &agent, world)? {
             if haul.texts.is_empty() {
                 let (step, bills) = (Intent::Propose(brief.node), agent.bills());
                 return Ok(Outcome::OverBudget { step, budget, bills });
@@ -60,6 +64,15 @@ fn collected(
     Ok(Outcome::Proposed(Proposal { node, ideas, repeats, turns, context, bills }))
 }
 
+/// What is said in each turn.
+struct Shown {
+    /// The context pack.
+    pack: String,
+    repo: String,
+    /// How many ideas there are to be in the end.
+    wanted: usize,
+}
+
 /// What the asking has brought so far.
 #[derive(Default)]
 struct Haul {
@@ -77,17 +90,24 @@ struct Haul {
 /// One more turn, unless a budget stops it.
 fn ask(
     brief: &ForIdeas,
-    (told, wanted): (&str, usize),
+    shown: &Shown,
     haul: &mut Haul,
     agent: &Counted<'_>,
-    files: &dyn Files,
+    world: World<'_>,
 ) -> Result<Option<BudgetKind>, Halt> {
     let repeated: Vec<_> = haul.repeats.iter().map(|repeat| repeat.title.clone()).collect();
     let key = format!("ideas-n{}-x{}-a{}", brief.node, brief.expansion, haul.turns + 1);
+    let prompt = world.prompts.ideas(&prompt::ForIdeas {
+        pack: &shown.pack,
+        count: shown.wanted - haul.texts.len(),
+        repeated: &repeated,
+        protect: &brief.told.protect,
+        repo: &shown.repo,
+    });
     let ask = Ask {
         key: key.clone(),
         role: Role::Ideas,
-        prompt: prompt::ideas(told, wanted - haul.texts.len(), &repeated),
+        prompt,
         round: haul.turns,
         place: Place::Node(brief.node),
         node: brief.node,
@@ -104,13 +124,13 @@ fn ask(
         Err(error) => return Err(error.into()),
     };
     let kept = path::node_ideas(brief.node).join("calls").join(&format!("{key}.txt"));
-    files.write(&kept, reply.text.as_bytes())?;
+    world.files.write(&kept, reply.text.as_bytes())?;
     let ideas = reply::ideas(&reply.text);
     if ideas.is_empty() {
         haul.why = Some(format!("the reply has no `IDEA:` (kept as `{kept}`)"));
     }
     for text in ideas {
-        take(text, wanted, brief.scope, haul);
+        take(text, shown.wanted, brief.scope, haul);
     }
     Ok(None)
 }
@@ -124,6 +144,15 @@ fn take(text: String, wanted: usize, scope: DedupeScope, haul: &mut Haul) {
     }
 }
 
+/// What the generator is shown of the code.
+fn repository(brief: &ForIdeas, pack: &str, world: World<'_>) -> Result<String, PortError> {
+    let told = &brief.told;
+    let (root, commit) = (&told.root_commit, &told.commit);
+    let sight = Sight { root, commit, said: vec![pack], commands: &told.commands };
+    let context = &world.prompts.of(Role::Ideas).context;
+    outline(world.repo, context, world.prompts.context_max_chars, &sight)
+}
+
 fn write_context(brief: &ForIdeas, world: World<'_>) -> Result<(ContextPack, String), PortError> {
     let told = &brief.told;
     let since_root = match &told.parent_commit {
@@ -135,7 +164,7 @@ fn write_context(brief: &ForIdeas, world: World<'_>) -> Result<(ContextPack, Str
         Some(parent) if *parent == told.root_commit => since_root.clone(),
         Some(parent) => world.repo.diff_stat(parent, &told.commit)?,
     };
-    let text = prompt::context(told, &since_root, &since_parent);
+    let text = pack(told, &since_root, &since_parent);
     let path = path::prompt_context(brief.node, brief.expansion);
     world.files.write(&path, text.as_bytes())?;
     let digest = |idea: &Idea| FileDigest { path: idea.path.clone(), sha256: idea.sha256 };

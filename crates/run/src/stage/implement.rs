@@ -4,10 +4,12 @@
 use crate::brief::ForCoder;
 use crate::counted::Counted;
 use crate::drive::Halt;
+use crate::outline::{Sight, outline};
 use crate::port::{AgentError, Applied, Ask, CommitNote, Moment, PortError, Reply, Role, World};
+use crate::prompt::Matter;
 use crate::review::{self, Review};
 use crate::summary::{About, Draft, Summary, Verdict};
-use crate::{patch, prompt, reply};
+use crate::{patch, reply};
 use treebeam_core::event::{Approval, BudgetKind, EvalStage, Failure, FailureKind, Intent};
 use treebeam_core::id::{Commit, Place, RunPath};
 use treebeam_core::path;
@@ -137,23 +139,48 @@ impl<'a> Desk<'a> {
 
     /// Asks for notes and a plan.
     fn prepare(&mut self) -> Result<(), Setback> {
-        let ask = prompt::coordinator(&self.idea, &self.brief.protect);
-        self.draft.notes = self.handed_on(Role::Coordinator, ask, "coordinator.md")?;
-        let notes = self.draft.notes.as_deref();
-        let ask = prompt::planner(&self.idea, notes, &self.brief.protect);
-        self.draft.plan = self.handed_on(Role::Planner, ask, "plan.md")?;
+        self.draft.notes = self.handed_on(Role::Coordinator, "coordinator.md")?;
+        self.draft.plan = self.handed_on(Role::Planner, "plan.md")?;
         Ok(())
     }
 
     /// What a role says that the next ones are told, where somebody fills it.
-    fn handed_on(&self, role: Role, ask: String, file: &str) -> Result<Option<String>, Setback> {
+    fn handed_on(&self, role: Role, file: &str) -> Result<Option<String>, Setback> {
         if !self.agent.answers(role) {
             return Ok(None);
         }
+        let ask = self.prompt(role, self.matter())?;
         self.write(&format!("{role}_prompt.txt"), &ask)?;
         let reply = self.ask(role, 0, "", ask)?;
         self.write(file, &reply.text)?;
         Ok(Some(reply.text))
+    }
+
+    /// What is known by now.
+    fn matter(&self) -> Matter<'_> {
+        Matter {
+            idea: &self.idea,
+            notes: self.draft.notes.as_deref(),
+            plan: self.draft.plan.as_deref(),
+            protect: &self.brief.protect,
+            ..Matter::default()
+        }
+    }
+
+    /// What somebody is told, with what there is to see of the repository.
+    fn prompt(&self, role: Role, matter: Matter<'_>) -> Result<String, PortError> {
+        let prompts = self.world.prompts;
+        let said = [Some(matter.idea), matter.plan, matter.notes, matter.change];
+        let sight = Sight {
+            root: &self.brief.root_commit,
+            commit: &self.brief.about.parent_commit,
+            said: said.into_iter().flatten().collect(),
+            commands: &self.brief.commands,
+        };
+        let context = &prompts.of(role).context;
+        let repo = outline(self.world.repo, context, prompts.context_max_chars, &sight)?;
+        let edits = self.world.agent.edits(role);
+        Ok(prompts.about(role, &Matter { repo: &repo, edits, ..matter }))
     }
 
     /// Lets coder and reviewer go on until the change may stand.
@@ -205,14 +232,14 @@ impl<'a> Desk<'a> {
             }
             _ => None,
         };
-        let ask = prompt::coder(&prompt::ForCoder {
-            idea: &self.idea,
-            notes: self.draft.notes.as_deref(),
-            plan: self.draft.plan.as_deref(),
-            so_far: so_far.as_deref(),
-            issue: problem.map(|problem| problem.message.as_str()),
-            protect: &self.brief.protect,
-        });
+        let ask = self.prompt(
+            Role::Coder,
+            Matter {
+                so_far: so_far.as_deref(),
+                problem: problem.map(|problem| problem.message.as_str()),
+                ..self.matter()
+            },
+        )?;
         self.write(&format!("coder_prompt_round_{round}.txt"), &ask)?;
         let reply = self.ask(Role::Coder, round, &format!("-r{round}"), ask)?;
         let diff = change(&reply)?;
@@ -260,8 +287,8 @@ impl<'a> Desk<'a> {
             return Ok(None);
         }
         let diff = self.world.repo.staged(self.place, SHOWN_BYTES)?;
-        let protect = &self.brief.protect;
-        let ask = prompt::reviewer(&self.idea, self.draft.plan.as_deref(), &diff, issues, protect);
+        let matter = Matter { change: Some(&diff), issues, ..self.matter() };
+        let ask = self.prompt(Role::Reviewer, matter)?;
         self.write(&format!("reviewer_prompt_round_{round}.txt"), &ask)?;
         let reply = self.ask(Role::Reviewer, round, &format!("-r{round}"), ask)?;
         self.write(&format!("review_round_{round}.md"), &reply.text)?;

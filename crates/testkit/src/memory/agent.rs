@@ -3,11 +3,15 @@
 use super::{MemoryWorld, Trouble};
 use treebeam_core::bill::Bills;
 use treebeam_core::event::BudgetKind;
-use treebeam_run::port::{Agent, AgentError, Ask, Cost, PortError, Reply, Role, Usage};
+use treebeam_run::port::{Agent, AgentError, Ask, Cost, Edits, PortError, Reply, Role, Usage};
 
 impl Agent for MemoryWorld {
     fn answers(&self, role: Role) -> bool {
         matches!(role, Role::Ideas | Role::Coder)
+    }
+
+    fn edits(&self, _: Role) -> Edits {
+        Edits::Diff
     }
 
     fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {

@@ -13,7 +13,7 @@ use treebeam_core::id::Place;
 use treebeam_core::path;
 use treebeam_edge::store::RunDir;
 use treebeam_run::port::{
-    Agent, AgentError, Ask, Executor, Job, JobEnd, JobKey, PortError, Reply, Role,
+    Agent, AgentError, Ask, Edits, Executor, Job, JobEnd, JobKey, PortError, Reply, Role,
 };
 
 /// How much of the end of a log is looked at.
@@ -71,6 +71,10 @@ pub(crate) struct SeenAgent<A> {
 impl<A: Agent> Agent for SeenAgent<A> {
     fn answers(&self, role: Role) -> bool {
         self.agent.answers(role)
+    }
+
+    fn edits(&self, role: Role) -> Edits {
+        self.agent.edits(role)
     }
 
     fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {

@@ -19,6 +19,7 @@ use treebeam_edge::executor::LocalExecutor;
 use treebeam_edge::git::{GitRepo, open_with};
 use treebeam_edge::store::{Force, RunFiles, Store, StoreError, make_runs_root};
 use treebeam_run::port::{Undisturbed, World};
+use treebeam_run::prompt::Prompts;
 use treebeam_run::{Halt, drive};
 use treebeam_testkit::program::RUN;
 
@@ -100,6 +101,7 @@ impl Field {
             clock: &clock,
             interrupt: &Undisturbed,
             inbox: &Undisturbed,
+            prompts: Prompts::built_in(),
         };
         drive(state, world, &mut store, &mut |_, _| {})
     }

@@ -107,15 +107,14 @@ pub(super) fn answer(
     let doing = surroundings.doing(question, cli.edits);
     let desk = Desk::open(cli, question, surroundings)?;
     let session = desk.session(cli, question.continues.as_ref())?;
-    let prompt = command::input(question, doing);
-    desk.write_prompt(&prompt)?;
+    desk.write_prompt(&question.prompt)?;
     let asked = Asked { cli, doing, session, prompt: &desk.prompt, surroundings };
     let reply = surroundings.visit(question, doing, litter(cli.tool), |folder| {
         let folder = desk.folder_for(folder)?;
         let call = call(&asked);
         let command: Vec<String> = cli.command.iter().chain(&call.arguments).cloned().collect();
         let variables = variables(cli, &desk, call.variables);
-        let input = prompt.into_bytes();
+        let input = question.prompt.clone().into_bytes();
         let start = Start { command: &command, folder: &folder, variables, input, timeout };
         match start.run(question, surroundings) {
             Ok(ended) => said(ended, cli, question, doing),

@@ -1,0 +1,88 @@
+//! What a commit holds: its files with their sizes, and what stands in them. One git process for each question, whatever the
+//! number of files; nothing is read from a worktree.
+
+use super::GitRepo;
+use crate::process::Input;
+use treebeam_core::id::Commit;
+use treebeam_run::port::{PortError, RepoFile};
+
+/// No list of files is longer, in bytes.
+const MOST_LIST: usize = 32 << 20;
+/// What git says before each content, at most, in bytes.
+const HEAD: usize = 128;
+
+impl GitRepo {
+    pub(super) fn files_of(&self, commit: &Commit) -> Result<Vec<RepoFile>, PortError> {
+        let question = ["ls-tree", "-r", "-l", "-z", "--full-tree", commit.as_str()];
+        let call = self.user.git.sealed(&self.seat(), &question).about(commit.short());
+        let text = call.keep(MOST_LIST).done()?.beginning();
+        // Of a list that was cut the last entry may be half a one.
+        let whole = text.rsplit_once('\0').map_or("", |(whole, _)| whole);
+        let mut files: Vec<RepoFile> = whole.split('\0').filter_map(file).collect();
+        files.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(files)
+    }
+
+    pub(super) fn texts_of(&self, files: &[RepoFile]) -> Result<Vec<Option<String>>, PortError> {
+        let question: String = files.iter().map(|file| format!("{}\n", file.object)).collect();
+        let bytes = files.iter().map(|file| usize::try_from(file.bytes).unwrap_or(usize::MAX));
+        let most =
+            bytes.fold(0, |sum: usize, bytes| sum.saturating_add(bytes).saturating_add(HEAD));
+        let call = self.user.git.sealed(&self.seat(), &["cat-file", "--batch"]);
+        let answer = call.input(Input::Bytes(question.into_bytes())).keep(most).done()?;
+        let mut rest = answer.stdout.bytes.as_slice();
+        Ok(files.iter().map(|_| content(&mut rest).and_then(text)).collect())
+    }
+}
+
+/// Reads `100644 blob 1234…    567\tpath`. Links and submodules are no files.
+fn file(entry: &str) -> Option<RepoFile> {
+    let (head, path) = entry.split_once('\t')?;
+    let mut words = head.split_whitespace();
+    let (mode, _, object, bytes) = (words.next()?, words.next()?, words.next()?, words.next()?);
+    let is_file = matches!(mode, "100644" | "100755");
+    let (path, object) = (path.to_owned(), object.to_owned());
+    Some(RepoFile { path, bytes: bytes.parse().ok()?, object }).filter(|_| is_file)
+}
+
+/// Takes the next of `1234… blob 3\nabc\n`; one that git does not have is none.
+fn content<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let end = rest.iter().position(|byte| *byte == b'\n')?;
+    let head = std::str::from_utf8(rest.get(..end)?).ok()?;
+    *rest = rest.get(end + 1..)?;
+    let length: usize = head.split(' ').nth(2)?.parse().ok()?;
+    let content = rest.get(..length)?;
+    *rest = rest.get(length + 1..).unwrap_or_default();
+    Some(content)
+}
+
+fn text(content: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(content).ok()?;
+    (!text.contains('\0')).then(|| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_are_read_by_mode() {
+        let read = |entry: &str| file(entry).map(|file| (file.path, file.bytes, file.object));
+        let good = Some(("a b\tc.py".to_owned(), 567, "12ab".to_owned()));
+        assert_eq!(read("100644 blob 12ab     567\ta b\tc.py"), good);
+        assert_eq!(read("120000 blob 12ab       5\tlink"), None);
+        assert_eq!(read("160000 commit 12ab       -\tsub"), None);
+        assert_eq!(read(""), None);
+    }
+
+    #[test]
+    fn contents_are_taken_one_after_the_other() {
+        let mut rest = &b"12 blob 4\na\nb\n\n34 missing\n56 blob 0\n\n78 blob 3\n\0x\xff\n"[..];
+        let mut next = || content(&mut rest).map(|content| (content.to_owned(), text(content)));
+        assert_eq!(next(), Some((b"a\nb\n".to_vec(), Some("a\nb\n".to_owned()))));
+        assert_eq!(next(), None);
+        assert_eq!(next(), Some((Vec::new(), Some(String::new()))));
+        assert_eq!(next(), Some((b"\0x\xff".to_vec(), None)));
+        assert_eq!(next(), None);
+    }
+}

@@ -1,0 +1,130 @@
+use super::*;
+use crate::port::{Applied, CommitNote};
+use proptest::prelude::*;
+use treebeam_core::event::Leftover;
+use treebeam_core::id::Place;
+use treebeam_core::protect::Change;
+
+/// A repository of texts that can be read, and nothing else.
+struct Texts(Vec<(String, String)>);
+
+impl Repo for Texts {
+    fn checkout(&self, _: Place, _: &Commit) -> Result<(), PortError> {
+        Ok(())
+    }
+    fn renew(&self, _: Place, _: &Commit) -> Result<(), PortError> {
+        Ok(())
+    }
+    fn apply(&self, _: Place, _: &str) -> Result<Applied, PortError> {
+        Ok(Applied::Cleanly)
+    }
+    fn changes(&self, _: Place) -> Result<Vec<Change>, PortError> {
+        Ok(Vec::new())
+    }
+    fn staged(&self, _: Place, _: usize) -> Result<String, PortError> {
+        Ok(String::new())
+    }
+    fn commit(&self, _: Place, _: &CommitNote) -> Result<Commit, PortError> {
+        Err(PortError::new("nothing is committed here"))
+    }
+    fn keep(&self, _: Place, _: &Commit) -> Result<(), PortError> {
+        Ok(())
+    }
+    fn diff(&self, _: &Commit, _: &Commit, limit: usize) -> Result<String, PortError> {
+        Ok("+a line\n".repeat(1000).chars().take(limit).collect())
+    }
+    fn diff_stat(&self, _: &Commit, _: &Commit) -> Result<String, PortError> {
+        Ok(String::new())
+    }
+    fn files(&self, _: &Commit) -> Result<Vec<RepoFile>, PortError> {
+        let file = |(path, text): &(String, String)| RepoFile {
+            path: path.clone(),
+            bytes: text.len() as u64,
+            object: path.clone(),
+        };
+        Ok(self.0.iter().map(file).collect())
+    }
+    fn texts(&self, files: &[RepoFile]) -> Result<Vec<Option<String>>, PortError> {
+        let text = |file: &RepoFile| {
+            let found = self.0.iter().find(|(path, _)| *path == file.object);
+            found.map(|(_, text)| text.clone()).filter(|text| !text.contains("binary"))
+        };
+        Ok(files.iter().map(text).collect())
+    }
+    fn touched(&self, _: Place, _: &Commit, _: &Protected) -> Result<Vec<String>, PortError> {
+        Ok(Vec::new())
+    }
+    fn discard(&self, _: Leftover, _: u32) -> Result<(), PortError> {
+        Ok(())
+    }
+}
+
+fn texts(files: &[(&str, &str)]) -> Texts {
+    Texts(files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect())
+}
+
+fn shown_of(repo: &Texts, context: &Context, max_chars: usize, commits: [&str; 2]) -> String {
+    let [root, commit] = commits.map(|digit| digit.repeat(40).parse::<Commit>().expect("a commit"));
+    let said = vec!["see model.py"];
+    let sight = Sight { root: &root, commit: &commit, said, commands: &[] };
+    outline(repo, context, max_chars, &sight).expect("an outline")
+}
+
+#[test]
+fn an_outline_has_a_list_the_change_and_files() {
+    let repo = texts(&[
+        ("README.md", "Read ``` me.\n"),
+        ("blob.py", "binary\n"),
+        ("model.py", "x = 1\n"),
+        ("odd\nname.py", "y = 2\n"),
+    ]);
+    let text = shown_of(&repo, &Context::Outline, 3000, ["0", "0"]);
+    assert_eq!(
+        text,
+        "=== FILES, WITH THEIR SIZES IN BYTES ===\n```\nREADME.md 13\nblob.py 7\nmodel.py 6\nodd?name.py 6\n```\n\n\
+         === FILE model.py ===\n```\nx = 1\n```\n\n\
+         === FILE README.md ===\n````\nRead ``` me.\n````\n\n\
+         === FILE odd?name.py ===\n```\ny = 2\n```\n\n"
+    );
+    let changed = shown_of(&repo, &Context::Outline, 3000, ["0", "1"]);
+    assert!(
+        changed.contains("=== THE CODE AT HAND DIFFERS FROM THE ROOT BY THIS ===\n```\n+a line\n"),
+        "{changed}"
+    );
+    assert_eq!(shown_of(&repo, &Context::Nothing, 3000, ["0", "1"]), "");
+    let globs = vec![FileGlob::new("*.py").expect("a glob")];
+    let named = shown_of(&repo, &Context::Files(globs), 3000, ["0", "1"]);
+    assert!(named.starts_with("=== FILE model.py ==="), "{named}");
+    assert!(!named.contains("README"), "{named}");
+}
+
+#[test]
+fn what_is_cut_says_so() {
+    let repo = texts(&[("model.py", &"long = 1\n".repeat(1000))]);
+    let text = shown_of(&repo, &Context::Outline, 5000, ["0", "0"]);
+    assert!(text.contains("of 8999 characters are shown)"), "{text}");
+}
+
+#[test]
+fn of_too_many_files_folders_are_told() {
+    let many: Vec<(String, String)> =
+        (0..2000).map(|n| (format!("a/b{}/c{}/f{n}.txt", n % 3, n % 50), "x".to_owned())).collect();
+    let text = shown_of(&Texts(many), &Context::Outline, 3000, ["0", "0"]);
+    assert!(text.contains("a/b0/ (667 files) 667\n"), "{text}");
+    assert!(!text.contains("f1.txt"), "{text}");
+}
+
+proptest! {
+    #[test]
+    fn no_outline_is_longer_than_it_may_be(
+        files in prop::collection::vec(("[a-c]{1,3}(/[a-c]{1,9}){0,3}\\.(py|md|toml)", "(`{1,9}|ab|ü|\n){0,300}"), 0..30),
+        max_chars in 0_usize..4000,
+    ) {
+        let repo = Texts(files);
+        for context in [Context::Outline, Context::Files(vec![FileGlob::new("**").expect("a glob")])] {
+            let text = shown_of(&repo, &context, max_chars, ["0", "1"]);
+            prop_assert!(text.chars().count() <= max_chars, "{} > {max_chars}", text.chars().count());
+            prop_assert_eq!(&text, &shown_of(&repo, &context, max_chars, ["0", "1"]));
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! The placeholders that a template may have: one table, for the reader of templates and for the documents. What is put in
+//! their place is said elsewhere.
+
+use crate::port::Role;
+use std::fmt;
+use treebeam_core::nearest::nearest;
+
+/// Something that a template leaves open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Placeholder {
+    /// How many ideas are wanted.
+    Count,
+    /// The form of the answer.
+    Answer,
+    /// The idea.
+    Idea,
+    /// The coordinator's notes.
+    Notes,
+    /// The planner's plan.
+    Plan,
+    /// What earlier rounds have changed.
+    ChangeSoFar,
+    /// What was wrong with the last answer.
+    Problem,
+    /// The change that is reviewed.
+    Change,
+    /// What the first review found.
+    Issues,
+    /// The context pack of the node.
+    Node,
+    /// Ideas that were answered before.
+    Repeated,
+    /// What may not be touched.
+    Protect,
+    /// What else must stay as it is.
+    Keep,
+    /// What the repository holds.
+    Repo,
+}
+
+/// Where a placeholder may stand, and what it becomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// A word, anywhere.
+    Word,
+    /// A paragraph, on a line of its own.
+    Paragraph,
+    /// Sections with headings, on a line of its own, or nothing at all.
+    Section,
+}
+
+/// What is known of a placeholder.
+struct Entry {
+    name: &'static str,
+    form: Form,
+    /// Who may be told it.
+    roles: &'static [Role],
+    /// Whose template must have it.
+    needed: &'static [Role],
+    about: &'static str,
+}
+
+const IDEAS: &[Role] = &[Role::Ideas];
+const CODER: &[Role] = &[Role::Coder];
+const REVIEWER: &[Role] = &[Role::Reviewer];
+const ON_AN_IDEA: &[Role] = &[Role::Coordinator, Role::Planner, Role::Coder, Role::Reviewer];
+
+impl Placeholder {
+    /// All of them, in the order in which they are documented.
+    pub const ALL: [Self; 14] = [
+        Self::Count,
+        Self::Answer,
+        Self::Idea,
+        Self::Notes,
+        Self::Plan,
+        Self::ChangeSoFar,
+        Self::Problem,
+        Self::Change,
+        Self::Issues,
+        Self::Node,
+        Self::Repeated,
+        Self::Protect,
+        Self::Keep,
+        Self::Repo,
+    ];
+
+    const fn entry(self) -> Entry {
+        use Form::{Paragraph, Section, Word};
+        let (name, form, roles, needed, about) = match self {
+            Self::Count => ("count", Word, IDEAS, IDEAS, "how many ideas are wanted"),
+            Self::Answer => (
+                "answer",
+                Paragraph,
+                &Role::ALL as &[Role],
+                &[Role::Coder, Role::Reviewer, Role::Ideas] as &[Role],
+                "the form that the answer must have; for a coder that edits files itself, that it does so",
+            ),
+            Self::Idea => ("idea", Section, ON_AN_IDEA, ON_AN_IDEA, "the idea file"),
+            Self::Notes => (
+                "notes",
+                Section,
+                &[Role::Planner, Role::Coder, Role::Reviewer] as &[Role],
+                &[] as &[Role],
+                "the coordinator's notes, where there are any",
+            ),
+            Self::Plan => (
+                "plan",
+                Section,
+                &[Role::Coder, Role::Reviewer] as &[Role],
+                &[] as &[Role],
+                "the planner's plan, where there is one",
+            ),
+            Self::ChangeSoFar => (
+                "change_so_far",
+                Section,
+                CODER,
+                CODER,
+                "what earlier rounds have changed, where that stays and the next answer comes on top",
+            ),
+            Self::Problem => (
+                "problem",
+                Section,
+                CODER,
+                CODER,
+                "what was wrong with the last answer: git's words, the reviewer's issues; not in the first round",
+            ),
+            Self::Change => ("change", Section, REVIEWER, REVIEWER, "the change as a diff"),
+            Self::Issues => (
+                "issues",
+                Section,
+                REVIEWER,
+                REVIEWER,
+                "what the first review found, and that nothing else counts now; not in the first round",
+            ),
+            Self::Node => (
+                "node",
+                Section,
+                IDEAS,
+                IDEAS,
+                "the context pack: what changed since the root and the parent, what was tried, with which outcome",
+            ),
+            Self::Repeated => (
+                "repeated",
+                Section,
+                IDEAS,
+                IDEAS,
+                "ideas of the last answer that were tried before, where there are any",
+            ),
+            Self::Protect => (
+                "protect",
+                Section,
+                &Role::ALL as &[Role],
+                &[] as &[Role],
+                "the protected paths; for `ideas` they are in the context pack too",
+            ),
+            Self::Keep => (
+                "keep",
+                Section,
+                &Role::ALL as &[Role],
+                &[] as &[Role],
+                "that the sweep's grid stays as it is; for `ideas` it is in the context pack too",
+            ),
+            Self::Repo => (
+                "repo",
+                Section,
+                &Role::ALL as &[Role],
+                &[] as &[Role],
+                "the repository at the commit at hand, as `context` says",
+            ),
+        };
+        Entry { name, form, roles, needed, about }
+    }
+
+    /// Its name, without braces.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        self.entry().name
+    }
+
+    /// Where it may stand.
+    #[must_use]
+    pub const fn form(self) -> Form {
+        self.entry().form
+    }
+
+    /// What it stands for, on one line.
+    #[must_use]
+    pub const fn about(self) -> &'static str {
+        self.entry().about
+    }
+
+    /// Whether somebody in this role may be told it.
+    #[must_use]
+    pub fn is_for(self, role: Role) -> bool {
+        self.entry().roles.contains(&role)
+    }
+
+    /// Whether a template for this role must have it.
+    #[must_use]
+    pub fn is_needed(self, role: Role) -> bool {
+        self.entry().needed.contains(&role)
+    }
+
+    /// The one of that name for a role.
+    ///
+    /// # Errors
+    /// When there is none; in words, with the nearest.
+    pub(super) fn find(name: &str, role: Role) -> Result<Self, String> {
+        let meant = Self::ALL.into_iter().find(|one| one.name() == name);
+        match meant {
+            Some(one) if one.is_for(role) => Ok(one),
+            Some(one) => {
+                let roles: Vec<_> = one.entry().roles.iter().map(|role| role.name()).collect();
+                let roles = roles.join("`, `");
+                Err(format!("`{one}` is for `{roles}`, not for `{role}`"))
+            }
+            None => {
+                let known: Vec<Self> =
+                    Self::ALL.into_iter().filter(|one| one.is_for(role)).collect();
+                let names: Vec<&str> = known.iter().map(|one| one.name()).collect();
+                let meant =
+                    nearest(name, &names).first().map(|name| format!("nearest: `{{{{{name}}}}}`"));
+                let all =
+                    || known.iter().map(|one| format!("`{one}`")).collect::<Vec<_>>().join(", ");
+                let meant = meant.unwrap_or_else(|| format!("known: {}", all()));
+                Err(format!("there is no placeholder `{{{{{name}}}}}`; {meant}"))
+            }
+        }
+    }
+}
+
+/// With its braces.
+impl fmt::Display for Placeholder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{{{{{}}}}}", self.name())
+    }
+}

@@ -1,0 +1,128 @@
+//! A user's own templates through whole runs: who is asked is told what they say, with what is shown of the repository, and
+//! in the form in which the answer comes.
+
+#![cfg(test)]
+
+use std::num::NonZeroU32;
+use std::sync::Mutex;
+use treebeam_core::policy::{Meaning, Reach};
+use treebeam_run::drive;
+use treebeam_run::outline::{Context, FileGlob};
+use treebeam_run::port::{Agent, AgentError, Ask, Edits, Reply, Role, World};
+use treebeam_run::prompt::{Prompts, Template};
+use treebeam_testkit::journal::MemoryJournal;
+use treebeam_testkit::memory::MemoryWorld;
+
+/// The world's own agent, a reviewer who rejects once, and what they were asked.
+struct Listening<'a> {
+    world: &'a MemoryWorld,
+    edits: Edits,
+    heard: Mutex<Vec<(String, String)>>,
+}
+
+impl Agent for Listening<'_> {
+    fn answers(&self, role: Role) -> bool {
+        matches!(role, Role::Ideas | Role::Coder | Role::Reviewer)
+    }
+    fn edits(&self, role: Role) -> Edits {
+        if role == Role::Coder { self.edits } else { Edits::Diff }
+    }
+    fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
+        self.heard.lock().expect("the list").push((ask.key.clone(), ask.prompt.clone()));
+        match (ask.role, ask.round) {
+            (Role::Reviewer, 0) => {
+                Ok(Reply::of("VERDICT: REJECT\nISSUES:\n- {{idea}} leaks\n".to_owned()))
+            }
+            (Role::Reviewer, _) => Ok(Reply::of("VERDICT: APPROVE\n".to_owned())),
+            (Role::Ideas, _) => Ok(Reply::of("IDEA: gain 20 in model.py {{plan}}\n".to_owned())),
+            _ => self.world.ask(ask),
+        }
+    }
+}
+
+fn template(role: Role, text: &str) -> Template {
+    Template::parse(role, text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// What was asked in a run of one idea.
+fn heard(prompts: &Prompts, edits: Edits) -> Vec<(String, String)> {
+    let world = MemoryWorld::new(1, 1);
+    let meaning = Meaning {
+        ideas_per_node: NonZeroU32::MIN,
+        sweep_config_limit: NonZeroU32::new(4),
+        protect: vec!["eval/**".to_owned()],
+        ..Meaning::default()
+    };
+    let agent = Listening { world: &world, edits, heard: Mutex::default() };
+    let mut journal = MemoryJournal::begun(meaning, Reach { max_depth: 1, ..Reach::default() });
+    let ports = World { agent: &agent, prompts, ..world.ports() };
+    drive(journal.state(), ports, &mut journal, &mut |_, _| {}).expect("a run");
+    agent.heard.into_inner().expect("the list")
+}
+
+fn of<'a>(heard: &'a [(String, String)], key: &str) -> &'a str {
+    let found = heard.iter().find(|(asked, _)| asked == key);
+    &found.unwrap_or_else(|| panic!("no {key}")).1
+}
+
+#[test]
+fn a_users_templates_are_what_is_asked() {
+    let mut prompts = Prompts::built_in().clone();
+    prompts.of_mut(Role::Coder).template = template(
+        Role::Coder,
+        "My coder, \\{{idea}}:\n{{answer}}\n{{idea}}\n{{plan}}\n{{protect}}\n{{repo}}\n{{change_so_far}}\n{{problem}}\nThat is all.\n",
+    );
+    prompts.of_mut(Role::Coder).context =
+        Context::Files(vec![FileGlob::new("*.py").expect("a glob")]);
+    prompts.of_mut(Role::Ideas).template =
+        template(Role::Ideas, "Give {{count}}.\n{{answer}}\n{{node}}\n{{repo}}\n{{repeated}}");
+    prompts.of_mut(Role::Ideas).context = Context::Outline;
+    let heard = heard(&prompts, Edits::Diff);
+
+    let first = of(&heard, "coder-e0001-a1-r0");
+    let (before, rest) = first.split_once("=== IDEA ===").expect("an idea");
+    assert!(before.starts_with("My coder, {{idea}}:\nAnswer with one unified diff"), "{first}");
+    assert_eq!(
+        rest,
+        "\n```\nIDEA: gain 20 in model.py {{plan}}\n```\n\n=== DO NOT TOUCH ===\n- eval/**\n\n\
+         === FILE model.py ===\n```\nthis is model.py\n```\n\nThat is all.\n"
+    );
+    let second = of(&heard, "coder-e0001-a1-r1");
+    assert!(second.contains("FIX IT ===\n```\n- {{idea}} leaks\n```\n\nThat is all."), "{second}");
+    assert!(second.contains("YOUR CHANGE SO FAR; IT IS IN PLACE, THE NEXT DIFF COMES ON TOP"));
+
+    let ideas = of(&heard, "ideas-n0000-x1-a1");
+    assert!(ideas.starts_with("Give 1.\nWrite each idea as three parts"), "{ideas}");
+    assert!(ideas.contains(
+        "=== FILES, WITH THEIR SIZES IN BYTES ===\n```\nREADME.md 20\nmodel.py 20\n```\n"
+    ));
+    // Who has no template of the user's is asked as ever, and shown nothing.
+    let reviewer = of(&heard, "reviewer-e0001-a1-r0");
+    assert!(reviewer.starts_with("Review this change."), "{reviewer}");
+    assert!(!reviewer.contains("=== FILE"), "{reviewer}");
+}
+
+#[test]
+fn a_coder_that_edits_is_told_to_whatever_the_template() {
+    let mut prompts = Prompts::built_in().clone();
+    let text = "Mine.\n{{answer}}\n{{idea}}\n{{change_so_far}}\n{{problem}}\n";
+    prompts.of_mut(Role::Coder).template = template(Role::Coder, text);
+    for prompts in [&prompts, Prompts::built_in()] {
+        let heard = heard(prompts, Edits::InPlace);
+        let coder = of(&heard, "coder-e0001-a1-r1");
+        assert!(
+            coder.contains("Edit the files in this folder yourself, and commit nothing"),
+            "{coder}"
+        );
+        assert!(coder.contains("IT IS IN PLACE ===") && !coder.contains("git apply"), "{coder}");
+    }
+}
+
+#[test]
+fn the_same_run_asks_the_same() {
+    let mut prompts = Prompts::built_in().clone();
+    for role in Role::ALL {
+        prompts.of_mut(role).context = Context::Outline;
+    }
+    assert_eq!(heard(&prompts, Edits::Diff), heard(&prompts, Edits::Diff));
+}
