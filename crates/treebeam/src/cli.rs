@@ -232,7 +232,10 @@ pub(crate) struct InitArgs {
     /// Propose columns from a results CSV
     #[arg(long, value_name = "FILE")]
     pub(crate) results: Option<PathBuf>,
-    /// Overwrite the file that is there
+    /// Write the built-in prompts to `treebeam-prompts/` too, to be changed
+    #[arg(long)]
+    pub(crate) prompts: bool,
+    /// Overwrite the `treebeam.toml` that is there
     #[arg(long)]
     pub(crate) force: bool,
 }

@@ -27,6 +27,7 @@ mod validate;
 
 use crate::cli::{Cli, Command, ConfigFlag, GoingFlags, IdeaCommand, MeaningFlags};
 use crate::config::Config;
+use crate::config::file::top_or;
 use crate::dotenv::{Dotenv, Found};
 use crate::failure::{Exit, Failure};
 use crate::interrupt;
@@ -51,6 +52,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
     let settings = |file: &ConfigFlag, meaning: &MeaningFlags, going: &GoingFlags| {
         let flags = [serde_json::to_value(meaning)?, serde_json::to_value(going)?];
         let config = Config::load(&here, file.config.as_deref())?.with_flags(&flags)?;
+        config.prompts(&top_or(&here))?;
         for found in Dotenv::load(&here, &config)?.found().filter(Found::is_setting) {
             terminal::note(&format!(
                 "`{}` in `{}` is not read as a setting",
@@ -90,6 +92,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Doctor(args) => doctor::run(&here, &args, output),
         Command::Config(args) => {
             let config = Config::load(&here, args.config.as_deref())?;
+            config.prompts(&top_or(&here))?;
             config::run(&config, &Dotenv::load(&here, &config)?, output)
         }
         Command::Agents(args) => agents::run(&here, &args, output),

@@ -3,7 +3,7 @@
 //! # Layout
 //! `key` is the table of all keys; `tables` reads them into what a run means and how far it goes, with [`score`] and `gate`
 //! for the tables of these names, `measure` for the commands that measure a code state, [`agents`], `tuner` and [`spending`]
-//! for who answers and at what cost, `table` for what is a table at all and [`number`] for values that have bounds. `file` finds
+//! for who answers and at what cost, [`prompts`] for what they are told, `table` for what is a table at all and [`number`] for values that have bounds. `file` finds
 //! and reads a file, `environment` the variables, `origin` says where a value stands, and `words` what is wrong with it.
 //! [`sample`] writes a new file, [`import`] and [`proposal`] say what goes into it. A new key is a row in `key`, a field in
 //! `tables`, and a line in `docs/configuration.md`.
@@ -17,6 +17,7 @@ pub(crate) mod key;
 mod measure;
 pub(crate) mod number;
 pub(crate) mod origin;
+pub(crate) mod prompts;
 pub(crate) mod proposal;
 pub(crate) mod sample;
 pub(crate) mod score;
@@ -296,6 +297,12 @@ impl Config {
         set(&mut all, "keep_worktrees", json!(self.keeps_worktrees()));
         let Tuner { files, seed } = self.tuner();
         set(&mut all, "tuner", json!({ "files": files, "seed": seed }));
+        set(&mut all, "context_max_chars", json!(self.context_max_chars()));
+        for key in KEYS.iter().filter(|key| key.name.starts_with("context.")) {
+            if get(&self.said, key.name).is_null() {
+                set(&mut all, key.name, json!("auto"));
+            }
+        }
         for key in KEYS.iter().filter(|key| key.scope == Scope::Process) {
             let said = get(&self.said, key.name);
             if !said.is_null() && said != "none" {

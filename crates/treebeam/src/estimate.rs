@@ -11,11 +11,16 @@ use treebeam_run::port::{Cost, Role, Usage};
 const MOST_ASKS: u64 = 3;
 /// How much longer than usual a question may be.
 const LONG: u64 = 4;
+/// How many characters of code a token has, usually and at least.
+const CHARS_PER_TOKEN: u64 = 4;
+const FEWEST_CHARS_PER_TOKEN: u64 = 2;
 
 /// Somebody who may be asked.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
     pub(crate) role: Role,
+    /// How much of the repository a question shows, in characters.
+    pub(crate) shown_chars: usize,
     /// The longest answer, in tokens, where somebody counts them.
     pub(crate) max_tokens: Option<u32>,
     pub(crate) price: Option<Price>,
@@ -62,9 +67,12 @@ impl Estimate {
         for agent in asked {
             let calls = calls(meaning, reach, agent.role);
             let [input, output] = usual(agent.role);
+            let shown = u64::try_from(agent.shown_chars).unwrap_or(u64::MAX);
             let longest = agent.max_tokens.map_or(output, u64::from);
-            let expected = agent.sum(calls.expected, input, output.min(longest));
-            let worst = agent.sum(calls.most, input * LONG, longest);
+            let usually = input + shown / CHARS_PER_TOKEN;
+            let at_worst = input * LONG + shown / FEWEST_CHARS_PER_TOKEN;
+            let expected = agent.sum(calls.expected, usually, output.min(longest));
+            let worst = agent.sum(calls.most, at_worst, longest);
             estimate.expected.add(expected);
             estimate.worst.add(worst);
             estimate.by_role.push((agent.role, expected, worst));
@@ -196,7 +204,7 @@ mod tests {
 
     fn agent(role: Role, price: Option<f64>) -> Asked {
         let price = price.map(|each| Price { input: each, output: each, cached: each });
-        Asked { role, max_tokens: Some(10_000), price }
+        Asked { role, shown_chars: 0, max_tokens: Some(10_000), price }
     }
 
     fn meaning(ideas: u32, beam: u32) -> Meaning {
@@ -247,6 +255,10 @@ mod tests {
             "about 4 calls, 57000 tokens, $0.05 and the price of 1 calls, which is not known; \
              at worst 9 calls, 450000 tokens, $0.35 and the price of 3 calls, which is not known"
         );
+        let shown = Asked { shown_chars: 60_000, ..agent(Role::Coder, Some(1.0)) };
+        let estimate = Estimate::new(&meaning(2, 1), &reach(1), &[shown]);
+        assert_eq!(estimate.expected.cost, Cost::dollars(3.0 * (0.016 + 0.015)));
+        assert_eq!(estimate.worst.cost, Cost::dollars(6.0 * (0.058 + 0.030)));
         let capped = Reach { max_cost_usd: Finite::new(0.01), ..reach(1) };
         let estimate = Estimate::new(&meaning(2, 1), &capped, &both);
         assert_eq!(estimate.likely_cost(), Cost::dollars(0.01));

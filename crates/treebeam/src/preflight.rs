@@ -62,7 +62,8 @@ pub(crate) fn estimate(
             Line::Command(_) => (None, None),
             Line::Tuner => (None, Some(Price::NOTHING)),
         };
-        Asked { role: seat.role, max_tokens, price }
+        let shown_chars = config.shown_chars(seat.role);
+        Asked { role: seat.role, shown_chars, max_tokens, price }
     };
     let asked: Vec<Asked> = seats.iter().map(asked).collect();
     Estimate::new(meaning, reach, &asked)

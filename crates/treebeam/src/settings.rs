@@ -57,7 +57,9 @@ pub(crate) fn agents(config: &Config, top: &Path, world: WorldKind) -> Result<Ag
         WorldKind::Dry { .. } => Ok(Agents::default()),
         WorldKind::Real => {
             let dotenv = Dotenv::load(top, config)?;
-            Ok(crew::crew(&crew::seats(config, &dotenv))?.in_words())
+            let mut agents = crew::crew(&crew::seats(config, &dotenv))?.in_words();
+            config.prompts(top)?.describe(&mut agents);
+            Ok(agents)
         }
     }
 }

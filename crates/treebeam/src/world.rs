@@ -65,6 +65,7 @@ pub(crate) fn enter<T>(
         WorldKind::Real => {
             let repo = Arc::new(repo);
             let dotenv = Dotenv::load(&home.repo.toplevel, config)?;
+            let told = config.prompts(&home.repo.toplevel)?;
             let plan = plan(config, &dotenv, &repo, &store, &state)?;
             let executor = executor(home, &dotenv, &store, &state)?;
             let door = Door::open(&plan, &Onlooker)?;
@@ -78,7 +79,7 @@ pub(crate) fn enter<T>(
                 clock: &WallClock,
                 interrupt: &CtrlC,
                 inbox: &inbox,
-                prompts: Prompts::built_in(),
+                prompts: &told.prompts,
             };
             act(&mut store, state, world)
         }

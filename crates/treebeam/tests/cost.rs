@@ -61,14 +61,15 @@ fn what_a_run_needs_is_asked_for_in_order_and_before_anything_is_paid_for() {
 fn what_a_run_may_cost_is_shown_wherever_agents_are() {
     let site = Site::new(BINARY);
     complete(&site, "ideas_per_node = 2\nmax_depth = 1\nmax_review_rounds = 0\n");
-    // A question for ideas, 6000 and 1000 tokens; two for a diff, 12000 and 1000: at 1.25 and 10 dollars per million.
-    let words = "a run as configured: about 3 calls, 33000 tokens, $0.07; at worst 5 calls, 173000 tokens, $0.26";
+    // A question for ideas, 6000 and 1000 tokens; two for a diff, 12000 and 1000; 15000 for what each shows of the repository:
+    // at 1.25 and 10 dollars per million.
+    let words = "a run as configured: about 3 calls, 78000 tokens, $0.12; at worst 5 calls, 323000 tokens, $0.45";
     let _ = site.call(&["agents"]).exits(0).says([words]);
     let doctor = site.call(&["doctor"]).stdout;
     assert!(doctor.contains(&format!("ok       cost           {words}")), "{doctor}");
     let listed = site.call(&["agents", "--json"]).exits(0).json_lines().remove(0);
     let expected = &listed["estimate"]["expected"];
-    assert_eq!((&expected["calls"], &expected["tokens"]), (&json!(3), &json!(33_000)));
+    assert_eq!((&expected["calls"], &expected["tokens"]), (&json!(3), &json!(78_000)));
     assert_eq!(listed["estimate"]["roles"][1]["role"], "ideas");
     complete(&site, "max_cost_usd = 0.5\n");
     let _ = site.call(&["agents"]).exits(0).says(["; never more than $0.50 (`max_cost_usd`)"]);

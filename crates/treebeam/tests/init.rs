@@ -20,6 +20,7 @@ const OLD: &str = r#"{
   "test_cwd": null,
   "sweep_command": ["python", "sweep.py"],
   "keep_worktrees": false,
+  "deadline": "06:00",
   "my notes": {"a": {"b": [1, 2.5]}, "c": true},
   "OPENAI_API_KEY": "sk-12345"
 }"#;
@@ -108,6 +109,7 @@ fn an_old_configuration_is_taken_over() {
         "# from `agent_config.json`\ntest_command = \"pytest -q \\\"tests/unit\\\"\"\n",
         "# `agent_config.json` had none\n# test_cwd = \"none\"\n",
         "predecessor did it\nsweep_config_limit_flag = \"--sweep-config-limit\"\n",
+        "# `agent_config.json` had \"prompts/coder.txt\": rewrite it with the placeholders of docs/prompts.md first\n# coder = \"none\"\n",
         "# `agent_config.json` had 0, which is not taken: it must be a whole number from 1 to 1000, not 0\n# beam_width = 1\n",
     ] {
         assert!(text.contains(line), "no {line:?} in:\n{text}");

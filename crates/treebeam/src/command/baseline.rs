@@ -23,7 +23,7 @@ pub(super) fn run(here: &Path, args: &BaselineArgs, output: Output) -> Result<Ex
     let limit = json!({ "sweep_config_limit": args.sweep_config_limit });
     let config = config.with_flags(&[serde_json::to_value(&args.new)?, limit])?;
     let home = Home::open(here, &config)?;
-    let root = root(&home, args.commit.as_deref())?;
+    let root = root(&home, &config, args.commit.as_deref())?;
     let mut meaning = config.meaning(Meaning::default())?;
     // What is to be measured anew is not taken from where it was put the last time.
     let configured = meaning.measure.baseline_csv.take();
@@ -56,9 +56,9 @@ pub(super) fn run(here: &Path, args: &BaselineArgs, output: Output) -> Result<Ex
 }
 
 /// The commit that is measured; what is in no commit is not.
-fn root(home: &Home, name: Option<&str>) -> Result<Commit, Failure> {
+fn root(home: &Home, config: &Config, name: Option<&str>) -> Result<Commit, Failure> {
     let Some(name) = name else {
-        begin::must_be_clean(home, &[])?;
+        begin::must_be_clean(home, config, &[])?;
         return Ok(home.repo.head.clone());
     };
     home.repo.commit_named(name)?.ok_or_else(|| {

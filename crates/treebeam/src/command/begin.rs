@@ -109,14 +109,19 @@ pub(super) fn must_be_affordable(
     preflight::consent(&estimate, config.confirm_above(), consent)
 }
 
-/// Refuses to begin from what is in no commit. What the command itself is given need not be in one.
-pub(super) fn must_be_clean(home: &Home, given: &[PathBuf]) -> Result<(), Failure> {
+/// Refuses to begin from what is in no commit. What the command itself is given, and prompts, need not be in one.
+pub(super) fn must_be_clean(
+    home: &Home,
+    config: &Config,
+    given: &[PathBuf],
+) -> Result<(), Failure> {
     let given: Vec<_> = given.iter().filter_map(|path| path.canonicalize().ok()).collect();
     let is_given = |dirty: &String| {
         let dirty = home.repo.toplevel.join(dirty).canonicalize();
         dirty.is_ok_and(|dirty| given.iter().any(|given| given.starts_with(&dirty)))
     };
-    let dirty: Vec<_> = home.repo.dirty()?.into_iter().filter(|path| !is_given(path)).collect();
+    let dirty = home.repo.dirty_but_for(&config.prompt_files())?.into_iter();
+    let dirty: Vec<_> = dirty.filter(|path| !is_given(path)).collect();
     if dirty.is_empty() {
         return Ok(());
     }

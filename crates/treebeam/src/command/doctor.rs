@@ -77,12 +77,11 @@ pub(super) fn run(here: &Path, args: &ConfigFlag, output: Output) -> Result<Exit
 fn checks(here: &Path, args: &ConfigFlag) -> Vec<Check> {
     let mut checks = Vec::new();
     let repo = git::open(here).map_err(Failure::from);
+    let config = config(here, args);
     match &repo {
-        Ok(repo) => checks.extend(about_repository(repo)),
+        Ok(repo) => checks.extend(about_repository(repo, config.as_ref().ok())),
         Err(failure) => checks.push(Check::problem("repository", failure)),
     }
-    let config = Config::load(here, args.config.as_deref()).map_err(Failure::from);
-    let config = config.and_then(|config| config.values().map(|_| config).map_err(Failure::from));
     match &config {
         Ok(config) => checks.extend(about_config(here, config)),
         Err(failure) => checks.push(Check::problem("configuration", failure)),
@@ -102,7 +101,15 @@ fn checks(here: &Path, args: &ConfigFlag) -> Vec<Check> {
     checks
 }
 
-fn about_repository(repo: &UserRepo) -> Vec<Check> {
+/// The configuration, if all that it says is good.
+fn config(here: &Path, args: &ConfigFlag) -> Result<Config, Failure> {
+    let config = Config::load(here, args.config.as_deref())?;
+    config.values()?;
+    config.prompts(&config::file::top_or(here))?;
+    Ok(config)
+}
+
+fn about_repository(repo: &UserRepo, config: Option<&Config>) -> Vec<Check> {
     let fine = |subject, answer: Result<Check, Failure>| {
         answer.unwrap_or_else(|failure| Check::problem(subject, &failure))
     };
@@ -112,7 +119,7 @@ fn about_repository(repo: &UserRepo) -> Vec<Check> {
     vec![
         fine("git", git()),
         Check::ok("repository", format!("`{top}` at commit {short}")),
-        fine("working tree", clean(repo)),
+        fine("working tree", clean(repo, config)),
         identity(repo),
         fine("large files", large_files(repo)),
         if repo.has_submodules {
@@ -124,8 +131,9 @@ fn about_repository(repo: &UserRepo) -> Vec<Check> {
     ]
 }
 
-fn clean(repo: &UserRepo) -> Result<Check, Failure> {
-    let dirty = repo.dirty()?;
+fn clean(repo: &UserRepo, config: Option<&Config>) -> Result<Check, Failure> {
+    let prompts = config.map(Config::prompt_files).unwrap_or_default();
+    let dirty = repo.dirty_but_for(&prompts)?;
     let Some(first) = dirty.first() else { return Ok(Check::ok("working tree", "clean")) };
     let first: String = first.chars().flat_map(char::escape_debug).collect();
     let more =

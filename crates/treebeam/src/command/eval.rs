@@ -31,6 +31,7 @@ const ASKED: [Role; 4] = [Role::Coordinator, Role::Planner, Role::Coder, Role::R
 pub(super) fn run(here: &Path, args: &EvalArgs, output: Output) -> Result<Exit, Failure> {
     let config = config(here, args)?;
     let home = Home::open(here, &config)?;
+    config.prompts(&home.repo.toplevel)?;
     let named = idea_file(here, args, &config, &home)?;
     let ideas = ideas(here, &named, args)?;
     let meaning = meaning(&config, here, &home, args)?;
@@ -42,7 +43,7 @@ pub(super) fn run(here: &Path, args: &EvalArgs, output: Output) -> Result<Exit, 
     let given = [Some(&named), args.baseline.as_ref(), args.root_baseline.as_ref()];
     let given: Vec<PathBuf> = given.into_iter().flatten().map(|path| here.join(path)).collect();
     let basis = Basis::of(args, &config);
-    basis.must_fit(&home, &ideas, &given)?;
+    basis.must_fit(&home, &config, &ideas, &given)?;
     let asked = Meaning { ideas_per_node: count(&ideas), ..meaning.clone() };
     let once = Reach { max_depth: 1, ..reach.clone() };
     begin::must_be_affordable(&config, &asked, &once, &seats, Consent::of(args.new.yes))?;
@@ -95,7 +96,13 @@ impl Basis {
         }
     }
 
-    fn must_fit(self, home: &Home, ideas: &[String], given: &[PathBuf]) -> Result<(), Failure> {
+    fn must_fit(
+        self,
+        home: &Home,
+        config: &Config,
+        ideas: &[String],
+        given: &[PathBuf],
+    ) -> Result<(), Failure> {
         match self {
             Self::InPlace if ideas.len() > 1 => {
                 let what = format!(
@@ -104,7 +111,7 @@ impl Basis {
                 );
                 Err(Failure::usage(what).hint("add `--iterations 1`, or leave out `--in-place`"))
             }
-            Self::InPlace | Self::Commit => begin::must_be_clean(home, given),
+            Self::InPlace | Self::Commit => begin::must_be_clean(home, config, given),
             Self::WorkingTree => Ok(()),
         }
     }

@@ -77,13 +77,13 @@ fn start(
     let meaning = config.meaning(Meaning::default())?;
     let reach = config.reach(&Reach::default());
     match world {
-        WorldKind::Dry { .. } => begin::must_be_clean(home, &[])?,
+        WorldKind::Dry { .. } => begin::must_be_clean(home, config, &[])?,
         WorldKind::Real => {
             begin::must_sweep(&meaning.measure)?;
             begin::must_be_readable(home, &meaning)?;
             let seats = begin::seats(home, config, &Role::ALL)?;
             begin::must_be_able(&seats, &NEEDED)?;
-            begin::must_be_clean(home, &[])?;
+            begin::must_be_clean(home, config, &[])?;
             begin::must_be_affordable(config, &meaning, &reach, &seats, Consent::of(args.yes))?;
         }
     }

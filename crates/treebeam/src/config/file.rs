@@ -64,6 +64,12 @@ pub(crate) fn top(here: &Path) -> Option<&Path> {
     here.ancestors().find(|folder| folder.join(".git").exists())
 }
 
+/// The same, or the folder itself where there is no repository.
+pub(crate) fn top_or(here: &Path) -> PathBuf {
+    let here = here.canonicalize().unwrap_or_else(|_| here.to_owned());
+    top(&here).unwrap_or(&here).to_owned()
+}
+
 /// The nearest `treebeam.toml` from a folder up to the top of its repository, and what to call it. Outside of any
 /// repository only the folder itself is looked at.
 fn find(here: &Path) -> Option<(PathBuf, String)> {

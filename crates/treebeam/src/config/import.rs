@@ -23,6 +23,10 @@ pub(crate) fn import(text: &str, name: &str) -> Result<Sample, ConfigError> {
             unknown.extend(take_agents(value, name, &mut sample));
             continue;
         }
+        if old_name == "prompts" && value.is_object() {
+            unknown.extend(take_prompts(value, name, &mut sample));
+            continue;
+        }
         let key = KEYS.iter().find(|key| key.name == old_name);
         if let Some(key) = key.filter(|_| value.is_null()) {
             sample.notes.insert(key.name, vec![format!("`{name}` had none")]);
@@ -86,6 +90,25 @@ fn take_agents(agents: &Value, file: &str, sample: &mut Sample) -> Vec<String> {
             }
         }
         sample.notes.insert(key.name, notes);
+    }
+    unknown
+}
+
+/// Says where prompts were. They are not set: their placeholders are of another kind. What is left is for nobody.
+fn take_prompts(prompts: &Value, file: &str, sample: &mut Sample) -> Vec<String> {
+    let mut unknown = Vec::new();
+    for (role, path) in prompts.as_object().into_iter().flatten() {
+        let full = format!("prompts.{role}");
+        match KEYS.iter().find(|key| key.name == full) {
+            Some(key) => {
+                let note = format!(
+                    "`{file}` had {}: rewrite it with the placeholders of docs/prompts.md first",
+                    toml(path)
+                );
+                sample.notes.insert(key.name, vec![note]);
+            }
+            None => unknown.push(entry(&format!("prompts.{}", bare(role)), path)),
+        }
     }
     unknown
 }

@@ -42,7 +42,7 @@ const fn key(name: &'static str, scope: Scope, form: Form, about: &'static str) 
 }
 
 /// Every key, in the order in which they are shown.
-pub(crate) const KEYS: [Key; 61] = {
+pub(crate) const KEYS: [Key; 72] = {
     use Form::{Text, Toml};
     use Scope::{Meaning, Place, Process, Reach};
     [
@@ -251,6 +251,12 @@ pub(crate) const KEYS: [Key; 61] = {
             "what models cost: tables by model with `input`, `output` and `cached`, in dollars per million tokens",
         ),
         key(
+            "context_max_chars",
+            Process,
+            Toml,
+            "the most that a prompt shows of the repository, in characters, 1 to 2000000",
+        ),
+        key(
             "agents.coordinator",
             Process,
             Toml,
@@ -260,6 +266,26 @@ pub(crate) const KEYS: [Key; 61] = {
         key("agents.coder", Process, Toml, "who implements it"),
         key("agents.reviewer", Process, Toml, "who looks it over"),
         key("agents.ideas", Process, Toml, "who proposes ideas"),
+        key(
+            "prompts.coordinator",
+            Process,
+            Text,
+            "a file with what the coordinator is told, or \"none\" for the built-in prompt",
+        ),
+        key("prompts.planner", Process, Text, "the same for the planner"),
+        key("prompts.coder", Process, Text, "the same for the coder"),
+        key("prompts.reviewer", Process, Text, "the same for the reviewer"),
+        key("prompts.ideas", Process, Text, "the same for the generator of ideas"),
+        key(
+            "context.coordinator",
+            Process,
+            Toml,
+            "what the coordinator is shown of the repository: \"auto\", \"outline\", \"none\" or a list of globs",
+        ),
+        key("context.planner", Process, Toml, "what the planner is shown of it"),
+        key("context.coder", Process, Toml, "what the coder is shown of it"),
+        key("context.reviewer", Process, Toml, "what the reviewer is shown of it"),
+        key("context.ideas", Process, Toml, "what the generator of ideas is shown of it"),
         key(
             "tuner.files",
             Process,
@@ -341,8 +367,7 @@ pub(crate) const KEYS: [Key; 61] = {
 };
 
 /// Keys that a later version will have.
-const LATER: [&str; 12] = [
-    "prompts",
+const LATER: [&str; 11] = [
     "worktree_root",
     "experiments_root",
     "idea_conversation_mode",
@@ -372,7 +397,8 @@ fn no_key(name: &str) -> Option<String> {
 }
 
 /// Keys at the top that `run` and `resume` have no flags for.
-const WITHOUT_FLAG: [&str; 18] = [
+const WITHOUT_FLAG: [&str; 19] = [
+    "context_max_chars",
     "protect",
     "runs_root",
     "max_review_rounds",
@@ -444,7 +470,7 @@ impl Key {
 
 /// Whether a later version will have this key.
 pub(super) fn is_later(name: &str) -> bool {
-    LATER.contains(&name) || name.starts_with("prompts_")
+    LATER.contains(&name)
 }
 
 /// What is said of an unknown key: its full name, and the names that would have been known in its place.

@@ -22,6 +22,13 @@ const AGENTS: &str = "\
 const TUNER: &str = "\
 # The provider `tuner` needs no model: it changes one constant of the code at a time.
 ";
+const PROMPTS: &str = "\
+# What agents are told: `treebeam init --prompts` writes the built-in prompts into files, to be changed. See docs/prompts.md.
+";
+const CONTEXT: &str = "\
+# What prompts show of the repository. \"auto\" is an outline for models and commands, and nothing for coding agents, which look
+# for themselves.
+";
 const AGENT: &str = "{ provider = \"anthropic\", model = \"claude-sonnet-4-5\" }";
 const PRICES: &str = "{ \"my-model\" = { input = 1.0, output = 4.0, cached = 0.1 } }";
 const GATE: &str = "# What a candidate must fulfil beyond that.\n";
@@ -51,6 +58,10 @@ impl Sample {
                     SCORE
                 } else if of == "agents" {
                     AGENTS
+                } else if of == "prompts" {
+                    PROMPTS
+                } else if of == "context" {
+                    CONTEXT
                 } else if of == "tuner" {
                     TUNER
                 } else if of == "gate" {

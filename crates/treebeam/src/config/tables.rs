@@ -5,6 +5,7 @@ use super::agents::AgentsTable;
 use super::gate::GateTable;
 use super::measure::{OrNone, Said};
 use super::number::{AtOnce, Configurations, Count, Folder, Globs, Limit, Seconds, Width};
+use super::prompts::{Chars, ContextTable, PromptsTable};
 use super::score::{Contradiction, Primary, ScoreTable};
 use super::spending::{Dollars, PricesTable, Rate, Tokens};
 use super::table;
@@ -55,10 +56,15 @@ pub(crate) struct Tables {
     llm_max_inflight: Option<AtOnce>,
     llm_rate_limit: Option<Rate>,
     pub(super) confirm_above_usd: Option<Dollars>,
+    pub(super) context_max_chars: Option<Chars>,
     #[serde(deserialize_with = "table::read")]
     pub(super) prices: PricesTable,
     #[serde(deserialize_with = "table::read")]
     pub(super) agents: AgentsTable,
+    #[serde(deserialize_with = "table::read")]
+    pub(super) prompts: PromptsTable,
+    #[serde(deserialize_with = "table::read")]
+    pub(super) context: ContextTable,
     #[serde(deserialize_with = "table::read")]
     pub(super) tuner: TunerTable,
     #[serde(deserialize_with = "table::read")]

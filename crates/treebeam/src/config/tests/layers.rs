@@ -44,11 +44,22 @@ const VALUES: [(&str, [&str; 3]); KEYS.len()] = [
     ("llm_rate_limit", ["'1rpm'", "'2tpm'", "'3rpm,4tpm'"]),
     ("confirm_above_usd", ["1", "0", "2.5"]),
     ("prices", ["{a = {input = 1, output = 2}}", "{b = {input = 1, output = 2}}", "{}"]),
+    ("context_max_chars", ["1", "2", "2000000"]),
     ("agents.coordinator", ["{provider = 'ollama', model = 'a'}", AGENT, AGENT]),
     ("agents.planner", [AGENT, "{provider = 'command', command = 'x'}", AGENT]),
     ("agents.coder", [AGENT, AGENT, "{provider = 'command', command = ['x']}"]),
     ("agents.reviewer", [AGENT, AGENT, AGENT]),
     ("agents.ideas", [AGENT, "{provider = 'tuner'}", AGENT]),
+    ("prompts.coordinator", ["a.md", "none", "b/c.md"]),
+    ("prompts.planner", ["a.md", "b.md", "none"]),
+    ("prompts.coder", ["a.md", "b.md", "c.md"]),
+    ("prompts.reviewer", ["none", "b.md", "c.md"]),
+    ("prompts.ideas", ["a.md", "b.md", "c.md"]),
+    ("context.coordinator", ["'auto'", "'outline'", "none"]),
+    ("context.planner", ["none", "['a/**']", "'outline'"]),
+    ("context.coder", ["['a']", "['b', 'c']", "[]"]),
+    ("context.reviewer", ["'outline'", "none", "'auto'"]),
+    ("context.ideas", ["['a']", "'outline'", "['b']"]),
     ("tuner.files", ["['a/*.py']", "[]", "['b.toml', 'c']"]),
     ("tuner.seed", ["1", "0", "4294967295"]),
     ("score.preset", ["trading", "trading", "trading"]),
@@ -146,7 +157,8 @@ fn every_key_has_a_row_and_a_field() {
         assert!(page.contains(key.about), "docs/configuration.md lacks `{}`", key.about);
     }
     let mut fields = Vec::new();
-    for table in ["", "agents", "tuner", "score", "score.thresholds", "gate"] {
+    for table in ["", "agents", "prompts", "context", "tuner", "score", "score.thresholds", "gate"]
+    {
         let said =
             toml(&format!("[{table}]\nzzzzz = 1").replace("[]\n", "")).unwrap_err().to_string();
         let (_, known) = said.split_once("; known: ").expect("the known keys");
@@ -155,7 +167,7 @@ fn every_key_has_a_row_and_a_field() {
             |name: &str| if table.is_empty() { name.into() } else { format!("{table}.{name}") };
         fields.extend(names.map(full));
     }
-    let tables = ["agents", "tuner", "score", "score.thresholds", "gate"];
+    let tables = ["agents", "prompts", "context", "tuner", "score", "score.thresholds", "gate"];
     fields.retain(|name| !tables.contains(&name.as_str()));
     let (mut fields, mut keys) = (fields, KEYS.map(|key| key.name.to_owned()));
     fields.sort();
