@@ -90,7 +90,7 @@ fn a_wrong_placeholder_is_found_before_anything_is_asked() {
 
 /// A coder that keeps what it is told, and answers with a diff.
 #[cfg(unix)]
-const CODER: &str = "cat > \"$TREEBEAM_WORKTREE/../../heard-$TREEBEAM_ROUND\"; printf '%s\\n' 'diff --git a/new.txt b/new.txt' 'new file mode 100644' '--- /dev/null' '+++ b/new.txt' '@@ -0,0 +1 @@' '+new'";
+const CODER: &str = "cat > \"$TREEBEAM_WORKTREE/../../heard-$TREEBEAM_ROUND\"; echo new > new.txt; printf '%s\\n' 'diff --git a/new.txt b/new.txt' 'new file mode 100644' '--- /dev/null' '+++ b/new.txt' '@@ -0,0 +1 @@' '+new'";
 #[cfg(unix)]
 const SWEEP: &str = "printf 'config_id,status,loss\\n0,ok,1\\n' > $AGENTIC_RESULTS_CSV";
 
@@ -104,14 +104,14 @@ fn a_real_agent_hears_the_users_template() {
     let template =
         "My own words.\n{{answer}}\n{{idea}}\n{{repo}}\n{{change_so_far}}\n{{problem}}\n";
     site.repo.write("my prompts/coder.md", template).expect("a file");
-    let config = |extra: &str| {
+    let config = |extra: &str, edits: &str| {
         let text = format!(
             "sweep_command = {SWEEP:?}\nprompts.coder = 'my prompts/coder.md'\nscore.primary = 'loss:lower'\n{extra}\n\
-             [agents.coder]\nprovider = 'command'\ncommand = ['/bin/sh', '-c', {CODER:?}]\n"
+             [agents.coder]\nprovider = 'command'\ncommand = ['/bin/sh', '-c', {CODER:?}]\n{edits}\n"
         );
         site.repo.write("treebeam.toml", &text).expect("a file");
     };
-    config("");
+    config("", "");
     let idea = site.repo.beside("idea.md");
     fs::write(&idea, "IDEA: Widen WINDOW of model.py\n").expect("an idea");
     let idea = idea.to_str().expect("UTF-8");
@@ -127,8 +127,11 @@ fn a_real_agent_hears_the_users_template() {
     assert!(first.contains("\"prompt\":\"my prompts/coder.md sha256 "), "{first}");
     assert!(first.contains("\"context\":\"outline, at most 60000 characters\""), "{first}");
 
-    config("context.coder = 'none'");
+    // One that edits is told to, by the same template.
+    config("context.coder = 'none'", "edits = 'in_place'");
     let _ = site.call(&["eval", "--idea", idea, "--run-id", "second"]).exits(0);
     let heard = run.with_file_name("second").join("heard-0");
-    assert!(!fs::read_to_string(heard).expect("a prompt").contains("=== FILE"));
+    let heard = fs::read_to_string(heard).expect("a prompt");
+    assert!(heard.starts_with("My own words.\nEdit the files in this folder yourself"), "{heard}");
+    assert!(!heard.contains("=== FILE"), "{heard}");
 }
