@@ -117,7 +117,7 @@ fn of_too_many_files_folders_are_told() {
 proptest! {
     #[test]
     fn no_outline_is_longer_than_it_may_be(
-        files in prop::collection::vec(("[a-c]{1,3}(/[a-c]{1,9}){0,3}\\.(py|md|toml)", "(`{1,9}|ab|ü|\n){0,300}"), 0..30),
+        files in prop::collection::vec(("[a-c]{1,3}(/[a-c]{1,9}){0,3}\\.(py|md|toml)", "(`{1,600}|ab|ü|\n){0,40}"), 0..30),
         max_chars in 0_usize..4000,
     ) {
         let repo = Texts(files);
