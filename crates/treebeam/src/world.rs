@@ -32,6 +32,7 @@ use treebeam_edge::git::{self, GitRepo};
 use treebeam_edge::store::inbox::RunInbox;
 use treebeam_edge::store::{Fenced, RunFiles, Store};
 use treebeam_run::port::{Executor, World};
+use treebeam_run::prompt::Prompts;
 
 /// Does something with a run in the world that it belongs to.
 pub(crate) fn enter<T>(

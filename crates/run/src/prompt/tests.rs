@@ -61,7 +61,9 @@ fn what_is_not_there_leaves_no_trace() {
                 let (pack, repo) = ("NODE n0000\n", "");
                 prompts.ideas(&ForIdeas { pack, count: 1, repeated: &[], protect: &[], repo })
             }
-            _ => prompts.about(role, &Matter { idea: "IDEA: x", ..Matter::default() }),
+            Role::Coordinator | Role::Planner | Role::Coder | Role::Reviewer => {
+                prompts.about(role, &Matter { idea: "IDEA: x", ..Matter::default() })
+            }
         };
         assert!(!prompt.contains("\n\n\n") && prompt.ends_with('\n'), "{prompt}");
         for head in ["NOTES ===", "PLAN ===", "SO FAR", "PROBLEM", "FIRST REVIEW", "TOUCH", "FILE"]
