@@ -3,11 +3,12 @@
 //!
 //! # Layout
 //! [`door`] asks through the door with little patience. [`aimock`] and [`llmock`] are about servers that play a provider and
-//! its errors, [`oracle`] about the requests that are sent, [`smollm2`] about a real model.
+//! its errors, [`conversation`] about whole evals with them, [`oracle`] about the requests that are sent, [`smollm2`] about a real model.
 
 #![cfg(test)]
 
 mod aimock;
+mod conversation;
 mod door;
 mod llmock;
 mod oracle;
