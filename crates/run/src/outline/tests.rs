@@ -1,3 +1,5 @@
+//! What is shown of a repository of texts, within which limit. With a real git it is shown elsewhere.
+
 use super::*;
 use crate::port::{Applied, CommitNote};
 use proptest::prelude::*;

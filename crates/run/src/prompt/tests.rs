@@ -1,3 +1,5 @@
+//! The built-in prompts as agents get them, their limits, and the page that documents the placeholders.
+
 use super::*;
 use proptest::prelude::*;
 

@@ -1,3 +1,5 @@
+//! Which files are chosen, and in which order, by names and sizes. That git says them right is shown elsewhere.
+
 use super::*;
 
 fn file(path: &str, bytes: u64) -> RepoFile {

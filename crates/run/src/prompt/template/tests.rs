@@ -1,3 +1,5 @@
+//! How templates are read, what is wrong with them, and what becomes of them. What is filled in is made up.
+
 use super::*;
 use proptest::prelude::*;
 

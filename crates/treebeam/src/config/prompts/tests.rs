@@ -1,3 +1,5 @@
+//! What the keys of prompts and context make of files, and what is said about wrong ones. No agent is asked.
+
 use super::*;
 use crate::config::file::{ConfigError, ConfigFile};
 use std::fs;
