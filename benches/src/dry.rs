@@ -57,25 +57,25 @@ fn compare(name: &str, folder: &TempDir) -> Outcome<()> {
 
 /// What something took.
 #[derive(Clone, Copy, Debug)]
-struct Took {
-    wall: f64,
-    ticks: u32,
+pub(crate) struct Took {
+    pub(crate) wall: f64,
+    pub(crate) ticks: u32,
 }
 
-fn timed(work: impl FnOnce() -> Outcome<()>) -> Outcome<Took> {
+pub(crate) fn timed(work: impl FnOnce() -> Outcome<()>) -> Outcome<Took> {
     let (begun, before) = (Instant::now(), gauge::ticks());
     work()?;
     Ok(Took { wall: begun.elapsed().as_secs_f64(), ticks: gauge::ticks() - before })
 }
 
 /// A repository that is made anew, at the same place, for each measurement: so each has the same commits.
-struct Bench {
-    folder: PathBuf,
-    variables: Vec<(OsString, OsString)>,
+pub(crate) struct Bench {
+    pub(crate) folder: PathBuf,
+    pub(crate) variables: Vec<(OsString, OsString)>,
 }
 
 impl Bench {
-    fn new(folder: &Path) -> Outcome<Self> {
+    pub(crate) fn new(folder: &Path) -> Outcome<Self> {
         let folder = folder.canonicalize()?;
         let home = folder.join("home").into_os_string();
         fs::create_dir_all(&home)?;
@@ -94,12 +94,18 @@ impl Bench {
             fs::write(file, format!("value = {number}\n").repeat(60))?;
         }
         must(self.git(&pristine).args(["init", "--quiet", "--initial-branch=main"]))?;
-        must(self.git(&pristine).args(["add", "--all"]))?;
-        let who = ["-c", "user.name=Bench", "-c", "user.email=bench@example.org"];
-        must(self.git(&pristine).args(who).args(["commit", "--quiet", "--message=first"]))
+        self.commit()
     }
 
-    fn git(&self, folder: &Path) -> Command {
+    /// Commits all files of the repository that the others are made from.
+    pub(crate) fn commit(&self) -> Outcome<()> {
+        let pristine = self.folder.join("pristine");
+        must(self.git(&pristine).args(["add", "--all"]))?;
+        let who = ["-c", "user.name=Bench", "-c", "user.email=bench@example.org"];
+        must(self.git(&pristine).args(who).args(["commit", "--quiet", "--message=one"]))
+    }
+
+    pub(crate) fn git(&self, folder: &Path) -> Command {
         let mut command = Command::new("git");
         command.current_dir(folder).env_clear().envs(self.variables.iter().cloned());
         command
@@ -110,12 +116,12 @@ impl Bench {
         Ok(self.git(&self.repo()).arg("for-each-ref").output()?.stdout)
     }
 
-    fn repo(&self) -> PathBuf {
+    pub(crate) fn repo(&self) -> PathBuf {
         self.folder.join("repo")
     }
 
     /// A fresh repository, with everything of before on the disk.
-    fn afresh(&self) -> Outcome<()> {
+    pub(crate) fn afresh(&self) -> Outcome<()> {
         if self.repo().exists() {
             fs::remove_dir_all(self.repo())?;
         }
@@ -127,7 +133,7 @@ impl Bench {
     /// Records a run, and writes its git commands down.
     fn script(&self) -> Outcome<Script> {
         self.afresh()?;
-        let recorder = Recorder::new(&self.folder)?;
+        let recorder = Recorder::new(&self.folder, &["git"], &std::env::var("PATH")?)?;
         drive(&self.repo(), recorder.variables(&self.variables))?;
         let run_dir = self.repo().join(".treebeam/runs/bench");
         recorder.script(&run_dir, &self.repo().join(".git"))
@@ -138,7 +144,7 @@ impl Bench {
         timed(|| drive(&self.repo(), self.variables.clone()))
     }
 
-    fn theirs(&self, script: &Script) -> Outcome<Took> {
+    pub(crate) fn theirs(&self, script: &Script) -> Outcome<Took> {
         self.afresh()?;
         timed(|| script.run())
     }

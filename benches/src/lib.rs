@@ -3,7 +3,7 @@
 //!
 //! # Layout
 //! [`run`] is the table. `search` makes long runs in `world`, a world that costs the same at every eval; `resume` opens
-//! them again; `dry` compares a dry run with `script`, the same git commands in a shell; `scoring` compares a score with
+//! them again; `dry` compares a dry run with `script`, the same git commands in a shell; `eval` does so with real evals; `scoring` compares a score with
 //! what data-frame libraries need for the means alone; `agents` compares the door to agents with a provider's own
 //! library; `gauge` reads clocks and memory, `companion` is a process that is told to do something again and again.
 
@@ -12,6 +12,7 @@
 mod agents;
 mod companion;
 mod dry;
+mod eval;
 mod gauge;
 mod resume;
 mod scoring;
@@ -20,8 +21,8 @@ mod search;
 mod world;
 
 use std::error::Error;
-use std::path::Path;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 /// Anything that can go wrong: the bench then ends, and says it.
 type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -29,10 +30,11 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 /// A part of the table: its name, and what prints its rows.
 type Part = (&'static str, fn() -> Outcome<()>);
 
-const PARTS: [Part; 4] = [
+const PARTS: [Part; 5] = [
     ("events", search::events),
     ("resume", resume::resume),
     ("git", dry::git),
+    ("eval", eval::eval),
     ("memory", search::memory),
 ];
 
@@ -74,6 +76,20 @@ pub fn run(arguments: impl Iterator<Item = String>) -> Result<(), Box<dyn Error>
 /// One row of the table.
 fn row(what: &str, figure: &str) {
     println!("  {what:<96} {figure:>22}");
+}
+
+/// Builds the program as it is released, into this folder of release builds, and says where it is.
+fn released(release: &Path) -> Outcome<PathBuf> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let target = release.parent().ok_or("no target directory")?;
+    must(
+        Command::new(cargo)
+            .args(["build", "--quiet", "--release", "--package", "treebeam", "--target-dir"])
+            .arg(target)
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .stdin(Stdio::null()),
+    )?;
+    Ok(release.join("treebeam"))
 }
 
 /// Runs a command that has to succeed.

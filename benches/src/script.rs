@@ -1,4 +1,5 @@
-//! The same git commands in a shell: what a run asks of git is recorded by a stand-in, and written down as a script.
+//! The same commands in a shell: what a run asks of git and of other programs is recorded by stand-ins, and written down as
+//! a script.
 
 use crate::Outcome;
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,15 +9,15 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Where calls are written down, with a stand-in for git that does so.
+/// Where calls are written down, with stand-ins for programs that do so.
 pub(crate) struct Recorder {
     calls: PathBuf,
     bin: PathBuf,
-    git: PathBuf,
 }
 
-/// One call of git.
+/// One call of a program.
 struct Call {
+    program: String,
     arguments: Vec<String>,
     variables: BTreeMap<String, String>,
     folder: String,
@@ -27,35 +28,42 @@ struct Call {
 pub(crate) struct Script {
     path: PathBuf,
     variables: BTreeMap<String, String>,
-    /// How many calls of git it makes.
+    /// How many calls it makes.
     pub(crate) calls: usize,
 }
 
 impl Recorder {
-    /// Makes the stand-in in a folder.
-    pub(crate) fn new(folder: &Path) -> Outcome<Self> {
+    /// Makes stand-ins, in a folder, for these programs, which are found on this path.
+    pub(crate) fn new(folder: &Path, programs: &[&str], path: &str) -> Outcome<Self> {
         let (calls, bin) = (folder.join("calls"), folder.join("bin"));
         fs::create_dir_all(&calls)?;
         fs::create_dir_all(&bin)?;
-        let path = std::env::var("PATH")?;
-        let mut all = std::env::split_paths(&path).map(|folder| folder.join("git"));
-        let git = all.find(|git| git.is_file()).ok_or("there is no git")?;
-        let text = format!(
-            "#!/bin/sh\nPATH='{path}'\ncall='{}'/$(date +%s%N)-$$\n\
-             printf '%s\\0' \"$@\" > $call.arguments\nenv -0 > $call.variables\n\
-             pwd > $call.folder\ncat > $call.input\nexec '{}' \"$@\" < $call.input\n",
-            calls.display(),
-            git.display()
-        );
-        fs::write(bin.join("git"), text)?;
-        fs::set_permissions(bin.join("git"), fs::Permissions::from_mode(0o755))?;
-        Ok(Self { calls, bin, git })
+        for name in programs {
+            let mut all = std::env::split_paths(path).map(|folder| folder.join(name));
+            let program = all.find(|found| found.is_file()).ok_or("there is no such program")?;
+            let text = format!(
+                "#!/bin/sh\nown=$PATH\nPATH='{path}'\ncall='{}'/$(date +%s%N)-$$\n\
+                 printf '%s\\0' \"$@\" > $call.arguments\nenv -0 > $call.variables\n\
+                 pwd > $call.folder\necho '{1}' > $call.program\ncat > $call.input\n\
+                 PATH=$own exec '{1}' \"$@\" < $call.input\n",
+                calls.display(),
+                program.display()
+            );
+            fs::write(bin.join(name), text)?;
+            fs::set_permissions(bin.join(name), fs::Permissions::from_mode(0o755))?;
+        }
+        Ok(Self { calls, bin })
     }
 
-    /// An environment in which git is the stand-in.
+    /// An environment in which the stand-ins are found first.
     pub(crate) fn variables(&self, like: &[(OsString, OsString)]) -> Vec<(OsString, OsString)> {
         let others = like.iter().filter(|(name, _)| name != "PATH").cloned();
-        others.chain([("PATH".into(), self.bin.clone().into_os_string())]).collect()
+        let mut path = self.bin.clone().into_os_string();
+        if let Some((_, like)) = like.iter().find(|(name, _)| name == "PATH") {
+            path.push(":");
+            path.push(like);
+        }
+        others.chain([("PATH".into(), path)]).collect()
     }
 
     /// Writes the script of everything that was recorded.
@@ -64,12 +72,19 @@ impl Recorder {
         let first = calls.last().ok_or("nothing was recorded")?;
         let mut variables = first.variables.clone();
         variables.insert("PATH".to_owned(), std::env::var("PATH")?);
-        let mut text = format!("mkdir -p '{0}/wt' '{0}/cand'\n", run_dir.display());
-        let mut gone = BTreeSet::new();
+        let mut text = format!("mkdir -p '{0}/wt' '{0}/cand'", run_dir.display());
+        for folder in calls.iter().filter_map(|call| call.variables.get("AGENTIC_OUTPUT_DIR")) {
+            text.push_str(&format!(" {}", quoted(folder)));
+        }
+        text.push('\n');
+        let (mut made, mut gone) = (BTreeSet::new(), BTreeSet::new());
         for (position, call) in calls.iter().enumerate() {
-            text.push_str(&match call.as_worktree_add(common_dir) {
-                Some((add, and_then)) => self.line(&add, &variables) + &and_then,
-                None => self.line(call, &variables),
+            text.push_str(&match call.as_filling(common_dir) {
+                Some((again, _, _)) if !made.insert(call.folder.clone()) => {
+                    line(&again, &variables)
+                }
+                Some((_, add, and_then)) => line(&add, &variables) + &and_then,
+                None => line(call, &variables),
             });
             let candidate = call.candidate(run_dir);
             let Some(name) = candidate.filter(|name| !gone.contains(name)) else { continue };
@@ -98,22 +113,24 @@ impl Recorder {
         names.sort();
         names.iter().map(|path| Call::read(path)).collect()
     }
+}
 
-    fn line(&self, call: &Call, common: &BTreeMap<String, String>) -> String {
-        let own = call
-            .variables
-            .iter()
-            .filter(|(name, value)| name.starts_with("GIT_") && common.get(*name) != Some(*value));
-        let own: String = own.map(|(name, value)| format!("{name}={} ", quoted(value))).collect();
-        let arguments: Vec<String> = call.arguments.iter().map(|text| quoted(text)).collect();
-        format!(
-            "cd {} && {own}{} {} < {} > /dev/null 2>&1\n",
-            quoted(&call.folder),
-            quoted(&self.git.to_string_lossy()),
-            arguments.join(" "),
-            quoted(&call.input.to_string_lossy())
-        )
-    }
+fn line(call: &Call, common: &BTreeMap<String, String>) -> String {
+    let is_own =
+        |name: &str| ["GIT_", "AGENTIC_", "TREEBEAM_"].iter().any(|own| name.starts_with(own));
+    let own = call
+        .variables
+        .iter()
+        .filter(|(name, value)| is_own(name) && common.get(*name) != Some(*value));
+    let own: String = own.map(|(name, value)| format!("{name}={} ", quoted(value))).collect();
+    let arguments: Vec<String> = call.arguments.iter().map(|text| quoted(text)).collect();
+    format!(
+        "cd {} && {own}{} {} < {} > /dev/null 2>&1\n",
+        quoted(&call.folder),
+        quoted(&call.program),
+        arguments.join(" "),
+        quoted(&call.input.to_string_lossy())
+    )
 }
 
 impl Call {
@@ -125,12 +142,13 @@ impl Call {
         let variables =
             variables.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         let folder = fs::read_to_string(path.with_extension("folder"))?.trim_end().to_owned();
-        Ok(Self { arguments, variables, folder, input: path.with_extension("input") })
+        let program = fs::read_to_string(path.with_extension("program"))?.trim_end().to_owned();
+        Ok(Self { program, arguments, variables, folder, input: path.with_extension("input") })
     }
 
-    /// What a shell would do instead of making a worktree by hand and filling it: a plain `git worktree add`, and then
-    /// a name for its admin folder that later calls know.
-    fn as_worktree_add(&self, common_dir: &Path) -> Option<(Self, String)> {
+    /// What a shell would do instead of making a worktree by hand and filling it: where it is there, fill it again; where it
+    /// is not, a plain `git worktree add`, and then a name for its admin folder that later calls know.
+    fn as_filling(&self, common_dir: &Path) -> Option<(Self, Self, String)> {
         let fill = self.arguments.iter().position(|text| text == "read-tree")?;
         let commit = self.arguments.last()?;
         let made = self.arguments.iter().find_map(|text| text.strip_prefix("--git-dir="))?;
@@ -143,7 +161,22 @@ impl Call {
         let before = self.arguments.iter().take(fill).map(keep);
         let arguments = before.chain(add.iter().map(|&text| text.to_owned())).collect();
         let above = Path::new(&self.folder).parent()?.display().to_string();
+        let own = format!(
+            "--git-dir={}",
+            common_dir.join("worktrees").join(Path::new(made).file_name()?).display()
+        );
+        let known = |text: &String| {
+            if text.starts_with("--git-dir=") { own.clone() } else { text.clone() }
+        };
+        let again = Self {
+            program: self.program.clone(),
+            arguments: self.arguments.iter().map(known).collect(),
+            variables: self.variables.clone(),
+            folder: self.folder.clone(),
+            input: self.input.clone(),
+        };
         let add = Self {
+            program: self.program.clone(),
             arguments,
             variables: self.variables.clone(),
             folder: above,
@@ -153,7 +186,7 @@ impl Call {
         let rename = format!(
             "mv \"$(sed 's/^gitdir: //' {link})\" '{admin}' && echo 'gitdir: {admin}' > {link}\n"
         );
-        Some((add, rename))
+        Some((again, add, rename))
     }
 
     /// The candidate whose worktree it is about.

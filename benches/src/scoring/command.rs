@@ -2,18 +2,18 @@
 
 use super::data::{COLUMNS, Digits, pair};
 use crate::gauge::{Took, median, middle_half, whole};
-use crate::{Outcome, must, row};
+use crate::{Outcome, released, row};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 const RUNS: usize = 200;
 const WARM_UPS: usize = 10;
 
 /// Prints the ratios at 100 rows. `release` is the folder that release builds lie in.
 pub(crate) fn command(folder: &Path, release: &Path) -> Outcome<()> {
-    build(release)?;
+    let program = released(release)?;
     let pair = pair(folder, 100, Digits::Five)?;
-    let mut ours = Command::new(release.join("treebeam"));
+    let mut ours = Command::new(program);
     ours.arg("score").args(pair.files()).arg("--json");
     let mut floor = Command::new("wc");
     floor.arg("-l").args(pair.files());
@@ -40,17 +40,4 @@ pub(crate) fn command(folder: &Path, release: &Path) -> Outcome<()> {
         row(&format!("  {who}: processor time, wall time"), &figures);
     }
     Ok(())
-}
-
-/// Builds the program as it is released, into the folder that this bench lies in.
-fn build(release: &Path) -> Outcome<()> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let target = release.parent().ok_or("no target directory")?;
-    must(
-        Command::new(cargo)
-            .args(["build", "--quiet", "--release", "--package", "treebeam", "--target-dir"])
-            .arg(target)
-            .current_dir(env!("CARGO_MANIFEST_DIR"))
-            .stdin(Stdio::null()),
-    )
 }

@@ -190,12 +190,12 @@ fn line(facts: &Facts, event: &Event) -> Option<String> {
         }
         Event::EvalFailed { eval, failure, .. } => {
             let message = failure.message.lines().next().unwrap_or_default();
-            format!("e{eval}: failed at {}: {message}", failure.stage)
+            format!("e{eval}: failed at {} ({}): {message}", failure.stage, failure.kind)
         }
         Event::AttemptFailed { eval, attempt, failure, .. } => {
             let message = failure.message.lines().next().unwrap_or_default();
-            let stage = failure.stage;
-            format!("e{eval}: attempt {attempt} failed at {stage}, tried again: {message}")
+            let (stage, kind) = (failure.stage, failure.kind);
+            format!("e{eval}: attempt {attempt} failed at {stage} ({kind}), tried again: {message}")
         }
         Event::BudgetReached { budget, step, .. } => {
             let place = match step {

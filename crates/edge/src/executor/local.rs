@@ -13,7 +13,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
 use treebeam_core::id::RunId;
 use treebeam_core::measure::Measure;
@@ -103,6 +102,15 @@ impl LocalExecutor {
             .args(["job".as_ref(), folder.join(SPEC).as_os_str()])
             .envs(self.local.variables.clone());
         program.detach(claim, complaints).map(Watched::Ours)
+    }
+
+    /// The processes of jobs that we have started ourselves.
+    fn children(&self) -> Vec<u32> {
+        let ours = |watched: &Watched| match watched {
+            Watched::Ours(child) => Some(child.id()),
+            Watched::Anothers => None,
+        };
+        self.jobs().values().filter_map(ours).collect()
     }
 
     /// Those that have ended.
@@ -239,7 +247,7 @@ impl Executor for LocalExecutor {
             if !ended.is_empty() || left.is_zero() {
                 return Ok(ended);
             }
-            thread::sleep(pause.min(left));
+            process::rest(&self.children(), pause.min(left));
             pause = (pause * 2).min(GLANCE);
         }
     }

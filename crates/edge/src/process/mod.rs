@@ -345,9 +345,14 @@ fn wait(child: &mut Child, due: Option<Instant>) -> io::Result<Option<ExitStatus
         if Instant::now() >= due {
             return Ok(None);
         }
-        thread::sleep(pause);
+        system::rest(&[child.id()], pause);
         pause = (pause * 2).min(Duration::from_millis(20));
     }
+}
+
+/// Waits until one of these children of ours has ended, and at most this long.
+pub(crate) fn rest(pids: &[u32], most: Duration) {
+    system::rest(pids, most);
 }
 
 /// Kills the child with all that it has started, and reaps it; one that has ended by now is only reaped.

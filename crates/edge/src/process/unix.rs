@@ -46,6 +46,30 @@ pub(super) fn kill_tree(leader: u32) {
     all.0.iter().for_each(|process| kill(process.pid, Signal::KILL));
 }
 
+/// Waits until one of these has ended, and at most this long.
+#[cfg(target_os = "linux")]
+pub(super) fn rest(pids: &[u32], most: Duration) {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use rustix::process::{PidfdFlags, pidfd_open};
+    let open = |pid: &u32| {
+        let pid = Pid::from_raw(i32::try_from(*pid).ok()?)?;
+        pidfd_open(pid, PidfdFlags::empty()).ok()
+    };
+    let open: Vec<_> = pids.iter().filter_map(open).collect();
+    let mut watched: Vec<_> = open.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
+    let timeout = Timespec::try_from(most).ok();
+    // Whoever is woken too early looks, and waits again.
+    if timeout.is_none() || poll(&mut watched, timeout.as_ref()).is_err() {
+        std::thread::sleep(most);
+    }
+}
+
+/// Waits this long: there is nothing that would say earlier that one has ended.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn rest(_: &[u32], most: Duration) {
+    std::thread::sleep(most);
+}
+
 /// Asks each of these to end.
 pub(super) fn ask(pids: &[u32]) {
     for pid in pids {

@@ -103,7 +103,7 @@ fn ends_by(due: Option<Instant>, child: &mut Child) -> io::Result<bool> {
             system::bury(child.id());
             buried = Instant::now();
         }
-        thread::sleep(pause);
+        system::rest(&[child.id()], pause);
         pause = (pause * 2).min(GLANCE);
     }
     Ok(true)

@@ -5,6 +5,7 @@ use super::whole::Mark;
 use std::io;
 use std::os::windows::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
 
 const CREATE_NEW_PROCESS_GROUP: u32 = 0x0000_0200;
 const CREATE_NO_WINDOW: u32 = 0x0800_0000;
@@ -43,6 +44,11 @@ pub(super) fn has_ended(child: &mut Child) -> io::Result<bool> {
 }
 
 /// A child cannot be asked to end.
+/// Waits this long.
+pub(super) fn rest(_: &[u32], most: Duration) {
+    std::thread::sleep(most);
+}
+
 pub(super) fn ask(_pids: &[u32]) {}
 
 /// Kills each of these with what it has started.

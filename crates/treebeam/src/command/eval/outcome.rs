@@ -150,6 +150,8 @@ fn of_eval(facts: &Facts, eval: &Eval, run: &RunDir) -> Result<Value, Failure> {
         "ref": work.map(|_| name.ref_name(&facts.run)),
         "approval": work.map(|work| work.approval),
         "files_changed": work.map(|work| work.files_changed),
+        "llm_usage": figures::usage(&eval.spent()),
+        "cost_usd": figures::cost(&eval.spent()),
         "error": failure(eval),
         "parent_relative": compared.as_ref().map(|it| figures::details(&it.judgement.vs_parent)),
         "root_relative": compared.as_ref().map(|it| figures::details(&it.judgement.vs_root)),

@@ -1,0 +1,121 @@
+//! Evals with agents that answer at once and a sweep that is over at once, by the real program, against a shell script that
+//! does nothing but their git commands and starts their programs.
+
+use crate::dry::{Bench, Took, timed};
+use crate::gauge::{self, median};
+use crate::script::{Recorder, Script};
+use crate::{Outcome, must, released, row};
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use tempfile::TempDir;
+
+const EVALS: u32 = 40;
+const ROUNDS: usize = 5;
+
+/// Programs that are over at once.
+const TOOLS: [(&str, &str); 3] = [
+    ("instant-coder", "#!/bin/sh\nexec cat change.diff\n"),
+    ("instant-reviewer", "#!/bin/sh\necho VERDICT: APPROVE\n"),
+    ("instant-sweep", "#!/bin/sh\nexec cp base.csv \"$AGENTIC_RESULTS_CSV\"\n"),
+];
+const CONFIG: &str = "sweep_command = ['instant-sweep']\nscore.primary = 'a'\n\
+    [agents.coder]\nprovider = 'command'\ncommand = ['instant-coder']\n\
+    [agents.reviewer]\nprovider = 'command'\ncommand = ['instant-reviewer']\n";
+const CHANGE: &str =
+    "diff --git a/new b/new\nnew file mode 100644\n--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+x\n";
+
+/// Prints the ratio, with fsync as it is on a disk and where it costs nothing.
+pub(crate) fn eval() -> Outcome<()> {
+    compare("on a disk", &gauge::on_disk()?)?;
+    compare("where fsync costs nothing", &gauge::in_memory()?)
+}
+
+fn compare(name: &str, folder: &TempDir) -> Outcome<()> {
+    let field = Field::new(folder)?;
+    let script = field.script()?;
+    let (mut ours, mut theirs, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+    let mut processor = Vec::new();
+    for _ in 0..ROUNDS {
+        let (run, shell) = (field.ours()?, field.bench.theirs(&script)?);
+        ratios.push(run.wall / shell.wall);
+        processor.push(f64::from(run.ticks) / f64::from(shell.ticks));
+        ours.push(run.wall);
+        theirs.push(shell.wall);
+    }
+    let evals = f64::from(EVALS);
+    let each = |all: &[f64]| format!("{:.1} ms per eval", median(all) * 1000.0 / evals);
+    row(&format!("{name}: `treebeam eval`, {EVALS} ideas, coder and reviewer"), &each(&ours));
+    row(&format!("{name}: its {} commands in a shell", script.calls), &each(&theirs));
+    row(&format!("{name}: eval / shell (target 1.3)"), &gauge::spread(&ratios));
+    row(&format!("{name}: eval / shell, processor time"), &gauge::spread(&processor));
+    Ok(())
+}
+
+struct Field {
+    bench: Bench,
+    program: PathBuf,
+    path: String,
+}
+
+impl Field {
+    fn new(folder: &TempDir) -> Outcome<Self> {
+        let bench = Bench::new(folder.path())?;
+        let tools = bench.folder.join("tools");
+        fs::create_dir_all(&tools)?;
+        for (name, text) in TOOLS {
+            fs::write(tools.join(name), text)?;
+            fs::set_permissions(tools.join(name), fs::Permissions::from_mode(0o755))?;
+        }
+        let ideas: String = (0..EVALS).map(|n| format!("Try it for the {n}th time\n\n")).collect();
+        let files = [
+            ("treebeam.toml", CONFIG),
+            ("change.diff", CHANGE),
+            ("base.csv", "config_id,status,a\n0,ok,1\n1,ok,2\n"),
+            ("ideas.txt", &ideas),
+        ];
+        for (name, text) in files {
+            fs::write(bench.folder.join("pristine").join(name), text)?;
+        }
+        bench.commit()?;
+        let path = format!("{}:{}", tools.display(), std::env::var("PATH")?);
+        let own = std::env::current_exe()?;
+        let release = own.parent().and_then(Path::parent).ok_or("no folder of release builds")?;
+        Ok(Self { bench, program: released(release)?, path })
+    }
+
+    fn variables(&self) -> Vec<(OsString, OsString)> {
+        let others = self.bench.variables.iter().filter(|(name, _)| name != "PATH").cloned();
+        others.chain([("PATH".into(), self.path.clone().into())]).collect()
+    }
+
+    fn drive(&self, variables: Vec<(OsString, OsString)>) -> Outcome<()> {
+        let mut command = Command::new(&self.program);
+        command.args([
+            "eval",
+            "--quiet",
+            "--idea=ideas.txt",
+            "--baseline=base.csv",
+            "--run-id=bench",
+        ]);
+        command.current_dir(self.bench.repo()).env_clear().envs(variables);
+        must(command.stdout(Stdio::null()).stderr(Stdio::null()))
+    }
+
+    /// Records an eval, and writes its commands down.
+    fn script(&self) -> Outcome<Script> {
+        self.bench.afresh()?;
+        let programs = ["git", "instant-coder", "instant-reviewer", "instant-sweep"];
+        let recorder = Recorder::new(&self.bench.folder, &programs, &self.path)?;
+        self.drive(recorder.variables(&self.variables()))?;
+        let run_dir = self.bench.repo().join(".treebeam/runs/bench");
+        recorder.script(&run_dir, &self.bench.repo().join(".git"))
+    }
+
+    fn ours(&self) -> Outcome<Took> {
+        self.bench.afresh()?;
+        timed(|| self.drive(self.variables()))
+    }
+}
