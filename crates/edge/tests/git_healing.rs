@@ -191,12 +191,12 @@ fn a_git_that_still_writes_in_a_worktree_is_waited_for() {
     for call in ["apply", "write-tree", "update-ref"] {
         let repo = files();
         let (started, go) = (repo.beside("started"), repo.beside("go"));
+        // Whether its runner lives makes no difference to a git that was started by it; but it would start no other.
         let text = format!(
-            "case \" $* \" in *' {call} '*) touch '{}'; while [ ! -e '{}' ]; do sleep 0.01; done;; esac",
+            "[ -e '{0}' ] && exit 1; case \" $* \" in *' {call} '*) touch '{0}'; while [ ! -e '{1}' ]; do sleep 0.01; done;; esac",
             started.display(),
             go.display()
         );
-        // Whether its runner lives makes no difference to a git that was started by it.
         let left = run_through(&repo, &text);
         let head = left.user().head.clone();
         left.checkout(e1(), &head).unwrap();
