@@ -17,6 +17,12 @@ use std::time::Duration;
 /// Whether whatever is left of those that we have started, and of those that they have started, becomes our own child.
 static REAPER: AtomicBool = AtomicBool::new(false);
 
+/// The flag of the kernel's own threads.
+const OF_KERNEL: u64 = 0x0020_0000;
+/// How often, and after which pause, one is looked at that has no environment yet.
+const LOOKS: u32 = 1000;
+const LOOK: Duration = Duration::from_millis(1);
+
 /// The signal that ended a child, if one did.
 pub(super) fn signal(status: ExitStatus) -> Option<i32> {
     status.signal()
@@ -148,7 +154,7 @@ pub(super) fn survivors(leader: Option<u32>, mark: &Mark) -> Vec<u32> {
     let roots = all.0.iter().filter(|process| {
         Some(process.group) == leader
             || (reaper && process.parent == own)
-            || bears(process.pid, mark)
+            || (!process.of_kernel && bears(process, mark))
     });
     let mut roots: Vec<u32> = roots.map(|process| process.pid).collect();
     roots.extend(leader);
@@ -169,9 +175,28 @@ pub(super) fn bury(leader: u32) {
     }
 }
 
-/// Whether a process was started with the mark, as far as we may know.
-fn bears(pid: u32, mark: &Mark) -> bool {
-    let Ok(environment) = fs::read(format!("/proc/{pid}/environ")) else { return false };
+/// Whether a process was started with the mark, as far as we may know. One that becomes another program in this moment
+/// shows no environment, or a part of one, and is looked at again.
+fn bears(process: &Process, mark: &Mark) -> bool {
+    let mut whole = process.environment;
+    for _ in 0..LOOKS {
+        let Ok(shown) = fs::read(format!("/proc/{}/environ", process.pid)) else { return false };
+        if has_mark(&shown, mark) {
+            return true;
+        }
+        if whole == Some(shown.len()) {
+            return false;
+        }
+        std::thread::sleep(LOOK);
+        whole = match Process::look(process.pid) {
+            Some(process) if !process.ended => process.environment,
+            _ => return false,
+        };
+    }
+    false
+}
+
+fn has_mark(environment: &[u8], mark: &Mark) -> bool {
     let value = |variable: &[u8]| {
         variable.strip_prefix(MARK.as_bytes())?.strip_prefix(b"=").map(<[u8]>::to_owned)
     };
@@ -190,21 +215,29 @@ struct Process {
     group: u32,
     /// It waits to be buried.
     ended: bool,
+    /// It is the kernel's, which has no environment.
+    of_kernel: bool,
+    /// How long its environment is, once it has one.
+    environment: Option<usize>,
 }
 
 impl Process {
-    /// State, parent and group come after the name in brackets, which may hold anything.
+    /// The name in brackets, which may hold anything, is followed by state, parent, group, session, terminal, its group,
+    /// flags; much later by where the code begins, which is nowhere until the environment is there, and by where that
+    /// begins and ends.
     fn look(pid: u32) -> Option<Self> {
         let line = fs::read(format!("/proc/{pid}/stat")).ok()?;
         let line = String::from_utf8_lossy(&line);
         let mut fields = line.rsplit_once(')')?.1.split_whitespace();
         let ended = matches!(fields.next()?, "Z" | "X" | "x");
-        Some(Self {
-            pid,
-            parent: fields.next()?.parse().ok()?,
-            group: fields.next()?.parse().ok()?,
-            ended,
-        })
+        let parent = fields.next()?.parse().ok()?;
+        let group = fields.next()?.parse().ok()?;
+        let flags: u64 = fields.nth(3)?.parse().ok()?;
+        let code: u64 = fields.nth(16)?.parse().ok()?;
+        let begin: usize = fields.nth(23)?.parse().ok()?;
+        let end: usize = fields.next()?.parse().ok()?;
+        let environment = (code != 0).then(|| end.saturating_sub(begin));
+        Some(Self { pid, parent, group, ended, of_kernel: flags & OF_KERNEL != 0, environment })
     }
 }
 

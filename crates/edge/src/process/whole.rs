@@ -203,6 +203,22 @@ mod tests {
     }
 
     #[test]
+    fn one_that_becomes_another_program_is_found_all_the_same() {
+        let again = r#"[ "$1" = 0 ] || exec /bin/sh -c "$0" "$0" $(($1 - 1))"#;
+        let mark = Mark::fresh();
+        let program = Program::new(Path::new("/bin/sh"), &std::env::temp_dir())
+            .args(["-c", again, again, "100000"])
+            .envs([(OsString::from(MARK), mark.0.clone())]);
+        let null = || std::fs::File::options().read(true).write(true).open("/dev/null").unwrap();
+        let mut child = program.detach(null(), null()).unwrap();
+        for round in 0..500 {
+            assert_eq!(system::survivors(None, &mark), [child.id()], "round {round}");
+        }
+        end_marked(&mark, GRACE).unwrap();
+        assert!(!child.wait().unwrap().success());
+    }
+
+    #[test]
     fn a_log_has_the_beginning_and_the_end() {
         let check = |script: &str, expected: &str, kept: &str| {
             let folder = tempfile::tempdir().unwrap();
