@@ -5,7 +5,7 @@
 //! [`run`] is the table. `search` makes long runs in `world`, a world that costs the same at every eval; `resume` opens
 //! them again; `dry` compares a dry run with `script`, the same git commands in a shell; `eval` does so with real evals; `scoring` compares a score with
 //! what data-frame libraries need for the means alone; `agents` compares the door to agents with a provider's own
-//! library; `gauge` reads clocks and memory, `companion` is a process that is told to do something again and again.
+//! library; `ideas` looks at what a generator is told; `gauge` reads clocks and memory, `companion` is a process that is told to do something again and again.
 
 #![expect(clippy::print_stdout, reason = "a bench talks to the person who called it")]
 
@@ -14,6 +14,7 @@ mod companion;
 mod dry;
 mod eval;
 mod gauge;
+mod ideas;
 mod resume;
 mod scoring;
 mod script;
@@ -30,12 +31,13 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 /// A part of the table: its name, and what prints its rows.
 type Part = (&'static str, fn() -> Outcome<()>);
 
-const PARTS: [Part; 5] = [
+const PARTS: [Part; 6] = [
     ("events", search::events),
     ("resume", resume::resume),
     ("git", dry::git),
     ("eval", eval::eval),
     ("memory", search::memory),
+    ("ideas", ideas::ideas),
 ];
 
 /// Parts that are printed only where they are named: they take minutes, or need what has to be installed.

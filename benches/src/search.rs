@@ -148,7 +148,7 @@ fn is_end(event: &Event) -> bool {
     matches!(event, Event::Scored { .. } | Event::EvalFailed { .. })
 }
 
-fn started(shape: Shape) -> Outcome<RunStarted> {
+pub(crate) fn started(shape: Shape) -> Outcome<RunStarted> {
     let at_least_one = |n| NonZeroU32::new(n).unwrap_or(NonZeroU32::MIN);
     let meaning = Meaning {
         ideas_per_node: at_least_one(shape.ideas),

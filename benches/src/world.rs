@@ -38,6 +38,9 @@ pub(crate) struct ThinWorld {
     /// What ended sweeps brought, until it is taken in.
     results: Mutex<BTreeMap<String, i32>>,
     jobs: Mutex<Vec<Job>>,
+    /// What generators of ideas were told, and how many files were looked at since the one before.
+    told: Mutex<Vec<Told>>,
+    looked: Mutex<u32>,
     arrived: Condvar,
 }
 
@@ -49,6 +52,8 @@ impl ThinWorld {
             ideas: Mutex::default(),
             results: Mutex::default(),
             jobs: Mutex::default(),
+            told: Mutex::default(),
+            looked: Mutex::default(),
             arrived: Condvar::new(),
         }
     }
@@ -64,6 +69,27 @@ impl ThinWorld {
             inbox: &Undisturbed,
             prompts: Prompts::built_in(),
         }
+    }
+}
+
+/// A question for ideas.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Told {
+    pub(crate) chars: u32,
+    /// How many files were looked for since the question before.
+    pub(crate) looked: u32,
+}
+
+impl ThinWorld {
+    /// Every question for ideas, in order.
+    pub(crate) fn told(&self) -> Vec<Told> {
+        lock(&self.told).clone()
+    }
+
+    fn tell(&self, prompt: &str) {
+        let chars = u32::try_from(prompt.chars().count()).unwrap_or(u32::MAX);
+        let looked = std::mem::take(&mut *lock(&self.looked));
+        lock(&self.told).push(Told { chars, looked });
     }
 }
 
@@ -172,7 +198,10 @@ impl Agent for ThinWorld {
     }
     fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
         let text = match ask.role {
-            Role::Ideas => ideas(ask),
+            Role::Ideas => {
+                self.tell(&ask.prompt);
+                ideas(ask)
+            }
             Role::Coder => {
                 let idea = ask.prompt.lines().find_map(|line| line.strip_prefix("IDEA: "));
                 let idea = idea.ok_or_else(|| AgentError::Unanswered("no idea".to_owned()))?;
@@ -191,10 +220,11 @@ fn ideas(ask: &Ask) -> String {
     let idea = |index: i32| {
         let tag = format!("{} {index}", ask.key);
         let drawn = draw(&tag);
-        match drawn % 10 {
-            0 => format!("IDEA: never-applies {tag}\n"),
-            _ => format!("IDEA: gain {} {tag}\n", i64::from(drawn / 16 % 9) * 20 - 60),
-        }
+        let title = match drawn % 10 {
+            0 => format!("never-applies {tag}"),
+            _ => format!("gain {} {tag}", i64::from(drawn / 16 % 9) * 20 - 60),
+        };
+        format!("IDEA: {title}\nRATIONALE: to see\nREQUIRED_CHANGES: as it says\n")
     };
     (0..wanted).map(idea).collect()
 }
@@ -256,7 +286,10 @@ impl Files for ThinWorld {
         text.ok_or_else(|| PortError::new(format!("no file `{path}`")))
     }
 
-    fn find(&self, _: &RunPath, _: usize) -> Result<Option<Vec<u8>>, PortError> {
+    fn find(&self, path: &RunPath, _: usize) -> Result<Option<Vec<u8>>, PortError> {
+        if path.as_str().ends_with(path::SCORING_ROOT) || path.as_str().starts_with("node_ideas/") {
+            *lock(&self.looked) += 1;
+        }
         Ok(None)
     }
 

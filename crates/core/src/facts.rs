@@ -394,7 +394,8 @@ impl Expansion {
     }
 
     /// The evals that it became, the user's own last.
-    pub fn evals(&self) -> impl Iterator<Item = &EvalId> {
+    #[must_use]
+    pub fn evals(&self) -> impl DoubleEndedIterator<Item = &EvalId> {
         let asked_for: &[EvalId] = match &self.ideas {
             Ideas::Proposed { evals, .. } => evals,
             Ideas::Asked | Ideas::Failed { .. } => &[],

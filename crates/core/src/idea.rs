@@ -8,22 +8,97 @@ const SLUG_CHARS: usize = 40;
 /// The longest title that is kept beside the file.
 pub(crate) const TITLE_CHARS: usize = 100;
 
+/// A part of an idea, by the word that begins it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// What to change, in one line.
+    Idea,
+    /// Why.
+    Rationale,
+    /// What to change, file by file.
+    RequiredChanges,
+}
+
+impl Part {
+    /// The word, as it is asked for.
+    #[must_use]
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::Idea => "IDEA",
+            Self::Rationale => "RATIONALE",
+            Self::RequiredChanges => "REQUIRED_CHANGES",
+        }
+    }
+}
+
+/// A line that begins a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Beginning<'a> {
+    /// Which part.
+    pub part: Part,
+    /// Whether it is counted, as in `Idea 2:`.
+    pub is_numbered: bool,
+    /// What stands behind the colon.
+    pub rest: &'a str,
+}
+
+/// What a line begins, if it begins a part. Markdown around the key does not count: headings, bullets, numbers, quotes,
+/// emphasis, cells of a table.
+#[must_use]
+pub fn beginning(line: &str) -> Option<Beginning<'_>> {
+    let (key, rest) = bare(line).split_once(':')?;
+    let key = key.trim_matches(MARKS).to_ascii_lowercase().replace([' ', '-'], "_");
+    let (word, number) = match key.split_once('_') {
+        Some(("idea", number)) => ("idea", number),
+        _ => (key.as_str(), ""),
+    };
+    let part = match word {
+        "idea" if number.trim_start_matches('#').bytes().all(|b| b.is_ascii_digit()) => Part::Idea,
+        "rationale" => Part::Rationale,
+        "required_changes" | "required_change" => Part::RequiredChanges,
+        _ => return None,
+    };
+    Some(Beginning { part, is_numbered: !number.is_empty(), rest: unmarked(rest) })
+}
+
+/// What Markdown puts around words.
+const MARKS: [char; 5] = ['*', '_', '`', '|', ' '];
+
+/// A line without the Markdown that it begins with.
+fn bare(line: &str) -> &str {
+    let noise = |c: char| MARKS.contains(&c) || "#>-+•\t".contains(c);
+    let line = line.trim_start_matches(noise);
+    let digits = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    match digits.strip_prefix(['.', ')']) {
+        Some(rest) if digits.len() < line.len() => rest.trim_start_matches(noise),
+        _ => line,
+    }
+}
+
+/// What stands behind a key, without the end of what was put around both.
+fn unmarked(rest: &str) -> &str {
+    let rest =
+        rest.trim_start_matches(['*', '_', ' ', '\t']).trim_end_matches(['|', ' ', '\t', '\r']);
+    match rest.strip_suffix("**") {
+        Some(inner) if !inner.contains("**") => inner.trim_end(),
+        _ => rest,
+    }
+}
+
 /// The first line of the `IDEA:` part, or the first line that says anything.
 #[must_use]
 pub fn title(text: &str) -> String {
     let says_something = |line: &&str| !line.is_empty();
-    let after_key = text.lines().map(str::trim).skip_while(|line| key_value(line).is_none());
-    let mut lines = after_key.map(|line| key_value(line).unwrap_or(line)).filter(says_something);
+    let after_key = text.lines().map(str::trim).skip_while(|line| value(line).is_none());
+    let mut lines = after_key.map(|line| value(line).unwrap_or(line)).filter(says_something);
     let fallback = || text.lines().map(str::trim).find(says_something);
     let line = lines.next().or_else(fallback).unwrap_or("untitled");
     line.chars().filter(|c| !c.is_control()).take(TITLE_CHARS).collect()
 }
 
-fn key_value(line: &str) -> Option<&str> {
-    let line = line.trim_start_matches(['#', '*', ' ']);
-    let (key, rest) = line.split_once(':')?;
-    let key = key.trim_matches(['*', ' ']);
-    key.eq_ignore_ascii_case("idea").then(|| rest.trim_matches(['*', ' ']))
+fn value(line: &str) -> Option<&str> {
+    let begun = beginning(line).filter(|begun| begun.part == Part::Idea)?;
+    Some(begun.rest.trim_matches(['*', ' ']))
 }
 
 /// `007_wider_window.md`: ordered by number, readable, safe on every file system.
@@ -59,7 +134,8 @@ fn slug(title: &str) -> String {
 pub fn normalise(text: &str) -> String {
     let composed: String = text.nfc().collect();
     let lines = composed.lines().map(normal_line).filter(|line| !line.is_empty());
-    lines.collect::<Vec<_>>().join("\n")
+    // A letter may have one sign of its own in lower case alone.
+    lines.collect::<Vec<_>>().join("\n").nfc().collect()
 }
 
 fn normal_line(line: &str) -> String {
@@ -83,6 +159,7 @@ pub fn fingerprint(text: &str) -> Sha256 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn form_does_not_make_an_idea_new() {
@@ -96,8 +173,64 @@ mod tests {
             assert_eq!(fingerprint(same), fingerprint(plain));
         }
         assert_eq!(normalise("cafe\u{301}"), normalise("café"));
+        assert_eq!(normalise("J\u{30c}"), normalise("\u{1f0}"), "composed in lower case alone");
         assert_ne!(fingerprint(plain), fingerprint("IDEA: Widen the window to 21"));
         assert_eq!(normalise("2.5 times the window"), "2.5 times the window");
+    }
+
+    #[test]
+    fn markdown_around_a_key_does_not_count() {
+        let check = |line: &str, expect: Option<(Part, bool, &str)>| {
+            let found = beginning(line).map(|begun| (begun.part, begun.is_numbered, begun.rest));
+            assert_eq!(found, expect, "{line:?}");
+        };
+        for line in [
+            "IDEA: Widen it",
+            "idea : Widen it  ",
+            "## **IDEA:** Widen it",
+            "**IDEA: Widen it**",
+            "- **Idea**: Widen it",
+            "3. IDEA: Widen it",
+            "> * __IDEA__: Widen it\r",
+            "| IDEA: Widen it |",
+            "\t`IDEA`: Widen it",
+        ] {
+            check(line, Some((Part::Idea, false, "Widen it")));
+        }
+        for line in ["Idea 2: Widen it", "### Idea #2: Widen it", "2) **IDEA 2:** Widen it"] {
+            check(line, Some((Part::Idea, true, "Widen it")));
+        }
+        check(
+            "**Rationale:** it is **too** narrow",
+            Some((Part::Rationale, false, "it is **too** narrow")),
+        );
+        check("- Required changes:", Some((Part::RequiredChanges, false, "")));
+        check("REQUIRED_CHANGES: use `a**b`", Some((Part::RequiredChanges, false, "use `a**b`")));
+        for line in ["", ":", "I have no idea: sorry", "ideas: two", "Idea two: x", "idea", "12:30"]
+        {
+            check(line, None);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn file_names_are_safe_on_every_file_system(number in 0_u32..2000, title in "\\PC{0,80}|(con|NUL|\\.|/|\\\\|:| |-){0,60}") {
+            for name in [file_name(number, &title), own_file_name(number, &title)] {
+                prop_assert!(name.len() < 60, "{name}");
+                prop_assert!(name.strip_suffix(".md").is_some_and(|stem| !stem.ends_with('_')), "{name}");
+                let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '.';
+                prop_assert!(name.chars().all(plain) && name.matches('.').count() == 1, "{name}");
+                // A name that Windows keeps for a device has no number before it.
+                prop_assert!(name.starts_with(|c: char| c.is_ascii_digit() || c == 'u'), "{name}");
+            }
+        }
+
+        #[test]
+        fn any_text_has_a_title_and_a_fingerprint(text in "(IDEA|:|\\*|#|\\PC|\n|\r|\u{301}|İ){0,80}") {
+            prop_assert!(!title(&text).contains(char::is_control) && title(&text).chars().count() <= TITLE_CHARS);
+            let crlf = text.replace('\r', "").replace('\n', "\r\n");
+            prop_assert_eq!(fingerprint(&text.replace('\r', "")), fingerprint(&crlf));
+        }
     }
 
     #[test]

@@ -9,6 +9,8 @@ pub const RESULTS_CSV: &str = "meta_config_sweep_results.csv";
 pub const ROOT_BASELINE_CSV: &str = "root_baseline.csv";
 /// What a finished job leaves in its folder.
 pub const EVAL_RESULT: &str = "eval_result.json";
+/// How an eval compares with the root, in its experiment.
+pub const SCORING_ROOT: &str = "scoring_root.json";
 /// What the commands of a job wrote to their outputs, each where there was one.
 pub const LOGS: [&str; 3] = ["setup.log", "tests.log", "sweep.log"];
 /// The copies that decisions rest on.

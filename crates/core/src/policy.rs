@@ -101,6 +101,14 @@ impl Meaning {
         let results = self.measure.results_csv.iter().map(|path| globset::escape(path.as_str()));
         self.protect.iter().cloned().chain(results).collect()
     }
+
+    /// What measures a code state, each in one line.
+    #[must_use]
+    pub fn commands(&self) -> Vec<String> {
+        let Measure { setup_command, test_command, sweep_command, .. } = &self.measure;
+        let all = [sweep_command, test_command, setup_command];
+        all.into_iter().flatten().map(|command| command.parts().join(" ")).collect()
+    }
 }
 
 impl Default for Meaning {
@@ -181,15 +189,21 @@ impl fmt::Display for DedupeScope {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ContextStrategy {
-    /// The ancestors' folders, root first, and the node's own.
+    /// Those of the ancestors, root first, and the node's own.
     NodePlusAncestors,
+    /// The node's own.
+    NodeOnly,
+    /// Those of the whole run, of the depths before.
+    GlobalPriorIdeas,
 }
 
 impl fmt::Display for ContextStrategy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NodePlusAncestors => f.write_str("node_plus_ancestors"),
-        }
+        f.write_str(match self {
+            Self::NodePlusAncestors => "node_plus_ancestors",
+            Self::NodeOnly => "node_only",
+            Self::GlobalPriorIdeas => "global_prior_ideas",
+        })
     }
 }
 

@@ -7,13 +7,12 @@ use std::time::Duration;
 use treebeam_core::bill::Bills;
 use treebeam_core::event::{Idea, Leftover, Subject};
 use treebeam_core::evidence::{Artifact, Comparison};
-use treebeam_core::facts::{Baseline, Eval, Expansion, Facts, Node, Origin, Removal, Stage};
+use treebeam_core::facts::{Baseline, Eval, Facts, Node, Origin, Removal, Stage};
 use treebeam_core::gate;
 use treebeam_core::id::{Commit, EvalId, NodeId, RunId, Sha256};
-use treebeam_core::measure::Measure;
 use treebeam_core::num::Finite;
 use treebeam_core::plan::{self, Step};
-use treebeam_core::policy::{DedupeScope, Meaning};
+use treebeam_core::policy::{ContextStrategy, DedupeScope, Meaning};
 use treebeam_core::state::State;
 
 /// The most outcomes of other ideas that a generator is told, the newest: a deep branch costs no more than a shallow one.
@@ -56,6 +55,8 @@ pub(crate) struct Told {
     pub(crate) root_commit: Commit,
     pub(crate) commit: Commit,
     pub(crate) parent_commit: Option<Commit>,
+    /// The eval that became the node, with its figures; nothing for the root.
+    pub(crate) standing: Option<(EvalId, String)>,
     /// The ideas that led here, each with its figures.
     pub(crate) chain: Vec<String>,
     /// What was tried before that, in short.
@@ -210,16 +211,9 @@ fn for_coder(state: &State, eval: &Eval) -> Option<ForCoder> {
         proceed_on_max_review_rounds: state.reach.proceed_on_max_review_rounds,
         protect: state.meaning.protected(),
         root_commit: state.node(NodeId::ROOT)?.commit.clone(),
-        commands: commands(&state.meaning),
+        commands: state.meaning.commands(),
         timeout: timeout(state),
     })
-}
-
-/// What measures a code state, each in one line.
-fn commands(meaning: &Meaning) -> Vec<String> {
-    let Measure { setup_command, test_command, sweep_command, .. } = &meaning.measure;
-    let all = [sweep_command, test_command, setup_command];
-    all.into_iter().flatten().map(|command| command.parts().join(" ")).collect()
 }
 
 fn for_score(state: &State, eval: &Eval) -> Option<ForScore> {
@@ -258,33 +252,45 @@ fn for_ideas(state: &State, node: &Node) -> ForIdeas {
 
 /// What was known when the node was made: nothing of its own depth, so that it does not depend on what finished first.
 fn told(state: &State, node: &Node) -> Told {
-    let mut ancestors: Vec<_> = state.lineage(node.id).collect();
-    ancestors.reverse();
     let chain = state.idea_chain(node.id);
-    let on_chain = |eval: &Eval| chain.iter().any(|link| link.id == eval.id);
-    let beside: Vec<&Eval> = ancestors
-        .iter()
-        .flat_map(|ancestor| &ancestor.expansions)
-        .filter(|expansion| expansion.depth < state.depth)
-        .flat_map(Expansion::evals)
-        .filter_map(|eval| state.eval(*eval))
-        .filter(|eval| eval.stands() && !on_chain(eval))
-        .collect();
+    let beside = beside(state, node, &chain);
     let (older, newest) = beside.split_at(beside.len().saturating_sub(OUTCOMES));
-    let earlier = older.iter().skip(older.len().saturating_sub(EARLIER));
     let mentioned = chain.iter().chain(newest);
     Told {
         node: node.id,
         root_commit: state.nodes.first().map_or(&node.commit, |root| &root.commit).clone(),
         commit: node.commit.clone(),
         parent_commit: node.parent().and_then(|up| state.node(up)).map(|up| up.commit.clone()),
+        standing: chain.last().map(|eval| (eval.id, outcome_line(state, eval))),
         chain: chain.iter().map(|eval| outcome_line(state, eval)).collect(),
-        earlier: earlier.map(|eval| short_line(state, eval)).collect(),
+        earlier: older.iter().map(|eval| short_line(state, eval)).collect(),
         outcomes: newest.iter().map(|eval| outcome_line(state, eval)).collect(),
         idea_files: mentioned.map(|eval| eval.idea.clone()).collect(),
         protect: state.meaning.protected(),
-        commands: commands(&state.meaning),
+        commands: state.meaning.commands(),
     }
+}
+
+/// The evals that a generator is told of beside those that led to its node, the newest last. No more of them are looked at
+/// than are told, and those between.
+fn beside<'a>(state: &'a State, node: &'a Node, chain: &[&Eval]) -> Vec<&'a Eval> {
+    let of = |node: &'a Node| {
+        let before = node.expansions.iter().rev().filter(|expansion| expansion.depth < state.depth);
+        before.flat_map(|expansion| expansion.evals().rev()).filter_map(|id| state.eval(*id))
+    };
+    let evals: Box<dyn Iterator<Item = &Eval>> = match state.meaning.ideas_context_strategy {
+        ContextStrategy::NodeOnly => Box::new(of(node)),
+        ContextStrategy::NodePlusAncestors => Box::new(state.lineage(node.id).flat_map(of)),
+        ContextStrategy::GlobalPriorIdeas => {
+            let open = state.open_evals().len();
+            Box::new(state.evals.iter().rev().skip(open))
+        }
+    };
+    let on_chain = |eval: &Eval| chain.iter().any(|link| link.id == eval.id);
+    let told = evals.filter(|eval| eval.stands() && !on_chain(eval)).take(OUTCOMES + EARLIER);
+    let mut told: Vec<_> = told.collect();
+    told.reverse();
+    told
 }
 
 /// What came of an idea, with the figures of the node that it was tried on beside its own: the difference is what it did.

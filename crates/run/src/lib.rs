@@ -4,14 +4,16 @@
 //! # Layout
 //! [`port`] is what the world must offer. [`drive`](fn@drive) is the loop, [`clear`](fn@clear) removes
 //! what a run left that nobody drives. `brief` says what a stage is told, `stage` has one
-//! file per step, `counted` asks and counts, `summary` is an eval's page, [`prompt`], [`outline`], `reply`, `review` and [`patch`] are the texts that go
+//! file per step, `counted` asks and counts, `haul` is what asking for ideas has brought, [`alone`] asks for them without a run, `summary` is an eval's page, [`prompt`], [`outline`], `reply`, `review` and [`patch`] are the texts that go
 //! to and come from agents, [`figures`] is a comparison as JSON.
 
+pub mod alone;
 mod brief;
 mod clear;
 mod counted;
 mod drive;
 pub mod figures;
+mod haul;
 pub mod outline;
 pub mod patch;
 pub mod port;

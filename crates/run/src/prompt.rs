@@ -10,10 +10,11 @@ mod placeholder;
 pub(crate) mod section;
 mod template;
 
-pub(crate) use pack::pack;
+pub(crate) use pack::{Seen, moved, pack};
 pub use placeholder::{Form, Placeholder};
 pub use template::{MOST_BYTES, Template, TemplateError};
 
+use crate::haul::Request;
 use crate::outline::Context;
 use crate::port::{Edits, Role};
 use section::{list, plain, quoted, said};
@@ -108,14 +109,13 @@ impl Prompts {
 
     /// Asks for ideas.
     pub(crate) fn ideas(&self, matter: &ForIdeas<'_>) -> String {
-        let ForIdeas { pack, count, repeated, protect, repo } = matter;
+        let ForIdeas { pack, request, protect, repo } = matter;
         let mut parts = rules(protect, repo);
-        parts.insert(Placeholder::Count, count.to_string());
+        parts.insert(Placeholder::Count, request.count.to_string());
         parts.insert(Placeholder::Answer, answer(Role::Ideas, Edits::Diff).to_owned());
         parts.insert(Placeholder::Node, (*pack).to_owned());
-        if !repeated.is_empty() {
-            let head = "YOU PROPOSED THESE, BUT THEY WERE TRIED BEFORE";
-            parts.insert(Placeholder::Repeated, plain(head, &list(repeated), PART_CHARS));
+        if let Some(again) = again(request) {
+            parts.insert(Placeholder::Repeated, again);
         }
         self.ideas.template.fill(&parts)
     }
@@ -130,9 +130,8 @@ impl Prompts {
 pub(crate) struct ForIdeas<'a> {
     /// The node's context pack.
     pub(crate) pack: &'a str,
-    pub(crate) count: usize,
-    /// What it has answered, and was tried before.
-    pub(crate) repeated: &'a [String],
+    /// What is asked for, and what of the answers before will not do.
+    pub(crate) request: &'a Request,
     pub(crate) protect: &'a [String],
     /// What there is in the repository.
     pub(crate) repo: &'a str,
@@ -189,6 +188,16 @@ impl Matter<'_> {
         all.extend(parts.into_iter().filter_map(|(one, text)| Some((one, text?))));
         all
     }
+}
+
+/// What of the answers before will not do, where there is any.
+fn again(request: &Request) -> Option<String> {
+    let repeated = "YOU PROPOSED THESE, BUT THEY WERE TRIED BEFORE";
+    let incomplete = "YOU PROPOSED THESE, BUT A PART IS MISSING; WRITE EACH AGAIN, WHOLE";
+    let parts = [(repeated, &request.repeated), (incomplete, &request.incomplete)];
+    let parts = parts.into_iter().filter(|(_, lines)| !lines.is_empty());
+    let parts: Vec<_> = parts.map(|(head, lines)| plain(head, &list(lines), PART_CHARS)).collect();
+    (!parts.is_empty()).then(|| parts.join("\n"))
 }
 
 /// What everybody may be told.

@@ -1,5 +1,7 @@
 //! What agents answer, taken apart. Pure and bounded; nothing an agent says is believed beyond its form.
 
+use treebeam_core::idea::{self, Beginning, Part};
+
 /// The longest reply that is looked at.
 pub const REPLY_BYTES: usize = 4 << 20;
 /// The longest idea that is kept.
@@ -8,24 +10,64 @@ const IDEA_BYTES: usize = 32 << 10;
 /// How much of a text is shown in a message, in characters.
 const BRIEF: usize = 300;
 
-/// The ideas of a reply: each begins with a line `IDEA:`, Markdown around the key does not count.
+/// The most ideas of one reply.
+const MOST_IDEAS: usize = 1000;
+
+/// The ideas of a reply: each begins with a line `IDEA:`. Markdown around the keys of its parts does not count, and is gone.
 #[must_use]
 pub fn ideas(reply: &str) -> Vec<String> {
     let mut ideas: Vec<String> = Vec::new();
+    let mut is_heading = false;
     for line in cut(reply, REPLY_BYTES).lines() {
-        if begins_idea(line) {
+        let line: String = line.chars().filter(|c| *c == '\t' || !c.is_control()).collect();
+        let begun = idea::beginning(&line);
+        if let Some(begun) = begun.filter(|begun| begun.part == Part::Idea) {
+            // `Idea 2: …` with nothing below it is the heading of the idea that begins here.
+            if is_heading && !begun.is_numbered {
+                ideas.pop();
+            }
+            if ideas.len() == MOST_IDEAS {
+                break;
+            }
             ideas.push(String::new());
+            is_heading = begun.is_numbered;
+        } else if !line.trim().is_empty() {
+            is_heading = false;
         }
-        if let Some(idea) = ideas.last_mut()
-            && idea.len() + line.len() < IDEA_BYTES
-            && !line.trim_start().starts_with("```")
-        {
-            idea.push_str(line.trim_end());
-            idea.push('\n');
+        if let Some(idea) = ideas.last_mut() {
+            put(idea, &line, begun);
         }
     }
     let tidy = |idea: String| format!("{}\n", idea.trim_end());
     ideas.into_iter().map(tidy).filter(|idea| says_something(idea)).collect()
+}
+
+/// Adds a line to an idea, as far as there is room.
+fn put(idea: &mut String, line: &str, begun: Option<Beginning<'_>>) {
+    let whole = match begun {
+        Some(Beginning { part, rest, .. }) => format!("{}: {rest}", part.key()),
+        None if line.trim_start().starts_with("```") => return,
+        None => line.to_owned(),
+    };
+    let room = IDEA_BYTES.saturating_sub(idea.len() + 1);
+    if room > 0 {
+        idea.push_str(cut(whole.trim_end(), room));
+        idea.push('\n');
+    }
+}
+
+/// Which parts an idea does not have.
+#[must_use]
+pub fn missing(idea: &str) -> Vec<Part> {
+    let lines: Vec<&str> = idea.lines().collect();
+    let has = |part: Part| {
+        let at = lines.iter().position(|line| begins(line, part));
+        let below = at.map(|at| lines.get(at + 1..).unwrap_or_default()).unwrap_or_default();
+        let own = below.iter().take_while(|line| idea::beginning(line).is_none());
+        let behind = at.and_then(|at| idea::beginning(lines.get(at)?)).map(|begun| begun.rest);
+        behind.into_iter().chain(own.copied()).any(|text| text.contains(char::is_alphanumeric))
+    };
+    [Part::Rationale, Part::RequiredChanges].into_iter().filter(|part| !has(*part)).collect()
 }
 
 /// One idea as a person writes it: with an `IDEA:` like those of a reply, or as plain text whose first line is its title.
@@ -49,9 +91,11 @@ pub fn own_idea(text: &str) -> Result<String, String> {
 }
 
 fn begins_idea(line: &str) -> bool {
-    let line = line.trim_start_matches(['#', '*', ' ', '-']);
-    line.split_once(':')
-        .is_some_and(|(key, _)| key.trim_matches(['*', ' ']).eq_ignore_ascii_case("idea"))
+    begins(line, Part::Idea)
+}
+
+fn begins(line: &str, part: Part) -> bool {
+    idea::beginning(line).is_some_and(|begun| begun.part == part)
 }
 
 fn says_something(idea: &str) -> bool {
@@ -77,17 +121,62 @@ pub(crate) fn cut(text: &str, bytes: usize) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn ideas_are_found_whatever_is_around_them() {
         let reply = "Sure! Here are two:\n\n## **IDEA:** Widen\nRATIONALE: x\n```\nIDEA: Narrow\nREQUIRED_CHANGES: y\n```\nidea:   \n";
         assert_eq!(
             ideas(reply),
-            ["## **IDEA:** Widen\nRATIONALE: x\n", "IDEA: Narrow\nREQUIRED_CHANGES: y\n"]
+            ["IDEA: Widen\nRATIONALE: x\n", "IDEA: Narrow\nREQUIRED_CHANGES: y\n"]
         );
+        let headed = "### Idea 1: Wider\n\n**IDEA**: Widen\n- **Rationale:** x\n\n### Idea 2: Narrow\n1. **Required changes:**\n   - y\n";
+        assert_eq!(
+            ideas(headed),
+            ["IDEA: Widen\nRATIONALE: x\n", "IDEA: Narrow\nREQUIRED_CHANGES:\n   - y\n"]
+        );
+        assert_eq!(ideas("Idea 1: a\nIdea 2: b\n"), ["IDEA: a\n", "IDEA: b\n"]);
+        assert_eq!(ideas("IDEA: a\u{0}\u{1b}[31m b\r\n\u{7}"), ["IDEA: a[31m b\n"]);
         assert_eq!(ideas("I have no idea: sorry"), Vec::<String>::new());
         assert_eq!(ideas(""), Vec::<String>::new());
         assert!(ideas(&format!("IDEA: {}", "x\n".repeat(IDEA_BYTES)))[0].len() <= IDEA_BYTES);
+    }
+
+    #[test]
+    fn what_is_missing_is_known() {
+        let check = |idea: &str, expect: &[Part]| assert_eq!(missing(idea), expect, "{idea:?}");
+        let (why, what) = (Part::Rationale, Part::RequiredChanges);
+        check("IDEA: a\nRATIONALE: b\nREQUIRED_CHANGES:\n\n- c\n", &[]);
+        check("IDEA: a\nREQUIRED_CHANGES: c\nRATIONALE:\n", &[why]);
+        check("IDEA: a\nRATIONALE: b\n", &[what]);
+        check("IDEA: a\nRATIONALE:\nREQUIRED_CHANGES: -\n", &[why, what]);
+        check("IDEA: a\n", &[why, what]);
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_said_the_ideas_of_it_are_few_short_and_in_form(
+            reply in "(IDEA|idea [0-9]|RATIONALE|Required changes|:|\\*\\*|#|- |1\\. |```|\\||\\PC|\u{0}|\u{1b}|\n|\r\n| ){0,200}",
+            times in 1_usize..200,
+        ) {
+            let reply = reply.repeat(times);
+            let found = ideas(&reply);
+            prop_assert!(found.len() <= MOST_IDEAS);
+            prop_assert!(found.iter().map(String::len).sum::<usize>() <= 2 * reply.len() + 1);
+            for idea in &found {
+                prop_assert!(idea.len() <= IDEA_BYTES && idea.starts_with("IDEA:"), "{idea:?}");
+                prop_assert!(!idea.contains(|c: char| c.is_control() && c != '\n' && c != '\t'));
+                // What was found once is found again, and is one idea.
+                prop_assert_eq!(ideas(idea).len(), 1, "{:?}", idea);
+                let _ = missing(idea);
+            }
+        }
+    }
+
+    #[test]
+    fn a_reply_without_end_is_cut() {
+        assert_eq!(ideas(&"IDEA: a\n".repeat(2_000_000)).len(), MOST_IDEAS);
+        assert!(ideas(&"\u{0}ü".repeat(5 << 20)).is_empty());
     }
 
     #[test]

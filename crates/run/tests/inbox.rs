@@ -305,7 +305,8 @@ fn what_does_not_fit_is_refused_with_the_reason() {
     check(few, own(None, MINE), 0, "the budget of evals has no room for it");
     check(reach(1), own(Some(9), MINE), 0, "there is no node `n0009`");
     let first = whole().0.evals[0].idea.title.clone();
-    let again = format!("# IDEA:  {}\n", first.to_uppercase());
+    let rest = "RATIONALE: to see\nREQUIRED_CHANGES: as it says";
+    let again = format!("# IDEA:  {}\n\n{rest}\n", first.to_uppercase());
     check(reach(1), own(None, &again), 0, "it repeats the idea of `e0001`");
 }
 

@@ -38,7 +38,9 @@ impl Agent for Crew<'_> {
         let text = match ask.role {
             Role::Coordinator => "Mind the gap.".to_owned(),
             Role::Planner => "PLAN: 1. change model.py\nRISKS: none".to_owned(),
-            Role::Ideas => "IDEA: gain 20 by itself\n".to_owned(),
+            Role::Ideas => {
+                "IDEA: gain 20 by itself\nRATIONALE: to see\nREQUIRED_CHANGES: all\n".to_owned()
+            }
             Role::Coder => return self.world.ask(ask),
             Role::Reviewer => match (self.reviewer)(ask.round) {
                 Ok(text) => text.to_owned(),

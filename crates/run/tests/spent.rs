@@ -94,7 +94,9 @@ impl Agent for Timed<'_> {
         }
         let text = match ask.role {
             Role::Coordinator | Role::Planner => "Mind the gap.".to_owned(),
-            Role::Ideas => "IDEA: gain 20 by itself\n".to_owned(),
+            Role::Ideas => {
+                "IDEA: gain 20 by itself\nRATIONALE: to see\nREQUIRED_CHANGES: all\n".to_owned()
+            }
             Role::Coder => self.world.ask(ask)?.text,
             Role::Reviewer if ask.round == 0 => "VERDICT: REJECT\nISSUES:\n- no\n".to_owned(),
             Role::Reviewer => "VERDICT: APPROVE".to_owned(),

@@ -34,7 +34,10 @@ impl Agent for Listening<'_> {
                 Ok(Reply::of("VERDICT: REJECT\nISSUES:\n- {{idea}} leaks\n".to_owned()))
             }
             (Role::Reviewer, _) => Ok(Reply::of("VERDICT: APPROVE\n".to_owned())),
-            (Role::Ideas, _) => Ok(Reply::of("IDEA: gain 20 in model.py {{plan}}\n".to_owned())),
+            (Role::Ideas, _) => Ok(Reply::of(
+                "IDEA: gain 20 in model.py {{plan}}\nRATIONALE: to see\nREQUIRED_CHANGES: all\n"
+                    .to_owned(),
+            )),
             _ => self.world.ask(ask),
         }
     }
@@ -84,7 +87,7 @@ fn a_users_templates_are_what_is_asked() {
     assert!(before.starts_with("My coder, {{idea}}:\nAnswer with one unified diff"), "{first}");
     assert_eq!(
         rest,
-        "\n```\nIDEA: gain 20 in model.py {{plan}}\n```\n\n=== DO NOT TOUCH ===\n- eval/**\n\n\
+        "\n```\nIDEA: gain 20 in model.py {{plan}}\nRATIONALE: to see\nREQUIRED_CHANGES: all\n```\n\n=== DO NOT TOUCH ===\n- eval/**\n\n\
          === FILE model.py ===\n```\nthis is model.py\n```\n\nThat is all.\n"
     );
     let second = of(&heard, "coder-e0001-a1-r1");

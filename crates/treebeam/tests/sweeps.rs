@@ -87,7 +87,12 @@ fn site(change: &str, ideas: &str) -> Site {
 /// The evals of all changes on one parent, by change.
 fn evals(parent: &str, changes: &[&Value]) -> BTreeMap<String, Value> {
     let site = site(parent, "");
-    let ideas: String = changes.iter().map(|it| format!("IDEA: change {}\n\n", id(it))).collect();
+    let ideas: String = changes
+        .iter()
+        .map(|it| {
+            format!("IDEA: change {}\n\nRATIONALE: to see\nREQUIRED_CHANGES: all\n\n", id(it))
+        })
+        .collect();
     let file = site.repo.beside("ideas.txt");
     fs::write(&file, ideas).expect("ideas");
     let csv = |name: &str| format!("{SWEEPS}/{name}.csv");

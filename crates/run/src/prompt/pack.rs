@@ -2,14 +2,31 @@
 
 use super::section::{list, plain};
 use crate::brief::Told;
+use serde_json::Value;
+use treebeam_core::num::Finite;
 
 /// The longest text of one kind, in characters.
 const PART_CHARS: usize = 16_000;
 /// How many ideas that are told in short have room in such a text, whatever their titles.
 const EARLIER_LINES: usize = 75;
 
+/// The longest name of a metric.
+const COLUMN_CHARS: usize = 100;
+/// How many metrics are told that gained most, and that lost most.
+const MOVED: usize = 5;
+
+/// What is known of a node beside its branch.
+pub(crate) struct Seen {
+    /// What git says has changed since the root.
+    pub(crate) since_root: String,
+    /// The same since the parent.
+    pub(crate) since_parent: String,
+    /// The metrics that moved most against the root.
+    pub(crate) moved: Vec<String>,
+}
+
 /// What there is to say of a node.
-pub(crate) fn pack(told: &Told, since_root: &str, since_parent: &str) -> String {
+pub(crate) fn pack(told: &Told, seen: &Seen) -> String {
     let constraints = [
         "one self-contained change per idea, implementable as a patch".to_owned(),
         "the sweep's grid of configurations stays as it is".to_owned(),
@@ -20,9 +37,12 @@ pub(crate) fn pack(told: &Told, since_root: &str, since_parent: &str) -> String 
         .earlier
         .chunks(EARLIER_LINES)
         .map(|part| ("OTHER IDEAS THAT WERE TRIED BEFORE THE NEXT ONES, IN SHORT", newest(part)));
+    let standing: Vec<String> =
+        told.standing.iter().map(|(_, line)| line).chain(&seen.moved).cloned().collect();
     let before = [
-        ("CHANGED SINCE THE ROOT", since_root.to_owned()),
-        ("CHANGED SINCE THE PARENT", since_parent.to_owned()),
+        ("CHANGED SINCE THE ROOT", seen.since_root.clone()),
+        ("CHANGED SINCE THE PARENT", seen.since_parent.clone()),
+        ("WHERE THIS STANDS AGAINST THE ROOT", list(&standing)),
         ("IDEAS THAT LED HERE, OLDEST FIRST", newest(&told.chain)),
     ];
     let after = [
@@ -33,6 +53,28 @@ pub(crate) fn pack(told: &Told, since_root: &str, since_parent: &str) -> String 
     let parts = before.into_iter().chain(earlier).chain(after);
     let sections = parts.map(|(head, text)| format!("\n{}", plain(head, &text, PART_CHARS)));
     format!("NODE n{}\n{}", told.node, sections.collect::<String>())
+}
+
+/// The largest gains, then the largest losses, of a comparison as it was written down.
+pub(crate) fn moved(comparison: &Value) -> Vec<String> {
+    let metrics = comparison["recommendation"]["metrics_used"].as_object().into_iter().flatten();
+    let figure = |metric: &Value, name: &str| metric[name].as_f64().and_then(Finite::new);
+    let mut all: Vec<(Finite, String)> = metrics
+        .filter_map(|(column, metric)| {
+            let relative = figure(metric, "relative_improvement")?;
+            let [before, after] = ["baseline_mean", "candidate_mean"]
+                .map(|name| figure(metric, name).map_or("n/a".to_owned(), Finite::short));
+            let percent = Finite::new(relative.get() * 100.0)?.short();
+            let column: String = column.chars().take(COLUMN_CHARS).collect();
+            Some((relative, format!("{column}: {before} at the root, {after} here ({percent} %)")))
+        })
+        .collect();
+    all.sort_by(|a, b| b.0.get().total_cmp(&a.0.get()).then_with(|| a.1.cmp(&b.1)));
+    let (gains, losses): (Vec<_>, Vec<_>) =
+        all.into_iter().filter(|(by, _)| by.get() != 0.0).partition(|(by, _)| by.get() > 0.0);
+    let gains = gains.into_iter().take(MOVED).map(|(_, line)| format!("gained: {line}"));
+    let losses = losses.into_iter().rev().take(MOVED).map(|(_, line)| format!("lost: {line}"));
+    gains.chain(losses).collect()
 }
 
 /// As many of the last lines as there is room for: where something has to go, it is what is oldest.
@@ -51,6 +93,62 @@ fn newest(lines: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+    use treebeam_core::id::NodeId;
+
+    fn told(lines: &[String]) -> Told {
+        let commit = || "1".repeat(40).parse().expect("a commit");
+        Told {
+            node: NodeId::new(3),
+            root_commit: commit(),
+            commit: commit(),
+            parent_commit: None,
+            standing: None,
+            chain: lines.to_vec(),
+            earlier: lines.to_vec(),
+            outcomes: lines.to_vec(),
+            idea_files: Vec::new(),
+            protect: lines.to_vec(),
+            commands: Vec::new(),
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+        #[test]
+        fn a_pack_is_bounded_and_the_same_each_time(line in "(a|ü|\n|`|=){0,300}", count in 0_usize..660) {
+            let told = told(&vec![line.clone(); count]);
+            let (since_root, since_parent) = (line.repeat(100), line.repeat(100));
+            let seen = Seen { since_root, since_parent, moved: vec![line.clone(); 2 * MOVED] };
+            let text = pack(&told, &seen);
+            // Seven parts, those in short apart, each with its heading.
+            let parts = 7 + count.div_ceil(EARLIER_LINES);
+            prop_assert!(text.chars().count() <= parts * (PART_CHARS + 100) + 100);
+            prop_assert_eq!(text, pack(&told, &seen));
+        }
+    }
+
+    #[test]
+    fn what_moved_most_is_told_first() {
+        let metric = |by: f64| json!({ "baseline_mean": 2.0, "candidate_mean": 2.0 + by, "relative_improvement": by / 2.0 });
+        let mut metrics = serde_json::Map::new();
+        for (name, by) in [("a", 1.0), ("b", -1.0), ("c", 2.0), ("d", 0.0), ("e", -0.5)] {
+            metrics.insert(name.to_owned(), metric(by));
+        }
+        metrics.insert("odd".to_owned(), json!(null));
+        let comparison = json!({ "recommendation": { "metrics_used": metrics } });
+        assert_eq!(
+            moved(&comparison),
+            [
+                "gained: c: 2 at the root, 4 here (100 %)",
+                "gained: a: 2 at the root, 3 here (50 %)",
+                "lost: b: 2 at the root, 1 here (-50 %)",
+                "lost: e: 2 at the root, 1.5 here (-25 %)",
+            ]
+        );
+        assert!(moved(&json!([1])).is_empty());
+    }
 
     #[test]
     fn where_there_is_too_much_the_oldest_goes() {

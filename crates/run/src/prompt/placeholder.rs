@@ -144,7 +144,7 @@ impl Placeholder {
                 Section,
                 IDEAS,
                 IDEAS,
-                "ideas of the last answer that were tried before, where there are any",
+                "ideas of the answers before that were tried already or lack a part, where there are any",
             ),
             Self::Protect => (
                 "protect",

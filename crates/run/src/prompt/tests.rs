@@ -14,10 +14,11 @@ fn whole(role: Role, edits: Edits) -> String {
     let protect = protect();
     let repo = quoted("FILE model.py", "def model():\n    return '```'\n", 1000);
     if role == Role::Ideas {
-        let repeated = ["Widen the window".to_owned()];
+        let repeated = vec!["Widen the window".to_owned()];
+        let incomplete = vec!["Narrow it: it lacks `RATIONALE:`".to_owned()];
+        let request = Request { count: 3, repeated, incomplete };
         let pack = "NODE n0001\n\n=== CHANGED SINCE THE ROOT ===\n model.py | 2 +-\n";
-        let matter =
-            ForIdeas { pack, count: 3, repeated: &repeated, protect: &protect, repo: &repo };
+        let matter = ForIdeas { pack, request: &request, protect: &protect, repo: &repo };
         return Prompts::built_in().ideas(&matter);
     }
     let matter = Matter {
@@ -61,7 +62,8 @@ fn what_is_not_there_leaves_no_trace() {
         let prompt = match role {
             Role::Ideas => {
                 let (pack, repo) = ("NODE n0000\n", "");
-                prompts.ideas(&ForIdeas { pack, count: 1, repeated: &[], protect: &[], repo })
+                let request = Request { count: 1, repeated: Vec::new(), incomplete: Vec::new() };
+                prompts.ideas(&ForIdeas { pack, request: &request, protect: &[], repo })
             }
             Role::Coordinator | Role::Planner | Role::Coder | Role::Reviewer => {
                 prompts.about(role, &Matter { idea: "IDEA: x", ..Matter::default() })

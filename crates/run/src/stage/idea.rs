@@ -1,66 +1,66 @@
-//! Asks for a node's ideas: writes the context pack, asks, takes the reply apart, skips repeats and asks again for those.
+//! Asks for a node's ideas: writes the context pack, asks until there are enough, and writes what came. What a reply brings,
+//! and what is asked for again, is said in `haul`.
 //! Where the user gave them, nobody is asked.
 
 use crate::brief::ForIdeas;
 use crate::counted::Counted;
 use crate::drive::Halt;
+use crate::haul::Haul;
 use crate::outline::{Sight, outline};
 use crate::port::{AgentError, Ask, PortError, Role, World};
-use crate::prompt::{self, pack};
-use crate::reply;
-use std::collections::BTreeSet;
+use crate::prompt::{self, Seen, moved, pack};
+use crate::reply::{self, REPLY_BYTES};
 use treebeam_core::bill::Bills;
-use treebeam_core::event::{BudgetKind, ContextPack, FileDigest, Idea, Intent, Repeat};
+use treebeam_core::event::{BudgetKind, ContextPack, FileDigest, Idea, Intent};
 use treebeam_core::id::{Place, Sha256};
 use treebeam_core::plan::{Outcome, Proposal};
-use treebeam_core::policy::DedupeScope;
 use treebeam_core::{idea, path};
 
-/// How often a node is asked for ideas before it has to do with what came.
-const ASKS: u32 = 3;
+/// The longest comparison that is read.
+const SCORING_BYTES: usize = 16 << 20;
 
 pub(super) fn propose(brief: &ForIdeas, world: World<'_>) -> Result<Outcome, Halt> {
     let (context, pack) = write_context(brief, world)?;
     let agent = Counted::new(world.agent, None);
-    let mut haul = Haul { seen: brief.tried.clone(), ..Haul::default() };
     if let Some(given) = &brief.given {
+        let mut haul = Haul::new(given.len(), brief.scope, brief.tried.clone());
         for text in given {
-            take(text.clone(), given.len(), brief.scope, &mut haul);
+            haul.take_given(text.clone());
         }
-        return collected(brief, haul, context, world);
+        return collected(brief, haul, Bills::default(), context, world);
     }
     let wanted = usize::try_from(brief.count).unwrap_or(usize::MAX);
+    let mut haul = Haul::new(wanted, brief.scope, brief.tried.clone());
     let repo = repository(brief, &pack, world)?;
-    let shown = Shown { pack, repo, wanted };
-    while haul.texts.len() < wanted && haul.turns < ASKS {
-        if let Some(budget) = ask(brief, &shown, &mut haul, &agent, world)? {
-            if haul.texts.is_empty() {
-                let (step, bills) = (Intent::Propose(brief.node), agent.bills());
-                return Ok(Outcome::OverBudget { step, budget, bills });
-            }
-            // What came before is paid for; whether there is enough to try it is asked when it is tried.
-            break;
-        }
-        haul.turns += 1;
+    let shown = Shown { pack, repo };
+    let mut over = None;
+    while haul.is_open() && over.is_none() {
+        over = ask(brief, &shown, &mut haul, &agent, world)?;
     }
-    haul.bills = agent.bills();
-    collected(brief, haul, context, world)
+    haul.end();
+    match over {
+        Some(budget) if haul.texts.is_empty() => {
+            let (step, bills) = (Intent::Propose(brief.node), agent.bills());
+            Ok(Outcome::OverBudget { step, budget, bills })
+        }
+        // What came before is paid for; whether there is enough to try it is asked when it is tried.
+        Some(_) | None => collected(brief, haul, agent.bills(), context, world),
+    }
 }
 
 fn collected(
     brief: &ForIdeas,
     haul: Haul,
+    bills: Bills,
     context: ContextPack,
     world: World<'_>,
 ) -> Result<Outcome, Halt> {
+    let (node, turns) = (brief.node, haul.turns);
     if haul.texts.is_empty() {
-        let (node, turns) = (brief.node, haul.turns);
-        let why = haul.why.unwrap_or_else(|| "every idea was a repeat".to_owned());
-        return Ok(Outcome::ProposalFailed { node, why, turns, bills: haul.bills });
+        return Ok(Outcome::ProposalFailed { node, why: haul.why(), turns, bills });
     }
     let ideas = write_ideas(brief, &haul.texts, world)?;
-    let Haul { repeats, turns, bills, .. } = haul;
-    let node = brief.node;
+    let repeats = haul.repeats;
     Ok(Outcome::Proposed(Proposal { node, ideas, repeats, turns, context, bills }))
 }
 
@@ -69,22 +69,6 @@ struct Shown {
     /// The context pack.
     pack: String,
     repo: String,
-    /// How many ideas there are to be in the end.
-    wanted: usize,
-}
-
-/// What the asking has brought so far.
-#[derive(Default)]
-struct Haul {
-    seen: BTreeSet<Sha256>,
-    /// New ideas, each with the turn that brought it.
-    texts: Vec<(u32, String)>,
-    repeats: Vec<Repeat>,
-    /// How many turns are over.
-    turns: u32,
-    why: Option<String>,
-    /// What the answers took.
-    bills: Bills,
 }
 
 /// One more turn, unless a budget stops it.
@@ -95,12 +79,10 @@ fn ask(
     agent: &Counted<'_>,
     world: World<'_>,
 ) -> Result<Option<BudgetKind>, Halt> {
-    let repeated: Vec<_> = haul.repeats.iter().map(|repeat| repeat.title.clone()).collect();
     let key = format!("ideas-n{}-x{}-a{}", brief.node, brief.expansion, haul.turns + 1);
     let prompt = world.prompts.ideas(&prompt::ForIdeas {
         pack: &shown.pack,
-        count: shown.wanted - haul.texts.len(),
-        repeated: &repeated,
+        request: &haul.request(),
         protect: &brief.told.protect,
         repo: &shown.repo,
     });
@@ -117,31 +99,16 @@ fn ask(
     let reply = match agent.ask(ask) {
         Ok(reply) => reply,
         Err(AgentError::Unanswered(why) | AgentError::OutOfTime(why)) => {
-            haul.why = Some(why);
+            haul.miss(why);
             return Ok(None);
         }
         Err(AgentError::OverBudget { budget, .. }) => return Ok(Some(budget)),
         Err(error) => return Err(error.into()),
     };
     let kept = path::node_ideas(brief.node).join("calls").join(&format!("{key}.txt"));
-    world.files.write(&kept, reply.text.as_bytes())?;
-    let ideas = reply::ideas(&reply.text);
-    if ideas.is_empty() {
-        haul.why = Some(format!("the reply has no `IDEA:` (kept as `{kept}`)"));
-    }
-    for text in ideas {
-        take(text, shown.wanted, brief.scope, haul);
-    }
+    world.files.write(&kept, reply::cut(&reply.text, REPLY_BYTES).as_bytes())?;
+    haul.hear(&reply.text, kept.as_str());
     Ok(None)
-}
-
-fn take(text: String, wanted: usize, scope: DedupeScope, haul: &mut Haul) {
-    let fingerprint = idea::fingerprint(&text);
-    if !haul.seen.insert(fingerprint) && scope != DedupeScope::None {
-        haul.repeats.push(Repeat { fingerprint, title: idea::title(&text) });
-    } else if haul.texts.len() < wanted {
-        haul.texts.push((haul.turns + 1, text));
-    }
 }
 
 /// What the generator is shown of the code.
@@ -164,12 +131,21 @@ fn write_context(brief: &ForIdeas, world: World<'_>) -> Result<(ContextPack, Str
         Some(parent) if *parent == told.root_commit => since_root.clone(),
         Some(parent) => world.repo.diff_stat(parent, &told.commit)?,
     };
-    let text = pack(told, &since_root, &since_parent);
+    let moved = moved_most(brief, world)?;
+    let text = pack(told, &Seen { since_root, since_parent, moved });
     let path = path::prompt_context(brief.node, brief.expansion);
     world.files.write(&path, text.as_bytes())?;
     let digest = |idea: &Idea| FileDigest { path: idea.path.clone(), sha256: idea.sha256 };
     let idea_files = told.idea_files.iter().map(digest).collect();
     Ok((ContextPack { path, sha256: Sha256::of(text.as_bytes()), idea_files }, text))
+}
+
+/// What moved most against the root, as it was written down when the node's eval was scored; nothing where that is gone.
+fn moved_most(brief: &ForIdeas, world: World<'_>) -> Result<Vec<String>, PortError> {
+    let Some((eval, _)) = &brief.told.standing else { return Ok(Vec::new()) };
+    let file = path::experiment(*eval).join(path::SCORING_ROOT);
+    let bytes = world.files.find(&file, SCORING_BYTES)?.unwrap_or_default();
+    Ok(moved(&serde_json::from_slice(&bytes).unwrap_or_default()))
 }
 
 fn write_ideas(

@@ -65,5 +65,5 @@ fn write(brief: &ForScore, judgement: &Judgement, world: World<'_>) -> Result<()
         world.files.write(&folder.join(name), format!("{value:#}\n").as_bytes())
     };
     put("scoring_parent.json", &figures::details(&judgement.vs_parent))?;
-    put("scoring_root.json", &figures::details(&judgement.vs_root))
+    put(path::SCORING_ROOT, &figures::details(&judgement.vs_root))
 }

@@ -91,12 +91,12 @@ impl MemoryWorld {
                 4 => "short".to_owned(),
                 5 => "error".to_owned(),
                 6 | 7 => {
-                    reply.push_str("IDEA: gain 7 everywhere\n");
+                    reply.push_str(&whole("gain 7 everywhere"));
                     continue;
                 }
                 _ => format!("gain {}", i64::try_from(drawn / 13 % 9).unwrap_or(0) * 20 - 60),
             };
-            reply.push_str(&format!("IDEA: {word} {tag}\n"));
+            reply.push_str(&whole(&format!("{word} {tag}")));
         }
         reply
     }
@@ -111,4 +111,9 @@ impl MemoryWorld {
         let mended = "gain 20";
         idea.replace("sweep-fails", mended).replace("never-applies", mended)
     }
+}
+
+/// An idea with all that belongs to one.
+fn whole(title: &str) -> String {
+    format!("IDEA: {title}\nRATIONALE: to see\nREQUIRED_CHANGES: as it says\n")
 }

@@ -1,0 +1,48 @@
+//! What a generator of ideas is told, and what is looked at for it, deep in a long run against early in it: neither may grow
+//! with the run.
+
+use crate::search::{Shape, started};
+use crate::world::{Cleanup, ThinWorld, Told};
+use crate::{Outcome, gauge, row};
+use treebeam_core::event::RunStarted;
+use treebeam_core::policy::{ContextStrategy, Meaning, Reach};
+use treebeam_edge::store::Store;
+
+/// 2,000 evals on 50 depths.
+const SHAPE: Shape = Shape { ideas: 40, beam: 1, cleanup: Cleanup::Works };
+const DEPTHS: u32 = 50;
+/// The node that stands for an early one: deep enough for all that is told in full and in short.
+const EARLY: usize = 20;
+
+/// Prints how long the question of the deepest node is, and how many files were looked at for it.
+pub(crate) fn ideas() -> Outcome<()> {
+    for strategy in [ContextStrategy::NodePlusAncestors, ContextStrategy::GlobalPriorIdeas] {
+        let told = search(strategy)?;
+        let (early, late) = (told.get(EARLY), told.last());
+        let (Some(early), Some(late)) = (early, late) else {
+            return Err(format!("{strategy}: the run ended after {} nodes", told.len()).into());
+        };
+        let name = format!("{strategy}, 50 depths of 40 ideas");
+        let ratio = f64::from(late.chars) / f64::from(early.chars);
+        row(&format!("{name}: nodes that were asked"), &told.len().to_string());
+        row(
+            &format!("{name}: question of the deepest node"),
+            &format!("{} characters", late.chars),
+        );
+        row(&format!("{name}: the same against depth {EARLY}"), &format!("{ratio:.2}"));
+        row(&format!("{name}: files looked at for it"), &late.looked.to_string());
+    }
+    Ok(())
+}
+
+fn search(strategy: ContextStrategy) -> Outcome<Vec<Told>> {
+    let folder = gauge::in_memory()?;
+    let world = ThinWorld::new(SHAPE.cleanup);
+    let begun = started(SHAPE)?;
+    let meaning = Meaning { ideas_context_strategy: strategy, ..begun.meaning };
+    let reach = Reach { max_depth: DEPTHS, ..begun.reach };
+    let begun = RunStarted { meaning, reach, ..begun };
+    let (mut store, state) = Store::create(folder.path(), &begun)?;
+    treebeam_run::drive(state, world.ports(), &mut store, &mut |_, _| {})?;
+    Ok(world.told())
+}

@@ -1,0 +1,103 @@
+use super::*;
+use proptest::prelude::*;
+
+fn whole(title: &str) -> String {
+    format!("IDEA: {title}\nRATIONALE: r\nREQUIRED_CHANGES: c\n")
+}
+
+fn haul(wanted: usize) -> Haul {
+    Haul::new(wanted, DedupeScope::NodePlusAncestors, BTreeSet::new())
+}
+
+fn titles(haul: &Haul) -> Vec<(u32, String)> {
+    haul.texts.iter().map(|(turn, text)| (*turn, idea::title(text))).collect()
+}
+
+#[test]
+fn what_is_repeated_is_named_and_asked_for_again() {
+    let seen = [idea::fingerprint(&whole("old"))].into();
+    let mut haul = Haul::new(2, DedupeScope::NodePlusAncestors, seen);
+    haul.hear(&[whole("new"), whole("OLD"), whole("new")].concat(), "a1");
+    let request = haul.request();
+    assert_eq!((request.count, request.repeated), (1, vec!["OLD".to_owned(), "new".to_owned()]));
+    haul.hear(&[whole("newer"), whole("newest")].concat(), "a2");
+    assert!(!haul.is_open());
+    assert_eq!(titles(&haul), [(1, "new".to_owned()), (2, "newer".to_owned())]);
+}
+
+#[test]
+fn without_a_scope_nothing_is_a_repeat() {
+    let mut haul = Haul::new(2, DedupeScope::None, BTreeSet::new());
+    haul.hear(&whole("a").repeat(2), "a1");
+    assert_eq!((haul.texts.len(), haul.repeats.len()), (2, 0));
+}
+
+#[test]
+fn missing_parts_are_asked_for_once() {
+    let mut haul = haul(3);
+    haul.hear(&(whole("a") + "IDEA: b\nIDEA: c\nRATIONALE: r\n"), "a1");
+    let request = haul.request();
+    assert_eq!(request.count, 2);
+    let said =
+        ["b: it lacks `RATIONALE:` and `REQUIRED_CHANGES:`", "c: it lacks `REQUIRED_CHANGES:`"];
+    assert_eq!(request.incomplete, said);
+    // One is completed, one is left out, and one that came instead lacks a part, too.
+    haul.hear(&(whole("B") + "IDEA: d\n"), "a2");
+    assert!(haul.request().incomplete.is_empty(), "they are asked for once");
+    haul.end();
+    let expect = [(1, "a".to_owned()), (2, "B".to_owned()), (2, "d".to_owned())];
+    assert_eq!(titles(&haul), expect);
+}
+
+#[test]
+fn what_lacks_a_part_will_do_where_nothing_else_comes() {
+    for late in [None, Some("no"), Some("Sorry, no ideas.")] {
+        let mut haul = haul(2);
+        haul.hear("IDEA: a\n", "a1");
+        assert!(haul.is_open() && haul.texts.is_empty());
+        match late {
+            None => {}
+            Some("no") => haul.miss("nobody is there".to_owned()),
+            Some(text) => haul.hear(text, "a2"),
+        }
+        haul.end();
+        assert_eq!(titles(&haul), [(1, "a".to_owned())], "{late:?}");
+    }
+}
+
+#[test]
+fn a_reply_without_an_idea_says_where_it_is_kept() {
+    let mut haul = haul(1);
+    for turn in 1..=ASKS {
+        assert!(haul.is_open(), "{turn}");
+        haul.hear("\u{0}\u{1}", &format!("a{turn}.txt"));
+    }
+    haul.end();
+    assert!(!haul.is_open());
+    assert_eq!(haul.why(), "the reply has no `IDEA:` (kept as `a3.txt`)");
+}
+
+proptest! {
+    #[test]
+    fn whatever_is_said_it_ends_and_no_more_comes_than_was_wanted(
+        replies in prop::collection::vec("(IDEA: [ab]\n|RATIONALE: r\n|REQUIRED_CHANGES: c\n|\\PC|\n){0,30}", 5),
+        wanted in 1_usize..5,
+    ) {
+        let mut haul = haul(wanted);
+        let mut asked = 0;
+        for reply in &replies {
+            if !haul.is_open() {
+                break;
+            }
+            prop_assert!((1..=wanted).contains(&haul.request().count));
+            haul.hear(reply, "kept");
+            asked += 1;
+        }
+        haul.end();
+        prop_assert!(asked <= ASKS && asked == haul.turns);
+        prop_assert!(haul.texts.len() <= wanted);
+        let prints: BTreeSet<Sha256> =
+            haul.texts.iter().map(|(_, text)| idea::fingerprint(text)).collect();
+        prop_assert_eq!(prints.len(), haul.texts.len(), "no idea comes twice");
+    }
+}
