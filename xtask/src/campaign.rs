@@ -48,6 +48,12 @@ const CAMPAIGNS: &[Campaign] = &[
         cargo: &["test", "-p", "treebeam", "--test", "eval"],
     },
     Campaign {
+        name: "ideas",
+        what: "`treebeam ideas` killed before each of its operations on files",
+        takes: "about 2 minutes on 2 cores",
+        cargo: &["test", "-p", "treebeam", "--test", "ideas"],
+    },
+    Campaign {
         name: "jobs",
         what: "a hundred trees of processes that do not want to end, 20 at a time, each at its timeout",
         takes: "about 1 minute on 2 cores",

@@ -11,6 +11,7 @@ pub mod dry;
 pub mod env_file;
 pub mod executor;
 pub mod git;
+pub mod ideas_dir;
 pub mod input;
 pub mod interrupt;
 pub mod process;

@@ -2,9 +2,11 @@
 
 mod agents;
 mod eval;
+mod ideas;
 
 pub(crate) use agents::{AgentsAct, AgentsArgs, AskArgs, CheckArgs, SpendingFlags};
 pub(crate) use eval::{BaselineArgs, EvalArgs};
+pub(crate) use ideas::{IdeasArgs, Strategy};
 
 use crate::config::number::{AtOnce, Configurations, Count, Limit, Seconds, Width};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
@@ -46,6 +48,9 @@ pub(crate) enum Command {
     /// Measure the root: run the sweep at a commit, and keep its results
     #[command(after_help = eval::BASELINE_HELP)]
     Baseline(Box<BaselineArgs>),
+    /// Fill a folder with ideas, outside of any run
+    #[command(after_help = ideas::HELP)]
+    Ideas(Box<IdeasArgs>),
     /// Score one results CSV against another, and say what the gate would
     #[command(
         after_help = "Example: treebeam score baseline.csv candidate.csv --limit 10 --primary loss:lower",
@@ -375,6 +380,9 @@ pub(crate) struct MeaningFlags {
     /// Among which ideas a repeated one is looked for [default: `node_plus_ancestors`]
     #[arg(long, value_name = "SCOPE")]
     pub(crate) dedupe_scope: Option<Scope>,
+    /// Of which earlier ideas a generator is told [default: `node_plus_ancestors`]
+    #[arg(long, value_name = "STRATEGY")]
+    pub(crate) ideas_context_strategy: Option<Strategy>,
 }
 
 /// How the run goes on, now. Those that are written out are configuration keys by their own names.

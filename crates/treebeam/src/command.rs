@@ -10,6 +10,7 @@ mod diff;
 mod doctor;
 mod eval;
 mod idea;
+mod ideas;
 mod init;
 mod job;
 mod list;
@@ -82,6 +83,10 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Eval(args) => {
             interrupt::listen()?;
             eval::run(&here, &args, output)
+        }
+        Command::Ideas(args) => {
+            interrupt::listen()?;
+            ideas::run(&here, &args, output)
         }
         Command::Baseline(args) => {
             interrupt::listen()?;

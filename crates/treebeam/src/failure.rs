@@ -10,6 +10,7 @@ use treebeam_core::sweep::SweepError;
 use treebeam_edge::env_file::EnvError;
 use treebeam_edge::executor::JobError;
 use treebeam_edge::git::OpenError;
+use treebeam_edge::ideas_dir::IdeasDirError;
 use treebeam_edge::input::InputError;
 use treebeam_edge::store::{StoreError, cure};
 use treebeam_run::Halt;
@@ -188,6 +189,17 @@ impl From<StoreError> for Failure {
             | StoreError::Newer { .. }
             | StoreError::TooLong { .. }
             | StoreError::Broken { .. } => Exit::Failed,
+        };
+        let hint = error.hint().map(str::to_owned);
+        Self::new(exit, error.into(), hint)
+    }
+}
+
+impl From<IdeasDirError> for Failure {
+    fn from(error: IdeasDirError) -> Self {
+        let exit = match error {
+            IdeasDirError::Busy { .. } => Exit::Locked,
+            IdeasDirError::Damaged { .. } | IdeasDirError::Io { .. } => Exit::Failed,
         };
         let hint = error.hint().map(str::to_owned);
         Self::new(exit, error.into(), hint)

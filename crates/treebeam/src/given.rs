@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use std::fs;
 use std::path::Path;
 use treebeam_edge::input;
+use treebeam_run::port::PortError;
 use treebeam_run::reply;
 
 /// The longest file that is read; how long an idea may be is said elsewhere.
@@ -17,7 +18,11 @@ const MOST: usize = 1000;
 /// The ideas of a file or of a folder, in order.
 pub(crate) fn ideas(here: &Path, named: &Path) -> Result<Vec<String>, Failure> {
     let path = here.join(named);
-    let ideas = if path.is_dir() { in_folder(&path, named)? } else { in_file(&path, named)? };
+    let ideas = if path.is_dir() {
+        in_folder(&path, named)?.into_iter().map(|file| file.text).collect()
+    } else {
+        in_file(&path, named)?
+    };
     match ideas.len() {
         0 => Err(Failure::usage(format!("there is no idea in `{}`", named.display())).hint(FORM)),
         1..=MOST => Ok(ideas),
@@ -30,10 +35,20 @@ pub(crate) fn ideas(here: &Path, named: &Path) -> Result<Vec<String>, Failure> {
 
 const FORM: &str = "write `IDEA:`, `RATIONALE:` and `REQUIRED_CHANGES:`, or plain text; in a text file a blank line ends an idea";
 
+/// A file that is an idea.
+pub(crate) struct IdeaFile {
+    pub(crate) name: String,
+    pub(crate) text: String,
+}
+
 /// One idea for each file, in the order of their names.
-fn in_folder(folder: &Path, named: &Path) -> Result<Vec<String>, Failure> {
+pub(crate) fn in_folder(folder: &Path, named: &Path) -> Result<Vec<IdeaFile>, Failure> {
     let mut files = Vec::new();
-    for entry in fs::read_dir(folder)? {
+    let entries = fs::read_dir(folder).map_err(|error| {
+        let what = format!("cannot read the folder `{}`", named.display());
+        Failure::from(PortError::new(what).caused_by(error))
+    });
+    for entry in entries? {
         let path = entry?.path();
         let ending = path.extension().and_then(|ending| ending.to_str());
         if ending.is_some_and(|ending| ENDINGS.contains(&ending)) && !is_hidden(&path) {
@@ -43,7 +58,11 @@ fn in_folder(folder: &Path, named: &Path) -> Result<Vec<String>, Failure> {
     files.sort();
     files
         .iter()
-        .map(|file| whole(file, &named.join(file.file_name().unwrap_or_default())))
+        .map(|file| {
+            let name = file.file_name().unwrap_or_default();
+            let text = whole(file, &named.join(name))?;
+            Ok(IdeaFile { name: name.to_string_lossy().into_owned(), text })
+        })
         .collect()
 }
 

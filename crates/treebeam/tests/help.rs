@@ -7,11 +7,12 @@ use treebeam_testkit::program::{RUN, Said, Site};
 use treebeam_testkit::repo::TempRepo;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
-const COMMANDS: [&str; 24] = [
+const COMMANDS: [&str; 25] = [
     "run",
     "resume",
     "eval",
     "baseline",
+    "ideas",
     "score",
     "init",
     "doctor",
@@ -63,6 +64,7 @@ fn help() {
     snapshot!("help", call(&["--help"]));
     snapshot!("help_run", call(&["run", "--help"]));
     snapshot!("help_resume", call(&["resume", "--help"]));
+    snapshot!("help_ideas", call(&["ideas", "--help"]));
     snapshot!("help_score", call(&["score", "--help"]));
     snapshot!("help_init", call(&["init", "--help"]));
     snapshot!("help_doctor", call(&["doctor", "--help"]));

@@ -165,7 +165,7 @@ fn a_run_that_is_steered_fits_too() {
 const STEERING: [&str; 4] = ["pause", "unpause", "stop", "idea"];
 
 /// A command, a way to call it, and the schema of what it prints then; `journal` stands for events and an end.
-const DOCUMENTS: [(&str, &[&str], &str); 20] = [
+const DOCUMENTS: [(&str, &[&str], &str); 21] = [
     (
         "run",
         &["run", "--dry-run", "--run-id", "u", "--ideas-per-node=1", "--max-depth=1"],
@@ -175,6 +175,7 @@ const DOCUMENTS: [(&str, &[&str], &str); 20] = [
     ("log", &["log", RUN], "journal"),
     ("eval", &["eval", "--config=eval.toml", "--idea=idea.txt"], "eval"),
     ("baseline", &["baseline", "--config=eval.toml"], "baseline"),
+    ("ideas", &["ideas", "--config=eval.toml", "--count=2", "--ideas-dir=ideas"], "ideas"),
     ("score", &["score", "model.csv", "model.csv", "--primary", "a"], "score"),
     ("init", &["init", "--force"], "init"),
     ("doctor", &["doctor"], "doctor"),
@@ -197,7 +198,8 @@ const EVAL: [(&str, &str); 3] = [
     (
         "eval.toml",
         "sweep_command = 'cp model.csv \"$AGENTIC_RESULTS_CSV\"'\nscore.primary = 'a'\n\
-         [agents.coder]\nprovider = 'command'\ncommand = ['cat', 'new.diff']\n",
+         [agents.coder]\nprovider = 'command'\ncommand = ['cat', 'new.diff']\n\
+         [agents.ideas]\nprovider = 'command'\ncommand = ['echo', 'IDEA: it']\n",
     ),
     ("idea.txt", "Something new\n"),
     (
@@ -308,7 +310,7 @@ fn schemas_are_listed_and_a_wrong_name_is_refused() {
     let list = site.call(&["schema"]).exits(0).stdout;
     let names: Vec<_> = list.lines().filter_map(|line| line.split_whitespace().next()).collect();
     let (other, names) = names.split_last().expect("a list");
-    assert_eq!((names.len(), *other), (26, "transitions"), "{list}");
+    assert_eq!((names.len(), *other), (27, "transitions"), "{list}");
     let document = printed(&site, &["schema"]).remove(0);
     assert_eq!(document["schema"], "treebeam.schema/1");
     for name in names {

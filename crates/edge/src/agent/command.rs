@@ -14,6 +14,8 @@ pub use super::site::{Grounds, Surroundings};
 
 /// The longest answer.
 const ANSWER_BYTES: usize = 16 << 20;
+/// How much is shown of an answer that is no text, in characters.
+const BEGINNING: usize = 200;
 /// How much of what it complains of is kept.
 const COMPLAINT_BYTES: usize = 64 << 10;
 /// How much of that is shown: the end.
@@ -138,8 +140,11 @@ pub(super) fn text(stdout: Captured, program: &str) -> Result<String, Trouble> {
         let most = ANSWER_BYTES >> 20;
         return Err(Trouble::unanswered(format!("`{program}` answered more than {most} MiB")));
     }
-    String::from_utf8(stdout.bytes)
-        .map_err(|_| Trouble::unanswered(format!("the answer of `{program}` is not UTF-8")))
+    String::from_utf8(stdout.bytes).map_err(|error| {
+        let text = String::from_utf8_lossy(error.as_bytes());
+        let start: String = text.chars().take(BEGINNING).collect();
+        Trouble::unanswered(format!("the answer of `{program}` is not UTF-8; it begins {start:?}"))
+    })
 }
 
 /// The end of what a program complained of.

@@ -24,7 +24,7 @@ macro_rules! schema {
     };
 }
 
-static SCHEMAS: [Schema; 26] = [
+static SCHEMAS: [Schema; 27] = [
     schema!("manifest", "a run's `manifest.json`"),
     schema!(
         "journal",
@@ -44,6 +44,7 @@ static SCHEMAS: [Schema; 26] = [
     schema!("idea", "what `treebeam idea add --json` prints"),
     schema!("eval", "what `treebeam eval --json` prints"),
     schema!("baseline", "what `treebeam baseline --json` prints"),
+    schema!("ideas", "what `treebeam ideas --json` prints"),
     schema!("score", "what `treebeam score --json` prints"),
     schema!("validate", "what `treebeam validate --json` prints"),
     schema!("report", "what `treebeam report --json` prints"),

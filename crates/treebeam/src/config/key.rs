@@ -42,7 +42,7 @@ const fn key(name: &'static str, scope: Scope, form: Form, about: &'static str) 
 }
 
 /// Every key, in the order in which they are shown.
-pub(crate) const KEYS: [Key; 72] = {
+pub(crate) const KEYS: [Key; 73] = {
     use Form::{Text, Toml};
     use Scope::{Meaning, Place, Process, Reach};
     [
@@ -64,6 +64,12 @@ pub(crate) const KEYS: [Key; 72] = {
             Meaning,
             Text,
             "among which ideas a repeated one is looked for: \"node_plus_ancestors\", \"global\" or \"none\"",
+        ),
+        key(
+            "ideas_context_strategy",
+            Meaning,
+            Text,
+            "of which earlier ideas a generator is told: \"node_plus_ancestors\", \"node_only\" or \"global_prior_ideas\"",
         ),
         key(
             "protect",

@@ -12,7 +12,7 @@ use super::table;
 use super::tuner::TunerTable;
 use serde::Deserialize;
 use treebeam_core::measure::{CommandLine, UserPath, Variable, Word, WorktreePath};
-use treebeam_core::policy::{self, DedupeScope, Meaning, Reach};
+use treebeam_core::policy::{self, ContextStrategy, DedupeScope, Meaning, Reach};
 
 /// All that a configuration can say.
 #[derive(Debug, Default, Deserialize)]
@@ -22,6 +22,7 @@ pub(crate) struct Tables {
     beam_width: Option<Width>,
     sweep_config_limit: Option<Limit<Configurations>>,
     dedupe_scope: Option<DedupeScope>,
+    ideas_context_strategy: Option<ContextStrategy>,
     protect: Option<Globs>,
     setup_command: Option<OrNone<CommandLine>>,
     test_command: Option<OrNone<CommandLine>>,
@@ -85,6 +86,9 @@ impl Tables {
             beam_width: self.beam_width.map_or(before.beam_width, |n| n.0),
             sweep_config_limit: number(self.sweep_config_limit, before.sweep_config_limit, |n| n.0),
             dedupe_scope: self.dedupe_scope.unwrap_or(before.dedupe_scope),
+            ideas_context_strategy: self
+                .ideas_context_strategy
+                .unwrap_or(before.ideas_context_strategy),
             score: self.score.policy(primary)?,
             gate: self.gate.policy(&before.gate),
             protect: match &self.protect {
@@ -92,7 +96,6 @@ impl Tables {
                 None => before.protect,
             },
             measure: self.measure().over(before.measure),
-            ..before
         })
     }
 

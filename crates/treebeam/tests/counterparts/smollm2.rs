@@ -69,3 +69,33 @@ fn agent(server: &Running, role: &str, provider: &str, most: u32) -> String {
         "[agents.{role}]\nprovider = '{provider}'\nmodel = 'smollm2'\nbase_url = '{url}'\nmax_tokens = {most}\ntimeout_sec = 300\n{cold}\n"
     )
 }
+
+/// Its own words, whatever they are, go the whole way: there are ideas, or it is said why there are none.
+#[test]
+#[ignore = "needs real counterparts: run by `cargo xtask test`"]
+fn whatever_a_real_model_says_is_taken_for_ideas_or_refused() {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/counterparts/smollm2.py");
+    let (server, site) = (Running::smollm2(&script), Site::new(BINARY));
+    let ideas = agent(&server, "ideas", "openai-chat", 600);
+    site.repo.write("treebeam.toml", &format!("context.ideas = 'none'\n{ideas}")).expect("a file");
+    let words = ["ideas", "--count=2", "--ideas-dir=ideas", "--json"];
+    let said = site.call(&words);
+    match said.code {
+        Some(0) => {
+            let document = said.json_lines().remove(0);
+            let generated = document["generated"].as_array().expect("a list");
+            assert!(!generated.is_empty(), "{document}");
+            for idea in generated {
+                let name = idea["file"].as_str().expect("a name");
+                let text = std::fs::read_to_string(site.repo.path().join("ideas").join(name));
+                assert!(text.expect("an idea").starts_with("IDEA:"), "{document}");
+            }
+        }
+        code => {
+            assert_eq!(code, Some(1), "{}", said.stderr);
+            assert!(said.stderr.contains("error: no idea came: "), "{}", said.stderr);
+        }
+    }
+    let calls = site.repo.path().join(".treebeam/calls");
+    assert!(calls.is_dir(), "it was asked: {}", said.stderr);
+}

@@ -9,6 +9,7 @@ const VALUES: [(&str, [&str; 3]); KEYS.len()] = [
     ("beam_width", ["1", "2", "1000"]),
     ("sweep_config_limit", ["1", "none", "1000000"]),
     ("dedupe_scope", ["global", "none", "node_plus_ancestors"]),
+    ("ideas_context_strategy", ["node_only", "global_prior_ideas", "node_plus_ancestors"]),
     ("protect", ["['a/**']", "['b', 'c']", "['d']"]),
     ("setup_command", ["'make'", "none", "['make', 'x']"]),
     ("test_command", ["'a | b'", "['a', 'b']", "none"]),

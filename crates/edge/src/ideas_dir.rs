@@ -1,0 +1,283 @@
+//! A folder of ideas that the user names. A batch of new ones is on record whole before the first of them is written, so that
+//! whoever comes after a kill finishes it, and pays for nothing again. What an idea says is not known here.
+
+use crate::store::durable;
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use treebeam_core::id::Sha256;
+
+/// Where ideas go that others are to replace.
+pub const SET_ASIDE: &str = "set_aside";
+/// The longest batch that is read.
+const MOST_BYTES: u64 = 256 << 20;
+/// How many digits of a digest name a folder.
+const DIGITS: usize = 16;
+
+/// A folder of ideas that nobody else changes now.
+#[derive(Debug)]
+pub struct IdeasDir {
+    folder: PathBuf,
+    /// What is to be done in it, while that is not done.
+    batch: PathBuf,
+    #[expect(dead_code, reason = "held for its lock")]
+    lock: File,
+}
+
+/// What is to be done in a folder: first the moves, then the files.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Batch {
+    /// What is set aside, and where to, below the folder.
+    pub aside: Option<Aside>,
+    /// What is written.
+    pub files: Vec<NewFile>,
+}
+
+/// Files that go out of the way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Aside {
+    /// Where to, below the folder.
+    pub folder: String,
+    /// Their names.
+    pub names: Vec<String>,
+}
+
+/// A file that is written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewFile {
+    /// Its name.
+    pub name: String,
+    /// What is in it.
+    pub text: String,
+}
+
+/// Why a folder cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum IdeasDirError {
+    /// Somebody else uses it.
+    #[error("another process writes ideas into `{}`", folder.display())]
+    Busy {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// The record of a batch cannot be read.
+    #[error("`{}` cannot be understood", file.display())]
+    Damaged {
+        /// The record.
+        file: PathBuf,
+        /// Why.
+        source: serde_json::Error,
+    },
+    /// It cannot be read or written.
+    #[error("cannot {doing} `{}`", path.display())]
+    Io {
+        /// What was tried.
+        doing: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+}
+
+impl IdeasDirError {
+    /// What to do about it.
+    #[must_use]
+    pub const fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Busy { .. } => Some("wait until it is done, or name another folder"),
+            Self::Damaged { .. } => Some("remove that file: answers that were paid for are kept"),
+            Self::Io { .. } => None,
+        }
+    }
+}
+
+fn failed(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> IdeasDirError {
+    let path = path.to_owned();
+    move |source| IdeasDirError::Io { doing, path, source }
+}
+
+impl IdeasDir {
+    /// Makes the folder if need be, and keeps others out of it. What is to be done in it is on record below `own`.
+    ///
+    /// # Errors
+    /// When it cannot be made, or somebody else has it.
+    pub fn open(folder: &Path, own: &Path) -> Result<Self, IdeasDirError> {
+        for made in [folder, own] {
+            fs::create_dir_all(made).map_err(failed("create", made))?;
+        }
+        let folder = folder.canonicalize().map_err(failed("find", folder))?;
+        let digest = Sha256::of(folder.as_os_str().as_encoded_bytes()).to_string();
+        let name: String = digest.chars().take(DIGITS).collect();
+        let path = own.join(format!("{name}.lock"));
+        let open = OpenOptions::new().create(true).write(true).truncate(false).open(&path);
+        let lock = open.map_err(failed("open", &path))?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Self { folder, batch: own.join(format!("{name}.json")), lock }),
+            Err(TryLockError::WouldBlock) => Err(IdeasDirError::Busy { folder }),
+            Err(TryLockError::Error(error)) => Err(failed("lock", &path)(error)),
+        }
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// A folder of ours for whoever works on it.
+    #[must_use]
+    pub fn workplace(&self) -> PathBuf {
+        self.batch.with_extension("")
+    }
+
+    /// How often ideas were set aside here.
+    #[must_use]
+    pub fn times_set_aside(&self) -> usize {
+        fs::read_dir(self.folder.join(SET_ASIDE)).map_or(0, Iterator::count)
+    }
+
+    /// Finishes what somebody has begun here, and says what it was.
+    ///
+    /// # Errors
+    /// When the record cannot be understood, or something cannot be written.
+    pub fn finish(&self) -> Result<Option<Batch>, IdeasDirError> {
+        let file = &self.batch;
+        let bytes = match fs::metadata(file) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Ok(known) if known.len() > MOST_BYTES => Err(io::Error::other("it is too long")),
+            Ok(_) | Err(_) => fs::read(file),
+        };
+        let bytes = bytes.map_err(failed("read", file))?;
+        let batch = serde_json::from_slice(&bytes);
+        let batch =
+            batch.map_err(|source| IdeasDirError::Damaged { file: file.clone(), source })?;
+        self.act(&batch)?;
+        Ok(Some(batch))
+    }
+
+    /// Does all of it: what is on record once is done, whoever is killed.
+    ///
+    /// # Errors
+    /// When something cannot be written.
+    pub fn put(&self, batch: &Batch) -> Result<(), IdeasDirError> {
+        let text = serde_json::to_vec(batch)
+            .map_err(|source| IdeasDirError::Damaged { file: self.batch.clone(), source })?;
+        let own = self.batch.parent().unwrap_or(Path::new("."));
+        durable::replace(&self.batch, |file| file.write_all(&text))
+            .and_then(|()| durable::sync_dir(own))
+            .map_err(failed("write", &self.batch))?;
+        self.act(batch)
+    }
+
+    fn act(&self, batch: &Batch) -> Result<(), IdeasDirError> {
+        if let Some(aside) = &batch.aside {
+            self.set_aside(aside)?;
+        }
+        for NewFile { name, text } in &batch.files {
+            let path = self.folder.join(name);
+            match durable::put_first(&path, |file| file.write_all(text.as_bytes())) {
+                // It was written before the kill.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                written => written.map_err(failed("write", &path))?,
+            }
+        }
+        durable::sync_dir(&self.folder).map_err(failed("sync", &self.folder))?;
+        durable::remove(&self.batch).map_err(failed("remove", &self.batch))
+    }
+
+    fn set_aside(&self, aside: &Aside) -> Result<(), IdeasDirError> {
+        let to = self.folder.join(&aside.folder);
+        fs::create_dir_all(&to).map_err(failed("create", &to))?;
+        for name in &aside.names {
+            let (old, new) = (self.folder.join(name), to.join(name));
+            // What is there already was moved before the kill: what has its old name now is another.
+            if new.exists() || !old.exists() {
+                continue;
+            }
+            fs::rename(&old, &new).map_err(failed("move", &old))?;
+        }
+        durable::sync_dir(&to).map_err(failed("sync", &to))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    fn batch() -> Batch {
+        let file =
+            |name: &str, text: &str| NewFile { name: name.to_owned(), text: text.to_owned() };
+        let names = ["001_a.md", "002_b.md"].map(str::to_owned).to_vec();
+        Batch {
+            aside: Some(Aside { folder: "set_aside/1".to_owned(), names }),
+            files: vec![file("001_a.md", "new a"), file("002_c.md", "new c")],
+        }
+    }
+
+    fn files(folder: &Path) -> BTreeMap<String, String> {
+        let mut all = BTreeMap::new();
+        for below in [folder.to_owned(), folder.join("set_aside/1")] {
+            for entry in fs::read_dir(below).into_iter().flatten().flatten() {
+                if let Ok(text) = fs::read_to_string(entry.path()) {
+                    let name =
+                        entry.path().strip_prefix(folder).expect("below").display().to_string();
+                    all.insert(name, text);
+                }
+            }
+        }
+        all
+    }
+
+    /// Every state that a kill can leave, made by hand: some moves, then some files.
+    #[test]
+    fn whatever_was_done_of_a_batch_the_rest_is_done_once() {
+        for done in 0..=4 {
+            let home = tempfile::tempdir().expect("a folder");
+            let (folder, own) = (home.path().join("ideas"), home.path().join("own"));
+            let dir = IdeasDir::open(&folder, &own).expect("a folder");
+            for name in ["001_a.md", "002_b.md"] {
+                fs::write(folder.join(name), format!("old {name}")).expect("a file");
+            }
+            fs::create_dir_all(folder.join("set_aside/1")).expect("a folder");
+            let moved = |name: &str| {
+                fs::rename(folder.join(name), folder.join("set_aside/1").join(name))
+                    .expect("moved");
+            };
+            let steps: [&dyn Fn(); 4] = [
+                &|| moved("001_a.md"),
+                &|| moved("002_b.md"),
+                &|| fs::write(folder.join("001_a.md"), "new a").expect("a file"),
+                &|| fs::write(folder.join("002_c.md"), "new c").expect("a file"),
+            ];
+            for step in &steps[..done] {
+                step();
+            }
+            fs::write(&dir.batch, serde_json::to_vec(&batch()).expect("json")).expect("a file");
+            assert_eq!(dir.finish().expect("finished"), Some(batch()), "{done}");
+            let expect = [
+                ("001_a.md", "new a"),
+                ("002_c.md", "new c"),
+                ("set_aside/1/001_a.md", "old 001_a.md"),
+                ("set_aside/1/002_b.md", "old 002_b.md"),
+            ];
+            let expect = expect.map(|(name, text)| (name.to_owned(), text.to_owned())).into();
+            assert_eq!(files(&folder), expect, "{done}");
+            assert_eq!(dir.finish().expect("nothing to do"), None, "{done}");
+        }
+    }
+
+    #[test]
+    fn one_at_a_time() {
+        let home = tempfile::tempdir().expect("a folder");
+        let (folder, own) = (home.path().join("ideas"), home.path().join("own"));
+        let first = IdeasDir::open(&folder, &own).expect("a folder");
+        let second = IdeasDir::open(&home.path().join("own/../ideas"), &own);
+        assert!(matches!(second, Err(IdeasDirError::Busy { .. })), "{second:?}");
+        drop(IdeasDir::open(&home.path().join("others"), &own).expect("another folder"));
+        drop(first);
+        drop(IdeasDir::open(&folder, &own).expect("free again"));
+    }
+}

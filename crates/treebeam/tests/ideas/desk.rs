@@ -1,0 +1,86 @@
+//! A repository whose generator of ideas is a script that says what was laid out, and writes down each call.
+
+use serde_json::Value;
+use std::fs;
+use std::path::PathBuf;
+use treebeam_testkit::program::Site;
+
+pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
+
+pub(crate) struct Desk {
+    pub(crate) site: Site,
+    /// Where the script and what it writes lie.
+    pub(crate) dir: PathBuf,
+    /// The folder of ideas.
+    pub(crate) ideas: PathBuf,
+}
+
+/// An idea with all that belongs to one.
+pub(crate) fn whole(title: &str) -> String {
+    format!("IDEA: {title}\nRATIONALE: to see\nREQUIRED_CHANGES:\n- model.py: {title}\n")
+}
+
+/// Several of them.
+pub(crate) fn all(titles: &[&str]) -> String {
+    titles.iter().map(|title| whole(title)).collect()
+}
+
+impl Desk {
+    pub(crate) fn new() -> Self {
+        let site = Site::new(BINARY);
+        let dir = site.repo.beside("desk");
+        fs::create_dir_all(&dir).expect("a folder");
+        let script = include_str!("agent.sh").replace("@DIR@", &dir.display().to_string());
+        fs::write(dir.join("agent.sh"), script).expect("a script");
+        let agent = format!(
+            "context.ideas = 'none'\n[agents.ideas]\nprovider = 'command'\ncommand = ['sh', '{}/agent.sh']\n",
+            dir.display()
+        );
+        site.repo.write("treebeam.toml", &agent).expect("a file");
+        site.repo.commit("agents").expect("a commit");
+        let ideas = dir.join("ideas");
+        Self { site, dir, ideas }
+    }
+
+    /// What the script says: in one call, or wherever nothing else is laid out.
+    pub(crate) fn says(&self, call: Option<usize>, reply: impl AsRef<[u8]>) {
+        let name = call.map_or("reply".to_owned(), |call| format!("reply-{call}"));
+        fs::write(self.dir.join(name), reply).expect("a reply");
+    }
+
+    pub(crate) fn words<'a>(&'a self, flags: &[&'a str]) -> Vec<&'a str> {
+        let ideas = self.ideas.to_str().expect("a path");
+        [&["ideas", "--ideas-dir", ideas, "--json"], flags].concat()
+    }
+
+    /// Calls it, and reads the document.
+    #[track_caller]
+    pub(crate) fn call(&self, flags: &[&str]) -> Value {
+        let said = self.site.call(&self.words(flags)).exits(0);
+        serde_json::from_str(&said.stdout).expect("one document")
+    }
+
+    /// How often the script was called.
+    pub(crate) fn calls(&self) -> usize {
+        fs::read_to_string(self.dir.join("calls")).unwrap_or_default().lines().count()
+    }
+
+    pub(crate) fn prompt(&self, call: usize) -> String {
+        fs::read_to_string(self.dir.join(format!("prompt-{call}"))).expect("a prompt")
+    }
+
+    /// The names in the folder of ideas, or below it.
+    pub(crate) fn names(&self, below: &str) -> Vec<String> {
+        let entries = fs::read_dir(self.ideas.join(below)).into_iter().flatten().flatten();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+}
+
+/// The files of a part of a document.
+pub(crate) fn files(document: &Value, part: &str) -> Vec<String> {
+    let files = document[part].as_array().into_iter().flatten();
+    files.map(|file| file["file"].as_str().expect("a name").to_owned()).collect()
+}
