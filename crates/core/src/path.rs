@@ -20,6 +20,12 @@ fn folder(parent: &str, name: &impl ToString) -> RunPath {
     RunPath::below(parent).join(&name.to_string())
 }
 
+/// The ideas of all nodes, a folder for each.
+#[must_use]
+pub fn all_node_ideas() -> RunPath {
+    RunPath::below("node_ideas")
+}
+
 /// The ideas of a node.
 #[must_use]
 pub fn node_ideas(node: NodeId) -> RunPath {

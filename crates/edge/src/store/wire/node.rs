@@ -10,7 +10,7 @@ use treebeam_core::event::{ContextPack, FileDigest, Idea, Repeat};
 use treebeam_core::facts::{Expansion, Facts, Ideas, Node, Origin};
 use treebeam_core::id::{Commit, Depth, EvalId, NodeId, Place, RunPath, Sha256, TurnId};
 use treebeam_core::path;
-use treebeam_core::policy::DedupeScope;
+use treebeam_core::policy::{ContextStrategy, DedupeScope};
 use treebeam_run::figures;
 
 /// A node as it is published.
@@ -185,9 +185,15 @@ fn conversation_id(node: NodeId) -> String {
     format!("c{node}")
 }
 
-/// The folders whose ideas the generator is shown: the root's first, the node's own last.
+/// The folders whose ideas the generator is shown: the root's first, the node's own last. All of them are the folder above.
 fn context_dirs(facts: &Facts, node: NodeId) -> Vec<RunPath> {
-    let mut dirs: Vec<_> = facts.lineage(node).map(|node| path::node_ideas(node.id)).collect();
+    let nodes = match facts.meaning.ideas_context_strategy {
+        ContextStrategy::NodeOnly => 1,
+        ContextStrategy::NodePlusAncestors => usize::MAX,
+        ContextStrategy::GlobalPriorIdeas => return vec![path::all_node_ideas()],
+    };
+    let nodes = facts.lineage(node).take(nodes);
+    let mut dirs: Vec<_> = nodes.map(|node| path::node_ideas(node.id)).collect();
     dirs.reverse();
     dirs
 }
