@@ -1,3 +1,5 @@
+//! Turns by hand: what is new, what is a repeat, what lacks a part; and any replies at all.
+
 use super::*;
 use proptest::prelude::*;
 
