@@ -30,6 +30,12 @@ const CAMPAIGNS: &[Campaign] = &[
         ],
     },
     Campaign {
+        name: "conversations",
+        what: "a run killed at 50 places, resumed, and the turns of its conversations compared",
+        takes: "about 2 minutes on 2 cores",
+        cargo: &["test", "-p", "treebeam", "--test", "conversations"],
+    },
+    Campaign {
         name: "corruption",
         what: "journal and manifest cut at every byte and with flipped bits, over more runs",
         takes: "about 1 minute on 2 cores",

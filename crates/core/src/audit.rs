@@ -103,6 +103,24 @@ fn of_node(node: &Node) -> Vec<Reference> {
             found.extend(untried.iter().map(|idea| of_idea(idea, &by)));
         }
     }
+    found.extend(of_conversation(node));
+    found
+}
+
+/// Questions, answers, and the files that are kept of both.
+fn of_conversation(node: &Node) -> Vec<Reference> {
+    let by = format!("conversation c{}", node.id);
+    let of = |path, sha256| Reference { path, sha256, by: by.clone() };
+    let mut found = Vec::new();
+    for known in node.conversation() {
+        let Some(turn) = known.turn else { continue };
+        found.push(of(known.prompt_path(), Some(turn.prompt)));
+        found.extend(turn.reply.map(|sha256| of(known.reply_path(), Some(sha256))));
+    }
+    if !found.is_empty() {
+        let kept = [path::conversation_state, path::conversation_log, path::conversation_summary];
+        found.extend(kept.map(|path| of(path(node.id), None)));
+    }
     found
 }
 

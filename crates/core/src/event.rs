@@ -17,6 +17,7 @@ pub use leftover::{Leftover, LeftoverKind};
 pub use runner::{Runner, Takeover};
 
 use crate::bill::Bills;
+use crate::conversation::Turn;
 use crate::evidence::{Artifact, Scored};
 use crate::gate::Verdict;
 use crate::id::{Commit, Depth, EvalId, NodeId, Place, RunId};
@@ -70,6 +71,9 @@ pub enum Event {
         /// What the answers took.
         #[serde(default, skip_serializing_if = "Bills::is_empty")]
         bills: Bills,
+        /// The turns; nothing is known of them where there is no conversation.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        conversation: Vec<Turn>,
         /// When.
         at: Timestamp,
     },

@@ -2,8 +2,12 @@
 //! [`State::apply`](crate::state::State::apply).
 
 mod lookup;
+mod talk;
+
+pub use talk::KnownTurn;
 
 use crate::bill::Bills;
+use crate::conversation::Turn;
 use crate::event::{
     Approval, BudgetKind, ContextPack, Failure, Given, Idea, Intent, Leftover, MessageId, Repeat,
     Stop, Subject, WorldKind,
@@ -126,6 +130,8 @@ pub struct Expansion {
     pub added: Vec<EvalId>,
     /// What the answers took.
     pub bills: Bills,
+    /// What is known of its turns; nothing where there was no conversation.
+    pub conversation: Vec<Turn>,
 }
 
 /// The ideas of one expansion.
@@ -389,8 +395,8 @@ impl Expansion {
     /// One that has just begun.
     #[must_use]
     pub fn begun(depth: Depth, started_at: Timestamp) -> Self {
-        let (added, bills) = (Vec::new(), Bills::default());
-        Self { depth, started_at, ideas: Ideas::Asked, added, bills }
+        let (added, bills, conversation) = (Vec::new(), Bills::default(), Vec::new());
+        Self { depth, started_at, ideas: Ideas::Asked, added, bills, conversation }
     }
 
     /// The evals that it became, the user's own last.

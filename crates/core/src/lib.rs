@@ -5,10 +5,11 @@
 //! [`event`] what happened, [`path`] where things lie. [`facts`] are what is known, [`state`] the fold that makes them and [`plan`] what to do next. The judgements:
 //! [`sweep`] reads a results CSV, [`score`] and [`paired`] compare two of them, [`gate`] and [`rank`] decide,
 //! [`bill`] is what the answers of agents took, by [`role`]; [`protect`] and [`idea`] say what may be changed and what was tried before, [`audit`] checks a whole run.
-//! [`tuner`] is the agent that needs no model. [`mod@nearest`] finds the name that a mistyped one was meant to be.
+//! [`conversation`] is what a branch has said and is told again. [`tuner`] is the agent that needs no model. [`mod@nearest`] finds the name that a mistyped one was meant to be.
 
 pub mod audit;
 pub mod bill;
+pub mod conversation;
 pub mod event;
 pub mod evidence;
 pub mod exact;

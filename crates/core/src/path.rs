@@ -15,6 +15,8 @@ pub const SCORING_ROOT: &str = "scoring_root.json";
 pub const LOGS: [&str; 3] = ["setup.log", "tests.log", "sweep.log"];
 /// The copies that decisions rest on.
 pub const ARTIFACTS: &str = "artifacts";
+/// What was said in each branch.
+pub const CONVERSATIONS: &str = "conversations";
 
 fn folder(parent: &str, name: &impl ToString) -> RunPath {
     RunPath::below(parent).join(&name.to_string())
@@ -85,4 +87,46 @@ pub fn artifact_name(subject: Subject, attempt: u32) -> String {
         0 | 1 => format!("{subject}.csv"),
         n => format!("{subject}-a{n}.csv"),
     }
+}
+
+/// The state of a node's conversation: what the next question goes on from.
+#[must_use]
+pub fn conversation_state(node: NodeId) -> RunPath {
+    folder(CONVERSATIONS, &format!("c{node}.json"))
+}
+
+/// The log of a node's conversation, one turn to a line.
+#[must_use]
+pub fn conversation_log(node: NodeId) -> RunPath {
+    folder(CONVERSATIONS, &format!("c{node}.jsonl"))
+}
+
+/// What was said in a node's conversation, in short.
+#[must_use]
+pub fn conversation_summary(node: NodeId) -> RunPath {
+    folder(CONVERSATIONS, &format!("c{node}_summary.md"))
+}
+
+/// Where a damaged file of a conversation is put by.
+#[must_use]
+pub fn damaged_conversation(name: &str) -> RunPath {
+    folder(CONVERSATIONS, &"damaged").join(name)
+}
+
+/// The name of a question for ideas: of which expansion of a node, and which of its turns, both counted from 1.
+#[must_use]
+pub fn idea_question(node: NodeId, expansion: u32, turn: u32) -> String {
+    format!("ideas-n{node}-x{expansion}-a{turn}")
+}
+
+/// Where the answer to such a question is kept.
+#[must_use]
+pub fn idea_reply(node: NodeId, question: &str) -> RunPath {
+    node_ideas(node).join("calls").join(&format!("{question}.txt"))
+}
+
+/// Where such a question is kept, as it was asked.
+#[must_use]
+pub fn idea_prompt(node: NodeId, question: &str) -> RunPath {
+    node_ideas(node).join("calls").join(&format!("{question}_prompt.txt"))
 }

@@ -9,6 +9,7 @@ pub mod removal;
 pub use again::{Again, send_back};
 
 use crate::bill::Bills;
+use crate::conversation::Turn;
 use crate::event::{
     Approval, BudgetKind, ContextPack, Event, Failure, Idea, IdeasProposed, Intent, Leftover,
     NewEval, Repeat, Stop, Subject,
@@ -102,6 +103,8 @@ pub enum Outcome {
         turns: u32,
         /// What the answers took.
         bills: Bills,
+        /// The turns, where there is a conversation.
+        conversation: Vec<Turn>,
     },
     /// A candidate.
     Implemented {
@@ -185,6 +188,8 @@ pub struct Proposal {
     pub context: ContextPack,
     /// What the answers took.
     pub bills: Bills,
+    /// The turns, where there is a conversation.
+    pub conversation: Vec<Turn>,
 }
 
 /// What may be started or recorded now, the most urgent first. Empty means: wait, or, with nothing running, the end.
@@ -352,11 +357,11 @@ pub fn accept(state: &State, outcome: &Outcome, at: Timestamp) -> Option<Event> 
             }
             Event::IdeasProposed(Box::new(number(state, proposal, at)))
         }
-        Outcome::ProposalFailed { node, why, turns, bills } => {
+        Outcome::ProposalFailed { node, why, turns, bills, conversation } => {
             if !is_next_in_line(state, node) {
                 return None;
             }
-            Event::ProposalFailed { node, why, turns, bills, at }
+            Event::ProposalFailed { node, why, turns, bills, conversation, at }
         }
         Outcome::Implemented { eval, commit, files_changed, rounds, approval, bills } => {
             Event::Implemented { eval, commit, files_changed, rounds, approval, bills, at }
@@ -385,11 +390,11 @@ fn is_next_in_line(state: &State, node: NodeId) -> bool {
 /// Gives out ids as far as the budget goes.
 fn number(state: &State, proposal: Proposal, at: Timestamp) -> IdeasProposed {
     let room = usize::try_from(state.room()).unwrap_or(usize::MAX);
-    let Proposal { node, mut ideas, repeats, turns, context, bills } = proposal;
+    let Proposal { node, mut ideas, repeats, turns, context, bills, conversation } = proposal;
     let untried = ideas.split_off(room.min(ideas.len()));
     let ids = (state.next_eval().number()..).map(EvalId::new);
     let queued = ids.zip(ideas).map(|(eval, idea)| NewEval { eval, idea }).collect();
-    IdeasProposed { node, queued, untried, repeats, turns, context, bills, at }
+    IdeasProposed { node, queued, untried, repeats, turns, context, bills, conversation, at }
 }
 
 /// 2, 4, 8… seconds, at most about an hour.

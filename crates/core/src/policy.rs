@@ -5,6 +5,7 @@ mod agents;
 
 pub use agents::{Agents, RateLimit};
 
+use crate::conversation::Mode;
 use crate::measure::Measure;
 use crate::num::Finite;
 use serde::{Deserialize, Serialize};
@@ -79,6 +80,25 @@ pub struct Reach {
     /// How many of them in a minute.
     #[serde(default)]
     pub llm_rate_limit: RateLimit,
+    /// How idea generators know what was said before. Runs without conversations do not say this or what follows.
+    #[serde(default = "Mode::unsaid")]
+    pub idea_conversation_mode: Mode,
+    /// The most turns that they are told again word by word.
+    #[serde(default = "idea_history_window_turns")]
+    pub idea_history_window_turns: NonZeroU32,
+    /// The most characters of all that they are told again.
+    #[serde(default = "idea_history_max_chars")]
+    pub idea_history_max_chars: NonZeroU32,
+}
+
+/// How many turns are told again, if the user says nothing.
+const fn idea_history_window_turns() -> NonZeroU32 {
+    NonZeroU32::MIN.saturating_add(11)
+}
+
+/// How many characters of them, if the user says nothing.
+const fn idea_history_max_chars() -> NonZeroU32 {
+    NonZeroU32::MIN.saturating_add(19_999)
 }
 
 /// How many questions to agents are under way at once, if the user says nothing.
@@ -147,6 +167,9 @@ impl Default for Reach {
             max_tokens_total: None,
             llm_max_inflight: llm_max_inflight(),
             llm_rate_limit: RateLimit::default(),
+            idea_conversation_mode: Mode::default(),
+            idea_history_window_turns: idea_history_window_turns(),
+            idea_history_max_chars: idea_history_max_chars(),
         }
     }
 }

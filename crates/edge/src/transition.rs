@@ -104,6 +104,9 @@ steps! {
     "ideas_written" "a node's ideas, and what was asked and answered"
     [Mkdir, Rename] [".treebeam/runs/*/node_ideas/**"]
 
+    "conversation_written" "what was said in a branch"
+    [Mkdir, Rename] [".treebeam/runs/*/conversations/**"]
+
     "submission_written" "what a sweep writes, and the job that it belongs to"
     [Mkdir, Create, Write, Rename, Link] [".treebeam/runs/*/eval/*/s*", ".treebeam/runs/*/eval/*/s*/**"]
 

@@ -99,7 +99,7 @@ pub fn propose(wanted: &Wanted<'_>, ports: Ports<'_>) -> Result<Brought, Halt> {
             return Err(AgentError::Interrupted.into());
         }
         let (request, protect) = (haul.request(), wanted.protect);
-        let matter = ForIdeas { pack: &pack, request: &request, protect, repo: &repo };
+        let matter = ForIdeas { pack: &pack, request: &request, protect, repo: &repo, memory: "" };
         let prompt = ports.prompts.ideas(&matter);
         let name = name.get_or_insert_with(|| named(&prompt, wanted.edition));
         over = ask(&format!("{name}-a{}", haul.turns + 1), prompt, &mut haul, &agent)?;

@@ -1,8 +1,10 @@
 //! What a stage is told. Built from the state when the step starts, so that no stage ever sees the state.
 
+use crate::conversation::{ForTalk, thread};
 use crate::port::{Job, JobKey, Moment};
 use crate::summary::About;
 use std::collections::BTreeSet;
+use std::num::NonZeroU32;
 use std::time::Duration;
 use treebeam_core::bill::Bills;
 use treebeam_core::event::{Idea, Leftover, Subject};
@@ -46,6 +48,7 @@ pub(crate) struct ForIdeas {
     pub(crate) scope: DedupeScope,
     /// Those that the user gave: nobody is asked then.
     pub(crate) given: Option<Vec<String>>,
+    pub(crate) talk: ForTalk,
     pub(crate) told: Told,
 }
 
@@ -246,7 +249,22 @@ fn for_ideas(state: &State, node: &Node) -> ForIdeas {
         tried: plan::tried_before(state, node.id).iter().map(|idea| idea.fingerprint).collect(),
         scope: state.meaning.dedupe_scope,
         given: state.given.as_ref().map(|given| given.ideas.clone()),
+        talk: for_talk(state, node),
         told: told(state, node),
+    }
+}
+
+fn for_talk(state: &State, node: &Node) -> ForTalk {
+    let number = |number: NonZeroU32| usize::try_from(number.get()).unwrap_or(usize::MAX);
+    let begun = node.expansion_at(state.depth);
+    let parent = node.parent().and_then(|parent| state.node(parent));
+    ForTalk {
+        mode: state.reach.idea_conversation_mode,
+        window: number(state.reach.idea_history_window_turns),
+        max_chars: number(state.reach.idea_history_max_chars),
+        own: thread(state, node, state.depth),
+        parent: parent.map(|parent| thread(state, parent, state.depth)),
+        at: begun.map_or(node.created_at, |expansion| expansion.started_at),
     }
 }
 
@@ -323,7 +341,7 @@ fn outcome_line(facts: &Facts, eval: &Eval) -> String {
 }
 
 /// The same in as few words as will do: the change, its score, and the first word of why.
-fn short_line(facts: &Facts, eval: &Eval) -> String {
+pub(crate) fn short_line(facts: &Facts, eval: &Eval) -> String {
     let (title, on) = (&eval.idea.title, eval.parent);
     let Stage::Decided(measured, verdict, _) = &eval.stage else {
         return format!("{title}: on n{on}, failed");

@@ -23,10 +23,14 @@ impl<'a> Counted<'a> {
         self.agent.answers(role)
     }
 
+    pub(crate) fn continues(&self, role: Role) -> bool {
+        self.agent.continues(role)
+    }
+
     pub(crate) fn ask(&self, ask: Ask) -> Result<Reply, AgentError> {
         let role = ask.role;
         let within = self.left_for(&format!("the {role}"))?;
-        match remind(self.agent, Ask { within, ..ask }) {
+        match answer(self.agent, &Ask { within, ..ask }) {
             Ok(reply) => {
                 self.bills.borrow_mut().add(role, reply.bill());
                 Ok(reply)
@@ -65,13 +69,12 @@ impl<'a> Counted<'a> {
     }
 }
 
-/// Asks. Where the provider has forgotten what the question goes on from, it is asked without that.
-fn remind(agent: &dyn Agent, question: Ask) -> Result<Reply, AgentError> {
-    match agent.ask(&question) {
-        Err(AgentError::Forgotten(_)) if question.continues.is_some() => {
-            remind(agent, Ask { continues: None, ..question })
+/// Asks. Somebody who was not to remember anything has nothing to forget.
+fn answer(agent: &dyn Agent, question: &Ask) -> Result<Reply, AgentError> {
+    match agent.ask(question) {
+        Err(AgentError::Forgotten(why)) if question.continues.is_none() => {
+            Err(AgentError::Unanswered(why))
         }
-        Err(AgentError::Forgotten(why)) => Err(AgentError::Unanswered(why)),
         other => other,
     }
 }
@@ -101,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_forgotten_is_asked_without() {
+    fn what_is_forgotten_is_said_where_it_was_to_be_remembered() {
         let question = |continues: Option<&str>| Ask {
             key: "k".to_owned(),
             role: Role::Ideas,
@@ -117,13 +120,12 @@ mod tests {
             }),
         };
         let answers = Forgetful(|| Ok(Reply::of("yes".to_owned())));
-        for continues in [Some("r-1"), None] {
-            let reply = remind(&answers, question(continues)).expect("an answer");
-            assert_eq!(reply.text, "yes", "{continues:?}");
-        }
+        let said = answer(&answers, &question(Some("r-1")));
+        assert!(matches!(&said, Err(AgentError::Forgotten(id)) if id == "r-1"), "{said:?}");
+        assert_eq!(answer(&answers, &question(None)).expect("an answer").text, "yes");
         // One that forgets what it was not asked to remember fails this question, and no more.
         let lost = Forgetful(|| Err(AgentError::Forgotten("who?".to_owned())));
-        let said = remind(&lost, question(Some("r-1")));
+        let said = answer(&lost, &question(None));
         assert!(matches!(&said, Err(AgentError::Unanswered(why)) if why == "who?"), "{said:?}");
     }
 }

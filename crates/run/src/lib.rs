@@ -5,11 +5,12 @@
 //! [`port`] is what the world must offer. [`drive`](fn@drive) is the loop, [`clear`](fn@clear) removes
 //! what a run left that nobody drives. `brief` says what a stage is told, `stage` has one
 //! file per step, `counted` asks and counts, `haul` is what asking for ideas has brought, [`alone`] asks for them without a run, `summary` is an eval's page, [`prompt`], [`outline`], `reply`, `review` and [`patch`] are the texts that go
-//! to and come from agents, [`figures`] is a comparison as JSON.
+//! to and come from agents, [`conversation`] is what a branch has said and goes on from, [`figures`] is a comparison as JSON.
 
 pub mod alone;
 mod brief;
 mod clear;
+pub mod conversation;
 mod counted;
 mod drive;
 pub mod figures;

@@ -109,11 +109,15 @@ impl Prompts {
 
     /// Asks for ideas.
     pub(crate) fn ideas(&self, matter: &ForIdeas<'_>) -> String {
-        let ForIdeas { pack, request, protect, repo } = matter;
+        let ForIdeas { pack, request, protect, repo, memory } = matter;
         let mut parts = rules(protect, repo);
         parts.insert(Placeholder::Count, request.count.to_string());
         parts.insert(Placeholder::Answer, answer(Role::Ideas, Edits::Diff).to_owned());
         parts.insert(Placeholder::Node, (*pack).to_owned());
+        if !memory.is_empty() {
+            let (head, sentence) = ("WHAT WAS SAID BEFORE IN THIS BRANCH", "Your own answers.\n");
+            parts.insert(Placeholder::Memory, said(head, sentence, memory, usize::MAX));
+        }
         if let Some(again) = again(request) {
             parts.insert(Placeholder::Repeated, again);
         }
@@ -135,6 +139,8 @@ pub(crate) struct ForIdeas<'a> {
     pub(crate) protect: &'a [String],
     /// What there is in the repository.
     pub(crate) repo: &'a str,
+    /// What was said before; it has its own limit.
+    pub(crate) memory: &'a str,
 }
 
 /// What there is to be told about an idea, as far as it has come.

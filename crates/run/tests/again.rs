@@ -303,7 +303,8 @@ fn where_no_other_ideas_come_those_set_aside_are_tried_after_all() {
     let sent = wish(&mut journal, &world, &[Again::RegenerateIdeas]).expect("ideas that wait");
     let (node, why) = (NodeId::ROOT, "refused".to_owned());
     let at = world.at(Moment::Start);
-    journal.events.push(Event::ProposalFailed { node, why, turns: 3, bills: Bills::default(), at });
+    let (bills, conversation) = (Bills::default(), Vec::new());
+    journal.events.push(Event::ProposalFailed { node, why, turns: 3, bills, conversation, at });
     let end = go(&mut journal, &world).expect("a run");
     let root = end.node(node).expect("a root");
     assert!(matches!(root.expansions.last().expect("one").ideas, Ideas::Failed { .. }));

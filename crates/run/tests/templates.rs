@@ -77,8 +77,10 @@ fn a_users_templates_are_what_is_asked() {
     );
     prompts.of_mut(Role::Coder).context =
         Context::Files(vec![FileGlob::new("*.py").expect("a glob")]);
-    prompts.of_mut(Role::Ideas).template =
-        template(Role::Ideas, "Give {{count}}.\n{{answer}}\n{{node}}\n{{repo}}\n{{repeated}}");
+    prompts.of_mut(Role::Ideas).template = template(
+        Role::Ideas,
+        "Give {{count}}.\n{{answer}}\n{{memory}}\n{{node}}\n{{repo}}\n{{repeated}}",
+    );
     prompts.of_mut(Role::Ideas).context = Context::Outline;
     let heard = heard(&prompts, Edits::Diff);
 

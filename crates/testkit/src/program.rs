@@ -271,7 +271,7 @@ impl Site {
         }
         assert_eq!(self.refs(), other.refs());
         assert_eq!(self.lasting(), other.lasting());
-        for folder in ["artifacts", "node_ideas", "eval", "cand"] {
+        for folder in ["artifacts", "node_ideas", "conversations", "eval", "cand"] {
             let (ours, theirs) = (self.accepted(folder), other.accepted(folder));
             assert!(ours.keys().eq(theirs.keys()), "{:?}\n{:?}", ours.keys(), theirs.keys());
             for (path, bytes) in ours {

@@ -4,7 +4,7 @@ mod agents;
 mod eval;
 mod ideas;
 
-pub(crate) use agents::{AgentsAct, AgentsArgs, AskArgs, CheckArgs, SpendingFlags};
+pub(crate) use agents::{AgentsAct, AgentsArgs, AskArgs, CheckArgs, SpendingFlags, TalkFlags};
 pub(crate) use eval::{BaselineArgs, EvalArgs};
 pub(crate) use ideas::{IdeasArgs, Strategy};
 
@@ -98,9 +98,9 @@ pub(crate) enum Command {
         after_help = "Exit code: 0 also where a run cannot be opened; its line says why.\n\nExample: treebeam list"
     )]
     List,
-    /// Show all that is on record about a node or an eval
+    /// Show all that is on record about a node, an eval or a conversation
     #[command(
-        after_help = "Exit code: 2 for a node or an eval that is not there, or a number that is both.\n\nExample: treebeam show e0012",
+        after_help = "The conversation of node `n0003` is `c0003`.\n\nExit code: 2 for a node or an eval that is not there, or a number that is both.\n\nExample: treebeam show e0012",
         allow_missing_positional = true
     )]
     Show(ItemName),
@@ -397,6 +397,9 @@ pub(crate) struct GoingFlags {
     #[command(flatten)]
     #[serde(flatten)]
     pub(crate) spending: SpendingFlags,
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub(crate) talk: TalkFlags,
     /// How long the run's owner on another host may be silent before it counts as dead [default: 600]
     #[arg(long, value_name = "SECONDS", help_heading = "Options")]
     pub(crate) lock_stale_seconds: Option<Count>,

@@ -119,6 +119,15 @@ impl Seat<'_> {
         }
     }
 
+    /// Whether its answers can be gone on from.
+    pub(crate) const fn continues(&self) -> bool {
+        match &self.agent.line {
+            Line::Model(model) => model.wire.continues(),
+            Line::Cli(cli) => cli.tool.continues(),
+            Line::Command(_) | Line::Tuner => false,
+        }
+    }
+
     /// The provider's name.
     pub(crate) const fn provider(&self) -> &'static str {
         match &self.agent.line {

@@ -7,6 +7,7 @@ use crate::crew::{self, Seat};
 use crate::estimate::{Asked, Estimate};
 use crate::failure::Failure;
 use crate::terminal;
+use treebeam_core::conversation::Mode;
 use treebeam_core::policy::{Meaning, Reach};
 use treebeam_edge::agent::crew::Crew;
 use treebeam_edge::agent::price::Price;
@@ -39,6 +40,19 @@ pub(crate) fn agents(seats: &[Seat<'_>], needed: &[Role]) -> Result<Crew, Failur
         }
     }
     crew::crew(seats)
+}
+
+/// Refuses `native` conversations with an idea generator that remembers nothing.
+pub(crate) fn must_remember(mode: Mode, seats: &[Seat<'_>]) -> Result<(), Failure> {
+    let ideas = seats.iter().find(|seat| seat.role == Role::Ideas);
+    if mode != Mode::Native || ideas.is_some_and(Seat::continues) {
+        return Ok(());
+    }
+    let who = ideas.map_or("the dry world".to_owned(), |seat| format!("`{}`", seat.provider()));
+    let what = format!(
+        "`idea_conversation_mode` is `native`, and {who} keeps no conversations of its own"
+    );
+    Err(Failure::usage(what).hint("say `auto` or `replay`"))
 }
 
 /// What a run as it is configured may take.

@@ -6,6 +6,7 @@ use crate::config::{Change, Config};
 use crate::crew;
 use crate::dotenv::Dotenv;
 use crate::failure::Failure;
+use crate::preflight;
 use crate::terminal;
 use std::path::Path;
 use treebeam_core::event::{Event, WorldKind};
@@ -42,6 +43,9 @@ fn as_flag(value: &str) -> &str {
 /// What is to be recorded before a run goes on: another reach, other agents, both or neither.
 pub(crate) fn changes(config: &Config, top: &Path, run: &Facts) -> Result<Vec<Event>, Failure> {
     let (reach, agents) = (reach(config, &run.reach), agents(config, top, run.world)?);
+    if run.given.is_none() {
+        must_remember(config, top, run.world, &reach)?;
+    }
     let reach = (reach != run.reach).then_some(Event::SettingsChanged { reach });
     let roles = run.agents.other_roles(&agents);
     for role in &roles {
@@ -49,6 +53,22 @@ pub(crate) fn changes(config: &Config, top: &Path, run: &Facts) -> Result<Vec<Ev
     }
     let agents = (!roles.is_empty()).then_some(Event::AgentsChanged { agents });
     Ok(reach.into_iter().chain(agents).collect())
+}
+
+fn must_remember(
+    config: &Config,
+    top: &Path,
+    world: WorldKind,
+    reach: &Reach,
+) -> Result<(), Failure> {
+    let mode = reach.idea_conversation_mode;
+    match world {
+        WorldKind::Dry { .. } => preflight::must_remember(mode, &[]),
+        WorldKind::Real => {
+            let dotenv = Dotenv::load(top, config)?;
+            preflight::must_remember(mode, &crew::seats(config, &dotenv))
+        }
+    }
 }
 
 /// Who does the work in a world, as it is recorded.

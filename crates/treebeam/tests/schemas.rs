@@ -73,6 +73,7 @@ fn all_fits(site: &Site) {
     let keys = |name: &str| manifest[name].as_object().expect("an object").keys().cloned();
     let evals = keys("evaluations").map(|id| format!("e{id}"));
     let items: Vec<_> = evals.chain(keys("nodes").map(|id| format!("n{id}"))).collect();
+    let items: Vec<_> = items.into_iter().chain(keys("conversations")).collect();
     let shown: Vec<_> = items.iter().flat_map(|id| printed(site, &["show", RUN, id])).collect();
     fits(site, "show", &shown);
     let ended = |id: &String| ["completed", "failed"].contains(&status(&manifest, id));

@@ -6,6 +6,7 @@ use crate::line::{REASON_CHARS, one_line, shorten};
 use crate::read;
 use crate::words::{self, count};
 use jiff::Timestamp;
+use treebeam_core::conversation::Turn;
 use treebeam_core::event::{
     Approval, Event, Failure, IdeaAdded, IdeasProposed, Intent, Leftover, LeftoverKind, MessageId,
     Rerun, RunStarted, SentBack, Subject, Wish,
@@ -70,7 +71,9 @@ fn what(event: &Event) -> String {
         Event::RootMeasured { rows, .. } => format!("root measured: {}", count(*rows, "row")),
         Event::RootRefused { why } => format!("root cannot be compared with: {why}"),
         Event::IdeasProposed(proposed) => ideas(proposed),
-        Event::ProposalFailed { why, .. } => format!("no ideas: {why}"),
+        Event::ProposalFailed { why, conversation, .. } => {
+            format!("no ideas: {why}{}", talk(conversation))
+        }
         Event::Implemented { commit, files_changed, rounds, approval, .. } => {
             let (files, rounds) = (count(*files_changed, "file"), count(*rounds, "round"));
             let word = approved(*approval);
@@ -166,7 +169,8 @@ fn again(number: u32) -> String {
 }
 
 fn ideas(proposed: &IdeasProposed) -> String {
-    let IdeasProposed { queued, untried, repeats, .. } = proposed;
+    let IdeasProposed { queued, untried, repeats, conversation, .. } = proposed;
+    let talk = talk(conversation);
     let ids = match (queued.first(), queued.last()) {
         (Some(first), Some(last)) => {
             let (first, last) = (Place::Candidate(first.eval), Place::Candidate(last.eval));
@@ -175,7 +179,18 @@ fn ideas(proposed: &IdeasProposed) -> String {
         _ => String::new(),
     };
     let (queued, repeats) = (count(queued.len(), "idea"), count(repeats.len(), "repeat"));
-    format!("{queued}{ids}, {repeats} skipped, {} left untried", untried.len())
+    format!("{queued}{ids}, {repeats} skipped, {} left untried{talk}", untried.len())
+}
+
+/// How the generator came to know what was said before, and what did not go as it was meant to.
+fn talk(turns: &[Turn]) -> String {
+    let Some(last) = turns.last() else { return String::new() };
+    let notes: String = turns
+        .iter()
+        .filter_map(|turn| turn.note.as_ref())
+        .map(|note| format!("; {note}"))
+        .collect();
+    format!(", {}, {}{notes}", count(turns.len(), "turn"), last.way)
 }
 
 /// Worktrees and refs, counted.

@@ -1,6 +1,7 @@
 //! The screen of `treebeam show`: all that is on record about one node or one eval. Plain text; names of files are relative
 //! to the run directory. Computes no figure, and does not look whether a file is there.
 
+mod conversation;
 mod eval;
 mod node;
 
@@ -10,7 +11,7 @@ use crate::read;
 use jiff::Timestamp;
 use treebeam_core::evidence::{Artifact, Scored};
 use treebeam_core::facts::{Eval, Facts, Stage};
-use treebeam_core::id::Place;
+use treebeam_core::id::{NodeId, Place};
 
 /// A node or an eval of a run in this directory, on one screen; none if the run has no such thing.
 #[must_use]
@@ -19,6 +20,14 @@ pub fn show(facts: &Facts, place: Place, directory: &str) -> Option<String> {
         Place::Node(id) => node::lines(facts, facts.node(id)?),
         Place::Candidate(id) => eval::lines(facts, facts.eval(id)?),
     };
+    lines.push(field("below", directory));
+    Some(lines.join("\n") + "\n")
+}
+
+/// The conversation of a node, likewise.
+#[must_use]
+pub fn conversation(facts: &Facts, node: NodeId, directory: &str) -> Option<String> {
+    let mut lines = conversation::lines(facts, facts.node(node)?);
     lines.push(field("below", directory));
     Some(lines.join("\n") + "\n")
 }

@@ -2,6 +2,7 @@
 
 use super::MessageId;
 use crate::bill::Bills;
+use crate::conversation::Turn;
 use crate::id::{EvalId, NodeId, RunPath, Sha256};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -24,6 +25,9 @@ pub struct IdeasProposed {
     /// What the answers took.
     #[serde(default, skip_serializing_if = "Bills::is_empty")]
     pub bills: Bills,
+    /// The turns; nothing is known of them where there is no conversation.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conversation: Vec<Turn>,
     /// When.
     pub at: Timestamp,
 }

@@ -8,6 +8,7 @@ mod budget;
 
 use super::{State, removal_key};
 use crate::bill::Bills;
+use crate::conversation::Turn;
 use crate::event::{
     Event, Failure, Idea, IdeasProposed, Intent, Leftover, LeftoverKind, Stop, Subject,
 };
@@ -55,8 +56,9 @@ impl State {
             }
             Event::RootRefused { why } => self.root_refused(why),
             Event::IdeasProposed(proposed) => self.ideas_proposed(proposed),
-            Event::ProposalFailed { node, why, turns, bills, .. } => {
-                self.proposal_failed(*node, why, *turns, bills)
+            Event::ProposalFailed { node, why, turns, bills, conversation, .. } => {
+                let ideas = Ideas::Failed { why: why.clone(), turns: *turns };
+                self.proposal_failed(*node, ideas, bills, conversation)
             }
             Event::Implemented { eval, commit, files_changed, rounds, approval, bills, .. } => {
                 let started_at = self.implementing_since(*eval)?;
@@ -191,6 +193,7 @@ impl State {
         }
         let expansion = self.asked(proposed.node)?;
         expansion.bills = proposed.bills.clone();
+        expansion.conversation.clone_from(&proposed.conversation);
         expansion.ideas = Ideas::Proposed {
             evals: proposed.queued.iter().map(|new| new.eval).collect(),
             untried: proposed.untried.clone(),
@@ -207,13 +210,14 @@ impl State {
     fn proposal_failed(
         &mut self,
         node: NodeId,
-        why: &str,
-        turns: u32,
+        ideas: Ideas,
         bills: &Bills,
+        conversation: &[Turn],
     ) -> Result<(), Unexpected> {
         let expansion = self.asked(node)?;
-        expansion.ideas = Ideas::Failed { why: why.to_owned(), turns };
+        expansion.ideas = ideas;
         expansion.bills = bills.clone();
+        expansion.conversation = conversation.to_vec();
         self.take_up_again(node)
     }
 

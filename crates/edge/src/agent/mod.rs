@@ -127,6 +127,10 @@ impl Agent for Door<'_> {
         self.0.crew.settings(role).map_or(Edits::Diff, |agent| agent.edits_as(role))
     }
 
+    fn continues(&self, role: Role) -> bool {
+        self.0.crew.settings(role).is_ok_and(settings::Settings::continues)
+    }
+
     fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
         self.answer_within(&Question::from(ask), ask.within)
     }

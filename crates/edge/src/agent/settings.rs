@@ -26,6 +26,16 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Whether its answers can be gone on from.
+    #[must_use]
+    pub const fn continues(&self) -> bool {
+        match &self.line {
+            Line::Model(model) => model.wire.continues(),
+            Line::Cli(cli) => cli.tool.continues(),
+            Line::Command(_) | Line::Tuner(_) => false,
+        }
+    }
+
     /// What its answers are in a role: only a coder edits.
     #[must_use]
     pub fn edits_as(&self, role: Role) -> Edits {

@@ -134,6 +134,9 @@ impl<A: Agent + Send> Agent for Fenced<A> {
     fn edits(&self, role: Role) -> Edits {
         self.port.edits(role)
     }
+    fn continues(&self, role: Role) -> bool {
+        self.port.continues(role)
+    }
     fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
         self.inside().map_err(PortError::from)?.ask(ask)
     }

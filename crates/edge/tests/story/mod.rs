@@ -6,6 +6,7 @@
 use jiff::Timestamp;
 use std::num::NonZeroU32;
 use treebeam_core::bill::{Bill, Bills, Cost, Usage};
+use treebeam_core::conversation::{Continuation, Turn, Way};
 use treebeam_core::event::{
     Approval, BudgetKind, ContextPack, EvalStage, Event, Failure, FailureKind, FileDigest, Idea,
     IdeaAdded, IdeasProposed, Intent, Leftover, LeftoverKind, MessageId, NewEval, Repeat, Rerun,
@@ -90,6 +91,21 @@ fn idea(node: u32, number: u32, turn: u32) -> Idea {
     }
 }
 
+fn turn(asked: u32, way: Way) -> Turn {
+    let tokens = u64::from(asked);
+    let id = |number: u32| format!("resp-{number}");
+    let native = way == Way::Native;
+    Turn {
+        asked,
+        way,
+        prompt: Sha256::of(&asked.to_be_bytes()),
+        reply: native.then(|| Sha256::of(b"reply")),
+        continued: native.then(|| id(asked - 1)),
+        continuation: native.then(|| Continuation { id: id(asked), tokens, taken: None }),
+        note: (!native).then(|| "the provider has forgotten what was said".to_owned()),
+    }
+}
+
 fn proposed(node: u32, queued: &[u32], untried: &[u32], second: i64) -> Event {
     let new = |number: &u32| NewEval { eval: EvalId::new(*number), idea: idea(node, *number, 1) };
     let file =
@@ -106,6 +122,7 @@ fn proposed(node: u32, queued: &[u32], untried: &[u32], second: i64) -> Event {
             idea_files: (1..=node).map(file).collect(),
         },
         bills: bills(&[Role::Ideas], queued.len()),
+        conversation: vec![turn(1, Way::Native), turn(2, Way::Replay)],
         at: at(second),
     }))
 }
@@ -341,6 +358,7 @@ fn after_the_stop() -> Vec<Event> {
             why: "no idea in the reply".to_owned(),
             turns: 3,
             bills: bills(&[Role::Ideas], 3),
+            conversation: vec![turn(3, Way::Replay)],
             at: at(41),
         },
         Event::Asked { wish: Wish::Unpause, message: None, at: at(41) },

@@ -5,6 +5,7 @@ use super::PortError;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use treebeam_core::bill::{Bill, Cost, Usage};
+pub use treebeam_core::conversation::Continuation;
 use treebeam_core::event::BudgetKind;
 use treebeam_core::id::{NodeId, Place};
 use treebeam_core::role::Role;
@@ -16,6 +17,11 @@ pub trait Agent: Sync {
 
     /// What the answers in a role are.
     fn edits(&self, role: Role) -> Edits;
+
+    /// Whether the one who answers in a role remembers its answers, so that a question can go on from one of them.
+    fn continues(&self, _: Role) -> bool {
+        false
+    }
 
     /// Answers one question.
     ///
@@ -55,18 +61,6 @@ pub struct Ask {
     /// How long the answer may take, all tries together, where that has an end; waiting for a slot or for a rate limit does
     /// not count.
     pub within: Option<Duration>,
-}
-
-/// An answer that the provider remembers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Continuation {
-    /// The provider's name for it.
-    pub id: String,
-    /// How much has been said by then: the next answer is charged for it again.
-    pub tokens: u64,
-    /// What the conversation had taken by then, where the provider counts that and not single answers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub taken: Option<Usage>,
 }
 
 /// One answer.

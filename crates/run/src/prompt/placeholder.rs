@@ -30,6 +30,8 @@ pub enum Placeholder {
     Node,
     /// Ideas that were answered before.
     Repeated,
+    /// What was said before.
+    Memory,
     /// What may not be touched.
     Protect,
     /// What else must stay as it is.
@@ -67,7 +69,7 @@ const ON_AN_IDEA: &[Role] = &[Role::Coordinator, Role::Planner, Role::Coder, Rol
 
 impl Placeholder {
     /// All of them, in the order in which they are documented.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Count,
         Self::Answer,
         Self::Idea,
@@ -79,6 +81,7 @@ impl Placeholder {
         Self::Issues,
         Self::Node,
         Self::Repeated,
+        Self::Memory,
         Self::Protect,
         Self::Keep,
         Self::Repo,
@@ -145,6 +148,13 @@ impl Placeholder {
                 IDEAS,
                 IDEAS,
                 "ideas of the answers before that were tried already or lack a part, where there are any",
+            ),
+            Self::Memory => (
+                "memory",
+                Section,
+                IDEAS,
+                IDEAS,
+                "what the generator answered before in this branch, where it is told that again",
             ),
             Self::Protect => (
                 "protect",

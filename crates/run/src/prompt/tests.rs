@@ -18,7 +18,8 @@ fn whole(role: Role, edits: Edits) -> String {
         let incomplete = vec!["Narrow it: it lacks `RATIONALE:`".to_owned()];
         let request = Request { count: 3, repeated, incomplete };
         let pack = "NODE n0001\n\n=== CHANGED SINCE THE ROOT ===\n model.py | 2 +-\n";
-        let matter = ForIdeas { pack, request: &request, protect: &protect, repo: &repo };
+        let matter =
+            ForIdeas { pack, request: &request, protect: &protect, repo: &repo, memory: "" };
         return Prompts::built_in().ideas(&matter);
     }
     let matter = Matter {
@@ -63,7 +64,7 @@ fn what_is_not_there_leaves_no_trace() {
             Role::Ideas => {
                 let (pack, repo) = ("NODE n0000\n", "");
                 let request = Request { count: 1, repeated: Vec::new(), incomplete: Vec::new() };
-                prompts.ideas(&ForIdeas { pack, request: &request, protect: &[], repo })
+                prompts.ideas(&ForIdeas { pack, request: &request, protect: &[], repo, memory: "" })
             }
             Role::Coordinator | Role::Planner | Role::Coder | Role::Reviewer => {
                 prompts.about(role, &Matter { idea: "IDEA: x", ..Matter::default() })

@@ -3,9 +3,10 @@
 //! Where the user gave them, nobody is asked.
 
 use crate::brief::ForIdeas;
+use crate::conversation::{Said, Talk, Told};
 use crate::counted::Counted;
 use crate::drive::Halt;
-use crate::haul::Haul;
+use crate::haul::{Haul, Request};
 use crate::outline::{Sight, outline};
 use crate::port::{AgentError, Ask, PortError, Role, World};
 use crate::prompt::{self, Seen, moved, pack};
@@ -27,15 +28,16 @@ pub(super) fn propose(brief: &ForIdeas, world: World<'_>) -> Result<Outcome, Hal
         for text in given {
             haul.take_given(text.clone());
         }
-        return collected(brief, haul, Bills::default(), context, world);
+        return collected(brief, haul, None, Bills::default(), context, world);
     }
     let wanted = usize::try_from(brief.count).unwrap_or(usize::MAX);
     let mut haul = Haul::new(wanted, brief.scope, brief.tried.clone());
     let repo = repository(brief, &pack, world)?;
     let shown = Shown { pack, repo };
+    let mut talk = Talk::open(&brief.talk, || agent.continues(Role::Ideas), world.files)?;
     let mut over = None;
     while haul.is_open() && over.is_none() {
-        over = ask(brief, &shown, &mut haul, &agent, world)?;
+        over = ask(brief, &shown, &mut haul, &mut talk, &agent, world)?;
     }
     haul.end();
     match over {
@@ -44,24 +46,28 @@ pub(super) fn propose(brief: &ForIdeas, world: World<'_>) -> Result<Outcome, Hal
             Ok(Outcome::OverBudget { step, budget, bills })
         }
         // What came before is paid for; whether there is enough to try it is asked when it is tried.
-        Some(_) | None => collected(brief, haul, agent.bills(), context, world),
+        Some(_) | None => collected(brief, haul, Some(talk), agent.bills(), context, world),
     }
 }
 
 fn collected(
     brief: &ForIdeas,
     haul: Haul,
+    talk: Option<Talk<'_>>,
     bills: Bills,
     context: ContextPack,
     world: World<'_>,
 ) -> Result<Outcome, Halt> {
-    let (node, turns) = (brief.node, haul.turns);
-    if haul.texts.is_empty() {
-        return Ok(Outcome::ProposalFailed { node, why: haul.why(), turns, bills });
-    }
     let ideas = write_ideas(brief, &haul.texts, world)?;
+    let conversation = talk.map(|talk| talk.close(&ideas, world.files)).transpose()?;
+    let conversation = conversation.unwrap_or_default();
+    let (node, turns) = (brief.node, haul.turns);
+    if ideas.is_empty() {
+        let why = haul.why();
+        return Ok(Outcome::ProposalFailed { node, why, turns, bills, conversation });
+    }
     let repeats = haul.repeats;
-    Ok(Outcome::Proposed(Proposal { node, ideas, repeats, turns, context, bills }))
+    Ok(Outcome::Proposed(Proposal { node, ideas, repeats, turns, context, bills, conversation }))
 }
 
 /// What is said in each turn.
@@ -76,39 +82,75 @@ fn ask(
     brief: &ForIdeas,
     shown: &Shown,
     haul: &mut Haul,
+    talk: &mut Talk<'_>,
     agent: &Counted<'_>,
     world: World<'_>,
 ) -> Result<Option<BudgetKind>, Halt> {
-    let key = format!("ideas-n{}-x{}-a{}", brief.node, brief.expansion, haul.turns + 1);
-    let prompt = world.prompts.ideas(&prompt::ForIdeas {
-        pack: &shown.pack,
-        request: &haul.request(),
-        protect: &brief.told.protect,
-        repo: &shown.repo,
-    });
-    let ask = Ask {
-        key: key.clone(),
-        role: Role::Ideas,
-        prompt,
-        round: haul.turns,
-        place: Place::Node(brief.node),
-        node: brief.node,
-        continues: None,
-        within: None,
+    let key = path::idea_question(brief.node, brief.expansion, haul.turns + 1);
+    let request = haul.request();
+    let (mut told, mut asked_as) = (talk.told(), key.clone());
+    let (prompt, answered) = loop {
+        let ask = Ask {
+            key: asked_as.clone(),
+            ..question(brief, shown, (&request, haul.turns), &told, world)
+        };
+        let prompt = ask.prompt.clone();
+        world.files.write(&path::idea_prompt(brief.node, &key), prompt.as_bytes())?;
+        match agent.ask(ask) {
+            Err(AgentError::Forgotten(why)) if told.continues.is_some() => {
+                talk.forgot(&why);
+                // Another question, whose answer does not take the place of what the first may have brought.
+                (told, asked_as) = (talk.told(), format!("{key}-replay"));
+            }
+            answered => break (prompt, answered),
+        }
     };
-    let reply = match agent.ask(ask) {
+    let (asked, prompt) = (u32::try_from(request.count).unwrap_or(u32::MAX), &*prompt);
+    let said = |reply, ideas| Said { key: &key, asked, prompt, reply, ideas };
+    let reply = match answered {
         Ok(reply) => reply,
         Err(AgentError::Unanswered(why) | AgentError::OutOfTime(why)) => {
             haul.miss(why);
+            talk.say(&told, &said(None, &[]));
             return Ok(None);
         }
         Err(AgentError::OverBudget { budget, .. }) => return Ok(Some(budget)),
         Err(error) => return Err(error.into()),
     };
-    let kept = path::node_ideas(brief.node).join("calls").join(&format!("{key}.txt"));
+    let kept = path::idea_reply(brief.node, &key);
     world.files.write(&kept, reply::cut(&reply.text, REPLY_BYTES).as_bytes())?;
+    let before = haul.texts.len();
     haul.hear(&reply.text, kept.as_str());
+    let new: Vec<String> = haul.texts.iter().skip(before).map(|(_, text)| text.clone()).collect();
+    talk.say(&told, &said(Some(&reply), &new));
     Ok(None)
+}
+
+/// The question of a turn, and what it goes on from.
+fn question(
+    brief: &ForIdeas,
+    shown: &Shown,
+    (request, round): (&Request, u32),
+    told: &Told,
+    world: World<'_>,
+) -> Ask {
+    let prompt = world.prompts.ideas(&prompt::ForIdeas {
+        pack: &shown.pack,
+        request,
+        protect: &brief.told.protect,
+        repo: &shown.repo,
+        memory: &told.memory,
+    });
+    Ask {
+        key: path::idea_question(brief.node, brief.expansion, round + 1),
+        role: Role::Ideas,
+        prompt,
+        round,
+        place: Place::Node(brief.node),
+        node: brief.node,
+        continues: told.continues.clone(),
+        within: None,
+    }
 }
 
 /// What the generator is shown of the code.

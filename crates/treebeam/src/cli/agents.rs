@@ -1,9 +1,9 @@
 //! `treebeam agents` and what belongs to it, as flags.
 
 use super::ConfigFlag;
-use crate::config::number::{AtOnce, Limit};
+use crate::config::number::{AtOnce, Limit, MemoryChars, Turns};
 use crate::config::spending::{Dollars, Rate, Tokens};
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
 use treebeam_run::port::Role;
 
@@ -68,4 +68,33 @@ pub(crate) struct SpendingFlags {
     /// How many requests and tokens per minute, such as `60rpm,100000tpm`, or `none` [default: no limit]
     #[arg(long, value_name = "RATE")]
     pub(crate) llm_rate_limit: Option<Rate>,
+}
+
+/// How idea generators know what was said before; may change on resume. Each flag is a configuration key by its own name.
+#[derive(Debug, Default, Args, Serialize)]
+#[command(next_help_heading = "What idea generators remember (a resume keeps what is not given)")]
+#[expect(clippy::struct_field_names, reason = "the names are those of the flags")]
+pub(crate) struct TalkFlags {
+    /// How they know what was said before in their branch [default: auto]
+    #[arg(long, value_name = "MODE")]
+    pub(crate) idea_conversation_mode: Option<TalkMode>,
+    /// The most turns that they are told again word by word [default: 12]
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) idea_history_window_turns: Option<Turns>,
+    /// The most characters of all that they are told again [default: 20000]
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) idea_history_max_chars: Option<MemoryChars>,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum TalkMode {
+    /// Not at all
+    Off,
+    /// By the provider's own memory where it has one, else by being told again
+    Auto,
+    /// By the provider's own memory
+    Native,
+    /// By being told again
+    Replay,
 }

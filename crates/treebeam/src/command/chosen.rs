@@ -36,6 +36,14 @@ pub(super) fn node(text: &str) -> Result<NodeId, Failure> {
     }
 }
 
+/// The node whose conversation is meant, where one is: `c0003`.
+pub(super) fn conversation(text: &str) -> Option<NodeId> {
+    match Wanted::read(&format!("n{}", text.strip_prefix('c')?)).ok()? {
+        Wanted::This(Place::Node(id)) => Some(id),
+        Wanted::This(Place::Candidate(_)) | Wanted::Number(_) => None,
+    }
+}
+
 /// What was typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wanted {

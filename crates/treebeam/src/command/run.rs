@@ -6,7 +6,7 @@ use crate::cli::RunArgs;
 use crate::config::Config;
 use crate::failure::{Exit, Failure};
 use crate::interrupt::CtrlC;
-use crate::preflight::Consent;
+use crate::preflight::{self, Consent};
 use crate::progress::now::Lines;
 use crate::settings;
 use crate::terminal;
@@ -77,12 +77,16 @@ fn start(
     let meaning = config.meaning(Meaning::default())?;
     let reach = config.reach(&Reach::default());
     match world {
-        WorldKind::Dry { .. } => begin::must_be_clean(home, config, &[])?,
+        WorldKind::Dry { .. } => {
+            preflight::must_remember(reach.idea_conversation_mode, &[])?;
+            begin::must_be_clean(home, config, &[])?;
+        }
         WorldKind::Real => {
             begin::must_sweep(&meaning.measure)?;
             begin::must_be_readable(home, &meaning)?;
             let seats = begin::seats(home, config, &Role::ALL)?;
             begin::must_be_able(&seats, &NEEDED)?;
+            preflight::must_remember(reach.idea_conversation_mode, &seats)?;
             begin::must_be_clean(home, config, &[])?;
             begin::must_be_affordable(config, &meaning, &reach, &seats, Consent::of(args.yes))?;
         }

@@ -42,7 +42,7 @@ const fn key(name: &'static str, scope: Scope, form: Form, about: &'static str) 
 }
 
 /// Every key, in the order in which they are shown.
-pub(crate) const KEYS: [Key; 73] = {
+pub(crate) const KEYS: [Key; 76] = {
     use Form::{Text, Toml};
     use Scope::{Meaning, Place, Process, Reach};
     [
@@ -245,6 +245,14 @@ pub(crate) const KEYS: [Key; 73] = {
             "how many requests and tokens per minute: \"60rpm,100000tpm\", either of them, or \"none\"",
         ),
         key(
+            "idea_conversation_mode",
+            Reach,
+            Text,
+            "how idea generators know what was said before: \"off\", \"auto\", \"native\" or \"replay\"",
+        ),
+        key("idea_history_window_turns", Reach, Toml, "the most turns told again, 1 to 1000"),
+        key("idea_history_max_chars", Reach, Toml, "the most characters of them, 1 to 2000000"),
+        key(
             "confirm_above_usd",
             Process,
             Toml,
@@ -373,12 +381,9 @@ pub(crate) const KEYS: [Key; 73] = {
 };
 
 /// Keys that a later version will have.
-const LATER: [&str; 11] = [
+const LATER: [&str; 8] = [
     "worktree_root",
     "experiments_root",
-    "idea_conversation_mode",
-    "idea_history_window_turns",
-    "idea_history_max_chars",
     "deadline",
     "control",
     "replay",

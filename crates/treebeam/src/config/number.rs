@@ -19,6 +19,11 @@ pub(crate) type Seconds = OneTo<2_592_000>;
 /// How many of something are under way at once.
 pub(crate) type AtOnce = OneTo<256>;
 
+/// How many turns of a conversation.
+pub(crate) type Turns = OneTo<1000>;
+/// How many characters of them.
+pub(crate) type MemoryChars = OneTo<2_000_000>;
+
 /// What counts as a slip of the finger.
 const MOST: f64 = 1e6;
 

@@ -4,13 +4,16 @@
 use super::agents::AgentsTable;
 use super::gate::GateTable;
 use super::measure::{OrNone, Said};
-use super::number::{AtOnce, Configurations, Count, Folder, Globs, Limit, Seconds, Width};
+use super::number::{
+    AtOnce, Configurations, Count, Folder, Globs, Limit, MemoryChars, Seconds, Turns, Width,
+};
 use super::prompts::{Chars, ContextTable, PromptsTable};
 use super::score::{Contradiction, Primary, ScoreTable};
 use super::spending::{Dollars, PricesTable, Rate, Tokens};
 use super::table;
 use super::tuner::TunerTable;
 use serde::Deserialize;
+use treebeam_core::conversation::Mode;
 use treebeam_core::measure::{CommandLine, UserPath, Variable, Word, WorktreePath};
 use treebeam_core::policy::{self, ContextStrategy, DedupeScope, Meaning, Reach};
 
@@ -56,6 +59,9 @@ pub(crate) struct Tables {
     max_tokens_total: Option<Limit<Tokens>>,
     llm_max_inflight: Option<AtOnce>,
     llm_rate_limit: Option<Rate>,
+    idea_conversation_mode: Option<Mode>,
+    idea_history_window_turns: Option<Turns>,
+    idea_history_max_chars: Option<MemoryChars>,
     pub(super) confirm_above_usd: Option<Dollars>,
     pub(super) context_max_chars: Option<Chars>,
     #[serde(deserialize_with = "table::read")]
@@ -154,6 +160,15 @@ impl Tables {
             max_tokens_total: number(self.max_tokens_total, before.max_tokens_total, |n| n.0),
             llm_max_inflight: self.llm_max_inflight.map_or(before.llm_max_inflight, |n| n.0),
             llm_rate_limit: self.llm_rate_limit.map_or(before.llm_rate_limit, |rate| rate.0),
+            idea_conversation_mode: self
+                .idea_conversation_mode
+                .unwrap_or(before.idea_conversation_mode),
+            idea_history_window_turns: self
+                .idea_history_window_turns
+                .map_or(before.idea_history_window_turns, |n| n.0),
+            idea_history_max_chars: self
+                .idea_history_max_chars
+                .map_or(before.idea_history_max_chars, |n| n.0),
         }
     }
 }

@@ -77,6 +77,10 @@ impl<A: Agent> Agent for SeenAgent<A> {
         self.agent.edits(role)
     }
 
+    fn continues(&self, role: Role) -> bool {
+        self.agent.continues(role)
+    }
+
     fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
         let what = match ask.role {
             Role::Coder | Role::Reviewer => format!("{}, round {}", ask.role, ask.round + 1),

@@ -1,6 +1,6 @@
 //! One node: its code, the ideas that led to it, what was tried on it, and where its files lie.
 
-use super::{artifact, gain, title};
+use super::{artifact, conversation, gain, title};
 use crate::figure::{NONE, change};
 use crate::line::{field, list, one_line, shorten};
 use crate::outcome::{self, Outcome};
@@ -32,7 +32,7 @@ pub(super) fn lines(facts: &Facts, node: &Node) -> Vec<String> {
     lines.extend(expansions(facts, node));
     let worktree = format!("{}{}", place.worktree(), gone(LeftoverKind::Worktree));
     lines.push(field("worktree", &worktree));
-    lines.extend(list("talk", conversation(node)));
+    lines.extend(list("talk", talk(facts, node)));
     lines.extend(list("answers", bills(&node.spent())));
     lines.extend(list("files", files(node)));
     lines
@@ -99,13 +99,12 @@ fn one_eval(eval: &Eval) -> String {
     format!("{name} {outcome}{to}: {} ({reason})", title(eval))
 }
 
-fn conversation(node: &Node) -> Vec<String> {
-    let mut lines = vec![format!("conversation {}", read::conversation(node.id))];
-    if let Origin::Promoted { forked_at, .. } = node.origin {
-        lines.push(format!("forked from turn {forked_at}"));
-    }
+fn talk(facts: &Facts, node: &Node) -> Vec<String> {
+    let mut lines = vec![format!("conversation {}", conversation::lineage(facts, node))];
     let latest = (node.turns() > 0).then(|| node.latest_turn().to_string());
     lines.push(format!("latest turn {}", latest.as_deref().unwrap_or(NONE)));
+    let told = node.conversation().into_iter().rfind(|known| known.turn.is_some());
+    lines.extend(told.map(|known| format!("told {}", known.prompt_path())));
     lines
 }
 

@@ -167,7 +167,13 @@ fn proposed(node: NodeId) -> Outcome {
         2 => (6, 9),
         _ => {
             let why = "the agent answered nothing usable:\n<html>|503|</html>".into();
-            return Outcome::ProposalFailed { node, why, turns: 2, bills: Bills::default() };
+            return Outcome::ProposalFailed {
+                node,
+                why,
+                turns: 2,
+                bills: Bills::default(),
+                conversation: Vec::new(),
+            };
         }
     };
     let titles = (first..=last).map(|number| title(EvalId::new(number)));
@@ -180,8 +186,8 @@ fn proposed(node: NodeId) -> Outcome {
     }
     let path = format!("node_ideas/{node}/prompt_context.txt").parse().unwrap();
     let context = ContextPack { path, sha256: Sha256::of(b"context"), idea_files: Vec::new() };
-    let bills = Bills::default();
-    Outcome::Proposed(Proposal { node, ideas, repeats, turns: 1, context, bills })
+    let (bills, conversation) = (Bills::default(), Vec::new());
+    Outcome::Proposed(Proposal { node, ideas, repeats, turns: 1, context, bills, conversation })
 }
 
 fn new_idea(node: NodeId, number: u32, title: &str) -> Idea {

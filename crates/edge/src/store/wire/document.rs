@@ -29,7 +29,7 @@ pub(in crate::store) fn write(facts: &Facts, mark: Mark, to: impl Write) -> io::
     write!(out, "{START}{VERSION},\n\"run_config\":")?;
     block(&mut out, &RunConfig::of(facts))?;
     out.write_all(b",\n\"conversation_config\":")?;
-    block(&mut out, &ConversationConfig::OFF)?;
+    block(&mut out, &ConversationConfig::of(&facts.reach))?;
     out.write_all(b",\n\"root\":")?;
     block(&mut out, &Root::of(facts))?;
     out.write_all(b",\n\"state\":")?;

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use treebeam_core::bill::Bills;
+use treebeam_core::conversation::Turn;
 use treebeam_core::event::{ContextPack, FileDigest, Idea, Repeat};
 use treebeam_core::facts::{Expansion, Facts, Ideas, Node, Origin};
 use treebeam_core::id::{Commit, Depth, EvalId, NodeId, Place, RunPath, Sha256, TurnId};
@@ -93,6 +94,9 @@ struct ExpansionLine {
     added_eval_ids: Vec<EvalId>,
     #[serde(default)]
     bills: Bills,
+    /// Empty without conversations, and not in older manifests.
+    #[serde(default)]
+    conversation: Vec<Turn>,
 }
 
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -258,6 +262,7 @@ impl ExpansionLine {
             error: None,
             added_eval_ids: expansion.added.clone(),
             bills: expansion.bills.clone(),
+            conversation: expansion.conversation.clone(),
         };
         match &expansion.ideas {
             Ideas::Asked => {}
@@ -292,7 +297,8 @@ impl ExpansionLine {
             }
         };
         let (depth, started_at, added) = (self.depth, self.started_at, self.added_eval_ids);
-        Ok(Expansion { depth, started_at, ideas, added, bills: self.bills })
+        let (bills, conversation) = (self.bills, self.conversation);
+        Ok(Expansion { depth, started_at, ideas, added, bills, conversation })
     }
 }
 
@@ -304,8 +310,10 @@ pub(super) struct ConversationLine {
     parent_conversation_id: Option<String>,
     fork_from_turn_id: Option<TurnId>,
     latest_turn_id: Option<TurnId>,
-    mode: &'static str,
-    provider_ids: [(); 0],
+    /// How its last turn went on from what was said before.
+    mode: String,
+    /// The provider's names for its answers, the first one first.
+    provider_ids: Vec<String>,
     /// Without memory there is nothing to keep in files.
     state_path: Option<RunPath>,
     turns_path: Option<RunPath>,
@@ -315,17 +323,20 @@ pub(super) struct ConversationLine {
 impl ConversationLine {
     /// How a node's conversation is published.
     pub(super) fn of(node: &Node) -> Self {
+        let turns = || node.expansions.iter().flat_map(|expansion| &expansion.conversation);
+        let ids = turns().filter_map(|turn| Some(turn.continuation.as_ref()?.id.clone()));
+        let kept = |path: fn(NodeId) -> RunPath| turns().next().map(|_| path(node.id));
         Self {
             conversation_id: conversation_id(node.id),
             node_id: node.id,
             parent_conversation_id: node.parent().map(conversation_id),
             fork_from_turn_id: forked_at(node),
             latest_turn_id: latest_turn(node),
-            mode: "off",
-            provider_ids: [],
-            state_path: None,
-            turns_path: None,
-            summary_path: None,
+            mode: turns().last().map_or_else(|| "off".to_owned(), |turn| turn.way.to_string()),
+            provider_ids: ids.collect(),
+            state_path: kept(path::conversation_state),
+            turns_path: kept(path::conversation_log),
+            summary_path: kept(path::conversation_summary),
         }
     }
 }

@@ -6,6 +6,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU32;
+use treebeam_core::conversation::Mode;
 use treebeam_core::event::{
     BudgetKind, Given, Intent, Leftover, LeftoverKind, MessageId, Stop, Subject, WorldKind,
 };
@@ -61,12 +63,6 @@ pub(super) struct RunConfig {
     /// Null where agents are asked for ideas, and not in older manifests.
     #[serde(default)]
     pub(super) given: Option<Given>,
-    #[serde(skip_deserializing)]
-    idea_conversation_mode: &'static str,
-    #[serde(skip_deserializing)]
-    idea_history_window_turns: u32,
-    #[serde(skip_deserializing)]
-    idea_history_max_chars: u32,
 }
 
 #[derive(Serialize)]
@@ -88,29 +84,28 @@ impl RunConfig {
             extra_context_dirs: [],
             agents: facts.agents.clone(),
             given: facts.given.clone(),
-            idea_conversation_mode: ConversationConfig::OFF.mode,
-            idea_history_window_turns: ConversationConfig::OFF.history_window_turns,
-            idea_history_max_chars: ConversationConfig::OFF.history_max_chars,
         }
     }
 }
 
-/// How conversations are led. Without memory, these are the numbers that would hold.
+/// How conversations are led, as the block of that name says it: what counts is in `run_config`.
 #[derive(Serialize)]
 pub(super) struct ConversationConfig {
-    mode: &'static str,
-    history_window_turns: u32,
-    history_max_chars: u32,
+    mode: Mode,
+    history_window_turns: NonZeroU32,
+    history_max_chars: NonZeroU32,
     debug_log_path: Option<RunPath>,
 }
 
 impl ConversationConfig {
-    pub(super) const OFF: Self = Self {
-        mode: "off",
-        history_window_turns: 12,
-        history_max_chars: 20_000,
-        debug_log_path: None,
-    };
+    pub(super) const fn of(reach: &Reach) -> Self {
+        Self {
+            mode: reach.idea_conversation_mode,
+            history_window_turns: reach.idea_history_window_turns,
+            history_max_chars: reach.idea_history_max_chars,
+            debug_log_path: None,
+        }
+    }
 }
 
 /// The root and its baseline.

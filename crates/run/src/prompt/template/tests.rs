@@ -58,7 +58,7 @@ fn what_has_nothing_to_say_is_gone_with_its_blank_lines() -> Result<(), String> 
 
 #[test]
 fn a_word_stands_anywhere_and_braces_can_be_meant() {
-    let needed = "{{answer}}\n{{node}}\n{{repeated}}";
+    let needed = "{{answer}}\n{{memory}}\n{{node}}\n{{repeated}}";
     let text =
         format!("{{{{count}}}} or {{{{ count }}}}: \\{{{{count}}}} {{{{{{count}}}}}}\n{needed}");
     let template = Template::parse(Role::Ideas, &text).expect("a template");

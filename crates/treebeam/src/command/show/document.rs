@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use treebeam_core::evidence::{Comparison, Recommendation};
 use treebeam_core::facts::{Eval, Expansion, Facts, Fate, Ideas, Node, Origin, Stage};
-use treebeam_core::id::Place;
+use treebeam_core::id::{NodeId, Place};
 use treebeam_core::path;
 use treebeam_core::rank;
 use treebeam_run::figures;
@@ -138,6 +138,7 @@ fn node(facts: &Facts, node: &Node) -> Value {
         Origin::Promoted { from, forked_at, .. } => (Some(Place::Candidate(from)), Some(forked_at)),
     };
     let chain = facts.idea_chain(node.id);
+    let told = node.conversation().into_iter().rfind(|known| known.turn.is_some());
     let expansions = node.expansions.iter().map(|expansion| expanded(facts, expansion));
     json!({
         "parent": node.parent().map(Place::Node),
@@ -154,7 +155,41 @@ fn node(facts: &Facts, node: &Node) -> Value {
         "conversation_id": format!("c{}", node.id),
         "forked_from_turn_id": forked_at,
         "latest_turn_id": (node.turns() > 0).then(|| node.latest_turn()),
+        "forks": facts.forks(node.id).collect::<Vec<_>>(),
+        "told_path": told.map(|known| known.prompt_path()),
     })
+}
+
+/// A node's conversation.
+pub(super) fn conversation(facts: &Facts, id: NodeId) -> Option<Value> {
+    let node = facts.node(id)?;
+    let turns = node.conversation();
+    let turns = turns.iter().map(|known| {
+        json!({
+            "turn_id": known.id,
+            "key": known.key,
+            "mode": known.turn.map(|turn| turn.way),
+            "asked": known.turn.map(|turn| turn.asked),
+            "prompt_path": known.turn.map(|_| known.prompt_path()),
+            "prompt_sha256": known.turn.map(|turn| turn.prompt),
+            "reply_path": known.reply_path(),
+            "reply_sha256": known.turn.and_then(|turn| turn.reply),
+            "continued_id": known.turn.and_then(|turn| turn.continued.as_ref()),
+            "provider_id": known.turn.and_then(|turn| Some(&turn.continuation.as_ref()?.id)),
+            "ideas": known.ideas(facts).map(|idea| idea.id().to_owned()).collect::<Vec<_>>(),
+            "note": known.turn.and_then(|turn| turn.note.as_ref()),
+            "at": known.expansion.started_at,
+        })
+    });
+    Some(json!({
+        "schema": "treebeam.show/1",
+        "run_id": facts.run,
+        "id": format!("c{id}"),
+        "kind": "conversation",
+        "node": Place::Node(id),
+        "forks": facts.forks(id).collect::<Vec<_>>(),
+        "turns": turns.collect::<Vec<_>>(),
+    }))
 }
 
 /// One idea of a chain, and what it brought.

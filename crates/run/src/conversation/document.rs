@@ -1,0 +1,128 @@
+//! The files that are kept of a conversation: its state, its log and its summary, each a function of what is remembered. A
+//! state can be read by whoever wants to go on from it, in a run or not.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use treebeam_core::conversation::{Conversation, Past, Way};
+use treebeam_core::id::{NodeId, RunPath, Sha256, TurnId};
+
+/// What a state says that it is.
+pub const SCHEMA: &str = "treebeam.conversation/1";
+
+/// One line of a log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Logged {
+    /// Which turn.
+    pub turn_id: TurnId,
+    /// Names the question for good: a turn with a key that is there already is the same turn.
+    pub key: String,
+    /// How it went on from the turn before; not known of turns without a conversation.
+    pub mode: Option<Way>,
+    /// How many ideas were asked for.
+    pub asked: Option<u32>,
+    /// The question.
+    pub prompt_path: RunPath,
+    /// Its digest.
+    pub prompt_sha256: Option<Sha256>,
+    /// The answer.
+    pub reply_path: RunPath,
+    /// Its digest; none came where there is none.
+    pub reply_sha256: Option<Sha256>,
+    /// The provider's name for the answer that it went on from.
+    pub continued_id: Option<String>,
+    /// The provider's name for the answer.
+    pub provider_id: Option<String>,
+    /// The ideas that it brought.
+    pub output_files: Vec<RunPath>,
+    /// What did not go as it was meant to.
+    pub note: Option<String>,
+    /// When its expansion was begun.
+    pub at: Timestamp,
+}
+
+#[derive(Serialize, Deserialize)]
+struct State {
+    schema: String,
+    conversation_id: String,
+    latest_turn_id: Option<TurnId>,
+    #[serde(flatten)]
+    conversation: Unchecked,
+}
+
+/// The same fields: a flattened part cannot refuse what it does not know.
+#[derive(Serialize, Deserialize)]
+struct Unchecked {
+    node_id: NodeId,
+    fork_from_turn_id: Option<TurnId>,
+    turns: Vec<Past>,
+}
+
+/// A conversation as the bytes of a file.
+///
+/// # Errors
+/// None that is known; a writer of JSON may say one.
+pub fn state(conversation: &Conversation) -> serde_json::Result<Vec<u8>> {
+    let Conversation { node_id, fork_from_turn_id, turns } = conversation.clone();
+    let state = State {
+        schema: SCHEMA.to_owned(),
+        conversation_id: format!("c{node_id}"),
+        latest_turn_id: conversation.latest(),
+        conversation: Unchecked { node_id, fork_from_turn_id, turns },
+    };
+    let mut bytes = serde_json::to_vec_pretty(&state)?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}
+
+/// The conversation that a file holds.
+///
+/// # Errors
+/// When it is none; in words.
+pub fn read_state(bytes: &[u8]) -> Result<Conversation, String> {
+    let state: State = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+    if state.schema != SCHEMA {
+        return Err(format!("its `schema` is {:?}, not `{SCHEMA}`", state.schema));
+    }
+    let Unchecked { node_id, fork_from_turn_id, turns } = state.conversation;
+    Ok(Conversation { node_id, fork_from_turn_id, turns })
+}
+
+/// Turns as the bytes of a log.
+///
+/// # Errors
+/// None that is known; a writer of JSON may say one.
+pub fn log(turns: &[Logged]) -> serde_json::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    for turn in turns {
+        serde_json::to_writer(&mut bytes, turn)?;
+        bytes.push(b'\n');
+    }
+    Ok(bytes)
+}
+
+/// The turns that a log holds, each once: a second line with the same key says nothing new.
+///
+/// # Errors
+/// When a line is none; in words.
+pub fn read_log(bytes: &[u8]) -> Result<Vec<Logged>, String> {
+    let mut turns: Vec<Logged> = Vec::new();
+    for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+        let turn: Logged = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+        if turns.iter().all(|before| before.key != turn.key) {
+            turns.push(turn);
+        }
+    }
+    Ok(turns)
+}
+
+/// What was said, in short, for people.
+#[must_use]
+pub fn summary(conversation: &Conversation) -> String {
+    let fork = match conversation.fork_from_turn_id {
+        Some(turn) => format!("Goes on from turn {turn}.\n\n"),
+        None => String::new(),
+    };
+    let line = |past: &Past| format!("- {}: {}\n", past.turn_id, past.in_short);
+    let lines: String = conversation.turns.iter().map(line).collect();
+    format!("# Conversation c{}\n\n{fork}{lines}", conversation.node_id)
+}

@@ -1,0 +1,282 @@
+//! Leads the turns of one expansion: says how the next question goes on from what was said, takes in what was answered, and
+//! keeps the files. What was lost on disk is set aside, told in a note, and made again from the record.
+
+use super::document::{self, Logged};
+use super::recall::{Kept, Thread, in_short};
+use crate::port::{Files, PortError, Reply};
+use jiff::Timestamp;
+use treebeam_core::conversation::{Continuation, Conversation, Mode, Past, Turn, Way, pack};
+use treebeam_core::event::Idea;
+use treebeam_core::id::{NodeId, RunPath, Sha256};
+use treebeam_core::{idea, path};
+
+/// The longest file of a conversation, or answer, that is read.
+const MOST_BYTES: usize = 64 << 20;
+/// The longest note, in characters.
+const NOTE_CHARS: usize = 400;
+
+/// What has to be known to lead a conversation.
+#[derive(Debug)]
+pub(crate) struct ForTalk {
+    pub(crate) mode: Mode,
+    /// The most turns that are told again word by word.
+    pub(crate) window: usize,
+    /// The most characters of all that is told again.
+    pub(crate) max_chars: usize,
+    pub(crate) own: Thread,
+    /// What it forks from.
+    pub(crate) parent: Option<Thread>,
+    /// When the expansion was begun.
+    pub(crate) at: Timestamp,
+}
+
+/// The provider's own memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Native {
+    /// It has one.
+    Trusted,
+    /// It has none, or has lost it.
+    None,
+}
+
+/// A conversation that is being led.
+pub(crate) struct Talk<'a> {
+    brief: &'a ForTalk,
+    native: Native,
+    conversation: Conversation,
+    log: Vec<Logged>,
+    turns: Vec<Turn>,
+    notes: Vec<String>,
+}
+
+/// How a question goes on from what was said.
+#[derive(Clone, Debug)]
+pub(crate) struct Told {
+    way: Way,
+    /// What is told again.
+    pub(crate) memory: String,
+    /// What the provider remembers.
+    pub(crate) continues: Option<Continuation>,
+}
+
+/// What was asked, and what was answered, if anything was.
+pub(crate) struct Said<'a> {
+    pub(crate) key: &'a str,
+    pub(crate) asked: u32,
+    pub(crate) prompt: &'a str,
+    pub(crate) reply: Option<&'a Reply>,
+    /// The new ideas in it.
+    pub(crate) ideas: &'a [String],
+}
+
+impl<'a> Talk<'a> {
+    /// Takes a conversation up where it was left. `continues`: whether the one who is asked has a memory of its own.
+    pub(crate) fn open(
+        brief: &'a ForTalk,
+        continues: impl FnOnce() -> bool,
+        files: &dyn Files,
+    ) -> Result<Self, PortError> {
+        let trusted = brief.mode.wants_native() && continues();
+        let native = if trusted { Native::Trusted } else { Native::None };
+        let mut talk = Self {
+            brief,
+            native,
+            conversation: brief.own.conversation.clone(),
+            log: brief.own.log.clone(),
+            turns: Vec::new(),
+            notes: Vec::new(),
+        };
+        if brief.mode != Mode::Off {
+            for thread in brief.parent.iter().chain([&brief.own]) {
+                talk.notes.extend(mend(thread, brief.window, files)?);
+            }
+            let lost = remember(&mut talk.conversation, &brief.own.replies, brief.window, files)?;
+            talk.notes.extend(lost);
+        }
+        Ok(talk)
+    }
+
+    /// How the next question goes on from what was said.
+    pub(crate) fn told(&self) -> Told {
+        let nothing = |way, continues| Told { way, memory: String::new(), continues };
+        if self.brief.mode == Mode::Off {
+            return nothing(Way::Replay, None);
+        }
+        let is_first = !self.conversation.turns.iter().any(Past::is_answered);
+        match (self.native, self.conversation.continuation()) {
+            (Native::Trusted, Some(from)) => nothing(Way::Native, Some(from.clone())),
+            (Native::Trusted, None) if is_first => nothing(Way::Native, None),
+            (Native::Trusted | Native::None, _) => {
+                let (window, most) = (self.brief.window, self.brief.max_chars);
+                let memory = pack(&self.conversation.turns, window, most);
+                Told { way: Way::Replay, memory, continues: None }
+            }
+        }
+    }
+
+    /// The provider does not remember what it was to go on from: from here on it is told again.
+    pub(crate) fn forgot(&mut self, why: &str) {
+        self.native = Native::None;
+        self.notes
+            .push(format!("the provider has forgotten what was said, it is told again: {why}"));
+    }
+
+    /// Takes in what was said.
+    pub(crate) fn say(&mut self, told: &Told, said: &Said<'_>) {
+        if self.brief.mode == Mode::Off {
+            return;
+        }
+        let turn_id = self.conversation.next();
+        let note = std::mem::take(&mut self.notes).join("; ");
+        let turn = Turn {
+            asked: said.asked,
+            way: told.way,
+            prompt: Sha256::of(said.prompt.as_bytes()),
+            reply: said.reply.map(|reply| Sha256::of(reply.text.as_bytes())),
+            continued: told.continues.as_ref().map(|from| from.id.clone()),
+            continuation: said.reply.and_then(Reply::continuation),
+            note: (!note.is_empty()).then(|| note.chars().take(NOTE_CHARS).collect()),
+        };
+        let titles: Vec<String> = said.ideas.iter().map(|text| idea::title(text)).collect();
+        self.conversation.turns.push(Past {
+            turn_id,
+            in_short: in_short(Some(said.asked), &titles),
+            text: said.reply.map(|reply| reply.text.clone()),
+            continuation: turn.continuation.clone(),
+        });
+        self.log.push(Logged {
+            turn_id,
+            key: said.key.to_owned(),
+            mode: Some(turn.way),
+            asked: Some(turn.asked),
+            prompt_path: path::idea_prompt(turn_id.node, said.key),
+            prompt_sha256: Some(turn.prompt),
+            reply_path: path::idea_reply(turn_id.node, said.key),
+            reply_sha256: turn.reply,
+            continued_id: turn.continued.clone(),
+            provider_id: turn.continuation.as_ref().map(|from| from.id.clone()),
+            output_files: Vec::new(),
+            note: turn.note.clone(),
+            at: self.brief.at,
+        });
+        self.turns.push(turn);
+    }
+
+    /// Keeps the files, and gives what is to be recorded.
+    pub(crate) fn close(
+        mut self,
+        ideas: &[Idea],
+        files: &dyn Files,
+    ) -> Result<Vec<Turn>, PortError> {
+        if self.turns.is_empty() {
+            return Ok(self.turns);
+        }
+        let new = self.log.len() - self.turns.len();
+        for logged in self.log.iter_mut().skip(new) {
+            let mine = ideas.iter().filter(|idea| idea.turn == Some(logged.turn_id.number));
+            logged.output_files = mine.map(|idea| idea.path.clone()).collect();
+        }
+        shorten(&mut self.conversation, self.brief.window);
+        write(&self.conversation, &self.log, files)?;
+        Ok(self.turns)
+    }
+}
+
+/// Only the newest turns keep their texts.
+fn shorten(conversation: &mut Conversation, window: usize) {
+    let older = conversation.turns.len().saturating_sub(window);
+    for past in conversation.turns.iter_mut().take(older) {
+        past.text = None;
+    }
+}
+
+/// Reads the texts of the newest turns, and says which are lost.
+fn remember(
+    conversation: &mut Conversation,
+    replies: &[Option<Kept>],
+    window: usize,
+    files: &dyn Files,
+) -> Result<Vec<String>, PortError> {
+    let mut notes = Vec::new();
+    let newest = conversation.turns.iter_mut().zip(replies).rev().take(window);
+    for (past, kept) in newest {
+        let Some(Kept { path, sha256 }) = kept else { continue };
+        let bytes = files.find(path, MOST_BYTES)?;
+        let whole = bytes.filter(|bytes| sha256.is_none_or(|sha256| sha256 == Sha256::of(bytes)));
+        past.text = whole.and_then(|bytes| String::from_utf8(bytes).ok());
+        if past.text.is_none() && sha256.is_some() {
+            notes.push(format!("the text of turn {} is lost (`{path}`)", past.turn_id));
+        }
+    }
+    Ok(notes)
+}
+
+/// Makes the files of a conversation anew where they are not what they were, and says so.
+fn mend(thread: &Thread, window: usize, files: &dyn Files) -> Result<Option<String>, PortError> {
+    if thread.log.is_empty() {
+        return Ok(None);
+    }
+    let damaged = damaged(thread, files)?;
+    if damaged.is_empty() {
+        return Ok(None);
+    }
+    for path in &damaged {
+        set_aside(path, files)?;
+    }
+    let mut conversation = thread.conversation.clone();
+    let lost = remember(&mut conversation, &thread.replies, window, files)?;
+    write(&conversation, &thread.log, files)?;
+    let names: Vec<String> = damaged.iter().map(|path| format!("`{path}`")).collect();
+    let said = format!("made anew from the record: {}", names.join(", "));
+    Ok(Some(std::iter::once(said).chain(lost).collect::<Vec<_>>().join("; ")))
+}
+
+/// Those files of a conversation that are not there, cannot be read, or lack a turn that is on record. One more than that
+/// is what a process left that died before its turns were on record.
+fn damaged(thread: &Thread, files: &dyn Files) -> Result<Vec<RunPath>, PortError> {
+    let [state, log, summary] = paths(thread.conversation.node_id);
+    let mut damaged = Vec::new();
+    for (path, is_sound) in [
+        (state, has_state as fn(&Thread, &[u8]) -> bool),
+        (log, has_log),
+        (summary, |_, bytes| bytes.starts_with(b"# Conversation") && str::from_utf8(bytes).is_ok()),
+    ] {
+        if !files.find(&path, MOST_BYTES)?.is_some_and(|bytes| is_sound(thread, &bytes)) {
+            damaged.push(path);
+        }
+    }
+    Ok(damaged)
+}
+
+fn has_state(thread: &Thread, bytes: &[u8]) -> bool {
+    let latest = thread.conversation.latest();
+    let is_there =
+        |state: Conversation| state.turns.iter().any(|past| Some(past.turn_id) == latest);
+    document::read_state(bytes).is_ok_and(is_there)
+}
+
+fn has_log(thread: &Thread, bytes: &[u8]) -> bool {
+    let keys = |log: &[Logged]| log.iter().map(|turn| turn.key.clone()).collect::<Vec<_>>();
+    document::read_log(bytes).is_ok_and(|log| keys(&log).starts_with(&keys(&thread.log)))
+}
+
+/// Keeps what is left of a damaged file for a person to look at.
+fn set_aside(path: &RunPath, files: &dyn Files) -> Result<(), PortError> {
+    let Some(bytes) = files.find(path, MOST_BYTES)? else { return Ok(()) };
+    let name = path.as_str().rsplit('/').next().unwrap_or_default();
+    files.write(&path::damaged_conversation(name), &bytes)
+}
+
+fn paths(node: NodeId) -> [RunPath; 3] {
+    [path::conversation_state(node), path::conversation_log(node), path::conversation_summary(node)]
+}
+
+fn write(conversation: &Conversation, log: &[Logged], files: &dyn Files) -> Result<(), PortError> {
+    let node = conversation.node_id;
+    let unwritable =
+        |error| PortError::new(format!("cannot write conversation c{node}")).caused_by(error);
+    let [state_path, log_path, summary_path] = paths(node);
+    files.write(&state_path, &document::state(conversation).map_err(unwritable)?)?;
+    files.write(&log_path, &document::log(log).map_err(unwritable)?)?;
+    files.write(&summary_path, document::summary(conversation).as_bytes())
+}
