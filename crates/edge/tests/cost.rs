@@ -136,7 +136,7 @@ fn a_stopped_run_opens_without_its_journal_and_a_cut_off_one_with_a_short_tail()
 #[test]
 fn the_plan_offers_no_more_than_there_is_room_for() -> Outcome {
     for slots in [1, 4, 64] {
-        let mut journal = begun(5_000, 1, 10_000);
+        let mut journal = begun(1_000, 1, 10_000);
         journal.fuse = Some(5);
         let state = journal.state();
         assert!(
@@ -146,7 +146,7 @@ fn the_plan_offers_no_more_than_there_is_room_for() -> Outcome {
         let reach = Reach { max_parallel_evals: number(slots), ..state.reach.clone() };
         state.apply(&Event::SettingsChanged { reach })?;
         let queued: usize = state.queued().map(|(_, evals)| evals.len()).sum();
-        assert!(queued > 4_900, "{queued} queued");
+        assert!(queued > 900, "{queued} queued");
         let moves = plan::next(&state, &Running::default(), jiff::Timestamp::UNIX_EPOCH);
         assert_eq!(moves.len(), usize::try_from(slots)?);
         assert!(moves.iter().all(|next| matches!(next, Move::Start(plan::Step::Implement(_)))));
