@@ -2,10 +2,12 @@
 
 mod agents;
 mod eval;
+mod export;
 mod ideas;
 
 pub(crate) use agents::{AgentsAct, AgentsArgs, AskArgs, CheckArgs, SpendingFlags, TalkFlags};
 pub(crate) use eval::{BaselineArgs, EvalArgs};
+pub(crate) use export::ExportArgs;
 pub(crate) use ideas::{IdeasArgs, Strategy};
 
 use crate::config::number::{AtOnce, Configurations, Count, Limit, Seconds, Width};
@@ -110,6 +112,9 @@ pub(crate) enum Command {
         allow_missing_positional = true
     )]
     Diff(DiffArgs),
+    /// Make a branch of a path of nodes, one commit for each idea, ready to review
+    #[command(after_help = export::HELP)]
+    Export(ExportArgs),
     /// Print a run's journal in words, one line for each event
     #[command(
         after_help = "With `--json` each event is printed as the run itself does, and a last line of type `end`.\n\nExample: treebeam log --follow"

@@ -9,6 +9,7 @@ mod config;
 mod diff;
 mod doctor;
 mod eval;
+mod export;
 mod idea;
 mod ideas;
 mod init;
@@ -111,6 +112,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::List => list::run(&Home::find(&here)?, output),
         Command::Show(args) => show::run(&find(args.run.as_deref())?, &args.id, output),
         Command::Diff(args) => diff::run(&find(args.item.run.as_deref())?, &args, output),
+        Command::Export(args) => export::run(&find(args.run.as_deref())?, &args, output),
         Command::Log(args) => log::run(&find(args.run.run.as_deref())?, &args, output),
         Command::Report(args) => report::run(&find(args.run.as_deref())?, output),
         Command::Validate(args) => validate::run(&find(args.run.as_deref())?, output),

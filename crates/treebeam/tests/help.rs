@@ -7,7 +7,7 @@ use treebeam_testkit::program::{RUN, Said, Site};
 use treebeam_testkit::repo::TempRepo;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
-const COMMANDS: [&str; 25] = [
+const COMMANDS: [&str; 26] = [
     "run",
     "resume",
     "eval",
@@ -26,6 +26,7 @@ const COMMANDS: [&str; 25] = [
     "list",
     "show",
     "diff",
+    "export",
     "log",
     "report",
     "validate",

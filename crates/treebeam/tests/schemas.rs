@@ -166,7 +166,7 @@ fn a_run_that_is_steered_fits_too() {
 const STEERING: [&str; 4] = ["pause", "unpause", "stop", "idea"];
 
 /// A command, a way to call it, and the schema of what it prints then; `journal` stands for events and an end.
-const DOCUMENTS: [(&str, &[&str], &str); 21] = [
+const DOCUMENTS: [(&str, &[&str], &str); 22] = [
     (
         "run",
         &["run", "--dry-run", "--run-id", "u", "--ideas-per-node=1", "--max-depth=1"],
@@ -186,6 +186,7 @@ const DOCUMENTS: [(&str, &[&str], &str); 21] = [
     ("list", &["list"], "list"),
     ("show", &["show", RUN, "n0000"], "show"),
     ("diff", &["diff", RUN, "e0001"], "diff"),
+    ("export", &["export", RUN, "--branch=best"], "export"),
     ("report", &["report", RUN], "report"),
     ("validate", &["validate", RUN], "validate"),
     ("clean", &["clean", RUN, "--worktrees", "--dry-run"], "clean"),
@@ -311,7 +312,7 @@ fn schemas_are_listed_and_a_wrong_name_is_refused() {
     let list = site.call(&["schema"]).exits(0).stdout;
     let names: Vec<_> = list.lines().filter_map(|line| line.split_whitespace().next()).collect();
     let (other, names) = names.split_last().expect("a list");
-    assert_eq!((names.len(), *other), (27, "transitions"), "{list}");
+    assert_eq!((names.len(), *other), (28, "transitions"), "{list}");
     let document = printed(&site, &["schema"]).remove(0);
     assert_eq!(document["schema"], "treebeam.schema/1");
     for name in names {

@@ -6,7 +6,7 @@
 //! `worktree` makes and removes worktrees, `admin`, `workshop` and `lock` are git's side of that; `apply`, `commit`, `diff`
 //! and `refs` are what is done in them, `content` what a commit holds, `gc` what others may do to it; `identity` is who does it, `place` where, `stale` what a
 //! cut-off git left, `taken` what somebody has changed in a worktree, `touched` whether that is protected; `look` is for the doctor, `leftover` for `treebeam clean`;
-//! `snapshot` makes a commit of what the user has not committed, `switch` moves the user's own checkout where that is wanted.
+//! `snapshot` makes a commit of what the user has not committed, `switch` moves the user's own checkout where that is wanted, `export` makes a branch for the user.
 
 mod admin;
 mod apply;
@@ -14,6 +14,7 @@ mod call;
 mod commit;
 mod content;
 mod diff;
+mod export;
 mod gc;
 mod identity;
 mod leftover;
@@ -33,6 +34,7 @@ mod workshop;
 mod worktree;
 
 pub use diff::Paint;
+pub use export::{Chapter, ExportError};
 pub use identity::Identity;
 pub use leftover::{Orphan, remove_folder};
 pub use open::{OpenError, UserRepo, open, open_with};

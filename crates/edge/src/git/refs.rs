@@ -1,4 +1,4 @@
-//! The run's refs: `refs/heads/tree/<run>/…`, and no others.
+//! The run's refs: `refs/heads/tree/<run>/…`. It writes no others.
 
 use super::{GitRepo, admin};
 use treebeam_core::id::{Commit, Place};
@@ -25,7 +25,7 @@ impl GitRepo {
         Ok(names.find(blocks))
     }
 
-    fn below(&self, folder: &str) -> Result<Vec<(String, Commit)>, PortError> {
+    pub(super) fn below(&self, folder: &str) -> Result<Vec<(String, Commit)>, PortError> {
         let format = "--format=%(refname:lstrip=2) %(objectname)";
         let call = self.user.git.sealed(&self.seat(), &["for-each-ref", format, folder]);
         let text = call.about(&self.run).keep(64 << 20).done()?.whole()?;
