@@ -157,6 +157,11 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Bills::is_empty")]
         bills: Bills,
     },
+    /// The time is over: nothing more begins at this depth, and only sweeps that run come to their end.
+    DeadlinePassed {
+        /// When that was seen.
+        at: Timestamp,
+    },
     /// Work of the open depth is done again, because the user wanted it.
     SentBack(Box<SentBack>),
     /// All evals of a depth have ended; this is what becomes of them.
@@ -445,6 +450,9 @@ pub enum Stop {
     /// The next answer could take more tokens than are left.
     #[serde(rename = "max_tokens_reached")]
     MaxTokens,
+    /// The time is over.
+    #[serde(rename = "deadline_reached")]
+    Deadline,
     /// An eval failed, and that was to end the run.
     #[serde(rename = "strict_depth_failure")]
     StrictDepthFailure,
@@ -455,6 +463,7 @@ impl From<BudgetKind> for Stop {
         match budget {
             BudgetKind::Cost => Self::MaxCost,
             BudgetKind::Tokens => Self::MaxTokens,
+            BudgetKind::Deadline => Self::Deadline,
         }
     }
 }
@@ -468,6 +477,7 @@ impl fmt::Display for Stop {
             Self::MaxEvals => "max_total_idea_evals_reached",
             Self::MaxCost => "max_cost_reached",
             Self::MaxTokens => "max_tokens_reached",
+            Self::Deadline => "deadline_reached",
             Self::StrictDepthFailure => "strict_depth_failure",
         })
     }

@@ -201,11 +201,19 @@ pub fn next(state: &State, running: &Running, now: Timestamp) -> Vec<Move> {
         Phase::Promoting { left } => promote(left, running),
         Phase::Searching => match close::stop(state) {
             Some(reason) => return finish(state, running, reason),
+            None if is_overdue(state, now) => {
+                return vec![Move::Record(Event::DeadlinePassed { at: now })];
+            }
             None => search(state, running),
         },
     };
     moves.extend(discard(state, running, now));
     moves
+}
+
+/// Whether the time is over and nobody has said so yet.
+fn is_overdue(state: &Facts, now: Timestamp) -> bool {
+    !state.is_late() && state.deadline().is_some_and(|deadline| deadline <= now)
 }
 
 fn promote(left: &[EvalId], running: &Running) -> Vec<Move> {
@@ -220,10 +228,15 @@ fn search(state: &State, running: &Running) -> Vec<Move> {
     moves.extend(implement(state));
     moves.extend(propose(state));
     moves.retain(|step| !matches!(step, Move::Start(step) if running.has(*step)));
-    if moves.is_empty() && !running.searches() && state.going_on().next().is_none() {
+    if moves.is_empty() && !running.searches() && !goes_on(state, running) {
         moves.push(Move::Record(close::depth(state)));
     }
     moves
+}
+
+/// Whether something has still to come to its end. Once the time is over, that is what runs already.
+fn goes_on(state: &State, running: &Running) -> bool {
+    if state.is_late() { !running.jobs.is_empty() } else { state.going_on().next().is_some() }
 }
 
 /// Before the end everything that is left behind is tried, and what was deferred once more.
@@ -266,6 +279,9 @@ fn discard(state: &State, running: &Running, now: Timestamp) -> Option<Move> {
 fn sweeps(state: &State, running: &Running) -> Vec<Move> {
     let most = state.reach.sweep_max_parallel.map_or(u32::MAX, NonZeroU32::get);
     let room = usize::try_from(most).unwrap_or(usize::MAX).saturating_sub(running.jobs.len());
+    if state.is_late() {
+        return Vec::new();
+    }
     let first = (state.phase == Phase::Measuring).then_some(Subject::Root);
     let evals = state.sweeping().iter().chain(state.implemented()).copied().map(Subject::Eval);
     let unknown = |subject: &Subject| !running.jobs.contains(subject);
@@ -276,6 +292,9 @@ fn sweeps(state: &State, running: &Running) -> Vec<Move> {
 /// Evals whose implementation was cut off, then new ones while there are slots, in the order of their ids; none of them once
 /// a budget is reached.
 fn implement(state: &State) -> Vec<Move> {
+    if state.is_late() {
+        return Vec::new();
+    }
     let goes_on = |eval: &EvalId| !state.is_refused(Intent::Implement(*eval));
     let mut steps: Vec<_> = state.implementing().iter().copied().filter(goes_on).collect();
     let slots = match state.reached {
@@ -317,6 +336,9 @@ fn propose(state: &State) -> Vec<Move> {
 
 /// Once a budget is reached, only those go on that were asked and that it did not stop.
 fn may_ask(state: &State, node: NodeId) -> bool {
+    if state.is_late() {
+        return false;
+    }
     let asked = || state.node(node).is_some_and(|node| node.expansion_at(state.depth).is_some());
     state.reached.is_none() || (asked() && !state.is_refused(Intent::Propose(node)))
 }

@@ -2,8 +2,10 @@
 //! Defaults and presets stand here; where a value came from (file, environment, flag) is the program's business.
 
 mod agents;
+mod deadline;
 
 pub use agents::{Agents, RateLimit};
+pub use deadline::Deadline;
 
 use crate::conversation::Mode;
 use crate::measure::Measure;
@@ -74,6 +76,9 @@ pub struct Reach {
     /// The most tokens that they may take in all.
     #[serde(default)]
     pub max_tokens_total: Option<u64>,
+    /// After this nothing is begun any more: no idea, no question, no sweep.
+    #[serde(default)]
+    pub deadline: Option<Deadline>,
     /// How many questions to agents are under way at once.
     #[serde(default = "llm_max_inflight")]
     pub llm_max_inflight: NonZeroU32,
@@ -165,6 +170,7 @@ impl Default for Reach {
             keep_failed_artifacts: false,
             max_cost_usd: None,
             max_tokens_total: None,
+            deadline: None,
             llm_max_inflight: llm_max_inflight(),
             llm_rate_limit: RateLimit::default(),
             idea_conversation_mode: Mode::default(),

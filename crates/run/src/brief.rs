@@ -3,6 +3,7 @@
 use crate::conversation::{ForTalk, thread};
 use crate::port::{Job, JobKey, Moment};
 use crate::summary::About;
+use jiff::Timestamp;
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -48,6 +49,8 @@ pub(crate) struct ForIdeas {
     pub(crate) scope: DedupeScope,
     /// Those that the user gave: nobody is asked then.
     pub(crate) given: Option<Vec<String>>,
+    /// When the run's time is over.
+    pub(crate) until: Option<Timestamp>,
     pub(crate) talk: ForTalk,
     pub(crate) told: Told,
 }
@@ -86,6 +89,8 @@ pub(crate) struct ForCoder {
     pub(crate) commands: Vec<String>,
     /// How long the answers may take together.
     pub(crate) timeout: Option<Duration>,
+    /// When the run's time is over.
+    pub(crate) until: Option<Timestamp>,
 }
 
 /// What is needed to take in what a job left behind.
@@ -216,6 +221,7 @@ fn for_coder(state: &State, eval: &Eval) -> Option<ForCoder> {
         root_commit: state.node(NodeId::ROOT)?.commit.clone(),
         commands: state.meaning.commands(),
         timeout: timeout(state),
+        until: state.deadline(),
     })
 }
 
@@ -249,6 +255,7 @@ fn for_ideas(state: &State, node: &Node) -> ForIdeas {
         tried: plan::tried_before(state, node.id).iter().map(|idea| idea.fingerprint).collect(),
         scope: state.meaning.dedupe_scope,
         given: state.given.as_ref().map(|given| given.ideas.clone()),
+        until: state.deadline(),
         talk: for_talk(state, node),
         told: told(state, node),
     }

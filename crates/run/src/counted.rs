@@ -1,10 +1,13 @@
 //! Asks the questions of one step, and counts what their answers take. An answer that comes from disk counts like the first
-//! time: it brings what it took with it. Where a step has an end, no answer may take longer than what is left until then.
+//! time: it brings what it took with it. Where a step has an end, no answer may take longer than what is left until then;
+//! once the run's time is over, nothing is asked at all.
 
-use crate::port::{Agent, AgentError, Ask, Reply, Role};
+use crate::port::{Agent, AgentError, Ask, Clock, Reply, Role};
+use jiff::Timestamp;
 use std::cell::RefCell;
 use std::time::Duration;
 use treebeam_core::bill::Bills;
+use treebeam_core::event::BudgetKind;
 
 /// The agents, as one step sees them.
 pub(crate) struct Counted<'a> {
@@ -12,11 +15,18 @@ pub(crate) struct Counted<'a> {
     /// How long all answers together may take.
     timeout: Option<Duration>,
     bills: RefCell<Bills>,
+    /// What time it is, and when the run's time is over.
+    deadline: Option<(&'a dyn Clock, Timestamp)>,
 }
 
 impl<'a> Counted<'a> {
     pub(crate) fn new(agent: &'a dyn Agent, timeout: Option<Duration>) -> Self {
-        Self { agent, timeout, bills: RefCell::default() }
+        Self { agent, timeout, bills: RefCell::default(), deadline: None }
+    }
+
+    /// The same, and nothing is asked from then on.
+    pub(crate) fn until(self, deadline: Option<Timestamp>, clock: &'a dyn Clock) -> Self {
+        Self { deadline: deadline.map(|deadline| (clock, deadline)), ..self }
     }
 
     pub(crate) fn answers(&self, role: Role) -> bool {
@@ -29,6 +39,7 @@ impl<'a> Counted<'a> {
 
     pub(crate) fn ask(&self, ask: Ask) -> Result<Reply, AgentError> {
         let role = ask.role;
+        self.must_be_in_time()?;
         let within = self.left_for(&format!("the {role}"))?;
         match answer(self.agent, &Ask { within, ..ask }) {
             Ok(reply) => {
@@ -39,6 +50,16 @@ impl<'a> Counted<'a> {
                 Err(self.out_of_time(&format!("the {role} did not answer: {why}")))
             }
             Err(error) => Err(error),
+        }
+    }
+
+    fn must_be_in_time(&self) -> Result<(), AgentError> {
+        match self.deadline {
+            Some((clock, deadline)) if deadline <= clock.now() => Err(AgentError::OverBudget {
+                budget: BudgetKind::Deadline,
+                why: format!("the time of the run is over (`deadline`: {deadline})"),
+            }),
+            Some(_) | None => Ok(()),
         }
     }
 

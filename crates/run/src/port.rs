@@ -379,7 +379,7 @@ pub enum Checkpoint {
 pub trait Clock: Sync {
     /// The time of something that is recorded.
     fn at(&self, moment: Moment) -> Timestamp;
-    /// The time on the wall: for waiting and for people, never for a decision.
+    /// The time on the wall: for waiting, for people and for the run's deadline, never for another decision.
     fn now(&self) -> Timestamp;
     /// The time of something that is recorded, or on the wall where nothing depends on it.
     fn at_or_now(&self, moment: Option<Moment>) -> Timestamp {

@@ -3,7 +3,7 @@
 
 mod agent;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Cursor, Read};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -33,6 +33,8 @@ pub struct MemoryWorld {
     inbox: Mutex<Letters>,
     /// How many answers may be paid for; any number, without one.
     purse: Option<usize>,
+    /// How long an answer takes on the wall: there, nothing else takes any time.
+    answer_takes: SignedDuration,
 }
 
 /// The inbox, which survives a crash too.
@@ -89,7 +91,8 @@ impl MemoryWorld {
     pub fn new(seed: u64, order: u64) -> Self {
         let (disk, engine, trouble) = (Mutex::default(), Mutex::default(), Mutex::default());
         let (calm, inbox, purse) = (Mutex::default(), Mutex::default(), None);
-        Self { seed, order, disk, engine, trouble, calm, inbox, purse }
+        let answer_takes = SignedDuration::ZERO;
+        Self { seed, order, disk, engine, trouble, calm, inbox, purse, answer_takes }
     }
 
     /// Puts a message of this name into the inbox, after this many more looks into it.
@@ -426,7 +429,8 @@ impl Clock for MemoryWorld {
         Timestamp::from_second(i64::try_from(second).unwrap_or(0)).unwrap_or_default()
     }
     fn now(&self) -> Timestamp {
-        Timestamp::UNIX_EPOCH
+        let answers = i32::try_from(self.paid()).unwrap_or(i32::MAX);
+        Timestamp::UNIX_EPOCH + self.answer_takes * answers
     }
 }
 

@@ -10,6 +10,7 @@ pub(crate) use eval::{BaselineArgs, EvalArgs};
 pub(crate) use export::ExportArgs;
 pub(crate) use ideas::{IdeasArgs, Strategy};
 
+use crate::config::deadline::Until;
 use crate::config::number::{AtOnce, Configurations, Count, Limit, Seconds, Width};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -451,6 +452,10 @@ pub(crate) struct ReachFlags {
     /// How many sweeps run at once, or `none` [default: no limit]
     #[arg(long, value_name = "COUNT")]
     pub(crate) sweep_max_parallel: Option<Limit<AtOnce>>,
+    /// After this nothing begins any more, and only sweeps that run come to their end: a time of day such as `07:00`, how
+    /// long after the run's beginning such as `8h`, a moment such as `2026-01-31T07:00:00Z`, or `none` [default: none]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) deadline: Option<Until>,
     /// Keep worktree and ref of candidates that were not promoted [default: false]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", action = ArgAction::Set)]
     pub(crate) keep_rejected_worktrees: Option<bool>,

@@ -3,18 +3,20 @@
 //! # Layout
 //! `key` is the table of all keys; `tables` reads them into what a run means and how far it goes, with [`score`] and `gate`
 //! for the tables of these names, `measure` for the commands that measure a code state, [`agents`], `tuner` and [`spending`]
-//! for who answers and at what cost, [`prompts`] for what they are told, `table` for what is a table at all and [`number`] for values that have bounds. `file` finds
+//! for who answers and at what cost, [`prompts`] for what they are told, [`deadline`] for until when, `table` for what is a table at all and [`number`] for values that have bounds. `file` finds
 //! and reads a file, `environment` the variables, `origin` says where a value stands, and `words` what is wrong with it.
 //! [`sample`] writes a new file, [`import`] and [`proposal`] say what goes into it. A new key is a row in `key`, a field in
 //! `tables`, and a line in `docs/configuration.md`.
 
 pub(crate) mod agents;
+pub(crate) mod deadline;
 mod environment;
 pub(crate) mod file;
 mod gate;
 pub(crate) mod import;
 pub(crate) mod key;
 mod measure;
+mod no_key;
 pub(crate) mod number;
 pub(crate) mod origin;
 pub(crate) mod prompts;

@@ -204,6 +204,9 @@ fn line(facts: &Facts, event: &Event) -> Option<String> {
             };
             format!("{place}: stopped before its end, the {budget} budget is reached")
         }
+        Event::DeadlinePassed { .. } => {
+            "the time is over: only sweeps that run come to their end".to_owned()
+        }
         Event::DepthClosed { depth, verdicts, beam, .. } => {
             let passed = verdicts.iter().filter(|(_, verdict)| verdict.passed()).count();
             let (scored, promoted) = (verdicts.len(), beam.len());

@@ -37,7 +37,8 @@ fn a_path_is_a_branch_with_one_commit_for_each_idea() {
     assert_eq!(subjects.lines().collect::<Vec<_>>(), titles);
     let last = git(&site, &["log", "-1", "--format=%B", "review/best"]);
     assert!(last.contains("against its parent"), "{last}");
-    let trailers = git(&site, &["log", "-1", "--format=%(trailers:key=Treebeam-Run)", "review/best"]);
+    let trailers =
+        git(&site, &["log", "-1", "--format=%(trailers:key=Treebeam-Run)", "review/best"]);
     assert_eq!(trailers.trim(), format!("Treebeam-Run: {RUN}"));
     let after = [git(&site, &["rev-parse", "HEAD"]), git(&site, &["status", "--porcelain"])];
     assert_eq!(before, after, "the checkout is as it was");

@@ -34,6 +34,7 @@ fn subject(event: &Event) -> String {
         | Event::RemovalAsked { .. }
         | Event::LockTakenOver { .. }
         | Event::Asked { .. }
+        | Event::DeadlinePassed { .. }
         | Event::IdeaRefused { .. }
         | Event::Stopped { .. } => "run".to_owned(),
         Event::RootMeasured { .. } | Event::RootRefused { .. } => node(NodeId::ROOT),
@@ -96,6 +97,9 @@ fn what(event: &Event) -> String {
         }
         Event::BudgetReached { budget, .. } => {
             format!("stopped before its end: {} reached", words::budget(*budget))
+        }
+        Event::DeadlinePassed { at } => {
+            format!("the time is over at {at}: nothing more begins at this depth")
         }
         Event::SentBack(sent) => sent_back(sent),
         Event::DepthClosed { depth, verdicts, beam, cut_short } => {

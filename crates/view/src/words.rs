@@ -32,6 +32,7 @@ pub(crate) const fn stop(reason: Stop) -> &'static str {
         Stop::MaxEvals => "the budget of evals is used up",
         Stop::MaxCost => "the next answer could cost more than is left",
         Stop::MaxTokens => "the next answer could take more tokens than are left",
+        Stop::Deadline => "the time is over",
         Stop::StrictDepthFailure => "an eval failed, and that was to end the run",
     }
 }
@@ -72,6 +73,7 @@ pub(crate) const fn budget(budget: BudgetKind) -> &'static str {
     match budget {
         BudgetKind::Cost => "`max_cost_usd`",
         BudgetKind::Tokens => "`max_tokens_total`",
+        BudgetKind::Deadline => "`deadline`",
     }
 }
 

@@ -1,4 +1,4 @@
-//! The budgets that answers of agents are paid from.
+//! The budgets that a run is paid from: answers of agents, and time.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -11,6 +11,8 @@ pub enum BudgetKind {
     Cost,
     /// Tokens.
     Tokens,
+    /// Time.
+    Deadline,
 }
 
 impl fmt::Display for BudgetKind {
@@ -18,6 +20,7 @@ impl fmt::Display for BudgetKind {
         f.write_str(match self {
             Self::Cost => "cost",
             Self::Tokens => "tokens",
+            Self::Deadline => "time",
         })
     }
 }

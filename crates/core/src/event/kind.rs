@@ -34,6 +34,7 @@ kinds! {
     EvalFailed => "eval_failed",
     AttemptFailed => "attempt_failed",
     BudgetReached => "budget_reached",
+    DeadlinePassed => "deadline_passed",
     SentBack => "sent_back",
     DepthClosed => "depth_closed",
     NodeAdded => "node_added",

@@ -2,11 +2,12 @@
 
 use super::{Baseline, Eval, Expansion, Facts, Fate, Ideas, Node, Origin, Phase, Stage};
 use crate::bill::Bills;
-use crate::event::{Idea, Intent, MessageId, Stop, Subject};
+use crate::event::{BudgetKind, Idea, Intent, MessageId, Stop, Subject};
 use crate::evidence::Artifact;
 use crate::id::{EvalId, NodeId};
 use crate::num::Finite;
 use crate::rank;
+use jiff::Timestamp;
 
 impl Facts {
     /// A node, if there is one of that name.
@@ -81,6 +82,18 @@ impl Facts {
     #[must_use]
     pub fn is_refused(&self, step: Intent) -> bool {
         self.reached.as_ref().is_some_and(|reached| reached.refused.contains(&step))
+    }
+
+    /// Whether the time is over, so that nothing begins any more.
+    #[must_use]
+    pub fn is_late(&self) -> bool {
+        self.reached.as_ref().is_some_and(|reached| reached.budget == BudgetKind::Deadline)
+    }
+
+    /// When the time is over, if it ever is.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Timestamp> {
+        self.reach.deadline.map(|deadline| deadline.of_run(self.created_at))
     }
 
     /// How many more evals the budget allows.

@@ -1,7 +1,7 @@
 //! The end of a depth and the end of a run: gate, rank, beam, stop.
 
 use crate::event::{Event, Intent, Stop};
-use crate::facts::{Eval, Facts, Ideas, Node, Stage};
+use crate::facts::{Eval, Expansion, Facts, Ideas, Node, Stage};
 use crate::gate::{Verdict, gate};
 use crate::id::{EvalId, NodeId};
 use crate::rank::{self, Contender};
@@ -10,8 +10,10 @@ use crate::state::State;
 /// Whether nothing of the open depth has begun; a question that a budget stopped has not.
 fn is_untouched(state: &State) -> bool {
     let begun = |id: &NodeId| {
-        let asked = state.node(*id).is_some_and(|node| node.expansion_at(state.depth).is_some());
-        asked && !state.is_refused(Intent::Propose(*id))
+        let expansion = state.node(*id).and_then(|node| node.expansion_at(state.depth));
+        // Nobody answers any more once the time is over.
+        let answered = |expansion: &Expansion| !state.is_late() || expansion.ideas != Ideas::Asked;
+        expansion.is_some_and(answered) && !state.is_refused(Intent::Propose(*id))
     };
     state.open_evals().is_empty() && !state.frontier.iter().any(begun)
 }
@@ -70,7 +72,12 @@ pub(super) fn depth(state: &State) -> Event {
 
 /// Whether ideas or whole nodes of the open depth go untried, or not to their end, for want of budget.
 fn is_cut_short(state: &Facts) -> bool {
-    let unfinished = |eval: &Eval| matches!(eval.stage, Stage::Queued | Stage::Implementing(_));
+    let unfinished = |eval: &Eval| {
+        matches!(
+            eval.stage,
+            Stage::Queued | Stage::Implementing(_) | Stage::Implemented(_) | Stage::Sweeping(_)
+        )
+    };
     let lacks_ideas = |node: &Node| match node.expansion_at(state.depth).map(|e| &e.ideas) {
         None | Some(Ideas::Asked) => true,
         Some(Ideas::Proposed { untried, .. }) => !untried.is_empty(),

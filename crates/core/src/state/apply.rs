@@ -98,6 +98,7 @@ impl State {
             Event::BudgetReached { budget, step, bills } => {
                 self.budget_reached(*budget, *step, bills)
             }
+            Event::DeadlinePassed { .. } => self.deadline_passed(),
             Event::SentBack(sent) => self.sent_back(sent),
             Event::DepthClosed { depth, verdicts, beam, cut_short } => {
                 self.depth_closed(*depth, verdicts, beam, *cut_short)

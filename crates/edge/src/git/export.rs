@@ -66,7 +66,10 @@ impl GitRepo {
         let reference = format!("refs/heads/{branch}");
         let call = self.user.git.sealed(&self.seat(), &["check-ref-format", &reference]);
         let is_name = call.answer()?.code == Some(0);
-        if !is_name || branch.starts_with(['-', '@']) || branch == "HEAD" || branch.starts_with(OURS)
+        if !is_name
+            || branch.starts_with(['-', '@'])
+            || branch == "HEAD"
+            || branch.starts_with(OURS)
         {
             return Err(ExportError::Name(branch.to_owned()));
         }

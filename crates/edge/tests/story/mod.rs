@@ -431,6 +431,10 @@ fn reached(budget: BudgetKind, step: Intent) -> Event {
     Event::BudgetReached { budget, step, bills: bills(&[Role::Planner], 1) }
 }
 
+fn timed() -> Reach {
+    Reach { max_depth: 10, deadline: "8h".parse().ok(), ..reach(30) }
+}
+
 fn out_of_budget() -> Vec<Event> {
     let node = NodeId::new(1);
     let goes_on = || Event::SettingsChanged { reach: Reach { max_depth: 10, ..reach(30) } };
@@ -457,6 +461,9 @@ fn out_of_budget() -> Vec<Event> {
         ask(1, 87),
         reached(BudgetKind::Tokens, Intent::Propose(node)),
         Event::Stopped { reason: Stop::MaxTokens, at: at(88) },
+        Event::SettingsChanged { reach: timed() },
+        Event::DeadlinePassed { at: at(89) },
+        Event::Stopped { reason: Stop::Deadline, at: at(89) },
         Event::RemovalAsked { leftovers: vec![worktree(0), worktree(1)] },
         Event::Discarded { leftover: worktree(0) },
     ]

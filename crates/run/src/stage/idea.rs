@@ -22,7 +22,7 @@ const SCORING_BYTES: usize = 16 << 20;
 
 pub(super) fn propose(brief: &ForIdeas, world: World<'_>) -> Result<Outcome, Halt> {
     let (context, pack) = write_context(brief, world)?;
-    let agent = Counted::new(world.agent, None);
+    let agent = Counted::new(world.agent, None).until(brief.until, world.clock);
     if let Some(given) = &brief.given {
         let mut haul = Haul::new(given.len(), brief.scope, brief.tried.clone());
         for text in given {

@@ -125,7 +125,7 @@ struct Desk<'a> {
 impl<'a> Desk<'a> {
     fn new(brief: &'a ForCoder, world: World<'a>, idea: String) -> Self {
         let place = Place::Candidate(brief.about.eval);
-        let agent = Counted::new(world.agent, brief.timeout);
+        let agent = Counted::new(world.agent, brief.timeout).until(brief.until, world.clock);
         Self { brief, world, agent, place, idea, draft: Draft::default() }
     }
 

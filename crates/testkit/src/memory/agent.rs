@@ -1,6 +1,7 @@
 //! The agent of the world in memory: ideas and diffs that are functions of the seed, and a purse that may be empty.
 
 use super::{MemoryWorld, Trouble};
+use jiff::SignedDuration;
 use treebeam_core::bill::Bills;
 use treebeam_core::event::BudgetKind;
 use treebeam_run::port::{Agent, AgentError, Ask, Cost, Edits, PortError, Reply, Role, Usage};
@@ -40,6 +41,12 @@ impl MemoryWorld {
     #[must_use]
     pub fn with_purse(self, answers: usize) -> Self {
         Self { purse: Some(answers), ..self }
+    }
+
+    /// The same world, in which an answer takes a second on the wall.
+    #[must_use]
+    pub fn with_slow_answers(self) -> Self {
+        Self { answer_takes: SignedDuration::from_secs(1), ..self }
     }
 
     /// How many answers were paid for.

@@ -51,8 +51,11 @@ fn path_to(facts: &Facts, end: NodeId) -> Result<Vec<Step<'_>>, Failure> {
     let mut steps: Vec<_> = facts.lineage(end).filter_map(step).collect();
     steps.reverse();
     if steps.is_empty() {
-        let what = format!("run `{}` has nothing to export: no node is better than the root", facts.run);
-        return Err(Failure::failed(what).hint("name another node with `--node`, or let the run go on"));
+        let what =
+            format!("run `{}` has nothing to export: no node is better than the root", facts.run);
+        return Err(
+            Failure::failed(what).hint("name another node with `--node`, or let the run go on")
+        );
     }
     Ok(steps)
 }
@@ -160,7 +163,9 @@ fn show(
                 .map(|(step, commit)| format!("{} {}\n", commit.short(), step.title()))
                 .collect();
             terminal::offer(lines.as_bytes()).map(drop)?;
-            terminal::note(&format!("`git log -p {branch}` shows them; your checkout is as it was"));
+            terminal::note(&format!(
+                "`git log -p {branch}` shows them; your checkout is as it was"
+            ));
         }
     }
     Ok(Exit::Done)

@@ -3,7 +3,8 @@
 
 use super::environment;
 use super::file::ConfigError;
-use super::key::{KEYS, is_later};
+use super::key::KEYS;
+use super::no_key::is_later;
 use super::origin::{Origin, Place, Wrong};
 use super::sample::{Sample, bare, toml};
 use serde_json::{Map, Value};

@@ -1,7 +1,7 @@
 //! The keys that there are: one table, for file, environment, `treebeam config`, `treebeam init` and the documents. Their
 //! values are read by the tables of [`super::Tables`]; a test keeps the two alike.
 
-use super::words::meant;
+use super::no_key::no_key;
 use treebeam_core::nearest::nearest;
 
 /// A configuration key.
@@ -42,7 +42,7 @@ const fn key(name: &'static str, scope: Scope, form: Form, about: &'static str) 
 }
 
 /// Every key, in the order in which they are shown.
-pub(crate) const KEYS: [Key; 76] = {
+pub(crate) const KEYS: [Key; 77] = {
     use Form::{Text, Toml};
     use Scope::{Meaning, Place, Process, Reach};
     [
@@ -233,6 +233,12 @@ pub(crate) const KEYS: [Key; 76] = {
             "the most tokens that answers of agents may take in all, or \"none\"",
         ),
         key(
+            "deadline",
+            Reach,
+            Text,
+            "until when something may begin: \"07:00\", \"8h\", a moment, \"none\"",
+        ),
+        key(
             "llm_max_inflight",
             Reach,
             Toml,
@@ -380,33 +386,6 @@ pub(crate) const KEYS: [Key; 76] = {
     ]
 };
 
-/// Keys that a later version will have.
-const LATER: [&str; 8] = [
-    "worktree_root",
-    "experiments_root",
-    "deadline",
-    "control",
-    "replay",
-    "holdout_command",
-    "holdout_env",
-    "canary_command",
-];
-
-/// What is said of a key of [`LATER`].
-const NOT_YET: &str = "this version of treebeam does not have this key yet";
-
-/// Flags whose wish is for once: as settings they would pay for the same work at every start.
-const ONCE: [&str; 3] = ["force_regenerate_ideas", "rerun_evals", "retry_failed"];
-
-/// What is said of a key that there is not, and will be, or will not.
-fn no_key(name: &str) -> Option<String> {
-    if ONCE.contains(&name) {
-        let flag = name.replace('_', "-");
-        return Some(format!("this is no setting: `--{flag}` asks for it once"));
-    }
-    is_later(name).then(|| NOT_YET.to_owned())
-}
-
 /// Keys at the top that `run` and `resume` have no flags for.
 const WITHOUT_FLAG: [&str; 19] = [
     "context_max_chars",
@@ -477,23 +456,4 @@ impl Key {
         };
         Err(format!("no configuration key has this variable; {nearest}"))
     }
-}
-
-/// Whether a later version will have this key.
-pub(super) fn is_later(name: &str) -> bool {
-    LATER.contains(&name)
-}
-
-/// What is said of an unknown key: its full name, and the names that would have been known in its place.
-pub(super) fn unknown(path: &str, known: &[&str]) -> String {
-    let (table, name) = path.rsplit_once('.').unwrap_or(("", path));
-    if let Some(why) = no_key(name).filter(|_| table.is_empty()) {
-        return why;
-    }
-    let elsewhere = KEYS.iter().find(|key| key.name.rsplit('.').next() == Some(name));
-    let nearest = match elsewhere {
-        Some(key) => format!("; nearest: `{}`", key.name),
-        None => meant(name, known),
-    };
-    format!("there is no such key{nearest}")
 }

@@ -2,6 +2,7 @@
 //! the top make of a run. The other tables have files of their own.
 
 use super::agents::AgentsTable;
+use super::deadline::Until;
 use super::gate::GateTable;
 use super::measure::{OrNone, Said};
 use super::number::{
@@ -57,6 +58,7 @@ pub(crate) struct Tables {
     pub(super) runs_root: Option<Folder>,
     max_cost_usd: Option<Dollars>,
     max_tokens_total: Option<Limit<Tokens>>,
+    deadline: Option<Until>,
     llm_max_inflight: Option<AtOnce>,
     llm_rate_limit: Option<Rate>,
     idea_conversation_mode: Option<Mode>,
@@ -158,6 +160,7 @@ impl Tables {
                 .unwrap_or(before.keep_failed_artifacts),
             max_cost_usd: self.max_cost_usd.map_or(before.max_cost_usd, Dollars::number),
             max_tokens_total: number(self.max_tokens_total, before.max_tokens_total, |n| n.0),
+            deadline: self.deadline.map_or(before.deadline, |until| until.0),
             llm_max_inflight: self.llm_max_inflight.map_or(before.llm_max_inflight, |n| n.0),
             llm_rate_limit: self.llm_rate_limit.map_or(before.llm_rate_limit, |rate| rate.0),
             idea_conversation_mode: self

@@ -1,6 +1,6 @@
 //! What the readers of TOML and JSON complain of, in the words of this program.
 
-use super::key;
+use super::no_key;
 use treebeam_core::nearest::nearest;
 
 /// A complaint about a key, given by its full name, for people.
@@ -76,7 +76,7 @@ fn syntax(message: String) -> String {
 /// The reader names the unknown key and all that it knows, each in backticks.
 fn unknown_key(path: &str, message: &str) -> String {
     let known: Vec<&str> = message.split('`').skip(1).step_by(2).skip(1).collect();
-    key::unknown(path, &known)
+    no_key::unknown(path, &known)
 }
 
 /// The name that was most likely meant, or all of them: the end of a sentence.

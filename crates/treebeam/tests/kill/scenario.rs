@@ -110,6 +110,13 @@ pub(crate) fn all() -> Vec<Scenario> {
     vec![
         Scenario::new("whole", vec![small()]),
         Scenario::new("deeper", vec![Act::run(&shallow), Act::resume(&["--max-depth=2"])]),
+        Scenario::new(
+            "late",
+            vec![
+                Act::run(&[&SMALL[..], &["--deadline=2026-01-01T00:00:00Z"]].concat()),
+                Act::resume(&["--deadline=none"]),
+            ],
+        ),
         Scenario::new("failing evals", vec![Act::run(&wide)]).in_its_own_way(),
         Scenario::new(
             "failing twice",

@@ -37,14 +37,31 @@ impl State {
         Ok(())
     }
 
+    /// The time counts for more than any other budget: it stops what they let go on.
+    pub(super) fn deadline_passed(&mut self) -> Result<(), Unexpected> {
+        if self.facts.phase != Phase::Searching || self.facts.is_late() {
+            return wrong("the time is over, but nothing was to begin");
+        }
+        let reached = self.facts.reached.get_or_insert(Reached::of(BudgetKind::Deadline));
+        reached.budget = BudgetKind::Deadline;
+        Ok(())
+    }
+
     /// What is not at its end, and will not get there before the depth closes, because a budget was reached.
     fn unfinished(&self) -> impl Iterator<Item = &Eval> {
-        let open = |eval: &&Eval| matches!(eval.stage, Stage::Queued | Stage::Implementing(_));
+        let late = self.facts.is_late();
+        let open = move |eval: &&Eval| {
+            let unswept = matches!(eval.stage, Stage::Implemented(_) | Stage::Sweeping(_));
+            (late && unswept) || matches!(eval.stage, Stage::Queued | Stage::Implementing(_))
+        };
         self.facts.open_evals().iter().filter(open)
     }
 
     /// Whether something of the open depth has still to come to its end.
     pub(super) fn is_open(&self) -> bool {
+        if self.facts.is_late() {
+            return !self.index.swept.is_empty();
+        }
         let queued = !self.index.queued.is_empty() && self.facts.reached.is_none();
         queued || self.going_on().next().is_some()
     }

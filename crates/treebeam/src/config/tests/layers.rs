@@ -41,6 +41,7 @@ const VALUES: [(&str, [&str; 3]); KEYS.len()] = [
     ("runs_root", ["a", "../b", "c"]),
     ("max_cost_usd", ["1", "none", "2.5"]),
     ("max_tokens_total", ["1", "none", "3"]),
+    ("deadline", ["8h", "none", "2026-01-31T06:00:00Z"]),
     ("llm_max_inflight", ["1", "2", "256"]),
     ("llm_rate_limit", ["'1rpm'", "'2tpm'", "'3rpm,4tpm'"]),
     ("idea_conversation_mode", ["off", "native", "replay"]),

@@ -1,0 +1,95 @@
+//! Until when a run may begin something: a moment, or so long after the run itself began. Nothing here knows what time it is.
+
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// The end of a run's time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Deadline {
+    /// This moment.
+    At(Timestamp),
+    /// So long after the run began.
+    After(SignedDuration),
+}
+
+impl Deadline {
+    /// The moment, for a run that began then.
+    #[must_use]
+    pub fn of_run(self, began: Timestamp) -> Timestamp {
+        match self {
+            Self::At(moment) => moment,
+            Self::After(time) => began.saturating_add(time).unwrap_or(Timestamp::MAX),
+        }
+    }
+}
+
+impl FromStr for Deadline {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || "it must be a time such as `2026-01-31T07:00:00Z`, or how long after the run's beginning, such as `8h` or `90m`";
+        if let Ok(moment) = text.parse() {
+            return Ok(Self::At(moment));
+        }
+        let time: SignedDuration = text.parse().map_err(|_| wrong().to_owned())?;
+        if time <= SignedDuration::ZERO {
+            return Err("it must be later than the run's beginning".to_owned());
+        }
+        Ok(Self::After(time))
+    }
+}
+
+impl TryFrom<String> for Deadline {
+    type Error = String;
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<Deadline> for String {
+    fn from(deadline: Deadline) -> Self {
+        deadline.to_string()
+    }
+}
+
+/// As it can be read again.
+impl fmt::Display for Deadline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::At(moment) => write!(f, "{moment}"),
+            Self::After(time) => write!(f, "{time:#}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_read_is_written_the_same() {
+        let check = |text: &str, written: &str| {
+            let deadline: Deadline = text.parse().expect("a deadline");
+            assert_eq!(deadline.to_string(), written, "{text}");
+            assert_eq!(written.parse(), Ok(deadline));
+        };
+        check("8h", "8h");
+        check("90m", "1h 30m");
+        check("PT2H", "2h");
+        check("2026-01-31T07:00:00+01:00", "2026-01-31T06:00:00Z");
+        for odd in ["", "soon", "-1h", "0s", "8", "2026-01-31", "25:00"] {
+            assert!(odd.parse::<Deadline>().is_err(), "{odd}");
+        }
+    }
+
+    #[test]
+    fn a_time_counts_from_the_beginning_of_the_run() {
+        let began: Timestamp = "2026-01-31T22:00:00Z".parse().expect("a time");
+        let due = |text: &str| text.parse::<Deadline>().expect("a deadline").of_run(began);
+        assert_eq!(due("8h").to_string(), "2026-02-01T06:00:00Z");
+        assert_eq!(due("2026-02-01T00:00:00Z").to_string(), "2026-02-01T00:00:00Z");
+        assert_eq!(due("1000000000h"), Timestamp::MAX);
+    }
+}

@@ -1,0 +1,145 @@
+//! A run whose time is over: nothing begins any more, the depth is closed with what finished, and with more time the run
+//! goes on.
+
+#![cfg(test)]
+
+use jiff::Timestamp;
+use std::num::NonZeroU32;
+use treebeam_core::audit;
+use treebeam_core::event::{Event, Stop};
+use treebeam_core::facts::{Facts, Stage};
+use treebeam_core::policy::{Deadline, Meaning, Reach};
+use treebeam_core::state::State;
+use treebeam_run::{Halt, drive};
+use treebeam_testkit::journal::MemoryJournal;
+use treebeam_testkit::memory::MemoryWorld;
+
+fn number(n: u32) -> NonZeroU32 {
+    NonZeroU32::new(n).expect("not zero")
+}
+
+fn meaning() -> Meaning {
+    Meaning {
+        ideas_per_node: number(4),
+        beam_width: number(2),
+        sweep_config_limit: Some(number(4)),
+        ..Meaning::default()
+    }
+}
+
+/// As many answers as there are seconds until the end.
+fn reach(workers: u32, answers: Option<usize>) -> Reach {
+    let moment =
+        |answers| Timestamp::from_second(i64::try_from(answers).expect("few")).expect("a time");
+    Reach {
+        max_depth: 3,
+        max_parallel_evals: number(workers),
+        deadline: answers.map(|answers| Deadline::At(moment(answers))),
+        ..Reach::default()
+    }
+}
+
+fn world() -> MemoryWorld {
+    MemoryWorld::new(7, 7).with_slow_answers()
+}
+
+fn go(journal: &mut MemoryJournal, world: &MemoryWorld) -> Result<State, Halt> {
+    drive(journal.state(), world.ports(), journal, &mut |_, _| {})
+}
+
+fn count(facts: &Facts, wanted: fn(&Stage) -> bool) -> usize {
+    facts.evals.iter().filter(|eval| wanted(&eval.stage)).count()
+}
+
+fn all_answers() -> usize {
+    let world = world();
+    go(&mut MemoryJournal::begun(meaning(), reach(1, None)), &world).expect("a run");
+    world.paid()
+}
+
+fn must_be_sound(end: &State, world: &MemoryWorld, what: &str) {
+    assert_eq!(end.stop_reason(), Some(Stop::Deadline), "{what}");
+    assert!(audit::structure(end).is_empty() && audit::beams(end).is_empty(), "{what}");
+    let open = |stage: &Stage| {
+        matches!(
+            stage,
+            Stage::Queued
+                | Stage::Implementing(_)
+                | Stage::Implemented(_)
+                | Stage::Sweeping(_)
+                | Stage::Swept(..)
+                | Stage::Scored(_)
+        )
+    };
+    assert_eq!(count(end, open), 0, "{what}: every eval is judged or closed");
+    let worktrees = world.disk().worktrees.into_keys().filter(|name| name.starts_with('e'));
+    assert_eq!(worktrees.count(), 0, "{what}: nothing is left behind");
+}
+
+#[test]
+fn nothing_begins_once_the_time_is_over_wherever_that_is() {
+    let all = all_answers();
+    let (mut unswept, mut promoted) = (0, 0);
+    for workers in [1, 3] {
+        for answers in 0..all {
+            let (world, what) = (world(), format!("{workers} at once, {answers} answers"));
+            let mut journal = MemoryJournal::begun(meaning(), reach(workers, Some(answers)));
+            let end = go(&mut journal, &world).expect("a run that stops");
+            must_be_sound(&end, &world, &what);
+            // Those that were asked before it was over may have been answered after it.
+            let most = answers + usize::try_from(workers).expect("few") - 1;
+            assert!((answers..=most).contains(&world.paid()), "{what}: {}", world.paid());
+            assert_eq!(journal.state(), end, "{what}: the events lead to the state");
+            let late =
+                journal.events.iter().position(|e| matches!(e, Event::DeadlinePassed { .. }));
+            let begun = |event: &&Event| {
+                matches!(event, Event::StepStarted { .. } | Event::SweepSubmitted { .. })
+            };
+            if let Some(late) = late {
+                assert_eq!(journal.events[late..].iter().find(begun), None, "{what}");
+            }
+            let is_unswept = |eval: &&treebeam_core::facts::Eval| {
+                matches!(eval.stage, Stage::Unfinished { started_at: Some(_), .. })
+            };
+            unswept += end.evals.iter().filter(is_unswept).count();
+            promoted += usize::from(end.nodes.len() > 1);
+        }
+    }
+    assert!(unswept > all / 2 && promoted > all / 2, "{unswept} unswept, {promoted} of {all}");
+}
+
+#[test]
+fn a_run_that_is_cut_off_is_late_all_the_same_and_goes_on_with_more_time() {
+    let all = all_answers();
+    for answers in [0, 1, 4, all / 2, all - 1] {
+        let mut clean = MemoryJournal::begun(meaning(), reach(1, Some(answers)));
+        go(&mut clean, &world()).expect("a run");
+        for cut in 1..clean.events.len() {
+            let (world, what) = (world(), format!("{answers} answers, cut after event {cut}"));
+            let mut journal = MemoryJournal::begun(meaning(), reach(1, Some(answers)));
+            journal.fuse = Some(cut);
+            if go(&mut journal, &world).is_err() && cut % 2 == 0 {
+                world.restart();
+            }
+            journal.fuse = None;
+            let end = go(&mut journal, &world).expect("a resumed run");
+            must_be_sound(&end, &world, &what);
+            journal.events.push(Event::SettingsChanged { reach: reach(1, None) });
+            let end = go(&mut journal, &world).expect("a run with more time");
+            assert_ne!(end.stop_reason(), Some(Stop::Deadline), "{what}");
+            let went_on = world.paid() > answers || end.stop_reason() == Some(Stop::MaxDepth);
+            assert!(end.stop_reason().is_some() && went_on, "{what}");
+        }
+    }
+}
+
+#[test]
+fn what_runs_when_the_time_is_over_comes_to_its_end() {
+    let world = world();
+    let mut journal = MemoryJournal::begun(meaning(), reach(3, Some(4)));
+    let end = go(&mut journal, &world).expect("a run");
+    let submitted = |event: &&Event| matches!(event, Event::SweepSubmitted { .. });
+    let swept = journal.events.iter().filter(submitted).count() - 1;
+    let judged = count(&end, |stage| matches!(stage, Stage::Decided(..) | Stage::Failed { .. }));
+    assert_eq!(judged, swept, "every sweep that was begun counts");
+}

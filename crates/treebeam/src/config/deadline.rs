@@ -1,0 +1,91 @@
+//! The key `deadline`: a moment, a time of day, how long after the run's beginning, or `none`. Flag and key share the type.
+
+use jiff::civil::Time;
+use jiff::{ToSpan as _, Zoned};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+use treebeam_core::policy::Deadline;
+
+const NONE: &str = "none";
+
+/// Until when a run may begin something, if not for ever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(try_from = "String", into = "String")]
+pub(crate) struct Until(pub(crate) Option<Deadline>);
+
+impl FromStr for Until {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == NONE {
+            return Ok(Self(None));
+        }
+        if let Some(deadline) = next(text, &Zoned::now()) {
+            return Ok(Self(Some(deadline)));
+        }
+        let deadline = text.parse();
+        let why = |why| format!("{why}; a time of day such as `07:00`, or `{NONE}`, will do too");
+        deadline.map(|deadline| Self(Some(deadline))).map_err(why)
+    }
+}
+
+/// The next time that a clock on the wall shows this time of day, if it is one.
+fn next(text: &str, now: &Zoned) -> Option<Deadline> {
+    let (hour, minute) = text.split_once(':')?;
+    let number = |digits: &str| digits.parse().ok().filter(|_| digits.len() == 2);
+    let time = Time::new(number(hour)?, number(minute)?, 0, 0).ok()?;
+    let today = now.date().to_datetime(time).to_zoned(now.time_zone().clone()).ok()?;
+    let next = if today > *now { today } else { today.checked_add(1.day()).ok()? };
+    Some(Deadline::At(next.timestamp()))
+}
+
+impl TryFrom<String> for Until {
+    type Error = String;
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<Until> for String {
+    fn from(until: Until) -> Self {
+        until.to_string()
+    }
+}
+
+impl fmt::Display for Until {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            None => f.write_str(NONE),
+            Some(deadline) => write!(f, "{deadline}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_of_day_is_the_next_one() {
+        let now: Zoned = "2026-01-31T22:15:00+01:00[+01:00]".parse().unwrap();
+        let check = |text: &str, at: Option<&str>| {
+            let found = next(text, &now).map(|deadline| deadline.to_string());
+            assert_eq!(found.as_deref(), at, "{text}");
+        };
+        check("07:00", Some("2026-02-01T06:00:00Z"));
+        check("22:16", Some("2026-01-31T21:16:00Z"));
+        check("22:15", Some("2026-02-01T21:15:00Z"));
+        for odd in ["7:00", "24:00", "07:60", "07:00:00", "-7:00", "8h"] {
+            check(odd, None);
+        }
+    }
+
+    #[test]
+    fn what_is_none_of_it_is_refused_with_all_that_it_can_be() {
+        let why = "tomorrow".parse::<Until>().unwrap_err();
+        for part in ["`8h`", "`2026-01-31T07:00:00Z`", "`07:00`", "`none`"] {
+            assert!(why.contains(part), "{why}");
+        }
+        assert_eq!("none".parse::<Until>().unwrap().to_string(), "none");
+    }
+}

@@ -1,0 +1,49 @@
+//! What is said of a key that there is not: that it will be, that it is a flag's business, or which one was meant.
+
+use super::key::KEYS;
+use super::words::meant;
+
+/// Keys that a later version will have.
+const LATER: [&str; 7] = [
+    "worktree_root",
+    "experiments_root",
+    "control",
+    "replay",
+    "holdout_command",
+    "holdout_env",
+    "canary_command",
+];
+
+/// What is said of a key of [`LATER`].
+const NOT_YET: &str = "this version of treebeam does not have this key yet";
+
+/// Flags whose wish is for once: as settings they would pay for the same work at every start.
+const ONCE: [&str; 3] = ["force_regenerate_ideas", "rerun_evals", "retry_failed"];
+
+/// What is said of a key that there is not, and will be, or will not.
+pub(super) fn no_key(name: &str) -> Option<String> {
+    if ONCE.contains(&name) {
+        let flag = name.replace('_', "-");
+        return Some(format!("this is no setting: `--{flag}` asks for it once"));
+    }
+    is_later(name).then(|| NOT_YET.to_owned())
+}
+
+/// Whether a later version will have this key.
+pub(super) fn is_later(name: &str) -> bool {
+    LATER.contains(&name)
+}
+
+/// What is said of an unknown key: its full name, and the names that would have been known in its place.
+pub(super) fn unknown(path: &str, known: &[&str]) -> String {
+    let (table, name) = path.rsplit_once('.').unwrap_or(("", path));
+    if let Some(why) = no_key(name).filter(|_| table.is_empty()) {
+        return why;
+    }
+    let elsewhere = KEYS.iter().find(|key| key.name.rsplit('.').next() == Some(name));
+    let nearest = match elsewhere {
+        Some(key) => format!("; nearest: `{}`", key.name),
+        None => meant(name, known),
+    };
+    format!("there is no such key{nearest}")
+}
