@@ -96,6 +96,9 @@ pub(crate) enum Command {
     /// Show how a run stands: the latest one, or the one named
     #[command(after_help = "Example: treebeam status --json")]
     Status(RunName),
+    /// Show the path to the best node, and what each idea on it brought
+    #[command(after_help = "Example: treebeam best 20260131-220000")]
+    Best(RunName),
     /// List the runs of this repository, the newest first
     #[command(
         after_help = "Exit code: 0 also where a run cannot be opened; its line says why.\n\nExample: treebeam list"

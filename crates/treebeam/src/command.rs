@@ -3,6 +3,7 @@
 mod agents;
 mod baseline;
 mod begin;
+mod best;
 mod chosen;
 mod clean;
 mod config;
@@ -109,6 +110,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
             idea::add(&here, &find(args.run.as_deref())?, &args, output)
         }
         Command::Status(args) => status::run(&find(args.run.as_deref())?, output),
+        Command::Best(args) => best::run(&find(args.run.as_deref())?, output),
         Command::List => list::run(&Home::find(&here)?, output),
         Command::Show(args) => show::run(&find(args.run.as_deref())?, &args.id, output),
         Command::Diff(args) => diff::run(&find(args.item.run.as_deref())?, &args, output),

@@ -7,7 +7,7 @@ use treebeam_testkit::program::{RUN, Said, Site};
 use treebeam_testkit::repo::TempRepo;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
-const COMMANDS: [&str; 26] = [
+const COMMANDS: [&str; 27] = [
     "run",
     "resume",
     "eval",
@@ -23,6 +23,7 @@ const COMMANDS: [&str; 26] = [
     "stop",
     "idea",
     "status",
+    "best",
     "list",
     "show",
     "diff",
@@ -79,6 +80,7 @@ fn help() {
     snapshot!("help_idea", call(&["idea", "--help"]));
     snapshot!("help_idea_add", call(&["idea", "add", "--help"]));
     snapshot!("help_status", call(&["status", "--help"]));
+    snapshot!("help_best", call(&["best", "--help"]));
     snapshot!("help_list", call(&["list", "--help"]));
     snapshot!("help_show", call(&["show", "--help"]));
     snapshot!("help_diff", call(&["diff", "--help"]));

@@ -55,6 +55,7 @@ fn what_they_say() {
     let site = site();
     let call = |arguments: &[&str]| shown(&site, &site.call(arguments));
     snapshot!("list", call(&["list"]));
+    snapshot!("best", call(&["best"]));
     snapshot!("show_eval", call(&["show", RUN, "e0005"]));
     snapshot!("show_failed", call(&["show", "e0003"]));
     snapshot!("show_node", call(&["show", RUN, "n0001"]));
@@ -223,6 +224,7 @@ fn nothing_is_written_and_no_lock_is_needed() {
     let before = all();
     for arguments in [
         &["list"][..],
+        &["best"],
         &["show", "e0001"],
         &["show", "n0001"],
         &["diff", "e0001"],

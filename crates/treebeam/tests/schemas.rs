@@ -85,6 +85,7 @@ fn all_fits(site: &Site) {
     fits(site, "summary", &summaries);
     fits(site, "diff", &printed(site, &["diff", RUN, "n0001"]));
     fits(site, "status", &printed(site, &["status"]));
+    fits(site, "best", &printed(site, &["best"]));
     fits(site, "validate", &printed(site, &["validate"]));
     fits(site, "list", &printed(site, &["list"]));
 }
@@ -135,6 +136,7 @@ fn an_open_run_and_a_damaged_one_fit_too() {
     fs::write(site.path("../bad/journal.jsonl"), "nothing\n").expect("a journal");
     fits(&site, "list", &printed(&site, &["list"]));
     fits(&site, "status", &printed(&site, &["status", RUN]));
+    fits(&site, "best", &printed(&site, &["best", RUN]));
     let open = ["e0001", "e0002", "e0005", "n0000"];
     let shown: Vec<_> = open.iter().flat_map(|id| printed(&site, &["show", RUN, id])).collect();
     fits(&site, "show", &shown);
@@ -166,7 +168,7 @@ fn a_run_that_is_steered_fits_too() {
 const STEERING: [&str; 4] = ["pause", "unpause", "stop", "idea"];
 
 /// A command, a way to call it, and the schema of what it prints then; `journal` stands for events and an end.
-const DOCUMENTS: [(&str, &[&str], &str); 22] = [
+const DOCUMENTS: [(&str, &[&str], &str); 23] = [
     (
         "run",
         &["run", "--dry-run", "--run-id", "u", "--ideas-per-node=1", "--max-depth=1"],
@@ -183,6 +185,7 @@ const DOCUMENTS: [(&str, &[&str], &str); 22] = [
     ("config", &["config"], "config"),
     ("agents", &["agents"], "agents"),
     ("status", &["status", RUN], "status"),
+    ("best", &["best", RUN], "best"),
     ("list", &["list"], "list"),
     ("show", &["show", RUN, "n0000"], "show"),
     ("diff", &["diff", RUN, "e0001"], "diff"),
@@ -312,7 +315,7 @@ fn schemas_are_listed_and_a_wrong_name_is_refused() {
     let list = site.call(&["schema"]).exits(0).stdout;
     let names: Vec<_> = list.lines().filter_map(|line| line.split_whitespace().next()).collect();
     let (other, names) = names.split_last().expect("a list");
-    assert_eq!((names.len(), *other), (28, "transitions"), "{list}");
+    assert_eq!((names.len(), *other), (29, "transitions"), "{list}");
     let document = printed(&site, &["schema"]).remove(0);
     assert_eq!(document["schema"], "treebeam.schema/1");
     for name in names {

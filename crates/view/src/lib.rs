@@ -4,12 +4,13 @@
 //! # Layout
 //! The views: [`mod@summary`] is `TREE_SUMMARY.md`, [`mod@graph`] is `TREE_GRAPH.md`, [`results`] is `results.tsv`,
 //! [`mod@status`] is the screen of `treebeam status`, [`mod@score`] that of `treebeam score`, [`mod@list`] that of
-//! `treebeam list`, [`mod@show`] that of `treebeam show`, [`log`] a line of `treebeam log`, and [`validation`] is
+//! `treebeam list`, [`mod@show`] that of `treebeam show`, [`mod@best`] that of `treebeam best`, [`log`] a line of `treebeam log`, and [`validation`] is
 //! `VALIDATION_REPORT.md`.
 //! What they share: [`outcome`] says in one word what became of an eval, [`figure`] writes numbers, `words` says stops
 //! and rules for people, `read` looks up what the facts hold in two steps, [`line`] tames text that a model wrote, and
 //! `markdown` makes tables in which such text cannot break out of its cell.
 
+pub mod best;
 pub mod figure;
 pub mod graph;
 pub mod line;
@@ -26,6 +27,7 @@ pub mod summary;
 pub mod validation;
 mod words;
 
+pub use best::best;
 pub use graph::graph;
 pub use list::list;
 pub use outcome::{Counts, Outcome};

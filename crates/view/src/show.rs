@@ -81,7 +81,7 @@ fn artifact(artifact: &Artifact) -> String {
 }
 
 /// An idea that led to a node, with what it brought.
-fn gain(eval: &Eval) -> String {
+pub(crate) fn gain(eval: &Eval) -> String {
     let scored = read::scored(eval);
     let score = |pick: &dyn Fn(&Scored) -> _| change(scored.and_then(pick));
     format!(

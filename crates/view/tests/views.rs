@@ -19,7 +19,7 @@ use treebeam_core::state::State;
 use treebeam_view::list::{Digest, Listed};
 use treebeam_view::results::COLUMNS;
 use treebeam_view::{
-    Counts, Outcome, graph, list, log, results_tsv, show, status, summary, validation,
+    Counts, Outcome, best, graph, list, log, results_tsv, show, status, summary, validation,
 };
 
 /// How many cells a row has: the bars that are not escaped, less one.
@@ -96,6 +96,23 @@ fn a_run_half_way() {
     let second = events.iter().rposition(|e| matches!(e, Event::Implemented { .. })).unwrap();
     let state = sample::after(&events, second);
     insta::assert_snapshot!(all(&state).join("\n-----\n"));
+}
+
+#[test]
+fn the_best_path_at_the_end_on_the_way_and_before_anything() {
+    let events = sample::events();
+    let promoted = events.iter().position(|e| matches!(e, Event::NodeAdded { .. })).unwrap();
+    let at = |number| best(&sample::after(&events, number), "/runs/x");
+    let mut removed = events.clone();
+    for kind in [LeftoverKind::Worktree, LeftoverKind::Branch] {
+        let place = Place::Node(sample::finished().best());
+        let leftovers = vec![Leftover { place, kind }];
+        removed.push(Event::RemovalAsked { leftovers });
+        removed.push(Event::Discarded { leftover: Leftover { place, kind } });
+    }
+    let removed = best(&sample::after(&removed, removed.len()), "/runs/x");
+    let shown = [at(events.len()), at(promoted), at(1), removed];
+    insta::assert_snapshot!(shown.join("-----\n"));
 }
 
 /// The second depth in its middle, with all of its work sent back.

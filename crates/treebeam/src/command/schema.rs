@@ -24,7 +24,7 @@ macro_rules! schema {
     };
 }
 
-static SCHEMAS: [Schema; 28] = [
+static SCHEMAS: [Schema; 29] = [
     schema!("manifest", "a run's `manifest.json`"),
     schema!(
         "journal",
@@ -37,6 +37,7 @@ static SCHEMAS: [Schema; 28] = [
     schema!("show", "what `treebeam show --json` prints"),
     schema!("diff", "what `treebeam diff --json` prints"),
     schema!("export", "what `treebeam export --json` prints"),
+    schema!("best", "what `treebeam best --json` prints"),
     schema!("status", "what `treebeam status --json` prints"),
     schema!("agents", "what `treebeam agents --json` prints"),
     schema!("agents.check", "what `treebeam agents check --json` prints"),
