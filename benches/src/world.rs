@@ -196,6 +196,9 @@ impl Agent for ThinWorld {
     fn edits(&self, _: Role) -> Edits {
         Edits::Diff
     }
+    fn continues(&self, _: Role) -> bool {
+        false
+    }
     fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
         let text = match ask.role {
             Role::Ideas => {

@@ -119,6 +119,9 @@ impl Agent for &Reached {
     fn edits(&self, _: Role) -> Edits {
         Edits::InPlace
     }
+    fn continues(&self, _: Role) -> bool {
+        true
+    }
     fn ask(&self, _: &Ask) -> Result<Reply, AgentError> {
         Ok(self.refuse()?)
     }

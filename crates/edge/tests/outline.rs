@@ -54,6 +54,9 @@ impl Agent for Listening {
     fn edits(&self, _: Role) -> Edits {
         Edits::Diff
     }
+    fn continues(&self, _: Role) -> bool {
+        false
+    }
     fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
         self.heard.lock().expect("the list").push((ask.key.clone(), ask.prompt.clone()));
         self.agent.ask(ask)

@@ -116,6 +116,9 @@ mod tests {
         fn edits(&self, _: Role) -> Edits {
             Edits::Diff
         }
+        fn continues(&self, _: Role) -> bool {
+            true
+        }
         fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
             match &ask.continues {
                 Some(continuation) => Err(AgentError::Forgotten(continuation.id.clone())),

@@ -33,6 +33,9 @@ impl Agent for Crew<'_> {
     fn edits(&self, _: Role) -> Edits {
         Edits::Diff
     }
+    fn continues(&self, _: Role) -> bool {
+        false
+    }
     fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
         self.asked.lock().expect("the list").push(ask.key.clone());
         let text = match ask.role {

@@ -86,6 +86,9 @@ impl Agent for Timed<'_> {
     fn edits(&self, _: Role) -> Edits {
         Edits::Diff
     }
+    fn continues(&self, _: Role) -> bool {
+        false
+    }
     fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
         self.asked.lock().expect("the list").push((ask.role, ask.within));
         let takes = Duration::from_secs((self.seconds)(ask.role));

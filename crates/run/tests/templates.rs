@@ -27,6 +27,9 @@ impl Agent for Listening<'_> {
     fn edits(&self, role: Role) -> Edits {
         if role == Role::Coder { self.edits } else { Edits::Diff }
     }
+    fn continues(&self, _: Role) -> bool {
+        false
+    }
     fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
         self.heard.lock().expect("the list").push((ask.key.clone(), ask.prompt.clone()));
         match (ask.role, ask.round) {

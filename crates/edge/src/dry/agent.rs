@@ -98,6 +98,10 @@ impl Agent for DryAgent {
         Edits::Diff
     }
 
+    fn continues(&self, _: Role) -> bool {
+        false
+    }
+
     fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
         let text = match ask.role {
             Role::Ideas => self.ideas(ask)?,

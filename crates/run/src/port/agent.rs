@@ -19,9 +19,7 @@ pub trait Agent: Sync {
     fn edits(&self, role: Role) -> Edits;
 
     /// Whether the one who answers in a role remembers its answers, so that a question can go on from one of them.
-    fn continues(&self, _: Role) -> bool {
-        false
-    }
+    fn continues(&self, role: Role) -> bool;
 
     /// Answers one question.
     ///

@@ -15,6 +15,10 @@ impl Agent for MemoryWorld {
         Edits::Diff
     }
 
+    fn continues(&self, _: Role) -> bool {
+        false
+    }
+
     fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
         if self.trouble() == Trouble::NoAgent {
             return Err(PortError::new("the key is wrong").into());
