@@ -107,9 +107,9 @@ pub(crate) enum Command {
     /// Show all that is on record about a node, an eval or a conversation
     #[command(
         after_help = "The conversation of node `n0003` is `c0003`.\n\nExit code: 2 for a node or an eval that is not there, or a number that is both.\n\nExample: treebeam show e0012",
-        allow_missing_positional = true
+        override_usage = "treebeam show [OPTIONS] [RUN] [conv] <ID>"
     )]
-    Show(ItemName),
+    Show(ShowArgs),
     /// Show what a node or an eval changed, as git prints it
     #[command(
         after_help = "Where the commit is gone, the recorded diff is shown, and that is said.\n\nExit code: 1 where there is nothing to show, 2 for a node or an eval that is not there.\n\nExample: treebeam diff n0003 --root",
@@ -258,6 +258,15 @@ pub(crate) struct InitArgs {
 pub(crate) struct RunName {
     /// The run: its id, or the path of its directory; the latest one if it is left out
     pub(crate) run: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// A node such as `n0003` or an eval such as `e0012`, where a number will do if only one of the two has it; or a
+    /// conversation, `c0003` or `conv 3`. Before it the run: its id, or the path of its directory; the latest one if it is
+    /// left out
+    #[arg(required = true, num_args = 1..=3, value_name = "ID")]
+    pub(crate) words: Vec<String>,
 }
 
 #[derive(Debug, Args)]

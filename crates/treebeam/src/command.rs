@@ -112,7 +112,10 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Status(args) => status::run(&find(args.run.as_deref())?, output),
         Command::Best(args) => best::run(&find(args.run.as_deref())?, output),
         Command::List => list::run(&Home::find(&here)?, output),
-        Command::Show(args) => show::run(&find(args.run.as_deref())?, &args.id, output),
+        Command::Show(args) => {
+            let (run, item) = show::read(&args.words)?;
+            show::run(&find(run)?, item, output)
+        }
         Command::Diff(args) => diff::run(&find(args.item.run.as_deref())?, &args, output),
         Command::Export(args) => export::run(&find(args.run.as_deref())?, &args, output),
         Command::Log(args) => log::run(&find(args.run.run.as_deref())?, &args, output),

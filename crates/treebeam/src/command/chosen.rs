@@ -44,6 +44,15 @@ pub(super) fn conversation(text: &str) -> Option<NodeId> {
     }
 }
 
+/// The same where nothing but a conversation can be meant: `c0003` or its number.
+pub(super) fn conversation_after_word(text: &str) -> Result<NodeId, Failure> {
+    conversation(&format!("c{}", text.strip_prefix('c').unwrap_or(text))).ok_or_else(|| {
+        let text: String = text.chars().take(80).collect();
+        Failure::usage(format!("{text:?} is no conversation"))
+            .hint("name it by its node: that of `n0003` is `c0003`")
+    })
+}
+
 /// What was typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wanted {
