@@ -1,6 +1,7 @@
 //! The calls of a run on disk: `<key>.json` is an answer, `<key>.pending` the worst that a call under way may cost,
 //! `<key>.lost-<n>` what was spent on a call that brought no answer, and `<key>.old-<n>` an answer to what is no longer
-//! asked. Together they are the ledger. Nothing here knows limits or prices.
+//! asked. Together they are the ledger. `<key>.forgotten` says that the provider does not go on from what it was to go on
+//! from, which costs nothing. Nothing here knows limits or prices.
 
 use super::question::Question;
 use super::settings::Settings;
@@ -74,6 +75,8 @@ pub(super) enum Kept {
     None,
     /// Its answer.
     Reply(Reply),
+    /// What it was to go on from is forgotten, and what was said of that.
+    Forgotten(String),
     /// The answer to another question of that key.
     Other,
     /// Something that cannot be read.
@@ -85,6 +88,13 @@ pub(super) enum Kept {
 pub fn is_key(key: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     !key.is_empty() && key.len() <= KEY_BYTES && key.chars().all(plain)
+}
+
+/// What a provider said that does not go on from an answer.
+#[derive(Deserialize)]
+struct Forgotten {
+    digest: Sha256,
+    why: String,
 }
 
 #[derive(Deserialize)]
@@ -115,7 +125,9 @@ impl Calls {
     pub(super) fn find(&self, question: &Question) -> Result<Kept, PortError> {
         let file = self.file(question, "json");
         let bytes = match read(&file) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Kept::None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return self.find_forgotten(question);
+            }
             Err(error) => return Err(failed("read", &file)(error)),
             Ok(bytes) => bytes,
         };
@@ -130,6 +142,27 @@ impl Calls {
         } else {
             Kept::Other
         })
+    }
+
+    /// Whether it is known that there will be no answer. What cannot be read is asked once more, for nothing.
+    fn find_forgotten(&self, question: &Question) -> Result<Kept, PortError> {
+        let file = self.file(question, "forgotten");
+        let bytes = match read(&file) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Kept::None),
+            Err(error) => return Err(failed("read", &file)(error)),
+            Ok(bytes) => bytes,
+        };
+        let known = serde_json::from_slice(&bytes).ok();
+        let known = known.filter(|known: &Forgotten| known.digest == question.digest());
+        Ok(known.map_or(Kept::None, |known| Kept::Forgotten(known.why)))
+    }
+
+    /// Keeps that a provider does not go on from what was named, and what it said.
+    pub(super) fn keep_forgotten(&self, question: &Question, why: &str) -> Result<(), PortError> {
+        let (key, from) = (&question.key, question.goes_on_from());
+        let digest = question.digest();
+        let document = json!({ "key": key, "continues": from, "digest": digest, "why": why });
+        self.put(question, "forgotten", &document)
     }
 
     /// Keeps an answer: on disk, its name too, when this returns.

@@ -20,8 +20,8 @@ pub(super) struct Refusal<'a> {
     pub(super) body: &'a str,
 }
 
-/// What it means for a question to this model, which went on from another answer or not.
-pub(super) fn judge(refusal: &Refusal<'_>, model: &Model, continues: bool) -> Trouble {
+/// What it means for a question to this model. `continues` is the answer that the question went on from, by its name.
+pub(super) fn judge(refusal: &Refusal<'_>, model: &Model, continues: Option<&str>) -> Trouble {
     let body: Value = serde_json::from_str(refusal.body).unwrap_or_default();
     // Google sends a list where a stream was asked for.
     let body = body.get(0).unwrap_or(&body);
@@ -30,8 +30,10 @@ pub(super) fn judge(refusal: &Refusal<'_>, model: &Model, continues: bool) -> Tr
     let wait = retry_after::wait(refusal.headers, body, Timestamp::now());
     let kind = kind(body) + " " + &words.to_lowercase();
     let says = |parts: &[&str]| parts.iter().any(|part| kind.contains(part));
+    // Some say which answer they do not know, and some what the field is called that has its name.
+    let is_of_it = |id: &str| says(&["previous_response"]) || words.contains(id);
     match refusal.status {
-        400 | 404 | 422 if continues && says(&["previous_response"]) => Trouble::Forgotten(why),
+        400 | 404 | 422 if continues.is_some_and(is_of_it) => Trouble::Forgotten(why),
         401 | 403 => key_refused(&why, model),
         400 if says(&["api_key_invalid", "api key not valid"]) => key_refused(&why, model),
         402 => spent(&why, model),
@@ -59,7 +61,7 @@ pub(super) fn judge(refusal: &Refusal<'_>, model: &Model, continues: bool) -> Tr
 }
 
 /// The same for an error in the middle of an answer, which has a name and no status.
-pub(super) fn judge_named(body: &Value, model: &Model, continues: bool) -> Trouble {
+pub(super) fn judge_named(body: &Value, model: &Model, continues: Option<&str>) -> Trouble {
     let named = kind(body);
     let has = |part: &str| named.contains(part);
     let status = match body["error"]["code"].as_u64().and_then(|code| u16::try_from(code).ok()) {
@@ -204,7 +206,7 @@ mod tests {
         let check = |status: u16, body: &str, expect: &str| {
             let headers = BTreeMap::from([("retry-after".to_owned(), "7".to_owned())]);
             let refusal = Refusal { status, headers: &headers, body };
-            let found = in_words(&judge(&refusal, &model(), true));
+            let found = in_words(&judge(&refusal, &model(), Some("resp-7")));
             assert!(found.starts_with(expect), "{status} {body}: {found}");
             assert!(!found.contains("canary"), "{found}");
         };
@@ -236,6 +238,10 @@ mod tests {
             "forgotten",
         );
         check(400, r#"{"error":{"message":"no 'previous_response_id' here"}}"#, "forgotten");
+        // As llama-stack says it, whose word for another thing that is not there is the same.
+        check(404, r#"{"error":{"message":"Response 'resp-7' not found."}}"#, "forgotten");
+        check(400, r#"{"detail":"Response 'resp-7' not found."}"#, "forgotten");
+        check(404, r#"{"error":{"message":"Model 'm-1' not found."}}"#, "unavailable: it is not");
         let long = "unanswered: the prompt is too long for the model";
         check(400, r#"{"error":{"code":"context_length_exceeded","message":"maximum"}}"#, long);
         check(413, "", long);
@@ -249,7 +255,7 @@ mod tests {
     fn what_a_name_means() {
         let check = |body: &str, expect: &str| {
             let body = serde_json::from_str(body).unwrap();
-            let found = in_words(&judge_named(&body, &model(), false));
+            let found = in_words(&judge_named(&body, &model(), None));
             assert!(found.starts_with(expect), "{body}: {found}");
         };
         check(r#"{"error":{"type":"overloaded_error","message":"x"}}"#, "again None Perhaps");

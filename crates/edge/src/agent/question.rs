@@ -26,10 +26,16 @@ pub struct Question {
 }
 
 impl Question {
+    /// The name of the answer that it goes on from.
+    #[must_use]
+    pub fn goes_on_from(&self) -> Option<&str> {
+        self.continues.as_ref().map(|continuation| continuation.id.as_str())
+    }
+
     /// Tells two questions of one key apart.
     #[must_use]
     pub fn digest(&self) -> Sha256 {
-        let before = self.continues.as_ref().map_or("", |continuation| &continuation.id);
+        let before = self.goes_on_from().unwrap_or_default();
         Sha256::of(format!("{}\0{before}\0{}", self.role, self.prompt).as_bytes())
     }
 }

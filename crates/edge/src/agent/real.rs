@@ -83,7 +83,7 @@ impl Real<'_> {
         }
         let headers: BTreeMap<String, String> = response.headers;
         let refusal = Refusal { status: response.status, headers: &headers, body: &body };
-        Err(judge(&refusal, model, question.continues.is_some()))
+        Err(judge(&refusal, model, question.goes_on_from()))
     }
 }
 

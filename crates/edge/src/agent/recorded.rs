@@ -1,4 +1,5 @@
-//! Every answer is on disk before it is used, and one that is there is not asked for again.
+//! Every answer is on disk before it is used, and one that is there is not asked for again. Nor is a question whose
+//! provider is known to have forgotten what it was to go on from.
 
 use super::calls::{Calls, Kept};
 use super::crew::Crew;
@@ -20,6 +21,7 @@ impl<A: Answer> Answer for Recorded<'_, A> {
         let key = &question.key;
         match self.calls.find(question)? {
             Kept::Reply(reply) => return Ok(reply),
+            Kept::Forgotten(why) => return Err(Trouble::Forgotten(why)),
             Kept::None => {}
             Kept::Other => self.calls.set_aside(question)?,
             Kept::Damaged(why) => {
@@ -29,7 +31,13 @@ impl<A: Answer> Answer for Recorded<'_, A> {
         }
         let settings = self.crew.settings(question.role)?;
         let asked_at = Timestamp::now();
-        let reply = self.inner.answer(question, meter)?;
+        let reply = match self.inner.answer(question, meter) {
+            Err(Trouble::Forgotten(why)) => {
+                self.calls.keep_forgotten(question, &why)?;
+                return Err(Trouble::Forgotten(why));
+            }
+            answered => answered?,
+        };
         self.calls.keep(question, settings, &reply, asked_at)?;
         self.calls.release(question)?;
         Ok(reply)

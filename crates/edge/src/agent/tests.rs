@@ -3,7 +3,7 @@
 mod budget;
 
 use super::bucket::Limits;
-use super::calls::Calls;
+use super::calls::{Amount, Calls};
 use super::crew::Crew;
 use super::limited::Limited;
 use super::question::{Answer, Fault, Meter, Question, Spent, Trouble, Within};
@@ -21,7 +21,7 @@ use std::sync::{Barrier, Mutex};
 use std::thread;
 use std::time::Duration;
 use treebeam_core::event::BudgetKind;
-use treebeam_run::port::{PortError, Reply, Role, Usage};
+use treebeam_run::port::{Continuation, PortError, Reply, Role, Usage};
 
 /// Sees all, and may want to stop.
 #[derive(Default)]
@@ -125,6 +125,38 @@ fn an_answer_is_kept_and_not_asked_for_again() {
     assert_eq!([ask("q"), ask("q")], ["four", "four"]);
     assert_eq!((script.asked(), watcher.notes.lock().unwrap().len()), (4, 2));
     assert_eq!(files(&folder.path().join("c")), ["k.json", "k.old-1", "k.old-2", "k.old-3"]);
+}
+
+#[test]
+fn what_is_known_to_be_forgotten_is_not_asked_for_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let (calls, crew, watcher) =
+        (Calls::Folder(folder.path().join("c")), crew(), Watcher::default());
+    let lost = || Err(Trouble::Forgotten("who?".to_owned()));
+    let script = Script::of([lost(), Ok(reply("one")), lost()]);
+    let layer = || Recorded { inner: &script, calls: &calls, crew: &crew, observer: &watcher };
+    let ask = |from: &str| {
+        let continues = Some(Continuation { id: from.to_owned(), tokens: 1, taken: None });
+        match layer().answer(&Question { continues, ..question("k", "p") }, &Within(None)) {
+            Ok(reply) => reply.text,
+            Err(Trouble::Forgotten(why)) => why,
+            Err(other) => panic!("{other:?}"),
+        }
+    };
+    assert_eq!([ask("r-1"), ask("r-1")], ["who?", "who?"]);
+    assert_eq!(
+        (script.asked(), files(&folder.path().join("c"))),
+        (1, vec!["k.forgotten".to_owned()])
+    );
+    assert_eq!(calls.spent().unwrap(), Amount::default());
+    // What goes on from something else is another question.
+    assert_eq!([ask("r-2"), ask("r-2")], ["one", "one"]);
+    assert_eq!(script.asked(), 2);
+    // Half a note is none.
+    fs::remove_file(folder.path().join("c/k.json")).unwrap();
+    fs::write(folder.path().join("c/k.forgotten"), "{\"why\"").unwrap();
+    assert_eq!([ask("r-1"), ask("r-1")], ["who?", "who?"]);
+    assert_eq!(script.asked(), 3);
 }
 
 #[test]

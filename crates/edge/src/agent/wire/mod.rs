@@ -101,7 +101,7 @@ pub(super) fn read(
             }
         };
         if !piece["error"].is_null() {
-            return Err(judge_named(&piece, model, question.continues.is_some()));
+            return Err(judge_named(&piece, model, question.goes_on_from()));
         }
         match model.wire {
             Wire::Chat => chat::read(&piece, &mut reading),
@@ -111,7 +111,7 @@ pub(super) fn read(
             Wire::Ollama => ollama::read(&piece, &mut reading),
         }
         if let Some(error) = &reading.failed {
-            return Err(judge_named(error, model, question.continues.is_some()));
+            return Err(judge_named(error, model, question.goes_on_from()));
         }
     }
     finish(reading, model, cut)

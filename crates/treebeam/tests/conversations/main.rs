@@ -1,15 +1,17 @@
 //! Conversations with the real program: who is told what, on the prompts as they were asked; killed and resumed; what was
-//! damaged on disk; providers that remember, and one that forgets.
+//! damaged on disk. Providers that remember and forget are in `native`, the commands of the documentation in `commands`.
 
 #![cfg(test)]
 #![cfg(target_os = "linux")]
+
+mod commands;
+mod native;
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
 use treebeam_testkit::fault::Fault;
 use treebeam_testkit::program::{RUN, Site};
-use treebeam_testkit::server::{Act, Hit, Server};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 const SIZE: [&str; 5] = [
@@ -249,100 +251,4 @@ fn an_older_record_goes_on_without_conversations() {
     assert!(told(memory(last.1)).contains(&"c0000-t1".to_owned()), "what was said is remembered");
     assert!(site.call(&["log", RUN]).exits(0).stdout.contains("goes on with other settings"));
     site.must_be_sound();
-}
-
-/// A repository whose ideas come from a server of responses, and whose coder and sweep are scripts.
-fn real(url: &str, more: &str) -> Site {
-    let site = Site::new(BINARY);
-    let coder = "#!/bin/sh\nprintf -- '--- /dev/null\\n+++ b/g%s.txt\\n@@ -0,0 +1 @@\\n+1\\n' \"$TREEBEAM_EVAL\"\n";
-    let sweep = "#!/bin/sh\nn=$(ls g*.txt 2>/dev/null | wc -l)\nprintf 'config_id,status,gain\\n0,ok,%s\\n' \"$((n + 1))\" > \"$AGENTIC_RESULTS_CSV\"\n";
-    site.repo.write("coder.sh", coder).expect("a file");
-    site.repo.write("sweep.sh", sweep).expect("a file");
-    site.repo.commit("scripts").expect("a commit");
-    let config = format!(
-        "sweep_command = ['sh', 'sweep.sh']\nideas_per_node = 2\nbeam_width = 2\nmax_depth = 2\n{more}\n\
-         [score]\nprimary = 'gain'\nmetrics = [{{ column = 'gain', direction = 'higher', weight = 1.0 }}]\n\
-         [agents.ideas]\nprovider = 'openai'\nmodel = 'm'\nbase_url = '{url}'\n\
-         [agents.coder]\nprovider = 'command'\ncommand = ['sh', 'coder.sh']\n"
-    );
-    site.repo.write("treebeam.toml", &config).expect("a file");
-    site
-}
-
-/// Answers each question with two ideas under a name of its own; what it is to go on from is forgotten where that is said.
-fn responses(forgets: bool) -> Server {
-    Server::start(move |hit: &Hit| {
-        let body: Value = serde_json::from_str(&hit.body).expect("JSON");
-        if forgets && !body["previous_response_id"].is_null() {
-            let error = json!({"error": {"message": "no 'previous_response_id' of that name"}});
-            return Act::answer(400, &[], &error.to_string());
-        }
-        let idea =
-            |n: usize| format!("IDEA: try {}-{n}\nRATIONALE: r\nREQUIRED_CHANGES: c\n", hit.number);
-        let text = idea(1) + &idea(2);
-        let output =
-            json!([{"type": "message", "content": [{"type": "output_text", "text": text}]}]);
-        let id = format!("resp-{}", hit.number);
-        let usage = json!({"input_tokens": 5, "output_tokens": 5});
-        let answer = json!({"id": id, "status": "completed", "output": output, "usage": usage});
-        Act::answer(200, &[], &answer.to_string())
-    })
-}
-
-fn bodies(server: &Server) -> Vec<Value> {
-    server.hits().iter().map(|hit| serde_json::from_str(&hit.body).expect("JSON")).collect()
-}
-
-#[test]
-fn a_provider_that_remembers_is_gone_on_from_by_each_child_apart() {
-    let server = responses(false);
-    let site = real(&server.url(), "idea_conversation_mode = 'native'");
-    let _ = site.call(&["run", "--run-id", RUN, "--quiet", "--yes"]).exits(0);
-    let from: Vec<Value> =
-        bodies(&server).iter().map(|body| body["previous_response_id"].clone()).collect();
-    assert_eq!(from, [Value::Null, json!("resp-0"), json!("resp-0")], "two forks of one answer");
-    assert!(bodies(&server).iter().all(|body| !body.to_string().contains("WHAT WAS SAID BEFORE")));
-    let manifest = site.manifest();
-    for (id, answer) in [("c0000", "resp-0"), ("c0001", "resp-1"), ("c0002", "resp-2")] {
-        let conversation = &manifest["conversations"][id];
-        assert_eq!(
-            (&conversation["mode"], &conversation["provider_ids"]),
-            (&json!("native"), &json!([answer]))
-        );
-    }
-    site.must_be_sound();
-}
-
-#[test]
-fn a_provider_that_forgets_is_told_again() {
-    let server = responses(true);
-    let site = real(&server.url(), "");
-    let _ = site.call(&["run", "--run-id", RUN, "--quiet", "--yes"]).exits(0);
-    let bodies = bodies(&server);
-    let told = bodies.iter().filter(|body| body.to_string().contains("WHAT WAS SAID BEFORE"));
-    assert_eq!((bodies.len(), told.count()), (5, 2), "each child asks twice, the second time told");
-    let shown = site.call(&["show", RUN, "c0001"]).exits(0).stdout;
-    assert!(
-        shown.contains("note: the provider has forgotten what was said, it is told again"),
-        "{shown}"
-    );
-    assert_eq!(site.manifest()["conversations"]["c0001"]["mode"], "replay");
-}
-
-#[test]
-fn native_needs_somebody_who_remembers() {
-    let words = ["run", "--dry-run", "--idea-conversation-mode=native"];
-    let site = Site::new(BINARY);
-    let _ = site
-        .call(&words)
-        .exits(2)
-        .says(["`native`, and the dry world keeps no", "hint: say `auto` or `replay`"]);
-    let site = real("http://127.0.0.1:1", "");
-    let config = site.repo.path().join("treebeam.toml");
-    let text = fs::read_to_string(&config).expect("a file").replace("'openai'", "'openai-chat'");
-    fs::write(&config, text).expect("a file");
-    let _ = site
-        .call(&["run", "--idea-conversation-mode=native"])
-        .exits(2)
-        .says(["`openai-chat` keeps no"]);
 }
