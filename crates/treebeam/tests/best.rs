@@ -74,9 +74,11 @@ fn a_path_of_several() {
         titles.push(step["idea"]["title"].as_str().expect("a title").to_owned());
     }
     let shown = site.call(&["best"]).exits(0).stdout;
-    let export = shown.lines().find_map(|line| line.strip_prefix("export      git branch NAME "));
-    let name = export.and_then(|rest| rest.split(' ').next()).expect("how to export");
-    site.repo.git(["branch", "exported", name]).expect("what was said can be done");
+    let export = shown.lines().find_map(|line| line.strip_prefix("export      treebeam "));
+    let words: Vec<_> = export.expect("how to export").split(' ').take(4).collect();
+    let words: Vec<_> = words.iter().map(|word| word.replace("NAME", "exported")).collect();
+    let words: Vec<_> = words.iter().map(String::as_str).collect();
+    let _ = site.call(&words).exits(0);
     let log = site.repo.git(["log", "--reverse", "--format=%s", "main..exported"]).expect("a log");
     assert_eq!(log.lines().collect::<Vec<_>>(), titles, "one commit for each idea");
     let _ = site.call(&["clean", RUN, "--worktrees", "--yes"]).exits(0);

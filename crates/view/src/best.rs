@@ -41,10 +41,10 @@ pub fn path(facts: &Facts) -> Vec<&Node> {
     path
 }
 
-/// How to get the best path as a branch: the commits of a node are those of its ideas, one each.
+/// How to get the best path as a branch.
 #[must_use]
 pub fn export(facts: &Facts) -> String {
-    format!("git branch NAME {}", Place::Node(facts.best()).ref_name(&facts.run))
+    format!("treebeam export {} --branch NAME", facts.run)
 }
 
 /// Whether something of a node was removed on request.

@@ -56,13 +56,13 @@ impl Provider {
             let mut known = memory.lock().expect("what was said");
             let mut said = match body["previous_response_id"].as_str() {
                 None => Vec::new(),
-                Some(id) => match known.get(id) {
-                    Some(said) => said.clone(),
-                    None => {
+                Some(id) => {
+                    let Some(said) = known.get(id) else {
                         let (status, error) = unknown(id);
                         return Act::answer(status, &[], &error.to_string());
-                    }
-                },
+                    };
+                    said.clone()
+                }
             };
             let (id, text) = (format!("resp-{}", hit.number), ideas(hit.number));
             said.push(text.clone());
