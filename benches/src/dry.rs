@@ -195,6 +195,7 @@ fn started(root: treebeam_core::id::Commit, at: jiff::Timestamp) -> Outcome<RunS
         reach,
         agents: Agents::default(),
         given: None,
+        replays: None,
         at,
     })
 }

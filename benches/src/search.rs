@@ -166,6 +166,7 @@ pub(crate) fn started(shape: Shape) -> Outcome<RunStarted> {
         reach,
         agents: Agents::default(),
         given: None,
+        replays: None,
         at: Timestamp::UNIX_EPOCH,
     })
 }

@@ -82,6 +82,7 @@ fn plan(port: u16, folder: &Path) -> Plan {
         limits: Limits { in_flight: many, requests: None, tokens: None },
         patience: Patience::BRIEF,
         calls: Calls::Folder(folder.join("calls")),
+        replays: None,
         surroundings: Surroundings::Folder(folder.to_owned()),
     }
 }

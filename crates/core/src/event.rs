@@ -280,6 +280,9 @@ pub struct RunStarted {
     /// The ideas that it is about; none where agents are asked for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub given: Option<Given>,
+    /// The run whose answers it goes by; none where agents are asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replays: Option<RunId>,
     /// When.
     pub at: Timestamp,
 }

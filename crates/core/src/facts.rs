@@ -36,6 +36,8 @@ pub struct Facts {
     pub agents: Agents,
     /// The ideas that it is about; none where agents are asked for them.
     pub given: Option<Given>,
+    /// The run whose answers it goes by, where nobody is asked.
+    pub replays: Option<RunId>,
     /// The root's own sweep.
     pub baseline: Baseline,
     /// All nodes, by id.

@@ -61,6 +61,7 @@ impl State {
             reach: started.reach.clone(),
             agents: started.agents.clone(),
             given: started.given.clone(),
+            replays: started.replays.clone(),
             baseline: Baseline::Unmeasured,
             nodes: vec![root],
             evals: Vec::new(),

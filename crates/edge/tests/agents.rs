@@ -75,6 +75,7 @@ fn plan(url: &str, timeout: Duration, folder: &std::path::Path) -> Plan {
         limits: Limits::from(&Reach::default()),
         patience: PATIENCE,
         calls: Calls::Folder(folder.join("calls")),
+        replays: None,
         surroundings: Surroundings::Folder(folder.to_owned()),
     }
 }

@@ -108,6 +108,7 @@ impl Site {
             reach,
             agents: Agents::default(),
             given: None,
+            replays: None,
             at: user.head_time,
         };
         let runs = make_runs_root(self.repo.path()).expect("a folder for runs");

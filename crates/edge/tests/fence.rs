@@ -136,6 +136,7 @@ fn started() -> RunStarted {
         reach: Reach::default(),
         agents: Agents::default(),
         given: None,
+        replays: None,
         at: Timestamp::UNIX_EPOCH,
     }
 }

@@ -72,6 +72,7 @@ fn plan(url: &str, folder: &Path, start: &str) -> Plan {
         limits: Limits { in_flight, requests: None, tokens: None },
         patience: Patience::BRIEF,
         calls: Calls::Folder(folder.join("calls")),
+        replays: None,
         surroundings: Surroundings::Folder(folder.to_owned()),
     }
 }

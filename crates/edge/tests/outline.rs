@@ -87,6 +87,7 @@ fn heard(
         reach: Reach { max_depth: depth, ..Reach::default() },
         agents: Agents::default(),
         given: None,
+        replays: None,
         at: user.head_time,
     };
     let (mut store, state) = Store::create(&runs, &started)?;

@@ -28,6 +28,7 @@ impl MemoryJournal {
             reach,
             agents: Agents::default(),
             given: None,
+            replays: None,
             at: jiff::Timestamp::UNIX_EPOCH,
         };
         Self {

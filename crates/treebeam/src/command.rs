@@ -18,6 +18,7 @@ mod job;
 mod list;
 mod log;
 mod pages;
+mod replay;
 mod report;
 mod resume;
 mod run;

@@ -50,6 +50,13 @@ pub(crate) fn crew(seats: &[Seat<'_>]) -> Result<Crew, Failure> {
     Ok(Crew::new(agents.collect::<Result<_, Failure>>()?))
 }
 
+/// These agents as far as they can be described, whether or not there are keys.
+pub(crate) fn without_keys(config: &Config, dotenv: &Dotenv) -> Result<Crew, Failure> {
+    let mut seats = seats(config, dotenv);
+    seats.iter_mut().for_each(|seat| seat.key = KeyPlace::None);
+    crew(&seats)
+}
+
 fn find_key(agent: &Agent, dotenv: &Dotenv) -> KeyPlace {
     // A key goes where it was meant to go: to another server only when that is said.
     let own_server = |model: &Model| model.base_url.is_none();

@@ -77,7 +77,7 @@ pub(crate) fn agents(config: &Config, top: &Path, world: WorldKind) -> Result<Ag
         WorldKind::Dry { .. } => Ok(Agents::default()),
         WorldKind::Real => {
             let dotenv = Dotenv::load(top, config)?;
-            let mut agents = crew::crew(&crew::seats(config, &dotenv))?.in_words();
+            let mut agents = crew::without_keys(config, &dotenv)?.in_words();
             config.prompts(top)?.describe(&mut agents);
             Ok(agents)
         }

@@ -21,6 +21,7 @@ use treebeam_edge::agent::bucket::Limits;
 use treebeam_edge::agent::budgeted::Budget;
 use treebeam_edge::agent::calls::Calls;
 use treebeam_edge::agent::command::{Grounds, Surroundings};
+use treebeam_edge::agent::crew::Crew;
 use treebeam_edge::agent::retrying::Patience;
 use treebeam_edge::agent::{Door, Plan};
 use treebeam_edge::clock::WallClock;
@@ -67,7 +68,8 @@ pub(crate) fn enter<T>(
             let repo = Arc::new(repo);
             let dotenv = Dotenv::load(&home.repo.toplevel, config)?;
             let told = config.prompts(&home.repo.toplevel)?;
-            let plan = plan(config, &dotenv, &repo, &store, &state)?;
+            let recorded = state.replays.as_ref().map(|run| Calls::Run(home.named(run)));
+            let plan = Plan { replays: recorded, ..plan(config, &dotenv, &repo, &store, &state)? };
             let executor = executor(home, &dotenv, &store, &state)?;
             let door = Door::open(&plan, &Onlooker)?;
             let agent = SeenAgent { agent: door, lines };
@@ -97,12 +99,13 @@ fn plan(
 ) -> Result<Plan, Failure> {
     let run = store.run();
     Ok(Plan {
-        crew: crew::crew(&crew::seats(config, dotenv))?,
+        crew: crew(config, dotenv, facts)?,
         prices: config.prices(),
         budget: Budget::from(&facts.reach),
         limits: Limits::from(&facts.reach),
         patience: Patience::OVERNIGHT,
         calls: Calls::Run(run.clone()),
+        replays: None,
         surroundings: Surroundings::Run(Grounds {
             repo: Arc::clone(repo),
             dir: run.clone(),
@@ -110,6 +113,14 @@ fn plan(
             fence: store.fence(),
         }),
     })
+}
+
+/// Who answers. Where nobody is asked, nobody needs a key.
+fn crew(config: &Config, dotenv: &Dotenv, facts: &Facts) -> Result<Crew, Failure> {
+    match facts.replays {
+        None => crew::crew(&crew::seats(config, dotenv)),
+        Some(_) => crew::without_keys(config, dotenv),
+    }
 }
 
 /// Who runs tests and sweeps.

@@ -1,8 +1,8 @@
-//! The door to agents: every question of every role goes through the same layers, `Recorded(Budgeted(Retrying(Limited(
-//! Real))))`. An answer from disk costs nothing, each try is limited, and one that waits holds no slot.
+//! The door to agents: every question of every role goes through the same layers, `Recorded(Source(Budgeted(Retrying(
+//! Limited(Real)))))`. An answer from disk costs nothing, each try is limited, and one that waits holds no slot.
 //!
 //! # Layout
-//! [`question`] is what goes through, [`settings`] and [`crew`] say who answers; `recorded`, `budgeted`, `retrying`, `limited`
+//! [`question`] is what goes through, [`settings`] and [`crew`] say who answers; `recorded`, `source`, `budgeted`, `retrying`, `limited`
 //! and `real` are the layers. [`calls`] keeps answers and reservations on disk, [`price`] knows what they cost, [`bucket`]
 //! counts slots and rates, [`wait`] waits visibly. `http` sends, `wire` writes and reads, `judge` says what an error means,
 //! `retry_after` when to come back, `sse` takes streams apart; [`command`] runs a program instead and `cli` a coding agent,
@@ -25,6 +25,7 @@ mod retry_after;
 pub mod retrying;
 pub mod settings;
 mod site;
+mod source;
 mod sse;
 #[cfg(target_os = "linux")]
 #[path = "unix.rs"]
@@ -51,6 +52,7 @@ use question::{Answer as _, Question, Within};
 use real::Real;
 use recorded::Recorded;
 use retrying::{Patience, Retrying};
+use source::Source;
 use std::time::Duration;
 use treebeam_run::port::{Agent, AgentError, Ask, Edits, PortError, Reply, Role};
 use wait::{Observer, RealNap};
@@ -72,11 +74,14 @@ pub struct Plan {
     pub patience: Patience,
     /// Where answers are kept.
     pub calls: Calls,
+    /// The calls of another run, where they are to be gone by and nobody is to be asked.
+    pub replays: Option<Calls>,
     /// Where programs work.
     pub surroundings: Surroundings,
 }
 
-type Layers<'a> = Recorded<'a, Budgeted<'a, Retrying<Limited<'a, Real<'a>>, RealNap<'a>>>>;
+type Asked<'a> = Budgeted<'a, Retrying<Limited<'a, Real<'a>>, RealNap<'a>>>;
+type Layers<'a> = Recorded<'a, Source<'a, Asked<'a>>>;
 
 /// The door.
 pub struct Door<'a>(Layers<'a>);
@@ -94,7 +99,11 @@ impl<'a> Door<'a> {
         let seed = u64::from(std::process::id());
         let retrying = Retrying::new(limited, RealNap(observer), plan.patience, seed);
         let budgeted = Budgeted::new(retrying, plan.budget, calls, (crew, prices), observer)?;
-        Ok(Self(Recorded { inner: budgeted, calls, crew, observer }))
+        let inner = match &plan.replays {
+            None => Source::Asked(budgeted),
+            Some(recorded) => Source::Replayed(recorded),
+        };
+        Ok(Self(Recorded { inner, calls, crew, observer }))
     }
 
     /// Answers a question that need not belong to a run.

@@ -73,6 +73,7 @@ fn a_process_that_runs_the_run() {
         limits: Limits::from(&Reach::default()),
         patience: Patience::BRIEF,
         calls: Calls::Run(run.clone()),
+        replays: None,
         surroundings: Surroundings::Run(grounds),
     };
     let door = Door::open(&plan, &Nobody).expect("the door");
@@ -114,6 +115,7 @@ impl Site {
             reach: Reach { max_depth: 1, ..Reach::default() },
             agents: Agents::default(),
             given: None,
+            replays: None,
             at: user.head_time,
         };
         let runs = make_runs_root(repo.path()).expect("a folder for runs");

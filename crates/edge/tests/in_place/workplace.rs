@@ -103,6 +103,7 @@ impl Workplace {
             limits: Limits::from(&Reach::default()),
             patience: PATIENCE,
             calls: Calls::Run(run.clone()),
+            replays: None,
             surroundings: Surroundings::Run(Grounds { repo, dir: run, id, fence }),
         }
     }
@@ -142,6 +143,7 @@ fn started(user: &UserRepo) -> RunStarted {
         reach: Reach::default(),
         agents: Agents::default(),
         given: None,
+        replays: None,
         at: user.head_time,
     }
 }

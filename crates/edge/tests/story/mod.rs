@@ -68,6 +68,7 @@ pub(crate) fn started() -> RunStarted {
         reach: reach(4),
         agents: agents("small"),
         given: None,
+        replays: None,
         at: at(0),
     }
 }

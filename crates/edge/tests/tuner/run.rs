@@ -131,6 +131,7 @@ fn plan(grounds: Grounds) -> Plan {
         limits: Limits::from(&Reach::default()),
         patience: Patience::BRIEF,
         calls: Calls::Run(grounds.dir.clone()),
+        replays: None,
         surroundings: Surroundings::Run(grounds),
     }
 }
@@ -147,6 +148,7 @@ fn searched(repo: &TempRepo, ideas: u32) -> State {
         reach: Reach { max_depth, stop_on_empty_frontier: false, ..Reach::default() },
         agents: Agents::default(),
         given: None,
+        replays: None,
         at: user.head_time,
     };
     let runs = make_runs_root(repo.path()).expect("a folder for runs");

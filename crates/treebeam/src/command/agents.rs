@@ -61,6 +61,7 @@ fn plan(here: &Path, config: &Config, seats: &[Seat<'_>]) -> Result<Plan, Failur
         limits: Limits::from(&reach),
         patience: Patience::BRIEF,
         calls: Calls::Folder(calls),
+        replays: None,
         surroundings: Surroundings::Folder(home.to_owned()),
     })
 }

@@ -40,6 +40,7 @@ pub(super) fn run(here: &Path, args: &BaselineArgs, output: Output) -> Result<Ex
         reach: config.reach(&Reach::default()),
         agents: Agents::default(),
         given: Some(Given { ideas: Vec::new(), in_place: None }),
+        replays: None,
         at: begin::time(&home, WorldKind::Real),
     };
     if CtrlC.is_asked_for() {

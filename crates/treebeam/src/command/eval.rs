@@ -60,6 +60,7 @@ pub(super) fn run(here: &Path, args: &EvalArgs, output: Output) -> Result<Exit, 
         reach,
         agents: settings::agents(&config, &home.repo.toplevel, WorldKind::Real)?,
         given: Some(Given { ideas, in_place }),
+        replays: None,
         at,
     };
     if CtrlC.is_asked_for() {

@@ -188,6 +188,7 @@ impl Asked<'_> {
             limits: Limits::from(&reach),
             patience: Patience::BRIEF,
             calls: Calls::Folder(store::make_runs_root(top)?.with_file_name("calls")),
+            replays: None,
             surroundings: Surroundings::Folder(workplace.folder.clone()),
         })
     }

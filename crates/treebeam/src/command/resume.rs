@@ -1,6 +1,6 @@
 //! `treebeam resume`: goes on with a run until a stop condition, and writes its reports when it stops.
 
-use super::{Output, report};
+use super::{Output, replay, report};
 use crate::again;
 use crate::cli::{AgainFlags, GoingFlags, ResumeArgs};
 use crate::config::Config;
@@ -149,7 +149,12 @@ impl Left {
     /// Says how it ended, and what that means for whoever started the program.
     pub(super) fn tell(&self, run: &RunDir, output: Output) -> Result<Exit, Failure> {
         match self {
-            Self::Ended(state) => tell(state, run, output)?,
+            Self::Ended(state) => {
+                tell(state, run, output)?;
+                if replay::compared(run, state)? == Exit::Failed {
+                    return Ok(Exit::Failed);
+                }
+            }
             Self::Interrupted(state) => tell_of_interruption(state, output)?,
         }
         Ok(self.exit())

@@ -1,6 +1,6 @@
 //! `treebeam run`: starts a run, or goes on with the one that is named.
 
-use super::{Output, begin, resume};
+use super::{Output, begin, replay, resume};
 use crate::again;
 use crate::cli::RunArgs;
 use crate::config::Config;
@@ -35,6 +35,9 @@ pub(super) fn run(
     };
     if !home.named(&id).root().exists() {
         must_name_a_run(args)?;
+        if let Some(recorded) = &args.replay {
+            return replay::start(home, config, id, recorded, args, output);
+        }
         return start(home, config, id, args, output);
     }
     go_on(home, config, &id, args, output)
@@ -100,8 +103,20 @@ fn start(
         reach,
         agents: settings::agents(config, &home.repo.toplevel, world)?,
         given: None,
+        replays: None,
         at: begin::time(home, world),
     };
+    launch(home, config, started, args, output)
+}
+
+/// Puts the beginning of a run on record, and goes on from there.
+pub(super) fn launch(
+    home: &Home,
+    config: &Config,
+    started: RunStarted,
+    args: &RunArgs,
+    output: Output,
+) -> Result<Exit, Failure> {
     if CtrlC.is_asked_for() {
         return Ok(begin::interrupted());
     }

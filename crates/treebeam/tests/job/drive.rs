@@ -63,6 +63,7 @@ impl Field {
             reach: Reach { max_depth: 2, max_parallel_evals: number(2), ..Reach::default() },
             agents: Agents::default(),
             given: None,
+            replays: None,
             at: user.head_time,
         };
         fs::remove_dir_all(self.run.root()).expect("no run");

@@ -71,6 +71,7 @@ pub(crate) fn started() -> RunStarted {
         reach: Reach { max_total_idea_evals: Some(9), ..Reach::default() },
         agents: Agents::default(),
         given: None,
+        replays: None,
         at: now(),
     }
 }

@@ -258,6 +258,7 @@ impl Blocks {
             reach: config.reach,
             agents: config.agents,
             given: config.given,
+            replays: config.replays,
             baseline: root.into_baseline().map_err(|why| format!("root: {why}"))?,
             nodes: self.nodes.ok_or_else(|| missing("nodes"))?.0,
             evals: self.evaluations.ok_or_else(|| missing("evaluations"))?.0,

@@ -63,6 +63,9 @@ pub(super) struct RunConfig {
     /// Null where agents are asked for ideas, and not in older manifests.
     #[serde(default)]
     pub(super) given: Option<Given>,
+    /// Null where agents are asked, and not in older manifests.
+    #[serde(default)]
+    pub(super) replays: Option<RunId>,
 }
 
 #[derive(Serialize)]
@@ -84,6 +87,7 @@ impl RunConfig {
             extra_context_dirs: [],
             agents: facts.agents.clone(),
             given: facts.given.clone(),
+            replays: facts.replays.clone(),
         }
     }
 }

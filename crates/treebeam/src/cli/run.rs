@@ -1,0 +1,188 @@
+//! The flags of `treebeam run` and `treebeam resume`.
+
+use super::{ConfigFlag, SpendingFlags, Strategy, TalkFlags};
+use crate::config::deadline::Until;
+use crate::config::number::{AtOnce, Configurations, Count, Limit, Seconds, Width};
+use clap::{ArgAction, Args, ValueEnum};
+use serde::Serialize;
+
+/// The flags of [`AgainFlags`], for those that go with none of them.
+const AGAIN: [&str; 3] = ["retry_failed", "rerun_evals", "force_regenerate_ideas"];
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// The run's name; by default the time it starts, as YYYYMMDD-HHMMSS in UTC
+    #[arg(long, alias = "tree-run-id", value_name = "ID")]
+    pub(crate) run_id: Option<String>,
+    /// No model and no sweep: show the whole search on this repository with made-up ideas and results
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Go on with the run if there is one of that name (the default)
+    #[arg(long, conflicts_with = "no_resume")]
+    pub(crate) resume: bool,
+    /// Refuse a run id that is taken
+    #[arg(long, conflicts_with_all = AGAIN)]
+    pub(crate) no_resume: bool,
+    /// Start without asking, whatever it may cost
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+    /// Do a recorded run again: its ideas and edits come from disk and nobody is asked, its tests and sweeps are run; then
+    /// say whether the tree is the same
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["dry_run", "resume", "report_only", "validate_only"], conflicts_with_all = AGAIN)]
+    pub(crate) replay: Option<String>,
+    /// Only validate and rewrite the reports, as `treebeam report` does
+    #[arg(long, conflicts_with_all = ["dry_run", "validate_only"], conflicts_with_all = AGAIN)]
+    pub(crate) report_only: bool,
+    /// Only check the run's integrity, as `treebeam validate` does
+    #[arg(long, conflicts_with = "dry_run", conflicts_with_all = AGAIN)]
+    pub(crate) validate_only: bool,
+    #[command(flatten)]
+    pub(crate) config: ConfigFlag,
+    #[command(flatten)]
+    pub(crate) meaning: MeaningFlags,
+    #[command(flatten)]
+    pub(crate) going: GoingFlags,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ResumeArgs {
+    /// The run; the latest unfinished one if it is left out
+    pub(crate) run: Option<String>,
+    /// A run knows its world: this says nothing new
+    #[arg(long, hide = true)]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) config: ConfigFlag,
+    #[command(flatten)]
+    pub(crate) meaning: MeaningFlags,
+    #[command(flatten)]
+    pub(crate) going: GoingFlags,
+}
+
+/// What a result of the run means; cannot be changed on resume. Each flag is a configuration key by its own name.
+#[derive(Debug, Default, Args, Serialize)]
+#[command(next_help_heading = "What the run means (a resume cannot change it)")]
+pub(crate) struct MeaningFlags {
+    /// K: how many ideas are tried on each node [default: 7]
+    #[arg(long, value_name = "K")]
+    pub(crate) ideas_per_node: Option<Width>,
+    /// B: how many candidates of a depth are promoted [default: 1]
+    #[arg(long, value_name = "B")]
+    pub(crate) beam_width: Option<Width>,
+    /// N: how many configurations of the sweep count, or `none` for all [default: all]
+    #[arg(long, value_name = "N")]
+    pub(crate) sweep_config_limit: Option<Limit<Configurations>>,
+    /// Among which ideas a repeated one is looked for [default: `node_plus_ancestors`]
+    #[arg(long, value_name = "SCOPE")]
+    pub(crate) dedupe_scope: Option<Scope>,
+    /// Of which earlier ideas a generator is told [default: `node_plus_ancestors`]
+    #[arg(long, value_name = "STRATEGY")]
+    pub(crate) ideas_context_strategy: Option<Strategy>,
+}
+
+/// How the run goes on, now. Those that are written out are configuration keys by their own names.
+#[derive(Debug, Default, Args, Serialize)]
+pub(crate) struct GoingFlags {
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub(crate) reach: ReachFlags,
+    #[command(flatten)]
+    #[serde(skip)]
+    pub(crate) again: AgainFlags,
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub(crate) spending: SpendingFlags,
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub(crate) talk: TalkFlags,
+    /// How long the run's owner on another host may be silent before it counts as dead [default: 600]
+    #[arg(long, value_name = "SECONDS", help_heading = "Options")]
+    pub(crate) lock_stale_seconds: Option<Count>,
+    /// Take the run from an owner on another host, and go on from the manifest alone if the journal is missing or too
+    /// short; a living owner on this host keeps the run
+    #[arg(long, help_heading = "Options")]
+    #[serde(skip)]
+    pub(crate) force: bool,
+    /// Show no progress
+    #[arg(long, short, help_heading = "Options")]
+    #[serde(skip)]
+    pub(crate) quiet: bool,
+}
+
+/// How far and how fast the run goes; may change on resume. Each flag is a configuration key by its own name.
+#[derive(Debug, Default, Args, Serialize)]
+#[command(next_help_heading = "How far and how fast it goes (a resume keeps what is not given)")]
+pub(crate) struct ReachFlags {
+    /// D: nodes of the depths 0…D−1 are expanded [default: 3]
+    #[arg(long, value_name = "D")]
+    pub(crate) max_depth: Option<Count>,
+    /// The most evals that the run may create, or `none` [default: no limit]
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) max_total_idea_evals: Option<Limit<Count>>,
+    /// Whether a depth that promotes nothing ends the run; if not, its nodes are expanded again [default: true]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", action = ArgAction::Set)]
+    pub(crate) stop_on_empty_frontier: Option<bool>,
+    /// Whether a failed eval ends the run after its depth [default: false]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", action = ArgAction::Set)]
+    pub(crate) strict_fail_depth: Option<bool>,
+    /// How often an eval that fails from now on is tried again by itself, each time with a new question to the coder; not
+    /// one that changes nothing, or only what is protected [default: 0]
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) eval_retries: Option<Count>,
+    /// How long one attempt of an eval may take, answers, setup, tests and sweep together, or `none` [default: no limit]
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) eval_timeout_seconds: Option<Limit<Seconds>>,
+    /// How many evals are under way at once [default: 1]
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) max_parallel_evals: Option<AtOnce>,
+    /// How many of them on one node, or `none` [default: no limit]
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) max_parallel_per_node: Option<Limit<AtOnce>>,
+    /// How many sweeps run at once, or `none` [default: no limit]
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) sweep_max_parallel: Option<Limit<AtOnce>>,
+    /// After this nothing begins any more, and only sweeps that run come to their end: a time of day such as `07:00`, how
+    /// long after the run's beginning such as `8h`, a moment such as `2026-01-31T07:00:00Z`, or `none` [default: none]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) deadline: Option<Until>,
+    /// Keep worktree and ref of candidates that were not promoted [default: false]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", action = ArgAction::Set)]
+    pub(crate) keep_rejected_worktrees: Option<bool>,
+    /// Keep worktree, ref and raw sweep output of failed evals [default: false]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", action = ArgAction::Set)]
+    pub(crate) keep_failed_artifacts: Option<bool>,
+}
+
+/// What is done again at the depth that is open; closed depths stand. Each is a wish for once, and no configuration key.
+#[derive(Debug, Default, Args)]
+#[command(
+    next_help_heading = "Doing it again (once, as this call begins; the depth that is open alone)"
+)]
+pub(crate) struct AgainFlags {
+    /// Put failed evals back into the queue, whatever they failed of: each is implemented and swept anew, as its next
+    /// attempt. Given again, it acts on what has failed since
+    #[arg(long)]
+    pub(crate) retry_failed: bool,
+    /// Evaluate completed evals again under new ids, which count as evals: each costs an implementation and a sweep. What
+    /// was measured before stays on record, and counts no more
+    #[arg(long)]
+    pub(crate) rerun_evals: bool,
+    /// Set ideas aside that have not begun, and ask for others in their place: costs a question for each node, and what
+    /// the answers before have cost. Ideas that have begun stay; where no others come, those set aside are tried after all
+    #[arg(long)]
+    pub(crate) force_regenerate_ideas: bool,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Scope {
+    /// Those of the node and of its ancestors
+    #[value(name = "node_plus_ancestors")]
+    NodePlusAncestors,
+    /// Those of the whole run
+    #[value(name = "global")]
+    Global,
+    /// None: repeats are tried again
+    #[value(name = "none")]
+    None,
+}

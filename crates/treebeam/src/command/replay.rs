@@ -1,0 +1,122 @@
+//! `treebeam run --replay`: a recorded run once more. Its answers come from disk and nobody is asked; its tests and sweeps
+//! are run. At the end stands whether the tree is the same.
+
+use super::{Output, begin, run};
+use crate::cli::RunArgs;
+use crate::config::Config;
+use crate::failure::{Exit, Failure};
+use crate::settings;
+use crate::terminal;
+use crate::wiring::Home;
+use treebeam_core::event::{RunStarted, Stop};
+use treebeam_core::facts::{Eval, Facts, Node, Origin, Stage};
+use treebeam_core::id::{NodeId, Place, RunId};
+use treebeam_edge::git::GitRepo;
+use treebeam_edge::store::{self, RunDir};
+use treebeam_view::Outcome;
+use treebeam_view::figure::change;
+
+/// Begins a run that goes by the record of another one.
+pub(super) fn start(
+    home: &Home,
+    config: &Config,
+    id: RunId,
+    recorded: &str,
+    args: &RunArgs,
+    output: Output,
+) -> Result<Exit, Failure> {
+    let recorded: RunId = recorded.parse()?;
+    let opened = store::open_to_read(&home.named(&recorded))?;
+    terminal::notes(&opened.notes);
+    let before: &Facts = &opened.state;
+    must_be_repeatable(before)?;
+    settings::same_meaning(config, &before.meaning)?;
+    let agents = settings::agents(config, &home.repo.toplevel, before.world)?;
+    if let Some(role) = before.agents.other_roles(&agents).first() {
+        let what = format!("`agents.{role}` is another one than in run `{recorded}`");
+        return Err(Failure::usage(what).hint("set it back: what it is asked depends on who it is"));
+    }
+    let root = before.node(NodeId::ROOT).ok_or_else(|| gone(&recorded))?.commit.clone();
+    if !GitRepo::new(home.repo.clone(), home.named(&recorded).root(), recorded.clone())?
+        .has(&root)?
+    {
+        return Err(gone(&recorded));
+    }
+    begin::must_be_free(home, &id)?;
+    let started = RunStarted {
+        run: id,
+        world: before.world,
+        root,
+        meaning: before.meaning.clone(),
+        reach: config.reach(&before.reach),
+        agents,
+        given: None,
+        replays: Some(recorded),
+        at: begin::time(home, before.world),
+    };
+    run::launch(home, config, started, args, output)
+}
+
+/// Refuses a run that was led by more than its agents.
+fn must_be_repeatable(facts: &Facts) -> Result<(), Failure> {
+    let own = |eval: &Eval| eval.idea.turn.is_none();
+    let again = |eval: &Eval| matches!(eval.stage, Stage::Superseded(..) | Stage::SetAside);
+    let why = match facts.stop_reason() {
+        _ if facts.given.is_some() => "its ideas were given: `treebeam eval` tries them again",
+        None => "it is not over",
+        Some(Stop::MaxCost | Stop::MaxTokens | Stop::Deadline) => {
+            "a budget ended it in the middle of something, and nobody knows where it would end now"
+        }
+        Some(_) if facts.evals.iter().any(own) => "ideas were added to it while it ran",
+        Some(_) if facts.evals.iter().any(again) => "work of it was done again while it ran",
+        Some(_) => return Ok(()),
+    };
+    Err(Failure::failed(format!("run `{}` cannot be replayed: {why}", facts.run)))
+}
+
+fn gone(run: &RunId) -> Failure {
+    Failure::failed(format!("the commit that run `{run}` began with is not in the repository"))
+}
+
+/// Says whether the tree of a run that has ended is that of the run that it replays, if it does.
+pub(super) fn compared(run: &RunDir, facts: &Facts) -> Result<Exit, Failure> {
+    let Some(recorded) = &facts.replays else { return Ok(Exit::Done) };
+    let runs = run.root().parent().unwrap_or(run.root());
+    let before = store::open_to_read(&RunDir::of(runs, recorded))?.state;
+    match difference(&before, facts) {
+        None => {
+            terminal::say(&format!("the tree is that of run {recorded}"));
+            Ok(Exit::Done)
+        }
+        Some(difference) => {
+            terminal::say(&format!("the tree is not that of run {recorded}: {difference}"));
+            Ok(Exit::Failed)
+        }
+    }
+}
+
+/// The first eval that came out differently, in words.
+fn difference(before: &Facts, after: &Facts) -> Option<String> {
+    let most = before.evals.len().max(after.evals.len());
+    let told = |facts: &Facts, at: usize| {
+        facts.evals.get(at).map_or_else(|| "no such eval".to_owned(), |eval| told(facts, eval))
+    };
+    (0..most).find_map(|at| {
+        let (then, now) = (told(before, at), told(after, at));
+        let id = after.evals.get(at).or_else(|| before.evals.get(at))?.id;
+        (then != now).then(|| format!("{} was: {then}; is: {now}", Place::Candidate(id)))
+    })
+}
+
+/// What counts of an eval: what was tried on what, and what came of it.
+fn told(facts: &Facts, eval: &Eval) -> String {
+    let outcome = Outcome::of(eval);
+    let gain = eval.measured().map(|measured| change(measured.scored.vs_root.primary_delta));
+    let made =
+        |node: &&Node| matches!(node.origin, Origin::Promoted { from, .. } if from == eval.id);
+    let node = facts.nodes.iter().find(made);
+    let node = node.map(|node| format!(" as {}", Place::Node(node.id))).unwrap_or_default();
+    let gain = gain.map(|gain| format!(", {gain} against the root")).unwrap_or_default();
+    let parent = Place::Node(eval.parent);
+    format!("{:?} on {parent}, {outcome}{node}{gain}", eval.idea.title)
+}

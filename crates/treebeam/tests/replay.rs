@@ -1,0 +1,135 @@
+//! `treebeam run --replay`: a recorded run once more, with nobody asked, and what it says where that is not possible or the
+//! tree is not the same.
+
+#![cfg(test)]
+#![cfg(unix)]
+
+use std::fs;
+use treebeam_testkit::program::{RUN, Site};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
+
+/// Answers in both roles, and leaves a mark beside the repository for each question. No two answers are the same.
+const AGENT: &str = r#"import os, random, re, sys
+prompt = sys.stdin.read()
+open(sys.argv[1], "a").write("x")
+here = float(open("gain.txt").read())
+if os.environ["TREEBEAM_ROLE"] == "ideas":
+    for _ in range(3):
+        print(f"IDEA: gain {random.randint(30, 900)}\nRATIONALE: luck\nREQUIRED_CHANGES: gain.txt\n")
+else:
+    more = float(re.search(r"IDEA: gain (\S+)", prompt).group(1))
+    print(f"--- a/gain.txt\n+++ b/gain.txt\n@@ -1 +1 @@\n-{here}\n+{here + more}")
+"#;
+
+/// What is beside the repository counts too, as a machine's mood may.
+const SWEEP: &str = r#"import os, sys
+gain = float(open("gain.txt").read())
+if os.path.exists(sys.argv[1]):
+    gain *= 2
+with open(os.environ["AGENTIC_RESULTS_CSV"], "w") as out:
+    out.write("config_id,status,gain\n")
+    for config in range(4):
+        out.write(f"{config},ok,{1000 + gain + config}\n")
+"#;
+
+fn site() -> Site {
+    let site = Site::new(BINARY);
+    let asked = site.repo.beside("asked").display().to_string();
+    let agent = |role: &str| {
+        format!(
+            "[agents.{role}]\nprovider = 'command'\ncommand = ['python3', 'agent.py', '{asked}']\n"
+        )
+    };
+    let mood = site.repo.beside("mood").display().to_string();
+    let config = format!(
+        "sweep_command = ['python3', 'sweep.py', '{mood}']\nideas_per_node = 3\nmax_depth = 2\nbeam_width = 2\n\
+         [score]\nprimary = 'gain'\n[[score.metrics]]\ncolumn = 'gain'\n{}{}",
+        agent("coder"),
+        agent("ideas")
+    );
+    for (name, text) in [
+        ("treebeam.toml", config.as_str()),
+        ("agent.py", AGENT),
+        ("sweep.py", SWEEP),
+        ("gain.txt", "0.0\n"),
+    ] {
+        site.repo.write(name, text).expect("a file");
+    }
+    site.repo.commit("a state").expect("a commit");
+    site
+}
+
+/// How many questions were asked so far.
+fn asked(site: &Site) -> u64 {
+    fs::metadata(site.repo.beside("asked")).map_or(0, |found| found.len())
+}
+
+fn record(site: &Site) -> u64 {
+    let _ = site.call(&["run", "--run-id", RUN, "--quiet", "--max-parallel-evals=2"]).exits(0);
+    asked(site)
+}
+
+#[test]
+fn a_recorded_run_ends_in_the_same_tree_and_nobody_is_asked() {
+    let site = site();
+    let questions = record(&site);
+    assert!(questions > 6, "{questions} questions");
+    let said = site.call(&["run", "--replay", RUN, "--run-id", "again", "--quiet"]).exits(0);
+    assert!(said.stderr.contains("the tree is that of run t"), "{}", said.stderr);
+    assert_eq!(asked(&site), questions, "nobody was asked");
+    let of =
+        |run: &str| site.call(&["show", run, "n0001", "--json"]).exits(0).json_lines()[0].clone();
+    let (before, after) = (of(RUN), of("again"));
+    assert_eq!(before["idea"], after["idea"]);
+    let _ = site.call(&["validate", "again"]).exits(0);
+    // What was replayed has a record of its own, which can be replayed.
+    let said = site.call(&["run", "--replay", "again", "--run-id", "third", "--quiet"]).exits(0);
+    assert!(said.stderr.contains("the tree is that of run again"), "{}", said.stderr);
+    assert_eq!(asked(&site), questions);
+}
+
+#[test]
+fn one_that_was_cut_off_goes_on_with_nobody_asked() {
+    let site = site();
+    let questions = record(&site);
+    let flags = ["run", "--replay", RUN, "--run-id", "again", "--quiet"];
+    let killed = site.call_and_kill(&flags, std::time::Duration::from_millis(900));
+    assert_ne!(killed.code, Some(1), "{}", killed.stderr);
+    let said = site.call(&["run", "--run-id", "again", "--quiet"]).exits(0);
+    assert!(said.stderr.contains("the tree is that of run t"), "{}", said.stderr);
+    assert_eq!(asked(&site), questions);
+}
+
+#[test]
+fn a_tree_that_is_another_one_is_said() {
+    let site = site();
+    let _ = site.call(&["run", "--run-id", "flat", "--quiet", "--max-depth=1"]).exits(0);
+    let questions = record(&site);
+    fs::write(site.repo.beside("mood"), "bad").expect("a file");
+    let flat = site.call(&["run", "--replay", "flat", "--run-id", "a", "--quiet"]).exits(1);
+    assert!(flat.stderr.contains("the tree is not that of run flat: e0"), "{}", flat.stderr);
+    // Deeper, somebody would have been told of the results.
+    let deep = site.call(&["run", "--replay", RUN, "--run-id", "b", "--quiet"]).exits(4);
+    assert!(deep.stderr.contains("was another question"), "{}", deep.stderr);
+    assert_eq!(asked(&site), questions, "nobody was asked");
+}
+
+#[test]
+fn what_cannot_be_replayed_is_refused() {
+    let site = site();
+    let _ = site.call(&["run", "--replay", "nothing"]).exits(2);
+    let questions = record(&site);
+    let config = fs::read_to_string(site.repo.path().join("treebeam.toml")).expect("a file");
+    site.repo
+        .write("treebeam.toml", &config.replacen("'agent.py'", "'other.py'", 1))
+        .expect("a file");
+    let other = site.call(&["run", "--replay", RUN]).exits(2);
+    assert!(other.stderr.contains("is another one than in run `t`"), "{}", other.stderr);
+    site.repo.write("treebeam.toml", &config).expect("a file");
+    let late = ["run", "--run-id", "late", "--deadline=2026-01-01T00:00:00Z", "--quiet"];
+    let _ = site.call(&late).exits(0);
+    let cut = site.call(&["run", "--replay", "late"]).exits(1);
+    assert!(cut.stderr.contains("a budget ended it"), "{}", cut.stderr);
+    assert_eq!(asked(&site), questions);
+}
