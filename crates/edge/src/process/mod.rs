@@ -280,11 +280,9 @@ fn exchange(
     keep: Keep,
     due: Option<Instant>,
 ) -> io::Result<Option<Ended>> {
-    feed(child.stdin.take(), input)?;
-    let stdout = drain(child.stdout.take(), keep.stdout)?;
-    let stderr = drain(child.stderr.take(), keep.stderr)?;
-    let Some(stdout) = receive(&stdout, due)? else { return Ok(None) };
-    let Some(stderr) = receive(&stderr, due)? else { return Ok(None) };
+    let Some([stdout, stderr]) = system::converse(child, input, keep, due)? else {
+        return Ok(None);
+    };
     let status = wait(child, due)?;
     Ok(status.map(|status| Ended { status, stdout, stderr }))
 }
@@ -301,7 +299,18 @@ fn drain<R: Read + Send + 'static>(
     pipe: Option<R>,
     limit: usize,
 ) -> io::Result<Receiver<io::Result<Captured>>> {
-    drain_by(move || pipe.map_or_else(|| Ok(Captured::default()), |pipe| capture(pipe, limit)))
+    match pipe {
+        Some(pipe) => drain_by(move || capture(pipe, limit)),
+        None => Ok(nothing()),
+    }
+}
+
+/// What comes of an output that there is not.
+fn nothing() -> Receiver<io::Result<Captured>> {
+    let (sender, receiver) = mpsc::channel();
+    // It is received below, or nobody wants it.
+    drop(sender.send(Ok(Captured::default())));
+    receiver
 }
 
 fn drain_by(
@@ -400,8 +409,24 @@ mod tests {
 
     #[test]
     #[cfg(unix)]
+    fn who_closes_both_outputs_still_gets_all_of_the_input() -> Result<(), Box<dyn Error>> {
+        let folder = tempfile::tempdir()?;
+        let input = vec![b'x'; 1 << 20];
+        let script = "exec >&- 2>&-; sleep 0.1; /bin/cat > all";
+        let shell = Program::new(Path::new("/bin/sh"), folder.path()).args(["-c", script]);
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        assert!(
+            shell.envs([("PATH", path)]).input(Input::Bytes(input.clone())).run()?.status.success()
+        );
+        assert!(std::fs::read(folder.path().join("all"))? == input);
+        Ok(())
+    }
+
+    #[test]
+    #[cfg(unix)]
     fn a_deadline_ends_a_child_whatever_it_left_behind() {
-        for script in ["sleep 60", "sleep 5 & sleep 60", "exec >&- 2>&-; sleep 60"] {
+        let endless = "while :; do echo x; done";
+        for script in ["sleep 60", "sleep 5 & sleep 60", "exec >&- 2>&-; sleep 60", endless] {
             let started = Instant::now();
             let error = shell(script).deadline(Duration::from_millis(100)).run();
             assert!(matches!(error, Err(ProcessError::Deadline { .. })), "{script}: {error:?}");

@@ -2,17 +2,22 @@
 
 use super::detached::Usage;
 use super::whole::{MARK, Mark};
+use super::{Captured, Keep, feed};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::Errno;
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process, kill_process_group, waitid,
     waitpid,
 };
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, ChildStdin, Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Whether whatever is left of those that we have started, and of those that they have started, becomes our own child.
 static REAPER: AtomicBool = AtomicBool::new(false);
@@ -55,7 +60,6 @@ pub(super) fn kill_tree(leader: u32) {
 /// Waits until one of these has ended, and at most this long.
 #[cfg(target_os = "linux")]
 pub(super) fn rest(pids: &[u32], most: Duration) {
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use rustix::process::{PidfdFlags, pidfd_open};
     let open = |pid: &u32| {
         let pid = Pid::from_raw(i32::try_from(*pid).ok()?)?;
@@ -107,7 +111,7 @@ pub(super) fn has_ended(child: &mut Child) -> io::Result<bool> {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
     loop {
         match waitid(WaitId::Pid(pid), options) {
-            Err(rustix::io::Errno::INTR) => {}
+            Err(Errno::INTR) => {}
             ended => return Ok(ended?.is_some()),
         }
     }
@@ -142,11 +146,138 @@ pub(super) fn usage_of_children() -> Option<Usage> {
     Some(Usage { cpu: time(usage.user_time())? + time(usage.system_time())?, peak_memory })
 }
 
+/// How much of an output is read at a time.
+const CHUNK: usize = 64 << 10;
+
+/// Writes the input and reads both outputs at the same time, until nobody holds them open. `None`: too late.
+pub(super) fn converse(
+    child: &mut Child,
+    input: Vec<u8>,
+    keep: Keep,
+    due: Option<Instant>,
+) -> io::Result<Option<[Captured; 2]>> {
+    let mut input = Fed::new(child.stdin.take(), input)?;
+    let mut stdout = Drained::new(child.stdout.take().map(OwnedFd::from), keep.stdout);
+    let mut stderr = Drained::new(child.stderr.take().map(OwnedFd::from), keep.stderr);
+    let mut chunk = vec![0; CHUNK];
+    while stdout.pipe.is_some() || stderr.pipe.is_some() {
+        let watched = [input.watched(), stdout.watched(), stderr.watched()];
+        let Some([fed, out, err]) = ready(watched, due)? else { return Ok(None) };
+        if fed {
+            input.write();
+        }
+        if out {
+            stdout.read(&mut chunk)?;
+        }
+        if err {
+            stderr.read(&mut chunk)?;
+        }
+    }
+    input.leave()?;
+    Ok(Some([stdout.captured, stderr.captured]))
+}
+
+/// Waits until something can be done with one of these, and says with which. `None`: too late.
+fn ready(watched: [Option<PollFd<'_>>; 3], due: Option<Instant>) -> io::Result<Option<[bool; 3]>> {
+    let mut open: Vec<PollFd<'_>> = watched.iter().flatten().cloned().collect();
+    let left = due.map(|due| due.saturating_duration_since(Instant::now()));
+    if left.is_some_and(|left| left.is_zero()) {
+        return Ok(None);
+    }
+    let timeout = left.and_then(|left| Timespec::try_from(left).ok());
+    match poll(&mut open, timeout.as_ref()) {
+        Err(Errno::INTR) => return Ok(Some([false; 3])),
+        Ok(0) => return Ok(None),
+        polled => polled?,
+    };
+    let mut events = open.iter().map(|one| !one.revents().is_empty());
+    Ok(Some(watched.map(|one| one.is_some() && events.next().unwrap_or(false))))
+}
+
+/// What a child reads, and how far it was written.
+struct Fed {
+    pipe: Option<ChildStdin>,
+    bytes: Vec<u8>,
+    written: usize,
+}
+
+impl Fed {
+    fn new(pipe: Option<ChildStdin>, bytes: Vec<u8>) -> io::Result<Self> {
+        let mut fed = Self { pipe, bytes, written: 0 };
+        if let Some(pipe) = &fed.pipe {
+            fcntl_setfl(pipe, fcntl_getfl(pipe)? | OFlags::NONBLOCK)?;
+            fed.write();
+        }
+        Ok(fed)
+    }
+
+    fn watched(&self) -> Option<PollFd<'_>> {
+        self.pipe.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::OUT))
+    }
+
+    /// Writes as much as there is room for. A child may end without reading all of it: that is its own affair.
+    fn write(&mut self) {
+        let Some(pipe) = &mut self.pipe else { return };
+        while let Some(rest @ [_, ..]) = self.bytes.get(self.written..) {
+            match pipe.write(rest) {
+                Ok(written) => self.written += written,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(_) => break,
+            }
+        }
+        self.pipe = None;
+    }
+
+    /// Whoever has closed both outputs may still read.
+    fn leave(mut self) -> io::Result<()> {
+        let Some(pipe) = self.pipe.take() else { return Ok(()) };
+        fcntl_setfl(&pipe, fcntl_getfl(&pipe)? - OFlags::NONBLOCK)?;
+        feed(Some(pipe), self.bytes.split_off(self.written))
+    }
+}
+
+/// An output, until its end.
+struct Drained {
+    pipe: Option<File>,
+    limit: usize,
+    captured: Captured,
+}
+
+impl Drained {
+    fn new(pipe: Option<OwnedFd>, limit: usize) -> Self {
+        Self { pipe: pipe.map(File::from), limit, captured: Captured::default() }
+    }
+
+    fn watched(&self) -> Option<PollFd<'_>> {
+        self.pipe.as_ref().map(|pipe| PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::IN))
+    }
+
+    /// Reads what is there.
+    fn read(&mut self, chunk: &mut [u8]) -> io::Result<()> {
+        let Some(pipe) = &mut self.pipe else { return Ok(()) };
+        let read = match pipe.read(chunk) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(()),
+            read => chunk.get(..read?).unwrap_or_default(),
+        };
+        if read.is_empty() {
+            self.pipe = None;
+        }
+        let room = self.limit - self.captured.bytes.len();
+        let (kept, dropped) = read.split_at(room.min(read.len()));
+        self.captured.bytes.extend_from_slice(kept);
+        self.captured.dropped += dropped.len() as u64;
+        Ok(())
+    }
+}
+
 /// Those that live of a child's group, of all that bear the mark, and of their descendants; where we are the reaper, all
-/// of ours. Those of them that have ended and are ours to bury are buried.
+/// of ours. Those of them that have ended and are ours to bury are buried. What is older than we are was not started by
+/// a child of ours.
 pub(super) fn survivors(leader: Option<u32>, mark: &Mark) -> Vec<u32> {
     let mut all = Processes::look();
     let (own, reaper) = (std::process::id(), REAPER.load(Ordering::SeqCst));
+    let since = leader.and_then(|_| Some(Process::look(own)?.started)).unwrap_or(0);
     if reaper {
         all.bury(own, leader);
     }
@@ -154,7 +285,7 @@ pub(super) fn survivors(leader: Option<u32>, mark: &Mark) -> Vec<u32> {
     let roots = all.0.iter().filter(|process| {
         Some(process.group) == leader
             || (reaper && process.parent == own)
-            || (!process.of_kernel && bears(process, mark))
+            || (!process.of_kernel && process.started >= since && bears(process, mark))
     });
     let mut roots: Vec<u32> = roots.map(|process| process.pid).collect();
     roots.extend(leader);
@@ -217,14 +348,16 @@ struct Process {
     ended: bool,
     /// It is the kernel's, which has no environment.
     of_kernel: bool,
+    /// When it was started, counted from the start of the machine. That it becomes another program changes nothing.
+    started: u64,
     /// How long its environment is, once it has one.
     environment: Option<usize>,
 }
 
 impl Process {
     /// The name in brackets, which may hold anything, is followed by state, parent, group, session, terminal, its group,
-    /// flags; much later by where the code begins, which is nowhere until the environment is there, and by where that
-    /// begins and ends.
+    /// flags; much later by when it was started, by where the code begins, which is nowhere until the environment is there,
+    /// and by where that begins and ends.
     fn look(pid: u32) -> Option<Self> {
         let line = fs::read(format!("/proc/{pid}/stat")).ok()?;
         let line = String::from_utf8_lossy(&line);
@@ -233,11 +366,13 @@ impl Process {
         let parent = fields.next()?.parse().ok()?;
         let group = fields.next()?.parse().ok()?;
         let flags: u64 = fields.nth(3)?.parse().ok()?;
-        let code: u64 = fields.nth(16)?.parse().ok()?;
+        let started = fields.nth(12)?.parse().ok()?;
+        let code: u64 = fields.nth(3)?.parse().ok()?;
         let begin: usize = fields.nth(23)?.parse().ok()?;
         let end: usize = fields.next()?.parse().ok()?;
         let environment = (code != 0).then(|| end.saturating_sub(begin));
-        Some(Self { pid, parent, group, ended, of_kernel: flags & OF_KERNEL != 0, environment })
+        let of_kernel = flags & OF_KERNEL != 0;
+        Some(Self { pid, parent, group, ended, of_kernel, started, environment })
     }
 }
 

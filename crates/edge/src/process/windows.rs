@@ -2,10 +2,11 @@
 
 use super::detached::Usage;
 use super::whole::Mark;
+use super::{Captured, Keep, drain, feed, receive};
 use std::io;
 use std::os::windows::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const CREATE_NEW_PROCESS_GROUP: u32 = 0x0000_0200;
 const CREATE_NO_WINDOW: u32 = 0x0800_0000;
@@ -43,12 +44,27 @@ pub(super) fn has_ended(child: &mut Child) -> io::Result<bool> {
     Ok(child.try_wait()?.is_some())
 }
 
-/// A child cannot be asked to end.
+/// Writes the input and reads both outputs at the same time, until nobody holds them open. `None`: too late.
+pub(super) fn converse(
+    child: &mut Child,
+    input: Vec<u8>,
+    keep: Keep,
+    due: Option<Instant>,
+) -> io::Result<Option<[Captured; 2]>> {
+    feed(child.stdin.take(), input)?;
+    let stdout = drain(child.stdout.take(), keep.stdout)?;
+    let stderr = drain(child.stderr.take(), keep.stderr)?;
+    let Some(stdout) = receive(&stdout, due)? else { return Ok(None) };
+    let Some(stderr) = receive(&stderr, due)? else { return Ok(None) };
+    Ok(Some([stdout, stderr]))
+}
+
 /// Waits this long.
 pub(super) fn rest(_: &[u32], most: Duration) {
     std::thread::sleep(most);
 }
 
+/// A child cannot be asked to end.
 pub(super) fn ask(_pids: &[u32]) {}
 
 /// Kills each of these with what it has started.
