@@ -107,14 +107,40 @@ impl Surroundings {
             // A node's worktree stays: somebody who was killed may have left something there.
             repo.make_at_ref(place)?;
         }
-        let before = repo.before(place)?;
-        let worked = work(&folder);
+        match doing {
+            Doing::Reading => self.read(repo, place, || work(&folder)),
+            Doing::Editing => self.edit(repo, place, litter, || work(&folder)),
+        }
+    }
+
+    /// Lets somebody look at a worktree, and undoes whatever was changed there.
+    fn read(
+        &self,
+        repo: &GitRepo,
+        place: Place,
+        work: impl FnOnce() -> Result<Reply, Trouble>,
+    ) -> Result<Reply, Trouble> {
+        let looked = repo.look(place)?;
+        let worked = work();
         // That may have taken hours. Whoever has the run by now may have made this worktree anew.
         self.are_ours()?;
-        let taken = match (&worked, doing) {
-            (Ok(_), Doing::Editing) => Some(repo.taken(&before, litter)),
-            (Ok(_), Doing::Reading) | (Err(_), _) => None,
-        };
+        repo.leave(&looked)?;
+        worked
+    }
+
+    /// Lets somebody change a worktree, takes the change, and undoes it.
+    fn edit(
+        &self,
+        repo: &GitRepo,
+        place: Place,
+        litter: &[&str],
+        work: impl FnOnce() -> Result<Reply, Trouble>,
+    ) -> Result<Reply, Trouble> {
+        let before = repo.before(place)?;
+        let worked = work();
+        // The same.
+        self.are_ours()?;
+        let taken = worked.is_ok().then(|| repo.taken(&before, litter));
         repo.put_back(&before)?;
         let reply = worked?;
         match taken.transpose()? {

@@ -5,7 +5,7 @@
 //! [`open`] finds the repository, [`GitRepo`] is the port. `call` runs one git command, `said` reads its complaints;
 //! `worktree` makes and removes worktrees, `admin`, `workshop` and `lock` are git's side of that; `apply`, `commit`, `diff`
 //! and `refs` are what is done in them, `content` what a commit holds, `gc` what others may do to it; `identity` is who does it, `place` where, `stale` what a
-//! cut-off git left, `taken` what somebody has changed in a worktree, `touched` whether that is protected; `look` is for the doctor, `leftover` for `treebeam clean`;
+//! cut-off git left, `taken` what somebody has changed in a worktree, `sight` whether somebody has, `touched` whether that is protected; `look` is for the doctor, `leftover` for `treebeam clean`;
 //! `snapshot` makes a commit of what the user has not committed, `switch` moves the user's own checkout where that is wanted, `export` makes a branch for the user.
 
 mod admin;
@@ -24,6 +24,7 @@ mod open;
 mod place;
 mod refs;
 mod said;
+mod sight;
 mod snapshot;
 mod stale;
 mod switch;
@@ -39,7 +40,7 @@ pub use identity::Identity;
 pub use leftover::{Orphan, remove_folder};
 pub use open::{OpenError, UserRepo, open, open_with};
 pub use said::GitSaid;
-pub use taken::{Before, MOST_CHANGED, Taken};
+pub use taken::{Before, Looked, MOST_CHANGED, Taken};
 
 use call::Seat;
 use std::collections::BTreeMap;

@@ -13,6 +13,14 @@ mod system;
 #[path = "windows.rs"]
 mod system;
 
+/// What the system says of a file: another one, if it is another file or was changed.
+pub(super) type Stamp = system::Stamp;
+
+/// What the system says of a file.
+pub(super) fn stamp(found: &fs::Metadata) -> Stamp {
+    system::stamp(found)
+}
+
 /// Whether there is a process with this number.
 pub(super) fn is_alive(pid: u32) -> bool {
     system::is_alive(pid)

@@ -3,6 +3,7 @@
 //! or to its `.git` leads elsewhere. It does not judge a change, and it commits nothing.
 
 use super::call::{Answer, Call, Seat};
+use super::sight::Sight;
 use super::worktree::Worktree;
 use super::{GitRepo, gc, place};
 use std::fs::{self, File};
@@ -29,6 +30,15 @@ pub struct Before {
     /// A copy of that index, which knows the files by their times. No two have the same name: another process may have
     /// the run, and look at the same worktree, before this one is done.
     index: TempPath,
+}
+
+/// A worktree as it was before somebody looked at it who should leave it as it is.
+#[derive(Debug)]
+pub struct Looked {
+    place: Place,
+    worktree: Worktree,
+    /// What was there, where all of it could be seen.
+    sight: Option<Sight>,
 }
 
 /// What became of a worktree.
@@ -100,12 +110,39 @@ impl GitRepo {
     /// # Errors
     /// When git cannot.
     pub fn put_back(&self, before: &Before) -> Result<(), PortError> {
-        let Worktree { base, applied, .. } = &before.worktree;
-        self.make(before.place, base)?;
-        applied.iter().try_for_each(|diff| match self.apply_diff(before.place, diff)? {
+        self.restore(before.place, &before.worktree)
+    }
+
+    /// Remembers a worktree, and git's own folder for it, before somebody looks at it.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn look(&self, place: Place) -> Result<Looked, PortError> {
+        let worktree = self.find(place)?;
+        let Seat { git_dir, work_tree } = &worktree.seat;
+        let sight = Sight::of(vec![work_tree.into(), git_dir.into()]).ok();
+        Ok(Looked { place, worktree, sight })
+    }
+
+    /// Makes the worktree what it was, where it is not.
+    ///
+    /// # Errors
+    /// When git cannot.
+    pub fn leave(&self, looked: &Looked) -> Result<(), PortError> {
+        let there = self.find(looked.place).is_ok();
+        if there && looked.sight.as_ref().is_some_and(Sight::is_same) {
+            return Ok(());
+        }
+        self.restore(looked.place, &looked.worktree)
+    }
+
+    fn restore(&self, place: Place, worktree: &Worktree) -> Result<(), PortError> {
+        let Worktree { base, applied, .. } = worktree;
+        self.make(place, base)?;
+        applied.iter().try_for_each(|diff| match self.apply_diff(place, diff)? {
             Applied::Cleanly => Ok(()),
             Applied::Refused(why) => {
-                let what = format!("the worktree of {} cannot be put back", before.place);
+                let what = format!("the worktree of {place} cannot be put back");
                 Err(PortError::new(format!("{what}: {why}")))
             }
         })

@@ -1,10 +1,10 @@
-//! What keeping a folder, removing a stubborn one, and knowing the living, needs of Unix alone.
+//! What keeping a folder, removing a stubborn one, knowing it again, and knowing the living, needs of Unix alone.
 
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 use std::fs::{self, File, Metadata, Permissions};
 use std::io;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
 /// Puts on disk what was written to the file system of a folder: a call for each file of a large checkout takes longer.
@@ -45,4 +45,14 @@ pub(super) fn is_alive(pid: u32) -> bool {
 /// Whether its owner may run a file: all that git knows of permissions.
 pub(super) fn is_executable(file: &Metadata) -> bool {
     file.permissions().mode() & 0o100 != 0
+}
+
+/// All that the system says of a file, but for when it was read: device, number, mode, names, owner, group, length, and
+/// when its content and anything of it were changed.
+pub(super) type Stamp = ([u64; 4], [u32; 3], [i64; 4]);
+
+pub(super) fn stamp(found: &Metadata) -> Stamp {
+    let number = [found.dev(), found.ino(), found.nlink(), found.size()];
+    let times = [found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec()];
+    (number, [found.mode(), found.uid(), found.gid()], times)
 }

@@ -1,7 +1,8 @@
-//! What keeping a folder, removing a stubborn one, and knowing the living, needs of Windows alone.
+//! What keeping a folder, removing a stubborn one, knowing it again, and knowing the living, needs of Windows alone.
 
 use std::fs::Metadata;
 use std::io;
+use std::os::windows::fs::MetadataExt as _;
 use std::path::Path;
 
 /// Only a volume as a whole can be put on disk there, by an administrator.
@@ -24,4 +25,12 @@ pub(super) fn is_alive(_pid: u32) -> bool {
 /// Not known there, and git does not ask.
 pub(super) fn is_executable(_file: &Metadata) -> bool {
     false
+}
+
+/// What the system says of a file, but for when it was read: attributes, length, and when it was made and changed.
+pub(super) type Stamp = (u32, [u64; 3]);
+
+pub(super) fn stamp(found: &Metadata) -> Stamp {
+    let (made, changed) = (found.creation_time(), found.last_write_time());
+    (found.file_attributes(), [found.file_size(), made, changed])
 }

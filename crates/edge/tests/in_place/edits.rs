@@ -168,6 +168,45 @@ fn what_those_change_who_only_answer_is_undone() {
     }
 }
 
+/// A worktree that nobody has touched is not made again. Whatever else was done there, it is.
+#[test]
+fn who_only_looks_leaves_the_worktree_itself() {
+    use std::os::unix::fs::MetadataExt as _;
+    let which = |place: &Workplace| fs::metadata(place.worktree()).expect("a worktree").ino();
+    let place = Workplace::new(&FILES);
+    let first = place.ask(script("echo r1 >> a.txt; echo n > new", InPlace), "r1").expect("one");
+    place.git.apply(candidate(), &first.edits.expect("edits")).expect("git");
+    let (before, same) = (place.files(), which(&place));
+    place
+        .ask(script("cat a.txt .git; ls -R; git log; git diff --cached", Diff), "look")
+        .expect("an answer");
+    assert_eq!((place.files(), which(&place)), (before.clone(), same));
+    for (number, touch) in [
+        "printf 'one\\ntwo\\nr2\\n' > a.txt; touch -r b.txt a.txt",
+        "mkdir cache; echo x > cache/ignored",
+        "mkdir empty",
+        "chmod +x b.txt",
+        "cp b.txt b2; mv b2 b.txt",
+        "echo x >> .git",
+        "rm new; git rm -q --cached new",
+        "echo x > \"$(git rev-parse --git-dir)/description\"",
+        "git update-index --assume-unchanged a.txt",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        // The number of a folder that was removed may be given out again: this one is kept.
+        let held = fs::File::open(place.worktree()).expect("a worktree");
+        let was = which(&place);
+        let touched =
+            place.ask(script(&format!("{touch}; echo done"), Diff), &format!("t{number}"));
+        assert_eq!(touched.expect("an answer").text, "done\n", "{touch}");
+        assert_eq!(place.files(), before, "{touch}");
+        assert_ne!(which(&place), was, "{touch}: it was made again");
+        drop(held);
+    }
+}
+
 #[test]
 #[cfg(target_os = "linux")]
 fn nothing_of_an_agent_is_left_after_its_deadline_or_its_end() {
