@@ -233,3 +233,25 @@ fn links_and_submodules_are_no_files() -> Outcome {
     assert_eq!(paths, ["a.py"]);
     Ok(())
 }
+
+/// Commits and objects are what they are: nobody asks git twice.
+#[test]
+fn what_was_asked_once_needs_no_git() -> Outcome {
+    let repo = repo()?;
+    let user = open_with(repo.path(), repo.variables())?;
+    let (head, above) = (user.head.clone(), repo.git(["rev-parse", "HEAD^"])?);
+    let folder = repo.beside("run");
+    fs::create_dir_all(&folder)?;
+    let git = GitRepo::new(user, &folder, "r1".parse::<RunId>()?)?;
+    let files = git.files(&head)?;
+    let (some, rest) = files.split_at(5);
+    let (texts, objects) = (git.texts(some)?, repo.path().join(".git/objects"));
+    fs::rename(&objects, repo.beside("objects"))?;
+    assert_eq!((git.files(&head)?, git.texts(some)?), (files.clone(), texts));
+    assert!(git.files(&above.trim().parse::<Commit>()?).is_err(), "another commit");
+    assert!(git.texts(rest).map_or(true, |texts| texts.iter().all(Option::is_none)));
+    // What was not there is asked for again.
+    fs::rename(repo.beside("objects"), &objects)?;
+    assert!(git.texts(rest)?.iter().any(Option::is_some));
+    Ok(())
+}

@@ -1,8 +1,10 @@
 //! What a commit holds: its files with their sizes, and what stands in them. One git process for each question, whatever the
-//! number of files; nothing is read from a worktree.
+//! number of files, and none for one that was answered before; nothing is read from a worktree.
 
 use super::GitRepo;
 use crate::process::Input;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use treebeam_core::id::Commit;
 use treebeam_run::port::{PortError, RepoFile};
 
@@ -10,9 +12,73 @@ use treebeam_run::port::{PortError, RepoFile};
 const MOST_LIST: usize = 32 << 20;
 /// What git says before each content, at most, in bytes.
 const HEAD: usize = 128;
+/// No more of the texts is remembered, in bytes.
+const MOST_REMEMBERED: usize = 8 << 20;
+
+/// Answers of git that hold for ever: a commit and an object are what they are. Most prompts ask for the same ones.
+#[derive(Debug, Default)]
+pub(super) struct Remembered {
+    /// The commit that was asked about last.
+    files: Mutex<Option<(Commit, Vec<RepoFile>)>>,
+    texts: Mutex<Texts>,
+}
+
+/// What objects hold, where that is text.
+#[derive(Debug, Default)]
+struct Texts {
+    by_object: BTreeMap<String, Option<String>>,
+    bytes: usize,
+}
+
+impl Texts {
+    /// Remembers one. Where all would be too much, those of before are forgotten.
+    fn keep(&mut self, object: &str, text: Option<&String>) {
+        let bytes = object.len() + text.map_or(0, String::len);
+        if self.bytes + bytes > MOST_REMEMBERED {
+            *self = Self::default();
+        }
+        if bytes <= MOST_REMEMBERED {
+            self.bytes += bytes;
+            self.by_object.insert(object.to_owned(), text.cloned());
+        }
+    }
+}
+
+fn locked<T>(remembered: &Mutex<T>) -> MutexGuard<'_, T> {
+    remembered.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 impl GitRepo {
     pub(super) fn files_of(&self, commit: &Commit) -> Result<Vec<RepoFile>, PortError> {
+        if let Some((_, files)) =
+            locked(&self.remembered.files).as_ref().filter(|(of, _)| of == commit)
+        {
+            return Ok(files.clone());
+        }
+        let files = self.ask_files(commit)?;
+        *locked(&self.remembered.files) = Some((commit.clone(), files.clone()));
+        Ok(files)
+    }
+
+    pub(super) fn texts_of(&self, files: &[RepoFile]) -> Result<Vec<Option<String>>, PortError> {
+        let known = |texts: &Texts| -> Option<Vec<Option<String>>> {
+            files.iter().map(|file| texts.by_object.get(&file.object).cloned()).collect()
+        };
+        if let Some(texts) = known(&locked(&self.remembered.texts)) {
+            return Ok(texts);
+        }
+        let contents = self.ask_contents(files)?;
+        let mut remembered = locked(&self.remembered.texts);
+        let text = |(file, content): (&RepoFile, Option<Vec<u8>>)| {
+            // What git does not have now it may have later.
+            let text = content.map(text)?;
+            remembered.keep(&file.object, text.as_ref());
+            text
+        };
+        Ok(files.iter().zip(contents).map(text).collect())
+    }
+
+    fn ask_files(&self, commit: &Commit) -> Result<Vec<RepoFile>, PortError> {
         let question = ["ls-tree", "-r", "-l", "-z", "--full-tree", commit.as_str()];
         let call = self.user.git.sealed(&self.seat(), &question).about(commit.short());
         let text = call.keep(MOST_LIST).done()?.beginning();
@@ -23,7 +89,8 @@ impl GitRepo {
         Ok(files)
     }
 
-    pub(super) fn texts_of(&self, files: &[RepoFile]) -> Result<Vec<Option<String>>, PortError> {
+    /// What is in each of these, where git has it.
+    fn ask_contents(&self, files: &[RepoFile]) -> Result<Vec<Option<Vec<u8>>>, PortError> {
         let question: String = files.iter().map(|file| format!("{}\n", file.object)).collect();
         let bytes = files.iter().map(|file| usize::try_from(file.bytes).unwrap_or(usize::MAX));
         let most =
@@ -31,7 +98,7 @@ impl GitRepo {
         let call = self.user.git.sealed(&self.seat(), &["cat-file", "--batch"]);
         let answer = call.input(Input::Bytes(question.into_bytes())).keep(most).done()?;
         let mut rest = answer.stdout.bytes.as_slice();
-        Ok(files.iter().map(|_| content(&mut rest).and_then(text)).collect())
+        Ok(files.iter().map(|_| content(&mut rest).map(<[u8]>::to_vec)).collect())
     }
 }
 
@@ -56,9 +123,8 @@ fn content<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     Some(content)
 }
 
-fn text(content: &[u8]) -> Option<String> {
-    let text = std::str::from_utf8(content).ok()?;
-    (!text.contains('\0')).then(|| text.to_owned())
+fn text(content: Vec<u8>) -> Option<String> {
+    String::from_utf8(content).ok().filter(|text| !text.contains('\0'))
 }
 
 #[cfg(test)]
@@ -78,11 +144,24 @@ mod tests {
     #[test]
     fn contents_are_taken_one_after_the_other() {
         let mut rest = &b"12 blob 4\na\nb\n\n34 missing\n56 blob 0\n\n78 blob 3\n\0x\xff\n"[..];
-        let mut next = || content(&mut rest).map(|content| (content.to_owned(), text(content)));
+        let mut next =
+            || content(&mut rest).map(|content| (content.to_owned(), text(content.to_owned())));
         assert_eq!(next(), Some((b"a\nb\n".to_vec(), Some("a\nb\n".to_owned()))));
         assert_eq!(next(), None);
         assert_eq!(next(), Some((Vec::new(), Some(String::new()))));
         assert_eq!(next(), Some((b"\0x\xff".to_vec(), None)));
         assert_eq!(next(), None);
+    }
+    #[test]
+    fn what_is_remembered_is_bounded() {
+        let mut texts = Texts::default();
+        let half = Some("x".repeat(MOST_REMEMBERED / 2 - 1));
+        texts.keep("a", half.as_ref());
+        texts.keep("b", None);
+        texts.keep("c", half.as_ref());
+        let known = |texts: &Texts| texts.by_object.keys().cloned().collect::<String>();
+        assert_eq!(known(&texts), "c");
+        texts.keep("d", Some(&"x".repeat(MOST_REMEMBERED)));
+        assert_eq!((known(&texts).as_str(), texts.bytes), ("", 0));
     }
 }

@@ -43,6 +43,7 @@ pub use said::GitSaid;
 pub use taken::{Before, Looked, MOST_CHANGED, Taken};
 
 use call::Seat;
+use content::Remembered;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Mutex;
@@ -59,6 +60,7 @@ pub struct GitRepo {
     run: RunId,
     run_dir: String,
     known: Mutex<BTreeMap<Place, Worktree>>,
+    remembered: Remembered,
 }
 
 impl GitRepo {
@@ -68,7 +70,8 @@ impl GitRepo {
     /// When there is no run directory, or its path is not UTF-8.
     pub fn new(user: UserRepo, run_dir: &Path, run: RunId) -> Result<Self, PortError> {
         let run_dir = place::real(run_dir)?;
-        Ok(Self { user, run, run_dir, known: Mutex::default() })
+        let (known, remembered) = (Mutex::default(), Remembered::default());
+        Ok(Self { user, run, run_dir, known, remembered })
     }
 
     /// The repository.
