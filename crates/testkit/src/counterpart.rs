@@ -15,6 +15,47 @@ use std::time::{Duration, Instant};
 const START: Duration = Duration::from_mins(2);
 const GLANCE: Duration = Duration::from_millis(20);
 
+/// The least that llama-stack needs to keep responses.
+const LLAMA_STACK: &str = "\
+version: 2
+distro_name: small
+apis: [inference, responses, vector_io, tool_runtime, files]
+providers:
+  vector_io: []
+  tool_runtime: []
+  inference:
+  - provider_id: played
+    provider_type: remote::openai
+    config: {base_url: '{model}/v1', api_key: sk-for-tests}
+  files:
+  - provider_id: localfs
+    provider_type: inline::localfs
+    config:
+      storage_dir: '{folder}/files'
+      metadata_store: {table_name: files_metadata, backend: sql}
+  responses:
+  - provider_id: builtin
+    provider_type: inline::builtin
+    config:
+      persistence:
+        agent_state: {namespace: agents, backend: kv}
+        responses: {table_name: responses, backend: sql}
+storage:
+  backends:
+    kv: {type: kv_sqlite, db_path: '{folder}/kv.db'}
+    sql: {type: sql_sqlite, db_path: '{folder}/sql.db'}
+  stores:
+    metadata: {namespace: registry, backend: kv}
+    inference: {table_name: inference_store, backend: sql}
+    conversations: {table_name: openai_conversations, backend: sql}
+    prompts: {namespace: prompts, backend: kv}
+    connectors: {namespace: connectors, backend: kv}
+registered_resources:
+  models:
+  - {model_id: m-1, provider_id: played, provider_model_id: m-1, model_type: llm}
+server: {host: 127.0.0.1}
+";
+
 /// The folder of a counterpart.
 #[must_use]
 pub fn folder(name: &str) -> PathBuf {
@@ -105,6 +146,30 @@ impl Running {
         let begun = Instant::now();
         while running.exchange("GET", "/health", "").0 != 200 {
             assert!(begun.elapsed() < START, "the model is not ready: {}", running.said());
+            thread::sleep(GLANCE);
+        }
+        running
+    }
+
+    /// llama-stack, a server that keeps responses, in front of a server with a model `m-1`, which it calls `played/m-1`. It is
+    /// no part of what is installed: `TREEBEAM_LLAMA_STACK` names its program.
+    #[must_use]
+    pub fn llama_stack(model: &Self) -> Self {
+        let program = std::env::var_os("TREEBEAM_LLAMA_STACK").expect(
+            "`TREEBEAM_LLAMA_STACK` names no program: `pip install llama-stack==0.7.3 'mcp<2'`, then `bin/llama`",
+        );
+        let place = tempfile::tempdir().expect("a folder");
+        let (port, file) = (free_port(), place.path().join("run.yaml"));
+        let folder = place.path().display().to_string();
+        let config = LLAMA_STACK.replace("{folder}", &folder).replace("{model}", &model.url());
+        fs::write(&file, config).expect("its configuration");
+        let mut command = Command::new(program);
+        command.args(["stack", "run"]).arg(file).args(["--port", &port.to_string()]);
+        command.env("HOME", place.path());
+        let running = Self::start(command, port, place);
+        let begun = Instant::now();
+        while running.exchange("GET", "/v1/health", "").0 != 200 {
+            assert!(begun.elapsed() < START, "it is not ready: {}", running.said());
             thread::sleep(GLANCE);
         }
         running

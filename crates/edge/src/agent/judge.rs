@@ -64,7 +64,9 @@ pub(super) fn judge(refusal: &Refusal<'_>, model: &Model, continues: Option<&str
 pub(super) fn judge_named(body: &Value, model: &Model, continues: Option<&str>) -> Trouble {
     let named = kind(body);
     let has = |part: &str| named.contains(part);
-    let status = match body["error"]["code"].as_u64().and_then(|code| u16::try_from(code).ok()) {
+    let code = &body["error"]["code"];
+    let code = code.as_u64().or_else(|| code.as_str()?.parse().ok());
+    let status = match code.and_then(|code| u16::try_from(code).ok()) {
         Some(code @ 400..=599) => code,
         _ if has("overloaded") => 529,
         _ if has("rate_limit") || has("quota") || has("resource_exhausted") => 429,
@@ -239,9 +241,9 @@ mod tests {
         );
         check(400, r#"{"error":{"message":"no 'previous_response_id' here"}}"#, "forgotten");
         // As llama-stack says it, whose word for another thing that is not there is the same.
-        check(404, r#"{"error":{"message":"Response 'resp-7' not found."}}"#, "forgotten");
-        check(400, r#"{"detail":"Response 'resp-7' not found."}"#, "forgotten");
-        check(404, r#"{"error":{"message":"Model 'm-1' not found."}}"#, "unavailable: it is not");
+        let list = "Use 'client.responses.list()' to list available Responses.";
+        check(404, &format!(r#"{{"detail":"Response 'resp-7' not found. {list}"}}"#), "forgotten");
+        check(404, r#"{"detail":"Model 'm-1' not found."}"#, "unavailable: it is not there");
         let long = "unanswered: the prompt is too long for the model";
         check(400, r#"{"error":{"code":"context_length_exceeded","message":"maximum"}}"#, long);
         check(413, "", long);
@@ -255,7 +257,7 @@ mod tests {
     fn what_a_name_means() {
         let check = |body: &str, expect: &str| {
             let body = serde_json::from_str(body).unwrap();
-            let found = in_words(&judge_named(&body, &model(), None));
+            let found = in_words(&judge_named(&body, &model(), Some("resp-7")));
             assert!(found.starts_with(expect), "{body}: {found}");
         };
         check(r#"{"error":{"type":"overloaded_error","message":"x"}}"#, "again None Perhaps");
@@ -265,5 +267,9 @@ mod tests {
         check(r#"{"error":{"type":"invalid_request_error","message":"x"}}"#, "unanswered");
         check(r#"{"error":{"code":503,"message":"x"}}"#, "again None Perhaps");
         check(r#"{"error":"it broke"}"#, "again None Perhaps");
+        // As llama-stack says it where a stream was asked for.
+        let lost = r#"{"error":{"message":"Response 'resp-7' not found.","code":"404"}}"#;
+        check(lost, "forgotten");
+        check(&lost.replace("resp-7", "resp-8"), "unavailable: it is not there");
     }
 }

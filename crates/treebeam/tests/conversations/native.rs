@@ -11,24 +11,29 @@ use treebeam_testkit::program::{RUN, Site};
 use treebeam_testkit::server::{Act, Hit, Server};
 
 /// A repository whose ideas come from a server of responses, and whose coder and sweep are scripts.
-fn real(url: &str, more: &str) -> Site {
+pub(super) fn real(url: &str, more: &str) -> Site {
     let site = Site::new(super::BINARY);
     let coder = "#!/bin/sh\nprintf -- '--- /dev/null\\n+++ b/g%s.txt\\n@@ -0,0 +1 @@\\n+1\\n' \"$TREEBEAM_EVAL\"\n";
     let sweep = "#!/bin/sh\nn=$(ls g*.txt 2>/dev/null | wc -l)\nprintf 'config_id,status,gain\\n0,ok,%s\\n' \"$((n + 1))\" > \"$AGENTIC_RESULTS_CSV\"\n";
     site.repo.write("coder.sh", coder).expect("a file");
     site.repo.write("sweep.sh", sweep).expect("a file");
     site.repo.commit("scripts").expect("a commit");
-    let config = format!(
-        "sweep_command = ['sh', 'sweep.sh']\nideas_per_node = 2\n{more}\n\
-         [score]\nprimary = 'gain'\nmetrics = [{{ column = 'gain', direction = 'higher', weight = 1.0 }}]\n\
-         [agents.ideas]\nprovider = 'openai'\nmodel = 'm'\nbase_url = '{url}'\n\
-         [agents.coder]\nprovider = 'command'\ncommand = ['sh', 'coder.sh']\n"
-    );
-    site.repo.write("treebeam.toml", &config).expect("a file");
+    configure(&site, url, more);
     site
 }
 
-fn run(site: &Site, flags: &[&str]) {
+/// Says who has the ideas, and what else is to hold.
+pub(super) fn configure(site: &Site, url: &str, more: &str) {
+    let config = format!(
+        "sweep_command = ['sh', 'sweep.sh']\nideas_per_node = 2\n{more}\n\
+         [score]\nprimary = 'gain'\nmetrics = [{{ column = 'gain', direction = 'higher', weight = 1.0 }}]\n\
+         [agents.ideas]\nprovider = 'openai'\nmodel = 'played/m-1'\nbase_url = '{url}'\n\
+         [agents.coder]\nprovider = 'command'\ncommand = ['sh', 'coder.sh']\n"
+    );
+    site.repo.write("treebeam.toml", &config).expect("a file");
+}
+
+pub(super) fn run(site: &Site, flags: &[&str]) {
     let words = ["run", "--run-id", RUN, "--quiet", "--yes"];
     let _ = site.call(&[&words, flags].concat()).exits(0);
 }
@@ -40,11 +45,20 @@ struct Provider {
 }
 
 /// What a provider says to a name that it does not know.
-type Unknown = fn(&str) -> (u16, Value);
+type Unknown = fn(&str) -> Vec<Act>;
 
-/// As llama-stack 0.7 does.
-fn not_found(id: &str) -> (u16, Value) {
-    (404, json!({ "error": { "message": format!("Response '{id}' not found.") } }))
+/// As llama-stack 0.7.3 does, to whom asks for a stream.
+fn not_found(id: &str) -> Vec<Act> {
+    let list = "Use 'client.responses.list()' to list available Responses.";
+    let message = format!("Response '{id}' not found. {list}");
+    let error = json!({ "error": { "message": message, "code": "404" } });
+    Act::open(200, "text/event-stream", &format!("data: {error}\n\n"))
+}
+
+/// As llama.cpp does.
+fn not_supported(_: &str) -> Vec<Act> {
+    let error = json!({"error": {"message": "no 'previous_response_id' of that name"}});
+    Act::answer(400, &[], &error.to_string())
 }
 
 impl Provider {
@@ -57,10 +71,7 @@ impl Provider {
             let mut said = match body["previous_response_id"].as_str() {
                 None => Vec::new(),
                 Some(id) => {
-                    let Some(said) = known.get(id) else {
-                        let (status, error) = unknown(id);
-                        return Act::answer(status, &[], &error.to_string());
-                    };
+                    let Some(said) = known.get(id) else { return unknown(id) };
                     said.clone()
                 }
             };
@@ -179,12 +190,9 @@ fn what_a_provider_has_forgotten_is_told_again() {
     site.must_be_sound();
 }
 
-/// As llama.cpp does.
 #[test]
 fn a_provider_that_never_remembers_is_told_each_time() {
-    let provider = Provider::start(|_| {
-        (400, json!({"error": {"message": "no 'previous_response_id' of that name"}}))
-    });
+    let provider = Provider::start(not_supported);
     let site = real(&provider.server.url(), "beam_width = 2");
     run(&site, &["--max-depth=1"]);
     for depth in ["--max-depth=2", "--max-depth=3"] {
