@@ -3,7 +3,8 @@
 //!
 //! # Layout
 //! [`door`] asks through the door with little patience. [`aimock`] and [`llmock`] are about servers that play a provider and
-//! its errors, [`conversation`] about whole evals with them, [`oracle`] about the requests that are sent, [`smollm2`] about a real model.
+//! its errors, [`conversation`] about whole evals with them, [`sessions`] about a
+//! search whose ideas come from real coding agents, [`oracle`] about the requests that are sent, [`smollm2`] about a real model.
 
 #![cfg(test)]
 
@@ -12,4 +13,5 @@ mod conversation;
 mod door;
 mod llmock;
 mod oracle;
+mod sessions;
 mod smollm2;
