@@ -30,7 +30,18 @@ pub(crate) fn ideas() -> Outcome<()> {
             &format!("{} characters", late.chars),
         );
         row(&format!("{name}: the same against depth {EARLY}"), &format!("{ratio:.2}"));
-        row(&format!("{name}: files looked at for it"), &late.looked.to_string());
+        row(
+            &format!("{name}: what was said before, in it"),
+            &format!(
+                "{} characters, at most {}",
+                late.memory,
+                Reach::default().idea_history_max_chars
+            ),
+        );
+        row(
+            &format!("{name}: files looked at for it, and at depth {EARLY}"),
+            &format!("{} and {}", late.looked, early.looked),
+        );
     }
     Ok(())
 }

@@ -18,6 +18,12 @@ use treebeam_run::port::{
 };
 use treebeam_run::prompt::Prompts;
 
+/// How many files of conversations are kept: those of the newest nodes.
+const TALKS: usize = 96;
+/// What stands over that which was said before, and over each other section.
+const MEMORY: &str = "=== WHAT WAS SAID BEFORE IN THIS BRANCH ===";
+const SECTION: &str = "\n=== ";
+
 /// How a cleanup goes at its first attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cleanup {
@@ -35,6 +41,8 @@ pub(crate) struct ThinWorld {
     worktrees: Mutex<BTreeMap<Place, (i32, i32)>>,
     /// Idea files that were not read yet.
     ideas: Mutex<BTreeMap<String, Vec<u8>>>,
+    /// Files of the conversations that are being had, and of those that they come from.
+    talks: Mutex<BTreeMap<String, Vec<u8>>>,
     /// What ended sweeps brought, until it is taken in.
     results: Mutex<BTreeMap<String, i32>>,
     jobs: Mutex<Vec<Job>>,
@@ -50,6 +58,7 @@ impl ThinWorld {
             cleanup,
             worktrees: Mutex::default(),
             ideas: Mutex::default(),
+            talks: Mutex::default(),
             results: Mutex::default(),
             jobs: Mutex::default(),
             told: Mutex::default(),
@@ -76,6 +85,8 @@ impl ThinWorld {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Told {
     pub(crate) chars: u32,
+    /// How many of them tell what was said before.
+    pub(crate) memory: u32,
     /// How many files were looked for since the question before.
     pub(crate) looked: u32,
 }
@@ -87,9 +98,11 @@ impl ThinWorld {
     }
 
     fn tell(&self, prompt: &str) {
-        let chars = u32::try_from(prompt.chars().count()).unwrap_or(u32::MAX);
+        let length = |text: &str| u32::try_from(text.chars().count()).unwrap_or(u32::MAX);
+        let memory = prompt.split_once(MEMORY).map_or("", |(_, rest)| rest);
+        let memory = memory.split_once(SECTION).map_or(memory, |(memory, _)| memory);
         let looked = std::mem::take(&mut *lock(&self.looked));
-        lock(&self.told).push(Told { chars, looked });
+        lock(&self.told).push(Told { chars: length(prompt), memory: length(memory), looked });
     }
 }
 
@@ -281,6 +294,13 @@ impl Files for ThinWorld {
         if name.starts_with("node_ideas/") && bytes.starts_with(b"IDEA: ") {
             lock(&self.ideas).insert(name.to_owned(), bytes.to_vec());
         }
+        if name.starts_with("conversations/") {
+            let mut talks = lock(&self.talks);
+            talks.insert(name.to_owned(), bytes.to_vec());
+            if talks.len() > TALKS {
+                talks.pop_first();
+            }
+        }
         Ok(())
     }
 
@@ -290,10 +310,14 @@ impl Files for ThinWorld {
     }
 
     fn find(&self, path: &RunPath, _: usize) -> Result<Option<Vec<u8>>, PortError> {
-        if path.as_str().ends_with(path::SCORING_ROOT) || path.as_str().starts_with("node_ideas/") {
+        let name = path.as_str();
+        let counts =
+            ["node_ideas/", "conversations/"].iter().any(|folder| name.starts_with(folder));
+        if counts || name.ends_with(path::SCORING_ROOT) {
             *lock(&self.looked) += 1;
         }
-        Ok(None)
+        let kept = if name.contains("/calls/") { &self.ideas } else { &self.talks };
+        Ok(lock(kept).get(name).cloned())
     }
 
     fn link(&self, _: &RunPath, _: &RunPath) -> Result<(), PortError> {
