@@ -116,6 +116,7 @@ fn of_conversation(node: &Node) -> Vec<Reference> {
         let Some(turn) = known.turn else { continue };
         found.push(of(known.prompt_path(), Some(turn.prompt)));
         found.extend(turn.reply.map(|sha256| of(known.reply_path(), Some(sha256))));
+        found.extend(known.summary().map(|(summary, path)| of(path, Some(summary.reply))));
     }
     if !found.is_empty() {
         let kept = [path::conversation_state, path::conversation_log, path::conversation_summary];

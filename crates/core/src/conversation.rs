@@ -3,7 +3,7 @@
 
 mod pack;
 
-pub use pack::pack;
+pub use pack::{Written, pack, pack_with, told_in_short};
 
 use crate::bill::Usage;
 use crate::id::{NodeId, Sha256, TurnId};
@@ -98,9 +98,21 @@ pub struct Turn {
     /// What the next question may go on from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continuation: Option<Continuation>,
+    /// What somebody wrote about older turns, to be told in this one and in those after it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<Summary>,
     /// What did not go as it was meant to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+}
+
+/// A summary that somebody was asked for, as it is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Summary {
+    /// The last turn that it is about.
+    pub until: TurnId,
+    /// Its digest.
+    pub reply: Sha256,
 }
 
 /// A turn as it is remembered.

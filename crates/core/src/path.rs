@@ -113,6 +113,12 @@ pub fn damaged_conversation(name: &str) -> RunPath {
     folder(CONVERSATIONS, &"damaged").join(name)
 }
 
+/// The name of the question for a summary that comes before a question for ideas.
+#[must_use]
+pub fn summary_question(key: &str) -> String {
+    format!("{key}-summary")
+}
+
 /// The name of a question for ideas: of which expansion of a node, and which of its turns, both counted from 1.
 #[must_use]
 pub fn idea_question(node: NodeId, expansion: u32, turn: u32) -> String {

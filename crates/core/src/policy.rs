@@ -10,6 +10,7 @@ pub use deadline::Deadline;
 use crate::conversation::Mode;
 use crate::measure::Measure;
 use crate::num::Finite;
+use crate::role::Role;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::num::NonZeroU32;
@@ -94,6 +95,9 @@ pub struct Reach {
     /// The most characters of all that they are told again.
     #[serde(default = "idea_history_max_chars")]
     pub idea_history_max_chars: NonZeroU32,
+    /// Who sums up the turns that they are told in short; nobody, and each has its line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary_agent: Option<Role>,
 }
 
 /// How many turns are told again, if the user says nothing.
@@ -176,6 +180,7 @@ impl Default for Reach {
             idea_conversation_mode: Mode::default(),
             idea_history_window_turns: idea_history_window_turns(),
             idea_history_max_chars: idea_history_max_chars(),
+            summary_agent: None,
         }
     }
 }

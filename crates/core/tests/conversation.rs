@@ -4,7 +4,9 @@
 #![cfg(test)]
 
 use proptest::prelude::*;
-use treebeam_core::conversation::{Continuation, Conversation, Past, pack};
+use treebeam_core::conversation::{
+    Continuation, Conversation, Past, Written, pack, pack_with, told_in_short,
+};
 use treebeam_core::id::{NodeId, TurnId};
 
 fn turn_id(number: usize) -> TurnId {
@@ -59,6 +61,34 @@ proptest! {
         let more = pack(&past, window, 100_000);
         let all = past.len().min(window);
         prop_assert_eq!(past.iter().filter(|past| is_told(&more, past)).count(), all);
+    }
+
+    /// What somebody wrote stands for the turns that it is about, within the same limits; for others it says nothing.
+    #[test]
+    fn what_somebody_wrote_stands_for_its_turns(
+        past in pasts(), text in "(\\PC|\n){1,400}", until in 0_usize..22, window in 1_usize..15, most in 0_usize..3000,
+    ) {
+        let written = Written { until: turn_id(until), text: format!("WRITTEN {text}") };
+        let told = pack_with(&past, Some(&written), window, most);
+        prop_assert!(chars(&told) <= most, "{} of {most}: {told}", chars(&told));
+        prop_assert_eq!(&told, &pack_with(&past, Some(&written), window, most));
+        let whole = |past: &&Past| told.contains(&format!("TURN {}:", past.turn_id));
+        let older = past.len() - past.iter().filter(whole).count();
+        let is_about_older = (1..=older).contains(&until);
+        prop_assert!(is_about_older || !told.contains("WRITTEN"), "{until} of {older}: {told}");
+        prop_assert!(!is_about_older || most < 400 || told.contains("WRITTEN"), "{told}");
+        let line = |number: usize| told.contains(&format!("- {}: ", turn_id(number)));
+        prop_assert!(!is_about_older || (1..=until).all(|number| !line(number)), "{told}");
+        prop_assert_eq!(pack_with(&past, None, window, most), pack(&past, window, most));
+    }
+
+    #[test]
+    fn what_is_told_in_short_is_what_is_not_told_whole(
+        past in pasts(), window in 1_usize..15, most in 400_usize..3000,
+    ) {
+        let told = pack(&past, window, most);
+        let whole = past.iter().filter(|past| told.contains(&format!("TURN {}:", past.turn_id)));
+        prop_assert_eq!(told_in_short(&past, window, most), past.len() - whole.count());
     }
 }
 

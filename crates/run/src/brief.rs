@@ -269,6 +269,7 @@ fn for_talk(state: &State, node: &Node) -> ForTalk {
         mode: state.reach.idea_conversation_mode,
         window: number(state.reach.idea_history_window_turns),
         max_chars: number(state.reach.idea_history_max_chars),
+        summary_agent: state.reach.summary_agent,
         own: thread(state, node, state.depth),
         parent: parent.map(|parent| thread(state, parent, state.depth)),
         at: begun.map_or(node.created_at, |expansion| expansion.started_at),

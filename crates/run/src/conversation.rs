@@ -2,12 +2,14 @@
 //! files that are kept of it. Who answers, and what is asked, is not known here.
 //!
 //! # Layout
-//! `recall` makes a thread from the facts, `talk` leads the turns of one expansion, [`document`] is the form of the
-//! files.
+//! `recall` makes a thread from the facts, `talk` leads the turns of one expansion, `sum_up` asks for a summary where
+//! one is wanted, [`document`] is the form of the files.
 
 pub mod document;
 mod recall;
+mod sum_up;
 mod talk;
 
 pub(crate) use recall::thread;
+pub(crate) use sum_up::sum_up;
 pub(crate) use talk::{ForTalk, Said, Talk, Told};

@@ -24,6 +24,7 @@ pub(crate) mod proposal;
 pub(crate) mod sample;
 pub(crate) mod score;
 pub(crate) mod spending;
+pub(crate) mod summary;
 mod table;
 mod tables;
 mod tuner;

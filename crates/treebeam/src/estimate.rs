@@ -147,7 +147,9 @@ fn calls(meaning: &Meaning, reach: &Reach, role: Role) -> Calls {
     let nodes = nodes.min(evals.div_ceil(each));
     let attempts = evals.saturating_mul(1 + u64::from(reach.eval_retries));
     let rounds = 1 + u64::from(reach.max_review_rounds);
-    match role {
+    // Each question for ideas may have to be told more than fits.
+    let summaries = if reach.summary_agent == Some(role) { nodes } else { 0 };
+    let own = match role {
         Role::Ideas => Calls { expected: nodes, most: nodes.saturating_mul(MOST_ASKS) },
         Role::Coordinator | Role::Planner => Calls { expected: evals, most: attempts },
         // Every other patch is sent back once.
@@ -155,6 +157,10 @@ fn calls(meaning: &Meaning, reach: &Reach, role: Role) -> Calls {
             expected: if rounds > 1 { evals.saturating_mul(3).div_ceil(2) } else { evals },
             most: attempts.saturating_mul(rounds),
         },
+    };
+    Calls {
+        expected: own.expected,
+        most: own.most.saturating_add(summaries.saturating_mul(MOST_ASKS)),
     }
 }
 

@@ -55,6 +55,18 @@ pub(crate) fn must_remember(mode: Mode, seats: &[Seat<'_>]) -> Result<(), Failur
     Err(Failure::usage(what).hint("say `auto` or `replay`"))
 }
 
+/// Refuses a summary by somebody who is not there. The dry world has its own agents.
+pub(crate) fn must_sum_up(who: Option<Role>, seats: &[Seat<'_>]) -> Result<(), Failure> {
+    match who.filter(|role| !seats.iter().any(|seat| seat.role == *role)) {
+        None => Ok(()),
+        Some(role) => {
+            let what = format!("`summary_agent` is `{role}`, and no agent is set for that role");
+            let hint = format!("set `agents.{role}` in `treebeam.toml`, or say `none`");
+            Err(Failure::usage(what).hint(hint))
+        }
+    }
+}
+
 /// What a run as it is configured may take.
 pub(crate) fn estimate(
     config: &Config,

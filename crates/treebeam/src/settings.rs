@@ -66,7 +66,9 @@ fn must_remember(
         WorldKind::Dry { .. } => preflight::must_remember(mode, &[]),
         WorldKind::Real => {
             let dotenv = Dotenv::load(top, config)?;
-            preflight::must_remember(mode, &crew::seats(config, &dotenv))
+            let seats = crew::seats(config, &dotenv);
+            preflight::must_remember(mode, &seats)?;
+            preflight::must_sum_up(reach.summary_agent, &seats)
         }
     }
 }

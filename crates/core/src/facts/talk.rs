@@ -1,7 +1,7 @@
 //! The turns of a node's conversation, and where they come from. Nothing here says what is told of them again.
 
 use super::{Expansion, Facts, Node, Origin};
-use crate::conversation::Turn;
+use crate::conversation::{Summary, Turn};
 use crate::event::Idea;
 use crate::id::{NodeId, RunPath, TurnId};
 use crate::path;
@@ -65,6 +65,13 @@ impl KnownTurn<'_> {
     #[must_use]
     pub fn reply_path(&self) -> RunPath {
         path::idea_reply(self.id.node, &self.key)
+    }
+
+    /// The summary that was asked for in it, and where that is kept.
+    #[must_use]
+    pub fn summary(&self) -> Option<(Summary, RunPath)> {
+        let summary = self.turn?.summary?;
+        Some((summary, path::idea_reply(self.id.node, &path::summary_question(&self.key))))
     }
 }
 

@@ -6,7 +6,7 @@
 use jiff::Timestamp;
 use std::num::NonZeroU32;
 use treebeam_core::bill::{Bill, Bills, Cost, Usage};
-use treebeam_core::conversation::{Continuation, Turn, Way};
+use treebeam_core::conversation::{Continuation, Summary, Turn, Way};
 use treebeam_core::event::{
     Approval, BudgetKind, ContextPack, EvalStage, Event, Failure, FailureKind, FileDigest, Idea,
     IdeaAdded, IdeasProposed, Intent, Leftover, LeftoverKind, MessageId, NewEval, Repeat, Rerun,
@@ -17,7 +17,7 @@ use treebeam_core::evidence::{
     Scored,
 };
 use treebeam_core::gate::{self, Verdict};
-use treebeam_core::id::{Depth, EvalId, NodeId, Place, Sha256};
+use treebeam_core::id::{Depth, EvalId, NodeId, Place, Sha256, TurnId};
 use treebeam_core::num::Finite;
 use treebeam_core::policy::{Agents, ChosenBy, Direction, Meaning, Metric, Reach, ScorePolicy};
 use treebeam_core::role::Role;
@@ -103,6 +103,10 @@ fn turn(asked: u32, way: Way) -> Turn {
         reply: native.then(|| Sha256::of(b"reply")),
         continued: native.then(|| id(asked - 1)),
         continuation: native.then(|| Continuation { id: id(asked), tokens, taken: None }),
+        summary: (!native).then(|| Summary {
+            until: TurnId { node: NodeId::ROOT, number: 1 },
+            reply: Sha256::of(b"in short"),
+        }),
         note: (!native).then(|| "the provider has forgotten what was said".to_owned()),
     }
 }
@@ -351,7 +355,9 @@ fn second_depth() -> Vec<Event> {
 fn after_the_stop() -> Vec<Event> {
     let node = NodeId::new(1);
     vec![
-        Event::SettingsChanged { reach: Reach { max_depth: 9, ..reach(6) } },
+        Event::SettingsChanged {
+            reach: Reach { max_depth: 9, summary_agent: Some(Role::Planner), ..reach(6) },
+        },
         ask(1, 40),
         asked(Wish::Pause, 40),
         Event::ProposalFailed {

@@ -5,7 +5,7 @@ use super::document::Logged;
 use crate::brief;
 use treebeam_core::conversation::{Conversation, Past};
 use treebeam_core::facts::{Eval, Facts, KnownTurn, Node};
-use treebeam_core::id::{Depth, RunPath, Sha256};
+use treebeam_core::id::{Depth, RunPath, Sha256, TurnId};
 
 /// The most turns that are remembered at all: a deep branch costs no more than a shallow one.
 const MOST_TURNS: usize = 64;
@@ -18,6 +18,8 @@ pub(crate) struct Thread {
     pub(crate) conversation: Conversation,
     /// Where the answers of these turns lie, in the same order; none where there was none.
     pub(crate) replies: Vec<Option<Kept>>,
+    /// What somebody wrote about its older turns, and the last of these.
+    pub(crate) summary: Option<(TurnId, Kept)>,
     /// Its own turns.
     pub(crate) log: Vec<Logged>,
 }
@@ -33,11 +35,12 @@ pub(crate) struct Kept {
 /// The conversation of a node, with the outcomes of what was decided before this depth.
 pub(crate) fn thread(facts: &Facts, node: &Node, depth: Depth) -> Thread {
     let mut newest_first: Vec<(Past, Option<Kept>)> = Vec::new();
-    let mut last = u32::MAX;
+    let (mut last, mut summary) = (u32::MAX, None);
     for ancestor in facts.lineage(node.id) {
         let room = MOST_TURNS - newest_first.len();
         let turns = ancestor.conversation();
         let before = turns.iter().rev().filter(|turn| turn.id.number <= last);
+        summary = summary.or_else(|| before.clone().find_map(summed_up));
         newest_first.extend(before.take(room).map(|turn| recalled(turn, facts, depth)));
         if newest_first.len() == MOST_TURNS {
             break;
@@ -48,7 +51,13 @@ pub(crate) fn thread(facts: &Facts, node: &Node, depth: Depth) -> Thread {
     let fork_from_turn_id = node.forked_at();
     let conversation = Conversation { node_id: node.id, fork_from_turn_id, turns };
     let log = node.conversation().iter().map(|turn| logged(turn, facts)).collect();
-    Thread { conversation, replies, log }
+    Thread { conversation, replies, summary, log }
+}
+
+/// The summary that was asked for in a turn.
+fn summed_up(known: &KnownTurn<'_>) -> Option<(TurnId, Kept)> {
+    let (summary, path) = known.summary()?;
+    Some((summary.until, Kept { path, sha256: Some(summary.reply) }))
 }
 
 fn recalled(known: &KnownTurn<'_>, facts: &Facts, depth: Depth) -> (Past, Option<Kept>) {

@@ -3,11 +3,15 @@
 
 use super::document::{self, Logged};
 use super::recall::{Kept, Thread, in_short};
+use super::sum_up::ToSumUp;
 use crate::port::{Files, PortError, Reply};
 use jiff::Timestamp;
-use treebeam_core::conversation::{Continuation, Conversation, Mode, Past, Turn, Way, pack};
+use treebeam_core::conversation::{
+    Continuation, Conversation, Mode, Past, Summary, Turn, Way, Written, pack_with, told_in_short,
+};
 use treebeam_core::event::Idea;
-use treebeam_core::id::{NodeId, RunPath, Sha256};
+use treebeam_core::id::{NodeId, RunPath, Sha256, TurnId};
+use treebeam_core::role::Role;
 use treebeam_core::{idea, path};
 
 /// The longest file of a conversation, or answer, that is read.
@@ -23,6 +27,8 @@ pub(crate) struct ForTalk {
     pub(crate) window: usize,
     /// The most characters of all that is told again.
     pub(crate) max_chars: usize,
+    /// Who sums up what is told in short.
+    pub(crate) summary_agent: Option<Role>,
     pub(crate) own: Thread,
     /// What it forks from.
     pub(crate) parent: Option<Thread>,
@@ -47,6 +53,10 @@ pub(crate) struct Talk<'a> {
     log: Vec<Logged>,
     turns: Vec<Turn>,
     notes: Vec<String>,
+    /// What somebody wrote about older turns.
+    written: Option<Written>,
+    /// The same where it was written for the next turn, as it is recorded.
+    fresh: Option<Summary>,
 }
 
 /// How a question goes on from what was said.
@@ -85,15 +95,67 @@ impl<'a> Talk<'a> {
             log: brief.own.log.clone(),
             turns: Vec::new(),
             notes: Vec::new(),
+            written: None,
+            fresh: None,
         };
         if brief.mode != Mode::Off {
             for thread in brief.parent.iter().chain([&brief.own]) {
                 talk.notes.extend(mend(thread, brief.window, files)?);
             }
-            let lost = remember(&mut talk.conversation, &brief.own.replies, brief.window, files)?;
+            let window = talk.read_summary(files)?;
+            let lost = remember(&mut talk.conversation, &brief.own.replies, window, files)?;
             talk.notes.extend(lost);
         }
         Ok(talk)
+    }
+
+    /// Reads what somebody wrote about older turns, where that is wanted, and says how many of the newest turns have to be
+    /// read beside it: who sums up goes on from it, and is told all that came after.
+    fn read_summary(&mut self, files: &dyn Files) -> Result<usize, PortError> {
+        if self.brief.summary_agent.is_none() {
+            return Ok(self.brief.window);
+        }
+        if let Some((until, kept)) = &self.brief.own.summary {
+            match text_of(kept, files)? {
+                Some(text) => self.written = Some(Written { until: *until, text }),
+                None => self.notes.push(format!("the summary `{}` is lost", kept.path)),
+            }
+        }
+        let after = self.conversation.turns.len().saturating_sub(self.summed_up());
+        Ok(after.max(self.brief.window))
+    }
+
+    /// How many turns, the oldest ones, somebody has written about.
+    fn summed_up(&self) -> usize {
+        let Some(written) = &self.written else { return 0 };
+        let turns = &self.conversation.turns;
+        turns.iter().position(|past| past.turn_id == written.until).map_or(0, |last| last + 1)
+    }
+
+    /// What somebody has to sum up before the next question, where somebody is to: turns that are told in short from now on.
+    pub(super) fn to_sum_up(&self) -> Option<ToSumUp<'_>> {
+        let role = self.brief.summary_agent?;
+        if self.told().memory.is_empty() {
+            return None;
+        }
+        let (window, most) = (self.brief.window, self.brief.max_chars);
+        let turns = &self.conversation.turns;
+        let turns = turns.get(self.summed_up()..told_in_short(turns, window, most))?;
+        let until = turns.last()?.turn_id;
+        let before = self.written.as_ref().map(|written| written.text.as_str());
+        let node = self.conversation.node_id;
+        Some(ToSumUp { role, node, before, turns, until, max_chars: most })
+    }
+
+    /// Takes in what somebody wrote.
+    pub(super) fn sum_up(&mut self, until: TurnId, text: String) {
+        self.fresh = Some(Summary { until, reply: Sha256::of(text.as_bytes()) });
+        self.written = Some(Written { until, text });
+    }
+
+    /// Says what did not go as it was meant to.
+    pub(super) fn note(&mut self, note: String) {
+        self.notes.push(note);
     }
 
     /// How the next question goes on from what was said.
@@ -108,7 +170,8 @@ impl<'a> Talk<'a> {
             (Native::Trusted, None) if is_first => nothing(Way::Native, None),
             (Native::Trusted | Native::None, _) => {
                 let (window, most) = (self.brief.window, self.brief.max_chars);
-                let memory = pack(&self.conversation.turns, window, most);
+                let written = self.written.as_ref();
+                let memory = pack_with(&self.conversation.turns, written, window, most);
                 Told { way: Way::Replay, memory, continues: None }
             }
         }
@@ -135,6 +198,7 @@ impl<'a> Talk<'a> {
             reply: said.reply.map(|reply| Sha256::of(reply.text.as_bytes())),
             continued: told.continues.as_ref().map(|from| from.id.clone()),
             continuation: said.reply.and_then(Reply::continuation),
+            summary: self.fresh.take(),
             note: (!note.is_empty()).then(|| note.chars().take(NOTE_CHARS).collect()),
         };
         let titles: Vec<String> = said.ideas.iter().map(|text| idea::title(text)).collect();
@@ -200,15 +264,20 @@ fn remember(
     let mut notes = Vec::new();
     let newest = conversation.turns.iter_mut().zip(replies).rev().take(window);
     for (past, kept) in newest {
-        let Some(Kept { path, sha256 }) = kept else { continue };
-        let bytes = files.find(path, MOST_BYTES)?;
-        let whole = bytes.filter(|bytes| sha256.is_none_or(|sha256| sha256 == Sha256::of(bytes)));
-        past.text = whole.and_then(|bytes| String::from_utf8(bytes).ok());
-        if past.text.is_none() && sha256.is_some() {
-            notes.push(format!("the text of turn {} is lost (`{path}`)", past.turn_id));
+        let Some(kept) = kept else { continue };
+        past.text = text_of(kept, files)?;
+        if past.text.is_none() && kept.sha256.is_some() {
+            notes.push(format!("the text of turn {} is lost (`{}`)", past.turn_id, kept.path));
         }
     }
     Ok(notes)
+}
+
+/// A text as it was kept; none where it is gone, or another one.
+fn text_of(kept: &Kept, files: &dyn Files) -> Result<Option<String>, PortError> {
+    let bytes = files.find(&kept.path, MOST_BYTES)?;
+    let whole = bytes.filter(|bytes| kept.sha256.is_none_or(|sha256| sha256 == Sha256::of(bytes)));
+    Ok(whole.and_then(|bytes| String::from_utf8(bytes).ok()))
 }
 
 /// Makes the files of a conversation anew where they are not what they were, and says so.

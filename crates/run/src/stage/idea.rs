@@ -3,7 +3,7 @@
 //! Where the user gave them, nobody is asked.
 
 use crate::brief::ForIdeas;
-use crate::conversation::{Said, Talk, Told};
+use crate::conversation::{Said, Talk, Told, sum_up};
 use crate::counted::Counted;
 use crate::drive::Halt;
 use crate::haul::{Haul, Request};
@@ -88,8 +88,10 @@ fn ask(
 ) -> Result<Option<BudgetKind>, Halt> {
     let key = path::idea_question(brief.node, brief.expansion, haul.turns + 1);
     let request = haul.request();
-    let (mut told, mut asked_as) = (talk.told(), key.clone());
-    let (prompt, answered) = loop {
+    let mut asked_as = key.clone();
+    let (told, prompt, answered) = loop {
+        sum_up(talk, &key, agent, world.files)?;
+        let told = talk.told();
         let ask = Ask {
             key: asked_as.clone(),
             ..question(brief, shown, (&request, haul.turns), &told, world)
@@ -100,9 +102,9 @@ fn ask(
             Err(AgentError::Forgotten(why)) if told.continues.is_some() => {
                 talk.forgot(&why);
                 // Another question, whose answer does not take the place of what the first may have brought.
-                (told, asked_as) = (talk.told(), format!("{key}-replay"));
+                asked_as = format!("{key}-replay");
             }
-            answered => break (prompt, answered),
+            answered => break (told, prompt, answered),
         }
     };
     let (asked, prompt) = (u32::try_from(request.count).unwrap_or(u32::MAX), &*prompt);

@@ -3,6 +3,7 @@
 use super::ConfigFlag;
 use crate::config::number::{AtOnce, Limit, MemoryChars, Turns};
 use crate::config::spending::{Dollars, Rate, Tokens};
+use crate::config::summary::WhoSumsUp;
 use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
 use treebeam_run::port::Role;
@@ -73,7 +74,6 @@ pub(crate) struct SpendingFlags {
 /// How idea generators know what was said before; may change on resume. Each flag is a configuration key by its own name.
 #[derive(Debug, Default, Args, Serialize)]
 #[command(next_help_heading = "What idea generators remember (a resume keeps what is not given)")]
-#[expect(clippy::struct_field_names, reason = "the names are those of the flags")]
 pub(crate) struct TalkFlags {
     /// How they know what was said before in their branch [default: auto]
     #[arg(long, value_name = "MODE")]
@@ -84,6 +84,10 @@ pub(crate) struct TalkFlags {
     /// The most characters of all that they are told again [default: 20000]
     #[arg(long, value_name = "COUNT")]
     pub(crate) idea_history_max_chars: Option<MemoryChars>,
+    /// Whose agent sums up the turns that no longer fit, a question each time: coordinator, planner, reviewer or ideas
+    /// [default: none, they have a line each]
+    #[arg(long, value_name = "ROLE")]
+    pub(crate) summary_agent: Option<WhoSumsUp>,
 }
 
 #[derive(Clone, Copy, Debug, Serialize, ValueEnum)]

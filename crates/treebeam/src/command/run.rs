@@ -90,6 +90,7 @@ fn start(
             let seats = begin::seats(home, config, &Role::ALL)?;
             begin::must_be_able(&seats, &NEEDED)?;
             preflight::must_remember(reach.idea_conversation_mode, &seats)?;
+            preflight::must_sum_up(reach.summary_agent, &seats)?;
             begin::must_be_clean(home, config, &[])?;
             begin::must_be_affordable(config, &meaning, &reach, &seats, Consent::of(args.yes))?;
         }

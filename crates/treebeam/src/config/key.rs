@@ -259,6 +259,12 @@ pub(crate) const KEYS: [Key; 77] = {
         key("idea_history_window_turns", Reach, Toml, "the most turns told again, 1 to 1000"),
         key("idea_history_max_chars", Reach, Toml, "the most characters of them, 1 to 2000000"),
         key(
+            "summary_agent",
+            Reach,
+            Text,
+            "whose agent sums up the turns that no longer fit, a question each time: \"coordinator\", \"planner\", \"reviewer\", \"ideas\", or \"none\" for a line each",
+        ),
+        key(
             "confirm_above_usd",
             Process,
             Toml,

@@ -11,6 +11,7 @@ use super::number::{
 use super::prompts::{Chars, ContextTable, PromptsTable};
 use super::score::{Contradiction, Primary, ScoreTable};
 use super::spending::{Dollars, PricesTable, Rate, Tokens};
+use super::summary::WhoSumsUp;
 use super::table;
 use super::tuner::TunerTable;
 use serde::Deserialize;
@@ -64,6 +65,7 @@ pub(crate) struct Tables {
     idea_conversation_mode: Option<Mode>,
     idea_history_window_turns: Option<Turns>,
     idea_history_max_chars: Option<MemoryChars>,
+    summary_agent: Option<WhoSumsUp>,
     pub(super) confirm_above_usd: Option<Dollars>,
     pub(super) context_max_chars: Option<Chars>,
     #[serde(deserialize_with = "table::read")]
@@ -172,6 +174,7 @@ impl Tables {
             idea_history_max_chars: self
                 .idea_history_max_chars
                 .map_or(before.idea_history_max_chars, |n| n.0),
+            summary_agent: self.summary_agent.map_or(before.summary_agent, |who| who.0),
         }
     }
 }

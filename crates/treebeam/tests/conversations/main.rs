@@ -1,6 +1,6 @@
 //! Conversations with the real program: who is told what, on the prompts as they were asked; killed and resumed; what was
-//! damaged on disk. Providers that remember and forget are in `native`, a real one in `llama_stack`, the commands of the
-//! documentation in `commands`.
+//! damaged on disk. Providers that remember and forget are in `native`, a real one in `llama_stack`, those who sum up in
+//! `summary`, the commands of the documentation in `commands`.
 
 #![cfg(test)]
 #![cfg(target_os = "linux")]
@@ -8,6 +8,7 @@
 mod commands;
 mod llama_stack;
 mod native;
+mod summary;
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

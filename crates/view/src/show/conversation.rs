@@ -38,6 +38,9 @@ fn one(facts: &Facts, known: &KnownTurn<'_>) -> Vec<String> {
     if known.turn.is_none_or(|turn| turn.reply.is_some()) {
         say(format!("answered {}", known.reply_path()));
     }
+    if let Some((summary, path)) = known.summary() {
+        say(format!("turns up to {} summed up {path}", summary.until));
+    }
     if let Some(from) = known.turn.and_then(|turn| turn.continued.as_ref()) {
         say(format!("goes on from {}", one_line(from)));
     }

@@ -177,6 +177,8 @@ pub(super) fn conversation(facts: &Facts, id: NodeId) -> Option<Value> {
             "continued_id": known.turn.and_then(|turn| turn.continued.as_ref()),
             "provider_id": known.turn.and_then(|turn| Some(&turn.continuation.as_ref()?.id)),
             "ideas": known.ideas(facts).map(|idea| idea.id().to_owned()).collect::<Vec<_>>(),
+            "summary_path": known.summary().map(|(_, path)| path),
+            "summary_until": known.summary().map(|(summary, _)| summary.until),
             "note": known.turn.and_then(|turn| turn.note.as_ref()),
             "at": known.expansion.started_at,
         })

@@ -47,6 +47,7 @@ const VALUES: [(&str, [&str; 3]); KEYS.len()] = [
     ("idea_conversation_mode", ["off", "native", "replay"]),
     ("idea_history_window_turns", ["1", "2", "1000"]),
     ("idea_history_max_chars", ["1", "2", "2000000"]),
+    ("summary_agent", ["planner", "none", "ideas"]),
     ("confirm_above_usd", ["1", "0", "2.5"]),
     ("prices", ["{a = {input = 1, output = 2}}", "{b = {input = 1, output = 2}}", "{}"]),
     ("context_max_chars", ["1", "2", "2000000"]),
