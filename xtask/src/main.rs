@@ -2,7 +2,7 @@
 //!
 //! # Layout
 //! [`workspace`] knows where things are and runs a command, [`tools`] sees to what the checks need,
-//! and each chore has a file: [`checks`] (`test`), [`demo`], [`campaign`], [`counterparts`].
+//! and each chore has a file: [`checks`] (`test`), [`campaign`], [`counterparts`].
 
 #![expect(
     clippy::print_stdout,
@@ -13,7 +13,6 @@
 mod campaign;
 mod checks;
 mod counterparts;
-mod demo;
 mod tools;
 mod workspace;
 
@@ -30,7 +29,6 @@ Usage: cargo xtask <chore>
 
 Chores:
   test               set up what is needed, then check format, lints, dependencies and run all tests
-  demo               make a small repository below target/demo and search it with a dry run
   campaign [NAME]    run the longer campaigns, or the one named
   campaign --list    list the campaigns and how long each takes
   counterparts [GROUP…]
@@ -46,7 +44,6 @@ Exit codes: 0 done, 1 failed, 2 wrong usage; a failed command's own exit code is
 enum Chore {
     Help,
     Test,
-    Demo,
     ListCampaigns,
     Campaigns(&'static [Campaign]),
     Counterparts(Vec<Group>),
@@ -76,7 +73,6 @@ fn parse(args: &[String]) -> Option<Chore> {
     match args[..] {
         [] | ["-h" | "--help" | "help"] | [_, "-h" | "--help"] => Some(Chore::Help),
         ["test"] => Some(Chore::Test),
-        ["demo"] => Some(Chore::Demo),
         ["campaign"] => Some(Chore::Campaigns(campaign::campaigns())),
         ["campaign", "--list"] => Some(Chore::ListCampaigns),
         ["campaign", name] => campaign::named(name).map(Chore::Campaigns),
@@ -103,7 +99,6 @@ fn run(chore: Chore) -> anyhow::Result<()> {
             Ok(())
         }
         Chore::Test => checks::run(&Workspace::find()?),
-        Chore::Demo => demo::run(&Workspace::find()?),
         Chore::Campaigns(chosen) => campaign::run(&Workspace::find()?, chosen),
         Chore::Counterparts(groups) => {
             println!("{}", counterparts::install(&Workspace::find()?, &groups)?.display());
@@ -136,7 +131,7 @@ mod tests {
     fn the_command_line_is_read() {
         check("", Some(&Chore::Help));
         check("--help", Some(&Chore::Help));
-        check("demo --help", Some(&Chore::Help));
+        check("test --help", Some(&Chore::Help));
         check("test", Some(&Chore::Test));
         check("campaign", Some(&Chore::Campaigns(campaign::campaigns())));
         check("campaign corruption", campaign::named("corruption").map(Chore::Campaigns).as_ref());

@@ -1,12 +1,14 @@
 //! The command line: names, defaults and help. What the flags mean for a run is said in `settings`.
 
 mod agents;
+mod demo;
 mod eval;
 mod export;
 mod ideas;
 mod run;
 
 pub(crate) use agents::{AgentsAct, AgentsArgs, AskArgs, CheckArgs, SpendingFlags, TalkFlags};
+pub(crate) use demo::DemoArgs;
 pub(crate) use eval::{BaselineArgs, EvalArgs};
 pub(crate) use export::ExportArgs;
 pub(crate) use ideas::{IdeasArgs, Strategy};
@@ -36,6 +38,9 @@ another process, 4 the environment lacks something, 5 validation found issues, 1
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Show the whole job on a small example repository that it makes, with no key and no network
+    #[command(after_help = demo::DEMO_HELP)]
+    Demo(DemoArgs),
     /// Start a run, or go on with the one named by `--run-id`, until a stop condition
     #[command(
         after_help = "Example: treebeam run --dry-run --ideas-per-node 5 --max-depth 3 --beam-width 2"

@@ -7,6 +7,7 @@ mod best;
 mod chosen;
 mod clean;
 mod config;
+mod demo;
 mod diff;
 mod doctor;
 mod eval;
@@ -94,6 +95,10 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Baseline(args) => {
             interrupt::listen()?;
             baseline::run(&here, &args, output)
+        }
+        Command::Demo(args) => {
+            interrupt::listen()?;
+            demo::run(&here, &args, output)
         }
         Command::Score(args) => score::run(&here, &args, output),
         Command::Init(args) => init::run(&here, &args, output),

@@ -18,7 +18,7 @@ use treebeam_run::port;
 const PATIENCE: Duration = Duration::from_millis(200);
 
 static ASKED: AtomicBool = AtomicBool::new(false);
-static RUN: OnceLock<RunId> = OnceLock::new();
+static WAY_ON: OnceLock<String> = OnceLock::new();
 
 /// Listens from now on.
 pub(crate) fn listen() -> Result<(), Failure> {
@@ -34,9 +34,14 @@ pub(crate) fn listen() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Says which run is to be resumed after a second Ctrl-C.
-pub(crate) fn is_about(run: &RunId) {
-    RUN.get_or_init(|| run.clone());
+/// Says what goes on with what is begun now, where that is not `treebeam resume`.
+pub(crate) fn goes_on_by(command: String) {
+    WAY_ON.get_or_init(|| command);
+}
+
+/// Says which run is to be resumed after a second Ctrl-C, and tells the command that does it.
+pub(crate) fn is_about(run: &RunId) -> &'static str {
+    WAY_ON.get_or_init(|| format!("treebeam resume {run}"))
 }
 
 /// What the loop asks.
@@ -51,9 +56,9 @@ impl port::Interrupt for CtrlC {
 /// Whatever is going on, it is as if the power had been cut: what is on disk can be resumed.
 fn stop_now() -> ! {
     end_all();
-    say(RUN.get().map_or_else(
+    say(WAY_ON.get().map_or_else(
         || "stopped".to_owned(),
-        |run| format!("stopped; `treebeam resume {run}` goes on from what is on disk"),
+        |way_on| format!("stopped; `{way_on}` goes on from what is on disk"),
     ));
     #[expect(clippy::exit, reason = "nothing that is still going on may be waited for")]
     process::exit(Exit::Interrupted.code().into())

@@ -7,7 +7,8 @@ use treebeam_testkit::program::{RUN, Said, Site};
 use treebeam_testkit::repo::TempRepo;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
-const COMMANDS: [&str; 27] = [
+const COMMANDS: [&str; 28] = [
+    "demo",
     "run",
     "resume",
     "eval",
@@ -64,6 +65,7 @@ fn call(arguments: &[&str]) -> String {
 #[test]
 fn help() {
     snapshot!("help", call(&["--help"]));
+    snapshot!("help_demo", call(&["demo", "--help"]));
     snapshot!("help_run", call(&["run", "--help"]));
     snapshot!("help_resume", call(&["resume", "--help"]));
     snapshot!("help_ideas", call(&["ideas", "--help"]));

@@ -6,8 +6,9 @@ use treebeam_core::num::Finite;
 use treebeam_core::paired::PairCounts;
 use treebeam_core::policy::{ChosenBy, Direction, Meaning, Metric, ScorePolicy};
 use treebeam_core::rank;
-use treebeam_core::score::judge;
+use treebeam_core::score::{compare, judge};
 use treebeam_core::sweep::Sweep;
+use treebeam_view::holdout::{holdout, kept};
 use treebeam_view::score::{Colour, Scoring, Side, score};
 
 /// The primary is `a`; `b` is guarded and better when lower.
@@ -64,6 +65,22 @@ fn show(
         verdict: &verdict,
     };
     score(&scoring, colour)
+}
+
+#[test]
+fn what_the_search_saw_stands_beside_what_it_never_saw() {
+    let policy = meaning().score;
+    let read = |text: &str| Sweep::read(text.as_bytes(), "x.csv", None, &policy).unwrap();
+    let details = |root: &str, best: &str| compare(&read(root), &read(best), &policy).unwrap();
+    let seen = details("config_id,a,b\n0,10,4\n", "config_id,a,b\n0,15,3\n");
+    let unseen = details("config_id,a\n0,200\n", "config_id,a\n0,220\n");
+    let expected = "   search                hold-out\n   root  best     gain    root  best     gain\n\
+                    a    10    15  +50.0 %     200   220  +10.0 %\n\
+                    b     4     3  +25.0 %     n/a   n/a      n/a\n";
+    assert_eq!(holdout(&seen, &unseen), expected);
+    let left = |column| kept(&seen, &unseen, column).map(|kept| (100.0 * kept).round());
+    assert_eq!((left("a"), left("b"), left("c")), (Some(20.0), None, None));
+    assert_eq!(kept(&details("config_id,a\n0,2\n", "config_id,a\n0,1\n"), &unseen, "a"), None);
 }
 
 #[test]

@@ -181,6 +181,14 @@ impl Git {
         Call::new(program, Path::new(&seat.work_tree), arguments)
     }
 
+    /// A call in a folder that is no repository yet. It sees no configuration at all.
+    pub(super) fn fresh(&self, folder: &Path, arguments: &[&str]) -> Call {
+        let program = Program::new(&self.program, folder)
+            .envs(self.surroundings.only(&NEEDED))
+            .envs([("GIT_CONFIG_NOSYSTEM", "1"), ("GIT_CONFIG_GLOBAL", NULL_DEVICE)]);
+        Call::new(program, folder, arguments)
+    }
+
     /// A call that sees what the user's own git sees in `folder`, but for hooks, filters and a file system monitor.
     pub(super) fn as_user(&self, folder: &Path, arguments: &[&str]) -> Call {
         let program = Program::new(&self.program, folder)

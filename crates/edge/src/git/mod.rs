@@ -2,7 +2,7 @@
 //! calls it. The user's checkout, index, stash and current branch are only ever read.
 //!
 //! # Layout
-//! [`open`] finds the repository, [`GitRepo`] is the port. `call` runs one git command, `said` reads its complaints;
+//! [`open`] finds the repository, [`fn@begin`] makes one, [`GitRepo`] is the port. `call` runs one git command, `said` reads its complaints;
 //! `worktree` makes and removes worktrees, `admin`, `workshop` and `lock` are git's side of that; `apply`, `commit`, `diff`
 //! and `refs` are what is done in them, `content` what a commit holds, `gc` what others may do to it; `identity` is who does it, `place` where, `stale` what a
 //! cut-off git left, `taken` what somebody has changed in a worktree, `sight` whether somebody has, `touched` whether that is protected; `look` is for the doctor, `leftover` for `treebeam clean`;
@@ -10,6 +10,7 @@
 
 mod admin;
 mod apply;
+mod begin;
 mod call;
 mod commit;
 mod content;
@@ -34,6 +35,7 @@ mod touched;
 mod workshop;
 mod worktree;
 
+pub use begin::{FirstCommit, begin};
 pub use diff::Paint;
 pub use export::{Chapter, ExportError};
 pub use identity::Identity;

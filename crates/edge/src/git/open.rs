@@ -60,6 +60,15 @@ pub enum OpenError {
         #[source]
         cause: PortError,
     },
+    /// A repository that could not be made.
+    #[error("git cannot make a repository of `{dir}`")]
+    Unmade {
+        /// Where.
+        dir: String,
+        /// Why.
+        #[source]
+        cause: PortError,
+    },
     /// Anything else, in git's own words.
     #[error("git cannot use the repository of `{dir}`")]
     Refused {
@@ -84,6 +93,7 @@ impl OpenError {
             Self::Bare { .. } => "run treebeam in a clone or a worktree of it",
             Self::NoCommits { .. } => "commit first: `git add -A && git commit`",
             Self::NotUtf8 { .. } => "move the repository to a path of ordinary characters",
+            Self::Unmade { .. } => "see whether `git init` works there",
             Self::Unanswered { .. } | Self::Refused { .. } => {
                 "see whether `git status` works there"
             }
@@ -139,6 +149,14 @@ pub fn open_with(
     let (identity, filters) = asked.settings()?;
     let git = asked.git.without(filters);
     Ok(UserRepo { toplevel, common_dir, head, head_time, has_submodules, identity, git })
+}
+
+/// A git that will do, to be used in a folder that is no repository yet.
+pub(super) fn usable(dir: &Path) -> Result<Git, OpenError> {
+    let git = Git::find(Surroundings::new(std::env::vars_os())).ok_or(OpenError::GitMissing)?;
+    let asked = Asked { git, dir, shown: dir.display().to_string() };
+    asked.version()?;
+    Ok(asked.git)
 }
 
 /// The questions that opening a repository asks of git.

@@ -9,7 +9,7 @@ use serde::Serialize;
 /// The flags of [`AgainFlags`], for those that go with none of them.
 const AGAIN: [&str; 3] = ["retry_failed", "rerun_evals", "force_regenerate_ideas"];
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct RunArgs {
     /// The run's name; by default the time it starts, as YYYYMMDD-HHMMSS in UTC
     #[arg(long, alias = "tree-run-id", value_name = "ID")]

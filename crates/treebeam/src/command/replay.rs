@@ -1,6 +1,7 @@
 //! `treebeam run --replay`: a recorded run once more. Its answers come from disk and nobody is asked; its tests and sweeps
 //! are run. At the end stands whether the tree is the same.
 
+use super::resume::Driven;
 use super::{Output, begin, run};
 use crate::cli::RunArgs;
 use crate::config::Config;
@@ -24,7 +25,7 @@ pub(super) fn start(
     recorded: &str,
     args: &RunArgs,
     output: Output,
-) -> Result<Exit, Failure> {
+) -> Result<Driven, Failure> {
     let recorded: RunId = recorded.parse()?;
     let opened = store::open_to_read(&home.named(&recorded))?;
     terminal::notes(&opened.notes);

@@ -1,6 +1,6 @@
 //! `treebeam resume`: goes on with a run until a stop condition, and writes its reports when it stops.
 
-use super::{Output, replay, report};
+use super::{Output, begin, replay, report};
 use crate::again;
 use crate::cli::{AgainFlags, GoingFlags, ResumeArgs};
 use crate::config::Config;
@@ -30,7 +30,7 @@ pub(super) fn run(
     output: Output,
 ) -> Result<Exit, Failure> {
     let run = home.unfinished(args.run.as_deref())?;
-    open(home, config, &run, &args.going, output)
+    open(home, config, &run, &args.going, output)?.tell(output)
 }
 
 /// Goes on with a run that is there, if the configuration leaves its meaning as it is.
@@ -40,7 +40,7 @@ pub(super) fn open(
     run: &RunDir,
     flags: &GoingFlags,
     output: Output,
-) -> Result<Exit, Failure> {
+) -> Result<Driven, Failure> {
     let force = if flags.force { Force::Yes } else { Force::No };
     let mut claim = Claim::from(force);
     if let Some(silent) = config.lock_stale_after() {
@@ -63,7 +63,7 @@ fn go_on(
     mut state: State,
     flags: &GoingFlags,
     output: Output,
-) -> Result<Exit, Failure> {
+) -> Result<Driven, Failure> {
     Home::must_be_named(store.run(), &state.run)?;
     for changed in settings::changes(config, &home.repo.toplevel, &state)? {
         state.apply(&changed).map_err(Halt::from)?;
@@ -77,7 +77,7 @@ fn go_on(
         send_back(store, &mut state, world, &flags.again, output)?;
         drive(store, state, world, flags.quiet, output)
     })?;
-    left.tell(&run, output)
+    Ok(Driven::Left(run, left))
 }
 
 /// Records what the user wants done again. One event: a run that is cut off here has it whole, or not at all.
@@ -101,6 +101,24 @@ fn send_back(
     Ok(())
 }
 
+/// What became of a run that was to be driven.
+pub(super) enum Driven {
+    /// It never began: Ctrl-C came first.
+    NotBegun,
+    /// The loop left it.
+    Left(RunDir, Left),
+}
+
+impl Driven {
+    /// Says how it ended, and what that means for whoever started the program.
+    pub(super) fn tell(&self, output: Output) -> Result<Exit, Failure> {
+        match self {
+            Self::NotBegun => Ok(begin::interrupted()),
+            Self::Left(run, left) => left.tell(run, output),
+        }
+    }
+}
+
 /// How the loop left a run.
 pub(super) enum Left {
     /// At its end.
@@ -118,7 +136,7 @@ pub(super) fn drive(
     output: Output,
 ) -> Result<Left, Failure> {
     let (run, id) = (store.run().clone(), state.run.clone());
-    interrupt::is_about(&id);
+    let way_on = interrupt::is_about(&id);
     let mut progress = Progress::new(&state, quiet, output);
     let ended = treebeam_run::drive(state, world, store, &mut |state, events| {
         progress.show(state, events);
@@ -130,7 +148,7 @@ pub(super) fn drive(
         Err(Halt::Interrupted(state)) => Left::Interrupted(state),
         Err(halt) => {
             let failure = Failure::from(halt);
-            let go_on = format!("remove the cause, then `treebeam resume {id}` goes on from here");
+            let go_on = format!("remove the cause, then `{way_on}` goes on from here");
             return Err(if failure.advice().is_some() { failure } else { failure.hint(go_on) });
         }
     };
@@ -146,8 +164,7 @@ impl Left {
         }
     }
 
-    /// Says how it ended, and what that means for whoever started the program.
-    pub(super) fn tell(&self, run: &RunDir, output: Output) -> Result<Exit, Failure> {
+    fn tell(&self, run: &RunDir, output: Output) -> Result<Exit, Failure> {
         match self {
             Self::Ended(state) => {
                 tell(state, run, output)?;
@@ -178,7 +195,7 @@ fn tell_of_interruption(facts: &Facts, output: Output) -> Result<(), Failure> {
             terminal::say(&format!("run {id} interrupted; best node so far: {best}"));
         }
     }
-    terminal::say(&format!("hint: `treebeam resume {}` goes on from here", facts.run));
+    terminal::say(&format!("hint: `{}` goes on from here", interrupt::is_about(&facts.run)));
     Ok(())
 }
 
@@ -200,7 +217,7 @@ fn tell(facts: &Facts, run: &RunDir, output: Output) -> Result<(), Failure> {
 }
 
 /// The last line for programs.
-fn end(facts: &Facts, stop_reason: impl Serialize) -> Value {
+pub(super) fn end(facts: &Facts, stop_reason: impl Serialize) -> Value {
     json!({
         "type": "end",
         "run_id": facts.run,

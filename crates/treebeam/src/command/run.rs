@@ -1,6 +1,7 @@
 //! `treebeam run`: starts a run, or goes on with the one that is named.
 
-use super::{Output, begin, replay, resume};
+use super::resume::{self, Driven};
+use super::{Output, begin, replay};
 use crate::again;
 use crate::cli::RunArgs;
 use crate::config::Config;
@@ -29,6 +30,16 @@ pub(super) fn run(
     args: &RunArgs,
     output: Output,
 ) -> Result<Exit, Failure> {
+    lead(home, config, args, output)?.tell(output)
+}
+
+/// Starts a run or goes on with one, to its end or to where it is left.
+pub(super) fn lead(
+    home: &Home,
+    config: &Config,
+    args: &RunArgs,
+    output: Output,
+) -> Result<Driven, Failure> {
     let id = match &args.run_id {
         Some(id) => id.parse()?,
         None => begin::default_id(home)?,
@@ -59,7 +70,7 @@ fn go_on(
     id: &RunId,
     args: &RunArgs,
     output: Output,
-) -> Result<Exit, Failure> {
+) -> Result<Driven, Failure> {
     if args.no_resume {
         let what = format!("there is a run `{id}` already");
         return Err(
@@ -75,7 +86,7 @@ fn start(
     id: RunId,
     args: &RunArgs,
     output: Output,
-) -> Result<Exit, Failure> {
+) -> Result<Driven, Failure> {
     let world = if args.dry_run { WorldKind::Dry { seed: DRY_SEED } } else { WorldKind::Real };
     let meaning = config.meaning(Meaning::default())?;
     let reach = config.reach(&Reach::default());
@@ -117,16 +128,16 @@ pub(super) fn launch(
     started: RunStarted,
     args: &RunArgs,
     output: Output,
-) -> Result<Exit, Failure> {
+) -> Result<Driven, Failure> {
     if CtrlC.is_asked_for() {
-        return Ok(begin::interrupted());
+        return Ok(Driven::NotBegun);
     }
     let (store, state) = match Store::create(&home.runs_root, &started) {
         // Another process was faster: its run is taken, or, where no name was given, the next free one.
         Err(StoreError::Exists { .. }) if args.run_id.is_some() => {
             return go_on(home, config, &started.run, args, output);
         }
-        Err(StoreError::Exists { .. }) => return run(home, config, args, output),
+        Err(StoreError::Exists { .. }) => return lead(home, config, args, output),
         created => created?,
     };
     if output == Output::Json {
@@ -137,5 +148,5 @@ pub(super) fn launch(
     let left = world::enter(home, config, store, state, Lines::None, |store, state, world| {
         resume::drive(store, state, world, args.going.quiet, output)
     })?;
-    left.tell(&run, output)
+    Ok(Driven::Left(run, left))
 }

@@ -32,7 +32,7 @@ static SCHEMAS: [Schema; 29] = [
     ),
     schema!("eval_result", "a job's `eval_result.json`"),
     schema!("summary", "an eval's `summary.json`"),
-    schema!("end", "the last line of `treebeam run`, `resume` and `log` with `--json`"),
+    schema!("end", "the last line of `treebeam run`, `resume`, `demo` and `log` with `--json`"),
     schema!("list", "what `treebeam list --json` prints"),
     schema!("show", "what `treebeam show --json` prints"),
     schema!("diff", "what `treebeam diff --json` prints"),
