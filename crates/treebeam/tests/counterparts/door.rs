@@ -69,6 +69,7 @@ impl Five<'_> {
                 outage: Duration::ZERO,
             },
             calls: Calls::Folder(folder.path().join("calls")),
+            replays: None,
             surroundings: Surroundings::Folder(folder.path().to_owned()),
         };
         f(&Asker(&Door::open(&plan, &Nobody).expect("the door")))
