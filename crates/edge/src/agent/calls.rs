@@ -1,7 +1,7 @@
 //! The calls of a run on disk: `<key>.json` is an answer, `<key>.pending` the worst that a call under way may cost,
 //! `<key>.lost-<n>` what was spent on a call that brought no answer, and `<key>.old-<n>` an answer to what is no longer
 //! asked. Together they are the ledger. `<key>.forgotten` says that the provider does not go on from what it was to go on
-//! from, which costs nothing. Nothing here knows limits or prices.
+//! from, which costs nothing, `<key>.raw` is what came in place of an answer. Nothing here knows limits or prices.
 
 use super::question::Question;
 use super::settings::Settings;
@@ -195,6 +195,19 @@ impl Calls {
         self.put(question, "json", &document)
     }
 
+    /// Keeps what came in place of an answer, in place of what came before, and says where.
+    pub(super) fn keep_raw(&self, question: &Question, raw: &[u8]) -> Result<String, PortError> {
+        let file = self.file(question, "raw");
+        self.write(question, "raw", raw)?;
+        let above = match self {
+            Self::Run(run) => Some(run.root()),
+            Self::Folder(folder) => folder.parent().and_then(Path::parent),
+        };
+        let shown = above.and_then(|above| file.strip_prefix(above).ok()).unwrap_or(&file);
+        let parts = shown.iter().map(|part| part.to_string_lossy());
+        Ok(parts.collect::<Vec<_>>().join("/"))
+    }
+
     /// Puts the answer that is there aside.
     pub(super) fn set_aside(&self, question: &Question) -> Result<(), PortError> {
         self.move_on(question, "json", "old")
@@ -277,15 +290,18 @@ impl Calls {
     }
 
     fn put(&self, question: &Question, kind: &str, document: &Value) -> Result<(), PortError> {
+        self.write(question, kind, document.to_string().as_bytes())
+    }
+
+    fn write(&self, question: &Question, kind: &str, bytes: &[u8]) -> Result<(), PortError> {
         let (folder, file) = (self.folder(question), self.file(question, kind));
-        let bytes = document.to_string();
         let write = || {
             make(&folder)?;
             let begun_in = match self {
                 Self::Run(run) => run.root(),
                 Self::Folder(folder) => folder,
             };
-            durable::replace_from(begun_in, &file, |file| file.write_all(bytes.as_bytes()))?;
+            durable::replace_from(begun_in, &file, |file| file.write_all(bytes))?;
             durable::sync_dir(&folder)
         };
         write().map_err(failed("write", &file))

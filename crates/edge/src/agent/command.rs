@@ -1,7 +1,7 @@
 //! An agent that is a program of the user's: the prompt on its standard input, the answer on its standard output, or in the
 //! worktree. It gets the variables that it needs and no others.
 
-use super::question::{Question, Trouble};
+use super::question::{Question, Spent, Trouble};
 use super::settings;
 use super::site::{Doing, GRACE};
 use crate::process::{Captured, Ended, Input, Keep, ProcessError, Program, Whole};
@@ -14,8 +14,6 @@ pub use super::site::{Grounds, Surroundings};
 
 /// The longest answer.
 const ANSWER_BYTES: usize = 16 << 20;
-/// How much is shown of an answer that is no text, in characters.
-const BEGINNING: usize = 200;
 /// How much of what it complains of is kept.
 const COMPLAINT_BYTES: usize = 64 << 10;
 /// How much of that is shown: the end.
@@ -124,7 +122,7 @@ fn read(ended: Ended, program: &str, doing: Doing) -> Result<Reply, Trouble> {
             tail(&stderr)
         )));
     }
-    let text = text(stdout, program)?;
+    let text = text(stdout, program, Spent::Nothing)?;
     if text.trim().is_empty() && doing == Doing::Reading {
         return Err(Trouble::unanswered(format!(
             "`{program}` answered nothing: {}",
@@ -135,15 +133,14 @@ fn read(ended: Ended, program: &str, doing: Doing) -> Result<Reply, Trouble> {
 }
 
 /// All that a program wrote, as text.
-pub(super) fn text(stdout: Captured, program: &str) -> Result<String, Trouble> {
+pub(super) fn text(stdout: Captured, program: &str, spent: Spent) -> Result<String, Trouble> {
+    let unreadable = |why, raw| Err(Trouble::Unreadable { why, raw, spent });
     if stdout.dropped > 0 {
-        let most = ANSWER_BYTES >> 20;
-        return Err(Trouble::unanswered(format!("`{program}` answered more than {most} MiB")));
+        let why = format!("`{program}` answered more than {} MiB", ANSWER_BYTES >> 20);
+        return unreadable(why, stdout.bytes);
     }
-    String::from_utf8(stdout.bytes).map_err(|error| {
-        let text = String::from_utf8_lossy(error.as_bytes());
-        let start: String = text.chars().take(BEGINNING).collect();
-        Trouble::unanswered(format!("the answer of `{program}` is not UTF-8; it begins {start:?}"))
+    String::from_utf8(stdout.bytes).or_else(|error| {
+        unreadable(format!("the answer of `{program}` is not UTF-8"), error.into_bytes())
     })
 }
 

@@ -83,6 +83,7 @@ pub(super) fn judge_named(body: &Value, model: &Model, continues: Option<&str>) 
         }
         other @ (Trouble::TooMany { .. }
         | Trouble::Unanswered { .. }
+        | Trouble::Unreadable { .. }
         | Trouble::Forgotten(_)
         | Trouble::OverBudget { .. }
         | Trouble::OutOfTime { .. }
@@ -197,7 +198,8 @@ mod tests {
                     error.hint.as_deref().unwrap_or_default()
                 )
             }
-            other @ (Trouble::OverBudget { .. }
+            other @ (Trouble::Unreadable { .. }
+            | Trouble::OverBudget { .. }
             | Trouble::OutOfTime { .. }
             | Trouble::Interrupted) => format!("{other:?}"),
         }

@@ -95,6 +95,8 @@ pub(super) enum Trouble {
     TooMany { why: String, wait: Option<Duration> },
     /// The same question would fail again.
     Unanswered { why: String, spent: Spent },
+    /// An answer came, and is none that can be read: the same question would bring such a one again.
+    Unreadable { why: String, raw: Vec<u8>, spent: Spent },
     /// The provider does not go on from the answer that was named.
     Forgotten(String),
     /// An answer could take more than is left.
@@ -144,6 +146,7 @@ impl Trouble {
         match self {
             Self::Passing { spent, .. }
             | Self::Unanswered { spent, .. }
+            | Self::Unreadable { spent, .. }
             | Self::OutOfTime { spent, .. } => *spent,
             Self::TooMany { .. }
             | Self::Forgotten(_)
@@ -165,7 +168,8 @@ impl From<Trouble> for AgentError {
         match trouble {
             Trouble::Passing { why, .. }
             | Trouble::TooMany { why, .. }
-            | Trouble::Unanswered { why, .. } => Self::Unanswered(why),
+            | Trouble::Unanswered { why, .. }
+            | Trouble::Unreadable { why, .. } => Self::Unanswered(why),
             Trouble::Forgotten(why) => Self::Forgotten(why),
             Trouble::OutOfTime { why, .. } => Self::OutOfTime(why),
             Trouble::OverBudget { budget, why } => Self::OverBudget { budget, why },

@@ -90,7 +90,9 @@ impl Real<'_> {
 /// What ended because its time was over is not the agent's fault, and not worth another try.
 fn out_of_time(trouble: Trouble, within: Duration) -> Trouble {
     match trouble {
-        Trouble::Passing { spent, .. } | Trouble::Unanswered { spent, .. } => {
+        Trouble::Passing { spent, .. }
+        | Trouble::Unanswered { spent, .. }
+        | Trouble::Unreadable { spent, .. } => {
             let why = format!("{:.1} s were left for it", within.as_secs_f64());
             Trouble::OutOfTime { why, spent }
         }
@@ -111,6 +113,27 @@ fn hide(text: String, key: Option<&Key>) -> String {
     }
 }
 
+/// The same of what is no text.
+fn hide_bytes(bytes: Vec<u8>, key: Option<&Key>) -> Vec<u8> {
+    match key.map(|key| key.value.reveal().trim()) {
+        Some(key) if key.len() > 3 => replaced(&bytes, key.as_bytes(), HIDDEN.as_bytes()),
+        Some(_) | None => bytes,
+    }
+}
+
+fn replaced(mut bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
+    let mut all = Vec::with_capacity(bytes.len());
+    while let Some((first, rest)) = bytes.split_first() {
+        let after = bytes.strip_prefix(from);
+        match after {
+            Some(_) => all.extend_from_slice(to),
+            None => all.push(*first),
+        }
+        bytes = after.unwrap_or(rest);
+    }
+    all
+}
+
 fn hide_in(trouble: Trouble, key: Option<&Key>) -> Trouble {
     let hide = |text: String| hide(text, key);
     match trouble {
@@ -119,12 +142,32 @@ fn hide_in(trouble: Trouble, key: Option<&Key>) -> Trouble {
         }
         Trouble::TooMany { why, wait } => Trouble::TooMany { why: hide(why), wait },
         Trouble::Unanswered { why, spent } => Trouble::Unanswered { why: hide(why), spent },
+        Trouble::Unreadable { why, raw, spent } => {
+            Trouble::Unreadable { why: hide(why), raw: hide_bytes(raw, key), spent }
+        }
         Trouble::Forgotten(why) => Trouble::Forgotten(hide(why)),
         Trouble::OverBudget { budget, why } => Trouble::OverBudget { budget, why: hide(why) },
         Trouble::OutOfTime { why, spent } => Trouble::OutOfTime { why: hide(why), spent },
         Trouble::Interrupted => Trouble::Interrupted,
         Trouble::Unavailable(PortError { what, hint, cause }) => {
             Trouble::Unavailable(PortError { what: hide(what), hint: hint.map(hide), cause })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::replaced;
+
+    #[test]
+    fn a_key_is_taken_out_of_what_is_no_text() {
+        for (bytes, expect) in [
+            (&b"\xffkey\xffkeykey"[..], &b"\xff*\xff**"[..]),
+            (b"ke\xffy", b"ke\xffy"),
+            (b"kekey", b"ke*"),
+            (b"", b""),
+        ] {
+            assert_eq!(replaced(bytes, b"key", b"*"), expect);
         }
     }
 }

@@ -36,6 +36,11 @@ impl<A: Answer> Answer for Recorded<'_, A> {
                 self.calls.keep_forgotten(question, &why)?;
                 return Err(Trouble::Forgotten(why));
             }
+            Err(Trouble::Unreadable { why, raw, spent }) => {
+                let file = self.calls.keep_raw(question, &raw)?;
+                let why = format!("{why} (kept as `{file}`)");
+                return Err(Trouble::Unanswered { why, spent });
+            }
             answered => answered?,
         };
         self.calls.keep(question, settings, &reply, asked_at)?;

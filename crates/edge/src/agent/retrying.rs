@@ -125,6 +125,7 @@ impl<A: Answer, N: Nap> Answer for Retrying<A, N> {
                     (why, pause)
                 }
                 other @ (Trouble::Unanswered { .. }
+                | Trouble::Unreadable { .. }
                 | Trouble::Forgotten(_)
                 | Trouble::OverBudget { .. }
                 | Trouble::OutOfTime { .. }

@@ -171,6 +171,27 @@ fn an_answer_that_cannot_be_kept_is_not_used() {
     assert!(matches!(answer, Err(Trouble::Unavailable(_))), "{answer:?}");
 }
 
+#[test]
+fn what_came_in_place_of_an_answer_is_kept_and_is_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let (calls, crew, watcher) =
+        (Calls::Folder(folder.path().join("x/c")), crew(), Watcher::default());
+    let unreadable = |raw: &[u8]| {
+        let (why, raw) = ("no text".to_owned(), raw.to_vec());
+        Err(Trouble::Unreadable { why, raw, spent: Spent::Perhaps })
+    };
+    let script = Script::of([unreadable(b"\xff1"), unreadable(b"\xff2"), Ok(reply("one"))]);
+    let layer = || Recorded { inner: &script, calls: &calls, crew: &crew, observer: &watcher };
+    let ask = || layer().answer(&question("k", "p"), &Within(None));
+    for raw in [b"\xff1", b"\xff2"] {
+        let Err(Trouble::Unanswered { why, spent }) = ask() else { panic!("an answer") };
+        assert_eq!((why.as_str(), spent), ("no text (kept as `x/c/k.raw`)", Spent::Perhaps));
+        assert_eq!(fs::read(folder.path().join("x/c/k.raw")).unwrap(), raw);
+    }
+    assert_eq!(ask().unwrap().text, "one");
+    assert_eq!(calls.spent().unwrap().tokens, ask().unwrap().usage.unwrap().total());
+}
+
 /// Does not wait, and writes down for how long it would have.
 #[derive(Default)]
 struct Naps(Mutex<Vec<Duration>>);
@@ -302,6 +323,7 @@ fn what_is_permanent_is_not_tried_again() {
     let unavailable = || Err(PortError::new("no key").into());
     for trouble in [
         Err(Trouble::unanswered("too long")),
+        Err(Trouble::Unreadable { why: "?".into(), raw: vec![255], spent: Spent::Nothing }),
         Err(Trouble::Forgotten("who".into())),
         Err(Trouble::OverBudget { budget: BudgetKind::Cost, why: "much".into() }),
         Err(Trouble::OutOfTime { why: "late".into(), spent: Spent::Nothing }),

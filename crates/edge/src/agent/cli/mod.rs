@@ -191,7 +191,7 @@ fn said(ended: Ended, cli: &Cli, question: &Question, doing: Doing) -> Result<Re
     let program = cli.command.first().map_or("", String::as_str);
     let (success, tail) = (ended.status.success(), command::tail(&ended.stderr));
     let stderr = String::from_utf8_lossy(&ended.stderr.bytes).into_owned();
-    let stdout = command::text(ended.stdout, program)?;
+    let stdout = command::text(ended.stdout, program, Spent::Perhaps)?;
     let said = read(cli.tool, Output { stdout: &stdout, stderr: &stderr });
     let said = said.map_err(|refusal| failure::judge(refusal, cli))?;
     let spent = said.usage.map_or(Spent::Perhaps, Spent::Known);

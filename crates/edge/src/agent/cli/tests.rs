@@ -113,7 +113,8 @@ fn heard(tool: Tool, stdout: &str, stderr: &str) -> String {
             Trouble::Unavailable(error) => {
                 format!("unavailable: {}; {}", error.what, error.hint.unwrap_or_default())
             }
-            other @ (Trouble::OverBudget { .. }
+            other @ (Trouble::Unreadable { .. }
+            | Trouble::OverBudget { .. }
             | Trouble::OutOfTime { .. }
             | Trouble::Interrupted) => format!("{other:?}"),
         },
