@@ -8,6 +8,8 @@
 mod choice;
 mod tree;
 
+pub use choice::is_secret;
+
 use crate::port::{PortError, Repo, RepoFile};
 use crate::prompt::section::quoted;
 use std::fmt;

@@ -3,13 +3,16 @@
 //!
 //! # Layout
 //! [`Template`] is a prompt with open places, [`Placeholder`] is one of them; `section` is what stands in its place, `pack` a
-//! node's context pack. The built-in templates are files in `prompts/`.
+//! node's context pack, `listed` what the user adds to it. The built-in templates are files in `prompts/`.
 
+mod listed;
 mod pack;
 mod placeholder;
 pub(crate) mod section;
 mod template;
 
+pub(crate) use listed::listed;
+pub use listed::{ALL_CHARS, FILE_CHARS, Listed};
 pub(crate) use pack::{Seen, moved, pack};
 pub use placeholder::{Form, Placeholder};
 pub use template::{MOST_BYTES, Template, TemplateError};
@@ -38,6 +41,8 @@ pub struct Prompts {
     ideas: Prompt,
     /// The most that is shown of the repository, in characters.
     pub context_max_chars: usize,
+    /// What a generator of ideas is told beside.
+    pub listed: Vec<Listed>,
 }
 
 /// What somebody in a role is told.
@@ -62,6 +67,7 @@ static BUILT_IN: LazyLock<Prompts> = LazyLock::new(|| {
         reviewer: prompt(Role::Reviewer),
         ideas: prompt(Role::Ideas),
         context_max_chars: CONTEXT_CHARS,
+        listed: Vec::new(),
     }
 });
 

@@ -301,6 +301,7 @@ impl Config {
         let Tuner { files, seed } = self.tuner();
         set(&mut all, "tuner", json!({ "files": files, "seed": seed }));
         set(&mut all, "context_max_chars", json!(self.context_max_chars()));
+        set(&mut all, "ideas_context_files", json!([]));
         for key in KEYS.iter().filter(|key| key.name.starts_with("context.")) {
             if get(&self.said, key.name).is_null() {
                 set(&mut all, key.name, json!("auto"));

@@ -74,7 +74,7 @@ fn what_the_search_saw_stands_beside_what_it_never_saw() {
     let details = |root: &str, best: &str| compare(&read(root), &read(best), &policy).unwrap();
     let seen = details("config_id,a,b\n0,10,4\n", "config_id,a,b\n0,15,3\n");
     let unseen = details("config_id,a\n0,200\n", "config_id,a\n0,220\n");
-    let expected = "   search                hold-out\n   root  best     gain    root  best     gain\n\
+    let expected = "   search                 hold-out\n   root  best     gain    root  best     gain\n\
                     a    10    15  +50.0 %     200   220  +10.0 %\n\
                     b     4     3  +25.0 %     n/a   n/a      n/a\n";
     assert_eq!(holdout(&seen, &unseen), expected);

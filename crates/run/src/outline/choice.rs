@@ -98,7 +98,9 @@ fn parts(name: &str) -> (&str, &str) {
     name.rsplit_once('.').unwrap_or((name, ""))
 }
 
-fn is_secret(path: &str) -> bool {
+/// Whether a file is called like those that hold keys.
+#[must_use]
+pub fn is_secret(path: &str) -> bool {
     let name = name_of(path).to_ascii_lowercase();
     let (_, ending) = parts(&name);
     let is_called = |secret: &&str| {

@@ -8,8 +8,8 @@ use crate::counted::Counted;
 use crate::drive::Halt;
 use crate::haul::{Haul, Request};
 use crate::outline::{Sight, outline};
-use crate::port::{AgentError, Ask, PortError, Role, World};
-use crate::prompt::{self, Seen, moved, pack};
+use crate::port::{AgentError, Ask, PortError, Reply, Role, World};
+use crate::prompt::{self, Seen, listed, moved, pack};
 use crate::reply::{self, REPLY_BYTES};
 use treebeam_core::bill::Bills;
 use treebeam_core::event::{BudgetKind, ContextPack, FileDigest, Idea, Intent};
@@ -119,8 +119,10 @@ fn ask(
         Err(AgentError::OverBudget { budget, .. }) => return Ok(Some(budget)),
         Err(error) => return Err(error.into()),
     };
+    // What is kept of a reply is what is remembered of it.
+    let reply = Reply { text: reply::cut(&reply.text, REPLY_BYTES).to_owned(), ..reply };
     let kept = path::idea_reply(brief.node, &key);
-    world.files.write(&kept, reply::cut(&reply.text, REPLY_BYTES).as_bytes())?;
+    world.files.write(&kept, reply.text.as_bytes())?;
     let before = haul.texts.len();
     haul.hear(&reply.text, kept.as_str());
     let new: Vec<String> = haul.texts.iter().skip(before).map(|(_, text)| text.clone()).collect();
@@ -176,7 +178,8 @@ fn write_context(brief: &ForIdeas, world: World<'_>) -> Result<(ContextPack, Str
         Some(parent) => world.repo.diff_stat(parent, &told.commit)?,
     };
     let moved = moved_most(brief, world)?;
-    let text = pack(told, &Seen { since_root, since_parent, moved });
+    let text =
+        pack(told, &Seen { since_root, since_parent, moved }) + &listed(&world.prompts.listed);
     let path = path::prompt_context(brief.node, brief.expansion);
     world.files.write(&path, text.as_bytes())?;
     let digest = |idea: &Idea| FileDigest { path: idea.path.clone(), sha256: idea.sha256 };

@@ -83,6 +83,9 @@ pub(crate) struct MeaningFlags {
 /// How the run goes on, now. Those that are written out are configuration keys by their own names.
 #[derive(Debug, Default, Args, Serialize)]
 pub(crate) struct GoingFlags {
+    /// Files, or folders of `.md` and `.txt` files, that a generator of ideas is told, seen from the repository's top
+    #[arg(long, value_name = "PATH,…", value_delimiter = ',', help_heading = "Options")]
+    pub(crate) ideas_context_files: Option<Vec<String>>,
     #[command(flatten)]
     #[serde(flatten)]
     pub(crate) reach: ReachFlags,

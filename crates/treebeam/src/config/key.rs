@@ -282,6 +282,7 @@ pub(crate) const KEYS: [Key; 78] = {
             Toml,
             "the most that a prompt shows of the repository, in characters, 1 to 2000000",
         ),
+        key("ideas_context_files", Process, Toml, "files that a generator of ideas is told"),
         key(
             "agents.coordinator",
             Process,

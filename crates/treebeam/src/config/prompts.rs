@@ -1,6 +1,8 @@
 //! `[prompts]` and `[context]`: what agents are told, and how much of the repository they are shown. The files are read here,
 //! so that a mistake in one is known before anything is paid for; what stands in them is `treebeam_run::prompt`'s business.
 
+mod files;
+
 use super::agents::{Agent, Line};
 use super::key::{KEYS, Key};
 use super::measure::OrNone;
@@ -14,7 +16,9 @@ use treebeam_core::policy::Agents;
 use treebeam_edge::input::{self, InputError};
 use treebeam_run::outline::{Context, FileGlob, MOST_CHARS};
 use treebeam_run::port::Role;
-use treebeam_run::prompt::{CONTEXT_CHARS, MOST_BYTES, Prompts, Template};
+use treebeam_run::prompt::{
+    ALL_CHARS, CONTEXT_CHARS, FILE_CHARS, Listed, MOST_BYTES, Prompts, Template,
+};
 
 /// How much may be shown of a repository, in characters.
 pub(crate) type Chars = OneTo<MOST_CHARS>;
@@ -23,11 +27,11 @@ pub(crate) type Chars = OneTo<MOST_CHARS>;
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct PromptsTable {
-    coordinator: Option<OrNone<PromptPath>>,
-    planner: Option<OrNone<PromptPath>>,
-    coder: Option<OrNone<PromptPath>>,
-    reviewer: Option<OrNone<PromptPath>>,
-    ideas: Option<OrNone<PromptPath>>,
+    coordinator: Option<OrNone<UserFile>>,
+    planner: Option<OrNone<UserFile>>,
+    coder: Option<OrNone<UserFile>>,
+    reviewer: Option<OrNone<UserFile>>,
+    ideas: Option<OrNone<UserFile>>,
 }
 
 /// The keys of `[context]`.
@@ -41,10 +45,10 @@ pub(crate) struct ContextTable {
     ideas: Option<Shown>,
 }
 
-/// Where a prompt lies, seen from the root of the repository.
+/// Where a file of the user's lies, seen from the root of the repository.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "String")]
-struct PromptPath(String);
+pub(crate) struct UserFile(String);
 
 /// What is shown to a role.
 #[derive(Clone, Debug, Deserialize)]
@@ -64,7 +68,7 @@ enum Said {
     Globs(Vec<String>),
 }
 
-impl TryFrom<String> for PromptPath {
+impl TryFrom<String> for UserFile {
     type Error = String;
     fn try_from(path: String) -> Result<Self, String> {
         if path.trim().is_empty() || path.chars().any(char::is_control) {
@@ -153,6 +157,12 @@ impl Told {
                 words.insert("prompt".to_owned(), format!("{path} sha256 {digest}"));
             }
         }
+        if let Some(words) = agents.0.get_mut(Role::Ideas.name())
+            && !self.prompts.listed.is_empty()
+        {
+            let files: Vec<String> = self.prompts.listed.iter().map(Listed::digest).collect();
+            words.insert("context_files".to_owned(), files.join(", "));
+        }
         for role in Role::ALL {
             let shown = match &self.prompts.of(role).context {
                 Context::Nothing => continue,
@@ -187,6 +197,7 @@ impl Config {
             }
             told.prompts.of_mut(role).context = shown.for_agent(agent);
         }
+        told.prompts.listed = self.listed(top)?;
         Ok(told)
     }
 
@@ -196,18 +207,23 @@ impl Config {
         said.map_or(CONTEXT_CHARS, |chars| usize::try_from(chars).unwrap_or(CONTEXT_CHARS))
     }
 
-    /// The most that somebody in a role is shown of the repository, in characters.
+    /// The most that somebody in a role is shown of the repository, and of files that the user lists, in characters.
     pub(crate) fn shown_chars(&self, role: Role) -> usize {
+        let listed = match role {
+            Role::Ideas => (self.context_files().len() * FILE_CHARS).min(ALL_CHARS),
+            Role::Coordinator | Role::Planner | Role::Coder | Role::Reviewer => 0,
+        };
         match self.tables.shown(role).for_agent(self.agent(role)) {
-            Context::Nothing => 0,
-            Context::Outline | Context::Files(_) => self.context_max_chars(),
+            Context::Nothing => listed,
+            Context::Outline | Context::Files(_) => listed + self.context_max_chars(),
         }
     }
 
-    /// The prompt files, as git names them: those that lie in the repository.
+    /// The prompt files and those that the user lists, as git names them: those that lie in the repository.
     pub(crate) fn prompt_files(&self) -> Vec<String> {
         let paths = Role::ALL.into_iter().filter_map(|role| self.tables.prompt_path(role));
-        paths.filter_map(as_git_has_it).collect()
+        let listed = self.context_files().iter().map(|file| file.0.as_str());
+        paths.chain(listed).filter_map(as_git_has_it).collect()
     }
 
     fn read_prompt(&self, top: &Path, role: Role, path: &str) -> Result<(Template, Sha256), Wrong> {

@@ -8,7 +8,7 @@ use super::measure::{OrNone, Said};
 use super::number::{
     AtOnce, Configurations, Count, Folder, Globs, Limit, MemoryChars, Seconds, Turns, Width,
 };
-use super::prompts::{Chars, ContextTable, PromptsTable};
+use super::prompts::{Chars, ContextTable, PromptsTable, UserFile};
 use super::score::{Contradiction, Primary, ScoreTable};
 use super::spending::{Dollars, PricesTable, Rate, Tokens};
 use super::summary::WhoSumsUp;
@@ -68,6 +68,7 @@ pub(crate) struct Tables {
     summary_agent: Option<WhoSumsUp>,
     pub(super) confirm_above_usd: Option<Dollars>,
     pub(super) context_max_chars: Option<Chars>,
+    pub(super) ideas_context_files: Option<Vec<UserFile>>,
     #[serde(deserialize_with = "table::read")]
     pub(super) prices: PricesTable,
     #[serde(deserialize_with = "table::read")]

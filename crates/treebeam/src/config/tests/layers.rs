@@ -51,6 +51,7 @@ const VALUES: [(&str, [&str; 3]); KEYS.len()] = [
     ("confirm_above_usd", ["1", "0", "2.5"]),
     ("prices", ["{a = {input = 1, output = 2}}", "{b = {input = 1, output = 2}}", "{}"]),
     ("context_max_chars", ["1", "2", "2000000"]),
+    ("ideas_context_files", ["['a.md']", "[]", "['b', 'c.txt']"]),
     ("agents.coordinator", ["{provider = 'ollama', model = 'a'}", AGENT, AGENT]),
     ("agents.planner", [AGENT, "{provider = 'command', command = 'x'}", AGENT]),
     ("agents.coder", [AGENT, AGENT, "{provider = 'command', command = ['x']}"]),
