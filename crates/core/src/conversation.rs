@@ -158,6 +158,13 @@ impl Conversation {
         Some(Self { node_id, fork_from_turn_id: Some(at), turns })
     }
 
+    /// A node that it knows of no turn of: the name of one that forks from it, where nobody else gives it one.
+    #[must_use]
+    pub fn next_node(&self) -> NodeId {
+        let nodes = self.turns.iter().map(|past| past.turn_id.node).chain([self.node_id]);
+        nodes.max().unwrap_or(NodeId::ROOT).next()
+    }
+
     /// Its last turn.
     #[must_use]
     pub fn latest(&self) -> Option<TurnId> {

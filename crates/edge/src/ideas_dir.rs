@@ -32,6 +32,21 @@ pub struct Batch {
     pub aside: Option<Aside>,
     /// What is written.
     pub files: Vec<NewFile>,
+    /// What the conversation has become.
+    #[serde(default)]
+    pub conversation: Option<StateFile>,
+    /// How often ideas have been asked for here by then: what is asked next is another question.
+    #[serde(default)]
+    pub edition: u64,
+}
+
+/// A file that the user wants a conversation in, in place of whatever has its name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StateFile {
+    /// Where; whole.
+    pub path: PathBuf,
+    /// What is in it.
+    pub text: String,
 }
 
 /// Files that go out of the way.
@@ -98,6 +113,41 @@ fn failed(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> IdeasDi
     move |source| IdeasDirError::Io { doing, path, source }
 }
 
+/// Writes a file whole.
+fn replace(path: &Path, text: &str) -> Result<(), IdeasDirError> {
+    durable::replace(path, |file| file.write_all(text.as_bytes()))
+        .and_then(|()| durable::sync_dir(above(path)))
+        .map_err(failed("write", path))
+}
+
+fn above(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new("."))
+}
+
+/// Writes a conversation where nothing has that name yet.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn put_state(state: &StateFile) -> Result<(), IdeasDirError> {
+    let StateFile { path, text } = state;
+    match durable::put_first(path, |file| file.write_all(text.as_bytes())) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        written => written.map_err(failed("write", path)),
+    }
+}
+
+/// Whether a file can be written there: found out before anything is paid for.
+///
+/// # Errors
+/// When it cannot.
+pub fn must_be_writable(path: &Path) -> Result<(), IdeasDirError> {
+    let taken = || io::Error::new(io::ErrorKind::IsADirectory, "a folder has that name");
+    if path.is_dir() {
+        return Err(failed("write", path)(taken()));
+    }
+    tempfile::tempfile_in(above(path)).map(drop).map_err(failed("write", path))
+}
+
 impl IdeasDir {
     /// Makes the folder if need be, and keeps others out of it. What is to be done in it is on record below `own`.
     ///
@@ -132,10 +182,15 @@ impl IdeasDir {
         self.batch.with_extension("")
     }
 
-    /// How often ideas were set aside here.
+    /// How often ideas have been asked for here, to the end.
     #[must_use]
-    pub fn times_set_aside(&self) -> usize {
-        fs::read_dir(self.folder.join(SET_ASIDE)).map_or(0, Iterator::count)
+    pub fn edition(&self) -> u64 {
+        let text = fs::read_to_string(self.edition_file()).unwrap_or_default();
+        text.trim().parse().unwrap_or_default()
+    }
+
+    fn edition_file(&self) -> PathBuf {
+        self.batch.with_extension("edition")
     }
 
     /// Finishes what somebody has begun here, and says what it was.
@@ -143,6 +198,7 @@ impl IdeasDir {
     /// # Errors
     /// When the record cannot be understood, or something cannot be written.
     pub fn finish(&self) -> Result<Option<Batch>, IdeasDirError> {
+        durable::remove_unfinished(&self.folder).map_err(failed("tidy", &self.folder))?;
         let file = &self.batch;
         let bytes = match fs::metadata(file) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -164,9 +220,8 @@ impl IdeasDir {
     pub fn put(&self, batch: &Batch) -> Result<(), IdeasDirError> {
         let text = serde_json::to_vec(batch)
             .map_err(|source| IdeasDirError::Damaged { file: self.batch.clone(), source })?;
-        let own = self.batch.parent().unwrap_or(Path::new("."));
         durable::replace(&self.batch, |file| file.write_all(&text))
-            .and_then(|()| durable::sync_dir(own))
+            .and_then(|()| durable::sync_dir(above(&self.batch)))
             .map_err(failed("write", &self.batch))?;
         self.act(batch)
     }
@@ -184,6 +239,10 @@ impl IdeasDir {
             }
         }
         durable::sync_dir(&self.folder).map_err(failed("sync", &self.folder))?;
+        if let Some(StateFile { path, text }) = &batch.conversation {
+            replace(path, text)?;
+        }
+        replace(&self.edition_file(), &batch.edition.to_string())?;
         durable::remove(&self.batch).map_err(failed("remove", &self.batch))
     }
 
@@ -207,13 +266,15 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
-    fn batch() -> Batch {
+    fn batch(path: PathBuf) -> Batch {
         let file =
             |name: &str, text: &str| NewFile { name: name.to_owned(), text: text.to_owned() };
         let names = ["001_a.md", "002_b.md"].map(str::to_owned).to_vec();
         Batch {
             aside: Some(Aside { folder: "set_aside/1".to_owned(), names }),
             files: vec![file("001_a.md", "new a"), file("002_c.md", "new c")],
+            conversation: Some(StateFile { path, text: "said".to_owned() }),
+            edition: 4,
         }
     }
 
@@ -234,7 +295,7 @@ mod tests {
     /// Every state that a kill can leave, made by hand: some moves, then some files.
     #[test]
     fn whatever_was_done_of_a_batch_the_rest_is_done_once() {
-        for done in 0..=4 {
+        for done in 0..=5 {
             let home = tempfile::tempdir().expect("a folder");
             let (folder, own) = (home.path().join("ideas"), home.path().join("own"));
             let dir = IdeasDir::open(&folder, &own).expect("a folder");
@@ -252,11 +313,21 @@ mod tests {
                 &|| fs::write(folder.join("001_a.md"), "new a").expect("a file"),
                 &|| fs::write(folder.join("002_c.md"), "new c").expect("a file"),
             ];
-            for step in &steps[..done] {
+            for step in steps.iter().take(done) {
                 step();
             }
-            fs::write(&dir.batch, serde_json::to_vec(&batch()).expect("json")).expect("a file");
-            assert_eq!(dir.finish().expect("finished"), Some(batch()), "{done}");
+            let (state, edition) = (home.path().join("c.json"), dir.edition_file());
+            fs::write(&state, "said before").expect("a file");
+            if done > 4 {
+                fs::write(&state, "said").expect("a file");
+                fs::write(&edition, "4").expect("a file");
+            }
+            let batch = batch(state.clone());
+            fs::write(folder.join(".new-x"), "half").expect("a file");
+            fs::write(&dir.batch, serde_json::to_vec(&batch).expect("json")).expect("a file");
+            assert_eq!(dir.finish().expect("finished"), Some(batch), "{done}");
+            assert_eq!(fs::read_to_string(&state).expect("a file"), "said", "{done}");
+            assert_eq!(dir.edition(), 4, "{done}");
             let expect = [
                 ("001_a.md", "new a"),
                 ("002_c.md", "new c"),

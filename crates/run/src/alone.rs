@@ -1,15 +1,19 @@
 //! Asks for ideas outside of any run: about a commit, and ideas that are there already. What a reply brings is `haul`'s
 //! business, as in a run; where the ideas go is the caller's.
 
+use crate::conversation::document::Logged;
+use crate::conversation::{ForTalk, Said, Talk, Thread};
 use crate::counted::Counted;
 use crate::drive::Halt;
-use crate::haul::Haul;
+use crate::haul::{Haul, Request};
 use crate::outline::{Sight, outline};
 use crate::port::{Agent, AgentError, Ask, Interrupt, PortError, Repo, Role};
 use crate::prompt::section::{list, plain, quoted};
-use crate::prompt::{ForIdeas, Prompts};
+use crate::prompt::{ForIdeas, Prompts, listed};
+use jiff::Timestamp;
 use std::collections::BTreeSet;
 use treebeam_core::bill::Bills;
+use treebeam_core::conversation::{Continuation, Conversation, Mode};
 use treebeam_core::event::Repeat;
 use treebeam_core::id::{Commit, NodeId, Place, Sha256};
 use treebeam_core::idea;
@@ -21,6 +25,8 @@ const TITLE_CHARS: usize = 16_000;
 const ADDED_CHARS: usize = 16_000;
 /// How many digits of a digest name a question.
 const DIGITS: usize = 24;
+/// The most turns that a conversation is handed on with, the newest.
+const MOST_TURNS: usize = 1000;
 
 /// What is asked for.
 #[derive(Debug)]
@@ -40,7 +46,24 @@ pub struct Wanted<'a> {
     /// What measures the code.
     pub commands: &'a [String],
     /// Tells this time from those before it: the same question is answered from disk.
-    pub edition: usize,
+    pub edition: u64,
+    /// What was said before.
+    pub before: &'a Before,
+}
+
+/// The conversation that the questions go on from, and how they do.
+#[derive(Debug)]
+pub struct Before {
+    /// How whoever is asked comes to know of it.
+    pub mode: Mode,
+    /// The most turns that are told again word by word.
+    pub window: usize,
+    /// The most characters of all that is told again.
+    pub max_chars: usize,
+    /// The conversation; one without turns where nothing was said.
+    pub conversation: Conversation,
+    /// When it goes on.
+    pub at: Timestamp,
 }
 
 /// An idea that is there.
@@ -63,8 +86,34 @@ pub struct Brought {
     pub turns: u32,
     /// What the answers took.
     pub bills: Bills,
-    /// Why no more came, where fewer came than were wanted.
-    pub why: Option<String>,
+    /// Why nobody is asked any more.
+    pub end: End,
+    /// The conversation with what was said now; none where nobody is to remember it.
+    pub conversation: Option<Conversation>,
+    /// The turns that are new in it.
+    pub said: Vec<Logged>,
+}
+
+/// Why nobody is asked any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// There is as much as was wanted.
+    Enough,
+    /// No more came, and why.
+    TooFew(String),
+    /// A budget does not allow another question.
+    OverBudget(String),
+}
+
+impl End {
+    /// Why fewer came than were wanted.
+    #[must_use]
+    pub fn why(&self) -> Option<&str> {
+        match self {
+            Self::Enough => None,
+            Self::TooFew(why) | Self::OverBudget(why) => Some(why),
+        }
+    }
 }
 
 /// The ports that are needed.
@@ -85,60 +134,142 @@ pub struct Ports<'a> {
 /// # Errors
 /// When the repository cannot be read, nobody can be asked, or somebody wants to stop.
 pub fn propose(wanted: &Wanted<'_>, ports: Ports<'_>) -> Result<Brought, Halt> {
-    let pack = pack(wanted);
+    let pack = pack(wanted) + &listed(&ports.prompts.listed);
     let repo = shown(wanted, &pack, ports)?;
     let agent = Counted::new(ports.agent, None);
     let seen: BTreeSet<Sha256> =
         wanted.there.iter().map(|known| idea::fingerprint(&known.text)).collect();
     let count = usize::try_from(wanted.count).unwrap_or(usize::MAX);
     let mut haul = Haul::new(count, wanted.scope, seen);
+    let brief = wanted.before.brief();
+    let mut talk = Talk::alone(&brief, || agent.continues(Role::Ideas));
+    let mut table = Table { wanted, pack, repo, name: None, agent: &agent, ports };
     let mut over = None;
-    let mut name = None;
     while haul.is_open() && over.is_none() {
         if ports.interrupt.is_asked_for() {
             return Err(AgentError::Interrupted.into());
         }
-        let (request, protect) = (haul.request(), wanted.protect);
-        let matter = ForIdeas { pack: &pack, request: &request, protect, repo: &repo, memory: "" };
-        let prompt = ports.prompts.ideas(&matter);
-        let name = name.get_or_insert_with(|| named(&prompt, wanted.edition));
-        over = ask(&format!("{name}-a{}", haul.turns + 1), prompt, &mut haul, &agent)?;
+        over = table.ask(&mut haul, &mut talk)?;
     }
     haul.end();
-    let why = (haul.texts.len() < count).then(|| over.unwrap_or_else(|| haul.why()));
+    let end = match over {
+        _ if haul.texts.len() >= count => End::Enough,
+        Some(why) => End::OverBudget(why),
+        None => End::TooFew(haul.why()),
+    };
+    let (conversation, said) = talk.end();
+    let conversation = wanted.before.handed_on(conversation);
     let ideas = haul.texts.into_iter().map(|(_, text)| text).collect();
-    Ok(Brought { ideas, repeats: haul.repeats, turns: haul.turns, bills: agent.bills(), why })
+    let (repeats, turns, bills) = (haul.repeats, haul.turns, agent.bills());
+    Ok(Brought { ideas, repeats, turns, bills, end, conversation, said })
 }
 
-/// One more turn, unless a budget stops it, and why.
-fn ask(
-    key: &str,
-    prompt: String,
-    haul: &mut Haul,
-    agent: &Counted<'_>,
-) -> Result<Option<String>, Halt> {
-    let ask = Ask {
+impl Before {
+    fn brief(&self) -> ForTalk {
+        ForTalk {
+            mode: self.mode,
+            window: self.window,
+            max_chars: self.max_chars,
+            summary_agent: None,
+            own: Thread::alone(self.conversation.clone()),
+            parent: None,
+            at: self.at,
+        }
+    }
+
+    /// A conversation as it is kept: what is never told again is not in it.
+    #[must_use]
+    pub fn handed_on(&self, mut conversation: Conversation) -> Option<Conversation> {
+        if self.mode == Mode::Off {
+            return None;
+        }
+        let older = conversation.turns.len().saturating_sub(MOST_TURNS);
+        conversation.turns.drain(..older);
+        for text in conversation.turns.iter_mut().filter_map(|past| past.text.as_mut()) {
+            if let Some((end, _)) = text.char_indices().nth(self.max_chars) {
+                text.truncate(end);
+            }
+        }
+        Some(conversation)
+    }
+}
+
+/// Where questions are asked.
+struct Table<'a> {
+    wanted: &'a Wanted<'a>,
+    pack: String,
+    /// What is shown of the repository.
+    repo: String,
+    /// How the names of all questions begin; it follows from the first one.
+    name: Option<String>,
+    agent: &'a Counted<'a>,
+    ports: Ports<'a>,
+}
+
+impl Table<'_> {
+    /// One more turn, unless a budget stops it, and why.
+    fn ask(&mut self, haul: &mut Haul, talk: &mut Talk<'_>) -> Result<Option<String>, Halt> {
+        let request = haul.request();
+        let (mut told, mut again) = (talk.told(), "");
+        let (key, prompt, answered) = loop {
+            let prompt = self.prompt(&request, &told.memory);
+            let name = self.named(&prompt, told.continues.as_ref());
+            let key = format!("{name}-a{}{again}", haul.turns + 1);
+            match self.agent.ask(ask(&key, &prompt, haul.turns, told.continues.clone())) {
+                Err(AgentError::Forgotten(why)) if told.continues.is_some() => {
+                    talk.forgot(&why);
+                    (told, again) = (talk.told(), "-replay");
+                }
+                answered => break (key, prompt, answered),
+            }
+        };
+        let asked = u32::try_from(request.count).unwrap_or(u32::MAX);
+        let said = |reply, ideas| Said { key: &key, asked, prompt: &prompt, reply, ideas };
+        let reply = match answered {
+            Ok(reply) => reply,
+            Err(AgentError::Unanswered(why) | AgentError::OutOfTime(why)) => {
+                haul.miss(why);
+                talk.say(&told, &said(None, &[]));
+                return Ok(None);
+            }
+            Err(AgentError::OverBudget { why, .. }) => return Ok(Some(why)),
+            Err(error) => return Err(error.into()),
+        };
+        let before = haul.texts.len();
+        haul.hear(&reply.text, &format!(".treebeam/calls/{key}.json"));
+        let new = haul.texts.iter().skip(before).map(|(_, text)| text.clone());
+        talk.say(&told, &said(Some(&reply), &new.collect::<Vec<_>>()));
+        Ok(None)
+    }
+
+    fn prompt(&self, request: &Request, memory: &str) -> String {
+        let (pack, repo, protect) = (&self.pack, &self.repo, self.wanted.protect);
+        self.ports.prompts.ideas(&ForIdeas { pack, request, protect, repo, memory })
+    }
+
+    fn named(&mut self, prompt: &str, continues: Option<&Continuation>) -> &str {
+        let edition = self.wanted.edition;
+        self.name.get_or_insert_with(|| named(prompt, continues, edition))
+    }
+}
+
+fn ask(key: &str, prompt: &str, round: u32, continues: Option<Continuation>) -> Ask {
+    Ask {
         key: key.to_owned(),
         role: Role::Ideas,
-        prompt,
-        round: haul.turns,
+        prompt: prompt.to_owned(),
+        round,
         place: Place::Node(NodeId::ROOT),
         node: NodeId::ROOT,
-        continues: None,
+        continues,
         within: None,
-    };
-    match agent.ask(ask) {
-        Ok(reply) => haul.hear(&reply.text, &format!(".treebeam/calls/{key}.json")),
-        Err(AgentError::Unanswered(why) | AgentError::OutOfTime(why)) => haul.miss(why),
-        Err(AgentError::OverBudget { why, .. }) => return Ok(Some(why)),
-        Err(error) => return Err(error.into()),
     }
-    Ok(None)
 }
 
 /// A question's name follows from what is asked, so that nobody pays for the same twice.
-fn named(prompt: &str, edition: usize) -> String {
-    let digest = Sha256::of(format!("{edition}\0{prompt}").as_bytes()).to_string();
+fn named(prompt: &str, continues: Option<&Continuation>, edition: u64) -> String {
+    let before = continues.map_or("", |from| &from.id);
+    let digest = Sha256::of(format!("{edition}\0{before}\0{prompt}").as_bytes()).to_string();
     let digits: String = digest.chars().take(DIGITS).collect();
     format!("ideas-{digits}")
 }
@@ -210,6 +341,34 @@ fn pack(wanted: &Wanted<'_>) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use treebeam_core::conversation::{Past, pack as pack_of};
+    use treebeam_core::id::TurnId;
+
+    fn before(turns: Vec<Past>) -> Before {
+        let conversation = Conversation { node_id: NodeId::ROOT, fork_from_turn_id: None, turns };
+        let (mode, at) = (Mode::Replay, Timestamp::UNIX_EPOCH);
+        Before { mode, window: 12, max_chars: 100, conversation, at }
+    }
+
+    /// However long it gets, it can be read again, and is told the same as before.
+    #[test]
+    fn what_is_handed_on_is_bounded() {
+        let turn = |number| Past {
+            turn_id: TurnId { node: NodeId::ROOT, number },
+            in_short: "short".to_owned(),
+            text: Some("ü".repeat(1000)),
+            continuation: None,
+        };
+        let before = before((1..=1002).map(turn).collect());
+        let kept = before.handed_on(before.conversation.clone()).expect("a conversation");
+        assert_eq!(kept.turns.len(), MOST_TURNS);
+        assert_eq!(kept.turns.first().map(|past| past.turn_id.number), Some(3));
+        assert!(kept.turns.iter().all(|past| past.text == Some("ü".repeat(100))));
+        let told = |turns: &[Past]| pack_of(turns, before.window, before.max_chars);
+        assert_eq!(told(&kept.turns), told(&before.conversation.turns));
+        let off = Before { mode: Mode::Off, ..before };
+        assert_eq!(off.handed_on(off.conversation.clone()), None);
+    }
 
     fn packed(there: &[Known], added: Option<&str>) -> String {
         let commit = "1".repeat(40).parse().expect("a commit");
@@ -222,6 +381,7 @@ mod tests {
             protect: &["eval/**".to_owned()],
             commands: &[],
             edition: 0,
+            before: &before(Vec::new()),
         })
     }
 
@@ -246,9 +406,11 @@ mod tests {
 
     #[test]
     fn a_question_is_named_by_what_it_asks() {
-        assert_eq!(named("a", 0), named("a", 0));
-        assert_ne!(named("a", 0), named("b", 0));
-        assert_ne!(named("a", 0), named("a", 1));
-        assert_eq!(named("a", 0).len(), "ideas-".len() + DIGITS);
+        let from = Continuation { id: "r-1".to_owned(), tokens: 1, taken: None };
+        assert_eq!(named("a", None, 0), named("a", None, 0));
+        assert_ne!(named("a", None, 0), named("b", None, 0));
+        assert_ne!(named("a", None, 0), named("a", None, 1));
+        assert_ne!(named("a", None, 0), named("a", Some(&from), 0));
+        assert_eq!(named("a", None, 0).len(), "ideas-".len() + DIGITS);
     }
 }

@@ -10,6 +10,6 @@ mod recall;
 mod sum_up;
 mod talk;
 
-pub(crate) use recall::thread;
+pub(crate) use recall::{Thread, thread};
 pub(crate) use sum_up::sum_up;
 pub(crate) use talk::{ForTalk, Said, Talk, Told};

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 /// How the name of a file begins that is not written whole yet.
 pub(super) const UNFINISHED: &str = ".new-";
 
-/// Removes what a process that was killed did not finish writing. Only the run's owner may do this.
-pub(super) fn remove_unfinished(dir: &Path) -> io::Result<()> {
+/// Removes what a process that was killed did not finish writing. Only who owns the folder may do this.
+pub(crate) fn remove_unfinished(dir: &Path) -> io::Result<()> {
     let entries = match fs::read_dir(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         entries => entries?,

@@ -3,11 +3,14 @@
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use treebeam_core::conversation::{Conversation, Past, Way};
 use treebeam_core::id::{NodeId, RunPath, Sha256, TurnId};
 
 /// What a state says that it is.
 pub const SCHEMA: &str = "treebeam.conversation/1";
+/// No turn and no conversation has such a number.
+const HIGHEST: u32 = 1_000_000_000;
 
 /// One line of a log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,7 +87,29 @@ pub fn read_state(bytes: &[u8]) -> Result<Conversation, String> {
         return Err(format!("its `schema` is {:?}, not `{SCHEMA}`", state.schema));
     }
     let Unchecked { node_id, fork_from_turn_id, turns } = state.conversation;
-    Ok(Conversation { node_id, fork_from_turn_id, turns })
+    let conversation = Conversation { node_id, fork_from_turn_id, turns };
+    must_hold_together(&conversation)?;
+    Ok(conversation)
+}
+
+/// Each turn is there once, and there is a name for the next one.
+fn must_hold_together(conversation: &Conversation) -> Result<(), String> {
+    let mut seen = BTreeSet::new();
+    for Past { turn_id, .. } in &conversation.turns {
+        if !seen.insert(turn_id) {
+            return Err(format!("the turn `{turn_id}` is in it twice"));
+        }
+        if turn_id.number >= HIGHEST || turn_id.node.number() >= HIGHEST {
+            return Err(format!("the number of the turn `{turn_id}` is too high"));
+        }
+    }
+    if conversation.node_id.number() >= HIGHEST {
+        return Err(format!(
+            "the number of the conversation `c{}` is too high",
+            conversation.node_id
+        ));
+    }
+    Ok(())
 }
 
 /// Turns as the bytes of a log.

@@ -24,6 +24,13 @@ pub(crate) struct Thread {
     pub(crate) log: Vec<Logged>,
 }
 
+impl Thread {
+    /// One that stands for itself: its texts are at hand, or gone.
+    pub(crate) const fn alone(conversation: Conversation) -> Self {
+        Self { conversation, replies: Vec::new(), log: Vec::new(), summary: None }
+    }
+}
+
 /// An answer on disk.
 #[derive(Clone, Debug)]
 pub(crate) struct Kept {

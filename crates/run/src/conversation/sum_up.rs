@@ -85,11 +85,13 @@ pub(crate) fn sum_up(
             return Ok(());
         }
         Ok(_) => "the answer is empty".to_owned(),
-        Err(
-            AgentError::Unanswered(why) | AgentError::OutOfTime(why) | AgentError::Forgotten(why),
-        ) => why,
         // Whether there is enough for the question itself is asked when it is asked.
-        Err(AgentError::OverBudget { why, .. }) => why,
+        Err(
+            AgentError::Unanswered(why)
+            | AgentError::OutOfTime(why)
+            | AgentError::Forgotten(why)
+            | AgentError::OverBudget { why, .. },
+        ) => why,
         Err(error @ (AgentError::Interrupted | AgentError::Unavailable(_))) => {
             return Err(error.into());
         }

@@ -86,18 +86,7 @@ impl<'a> Talk<'a> {
         continues: impl FnOnce() -> bool,
         files: &dyn Files,
     ) -> Result<Self, PortError> {
-        let trusted = brief.mode.wants_native() && continues();
-        let native = if trusted { Native::Trusted } else { Native::None };
-        let mut talk = Self {
-            brief,
-            native,
-            conversation: brief.own.conversation.clone(),
-            log: brief.own.log.clone(),
-            turns: Vec::new(),
-            notes: Vec::new(),
-            written: None,
-            fresh: None,
-        };
+        let mut talk = Self::alone(brief, continues);
         if brief.mode != Mode::Off {
             for thread in brief.parent.iter().chain([&brief.own]) {
                 talk.notes.extend(mend(thread, brief.window, files)?);
@@ -156,6 +145,21 @@ impl<'a> Talk<'a> {
     /// Says what did not go as it was meant to.
     pub(super) fn note(&mut self, note: String) {
         self.notes.push(note);
+    }
+
+    /// The same with one of which nothing is kept but what it brings with it.
+    pub(crate) fn alone(brief: &'a ForTalk, continues: impl FnOnce() -> bool) -> Self {
+        let trusted = brief.mode.wants_native() && continues();
+        Self {
+            brief,
+            native: if trusted { Native::Trusted } else { Native::None },
+            conversation: brief.own.conversation.clone(),
+            log: brief.own.log.clone(),
+            turns: Vec::new(),
+            notes: Vec::new(),
+            written: None,
+            fresh: None,
+        }
     }
 
     /// How the next question goes on from what was said.
@@ -224,6 +228,12 @@ impl<'a> Talk<'a> {
             at: self.brief.at,
         });
         self.turns.push(turn);
+    }
+
+    /// What was said, for whoever keeps it: the conversation, and its new turns one by one.
+    pub(crate) fn end(mut self) -> (Conversation, Vec<Logged>) {
+        shorten(&mut self.conversation, self.brief.window);
+        (self.conversation, self.log)
     }
 
     /// Keeps the files, and gives what is to be recorded.

@@ -1,10 +1,12 @@
 //! The flags of `treebeam ideas`.
 
+use super::agents::TalkMode;
 use super::{ConfigFlag, SpendingFlags};
 use crate::config::number::Width;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use std::path::PathBuf;
+use treebeam_core::id::TurnId;
 
 pub(super) const HELP: &str = "\
 Ideas that are in the folder are kept, and as many are asked for as are missing: each becomes a file `NNN_<slug>.md`. A \
@@ -32,9 +34,24 @@ pub(crate) struct IdeasArgs {
     /// A text about the baseline that is told, such as the results of a sweep
     #[arg(long, value_name = "FILE")]
     pub(crate) baseline_context: Option<PathBuf>,
+    /// Files, or folders of `.md` and `.txt` files, that are told, seen from the repository's top
+    #[arg(long, value_name = "PATH,…", value_delimiter = ',')]
+    pub(crate) ideas_context_files: Option<Vec<String>>,
     /// Set the ideas aside that are in the folder, into `set_aside/<time>`, and ask for others in their place
     #[arg(long)]
     pub(crate) force_regenerate_ideas: bool,
+    /// A conversation to go on from: a file that the next flag wrote, or one of a run, `conversations/c0003.json`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) conversation_state_in: Option<PathBuf>,
+    /// Where the conversation goes, with what is said now; it may be the same file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) conversation_state_out: Option<PathBuf>,
+    /// How the agent knows what was said before [default: `idea_conversation_mode` of the configuration]
+    #[arg(long, value_name = "MODE")]
+    pub(crate) conversation_mode: Option<TalkMode>,
+    /// Go on from this turn, such as `c0000-t1`, as if nothing had been said after it
+    #[arg(long, value_name = "TURN", requires = "conversation_state_in")]
+    pub(crate) fork_from_turn_id: Option<TurnId>,
     #[command(flatten)]
     pub(crate) spending: SpendingFlags,
     /// Start without asking, whatever it may cost

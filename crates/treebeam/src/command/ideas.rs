@@ -1,6 +1,7 @@
 //! `treebeam ideas`: fills a folder with ideas, outside of any run. What is there is kept or set aside, never lost; whoever
 //! was killed is called again, and goes on.
 
+mod memory;
 mod outcome;
 mod there;
 mod workplace;
@@ -11,12 +12,13 @@ use crate::config::Config;
 use crate::crew::{self, Seat};
 use crate::failure::{Exit, Failure};
 use crate::interrupt::CtrlC;
-use crate::preflight::Consent;
+use crate::preflight::{self, Consent};
 use crate::progress::Onlooker;
 use crate::progress::now::{Lines, SeenAgent};
 use crate::terminal;
 use crate::wiring::Home;
 use jiff::Timestamp;
+use memory::Memory;
 use outcome::Outcome;
 use serde_json::json;
 use std::num::NonZeroU32;
@@ -33,7 +35,7 @@ use treebeam_edge::agent::{Door, Plan};
 use treebeam_edge::ideas_dir::{Aside, Batch, IdeasDir, NewFile, SET_ASIDE};
 use treebeam_edge::{input, store};
 use treebeam_run::Halt;
-use treebeam_run::alone::{self, Brought, Ports, Wanted};
+use treebeam_run::alone::{self, Brought, End, Ports, Wanted};
 use treebeam_run::port::{AgentError, Role};
 use workplace::Workplace;
 
@@ -55,14 +57,18 @@ pub(super) fn run(here: &Path, args: &IdeasArgs, output: Output) -> Result<Exit,
         Manner::Replace => 0,
         Manner::Add => there.own.len(),
     };
+    // What was begun may have been writing what is read here.
+    let memory = Memory::open(here, args, &config.reach(&Reach::default()))?;
     let begun = finished.map(|batch| Outcome::of(&dir, batch));
     let missing = u32::try_from(count.saturating_sub(kept)).ok().and_then(NonZeroU32::new);
     let Some(missing) = missing else {
+        memory.hand_on()?;
         return begun.unwrap_or_else(|| Outcome::nothing(&dir)).tell(&there, count, output);
     };
     let added = baseline(here, args)?;
     let asked = Asked { home: &home, config: &config, meaning: &meaning, missing, dir: &dir };
-    let brought = match asked.propose(&there, added.as_deref(), Consent::of(args.yes)) {
+    let (added, consent) = (added.as_deref(), Consent::of(args.yes));
+    let brought = match asked.propose(&there, &memory, added, consent) {
         Err(Halted::Interrupted) => {
             terminal::say("interrupted: the same command goes on from here");
             return Ok(Exit::Interrupted);
@@ -71,14 +77,26 @@ pub(super) fn run(here: &Path, args: &IdeasArgs, output: Output) -> Result<Exit,
         Ok(brought) => brought,
     };
     if brought.ideas.is_empty() {
-        let why = brought.why.unwrap_or_default();
-        return Err(Failure::failed(format!("no idea came: {why}")).hint(
-            "what is in the folder is as it was; `treebeam agents check` asks the agent something",
-        ));
+        return Err(nothing_came(&dir, &brought.end)?);
     }
-    let batch = batch(&dir, &there, &brought, manner);
+    let batch = Batch {
+        conversation: memory.file(brought.conversation.as_ref())?,
+        ..batch(&dir, &there, &brought, manner)
+    };
     dir.put(&batch)?;
     Outcome::of(&dir, batch).and_before(begun).with(brought).tell(&there, count, output)
+}
+
+/// The folder and the conversation stay as they were. Whoever calls again asks again, but for what a budget has cut off:
+/// that goes on.
+fn nothing_came(dir: &IdeasDir, end: &End) -> Result<Failure, Failure> {
+    if !matches!(end, End::OverBudget(_)) {
+        dir.put(&Batch { edition: dir.edition() + 1, ..Batch::default() })?;
+    }
+    let why = end.why().unwrap_or_default();
+    Ok(Failure::failed(format!("no idea came: {why}")).hint(
+        "what is in the folder is as it was; `treebeam agents check` asks the agent something",
+    ))
 }
 
 /// What becomes of the ideas that are there.
@@ -107,6 +125,8 @@ fn config(here: &Path, args: &IdeasArgs) -> Result<Config, Failure> {
     let own = json!({
         "ideas_per_node": args.count,
         "ideas_context_strategy": args.context_strategy,
+        "idea_conversation_mode": args.conversation_mode,
+        "ideas_context_files": args.ideas_context_files,
     });
     Ok(config.with_flags(&[serde_json::to_value(&args.spending)?, own])?)
 }
@@ -141,12 +161,14 @@ impl Asked<'_> {
     fn propose(
         &self,
         there: &There,
+        memory: &Memory,
         added: Option<&str>,
         consent: Consent,
     ) -> Result<Brought, Halted> {
         let Self { home, config, meaning, missing, dir } = self;
         let seats = begin::seats(home, config, &[Role::Ideas])?;
         begin::must_be_able(&seats, &[Role::Ideas])?;
+        preflight::must_remember(memory.before.mode, &seats)?;
         let asked = Meaning { ideas_per_node: *missing, ..(*meaning).clone() };
         let once = Reach { max_depth: 1, ..config.reach(&Reach::default()) };
         begin::must_be_affordable(config, &asked, &once, &seats, consent)?;
@@ -162,7 +184,8 @@ impl Asked<'_> {
             added,
             protect: &meaning.protected(),
             commands: &meaning.commands(),
-            edition: dir.times_set_aside(),
+            edition: dir.edition(),
+            before: &memory.before,
         };
         let (repo, prompts) = (&workplace.repo, &told.prompts);
         let brought =
@@ -209,7 +232,8 @@ fn batch(dir: &IdeasDir, there: &There, brought: &Brought, manner: Manner) -> Ba
         Manner::Replace => Some(Aside { folder: free(dir.folder()), names: names() }),
         Manner::Add => None,
     };
-    Batch { aside, files: files.collect() }
+    let edition = dir.edition() + 1;
+    Batch { aside, files: files.collect(), conversation: None, edition }
 }
 
 /// A folder that is not there yet, by the time.

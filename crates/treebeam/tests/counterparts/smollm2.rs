@@ -78,10 +78,14 @@ fn whatever_a_real_model_says_is_taken_for_ideas_or_refused() {
     let (server, site) = (Running::smollm2(&script), Site::new(BINARY));
     let ideas = agent(&server, "ideas", "openai-chat", 600);
     site.repo.write("treebeam.toml", &format!("context.ideas = 'none'\n{ideas}")).expect("a file");
-    let words = ["ideas", "--count=2", "--ideas-dir=ideas", "--json"];
-    let said = site.call(&words);
+    let talk = "--conversation-state-out=talk.json";
+    let said = site.call(&["ideas", "--count=2", "--ideas-dir=ideas", "--json", talk]);
     match said.code {
         Some(0) => {
+            // What it said is told to it again, and does no harm either.
+            let from = "--conversation-state-in=talk.json";
+            let more = site.call(&["ideas", "--count=3", "--ideas-dir=ideas", "--json", from]);
+            assert!(matches!(more.code, Some(0 | 1)), "{}", more.stderr);
             let document = said.json_lines().remove(0);
             let generated = document["generated"].as_array().expect("a list");
             assert!(!generated.is_empty(), "{document}");

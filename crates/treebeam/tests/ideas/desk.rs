@@ -42,6 +42,25 @@ impl Desk {
         Self { site, dir, ideas }
     }
 
+    /// One in which a run can be run, too, of one depth: each idea adds a file, and the sweep counts them.
+    pub(crate) fn for_runs(more: &str) -> Self {
+        let desk = Self::new();
+        let coder = "printf -- '--- /dev/null\\n+++ b/g%s.txt\\n@@ -0,0 +1 @@\\n+1\\n' \"$TREEBEAM_EVAL\"\n";
+        let sweep = "n=$(ls g*.txt 2>/dev/null | wc -l)\nprintf 'config_id,status,gain\\n0,ok,%s\\n' \"$((n + 1))\" > \"$AGENTIC_RESULTS_CSV\"\n";
+        let repo = &desk.site.repo;
+        repo.write("coder.sh", coder).expect("a file");
+        repo.write("sweep.sh", sweep).expect("a file");
+        let agents = fs::read_to_string(repo.path().join("treebeam.toml")).expect("a file");
+        let config = format!(
+            "sweep_command = ['sh', 'sweep.sh']\nideas_per_node = 2\nmax_depth = 1\n{more}\n{agents}\
+             [agents.coder]\nprovider = 'command'\ncommand = ['sh', 'coder.sh']\n\
+             [score]\nprimary = 'gain'\nmetrics = [{{ column = 'gain', direction = 'higher', weight = 1.0 }}]\n"
+        );
+        repo.write("treebeam.toml", &config).expect("a file");
+        repo.commit("what a run needs").expect("a commit");
+        desk
+    }
+
     /// What the script says: in one call, or wherever nothing else is laid out.
     pub(crate) fn says(&self, call: Option<usize>, reply: impl AsRef<[u8]>) {
         let name = call.map_or("reply".to_owned(), |call| format!("reply-{call}"));
@@ -63,6 +82,14 @@ impl Desk {
     /// How often the script was called.
     pub(crate) fn calls(&self) -> usize {
         fs::read_to_string(self.dir.join("calls")).unwrap_or_default().lines().count()
+    }
+
+    /// How many answers are on disk.
+    pub(crate) fn answers(&self) -> usize {
+        let calls = fs::read_dir(self.site.repo.path().join(".treebeam/calls")).expect("the calls");
+        let is_answer =
+            |name: &str| name.starts_with("ideas-") && name.strip_suffix(".json").is_some();
+        calls.flatten().filter(|entry| is_answer(&entry.file_name().to_string_lossy())).count()
     }
 
     pub(crate) fn prompt(&self, call: usize) -> String {

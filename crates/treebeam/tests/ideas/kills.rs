@@ -63,7 +63,7 @@ fn killed_at_any_operation_and_called_again_it_ends_the_same() {
         let said = desk.site.call_with_fault(&fault, &desk.words(&words));
         assert_eq!(said.code, None, "{number}: {}", said.stderr);
         let paid = desk.calls();
-        let answered = answers(&desk);
+        let answered = desk.answers();
         let document = desk.call(&words);
         let what = format!("killed before {number} of {operations}: {:?}", fault.fatal());
         assert_eq!(contents(&desk), expect, "{what}");
@@ -79,13 +79,6 @@ fn killed_at_any_operation_and_called_again_it_ends_the_same() {
         number += step;
     }
     println!("{operations} operations, every {step}. was the last");
-}
-
-/// How many answers are on disk.
-fn answers(desk: &Desk) -> usize {
-    let calls = fs::read_dir(desk.site.repo.path().join(".treebeam/calls")).expect("the calls");
-    let is_answer = |name: &str| name.starts_with("ideas-") && name.strip_suffix(".json").is_some();
-    calls.flatten().filter(|entry| is_answer(&entry.file_name().to_string_lossy())).count()
 }
 
 #[test]

@@ -6,4 +6,6 @@
 
 mod desk;
 mod kills;
+mod replies;
+mod talks;
 mod ways;

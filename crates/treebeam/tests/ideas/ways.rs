@@ -3,6 +3,7 @@
 use crate::desk::{Desk, all, files, whole};
 use serde_json::json;
 use std::fs;
+use treebeam_core::id::Sha256;
 
 const NONE: [&str; 0] = [];
 
@@ -73,28 +74,6 @@ fn a_missing_part_is_asked_for_once() {
 }
 
 #[test]
-fn what_is_no_idea_fails_and_leaves_the_folder_as_it_was() {
-    let binary: Vec<u8> = (0..=255).cycle().take(100_000).collect();
-    let long = "no word of it\n".repeat(800_000);
-    let cases: [(&[u8], &str); 4] = [
-        (b"", "answered nothing"),
-        (b"Sorry, I have none.\n", "the reply has no `IDEA:` (kept as `.treebeam/calls/ideas-"),
-        (&binary, "is not UTF-8"),
-        (long.as_bytes(), "the reply has no `IDEA:`"),
-    ];
-    for (reply, why) in cases {
-        let desk = Desk::new();
-        desk.says(Some(1), whole("a"));
-        let _ = desk.call(&["--count=1"]);
-        desk.says(None, reply);
-        let said = desk.site.call(&desk.words(&["--count=2"])).exits(1);
-        let _ = said.says(["error: no idea came: ", why]);
-        assert_eq!(desk.names(""), ["001_a.md"], "{why}");
-        assert_eq!(desk.calls(), 4, "{why}");
-    }
-}
-
-#[test]
 fn fewer_than_wanted_are_kept_and_the_rest_is_said_to_be_missing() {
     let desk = Desk::new();
     desk.says(None, whole("a"));
@@ -144,6 +123,58 @@ fn what_is_told_follows_from_folders_strategy_and_baseline() {
 }
 
 #[test]
+fn files_that_the_user_lists_are_told_with_their_digests() {
+    let desk = Desk::new();
+    desk.says(None, whole("a"));
+    desk.site.repo.write("notes/b.md", "bees are slow\n").expect("a file");
+    desk.site.repo.write("notes/a.txt", "ants are fast\n").expect("a file");
+    desk.site.repo.write("notes/c.py", "no note").expect("a file");
+    desk.site.repo.write("long.txt", &"x".repeat(20_000)).expect("a file");
+    let _ = desk.call(&["--count=1", "--ideas-context-files=notes,long.txt"]);
+    let prompt = desk.prompt(1);
+    let digest = Sha256::of(b"bees are slow\n");
+    for told in [
+        "=== FILE notes/a.txt ===\n```\nants are fast\n```\n\n=== FILE notes/b.md ===\n```\nbees are slow\n```\n",
+        &format!("- notes/b.md sha256 {digest}\n- long.txt sha256 "),
+        "(its first 16000 characters)",
+    ] {
+        assert!(prompt.contains(told), "{told}: {prompt}");
+    }
+    assert!(!prompt.contains("no note") && !prompt.contains(&"x".repeat(16_001)), "{prompt}");
+    desk.site.repo.write(".env", "KEY=1\n").expect("a file");
+    for (wrong, why) in [
+        ("none.md", "there is no file `none.md`"),
+        (".env", "`.env` is called like a file that holds keys"),
+    ] {
+        let flag = format!("--ideas-context-files={wrong}");
+        let said = desk.site.call(&desk.words(&["--count=2", &flag])).exits(2);
+        let _ = said.says([why]);
+    }
+    assert_eq!(desk.calls(), 1);
+}
+
+/// The same letters, composed or not, are the same idea; where repeats may come they do.
+#[test]
+fn what_is_a_repeat_is_said_by_the_scope() {
+    let (composed, apart) = (whole("caf\u{e9}"), whole("cafe\u{301}"));
+    for (scope, expect) in [("node_plus_ancestors", 2), ("global", 2), ("none", 1)] {
+        let desk = Desk::new();
+        let config = desk.site.repo.path().join("treebeam.toml");
+        let agents = fs::read_to_string(&config).expect("a file");
+        fs::write(&config, format!("dedupe_scope = '{scope}'\n{agents}")).expect("a file");
+        desk.says(Some(1), format!("{composed}{apart}"));
+        desk.says(Some(2), whole("tea"));
+        let document = desk.call(&["--count=2"]);
+        assert_eq!((files(&document, "generated").len(), desk.calls()), (2, expect), "{scope}");
+        let repeats = if expect == 2 { json!(["cafe\u{301}"]) } else { json!([]) };
+        assert_eq!(document["repeats"], repeats, "{scope}");
+        if expect == 2 {
+            assert!(desk.prompt(2).contains("TRIED BEFORE ===\n- cafe"), "{}", desk.prompt(2));
+        }
+    }
+}
+
+#[test]
 fn wrong_calls_say_what_is_wrong() {
     let desk = Desk::new();
     let _ = desk.site.call(&["ideas", "--count=2"]).exits(2).says(["--ideas-dir <DIR>"]);
@@ -162,9 +193,11 @@ fn what_the_page_shows_works() {
     let desk = Desk::new();
     desk.site.repo.write("tried/x.md", &whole("x")).expect("an idea");
     desk.site.repo.write("baseline.txt", "the loss is 0.25\n").expect("a file");
+    desk.site.repo.write("notes.md", "bees are slow\n").expect("a file");
+    desk.site.repo.write("study/ants.txt", "ants are fast\n").expect("a file");
     let page = include_str!("../../../../docs/ideas.md");
     let shown: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("treebeam ")).collect();
-    assert_eq!(shown.len(), 3);
+    assert_eq!(shown.len(), 7);
     for (number, line) in (1..).zip(&shown) {
         let titles: Vec<String> = (0..6).map(|idea| format!("idea {number} {idea}")).collect();
         let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
@@ -173,5 +206,5 @@ fn what_the_page_shows_works() {
         let said = desk.site.call(&words).exits(0);
         assert!(said.stdout.contains(&format!("_idea_{number}_")), "{line}: {}", said.stdout);
     }
-    assert_eq!(desk.calls(), 3);
+    assert_eq!(desk.calls(), 7);
 }

@@ -10,6 +10,7 @@ use treebeam_core::id::Sha256;
 use treebeam_core::idea;
 use treebeam_edge::ideas_dir::{Aside, Batch, IdeasDir, NewFile};
 use treebeam_run::alone::Brought;
+use treebeam_run::conversation::document::Logged;
 use treebeam_run::figures;
 
 pub(super) struct Outcome {
@@ -25,7 +26,7 @@ impl Outcome {
     }
 
     pub(super) fn of(dir: &IdeasDir, batch: Batch) -> Self {
-        let Batch { aside, files: generated } = batch;
+        let Batch { aside, files: generated, .. } = batch;
         Self { folder: dir.folder().to_owned(), generated, aside, brought: None }
     }
 
@@ -54,7 +55,7 @@ impl Outcome {
         }
         let missing = count.saturating_sub(self.all(there).len());
         if missing > 0 {
-            let why = self.brought.as_ref().and_then(|brought| brought.why.as_deref());
+            let why = self.brought.as_ref().and_then(|brought| brought.end.why());
             let why = why.unwrap_or("no more came");
             terminal::note(&format!("{missing} of {count} ideas are missing: {why}"));
         }
@@ -119,7 +120,33 @@ impl Outcome {
             "turns": self.brought.as_ref().map_or(0, |brought| brought.turns),
             "usage": self.brought.as_ref().map(|brought| figures::usage(&brought.bills)),
             "cost_usd": self.brought.as_ref().and_then(|brought| figures::cost(&brought.bills)),
-            "why": self.brought.as_ref().and_then(|brought| brought.why.as_ref()),
+            "why": self.brought.as_ref().and_then(|brought| brought.end.why()),
+            "conversation": self.brought.as_ref().and_then(conversation),
         })
     }
+}
+
+/// The conversation after what was said, and what was said.
+fn conversation(brought: &Brought) -> Option<Value> {
+    let said = brought.conversation.as_ref()?;
+    let turn = |turn: &Logged| {
+        json!({
+            "turn_id": turn.turn_id,
+            "key": turn.key,
+            "mode": turn.mode,
+            "asked": turn.asked,
+            "prompt_sha256": turn.prompt_sha256,
+            "reply_sha256": turn.reply_sha256,
+            "continued_id": turn.continued_id,
+            "provider_id": turn.provider_id,
+            "note": turn.note,
+            "at": turn.at,
+        })
+    };
+    Some(json!({
+        "conversation_id": format!("c{}", said.node_id),
+        "fork_from_turn_id": said.fork_from_turn_id,
+        "latest_turn_id": said.latest(),
+        "turns": brought.said.iter().map(turn).collect::<Vec<_>>(),
+    }))
 }
