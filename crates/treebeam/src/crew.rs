@@ -53,7 +53,9 @@ pub(crate) fn crew(seats: &[Seat<'_>]) -> Result<Crew, Failure> {
 /// These agents as far as they can be described, whether or not there are keys.
 pub(crate) fn without_keys(config: &Config, dotenv: &Dotenv) -> Result<Crew, Failure> {
     let mut seats = seats(config, dotenv);
-    seats.iter_mut().for_each(|seat| seat.key = KeyPlace::None);
+    for seat in &mut seats {
+        seat.key = KeyPlace::None;
+    }
     crew(&seats)
 }
 
