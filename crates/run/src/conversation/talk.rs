@@ -6,6 +6,7 @@ use super::recall::{Kept, Thread, in_short};
 use super::sum_up::ToSumUp;
 use crate::port::{Files, PortError, Reply};
 use jiff::Timestamp;
+use std::sync::{Mutex, PoisonError};
 use treebeam_core::conversation::{
     Continuation, Conversation, Mode, Past, Summary, Turn, Way, Written, pack_with, told_in_short,
 };
@@ -18,6 +19,9 @@ use treebeam_core::{idea, path};
 const MOST_BYTES: usize = 64 << 20;
 /// The longest note, in characters.
 const NOTE_CHARS: usize = 400;
+
+/// One at a time: what one has made anew is not another one's damage.
+static MENDING: Mutex<()> = Mutex::new(());
 
 /// What has to be known to lead a conversation.
 #[derive(Debug)]
@@ -295,6 +299,8 @@ fn mend(thread: &Thread, window: usize, files: &dyn Files) -> Result<Option<Stri
     if thread.log.is_empty() {
         return Ok(None);
     }
+    // The children of a node may find the same damage at the same time.
+    let _alone = MENDING.lock().unwrap_or_else(PoisonError::into_inner);
     let damaged = damaged(thread, files)?;
     if damaged.is_empty() {
         return Ok(None);
