@@ -1,10 +1,11 @@
-//! Evals with agents that answer at once and a sweep that is over at once, by the real program, against a shell script that
-//! does nothing but their git commands and starts their programs.
+//! Evals with agents that answer at once and a sweep that is over at once, by the real program, against two shell scripts: one
+//! does nothing but its git commands and starts its programs, the other is what somebody would write for the same job.
 
 use crate::dry::{Bench, Took, timed};
 use crate::gauge::{self, median};
 use crate::script::{Recorder, Script};
 use crate::{Outcome, must, released, row};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -27,7 +28,23 @@ const CONFIG: &str = "sweep_command = ['instant-sweep']\nscore.primary = 'a'\n\
 const CHANGE: &str =
     "diff --git a/new b/new\nnew file mode 100644\n--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+x\n";
 
-/// Prints the ratio, with fsync as it is on a disk and where it costs nothing.
+/// An idea, as somebody would try it by hand: nine commands, as durable as ours.
+const BY_HAND: &str = r#"
+git worktree add -q --detach "../hand/$n" HEAD
+cd "../hand/$n"
+instant-coder > "../$n.diff"
+git apply --index "../$n.diff"
+git diff --cached > "../$n.shown"
+instant-reviewer < "../$n.shown" > "../$n.verdict"
+git commit -q -m "idea $n"
+AGENTIC_RESULTS_CSV="../$n.csv" instant-sweep
+git branch -q "cand/$n"
+cd "$repo"
+git worktree remove --force "../hand/$n"
+"#;
+const COMMANDS_BY_HAND: usize = 9;
+
+/// Prints the ratios, with fsync as it is on a disk and where it costs nothing.
 pub(crate) fn eval() -> Outcome<()> {
     compare("on a disk", &gauge::on_disk()?)?;
     compare("where fsync costs nothing", &gauge::in_memory()?)
@@ -35,22 +52,29 @@ pub(crate) fn eval() -> Outcome<()> {
 
 fn compare(name: &str, folder: &TempDir) -> Outcome<()> {
     let field = Field::new(folder)?;
-    let script = field.script()?;
-    let (mut ours, mut theirs, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
-    let mut processor = Vec::new();
+    let scripts = [("its own commands", field.script()?), ("by hand", field.by_hand()?)];
+    let (mut ours, mut theirs) = (Vec::new(), [Vec::new(), Vec::new()]);
     for _ in 0..ROUNDS {
-        let (run, shell) = (field.ours()?, field.bench.theirs(&script)?);
-        ratios.push(run.wall / shell.wall);
-        processor.push(f64::from(run.ticks) / f64::from(shell.ticks));
-        ours.push(run.wall);
-        theirs.push(shell.wall);
+        ours.push(field.ours()?);
+        for ((_, script), took) in scripts.iter().zip(&mut theirs) {
+            took.push(field.bench.theirs(script)?);
+        }
     }
     let evals = f64::from(EVALS);
-    let each = |all: &[f64]| format!("{:.1} ms per eval", median(all) * 1000.0 / evals);
+    let each = |all: &[Took]| {
+        let walls: Vec<f64> = all.iter().map(|took| took.wall).collect();
+        format!("{:.1} ms per eval", median(&walls) * 1000.0 / evals)
+    };
     row(&format!("{name}: `treebeam eval`, {EVALS} ideas, coder and reviewer"), &each(&ours));
-    row(&format!("{name}: its {} commands in a shell", script.calls), &each(&theirs));
-    row(&format!("{name}: eval / shell (target 1.3)"), &gauge::spread(&ratios));
-    row(&format!("{name}: eval / shell, processor time"), &gauge::spread(&processor));
+    for ((kind, script), theirs) in scripts.iter().zip(&theirs) {
+        let both = || ours.iter().zip(theirs);
+        let wall: Vec<f64> = both().map(|(run, shell)| run.wall / shell.wall).collect();
+        let ticks = |took: &Took| f64::from(took.ticks);
+        let processor: Vec<f64> = both().map(|(run, shell)| ticks(run) / ticks(shell)).collect();
+        row(&format!("{name}: {kind}, {} in a shell", script.calls), &each(theirs));
+        row(&format!("{name}: eval / {kind} (target 1.3)"), &gauge::spread(&wall));
+        row(&format!("{name}: eval / {kind}, processor time"), &gauge::spread(&processor));
+    }
     Ok(())
 }
 
@@ -112,6 +136,32 @@ impl Field {
         self.drive(recorder.variables(&self.variables()))?;
         let run_dir = self.bench.repo().join(".treebeam/runs/bench");
         recorder.script(&run_dir, &self.bench.repo().join(".git"))
+    }
+
+    /// What somebody would write.
+    fn by_hand(&self) -> Outcome<Script> {
+        let text = |(name, value): &(OsString, OsString)| {
+            (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned())
+        };
+        let mut variables: BTreeMap<String, String> = self.variables().iter().map(text).collect();
+        let settings = [
+            ("user.name", "bench"),
+            ("user.email", "bench@localhost"),
+            ("core.fsync", "committed,loose-object,reference"),
+        ];
+        variables.insert("GIT_CONFIG_COUNT".to_owned(), settings.len().to_string());
+        for (position, (name, value)) in settings.into_iter().enumerate() {
+            variables.insert(format!("GIT_CONFIG_KEY_{position}"), name.to_owned());
+            variables.insert(format!("GIT_CONFIG_VALUE_{position}"), value.to_owned());
+        }
+        let (repo, folder) = (self.bench.repo(), self.bench.folder.join("hand"));
+        let text = format!(
+            "set -e\nrepo='{0}'\nrm -rf '{1}'\nmkdir -p '{1}'\ncd \"$repo\"\nfor n in $(seq {EVALS}); do{BY_HAND}done\n",
+            repo.display(),
+            folder.display()
+        );
+        let calls = COMMANDS_BY_HAND * usize::try_from(EVALS)?;
+        Script::new(self.bench.folder.join("by-hand.sh"), &text, variables, calls)
     }
 
     fn ours(&self) -> Outcome<Took> {

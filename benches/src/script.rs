@@ -32,6 +32,19 @@ pub(crate) struct Script {
     pub(crate) calls: usize,
 }
 
+impl Script {
+    /// Writes a script of this many calls down, to be started with these variables.
+    pub(crate) fn new(
+        path: PathBuf,
+        text: &str,
+        variables: BTreeMap<String, String>,
+        calls: usize,
+    ) -> Outcome<Self> {
+        fs::write(&path, text)?;
+        Ok(Self { path, variables, calls })
+    }
+}
+
 impl Recorder {
     /// Makes stand-ins, in a folder, for these programs, which are found on this path.
     pub(crate) fn new(folder: &Path, programs: &[&str], path: &str) -> Outcome<Self> {
@@ -97,9 +110,7 @@ impl Recorder {
                 gone.insert(name);
             }
         }
-        let path = self.calls.with_file_name("script.sh");
-        fs::write(&path, text)?;
-        Ok(Script { path, variables, calls: calls.len() })
+        Script::new(self.calls.with_file_name("script.sh"), &text, variables, calls.len())
     }
 
     fn read(&self) -> Outcome<Vec<Call>> {
