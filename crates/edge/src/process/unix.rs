@@ -24,6 +24,8 @@ static REAPER: AtomicBool = AtomicBool::new(false);
 
 /// The flag of the kernel's own threads.
 const OF_KERNEL: u64 = 0x0020_0000;
+/// More than the line about a process can have: about 50 numbers and a short name.
+const LINE: usize = 2048;
 /// How often, and after which pause, one is looked at that has no environment yet.
 const LOOKS: u32 = 1000;
 const LOOK: Duration = Duration::from_millis(1);
@@ -359,8 +361,10 @@ impl Process {
     /// flags; much later by when it was started, by where the code begins, which is nowhere until the environment is there,
     /// and by where that begins and ends.
     fn look(pid: u32) -> Option<Self> {
-        let line = fs::read(format!("/proc/{pid}/stat")).ok()?;
-        let line = String::from_utf8_lossy(&line);
+        // The whole line comes at once, if there is room for it.
+        let mut line = [0; LINE];
+        let length = File::open(format!("/proc/{pid}/stat")).ok()?.read(&mut line).ok()?;
+        let line = String::from_utf8_lossy(line.get(..length)?);
         let mut fields = line.rsplit_once(')')?.1.split_whitespace();
         let ended = matches!(fields.next()?, "Z" | "X" | "x");
         let parent = fields.next()?.parse().ok()?;

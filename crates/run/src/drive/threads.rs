@@ -31,9 +31,14 @@ impl Coordinator<'_, '_> {
         })
     }
 
-    /// Asks the executor once more for ended jobs, while there are any that could end.
+    /// Asks the executor once more for ended jobs, while it has any that could end. Whoever is asked earlier waits for
+    /// something that is not there yet, and does not see it come.
     pub(super) fn poll(&mut self) -> Result<(), Halt> {
-        let Some(job) = self.running.jobs.difference(&self.collecting).next().copied() else {
+        let handed_over = |subject: &&_| {
+            let submitting = self.running.steps.contains(&Step::Sweep(**subject));
+            !submitting && !self.collecting.contains(subject)
+        };
+        let Some(job) = self.running.jobs.iter().find(handed_over).copied() else {
             return Ok(());
         };
         if self.polling {
