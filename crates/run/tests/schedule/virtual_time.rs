@@ -1,0 +1,210 @@
+//! A world in memory whose answers and sweeps take time, and whose clock stands still unless everybody waits for it. The
+//! loop, its threads and the plan are the real ones: time goes on only once all that is on record as under way has come to
+//! where it waits, so that nothing depends on how fast the machine is.
+
+use jiff::{SignedDuration, Timestamp};
+use std::collections::BTreeMap;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use treebeam_core::event::Subject;
+use treebeam_core::facts::Phase;
+use treebeam_core::id::EvalId;
+use treebeam_core::state::State;
+use treebeam_run::port::{
+    Agent, AgentError, Ask, Clock, Edits, Executor, Job, JobEnd, JobKey, Moment, PortError, Reply,
+    Role, World,
+};
+use treebeam_testkit::memory::MemoryWorld;
+
+/// How long one question to the executor waits for an end.
+const PATIENCE: Duration = Duration::from_millis(5);
+
+/// How long the two parts of an eval take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Length {
+    pub(crate) implement: u64,
+    pub(crate) sweep: u64,
+}
+
+/// When an eval began, and when its sweep was given to the executor and ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Times {
+    pub(crate) begun: u64,
+    pub(crate) submitted: u64,
+    pub(crate) ended: u64,
+}
+
+pub(crate) struct VirtualTime {
+    memory: MemoryWorld,
+    length: Box<dyn Fn(EvalId) -> Length + Sync>,
+    now: Mutex<Now>,
+    woken: Condvar,
+}
+
+#[derive(Default)]
+struct Now {
+    time: u64,
+    /// Questions that are being answered, and until when.
+    answers: BTreeMap<EvalId, u64>,
+    /// Jobs that run, and until when.
+    jobs: BTreeMap<Subject, (u64, Job)>,
+    times: BTreeMap<EvalId, Times>,
+    record: Record,
+}
+
+/// What is on record as under way.
+#[derive(Default)]
+struct Record {
+    implementing: usize,
+    sweeping: usize,
+    /// Something is under way that takes no time.
+    busy: bool,
+}
+
+impl Now {
+    /// Lets time go on to the next end of something, if all that is on record waits for one.
+    fn go_on(&mut self) {
+        let waits = self.answers.len() == self.record.implementing
+            && self.jobs.len() == self.record.sweeping
+            && !self.record.busy;
+        let ends = self.answers.values().chain(self.jobs.values().map(|(end, _)| end));
+        if let Some(next) = ends.copied().min().filter(|_| waits) {
+            self.time = self.time.max(next);
+        }
+    }
+
+    fn ended_job(&mut self) -> Option<Job> {
+        let ended = |(subject, (end, _)): (&Subject, &(u64, Job))| {
+            (*end <= self.time).then_some((*end, *subject))
+        };
+        let (_, subject) = self.jobs.iter().filter_map(ended).min()?;
+        self.jobs.remove(&subject).map(|(_, job)| job)
+    }
+}
+
+impl VirtualTime {
+    pub(crate) fn new(length: impl Fn(EvalId) -> Length + Sync + 'static) -> Self {
+        let memory = MemoryWorld::new(1, 1);
+        Self { memory, length: Box::new(length), now: Mutex::default(), woken: Condvar::new() }
+    }
+
+    pub(crate) fn ports(&self) -> World<'_> {
+        World { agent: self, executor: self, clock: self, ..self.memory.ports() }
+    }
+
+    /// Takes note of what is on record: what the loop has started, or is about to.
+    pub(crate) fn see(&self, state: &State) {
+        let mut now = self.lock();
+        let searching = state.phase == Phase::Searching;
+        now.record = Record {
+            implementing: state.implementing().len(),
+            sweeping: state.sweeping().len(),
+            busy: !searching || !state.swept().is_empty(),
+        };
+        self.changed(now);
+    }
+
+    /// When each eval began and ended, by its id.
+    pub(crate) fn times(&self) -> BTreeMap<EvalId, Times> {
+        self.lock().times.clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Now> {
+        self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets time go on if it may, and tells all who wait for it.
+    fn changed(&self, mut now: MutexGuard<'_, Now>) {
+        now.go_on();
+        self.woken.notify_all();
+    }
+
+    /// Answers once its time has come.
+    fn implement(&self, eval: EvalId) {
+        let mut now = self.lock();
+        let begun = now.time;
+        let end = begun + (self.length)(eval).implement;
+        now.times.entry(eval).or_default().begun = begun;
+        now.answers.insert(eval, end);
+        self.changed(now);
+        let waits = |now: &mut Now| now.time < end;
+        let now = self.woken.wait_while(self.lock(), waits);
+        now.unwrap_or_else(PoisonError::into_inner).answers.remove(&eval);
+    }
+}
+
+impl Agent for VirtualTime {
+    fn answers(&self, role: Role) -> bool {
+        self.memory.answers(role)
+    }
+
+    fn edits(&self, role: Role) -> Edits {
+        self.memory.edits(role)
+    }
+
+    fn continues(&self, role: Role) -> bool {
+        self.memory.continues(role)
+    }
+
+    /// Ideas come at once and are all good ones; what they are worth follows from the question.
+    fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
+        if ask.role == Role::Ideas {
+            let wanted = ask.prompt.split_whitespace().nth(1).and_then(|n| n.parse().ok());
+            let idea = |n: u32| {
+                format!("IDEA: gain {n} at {}\nRATIONALE: to see\nREQUIRED_CHANGES: all\n", ask.key)
+            };
+            return Ok(Reply::of((1..=wanted.unwrap_or(1)).map(idea).collect()));
+        }
+        // `coder-e0001-a1-r0`
+        let eval = ask.key.split('-').nth(1).and_then(|id| id.strip_prefix('e')?.parse().ok());
+        self.implement(eval.expect("an eval"));
+        self.memory.ask(ask)
+    }
+}
+
+impl Executor for VirtualTime {
+    fn submit(&self, job: &Job) -> Result<(), PortError> {
+        let mut now = self.lock();
+        let time = now.time;
+        let end = match job.key.subject {
+            Subject::Root => time,
+            Subject::Eval(eval) => {
+                now.times.entry(eval).or_default().submitted = time;
+                time + (self.length)(eval).sweep
+            }
+        };
+        now.jobs.insert(job.key.subject, (end, job.clone()));
+        self.changed(now);
+        Ok(())
+    }
+
+    fn adopt(&self, keys: &[JobKey]) -> Result<Vec<JobKey>, PortError> {
+        self.memory.adopt(keys)
+    }
+
+    /// One end at a time, in the order of the ends.
+    fn wait(&self, _: Duration) -> Result<Vec<JobEnd>, PortError> {
+        let none = |now: &mut Now| now.jobs.values().all(|(end, _)| *end > now.time);
+        let waited = self.woken.wait_timeout_while(self.lock(), PATIENCE, none);
+        let mut now = waited.unwrap_or_else(PoisonError::into_inner).0;
+        let time = now.time;
+        let Some(job) = now.ended_job() else { return Ok(Vec::new()) };
+        if let Subject::Eval(eval) = job.key.subject {
+            now.times.entry(eval).or_default().ended = time;
+        }
+        drop(now);
+        self.memory.submit(&job)?;
+        self.memory.wait(Duration::ZERO)
+    }
+}
+
+impl Clock for VirtualTime {
+    fn at(&self, moment: Moment) -> Timestamp {
+        self.memory.at(moment)
+    }
+
+    fn now(&self) -> Timestamp {
+        let seconds = i64::try_from(self.lock().time).expect("a time");
+        Timestamp::UNIX_EPOCH + SignedDuration::from_secs(seconds)
+    }
+}
