@@ -72,6 +72,12 @@ const CAMPAIGNS: &[Campaign] = &[
         cargo: &["test", "-p", "treebeam", "--test", "kill", "random"],
     },
     Campaign {
+        name: "many-runs",
+        what: "five runs in one repository, each killed 40 times, resumed and compared",
+        takes: "about 3 minutes on 2 cores",
+        cargo: &["test", "-p", "treebeam", "--test", "many_runs", "--", "--nocapture"],
+    },
+    Campaign {
         name: "matrix",
         what: "the real program killed before, amid and after each of its operations on files",
         takes: "about 20 minutes on 2 cores",

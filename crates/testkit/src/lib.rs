@@ -5,7 +5,7 @@
 //! [`program`] the real program in such a repository, [`fault`] the same with faults at chosen moments,
 //! `held` a git that such a program has to wait for, [`apart`] runs a test in namespaces of its own, [`frozen`] stops a program
 //! with all that it has started, [`hostile`] is a program that does not want to end, [`server`] is a server that may do everything
-//! wrong, [`counterpart`] real ones that know nothing of treebeam.
+//! wrong, [`counterpart`] real ones that know nothing of treebeam, `traces` looks for what a program has left.
 
 #![expect(
     clippy::expect_used,
@@ -29,3 +29,5 @@ pub mod memory;
 pub mod program;
 pub mod repo;
 pub mod server;
+#[cfg(target_os = "linux")]
+pub mod traces;
