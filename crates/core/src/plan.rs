@@ -228,7 +228,7 @@ fn search(state: &State, running: &Running) -> Vec<Move> {
     moves.extend(implement(state));
     moves.extend(propose(state));
     moves.retain(|step| !matches!(step, Move::Start(step) if running.has(*step)));
-    if moves.is_empty() && !running.searches() && !goes_on(state, running) {
+    if moves.is_empty() && !running.searches() && !goes_on(state, running) && behind(state) == 0 {
         moves.push(Move::Record(close::depth(state)));
     }
     moves
@@ -297,11 +297,8 @@ fn implement(state: &State) -> Vec<Move> {
     }
     let goes_on = |eval: &EvalId| !state.is_refused(Intent::Implement(*eval));
     let mut steps: Vec<_> = state.implementing().iter().copied().filter(goes_on).collect();
-    let slots = match state.reached {
-        None => usize::try_from(state.reach.max_parallel_evals.get()).unwrap_or(usize::MAX),
-        Some(_) => 0,
-    };
-    let mut free = slots.saturating_sub(state.under_way().count());
+    let slots = if state.reached.is_none() { slots(state) } else { 0 };
+    let mut free = slots.saturating_sub(state.under_way().count() + behind(state));
     for (node, queued) in state.queued() {
         let room = free.min(free_on(state, node));
         steps.extend(queued.iter().take(room));
@@ -311,6 +308,15 @@ fn implement(state: &State) -> Vec<Move> {
         }
     }
     steps.into_iter().map(|eval| Move::Start(Step::Implement(eval))).collect()
+}
+
+fn slots(state: &State) -> usize {
+    usize::try_from(state.reach.max_parallel_evals.get()).unwrap_or(usize::MAX)
+}
+
+/// How far removing is behind. Worktrees are made no faster than they are removed, or the disk would fill up with them.
+fn behind(state: &State) -> usize {
+    state.worktrees_due().saturating_sub(slots(state))
 }
 
 fn free_on(state: &State, node: NodeId) -> usize {

@@ -8,7 +8,7 @@ mod removal;
 
 pub use apply::Unexpected;
 
-use crate::event::{Event, Intent, Leftover, RunStarted};
+use crate::event::{Event, Intent, Leftover, LeftoverKind, RunStarted};
 use crate::facts::{Baseline, Facts, History, Node, Origin, Phase, Removal};
 use crate::id::{Depth, EvalId, NodeId};
 use jiff::Timestamp;
@@ -30,9 +30,11 @@ struct Index {
     implemented: BTreeSet<EvalId>,
     sweeping: BTreeSet<EvalId>,
     swept: BTreeSet<EvalId>,
-    /// What is to be removed: at once, or not before this time.
-    removals: BTreeSet<(Option<Timestamp>, Leftover)>,
+    /// What is to be removed: at once, or not before this time; worktrees first, which are what takes space.
+    removals: BTreeSet<RemovalKey>,
 }
+
+type RemovalKey = (Option<Timestamp>, LeftoverKind, Leftover);
 
 impl Deref for State {
     type Target = Facts;
@@ -147,8 +149,17 @@ impl State {
     /// What may be removed now: first what was not tried yet, then what has waited longest.
     #[must_use]
     pub fn removable(&self, now: Timestamp) -> Option<Leftover> {
-        let (not_before, leftover) = self.index.removals.first()?;
+        let (not_before, _, leftover) = self.index.removals.first()?;
         not_before.is_none_or(|time| time <= now).then_some(*leftover)
+    }
+
+    /// How many worktrees wait to be removed, and were not tried yet.
+    #[must_use]
+    pub fn worktrees_due(&self) -> usize {
+        let due = |(not_before, kind, _): &&RemovalKey| {
+            not_before.is_none() && *kind == LeftoverKind::Worktree
+        };
+        self.index.removals.iter().take_while(due).count()
     }
 
     /// Of those that are under way, the ones that no budget has stopped.
@@ -167,10 +178,11 @@ impl State {
 }
 
 /// Where a leftover stands among those that are to be removed; nowhere if it is kept.
-fn removal_key(leftover: Leftover, removal: &Removal) -> Option<(Option<Timestamp>, Leftover)> {
-    match removal {
-        Removal::Kept => None,
-        Removal::Due => Some((None, leftover)),
-        Removal::Deferred { retry_at, .. } => Some((Some(*retry_at), leftover)),
-    }
+fn removal_key(leftover: Leftover, removal: &Removal) -> Option<RemovalKey> {
+    let not_before = match removal {
+        Removal::Kept => return None,
+        Removal::Due => None,
+        Removal::Deferred { retry_at, .. } => Some(*retry_at),
+    };
+    Some((not_before, leftover.kind, leftover))
 }

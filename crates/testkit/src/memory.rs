@@ -35,6 +35,8 @@ pub struct MemoryWorld {
     purse: Option<usize>,
     /// How long an answer takes on the wall: there, nothing else takes any time.
     answer_takes: SignedDuration,
+    /// How long a removal takes, really.
+    discard_takes: Duration,
 }
 
 /// The inbox, which survives a crash too.
@@ -91,8 +93,14 @@ impl MemoryWorld {
     pub fn new(seed: u64, order: u64) -> Self {
         let (disk, engine, trouble) = (Mutex::default(), Mutex::default(), Mutex::default());
         let (calm, inbox, purse) = (Mutex::default(), Mutex::default(), None);
-        let answer_takes = SignedDuration::ZERO;
-        Self { seed, order, disk, engine, trouble, calm, inbox, purse, answer_takes }
+        let (answer_takes, discard_takes) = (SignedDuration::ZERO, Duration::ZERO);
+        Self { seed, order, disk, engine, trouble, calm, inbox, purse, answer_takes, discard_takes }
+    }
+
+    /// The same world, in which it takes a moment to remove something.
+    #[must_use]
+    pub fn with_slow_removals(self) -> Self {
+        Self { discard_takes: Duration::from_millis(3), ..self }
     }
 
     /// Puts a message of this name into the inbox, after this many more looks into it.
@@ -169,6 +177,12 @@ impl MemoryWorld {
     #[must_use]
     pub fn disk(&self) -> Disk {
         self.lock().clone()
+    }
+
+    /// How many worktrees there are.
+    #[must_use]
+    pub fn worktrees(&self) -> usize {
+        self.lock().worktrees.len()
     }
 
     /// The same world as it is now, which goes its own way from here, its sweeps in another order.
@@ -293,6 +307,7 @@ impl Repo for MemoryWorld {
     }
 
     fn discard(&self, leftover: Leftover, attempt: u32) -> Result<(), PortError> {
+        std::thread::sleep(self.discard_takes);
         let name = leftover.place.to_string();
         if attempt == 1 && self.draw(&name).is_multiple_of(3) {
             return Err(PortError::new("in use"));

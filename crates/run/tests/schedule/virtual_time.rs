@@ -95,11 +95,12 @@ impl VirtualTime {
     /// Takes note of what is on record: what the loop has started, or is about to.
     pub(crate) fn see(&self, state: &State) {
         let mut now = self.lock();
-        let searching = state.phase == Phase::Searching;
+        let ideas_are_in = state.waiting_for_ideas().next().is_none();
+        let searching = state.phase == Phase::Searching && ideas_are_in;
         now.record = Record {
             implementing: state.implementing().len(),
             sweeping: state.sweeping().len(),
-            busy: !searching || !state.swept().is_empty(),
+            busy: !searching || !state.swept().is_empty() || state.worktrees_due() > 0,
         };
         self.changed(now);
     }
