@@ -4,12 +4,12 @@
 use crate::dry::{Bench, Took, timed};
 use crate::gauge::{self, median};
 use crate::script::{Recorder, Script};
-use crate::{Outcome, must, released, row};
+use crate::{Outcome, must, own_release, released, row};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
@@ -105,9 +105,7 @@ impl Field {
         }
         bench.commit()?;
         let path = format!("{}:{}", tools.display(), std::env::var("PATH")?);
-        let own = std::env::current_exe()?;
-        let release = own.parent().and_then(Path::parent).ok_or("no folder of release builds")?;
-        Ok(Self { bench, program: released(release)?, path })
+        Ok(Self { bench, program: released(&own_release()?)?, path })
     }
 
     fn variables(&self) -> Vec<(OsString, OsString)> {

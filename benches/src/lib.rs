@@ -5,7 +5,7 @@
 //! [`run`] is the table. `search` makes long runs in `world`, a world that costs the same at every eval; `resume` opens
 //! them again; `dry` compares a dry run with `script`, the same git commands in a shell; `eval` does so with real evals; `scoring` compares a score with
 //! what data-frame libraries need for the means alone; `agents` compares the door to agents with a provider's own
-//! library; `ideas` looks at what a generator is told; `gauge` reads clocks and memory, `companion` is a process that is told to do something again and again.
+//! library; `ideas` looks at what a generator is told; `slots` lets sweeps sleep side by side, `long` makes thousands of evals; `gauge` reads clocks and memory, `companion` is a process that is told to do something again and again.
 
 #![expect(clippy::print_stdout, reason = "a bench talks to the person who called it")]
 
@@ -15,10 +15,12 @@ mod dry;
 mod eval;
 mod gauge;
 mod ideas;
+mod long;
 mod resume;
 mod scoring;
 mod script;
 mod search;
+mod slots;
 mod world;
 
 use std::error::Error;
@@ -41,7 +43,12 @@ const PARTS: [Part; 6] = [
 ];
 
 /// Parts that are printed only where they are named: they take minutes, or need what has to be installed.
-const LONG_PARTS: [Part; 2] = [("agents", agents::agents), ("scoring", scoring::scoring)];
+const LONG_PARTS: [Part; 4] = [
+    ("agents", agents::agents),
+    ("long", long::long),
+    ("scoring", scoring::scoring),
+    ("slots", slots::slots),
+];
 
 /// Prints the table, or the parts of it that are named.
 ///
@@ -78,6 +85,12 @@ pub fn run(arguments: impl Iterator<Item = String>) -> Result<(), Box<dyn Error>
 /// One row of the table.
 fn row(what: &str, figure: &str) {
     println!("  {what:<96} {figure:>22}");
+}
+
+/// The folder of release builds that this bench lies in.
+fn own_release() -> Outcome<PathBuf> {
+    let own = std::env::current_exe()?;
+    Ok(own.parent().and_then(Path::parent).ok_or("no folder of release builds")?.to_owned())
 }
 
 /// Builds the program as it is released, into this folder of release builds, and says where it is.
