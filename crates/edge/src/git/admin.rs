@@ -1,6 +1,6 @@
 //! The folders below `worktrees/` in which git keeps what it knows of a worktree: reading, finding and removing ours.
-//! Git chooses their names, so they are only ever found by what is in them. Nothing here runs git: what git's own
-//! `worktree remove` checks first is what a candidate may have changed.
+//! They are only ever found by what is in them; their names only tell which of them need not be read. Nothing here runs
+//! git: what git's own `worktree remove` checks first is what a candidate may have changed.
 
 use super::lock::{self, RepoLock};
 use super::place;
@@ -11,6 +11,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use treebeam_core::id::{Commit, Place, RunId};
 use treebeam_run::port::PortError;
+
+/// How the names of all admin folders begin that we make.
+const OURS: &str = "tree-";
 
 /// How every reason for which we lock a worktree begins.
 const MARK: &str = "treebeam ";
@@ -33,6 +36,32 @@ pub(super) struct Admin {
 
 /// All of them.
 pub(super) fn all(common_dir: &Path) -> Result<Vec<Admin>, PortError> {
+    Ok(folders(common_dir)?.into_iter().map(Admin::read).collect())
+}
+
+/// Those that can be about a place. One that is named after another place of a run is not even read: there is one for
+/// each node, and a long run has many.
+pub(super) fn about(common_dir: &Path, own: &str) -> Result<Vec<Admin>, PortError> {
+    let name =
+        |folder: &PathBuf| folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let is_of_another = |name: String| name.starts_with(OURS) && !name.starts_with(own);
+    let mut folders = folders(common_dir)?;
+    folders.retain(|folder| !is_of_another(name(folder)));
+    Ok(folders.into_iter().map(Admin::read).collect())
+}
+
+/// The name that we give to an admin folder, if it is free.
+pub(super) fn name(run: &RunId, place: Place) -> String {
+    place.ref_name(run).replace('/', "-")
+}
+
+/// Whether a branch is checked out in any worktree.
+pub(super) fn is_checked_out(common_dir: &Path, reference: &str) -> Result<bool, PortError> {
+    let in_worktree = |folder: &PathBuf| is_head(folder, reference);
+    Ok(is_head(common_dir, reference) || folders(common_dir)?.iter().any(in_worktree))
+}
+
+fn folders(common_dir: &Path) -> Result<Vec<PathBuf>, PortError> {
     let folder = common_dir.join("worktrees");
     let fail =
         |error| PortError::new(format!("`{}` cannot be read", folder.display())).caused_by(error);
@@ -40,8 +69,8 @@ pub(super) fn all(common_dir: &Path) -> Result<Vec<Admin>, PortError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         other => other.map_err(fail)?,
     };
-    let read = |entry: io::Result<fs::DirEntry>| entry.map(|entry| Admin::read(entry.path()));
-    entries.map(read).collect::<io::Result<_>>().map_err(fail)
+    let path = |entry: io::Result<fs::DirEntry>| entry.map(|entry| entry.path());
+    entries.map(path).collect::<io::Result<_>>().map_err(fail)
 }
 
 /// Removes what a power cut, or a `git worktree add` that was cut off, left half-made: git fails where it meets it.
@@ -106,11 +135,6 @@ impl Admin {
         ours.or_else(|| head().and_then(|head| head.trim().parse().ok()))
     }
 
-    /// Whether this branch is checked out in its worktree.
-    pub(super) fn has_checked_out(&self, reference: &str) -> bool {
-        is_head(&self.folder, reference)
-    }
-
     fn is_half_made(&self) -> bool {
         let path = |name: &str| self.folder.join(name);
         let lacks = |name: &str| size(&path(name)) == 0;
@@ -153,7 +177,7 @@ fn size(path: &Path) -> u64 {
 }
 
 /// Whether the `HEAD` in a git folder is this branch.
-pub(super) fn is_head(git_dir: &Path, reference: &str) -> bool {
+fn is_head(git_dir: &Path, reference: &str) -> bool {
     let head = fs::read_to_string(git_dir.join("HEAD")).unwrap_or_default();
     head.trim().strip_prefix("ref: ") == Some(reference)
 }

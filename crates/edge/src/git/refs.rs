@@ -45,10 +45,7 @@ impl GitRepo {
     /// Removes a ref, unless somebody has that branch checked out and would be left without a commit.
     pub(super) fn delete_ref(&self, place: Place) -> Result<(), PortError> {
         let reference = self.reference(place);
-        let in_worktree = |admin: &admin::Admin| admin.has_checked_out(&reference);
-        let common_dir = &self.user.common_dir;
-        if admin::is_head(common_dir, &reference) || admin::all(common_dir)?.iter().any(in_worktree)
-        {
+        if admin::is_checked_out(&self.user.common_dir, &reference)? {
             let branch = place.ref_name(&self.run);
             return Err(PortError::new(format!("the branch `{branch}` is checked out"))
                 .hint("switch to another branch; it is tried again"));

@@ -108,7 +108,7 @@ impl GitRepo {
         workshop: &Workshop<'_>,
     ) -> Result<Worktree, PortError> {
         let reason = format!("{}{commit}", admin::owner(&self.run, place));
-        let name = workshop.free_name(&place.ref_name(&self.run).replace('/', "-"));
+        let name = workshop.free_name(&admin::name(&self.run, place));
         let layout = Layout { work_tree: folder, commit, reason: &reason };
         let made = place::real(&workshop.make(&name, &layout)?)?;
         fs::create_dir_all(folder).map_err(|error| unwritten(folder, error))?;
@@ -162,7 +162,8 @@ impl GitRepo {
 
     fn admins(&self, place: Place, folder: &str) -> Result<Vec<Admin>, PortError> {
         let owner = admin::owner(&self.run, place);
-        let mut admins = admin::all(&self.user.common_dir)?;
+        let own = admin::name(&self.run, place);
+        let mut admins = admin::about(&self.user.common_dir, &own)?;
         admins.retain(|admin| admin.is_for(folder) || admin.is_left_by(&owner));
         Ok(admins)
     }
