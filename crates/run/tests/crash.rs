@@ -244,9 +244,12 @@ fn what_is_kept_stays_until_it_is_wanted_no_more() {
 
     let world = MemoryWorld::new(7, 7);
     let mut journal = MemoryJournal::begun(meaning(), keep);
-    journal.fuse = Some(30);
+    // Removals are recorded when they are done: this is before the depth closes even if none is.
+    journal.fuse = Some(18);
     assert!(go(&mut journal, &world).is_err());
     journal.fuse = None;
+    let closed = |event: &Event| matches!(event, Event::DepthClosed { .. });
+    assert!(!journal.events.iter().any(closed));
     journal.events.push(Event::SettingsChanged { reach: Reach { max_depth: 1, ..reach(1) } });
     go(&mut journal, &world).expect("a run");
     assert_eq!(candidates(world.disk()), 0, "wanted no more before the depth closed");
