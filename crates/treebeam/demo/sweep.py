@@ -1,7 +1,7 @@
 """The judge: forecasts with every configuration, and writes one row for each into the results CSV.
 
-A configuration is a station and how many days ahead the forecast looks. `--holdout` judges the days after those that
-the search looks at.
+A configuration is a station and how many days ahead the forecast looks; each is tried from several first days.
+`--holdout` judges the days after those that the search looks at.
 """
 
 import argparse
@@ -13,14 +13,21 @@ from forecast import Forecast
 
 AHEAD = (1, 2, 4, 7, 14)
 WARM_UP = 100  # days to learn from before the first one that counts
+STARTS = range(0, 49, 7)  # on which days forecasts begin: a lucky first day shall not count
 
 
 def errors(hires, ahead, days):
-    """How far off the forecast of each of these days was, and what the day brought."""
-    forecast, expected, off = Forecast(hires[0]), {}, []
-    for day in range(days.stop):
+    """How far off the forecasts of each of these days were on average, and what the day brought."""
+    runs = [errors_from(start, hires, ahead, days) for start in STARTS]
+    return [(sum(off) / len(off), hires[day]) for day, *off in zip(days, *runs)]
+
+
+def errors_from(start, hires, ahead, days):
+    """How far off a forecast was that began on this day."""
+    forecast, expected, off = Forecast(hires[start]), {}, []
+    for day in range(start, days.stop):
         if day in days:
-            off.append((abs(expected[day] - hires[day]), hires[day]))
+            off.append(abs(expected[day] - hires[day]))
         forecast.learn(day, hires[day])
         expected[day + ahead] = forecast.expect(day + ahead, ahead)
     return off
