@@ -1,0 +1,154 @@
+//! What a search with real commands promises of its candidates: which are let through and which are not, how often each is
+//! tried, and what is kept of them. Agents and sweep are scripts; an idea says what becomes of it.
+
+#![cfg(test)]
+#![cfg(unix)]
+
+use serde_json::Value;
+use std::collections::BTreeSet;
+use treebeam_testkit::program::{RUN, Site};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
+
+/// Has the ideas that the file names, and does what they say.
+const AGENT: &str = r#"prompt=$(cat)
+if [ "$TREEBEAM_ROLE" = ideas ]; then
+    for mode in $(cat MODES); do
+        printf 'IDEA: mode %s\nRATIONALE: to see\nREQUIRED_CHANGES: model.txt\n\n' "$mode"
+    done
+    exit
+fi
+mode=$(printf '%s\n' "$prompt" | sed -n 's/^IDEA: mode \([a-z]*\)$/\1/p' | head -n 1)
+case $mode in
+cheat) printf '%s\n' '--- a/judge.txt' '+++ b/judge.txt' '@@ -1 +1 @@' '-fair' '+kind' ;;
+idle) printf '%s\n' '--- a/notes.txt' '+++ b/notes.txt' '@@ -1 +1 @@' '-a note' '+another note' ;;
+*) printf '%s\n' '--- a/model.txt' '+++ b/model.txt' '@@ -1 +1 @@' '-root' "+$mode" ;;
+esac
+"#;
+
+/// Measures `model.txt`. What is there beside the repository tells a first try from a second.
+const SWEEP: &str = r#"mode=$(cat model.txt)
+value=10 seed=7
+case $mode in
+good) value=12 ;;
+worse) value=5 ;;
+reseed) value=20 seed=8 ;;
+fails) echo 'it always does'; exit 3 ;;
+flaky) value=11; mkdir "$1/tried" 2> /dev/null && exit 4 ;;
+late) value=20; echo kind > judge.txt ;;
+esac
+{
+    echo config_id,status,a,seed
+    for id in 0 1 2; do echo "$id,ok,$((value + id)),$seed"; done
+} > "$AGENTIC_RESULTS_CSV"
+"#;
+
+/// A run of one depth in which these are tried, all at once.
+fn run(modes: &str, flags: &[&str]) -> Site {
+    let site = Site::new(BINARY);
+    let beside = site.repo.beside("");
+    let config = format!(
+        "sweep_command = ['sh', 'sweep.sh', '{}']\nprotect = ['judge.txt', '*.sh']\n\
+         [score]\nprimary = 'a:higher'\ninvariant_columns = ['seed']\n\
+         metrics = [{{ column = 'a', direction = 'higher', weight = 1.0 }}]\n\
+         [agents.ideas]\nprovider = 'command'\ncommand = ['sh', 'agent.sh']\n\
+         [agents.coder]\nprovider = 'command'\ncommand = ['sh', 'agent.sh']\n",
+        beside.display()
+    );
+    for (name, text) in [
+        ("treebeam.toml", config.as_str()),
+        ("agent.sh", AGENT),
+        ("sweep.sh", SWEEP),
+        ("MODES", modes),
+        ("model.txt", "root\n"),
+        ("judge.txt", "fair\n"),
+        ("notes.txt", "a note\n"),
+    ] {
+        site.repo.write(name, text).expect("a file");
+    }
+    site.repo.commit("a state").expect("a commit");
+    let count = modes.split(' ').count().to_string();
+    let extent = ["--ideas-per-node", &count, "--max-depth=1", "--max-parallel-evals=4"];
+    let start = ["run", "--quiet", "--run-id", RUN];
+    let _ = site.call(&[&start[..], &extent, flags].concat()).exits(0);
+    site.must_be_sound();
+    site
+}
+
+/// The eval of a mode, and its id.
+fn eval(site: &Site, mode: &str) -> (String, Value) {
+    let manifest = site.manifest();
+    let evals = manifest["evaluations"].as_object().expect("evals");
+    let is_it = |eval: &Value| {
+        let id = eval["idea_id"].as_str().expect("an idea");
+        id.ends_with(&format!("mode_{mode}"))
+    };
+    let found = evals.iter().find(|(_, eval)| is_it(eval));
+    let (id, eval) = found.unwrap_or_else(|| panic!("no eval of {mode}"));
+    (id.clone(), eval.clone())
+}
+
+/// How an eval ended: at which attempt, and why.
+fn fate(site: &Site, mode: &str) -> (u64, String) {
+    let (_, eval) = eval(site, mode);
+    let reason = eval["decision"]["promotion_reason"].as_str().expect("a reason");
+    let reason = reason.split(':').next().expect("a word");
+    let failed = eval["error"]["kind"].as_str();
+    (eval["attempt"].as_u64().expect("a number"), failed.unwrap_or(reason).to_owned())
+}
+
+fn is_swept(site: &Site, mode: &str) -> bool {
+    let id = eval(site, mode).0;
+    site.path(&format!("eval/{id}/experiment/sweep.log")).exists()
+}
+
+#[test]
+fn each_candidate_ends_as_it_must() {
+    let site = run("good worse idle reseed cheat late fails flaky", &["--eval-retries=1"]);
+    for (mode, attempt, fate_is) in [
+        ("good", 1, "passed"),
+        ("worse", 1, "not_promising"),
+        ("idle", 1, "no_effect"),
+        ("reseed", 1, "malformed"),
+        ("late", 1, "protected"),
+        ("fails", 2, "sweep"),
+        ("flaky", 2, "passed"),
+    ] {
+        assert_eq!(fate(&site, mode), (attempt, fate_is.to_owned()), "{mode}");
+    }
+    assert!(!is_swept(&site, "cheat"), "what touches the judge is never measured");
+    let cheat = eval(&site, "cheat").0;
+    let told = site.text(&format!("eval/{cheat}/experiment/coder_prompt_round_1.txt"));
+    assert!(told.contains("`judge.txt` is protected"), "{told}");
+    let nodes = site.manifest()["nodes"].as_object().expect("nodes").len();
+    assert_eq!((nodes, site.names("cand")), (2, Vec::new()), "the best is a node, nothing is left");
+}
+
+/// The evals that still have a worktree, a ref, or the raw output of their sweep.
+fn kept(site: &Site) -> [BTreeSet<String>; 3] {
+    let refs = site.refs();
+    let of_candidate = |line: &str| line.rsplit_once("/e").map(|(_, id)| id.to_owned());
+    let has_output = |id: &String| site.path(&format!("eval/{id}/s1")).exists();
+    [
+        site.names("cand").into_iter().collect(),
+        refs.lines().filter_map(of_candidate).collect(),
+        site.names("eval").into_iter().filter(has_output).filter(|id| id != "root").collect(),
+    ]
+}
+
+#[test]
+fn each_flag_keeps_what_it_says_and_nothing_else() {
+    let ids = |site: &Site, modes: &[&str]| -> BTreeSet<String> {
+        modes.iter().map(|mode| eval(site, mode).0).collect()
+    };
+    for (flag, candidates, output) in [
+        ("--keep-rejected-worktrees=false", &[][..], &["good", "worse"][..]),
+        ("--keep-rejected-worktrees", &["worse"], &["good", "worse"]),
+        ("--keep-failed-artifacts", &["fails"], &["good", "worse", "fails"]),
+    ] {
+        let site = run("good worse fails", &[flag]);
+        let candidates = ids(&site, candidates);
+        let expect = [candidates.clone(), candidates, ids(&site, output)];
+        assert_eq!(kept(&site), expect, "{flag}");
+    }
+}
