@@ -7,7 +7,7 @@
 //! `treebeam list`, [`mod@show`] that of `treebeam show`, [`mod@best`] that of `treebeam best`, [`mod@holdout`] a table of `treebeam demo`, [`log`] a line of `treebeam log`, and [`validation`] is
 //! `VALIDATION_REPORT.md`.
 //! What they share: [`outcome`] says in one word what became of an eval, [`figure`] writes numbers, `words` says stops
-//! and rules for people, `read` looks up what the facts hold in two steps, [`line`] tames text that a model wrote, and
+//! and rules for people, `read` looks up what the facts hold in two steps, [`line`] tames text that a model wrote, `width` measures it, and
 //! `markdown` makes tables in which such text cannot break out of its cell.
 
 pub mod best;
@@ -26,6 +26,7 @@ pub mod show;
 pub mod status;
 pub mod summary;
 pub mod validation;
+mod width;
 mod words;
 
 pub use best::best;

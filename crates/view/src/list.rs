@@ -4,8 +4,10 @@
 use crate::figure::change;
 use crate::line::one_line;
 use crate::read;
+use crate::width::columns;
 use crate::words;
 use std::time::Duration;
+use treebeam_core::bill::Bills;
 use treebeam_core::event::Stop;
 use treebeam_core::facts::Facts;
 use treebeam_core::id::NodeId;
@@ -39,6 +41,8 @@ pub struct Digest {
     pub best: NodeId,
     /// What that node is ranked by: its gain against the root, which counts as 0.
     pub gain: Option<Finite>,
+    /// What the answers of agents took.
+    pub spent: Bills,
 }
 
 /// How a run stands.
@@ -86,6 +90,7 @@ impl Digest {
             evals: facts.evals.len(),
             best,
             gain: facts.node(best).and_then(|node| read::node_rank_score(facts, node)),
+            spent: facts.spent(),
         }
     }
 }
@@ -123,39 +128,42 @@ impl Listed {
         }
     }
 
-    fn cells(&self) -> [String; 7] {
+    fn cells(&self) -> [String; COLUMNS] {
         let age = self.age.map_or_else(|| "n/a".to_owned(), words::age);
-        let [depth, nodes, evals, gain] = match &self.found {
+        let [depth, nodes, evals, gain, cost] = match &self.found {
             Ok(found) => [
                 found.depths(),
                 found.nodes.to_string(),
                 found.evals.to_string(),
                 change(found.gain),
+                words::cost(&found.spent.total()),
             ],
-            Err(_) => ["-"; 4].map(str::to_owned),
+            Err(_) => ["-"; 5].map(str::to_owned),
         };
-        [self.run.clone(), age, depth, nodes, evals, gain, self.outcome()]
+        [self.run.clone(), age, depth, nodes, evals, gain, cost, self.outcome()]
     }
 }
 
-const HEAD: [&str; 7] = ["RUN", "AGE", "DEPTH", "NODES", "EVALS", "GAIN", "OUTCOME"];
+const COLUMNS: usize = 8;
+const HEAD: [&str; COLUMNS] = ["RUN", "AGE", "DEPTH", "NODES", "EVALS", "GAIN", "COST", "OUTCOME"];
 
 /// The runs as a table, in the order in which they are given.
 #[must_use]
 pub fn list(runs: &[Listed]) -> String {
     let mut rows = vec![HEAD.map(str::to_owned)];
     rows.extend(runs.iter().map(Listed::cells));
-    let mut widths = [0; HEAD.len()];
+    let mut widths = [0; COLUMNS];
     for row in &rows {
         for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(cell.chars().count());
+            *width = (*width).max(columns(cell));
         }
     }
     rows.iter().map(|row| line(row, &widths)).collect()
 }
 
 /// One row; what comes last needs no room behind it.
-fn line(row: &[String; 7], widths: &[usize; 7]) -> String {
-    let padded = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}"));
+fn line(row: &[String; COLUMNS], widths: &[usize; COLUMNS]) -> String {
+    let pad = |cell: &str, width: usize| " ".repeat(width.saturating_sub(columns(cell)));
+    let padded = row.iter().zip(widths).map(|(cell, width)| format!("{cell}{}", pad(cell, *width)));
     format!("{}\n", padded.collect::<Vec<_>>().join("  ").trim_end())
 }

@@ -1,57 +1,93 @@
-//! One screen for `treebeam status`: where a run is, what it has found and how to go on. Plain text, no colours. Whether a
+//! One screen for `treebeam status`, of 80 columns and 24 lines: where a run is, what it has found and how to go on. What
+//! does not fit is cut, and marked; `show`, `best` and the reports have all of it. Plain text, no colours. Whether a
 //! process is at it right now is not on record: the caller says so.
 
 use crate::figure::change;
-use crate::line::{field, first_few, list, one_line, shorten};
+use crate::line::{field, first_few, list, one_line};
 use crate::outcome::Counts;
 use crate::read;
+use crate::width::{columns, fit, wrap};
 use crate::words::{self, count};
 use treebeam_core::event::Leftover;
 use treebeam_core::facts::{Eval, Facts, Removal};
 use treebeam_core::id::NodeId;
 
+/// What a terminal shows at once, less the line on which one types.
+const LINES: usize = 23;
+const COLUMNS: usize = 80;
+/// What is left of a line beside the name of what it is about.
+const ROOM: usize = COLUMNS - 12;
 /// How many things of a kind fit on the screen.
 const MOST: usize = 8;
-/// The longest title or reason on a line.
-const LINE_CHARS: usize = 80;
 
 /// The run on one screen, and who runs it, if somebody does.
 #[must_use]
 pub fn status(facts: &Facts, runner: Option<&str>) -> String {
-    let mut lines = vec![
-        field("run", facts.run.as_str()),
-        field("world", &words::world(facts.world)),
-        field("phase", &words::phase(facts)),
-        field("depth", &depth(facts)),
-        field("frontier", &frontier(facts)),
-        field("evals", &evals(facts)),
-    ];
-    let open = Counts::open_depth(facts);
-    if open.total() > 0 && !facts.closed.is_empty() {
-        lines.push(field("this depth", &format!("{}: {open}", count(open.total(), "eval"))));
-    }
-    lines.extend(list("answers", answers(facts)));
-    if !facts.agents.0.is_empty() {
-        lines.push(field("agents", &one_line(&facts.agents.to_string())));
-    }
-    lines.push(field("best", &best(facts)));
-    lines.extend(chain(facts));
-    lines.extend(cleanup(facts));
-    if let Some(runner) = runner {
-        lines.push(field("running", &one_line(runner)));
-        lines.extend(paused(facts));
-    } else if facts.stop_reason().is_none() {
-        lines.push(field("running", "nobody: it was interrupted"));
-        lines.push(field("go on", &format!("treebeam resume {}", facts.run)));
-    }
+    let mut lines = head(facts);
+    let foot = foot(facts, runner);
+    let deferred: Vec<_> = facts.leftovers.iter().filter_map(deferred).collect();
+    let room = LINES.saturating_sub(lines.len() + foot.len());
+    // Where there is not enough room for both, what was found comes first.
+    let for_cleanup = if deferred.is_empty() { 0 } else { 2.min(room) };
+    lines.extend(chain(facts, MOST.min(room - for_cleanup)));
+    let room = LINES.saturating_sub(lines.len() + foot.len());
+    lines.extend(cleanup(facts, &deferred, room.min(MOST)));
+    lines.extend(foot);
     lines.join("\n") + "\n"
 }
 
-/// What answers took, and the most that they may take.
-fn answers(facts: &Facts) -> impl Iterator<Item = String> {
+/// Where it is, and what it took.
+fn head(facts: &Facts) -> Vec<String> {
+    let mut lines = [
+        about("run", facts.run.as_str(), 1),
+        about("world", &words::world(facts.world), 1),
+        about("phase", &words::phase(facts), 2),
+        about("depth", &depth(facts), 1),
+        about("frontier", &frontier(facts), 2),
+        about("evals", &evals(facts), 2),
+    ]
+    .concat();
+    let open = Counts::open_depth(facts);
+    if open.total() > 0 && !facts.closed.is_empty() {
+        lines.extend(about("this depth", &format!("{}: {open}", count(open.total(), "eval")), 2));
+    }
     let spent = facts.spent();
-    let total = (!spent.is_empty()).then(|| words::bill(&spent.total()));
-    total.into_iter().chain(words::spending(&facts.reach))
+    if !spent.is_empty() {
+        lines.extend(about("answers", &words::bill(&spent.total()), 2));
+    }
+    lines.extend(words::spending(&facts.reach).iter().flat_map(|most| about("budget", most, 1)));
+    lines.extend(facts.deadline().iter().flat_map(|end| about("until", &format!("{end:.0}"), 1)));
+    if !facts.agents.0.is_empty() {
+        lines.extend(about("agents", &one_line(&facts.agents.to_string()), 2));
+    }
+    lines.extend(about("best", &best(facts), 1));
+    lines
+}
+
+/// Who runs it, and how it goes on.
+fn foot(facts: &Facts, runner: Option<&str>) -> Vec<String> {
+    match runner {
+        Some(runner) => {
+            let mut lines = about("running", &one_line(runner), 2);
+            lines.extend(paused(facts));
+            lines
+        }
+        None if facts.stop_reason().is_none() => vec![
+            field("running", "nobody: it was interrupted"),
+            field("go on", &format!("treebeam resume {}", facts.run)),
+        ],
+        None => Vec::new(),
+    }
+}
+
+/// A field on so many lines at most; a cut is marked.
+fn about(name: &str, value: &str, most: usize) -> Vec<String> {
+    let mut lines = wrap(value, ROOM);
+    if lines.len() > most {
+        let rest = lines.split_off(most.saturating_sub(1)).join(" ");
+        lines.push(fit(&rest, ROOM));
+    }
+    list(name, lines)
 }
 
 fn paused(facts: &Facts) -> Vec<String> {
@@ -105,37 +141,38 @@ fn best(facts: &Facts) -> String {
     }
 }
 
-/// The ideas that led to the best node, the last ones where there are many.
-fn chain(facts: &Facts) -> Vec<String> {
+/// The ideas that led to the best node, the last ones where there are more than fit.
+fn chain(facts: &Facts, most: usize) -> Vec<String> {
     let chain = facts.idea_chain(facts.best());
-    let earlier = chain.len().saturating_sub(MOST);
-    let mut lines = Vec::new();
-    if earlier > 0 {
-        lines.push(field("", &format!("after {}:", count(earlier, "earlier idea"))));
+    if chain.len() <= most {
+        return chain.into_iter().map(|eval| field("", &idea(eval))).collect();
     }
-    lines.extend(chain.into_iter().skip(earlier).map(|eval| field("", &idea(eval))));
-    lines
+    let shown = most.saturating_sub(1);
+    let earlier = chain.len() - shown;
+    let first = field("", &format!("after {}:", count(earlier, "earlier idea")));
+    let last = chain.into_iter().skip(earlier).map(|eval| field("", &idea(eval)));
+    std::iter::once(first).chain(last).take(most).collect()
 }
 
 fn idea(eval: &Eval) -> String {
     let gain = read::scored(eval).and_then(|scored| scored.vs_parent.primary_delta);
-    let title = shorten(&one_line(&eval.idea.title), LINE_CHARS);
-    format!("{} {title} (primary {} vs parent)", read::eval_name(eval), change(gain))
+    let (name, gain) = (read::eval_name(eval), format!("(primary {} vs parent)", change(gain)));
+    let room = ROOM.saturating_sub(columns(&name) + columns(&gain) + 2);
+    format!("{name} {} {gain}", fit(&one_line(&eval.idea.title), room))
 }
 
 /// What could not be removed; what is merely due goes without saying.
-fn cleanup(facts: &Facts) -> Vec<String> {
-    let deferred: Vec<_> = facts.leftovers.iter().filter_map(deferred).collect();
-    let mut lines = Vec::new();
+fn cleanup(facts: &Facts, deferred: &[String], most: usize) -> Vec<String> {
     if deferred.is_empty() {
-        return lines;
+        return Vec::new();
     }
-    let more = deferred.len().saturating_sub(MOST);
     let advice = format!("tried again by `treebeam clean {}`", facts.run);
-    lines.push(field("cleanup", &format!("{} deferred; {advice}", deferred.len())));
-    lines.extend(deferred.into_iter().take(MOST).map(|line| field("", &line)));
-    if more > 0 {
-        lines.push(field("", &format!("{more} more")));
+    let mut lines = about("cleanup", &format!("{} deferred; {advice}", deferred.len()), 2);
+    let room = most.saturating_sub(lines.len());
+    let shown = if deferred.len() <= room { room } else { room.saturating_sub(1) };
+    lines.extend(deferred.iter().take(shown).map(|line| field("", line)));
+    if deferred.len() > shown && room > 0 {
+        lines.push(field("", &format!("{} more", deferred.len() - shown)));
     }
     lines
 }
@@ -144,8 +181,10 @@ fn deferred((leftover, removal): (&Leftover, &Removal)) -> Option<String> {
     match removal {
         Removal::Kept | Removal::Due => None,
         Removal::Deferred { attempts, why, .. } => {
-            let why = shorten(&one_line(why), LINE_CHARS);
-            Some(format!("{leftover}: {why} (tried {})", count(*attempts, "time")))
+            let tried = format!("(tried {})", count(*attempts, "time"));
+            let room = ROOM.saturating_sub(columns(&tried) + 1);
+            let why = fit(&format!("{leftover}: {}", one_line(why)), room);
+            Some(format!("{why} {tried}"))
         }
     }
 }

@@ -50,6 +50,17 @@ pub(crate) fn bill(bill: &Bill) -> String {
     format!("{}, {tokens}, {cost}; answered in {}", count(bill.calls, "call"), age(bill.time()))
 }
 
+/// What answers cost, in a cell of a table: as far as prices are known, and whether there are others.
+pub(crate) fn cost(bill: &Bill) -> String {
+    let cost = |bill: &Bill| format!("${:.2}", bill.cost.in_dollars());
+    match (bill.known_cost(), bill.calls_without_price) {
+        (None, 0) => "$0".to_owned(),
+        (None, _) => "unknown".to_owned(),
+        (Some(_), 0) => cost(bill),
+        (Some(_), _) => format!("≥ {}", cost(bill)),
+    }
+}
+
 /// The same, all together and then by role; nothing where nothing was answered.
 pub(crate) fn bills(bills: &Bills) -> Vec<String> {
     let mut lines: Vec<String> =

@@ -6,7 +6,7 @@ mod sample;
 use std::num::NonZeroU32;
 use std::time::Duration;
 use treebeam_core::audit::{Finding, Severity};
-use treebeam_core::bill::Bills;
+use treebeam_core::bill::{Bill, Bills, Cost, Usage};
 use treebeam_core::event::{
     BudgetKind, Event, Intent, Leftover, LeftoverKind, RunStarted, Runner, Stop, Takeover,
 };
@@ -15,6 +15,7 @@ use treebeam_core::id::{EvalId, NodeId, Place};
 use treebeam_core::num::Finite;
 use treebeam_core::plan::{self, Again, Move, Running};
 use treebeam_core::policy::{Agents, Meaning, Reach};
+use treebeam_core::role::Role;
 use treebeam_core::state::State;
 use treebeam_view::list::{Digest, Listed};
 use treebeam_view::results::COLUMNS;
@@ -410,15 +411,24 @@ fn runs_are_listed_however_they_stand() {
         found,
     };
     let by = || Some("process 7 on `night`".to_owned());
+    let spent = |calls_without_price| {
+        let (usage, cost) = (Usage::default(), Cost::dollars(12.345));
+        let mut bills = Bills::default();
+        bills.add(Role::Coder, Bill { calls: 2, calls_without_price, usage, cost, millis: 0 });
+        bills
+    };
     let runs = [
         listed("tonight", Some(1), Ok(Digest::of(&open, by()))),
         listed("killed", Some(3), Ok(Digest::of(&open, None))),
         listed("20260101-000000", Some(72), Ok(Digest::of(&over, None))),
+        listed("priced", Some(1), Ok(Digest { spent: spent(0), ..Digest::of(&over, None) })),
+        listed("partly", Some(1), Ok(Digest { spent: spent(1), ..Digest::of(&over, None) })),
+        listed("unpriced", Some(1), Ok(Digest { spent: spent(2), ..Digest::of(&over, None) })),
         listed("bad", None, Err("`journal.jsonl` line 3: the checksum\ndoes not fit".to_owned())),
     ];
     assert_eq!(
         runs.each_ref().map(Listed::word),
-        ["running", "resumable", "stopped", "unreadable"]
+        ["running", "resumable", "stopped", "stopped", "stopped", "stopped", "unreadable"]
     );
     insta::assert_snapshot!(list(&runs));
 }

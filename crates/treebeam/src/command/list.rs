@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use treebeam_core::id::{Place, RunId};
 use treebeam_edge::store::{self, lease};
+use treebeam_run::figures;
 use treebeam_view::list::{Digest, Listed, Standing};
 
 pub(super) fn run(home: &Home, output: Output) -> Result<Exit, Failure> {
@@ -73,4 +74,6 @@ fn fill(document: &mut Value, found: &Digest) {
     document["evals"] = json!(found.evals);
     document["best"] = json!(Place::Node(found.best));
     document["best_rank_score"] = json!(found.gain);
+    document["llm_calls"] = json!(found.spent.total().calls);
+    document["cost_usd"] = json!(figures::cost(&found.spent));
 }

@@ -20,6 +20,9 @@ use treebeam_edge::git::{GitRepo, UserRepo};
 use treebeam_edge::store::{self, Note, RunDir, RunFiles};
 use treebeam_run::port::Files as _;
 
+/// What was found, for people, in the run's directory.
+const REPORT: &str = "VALIDATION_REPORT.md";
+
 /// A run and what is wrong with it.
 pub(super) struct Checked {
     pub(super) state: State,
@@ -62,6 +65,9 @@ impl Checked {
                 (0, _) => format!("run {run} is sound; warnings: {warnings}"),
                 _ => format!("run {run} has issues: {errors}; warnings: {warnings}"),
             });
+            if !self.findings.is_empty() {
+                terminal::hint(&format!("`{REPORT}` says what to do about each"));
+            }
         }
         if self.errors() > 0 { Exit::Invalid } else { Exit::Done }
     }
@@ -86,7 +92,7 @@ pub(super) fn check(found: &Found) -> Result<Checked, Failure> {
     }
     decisions(run, &state, &mut findings);
     let text = treebeam_view::validation::report(state.run.as_str(), &findings);
-    let path: RunPath = "VALIDATION_REPORT.md".parse()?;
+    let path: RunPath = REPORT.parse()?;
     if let Err(error) = RunFiles::new(run.clone()).write(&path, text.as_bytes()) {
         terminal::note(&error.in_full());
     }

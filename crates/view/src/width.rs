@@ -1,0 +1,93 @@
+//! How wide text is on a terminal, and how it is made to fit: in columns, of which a wide character takes two. Expects text
+//! without control characters.
+
+use unicode_width::UnicodeWidthChar as _;
+
+/// How many columns the text takes.
+pub(crate) fn columns(text: &str) -> usize {
+    text.chars().map(of).sum()
+}
+
+/// How many columns a character takes.
+pub(crate) fn of(c: char) -> usize {
+    c.width().unwrap_or(0)
+}
+
+/// At most so many columns of the text; a cut is marked.
+pub(crate) fn fit(text: &str, most: usize) -> String {
+    if columns(text) <= most {
+        return text.to_owned();
+    }
+    let Some(room) = most.checked_sub(1) else { return String::new() };
+    format!("{}…", head(text, room).trim_end())
+}
+
+/// The text in lines of at most so many columns, broken between words where that is possible.
+pub(crate) fn wrap(text: &str, most: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut line = String::new();
+    for word in text.split(' ') {
+        let gap = usize::from(!line.is_empty());
+        if columns(&line) + gap + columns(word) <= most {
+            line.push_str(if gap == 1 { " " } else { "" });
+            line.push_str(word);
+            continue;
+        }
+        lines.extend((!line.is_empty()).then(|| std::mem::take(&mut line)));
+        line = broken(word, most, &mut lines);
+    }
+    if !line.is_empty() || lines.is_empty() {
+        lines.push(line);
+    }
+    lines
+}
+
+/// Puts what does not fit of a word on lines of its own; the rest of it is given back.
+fn broken(word: &str, most: usize, lines: &mut Vec<String>) -> String {
+    let mut rest = word;
+    while columns(rest) > most {
+        let part = head(rest, most);
+        // A character that is wider than a whole line stands alone.
+        let end = part.len().max(rest.chars().next().map_or(0, char::len_utf8));
+        lines.push(rest[..end].to_owned());
+        rest = &rest[end..];
+    }
+    rest.to_owned()
+}
+
+/// As much of the beginning as fits.
+fn head(text: &str, most: usize) -> &str {
+    let mut taken = 0;
+    let end = text.char_indices().find(|(_, c)| {
+        taken += of(*c);
+        taken > most
+    });
+    &text[..end.map_or(text.len(), |(at, _)| at)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_cut_by_columns() {
+        let check = |text, most, expected| assert_eq!(fit(text, most), expected, "{text} {most}");
+        check("abc", 3, "abc");
+        check("abcd", 3, "ab…");
+        check("日本語", 6, "日本語");
+        check("日本語", 5, "日本…");
+        check("日本語", 4, "日…");
+        check("e\u{301}e\u{301}e", 2, "e\u{301}…");
+        check("ab", 0, "");
+    }
+
+    #[test]
+    fn lines_are_broken_between_words() {
+        let check = |text, most, expected: &[&str]| assert_eq!(wrap(text, most), expected);
+        check("", 5, &[""]);
+        check("one two three", 7, &["one two", "three"]);
+        check("one two three", 3, &["one", "two", "thr", "ee"]);
+        check("日本語 x", 4, &["日本", "語 x"]);
+        check("日本", 1, &["日", "本"]);
+    }
+}
