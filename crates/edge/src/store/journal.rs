@@ -71,6 +71,15 @@ impl Reader {
         })
     }
 
+    /// Opens a journal at the first line that begins here or later.
+    pub(super) fn open_within(path: &Path, at: u64) -> io::Result<Self> {
+        let Some(before) = at.checked_sub(1) else { return Self::open_at(path, 0) };
+        let mut input = BufReader::new(File::open(path)?);
+        input.seek(SeekFrom::Start(before))?;
+        let skipped = u64::try_from(input.skip_until(b'\n')?).unwrap_or(u64::MAX);
+        Self::open_at(path, before.saturating_add(skipped))
+    }
+
     /// Goes on after the end, with what has been written since. A line that was not whole is read again.
     ///
     /// # Errors

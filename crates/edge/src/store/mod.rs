@@ -5,7 +5,7 @@
 //! [`layout`] names the files, [`opening`] creates and opens runs, `loading` makes a state of what is on disk, [`journal`] appends and reads events, [`manifest`]
 //! writes and reads the whole state, [`lease`] keeps a second runner out and lets go of a lost run, [`files`] are the run's other files,
 //! [`fence`] keeps one that has lost its run from everything else, [`removal`] takes whole runs away and finds what was never finished.
-//! [`inbox`] is how other processes talk to the one that runs a run.
+//! [`following`] keeps up with a run that another process runs, [`inbox`] is how other processes talk to the one that runs a run.
 //! `agreement` compares journal and manifest, `unnamed` is a run that is being made, `wire` owns the shapes on disk and their versions, `durable` the order of writing, syncing and renaming.
 
 mod agreement;
@@ -13,6 +13,7 @@ pub(crate) mod durable;
 mod error;
 pub mod fence;
 pub mod files;
+pub mod following;
 pub mod inbox;
 pub mod journal;
 pub mod layout;

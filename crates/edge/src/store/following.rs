@@ -1,0 +1,93 @@
+//! A run that is watched while somebody else may be running it: its state, kept up with its journal. Takes no lock and
+//! writes nothing. Whether anybody runs the run is not seen here.
+
+use super::error::StoreError;
+use super::journal::{Reader, Record};
+use super::layout::RunDir;
+use super::loading::{Loaded, load};
+use super::opening::Force;
+use treebeam_core::state::State;
+
+/// How much of a journal's end is read for what was recorded last.
+const TAIL: u64 = 1024 * 1024;
+
+/// A run, as far as it is on disk.
+#[derive(Debug)]
+pub struct Follower {
+    run: RunDir,
+    state: State,
+    /// The last event that is in the state.
+    seq: u64,
+    reader: Reader,
+}
+
+/// What a look at the journal brought.
+#[derive(Debug)]
+pub enum Look {
+    /// These were recorded since the last look, in this order; none of them may be.
+    More(Vec<Record>),
+    /// It is not the journal that was read so far: the run went on from another copy of itself, and was read anew.
+    Anew,
+}
+
+impl Follower {
+    /// Reads a run as it is now.
+    ///
+    /// # Errors
+    /// When there is no run, or it is damaged.
+    pub fn open(run: &RunDir) -> Result<Self, StoreError> {
+        let Loaded { state, tip, .. } = load(run, Force::No)?;
+        let path = run.journal();
+        let at = tip.line_at.unwrap_or(tip.length);
+        let mut reader = Reader::open_at(&path, at).map_err(StoreError::io("open", &path))?;
+        // The last line is read again, so that the next one is known to follow it.
+        let last = if tip.line_at.is_some() { reader.next_record()? } else { None };
+        if last.is_some_and(|last| last.seq != tip.seq) {
+            return Err(reader.bad(format!("event {} stood here a moment ago", tip.seq)));
+        }
+        Ok(Self { run: run.clone(), state, seq: tip.seq, reader })
+    }
+
+    /// The state after the last look.
+    #[must_use]
+    pub const fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// Takes in what has been recorded since the last look.
+    ///
+    /// # Errors
+    /// When the journal is gone or damaged. The state stays as it was, and the next look tries again.
+    pub fn look(&mut self) -> Result<Look, StoreError> {
+        if let Ok(Some(records)) = self.rest() {
+            return Ok(Look::More(records));
+        }
+        *self = Self::open(&self.run)?;
+        Ok(Look::Anew)
+    }
+
+    /// What follows the state; nothing where something else stands there.
+    fn rest(&mut self) -> Result<Option<Vec<Record>>, StoreError> {
+        self.reader.look_again()?;
+        let mut records = Vec::new();
+        while let Some(record) = self.reader.next_record()? {
+            if record.seq != self.seq + 1 || self.state.apply(&record.event).is_err() {
+                return Ok(None);
+            }
+            self.seq = record.seq;
+            records.push(record);
+        }
+        Ok(Some(records))
+    }
+
+    /// What was recorded last, up to the state, as far as the end of the journal has it. What cannot be read is left out.
+    #[must_use]
+    pub fn recent(&self) -> Vec<Record> {
+        let from = self.reader.position().saturating_sub(TAIL);
+        let Ok(mut reader) = Reader::open_within(&self.run.journal(), from) else {
+            return Vec::new();
+        };
+        let records = std::iter::from_fn(|| reader.next_record().ok().flatten());
+        records.take_while(|record| record.seq <= self.seq).collect()
+    }
+}
