@@ -4,7 +4,7 @@
 //! # Layout
 //! The views: [`mod@summary`] is `TREE_SUMMARY.md`, [`mod@graph`] is `TREE_GRAPH.md`, [`results`] is `results.tsv`,
 //! [`mod@status`] is the screen of `treebeam status`, [`mod@score`] that of `treebeam score`, [`mod@list`] that of
-//! `treebeam list`, [`mod@show`] that of `treebeam show`, [`mod@best`] that of `treebeam best`, [`mod@holdout`] a table of `treebeam demo`, [`log`] a line of `treebeam log`, and [`validation`] is
+//! `treebeam list`, [`mod@show`] that of `treebeam show`, [`mod@best`] that of `treebeam best`, [`mod@holdout`] a table of `treebeam demo`, [`log`] a line of `treebeam log`, [`screen`] that of `treebeam watch`, and [`validation`] is
 //! `VALIDATION_REPORT.md`.
 //! What they share: [`outcome`] says in one word what became of an eval, [`figure`] writes numbers, `words` says stops
 //! and rules for people, `read` looks up what the facts hold in two steps, [`line`] tames text that a model wrote, `width` measures it, and
@@ -22,6 +22,7 @@ pub mod outcome;
 mod read;
 pub mod results;
 pub mod score;
+pub mod screen;
 pub mod show;
 pub mod status;
 pub mod summary;

@@ -29,7 +29,7 @@ pub(crate) fn one_line(text: &str) -> String {
 }
 
 /// Invisible characters that turn the direction of what follows, or end a line.
-const fn reorders(c: char) -> bool {
+pub(crate) const fn reorders(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 

@@ -19,8 +19,13 @@ use treebeam_core::policy::Reach;
 /// An event that was recorded at this time, on one line.
 #[must_use]
 pub fn line(at: Timestamp, event: &Event) -> String {
+    format!("{at:.0}  {}\n", brief(event))
+}
+
+/// The same without when: what it is about, and what happened.
+pub(crate) fn brief(event: &Event) -> String {
     let what = shorten(&one_line(&what(event)), REASON_CHARS);
-    format!("{at:.0}  {:<6}  {what}\n", subject(event))
+    format!("{:<6}  {what}", subject(event))
 }
 
 /// What an event is about: a node, an eval, a depth or the run.

@@ -98,7 +98,7 @@ fn paused(facts: &Facts) -> Vec<String> {
     ]
 }
 
-fn depth(facts: &Facts) -> String {
+pub(crate) fn depth(facts: &Facts) -> String {
     let (closed, most) = (facts.closed.len(), facts.depths());
     let done = done(closed, most);
     if facts.stop_reason().is_some() {
@@ -122,7 +122,7 @@ fn frontier(facts: &Facts) -> String {
     first_few(facts.frontier.iter().copied().map(read::node_name), MOST)
 }
 
-fn evals(facts: &Facts) -> String {
+pub(crate) fn evals(facts: &Facts) -> String {
     let counts = Counts::overall(facts);
     let most = facts.reach.max_total_idea_evals;
     let budget = most.map_or_else(String::new, |most| format!(" of at most {most}"));
@@ -132,7 +132,7 @@ fn evals(facts: &Facts) -> String {
     }
 }
 
-fn best(facts: &Facts) -> String {
+pub(crate) fn best(facts: &Facts) -> String {
     let best = facts.best();
     let score = facts.node(best).and_then(|node| read::node_rank_score(facts, node));
     match best {

@@ -42,17 +42,29 @@ pub(crate) fn wrap(text: &str, most: usize) -> Vec<String> {
     lines
 }
 
+/// The text in pieces of at most so many columns, wherever they end.
+pub(crate) fn pieces(text: &str, most: usize) -> Vec<String> {
+    let mut pieces = Vec::new();
+    let rest = broken(text, most, &mut pieces);
+    if !rest.is_empty() || pieces.is_empty() {
+        pieces.push(rest);
+    }
+    pieces
+}
+
 /// Puts what does not fit of a word on lines of its own; the rest of it is given back.
 fn broken(word: &str, most: usize, lines: &mut Vec<String>) -> String {
-    let mut rest = word;
-    while columns(rest) > most {
-        let part = head(rest, most);
+    let (mut line, mut taken) = (String::new(), 0);
+    for c in word.chars() {
         // A character that is wider than a whole line stands alone.
-        let end = part.len().max(rest.chars().next().map_or(0, char::len_utf8));
-        lines.push(rest[..end].to_owned());
-        rest = &rest[end..];
+        if taken + of(c) > most && !line.is_empty() {
+            lines.push(std::mem::take(&mut line));
+            taken = 0;
+        }
+        line.push(c);
+        taken += of(c);
     }
-    rest.to_owned()
+    line
 }
 
 /// As much of the beginning as fits.

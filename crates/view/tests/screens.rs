@@ -3,13 +3,17 @@
 
 mod sample;
 
+use jiff::Timestamp;
 use treebeam_core::bill::{Bill, Bills, Cost, Usage};
-use treebeam_core::event::{Leftover, LeftoverKind};
+use treebeam_core::event::{Event, Leftover, LeftoverKind};
 use treebeam_core::facts::{Facts, Node, Origin, Removal};
 use treebeam_core::id::{EvalId, NodeId, Place};
 use treebeam_core::num::Finite;
 use treebeam_core::role::Role;
 use treebeam_core::state::State;
+use treebeam_view::screen::{
+    Diary, Follow, Key, Line, Model, Next, Paper, Scene, Size, Tone, draw, papers, update,
+};
 use treebeam_view::status;
 
 /// The most that can be said of a run: long names, wide characters, much that is deferred, and every limit.
@@ -77,5 +81,302 @@ fn a_status_is_one_screen_from_the_beginning_to_the_end() {
     let begun = State::begin(&sample::started());
     for state in [begun, sample::finished()] {
         assert!(status(&state, None).lines().count() <= 23);
+    }
+}
+
+// ---- the screen of `treebeam watch`
+
+const SMALL: Size = Size { columns: 80, rows: 24 };
+const LARGE: Size = Size { columns: 200, rows: 50 };
+
+/// What somebody sees who watched the sample from its beginning: one event each minute.
+struct Watch {
+    state: State,
+    diary: Diary,
+    now: Timestamp,
+    runner: Option<&'static str>,
+    paper: Option<Paper>,
+    model: Model,
+    size: Size,
+}
+
+impl Watch {
+    fn of(events: &[Event]) -> Self {
+        let mut diary = Diary::default();
+        let mut now = sample::now();
+        for event in events {
+            now += std::time::Duration::from_mins(1);
+            diary.note(now, event);
+        }
+        now += std::time::Duration::from_secs(90);
+        let state = State::replay(events).unwrap();
+        let (runner, model) = (Some("process 7 on `night`"), Model::default());
+        Self { state, diary, now, runner, paper: None, model, size: SMALL }
+    }
+
+    fn over() -> Self {
+        Self { runner: None, ..Self::of(&sample::events()) }
+    }
+
+    fn scene(&self) -> Scene<'_> {
+        Scene {
+            facts: &self.state,
+            diary: &self.diary,
+            runner: self.runner,
+            now: self.now,
+            directory: "/runs/x",
+            paper: self.paper.as_ref(),
+            trouble: None,
+        }
+    }
+
+    fn press(mut self, keys: &[Key]) -> Self {
+        for key in keys {
+            let Next::Stay(model) = update(self.model.clone(), *key, &self.scene(), self.size)
+            else {
+                panic!("{key:?} quits");
+            };
+            self.model = model;
+        }
+        self
+    }
+
+    fn lines(&self) -> Vec<Line> {
+        draw(&self.scene(), &self.model, self.size)
+    }
+
+    fn text(&self) -> String {
+        let lines = self.lines();
+        lines.iter().map(|line| line.text().trim_end().to_owned() + "\n").collect()
+    }
+
+    /// The text of the row that the cursor is on.
+    fn chosen(&self) -> String {
+        let is_chosen = |line: &&Line| line.spans().iter().any(|span| span.tone() == Tone::Chosen);
+        let lines = self.lines();
+        let chosen: Vec<_> = lines.iter().filter(is_chosen).collect();
+        assert_eq!(chosen.len(), 1, "{}", self.text());
+        chosen[0].text().trim().to_owned()
+    }
+}
+
+fn typed(text: &str) -> Vec<Key> {
+    text.chars().map(Key::Char).collect()
+}
+
+/// The second depth in its middle: one eval is implemented, others wait or have ended.
+fn half_way() -> Vec<Event> {
+    let events = sample::events();
+    let second = events.iter().rposition(|e| matches!(e, Event::Implemented { .. })).unwrap();
+    events[..second].to_vec()
+}
+
+#[test]
+fn a_run_on_the_screen() {
+    let watch = Watch::of(&half_way());
+    let large = Watch { size: LARGE, ..Watch::of(&half_way()) };
+    let begun = Watch::of(&sample::events()[..2]);
+    let shown = [watch.text(), begun.text(), Watch::over().text(), large.text()];
+    insta::assert_snapshot!(shown.join("=====\n"));
+}
+
+#[test]
+fn an_eval_its_file_the_filter_and_the_keys_on_the_screen() {
+    let item = Watch::over().press(&typed("jj")).press(&[Key::Enter]);
+    let mut paper = Watch::over().press(&typed("jl"));
+    paper.paper = Some(Paper {
+        name: "eval/0002/s1/sweep.log".to_owned(),
+        number: 1,
+        of: 2,
+        skipped: 77,
+        text: "row 1\r 50 %\r100 %\r\n\u{1b}[31mred\u{1b}[0m\ttab\n".to_owned()
+            + &"wide 日本 ".repeat(20),
+    });
+    let filter = Watch::over().press(&typed("/failed"));
+    let help = Watch::over().press(&typed("?"));
+    let shown = [item.text(), paper.text(), filter.text(), help.text()];
+    insta::assert_snapshot!(shown.join("=====\n"));
+}
+
+#[test]
+fn the_cursor_stays_where_it_is_put() {
+    let all =
+        ["n0000", "n0002", "n0003", "e0007", "e0008", "e0009", "n0001", "e0003", "e0004", "e0005"];
+    let mut watch = Watch::over();
+    for name in all {
+        assert!(watch.chosen().contains(name), "{name}: {}", watch.chosen());
+        watch = watch.press(&[Key::Down]);
+    }
+    assert!(watch.chosen().contains("e0005"), "the last row is the last");
+    assert!(watch.press(&[Key::Home]).chosen().contains("n0000"));
+    let at = |keys: &[Key]| Watch::over().press(keys).chosen();
+    assert!(at(&[Key::End, Key::Up]).contains("e0004"));
+    assert!(at(&[Key::PageDown, Key::PageUp]).contains("n0000"));
+    assert!(at(&typed("b")).contains("n0003"));
+    // The tree grows above and below the row; the cursor stays on it.
+    let early = Watch::of(&half_way()).press(&[Key::End]);
+    assert!(early.chosen().contains("e0005"));
+    let later = Watch { model: early.model, ..Watch::over() };
+    assert!(later.chosen().contains("e0005"));
+}
+
+#[test]
+fn a_filter_shows_what_it_says_until_it_is_taken_back() {
+    let watch = Watch::over().press(&typed("/FAILED"));
+    assert!(watch.text().contains("2 rows with `FAILED`"), "{}", watch.text());
+    let watch = watch.press(&[Key::Enter, Key::Down]);
+    assert!(watch.chosen().contains("e0005"));
+    let watch = watch.press(&[Key::Escape]);
+    assert!(watch.text().contains("10 rows") && watch.chosen().contains("e0005"));
+    let cut = Watch::over().press(&typed("/xyz")).press(&[Key::Backspace; 3]);
+    assert!(cut.text().contains("tree: 10 rows") && cut.text().contains("filter: _"));
+    // Letters that are keys elsewhere are letters here.
+    let quit = Watch::over().press(&typed("/q?lb"));
+    assert!(quit.text().contains("0 rows with `q?lb`"), "{}", quit.text());
+    let none = quit.press(&[Key::Enter, Key::Down, Key::PageDown, Key::Enter]);
+    assert!(none.text().contains("n0000 of run"), "what the cursor was on is still there");
+}
+
+#[test]
+fn pages_lie_over_each_other_and_q_leaves() {
+    let watch = Watch::over().press(&[Key::Enter, Key::Char('l'), Key::Char('?')]);
+    assert!(watch.text().contains("keys of"));
+    let watch = watch.press(&[Key::Escape]);
+    assert!(watch.text().contains("nothing has been written yet"));
+    let watch = watch.press(&[Key::Left]);
+    assert!(watch.text().contains("n0000 of run"));
+    let watch = watch.press(&[Key::Escape]);
+    assert!(watch.text().contains("tree: 10 rows"));
+    assert_eq!(watch.model, Model::default());
+    for before in [&[][..], &[Key::Enter], &[Key::Char('l')], &[Key::Char('?')]] {
+        let watch = Watch::over().press(before);
+        let next = update(watch.model.clone(), Key::Char('q'), &watch.scene(), SMALL);
+        assert_eq!(next, Next::Quit, "{before:?}");
+    }
+}
+
+#[test]
+fn the_end_of_a_file_is_followed_until_somebody_scrolls() {
+    let paper = |lines: usize| {
+        let text = (1..=lines).map(|n| format!("line {n}\n")).collect();
+        Some(Paper { name: "sweep.log".to_owned(), number: 1, of: 1, skipped: 0, text })
+    };
+    let mut watch = Watch::over().press(&typed("jl"));
+    let follow = |watch: &Watch| watch.model.wanted().unwrap().follow;
+    watch.paper = paper(100);
+    assert!(watch.text().contains("line 100\n") && follow(&watch) == Follow::Yes);
+    watch.paper = paper(150);
+    assert!(watch.text().contains("line 150\n"));
+    let mut watch = watch.press(&[Key::Up]);
+    assert!(watch.text().contains("line 149\n") && !watch.text().contains("line 150\n"));
+    assert_eq!(follow(&watch), Follow::No);
+    watch.paper = paper(200);
+    assert!(watch.text().contains("line 149\n") && !watch.text().contains("line 150\n"));
+    let watch = watch.press(&[Key::Home]);
+    assert!(watch.text().contains("line 1\n") && watch.text().contains("1–22 of 200"));
+    let watch = watch.press(&[Key::PageDown]);
+    assert!(watch.text().contains("22–43 of 200"), "one line stays: {}", watch.text());
+    let watch = watch.press(&typed("G"));
+    assert_eq!(follow(&watch), Follow::Yes);
+    let watch = watch.press(&[Key::Tab]);
+    assert_eq!(watch.model.wanted().unwrap().which, 1);
+}
+
+#[test]
+fn the_files_of_an_eval_are_named_where_they_may_lie() {
+    let state = sample::finished();
+    let names = |place| {
+        let papers = papers(&state, place);
+        papers.iter().map(|paths| paths[0].to_string()).collect::<Vec<_>>()
+    };
+    let eval = names(Place::Candidate(EvalId::new(2)));
+    assert_eq!(eval[0], "eval/0002/s1/sweep.log");
+    assert!(eval.contains(&"eval/0002/experiment/candidate.diff".to_owned()), "{eval:?}");
+    // A node's files are those of the eval that it was.
+    assert_eq!(names(Place::Node(NodeId::new(1))), eval);
+    assert_eq!(names(Place::Node(NodeId::ROOT))[0], "eval/root/s1/sweep.log");
+    assert!(names(Place::Node(NodeId::new(99))).is_empty());
+}
+
+/// Text that tries to be more than text.
+const HOSTILE: [&str; 16] = [
+    "\u{1b}[2J\u{1b}[H\u{1b}]0;owned\u{7}",
+    "\u{1b}[?1049l\u{1b}c",
+    "\u{9b}31m\u{90}dcs\u{9c}",
+    "\u{1b}]52;c;ZXZpbA==\u{1b}\\",
+    "\u{202e}txet\u{2066}\u{2069}\u{200f}",
+    "\u{0}\u{8}\u{8}\u{8}\r\n\u{b}\u{c}\u{7f}\u{85}",
+    "\u{2028}\u{2029}\u{feff}\u{200b}\u{200d}\u{ad}",
+    "e\u{301}\u{302}\u{303}\u{304}\u{305}\u{306}\u{307}\u{308}",
+    "\u{301}\u{301}\u{301}",
+    "日本語日本語日本語日本語日本語日本語日本語日本語日本語日本語日本語",
+    "👩\u{200d}👩\u{200d}👧\u{200d}👦 🏴\u{e0067}\u{e0062}\u{e007f}",
+    "\u{1160}\u{3164}\u{ffa0}\u{115f}",
+    "<script>alert(1)</script> | `code` ```",
+    "\t\t\t\t\t\t\t\t\t\t\t\t",
+    "%s%n {} \\x1b[31m $(reboot)",
+    "שלום עולם مرحبا",
+];
+
+#[test]
+fn no_text_is_more_than_text_whatever_the_size() {
+    let long = "w".repeat(1_000_000);
+    for hostile in HOSTILE.iter().copied().chain([long.as_str()]) {
+        let mut watch = Watch::of(&half_way());
+        let mut facts = watch.state.clone().into_facts();
+        facts.evals.iter_mut().for_each(|eval| eval.idea.title = format!("{hostile} end"));
+        watch.state = State::restore(facts).unwrap();
+        let text = format!("{hostile}\n{hostile} end\n");
+        let (name, of) = (hostile.to_owned(), 1);
+        watch.paper = Some(Paper { name, number: 1, of, skipped: 0, text });
+        let pages: [&[Key]; 5] = [
+            &[],
+            &[Key::Down, Key::Enter],
+            &[Key::Down, Key::Char('l')],
+            &[Key::Char('/'), Key::Char('d')],
+            &[Key::Char('?')],
+        ];
+        for keys in pages {
+            watch.model = Model::default();
+            watch = watch.press(keys);
+            let sizes = [(80, 24), (200, 50), (40, 10), (41, 17), (3, 2), (0, 0)];
+            let few = if hostile.len() > 1000 { 1 } else { sizes.len() };
+            for (columns, rows) in sizes.into_iter().take(few) {
+                watch.size = Size { columns, rows };
+                assert_inert(&watch, hostile);
+            }
+            watch.size = SMALL;
+        }
+    }
+}
+
+fn assert_inert(watch: &Watch, hostile: &str) {
+    let lines = watch.lines();
+    assert_eq!(lines.len(), watch.size.rows);
+    for line in lines {
+        let text = line.text();
+        let bad = |c: char| {
+            c.is_control()
+                || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+        };
+        assert!(!text.chars().any(bad), "{hostile:?}: {text:?}");
+        assert!(line.columns() <= watch.size.columns, "{hostile:?}: {text:?}");
+        let width: usize =
+            text.chars().map(|c| unicode_width::UnicodeWidthChar::width(c).unwrap()).sum();
+        assert_eq!(width, line.columns());
+    }
+}
+
+#[test]
+fn what_can_still_take_long_is_estimated_only_while_it_runs() {
+    let text = |events: &[Event], runner| Watch { runner, ..Watch::of(events) }.text();
+    let runner = Some("process 7 on `night`");
+    let events = sample::events();
+    let ended = |e: &&Event| matches!(e, Event::Scored { .. } | Event::EvalFailed { .. });
+    let second = events.iter().filter(ended).count();
+    assert!(second > 3, "the sample has enough ends");
+    assert!(text(&half_way(), runner).contains("≈ "), "{}", text(&half_way(), runner));
+    for quiet in [text(&half_way(), None), text(&events, None), text(&events[..8], runner)] {
+        assert!(!quiet.contains('≈'), "{quiet}");
     }
 }

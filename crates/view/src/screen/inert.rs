@@ -1,0 +1,111 @@
+//! Text from outside, made fit for a line of a terminal: nothing of it is obeyed, nothing reorders or hides what stands
+//! beside it, and it takes the columns that it is measured to take.
+
+use crate::line::reorders;
+use crate::width;
+
+/// Tabs reach to the next multiple of this.
+const TAB: usize = 8;
+/// How many marks a character may carry; more of them only cover the lines above and below.
+const MARKS: usize = 3;
+
+/// The text on one line, without sequences that a terminal obeys, without controls and invisible characters.
+pub(super) fn inert(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let (mut column, mut marks) = (0, 0);
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        rest = &rest[c.len_utf8()..];
+        match c {
+            '\u{1b}' => rest = after_escape(rest),
+            '\u{9b}' => rest = after_parameters(rest),
+            '\t' => {
+                let room = TAB - column % TAB;
+                shown.extend(std::iter::repeat_n(' ', room));
+                column += room;
+            }
+            c if c.is_control() => {
+                shown.push(' ');
+                column += 1;
+            }
+            c if is_invisible(c) => {}
+            c if width::of(c) == 0 => {
+                marks += 1;
+                shown.extend((marks <= MARKS && column > 0).then_some(c));
+            }
+            c => {
+                marks = 0;
+                shown.push(c);
+                column += width::of(c);
+            }
+        }
+    }
+    shown
+}
+
+/// What follows a sequence that an escape began.
+fn after_escape(rest: &str) -> &str {
+    match rest.chars().next() {
+        Some('[') => after_parameters(&rest[1..]),
+        Some(']' | 'P' | 'X' | '^' | '_') => after_string(&rest[1..]),
+        _ => {
+            let rest = rest.trim_start_matches(|c| matches!(c, ' '..='/'));
+            rest.strip_prefix(|c| matches!(c, '0'..='~')).unwrap_or(rest)
+        }
+    }
+}
+
+/// What follows numbers and the letter that says what they are for.
+fn after_parameters(rest: &str) -> &str {
+    let rest = rest.trim_start_matches(|c| matches!(c, ' '..='?'));
+    rest.strip_prefix(|c| matches!(c, '@'..='~')).unwrap_or(rest)
+}
+
+/// What follows a text that was meant for the terminal; one without an end is no such text.
+fn after_string(rest: &str) -> &str {
+    let ends = ["\u{7}", "\u{1b}\\", "\u{9c}"];
+    let end = ends.iter().filter_map(|end| rest.find(end).map(|at| at + end.len())).min();
+    &rest[end.unwrap_or(0)..]
+}
+
+/// Characters that take no column of their own and are no marks, or that terminals do not agree about.
+const fn is_invisible(c: char) -> bool {
+    reorders(c)
+        || matches!(c,
+            '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{206f}'
+            | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+            | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_obeyed() {
+        let check = |text: &str, expected: &str| assert_eq!(inert(text), expected, "{text:?}");
+        check("plain ü 日本", "plain ü 日本");
+        check("\u{1b}[31;1mred\u{1b}[0m", "red");
+        check("\u{1b}]0;title\u{7}after", "after");
+        check("\u{1b}]8;;http://x\u{1b}\\link\u{1b}]8;;\u{1b}\\", "link");
+        check("\u{1b}]0;never ended", "0;never ended");
+        check("\u{1b}P1$r\u{9c}x\u{1b}(By\u{1b}cz\u{1b}", "xyz");
+        check("\u{9b}2Jclear\u{1b}[", "clear");
+        check("\u{1b}[31\u{1b}[2Jx", "x");
+        check("a\tb\r\n\u{0}c\u{7f}\u{85}d", "a       b   c  d");
+        check("\u{202e}evil\u{2066}\u{200b}\u{feff}\u{2028}", "evil");
+        check("e\u{301}\u{301}\u{301}\u{301}\u{301}x", "e\u{301}\u{301}\u{301}x");
+        check("\u{301}first", "first");
+        check("👩\u{200d}👩 \u{fe0f}☺", "👩👩 ☺");
+    }
+
+    #[test]
+    fn what_is_left_is_as_wide_as_its_characters() {
+        for text in ["日本\u{1b}[2K語\u{301}", "\u{1f3f4}\u{e0067}\u{e007f}", "x\u{1b}]\u{7}"] {
+            let shown = inert(text);
+            assert!(!shown.chars().any(char::is_control), "{shown:?}");
+            assert_eq!(inert(&shown), shown);
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! What goes on at this moment: each place that is busy, with what and for how long, and how long it may still take. An
+//! estimate goes by how fast evals ended of late; it promises nothing.
+
+use super::Scene;
+use super::line::{Line, Tone};
+use crate::line::one_line;
+use crate::outcome::{Outcome, reason};
+use crate::read;
+use crate::words::{self, age};
+use jiff::Timestamp;
+use std::time::Duration;
+use treebeam_core::event::Subject;
+use treebeam_core::facts::{Eval, Facts, Ideas, Phase, Stage};
+use treebeam_core::id::{NodeId, Place};
+
+/// How many ends of evals make a pace.
+const ENOUGH: usize = 3;
+
+/// What is being done.
+pub(super) fn lines(scene: &Scene<'_>) -> Vec<Line> {
+    let facts = scene.facts;
+    let mut lines = Vec::new();
+    if matches!(facts.phase, Phase::Measuring) {
+        let again = submission(facts, Subject::Root);
+        lines.push(line(scene, Place::Node(NodeId::ROOT), &format!("being swept{again}"), ""));
+    }
+    let asked = facts.frontier.iter().copied().filter(|id| is_asked(facts, *id));
+    lines.extend(asked.map(|id| line(scene, Place::Node(id), "asked for ideas", "")));
+    lines.extend(facts.open_evals().iter().filter_map(|eval| {
+        let what = doing(facts, eval)?;
+        Some(line(scene, Place::Candidate(eval.id), &what, &one_line(&eval.idea.title)))
+    }));
+    if let Phase::Promoting { left } = &facts.phase {
+        lines
+            .extend(left.iter().map(|id| line(scene, Place::Candidate(*id), "becomes a node", "")));
+    }
+    lines
+}
+
+fn line(scene: &Scene<'_>, place: Place, what: &str, title: &str) -> Line {
+    let since = scene.diary.since(place).filter(|_| scene.runner.is_some());
+    let long = since.map_or_else(String::new, |since| age(between(since, scene.now)));
+    Line::of(Tone::Strong, &format!("  {place:<6} "))
+        .add(Tone::Busy, &format!("{what:<22} "))
+        .add(Tone::Plain, &format!("{long:>8}  {title}"))
+}
+
+fn is_asked(facts: &Facts, id: NodeId) -> bool {
+    let expansion = facts.node(id).and_then(|node| node.expansion_at(facts.depth));
+    expansion.is_some_and(|expansion| matches!(expansion.ideas, Ideas::Asked))
+}
+
+/// What an eval is busy with, if it is.
+fn doing(facts: &Facts, eval: &Eval) -> Option<String> {
+    let busy = (Outcome::of(eval) == Outcome::Running).then(|| reason(eval))?;
+    let again = if matches!(eval.stage, Stage::Sweeping(_)) {
+        submission(facts, Subject::Eval(eval.id))
+    } else if eval.attempt > 1 {
+        format!(", try {}", eval.attempt)
+    } else {
+        String::new()
+    };
+    Some(busy + &again)
+}
+
+fn submission(facts: &Facts, subject: Subject) -> String {
+    match facts.submissions(subject) {
+        0 | 1 => String::new(),
+        number => format!(", again ({number})"),
+    }
+}
+
+/// What was spent, what may be, and how long it may take.
+pub(super) fn budget(scene: &Scene<'_>) -> String {
+    let facts = scene.facts;
+    let spent = facts.spent();
+    let spent = if spent.is_empty() {
+        "nothing spent".to_owned()
+    } else {
+        let total = spent.total();
+        let tokens = words::count(total.usage.total(), "token");
+        format!("spent {}, {tokens}", words::cost(&total))
+    };
+    let until = facts.deadline().map(|end| {
+        let left = age(between(scene.now, end));
+        format!("until {end:.0}, {left} from now")
+    });
+    let parts = [Some(spent), words::spending(&facts.reach), until, estimate(scene)];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
+}
+
+/// How long the open depth and the whole run may take, where evals have ended of late and somebody runs it.
+fn estimate(scene: &Scene<'_>) -> Option<String> {
+    let facts = scene.facts;
+    let paused = facts.history.paused_since.is_some();
+    if scene.runner.is_none() || paused || facts.stop_reason().is_some() {
+        return None;
+    }
+    let pace = pace(scene)?;
+    let (depth, run) = left(facts);
+    let long = |evals: u32| age(pace.saturating_mul(evals));
+    if run > depth {
+        return Some(format!("≈ {} for this depth, ≤ {} for all", long(depth), long(run)));
+    }
+    Some(format!("≈ {} left", long(depth)))
+}
+
+/// How long it takes until the next eval ends, however many are under way.
+fn pace(scene: &Scene<'_>) -> Option<Duration> {
+    let mut ends = scene.diary.ends();
+    let count = u32::try_from(ends.len()).ok().filter(|_| ends.len() >= ENOUGH)?;
+    let (first, last) = (ends.next()?, ends.last()?);
+    Some(between(first, last) / (count - 1))
+}
+
+/// How many evals are still to end: at the open depth, and at most in the whole run.
+fn left(facts: &Facts) -> (u32, u32) {
+    let waits = |eval: &&Eval| matches!(eval.stage, Stage::Queued) || doing(facts, eval).is_some();
+    let open = facts.open_evals().iter().filter(waits).count();
+    let open = u32::try_from(open).unwrap_or(u32::MAX);
+    let wanted = facts.waiting_for_ideas().filter_map(|id| facts.node(id));
+    let wanted = wanted.map(|node| facts.ideas_wanted(node)).fold(0, u32::saturating_add);
+    let depth = open.saturating_add(wanted.min(facts.room()));
+    let closed = u32::try_from(facts.closed.len()).unwrap_or(u32::MAX);
+    let beam = u32::try_from(facts.promoted_at_most()).unwrap_or(u32::MAX);
+    let each = beam.saturating_mul(facts.meaning.ideas_per_node.get());
+    let later = facts.depths().saturating_sub(closed.saturating_add(1)).saturating_mul(each);
+    let room = facts.room().saturating_sub(depth - open);
+    (depth, depth.saturating_add(later.min(room)))
+}
+
+/// From one moment to the next; nothing where a clock was set back.
+fn between(from: Timestamp, to: Timestamp) -> Duration {
+    Duration::try_from(to.duration_since(from)).unwrap_or_default()
+}
+
+/// The ideas that led to the best node, each with its eval.
+pub(super) fn path(facts: &Facts) -> Vec<String> {
+    let named = |eval: &&Eval| format!("{} {}", read::eval_name(eval), one_line(&eval.idea.title));
+    facts.idea_chain(facts.best()).iter().map(named).collect()
+}
