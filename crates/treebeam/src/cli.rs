@@ -100,6 +100,9 @@ pub(crate) enum Command {
     /// Show how a run stands: the latest one, or the one named
     #[command(after_help = "Example: treebeam status --json")]
     Status(RunName),
+    /// Watch a run on the terminal: the one that is running, the latest one, or the one named
+    #[command(after_help = WATCH_HELP)]
+    Watch(WatchArgs),
     /// Show the path to the best node, and what each idea on it brought
     #[command(after_help = "Example: treebeam best 20260131-220000")]
     Best(RunName),
@@ -172,6 +175,20 @@ pub(crate) enum IdeaCommand {
     /// Add an idea to the open depth of a run, beside those that are asked for
     #[command(after_help = IDEA_HELP, allow_missing_positional = true)]
     Add(IdeaArgs),
+}
+
+const WATCH_HELP: &str = "\
+The tree, what is going on and for how long, the last events, the best path, what was spent and how long it may still \
+take. Enter opens a node or an eval, `l` its logs, `/` filters, `?` lists all keys, `q` leaves. Nothing changes the run.
+
+Exit code: 130 after Ctrl-C, 4 where there is no terminal; `treebeam status` and `treebeam log --follow` need none.
+
+Example: treebeam watch 20260131-220000";
+
+#[derive(Debug, Args)]
+pub(crate) struct WatchArgs {
+    /// The run: its id, or the path of its directory; the one that is running, or else the latest one, if it is left out
+    pub(crate) run: Option<String>,
 }
 
 const IDEA_HELP: &str = "\

@@ -29,6 +29,7 @@ mod show;
 mod status;
 mod steer;
 mod validate;
+mod watch;
 
 use crate::cli::{Cli, Command, ConfigFlag, GoingFlags, IdeaCommand, MeaningFlags};
 use crate::config::Config;
@@ -115,6 +116,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Idea { command: IdeaCommand::Add(args) } => {
             idea::add(&here, &find(args.run.as_deref())?, &args, output)
         }
+        Command::Watch(args) => watch::run(&here, args.run.as_deref(), output),
         Command::Status(args) => status::run(&find(args.run.as_deref())?, output),
         Command::Best(args) => best::run(&find(args.run.as_deref())?, output),
         Command::List => list::run(&Home::find(&here)?, output),

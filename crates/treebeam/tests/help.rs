@@ -7,7 +7,7 @@ use treebeam_testkit::program::{RUN, Said, Site};
 use treebeam_testkit::repo::TempRepo;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
-const COMMANDS: [&str; 28] = [
+const COMMANDS: [&str; 29] = [
     "demo",
     "run",
     "resume",
@@ -24,6 +24,7 @@ const COMMANDS: [&str; 28] = [
     "stop",
     "idea",
     "status",
+    "watch",
     "best",
     "list",
     "show",
@@ -82,6 +83,7 @@ fn help() {
     snapshot!("help_idea", call(&["idea", "--help"]));
     snapshot!("help_idea_add", call(&["idea", "add", "--help"]));
     snapshot!("help_status", call(&["status", "--help"]));
+    snapshot!("help_watch", call(&["watch", "--help"]));
     snapshot!("help_best", call(&["best", "--help"]));
     snapshot!("help_list", call(&["list", "--help"]));
     snapshot!("help_show", call(&["show", "--help"]));

@@ -170,6 +170,9 @@ const STEERING: [&str; 4] = ["pause", "unpause", "stop", "idea"];
 /// What takes its time is held against its schemas in a test of its own.
 const ELSEWHERE: [&str; 1] = ["demo"];
 
+/// What is for people alone, and says so to a program.
+const FOR_PEOPLE: [&str; 1] = ["watch"];
+
 /// A command, a way to call it, and the schema of what it prints then; `journal` stands for events and an end.
 const DOCUMENTS: [(&str, &[&str], &str); 23] = [
     (
@@ -242,7 +245,8 @@ fn every_command_prints_what_a_schema_describes() {
     close(&mut event);
     for command in commands(&site) {
         let mut ways = DOCUMENTS.iter().filter(|(name, ..)| *name == command).peekable();
-        let elsewhere = [&STEERING[..], &ELSEWHERE].concat().contains(&command.as_str());
+        let elsewhere =
+            [&STEERING[..], &ELSEWHERE, &FOR_PEOPLE].concat().contains(&command.as_str());
         assert!(elsewhere || ways.peek().is_some(), "no schema for what `{command} --json` prints");
         for (_, arguments, schema) in ways {
             let mut lines = printed(&site, arguments);
