@@ -54,10 +54,16 @@ impl PairCounts {
 /// primary there, is left out. None with fewer than two pairs.
 #[must_use]
 pub fn paired(baseline: &Sweep, candidate: &Sweep, direction: Direction) -> Option<Paired> {
+    summarize(primary_changes(baseline, candidate, direction))
+}
+
+/// By how much the primary got better in each configuration that both sides have, the worst first.
+#[must_use]
+pub fn primary_changes(baseline: &Sweep, candidate: &Sweep, direction: Direction) -> Vec<f64> {
     let changes = changes(baseline.primaries(), candidate.primaries(), direction);
     let mut differences: Vec<f64> = changes.collect();
     differences.sort_unstable_by(f64::total_cmp);
-    summarize(differences)
+    differences
 }
 
 /// By how much each configuration that both sides have got better.

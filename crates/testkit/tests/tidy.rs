@@ -124,7 +124,11 @@ const LINE: [Allowed; 7] = [
             "unicode-normalization",
         ]),
     },
-    Allowed { name: "view", ours: &["treebeam-core"], outside: Some(&["jiff", "unicode-width"]) },
+    Allowed {
+        name: "view",
+        ours: &["treebeam-core"],
+        outside: Some(&["jiff", "maud", "unicode-width"]),
+    },
     Allowed {
         name: "run",
         ours: &["treebeam-core"],

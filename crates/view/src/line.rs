@@ -33,6 +33,14 @@ pub(crate) const fn reorders(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
+/// What nobody sees and somebody may obey: control characters, those that turn the direction, and letters of no width but
+/// those that join others.
+pub(crate) fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || reorders(c)
+        || matches!(c, '\u{ad}' | '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
 /// At most `most` characters; a cut is marked.
 pub(crate) fn shorten(text: &str, most: usize) -> String {
     if text.chars().count() <= most {

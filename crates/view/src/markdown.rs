@@ -88,7 +88,7 @@ fn escape(text: &str) -> String {
 }
 
 /// A path as the target of a link.
-fn percent(path: &str) -> String {
+pub(crate) fn percent(path: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte);
     let written =
         |byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };

@@ -1,7 +1,7 @@
 //! The screen of `treebeam score`: one sweep against another, metric by metric, what the metrics make of it, and what the
 //! gate would say. Every mark can be read without its colour. Computes no figure.
 
-mod table;
+pub(crate) mod table;
 pub(crate) mod verdict;
 
 use crate::line::{field, first_few, one_line};
@@ -92,7 +92,7 @@ pub enum Colour {
 
 /// How something looks that is good, bad or neither.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Tone {
+pub(crate) enum Tone {
     Good,
     Bad,
     Even,

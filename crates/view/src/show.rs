@@ -5,6 +5,8 @@ mod conversation;
 mod eval;
 mod node;
 
+pub(crate) use conversation::lineage;
+
 use crate::figure::change;
 use crate::line::{field, one_line};
 use crate::read;

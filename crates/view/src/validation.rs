@@ -25,13 +25,13 @@ pub fn report(run: &str, findings: &[Finding]) -> String {
     format!("{title}{}\n\n{table}", tally(findings))
 }
 
-fn sorted(findings: &[Finding]) -> Vec<&Finding> {
+pub(crate) fn sorted(findings: &[Finding]) -> Vec<&Finding> {
     let mut sorted: Vec<_> = findings.iter().collect();
     sorted.sort_by_key(|finding| finding.severity);
     sorted
 }
 
-fn tally(findings: &[Finding]) -> String {
+pub(crate) fn tally(findings: &[Finding]) -> String {
     let errors = findings.iter().filter(|finding| finding.severity == Severity::Error).count();
     let warnings = count(findings.len() - errors, "warning");
     match errors {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use treebeam_core::bill::{Bill, Bills};
 use treebeam_core::event::{BudgetKind, Stop, WorldKind};
 use treebeam_core::facts::{Baseline, Facts, Phase};
+use treebeam_core::gate::Rule;
 use treebeam_core::num::Finite;
 use treebeam_core::policy::{Direction, Reach};
 
@@ -125,6 +126,25 @@ pub(crate) const fn direction(direction: Direction) -> &'static str {
     match direction {
         Direction::Higher => "higher is better",
         Direction::Lower => "lower is better",
+    }
+}
+
+/// A rule of the gate, as what has to hold.
+pub(crate) const fn rule(rule: Rule) -> &'static str {
+    match rule {
+        Rule::Completed => "implemented, committed, swept and scored",
+        Rule::Artifacts => "its results are those that were kept, byte by byte",
+        Rule::Protected => "nothing protected was changed",
+        Rule::Complete => "all configurations are there and ok",
+        Rule::WellFormed => {
+            "its results are in the form of a sweep, and what may not change did not"
+        }
+        Rule::PrimaryPresent => "the primary metric can be compared",
+        Rule::NumbersKept => "no metric lost a number that its parent has",
+        Rule::Promising => "worth exploring, or mixed",
+        Rule::PrimaryHeld => "the primary metric is no worse than its parent's",
+        Rule::HasEffect => "it changed some result",
+        Rule::Rankable => "it can be ranked",
     }
 }
 

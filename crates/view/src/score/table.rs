@@ -81,7 +81,8 @@ fn width(text: impl AsRef<str>) -> usize {
     text.as_ref().width()
 }
 
-fn name(policy: &ScorePolicy, metric: &MetricUse) -> String {
+/// Its name, with a sign for what is special about it.
+pub(crate) fn name(policy: &ScorePolicy, metric: &MetricUse) -> String {
     let guarded = |known: &Metric| known.guard && known.column == metric.column;
     let flags = [
         (metric.column == policy.primary, " *"),
@@ -92,7 +93,8 @@ fn name(policy: &ScorePolicy, metric: &MetricUse) -> String {
     flags.iter().filter(|(set, _)| *set).fold(name, |name, (_, flag)| name + flag)
 }
 
-fn mark(metric: &MetricUse) -> (&'static str, Tone) {
+/// Whether it got better.
+pub(crate) fn mark(metric: &MetricUse) -> (&'static str, Tone) {
     if metric.raw_improvement > 0.0 {
         ("▲", Tone::Good)
     } else if metric.raw_improvement < 0.0 {
@@ -103,7 +105,7 @@ fn mark(metric: &MetricUse) -> (&'static str, Tone) {
 }
 
 /// The change as a part of the baseline, with the change's own sign.
-fn relative(metric: &MetricUse) -> String {
+pub(crate) fn relative(metric: &MetricUse) -> String {
     const LARGE: f64 = 1e6;
     let percent = match metric.direction {
         Direction::Higher => metric.relative_improvement * 100.0,

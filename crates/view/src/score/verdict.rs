@@ -2,7 +2,7 @@
 
 use super::{Colour, Scoring, Side, Tone};
 use crate::figure::{NONE, change, figure};
-use crate::line::{field, one_line};
+use crate::line::{field, list, one_line};
 use crate::words::count;
 use treebeam_core::evidence::{Grade, Paired, Reason, Recommendation};
 use treebeam_core::gate::{Check, Rule, Verdict};
@@ -88,18 +88,23 @@ fn in_words(reason: &Reason, recommendation: &Recommendation, thresholds: &Thres
 
 /// The primary compared configuration by configuration.
 pub(crate) fn paired(paired: Option<Paired>) -> Vec<String> {
+    list("paired", paired_words(paired))
+}
+
+/// The same as sentences.
+pub(crate) fn paired_words(paired: Option<Paired>) -> Vec<String> {
     let Some(paired) = paired else {
         let why = "fewer than 2 configurations have a primary on both sides";
-        return vec![field("paired", &format!("{NONE}: {why}"))];
+        return vec![format!("{NONE}: {why}")];
     };
     let Paired { pairs, mean_difference, wins, losses, low, high } = paired;
     let mean = change(Some(mean_difference));
     let (low, high) = (change(Some(low)), change(Some(high)));
     let drawn = pairs.saturating_sub(wins).saturating_sub(losses);
     vec![
-        field("paired", &format!("the primary in {}, positive is better:", count(pairs, "pair"))),
-        field("", &format!("mean difference {mean}, 95 % interval {low} to {high}")),
-        field("", &format!("{wins} won, {losses} lost, {drawn} drawn")),
+        format!("the primary in {}, positive is better:", count(pairs, "pair")),
+        format!("mean difference {mean}, 95 % interval {low} to {high}"),
+        format!("{wins} won, {losses} lost, {drawn} drawn"),
     ]
 }
 

@@ -24,7 +24,7 @@ pub(super) fn lines(facts: &Facts, node: &Node) -> Vec<String> {
 }
 
 /// The conversation and the turns that it comes from: `c0003, from c0001-t1, from c0000-t2`.
-pub(super) fn lineage(facts: &Facts, node: &Node) -> String {
+pub(crate) fn lineage(facts: &Facts, node: &Node) -> String {
     let forks = facts.forks(node.id).map(|turn| format!(", from {turn}"));
     format!("{}{}", read::conversation(node.id), forks.collect::<String>())
 }

@@ -1,0 +1,56 @@
+//! The style and the script of every page, and the policy under which a page that carries them itself runs nothing else.
+
+use treebeam_core::id::Sha256;
+
+/// The style.
+pub const STYLE: &str = include_str!("report.css");
+/// The script.
+pub const SCRIPT: &str = include_str!("report.js");
+
+/// A content security policy that lets this style and this script in by their digests, and nothing else.
+pub(crate) fn policy() -> String {
+    let source =
+        |text: &str| format!("'sha256-{}'", base64(Sha256::of(text.as_bytes()).as_bytes()));
+    format!(
+        "default-src 'none'; style-src {}; script-src {}; base-uri 'none'; form-action 'none'",
+        source(STYLE),
+        source(SCRIPT)
+    )
+}
+
+/// Bytes in base 64, with padding.
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for three in bytes.chunks(3) {
+        let bits = three.iter().fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte));
+        let bits = bits << (8 * (3 - three.len()));
+        for place in 0..4 {
+            let digit = usize::try_from(bits >> (18 - 6 * place) & 63).unwrap_or_default();
+            let digit = DIGITS.get(digit).copied().filter(|_| place <= three.len());
+            text.push(char::from(digit.unwrap_or(b'=')));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_written_in_base_64() {
+        let check = |bytes: &str, text| assert_eq!(base64(bytes.as_bytes()), text);
+        check("", "");
+        check("f", "Zg==");
+        check("fo", "Zm8=");
+        check("foo", "Zm9v");
+        check("foobar", "Zm9vYmFy");
+        assert_eq!(base64(&[0xfb, 0xff]), "+/8=");
+    }
+
+    #[test]
+    fn neither_ends_itself() {
+        assert!(!STYLE.contains("</") && !SCRIPT.contains("</") && !SCRIPT.contains("<!--"));
+    }
+}

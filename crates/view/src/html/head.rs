@@ -1,0 +1,133 @@
+//! How a run stands, at a glance: its outcome, the best gain, what it took.
+
+use super::text::title;
+use crate::best;
+use crate::figure::change;
+use crate::outcome::{Counts, Outcome};
+use crate::read;
+use crate::show::ended_at;
+use crate::words::{self, age, count};
+use jiff::Timestamp;
+use maud::{Markup, html};
+use std::time::Duration;
+use treebeam_core::facts::{Eval, Facts, Phase};
+use treebeam_core::id::NodeId;
+
+/// The head of every page of a run.
+#[must_use]
+pub fn head(facts: &Facts) -> Markup {
+    html! {
+        p.phase { (phase(facts)) }
+        dl.tiles {
+            (tile("best gain", &gain(facts), &where_from(facts)))
+            (tile("primary metric", &primary(facts), &metric(facts)))
+            (tile("evals", &facts.evals.len().to_string(), &Counts::overall(facts).to_string()))
+            (tile("spent", &cost(facts), &asked(facts)))
+            (tile("time", &took(facts), &format!("since {:.0}", facts.created_at)))
+        }
+        (path(facts))
+    }
+}
+
+fn tile(name: &str, value: &str, note: &str) -> Markup {
+    html! { div { dt { (name) } dd { strong { (value) } span { (note) } } } }
+}
+
+fn phase(facts: &Facts) -> String {
+    let phase = words::phase(facts);
+    let mut letters = phase.chars();
+    let first = letters.next().map(|first| first.to_uppercase().to_string());
+    format!("{}{}.", first.unwrap_or_default(), letters.as_str())
+}
+
+fn gain(facts: &Facts) -> String {
+    change(facts.node(facts.best()).and_then(|node| read::node_rank_score(facts, node)))
+}
+
+fn where_from(facts: &Facts) -> String {
+    match facts.best() {
+        NodeId::ROOT => "no node ranks above the root".to_owned(),
+        best => format!(
+            "{}, {} from the root",
+            read::node_name(best),
+            count(facts.idea_chain(best).len(), "idea")
+        ),
+    }
+}
+
+fn best_eval(facts: &Facts) -> Option<&Eval> {
+    facts.node(facts.best()).and_then(|node| read::source(facts, node))
+}
+
+fn primary(facts: &Facts) -> String {
+    let scored = best_eval(facts).and_then(read::scored);
+    change(scored.and_then(|scored| scored.vs_root.primary_delta))
+}
+
+fn metric(facts: &Facts) -> String {
+    let score = &facts.meaning.score;
+    let direction = words::direction(score.primary_direction());
+    format!("{}, {direction}; a gain is positive", title(&score.primary))
+}
+
+fn cost(facts: &Facts) -> String {
+    let total = facts.spent().total();
+    match (total.calls, total.known_cost()) {
+        (0, _) => "nothing".to_owned(),
+        (_, Some(cost)) => format!("${:.2}", cost.in_dollars()),
+        (_, None) => "unknown".to_owned(),
+    }
+}
+
+fn asked(facts: &Facts) -> String {
+    let total = facts.spent().total();
+    format!("{}, {}", count(total.calls, "call"), count(total.usage.total(), "token"))
+}
+
+/// From the beginning to the stop, or to the last outcome so far.
+fn took(facts: &Facts) -> String {
+    let last = || facts.evals.iter().filter_map(ended_at).max().unwrap_or(facts.created_at);
+    let end: Timestamp = match facts.phase {
+        Phase::Stopped { at, .. } => at,
+        Phase::Measuring | Phase::Searching | Phase::Promoting { .. } => last(),
+    };
+    age(Duration::try_from(end.duration_since(facts.created_at)).unwrap_or_default())
+}
+
+/// From the root to the best node.
+fn path(facts: &Facts) -> Markup {
+    let nodes = best::path(facts);
+    html! {
+        @if nodes.len() > 1 {
+            h2 { "Best path" }
+            ol.path {
+                @for node in nodes {
+                    @let name = read::node_name(node.id);
+                    li {
+                        a href={ "#" (name) } { (name) }
+                        " " (change(read::node_rank_score(facts, node)))
+                        @if let Some(eval) = read::source(facts, node) { span { (title(&eval.idea.title)) } }
+                        @else { span { "the root" } }
+                    }
+                }
+            }
+        }
+        (caution(facts))
+    }
+}
+
+/// What one should know before one believes a gain.
+fn caution(facts: &Facts) -> Markup {
+    let scored =
+        facts.evals.iter().filter(|eval| read::scored(eval).is_some() && eval.stands()).count();
+    let failed = Counts::overall(facts).get(Outcome::Failed);
+    html! {
+        @if facts.best() != NodeId::ROOT {
+            p.note {
+                "The best of " (count(scored, "scored candidate")) " was picked, by the very results that it is shown with: part of its gain is luck. "
+                "Judge it on data that the search never saw before you rely on it."
+                @if failed > 0 { " " (count(failed, "eval")) " ended without a score." }
+            }
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! What ran when: the root's sweep, questions for ideas and evals as bars, in as few rows as nothing overlaps in. From recorded
+//! times alone: a bar goes from the beginning to the outcome, and waiting is part of it.
+
+use super::mark;
+use super::plot::{Scale, float, px};
+use super::text::title;
+use crate::outcome::Outcome;
+use crate::read;
+use crate::show::{ended_at, started_at};
+use crate::words::{age, count};
+use jiff::Timestamp;
+use maud::{Markup, html};
+use std::time::Duration;
+use treebeam_core::facts::{Baseline, Eval, Expansion, Facts, Node};
+
+/// The width of the drawing, where bars begin and end, and the height of a row.
+const WIDTH: f64 = 860.0;
+const FIELD: (f64, f64) = (12.0, 848.0);
+const ROW: f64 = 16.0;
+/// No bar is narrower.
+const LEAST: f64 = 1.5;
+/// Units of time for the ticks, in seconds.
+const UNITS: [f64; 14] = [
+    1.0,
+    5.0,
+    15.0,
+    60.0,
+    300.0,
+    900.0,
+    3600.0,
+    7200.0,
+    14_400.0,
+    28_800.0,
+    86_400.0,
+    172_800.0,
+    604_800.0,
+    2_592_000.0,
+];
+/// At most so many ticks.
+const MOST_TICKS: f64 = 8.0;
+
+/// Something that took its time.
+struct Bar {
+    from: f64,
+    to: f64,
+    class: &'static str,
+    target: String,
+    words: String,
+}
+
+/// The time line.
+#[must_use]
+pub fn slots(facts: &Facts) -> Markup {
+    let mut bars = bars(facts);
+    bars.sort_by(|one, other| {
+        one.from.total_cmp(&other.from).then_with(|| one.target.cmp(&other.target))
+    });
+    let end = bars.iter().map(|bar| bar.to).fold(0.0, f64::max);
+    if bars.is_empty() || end <= 0.0 {
+        return html! { p.note { "Nothing has run yet." } };
+    }
+    let (rows, most) = rows(&bars);
+    let scale = Scale::new((0.0, end), FIELD);
+    let height = float(most).mul_add(ROW, 30.0);
+    let said = format!("What ran when: {} in {}", count(bars.len(), "bar"), count(most, "row"));
+    html! {
+        svg.slots viewBox={ "0 0 " (px(WIDTH)) " " (px(height)) } role="group" aria-label=(said) {
+            (ticks(&scale, end, height))
+            @for (bar, row) in bars.iter().zip(rows) { (drawn(bar, row, &scale)) }
+        }
+        p.note {
+            (span(end)) " from the first step to the last. Colours as in the tree; blue outlines are questions for ideas, the grey one is the root's own sweep."
+        }
+    }
+}
+
+fn bars(facts: &Facts) -> Vec<Bar> {
+    let since = |at: Timestamp| at.duration_since(facts.created_at).as_secs_f64();
+    let root = if let Baseline::Measured { at, .. } = facts.baseline { Some(at) } else { None };
+    let root = root.map(|at| Bar {
+        from: 0.0,
+        to: since(at),
+        class: "root",
+        target: "n0000".to_owned(),
+        words: "the root's sweep".to_owned(),
+    });
+    let asked = facts.nodes.iter().flat_map(|node| node.expansions.iter().map(move |x| (node, x)));
+    let asked = asked.filter_map(|(node, expansion)| of_ideas(facts, node, expansion, &since));
+    let evals = facts.evals.iter().filter_map(|eval| of_eval(eval, &since));
+    root.into_iter().chain(asked).chain(evals).filter(|bar| bar.from >= 0.0).collect()
+}
+
+/// From the question to the first eval that came of it.
+fn of_ideas(
+    facts: &Facts,
+    node: &Node,
+    expansion: &Expansion,
+    since: &dyn Fn(Timestamp) -> f64,
+) -> Option<Bar> {
+    let first = expansion.evals().next().and_then(|id| facts.eval(*id))?;
+    let name = read::node_name(node.id);
+    let words = format!("ideas for {name}");
+    Some(Bar {
+        from: since(expansion.started_at),
+        to: since(first.queued_at),
+        class: "ideas",
+        target: name,
+        words,
+    })
+}
+
+fn of_eval(eval: &Eval, since: &dyn Fn(Timestamp) -> f64) -> Option<Bar> {
+    let (from, to) = (since(started_at(eval)?), since(ended_at(eval)?));
+    let (name, outcome) = (read::eval_name(eval), Outcome::of(eval));
+    let words = format!("{name} {outcome}: {}", title(&eval.idea.title));
+    Some(Bar { from, to, class: mark::class(outcome), target: name, words })
+}
+
+/// For each bar the first row that is free when it begins, and how many rows that makes.
+fn rows(bars: &[Bar]) -> (Vec<usize>, usize) {
+    let mut ends: Vec<f64> = Vec::new();
+    let mut rows = Vec::with_capacity(bars.len());
+    for bar in bars {
+        let free = ends.iter().position(|end| *end <= bar.from).unwrap_or(ends.len());
+        match ends.get_mut(free) {
+            Some(end) => *end = bar.to,
+            None => ends.push(bar.to),
+        }
+        rows.push(free);
+    }
+    (rows, ends.len())
+}
+
+fn drawn(bar: &Bar, row: usize, scale: &Scale) -> Markup {
+    let (x, end) = (scale.at(bar.from), scale.at(bar.to));
+    let width = px((end - x - 0.5).max(LEAST));
+    let y = px(float(row).mul_add(ROW, 2.0));
+    html! {
+        a href={ "#" (bar.target) } tabindex="-1" {
+            title { (bar.words) " (" (span(bar.to - bar.from)) ")" }
+            rect class={ "bar " (bar.class) } x=(px(x)) y=(y) width=(width) height=(px(ROW - 4.0)) rx="2" {}
+        }
+    }
+}
+
+fn ticks(scale: &Scale, end: f64, height: f64) -> Markup {
+    let unit = UNITS.into_iter().find(|unit| end / unit <= MOST_TICKS).unwrap_or(end / MOST_TICKS);
+    let mut at = Vec::new();
+    let mut tick = 0.0;
+    while tick <= end {
+        at.push(tick);
+        tick += unit;
+    }
+    html! {
+        g.grid {
+            @for tick in at {
+                @let x = px(scale.at(tick));
+                line.faint x1=(x) x2=(x) y1="0" y2=(px(height - 22.0)) {}
+                text x=(x) y=(px(height - 8.0)) { (span(tick)) }
+            }
+        }
+    }
+}
+
+fn span(seconds: f64) -> String {
+    age(Duration::try_from_secs_f64(seconds).unwrap_or_default())
+}

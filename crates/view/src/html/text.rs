@@ -1,0 +1,64 @@
+//! Foreign text in HTML: escaped, and with what would steer a terminal or turn the direction of letters made visible. Nothing
+//! here shortens or lays out.
+
+use crate::line::{is_hidden, one_line, shorten};
+use maud::Render;
+
+/// The longest title; the whole text stands with the idea.
+const TITLE_CHARS: usize = 120;
+
+/// Text as it is, but for its line ends on as many lines, and `\u{1b}` for what nobody could see.
+pub(crate) struct Shown<'a>(pub(crate) &'a str);
+
+impl Render for Shown<'_> {
+    fn render_to(&self, html: &mut String) {
+        let mut letters = self.0.chars().peekable();
+        while let Some(c) = letters.next() {
+            match c {
+                '&' => html.push_str("&amp;"),
+                '<' => html.push_str("&lt;"),
+                '>' => html.push_str("&gt;"),
+                '"' => html.push_str("&quot;"),
+                '\n' | '\t' => html.push(c),
+                '\r' if letters.peek() == Some(&'\n') => {}
+                _ if is_hidden(c) => html.extend(c.escape_unicode()),
+                _ => html.push(c),
+            }
+        }
+    }
+}
+
+/// How many bytes a text takes once it is shown.
+#[must_use]
+pub fn weight(text: &str) -> usize {
+    let mut html = String::with_capacity(text.len());
+    Shown(text).render_to(&mut html);
+    html.len()
+}
+
+/// A title on one line, not too long.
+pub(crate) fn title(text: &str) -> String {
+    brief(text, TITLE_CHARS)
+}
+
+/// A text on one line, at most so long.
+pub(crate) fn brief(text: &str, most: usize) -> String {
+    shorten(&one_line(text), most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_stays_text_and_shows_what_is_hidden() {
+        let check = |text: &str, html: &str| {
+            assert_eq!(Shown(text).render().into_string(), html);
+            assert_eq!(weight(text), html.len());
+        };
+        check("a <b> & \"c\"\n\td", "a &lt;b&gt; &amp; &quot;c&quot;\n\td");
+        check("a\r\nb\rc", "a\nb\\u{d}c");
+        check("\u{1b}[31m\u{202e}x\u{200b}\u{0}", "\\u{1b}[31m\\u{202e}x\\u{200b}\\u{0}");
+        check("Über 漢字 👩‍👧", "Über 漢字 👩‍👧");
+    }
+}
