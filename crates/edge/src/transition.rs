@@ -168,7 +168,7 @@ steps! {
     "report_written" "a report for people"
     [Rename]
     [".treebeam/runs/*/TREE_SUMMARY.md", ".treebeam/runs/*/TREE_GRAPH.md", ".treebeam/runs/*/results.tsv",
-     ".treebeam/runs/*/VALIDATION_REPORT.md"]
+     ".treebeam/runs/*/VALIDATION_REPORT.md", ".treebeam/runs/*/report.html"]
 }
 
 #[cfg(test)]

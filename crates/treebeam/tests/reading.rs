@@ -313,3 +313,53 @@ fn completions_and_pages_know_every_command() {
     let _ = site.call(&["man", "model.py"]).exits(1).says(["cannot write to "]);
     let _ = site.call(&["completions", "cmd"]).exits(2);
 }
+
+// ---- report.html
+
+#[test]
+fn the_page_has_every_eval_with_its_figures_and_texts() {
+    let site = site();
+    let page = site.text("report.html");
+    let manifest = site.manifest();
+    let evals = manifest["evaluations"].as_object().expect("evals");
+    for (id, eval) in evals {
+        assert!(page.contains(&format!("id=\"e{id}\"")), "e{id} is missing");
+        let commit = eval["candidate_commit"].as_str().map(|commit| &commit[..12]);
+        assert!(commit.is_none_or(|commit| page.contains(commit)), "{commit:?} is missing");
+    }
+    let scored = evals.values().filter(|eval| eval["parent_relative"].is_object()).count();
+    assert_eq!(page.matches("<h3>Against the root</h3><p>").count(), scored);
+    assert!(page.matches("<svg class=\"paired\"").count() >= scored, "a plot is missing");
+    assert!(page.contains("<span class=\"ins\">+"), "no change is shown");
+    assert!(page.contains("IDEA: ") && page.contains("RATIONALE: "), "no idea is shown");
+    assert!(
+        !page.contains(&*site.repo.path().to_string_lossy()),
+        "it names a place on this machine"
+    );
+    for _ in 0..2 {
+        let _ = site.call(&["report", RUN]).exits(0);
+        let unchecked = "Not checked yet: <code>treebeam report t</code> checks files, digests, commits and decisions, \
+                         and writes this page again.";
+        let checked = "<strong>Nothing found.</strong> Files, digests, commits and decisions are as recorded.";
+        assert!(page.contains(unchecked));
+        assert!(site.text("report.html") == page.replace(unchecked, checked), "it is another page");
+    }
+    spoiled_files_are_left_out(&site);
+}
+
+fn spoiled_files_are_left_out(site: &Site) {
+    let long = "+x\n".repeat(50_000);
+    fs::write(site.path("eval/0001/experiment/candidate.diff"), &long).expect("to write");
+    fs::write(site.path("artifacts/e0001.csv"), "<script>").expect("to write");
+    let _ = site.call(&["report", RUN]).exits(5);
+    let page = site.text("report.html");
+    let (_, eval) = page.split_once("id=\"e0001\"").expect("the eval");
+    let (eval, _) = eval.split_once("</details><details class=\"item\"").expect("the next one");
+    assert!(!eval.contains("<svg class=\"paired\"") && !eval.contains("<h3>Change</h3>"), "{eval}");
+    assert!(
+        eval.contains(
+            "too long to be shown here: <a href=\"eval/0001/experiment/candidate.diff\">"
+        )
+    );
+    assert!(page.contains("cannot be scored again"), "the finding is missing");
+}

@@ -135,6 +135,16 @@ impl RunFiles {
         Ok(())
     }
 
+    /// How long a file is, and what is in it if it is no longer than the limit. None where there is no such regular file,
+    /// or it cannot be read.
+    #[must_use]
+    pub fn glance(&self, path: &RunPath, limit: usize) -> Option<(u64, Option<Vec<u8>>)> {
+        let file = self.open_plain(path).ok()?;
+        let length = file.metadata().ok()?.len();
+        let short = usize::try_from(length).is_ok_and(|length| length <= limit);
+        Some((length, short.then(|| read(file, path, limit).ok()).flatten()))
+    }
+
     /// Opens a regular file that no link leads to.
     fn open_plain(&self, path: &RunPath) -> Result<File, PortError> {
         let root = self.run.root().canonicalize().map_err(failed("open", path))?;

@@ -7,7 +7,7 @@ mod holdout;
 
 use super::resume::{self, Driven, Left};
 use super::run::lead;
-use super::{Output, best, diff};
+use super::{Output, best, diff, report};
 use crate::cli::{DemoArgs, DiffArgs, ItemName, RunArgs};
 use crate::config::Config;
 use crate::failure::{Exit, Failure};
@@ -54,6 +54,9 @@ fn tell(
         NodeId::ROOT => None,
         _ => Some(Holdout::judge(&example.path, run, facts)?),
     };
+    if let Some(holdout) = &holdout {
+        report::write_with(run, facts, holdout.extra())?;
+    }
     if output == Output::Json {
         let mut end = resume::end(facts, facts.stop_reason());
         end["directory"] = json!(home.repo.toplevel);

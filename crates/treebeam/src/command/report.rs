@@ -1,19 +1,27 @@
 //! `treebeam report`: validates a run and rewrites its reports from the recorded state. Runs nothing.
 
+mod material;
+
 use super::{Output, validate};
 use crate::failure::{Exit, Failure};
 use crate::terminal;
 use crate::wiring::Found;
+use material::Shelf;
 use serde_json::json;
 use treebeam_core::facts::Facts;
 use treebeam_core::id::RunPath;
 use treebeam_edge::store::{RunDir, RunFiles};
 use treebeam_run::port::Files as _;
+use treebeam_view::html::{Extra, report};
+
+/// The report that is a page.
+pub(super) const PAGE: &str = "report.html";
 
 pub(super) fn run(found: &Found, output: Output) -> Result<Exit, Failure> {
     let run = &found.run;
     let checked = validate::check(found)?;
-    let written = write(run, &checked.state)?;
+    let extra = Extra { findings: Some(&checked.findings), ..Extra::default() };
+    let written = write_with(run, &checked.state, extra)?;
     let names: Vec<_> = written.iter().map(RunPath::as_str).collect();
     match output {
         Output::Json => terminal::json(&json!({
@@ -32,11 +40,21 @@ pub(super) fn run(found: &Found, output: Output) -> Result<Exit, Failure> {
 
 /// Writes the reports of a state: the same state gives the same bytes.
 pub(super) fn write(run: &RunDir, facts: &Facts) -> Result<Vec<RunPath>, Failure> {
+    write_with(run, facts, Extra::default())
+}
+
+/// The same with what else is known of the run.
+pub(super) fn write_with(
+    run: &RunDir,
+    facts: &Facts,
+    extra: Extra<'_>,
+) -> Result<Vec<RunPath>, Failure> {
     let files = RunFiles::new(run.clone());
     let reports = [
         ("TREE_SUMMARY.md", treebeam_view::summary(facts)),
         ("TREE_GRAPH.md", treebeam_view::graph(facts)),
         ("results.tsv", treebeam_view::results_tsv(facts)),
+        (PAGE, page(&files, facts, extra)),
     ];
     let mut written = Vec::new();
     for (name, text) in reports {
@@ -46,4 +64,10 @@ pub(super) fn write(run: &RunDir, facts: &Facts) -> Result<Vec<RunPath>, Failure
     }
     files.settle()?;
     Ok(written)
+}
+
+/// The whole run in one page, with what of its files fits in.
+fn page(files: &RunFiles, facts: &Facts, extra: Extra<'_>) -> String {
+    let mut shelf = Shelf::new(files, facts);
+    report(facts, extra, &mut |eval| shelf.material(eval))
 }

@@ -102,11 +102,13 @@ fn chart(
     html! {
         figure {
             figcaption { (name) }
-            svg.chart viewBox={ "0 0 " (px(SIZE.0)) " " (px(SIZE.1)) } role="img" aria-label=(said(name, points)) {
-                (grid(&scale, FIELD.0, FIELD.1))
-                (bands(ticks))
-                path.running d=(running(points, place, &scale)) {}
-                @for point in points { (dot(point, place, &scale)) }
+            div.scroll tabindex="0" role="group" aria-label=(name) {
+                svg.chart viewBox={ "0 0 " (px(SIZE.0)) " " (px(SIZE.1)) } role="img" aria-label=(said(name, points)) {
+                    (grid(&scale, FIELD.0, FIELD.1))
+                    (bands(ticks))
+                    path.running d=(running(points, place, &scale)) {}
+                    @for point in points { (dot(point, place, &scale)) }
+                }
             }
             @if below > 0 {
                 p.note { (count(below, "score")) " far below the others: drawn at the lower edge." }

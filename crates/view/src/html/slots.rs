@@ -64,9 +64,11 @@ pub fn slots(facts: &Facts) -> Markup {
     let height = float(most).mul_add(ROW, 30.0);
     let said = format!("What ran when: {} in {}", count(bars.len(), "bar"), count(most, "row"));
     html! {
-        svg.slots viewBox={ "0 0 " (px(WIDTH)) " " (px(height)) } role="group" aria-label=(said) {
-            (ticks(&scale, end, height))
-            @for (bar, row) in bars.iter().zip(rows) { (drawn(bar, row, &scale)) }
+        div.scroll tabindex="0" role="group" aria-label="Time line" {
+            svg.slots viewBox={ "0 0 " (px(WIDTH)) " " (px(height)) } role="group" aria-label=(said) {
+                (ticks(&scale, end, height))
+                @for (bar, row) in bars.iter().zip(rows) { (drawn(bar, row, &scale)) }
+            }
         }
         p.note {
             (span(end)) " from the first step to the last. Colours as in the tree; blue outlines are questions for ideas, the grey one is the root's own sweep."

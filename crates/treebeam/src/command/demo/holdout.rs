@@ -16,6 +16,7 @@ use treebeam_edge::store::RunDir;
 use treebeam_run::figures;
 use treebeam_run::port::PortError;
 use treebeam_view::holdout::{holdout, kept};
+use treebeam_view::html::Extra;
 
 const PYTHON: &str = "python3";
 /// Succeeds with a Python that the example runs with.
@@ -66,6 +67,11 @@ impl Holdout {
         let seen = nodes.into_iter().filter_map(artifact);
         let seen: Vec<_> = seen.map(|results| run.root().join(results.path.as_str())).collect();
         Ok(Self { seen: details(&seen, facts)?, unseen: details(&unseen, facts)? })
+    }
+
+    /// For the page of the run.
+    pub(super) fn extra(&self) -> Extra<'_> {
+        Extra { holdout: Some((&self.seen, &self.unseen)), ..Extra::default() }
     }
 
     /// For programs.
