@@ -30,6 +30,9 @@
     const level = [];
     up.forEach((parent) => level.push(parent < 0 ? 0 : level[parent] + 1));
     const across = marks.map((mark) => mark.transform.baseVal.getItem(0).matrix.f);
+    // A large tree is seen from its root.
+    const box = byId("tree");
+    box.scrollTop = across[0] - box.clientHeight / 2;
     const besides = (at, step) => {
       const same = marks.map((_, other) => other).filter((other) => level[other] === level[at]);
       same.sort((one, other) => across[one] - across[other]);

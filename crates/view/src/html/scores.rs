@@ -15,6 +15,10 @@ use treebeam_core::num::Finite;
 const SIZE: (f64, f64) = (860.0, 260.0);
 /// Where values are drawn: left, right, top, bottom.
 const FIELD: (f64, f64, f64, f64) = (64.0, 846.0, 14.0, 222.0);
+/// How much room the name of a depth needs.
+const NAME: f64 = 56.0;
+/// With more points than this they are small.
+const FEW: usize = 300;
 /// How wide the points of a depth are spread, as a part of the room between two.
 const SPREAD: f64 = 0.7;
 
@@ -98,6 +102,7 @@ fn chart(
     ticks: &[(f64, String)],
 ) -> Markup {
     let scale = scale(points);
+    let size = if points.len() > FEW { 2.2 } else { 3.5 };
     let below = points.iter().filter(|point| scale.is_below(point.score)).count();
     html! {
         figure {
@@ -107,7 +112,7 @@ fn chart(
                     (grid(&scale, FIELD.0, FIELD.1))
                     (bands(ticks))
                     path.running d=(running(points, place, &scale)) {}
-                    @for point in points { (dot(point, place, &scale)) }
+                    @for point in points { (dot(point, size, place, &scale)) }
                 }
             }
             @if below > 0 {
@@ -128,26 +133,35 @@ fn said(name: &str, points: &[Point<'_>]) -> String {
 }
 
 fn bands(ticks: &[(f64, String)]) -> Markup {
-    // Names need room; where depths are many, every so many have one.
-    let each = ticks.len().div_ceil(12).max(1);
     html! {
         g.grid {
-            @for (at, (x, name)) in ticks.iter().enumerate() {
+            @for (x, _) in ticks {
                 line.faint x1=(px(*x)) x2=(px(*x)) y1=(px(FIELD.2)) y2=(px(FIELD.3)) {}
-                @if at % each == 0 { text x=(px(x + 4.0)) y=(px(FIELD.3 + 20.0)) { (name) } }
             }
+            @for (x, name) in apart(ticks) { text x=(px(x + 4.0)) y=(px(FIELD.3 + 20.0)) { (name) } }
         }
     }
 }
 
-fn dot(point: &Point<'_>, place: &dyn Fn(&Eval) -> f64, scale: &Scale) -> Markup {
+/// Those whose names do not run into each other.
+fn apart(ticks: &[(f64, String)]) -> Vec<&(f64, String)> {
+    let mut named: Vec<&(f64, String)> = Vec::new();
+    for tick in ticks {
+        if named.last().is_none_or(|last| tick.0 - last.0 >= NAME) && tick.0 <= FIELD.1 - NAME {
+            named.push(tick);
+        }
+    }
+    named
+}
+
+fn dot(point: &Point<'_>, size: f64, place: &dyn Fn(&Eval) -> f64, scale: &Scale) -> Markup {
     let outcome = Outcome::of(point.eval);
     let to = format!("translate({} {})", px(place(point.eval)), px(scale.at(point.score)));
     let score = change(Finite::new(point.score));
     html! {
         g class={ "mark " (mark::class(outcome)) } transform=(to) {
             title { (read::eval_name(point.eval)) " " (outcome) " " (score) }
-            (mark::shape(outcome, 3.5))
+            (mark::shape(outcome, size))
         }
     }
 }
