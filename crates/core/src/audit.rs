@@ -3,8 +3,9 @@
 
 use crate::event::{Idea, Stop};
 use crate::evidence::{Artifact, Scored};
-use crate::facts::{Eval, Facts, Fate, Ideas, Node, Origin, Phase, Stage};
+use crate::facts::{Eval, Expansion, Facts, Fate, Ideas, Node, Origin, Phase, Stage};
 use crate::gate::gate;
+use crate::group::Group;
 use crate::id::{EvalId, RunPath, Sha256};
 use crate::path;
 use crate::rank::{self, Contender};
@@ -77,8 +78,10 @@ pub fn references(facts: &Facts) -> Vec<Reference> {
     let root = facts.nodes.first().and_then(|root| facts.baseline_of(root));
     let root = root.into_iter().flat_map(|artifact| of_artifact(artifact, "the root's baseline"));
     let nodes = facts.nodes.iter().flat_map(of_node);
+    let control =
+        facts.control.iter().flat_map(|expansion| of_expansion(expansion, "the control group"));
     let evals = facts.evals.iter().flat_map(of_eval);
-    root.chain(nodes).chain(evals).collect()
+    root.chain(nodes).chain(control).chain(evals).collect()
 }
 
 /// A copy, and what it was copied from where that is the run's too.
@@ -95,16 +98,15 @@ fn of_idea(idea: &Idea, by: &str) -> Reference {
 
 fn of_node(node: &Node) -> Vec<Reference> {
     let by = format!("node {}", node.id);
-    let mut found = Vec::new();
-    for expansion in &node.expansions {
-        if let Ideas::Proposed { untried, context, .. } = &expansion.ideas {
-            let sha256 = Some(context.sha256);
-            found.push(Reference { path: context.path.clone(), sha256, by: by.clone() });
-            found.extend(untried.iter().map(|idea| of_idea(idea, &by)));
-        }
-    }
-    found.extend(of_conversation(node));
-    found
+    let asked = node.expansions.iter().flat_map(|expansion| of_expansion(expansion, &by));
+    asked.chain(of_conversation(node)).collect()
+}
+
+fn of_expansion(expansion: &Expansion, by: &str) -> Vec<Reference> {
+    let Ideas::Proposed { untried, context, .. } = &expansion.ideas else { return Vec::new() };
+    let (path, sha256) = (context.path.clone(), Some(context.sha256));
+    let told = Reference { path, sha256, by: by.to_owned() };
+    std::iter::once(told).chain(untried.iter().map(|idea| of_idea(idea, by))).collect()
 }
 
 /// Questions, answers, and the files that are kept of both.
@@ -169,6 +171,7 @@ pub fn structure(facts: &Facts) -> Vec<Finding> {
         }));
     }
     found.extend(frontier_findings(facts));
+    found.extend(facts.evals.iter().filter_map(|eval| group_finding(facts, eval)));
     found
 }
 
@@ -198,6 +201,19 @@ fn node_findings(facts: &Facts, node: &Node) -> Vec<Finding> {
         }
     }
     found
+}
+
+/// An eval of the control group came of what was asked for it, and one of the tree of what its node was asked.
+fn group_finding(facts: &Facts, eval: &Eval) -> Option<Finding> {
+    let came_of = |expansion: &Expansion| expansion.evals().any(|id| *id == eval.id);
+    let agrees = match eval.group {
+        Group::Tree => facts.node(eval.parent)?.expansions.iter().any(came_of),
+        Group::Control => facts.control.iter().any(came_of),
+    };
+    (!agrees).then(|| {
+        let what = "nobody was asked for its idea, in the tree or for the control group";
+        Finding::new(what, format!("eval {}", eval.id), REPLAYABLE)
+    })
 }
 
 /// The frontier must be what the closed depths lead to; a run that ended for want of one has none.

@@ -20,6 +20,7 @@ use crate::bill::Bills;
 use crate::conversation::Turn;
 use crate::evidence::{Artifact, Scored};
 use crate::gate::Verdict;
+use crate::group::IdeaSource;
 use crate::id::{Commit, Depth, EvalId, NodeId, Place, RunId};
 use crate::policy::{Agents, Meaning, Reach};
 use jiff::Timestamp;
@@ -58,12 +59,13 @@ pub enum Event {
         /// What is wrong with it.
         why: String,
     },
-    /// A node has its ideas; each that fits the budget becomes an eval.
+    /// A node, or the control group, has its ideas; each that fits the budget becomes an eval.
     IdeasProposed(Box<IdeasProposed>),
-    /// A node got no ideas.
+    /// A node, or the control group, got no ideas.
     ProposalFailed {
-        /// Which node.
-        node: NodeId,
+        /// Which.
+        #[serde(rename = "node")]
+        source: IdeaSource,
         /// Why.
         why: String,
         /// How many turns its conversation took.
@@ -168,7 +170,7 @@ pub enum Event {
     DepthClosed {
         /// Which depth.
         depth: Depth,
-        /// The gate's word on every scored eval, in id order.
+        /// The gate's word on every scored eval of the tree, in id order.
         verdicts: Vec<(EvalId, Verdict)>,
         /// The evals to promote, best first.
         beam: Vec<EvalId>,
@@ -304,8 +306,8 @@ pub enum WorldKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Intent {
-    /// Ask for a node's ideas.
-    Propose(NodeId),
+    /// Ask for a node's ideas, or for the control group's.
+    Propose(IdeaSource),
     /// Implement an eval's idea.
     Implement(EvalId),
 }

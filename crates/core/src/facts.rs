@@ -2,6 +2,7 @@
 //! [`State::apply`](crate::state::State::apply).
 
 mod lookup;
+mod room;
 mod talk;
 
 pub use talk::KnownTurn;
@@ -14,6 +15,7 @@ use crate::event::{
 };
 use crate::evidence::{Artifact, Scored};
 use crate::gate::Verdict;
+use crate::group::Group;
 use crate::id::{Commit, Depth, EvalId, NodeId, RunId, TurnId};
 use crate::policy::{Agents, Meaning, Reach};
 use jiff::Timestamp;
@@ -44,6 +46,8 @@ pub struct Facts {
     pub nodes: Vec<Node>,
     /// All evals, by id.
     pub evals: Vec<Eval>,
+    /// What was tried on the root for comparison: at most once at each depth.
+    pub control: Vec<Expansion>,
     /// The depth that is open, or the next one.
     pub depth: Depth,
     /// The nodes that are expanded at this depth, in the order of their ids.
@@ -119,7 +123,7 @@ pub enum Origin {
     },
 }
 
-/// One expansion of a node.
+/// One expansion of a node, or what was asked for the control group at one depth.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expansion {
     /// At which depth.
@@ -170,6 +174,8 @@ pub struct Eval {
     pub id: EvalId,
     /// The node that it is tried on.
     pub parent: NodeId,
+    /// Whether it may become a node, or is tried for comparison.
+    pub group: Group,
     /// The depth at which it is tried.
     pub depth: Depth,
     /// What is tried.
@@ -199,7 +205,7 @@ pub enum Stage {
     Sweeping(Work),
     /// Swept.
     Swept(Work, Artifact),
-    /// Compared.
+    /// Compared. An eval of the control group comes no further.
     Scored(Box<Measured>),
     /// Judged, with its depth.
     Decided(Box<Measured>, Verdict, Fate),

@@ -1,6 +1,7 @@
 //! Where the files of a run lie, relative to its directory. One place, so that writers, readers and reports agree.
 
 use crate::event::Subject;
+use crate::group::IdeaSource;
 use crate::id::{EvalId, NodeId, RunPath};
 
 /// What a sweep calls its results.
@@ -34,14 +35,20 @@ pub fn node_ideas(node: NodeId) -> RunPath {
     folder("node_ideas", &node)
 }
 
-/// What the generator was told at the n-th expansion of a node, counted from 1.
+/// The ideas of a node, or of the control group.
 #[must_use]
-pub fn prompt_context(node: NodeId, expansion: u32) -> RunPath {
+pub fn ideas(source: IdeaSource) -> RunPath {
+    folder("node_ideas", &source)
+}
+
+/// What the generator was told at the n-th expansion of a node, or of the control group, counted from 1.
+#[must_use]
+pub fn prompt_context(source: IdeaSource, expansion: u32) -> RunPath {
     let name = match expansion {
         0 | 1 => "prompt_context.txt".to_owned(),
         n => format!("prompt_context_{n}.txt"),
     };
-    node_ideas(node).join(&name)
+    ideas(source).join(&name)
 }
 
 /// An eval's own folder.
@@ -119,10 +126,13 @@ pub fn summary_question(key: &str) -> String {
     format!("{key}-summary")
 }
 
-/// The name of a question for ideas: of which expansion of a node, and which of its turns, both counted from 1.
+/// The name of a question for ideas: of which expansion, and which of its turns, both counted from 1.
 #[must_use]
-pub fn idea_question(node: NodeId, expansion: u32, turn: u32) -> String {
-    format!("ideas-n{node}-x{expansion}-a{turn}")
+pub fn idea_question(source: IdeaSource, expansion: u32, turn: u32) -> String {
+    match source {
+        IdeaSource::Node(node) => format!("ideas-n{node}-x{expansion}-a{turn}"),
+        IdeaSource::Control => format!("ideas-control-x{expansion}-a{turn}"),
+    }
 }
 
 /// Where the answer to such a question is kept.

@@ -16,6 +16,7 @@ use crate::event::{
 };
 use crate::evidence::{Artifact, Scored};
 use crate::facts::{Eval, Expansion, Facts, Phase, Removal, Stage};
+use crate::group::IdeaSource;
 use crate::id::{Commit, EvalId, NodeId};
 use crate::policy::DedupeScope;
 use crate::state::State;
@@ -26,8 +27,8 @@ use std::num::NonZeroU32;
 /// An effect: the world must be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Step {
-    /// Ask for a node's ideas.
-    Propose(NodeId),
+    /// Ask for a node's ideas, or for the control group's.
+    Propose(IdeaSource),
     /// Turn an idea into a commit.
     Implement(EvalId),
     /// Give a sweep to the executor.
@@ -91,12 +92,12 @@ pub enum Outcome {
         /// What is wrong with it.
         why: String,
     },
-    /// A node's ideas.
+    /// A node's ideas, or the control group's.
     Proposed(Proposal),
-    /// No ideas for a node.
+    /// No ideas for a node, or for the control group.
     ProposalFailed {
-        /// Which node.
-        node: NodeId,
+        /// Which.
+        source: IdeaSource,
         /// Why.
         why: String,
         /// How many turns it took.
@@ -173,11 +174,11 @@ pub enum Outcome {
     },
 }
 
-/// A node's ideas, before they get ids.
+/// The ideas of a node, or of the control group, before they get ids.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Proposal {
-    /// Which node.
-    pub node: NodeId,
+    /// Whose.
+    pub source: IdeaSource,
     /// The ideas, in file-name order.
     pub ideas: Vec<Idea>,
     /// Those that were skipped as repeats.
@@ -327,35 +328,39 @@ fn free_on(state: &State, node: NodeId) -> usize {
 }
 
 /// Frontier nodes without ideas, in order: only those that will surely have room in the budget, whatever the ones before bring.
+/// After all of them, the control group.
 fn propose(state: &State) -> Vec<Move> {
     let each = state.meaning.ideas_per_node.get();
     let at_once = match state.meaning.dedupe_scope {
         DedupeScope::Global => 1,
         DedupeScope::NodePlusAncestors | DedupeScope::None => state.reach.max_parallel_evals.get(),
     };
-    (0..at_once)
-        .zip(state.waiting_for_ideas().filter(|node| may_ask(state, *node)))
+    let waiting = state.waiting_for_ideas().map(IdeaSource::Node);
+    let nodes = (0..at_once)
+        .zip(waiting.filter(|source| may_ask(state, *source)))
         .filter(|(before, _)| state.room() > before.saturating_mul(each))
-        .map(|(_, node)| Move::Start(Step::Propose(node)))
-        .collect()
+        .map(|(_, source)| source);
+    let control = state.control_waits().then_some(IdeaSource::Control);
+    let control = control.filter(|source| may_ask(state, *source));
+    nodes.chain(control).map(|source| Move::Start(Step::Propose(source))).collect()
 }
 
 /// Once a budget is reached, only those go on that were asked and that it did not stop.
-fn may_ask(state: &State, node: NodeId) -> bool {
+fn may_ask(state: &State, source: IdeaSource) -> bool {
     if state.is_late() {
         return false;
     }
-    let asked = || state.node(node).is_some_and(|node| node.expansion_at(state.depth).is_some());
-    state.reached.is_none() || (asked() && !state.is_refused(Intent::Propose(node)))
+    let asked = || state.asked_at_open_depth(source).is_some();
+    state.reached.is_none() || (asked() && !state.is_refused(Intent::Propose(source)))
 }
 
 /// What is recorded before a step is started; nothing where its beginning is on record, or costs nothing.
 #[must_use]
 pub fn announce(state: &State, step: Step, at: Timestamp) -> Option<Event> {
     match step {
-        Step::Propose(id) => {
-            let begun = state.node(id)?.expansion_at(state.depth).is_some();
-            let intent = Intent::Propose(id);
+        Step::Propose(source) => {
+            let begun = state.asked_at_open_depth(source).is_some();
+            let intent = Intent::Propose(source);
             (!begun).then_some(Event::StepStarted { step: intent, attempt: 1, at })
         }
         Step::Implement(id) => {
@@ -380,16 +385,16 @@ pub fn accept(state: &State, outcome: &Outcome, at: Timestamp) -> Option<Event> 
         }
         Outcome::RootRefused { why } => Event::RootRefused { why },
         Outcome::Proposed(proposal) => {
-            if !is_next_in_line(state, proposal.node) {
+            if !is_next_in_line(state, proposal.source) {
                 return None;
             }
             Event::IdeasProposed(Box::new(number(state, proposal, at)))
         }
-        Outcome::ProposalFailed { node, why, turns, bills, conversation } => {
-            if !is_next_in_line(state, node) {
+        Outcome::ProposalFailed { source, why, turns, bills, conversation } => {
+            if !is_next_in_line(state, source) {
                 return None;
             }
-            Event::ProposalFailed { node, why, turns, bills, conversation, at }
+            Event::ProposalFailed { source, why, turns, bills, conversation, at }
         }
         Outcome::Implemented { eval, commit, files_changed, rounds, approval, bills } => {
             Event::Implemented { eval, commit, files_changed, rounds, approval, bills, at }
@@ -410,19 +415,21 @@ pub fn accept(state: &State, outcome: &Outcome, at: Timestamp) -> Option<Event> 
     })
 }
 
-fn is_next_in_line(state: &State, node: NodeId) -> bool {
-    let mut waiting = state.waiting_for_ideas();
-    waiting.find(|node| !state.is_refused(Intent::Propose(*node))) == Some(node)
+/// The control group is asked when no node is any more.
+fn is_next_in_line(state: &State, source: IdeaSource) -> bool {
+    let mut waiting = state.waiting_for_ideas().map(IdeaSource::Node);
+    source == IdeaSource::Control
+        || waiting.find(|node| !state.is_refused(Intent::Propose(*node))) == Some(source)
 }
 
 /// Gives out ids as far as the budget goes.
 fn number(state: &State, proposal: Proposal, at: Timestamp) -> IdeasProposed {
-    let room = usize::try_from(state.room()).unwrap_or(usize::MAX);
-    let Proposal { node, mut ideas, repeats, turns, context, bills, conversation } = proposal;
+    let room = usize::try_from(state.room_of(proposal.source.group())).unwrap_or(usize::MAX);
+    let Proposal { source, mut ideas, repeats, turns, context, bills, conversation } = proposal;
     let untried = ideas.split_off(room.min(ideas.len()));
     let ids = (state.next_eval().number()..).map(EvalId::new);
     let queued = ids.zip(ideas).map(|(eval, idea)| NewEval { eval, idea }).collect();
-    IdeasProposed { node, queued, untried, repeats, turns, context, bills, conversation, at }
+    IdeasProposed { source, queued, untried, repeats, turns, context, bills, conversation, at }
 }
 
 /// 2, 4, 8… seconds, at most about an hour.
@@ -434,17 +441,24 @@ fn patience(state: &Facts, leftover: &Leftover) -> SignedDuration {
     SignedDuration::from_secs(2_i64 << attempts.min(11))
 }
 
-/// The ideas that a new one of this node may not repeat, by the run's dedupe scope. One that a budget left unfinished may
-/// come again.
+/// The ideas that a new one may not repeat, by the run's dedupe scope. One that a budget left unfinished may come again. The
+/// tree does not know of the control group, nor that of more than the root.
 #[must_use]
-pub fn tried_before(state: &Facts, node: NodeId) -> Vec<&Idea> {
+pub fn tried_before(state: &Facts, source: IdeaSource) -> Vec<&Idea> {
     let tried = |eval: &&Eval| !matches!(eval.stage, Stage::Unfinished { .. });
-    match state.meaning.dedupe_scope {
-        DedupeScope::None => Vec::new(),
-        DedupeScope::Global => state.evals.iter().filter(tried).map(|eval| &eval.idea).collect(),
-        DedupeScope::NodePlusAncestors => {
-            let expansions = state.lineage(node).flat_map(|node| &node.expansions);
-            let evals = expansions.flat_map(Expansion::evals);
+    let control = match source {
+        IdeaSource::Node(_) => &[],
+        IdeaSource::Control => state.control.as_slice(),
+    };
+    let of_tree = |eval: &&Eval| eval.group.is_tree() && tried(eval);
+    match (state.meaning.dedupe_scope, source) {
+        (DedupeScope::None, _) => Vec::new(),
+        (DedupeScope::Global, IdeaSource::Node(_)) => {
+            state.evals.iter().filter(of_tree).map(|eval| &eval.idea).collect()
+        }
+        (DedupeScope::NodePlusAncestors, _) | (DedupeScope::Global, IdeaSource::Control) => {
+            let expansions = state.lineage(source.node()).flat_map(|node| &node.expansions);
+            let evals = expansions.chain(control).flat_map(Expansion::evals);
             evals.filter_map(|id| state.eval(*id)).filter(tried).map(|eval| &eval.idea).collect()
         }
     }

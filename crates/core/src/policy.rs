@@ -2,9 +2,11 @@
 //! Defaults and presets stand here; where a value came from (file, environment, flag) is the program's business.
 
 mod agents;
+mod control;
 mod deadline;
 
 pub use agents::{Agents, RateLimit};
+pub use control::{Control, Share};
 pub use deadline::Deadline;
 
 use crate::conversation::Mode;
@@ -34,6 +36,9 @@ pub struct Meaning {
     pub gate: GatePolicy,
     /// Globs of paths that no candidate may change.
     pub protect: Vec<String>,
+    /// What the tree is compared with: it takes its part of the evals, and what is said at the end rests on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control: Option<Control>,
     /// What is run to measure a code state.
     #[serde(flatten)]
     pub measure: Measure,
@@ -151,6 +156,7 @@ impl Default for Meaning {
             score: ScorePolicy::trading(),
             gate: GatePolicy::default(),
             protect: protect(&TESTS.map(str::to_owned)),
+            control: None,
             measure: Measure::default(),
         }
     }

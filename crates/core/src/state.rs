@@ -10,6 +10,7 @@ pub use apply::Unexpected;
 
 use crate::event::{Event, Intent, Leftover, LeftoverKind, RunStarted};
 use crate::facts::{Baseline, Facts, History, Node, Origin, Phase, Removal};
+use crate::group::IdeaSource;
 use crate::id::{Depth, EvalId, NodeId};
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,7 +26,8 @@ pub struct State {
 /// Evals by stage and leftovers by time, so that finding the next one does not need a scan.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Index {
-    queued: BTreeMap<NodeId, BTreeSet<EvalId>>,
+    /// Those of the control group last: what is short goes to the tree first.
+    queued: BTreeMap<IdeaSource, BTreeSet<EvalId>>,
     implementing: BTreeSet<EvalId>,
     implemented: BTreeSet<EvalId>,
     sweeping: BTreeSet<EvalId>,
@@ -67,6 +69,7 @@ impl State {
             baseline: Baseline::Unmeasured,
             nodes: vec![root],
             evals: Vec::new(),
+            control: Vec::new(),
             depth: Depth(0),
             frontier: vec![NodeId::ROOT],
             closed: Vec::new(),
@@ -117,9 +120,9 @@ impl State {
         self.facts
     }
 
-    /// Evals that wait to be implemented: by node, then by id.
+    /// Evals that wait to be implemented: by node, the control group last, then by id.
     pub fn queued(&self) -> impl Iterator<Item = (NodeId, &BTreeSet<EvalId>)> {
-        self.index.queued.iter().map(|(node, evals)| (*node, evals))
+        self.index.queued.iter().map(|(source, evals)| (source.node(), evals))
     }
 
     /// Evals that are being implemented.

@@ -7,8 +7,10 @@ mod story;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
-use treebeam_core::event::Event;
+use treebeam_core::event::{Event, Intent};
 use treebeam_core::facts::Facts;
+use treebeam_core::group::IdeaSource;
+use treebeam_core::id::EvalId;
 use treebeam_core::state::State;
 use treebeam_edge::store::manifest::{Mark, Unreadable, decode, encode};
 use treebeam_edge::store::{Force, Store, open_to_read};
@@ -41,6 +43,58 @@ fn every_state_of_a_run_survives_the_manifest() {
         assert_eq!(State::restore(facts).unwrap(), state);
         assert_eq!(bytes, written(&state), "the same bytes for the same state");
     }
+}
+
+/// A run whose tree is compared with a control group, from its story's beginning on.
+fn controlled() -> Vec<Event> {
+    let mut started = story::started();
+    started.meaning.control = "best-of-n".parse().ok();
+    started.reach.max_total_idea_evals = None;
+    let told = story::events();
+    let is_proposal = |event: &Event| matches!(event, Event::IdeasProposed(_));
+    let first = told.iter().position(is_proposal).unwrap();
+    let mut events = vec![Event::RunStarted(Box::new(started))];
+    events.extend(told.iter().take(first + 1).skip(1).cloned());
+    let Some(Event::IdeasProposed(proposed)) = events.last() else { panic!("no ideas") };
+    let mut proposed = proposed.clone();
+    let step = Intent::Propose(IdeaSource::Control);
+    events.push(Event::StepStarted { step, attempt: 1, at: proposed.at });
+    proposed.source = IdeaSource::Control;
+    proposed.conversation.clear();
+    proposed.queued.truncate(1);
+    proposed.queued[0].eval = EvalId::new(4);
+    let failed = Event::ProposalFailed {
+        source: IdeaSource::Control,
+        why: "none".to_owned(),
+        turns: 1,
+        bills: proposed.bills.clone(),
+        conversation: Vec::new(),
+        at: proposed.at,
+    };
+    assert_eq!(serde_json::to_value(&failed).unwrap()["node"], "control");
+    events.push(Event::IdeasProposed(proposed));
+    events
+}
+
+#[test]
+fn a_control_group_survives_the_manifest() {
+    let events = controlled();
+    for end in 1..=events.len() {
+        let state = State::replay(&events[..end]).unwrap();
+        let (facts, _) = decode(&written(&state)).unwrap();
+        assert_eq!(facts, *state, "after event {end}");
+        assert_eq!(State::restore(facts).unwrap(), state);
+    }
+    let [.., asked, proposed] = &events[..] else { panic!("no events") };
+    let json = |event: &Event| serde_json::to_value(event).unwrap();
+    assert_eq!(json(asked)["step"]["propose"], "control");
+    assert_eq!(json(proposed)["node"], "control");
+    assert_eq!(serde_json::from_value::<Event>(json(proposed)).unwrap(), *proposed);
+    let manifest: Value =
+        serde_json::from_slice(&written(&State::replay(&events).unwrap())).unwrap();
+    assert_eq!(manifest["evaluations"]["0004"]["group"], "control");
+    assert_eq!(manifest["evaluations"]["0003"]["group"], Value::Null);
+    assert_eq!(manifest["control"]["expansions"][0]["eval_ids"][0], "0004");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! What a stage is told. Built from the state when the step starts, so that no stage ever sees the state.
 
+mod control;
+
 use crate::conversation::{ForTalk, thread};
 use crate::port::{Job, JobKey, Moment};
 use crate::summary::About;
@@ -10,13 +12,15 @@ use std::time::Duration;
 use treebeam_core::bill::Bills;
 use treebeam_core::event::{Idea, Leftover, Subject};
 use treebeam_core::evidence::{Artifact, Comparison};
-use treebeam_core::facts::{Baseline, Eval, Facts, Node, Origin, Removal, Stage};
-use treebeam_core::gate;
+use treebeam_core::facts::{Baseline, Eval, Facts, Measured, Node, Origin, Removal, Stage};
+use treebeam_core::gate::{self, Verdict};
+use treebeam_core::group::IdeaSource;
 use treebeam_core::id::{Commit, EvalId, NodeId, RunId, Sha256};
 use treebeam_core::num::Finite;
 use treebeam_core::plan::{self, Step};
 use treebeam_core::policy::{ContextStrategy, DedupeScope, Meaning};
 use treebeam_core::state::State;
+use treebeam_core::versus;
 
 /// The most outcomes of other ideas that a generator is told, the newest: a deep branch costs no more than a shallow one.
 const OUTCOMES: usize = 60;
@@ -34,14 +38,14 @@ pub(crate) enum Brief {
 }
 
 pub(crate) struct ForIdeas {
-    pub(crate) node: NodeId,
-    /// Which expansion of the node, counted from 1.
+    pub(crate) source: IdeaSource,
+    /// Which expansion, counted from 1.
     pub(crate) expansion: u32,
     /// How many ideas are wanted.
     pub(crate) count: u32,
     /// The number of the first new idea file.
     pub(crate) first_number: u32,
-    /// How many turns the node's conversation has already.
+    /// How many turns there were before.
     pub(crate) turns_before: u32,
     /// Fingerprints that may not come again.
     pub(crate) tried: BTreeSet<Sha256>,
@@ -122,7 +126,12 @@ pub(crate) struct ForDiscard {
 /// The brief of a step, if the state still has what it is about.
 pub(crate) fn of(state: &State, step: Step) -> Option<Brief> {
     Some(match step {
-        Step::Propose(node) => Brief::Propose(Box::new(for_ideas(state, state.node(node)?))),
+        Step::Propose(IdeaSource::Node(node)) => {
+            Brief::Propose(Box::new(for_ideas(state, state.node(node)?)))
+        }
+        Step::Propose(IdeaSource::Control) => {
+            Brief::Propose(Box::new(control::for_ideas(state, state.node(NodeId::ROOT)?)))
+        }
         Step::Implement(eval) => Brief::Implement(Box::new(for_coder(state, state.eval(eval)?)?)),
         Step::Sweep(subject) => Brief::Sweep(job(state, subject)?),
         Step::Score(eval) => Brief::Score(Box::new(for_score(state, state.eval(eval)?)?)),
@@ -145,7 +154,7 @@ pub(crate) fn for_discard(state: &State, leftover: Leftover) -> Option<ForDiscar
 /// What the recorded beginning of a step is dated by; nothing where none is recorded, or it has no time.
 pub(crate) fn beginning(state: &State, step: Step) -> Option<Moment> {
     match step {
-        Step::Propose(node) => Some(expansion(state, node)),
+        Step::Propose(source) => Some(expansion(state, source.node())),
         Step::Implement(eval) => Some(Moment::Begun(eval, attempt_of(state, eval))),
         Step::Sweep(_) | Step::Score(_) | Step::Promote(_) | Step::Discard(_) => None,
     }
@@ -246,13 +255,14 @@ fn for_ideas(state: &State, node: &Node) -> ForIdeas {
         None => node.expansions.len() + 1,
     };
     let written = node.expansions.iter().map(|expansion| state.ideas_of(expansion).count());
+    let source = IdeaSource::Node(node.id);
     ForIdeas {
-        node: node.id,
+        source,
         expansion: number(expansions),
         count: state.ideas_wanted(node),
         first_number: number(written.sum::<usize>()) + 1,
         turns_before: node.turns(),
-        tried: plan::tried_before(state, node.id).iter().map(|idea| idea.fingerprint).collect(),
+        tried: plan::tried_before(state, source).iter().map(|idea| idea.fingerprint).collect(),
         scope: state.meaning.dedupe_scope,
         given: state.given.as_ref().map(|given| given.ideas.clone()),
         until: state.deadline(),
@@ -309,7 +319,8 @@ fn beside<'a>(state: &'a State, node: &'a Node, chain: &[&Eval]) -> Vec<&'a Eval
         ContextStrategy::NodePlusAncestors => Box::new(state.lineage(node.id).flat_map(of)),
         ContextStrategy::GlobalPriorIdeas => {
             let open = state.open_evals().len();
-            Box::new(state.evals.iter().rev().skip(open))
+            let evals = state.evals.iter().rev().skip(open);
+            Box::new(evals.filter(|eval| eval.group.is_tree()))
         }
     };
     let on_chain = |eval: &Eval| chain.iter().any(|link| link.id == eval.id);
@@ -322,17 +333,17 @@ fn beside<'a>(state: &'a State, node: &'a Node, chain: &[&Eval]) -> Vec<&'a Eval
 /// What came of an idea, with the figures of the node that it was tried on beside its own: the difference is what it did.
 fn outcome_line(facts: &Facts, eval: &Eval) -> String {
     let (title, on) = (&eval.idea.title, eval.parent);
+    if let Some((measured, verdict)) = judged(facts, eval) {
+        let [score, delta] = against_root(&measured.scored.vs_root);
+        let [score_before, delta_before] = figures_of(facts, on);
+        let grade = measured.scored.vs_root.recommendation.grade;
+        let reason = verdict.reason();
+        return format!(
+            "{title}: on n{on}, {grade} against the root, score {score} (n{on}: {score_before}), \
+             primary delta {delta} (n{on}: {delta_before}); {reason}"
+        );
+    }
     match &eval.stage {
-        Stage::Decided(measured, verdict, _) => {
-            let [score, delta] = against_root(&measured.scored.vs_root);
-            let [score_before, delta_before] = figures_of(facts, on);
-            let grade = measured.scored.vs_root.recommendation.grade;
-            let reason = verdict.reason();
-            format!(
-                "{title}: on n{on}, {grade} against the root, score {score} (n{on}: {score_before}), \
-                 primary delta {delta} (n{on}: {delta_before}); {reason}"
-            )
-        }
         Stage::Failed { failure, .. } => {
             format!("{title}: on n{on}, {}", gate::failed(failure).reason())
         }
@@ -343,6 +354,7 @@ fn outcome_line(facts: &Facts, eval: &Eval) -> String {
         | Stage::Sweeping(_)
         | Stage::Swept(..)
         | Stage::Scored(_)
+        | Stage::Decided(..)
         | Stage::Superseded(..)
         | Stage::SetAside => format!("{title}: under way"),
     }
@@ -351,13 +363,18 @@ fn outcome_line(facts: &Facts, eval: &Eval) -> String {
 /// The same in as few words as will do: the change, its score, and the first word of why.
 pub(crate) fn short_line(facts: &Facts, eval: &Eval) -> String {
     let (title, on) = (&eval.idea.title, eval.parent);
-    let Stage::Decided(measured, verdict, _) = &eval.stage else {
+    let Some((measured, verdict)) = judged(facts, eval) else {
         return format!("{title}: on n{on}, failed");
     };
     let ([score, _], [before, _]) = (against_root(&measured.scored.vs_root), figures_of(facts, on));
     let reason = verdict.reason();
     let word = reason.split(':').next().unwrap_or_default();
     format!("{title}: on n{on}, score {score} (n{on}: {before}); {word}")
+}
+
+/// An eval with its figures and what the gate says to them, or would say.
+fn judged<'a>(facts: &Facts, eval: &'a Eval) -> Option<(&'a Measured, Verdict)> {
+    Some((eval.measured()?, versus::word_on(facts, eval)?))
 }
 
 /// The score and the primary delta.

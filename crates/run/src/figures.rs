@@ -1,12 +1,15 @@
 //! The figures of a comparison, and what answers took, as JSON: the shape that the run's files, `treebeam score` and their readers share. Computes
-//! nothing and writes nothing.
+//! nothing but who did better of the tree and its control group, and writes nothing.
 
 use serde_json::{Value, json};
 use treebeam_core::bill::{Bill, Bills, Cost};
 use treebeam_core::evidence::Recommendation;
+use treebeam_core::facts::Facts;
 use treebeam_core::gate::Verdict;
+use treebeam_core::id::Place;
 use treebeam_core::paired::PairCounts;
 use treebeam_core::score::Details;
+use treebeam_core::versus::{Ahead, Side, Versus, versus};
 
 /// One comparison with all of its figures, column by column.
 #[must_use]
@@ -102,6 +105,45 @@ pub fn usage(bills: &Bills) -> Value {
 #[must_use]
 pub fn cost(bills: &Bills) -> Option<f64> {
     bills.total().known_cost().map(Cost::in_dollars)
+}
+
+/// How the tree stands against its control group; nothing for a run without one.
+#[must_use]
+pub fn control(facts: &Facts) -> Option<Value> {
+    let setting = facts.control_group()?.to_string();
+    let both = |tree: &Side, root: &Side| json!({ "tree": side(tree), "root_alone": side(root) });
+    Some(match versus(facts)? {
+        Versus::Nothing { control } => json!({
+            "setting": setting,
+            "ahead": null,
+            "control_evals": control.evals,
+            "shared_evals": null,
+            "same_spend": null,
+            "all": null,
+        }),
+        Versus::Compared(compared) => json!({
+            "setting": setting,
+            "ahead": match compared.ahead {
+                Ahead::Tree => "tree",
+                Ahead::Neither => "neither",
+                Ahead::Control => "control",
+            },
+            "control_evals": compared.control.evals,
+            "shared_evals": compared.shared,
+            "same_spend": both(&compared.tree, &compared.root),
+            "all": both(&compared.whole_tree, &compared.whole_root),
+        }),
+    })
+}
+
+fn side(side: &Side) -> Value {
+    json!({
+        "evals": side.spent.evals,
+        "best": side.best.map(|best| Place::Candidate(best.eval)),
+        "rank_score": side.rank_score(),
+        "llm_usage": usage(&side.spent.bills),
+        "cost_usd": cost(&side.spent.bills),
+    })
 }
 
 fn bill(bill: &Bill) -> Value {

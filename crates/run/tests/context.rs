@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
+use treebeam_core::group::IdeaSource;
 use treebeam_core::id::{Depth, NodeId, RunPath};
 use treebeam_core::path;
 use treebeam_core::policy::{ContextStrategy, Meaning, Reach};
@@ -33,7 +34,7 @@ fn searched(strategy: ContextStrategy, order: u64) -> (MemoryWorld, State) {
 }
 
 fn pack(world: &MemoryWorld, node: NodeId) -> String {
-    let file: RunPath = path::prompt_context(node, 1);
+    let file: RunPath = path::prompt_context(IdeaSource::Node(node), 1);
     let bytes = world.disk().files.get(file.as_str()).cloned().expect("a context pack");
     String::from_utf8(bytes).expect("text")
 }

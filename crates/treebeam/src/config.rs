@@ -9,6 +9,7 @@
 //! `tables`, and a line in `docs/configuration.md`.
 
 pub(crate) mod agents;
+pub(crate) mod control;
 pub(crate) mod deadline;
 mod environment;
 pub(crate) mod file;

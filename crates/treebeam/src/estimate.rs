@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 use std::fmt;
+use treebeam_core::group::Group;
 use treebeam_core::policy::{Meaning, Reach};
 use treebeam_edge::agent::price::Price;
 use treebeam_run::port::{Cost, Role, Usage};
@@ -136,15 +137,20 @@ impl Sum {
     }
 }
 
-/// One node at first, then as many as the beam is wide; K ideas on each, as far as the budget of evals goes.
+/// One node at first, then as many as the beam is wide; K ideas on each, as far as the budget of evals goes. A control group
+/// is asked once at each depth.
 fn calls(meaning: &Meaning, reach: &Reach, role: Role) -> Calls {
     let depths = u64::from(reach.max_depth);
     let width = u64::from(meaning.beam_width.get());
     let nodes = if depths == 0 { 0 } else { (depths - 1).saturating_mul(width) + 1 };
     let each = u64::from(meaning.ideas_per_node.get());
-    let most_evals = reach.max_total_idea_evals.map_or(u64::MAX, u64::from);
-    let evals = nodes.saturating_mul(each).min(most_evals);
-    let nodes = nodes.min(evals.div_ceil(each));
+    let tree = nodes.saturating_mul(each).min(most_evals(meaning, reach, Group::Tree));
+    let control = meaning.control.map_or(0, |control| {
+        let beside = control.beside(u32::try_from(tree).unwrap_or(u32::MAX));
+        u64::from(beside).min(most_evals(meaning, reach, Group::Control))
+    });
+    let evals = tree.saturating_add(control);
+    let nodes = nodes.min(tree.div_ceil(each)).saturating_add(depths.min(control));
     let attempts = evals.saturating_mul(1 + u64::from(reach.eval_retries));
     let rounds = 1 + u64::from(reach.max_review_rounds);
     // Each question for ideas may have to be told more than fits.
@@ -162,6 +168,16 @@ fn calls(meaning: &Meaning, reach: &Reach, role: Role) -> Calls {
         expected: own.expected,
         most: own.most.saturating_add(summaries.saturating_mul(MOST_ASKS)),
     }
+}
+
+/// The most evals that a group may have.
+fn most_evals(meaning: &Meaning, reach: &Reach, group: Group) -> u64 {
+    let Some(most) = reach.max_total_idea_evals else { return u64::MAX };
+    let control = meaning.control.map_or(0, |control| control.part_of(most));
+    u64::from(match group {
+        Group::Tree => most - control,
+        Group::Control => control,
+    })
 }
 
 /// What a question and its answer usually take, in tokens.
@@ -238,6 +254,14 @@ mod tests {
         check(Role::Coder, &meaning(7, 2), &few, [14, 54]);
         let once = Reach { max_review_rounds: 0, ..reach(1) };
         check(Role::Reviewer, &meaning(7, 2), &once, [7, 7]);
+        let controlled = Meaning { control: "best-of-n=0.5".parse().ok(), ..meaning(7, 2) };
+        // As many on the root again, asked for at each of three depths.
+        check(Role::Ideas, &controlled, &reach(3), [8, 24]);
+        check(Role::Planner, &controlled, &reach(3), [70, 70]);
+        let few = Reach { max_total_idea_evals: Some(9), ..reach(3) };
+        // Five of nine in the tree, on one node, and four on the root.
+        check(Role::Ideas, &controlled, &few, [4, 12]);
+        check(Role::Planner, &controlled, &few, [9, 9]);
         let huge = Reach { max_depth: u32::MAX, eval_retries: u32::MAX, ..reach(1) };
         check(
             Role::Coder,

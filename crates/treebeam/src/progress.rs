@@ -13,6 +13,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 use treebeam_core::event::{Event, IdeaAdded, Intent, Wish};
 use treebeam_core::facts::{Facts, Stage};
+use treebeam_core::group::IdeaSource;
 use treebeam_core::id::{Depth, Place};
 use treebeam_core::state::State;
 use treebeam_edge::agent::wait::{Observer, Wait};
@@ -170,6 +171,14 @@ fn bar() -> ProgressBar {
     bar
 }
 
+/// Whose ideas these are.
+fn asked_for(source: IdeaSource) -> String {
+    match source {
+        IdeaSource::Node(id) => Place::Node(id).to_string(),
+        IdeaSource::Control => "control, on the root".to_owned(),
+    }
+}
+
 /// One line about an event that a person wants to know of.
 fn line(facts: &Facts, event: &Event) -> Option<String> {
     Some(match event {
@@ -177,11 +186,11 @@ fn line(facts: &Facts, event: &Event) -> Option<String> {
         Event::IdeasProposed(proposed) => {
             let (ideas, repeats) = (proposed.queued.len(), proposed.repeats.len());
             let untried = proposed.untried.len();
-            let node = Place::Node(proposed.node);
-            format!("{node}: ideas: {ideas}, skipped as repeats: {repeats}, untried: {untried}")
+            let of = asked_for(proposed.source);
+            format!("{of}: ideas: {ideas}, skipped as repeats: {repeats}, untried: {untried}")
         }
-        Event::ProposalFailed { node, why, .. } => {
-            format!("{}: no ideas: {why}", Place::Node(*node))
+        Event::ProposalFailed { source, why, .. } => {
+            format!("{}: no ideas: {why}", asked_for(*source))
         }
         Event::Scored { eval, scored, .. } => {
             let (parent, root) = (&scored.vs_parent.recommendation, &scored.vs_root.recommendation);
@@ -199,8 +208,8 @@ fn line(facts: &Facts, event: &Event) -> Option<String> {
         }
         Event::BudgetReached { budget, step, .. } => {
             let place = match step {
-                Intent::Propose(node) => Place::Node(*node),
-                Intent::Implement(eval) => Place::Candidate(*eval),
+                Intent::Propose(source) => asked_for(*source),
+                Intent::Implement(eval) => Place::Candidate(*eval).to_string(),
             };
             format!("{place}: stopped before its end, the {budget} budget is reached")
         }

@@ -105,6 +105,14 @@ fn what_a_run_writes_and_prints_fits_its_schemas() {
 }
 
 #[test]
+fn a_run_with_a_control_group_fits_too() {
+    let site = Site::new(BINARY);
+    site.run(&["--quiet", "--ideas-per-node=4", "--max-depth=2", "--control=best-of-n=0.4"]);
+    all_fits(&site);
+    fits(&site, "end", &printed(&site, &["resume", RUN]));
+}
+
+#[test]
 fn what_is_done_again_fits_too() {
     let site = Site::new(BINARY);
     site.run(&["--quiet", "--ideas-per-node=5", "--max-depth=1", "--eval-retries=1"]);

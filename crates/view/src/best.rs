@@ -6,6 +6,7 @@ use crate::line::{field, list, one_line};
 use crate::outcome::Counts;
 use crate::read;
 use crate::show::gain;
+use crate::versus;
 use crate::words::{self, count};
 use treebeam_core::event::{Leftover, LeftoverKind};
 use treebeam_core::facts::{Facts, Node};
@@ -25,6 +26,8 @@ pub fn best(facts: &Facts, directory: &str) -> String {
     if let Some(node) = facts.node(facts.best()).filter(|node| node.id != NodeId::ROOT) {
         lines.extend(code(facts, node));
     }
+    lines
+        .extend(list("control", versus::verdict(facts).into_iter().chain(versus::spending(facts))));
     lines.push(field("report", &report(facts)));
     lines.push(field("below", directory));
     lines.join("\n") + "\n"

@@ -28,7 +28,7 @@ const CLASSES: [&str; 6] = [
 const LEGEND: &str = "\
 - **Box**: a node, with its rank score against the root. A thick border and thick arrows mark the best path.
 - **Rounded leaf**: an eval that did not become a node. Yellow passed the gate and was not in the beam, grey was
-  rejected by the gate, evaluated again under another id or set aside, blue is not decided yet.
+  rejected by the gate, evaluated again under another id, set aside or tried for comparison, blue is not decided yet.
 - **Red hexagon**: an eval that failed, with no score.
 - **Arrow**: the idea that was tried. `c0000-t1 → c0001` is a fork: conversation c0001 goes on from turn 1 of c0000.
 ";
@@ -130,9 +130,11 @@ const fn class(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Promoted | Outcome::Chosen => "promoted",
         Outcome::Passed => "passed",
-        Outcome::Rejected | Outcome::Unfinished | Outcome::Superseded | Outcome::SetAside => {
-            "rejected"
-        }
+        Outcome::Rejected
+        | Outcome::Unfinished
+        | Outcome::Control
+        | Outcome::Superseded
+        | Outcome::SetAside => "rejected",
         Outcome::Failed => "failed",
         Outcome::Scored | Outcome::Running | Outcome::Queued => "open",
     }

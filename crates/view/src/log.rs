@@ -13,6 +13,7 @@ use treebeam_core::event::{
 };
 use treebeam_core::evidence::Scored;
 use treebeam_core::gate::Verdict;
+use treebeam_core::group::IdeaSource;
 use treebeam_core::id::{EvalId, NodeId, Place};
 use treebeam_core::policy::Reach;
 
@@ -43,11 +44,11 @@ fn subject(event: &Event) -> String {
         | Event::IdeaRefused { .. }
         | Event::Stopped { .. } => "run".to_owned(),
         Event::RootMeasured { .. } | Event::RootRefused { .. } => node(NodeId::ROOT),
-        Event::IdeasProposed(proposed) => node(proposed.node),
-        Event::StepStarted { step: Intent::Propose(id), .. }
-        | Event::BudgetReached { step: Intent::Propose(id), .. }
-        | Event::ProposalFailed { node: id, .. }
-        | Event::NodeAdded { node: id, .. } => node(*id),
+        Event::IdeasProposed(proposed) => read::source_name(proposed.source),
+        Event::StepStarted { step: Intent::Propose(source), .. }
+        | Event::BudgetReached { step: Intent::Propose(source), .. }
+        | Event::ProposalFailed { source, .. } => read::source_name(*source),
+        Event::NodeAdded { node: id, .. } => node(*id),
         Event::SweepSubmitted { subject, .. } => subject.place().to_string(),
         Event::IdeaAdded(added) => eval(added.eval),
         Event::StepStarted { step: Intent::Implement(id), .. }
@@ -68,8 +69,11 @@ fn subject(event: &Event) -> String {
 fn what(event: &Event) -> String {
     match event {
         Event::RunStarted(started) => run_started(started),
-        Event::StepStarted { step: Intent::Propose(_), attempt, .. } => {
+        Event::StepStarted { step: Intent::Propose(IdeaSource::Node(_)), attempt, .. } => {
             format!("asked for ideas{}", again(*attempt))
+        }
+        Event::StepStarted { step: Intent::Propose(IdeaSource::Control), attempt, .. } => {
+            format!("asked for ideas to try on the root for comparison{}", again(*attempt))
         }
         Event::StepStarted { step: Intent::Implement(_), attempt, .. } => {
             format!("being implemented{}", again(*attempt))
@@ -161,7 +165,10 @@ fn run_started(started: &RunStarted) -> String {
     let (ideas, beam) = (meaning.ideas_per_node, meaning.beam_width);
     let root = root.short();
     let world = words::world(*world);
-    format!("run {run} started at {root}: K {ideas}, B {beam}, {}; {world}", far(reach))
+    let control =
+        meaning.control.map_or_else(String::new, |control| format!(", control {control}"));
+    let shape = format!("K {ideas}, B {beam}, {}{control}", far(reach));
+    format!("run {run} started at {root}: {shape}; {world}")
 }
 
 fn far(reach: &Reach) -> String {

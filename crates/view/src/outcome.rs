@@ -6,6 +6,7 @@ use crate::words;
 use std::fmt;
 use treebeam_core::event::Failure;
 use treebeam_core::facts::{Eval, Facts, Fate, Stage};
+use treebeam_core::group::Group;
 use treebeam_core::id::Place;
 
 /// What became of an eval.
@@ -23,6 +24,8 @@ pub enum Outcome {
     Failed,
     /// A budget was reached before its end.
     Unfinished,
+    /// It has its figures, which are there for comparison: neither gated nor promoted.
+    Control,
     /// It has its figures and waits for its depth to close.
     Scored,
     /// It is being implemented, swept or compared.
@@ -37,13 +40,14 @@ pub enum Outcome {
 
 impl Outcome {
     /// All of them, in the order in which they are listed.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Promoted,
         Self::Chosen,
         Self::Passed,
         Self::Rejected,
         Self::Failed,
         Self::Unfinished,
+        Self::Control,
         Self::Scored,
         Self::Running,
         Self::Queued,
@@ -60,7 +64,10 @@ impl Outcome {
             | Stage::Implemented(_)
             | Stage::Sweeping(_)
             | Stage::Swept(..) => Self::Running,
-            Stage::Scored(_) => Self::Scored,
+            Stage::Scored(_) => match eval.group {
+                Group::Tree => Self::Scored,
+                Group::Control => Self::Control,
+            },
             Stage::Failed { .. } => Self::Failed,
             Stage::Unfinished { .. } => Self::Unfinished,
             Stage::Superseded(..) => Self::Superseded,
@@ -82,6 +89,7 @@ impl Outcome {
             Self::Rejected => "rejected",
             Self::Failed => "failed",
             Self::Unfinished => "unfinished",
+            Self::Control => "control",
             Self::Scored => "scored",
             Self::Running => "running",
             Self::Queued => "queued",
@@ -109,7 +117,12 @@ pub fn reason(eval: &Eval) -> String {
         Stage::Implemented(_) => "waits to be swept".to_owned(),
         Stage::Sweeping(_) => "being swept".to_owned(),
         Stage::Swept(..) => "being compared".to_owned(),
-        Stage::Scored(_) => "waits for its depth to close".to_owned(),
+        Stage::Scored(_) => match eval.group {
+            Group::Tree => "waits for its depth to close".to_owned(),
+            Group::Control => {
+                "tried on the root for comparison: neither gated nor promoted".to_owned()
+            }
+        },
         Stage::Decided(_, verdict, Fate::Dropped) if verdict.passed() => {
             one_line(&format!("{}; not in the beam", verdict.reason()))
         }
@@ -149,6 +162,8 @@ pub struct Counts {
     pub failed: u32,
     /// Stopped by a budget before their end.
     pub unfinished: u32,
+    /// Compared, for comparison alone.
+    pub control: u32,
     /// Waiting for their depth to close.
     pub scored: u32,
     /// Under way.
@@ -204,6 +219,7 @@ impl Counts {
             Outcome::Rejected => &mut self.rejected,
             Outcome::Failed => &mut self.failed,
             Outcome::Unfinished => &mut self.unfinished,
+            Outcome::Control => &mut self.control,
             Outcome::Scored => &mut self.scored,
             Outcome::Running => &mut self.running,
             Outcome::Queued => &mut self.queued,

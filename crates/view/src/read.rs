@@ -3,7 +3,8 @@
 use treebeam_core::evidence::{Artifact, Comparison, Scored};
 use treebeam_core::facts::{Eval, Facts, Fate, Node, Origin, Stage};
 use treebeam_core::gate::Verdict;
-use treebeam_core::id::{NodeId, Place, TurnId};
+use treebeam_core::group::{Group, IdeaSource};
+use treebeam_core::id::{NodeId, Place};
 use treebeam_core::num::Finite;
 use treebeam_core::path;
 use treebeam_core::rank;
@@ -18,6 +19,14 @@ pub(crate) fn eval_name(eval: &Eval) -> String {
     Place::Candidate(eval.id).to_string()
 }
 
+/// Whose ideas these are, as it is typed, where it can be: `n0003`, `control`.
+pub(crate) fn source_name(source: IdeaSource) -> String {
+    match source {
+        IdeaSource::Node(id) => node_name(id),
+        IdeaSource::Control => source.to_string(),
+    }
+}
+
 /// A node's conversation: `c0003`.
 pub(crate) fn conversation(id: NodeId) -> String {
     format!("c{id}")
@@ -25,9 +34,10 @@ pub(crate) fn conversation(id: NodeId) -> String {
 
 /// Where an idea comes from: the turn of its node's conversation, or the user.
 pub(crate) fn idea_source(eval: &Eval) -> String {
-    match eval.idea.turn {
-        Some(number) => TurnId { node: eval.parent, number }.to_string(),
-        None => "added by the user".to_owned(),
+    match (eval.turn(), eval.group) {
+        (Some(turn), _) => turn.to_string(),
+        (None, Group::Tree) => "added by the user".to_owned(),
+        (None, Group::Control) => "asked for the control group".to_owned(),
     }
 }
 

@@ -6,9 +6,10 @@ use crate::outcome::{Outcome, reason};
 use crate::read;
 use treebeam_core::evidence::Scored;
 use treebeam_core::facts::{Eval, Facts};
+use treebeam_core::group::Group;
 
 /// The columns, in order. Grade and `should_explore` are against the parent.
-pub const COLUMNS: [&str; 20] = [
+pub const COLUMNS: [&str; 21] = [
     "eval",
     "parent",
     "depth",
@@ -29,6 +30,7 @@ pub const COLUMNS: [&str; 20] = [
     "node",
     "idea",
     "attempt",
+    "group",
 ];
 
 /// All evals as tab-separated values, in the order of their ids.
@@ -43,7 +45,14 @@ pub fn results_tsv(facts: &Facts) -> String {
     text
 }
 
-fn row(eval: &Eval) -> [String; 20] {
+const fn group(group: Group) -> &'static str {
+    match group {
+        Group::Tree => "tree",
+        Group::Control => "control",
+    }
+}
+
+fn row(eval: &Eval) -> [String; 21] {
     let scored = read::scored(eval);
     let work = eval.work();
     let of = |text: &dyn Fn(&Scored) -> String| scored.map(text).unwrap_or_default();
@@ -68,5 +77,6 @@ fn row(eval: &Eval) -> [String; 20] {
         read::promoted_to(eval).map(read::node_name).unwrap_or_default(),
         one_line(&eval.idea.title),
         eval.attempt.to_string(),
+        group(eval.group).to_owned(),
     ]
 }

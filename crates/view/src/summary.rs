@@ -7,6 +7,7 @@ use crate::figure::change;
 use crate::markdown::{Md, Table};
 use crate::outcome::Counts;
 use crate::read;
+use crate::versus;
 use crate::words::{self, count};
 use treebeam_core::facts::{Eval, Facts, Node};
 use treebeam_core::id::NodeId;
@@ -21,6 +22,7 @@ const READING: &str = "Grade, `should_explore` and the gate compare a candidate 
 pub fn summary(facts: &Facts) -> String {
     let title = format!("# Tree search {}", Md::text(facts.run.as_str()));
     let mut parts = vec![title, outcome(facts), evals(facts), configuration(facts)];
+    parts.extend(versus::section(facts));
     parts.push(READING.to_owned());
     parts.extend(depth::sections(facts));
     parts.push(best_path(facts));
@@ -76,6 +78,9 @@ fn configuration(facts: &Facts) -> String {
     row("B, beam width", Md::text(&meaning.beam_width.to_string()));
     row("N, configurations per sweep", Md::text(&limit));
     row("budget", Md::text(&budget));
+    if let Some(control) = facts.control_group() {
+        row("control", Md::code(&control.to_string()));
+    }
     if let Some(spending) = words::spending(reach) {
         row("answers of agents", Md::text(&spending));
     }

@@ -216,6 +216,7 @@ fn every_moment_of_a_run_can_be_shown() {
     }
     seen.extend(out_of_budget().evals.iter().map(Outcome::of));
     seen.extend(sent_back().evals.iter().map(Outcome::of));
+    seen.extend(State::replay(&controlled()).unwrap().evals.iter().map(Outcome::of));
     assert!(Outcome::ALL.iter().all(|outcome| seen.contains(outcome)));
 }
 
@@ -251,6 +252,30 @@ fn without_a_limit_the_rule_for_rows_is_said_in_words() {
         text.contains("| at least as many rows as the root baseline, at least 100 % of them ok |")
     );
     assert!(text.contains("| budget | no limit |"));
+}
+
+/// The same run with a control group.
+fn controlled() -> Vec<Event> {
+    let base = sample::started();
+    let meaning = Meaning { control: "best-of-n".parse().ok(), ..base.meaning };
+    sample::events_of(RunStarted { meaning, ..base })
+}
+
+#[test]
+fn a_control_group_stands_beside_the_tree() {
+    let events = controlled();
+    let state = State::replay(&events).unwrap();
+    let text = summary(&state);
+    assert_tables_are_even(&text);
+    let (_, section) = text.split_once("## Tree or root alone").unwrap();
+    let (section, _) = section.split_once("\n## ").unwrap();
+    let results = results_tsv(&state);
+    let rows = results.lines().filter(|line| line.ends_with("\tcontrol")).collect::<Vec<_>>();
+    let asked = events.iter().map(|event| log::line(sample::now(), event));
+    let asked = asked.filter(|line| line.contains("  control  ")).collect::<String>();
+    let parts =
+        [section.to_owned(), best(&state, "RUN"), shown(&state, "e0006"), rows.join("\n"), asked];
+    insta::assert_snapshot!(parts.join("\n-----\n"));
 }
 
 #[test]

@@ -3,15 +3,17 @@
 use super::MessageId;
 use crate::bill::Bills;
 use crate::conversation::Turn;
+use crate::group::IdeaSource;
 use crate::id::{EvalId, NodeId, RunPath, Sha256};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// The ideas of one expansion of a node.
+/// The ideas of one expansion of a node, or of the control group.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct IdeasProposed {
-    /// Which node.
-    pub node: NodeId,
+    /// Whose.
+    #[serde(rename = "node")]
+    pub source: IdeaSource,
     /// Those that are tried, in order, with the ids they get.
     pub queued: Vec<NewEval>,
     /// Those that the budget leaves untried.

@@ -1,10 +1,11 @@
-//! What can be looked up in the facts: nodes, evals, lineage, frontier, budget, the best node. Nothing here decides.
+//! What can be looked up in the facts: nodes, evals, lineage, frontier, the best node. Nothing here decides.
 
 use super::{Baseline, Eval, Expansion, Facts, Fate, Ideas, Node, Origin, Phase, Stage};
 use crate::bill::Bills;
 use crate::event::{BudgetKind, Idea, Intent, MessageId, Stop, Subject};
 use crate::evidence::Artifact;
-use crate::id::{EvalId, NodeId};
+use crate::group::{Group, IdeaSource};
+use crate::id::{EvalId, NodeId, TurnId};
 use crate::num::Finite;
 use crate::rank;
 use jiff::Timestamp;
@@ -46,6 +47,16 @@ impl Facts {
         let first = self.first_open_eval();
         let first = usize::try_from(first.number() - 1).unwrap_or(usize::MAX);
         self.evals.get(first..).unwrap_or_default()
+    }
+
+    /// Whether an idea was tried in the tree at the last depth that is closed.
+    #[must_use]
+    pub fn tried_at_last_depth(&self) -> bool {
+        let before =
+            self.closed.iter().rev().nth(1).map_or(EvalId::FIRST, |closed| closed.evals_end);
+        let range = before.number()..self.first_open_eval().number();
+        let mut evals = range.filter_map(|number| self.eval(EvalId::new(number)));
+        evals.any(|eval| eval.group.is_tree())
     }
 
     /// The nodes that were expanded at the open depth, in frontier order.
@@ -94,13 +105,6 @@ impl Facts {
     #[must_use]
     pub fn deadline(&self) -> Option<Timestamp> {
         self.reach.deadline.map(|deadline| deadline.of_run(self.created_at))
-    }
-
-    /// How many more evals the budget allows.
-    #[must_use]
-    pub fn room(&self) -> u32 {
-        let made = u32::try_from(self.evals.len()).unwrap_or(u32::MAX);
-        self.reach.max_total_idea_evals.map_or(u32::MAX - 1, |most| most.saturating_sub(made))
     }
 
     /// The ideas that came of an expansion, each once, in the order in which they came: those that got an id, then those
@@ -213,6 +217,22 @@ impl Facts {
 }
 
 impl Eval {
+    /// What its idea was asked for, or added to.
+    #[must_use]
+    pub const fn source(&self) -> IdeaSource {
+        match self.group {
+            Group::Tree => IdeaSource::Node(self.parent),
+            Group::Control => IdeaSource::Control,
+        }
+    }
+
+    /// The turn of its node's conversation that brought it. The control group has no conversation.
+    #[must_use]
+    pub fn turn(&self) -> Option<TurnId> {
+        let number = self.idea.turn.filter(|_| self.group.is_tree())?;
+        Some(TurnId { node: self.parent, number })
+    }
+
     /// What the answers took, all attempts together.
     #[must_use]
     pub fn spent(&self) -> Bills {
@@ -245,8 +265,7 @@ impl Facts {
     /// What all answers took that are on record.
     #[must_use]
     pub fn spent(&self) -> Bills {
-        let expansions = self.nodes.iter().flat_map(|node| &node.expansions);
-        let asked = expansions.map(|expansion| &expansion.bills);
+        let asked = self.all_expansions().map(|(_, expansion)| &expansion.bills);
         asked.chain(self.evals.iter().flat_map(|eval| &eval.bills)).collect()
     }
 }

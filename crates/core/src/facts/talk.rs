@@ -3,6 +3,7 @@
 use super::{Expansion, Facts, Node, Origin};
 use crate::conversation::{Summary, Turn};
 use crate::event::Idea;
+use crate::group::IdeaSource;
 use crate::id::{NodeId, RunPath, TurnId};
 use crate::path;
 
@@ -29,7 +30,7 @@ impl Node {
             for turn in 1..=expansion.turns() {
                 let id = TurnId { node: self.id, number: before + turn };
                 let index = usize::try_from(turn - 1).unwrap_or(usize::MAX);
-                let key = path::idea_question(self.id, number, turn);
+                let key = path::idea_question(IdeaSource::Node(self.id), number, turn);
                 let turn = expansion.conversation.get(index);
                 turns.push(KnownTurn { id, key, expansion, turn });
             }

@@ -3,6 +3,7 @@
 use super::{close, tried_before};
 use crate::event::Stop;
 use crate::facts::{Facts, Node, Phase};
+use crate::group::IdeaSource;
 use crate::id::{NodeId, Place, Sha256};
 use crate::state::State;
 
@@ -19,14 +20,13 @@ pub enum Fit {
 
 /// What becomes of an idea of the user's for this node, or for the first of the frontier.
 ///
-/// It waits until every node of the open depth has its own ideas, so that their ids do not depend on when it came.
+/// It waits until every node of the open depth, and the control group, has its own ideas, so that their ids do not depend on
+/// when it came.
 #[must_use]
 pub fn fit(state: &State, wanted: Option<NodeId>, fingerprint: &Sha256) -> Fit {
     match refusal(state, wanted, fingerprint) {
         Some(why) => Fit::Never(why),
-        None if state.phase != Phase::Searching || state.waiting_for_ideas().next().is_some() => {
-            Fit::Later
-        }
+        None if state.phase != Phase::Searching || state.waits_for_ideas() => Fit::Later,
         None => target(state, wanted).map_or(Fit::Later, Fit::On),
     }
 }
@@ -66,7 +66,9 @@ fn over(reason: Stop) -> String {
 }
 
 fn repeated(state: &State, node: NodeId, fingerprint: &Sha256) -> Option<String> {
-    let same = tried_before(state, node).into_iter().find(|idea| idea.fingerprint == *fingerprint);
+    let same = tried_before(state, IdeaSource::Node(node))
+        .into_iter()
+        .find(|idea| idea.fingerprint == *fingerprint);
     let idea = same?;
     let eval = state.evals.iter().find(|eval| eval.idea == *idea);
     let eval = eval.map_or_else(|| "an eval".to_owned(), |e| Place::Candidate(e.id).to_string());

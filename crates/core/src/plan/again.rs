@@ -4,6 +4,7 @@
 use crate::bill::Bills;
 use crate::event::{Event, Failure, Rerun, SentBack};
 use crate::facts::{Eval, Expansion, Facts, Node, Phase, Stage};
+use crate::group::Group;
 use crate::id::EvalId;
 use crate::state::State;
 use jiff::Timestamp;
@@ -29,7 +30,9 @@ pub fn send_back(state: &Facts, wishes: &[Again], at: Timestamp) -> Option<SentB
     let asks_for = |again| wishes.contains(&again);
     let retried = if asks_for(Again::RetryFailed) { failed(state) } else { Vec::new() };
     let rerun = if asks_for(Again::RerunEvals) { scored(state) } else { Vec::new() };
-    let room = state.room().saturating_sub(u32::try_from(rerun.len()).unwrap_or(u32::MAX));
+    let of_tree = |rerun: &&Rerun| state.eval(rerun.of).is_some_and(|eval| eval.group.is_tree());
+    let of_tree = u32::try_from(rerun.iter().filter(of_tree).count()).unwrap_or(u32::MAX);
+    let room = state.room().saturating_sub(of_tree);
     let replaced = if asks_for(Again::RegenerateIdeas) && state.given.is_none() {
         replaced(state, room)
     } else {
@@ -46,12 +49,16 @@ fn failed(state: &Facts) -> Vec<EvalId> {
     state.open_evals().iter().filter(failed).map(|eval| eval.id).collect()
 }
 
-/// Scored evals with the ids that they get, as far as the budget goes.
+/// Scored evals with the ids that they get, as far as the budget of each group goes.
 fn scored(state: &Facts) -> Vec<Rerun> {
-    let room = usize::try_from(state.room()).unwrap_or(usize::MAX);
+    let mut room = [Group::Tree, Group::Control].map(|group| (group, state.room_of(group)));
     let scored = state.open_evals().iter().filter(|eval| matches!(eval.stage, Stage::Scored(_)));
+    let fits = scored.filter(|eval| {
+        let left = room.iter_mut().find(|(group, _)| *group == eval.group);
+        left.is_some_and(|(_, left)| std::mem::replace(left, left.saturating_sub(1)) > 0)
+    });
     let ids = (state.next_eval().number()..).map(EvalId::new);
-    scored.take(room).zip(ids).map(|(eval, id)| Rerun { of: eval.id, eval: id }).collect()
+    fits.zip(ids).map(|(eval, id)| Rerun { of: eval.id, eval: id }).collect()
 }
 
 /// Nodes that lack ideas once those that have not begun are set aside; only those that will surely have room for new ones.

@@ -3,6 +3,7 @@
 use crate::event::{Event, Intent, Stop};
 use crate::facts::{Eval, Expansion, Facts, Ideas, Node, Stage};
 use crate::gate::{Verdict, gate};
+use crate::group::IdeaSource;
 use crate::id::{EvalId, NodeId};
 use crate::rank::{self, Contender};
 use crate::state::State;
@@ -13,7 +14,7 @@ fn is_untouched(state: &State) -> bool {
         let expansion = state.node(*id).and_then(|node| node.expansion_at(state.depth));
         // Nobody answers any more once the time is over.
         let answered = |expansion: &Expansion| !state.is_late() || expansion.ideas != Ideas::Asked;
-        expansion.is_some_and(answered) && !state.is_refused(Intent::Propose(*id))
+        expansion.is_some_and(answered) && !state.is_refused(Intent::Propose(IdeaSource::Node(*id)))
     };
     state.open_evals().is_empty() && !state.frontier.iter().any(begun)
 }
@@ -28,14 +29,13 @@ pub(super) fn stop(state: &State) -> Option<Stop> {
     }
     let out_of_evals = state.room() == 0;
     if let Some(last) = state.closed.last() {
-        let first = state.closed.iter().rev().nth(1).map_or(EvalId::FIRST, |c| c.evals_end);
         if last.cut_short && out_of_evals {
             return Some(Stop::MaxEvals);
         }
         if last.failed > 0 && state.reach.strict_fail_depth {
             return Some(Stop::StrictDepthFailure);
         }
-        if first == last.evals_end && !last.cut_short {
+        if !state.tried_at_last_depth() && !last.cut_short {
             return Some(Stop::NoIdeas);
         }
         if last.beam.is_empty()
@@ -52,11 +52,11 @@ pub(super) fn stop(state: &State) -> Option<Stop> {
     out_of_evals.then_some(Stop::MaxEvals)
 }
 
-/// Gates, ranks and cuts the open depth.
+/// Gates, ranks and cuts the tree's part of the open depth.
 pub(super) fn depth(state: &State) -> Event {
     let mut verdicts: Vec<(EvalId, Verdict)> = Vec::new();
     let mut contenders = Vec::new();
-    for eval in state.open_evals() {
+    for eval in state.open_evals().iter().filter(|eval| eval.group.is_tree()) {
         let Stage::Scored(measured) = &eval.stage else { continue };
         let files_changed = measured.work.files_changed;
         let verdict = gate(&measured.scored, files_changed, measured.work.approval, &state.meaning);
@@ -70,13 +70,15 @@ pub(super) fn depth(state: &State) -> Event {
     Event::DepthClosed { depth: state.depth, verdicts, beam, cut_short: is_cut_short(state) }
 }
 
-/// Whether ideas or whole nodes of the open depth go untried, or not to their end, for want of budget.
+/// Whether ideas or whole nodes of the open depth go untried, or not to their end, for want of budget. What the control group
+/// lacks does not matter to the tree.
 fn is_cut_short(state: &Facts) -> bool {
     let unfinished = |eval: &Eval| {
-        matches!(
-            eval.stage,
-            Stage::Queued | Stage::Implementing(_) | Stage::Implemented(_) | Stage::Sweeping(_)
-        )
+        eval.group.is_tree()
+            && matches!(
+                eval.stage,
+                Stage::Queued | Stage::Implementing(_) | Stage::Implemented(_) | Stage::Sweeping(_)
+            )
     };
     let lacks_ideas = |node: &Node| match node.expansion_at(state.depth).map(|e| &e.ideas) {
         None | Some(Ideas::Asked) => true,

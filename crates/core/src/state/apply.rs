@@ -1,10 +1,11 @@
 //! The fold: what each event does to the state. An event that cannot follow is refused.
-//! What is done again has a file of its own.
+//! What is done again, and how a depth closes, have files of their own.
 
 mod again;
 mod asked;
 mod bills;
 mod budget;
+mod close;
 
 use super::{State, removal_key};
 use crate::bill::Bills;
@@ -13,11 +14,10 @@ use crate::event::{
     Event, Failure, Idea, IdeasProposed, Intent, Leftover, LeftoverKind, Stop, Subject,
 };
 use crate::facts::{
-    Baseline, ClosedDepth, Eval, Expansion, Facts, Fate, Ideas, Measured, Node, Origin, Phase,
-    Removal, Stage, Work,
+    Baseline, Eval, Expansion, Facts, Ideas, Measured, Node, Phase, Removal, Stage, Work,
 };
-use crate::gate::Verdict;
-use crate::id::{Depth, EvalId, NodeId, Place};
+use crate::group::IdeaSource;
+use crate::id::{EvalId, NodeId, Place};
 use crate::policy::Reach;
 use jiff::Timestamp;
 
@@ -56,9 +56,9 @@ impl State {
             }
             Event::RootRefused { why } => self.root_refused(why),
             Event::IdeasProposed(proposed) => self.ideas_proposed(proposed),
-            Event::ProposalFailed { node, why, turns, bills, conversation, .. } => {
+            Event::ProposalFailed { source, why, turns, bills, conversation, .. } => {
                 let ideas = Ideas::Failed { why: why.clone(), turns: *turns };
-                self.proposal_failed(*node, ideas, bills, conversation)
+                self.proposal_failed(*source, ideas, bills, conversation)
             }
             Event::Implemented { eval, commit, files_changed, rounds, approval, bills, .. } => {
                 let started_at = self.implementing_since(*eval)?;
@@ -148,14 +148,16 @@ impl State {
         at: Timestamp,
     ) -> Result<(), Unexpected> {
         match step {
-            Intent::Propose(id) => {
+            Intent::Propose(source) => {
                 let depth = self.facts.depth;
-                let in_frontier = self.facts.frontier.contains(&id);
-                let node = self.node_mut(id)?;
-                if !in_frontier || node.expansion_at(depth).is_some() {
-                    return wrong(format!("node {id} is not to be expanded at depth {depth}"));
+                let is_due = match source {
+                    IdeaSource::Node(id) => self.facts.frontier.contains(&id),
+                    IdeaSource::Control => self.facts.control_waits(),
+                };
+                if !is_due || self.facts.asked_at_open_depth(source).is_some() {
+                    return wrong(format!("`{source}` is not to be expanded at depth {depth}"));
                 }
-                node.expansions.push(Expansion::begun(depth, at));
+                self.expansions_mut(source)?.push(Expansion::begun(depth, at));
                 Ok(())
             }
             Intent::Implement(id) => {
@@ -190,9 +192,9 @@ impl State {
         let first = self.facts.next_eval().number();
         let in_order = (first..).zip(&proposed.queued).all(|(n, new)| new.eval.number() == n);
         if !in_order {
-            return wrong(format!("ideas of node {} do not get the next ids", proposed.node));
+            return wrong(format!("ideas of `{}` do not get the next ids", proposed.source));
         }
-        let expansion = self.asked(proposed.node)?;
+        let expansion = self.asked(proposed.source)?;
         expansion.bills = proposed.bills.clone();
         expansion.conversation.clone_from(&proposed.conversation);
         expansion.ideas = Ideas::Proposed {
@@ -203,29 +205,33 @@ impl State {
             context: proposed.context.clone(),
         };
         for new in &proposed.queued {
-            self.queue(new.eval, proposed.node, new.idea.clone(), proposed.at);
+            self.queue(new.eval, proposed.source, new.idea.clone(), proposed.at);
         }
         Ok(())
     }
 
     fn proposal_failed(
         &mut self,
-        node: NodeId,
+        source: IdeaSource,
         ideas: Ideas,
         bills: &Bills,
         conversation: &[Turn],
     ) -> Result<(), Unexpected> {
-        let expansion = self.asked(node)?;
+        let expansion = self.asked(source)?;
         expansion.ideas = ideas;
         expansion.bills = bills.clone();
         expansion.conversation = conversation.to_vec();
-        self.take_up_again(node)
+        match source {
+            IdeaSource::Node(id) => self.take_up_again(id),
+            IdeaSource::Control => Ok(()),
+        }
     }
 
-    fn queue(&mut self, id: EvalId, parent: NodeId, idea: Idea, queued_at: Timestamp) {
-        let (depth, stage) = (self.facts.depth, Stage::Queued);
-        let (attempt, failures, bills) = (1, Vec::new(), Vec::new());
-        let eval = Eval { id, parent, depth, idea, attempt, failures, bills, queued_at, stage };
+    fn queue(&mut self, id: EvalId, source: IdeaSource, idea: Idea, queued_at: Timestamp) {
+        let (parent, group, depth) = (source.node(), source.group(), self.facts.depth);
+        let (attempt, failures, bills, stage) = (1, Vec::new(), Vec::new(), Stage::Queued);
+        let eval =
+            Eval { id, parent, group, depth, idea, attempt, failures, bills, queued_at, stage };
         self.index.enter(&eval);
         self.facts.evals.push(eval);
     }
@@ -266,92 +272,6 @@ impl State {
         }
         self.facts.history.submissions.insert(subject, submission);
         Ok(())
-    }
-
-    fn depth_closed(
-        &mut self,
-        depth: Depth,
-        verdicts: &[(EvalId, Verdict)],
-        beam: &[EvalId],
-        cut_short: bool,
-    ) -> Result<(), Unexpected> {
-        let searching = matches!(self.facts.phase, Phase::Searching);
-        if !searching || depth != self.facts.depth || self.is_open() {
-            return wrong(format!("depth {depth} closes while it is not at its end"));
-        }
-        let scored = |eval: &&Eval| matches!(eval.stage, Stage::Scored(_));
-        let scored = self.facts.open_evals().iter().filter(scored).map(|eval| eval.id);
-        let judged = verdicts.iter().map(|(eval, _)| *eval);
-        if !scored.eq(judged) || !beam.iter().all(|id| verdicts.iter().any(|(of, _)| of == id)) {
-            return wrong(format!("depth {depth} closes without a verdict on each of its evals"));
-        }
-        for (eval, verdict) in verdicts {
-            let chosen = beam.contains(eval);
-            let fate = if chosen { Fate::Chosen } else { Fate::Dropped };
-            self.decide(*eval, verdict, fate)?;
-            if !chosen {
-                self.let_go(*eval);
-            }
-        }
-        self.leave_unfinished()?;
-        let failed = |eval: &&Eval| matches!(eval.stage, Stage::Failed { .. });
-        let failed = self.facts.open_evals().iter().filter(failed).count();
-        self.facts.closed.push(ClosedDepth {
-            expanded: self.facts.expanded_at_open_depth().collect(),
-            evals_end: self.facts.next_eval(),
-            failed: u32::try_from(failed).unwrap_or(u32::MAX),
-            beam: beam.to_vec(),
-            cut_short,
-        });
-        self.facts.phase = Phase::Promoting { left: beam.to_vec() };
-        self.go_deeper();
-        Ok(())
-    }
-
-    fn decide(&mut self, eval: EvalId, verdict: &Verdict, fate: Fate) -> Result<(), Unexpected> {
-        let stage = &mut self.eval_mut(eval)?.stage;
-        let Stage::Scored(measured) = stage else {
-            return wrong(format!("eval {eval} is judged without a score"));
-        };
-        *stage = Stage::Decided(measured.clone(), verdict.clone(), fate);
-        Ok(())
-    }
-
-    fn node_added(&mut self, id: NodeId, from: EvalId, at: Timestamp) -> Result<(), Unexpected> {
-        let Phase::Promoting { left } = &mut self.facts.phase else {
-            return wrong(format!("eval {from} is promoted out of turn"));
-        };
-        if left.first() != Some(&from) || id != self.facts.next_node() {
-            return wrong(format!("eval {from} is promoted out of turn"));
-        }
-        let parent = self.eval_mut(from)?.parent;
-        let Stage::Decided(measured, _, fate) = &mut self.eval_mut(from)?.stage else {
-            return wrong(format!("eval {from} is promoted without a verdict"));
-        };
-        *fate = Fate::Promoted(id);
-        let commit = measured.work.commit.clone();
-        let parent = self.node_mut(parent)?;
-        let origin = Origin::Promoted { parent: parent.id, from, forked_at: parent.latest_turn() };
-        let depth = parent.depth.next();
-        let node = Node { id, origin, depth, commit, created_at: at, expansions: Vec::new() };
-        self.facts.nodes.push(node);
-        if let Phase::Promoting { left } = &mut self.facts.phase {
-            left.remove(0);
-        }
-        self.leave_behind(from, LeftoverKind::Branch, Removal::Due);
-        self.release(from);
-        self.go_deeper();
-        Ok(())
-    }
-
-    /// Opens the next depth once all of the beam are nodes. A beam of none leaves the frontier as it is.
-    fn go_deeper(&mut self) {
-        if self.facts.phase != (Phase::Promoting { left: Vec::new() }) {
-            return;
-        }
-        self.facts.frontier = self.facts.standing_frontier();
-        self.facts.depth = self.facts.depth.next();
-        self.facts.phase = Phase::Searching;
     }
 
     /// What the user says anew may be more: a budget that was reached is asked again.
@@ -466,12 +386,19 @@ impl State {
         })
     }
 
-    fn asked(&mut self, id: NodeId) -> Result<&mut Expansion, Unexpected> {
+    fn asked(&mut self, source: IdeaSource) -> Result<&mut Expansion, Unexpected> {
         let depth = self.facts.depth;
-        let expansion = self.node_mut(id)?.expansions.last_mut();
+        let expansion = self.expansions_mut(source)?.last_mut();
         expansion
             .filter(|e| e.depth == depth && e.ideas == Ideas::Asked)
-            .ok_or_else(|| Unexpected::new(format!("node {id} was not asked for ideas")))
+            .ok_or_else(|| Unexpected::new(format!("`{source}` was not asked for ideas")))
+    }
+
+    fn expansions_mut(&mut self, source: IdeaSource) -> Result<&mut Vec<Expansion>, Unexpected> {
+        match source {
+            IdeaSource::Node(id) => self.node_mut(id).map(|node| &mut node.expansions),
+            IdeaSource::Control => Ok(&mut self.facts.control),
+        }
     }
 
     fn node_mut(&mut self, id: NodeId) -> Result<&mut Node, Unexpected> {

@@ -19,6 +19,13 @@ impl Facts {
         if self.evals.iter().any(|eval| self.node(eval.parent).is_none()) {
             return wrong("an eval has no parent node");
         }
+        let astray = |eval: &Eval| {
+            !eval.group.is_tree()
+                && (eval.parent != NodeId::ROOT || matches!(eval.stage, Stage::Decided(..)))
+        };
+        if self.evals.iter().any(astray) {
+            return wrong("an eval of the control group is a part of the tree");
+        }
         let orphan = |eval: &Eval| matches!(eval.stage, Stage::Superseded(_, by) if by <= eval.id || self.eval(by).is_none());
         if self.evals.iter().any(orphan) {
             return wrong("an eval was evaluated again, but not after it");

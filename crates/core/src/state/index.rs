@@ -7,7 +7,7 @@ impl Index {
     pub(super) fn enter(&mut self, eval: &Eval) {
         match eval.stage {
             Stage::Queued => {
-                self.queued.entry(eval.parent).or_default().insert(eval.id);
+                self.queued.entry(eval.source()).or_default().insert(eval.id);
             }
             Stage::Implementing(_) => drop(self.implementing.insert(eval.id)),
             Stage::Implemented(_) => drop(self.implemented.insert(eval.id)),
@@ -25,10 +25,10 @@ impl Index {
     pub(super) fn leave(&mut self, eval: &Eval) {
         match eval.stage {
             Stage::Queued => {
-                if let Some(waiting) = self.queued.get_mut(&eval.parent) {
+                if let Some(waiting) = self.queued.get_mut(&eval.source()) {
                     waiting.remove(&eval.id);
                     if waiting.is_empty() {
-                        self.queued.remove(&eval.parent);
+                        self.queued.remove(&eval.source());
                     }
                 }
             }

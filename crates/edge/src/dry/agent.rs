@@ -43,7 +43,7 @@ impl DryAgent {
     /// every node but the root, so that branches repeat each other.
     fn idea(&self, ask: &Ask, index: u64) -> String {
         let length = Recipe::MIXTURE.len() as u64;
-        let start = draw(self.seed, &ask.place.to_string()) % length;
+        let start = draw(self.seed, &asked_for(ask)) % length;
         let turn = first_number(ask.key.rsplit("-a").next().unwrap_or_default()).unwrap_or(1);
         let position = start + index + (turn - 1) * 5;
         let recipe = usize::try_from(position % length).ok().and_then(|p| Recipe::MIXTURE.get(p));
@@ -82,6 +82,12 @@ impl DryAgent {
         };
         Ok(format!("This implements it:\n\n```diff\n{diff}```\n\nNothing else changes.\n"))
     }
+}
+
+/// Who a question is for: a node, or the control group, which goes through the mixture anew at each depth.
+fn asked_for(ask: &Ask) -> String {
+    let (question, _) = ask.key.rsplit_once("-a").unwrap_or((&ask.key, ""));
+    if question.starts_with("ideas-control") { question.to_owned() } else { ask.place.to_string() }
 }
 
 /// The same idea, written differently.

@@ -17,6 +17,7 @@ use treebeam_core::evidence::{
     Scored,
 };
 use treebeam_core::gate::{self, Verdict};
+use treebeam_core::group::IdeaSource;
 use treebeam_core::id::{Depth, EvalId, NodeId, Place, Sha256, TurnId};
 use treebeam_core::num::Finite;
 use treebeam_core::policy::{Agents, ChosenBy, Direction, Meaning, Metric, Reach, ScorePolicy};
@@ -116,7 +117,7 @@ fn proposed(node: u32, queued: &[u32], untried: &[u32], second: i64) -> Event {
     let file =
         |number| FileDigest { path: idea(0, number, 1).path, sha256: idea(0, number, 1).sha256 };
     Event::IdeasProposed(Box::new(IdeasProposed {
-        node: NodeId::new(node),
+        source: IdeaSource::Node(NodeId::new(node)),
         queued: queued.iter().map(new).collect(),
         untried: untried.iter().map(|number| idea(node, *number, 2)).collect(),
         repeats: vec![Repeat { fingerprint: Sha256::of(b"again"), title: "Again".to_owned() }],
@@ -202,7 +203,7 @@ fn begin_again(eval: u32, attempt: u32, second: i64) -> Event {
 }
 
 fn ask(node: u32, second: i64) -> Event {
-    let step = Intent::Propose(NodeId::new(node));
+    let step = Intent::Propose(IdeaSource::Node(NodeId::new(node)));
     Event::StepStarted { step, attempt: 1, at: at(second) }
 }
 
@@ -361,7 +362,7 @@ fn after_the_stop() -> Vec<Event> {
         ask(1, 40),
         asked(Wish::Pause, 40),
         Event::ProposalFailed {
-            node,
+            source: IdeaSource::Node(node),
             why: "no idea in the reply".to_owned(),
             turns: 3,
             bills: bills(&[Role::Ideas], 3),
@@ -466,7 +467,7 @@ fn out_of_budget() -> Vec<Event> {
         goes_on(),
         Event::AgentsChanged { agents: agents("large") },
         ask(1, 87),
-        reached(BudgetKind::Tokens, Intent::Propose(node)),
+        reached(BudgetKind::Tokens, Intent::Propose(IdeaSource::Node(node))),
         Event::Stopped { reason: Stop::MaxTokens, at: at(88) },
         Event::SettingsChanged { reach: timed() },
         Event::DeadlinePassed { at: at(89) },

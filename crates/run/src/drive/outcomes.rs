@@ -100,8 +100,8 @@ fn ending(state: &State, outcome: &Outcome) -> Option<Moment> {
     let of_eval = |eval, stage| Some(Moment::Eval(eval, stage, brief::attempt_of(state, eval)));
     match outcome {
         Outcome::RootMeasured { .. } => Some(Moment::Start),
-        Outcome::Proposed(proposal) => Some(brief::expansion(state, proposal.node)),
-        Outcome::ProposalFailed { node, .. } => Some(brief::expansion(state, *node)),
+        Outcome::Proposed(proposal) => Some(brief::expansion(state, proposal.source.node())),
+        Outcome::ProposalFailed { source, .. } => Some(brief::expansion(state, source.node())),
         Outcome::Implemented { eval, .. } => of_eval(*eval, EvalStage::Implement),
         Outcome::Swept { eval, .. } => of_eval(*eval, EvalStage::Sweep),
         Outcome::Scored { eval, .. } => of_eval(*eval, EvalStage::Score),

@@ -1,4 +1,4 @@
-//! Asks for a node's ideas: writes the context pack, asks until there are enough, and writes what came. What a reply brings,
+//! Asks for the ideas of a node, or of the control group: writes the context pack, asks until there are enough, and writes what came. What a reply brings,
 //! and what is asked for again, is said in `haul`.
 //! Where the user gave them, nobody is asked.
 
@@ -42,7 +42,7 @@ pub(super) fn propose(brief: &ForIdeas, world: World<'_>) -> Result<Outcome, Hal
     haul.end();
     match over {
         Some(budget) if haul.texts.is_empty() => {
-            let (step, bills) = (Intent::Propose(brief.node), agent.bills());
+            let (step, bills) = (Intent::Propose(brief.source), agent.bills());
             Ok(Outcome::OverBudget { step, budget, bills })
         }
         // What came before is paid for; whether there is enough to try it is asked when it is tried.
@@ -61,13 +61,13 @@ fn collected(
     let ideas = write_ideas(brief, &haul.texts, world)?;
     let conversation = talk.map(|talk| talk.close(&ideas, world.files)).transpose()?;
     let conversation = conversation.unwrap_or_default();
-    let (node, turns) = (brief.node, haul.turns);
+    let (source, turns) = (brief.source, haul.turns);
     if ideas.is_empty() {
         let why = haul.why();
-        return Ok(Outcome::ProposalFailed { node, why, turns, bills, conversation });
+        return Ok(Outcome::ProposalFailed { source, why, turns, bills, conversation });
     }
     let repeats = haul.repeats;
-    Ok(Outcome::Proposed(Proposal { node, ideas, repeats, turns, context, bills, conversation }))
+    Ok(Outcome::Proposed(Proposal { source, ideas, repeats, turns, context, bills, conversation }))
 }
 
 /// What is said in each turn.
@@ -86,7 +86,7 @@ fn ask(
     agent: &Counted<'_>,
     world: World<'_>,
 ) -> Result<Option<BudgetKind>, Halt> {
-    let key = path::idea_question(brief.node, brief.expansion, haul.turns + 1);
+    let key = path::idea_question(brief.source, brief.expansion, haul.turns + 1);
     let request = haul.request();
     let mut asked_as = key.clone();
     let (told, prompt, answered) = loop {
@@ -97,7 +97,7 @@ fn ask(
             ..question(brief, shown, (&request, haul.turns), &told, world)
         };
         let prompt = ask.prompt.clone();
-        world.files.write(&path::idea_prompt(brief.node, &key), prompt.as_bytes())?;
+        world.files.write(&path::idea_prompt(brief.source.node(), &key), prompt.as_bytes())?;
         match agent.ask(ask) {
             Err(AgentError::Forgotten(why)) if told.continues.is_some() => {
                 talk.forgot(&why);
@@ -121,7 +121,7 @@ fn ask(
     };
     // What is kept of a reply is what is remembered of it.
     let reply = Reply { text: reply::cut(&reply.text, REPLY_BYTES).to_owned(), ..reply };
-    let kept = path::idea_reply(brief.node, &key);
+    let kept = path::idea_reply(brief.source.node(), &key);
     world.files.write(&kept, reply.text.as_bytes())?;
     let before = haul.texts.len();
     haul.hear(&reply.text, kept.as_str());
@@ -146,12 +146,12 @@ fn question(
         memory: &told.memory,
     });
     Ask {
-        key: path::idea_question(brief.node, brief.expansion, round + 1),
+        key: path::idea_question(brief.source, brief.expansion, round + 1),
         role: Role::Ideas,
         prompt,
         round,
-        place: Place::Node(brief.node),
-        node: brief.node,
+        place: Place::Node(brief.source.node()),
+        node: brief.source.node(),
         continues: told.continues.clone(),
         within: None,
     }
@@ -180,7 +180,7 @@ fn write_context(brief: &ForIdeas, world: World<'_>) -> Result<(ContextPack, Str
     let moved = moved_most(brief, world)?;
     let text =
         pack(told, &Seen { since_root, since_parent, moved }) + &listed(&world.prompts.listed);
-    let path = path::prompt_context(brief.node, brief.expansion);
+    let path = path::prompt_context(brief.source, brief.expansion);
     world.files.write(&path, text.as_bytes())?;
     let digest = |idea: &Idea| FileDigest { path: idea.path.clone(), sha256: idea.sha256 };
     let idea_files = told.idea_files.iter().map(digest).collect();
@@ -200,7 +200,7 @@ fn write_ideas(
     texts: &[(u32, String)],
     world: World<'_>,
 ) -> Result<Vec<Idea>, PortError> {
-    let folder = path::node_ideas(brief.node);
+    let folder = path::ideas(brief.source);
     let mut ideas = Vec::with_capacity(texts.len());
     for (number, (turn, text)) in (brief.first_number..).zip(texts) {
         let title = idea::title(text);

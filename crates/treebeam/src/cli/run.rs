@@ -1,6 +1,7 @@
 //! The flags of `treebeam run` and `treebeam resume`.
 
 use super::{ConfigFlag, SpendingFlags, Strategy, TalkFlags};
+use crate::config::control::Compared;
 use crate::config::deadline::Until;
 use crate::config::number::{AtOnce, Configurations, Count, Limit, Seconds, Width};
 use clap::{ArgAction, Args, ValueEnum};
@@ -78,6 +79,10 @@ pub(crate) struct MeaningFlags {
     /// Of which earlier ideas a generator is told [default: `node_plus_ancestors`]
     #[arg(long, value_name = "STRATEGY")]
     pub(crate) ideas_context_strategy: Option<Strategy>,
+    /// A part of the evals goes to ideas that are tried on the root alone, and the report says whether the tree beat them at
+    /// the same spend: `best-of-n` takes a quarter, `best-of-n=0.4` another part, or `none` [default: none]
+    #[arg(long, value_name = "best-of-n[=PART]")]
+    pub(crate) control: Option<Compared>,
 }
 
 /// How the run goes on, now. Those that are written out are configuration keys by their own names.

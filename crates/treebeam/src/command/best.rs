@@ -10,6 +10,7 @@ use treebeam_core::evidence::Comparison;
 use treebeam_core::facts::{Eval, Facts, Node, Origin};
 use treebeam_core::id::Place;
 use treebeam_edge::store;
+use treebeam_run::figures;
 use treebeam_view::best::{REPORT, is_removed, path};
 
 pub(super) fn run(found: &Found, output: Output) -> Result<Exit, Failure> {
@@ -26,7 +27,7 @@ pub(super) fn run(found: &Found, output: Output) -> Result<Exit, Failure> {
 fn document(facts: &Facts, directory: &str) -> Value {
     let score = &facts.meaning.score;
     let path: Vec<_> = path(facts).into_iter().map(|node| step(facts, node)).collect();
-    json!({
+    let mut document = json!({
         "schema": "treebeam.best/1",
         "run_id": facts.run,
         "stop_reason": facts.stop_reason().map(|stop| stop.to_string()),
@@ -35,7 +36,11 @@ fn document(facts: &Facts, directory: &str) -> Value {
         "path": path,
         "report": REPORT,
         "run_dir": directory,
-    })
+    });
+    if let Some(control) = figures::control(facts) {
+        document["control"] = control;
+    }
+    document
 }
 
 /// A node of the path. What is no longer there has no name.

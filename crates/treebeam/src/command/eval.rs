@@ -44,7 +44,7 @@ pub(super) fn run(here: &Path, args: &EvalArgs, output: Output) -> Result<Exit, 
     let given: Vec<PathBuf> = given.into_iter().flatten().map(|path| here.join(path)).collect();
     let basis = Basis::of(args, &config);
     basis.must_fit(&home, &config, &ideas, &given)?;
-    let asked = Meaning { ideas_per_node: count(&ideas), ..meaning.clone() };
+    let asked = Meaning { ideas_per_node: count(&ideas), control: None, ..meaning.clone() };
     let once = Reach { max_depth: 1, ..reach.clone() };
     begin::must_be_affordable(&config, &asked, &once, &seats, Consent::of(args.new.yes))?;
     let id = begin::id(&home, args.new.run_id.as_deref())?;

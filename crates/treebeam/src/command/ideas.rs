@@ -169,7 +169,7 @@ impl Asked<'_> {
         let seats = begin::seats(home, config, &[Role::Ideas])?;
         begin::must_be_able(&seats, &[Role::Ideas])?;
         preflight::must_remember(memory.before.mode, &seats)?;
-        let asked = Meaning { ideas_per_node: *missing, ..(*meaning).clone() };
+        let asked = Meaning { ideas_per_node: *missing, control: None, ..(*meaning).clone() };
         let once = Reach { max_depth: 1, ..config.reach(&Reach::default()) };
         begin::must_be_affordable(config, &asked, &once, &seats, consent)?;
         let told = config.prompts(&home.repo.toplevel)?;

@@ -21,7 +21,9 @@ use treebeam_core::plan;
 use treebeam_core::state::State;
 use treebeam_edge::store::{Claim, Force, RunDir, Store};
 use treebeam_run::Halt;
+use treebeam_run::figures;
 use treebeam_run::port::{Journal as _, Moment, World};
+use treebeam_view::versus;
 
 pub(super) fn run(
     home: &Home,
@@ -212,16 +214,23 @@ fn tell(facts: &Facts, run: &RunDir, output: Output) -> Result<(), Failure> {
     let best = Place::Node(facts.best());
     let reason = facts.stop_reason().map_or_else(|| "open".to_owned(), |stop| stop.to_string());
     terminal::say(&format!("run {} stopped: {reason}; best node: {best}", facts.run));
+    for said in versus::verdict(facts).into_iter().chain(versus::spending(facts)) {
+        terminal::say(&said);
+    }
     terminal::say(&format!("reports: {}", run.root().join("TREE_SUMMARY.md").display()));
     Ok(())
 }
 
 /// The last line for programs.
 pub(super) fn end(facts: &Facts, stop_reason: impl Serialize) -> Value {
-    json!({
+    let mut end = json!({
         "type": "end",
         "run_id": facts.run,
         "stop_reason": stop_reason,
         "best": Place::Node(facts.best()).to_string(),
-    })
+    });
+    if let Some(control) = figures::control(facts) {
+        end["control"] = control;
+    }
+    end
 }

@@ -42,7 +42,7 @@ const fn key(name: &'static str, scope: Scope, form: Form, about: &'static str) 
 }
 
 /// Every key, in the order in which they are shown.
-pub(crate) const KEYS: [Key; 79] = {
+pub(crate) const KEYS: [Key; 80] = {
     use Form::{Text, Toml};
     use Scope::{Meaning, Place, Process, Reach};
     [
@@ -76,6 +76,12 @@ pub(crate) const KEYS: [Key; 79] = {
             Meaning,
             Toml,
             "globs of paths that no candidate may change; treebeam's own files always are among them",
+        ),
+        key(
+            "control",
+            Meaning,
+            Text,
+            "what the tree is compared with: \"best-of-n\" tries a quarter of all evals on the root alone, \"best-of-n=0.4\" another part; or \"none\"",
         ),
         key(
             "setup_command",

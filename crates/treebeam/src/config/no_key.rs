@@ -4,21 +4,14 @@ use super::key::KEYS;
 use super::words::meant;
 
 /// Keys that a later version will have.
-const LATER: [&str; 7] = [
-    "worktree_root",
-    "experiments_root",
-    "control",
-    "replay",
-    "holdout_command",
-    "holdout_env",
-    "canary_command",
-];
+const LATER: [&str; 5] =
+    ["worktree_root", "experiments_root", "holdout_command", "holdout_env", "canary_command"];
 
 /// What is said of a key of [`LATER`].
 const NOT_YET: &str = "this version of treebeam does not have this key yet";
 
 /// Flags whose wish is for once: as settings they would pay for the same work at every start.
-const ONCE: [&str; 3] = ["force_regenerate_ideas", "rerun_evals", "retry_failed"];
+const ONCE: [&str; 4] = ["force_regenerate_ideas", "replay", "rerun_evals", "retry_failed"];
 
 /// What is said of a key that there is not, and will be, or will not.
 pub(super) fn no_key(name: &str) -> Option<String> {

@@ -2,6 +2,7 @@
 //! the top make of a run. The other tables have files of their own.
 
 use super::agents::AgentsTable;
+use super::control::Compared;
 use super::deadline::Until;
 use super::gate::GateTable;
 use super::measure::{OrNone, Said};
@@ -29,6 +30,7 @@ pub(crate) struct Tables {
     dedupe_scope: Option<DedupeScope>,
     ideas_context_strategy: Option<ContextStrategy>,
     protect: Option<Globs>,
+    control: Option<Compared>,
     setup_command: Option<OrNone<CommandLine>>,
     test_command: Option<OrNone<CommandLine>>,
     test_cwd: Option<OrNone<WorktreePath>>,
@@ -106,6 +108,7 @@ impl Tables {
                 Some(globs) => policy::protect(&globs.0),
                 None => before.protect,
             },
+            control: self.control.map_or(before.control, |control| control.0),
             measure: self.measure().over(before.measure),
         })
     }

@@ -117,6 +117,11 @@ pub(crate) fn all() -> Vec<Scenario> {
                 Act::resume(&["--deadline=none"]),
             ],
         ),
+        Scenario::new(
+            "compared with a control group",
+            vec![Act::run(&[&SMALL[..], &["--control=best-of-n=0.5"]].concat())],
+        )
+        .in_its_own_way(),
         Scenario::new("failing evals", vec![Act::run(&wide)]).in_its_own_way(),
         Scenario::new(
             "failing twice",

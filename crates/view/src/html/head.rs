@@ -6,6 +6,7 @@ use crate::figure::change;
 use crate::outcome::{Counts, Outcome};
 use crate::read;
 use crate::show::ended_at;
+use crate::versus;
 use crate::words::{self, age, count};
 use jiff::Timestamp;
 use maud::{Markup, html};
@@ -26,6 +27,7 @@ pub fn head(facts: &Facts) -> Markup {
             (tile("time", &took(facts), &format!("since {:.0}", facts.created_at)))
         }
         (path(facts))
+        (control(facts))
     }
 }
 
@@ -114,6 +116,12 @@ fn path(facts: &Facts) -> Markup {
         }
         (caution(facts))
     }
+}
+
+/// Whether the tree did better than the root alone.
+fn control(facts: &Facts) -> Markup {
+    let said = versus::verdict(facts).into_iter().chain(versus::spending(facts));
+    html! { @for sentence in said { p.note { "Control: " (sentence) "." } } }
 }
 
 /// What one should know before one believes a gain.

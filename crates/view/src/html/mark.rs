@@ -11,6 +11,7 @@ pub(crate) const fn class(outcome: Outcome) -> &'static str {
         Outcome::Passed => "passed",
         Outcome::Rejected => "rejected",
         Outcome::Failed => "failed",
+        Outcome::Control => "control",
         Outcome::Unfinished | Outcome::Superseded | Outcome::SetAside => "aside",
         Outcome::Scored | Outcome::Running | Outcome::Queued => "open",
     }
@@ -29,6 +30,10 @@ pub(crate) fn shape(outcome: Outcome, size: f64) -> Markup {
         Outcome::Failed => {
             let (s, double) = (px(size * 0.8), px(size * 1.6));
             format!("M-{s}-{s}l{double} {double}m0-{double}l-{double} {double}")
+        }
+        Outcome::Control => {
+            let (s, double) = (px(size * 0.9), px(size * 1.8));
+            format!("M-{s}-{s}h{double}v{double}h-{double}z")
         }
         Outcome::Unfinished | Outcome::Superseded | Outcome::SetAside => {
             format!("M-{0} 0h{1}", px(size), px(size * 2.0))
@@ -68,6 +73,7 @@ pub(crate) const fn words(outcome: Outcome) -> &'static str {
         Outcome::Rejected => "rejected by the gate",
         Outcome::Failed => "failed: no score",
         Outcome::Unfinished => "unfinished: a budget was reached",
+        Outcome::Control => "control: tried on the root for comparison",
         Outcome::Scored => "scored: its depth is open",
         Outcome::Running => "under way",
         Outcome::Queued => "waits",

@@ -59,8 +59,8 @@ impl Diary {
 
 /// The place that begins something with this event.
 const fn began(event: &Event) -> Option<Place> {
-    if let Event::StepStarted { step: Intent::Propose(node), .. } = event {
-        return Some(Place::Node(*node));
+    if let Event::StepStarted { step: Intent::Propose(source), .. } = event {
+        return Some(Place::Node(source.node()));
     }
     if let Event::StepStarted { step: Intent::Implement(eval), .. }
     | Event::Implemented { eval, .. }
@@ -77,10 +77,10 @@ const fn began(event: &Event) -> Option<Place> {
 /// The place that ends what it did with this event.
 fn ended(event: &Event) -> Option<Place> {
     if let Event::IdeasProposed(proposed) = event {
-        return Some(Place::Node(proposed.node));
+        return Some(Place::Node(proposed.source.node()));
     }
-    if let Event::ProposalFailed { node, .. } = event {
-        return Some(Place::Node(*node));
+    if let Event::ProposalFailed { source, .. } = event {
+        return Some(Place::Node(source.node()));
     }
     if let Event::Scored { eval, .. }
     | Event::EvalFailed { eval, .. }

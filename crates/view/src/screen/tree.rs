@@ -103,7 +103,7 @@ const fn tone(outcome: Outcome) -> Tone {
         Outcome::Promoted | Outcome::Chosen | Outcome::Passed => Tone::Good,
         Outcome::Failed => Tone::Bad,
         Outcome::Running => Tone::Busy,
-        Outcome::Scored => Tone::Plain,
+        Outcome::Scored | Outcome::Control => Tone::Plain,
         Outcome::Rejected
         | Outcome::Unfinished
         | Outcome::Queued

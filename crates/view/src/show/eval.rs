@@ -11,6 +11,7 @@ use std::time::Duration;
 use treebeam_core::event::{Failure, Leftover, LeftoverKind};
 use treebeam_core::evidence::{Comparison, Recommendation};
 use treebeam_core::facts::{Eval, Facts, Fate, Stage, Work};
+use treebeam_core::group::Group;
 use treebeam_core::id::Place;
 use treebeam_core::path;
 
@@ -25,6 +26,12 @@ pub(super) fn lines(facts: &Facts, eval: &Eval) -> Vec<String> {
         field("parent", &read::node_name(eval.parent)),
         field("outcome", &outcome(eval)),
     ];
+    if eval.group == Group::Control {
+        lines.insert(
+            4,
+            field("group", "control: tried on the root for comparison, and no part of the tree"),
+        );
+    }
     lines.extend(failure(eval));
     lines.extend(list("before", earlier(eval)));
     lines.extend(list("time", times(eval)));
@@ -44,7 +51,7 @@ pub(super) fn lines(facts: &Facts, eval: &Eval) -> Vec<String> {
 }
 
 fn idea_file(eval: &Eval) -> String {
-    let turn = if eval.idea.turn.is_some() { "turn " } else { "" };
+    let turn = if eval.turn().is_some() { "turn " } else { "" };
     format!("{} ({turn}{})", eval.idea.path, read::idea_source(eval))
 }
 

@@ -11,6 +11,7 @@ use treebeam_core::event::{
 use treebeam_core::evidence::{
     Artifact, Comparison, Completeness, Form, Grade, Reason, Recommendation, Scored,
 };
+use treebeam_core::group::IdeaSource;
 use treebeam_core::id::{EvalId, NodeId, Place, Sha256};
 use treebeam_core::idea;
 use treebeam_core::num::Finite;
@@ -125,7 +126,8 @@ fn perform(state: &State, step: Step) -> Vec<Event> {
 
 fn outcome(step: Step) -> Outcome {
     match step {
-        Step::Propose(node) => proposed(node),
+        Step::Propose(IdeaSource::Node(node)) => proposed(node),
+        Step::Propose(IdeaSource::Control) => proposed_for_control(),
         Step::Implement(eval) => match script(eval) {
             Script::Fails(EvalStage::Implement, kind, message) => {
                 failed(eval, EvalStage::Implement, *kind, message)
@@ -169,7 +171,7 @@ fn proposed(node: NodeId) -> Outcome {
         _ => {
             let why = "the agent answered nothing usable:\n<html>|503|</html>".into();
             return Outcome::ProposalFailed {
-                node,
+                source: IdeaSource::Node(node),
                 why,
                 turns: 2,
                 bills: Bills::default(),
@@ -188,7 +190,20 @@ fn proposed(node: NodeId) -> Outcome {
     let path = format!("node_ideas/{node}/prompt_context.txt").parse().unwrap();
     let context = ContextPack { path, sha256: Sha256::of(b"context"), idea_files: Vec::new() };
     let (bills, conversation) = (Bills::default(), Vec::new());
-    Outcome::Proposed(Proposal { node, ideas, repeats, turns: 1, context, bills, conversation })
+    let source = IdeaSource::Node(node);
+    Outcome::Proposed(Proposal { source, ideas, repeats, turns: 1, context, bills, conversation })
+}
+
+/// One idea at each depth.
+fn proposed_for_control() -> Outcome {
+    let title = "Something else on the root";
+    let path = "node_ideas/control/001_something_else.md".parse().unwrap();
+    let ideas = vec![Idea { path, ..new_idea(NodeId::ROOT, 1, title) }];
+    let path = "node_ideas/control/prompt_context.txt".parse().unwrap();
+    let context = ContextPack { path, sha256: Sha256::of(b"context"), idea_files: Vec::new() };
+    let (source, repeats, conversation) = (IdeaSource::Control, Vec::new(), Vec::new());
+    let bills = Bills::default();
+    Outcome::Proposed(Proposal { source, ideas, repeats, turns: 1, context, bills, conversation })
 }
 
 fn new_idea(node: NodeId, number: u32, title: &str) -> Idea {

@@ -5,6 +5,7 @@ use super::{State, Unexpected, wrong};
 use crate::bill::Bills;
 use crate::event::{Failure, Leftover, LeftoverKind, Rerun, SentBack};
 use crate::facts::{Eval, Expansion, Ideas, Phase, Stage};
+use crate::group::IdeaSource;
 use crate::id::{EvalId, NodeId, Place};
 use jiff::Timestamp;
 
@@ -79,16 +80,21 @@ impl State {
         let Stage::Scored(measured) = &old.stage else {
             return wrong(format!("eval {of} is evaluated again, but has no score"));
         };
-        let (measured, parent, idea) = (measured.clone(), old.parent, old.idea.clone());
+        let (measured, source, idea) = (measured.clone(), old.source(), old.idea.clone());
         self.enter(of, Stage::Superseded(measured, id))?;
         self.let_go(of);
-        self.queue(id, parent, idea, at);
-        self.stand_beside(parent, of, id)
+        self.queue(id, source, idea, at);
+        self.stand_beside(source, of, id)
     }
 
     /// The expansion that an eval came from has its successor too.
-    fn stand_beside(&mut self, node: NodeId, of: EvalId, id: EvalId) -> Result<(), Unexpected> {
-        for Expansion { ideas, added, .. } in &mut self.node_mut(node)?.expansions {
+    fn stand_beside(
+        &mut self,
+        source: IdeaSource,
+        of: EvalId,
+        id: EvalId,
+    ) -> Result<(), Unexpected> {
+        for Expansion { ideas, added, .. } in self.expansions_mut(source)? {
             let asked_for =
                 if let Ideas::Proposed { evals, .. } = ideas { Some(evals) } else { None };
             for evals in asked_for.into_iter().chain([added]) {
@@ -98,7 +104,7 @@ impl State {
                 }
             }
         }
-        wrong(format!("eval {of} came from no expansion of node {node}"))
+        wrong(format!("eval {of} came from no expansion of `{source}`"))
     }
 
     fn set_aside(&mut self, id: EvalId) -> Result<(), Unexpected> {

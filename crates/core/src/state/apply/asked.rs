@@ -3,6 +3,7 @@
 use super::{State, Unexpected, wrong};
 use crate::event::{IdeaAdded, MessageId, Wish};
 use crate::facts::Phase;
+use crate::group::IdeaSource;
 use jiff::Timestamp;
 
 /// How many messages are remembered. A file that was acted upon is gone, or tried to be removed, at the next look.
@@ -38,7 +39,7 @@ impl State {
     pub(super) fn idea_added(&mut self, added: &IdeaAdded) -> Result<(), Unexpected> {
         let IdeaAdded { message, node, eval, idea, at } = added;
         let searching = matches!(self.facts.phase, Phase::Searching);
-        let all_in = self.facts.waiting_for_ideas().next().is_none();
+        let all_in = !self.facts.waits_for_ideas();
         if !searching || !all_in || !self.facts.frontier.contains(node) {
             return wrong(format!("an idea is added to node {node} out of turn"));
         }
@@ -49,7 +50,7 @@ impl State {
             return wrong(format!("an idea is added to node {node}, which was not expanded"));
         };
         expansion.added.push(*eval);
-        self.queue(*eval, *node, idea.clone(), *at);
+        self.queue(*eval, IdeaSource::Node(*node), idea.clone(), *at);
         self.remember(message)
     }
 }

@@ -15,8 +15,8 @@ impl State {
         bills: &Bills,
     ) -> Result<(), Unexpected> {
         let under_way = match step {
-            Intent::Propose(id) => {
-                let expansion = self.node_mut(id)?.expansions.last();
+            Intent::Propose(source) => {
+                let expansion = self.expansions_mut(source)?.last();
                 expansion.is_some_and(|expansion| expansion.ideas == Ideas::Asked)
             }
             Intent::Implement(id) => matches!(self.stage(id)?, Stage::Implementing(_)),
@@ -26,8 +26,8 @@ impl State {
         }
         match step {
             Intent::Implement(id) => self.charge(id, bills)?,
-            Intent::Propose(id) => {
-                if let Some(expansion) = self.node_mut(id)?.expansions.last_mut() {
+            Intent::Propose(source) => {
+                if let Some(expansion) = self.expansions_mut(source)?.last_mut() {
                     expansion.bills = bills.clone();
                 }
             }

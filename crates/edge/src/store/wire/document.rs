@@ -1,6 +1,7 @@
 //! The manifest as one JSON document: written piece by piece, one node, eval or conversation to a line, and a checksum
 //! at the end. Read into facts without building a tree of values first.
 
+use super::control::ControlBlock;
 use super::eval::EvalLine;
 use super::node::{ConversationLine, NodeLine};
 use super::run::{ConversationConfig, HistoryBlock, Root, RunConfig, StateBlock};
@@ -38,6 +39,10 @@ pub(in crate::store) fn write(facts: &Facts, mark: Mark, to: impl Write) -> io::
     lines(&mut out, "nodes", nodes)?;
     let evals = facts.evals.iter().map(|eval| (eval.id.to_string(), EvalLine::of(facts, eval)));
     lines(&mut out, "evaluations", evals)?;
+    if let Some(control) = ControlBlock::of(facts) {
+        out.write_all(b",\n\"control\":")?;
+        block(&mut out, &control)?;
+    }
     let conversations = facts.nodes.iter().map(ConversationLine::of);
     let conversations = conversations.map(|line| (line.conversation_id.clone(), line));
     lines(&mut out, "conversations", conversations)?;
@@ -205,6 +210,7 @@ struct Blocks {
     state: Option<StateBlock>,
     nodes: Option<Rows<NodeLine>>,
     evaluations: Option<Rows<EvalLine>>,
+    control: Option<ControlBlock>,
     history: Option<HistoryBlock>,
 }
 
@@ -225,6 +231,7 @@ impl<'de> Visitor<'de> for DocumentVisitor {
                 "root" => blocks.root = Some(named(&mut map, &key)?),
                 "state" => blocks.state = Some(named(&mut map, &key)?),
                 "history" => blocks.history = Some(named(&mut map, &key)?),
+                "control" => blocks.control = Some(named(&mut map, &key)?),
                 "nodes" => blocks.nodes = Some(map.next_value()?),
                 "evaluations" => blocks.evaluations = Some(map.next_value()?),
                 _ => drop(map.next_value::<serde::de::IgnoredAny>()?),
@@ -250,6 +257,7 @@ impl Blocks {
         let state = self.state.ok_or_else(|| missing("state"))?;
         let history = self.history.ok_or_else(|| missing("history"))?;
         let mark = history.mark;
+        let control = self.control.map_or(Ok(Vec::new()), ControlBlock::into_facts);
         let mut facts = Facts {
             run: config.tree_run_id,
             world: config.world,
@@ -262,6 +270,7 @@ impl Blocks {
             baseline: root.into_baseline().map_err(|why| format!("root: {why}"))?,
             nodes: self.nodes.ok_or_else(|| missing("nodes"))?.0,
             evals: self.evaluations.ok_or_else(|| missing("evaluations"))?.0,
+            control: control.map_err(|why| format!("control: {why}"))?,
             depth: Depth(0),
             frontier: Vec::new(),
             closed: Vec::new(),

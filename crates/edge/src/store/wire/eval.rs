@@ -12,6 +12,7 @@ use treebeam_core::evidence::{
     Artifact, Comparison, Completeness, Form, Grade, Paired, Reason, Recommendation, Scored,
 };
 use treebeam_core::facts::{Eval, Facts, Measured, Stage, Work};
+use treebeam_core::group::Group;
 use treebeam_core::id::{Commit, Depth, EvalId, NodeId, Place, RunPath, Sha256, TurnId};
 use treebeam_core::num::Finite;
 use treebeam_core::path;
@@ -22,6 +23,9 @@ use treebeam_run::figures;
 pub(super) struct EvalLine {
     eval_id: EvalId,
     parent_node_id: NodeId,
+    /// Not said of those of the tree.
+    #[serde(default, skip_serializing_if = "Group::is_tree")]
+    group: Group,
     #[serde(skip_deserializing)]
     parent_commit: Option<Commit>,
     depth: Depth,
@@ -132,10 +136,11 @@ impl EvalLine {
         let measured = eval.measured();
         let experiment = path::experiment(eval.id);
         let idea = &eval.idea;
-        let (results, spent) = (eval.results(), eval.spent());
+        let (results, spent, turn) = (eval.results(), eval.spent(), eval.turn());
         Self {
             eval_id: eval.id,
             parent_node_id: eval.parent,
+            group: eval.group,
             parent_commit: parent.map(|node| node.commit.clone()),
             depth: eval.depth,
             idea_id: eval.idea.id().to_owned(),
@@ -176,8 +181,8 @@ impl EvalLine {
             llm_usage: figures::usage(&spent),
             cost_usd: figures::cost(&spent),
             bills: eval.bills.clone(),
-            idea_generation_conversation_id: idea.turn.map(|_| format!("c{}", eval.parent)),
-            idea_generation_turn_id: idea.turn.map(|number| TurnId { node: eval.parent, number }),
+            idea_generation_conversation_id: turn.map(|turn| format!("c{}", turn.node)),
+            idea_generation_turn_id: turn,
             error: failure(&eval.stage).cloned(),
             experiment_dir: Some(experiment),
         }
@@ -261,10 +266,10 @@ impl Row for EvalLine {
             title: self.idea_title,
             turn: self.idea_turn,
         };
-        let (id, parent, depth) = (self.eval_id, self.parent_node_id, self.depth);
+        let (id, parent, group) = (self.eval_id, self.parent_node_id, self.group);
         let (attempt, failures, bills) = (self.attempt, self.earlier_failures, self.bills);
-        let queued_at = self.queued_at;
-        Ok(Eval { id, parent, depth, idea, attempt, failures, bills, queued_at, stage })
+        let (queued_at, depth) = (self.queued_at, self.depth);
+        Ok(Eval { id, parent, group, depth, idea, attempt, failures, bills, queued_at, stage })
     }
 }
 

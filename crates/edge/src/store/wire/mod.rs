@@ -3,6 +3,7 @@
 //!
 //! In the manifest's shapes a field marked `skip_deserializing` is derived: written for readers of the file, never believed.
 
+mod control;
 mod decision;
 pub(super) mod document;
 mod eval;

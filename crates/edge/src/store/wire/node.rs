@@ -75,7 +75,7 @@ struct Dedupe {
 }
 
 #[derive(Serialize, Deserialize)]
-struct ExpansionLine {
+pub(super) struct ExpansionLine {
     depth: Depth,
     started_at: Timestamp,
     status: ExpansionStatus,
@@ -249,7 +249,7 @@ fn status(facts: &Facts, node: &Node) -> &'static str {
 }
 
 impl ExpansionLine {
-    fn of(expansion: &Expansion) -> Self {
+    pub(super) fn of(expansion: &Expansion) -> Self {
         let mut line = Self {
             depth: expansion.depth,
             started_at: expansion.started_at,
@@ -281,7 +281,7 @@ impl ExpansionLine {
         line
     }
 
-    fn into_fact(self) -> Result<Expansion, String> {
+    pub(super) fn into_fact(self) -> Result<Expansion, String> {
         let turns = self.turns;
         let ideas = match self.status {
             ExpansionStatus::Asked => Ideas::Asked,

@@ -30,6 +30,7 @@ fn eval(facts: &Facts, eval: &Eval) -> Value {
     json!({
         "idea": idea(eval),
         "parent": Place::Node(eval.parent),
+        "group": eval.group,
         "depth": eval.depth,
         "outcome": Outcome::of(eval).word(),
         "reason": reason(eval),
@@ -65,7 +66,7 @@ fn idea(eval: &Eval) -> Value {
         "title": eval.idea.title,
         "path": eval.idea.path,
         "sha256": eval.idea.sha256,
-        "turn_id": eval.idea.turn.map(|turn| format!("c{}-t{turn}", eval.parent)),
+        "turn_id": eval.turn(),
         "added_by_user": eval.idea.turn.is_none(),
     })
 }

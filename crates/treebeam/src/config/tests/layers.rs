@@ -11,6 +11,7 @@ const VALUES: [(&str, [&str; 3]); KEYS.len()] = [
     ("dedupe_scope", ["global", "none", "node_plus_ancestors"]),
     ("ideas_context_strategy", ["node_only", "global_prior_ideas", "node_plus_ancestors"]),
     ("protect", ["['a/**']", "['b', 'c']", "['d']"]),
+    ("control", ["best-of-n=0.25", "none", "best-of-n=0.4"]),
     ("setup_command", ["'make'", "none", "['make', 'x']"]),
     ("test_command", ["'a | b'", "['a', 'b']", "none"]),
     ("test_cwd", ["'a'", "none", "'b/c'"]),

@@ -1,0 +1,139 @@
+//! The control group: which part of a run's evals goes to ideas that are tried on the root alone. Nothing here asks for them.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// How a run is controlled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Control {
+    /// Ideas are tried on the root alone, and the best of them is what the tree has to beat.
+    BestOfN(Share),
+}
+
+/// A part of all evals, counted in millionths, so that sums are exact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share(u32);
+
+/// All of them.
+const WHOLE: u32 = 1_000_000;
+
+impl Share {
+    /// If the user says nothing: a quarter.
+    pub const DEFAULT: Self = Self(WHOLE / 4);
+    /// The smallest and the largest: both sides have something to show.
+    const RANGE: std::ops::RangeInclusive<u32> = WHOLE / 100..=WHOLE / 10 * 9;
+}
+
+impl Control {
+    const NAME: &str = "best-of-n";
+
+    const fn share(self) -> u32 {
+        let Self::BestOfN(Share(millionths)) = self;
+        millionths
+    }
+
+    /// How many of so many evals are the control group's, at most.
+    #[must_use]
+    pub fn part_of(self, evals: u32) -> u32 {
+        part(evals, self.share(), WHOLE)
+    }
+
+    /// How many evals of the control group stand beside so many of the tree.
+    #[must_use]
+    pub fn beside(self, tree: u32) -> u32 {
+        part(tree, self.share(), WHOLE - self.share())
+    }
+}
+
+fn part(number: u32, of: u32, whole: u32) -> u32 {
+    let part = u64::from(number) * u64::from(of) / u64::from(whole.max(1));
+    u32::try_from(part).unwrap_or(u32::MAX)
+}
+
+impl FromStr for Control {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || {
+            "it must be `best-of-n`, or `best-of-n=0.4` for another part of the evals than a quarter, from 0.01 to 0.9"
+                .to_owned()
+        };
+        let rest = text.strip_prefix(Self::NAME).ok_or_else(wrong)?;
+        if rest.is_empty() {
+            return Ok(Self::BestOfN(Share::DEFAULT));
+        }
+        let share: f64 =
+            rest.strip_prefix('=').and_then(|part| part.parse().ok()).ok_or_else(wrong)?;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates")]
+        let millionths = (share * f64::from(WHOLE)).round() as u32;
+        if !Share::RANGE.contains(&millionths) {
+            return Err(wrong());
+        }
+        Ok(Self::BestOfN(Share(millionths)))
+    }
+}
+
+impl TryFrom<String> for Control {
+    type Error = String;
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<Control> for String {
+    fn from(control: Control) -> Self {
+        control.to_string()
+    }
+}
+
+/// As it can be read again.
+impl fmt::Display for Control {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", Self::NAME, f64::from(self.share()) / f64::from(WHOLE))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_read_is_written_the_same() {
+        let check = |text: &str, written: &str| {
+            let control: Control = text.parse().expect("a control");
+            assert_eq!(control.to_string(), written, "{text}");
+            assert_eq!(written.parse(), Ok(control));
+        };
+        check("best-of-n", "best-of-n=0.25");
+        check("best-of-n=0.4", "best-of-n=0.4");
+        check("best-of-n=0.010", "best-of-n=0.01");
+        check("best-of-n=0.333333", "best-of-n=0.333333");
+        for odd in ["", "best", "best-of-n=", "best-of-n=0", "best-of-n=0.95", "best-of-n=nan"] {
+            assert!(odd.parse::<Control>().is_err(), "{odd}");
+        }
+    }
+
+    /// However the tree's evals come, the control group has its part of all, and never more.
+    #[test]
+    fn a_part_is_kept_exactly() {
+        for (text, tree, control) in [
+            ("best-of-n", 7, 2),
+            ("best-of-n", 21, 7),
+            ("best-of-n=0.4", 21, 14),
+            ("best-of-n=0.5", 9, 9),
+            ("best-of-n=0.1", 9, 1),
+            ("best-of-n=0.1", 8, 0),
+        ] {
+            let parsed: Control = text.parse().expect("a control");
+            assert_eq!(parsed.beside(tree), control, "{text} beside {tree}");
+        }
+        for text in ["best-of-n", "best-of-n=0.01", "best-of-n=0.37", "best-of-n=0.9"] {
+            let control: Control = text.parse().expect("a control");
+            for most in 0..500 {
+                let quota = control.part_of(most);
+                assert!(control.beside(most - quota) >= quota, "{text}: {quota} of {most}");
+            }
+        }
+    }
+}

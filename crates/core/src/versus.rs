@@ -1,0 +1,182 @@
+//! The tree against its control group, at the same spend. Both begin with the ideas that the tree tried on the root; from there
+//! the tree goes on from its nodes, and the control group goes on trying on the root. Spend is counted in evals, in the order
+//! of their ids. Nothing is decided by it.
+
+use crate::bill::Bills;
+use crate::facts::{Eval, Expansion, Facts, Stage, Work};
+use crate::gate::{Verdict, gate};
+use crate::group::{Group, IdeaSource};
+use crate::id::{Depth, EvalId, NodeId};
+use crate::num::Finite;
+use crate::rank::{self, Contender};
+use std::collections::BTreeSet;
+
+/// How a run with a control group stands.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Versus {
+    /// There is nothing to compare: up to the same spend, both are the same evals, or one of them has none.
+    Nothing {
+        /// What the control group has.
+        control: Spent,
+    },
+    /// There is.
+    Compared(Box<Compared>),
+}
+
+/// Both sides.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Compared {
+    /// Which of them did better with the same number of evals.
+    pub ahead: Ahead,
+    /// How many evals both of them begin with.
+    pub shared: u32,
+    /// The tree, with as many evals as the root alone had.
+    pub tree: Side,
+    /// The root alone, with as many evals as the tree had.
+    pub root: Side,
+    /// The tree, all of it.
+    pub whole_tree: Side,
+    /// All that was tried on the root.
+    pub whole_root: Side,
+    /// The part of it that is the control group's own.
+    pub control: Spent,
+}
+
+/// Who did better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ahead {
+    /// The tree.
+    Tree,
+    /// Neither: they came to the same score.
+    Neither,
+    /// Trying on the root alone.
+    Control,
+}
+
+/// What some evals came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Side {
+    /// The best of them that the gate lets through; none where no such one is better than the root.
+    pub best: Option<Best>,
+    /// What they took.
+    pub spent: Spent,
+}
+
+/// What some evals took.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Spent {
+    /// How many they are, failed ones included.
+    pub evals: u32,
+    /// Their answers, and those that brought their ideas.
+    pub bills: Bills,
+}
+
+/// The best of a side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Best {
+    /// Which.
+    pub eval: EvalId,
+    /// Its score against the root.
+    pub rank_score: Finite,
+}
+
+impl Side {
+    /// Its best score, the root counting as 0.
+    #[must_use]
+    pub fn rank_score(&self) -> Finite {
+        self.best.map_or(Finite::ZERO, |best| best.rank_score)
+    }
+}
+
+/// How the tree stands against its control group; none where it has none.
+#[must_use]
+pub fn versus(facts: &Facts) -> Option<Versus> {
+    facts.control_group()?;
+    let ended = || facts.evals.iter().filter(|eval| has_ended(eval));
+    let tree: Vec<&Eval> = ended().filter(|eval| eval.group.is_tree()).collect();
+    let root: Vec<&Eval> = ended().filter(|eval| eval.parent == NodeId::ROOT).collect();
+    let of_control = |eval: &&Eval| !eval.group.is_tree();
+    let control: Vec<&Eval> = root.iter().copied().filter(of_control).collect();
+    let control = spent(facts, &control, |source| source == IdeaSource::Control);
+    let same = tree.len().min(root.len());
+    let (tree_first, root_first) = (first(&tree, same), first(&root, same));
+    if tree_first.iter().map(|eval| eval.id).eq(root_first.iter().map(|eval| eval.id)) {
+        return Some(Versus::Nothing { control });
+    }
+    let of_tree = |source| matches!(source, IdeaSource::Node(_));
+    let of_root = |source: IdeaSource| source.node() == NodeId::ROOT;
+    let side = |evals: &[&Eval], mine: fn(IdeaSource) -> bool| Side {
+        best: best(facts, evals),
+        spent: spent(facts, evals, mine),
+    };
+    let (tree_side, root_side) = (side(tree_first, of_tree), side(root_first, of_root));
+    let ahead = match tree_side.rank_score().cmp(&root_side.rank_score()) {
+        std::cmp::Ordering::Greater => Ahead::Tree,
+        std::cmp::Ordering::Equal => Ahead::Neither,
+        std::cmp::Ordering::Less => Ahead::Control,
+    };
+    let shared = tree_first.iter().filter(|eval| eval.parent == NodeId::ROOT).count();
+    Some(Versus::Compared(Box::new(Compared {
+        ahead,
+        shared: u32::try_from(shared).unwrap_or(u32::MAX),
+        tree: tree_side,
+        root: root_side,
+        whole_tree: side(&tree, of_tree),
+        whole_root: side(&root, of_root),
+        control,
+    })))
+}
+
+fn first<'a, 'b>(evals: &'a [&'b Eval], count: usize) -> &'a [&'b Eval] {
+    evals.get(..count).unwrap_or(evals)
+}
+
+/// Whether it was tried to its end, and counts.
+fn has_ended(eval: &Eval) -> bool {
+    eval.stands() && (eval.measured().is_some() || matches!(eval.stage, Stage::Failed { .. }))
+}
+
+/// The gate's word on an eval: as it is recorded, or, of the control group, as it would be. Only so are both sides asked the
+/// same.
+#[must_use]
+pub fn word_on(facts: &Facts, eval: &Eval) -> Option<Verdict> {
+    if let Stage::Decided(_, verdict, _) = &eval.stage {
+        return Some(verdict.clone());
+    }
+    let Stage::Scored(measured) = &eval.stage else { return None };
+    let Work { files_changed, approval, .. } = measured.work;
+    let word = || gate(&measured.scored, files_changed, approval, &facts.meaning);
+    (eval.group == Group::Control).then(word)
+}
+
+fn best(facts: &Facts, evals: &[&Eval]) -> Option<Best> {
+    let passed = |eval: &&Eval| word_on(facts, eval).is_some_and(|word| word.passed());
+    let passed = evals.iter().copied().filter(passed);
+    let contenders = passed.filter_map(|eval| Some((eval, eval.measured()?)));
+    let contenders = contenders.map(|(eval, measured)| Contender {
+        eval: eval.id,
+        vs_root: &measured.scored.vs_root,
+        files_changed: measured.work.files_changed,
+    });
+    let eval = rank::beam(contenders, 1).first().copied()?;
+    let rank_score = rank::score(&facts.eval(eval)?.measured()?.scored.vs_root)?;
+    (rank_score > Finite::ZERO).then_some(Best { eval, rank_score })
+}
+
+/// What these evals took, with the questions that brought them, and those on the way that brought nothing.
+fn spent(facts: &Facts, evals: &[&Eval], mine: impl Fn(IdeaSource) -> bool) -> Spent {
+    let ids: BTreeSet<EvalId> = evals.iter().map(|eval| eval.id).collect();
+    let last = evals.last().map_or(Depth(0), |eval| eval.depth);
+    let counts = |expansion: &Expansion| {
+        let mut brought = expansion.evals().peekable();
+        let nothing = brought.peek().is_none() && !ids.is_empty() && expansion.depth <= last;
+        nothing || brought.any(|id| ids.contains(id))
+    };
+    let asked =
+        facts.all_expansions().filter(|(source, expansion)| mine(*source) && counts(expansion));
+    let mut bills: Bills = asked.map(|(_, expansion)| &expansion.bills).collect();
+    for eval in evals {
+        bills += &eval.spent();
+    }
+    Spent { evals: u32::try_from(evals.len()).unwrap_or(u32::MAX), bills }
+}

@@ -1,0 +1,374 @@
+//! The control group, against a world in memory: ideas that are tried on the root alone. The tree does not know of them, they
+//! know nothing of the tree, and cut off anywhere, with any number of workers, the run ends the same.
+
+#![cfg(test)]
+
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+use treebeam_core::audit;
+use treebeam_core::event::{Event, Stop};
+use treebeam_core::facts::{Eval, Facts, History, Stage};
+use treebeam_core::group::Group;
+use treebeam_core::id::{EvalId, NodeId};
+use treebeam_core::num::Finite;
+use treebeam_core::plan::{self, Again};
+use treebeam_core::policy::{ContextStrategy, DedupeScope, Meaning, Reach};
+use treebeam_core::rank;
+use treebeam_core::state::State;
+use treebeam_core::versus::{Ahead, Compared, Side, Versus, versus, word_on};
+use treebeam_run::port::{Clock as _, Moment, OwnIdea, Request};
+use treebeam_run::{Halt, drive};
+use treebeam_testkit::journal::MemoryJournal;
+use treebeam_testkit::memory::{Disk, MemoryWorld};
+
+fn number(n: u32) -> NonZeroU32 {
+    NonZeroU32::new(n).expect("not zero")
+}
+
+fn meaning(control: Option<&str>) -> Meaning {
+    Meaning {
+        ideas_per_node: number(4),
+        beam_width: number(2),
+        sweep_config_limit: Some(number(4)),
+        control: control.map(|text| text.parse().expect("a control")),
+        ..Meaning::default()
+    }
+}
+
+fn reach(workers: u32) -> Reach {
+    Reach { max_depth: 3, max_parallel_evals: number(workers), ..Reach::default() }
+}
+
+fn go(journal: &mut MemoryJournal, world: &MemoryWorld) -> Result<State, Halt> {
+    drive(journal.state(), world.ports(), journal, &mut |_, _| {})
+}
+
+/// A whole run, and what it left.
+fn whole(seed: u64, control: Option<&str>, reach: Reach) -> (State, Disk) {
+    let world = MemoryWorld::new(seed, seed);
+    let mut journal = MemoryJournal::begun(meaning(control), reach);
+    let end = go(&mut journal, &world).expect("a run");
+    (end, world.disk())
+}
+
+fn of(facts: &Facts, group: Group) -> impl Iterator<Item = &Eval> {
+    facts.evals.iter().filter(move |eval| eval.group == group)
+}
+
+#[derive(PartialEq)]
+struct Settled {
+    facts: Facts,
+    refs: BTreeMap<String, String>,
+    worktrees: Vec<String>,
+    ideas: Vec<(String, Vec<u8>)>,
+}
+
+fn settled(state: State, disk: Disk) -> Settled {
+    let mut facts = state.into_facts();
+    facts.history = History::default();
+    facts.reach.max_parallel_evals = NonZeroU32::MIN;
+    let ideas = disk.files.into_iter().filter(|(path, _)| path.starts_with("node_ideas/"));
+    let worktrees = disk.worktrees.into_keys().collect();
+    Settled { facts, refs: disk.refs, worktrees, ideas: ideas.collect() }
+}
+
+#[test]
+fn a_run_that_is_cut_off_after_any_event_ends_the_same() {
+    let begun = |workers| {
+        let one = Meaning { beam_width: number(1), ..meaning(Some("best-of-n=0.4")) };
+        MemoryJournal::begun(one, Reach { max_depth: 2, ..reach(workers) })
+    };
+    let world = MemoryWorld::new(7, 7);
+    let mut clean = begun(1);
+    let end = go(&mut clean, &world).expect("a whole run");
+    assert!(end.control.len() > 1 && of(&end, Group::Control).count() > 3, "worth cutting");
+    let expected = settled(end, world.disk());
+    for workers in [1, 4] {
+        for cut in 1..clean.events.len() {
+            let world = MemoryWorld::new(7, 7);
+            let mut journal = begun(workers);
+            journal.fuse = Some(cut);
+            if go(&mut journal, &world).is_err() && cut % 2 == 0 {
+                world.restart();
+            }
+            journal.fuse = None;
+            let resumed = go(&mut journal, &world).expect("a resumed run");
+            assert_eq!(journal.state(), resumed, "the events lead to the state");
+            let same = settled(resumed, world.disk()) == expected;
+            assert!(same, "cut after event {cut} with {workers} workers");
+        }
+    }
+}
+
+/// What counts of the tree: what was tried on what, with what result, and what became of it, whatever the ids.
+fn tree(facts: &Facts) -> Vec<(u32, NodeId, String, String)> {
+    let told = |eval: &Eval| {
+        let fate = if let Stage::Decided(measured, verdict, fate) = &eval.stage {
+            format!("{fate:?} {} {:?}", verdict.reason(), measured.scored.vs_root)
+        } else {
+            format!("{:?}", std::mem::discriminant(&eval.stage))
+        };
+        (eval.depth.0, eval.parent, eval.idea.id().to_owned(), fate)
+    };
+    of(facts, Group::Tree).map(told).collect()
+}
+
+#[test]
+fn the_tree_is_the_same_with_and_without_it_and_neither_is_told_of_the_other() {
+    for seed in 0..6 {
+        let run = |control| {
+            let mut meaning = meaning(control);
+            if seed % 2 == 1 {
+                meaning.ideas_context_strategy = ContextStrategy::GlobalPriorIdeas;
+                meaning.dedupe_scope = DedupeScope::Global;
+            }
+            let world = MemoryWorld::new(seed, seed);
+            let mut journal = MemoryJournal::begun(meaning, reach(2));
+            (go(&mut journal, &world).expect("a run"), world.disk())
+        };
+        let (alone, _) = run(None);
+        let (beside, disk) = run(Some("best-of-n"));
+        assert_eq!(tree(&alone), tree(&beside), "seed {seed}");
+        assert_eq!(alone.stop_reason(), beside.stop_reason());
+        let contexts = disk.files.iter().filter(|(path, _)| path.contains("/prompt_context"));
+        for (path, text) in contexts {
+            let text = String::from_utf8_lossy(text);
+            let of_control = path.starts_with("node_ideas/control/");
+            let strangers = if of_control { "ideas-n0001" } else { "ideas-control" };
+            assert!(!text.contains(strangers), "{path}: {text}");
+        }
+    }
+}
+
+#[test]
+fn each_question_tells_all_that_was_tried_on_the_root_before() {
+    let (end, disk) = whole(7, Some("best-of-n=0.4"), reach(1));
+    let text = |number: u32| {
+        let path = match number {
+            1 => "node_ideas/control/prompt_context.txt".to_owned(),
+            n => format!("node_ideas/control/prompt_context_{n}.txt"),
+        };
+        String::from_utf8(disk.files.get(&path).expect("a context").clone()).expect("text")
+    };
+    let (first, second) = (text(1), text(2));
+    for eval in end.evals.iter().filter(|eval| eval.depth.0 == 0) {
+        let title = &eval.idea.title;
+        assert!(second.contains(&format!("{title}: on n0000, ")), "{title}: {second}");
+        // At the same depth nobody knows yet what comes of it, and nobody asks who was faster.
+        let now = first.contains(&format!("{title}: under way"));
+        assert_eq!(now, eval.group == Group::Tree, "{title}: {first}");
+    }
+}
+
+#[test]
+fn a_control_eval_is_no_part_of_the_tree() {
+    let (end, disk) = whole(7, Some("best-of-n=0.4"), reach(2));
+    assert!(audit::structure(&end).is_empty() && audit::beams(&end).is_empty());
+    for eval in of(&end, Group::Control) {
+        assert_eq!(eval.parent, NodeId::ROOT);
+        assert!(matches!(eval.stage, Stage::Scored(_) | Stage::Failed { .. }), "{:?}", eval.stage);
+        assert!(eval.turn().is_none(), "it is no turn of the root's conversation");
+        assert!(eval.idea.path.as_str().starts_with("node_ideas/control/"));
+        let name = format!("e{}", eval.id);
+        assert!(!disk.refs.contains_key(&name) && !disk.worktrees.contains_key(&name), "{name}");
+    }
+    for closed in &end.closed {
+        assert!(closed.beam.iter().all(|id| end.eval(*id).expect("one").group == Group::Tree));
+    }
+    // The ids of a depth's own come first.
+    for depth in 0..3 {
+        let groups = end.evals.iter().filter(|eval| eval.depth.0 == depth).map(|eval| eval.group);
+        assert!(groups.is_sorted(), "depth {depth}");
+    }
+    let mut promoted = end.into_facts();
+    let first = promoted.evals.iter_mut().find(|eval| eval.group == Group::Control);
+    first.expect("one").group = Group::Tree;
+    assert_eq!(audit::structure(&promoted).len(), 1, "one that changes sides is found");
+}
+
+#[test]
+fn each_group_keeps_to_its_part_of_the_budget() {
+    for most in [0, 1, 3, 4, 9, 16, 20] {
+        let limited = Reach { max_total_idea_evals: Some(most), ..reach(2) };
+        let (end, _) = whole(7, Some("best-of-n"), limited);
+        let (tree, control) = (of(&end, Group::Tree).count(), of(&end, Group::Control).count());
+        let part = usize::try_from(most / 4).expect("a number");
+        let rest = usize::try_from(most).expect("a number") - part;
+        assert_eq!((tree, control), (rest.min(20), part), "of {most}");
+        if most < 20 {
+            assert_eq!(end.stop_reason(), Some(Stop::MaxEvals), "of {most}");
+        }
+    }
+}
+
+#[test]
+fn a_budget_of_money_leaves_it_out_and_it_catches_up() {
+    let mut seen = 0;
+    for answers in 1..24 {
+        let world = MemoryWorld::new(7, 7).with_purse(answers);
+        let mut journal = MemoryJournal::begun(meaning(Some("best-of-n=0.4")), reach(1));
+        let stopped = go(&mut journal, &world).expect("a run");
+        if stopped.stop_reason() != Some(Stop::MaxCost) {
+            continue;
+        }
+        seen += 1;
+        assert!(audit::structure(&stopped).is_empty(), "{answers} answers");
+        journal.events.push(Event::SettingsChanged { reach: reach(1) });
+        let end = go(&mut journal, &world.fork(7)).expect("a run");
+        let (tree, control) = (of(&end, Group::Tree).count(), of(&end, Group::Control).count());
+        assert_eq!(control, tree * 2 / 3, "beside {tree}, after {answers} answers");
+    }
+    assert!(seen > 10, "{seen}");
+}
+
+#[test]
+fn ids_do_not_depend_on_when_an_idea_of_the_users_came() {
+    let generated = |after: Option<u64>| {
+        let world = MemoryWorld::new(7, 7);
+        if let Some(after) = after {
+            let own = OwnIdea { node: Some(NodeId::ROOT), text: "IDEA: gain 1 mine\n".to_owned() };
+            world.post("20260101T000000-000000001-1", Request::Idea(own), after);
+        }
+        let one = Reach { max_depth: 1, ..reach(1) };
+        let mut journal = MemoryJournal::begun(meaning(Some("best-of-n=0.5")), one);
+        let end = go(&mut journal, &world).expect("a run");
+        let asked = end.evals.iter().filter(|eval| eval.idea.turn.is_some());
+        asked.map(|eval| (eval.id, eval.group, eval.idea.clone())).collect::<Vec<_>>()
+    };
+    let expected = generated(None);
+    assert_eq!(expected.len(), 8);
+    for after in 0..25 {
+        assert_eq!(generated(Some(after)), expected, "after {after} looks");
+    }
+}
+
+#[test]
+fn what_is_done_again_stays_on_its_side() {
+    let scored = |state: &Facts| {
+        let is_scored = |eval: &Eval| matches!(eval.stage, Stage::Scored(_));
+        state.depth.0 == 0 && of(state, Group::Control).any(is_scored)
+    };
+    let cut_off = (0..20).find_map(|seed| {
+        let world = MemoryWorld::new(seed, seed);
+        let mut journal = MemoryJournal::begun(meaning(Some("best-of-n=0.5")), reach(1));
+        go(&mut journal, &world).expect("a run");
+        let whole = journal.events.len();
+        let cut = (1..whole).find(|cut| {
+            let state = State::replay(&journal.events[..*cut]).expect("events of a run");
+            scored(&state) && !state.queued().all(|(_, evals)| evals.is_empty())
+        })?;
+        let world = MemoryWorld::new(seed, seed);
+        let mut journal = MemoryJournal::begun(meaning(Some("best-of-n=0.5")), reach(1));
+        journal.fuse = Some(cut);
+        assert!(go(&mut journal, &world).is_err());
+        scored(&journal.state()).then_some((journal, world))
+    });
+    let (mut journal, world) = cut_off.expect("a moment at which one of them is scored");
+    journal.fuse = None;
+    let state = journal.state();
+    let wishes = [Again::RetryFailed, Again::RerunEvals, Again::RegenerateIdeas];
+    let at = world.at(Moment::SentBack(state.next_eval()));
+    let sent = plan::send_back(&state, &wishes, at).expect("something to do again");
+    let again: Vec<_> = sent.rerun.iter().map(|rerun| (rerun.of, rerun.eval)).collect();
+    journal.events.push(Event::SentBack(Box::new(sent)));
+    let end = go(&mut journal, &world).expect("a run");
+    let group = |id: EvalId| end.eval(id).expect("an eval").group;
+    assert!(again.iter().any(|(of, _)| group(*of) == Group::Control));
+    assert!(again.iter().all(|(of, eval)| group(*of) == group(*eval)));
+    assert!(audit::structure(&end).is_empty());
+}
+
+/// The best score of these, counted by hand: what passes the gate, and the root as 0.
+fn best(facts: &Facts, evals: &[&Eval]) -> f64 {
+    let passed = evals.iter().filter(|eval| word_on(facts, eval).is_some_and(|word| word.passed()));
+    let scores = passed.filter_map(|eval| rank::score(&eval.measured()?.scored.vs_root));
+    scores.map(Finite::get).fold(0.0, f64::max)
+}
+
+fn check(end: &Facts, compared: &Compared) {
+    let tree: Vec<&Eval> = of(end, Group::Tree).collect();
+    let root: Vec<&Eval> = end.evals.iter().filter(|eval| eval.parent == NodeId::ROOT).collect();
+    let same = tree.len().min(root.len());
+    let is = |side: &Side, evals: &[&Eval]| {
+        assert_eq!(usize::try_from(side.spent.evals).ok(), Some(evals.len()));
+        assert!((side.rank_score().get() - best(end, evals)).abs() < 1e-12);
+        let coding: u64 = evals.iter().map(|eval| eval.spent().total().usage.total()).sum();
+        assert!(side.spent.bills.total().usage.total() >= coding);
+    };
+    is(&compared.tree, &tree[..same]);
+    is(&compared.root, &root[..same]);
+    is(&compared.whole_tree, &tree);
+    is(&compared.whole_root, &root);
+    // Both sides share what the tree tried on the root; all together that is what was paid.
+    let shared: Vec<&Eval> =
+        root.iter().filter(|eval| eval.group == Group::Tree).copied().collect();
+    assert_eq!(usize::try_from(compared.shared).ok(), Some(shared.len()));
+    let all = compared.whole_tree.spent.bills.total().usage.total()
+        + compared.control.bills.total().usage.total();
+    assert_eq!(all, end.spent().total().usage.total());
+    let expected = match best(end, &tree[..same]).total_cmp(&best(end, &root[..same])) {
+        std::cmp::Ordering::Greater => Ahead::Tree,
+        std::cmp::Ordering::Equal => Ahead::Neither,
+        std::cmp::Ordering::Less => Ahead::Control,
+    };
+    assert_eq!(compared.ahead, expected);
+}
+
+#[test]
+fn both_sides_are_compared_at_the_same_spend() {
+    let mut seen = Vec::new();
+    for seed in 0..30 {
+        let (end, _) = whole(seed, Some("best-of-n=0.4"), reach(1));
+        match versus(&end).expect("a control group") {
+            Versus::Compared(compared) => {
+                check(&end, &compared);
+                seen.push(compared.ahead);
+            }
+            Versus::Nothing { .. } => assert_eq!(end.nodes.len(), 1, "seed {seed}"),
+        }
+    }
+    for ahead in [Ahead::Tree, Ahead::Neither, Ahead::Control] {
+        assert!(seen.contains(&ahead), "{ahead:?} is nowhere among {seen:?}");
+    }
+    let (alone, _) = whole(7, None, reach(1));
+    assert_eq!(versus(&alone), None);
+    let (flat, _) = whole(7, Some("best-of-n=0.5"), Reach { max_depth: 1, ..reach(1) });
+    assert!(matches!(versus(&flat), Some(Versus::Nothing { control }) if control.evals == 4));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_order_of_completion_gives_the_same_run(
+        seed in 0_u64..1000,
+        order in any::<u64>(),
+        workers in 2_u32..9,
+        scope in prop_oneof![
+            Just(DedupeScope::None),
+            Just(DedupeScope::Global),
+            Just(DedupeScope::NodePlusAncestors)
+        ],
+        budget in prop_oneof![Just(None), (1_u32..24).prop_map(Some)],
+        part in prop_oneof![Just("best-of-n"), Just("best-of-n=0.6")],
+        stop_on_empty_frontier: bool,
+    ) {
+        let run = |workers, order| {
+            let world = MemoryWorld::new(seed, order);
+            let reach = Reach { max_total_idea_evals: budget, stop_on_empty_frontier, ..reach(workers) };
+            let meaning = Meaning { dedupe_scope: scope, ..meaning(Some(part)) };
+            let mut journal = MemoryJournal::begun(meaning, reach);
+            let end = go(&mut journal, &world).expect("a run");
+            let over = |eval: &Eval| match eval.group {
+                Group::Tree => matches!(eval.stage, Stage::Decided(..) | Stage::Failed { .. }),
+                Group::Control => matches!(eval.stage, Stage::Scored(..) | Stage::Failed { .. }),
+            };
+            prop_assert!(end.evals.iter().all(over));
+            prop_assert_eq!(&journal.state(), &end);
+            prop_assert!(audit::structure(&end).is_empty() && audit::beams(&end).is_empty());
+            Ok(settled(end, world.disk()))
+        };
+        prop_assert!(run(1, 0)? == run(workers, order)?);
+    }
+}
