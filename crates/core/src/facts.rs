@@ -238,6 +238,8 @@ pub enum Stage {
 pub struct Work {
     /// When it was begun.
     pub started_at: Timestamp,
+    /// When it was committed. Manifests of older runs do not say.
+    pub implemented_at: Option<Timestamp>,
     /// The candidate.
     pub commit: Commit,
     /// How many files it changes against its parent.

@@ -136,7 +136,7 @@ impl Listed {
                 found.nodes.to_string(),
                 found.evals.to_string(),
                 change(found.gain),
-                words::cost(&found.spent.total()),
+                words::cents(&found.spent.total()),
             ],
             Err(_) => ["-"; 5].map(str::to_owned),
         };

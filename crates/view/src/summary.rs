@@ -1,7 +1,9 @@
 //! `TREE_SUMMARY.md`: the whole run for a reader, from its outcome down to every eval with its reason. Shows nothing
-//! that depends on how often, how fast or how parallel the run ran.
+//! that depends on how often the run was interrupted or how parallel it ran; times are those on record.
 
 mod depth;
+mod spending;
+mod took;
 
 use crate::figure::change;
 use crate::markdown::{Md, Table};
@@ -9,7 +11,7 @@ use crate::outcome::Counts;
 use crate::read;
 use crate::versus;
 use crate::words::{self, count};
-use treebeam_core::facts::{Eval, Facts, Node};
+use treebeam_core::facts::{Eval, Facts, Node, Phase};
 use treebeam_core::id::NodeId;
 
 /// How to read the tables.
@@ -23,6 +25,7 @@ pub fn summary(facts: &Facts) -> String {
     let title = format!("# Tree search {}", Md::text(facts.run.as_str()));
     let mut parts = vec![title, outcome(facts), evals(facts), configuration(facts)];
     parts.extend(versus::section(facts));
+    parts.extend(spending::section(facts));
     parts.push(READING.to_owned());
     parts.extend(depth::sections(facts));
     parts.push(best_path(facts));
@@ -37,7 +40,14 @@ fn outcome(facts: &Facts) -> String {
         None => format!("**Running**: {}.", words::phase(facts)),
     };
     let so_far = if facts.stop_reason().is_some() { "" } else { " so far" };
-    format!("{now} **Best{so_far}**: {}.", best(facts))
+    format!("{now} **Best{so_far}**: {}.{}", best(facts), times(facts))
+}
+
+/// When it began and when it ended, and how long after.
+fn times(facts: &Facts) -> String {
+    let Phase::Stopped { at, .. } = facts.phase else { return String::new() };
+    let began = facts.created_at;
+    format!(" **Time**: from {began:.0} to {at:.0}, {}.", words::span(began, at))
 }
 
 fn best(facts: &Facts) -> String {

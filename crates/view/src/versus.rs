@@ -3,8 +3,8 @@
 
 use crate::figure::change;
 use crate::markdown::{Md, Table};
-use crate::words::count;
-use treebeam_core::bill::{Bill, Cost};
+use crate::words::{cost, count};
+use treebeam_core::bill::Bill;
 use treebeam_core::facts::Facts;
 use treebeam_core::id::Place;
 use treebeam_core::versus::{Ahead, Compared, Side, Spent, Versus, versus};
@@ -89,16 +89,6 @@ fn ratio(tree: &Bill, root: &Bill) -> Option<String> {
     let (tree, root, what) = paid.unwrap_or_else(tokens);
     let times = tree / root;
     (times.is_finite() && times > 0.0).then(|| format!("{times:.2} times {what}"))
-}
-
-/// What answers cost, as far as that is known.
-fn cost(bill: &Bill) -> String {
-    match (bill.calls, bill.known_cost()) {
-        (0, _) => Cost::default().to_string(),
-        (_, None) => "at an unknown price".to_owned(),
-        (_, Some(cost)) if bill.calls_without_price > 0 => format!("more than {cost}"),
-        (_, Some(cost)) => cost.to_string(),
-    }
 }
 
 /// The section of the summary.

@@ -1,8 +1,9 @@
 //! Stops, phases and rules in words for people. Short, and in the words of the documentation.
 
 use crate::figure::figure;
+use jiff::Timestamp;
 use std::time::Duration;
-use treebeam_core::bill::{Bill, Bills};
+use treebeam_core::bill::{Bill, Bills, Cost};
 use treebeam_core::event::{BudgetKind, Stop, WorldKind};
 use treebeam_core::facts::{Baseline, Facts, Phase};
 use treebeam_core::gate::Rule;
@@ -38,6 +39,27 @@ pub(crate) const fn stop(reason: Stop) -> &'static str {
     }
 }
 
+/// What answers cost, as far as that is known.
+pub(crate) fn cost(bill: &Bill) -> String {
+    match (bill.calls, bill.known_cost()) {
+        (0, _) => Cost::default().to_string(),
+        (_, None) => "at an unknown price".to_owned(),
+        (_, Some(cost)) if bill.calls_without_price > 0 => format!("more than {cost}"),
+        (_, Some(cost)) => cost.to_string(),
+    }
+}
+
+/// The same in a cell of a narrow table, to the cent.
+pub(crate) fn cents(bill: &Bill) -> String {
+    let cost = |bill: &Bill| format!("${:.2}", bill.cost.in_dollars());
+    match (bill.known_cost(), bill.calls_without_price) {
+        (None, 0) => "$0".to_owned(),
+        (None, _) => "unknown".to_owned(),
+        (Some(_), 0) => cost(bill),
+        (Some(_), _) => format!("≥ {}", cost(bill)),
+    }
+}
+
 /// What answers of agents took.
 pub(crate) fn bill(bill: &Bill) -> String {
     let tokens = count(bill.usage.total(), "token");
@@ -49,17 +71,6 @@ pub(crate) fn bill(bill: &Bill) -> String {
         }
     };
     format!("{}, {tokens}, {cost}; answered in {}", count(bill.calls, "call"), age(bill.time()))
-}
-
-/// What answers cost, in a cell of a table: as far as prices are known, and whether there are others.
-pub(crate) fn cost(bill: &Bill) -> String {
-    let cost = |bill: &Bill| format!("${:.2}", bill.cost.in_dollars());
-    match (bill.known_cost(), bill.calls_without_price) {
-        (None, 0) => "$0".to_owned(),
-        (None, _) => "unknown".to_owned(),
-        (Some(_), 0) => cost(bill),
-        (Some(_), _) => format!("≥ {}", cost(bill)),
-    }
 }
 
 /// The same, all together and then by role; nothing where nothing was answered.
@@ -146,6 +157,11 @@ pub(crate) const fn rule(rule: Rule) -> &'static str {
         Rule::HasEffect => "it changed some result",
         Rule::Rankable => "it can be ranked",
     }
+}
+
+/// How long it is from one moment to another, like an age.
+pub(crate) fn span(from: Timestamp, to: Timestamp) -> String {
+    age(Duration::try_from(to.duration_since(from)).unwrap_or_default())
 }
 
 /// How long ago something was, in the largest unit of which there are two.

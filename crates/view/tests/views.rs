@@ -230,7 +230,6 @@ fn how_a_run_ran_is_not_in_its_reports() {
     other.history.promotion_failures = 9;
     other.history.submissions.values_mut().for_each(|number| *number += 3);
     other.leftovers.clear();
-    other.created_at = jiff::Timestamp::UNIX_EPOCH;
     let many = NonZeroU32::new(16).unwrap();
     other.reach.max_parallel_evals = many;
     other.reach.max_parallel_per_node = Some(many);
@@ -252,6 +251,28 @@ fn without_a_limit_the_rule_for_rows_is_said_in_words() {
         text.contains("| at least as many rows as the root baseline, at least 100 % of them ok |")
     );
     assert!(text.contains("| budget | no limit |"));
+}
+
+#[test]
+fn what_answers_took_is_told_by_role_node_and_eval() {
+    let mut facts = sample::finished().into_facts();
+    assert!(!summary(&facts).contains("## What answers took"), "nothing was counted");
+    let bills = |role, calls: u32| {
+        let usage = Usage { input: 1000, cached: 200, output: u64::from(calls) };
+        let cost = Cost::pico(2_000_000_000);
+        let mut bills = Bills::default();
+        bills.add(role, Bill { calls, calls_without_price: 1, usage, cost, millis: 90_000 });
+        bills
+    };
+    facts.nodes[0].expansions[0].bills = bills(Role::Ideas, 1);
+    facts.evals[0].bills = vec![bills(Role::Coder, 2), bills(Role::Reviewer, 3)];
+    facts.evals[5].bills = vec![bills(Role::Coder, 4)];
+    let text = summary(&facts);
+    assert_tables_are_even(&text);
+    let (_, section) = text.split_once("## What answers took").unwrap();
+    let (section, rest) = section.split_once("\nGrade, ").unwrap();
+    let evals = rest.lines().filter(|line| line.contains(" calls, ")).collect::<Vec<_>>();
+    insta::assert_snapshot!([section, &evals.join("\n")].join("\n-----\n"));
 }
 
 /// The same run with a control group.

@@ -60,11 +60,13 @@ impl State {
                 let ideas = Ideas::Failed { why: why.clone(), turns: *turns };
                 self.proposal_failed(*source, ideas, bills, conversation)
             }
-            Event::Implemented { eval, commit, files_changed, rounds, approval, bills, .. } => {
+            Event::Implemented { eval, commit, files_changed, rounds, approval, bills, at } => {
                 let started_at = self.implementing_since(*eval)?;
                 let (files_changed, rounds, approval) = (*files_changed, *rounds, *approval);
                 let commit = commit.clone();
-                let work = Work { started_at, commit, files_changed, rounds, approval };
+                let implemented_at = Some(*at);
+                let work =
+                    Work { started_at, implemented_at, commit, files_changed, rounds, approval };
                 self.charge(*eval, bills)?;
                 self.enter(*eval, Stage::Implemented(work))
             }

@@ -79,7 +79,7 @@ pub(super) fn budget(scene: &Scene<'_>) -> String {
     } else {
         let total = spent.total();
         let tokens = words::count(total.usage.total(), "token");
-        format!("spent {}, {tokens}", words::cost(&total))
+        format!("spent {}, {tokens}", words::cents(&total))
     };
     let until = facts.deadline().map(|end| {
         let left = age(between(scene.now, end));

@@ -1,5 +1,6 @@
 //! The sections of the summary, one per depth: its nodes, what was tried there, and what was not.
 
+use super::took;
 use crate::figure::change;
 use crate::line::{REASON_CHARS, shorten};
 use crate::markdown::{Md, Table};
@@ -49,6 +50,7 @@ fn write(facts: &Facts, depth: Depth, section: &Section<'_>) -> String {
     }
     if !section.evals.is_empty() {
         parts.push(evals(facts, &section.evals));
+        parts.extend(took::table(&section.evals));
     }
     if !section.notes.is_empty() {
         let notes = section.notes.iter().map(|note| format!("- {note}\n"));

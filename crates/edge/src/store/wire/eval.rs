@@ -50,6 +50,9 @@ pub(super) struct EvalLine {
     unfinished_for: Option<BudgetKind>,
     queued_at: Timestamp,
     started_at: Option<Timestamp>,
+    /// Not in the manifests of older versions.
+    #[serde(default)]
+    implemented_at: Option<Timestamp>,
     finished_at: Option<Timestamp>,
     #[serde(skip_deserializing)]
     eval_output_root: Option<RunPath>,
@@ -157,6 +160,7 @@ impl EvalLine {
             unfinished_for: unfinished_for(&eval.stage),
             queued_at: eval.queued_at,
             started_at: started_at(eval),
+            implemented_at: work.and_then(|work| work.implemented_at),
             finished_at: finished_at(eval),
             eval_output_root: Some(path::eval(eval.id)),
             candidate_ref_name: Place::Candidate(eval.id).ref_name(&facts.run),
@@ -191,6 +195,7 @@ impl EvalLine {
     fn work(&mut self) -> Result<Work, String> {
         Ok(Work {
             started_at: needed(self.started_at, "started_at")?,
+            implemented_at: self.implemented_at,
             commit: needed(self.candidate_commit.take(), "candidate_commit")?,
             files_changed: needed(self.files_changed, "files_changed")?,
             rounds: needed(self.rounds, "rounds")?,
