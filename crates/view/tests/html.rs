@@ -345,7 +345,7 @@ fn foreign_text_is_text_in_markdown_mermaid_and_tables() {
             assert!(!line.trim_start().starts_with("click") && !line.contains("%%"), "{line}");
         }
         let rows = results_tsv(&facts);
-        assert!(rows.lines().all(|row| row.split('\t').count() == 20), "{text:?}");
+        assert!(rows.lines().all(|row| row.split('\t').count() == 21), "{text:?}");
         assert_eq!(rows.lines().count(), facts.evals.len() + 1);
     }
 }

@@ -33,6 +33,7 @@ fn crowded(ideas: u32, leftovers: u32) -> Facts {
         eval.idea.title = "広い文字".repeat(50);
     }
     let why = "the device is busy, ".repeat(20);
+    facts.leftovers.clear();
     for number in 1..=leftovers {
         let place = Place::Candidate(EvalId::new(number));
         let leftover = Leftover { place, kind: LeftoverKind::Worktree };
