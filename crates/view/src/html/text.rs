@@ -12,20 +12,30 @@ pub(crate) struct Shown<'a>(pub(crate) &'a str);
 
 impl Render for Shown<'_> {
     fn render_to(&self, html: &mut String) {
-        let mut letters = self.0.chars().peekable();
-        while let Some(c) = letters.next() {
+        let mut rest = self.0;
+        loop {
+            // Most of a text needs no second look.
+            let plain = rest.bytes().position(|byte| !is_plain(byte)).unwrap_or(rest.len());
+            let (before, from) = rest.split_at(plain);
+            html.push_str(before);
+            let mut letters = from.chars();
+            let Some(c) = letters.next() else { return };
+            rest = letters.as_str();
             match c {
                 '&' => html.push_str("&amp;"),
                 '<' => html.push_str("&lt;"),
                 '>' => html.push_str("&gt;"),
                 '"' => html.push_str("&quot;"),
-                '\n' | '\t' => html.push(c),
-                '\r' if letters.peek() == Some(&'\n') => {}
+                '\r' if rest.starts_with('\n') => {}
                 _ if is_hidden(c) => html.extend(c.escape_unicode()),
                 _ => html.push(c),
             }
         }
     }
+}
+
+const fn is_plain(byte: u8) -> bool {
+    matches!(byte, b'\n' | b'\t' | b' '..=b'~') && !matches!(byte, b'&' | b'<' | b'>' | b'"')
 }
 
 /// How many bytes a text takes once it is shown.
