@@ -1,0 +1,218 @@
+//! A small web server: takes requests one by one to whoever answers them, and answers back, whole or as a stream of events.
+//! What a request may do, and to whom it is answered at all, is for the caller to say; what it may cost is bounded here:
+//! how many come at once, how long their heads and their bodies take, and how large they are.
+
+mod stream;
+
+pub use stream::{Outlet, Sent, Stream, stream};
+
+use http_body_util::{BodyExt as _, Either, Full, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::convert::Infallible;
+use std::io;
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpStream;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::Semaphore;
+use tokio::time::{sleep, timeout};
+
+/// The longest body of a request.
+pub const MOST_BODY: usize = 256 << 10;
+/// The longest head of a request.
+const MOST_HEAD: usize = 32 << 10;
+/// How many connections there are at once; the next one waits.
+const MOST_CONNECTIONS: usize = 128;
+/// How long a head, and then a body, may take to come.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long nobody is let in after the system had no room for one.
+const REST: Duration = Duration::from_millis(100);
+
+/// What somebody asks for. Nothing of it has been believed yet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Request {
+    /// `GET`, `POST` or another one.
+    pub method: String,
+    /// The path, as it was sent.
+    pub path: String,
+    /// What came after the question mark, as it was sent.
+    pub query: String,
+    /// Under which name we were called; none where it is not said once and in plain letters.
+    pub host: Option<String>,
+    /// From which site the request comes.
+    pub origin: Given,
+    /// What we gave to this browser before.
+    pub cookie: Option<String>,
+    /// The event that a browser saw last, where it comes back to a stream.
+    pub last_event: Option<String>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+/// A header that means something else when it is there and cannot be read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Given {
+    /// It is not there.
+    #[default]
+    Nothing,
+    /// It is there once.
+    This(String),
+    /// It is there, and not as it should be.
+    Odd,
+}
+
+/// What it is answered.
+#[derive(Debug)]
+pub struct Answer {
+    /// The status.
+    pub status: u16,
+    /// The headers.
+    pub headers: Vec<(&'static str, String)>,
+    /// The body.
+    pub body: Body,
+}
+
+/// The body of an answer.
+#[derive(Debug)]
+pub enum Body {
+    /// All of it.
+    Whole(Vec<u8>),
+    /// Events, as they come.
+    Stream(Stream),
+}
+
+/// Whoever answers requests.
+pub trait Site: Send + Sync {
+    /// The answer to a request. It may take its time: others are answered meanwhile.
+    fn answer(&self, request: &Request) -> Answer;
+    /// The answer to one that is too long to be read.
+    fn too_long(&self) -> Answer;
+}
+
+/// A server, until it is dropped or stopped.
+#[derive(Debug)]
+pub struct Server(Runtime);
+
+impl Server {
+    /// Answers whoever comes here.
+    ///
+    /// # Errors
+    /// When the system does not let us.
+    pub fn start(listener: TcpListener, site: Arc<dyn Site>) -> io::Result<Self> {
+        listener.set_nonblocking(true)?;
+        let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+        let listener = {
+            let _inside = runtime.enter();
+            tokio::net::TcpListener::from_std(listener)?
+        };
+        runtime.spawn(accept(listener, site));
+        Ok(Self(runtime))
+    }
+
+    /// Ends at once, whoever is being answered.
+    pub fn stop(self) {
+        self.0.shutdown_background();
+    }
+}
+
+async fn accept(listener: tokio::net::TcpListener, site: Arc<dyn Site>) {
+    let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    loop {
+        let Ok(place) = Arc::clone(&room).acquire_owned().await else { return };
+        let Ok((connection, _)) = listener.accept().await else {
+            sleep(REST).await;
+            continue;
+        };
+        let site = Arc::clone(&site);
+        tokio::spawn(async move {
+            converse(connection, site).await;
+            drop(place);
+        });
+    }
+}
+
+async fn converse(connection: TcpStream, site: Arc<dyn Site>) {
+    let answering = service_fn(move |request| {
+        let site = Arc::clone(&site);
+        async move { Ok::<_, Infallible>(answer(request, site).await) }
+    });
+    let conversation = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(PATIENCE)
+        .max_buf_size(MOST_HEAD)
+        .serve_connection(TokioIo::new(connection), answering);
+    // One that breaks off was not worth more than that.
+    drop(conversation.await);
+}
+
+type Sending = Response<Either<Full<Bytes>, Stream>>;
+
+async fn answer(request: hyper::Request<Incoming>, site: Arc<dyn Site>) -> Sending {
+    let (head, body) = request.into_parts();
+    let mut request = Request {
+        method: head.method.to_string(),
+        path: head.uri.path().to_owned(),
+        query: head.uri.query().unwrap_or_default().to_owned(),
+        host: once(&head.headers, &header::HOST),
+        origin: given(&head.headers, &header::ORIGIN),
+        cookie: once(&head.headers, &header::COOKIE),
+        last_event: once(&head.headers, &HeaderName::from_static("last-event-id")),
+        body: Vec::new(),
+    };
+    let read = timeout(PATIENCE, Limited::new(body, MOST_BODY).collect()).await;
+    let Ok(Ok(body)) = read else { return sending(site.too_long()) };
+    request.body = body.to_bytes().to_vec();
+    let answered = tokio::task::spawn_blocking(move || site.answer(&request)).await;
+    answered.map_or_else(|_| plain(StatusCode::INTERNAL_SERVER_ERROR), sending)
+}
+
+/// A header that may stand there once, in plain letters.
+fn once(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
+    match given(headers, name) {
+        Given::This(value) => Some(value),
+        Given::Nothing | Given::Odd => None,
+    }
+}
+
+fn given(headers: &HeaderMap, name: &HeaderName) -> Given {
+    let mut values = headers.get_all(name).iter();
+    match (values.next().map(HeaderValue::to_str), values.next()) {
+        (None, _) => Given::Nothing,
+        (Some(Ok(value)), None) => Given::This(value.to_owned()),
+        (Some(_), _) => Given::Odd,
+    }
+}
+
+fn sending(answer: Answer) -> Sending {
+    let body = match answer.body {
+        Body::Whole(bytes) => Either::Left(Full::new(Bytes::from(bytes))),
+        Body::Stream(stream) => Either::Right(stream),
+    };
+    let mut response = Response::builder().status(answer.status);
+    for (name, value) in answer.headers {
+        response = response.header(name, value);
+    }
+    response.body(body).unwrap_or_else(|_| plain(StatusCode::INTERNAL_SERVER_ERROR))
+}
+
+fn plain(status: StatusCode) -> Sending {
+    let mut response = Response::new(Either::Left(Full::default()));
+    *response.status_mut() = status;
+    response
+}
+
+/// Bytes that nobody can guess.
+///
+/// # Errors
+/// When the system has none.
+pub fn random() -> io::Result<[u8; 24]> {
+    let mut bytes = [0; 24];
+    getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+    Ok(bytes)
+}
