@@ -7,7 +7,7 @@
 //! The parts: [`head()`] how the run stands, [`tree()`] the tree drawn, [`scores`] every score and the best so far,
 //! [`eval`] and [`node`] one of each, [`compare()`] two of them side by side, [`costs()`] what answers took, [`slots()`]
 //! what ran when, [`lineage()`] which conversation goes on from which, [`checked()`] what a validation found,
-//! [`holdout()`] what is left of a gain on data that the search never saw.
+//! [`holdout()`] what is left of a gain on data that the search never saw. [`site`] puts them on pages of their own.
 //! What they share: `text` shows foreign text as it is and nothing but text, `mark` gives each outcome its shape, `plot`
 //! has scales and axes, `metrics` is the table of metrics, `paired` the drawing of a comparison configuration by
 //! configuration, `diff` colours a change, `material` is what the caller brings along.
@@ -30,6 +30,7 @@ mod paired;
 mod plot;
 mod report;
 pub mod scores;
+pub mod site;
 mod slots;
 mod text;
 mod tree;
@@ -45,5 +46,5 @@ pub use maud::Markup;
 pub use page::{Assets, page};
 pub use report::{Extra, MOST_BYTES, report};
 pub use slots::slots;
-pub use text::weight;
+pub use text::{visible, weight};
 pub use tree::tree;

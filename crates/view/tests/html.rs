@@ -13,6 +13,7 @@ use treebeam_core::policy::Direction;
 use treebeam_core::score::{Details, MetricUse};
 use treebeam_core::state::State;
 use treebeam_testkit::hostile_text;
+use treebeam_view::html::site::{self, Looked, Part, Search};
 use treebeam_view::html::{
     self, Against, Document, Extra, Kind, Material, asset, compare, report, tree,
 };
@@ -111,7 +112,7 @@ fn must_be_sound(html: &str) {
     for (key, value) in tags.iter().flat_map(|tag| &tag.attributes) {
         assert!(!key.starts_with("on") && *key != "style" && *key != "src", "{key}={value}");
         if *key == "href" {
-            assert!(!value.contains(':') && !value.starts_with('/'), "{value}");
+            assert!(!value.contains(':') && !value.starts_with("//"), "{value}");
         }
     }
 }
@@ -350,6 +351,55 @@ fn foreign_text_is_text_in_markdown_mermaid_and_tables() {
     }
 }
 
+// ---- the pages of a site
+
+/// All pages of a run that a server shows, with this text in them.
+fn pages(facts: &Facts, text: &str) -> Vec<String> {
+    let looked = Looked { facts, runner: Some(text), trouble: Some(text), version: "x-1" };
+    let found = Search { find: text.to_owned(), before: Some(EvalId::new(3)) };
+    let (root, last) = (Place::Node(NodeId::ROOT), facts.evals.last().unwrap());
+    let eval = Place::Candidate(last.id);
+    let material = material(facts, last, 8, text);
+    let finding = [Finding::new(text, text, text)];
+    let against = material.vs_root.as_ref();
+    let mut pages = vec![
+        site::dashboard(&looked),
+        site::evals(facts, &found),
+        site::place(facts, root, &Material::default()).unwrap(),
+        site::around(facts, eval, &site::place(facts, eval, &material).unwrap()),
+        site::compared(facts, [Some(root), Some(eval)], against),
+        site::compared(facts, [None, None], None),
+        site::log("sweep.log", 3, text),
+        site::checks(&facts.run, &finding),
+        site::refused(text, Some(text)),
+        site::told(&facts.run, text),
+    ];
+    pages.extend(Part::ALL.map(|part| site::part(&looked, part)));
+    pages.into_iter().map(html::Markup::into_string).collect()
+}
+
+#[test]
+fn foreign_text_is_text_on_every_page_of_a_site() {
+    for text in hostile_text::short() {
+        for page in pages(&tainted(&text), &text) {
+            must_be_sound(&page);
+        }
+    }
+}
+
+#[test]
+fn every_page_of_a_site_is_sound_at_every_moment() {
+    let events = sample::events();
+    for number in 1..=events.len() {
+        let state = sample::after(&events, number);
+        let looked = Looked { facts: &state, runner: None, trouble: None, version: "x-1" };
+        let page = site::dashboard(&looked).into_string();
+        must_be_sound(&page);
+        assert!(!page.contains("href=\"#e0") && !page.contains("href=\"#n0"), "{page}");
+        assert_eq!(page, site::dashboard(&looked).into_string());
+    }
+}
+
 // ---- sizes
 
 /// A run with so many evals, seven on each node, one of them a node in its turn.
@@ -395,6 +445,10 @@ fn two_thousand_evals_fit() {
     let page = report(&facts, Extra::default(), &mut |eval| material(&facts, eval, 120, &text));
     must_be_a_sound_page(&page);
     assert!(page.len() < 15_000_000, "{} bytes", page.len());
+    let looked = Looked { facts: &facts, runner: None, trouble: None, version: "x-1" };
+    let first =
+        site::frame("Run", &[], Some(("/", "x-1")), &site::dashboard(&looked)).into_string();
+    assert!(first.len() < 1_000_000 && first.contains("data-later"), "{} bytes", first.len());
     assert!(page.contains("In short, to keep this page small."));
     let tree = tree(&facts).into_string();
     assert!(tree.len() < 800_000, "{} bytes", tree.len());

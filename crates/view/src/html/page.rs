@@ -45,6 +45,11 @@ pub fn page(title: &str, assets: Assets<'_>, sections: &[(&str, &str)], body: &M
     }
 }
 
+/// The style and the script of a page that does not carry them itself; the script waits for the page.
+pub(super) fn style_and_script(assets: Assets<'_>) -> Markup {
+    html! { (style(assets)) (script(assets)) }
+}
+
 fn style(assets: Assets<'_>) -> Markup {
     match assets {
         Assets::Inside => html! { style { (PreEscaped(STYLE)) } },

@@ -21,49 +21,48 @@
   });
   open();
 
-  // The tree: left to the parent, right to the first child, up and down among those of the same parent, then among all of
-  // the same level.
-  const tree = document.querySelector("svg.tree");
-  if (tree) {
-    const marks = [...tree.querySelectorAll("a.mark")];
+  // The tree: left to the parent, right to the first child, up and down among all of the same level. It may be drawn anew at
+  // any time, so its marks are looked up when a key is pressed.
+  const across = (mark) => mark.transform.baseVal.getItem(0).matrix.f;
+  const besides = (marks, level, at, step) => {
+    const same = marks.map((_, other) => other).filter((other) => level[other] === level[at]);
+    same.sort((one, other) => across(marks[one]) - across(marks[other]));
+    return same[same.indexOf(at) + step];
+  };
+  const target = (marks, at, key) => {
     const up = marks.map((mark) => ("up" in mark.dataset ? Number(mark.dataset.up) : -1));
     const level = [];
     up.forEach((parent) => level.push(parent < 0 ? 0 : level[parent] + 1));
-    const across = marks.map((mark) => mark.transform.baseVal.getItem(0).matrix.f);
-    // A large tree is seen from its root.
-    const box = byId("tree");
-    box.scrollTop = across[0] - box.clientHeight / 2;
-    const besides = (at, step) => {
-      const same = marks.map((_, other) => other).filter((other) => level[other] === level[at]);
-      same.sort((one, other) => across[one] - across[other]);
-      return same[same.indexOf(at) + step];
-    };
-    const target = (at, key) => {
-      switch (key) {
-        case "ArrowLeft": return up[at];
-        case "ArrowRight": return up.indexOf(at);
-        case "ArrowUp": return besides(at, -1);
-        case "ArrowDown": return besides(at, 1);
-        case "Home": return 0;
-        default: return undefined;
-      }
-    };
-    const go = (mark) => {
-      marks.forEach((other) => other.setAttribute("tabindex", other === mark ? "0" : "-1"));
-      mark.focus();
-      mark.scrollIntoView({ block: "nearest", inline: "nearest" });
-    };
-    tree.addEventListener("keydown", (event) => {
-      const at = marks.indexOf(event.target.closest("a.mark"));
-      const to = at < 0 ? undefined : target(at, event.key);
-      if (to === undefined) return;
-      event.preventDefault();
-      if (marks[to]) go(marks[to]);
-    });
-  }
+    switch (key) {
+      case "ArrowLeft": return up[at];
+      case "ArrowRight": return up.indexOf(at);
+      case "ArrowUp": return besides(marks, level, at, -1);
+      case "ArrowDown": return besides(marks, level, at, 1);
+      case "Home": return 0;
+      default: return undefined;
+    }
+  };
+  document.addEventListener("keydown", (event) => {
+    const tree = event.target.closest("svg.tree");
+    if (!tree) return;
+    const marks = [...tree.querySelectorAll("a.mark")];
+    const at = marks.indexOf(event.target.closest("a.mark"));
+    const to = at < 0 ? undefined : target(marks, at, event.key);
+    if (to === undefined) return;
+    event.preventDefault();
+    const mark = marks[to];
+    if (!mark) return;
+    marks.forEach((other) => other.setAttribute("tabindex", other === mark ? "0" : "-1"));
+    mark.focus();
+    mark.scrollIntoView({ block: "nearest", inline: "nearest" });
+  });
+  // A large tree is seen from its root.
+  const box = byId("tree");
+  const first = box && box.querySelector("a.mark");
+  if (first) box.scrollTop = across(first) - box.clientHeight / 2;
 
   // The list of evals, by what is typed and by outcome.
-  const form = document.querySelector("form.filter");
+  const form = document.querySelector("form.filter[hidden]");
   if (form) {
     const items = [...document.querySelectorAll("#evals details.item")];
     const texts = items.map((item) => item.querySelector("summary").textContent.toLowerCase());

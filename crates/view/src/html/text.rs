@@ -38,6 +38,20 @@ const fn is_plain(byte: u8) -> bool {
     matches!(byte, b'\n' | b'\t' | b' '..=b'~') && !matches!(byte, b'&' | b'<' | b'>' | b'"')
 }
 
+/// Text for a place that takes nothing but text: as it is, but for what nobody could see.
+#[must_use]
+pub fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.replace("\r\n", "\n").chars() {
+        match c {
+            '\n' | '\t' => shown.push(c),
+            _ if is_hidden(c) => shown.extend(c.escape_unicode()),
+            _ => shown.push(c),
+        }
+    }
+    shown
+}
+
 /// How many bytes a text takes once it is shown.
 #[must_use]
 pub fn weight(text: &str) -> usize {
@@ -65,6 +79,10 @@ mod tests {
         let check = |text: &str, html: &str| {
             assert_eq!(Shown(text).render().into_string(), html);
             assert_eq!(weight(text), html.len());
+            let unescaped = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&amp;", "&")];
+            let plain =
+                unescaped.iter().fold(html.to_owned(), |html, (from, to)| html.replace(from, to));
+            assert_eq!(visible(text), plain);
         };
         check("a <b> & \"c\"\n\td", "a &lt;b&gt; &amp; &quot;c&quot;\n\td");
         check("a\r\nb\rc", "a\nb\\u{d}c");

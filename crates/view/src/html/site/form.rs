@@ -1,0 +1,107 @@
+//! The forms of the site: each asks for something, none does anything by itself.
+
+use super::Looked;
+use super::link::Address;
+use crate::html::text::Shown;
+use crate::line::one_line;
+use maud::{Markup, html};
+use treebeam_core::facts::Facts;
+use treebeam_core::id::{Place, RunId};
+
+/// What can be asked of whoever runs a run.
+#[derive(Clone, Copy)]
+enum Steering {
+    /// Nobody runs it.
+    Nobody,
+    /// Somebody does.
+    Running,
+    /// Somebody does, and starts nothing new.
+    Paused,
+}
+
+impl Steering {
+    const fn of(looked: &Looked<'_>) -> Self {
+        match (looked.runner, looked.facts.history.paused_since) {
+            (None, _) => Self::Nobody,
+            (Some(_), None) => Self::Running,
+            (Some(_), Some(_)) => Self::Paused,
+        }
+    }
+
+    /// The wishes that mean something now, each with what a button says.
+    const fn wishes(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Nobody => &[],
+            Self::Running => &[("pause", "Pause"), ("stop", "Stop")],
+            Self::Paused => &[("unpause", "Go on"), ("stop", "Stop")],
+        }
+    }
+}
+
+/// Who runs a run, and the buttons to steer it by.
+pub(super) fn steering(looked: &Looked<'_>) -> Markup {
+    let (run, state) = (&looked.facts.run, Steering::of(looked));
+    let word = match state {
+        Steering::Nobody if looked.facts.stop_reason().is_some() => "Over.",
+        Steering::Nobody => "Nobody runs it.",
+        Steering::Running => "Running.",
+        Steering::Paused => "Paused: what is running ends, nothing new starts.",
+    };
+    html! {
+        @if let Some(trouble) = looked.trouble { p.trouble role="alert" { "What is shown may be old: " (Shown(trouble)) } }
+        div.steering {
+            strong { (word) }
+            @if let Some(by) = looked.runner { span.note { (one_line(by)) } }
+            @for (wish, says) in state.wishes() {
+                form.wish method="post" action=(Address::Wish(run, wish)) { button type="submit" { (says) } }
+            }
+        }
+    }
+}
+
+/// What came of the last wish, and a form for an idea of the user's own. They stand apart from what is made anew while
+/// somebody reads and types.
+pub(super) fn wishes(run: &RunId) -> Markup {
+    html! {
+        p.said role="status" {}
+        details.idea-form {
+            summary { "Add an idea" }
+            form.wish method="post" action=(Address::Wish(run, "idea")) {
+                label for="idea-text" { "What is worth trying? The first line is its title." }
+                textarea #idea-text name="text" rows="5" required {}
+                label for="idea-node" { "On which node? Left open: the first of the frontier." }
+                input #idea-node name="node" placeholder="n0003" autocomplete="off" pattern="n[0-9]{4,}";
+                button type="submit" { "Add it" }
+            }
+        }
+    }
+}
+
+/// A search for ideas.
+pub(super) fn search(run: &RunId, find: &str) -> Markup {
+    html! {
+        form.filter role="search" method="get" action=(Address::Evals(run)) {
+            label { "Find " input type="search" name="find" value=(one_line(find)) placeholder="idea, id or outcome" autocomplete="off"; }
+            button type="submit" { "Search" }
+        }
+    }
+}
+
+/// Two nodes or evals to compare.
+pub(super) fn sides(facts: &Facts, sides: [Option<Place>; 2]) -> Markup {
+    let value = |side: Option<Place>| side.map(|place| place.to_string());
+    let [first, second] = sides.map(value);
+    html! {
+        form.filter method="get" action=(Address::Compare(&facts.run, None)) {
+            label { "Compare " input name="first" value=[first] placeholder="n0000" autocomplete="off" required; }
+            label { "with " input name="second" value=[second] placeholder="e0012" autocomplete="off" required; }
+            button type="submit" { "Compare" }
+        }
+    }
+}
+
+/// What came of a wish, with the way back.
+#[must_use]
+pub fn told(run: &RunId, text: &str) -> Markup {
+    html! { p.said { (Shown(text)) } p { a href=(Address::Run(run)) { "Back to run " (run) } } }
+}

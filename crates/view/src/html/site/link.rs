@@ -1,0 +1,139 @@
+//! The addresses of the site, and what becomes of the links of a report: on its one page everything is near, here each node
+//! and eval has a page of its own.
+
+use maud::{Markup, PreEscaped, Render};
+use treebeam_core::facts::Facts;
+use treebeam_core::id::{EvalId, Place, RunId};
+
+/// Where something is to be found on the site. Names are safe in an address as they are; what a user typed is encoded.
+#[derive(Clone, Copy, Debug)]
+pub enum Address<'a> {
+    /// A run.
+    Run(&'a RunId),
+    /// What happens to it.
+    Events(&'a RunId),
+    /// A part of its page, or of the page of a node or an eval.
+    Part(&'a RunId, &'a str),
+    /// Its evals.
+    Evals(&'a RunId),
+    /// Those that were found and came before this one.
+    Older(&'a RunId, &'a str, EvalId),
+    /// A node or an eval.
+    Place(&'a RunId, Place),
+    /// What its commands print.
+    Log(&'a RunId, Place),
+    /// More of it.
+    LogEvents(&'a RunId, Place),
+    /// Two of them, the first of which may be known.
+    Compare(&'a RunId, Option<Place>),
+    /// What a validation finds.
+    Checks(&'a RunId),
+    /// A wish.
+    Wish(&'a RunId, &'a str),
+    /// A file of the run's.
+    File(&'a RunId, &'a str),
+}
+
+impl std::fmt::Display for Address<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Run(run) => write!(f, "/runs/{run}"),
+            Self::Events(run) => write!(f, "/runs/{run}/events"),
+            Self::Part(run, name) => write!(f, "/runs/{run}/part/{name}"),
+            Self::Evals(run) => write!(f, "/runs/{run}/evals"),
+            Self::Older(run, find, before) => {
+                write!(f, "/runs/{run}/evals?find={}&before={before}", encoded(find))
+            }
+            Self::Place(run, place) => write!(f, "/runs/{run}/at/{place}"),
+            Self::Log(run, place) => write!(f, "/runs/{run}/at/{place}/log"),
+            Self::LogEvents(run, place) => write!(f, "/runs/{run}/at/{place}/log/events"),
+            Self::Compare(run, None) => write!(f, "/runs/{run}/compare"),
+            Self::Compare(run, Some(first)) => write!(f, "/runs/{run}/compare?first={first}"),
+            Self::Checks(run) => write!(f, "/runs/{run}/validation"),
+            Self::Wish(run, wish) => write!(f, "/runs/{run}/{wish}"),
+            Self::File(run, path) => write!(f, "/runs/{run}/file?path={}", encoded(path)),
+        }
+    }
+}
+
+impl Render for Address<'_> {
+    fn render_to(&self, html: &mut String) {
+        self.to_string().render_to(html);
+    }
+}
+
+/// Text in a query: all but letters, digits and a few more as `%41`.
+fn encoded(text: &str) -> String {
+    let mut encoded = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'/' => {
+                encoded.push(byte.into());
+            }
+            _ => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    encoded
+}
+
+/// The same markup with its links led to pages of the site. A quote in foreign text is escaped, so each `href="` is ours.
+#[must_use]
+pub fn linked(markup: &Markup, facts: &Facts) -> Markup {
+    const HREF: &str = " href=\"";
+    let mut pieces = markup.0.split(HREF);
+    let mut html = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let (target, rest) = piece.split_once('"').unwrap_or((piece, ""));
+        if let Some(to) = led(target, &facts.run) {
+            html.push_str(&format!("{HREF}{}\"", to.render().0));
+        }
+        html.push_str(rest);
+    }
+    PreEscaped(html)
+}
+
+fn led(target: &str, run: &RunId) -> Option<String> {
+    if target.starts_with('/') {
+        return Some(target.replace("&amp;", "&"));
+    }
+    Some(match target.strip_prefix('#') {
+        Some(name) => match name.parse::<Place>() {
+            Ok(place) => Address::Place(run, place).to_string(),
+            Err(_) => target.to_owned(),
+        },
+        // A report lies beside the files of its run, and names them as they are there.
+        None => Address::File(run, &decoded(target)?).to_string(),
+    })
+}
+
+/// What a report's link names: its percent signs taken back.
+fn decoded(target: &str) -> Option<String> {
+    let (first, rest) = target.split_once('%').unwrap_or((target, ""));
+    let mut bytes = first.as_bytes().to_vec();
+    for piece in rest.split('%').filter(|_| target.contains('%')) {
+        let (digits, rest) = piece.split_at_checked(2)?;
+        bytes.push(u8::from_str_radix(digits, 16).ok()?);
+        bytes.extend_from_slice(rest.as_bytes());
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_of_a_report_leads_to_a_page() {
+        let run: RunId = "t".parse().unwrap();
+        let check = |target: &str, to: Option<&str>| {
+            assert_eq!(led(target, &run).as_deref(), to, "{target}");
+        };
+        check("#e0012", Some("/runs/t/at/e0012"));
+        check("#n0000", Some("/runs/t/at/n0000"));
+        check("#overview", Some("#overview"));
+        check("eval/0001/a%20b.txt", Some("/runs/t/file?path=eval/0001/a%20b.txt"));
+        check("artifacts/%C3%BC", Some("/runs/t/file?path=artifacts/%C3%BC"));
+        check("a%2", None);
+        check("/runs/t/evals?find=a&amp;before=0001", Some("/runs/t/evals?find=a&before=0001"));
+    }
+}
