@@ -6,6 +6,7 @@ mod eval;
 mod export;
 mod ideas;
 mod run;
+mod serve;
 
 pub(crate) use agents::{AgentsAct, AgentsArgs, AskArgs, CheckArgs, SpendingFlags, TalkFlags};
 pub(crate) use demo::DemoArgs;
@@ -13,6 +14,7 @@ pub(crate) use eval::{BaselineArgs, EvalArgs};
 pub(crate) use export::ExportArgs;
 pub(crate) use ideas::{IdeasArgs, Strategy};
 pub(crate) use run::{AgainFlags, GoingFlags, MeaningFlags, ResumeArgs, RunArgs};
+pub(crate) use serve::ServeArgs;
 
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
@@ -131,6 +133,9 @@ pub(crate) enum Command {
         after_help = "With `--json` each event is printed as the run itself does, and a last line of type `end`.\n\nExample: treebeam log --follow"
     )]
     Log(LogArgs),
+    /// Show the runs of this repository in a browser, live, and steer them from there
+    #[command(after_help = serve::HELP)]
+    Serve(ServeArgs),
     /// Validate a run and rewrite its reports; runs nothing
     #[command(after_help = "Example: treebeam report 20260131-220000")]
     Report(RunName),

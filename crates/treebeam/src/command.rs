@@ -25,6 +25,7 @@ mod resume;
 mod run;
 mod schema;
 mod score;
+mod serve;
 mod show;
 mod status;
 mod steer;
@@ -127,6 +128,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Diff(args) => diff::run(&find(args.item.run.as_deref())?, &args, output),
         Command::Export(args) => export::run(&find(args.run.as_deref())?, &args, output),
         Command::Log(args) => log::run(&find(args.run.run.as_deref())?, &args, output),
+        Command::Serve(args) => serve::run(&here, &args, output),
         Command::Report(args) => report::run(&find(args.run.as_deref())?, output),
         Command::Validate(args) => validate::run(&find(args.run.as_deref())?, output),
         Command::Job { spec } => job::run(&here.join(spec)),

@@ -7,7 +7,7 @@ use treebeam_testkit::program::{RUN, Said, Site};
 use treebeam_testkit::repo::TempRepo;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
-const COMMANDS: [&str; 29] = [
+const COMMANDS: [&str; 30] = [
     "demo",
     "run",
     "resume",
@@ -31,6 +31,7 @@ const COMMANDS: [&str; 29] = [
     "diff",
     "export",
     "log",
+    "serve",
     "report",
     "validate",
     "clean",
@@ -89,6 +90,7 @@ fn help() {
     snapshot!("help_show", call(&["show", "--help"]));
     snapshot!("help_diff", call(&["diff", "--help"]));
     snapshot!("help_log", call(&["log", "--help"]));
+    snapshot!("help_serve", call(&["serve", "--help"]));
     snapshot!("help_report", call(&["report", "--help"]));
     snapshot!("help_validate", call(&["validate", "--help"]));
     snapshot!("help_clean", call(&["clean", "--help"]));

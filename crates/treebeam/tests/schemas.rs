@@ -176,7 +176,7 @@ fn a_run_that_is_steered_fits_too() {
 const STEERING: [&str; 4] = ["pause", "unpause", "stop", "idea"];
 
 /// What takes its time is held against its schemas in a test of its own.
-const ELSEWHERE: [&str; 1] = ["demo"];
+const ELSEWHERE: [&str; 2] = ["demo", "serve"];
 
 /// What is for people alone, and says so to a program.
 const FOR_PEOPLE: [&str; 1] = ["watch"];
@@ -329,8 +329,8 @@ fn schemas_are_listed_and_a_wrong_name_is_refused() {
     let site = Site::new(BINARY);
     let list = site.call(&["schema"]).exits(0).stdout;
     let names: Vec<_> = list.lines().filter_map(|line| line.split_whitespace().next()).collect();
-    let (other, names) = names.split_last().expect("a list");
-    assert_eq!((names.len(), *other), (29, "transitions"), "{list}");
+    let (names, others) = names.split_at(names.len() - 2);
+    assert_eq!((names.len(), others), (30, &["transitions", "routes"][..]), "{list}");
     let document = printed(&site, &["schema"]).remove(0);
     assert_eq!(document["schema"], "treebeam.schema/1");
     for name in names {

@@ -7,7 +7,7 @@ use crate::cli::IdeaArgs;
 use crate::failure::{Exit, Failure};
 use crate::terminal;
 use crate::wiring::Found;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::Path;
 use treebeam_core::event::MessageId;
 use treebeam_core::facts::{Eval, Facts};
@@ -29,7 +29,26 @@ pub(super) fn add(
     args: &IdeaArgs,
     output: Output,
 ) -> Result<Exit, Failure> {
-    let own = read(here, args)?;
+    let given = give(found, read(here, args)?)?;
+    match output {
+        Output::Json => terminal::json(&given.document())?,
+        Output::Text => terminal::say(&given.text()),
+    }
+    Ok(Exit::Done)
+}
+
+/// An idea that a run was given.
+pub(super) struct Given {
+    run: RunId,
+    message: MessageId,
+    title: String,
+    /// What it became; none yet where it waits for its turn.
+    eval: Option<Eval>,
+    runner: Option<String>,
+}
+
+/// Gives a run an idea, and waits a little for what comes of it.
+pub(super) fn give(found: &Found, own: OwnIdea) -> Result<Given, Failure> {
     let opened = store::open_to_read(&found.run)?;
     terminal::notes(&opened.notes);
     let id = &opened.state.run;
@@ -43,8 +62,7 @@ pub(super) fn add(
         Answer::Waiting | Answer::Left => None,
         Answer::Taken => eval_of(&store::open_to_read(&found.run)?.state, sha256).cloned(),
     };
-    tell(found, id, &message, &title, eval.as_ref(), output)?;
-    Ok(Exit::Done)
+    Ok(Given { run: id.clone(), message, title, eval, runner: lease::runner(&found.run) })
 }
 
 fn read(here: &Path, args: &IdeaArgs) -> Result<OwnIdea, Failure> {
@@ -71,36 +89,33 @@ fn not_added(id: &RunId, why: &str, failure: fn(String) -> Failure) -> Failure {
         .hint(format!("`treebeam status {id}` shows its frontier and its budget"))
 }
 
-fn tell(
-    found: &Found,
-    id: &RunId,
-    message: &MessageId,
-    title: &str,
-    eval: Option<&Eval>,
-    output: Output,
-) -> Result<(), Failure> {
-    let runner = lease::runner(&found.run);
-    match output {
-        Output::Json => terminal::json(&json!({
+impl Given {
+    fn document(&self) -> Value {
+        let eval = self.eval.as_ref();
+        json!({
             "schema": "treebeam.idea/1",
-            "run_id": id,
-            "message": message,
-            "title": title,
+            "run_id": self.run,
+            "message": self.message,
+            "title": self.title,
             "outcome": if eval.is_some() { "added" } else { "waiting" },
             "eval": eval.map(|eval| Place::Candidate(eval.id)),
             "node": eval.map(|eval| Place::Node(eval.parent)),
-            "running": runner,
-        })),
-        Output::Text => {
-            let waits = match runner {
-                Some(by) => format!("the idea waits for its turn in run {id}: {by}"),
-                None => format!("nobody runs run {id}: the idea waits for `treebeam resume {id}`"),
-            };
-            terminal::say(&eval.map_or(waits, |eval| {
+            "running": self.runner,
+        })
+    }
+
+    /// What came of it, in words.
+    pub(super) fn text(&self) -> String {
+        let (id, title) = (&self.run, &self.title);
+        match (&self.eval, &self.runner) {
+            (Some(eval), _) => {
                 let (eval, node) = (Place::Candidate(eval.id), Place::Node(eval.parent));
                 format!("the idea is {eval} of run {id}, on {node}: {title}")
-            }));
-            Ok(())
+            }
+            (None, Some(by)) => format!("the idea waits for its turn in run {id}: {by}"),
+            (None, None) => {
+                format!("nobody runs run {id}: the idea waits for `treebeam resume {id}`")
+            }
         }
     }
 }

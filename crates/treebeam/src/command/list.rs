@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::time::Duration;
 use treebeam_core::id::{Place, RunId};
-use treebeam_edge::store::{self, lease};
+use treebeam_edge::store::{self, RunDir, lease};
 use treebeam_run::figures;
 use treebeam_view::list::{Digest, Listed, Standing};
 
@@ -34,10 +34,14 @@ pub(super) fn run(home: &Home, output: Output) -> Result<Exit, Failure> {
 }
 
 fn listed(home: &Home, id: &RunId, now: Timestamp) -> Listed {
-    let run = home.named(id);
-    let age = store::began(&run).map(|began| now.duration_since(began));
-    let found = match store::open_to_read(&run) {
-        Ok(opened) => Ok(Digest::of(&opened.state, lease::runner(&run))),
+    listed_at(&home.named(id), id, now)
+}
+
+/// A run that lies there, in short.
+pub(super) fn listed_at(run: &RunDir, id: &RunId, now: Timestamp) -> Listed {
+    let age = store::began(run).map(|began| now.duration_since(began));
+    let found = match store::open_to_read(run) {
+        Ok(opened) => Ok(Digest::of(&opened.state, lease::runner(run))),
         Err(error) => Err(error.to_string()),
     };
     // A clock that was set back makes no run that begins later.

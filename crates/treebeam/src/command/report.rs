@@ -1,6 +1,6 @@
 //! `treebeam report`: validates a run and rewrites its reports from the recorded state. Runs nothing.
 
-mod material;
+pub(super) mod material;
 
 use super::{Output, validate};
 use crate::failure::{Exit, Failure};

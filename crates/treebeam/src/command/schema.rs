@@ -2,6 +2,7 @@
 //! test holds them against real output.
 
 use super::Output;
+use super::serve::route;
 use crate::failure::{Exit, Failure};
 use crate::terminal;
 use serde_json::{Value, json};
@@ -24,7 +25,7 @@ macro_rules! schema {
     };
 }
 
-static SCHEMAS: [Schema; 29] = [
+static SCHEMAS: [Schema; 30] = [
     schema!("manifest", "a run's `manifest.json`"),
     schema!(
         "journal",
@@ -48,6 +49,7 @@ static SCHEMAS: [Schema; 29] = [
     schema!("baseline", "what `treebeam baseline --json` prints"),
     schema!("ideas", "what `treebeam ideas --json` prints"),
     schema!("score", "what `treebeam score --json` prints"),
+    schema!("serve", "what `treebeam serve --json` prints"),
     schema!("validate", "what `treebeam validate --json` prints"),
     schema!("report", "what `treebeam report --json` prints"),
     schema!("clean", "what `treebeam clean --json` prints"),
@@ -62,9 +64,16 @@ static SCHEMAS: [Schema; 29] = [
 /// What is printed beside the schemas, and is none.
 const TRANSITIONS: &str = "transitions";
 
+/// The same.
+const ROUTES: &str = "routes";
+
 pub(super) fn run(name: Option<&str>, output: Output) -> Result<Exit, Failure> {
     if name == Some(TRANSITIONS) {
         terminal::json(&transitions())?;
+        return Ok(Exit::Done);
+    }
+    if name == Some(ROUTES) {
+        terminal::json(&routes())?;
         return Ok(Exit::Done);
     }
     let one = name.map(find).transpose()?;
@@ -81,6 +90,7 @@ fn list() -> String {
     let line = |name: &str, about: &str| format!("{name:<14}{about}\n");
     let mut list: String = SCHEMAS.iter().map(|one| line(one.name, one.about)).collect();
     list.push_str(&line(TRANSITIONS, "no schema: the list of all that a run makes last on disk"));
+    list.push_str(&line(ROUTES, "no schema: the list of all addresses of `treebeam serve`"));
     list
 }
 
@@ -90,6 +100,13 @@ fn transitions() -> Value {
         "events": transition::EVENTS,
         "steps": transition::STEPS,
     })
+}
+
+fn routes() -> Value {
+    let routes = route::ROUTES.iter();
+    let routes =
+        routes.map(|route| json!({ "method": route.method.name(), "path": route.pattern }));
+    json!({ "schema": "treebeam.routes/1", "routes": routes.collect::<Vec<_>>() })
 }
 
 fn find(name: &str) -> Result<&'static Schema, Failure> {

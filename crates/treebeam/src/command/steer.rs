@@ -27,36 +27,51 @@ pub(super) fn run(
     wish: Wish,
     output: Output,
 ) -> Result<Exit, Failure> {
-    let found = find(here, name)?;
-    let opened = store::open_to_read(&found.run)?;
-    let id = &opened.state.run;
-    if let Some(reason) = opened.state.stop_reason() {
+    let told = tell(&find(here, name)?.run, wish)?;
+    match output {
+        Output::Json => terminal::json(&json!({
+            "schema": format!("treebeam.{wish}/1"),
+            "run_id": told.run,
+            "message": told.message,
+            "outcome": told.outcome,
+            "running": told.owner.to_string(),
+        }))?,
+        Output::Text => terminal::say(&told.text),
+    }
+    Ok(Exit::Done)
+}
+
+/// A wish that was heard, or will be.
+pub(super) struct Told {
+    run: RunId,
+    message: MessageId,
+    outcome: &'static str,
+    owner: Holder,
+    /// What came of it, in words.
+    pub(super) text: String,
+}
+
+/// Tells whoever runs a run, and waits a little for what comes of it.
+pub(super) fn tell(run: &RunDir, wish: Wish) -> Result<Told, Failure> {
+    let state = store::open_to_read(run)?.state;
+    let id = &state.run;
+    if let Some(reason) = state.stop_reason() {
         return Err(Failure::failed(format!("run `{id}` is over ({reason}): nothing to {wish}")));
     }
-    let owner = owner(&found.run, id, wish)?;
-    let message = inbox::post(&found.run, &Outgoing::Wish { wish, epoch: owner.epoch })?;
-    let (outcome, text) = match answer(&found.run, &message, Some(owner.epoch)) {
+    let owner = owner(run, id, wish)?;
+    let message = inbox::post(run, &Outgoing::Wish { wish, epoch: owner.epoch })?;
+    let (outcome, text) = match answer(run, &message, Some(owner.epoch)) {
         Answer::Taken => ("taken", taken(id, wish)),
         Answer::Waiting => {
             ("waiting", format!("run {id} was told to {wish}, and has not read it yet: {owner}"))
         }
         Answer::Refused(why) => return Err(not_heard(id, wish, &why)),
         Answer::Left => {
-            inbox::withdraw(&found.run, &message)?;
+            inbox::withdraw(run, &message)?;
             return Err(not_heard(id, wish, "the process that ran it is gone"));
         }
     };
-    match output {
-        Output::Json => terminal::json(&json!({
-            "schema": format!("treebeam.{wish}/1"),
-            "run_id": id,
-            "message": message,
-            "outcome": outcome,
-            "running": owner.to_string(),
-        }))?,
-        Output::Text => terminal::say(&text),
-    }
-    Ok(Exit::Done)
+    Ok(Told { run: id.clone(), message, outcome, owner, text })
 }
 
 /// The run that is named, or the only one that is running.

@@ -80,22 +80,30 @@ impl Checked {
 
 /// Checks a run and writes `VALIDATION_REPORT.md`.
 pub(super) fn check(found: &Found) -> Result<Checked, Failure> {
+    if found.repo.is_none() {
+        terminal::note("the run lies in no repository: refs and worktrees are not checked");
+    }
+    let checked = look(found)?;
+    let text = treebeam_view::validation::report(checked.state.run.as_str(), &checked.findings);
+    let path: RunPath = REPORT.parse()?;
+    if let Err(error) = RunFiles::new(found.run.clone()).write(&path, text.as_bytes()) {
+        terminal::note(&error.in_full());
+    }
+    Ok(checked)
+}
+
+/// Checks a run, and writes nothing.
+pub(super) fn look(found: &Found) -> Result<Checked, Failure> {
     let run = &found.run;
     let mut findings = Vec::new();
     let state = record(run, &mut findings)?;
     findings.extend(audit::structure(&state));
     findings.extend(audit::beams(&state));
     files(run, &state, &mut findings);
-    match &found.repo {
-        Some(repo) => places(repo, run, &state, &mut findings)?,
-        None => terminal::note("the run lies in no repository: refs and worktrees are not checked"),
+    if let Some(repo) = &found.repo {
+        places(repo, run, &state, &mut findings)?;
     }
     decisions(run, &state, &mut findings);
-    let text = treebeam_view::validation::report(state.run.as_str(), &findings);
-    let path: RunPath = REPORT.parse()?;
-    if let Err(error) = RunFiles::new(run.clone()).write(&path, text.as_bytes()) {
-        terminal::note(&error.in_full());
-    }
     Ok(Checked { state, findings })
 }
 

@@ -426,7 +426,8 @@ const WITHOUT_FLAG: [&str; 19] = [
 pub(crate) const PREFIX: &str = "TREEBEAM_";
 
 /// What a program that treebeam starts is told in its environment: no settings.
-const NO_KEYS: [&str; 7] = ["ROLE", "ROUND", "RUN", "NODE", "EVAL", "WORKTREE", "MARK"];
+const NO_KEYS: [&str; 8] =
+    ["ROLE", "ROUND", "RUN", "NODE", "EVAL", "WORKTREE", "MARK", "SERVE_TOKEN"];
 
 impl Key {
     /// The variable that sets it.

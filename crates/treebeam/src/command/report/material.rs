@@ -21,7 +21,7 @@ const MOST: usize = 192 << 10;
 const MOST_OF_ALL: usize = 5 << 20;
 
 /// The files of a run, read as they are asked for.
-pub(super) struct Shelf<'a> {
+pub(in crate::command) struct Shelf<'a> {
     files: &'a RunFiles,
     facts: &'a Facts,
     /// What candidates are compared with: each is read once.
@@ -36,8 +36,23 @@ impl<'a> Shelf<'a> {
         Self { files, facts, baselines: BTreeMap::new(), room }
     }
 
+    /// The same where evals are asked for one by one, and none takes the room of another.
+    pub(in crate::command) const fn of_one(files: &'a RunFiles, facts: &'a Facts) -> Self {
+        Self { files, facts, baselines: BTreeMap::new(), room: MOST }
+    }
+
+    /// The second of two sweeps against the first.
+    pub(in crate::command) fn between(
+        &mut self,
+        first: &Artifact,
+        second: &Artifact,
+    ) -> Option<Against> {
+        let second = self.read(second);
+        self.against(Some(first), second.as_ref())
+    }
+
     /// What there is of one eval.
-    pub(super) fn material(&mut self, eval: &Eval) -> Material {
+    pub(in crate::command) fn material(&mut self, eval: &Eval) -> Material {
         let facts = self.facts;
         let root = match &facts.baseline {
             Baseline::Measured { results, .. } => Some(results),

@@ -1,0 +1,226 @@
+//! The runs that somebody looks at: each is read once, kept up with its journal, and told to all who listen. Its file is
+//! looked at when a page is asked for, and again and again while anybody listens; then no more.
+
+use super::live::MOST_STREAMS;
+use super::news::News;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+use treebeam_core::id::RunId;
+use treebeam_edge::store::following::{Follower, Look};
+use treebeam_edge::store::{RunDir, StoreError, lease};
+use treebeam_edge::web::{Outlet, Sent, Stream, stream};
+use treebeam_view::html::site::{Looked, Part};
+
+/// How often a journal is looked at.
+const GLANCE: Duration = Duration::from_millis(100);
+/// How often it is asked who runs the run: for a moment, the question is in a runner's way.
+const DOUBT: Duration = Duration::from_secs(2);
+/// How long a stream is silent before a word is said, so that one whose reader is gone is noticed.
+const SILENCE: Duration = Duration::from_secs(10);
+
+/// All of them.
+pub(super) struct Hub {
+    /// Different for each process: what was seen of another one may be anything.
+    instance: String,
+    runs: Mutex<BTreeMap<RunId, Arc<Watched>>>,
+    /// One more than there are streams.
+    seats: Seat,
+}
+
+/// The right to a stream; the streams are counted by it.
+pub(super) type Seat = Arc<()>;
+
+impl Hub {
+    pub(super) fn new(instance: String) -> Self {
+        Self { instance, runs: Mutex::default(), seats: Seat::default() }
+    }
+
+    /// The run of that name, which lies there.
+    pub(super) fn run(&self, id: &RunId, run: &RunDir) -> Result<Arc<Watched>, StoreError> {
+        if let Some(known) = lock(&self.runs).get(id).filter(|_| run.journal().is_file()) {
+            return Ok(Arc::clone(known));
+        }
+        let watched = Arc::new(Watched::open(run, &self.instance)?);
+        Ok(Arc::clone(lock(&self.runs).entry(id.clone()).or_insert(watched)))
+    }
+
+    /// Room for one more stream, if there is any.
+    pub(super) fn seat(&self) -> Option<Seat> {
+        (Arc::strong_count(&self.seats) <= MOST_STREAMS).then(|| Arc::clone(&self.seats))
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A run that is looked at.
+pub(super) struct Watched {
+    pub(super) run: RunDir,
+    instance: String,
+    inner: Mutex<Inner>,
+}
+
+struct Inner {
+    follower: Follower,
+    /// How often it has changed since this process looks at it.
+    changes: u64,
+    runner: Option<String>,
+    asked: Option<Instant>,
+    trouble: Option<String>,
+    listeners: Vec<Listener>,
+    followed: Followed,
+}
+
+/// Whether a thread looks at the journal.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Followed {
+    Yes,
+    No,
+}
+
+struct Listener {
+    outlet: Outlet,
+    owed: News,
+    spoken: Instant,
+    _seat: Seat,
+}
+
+impl Watched {
+    fn open(run: &RunDir, instance: &str) -> Result<Self, StoreError> {
+        let inner = Inner {
+            follower: Follower::open(run)?,
+            changes: 0,
+            runner: None,
+            asked: None,
+            trouble: None,
+            listeners: Vec::new(),
+            followed: Followed::No,
+        };
+        Ok(Self { run: run.clone(), instance: instance.to_owned(), inner: Mutex::new(inner) })
+    }
+
+    /// Shows the run as it is now.
+    pub(super) fn with<T>(&self, show: impl FnOnce(&Looked<'_>) -> T) -> T {
+        let mut inner = lock(&self.inner);
+        inner.look(&self.run);
+        let version = self.version(&inner);
+        show(&Looked {
+            facts: inner.follower.state(),
+            runner: inner.runner.as_deref(),
+            trouble: inner.trouble.as_deref(),
+            version: &version,
+        })
+    }
+
+    /// Asks again who runs it: somebody has just been told something.
+    pub(super) fn doubt(&self) {
+        lock(&self.inner).asked = None;
+    }
+
+    fn version(&self, inner: &Inner) -> String {
+        format!("{}-{}", self.instance, inner.changes)
+    }
+
+    /// Tells of all that changes from now on, and at once if something has since what was seen last.
+    pub(super) fn listen(self: &Arc<Self>, seen: Option<&str>, seat: Seat) -> Stream {
+        let (outlet, stream) = stream();
+        let mut inner = lock(&self.inner);
+        inner.look(&self.run);
+        let owed = match seen {
+            Some(seen) if seen == self.version(&inner) => News::default(),
+            Some(_) | None => News::Everything,
+        };
+        // Whoever is cut off comes back soon; there is room for this in a stream that has just been made.
+        let _ = outlet.send("retry: 500\n\n".to_owned());
+        inner.listeners.push(Listener { outlet, owed, spoken: Instant::now(), _seat: seat });
+        let version = self.version(&inner);
+        inner.tell(&version);
+        if inner.followed == Followed::No {
+            inner.followed = Followed::Yes;
+            let watched = Arc::clone(self);
+            thread::spawn(move || watched.follow());
+        }
+        stream
+    }
+
+    /// Looks until nobody listens any more.
+    fn follow(&self) {
+        loop {
+            thread::sleep(GLANCE);
+            let mut inner = lock(&self.inner);
+            inner.look(&self.run);
+            let version = self.version(&inner);
+            inner.tell(&version);
+            if inner.listeners.is_empty() {
+                inner.followed = Followed::No;
+                return;
+            }
+        }
+    }
+}
+
+impl Inner {
+    /// Takes in what is new, and owes it to all who listen.
+    fn look(&mut self, run: &RunDir) {
+        let mut news = self.read();
+        if self.asked.is_none_or(|asked| asked.elapsed() >= DOUBT) {
+            self.asked = Some(Instant::now());
+            let runner = lease::runner(run);
+            if runner != self.runner {
+                self.runner = runner;
+                news.add(&News::parts(&[Part::Steering]));
+            }
+        }
+        if !news.is_empty() {
+            self.changes += 1;
+            self.listeners.iter_mut().for_each(|listener| listener.owed.add(&news));
+        }
+    }
+
+    fn read(&mut self) -> News {
+        let before = self.trouble.take();
+        let mut news = News::default();
+        match self.follower.look() {
+            Ok(Look::More(records)) => {
+                for record in records {
+                    news.add(&News::of(&record.event));
+                }
+            }
+            Ok(Look::Anew) => news = News::Everything,
+            Err(error) => self.trouble = Some(error.to_string()),
+        }
+        if self.trouble != before {
+            news.add(&News::parts(&[Part::Steering]));
+        }
+        news
+    }
+
+    fn tell(&mut self, version: &str) {
+        self.listeners.retain_mut(|listener| listener.tell(version) != Sent::Gone);
+    }
+}
+
+impl Listener {
+    fn tell(&mut self, version: &str) -> Sent {
+        if self.outlet.is_closed() {
+            return Sent::Gone;
+        }
+        let piece = if !self.owed.is_empty() {
+            format!("id: {version}\nevent: changed\ndata: {}\n\n", json!(self.owed.names()))
+        } else if self.spoken.elapsed() >= SILENCE {
+            ":\n\n".to_owned()
+        } else {
+            return Sent::Yes;
+        };
+        let sent = self.outlet.send(piece);
+        if sent == Sent::Yes {
+            self.owed = News::default();
+            self.spoken = Instant::now();
+        }
+        sent
+    }
+}

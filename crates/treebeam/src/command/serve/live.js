@@ -1,0 +1,126 @@
+
+// What the pages of `treebeam serve` do beyond those of a report: they hear from the server what has changed, fetch that
+// and nothing else, and put it in the place of what was there. Wishes are sent without leaving the page.
+(() => {
+  // The token was in the address only to get in; it is in a cookie by now.
+  if (new URLSearchParams(location.search).has("token")) {
+    const address = new URL(location.href);
+    address.searchParams.delete("token");
+    history.replaceState(null, "", address);
+  }
+
+  // What a reader was at is where it was, whatever is made anew around it.
+  const known = new WeakMap();
+  const put = (section, html) => {
+    if (known.get(section) === html) return;
+    known.set(section, html);
+    const held = section.contains(document.activeElement) ? document.activeElement : null;
+    const key = held && (held.getAttribute("href") || (held.form && held.form.getAttribute("action")));
+    const places = (all) => [...section.querySelectorAll(all)];
+    const scrolled = places(".scroll, pre").map((each) => [each.scrollLeft, each.scrollTop]);
+    const opened = places("details").map((each) => each.open);
+    section.innerHTML = html;
+    places(".scroll, pre").forEach((each, at) => {
+      if (scrolled[at]) [each.scrollLeft, each.scrollTop] = scrolled[at];
+    });
+    places("details").forEach((each, at) => { each.open = opened[at] || false; });
+    const again = key && places("a[href], button").find((each) => (each.getAttribute("href") || (each.form && each.form.getAttribute("action"))) === key);
+    if (again) again.focus({ preventScroll: true });
+  };
+
+  // One part after the other; what changes meanwhile is fetched once more.
+  const wanted = new Set();
+  let fetching = false;
+  const fetchAll = async () => {
+    if (fetching) return;
+    fetching = true;
+    while (wanted.size) {
+      const [section] = wanted;
+      wanted.delete(section);
+      try {
+        const answer = await fetch(section.dataset.from);
+        if (answer.ok) put(section, await answer.text());
+      } catch {
+        // The server is gone; when it is back, everything is asked for again.
+      }
+    }
+    fetching = false;
+  };
+  const changed = (names) => {
+    document.querySelectorAll("[data-live]").forEach((section) => {
+      if (names.includes("*") || names.includes(section.dataset.live)) wanted.add(section);
+    });
+    fetchAll();
+  };
+  document.querySelectorAll("[data-later]").forEach((section) => wanted.add(section));
+  fetchAll();
+
+  // What a command prints, as it comes.
+  const MOST = 2000000;
+  const log = document.getElementById("log");
+  const print = ({ name, anew, text }) => {
+    const low = log.scrollTop + log.clientHeight >= log.scrollHeight - 4;
+    if (anew) {
+      log.setAttribute("aria-label", name);
+      document.querySelector("main .note code").textContent = name;
+    }
+    log.textContent = ((anew ? "" : log.textContent) + text).slice(-MOST);
+    if (low || anew) log.scrollTop = log.scrollHeight;
+  };
+
+  // News come as long as somebody looks. A browser opens few connections to one server: a page in the back leaves its own.
+  const { events, version } = document.body.dataset;
+  const live = document.querySelector(".live");
+  let source = null;
+  let seen = version;
+  const say = (text, lost) => {
+    live.textContent = text;
+    live.classList.toggle("lost", lost);
+  };
+  const leave = () => {
+    if (source) source.close();
+    source = null;
+  };
+  const listen = () => {
+    leave();
+    source = new EventSource(seen ? `${events}?since=${encodeURIComponent(seen)}` : events);
+    source.addEventListener("open", () => say("live", false));
+    source.addEventListener("changed", (event) => {
+      seen = event.lastEventId;
+      changed(JSON.parse(event.data));
+    });
+    if (log) source.addEventListener("log", (event) => print(JSON.parse(event.data)));
+    source.addEventListener("error", () => {
+      say("not connected: trying again", true);
+      // It comes back by itself, unless it was refused.
+      if (source && source.readyState === EventSource.CLOSED) setTimeout(() => { if (source) listen(); }, 1000);
+    });
+  };
+  if (events) {
+    document.addEventListener("visibilitychange", () => (document.hidden ? leave() : listen()));
+    addEventListener("pagehide", leave);
+    if (!document.hidden) listen();
+  }
+
+  // A wish: sent, and what came of it is said on this page.
+  document.addEventListener("submit", async (event) => {
+    const form = event.target.closest("form.wish");
+    const said = document.querySelector("main > .said");
+    if (!form || !said) return;
+    event.preventDefault();
+    const buttons = form.querySelectorAll("button");
+    buttons.forEach((button) => { button.disabled = true; });
+    said.textContent = "…";
+    try {
+      const body = new URLSearchParams(new FormData(form));
+      const answer = await fetch(form.action, { method: "POST", body });
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const text = page.querySelector(".said, main p");
+      said.textContent = text ? text.textContent : `the server said ${answer.status}`;
+      if (answer.ok && form.querySelector("textarea")) form.reset();
+    } catch {
+      said.textContent = "the server is gone";
+    }
+    buttons.forEach((button) => { button.disabled = false; });
+  });
+})();

@@ -1,0 +1,122 @@
+//! What comes to a page by itself, and what it can ask for, while a real process runs the run.
+
+use super::BINARY;
+use super::browser::Serving;
+use serde_json::{Value, json};
+use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
+use treebeam_testkit::held::HeldGit;
+use treebeam_testkit::program::{RUN, Signal, Site};
+
+const START: [&str; 7] =
+    ["run", "--dry-run", "--run-id", RUN, "--ideas-per-node=2", "--max-depth=1", "--json"];
+const TOKEN: &str = "a-token-of-twenty-letters";
+
+#[track_caller]
+fn await_that(what: &str, mut holds: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < Duration::from_mins(1), "never: {what}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn count(site: &Site, kind: &str) -> usize {
+    site.events().iter().filter(|event| event["type"] == kind).count()
+}
+
+#[test]
+fn a_page_hears_what_happens_and_what_it_asks_for_is_done() {
+    let site = Site::new(BINARY);
+    let git = HeldGit::new(&site);
+    let running = git.begin(&site, &START);
+    let serving = Serving::start(&site, &[RUN], None);
+    let page = serving.page("/runs/t");
+    let (_, version) = page.split_once("data-version=\"").expect("a version");
+    let (version, _) = version.split_once('"').expect("its end");
+    assert!(page.contains("Running.") && page.contains("action=\"/runs/t/pause\""), "{page}");
+    let mut events = serving.listen(&format!("/runs/t/events?since={version}"), None);
+    let _ = events.next("retry: ");
+
+    let answered = serving.post("/runs/t/pause", "");
+    assert!(
+        answered.status == 200 && answered.body.contains("run t is paused"),
+        "{}",
+        answered.body
+    );
+    let changed = events.next("data: ");
+    assert!(changed.contains("\"steering\"") && !changed.contains('*'), "{changed}");
+    let part = serving.page("/runs/t/part/steering");
+    assert!(part.contains("Paused") && part.contains("action=\"/runs/t/unpause\""), "{part}");
+
+    let answered = serving.post("/runs/t/idea", "text=Widen+the+%3Cb%3Ewindow&node=");
+    assert!(answered.status == 200 && answered.body.contains("the idea"), "{}", answered.body);
+    assert!(serving.post("/runs/t/unpause", "").body.contains("run t goes on"));
+    git.let_go();
+    let _ = running.wait().exits(0);
+    assert_eq!((count(&site, "idea_added"), count(&site, "asked")), (1, 2));
+    await_that("the page is over", || serving.page("/runs/t/part/steering").contains("Over."));
+    let page = serving.page("/runs/t/evals?find=widen");
+    assert!(page.contains("Widen the &lt;b&gt;window") && page.contains("1 eval with"), "{page}");
+    // One stream told all of it: the end, too, by the page of each eval.
+    await_that("all has changed", || events.next("data: ").contains('*'));
+    site.must_be_sound();
+}
+
+#[test]
+fn a_page_finds_a_server_again_that_was_started_anew() {
+    let site = Site::new(BINARY);
+    let git = HeldGit::new(&site);
+    let running = git.begin(&site, &START);
+    let first = Serving::start(&site, &[], Some(TOKEN));
+    let mut events = first.listen("/runs/t/events", None);
+    let seen = events.next("id: ");
+    assert_eq!(events.next("data: "), "[\"*\"]");
+    let port = format!("--port={}", first.port);
+    first.call.signal(Signal::Interrupt);
+    let _ = first.call.wait().exits(130);
+
+    let again = Serving::start(&site, &[&port], Some(TOKEN));
+    let mut events = again.listen("/runs/t/events", Some(&seen));
+    assert_eq!(events.next("data: "), "[\"*\"]");
+    // A run that is killed and resumed is the same run.
+    running.signal(Signal::Kill);
+    let _ = running.wait();
+    git.let_go();
+    let _ = site.call(&["resume", RUN]).exits(0);
+    await_that("the end", || {
+        let _ = events.next("data: ");
+        again.page("/runs/t/part/steering").contains("Over.")
+    });
+    for short in ["short", "with spaces in it, and long enough"] {
+        let mut variables = site.repo.variables();
+        variables.push(("TREEBEAM_SERVE_TOKEN".into(), short.into()));
+        let said = site.call_with(site.repo.path(), variables, &["serve"]).exits(2);
+        let _ = said.says(["`TREEBEAM_SERVE_TOKEN` is no token"]);
+    }
+}
+
+#[test]
+fn a_log_comes_to_the_page_as_it_grows() {
+    let site = super::finished();
+    let serving = Serving::start(&site, &[], None);
+    let folder = site.path("eval/0001/experiment");
+    fs::create_dir_all(&folder).expect("a folder");
+    let log = folder.join("sweep.log");
+    let write = |text: &str| fs::write(&log, text).expect("a log");
+    write("one <b>\n\u{1b}[31m");
+    let page = serving.page("/runs/t/at/e0001/log");
+    assert!(page.contains("one &lt;b&gt;\n\\u{1b}[31m"), "{page}");
+    let mut events = serving.listen("/runs/t/at/e0001/log/events", None);
+    let mut next = || -> Value { serde_json::from_str(&events.next("data: ")).expect("JSON") };
+    let first = next();
+    assert_eq!(first["text"], "one <b>\n\\u{1b}[31m");
+    assert_eq!(
+        (&first["anew"], &first["name"]),
+        (&json!(true), &json!("eval/0001/experiment/sweep.log"))
+    );
+    write("one <b>\n\u{1b}[31mtwo\n");
+    let second = next();
+    assert_eq!((&second["anew"], &second["text"]), (&json!(false), &json!("two\n")));
+}
