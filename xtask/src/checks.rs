@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crate::counterparts::{self, Group};
+use crate::counterparts::{self, Group, chromium};
 use crate::tools;
 use crate::workspace::{Workspace, step};
 
@@ -19,9 +19,19 @@ pub(crate) fn run(workspace: &Workspace) -> anyhow::Result<()> {
     step("tests", workspace.cargo().args(["test", "--workspace"]))?;
     let folder = counterparts::install(workspace, &Group::ALL)?;
     // Named, so that no other test that is ignored begins; of the workspace, as before, so that nothing is built again.
-    let real =
-        ["test", "--workspace", "--test", "counterparts", "--test", "in_place", "--", "--ignored"];
-    step("counterparts", workspace.cargo().args(real).env("TREEBEAM_COUNTERPARTS", &folder))?;
+    let mut real = vec!["test", "--workspace", "--test", "counterparts", "--test", "in_place"];
+    let browser = chromium::find(workspace);
+    match browser {
+        Some(_) => real.extend(["--test", "browser"]),
+        None => eprintln!(
+            "==> LEFT OUT: the pages of `treebeam serve` in a browser, because there is none\nhint: install chromium, and call this again"
+        ),
+    }
+    real.extend(["--", "--ignored"]);
+    let mut tests = workspace.cargo();
+    tests.args(real).env("TREEBEAM_COUNTERPARTS", &folder);
+    tests.envs(browser.map(|browser| ("TREEBEAM_BROWSER", browser)));
+    step("counterparts", &mut tests)?;
     eprintln!("==> all checks passed, {:.0} s", start.elapsed().as_secs_f64());
     Ok(())
 }

@@ -3,9 +3,10 @@
 //! nothing is started from here.
 //!
 //! # Layout
-//! The table is here; [`python`] and [`npm`] install what comes from either registry. Node itself comes from the Python
+//! The table is here; [`python`] and [`npm`] install what comes from either registry, [`chromium`] finds a browser. Node itself comes from the Python
 //! one, so that a machine needs nothing but Rust, git and python3.
 
+pub(crate) mod chromium;
 mod npm;
 mod python;
 
@@ -27,10 +28,13 @@ pub(crate) enum Group {
     Model,
     /// Coding agents on the command line.
     Agents,
+    /// What drives a browser, and judges what it shows.
+    Browser,
 }
 
 impl Group {
-    pub(crate) const ALL: [Self; 4] = [Self::Servers, Self::Sdks, Self::Model, Self::Agents];
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Servers, Self::Sdks, Self::Model, Self::Agents, Self::Browser];
 
     const fn name(self) -> &'static str {
         match self {
@@ -38,6 +42,7 @@ impl Group {
             Self::Sdks => "sdks",
             Self::Model => "model",
             Self::Agents => "agents",
+            Self::Browser => "browser",
         }
     }
 
@@ -65,7 +70,7 @@ enum Origin {
     Npm(&'static [&'static str]),
 }
 
-const TABLE: [Counterpart; 8] = [
+const TABLE: [Counterpart; 9] = [
     Counterpart {
         name: "aimock",
         group: Group::Servers,
@@ -103,6 +108,11 @@ const TABLE: [Counterpart; 8] = [
         name: "gemini",
         group: Group::Agents,
         from: Origin::Npm(&["@google/gemini-cli@0.61.0"]),
+    },
+    Counterpart {
+        name: "browser",
+        group: Group::Browser,
+        from: Origin::Npm(&["playwright-core@1.65.0", "axe-core@4.14.0"]),
     },
     Counterpart { name: "opencode", group: Group::Agents, from: Origin::Npm(&[OPENCODE]) },
 ];

@@ -33,7 +33,7 @@ Chores:
   campaign --list    list the campaigns and how long each takes
   counterparts [GROUP…]
                      install the real servers, libraries and models that tests talk to, or some
-                     of them (`servers`, `sdks`, `model`, `agents`), and print the folder that has them
+                     of them (`servers`, `sdks`, `model`, `agents`, `browser`), and print the folder that has them
   bench [PART…]      run the benchmarks, or the parts named
 
 Exit codes: 0 done, 1 failed, 2 wrong usage; a failed command's own exit code is passed on.

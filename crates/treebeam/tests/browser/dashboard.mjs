@@ -1,0 +1,103 @@
+// The pages of `treebeam serve` in a real browser, while a run goes on: node dashboard.mjs PACKAGES BROWSER URL REPORT.
+// Each step waits for what it needs to see. The last line says what was seen; what goes wrong ends it with an error.
+import { createRequire } from "node:module";
+import { existsSync, readFileSync } from "node:fs";
+import { setTimeout as rest } from "node:timers/promises";
+
+const [packages, executablePath, address, report] = process.argv.slice(2);
+const require = createRequire(`${packages}/`);
+const { chromium } = require("playwright-core");
+const axe = readFileSync(require.resolve("axe-core"), "utf8");
+const base = address.replace(/\?.*/, "");
+const problems = [];
+
+const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+const open = async (colorScheme, width) => {
+  const context = await browser.newContext({ colorScheme, viewport: { width, height: 900 }, reducedMotion: "reduce" });
+  const page = await context.newPage();
+  page.setDefaultTimeout(120000);
+  page.on("console", (message) => { if (message.type() === "error") problems.push(message.text()); });
+  page.on("pageerror", (error) => problems.push(String(error)));
+  return page;
+};
+const must = (holds, what) => { if (!holds) throw new Error(what); };
+// axe is put in past the policy of the page.
+const judge = async (page, what) => {
+  const found = await page.evaluate(`${axe}; axe.run(document, { resultTypes: ["violations"] })`);
+  const serious = found.violations.filter(({ impact }) => impact === "serious" || impact === "critical");
+  must(serious.length === 0, `${what}: ${JSON.stringify(serious.map(({ id, nodes }) => [id, nodes[0].html]))}`);
+};
+
+// The dashboard: live, and without its token in the address.
+const page = await open("light", 1200);
+await page.goto(address);
+await page.locator(".live", { hasText: "live" }).waitFor();
+must(!page.url().includes("token"), page.url());
+await page.evaluate(() => { window.stayed = true; });
+
+// Paused, and back, by the keyboard; a page that is looked at is told.
+const button = (name) => page.getByRole("button", { name, exact: true });
+await button("Pause").focus();
+await page.keyboard.press("Enter");
+await button("Go on").waitFor();
+await page.locator("main > .said", { hasText: "is paused" }).waitFor();
+
+// An idea, added while it is paused.
+await page.getByText("Add an idea").click();
+await page.getByLabel("What is worth trying?").fill("Widen the <b>window");
+await button("Add it").click();
+await page.locator("main > .said", { hasText: "the idea" }).waitFor();
+await button("Go on").click();
+await button("Pause").waitFor();
+console.log("steered");
+
+// The idea is evaluated, the run ends, and the page that never was loaded again says so.
+await page.locator("#steering", { hasText: "Over." }).waitFor();
+await page.locator("#evals a.row", { hasText: "Widen the <b>window" }).filter({ hasNotText: "open" }).first().waitFor();
+must(await page.evaluate(() => window.stayed), "the page was loaded again");
+await judge(page, "the dashboard");
+
+// The tree: an eval is opened by a click, a node by the keyboard.
+await page.locator("svg.tree a.mark").first().focus();
+await page.keyboard.press("ArrowRight");
+const held = await page.evaluate(() => document.activeElement.getAttribute("href"));
+must(/\/at\/[en]\d{4}$/.test(held), `the keyboard is at ${held}`);
+await page.keyboard.press("Enter");
+await page.waitForURL(`**${held}`);
+await page.goto(base);
+await page.locator("svg.tree a.mark[href*='/at/e'] > :is(circle, path, rect)").first().click();
+await page.waitForURL("**/at/e*");
+await page.goto(`${base}/at/e0001`);
+await page.locator(".diff .ins").first().waitFor();
+await page.locator("svg.paired").first().waitFor();
+await judge(page, "an eval");
+
+// Two of them, side by side.
+await page.goto(`${base}/compare?first=n0000`);
+await page.getByLabel("with").fill("e0001");
+await button("Compare").click();
+await page.getByText("e0001 against n0000").waitFor();
+await judge(page, "a comparison");
+
+// In the dark, and on a phone, nothing is wider than the screen.
+for (const [scheme, width] of [["dark", 1200], ["light", 390]]) {
+  const other = await open(scheme, width);
+  await other.goto(address);
+  await other.locator(".live", { hasText: "live" }).waitFor();
+  await judge(other, `${scheme}, ${width}`);
+  const wide = await other.evaluate(() => document.documentElement.scrollWidth);
+  must(wide <= width, `${wide} wide on a screen of ${width}`);
+  await other.close();
+}
+
+// The report on disk has the same figures.
+const tiles = (where) => where.locator(".tiles").innerText();
+await page.goto(base);
+const shown = await tiles(page);
+while (!existsSync(report)) await rest(50);
+const still = await open("light", 1200);
+await still.goto(`file://${report}`);
+must((await tiles(still)) === shown, `the report says ${await tiles(still)}, the page ${shown}`);
+must(problems.length === 0, problems.join("\n"));
+await browser.close();
+console.log("seen");
