@@ -24,8 +24,12 @@ fn on_path() -> Option<PathBuf> {
     all.find(|browser| browser.is_file())
 }
 
-/// Asks the system's own package manager, where we may. Whether that has worked is seen by looking again.
+/// Asks the system's own package manager, on a machine that is there for tests alone. Whether that has worked is seen by
+/// looking again.
 fn install(workspace: &Workspace) {
+    if env::var_os("CI").is_none() {
+        return;
+    }
     let root = Command::new("id").arg("-u").output();
     if !root.is_ok_and(|said| said.stdout.trim_ascii() == b"0") {
         return;

@@ -94,7 +94,10 @@ for (const [scheme, width] of [["dark", 1200], ["light", 390]]) {
 const tiles = (where) => where.locator(".tiles").innerText();
 await page.goto(base);
 const shown = await tiles(page);
-while (!existsSync(report)) await rest(50);
+for (let looks = 0; !existsSync(report); looks += 1) {
+  must(looks < 2400, "there is no report");
+  await rest(50);
+}
 const still = await open("light", 1200);
 await still.goto(`file://${report}`);
 must((await tiles(still)) === shown, `the report says ${await tiles(still)}, the page ${shown}`);
