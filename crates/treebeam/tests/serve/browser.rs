@@ -119,7 +119,10 @@ impl Events {
     /// The next line that begins so, without its beginning.
     #[track_caller]
     pub(crate) fn next(&mut self, begins: &str) -> String {
+        let begun = Instant::now();
         loop {
+            // A stream is never silent for long, so it is not its silence that tells.
+            assert!(begun.elapsed() < PATIENCE, "nothing came that begins with {begins:?}");
             let mut line = String::new();
             let read = self.0.read_line(&mut line).expect("a line in time");
             assert!(read > 0, "the stream ended before {begins:?}");
