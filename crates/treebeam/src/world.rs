@@ -30,6 +30,7 @@ use treebeam_edge::executor::{
     GRACE, GivenBaseline, InPlace, Local, LocalExecutor, WithBaseline, variables,
 };
 use treebeam_edge::git::{self, GitRepo};
+use treebeam_edge::process::{self, AtATime};
 use treebeam_edge::store::inbox::RunInbox;
 use treebeam_edge::store::{Fenced, RunFiles, Store};
 use treebeam_run::port::{Executor, World};
@@ -65,6 +66,7 @@ pub(crate) fn enter<T>(
             act(&mut store, state, world)
         }
         WorldKind::Real => {
+            process::become_reaper(AtATime::Many)?;
             let repo = Arc::new(repo);
             let dotenv = Dotenv::load(&home.repo.toplevel, config)?;
             let told = config.prompts(&home.repo.toplevel)?;

@@ -7,7 +7,7 @@ use super::outcome::{JobFailure, Outcome, Ran, Results};
 use super::results::{Places, remove};
 use super::spec::{Spec, Stage};
 use super::stage::{self, Site};
-use crate::process;
+use crate::process::{self, AtATime};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -174,5 +174,5 @@ fn used(wall: Duration, usage: Option<process::Usage>) -> Used {
 pub fn settle_in() -> io::Result<()> {
     // One that leads its group already was started by a person, who may want to end it with the terminal.
     let _ = process::lead_session();
-    process::become_reaper()
+    process::become_reaper(AtATime::One)
 }

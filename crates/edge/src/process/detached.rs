@@ -1,6 +1,6 @@
 //! A child that outlives us, and what such a child does to itself. Nobody waits for it; it says what became of it by files.
 
-use super::{Program, system};
+use super::{Program, living, system};
 use std::fs::File;
 use std::io;
 use std::process::{Child, Stdio};
@@ -23,7 +23,7 @@ impl Program {
     /// When it cannot be started.
     pub fn detach(self, held: File, complaints: File) -> io::Result<Child> {
         let outputs = [Stdio::null(), Stdio::from(complaints)];
-        self.ungrouped(held.into(), outputs).spawn()
+        living::ALL.let_go(|| self.ungrouped(held.into(), outputs).spawn())
     }
 }
 
@@ -35,13 +35,22 @@ pub fn lead_session() -> io::Result<()> {
     system::lead_session()
 }
 
-/// From now on this process is the parent of all that its children leave behind, and ends all of that with each child
-/// that it runs as a whole. For a process that runs one child at a time.
+/// How many children a process runs at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AtATime {
+    /// One: all that came to us was left by it, and is ended with it.
+    One,
+    /// Many: what came to us is ended with the one whose mark it bears.
+    Many,
+}
+
+/// From now on this process is the parent of all that its children leave behind: when nothing came to it, nothing was left.
+/// For a program that starts all its children here.
 ///
 /// # Errors
 /// When the system does not let us.
-pub fn become_reaper() -> io::Result<()> {
-    system::become_reaper()
+pub fn become_reaper(children: AtATime) -> io::Result<()> {
+    system::become_reaper(children)
 }
 
 /// What all children that have ended, and what they waited for, have used; nothing where that is not known.

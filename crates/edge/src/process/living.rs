@@ -1,5 +1,5 @@
-//! The children that are alive, so that a program in a hurry can end them all. It knows the groups that were started
-//! here, and nothing of what has left them.
+//! The children that are alive, so that a program in a hurry can end them all, and so that they can be told from those
+//! that came to us. It knows the groups that were started here, and nothing of what has left them.
 
 use super::system;
 use std::collections::BTreeSet;
@@ -34,6 +34,8 @@ pub(super) struct Living {
 struct Children {
     /// By the process that leads their group.
     leaders: BTreeSet<u32>,
+    /// Those that outlive us. They stay here when they have ended.
+    let_go: BTreeSet<u32>,
     /// How many are being started.
     unborn: u32,
     /// The program ends.
@@ -42,7 +44,8 @@ struct Children {
 
 impl Living {
     pub(super) const fn new() -> Self {
-        let children = Children { leaders: BTreeSet::new(), unborn: 0, over: false };
+        let children =
+            Children { leaders: BTreeSet::new(), let_go: BTreeSet::new(), unborn: 0, over: false };
         Self { children: Mutex::new(children), changed: Condvar::new() }
     }
 
@@ -52,6 +55,19 @@ impl Living {
 
     /// Starts a child and remembers it.
     pub(super) fn start(&self, spawn: impl FnOnce() -> io::Result<Child>) -> io::Result<Child> {
+        self.bear(spawn, |children, child| children.leaders.insert(child))
+    }
+
+    /// Starts a child that is not to be ended, and remembers that it is ours.
+    pub(super) fn let_go(&self, spawn: impl FnOnce() -> io::Result<Child>) -> io::Result<Child> {
+        self.bear(spawn, |children, child| children.let_go.insert(child))
+    }
+
+    fn bear(
+        &self,
+        spawn: impl FnOnce() -> io::Result<Child>,
+        remember: impl FnOnce(&mut Children, u32) -> bool,
+    ) -> io::Result<Child> {
         let mut children = self.children();
         if children.over {
             rest(children);
@@ -61,9 +77,20 @@ impl Living {
         let spawned = spawn();
         let mut children = self.children();
         children.unborn -= 1;
-        children.leaders.extend(spawned.as_ref().map(Child::id));
+        if let Ok(child) = &spawned {
+            remember(&mut children, child.id());
+        }
         self.changed.notify_all();
         spawned
+    }
+
+    /// Those of these that we have not started. None while one is being started: it may be among them.
+    #[cfg(unix)]
+    pub(super) fn strangers(&self, mut pids: Vec<u32>) -> Vec<u32> {
+        let children = self.children();
+        let ours = |pid: &u32| children.leaders.contains(pid) || children.let_go.contains(pid);
+        pids.retain(|pid| children.unborn == 0 && !ours(pid));
+        pids
     }
 
     /// Forgets a child that was reaped.

@@ -1,15 +1,11 @@
 //! An output that goes to a file while it comes: its beginning as it is, and its end, with a line between that says how
 //! much was left out. Memory and file are bounded, whatever a child writes.
 
-use super::{Captured, drain_by};
+use super::Captured;
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{self, PipeReader, Read, Write as _};
+use std::io::{self, PipeReader, Write as _};
 use std::process::Stdio;
-use std::sync::mpsc::Receiver;
-
-/// How much is read at a time.
-const CHUNK: usize = 64 << 10;
 
 /// A file for both outputs of a child.
 #[derive(Debug)]
@@ -24,8 +20,8 @@ pub struct Log {
 
 /// A log, and the pipe that it is written from.
 pub(super) struct Logged {
-    log: Log,
-    pipe: PipeReader,
+    pub(super) writer: Writer,
+    pub(super) pipe: PipeReader,
 }
 
 /// What a child's standard output and standard error become: pipes of their own, or one that leads to a log.
@@ -33,48 +29,48 @@ pub(super) fn outputs(log: Option<Log>) -> io::Result<(Option<Logged>, [Stdio; 2
     let Some(log) = log else { return Ok((None, [Stdio::piped(), Stdio::piped()])) };
     let (pipe, writer) = io::pipe()?;
     let outputs = [writer.try_clone()?.into(), writer.into()];
-    Ok((Some(Logged { log, pipe }), outputs))
+    Ok((Some(Logged { writer: Writer::new(log), pipe }), outputs))
 }
 
-impl Logged {
-    /// Writes the log on a thread of its own. What is kept is its end.
-    pub(super) fn start(self) -> io::Result<Receiver<io::Result<Captured>>> {
-        let Self { log, pipe } = self;
-        drain_by(move || write(pipe, log))
+/// A log that is being written. One that cannot be, because the disk is full, stops nobody.
+pub(super) struct Writer {
+    log: Log,
+    /// How much of the beginning is still to come.
+    head: usize,
+    tail: VecDeque<u8>,
+    total: u64,
+}
+
+impl Writer {
+    fn new(log: Log) -> Self {
+        Self { head: log.head, log, tail: VecDeque::new(), total: 0 }
     }
-}
 
-/// A log that cannot be written, because the disk is full, stops nobody.
-fn write(mut pipe: impl Read, mut log: Log) -> io::Result<Captured> {
-    let (mut chunk, mut head, mut total) = (vec![0; CHUNK], log.head, 0_u64);
-    let mut tail = VecDeque::with_capacity(log.tail + CHUNK);
-    loop {
-        let read = match pipe.read(&mut chunk) {
-            Ok(0) => break,
-            Ok(read) => chunk.get(..read).unwrap_or_default(),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error),
-        };
-        total += read.len() as u64;
-        let now = read.get(..head.min(read.len())).unwrap_or_default();
-        head -= now.len();
-        if log.file.write_all(now).is_err() {
-            head = 0;
+    pub(super) fn take(&mut self, read: &[u8]) {
+        self.total += read.len() as u64;
+        let now = read.get(..self.head.min(read.len())).unwrap_or_default();
+        self.head -= now.len();
+        if self.log.file.write_all(now).is_err() {
+            self.head = 0;
         }
-        tail.extend(read);
-        let over = tail.len().saturating_sub(log.tail);
-        tail.drain(..over);
+        self.tail.extend(read);
+        let over = self.tail.len().saturating_sub(self.log.tail);
+        self.tail.drain(..over);
     }
-    let bytes: Vec<u8> = tail.into();
-    let written = (log.head - head) as u64;
-    let unwritten = total - written;
-    let rest = bytes.len().min(usize::try_from(unwritten).unwrap_or(usize::MAX));
-    let left_out = unwritten - rest as u64;
-    let end = bytes.get(bytes.len() - rest..).unwrap_or_default();
-    if left_out > 0 {
-        let _ = write!(log.file, "\n[{left_out} bytes are left out here]\n");
+
+    /// Writes the end. What is kept is that.
+    pub(super) fn end(mut self) -> Captured {
+        let bytes: Vec<u8> = self.tail.into();
+        let written = (self.log.head - self.head) as u64;
+        let unwritten = self.total - written;
+        let rest = bytes.len().min(usize::try_from(unwritten).unwrap_or(usize::MAX));
+        let left_out = unwritten - rest as u64;
+        let end = bytes.get(bytes.len() - rest..).unwrap_or_default();
+        if left_out > 0 {
+            let _ = write!(self.log.file, "\n[{left_out} bytes are left out here]\n");
+        }
+        let _ = self.log.file.write_all(end);
+        let dropped = self.total - bytes.len() as u64;
+        Captured { bytes, dropped }
     }
-    let _ = log.file.write_all(end);
-    let dropped = total - bytes.len() as u64;
-    Ok(Captured { bytes, dropped })
 }

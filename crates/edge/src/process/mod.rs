@@ -6,27 +6,27 @@
 //! run as a [`Whole`] nothing is left when it has ended, however it ended.
 //!
 //! # Layout
-//! `living` ends everything at once, `whole` a child with all that it ever started, `log` is an output that goes to a file,
-//! `detached` a child that outlives us.
+//! `living` ends everything at once, `whole` a child with all that it ever started, `pipes` are what a child
+//! reads and writes, `log` is an output that goes to a file, `detached` a child that outlives us.
 
 use crate::interrupt;
 use living::Living;
+use pipes::Pipes;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::thread;
 use std::time::{Duration, Instant};
 use treebeam_run::port;
 
 mod detached;
 mod living;
 mod log;
+mod pipes;
 mod whole;
 
-pub use detached::{Usage, become_reaper, lead_session, usage_of_children};
+pub use detached::{AtATime, Usage, become_reaper, lead_session, usage_of_children};
 pub use living::end_all;
 pub use log::Log;
 pub use whole::{MARK, Mark, Whole, end_marked};
@@ -273,74 +273,17 @@ impl Input {
     }
 }
 
-/// Writes the input and reads both outputs at the same time, so that no full pipe can stop the child. `None`: too late.
+/// Waits for the child and for all that hold its outputs. `None`: too late.
 fn exchange(
     child: &mut Child,
     input: Vec<u8>,
     keep: Keep,
     due: Option<Instant>,
 ) -> io::Result<Option<Ended>> {
-    let Some([stdout, stderr]) = system::converse(child, input, keep, due)? else {
-        return Ok(None);
-    };
+    let pipes = Pipes::new(child, input, keep, None)?;
+    let Some([stdout, stderr]) = pipes.finish(due)? else { return Ok(None) };
     let status = wait(child, due)?;
     Ok(status.map(|status| Ended { status, stdout, stderr }))
-}
-
-/// A child may end without reading all of its input: that is its own affair.
-fn feed<W: Write + Send + 'static>(pipe: Option<W>, input: Vec<u8>) -> io::Result<()> {
-    if let Some(mut pipe) = pipe {
-        thread::Builder::new().spawn(move || pipe.write_all(&input).is_ok())?;
-    }
-    Ok(())
-}
-
-fn drain<R: Read + Send + 'static>(
-    pipe: Option<R>,
-    limit: usize,
-) -> io::Result<Receiver<io::Result<Captured>>> {
-    match pipe {
-        Some(pipe) => drain_by(move || capture(pipe, limit)),
-        None => Ok(nothing()),
-    }
-}
-
-/// What comes of an output that there is not.
-fn nothing() -> Receiver<io::Result<Captured>> {
-    let (sender, receiver) = mpsc::channel();
-    // It is received below, or nobody wants it.
-    drop(sender.send(Ok(Captured::default())));
-    receiver
-}
-
-fn drain_by(
-    read: impl FnOnce() -> io::Result<Captured> + Send + 'static,
-) -> io::Result<Receiver<io::Result<Captured>>> {
-    let (sender, receiver) = mpsc::channel();
-    // Nobody listens any more once the child was killed.
-    thread::Builder::new().spawn(move || sender.send(read()).is_ok())?;
-    Ok(receiver)
-}
-
-fn capture(mut pipe: impl Read, limit: usize) -> io::Result<Captured> {
-    let mut bytes = Vec::new();
-    let most = u64::try_from(limit).unwrap_or(u64::MAX);
-    pipe.by_ref().take(most).read_to_end(&mut bytes)?;
-    let dropped = io::copy(&mut pipe, &mut io::sink())?;
-    Ok(Captured { bytes, dropped })
-}
-
-fn receive(
-    captured: &Receiver<io::Result<Captured>>,
-    due: Option<Instant>,
-) -> io::Result<Option<Captured>> {
-    let lost = || io::Error::other("the thread that read its output is gone");
-    let Some(due) = due else { return captured.recv().map_err(|_| lost())?.map(Some) };
-    match captured.recv_timeout(due.saturating_duration_since(Instant::now())) {
-        Ok(captured) => captured.map(Some),
-        Err(RecvTimeoutError::Timeout) => Ok(None),
-        Err(RecvTimeoutError::Disconnected) => Err(lost()),
-    }
 }
 
 /// Both outputs are closed already, so the end is near: look often at first.
@@ -442,7 +385,7 @@ mod tests {
         let shell = Program::new(Path::new("/bin/sh"), folder.path()).args(["-c", script]);
         let path = std::env::var_os("PATH").unwrap_or_default();
         assert!(shell.envs([("PATH", path)]).deadline(Duration::from_millis(300)).run().is_err());
-        thread::sleep(Duration::from_secs(1));
+        std::thread::sleep(Duration::from_secs(1));
         assert!(!folder.path().join("late").exists());
         Ok(())
     }

@@ -1,26 +1,26 @@
 //! What starting and ending a child needs of Unix alone.
 
-use super::detached::Usage;
+use super::detached::{AtATime, Usage};
+use super::living;
 use super::whole::{MARK, Mark};
-use super::{Captured, Keep, feed};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process, kill_process_group, waitid,
     waitpid,
 };
 use std::fs::{self, File};
-use std::io::{self, Read as _, Write as _};
-use std::os::fd::{AsFd, OwnedFd};
+use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
-use std::process::{Child, ChildStdin, Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Whether whatever is left of those that we have started, and of those that they have started, becomes our own child.
 static REAPER: AtomicBool = AtomicBool::new(false);
+/// Whether all of that was left by the child that we run.
+static OF_ONE: AtomicBool = AtomicBool::new(false);
 
 /// The flag of the kernel's own threads.
 const OF_KERNEL: u64 = 0x0020_0000;
@@ -120,11 +120,12 @@ pub(super) fn has_ended(child: &mut Child) -> io::Result<bool> {
 }
 
 /// From now on we are the parent of each descendant whose own parent is gone.
-pub(super) fn become_reaper() -> io::Result<()> {
+pub(super) fn become_reaper(children: AtATime) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
         REAPER.store(true, Ordering::SeqCst);
+        OF_ONE.store(children == AtATime::One, Ordering::SeqCst);
     }
     Ok(())
 }
@@ -148,145 +149,27 @@ pub(super) fn usage_of_children() -> Option<Usage> {
     Some(Usage { cpu: time(usage.user_time())? + time(usage.system_time())?, peak_memory })
 }
 
-/// How much of an output is read at a time.
-const CHUNK: usize = 64 << 10;
-
-/// Writes the input and reads both outputs at the same time, until nobody holds them open. `None`: too late.
-pub(super) fn converse(
-    child: &mut Child,
-    input: Vec<u8>,
-    keep: Keep,
-    due: Option<Instant>,
-) -> io::Result<Option<[Captured; 2]>> {
-    let mut input = Fed::new(child.stdin.take(), input)?;
-    let mut stdout = Drained::new(child.stdout.take().map(OwnedFd::from), keep.stdout);
-    let mut stderr = Drained::new(child.stderr.take().map(OwnedFd::from), keep.stderr);
-    let mut chunk = vec![0; CHUNK];
-    while stdout.pipe.is_some() || stderr.pipe.is_some() {
-        let watched = [input.watched(), stdout.watched(), stderr.watched()];
-        let Some([fed, out, err]) = ready(watched, due)? else { return Ok(None) };
-        if fed {
-            input.write();
-        }
-        if out {
-            stdout.read(&mut chunk)?;
-        }
-        if err {
-            stderr.read(&mut chunk)?;
-        }
-    }
-    input.leave()?;
-    Ok(Some([stdout.captured, stderr.captured]))
+/// Whether it is certain that a child, which has ended, left nothing behind: that would have come to us, which is to our
+/// first thread. A list that others leave while it is read may lack some: it tells nothing unless the child is alone on it.
+pub(super) fn left_nothing(leader: u32) -> bool {
+    let (own, leader) = (std::process::id(), leader.to_string());
+    REAPER.load(Ordering::SeqCst)
+        && fs::read_to_string(format!("/proc/{own}/task/{own}/children"))
+            .is_ok_and(|ours| ours.split_whitespace().all(|pid| pid == leader))
 }
 
-/// Waits until something can be done with one of these, and says with which. `None`: too late.
-fn ready(watched: [Option<PollFd<'_>>; 3], due: Option<Instant>) -> io::Result<Option<[bool; 3]>> {
-    let mut open: Vec<PollFd<'_>> = watched.iter().flatten().cloned().collect();
-    let left = due.map(|due| due.saturating_duration_since(Instant::now()));
-    if left.is_some_and(|left| left.is_zero()) {
-        return Ok(None);
-    }
-    let timeout = left.and_then(|left| Timespec::try_from(left).ok());
-    match poll(&mut open, timeout.as_ref()) {
-        Err(Errno::INTR) => return Ok(Some([false; 3])),
-        Ok(0) => return Ok(None),
-        polled => polled?,
-    };
-    let mut events = open.iter().map(|one| !one.revents().is_empty());
-    Ok(Some(watched.map(|one| one.is_some() && events.next().unwrap_or(false))))
-}
-
-/// What a child reads, and how far it was written.
-struct Fed {
-    pipe: Option<ChildStdin>,
-    bytes: Vec<u8>,
-    written: usize,
-}
-
-impl Fed {
-    fn new(pipe: Option<ChildStdin>, bytes: Vec<u8>) -> io::Result<Self> {
-        let mut fed = Self { pipe, bytes, written: 0 };
-        if let Some(pipe) = &fed.pipe {
-            fcntl_setfl(pipe, fcntl_getfl(pipe)? | OFlags::NONBLOCK)?;
-            fed.write();
-        }
-        Ok(fed)
-    }
-
-    fn watched(&self) -> Option<PollFd<'_>> {
-        self.pipe.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::OUT))
-    }
-
-    /// Writes as much as there is room for. A child may end without reading all of it: that is its own affair.
-    fn write(&mut self) {
-        let Some(pipe) = &mut self.pipe else { return };
-        while let Some(rest @ [_, ..]) = self.bytes.get(self.written..) {
-            match pipe.write(rest) {
-                Ok(written) => self.written += written,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                Err(_) => break,
-            }
-        }
-        self.pipe = None;
-    }
-
-    /// Whoever has closed both outputs may still read.
-    fn leave(mut self) -> io::Result<()> {
-        let Some(pipe) = self.pipe.take() else { return Ok(()) };
-        fcntl_setfl(&pipe, fcntl_getfl(&pipe)? - OFlags::NONBLOCK)?;
-        feed(Some(pipe), self.bytes.split_off(self.written))
-    }
-}
-
-/// An output, until its end.
-struct Drained {
-    pipe: Option<File>,
-    limit: usize,
-    captured: Captured,
-}
-
-impl Drained {
-    fn new(pipe: Option<OwnedFd>, limit: usize) -> Self {
-        Self { pipe: pipe.map(File::from), limit, captured: Captured::default() }
-    }
-
-    fn watched(&self) -> Option<PollFd<'_>> {
-        self.pipe.as_ref().map(|pipe| PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::IN))
-    }
-
-    /// Reads what is there.
-    fn read(&mut self, chunk: &mut [u8]) -> io::Result<()> {
-        let Some(pipe) = &mut self.pipe else { return Ok(()) };
-        let read = match pipe.read(chunk) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(()),
-            read => chunk.get(..read?).unwrap_or_default(),
-        };
-        if read.is_empty() {
-            self.pipe = None;
-        }
-        let room = self.limit - self.captured.bytes.len();
-        let (kept, dropped) = read.split_at(room.min(read.len()));
-        self.captured.bytes.extend_from_slice(kept);
-        self.captured.dropped += dropped.len() as u64;
-        Ok(())
-    }
-}
-
-/// Those that live of a child's group, of all that bear the mark, and of their descendants; where we are the reaper, all
-/// of ours. Those of them that have ended and are ours to bury are buried. What is older than we are was not started by
+/// Those that live of a child's group, of all that bear the mark, and of their descendants; where all of ours are the
+/// child's, all of them. Those of them that have ended and are ours to bury are buried. What is older than we are was not started by
 /// a child of ours.
 pub(super) fn survivors(leader: Option<u32>, mark: &Mark) -> Vec<u32> {
     let mut all = Processes::look();
-    let (own, reaper) = (std::process::id(), REAPER.load(Ordering::SeqCst));
+    let (own, of_one) = (std::process::id(), OF_ONE.load(Ordering::SeqCst));
     let since = leader.and_then(|_| Some(Process::look(own)?.started)).unwrap_or(0);
-    if reaper {
-        all.bury(own, leader);
-    }
+    all.bury();
     all.0.retain(|process| !process.ended && process.pid != own);
     let roots = all.0.iter().filter(|process| {
         Some(process.group) == leader
-            || (reaper && process.parent == own)
+            || (of_one && process.parent == own)
             || (!process.of_kernel && process.started >= since && bears(process, mark))
     });
     let mut roots: Vec<u32> = roots.map(|process| process.pid).collect();
@@ -301,10 +184,10 @@ pub(super) fn survivors(leader: Option<u32>, mark: &Mark) -> Vec<u32> {
     survivors
 }
 
-/// Buries those that came to us, where we are the reaper, but for the child that is waited for.
-pub(super) fn bury(leader: u32) {
+/// Buries those that came to us and have ended.
+pub(super) fn bury() {
     if REAPER.load(Ordering::SeqCst) {
-        Processes::look().bury(std::process::id(), Some(leader));
+        Processes::look().bury();
     }
 }
 
@@ -405,13 +288,16 @@ impl Processes {
         self.0.retain(|process| below.contains(&process.pid));
     }
 
-    /// Buries children that came to us; the one that we started is waited for elsewhere.
-    fn bury(&self, own: u32, leader: Option<u32>) {
+    /// Buries children that came to us, where we are the reaper; those that we started are waited for elsewhere.
+    fn bury(&self) {
+        if !REAPER.load(Ordering::SeqCst) {
+            return;
+        }
+        let own = std::process::id();
         let dead = self.0.iter().filter(|process| process.ended && process.parent == own);
-        for process in dead.filter(|process| Some(process.pid) != leader) {
-            if let Some(pid) = as_pid(process.pid) {
-                let _ = waitpid(Some(pid), WaitOptions::NOHANG);
-            }
+        let dead = living::ALL.strangers(dead.map(|process| process.pid).collect());
+        for pid in dead.into_iter().filter_map(as_pid) {
+            let _ = waitpid(Some(pid), WaitOptions::NOHANG);
         }
     }
 }

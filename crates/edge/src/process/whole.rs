@@ -7,7 +7,8 @@
 //! `taskkill`.
 
 use super::log::Logged;
-use super::{Ended, Keep, drain, feed, receive, system};
+use super::pipes::Pipes;
+use super::{Ended, Keep, system};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::process::Child;
@@ -73,19 +74,11 @@ impl Whole {
         (keep, log): (Keep, Option<Logged>),
         due: Option<Instant>,
     ) -> io::Result<Option<Ended>> {
-        feed(child.stdin.take(), input)?;
-        let log = log.map(Logged::start).transpose()?;
-        let stdout = match log {
-            None => drain(child.stdout.take(), keep.stdout)?,
-            Some(log) => log,
-        };
-        let stderr = drain(child.stderr.take(), keep.stderr)?;
-        let in_time = ends_by(due, child)?;
-        end(Some(child), &self.mark, self.grace)?;
+        let mut pipes = Pipes::new(child, input, keep, log)?;
+        let in_time = ends_by(due, child, &mut pipes)?;
+        end(Some(child), &self.mark, self.grace, |pause| pipes.serve(pause))?;
         let status = child.wait()?;
-        let drained = Some(Instant::now() + DRAINED);
-        let (stdout, stderr) = (receive(&stdout, drained)?, receive(&stderr, drained)?);
-        let (Some(stdout), Some(stderr)) = (stdout, stderr) else {
+        let Some([stdout, stderr]) = pipes.finish(Some(Instant::now() + DRAINED))? else {
             return Err(io::Error::other("somebody holds its output open"));
         };
         Ok(in_time.then_some(Ended { status, stdout, stderr }))
@@ -93,17 +86,17 @@ impl Whole {
 }
 
 /// Whether a child ends in time.
-fn ends_by(due: Option<Instant>, child: &mut Child) -> io::Result<bool> {
+fn ends_by(due: Option<Instant>, child: &mut Child, pipes: &mut Pipes) -> io::Result<bool> {
     let (mut pause, mut buried) = (Duration::from_micros(200), Instant::now());
     while !system::has_ended(child)? {
         if due.is_some_and(|due| Instant::now() >= due) {
             return Ok(false);
         }
         if buried.elapsed() >= FUNERALS {
-            system::bury(child.id());
+            system::bury();
             buried = Instant::now();
         }
-        system::rest(&[child.id()], pause);
+        pipes.serve(pause)?;
         pause = (pause * 2).min(GLANCE);
     }
     Ok(true)
@@ -114,22 +107,33 @@ fn ends_by(due: Option<Instant>, child: &mut Child) -> io::Result<bool> {
 /// # Errors
 /// When something of it is still there.
 pub fn end_marked(mark: &Mark, grace: Duration) -> io::Result<()> {
-    end(None, mark, grace)
+    end(None, mark, grace, |pause| {
+        thread::sleep(pause);
+        Ok(())
+    })
 }
 
 /// Asks all to end, waits, kills. A child is not waited for: it keeps its number until then.
-fn end(mut child: Option<&mut Child>, mark: &Mark, grace: Duration) -> io::Result<()> {
+fn end(
+    mut child: Option<&mut Child>,
+    mark: &Mark,
+    grace: Duration,
+    mut rest: impl FnMut(Duration) -> io::Result<()>,
+) -> io::Result<()> {
     let leader = child.as_ref().map(|child| child.id());
     let begun = Instant::now();
     let mut asked = Vec::new();
     let mut pause = Duration::from_millis(1);
     loop {
-        let mut left = system::survivors(leader, mark);
-        if let Some(child) = &mut child
-            && !system::has_ended(child)?
-        {
-            left.push(child.id());
+        let alive = match &mut child {
+            Some(child) => (!system::has_ended(child)?).then(|| child.id()),
+            None => None,
+        };
+        if alive.is_none() && leader.is_some_and(system::left_nothing) {
+            return Ok(());
         }
+        let mut left = system::survivors(leader, mark);
+        left.extend(alive);
         if left.is_empty() {
             return Ok(());
         }
@@ -144,7 +148,7 @@ fn end(mut child: Option<&mut Child>, mark: &Mark, grace: Duration) -> io::Resul
             let left: Vec<String> = left.iter().map(u32::to_string).collect();
             return Err(io::Error::other(format!("these cannot be ended: {}", left.join(", "))));
         }
-        thread::sleep(pause);
+        rest(pause)?;
         pause = (pause * 2).min(GLANCE);
     }
 }

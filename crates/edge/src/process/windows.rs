@@ -1,12 +1,11 @@
 //! What starting and ending a child needs of Windows alone.
 
-use super::detached::Usage;
+use super::detached::{AtATime, Usage};
 use super::whole::Mark;
-use super::{Captured, Keep, drain, feed, receive};
 use std::io;
 use std::os::windows::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const CREATE_NEW_PROCESS_GROUP: u32 = 0x0000_0200;
 const CREATE_NO_WINDOW: u32 = 0x0800_0000;
@@ -44,21 +43,6 @@ pub(super) fn has_ended(child: &mut Child) -> io::Result<bool> {
     Ok(child.try_wait()?.is_some())
 }
 
-/// Writes the input and reads both outputs at the same time, until nobody holds them open. `None`: too late.
-pub(super) fn converse(
-    child: &mut Child,
-    input: Vec<u8>,
-    keep: Keep,
-    due: Option<Instant>,
-) -> io::Result<Option<[Captured; 2]>> {
-    feed(child.stdin.take(), input)?;
-    let stdout = drain(child.stdout.take(), keep.stdout)?;
-    let stderr = drain(child.stderr.take(), keep.stderr)?;
-    let Some(stdout) = receive(&stdout, due)? else { return Ok(None) };
-    let Some(stderr) = receive(&stderr, due)? else { return Ok(None) };
-    Ok(Some([stdout, stderr]))
-}
-
 /// Waits this long.
 pub(super) fn rest(_: &[u32], most: Duration) {
     std::thread::sleep(most);
@@ -77,12 +61,17 @@ pub(super) fn survivors(_leader: Option<u32>, _mark: &Mark) -> Vec<u32> {
     Vec::new()
 }
 
+/// Not known either.
+pub(super) fn left_nothing(_leader: u32) -> bool {
+    false
+}
+
 /// Nobody has to be buried here.
-pub(super) fn bury(_leader: u32) {}
+pub(super) fn bury() {}
 
 /// A job object would do that.
 #[expect(clippy::unnecessary_wraps, reason = "it can fail elsewhere")]
-pub(super) fn become_reaper() -> io::Result<()> {
+pub(super) fn become_reaper(_: AtATime) -> io::Result<()> {
     Ok(())
 }
 

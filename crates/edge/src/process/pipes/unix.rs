@@ -1,0 +1,188 @@
+//! The pipes of a child on Unix: whoever waits for it reads and writes, and needs no thread for that.
+
+use super::{CHUNK, Sink, feed, read};
+use crate::process::log::Logged;
+use crate::process::{Captured, Keep};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::process::{Child, ChildStdin};
+use std::time::{Duration, Instant};
+
+/// What a child reads, and what it writes.
+pub(in crate::process) struct Pipes {
+    input: Fed,
+    stdout: Drained,
+    stderr: Drained,
+    /// Can be read when the child has ended, where there is such a thing.
+    end: Option<OwnedFd>,
+    chunk: Vec<u8>,
+}
+
+impl Pipes {
+    pub(in crate::process) fn new(
+        child: &mut Child,
+        input: Vec<u8>,
+        keep: Keep,
+        log: Option<Logged>,
+    ) -> io::Result<Self> {
+        let pipe = child.stdout.take().map(OwnedFd::from);
+        let stdout = match log {
+            None => Drained::new(pipe, Sink::kept(keep.stdout)),
+            Some(log) => Drained::new(Some(log.pipe.into()), Sink::Logged(log.writer.into())),
+        };
+        Ok(Self {
+            input: Fed::new(child.stdin.take(), input)?,
+            stdout,
+            stderr: Drained::new(child.stderr.take().map(OwnedFd::from), Sink::kept(keep.stderr)),
+            end: handle(child),
+            chunk: vec![0; CHUNK],
+        })
+    }
+
+    /// Serves them until the child has ended, and at most this long.
+    pub(in crate::process) fn serve(&mut self, most: Duration) -> io::Result<()> {
+        let due = Instant::now() + most;
+        while let Some([fed, out, err, ended]) = self.ready(Some(due))? {
+            self.step([fed, out, err])?;
+            if ended {
+                self.end = None;
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Serves them until nobody holds the outputs open. `None`: too late.
+    pub(in crate::process) fn finish(
+        mut self,
+        due: Option<Instant>,
+    ) -> io::Result<Option<[Captured; 2]>> {
+        self.end = None;
+        while self.stdout.pipe.is_some() || self.stderr.pipe.is_some() {
+            let Some([fed, out, err, _]) = self.ready(due)? else { return Ok(None) };
+            self.step([fed, out, err])?;
+        }
+        self.input.leave()?;
+        Ok(Some([self.stdout.sink.end(), self.stderr.sink.end()]))
+    }
+
+    fn step(&mut self, [fed, out, err]: [bool; 3]) -> io::Result<()> {
+        if fed {
+            self.input.write();
+        }
+        if out {
+            self.stdout.read(&mut self.chunk)?;
+        }
+        if err {
+            self.stderr.read(&mut self.chunk)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until something can be done with one of the pipes or the child has ended, and says which. `None`: too late.
+    fn ready(&self, due: Option<Instant>) -> io::Result<Option<[bool; 4]>> {
+        let end = self.end.as_ref().map(|end| PollFd::new(end, PollFlags::IN));
+        let watched = [self.input.watched(), self.stdout.watched(), self.stderr.watched(), end];
+        let mut open: Vec<PollFd<'_>> = watched.iter().flatten().cloned().collect();
+        let left = due.map(|due| due.saturating_duration_since(Instant::now()));
+        if left.is_some_and(|left| left.is_zero()) {
+            return Ok(None);
+        }
+        let timeout = left.and_then(|left| Timespec::try_from(left).ok());
+        match poll(&mut open, timeout.as_ref()) {
+            Err(Errno::INTR) => return Ok(Some([false; 4])),
+            Ok(0) => return Ok(None),
+            polled => polled?,
+        };
+        let mut events = open.iter().map(|one| !one.revents().is_empty());
+        Ok(Some(watched.map(|one| one.is_some() && events.next().unwrap_or(false))))
+    }
+}
+
+/// What says that a child has ended.
+#[cfg(target_os = "linux")]
+fn handle(child: &Child) -> Option<OwnedFd> {
+    use rustix::process::{Pid, PidfdFlags, pidfd_open};
+    let pid = Pid::from_raw(i32::try_from(child.id()).ok()?)?;
+    pidfd_open(pid, PidfdFlags::empty()).ok()
+}
+
+/// There is nothing that would say it.
+#[cfg(not(target_os = "linux"))]
+fn handle(_: &Child) -> Option<OwnedFd> {
+    None
+}
+
+/// What a child reads, and how far it was written.
+struct Fed {
+    pipe: Option<ChildStdin>,
+    bytes: Vec<u8>,
+    written: usize,
+}
+
+impl Fed {
+    fn new(pipe: Option<ChildStdin>, bytes: Vec<u8>) -> io::Result<Self> {
+        let mut fed = Self { pipe, bytes, written: 0 };
+        if let Some(pipe) = &fed.pipe {
+            fcntl_setfl(pipe, fcntl_getfl(pipe)? | OFlags::NONBLOCK)?;
+            fed.write();
+        }
+        Ok(fed)
+    }
+
+    fn watched(&self) -> Option<PollFd<'_>> {
+        self.pipe.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::OUT))
+    }
+
+    /// Writes as much as there is room for. A child may end without reading all of it: that is its own affair.
+    fn write(&mut self) {
+        let Some(pipe) = &mut self.pipe else { return };
+        while let Some(rest @ [_, ..]) = self.bytes.get(self.written..) {
+            match pipe.write(rest) {
+                Ok(written) => self.written += written,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(_) => break,
+            }
+        }
+        self.pipe = None;
+    }
+
+    /// Whoever has closed both outputs may still read.
+    fn leave(mut self) -> io::Result<()> {
+        let Some(pipe) = self.pipe.take() else { return Ok(()) };
+        fcntl_setfl(&pipe, fcntl_getfl(&pipe)? - OFlags::NONBLOCK)?;
+        feed(Some(pipe), self.bytes.split_off(self.written))
+    }
+}
+
+/// An output, until its end.
+struct Drained {
+    pipe: Option<File>,
+    sink: Sink,
+}
+
+impl Drained {
+    fn new(pipe: Option<OwnedFd>, sink: Sink) -> Self {
+        Self { pipe: pipe.map(File::from), sink }
+    }
+
+    fn watched(&self) -> Option<PollFd<'_>> {
+        self.pipe.as_ref().map(|pipe| PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::IN))
+    }
+
+    /// Reads what is there.
+    fn read(&mut self, chunk: &mut [u8]) -> io::Result<()> {
+        let Some(pipe) = &mut self.pipe else { return Ok(()) };
+        let Some(read) = read(pipe, chunk)? else { return Ok(()) };
+        if read.is_empty() {
+            self.pipe = None;
+        }
+        self.sink.take(read);
+        Ok(())
+    }
+}
