@@ -229,7 +229,8 @@ fn search(state: &State, running: &Running) -> Vec<Move> {
     moves.extend(implement(state));
     moves.extend(propose(state));
     moves.retain(|step| !matches!(step, Move::Start(step) if running.has(*step)));
-    if moves.is_empty() && !running.searches() && !goes_on(state, running) && behind(state) == 0 {
+    let removing = state.worktrees_due() > 0;
+    if moves.is_empty() && !running.searches() && !goes_on(state, running) && !removing {
         moves.push(Move::Record(close::depth(state)));
     }
     moves
@@ -291,7 +292,7 @@ fn sweeps(state: &State, running: &Running) -> Vec<Move> {
 }
 
 /// Evals whose implementation was cut off, then new ones while there are slots, in the order of their ids; none of them once
-/// a budget is reached.
+/// a budget is reached. A worktree that is still to be removed takes a slot, or the disk would fill up with them.
 fn implement(state: &State) -> Vec<Move> {
     if state.is_late() {
         return Vec::new();
@@ -299,7 +300,7 @@ fn implement(state: &State) -> Vec<Move> {
     let goes_on = |eval: &EvalId| !state.is_refused(Intent::Implement(*eval));
     let mut steps: Vec<_> = state.implementing().iter().copied().filter(goes_on).collect();
     let slots = if state.reached.is_none() { slots(state) } else { 0 };
-    let mut free = slots.saturating_sub(state.under_way().count() + behind(state));
+    let mut free = slots.saturating_sub(state.under_way().count() + state.worktrees_due());
     for (node, queued) in state.queued() {
         let room = free.min(free_on(state, node));
         steps.extend(queued.iter().take(room));
@@ -313,11 +314,6 @@ fn implement(state: &State) -> Vec<Move> {
 
 fn slots(state: &State) -> usize {
     usize::try_from(state.reach.max_parallel_evals.get()).unwrap_or(usize::MAX)
-}
-
-/// How far removing is behind. Worktrees are made no faster than they are removed, or the disk would fill up with them.
-fn behind(state: &State) -> usize {
-    state.worktrees_due().saturating_sub(slots(state))
 }
 
 fn free_on(state: &State, node: NodeId) -> usize {

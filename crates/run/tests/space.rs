@@ -21,7 +21,7 @@ fn deferred(facts: &Facts) -> usize {
 }
 
 #[test]
-fn worktrees_are_no_more_than_those_of_nodes_of_evals_and_of_as_many_that_are_being_removed() {
+fn worktrees_are_no_more_than_those_of_nodes_and_of_evals_at_once() {
     for at_once in [1, 3] {
         let world = MemoryWorld::new(7, 7).with_slow_removals();
         let meaning = Meaning {
@@ -35,7 +35,7 @@ fn worktrees_are_no_more_than_those_of_nodes_of_evals_and_of_as_many_that_are_be
         let evals = usize::try_from(at_once).expect("few");
         let mut look = |state: &treebeam_core::state::State, _: &[Event]| {
             let there = world.worktrees();
-            let most = state.nodes.len() + 2 * evals + deferred(state);
+            let most = state.nodes.len() + evals + deferred(state);
             assert!(there <= most, "{there} worktrees, {most} at most, {at_once} at once");
         };
         let end = drive(journal.state(), world.ports(), &mut journal, &mut look).expect("a run");
