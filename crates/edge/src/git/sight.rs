@@ -78,22 +78,27 @@ fn content(path: &Path, found: &Metadata, chunk: &mut [u8]) -> io::Result<Conten
     } else if found.is_symlink() {
         Content::Link(fs::read_link(path)?)
     } else if found.is_file() {
-        Content::File(digest(File::open(path)?, chunk)?)
+        Content::File(digest(File::open(path)?, found.len(), chunk)?)
     } else {
         Content::Other
     })
 }
 
-fn digest(mut file: File, chunk: &mut [u8]) -> io::Result<[u8; 32]> {
+/// Of as much as was there when its length was seen: what comes after that makes it another length.
+fn digest(mut file: File, mut left: u64, chunk: &mut [u8]) -> io::Result<[u8; 32]> {
     let mut digest = Sha256::new();
-    loop {
+    while left > 0 {
         match file.read(chunk) {
-            Ok(0) => return Ok(digest.finalize().into()),
-            Ok(read) => digest.update(chunk.get(..read).unwrap_or_default()),
+            Ok(0) => break,
+            Ok(read) => {
+                digest.update(chunk.get(..read).unwrap_or_default());
+                left = left.saturating_sub(read as u64);
+            }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
     }
+    Ok(digest.finalize().into())
 }
 
 #[cfg(test)]

@@ -241,8 +241,7 @@ impl Program {
     }
 
     fn ungrouped(&self, stdin: Stdio, [stdout, stderr]: [Stdio; 2]) -> Command {
-        #[expect(clippy::disallowed_methods, reason = "this is the one door for processes")]
-        let mut command = Command::new(&self.path);
+        let mut command = system::command(&self.path, &self.environment);
         command.args(&self.arguments).current_dir(&self.folder);
         command.env_clear().envs(self.environment.iter().map(|(k, v)| (k, v)));
         command.envs(self.whole.iter().map(Whole::variable));
@@ -387,6 +386,33 @@ mod tests {
         assert!(shell.envs([("PATH", path)]).deadline(Duration::from_millis(300)).run().is_err());
         std::thread::sleep(Duration::from_secs(1));
         assert!(!folder.path().join("late").exists());
+        Ok(())
+    }
+
+    /// By whatever way it is started: found by us, or by the system.
+    #[test]
+    #[cfg(unix)]
+    fn a_name_is_looked_for_with_the_path_of_the_child() -> Result<(), Box<dyn Error>> {
+        use std::os::unix::fs::PermissionsExt as _;
+        let (first, second) = (tempfile::tempdir()?, tempfile::tempdir()?);
+        let put = |folder: &Path, name: &str, text: &str, mode: u32| {
+            std::fs::write(folder.join(name), text)?;
+            std::fs::set_permissions(folder.join(name), std::fs::Permissions::from_mode(mode))
+        };
+        put(first.path(), "plain", "#!/bin/sh\necho first $0", 0o644)?;
+        put(second.path(), "plain", "#!/bin/sh\necho second ${0##*/}", 0o755)?;
+        put(first.path(), "bare", "echo bare", 0o755)?;
+        std::fs::create_dir(first.path().join("sub"))?;
+        put(&first.path().join("sub"), "near", "#!/bin/sh\necho near", 0o755)?;
+        let path = format!("{}:{}:sub", first.path().display(), second.path().display());
+        let run = |name: &str| {
+            let program = Program::new(Path::new(name), first.path()).envs([("PATH", &*path)]);
+            program.run().map(|ended| String::from_utf8_lossy(&ended.stdout.bytes).into_owned())
+        };
+        assert_eq!(run("plain")?, "second plain\n", "what cannot be run is passed over");
+        assert_eq!(run("bare")?, "bare\n", "a script that does not say what runs it");
+        assert_eq!(run("near")?, "near\n", "a folder that lies where the child is");
+        assert!(matches!(run("absent"), Err(ProcessError::Start { .. })));
         Ok(())
     }
 

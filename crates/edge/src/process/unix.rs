@@ -4,15 +4,18 @@ use super::detached::{AtATime, Usage};
 use super::living;
 use super::whole::{MARK, Mark};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{Access, access};
 use rustix::io::Errno;
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process, kill_process_group, waitid,
     waitpid,
 };
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -29,6 +32,41 @@ const LINE: usize = 2048;
 /// How often, and after which pause, one is looked at that has no environment yet.
 const LOOKS: u32 = 1000;
 const LOOK: Duration = Duration::from_millis(1);
+
+/// A command for a program, before it has anything else. Where the program is a name, it is looked for with the child's own
+/// `PATH`: one that is known is started without a copy of this process, which the system would make otherwise.
+pub(super) fn command(program: &Path, variables: &[(OsString, OsString)]) -> Command {
+    let found = find(program, variables);
+    #[expect(clippy::disallowed_methods, reason = "this is the one door for processes")]
+    let mut command = Command::new(found.as_deref().unwrap_or(program));
+    command.arg0(program);
+    command
+}
+
+/// The program of this name, if it is certain that the system would take this one and start it by itself: a script without
+/// a first line that says what runs it is left to the shell.
+fn find(name: &Path, variables: &[(OsString, OsString)]) -> Option<PathBuf> {
+    if name.as_os_str().as_bytes().contains(&b'/') {
+        return None;
+    }
+    let (_, path) = variables.iter().rfind(|(variable, _)| variable == "PATH")?;
+    for folder in std::env::split_paths(path) {
+        let found = folder.join(name);
+        if !folder.is_absolute() {
+            return None;
+        }
+        if found.is_file() && access(&found, Access::EXEC_OK).is_ok() {
+            return starts_by_itself(&found).then_some(found);
+        }
+    }
+    None
+}
+
+fn starts_by_itself(program: &Path) -> bool {
+    let mut first = [0; 4];
+    let read = File::open(program).and_then(|mut file| file.read(&mut first));
+    read.is_ok_and(|_| first == *b"\x7fELF" || first.starts_with(b"#!"))
+}
 
 /// The signal that ended a child, if one did.
 pub(super) fn signal(status: ExitStatus) -> Option<i32> {

@@ -2,13 +2,21 @@
 
 use super::detached::{AtATime, Usage};
 use super::whole::Mark;
+use std::ffi::OsString;
 use std::io;
 use std::os::windows::process::CommandExt as _;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 const CREATE_NEW_PROCESS_GROUP: u32 = 0x0000_0200;
 const CREATE_NO_WINDOW: u32 = 0x0800_0000;
+
+/// A command for a program, before it has anything else.
+pub(super) fn command(program: &Path, _: &[(OsString, OsString)]) -> Command {
+    #[expect(clippy::disallowed_methods, reason = "this is the one door for processes")]
+    Command::new(program)
+}
 
 /// No signal ends a child here.
 pub(super) const fn signal(_status: ExitStatus) -> Option<i32> {
