@@ -362,6 +362,8 @@ pub struct History {
     pub cleanups: u32,
     /// Since when the run is paused, if it is.
     pub paused_since: Option<Timestamp>,
+    /// The depth that the user wants the run to stop after, if it is not the last one anyway.
+    pub stop_after: Option<Depth>,
     /// The messages that were taken last, the oldest first: none of them counts a second time.
     pub messages: Vec<MessageId>,
 }

@@ -202,6 +202,9 @@ pub fn next(state: &State, running: &Running, now: Timestamp) -> Vec<Move> {
         Phase::Promoting { left } => promote(left, running),
         Phase::Searching => match close::stop(state) {
             Some(reason) => return finish(state, running, reason),
+            None if state.stopped_after().is_some() => {
+                return last_tries(state, running).into_iter().collect();
+            }
             None if is_overdue(state, now) => {
                 return vec![Move::Record(Event::DeadlinePassed { at: now })];
             }
@@ -266,7 +269,7 @@ pub fn last_try(state: &State, step: Step) -> Option<Leftover> {
     let deferred = matches!(state.leftovers.get(&leftover), Some(Removal::Deferred { .. }));
     let ending = match state.phase {
         Phase::Stopped { .. } => true,
-        Phase::Searching => close::stop(state).is_some(),
+        Phase::Searching => close::stop(state).is_some() || state.stopped_after().is_some(),
         Phase::Measuring | Phase::Promoting { .. } => false,
     };
     (deferred && ending).then_some(leftover)

@@ -168,9 +168,7 @@ impl Coordinator<'_, '_> {
         loop {
             let heard = self.read_inbox()?;
             if heard == Heard::Stop || self.world.interrupt.is_asked_for() {
-                // A run that is over has nothing left to interrupt; what could not be removed is tried another time.
-                let over = self.state.stop_reason().is_some();
-                return Ok(if over { Left::AtTheEnd } else { Left::Interrupted });
+                return Ok(self.left());
             }
             let paused = self.state.history.paused_since.is_some();
             let steps = if paused { Vec::new() } else { self.plan()? };
@@ -180,10 +178,16 @@ impl Coordinator<'_, '_> {
             }
             self.poll()?;
             if !paused && self.running.steps.is_empty() && self.running.jobs.is_empty() {
-                return Ok(Left::AtTheEnd);
+                return Ok(self.left());
             }
             self.receive()?;
         }
+    }
+
+    /// A run that is over has nothing left to interrupt; what could not be removed is tried another time.
+    fn left(&self) -> Left {
+        let over = self.state.stop_reason().is_some();
+        if over { Left::AtTheEnd } else { Left::Interrupted }
     }
 
     /// Nothing new starts, but what is under way may end and is recorded, and the whole state is written down.

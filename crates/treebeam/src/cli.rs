@@ -83,16 +83,16 @@ pub(crate) enum Command {
         after_help = "What is running ends first, and is recorded; the process stays and keeps the run.\n\nExit code: 1 where nobody runs the run, or it is over.\n\nExample: treebeam pause"
     )]
     Pause(SteerArgs),
-    /// Let a paused run go on
+    /// Let a paused run go on, or one that is to stop after this depth
     #[command(
         after_help = "Exit code: 1 where nobody runs the run, or it is over.\n\nExample: treebeam unpause"
     )]
     Unpause(SteerArgs),
-    /// Ask whoever runs a run to leave it, as Ctrl-C does: it can be resumed
+    /// Ask whoever runs a run to leave it, as Ctrl-C does, or after this depth: it can be resumed
     #[command(
-        after_help = "What is running ends first, and is recorded; then that process ends with exit code 130.\n\nExit code: 1 where nobody runs the run, or it is over.\n\nExample: treebeam stop 20260131-220000"
+        after_help = "What is running ends first, and is recorded; then that process ends with exit code 130. With `--after-depth` the depth that is open is tried to its end, judged and promoted before; `treebeam unpause` takes that back.\n\nExit code: 1 where nobody runs the run, or it is over.\n\nExample: treebeam stop 20260131-220000 --after-depth"
     )]
-    Stop(SteerArgs),
+    Stop(StopArgs),
     /// Give a run an idea of your own
     #[command(after_help = "Example: treebeam idea add 20260131-220000 wider-window.md")]
     Idea {
@@ -221,6 +221,15 @@ pub(crate) struct IdeaArgs {
 pub(crate) struct SteerArgs {
     /// The run: its id, or the path of its directory; the one that is running if it is left out
     pub(crate) run: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StopArgs {
+    #[command(flatten)]
+    pub(crate) steer: SteerArgs,
+    /// Go on until the depth that is open is at its end, its promotions included
+    #[arg(long)]
+    pub(crate) after_depth: bool,
 }
 
 const SCORE_HELP: &str = "\

@@ -235,6 +235,10 @@ fn line(facts: &Facts, event: &Event) -> Option<String> {
         Event::Asked { wish: Wish::Stop, .. } => {
             "stopping after the steps that are running: somebody asked for it".to_owned()
         }
+        Event::Asked { wish: Wish::StopAfterDepth, .. } => {
+            let way_back = format!("`treebeam unpause {}` takes that back", facts.run);
+            format!("stopping after this depth: somebody asked for it ({way_back})")
+        }
         Event::IdeaAdded(added) => {
             let IdeaAdded { node, eval, idea, .. } = &**added;
             format!("{}: e{eval} is the user's own idea: {}", Place::Node(*node), idea.title)

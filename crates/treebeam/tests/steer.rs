@@ -173,6 +173,60 @@ fn a_run_that_is_told_to_stop_can_be_resumed() {
 }
 
 #[test]
+fn a_run_that_is_told_to_stop_after_this_depth_tries_it_to_its_end() {
+    let whole = whole();
+    let (site, git, call) = held();
+    let said = site.call(&["stop", RUN, "--after-depth", "--json"]).exits(0);
+    let document = said.json_lines().remove(0);
+    assert_eq!(
+        (&document["schema"], &document["outcome"]),
+        (&"treebeam.stop/1".into(), &"taken".into())
+    );
+    let _ = site
+        .call(&["stop", "--after-depth"])
+        .exits(0)
+        .says(["run t stops after depth 0", "`treebeam unpause t` takes that back"]);
+    assert_eq!(asked(&site), was(&[("stop_after_depth", true)]), "said twice, and once on record");
+    let status = site.call(&["status", RUN]).exits(0).stdout;
+    assert!(status.contains("stops       after depth 0; `treebeam unpause t`"), "{status}");
+    let status = site.call(&["status", RUN, "--json"]).exits(0).json_lines().remove(0);
+    assert_eq!(status["stop_after_depth"], 0, "{status}");
+    git.let_go();
+    let said = call.end(PATIENCE).exits(130).says([GOES_ON]);
+    assert_eq!(said.json_lines().last().expect("a line")["stop_reason"], "stopped_after_depth");
+    assert_eq!(count(&site, "depth_closed"), 1, "this depth");
+    assert_eq!(count(&site, "node_added"), 1, "and what it brought");
+    assert_eq!(count(&site, "stopped"), 0, "it is not over");
+    site.must_be_sound();
+    let status = site.call(&["status", RUN]).exits(0).stdout;
+    assert!(status.contains("nobody: it stopped after depth 0, as the user wanted"), "{status}");
+    let log = site.call(&["log", RUN]).exits(0).stdout;
+    assert!(log.contains("to stop after this depth, as the user wants"), "{log}");
+    check_ended(&whole, &site, site.call(&["resume", RUN]));
+    assert_eq!(asked(&site), was(&[("stop_after_depth", true), ("unpause", false)]));
+}
+
+#[test]
+fn a_stop_after_this_depth_outlives_a_kill_and_can_be_taken_back() {
+    let whole = whole();
+    let (site, git, call) = held();
+    let _ = site.call(&["stop", RUN, "--after-depth"]).exits(0);
+    drop(call);
+    git.let_go();
+    let said = site.call(&["resume", RUN]).exits(130);
+    let _ =
+        said.says(["it stops after depth 0, as it was told before", "run t stopped after depth 0"]);
+    check_ended(&whole, &site, site.call(&["resume", RUN]));
+
+    let (site, git, call) = held();
+    let _ = site.call(&["stop", RUN, "--after-depth"]).exits(0);
+    let _ = site.call(&["unpause", RUN]).exits(0);
+    git.let_go();
+    check_ended(&whole, &site, call.end(PATIENCE));
+    assert_eq!(asked(&site), was(&[("stop_after_depth", true), ("unpause", true)]));
+}
+
+#[test]
 fn a_message_that_a_killed_process_left_means_nothing_to_the_next() {
     let whole = whole();
     // Killed before it read the message.

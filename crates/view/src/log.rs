@@ -145,9 +145,10 @@ fn what(event: &Event) -> String {
 fn wish_words(wish: Wish, message: Option<&MessageId>) -> &'static str {
     match (wish, message) {
         (Wish::Pause, _) => "paused by the user",
-        (Wish::Unpause, Some(_)) => "goes on: unpaused by the user",
-        (Wish::Unpause, None) => "goes on: resumed after a pause",
+        (Wish::Unpause, Some(_)) => "goes on, as the user wants",
+        (Wish::Unpause, None) => "goes on: resumed",
         (Wish::Stop, _) => "left by the user: can be resumed",
+        (Wish::StopAfterDepth, _) => "to stop after this depth, as the user wants",
     }
 }
 

@@ -170,7 +170,10 @@ fn standing(scene: &Scene<'_>) -> String {
         (Some(_), _) if facts.history.paused_since.is_some() => {
             format!(" · paused: `treebeam unpause {}`", facts.run)
         }
-        (Some(by), _) => format!(" · running: {by}"),
+        (Some(by), _) => match facts.to_stop_after() {
+            Some(depth) => format!(" · stops after depth {depth} · running: {by}"),
+            None => format!(" · running: {by}"),
+        },
         (None, None) => format!(" · nobody runs it: `treebeam resume {}`", facts.run),
         (None, Some(_)) => String::new(),
     }

@@ -70,12 +70,19 @@ fn foot(facts: &Facts, runner: Option<&str>) -> Vec<String> {
         Some(runner) => {
             let mut lines = about("running", &one_line(runner), 2);
             lines.extend(paused(facts));
+            lines.extend(to_stop(facts));
             lines
         }
-        None if facts.stop_reason().is_none() => vec![
-            field("running", "nobody: it was interrupted"),
-            field("go on", &format!("treebeam resume {}", facts.run)),
-        ],
+        None if facts.stop_reason().is_none() => {
+            let why = facts.stopped_after().map_or_else(
+                || "it was interrupted".to_owned(),
+                |depth| format!("it stopped after depth {depth}, as the user wanted"),
+            );
+            let mut lines = vec![field("running", &format!("nobody: {why}"))];
+            lines.extend(to_stop(facts));
+            lines.push(field("go on", &format!("treebeam resume {}", facts.run)));
+            lines
+        }
         None => Vec::new(),
     }
 }
@@ -96,6 +103,13 @@ fn paused(facts: &Facts) -> Vec<String> {
         field("paused", &format!("since {since:.0}")),
         field("go on", &format!("treebeam unpause {}", facts.run)),
     ]
+}
+
+/// Where it is to stop. Whoever resumes it after that goes on.
+fn to_stop(facts: &Facts) -> Option<String> {
+    let depth = facts.to_stop_after()?;
+    let way_back = format!("`treebeam unpause {}` takes that back", facts.run);
+    Some(field("stops", &format!("after depth {depth}; {way_back}")))
 }
 
 pub(crate) fn depth(facts: &Facts) -> String {

@@ -15,6 +15,8 @@ pub enum Wish {
     Unpause,
     /// Let what is under way end, and leave the run: it can be resumed.
     Stop,
+    /// Leave it once the depth that is open is at its end, its promotions included: it can be resumed.
+    StopAfterDepth,
 }
 
 impl fmt::Display for Wish {
@@ -23,6 +25,7 @@ impl fmt::Display for Wish {
             Self::Pause => "pause",
             Self::Unpause => "unpause",
             Self::Stop => "stop",
+            Self::StopAfterDepth => "stop after this depth",
         })
     }
 }

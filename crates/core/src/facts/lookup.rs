@@ -5,7 +5,7 @@ use crate::bill::Bills;
 use crate::event::{BudgetKind, Idea, Intent, MessageId, Stop, Subject};
 use crate::evidence::Artifact;
 use crate::group::{Group, IdeaSource};
-use crate::id::{EvalId, NodeId, TurnId};
+use crate::id::{Depth, EvalId, NodeId, TurnId};
 use crate::num::Finite;
 use crate::rank;
 use jiff::Timestamp;
@@ -188,6 +188,24 @@ impl Facts {
     #[must_use]
     pub fn has_taken(&self, message: &MessageId) -> bool {
         self.history.messages.contains(message)
+    }
+
+    /// The depth after which the run has stopped, because the user wants it so: nothing begins until somebody goes on.
+    #[must_use]
+    pub fn stopped_after(&self) -> Option<Depth> {
+        self.history.stop_after.filter(|last| *last < self.depth && self.stop_reason().is_none())
+    }
+
+    /// The depth after which it will stop, because the user wants it so.
+    #[must_use]
+    pub fn to_stop_after(&self) -> Option<Depth> {
+        self.history.stop_after.filter(|last| *last >= self.depth && self.stop_reason().is_none())
+    }
+
+    /// Whether nothing begins, because the user wants it so.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        self.history.paused_since.is_some() || self.stopped_after().is_some()
     }
 
     /// Why the run is over, if it is.

@@ -138,6 +138,7 @@ impl State {
                     self.facts.frontier.clear();
                 }
                 self.facts.phase = Phase::Stopped { reason: *reason, at: *at };
+                self.facts.history.stop_after = None;
                 Ok(())
             }
         }

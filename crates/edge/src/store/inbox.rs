@@ -66,6 +66,7 @@ enum Said {
     Pause { to_epoch: u64 },
     Unpause { to_epoch: u64 },
     Stop { to_epoch: u64 },
+    StopAfterDepth { to_epoch: u64 },
     Idea { node: Option<NodeId>, text: String },
 }
 
@@ -78,6 +79,7 @@ impl Said {
                     Wish::Pause => Self::Pause { to_epoch },
                     Wish::Unpause => Self::Unpause { to_epoch },
                     Wish::Stop => Self::Stop { to_epoch },
+                    Wish::StopAfterDepth => Self::StopAfterDepth { to_epoch },
                 }
             }
             Outgoing::Idea(OwnIdea { node, text }) => {
@@ -92,6 +94,7 @@ impl Said {
             Self::Pause { to_epoch } => wish(Wish::Pause, to_epoch),
             Self::Unpause { to_epoch } => wish(Wish::Unpause, to_epoch),
             Self::Stop { to_epoch } => wish(Wish::Stop, to_epoch),
+            Self::StopAfterDepth { to_epoch } => wish(Wish::StopAfterDepth, to_epoch),
             Self::Idea { node, text } => {
                 let text = reply::own_idea(&text).map_err(|why| format!("its idea: {why}"))?;
                 Ok(Outgoing::Idea(OwnIdea { node, text }))

@@ -373,6 +373,7 @@ fn after_the_stop() -> Vec<Event> {
         refused(41),
         added(1, 5, 42),
         asked(Wish::Stop, 43),
+        asked(Wish::StopAfterDepth, 44),
         begin(5, 43),
         failed(5, EvalStage::Implement, FailureKind::Agent, 43),
         Event::DepthClosed { depth: Depth(2), verdicts: vec![], beam: vec![], cut_short: false },

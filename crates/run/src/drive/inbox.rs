@@ -19,9 +19,9 @@ pub(super) enum Heard {
 }
 
 impl Coordinator<'_, '_> {
-    /// Who goes on with a run wants it to go on.
+    /// Who goes on with a run wants it to go on. Where it is to stop after a depth that is not at its end, that stands.
     pub(super) fn unpause(&mut self) -> Result<(), Halt> {
-        if self.state.history.paused_since.is_some() {
+        while self.state.is_held() {
             let at = self.world.clock.now();
             self.apply(Event::Asked { wish: Wish::Unpause, message: None, at })?;
         }
@@ -52,11 +52,14 @@ impl Coordinator<'_, '_> {
 
     /// A wish that changes nothing is not worth an event.
     fn hear_wish(&mut self, id: &MessageId, wish: Wish) -> Result<(), Halt> {
-        let is_paused = self.state.history.paused_since.is_some();
+        let history = &self.state.history;
+        let (is_paused, is_to_stop) =
+            (history.paused_since.is_some(), history.stop_after.is_some());
         let matters = match wish {
             Wish::Pause => !is_paused,
-            Wish::Unpause => is_paused,
+            Wish::Unpause => is_paused || is_to_stop,
             Wish::Stop => true,
+            Wish::StopAfterDepth => !is_to_stop,
         };
         if matters {
             let (message, at) = (Some(id.clone()), self.world.clock.now());

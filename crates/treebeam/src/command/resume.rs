@@ -74,6 +74,10 @@ fn go_on(
             terminal::json(&changed)?;
         }
     }
+    if let Some(depth) = state.to_stop_after() {
+        let way_back = format!("`treebeam unpause {}` takes that back", state.run);
+        terminal::note(&format!("it stops after depth {depth}, as it was told before: {way_back}"));
+    }
     let run = store.run().clone();
     let left = world::enter(home, config, store, state, Lines::None, |store, mut state, world| {
         send_back(store, &mut state, world, &flags.again, output)?;
@@ -191,14 +195,23 @@ impl Left {
 
 fn tell_of_interruption(facts: &Facts, output: Output) -> Result<(), Failure> {
     match output {
-        Output::Json => terminal::json(&end(facts, "interrupted"))?,
+        Output::Json => terminal::json(&end(facts, left(facts)))?,
         Output::Text => {
             let (id, best) = (&facts.run, Place::Node(facts.best()));
-            terminal::say(&format!("run {id} interrupted; best node so far: {best}"));
+            let how = facts.stopped_after().map_or_else(
+                || "interrupted".to_owned(),
+                |depth| format!("stopped after depth {depth}, as it was told"),
+            );
+            terminal::say(&format!("run {id} {how}; best node so far: {best}"));
         }
     }
     terminal::say(&format!("hint: `{}` goes on from here", interrupt::is_about(&facts.run)));
     Ok(())
+}
+
+/// Why nobody goes on with a run that is not over, for programs.
+pub(super) fn left(facts: &Facts) -> &'static str {
+    if facts.stopped_after().is_some() { "stopped_after_depth" } else { "interrupted" }
 }
 
 fn every_eval_failed(facts: &Facts) -> bool {

@@ -1,6 +1,7 @@
 //! `treebeam status`: how a run stands. Reads only.
 
 use super::Output;
+use super::resume::left;
 use crate::failure::{Exit, Failure};
 use crate::terminal;
 use crate::wiring::Found;
@@ -37,16 +38,17 @@ fn document(facts: &Facts, runner: Option<&str>) -> Value {
         Phase::Stopped { .. } => "stopped",
     };
     // That nobody is at it is not on record, and needs not be: it can be seen.
-    let interrupted = (runner.is_none() && facts.stop_reason().is_none()).then_some("interrupted");
+    let left = (runner.is_none() && facts.stop_reason().is_none()).then(|| left(facts));
     let stop_reason = facts.stop_reason().map(|stop| stop.to_string());
     let spent = facts.spent();
     json!({
         "schema": "treebeam.status/1",
         "run_id": facts.run,
         "phase": phase,
-        "stop_reason": stop_reason.as_deref().or(interrupted),
+        "stop_reason": stop_reason.as_deref().or(left),
         "running": runner,
         "paused_since": facts.history.paused_since.filter(|_| runner.is_some()),
+        "stop_after_depth": facts.to_stop_after(),
         "current_depth": facts.depth,
         "max_depth": facts.depths(),
         "frontier": frontier.collect::<Vec<_>>(),

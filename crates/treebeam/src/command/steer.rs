@@ -28,9 +28,10 @@ pub(super) fn run(
     output: Output,
 ) -> Result<Exit, Failure> {
     let told = tell(&find(here, name)?.run, wish)?;
+    let command = if wish == Wish::StopAfterDepth { Wish::Stop } else { wish };
     match output {
         Output::Json => terminal::json(&json!({
-            "schema": format!("treebeam.{wish}/1"),
+            "schema": format!("treebeam.{command}/1"),
             "run_id": told.run,
             "message": told.message,
             "outcome": told.outcome,
@@ -61,7 +62,7 @@ pub(super) fn tell(run: &RunDir, wish: Wish) -> Result<Told, Failure> {
     let owner = owner(run, id, wish)?;
     let message = inbox::post(run, &Outgoing::Wish { wish, epoch: owner.epoch })?;
     let (outcome, text) = match answer(run, &message, Some(owner.epoch)) {
-        Answer::Taken => ("taken", taken(id, wish)),
+        Answer::Taken => ("taken", taken(run, id, wish)?),
         Answer::Waiting => {
             ("waiting", format!("run {id} was told to {wish}, and has not read it yet: {owner}"))
         }
@@ -160,8 +161,8 @@ fn not_heard(id: &RunId, wish: Wish, why: &str) -> Failure {
     Failure::failed(what).hint(format!("`treebeam status {id}` shows how it stands"))
 }
 
-fn taken(id: &RunId, wish: Wish) -> String {
-    match wish {
+fn taken(run: &RunDir, id: &RunId, wish: Wish) -> Result<String, Failure> {
+    Ok(match wish {
         Wish::Pause => format!(
             "run {id} is paused: what is running ends, nothing new starts (`treebeam unpause {id}` goes on)"
         ),
@@ -169,5 +170,10 @@ fn taken(id: &RunId, wish: Wish) -> String {
         Wish::Stop => format!(
             "run {id} is stopping: what is running ends first (`treebeam resume {id}` goes on from there)"
         ),
-    }
+        Wish::StopAfterDepth => {
+            let depth = store::open_to_read(run)?.state.history.stop_after;
+            let depth = depth.map_or_else(|| "this depth".to_owned(), |at| format!("depth {at}"));
+            format!("run {id} stops after {depth} (`treebeam unpause {id}` takes that back)")
+        }
+    })
 }

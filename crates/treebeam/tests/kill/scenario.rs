@@ -150,6 +150,14 @@ pub(crate) fn all() -> Vec<Scenario> {
             ],
         ),
         Scenario::new(
+            "stopped after a depth",
+            vec![
+                small().killed("kill before 2 swept"),
+                resume().after(want_it_stopped_after_the_depth).exits(130),
+                resume(),
+            ],
+        ),
+        Scenario::new(
             "without worktrees",
             vec![small(), Act::plain(&["clean", RUN, "--worktrees", "--yes"])],
         )
@@ -192,12 +200,20 @@ pub(crate) fn all() -> Vec<Scenario> {
     ]
 }
 
-/// A message to the process that opens the run next.
 fn want_it_stopped(site: &Site) {
+    tell_the_next(site, "stop");
+}
+
+fn want_it_stopped_after_the_depth(site: &Site) {
+    tell_the_next(site, "stop_after_depth");
+}
+
+/// A message to the process that opens the run next.
+fn tell_the_next(site: &Site, kind: &str) {
     let note: serde_json::Value = serde_json::from_str(&site.text("run.lock.json")).expect("JSON");
     let epoch = note["epoch"].as_u64().expect("an epoch") + 1;
     let message = format!(
-        r#"{{"message_version":1,"at":"2026-09-21T00:00:00Z","kind":"stop","to_epoch":{epoch}}}"#
+        r#"{{"message_version":1,"at":"2026-09-21T00:00:00Z","kind":"{kind}","to_epoch":{epoch}}}"#
     );
     fs::create_dir_all(site.path("inbox")).expect("an inbox");
     fs::write(site.path("inbox/20260921T000000-000000000-1.json"), message).expect("a message");

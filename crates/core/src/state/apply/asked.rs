@@ -1,4 +1,4 @@
-//! What a user's messages do to the state: pauses, which are history, and ideas, which become evals.
+//! What a user's messages do to the state: pauses and stops, which are history, and ideas, which become evals.
 
 use super::{State, Unexpected, wrong};
 use crate::event::{IdeaAdded, MessageId, Wish};
@@ -16,10 +16,14 @@ impl State {
         message: Option<&MessageId>,
         at: Timestamp,
     ) -> Result<(), Unexpected> {
-        let paused = &mut self.facts.history.paused_since;
+        let (depth, history) = (self.facts.depth, &mut self.facts.history);
         match wish {
-            Wish::Pause => *paused = paused.or(Some(at)),
-            Wish::Unpause | Wish::Stop => *paused = None,
+            Wish::Pause => history.paused_since = history.paused_since.or(Some(at)),
+            // One thing after the other: the end of a pause leaves it as it was before.
+            Wish::Unpause if history.paused_since.is_some() => history.paused_since = None,
+            Wish::Unpause => history.stop_after = None,
+            Wish::Stop => (history.paused_since, history.stop_after) = (None, None),
+            Wish::StopAfterDepth => history.stop_after = history.stop_after.or(Some(depth)),
         }
         message.map_or(Ok(()), |message| self.remember(message))
     }

@@ -386,6 +386,8 @@ pub(super) struct HistoryBlock {
     #[serde(default)]
     paused_since: Option<Timestamp>,
     #[serde(default)]
+    stop_after_depth: Option<Depth>,
+    #[serde(default)]
     messages: Vec<MessageId>,
 }
 
@@ -401,6 +403,7 @@ impl HistoryBlock {
             cleanups: history.cleanups,
             lock_takeovers: history.lock_takeovers,
             paused_since: history.paused_since,
+            stop_after_depth: history.stop_after,
             messages: history.messages.clone(),
         }
     }
@@ -415,6 +418,7 @@ impl HistoryBlock {
             cleanups: self.cleanups,
             lock_takeovers: self.lock_takeovers,
             paused_since: self.paused_since,
+            stop_after: self.stop_after_depth,
             messages: self.messages,
         })
     }

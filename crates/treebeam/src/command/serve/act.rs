@@ -22,6 +22,10 @@ pub(super) fn stop(site: &Dashboard, asked: &Asked<'_>) -> Result<Page, Refusal>
     wish(site, asked, Wish::Stop)
 }
 
+pub(super) fn stop_after_depth(site: &Dashboard, asked: &Asked<'_>) -> Result<Page, Refusal> {
+    wish(site, asked, Wish::StopAfterDepth)
+}
+
 fn wish(site: &Dashboard, asked: &Asked<'_>, wish: Wish) -> Result<Page, Refusal> {
     let watched = site.watched(asked)?;
     let told = steer::tell(&watched.run, wish)?;

@@ -46,7 +46,7 @@ const fn post(pattern: &'static str, answer: Answering) -> Route {
 }
 
 /// All of them.
-pub(crate) static ROUTES: [Route; 17] = [
+pub(crate) static ROUTES: [Route; 18] = [
     get("/", pages::runs),
     get("/style.css", pages::style),
     get("/script.js", pages::script),
@@ -63,6 +63,7 @@ pub(crate) static ROUTES: [Route; 17] = [
     post("/runs/{run}/pause", act::pause),
     post("/runs/{run}/unpause", act::unpause),
     post("/runs/{run}/stop", act::stop),
+    post("/runs/{run}/stop-after-depth", act::stop_after_depth),
     post("/runs/{run}/idea", act::idea),
 ];
 

@@ -6,7 +6,7 @@ use crate::html::text::Shown;
 use crate::line::one_line;
 use maud::{Markup, html};
 use treebeam_core::facts::Facts;
-use treebeam_core::id::{Place, RunId};
+use treebeam_core::id::{Depth, Place, RunId};
 
 /// What can be asked of whoever runs a run.
 #[derive(Clone, Copy)]
@@ -15,16 +15,20 @@ enum Steering {
     Nobody,
     /// Somebody does.
     Running,
+    /// Somebody does, until this depth is at its end.
+    Stopping(Depth),
     /// Somebody does, and starts nothing new.
     Paused,
 }
 
 impl Steering {
     const fn of(looked: &Looked<'_>) -> Self {
-        match (looked.runner, looked.facts.history.paused_since) {
-            (None, _) => Self::Nobody,
-            (Some(_), None) => Self::Running,
-            (Some(_), Some(_)) => Self::Paused,
+        let facts = looked.facts;
+        match (looked.runner, facts.history.paused_since, facts.history.stop_after) {
+            (None, ..) => Self::Nobody,
+            (Some(_), Some(_), _) => Self::Paused,
+            (Some(_), None, Some(depth)) => Self::Stopping(depth),
+            (Some(_), None, None) => Self::Running,
         }
     }
 
@@ -32,7 +36,12 @@ impl Steering {
     const fn wishes(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Nobody => &[],
-            Self::Running => &[("pause", "Pause"), ("stop", "Stop")],
+            Self::Running => {
+                &[("pause", "Pause"), ("stop-after-depth", "Stop after this depth"), ("stop", "Stop")]
+            }
+            Self::Stopping(_) => {
+                &[("pause", "Pause"), ("unpause", "Do not stop after it"), ("stop", "Stop now")]
+            }
             Self::Paused => &[("unpause", "Go on"), ("stop", "Stop")],
         }
     }
@@ -42,10 +51,14 @@ impl Steering {
 pub(super) fn steering(looked: &Looked<'_>) -> Markup {
     let (run, state) = (&looked.facts.run, Steering::of(looked));
     let word = match state {
-        Steering::Nobody if looked.facts.stop_reason().is_some() => "Over.",
-        Steering::Nobody => "Nobody runs it.",
-        Steering::Running => "Running.",
-        Steering::Paused => "Paused: what is running ends, nothing new starts.",
+        Steering::Nobody if looked.facts.stop_reason().is_some() => "Over.".to_owned(),
+        Steering::Nobody => match looked.facts.stopped_after() {
+            Some(depth) => format!("Stopped after depth {depth}: nobody runs it."),
+            None => "Nobody runs it.".to_owned(),
+        },
+        Steering::Running => "Running.".to_owned(),
+        Steering::Stopping(depth) => format!("Running: stops after depth {depth}."),
+        Steering::Paused => "Paused: what is running ends, nothing new starts.".to_owned(),
     };
     html! {
         @if let Some(trouble) = looked.trouble { p.trouble role="alert" { "What is shown may be old: " (Shown(trouble)) } }
