@@ -13,7 +13,7 @@ from forecast import Forecast
 
 AHEAD = (1, 2, 4, 7, 14)
 WARM_UP = 100  # days to learn from before the first one that counts
-STARTS = range(0, 49, 7)  # on which days forecasts begin: a lucky first day shall not count
+STARTS = range(0, 84, 7)  # on which days forecasts begin: a lucky first day shall not count
 
 
 def errors(hires, ahead, days):
