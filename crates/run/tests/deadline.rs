@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use std::num::NonZeroU32;
 use treebeam_core::audit;
 use treebeam_core::event::{Event, Stop};
-use treebeam_core::facts::{Facts, Stage};
+use treebeam_core::facts::{Eval, Facts, Stage};
 use treebeam_core::policy::{Deadline, Meaning, Reach};
 use treebeam_core::state::State;
 use treebeam_run::{Halt, drive};
@@ -18,8 +18,12 @@ fn number(n: u32) -> NonZeroU32 {
     NonZeroU32::new(n).expect("not zero")
 }
 
-fn meaning() -> Meaning {
+/// Without a control group, and with one.
+const CONTROLS: [Option<&str>; 2] = [None, Some("best-of-n=0.4")];
+
+fn meaning(control: Option<&str>) -> Meaning {
     Meaning {
+        control: control.map(|text| text.parse().expect("a control")),
         ideas_per_node: number(4),
         beam_width: number(2),
         sweep_config_limit: Some(number(4)),
@@ -47,29 +51,32 @@ fn go(journal: &mut MemoryJournal, world: &MemoryWorld) -> Result<State, Halt> {
     drive(journal.state(), world.ports(), journal, &mut |_, _| {})
 }
 
-fn count(facts: &Facts, wanted: fn(&Stage) -> bool) -> usize {
-    facts.evals.iter().filter(|eval| wanted(&eval.stage)).count()
+fn count(facts: &Facts, wanted: fn(&Eval) -> bool) -> usize {
+    facts.evals.iter().filter(|eval| wanted(eval)).count()
 }
 
-fn all_answers() -> usize {
+fn all_answers(control: Option<&str>) -> usize {
     let world = world();
-    go(&mut MemoryJournal::begun(meaning(), reach(1, None)), &world).expect("a run");
+    go(&mut MemoryJournal::begun(meaning(control), reach(1, None)), &world).expect("a run");
     world.paid()
 }
 
 fn must_be_sound(end: &State, world: &MemoryWorld, what: &str) {
     assert_eq!(end.stop_reason(), Some(Stop::Deadline), "{what}");
     assert!(audit::structure(end).is_empty() && audit::beams(end).is_empty(), "{what}");
-    let open = |stage: &Stage| {
-        matches!(
-            stage,
-            Stage::Queued
-                | Stage::Implementing(_)
-                | Stage::Implemented(_)
-                | Stage::Sweeping(_)
-                | Stage::Swept(..)
-                | Stage::Scored(_)
-        )
+    let open = |eval: &Eval| match eval.stage {
+        Stage::Queued
+        | Stage::Implementing(_)
+        | Stage::Implemented(_)
+        | Stage::Sweeping(_)
+        | Stage::Swept(..) => true,
+        // Those of the control group come no further.
+        Stage::Scored(_) => eval.group.is_tree(),
+        Stage::Decided(..)
+        | Stage::Failed { .. }
+        | Stage::Unfinished { .. }
+        | Stage::Superseded(..)
+        | Stage::SetAside => false,
     };
     assert_eq!(count(end, open), 0, "{what}: every eval is judged or closed");
     let worktrees = world.disk().worktrees.into_keys().filter(|name| name.starts_with('e'));
@@ -78,68 +85,80 @@ fn must_be_sound(end: &State, world: &MemoryWorld, what: &str) {
 
 #[test]
 fn nothing_begins_once_the_time_is_over_wherever_that_is() {
-    let all = all_answers();
-    let (mut unswept, mut promoted) = (0, 0);
-    for workers in [1, 3] {
-        for answers in 0..all {
-            let (world, what) = (world(), format!("{workers} at once, {answers} answers"));
-            let mut journal = MemoryJournal::begun(meaning(), reach(workers, Some(answers)));
-            let end = go(&mut journal, &world).expect("a run that stops");
-            must_be_sound(&end, &world, &what);
-            // Those that were asked before it was over may have been answered after it.
-            let most = answers + usize::try_from(workers).expect("few") - 1;
-            assert!((answers..=most).contains(&world.paid()), "{what}: {}", world.paid());
-            assert_eq!(journal.state(), end, "{what}: the events lead to the state");
-            let late =
-                journal.events.iter().position(|e| matches!(e, Event::DeadlinePassed { .. }));
-            let begun = |event: &&Event| {
-                matches!(event, Event::StepStarted { .. } | Event::SweepSubmitted { .. })
-            };
-            if let Some(late) = late {
-                assert_eq!(journal.events[late..].iter().find(begun), None, "{what}");
-            }
-            let is_unswept = |eval: &&treebeam_core::facts::Eval| {
-                matches!(eval.stage, Stage::Unfinished { started_at: Some(_), .. })
-            };
-            unswept += end.evals.iter().filter(is_unswept).count();
+    for control in CONTROLS {
+        let all = all_answers(control);
+        let (mut unswept, mut promoted) = (0, 0);
+        for (workers, answers) in [1, 3].into_iter().flat_map(|n| (0..all).map(move |a| (n, a))) {
+            let end = late(control, workers, answers);
+            let begun =
+                |eval: &Eval| matches!(eval.stage, Stage::Unfinished { started_at: Some(_), .. });
+            unswept += count(&end, begun);
             promoted += usize::from(end.nodes.len() > 1);
         }
+        assert!(unswept > all / 2 && promoted > all / 2, "{unswept} unswept, {promoted} of {all}");
     }
-    assert!(unswept > all / 2 && promoted > all / 2, "{unswept} unswept, {promoted} of {all}");
+}
+
+/// A run with the time for so many answers.
+fn late(control: Option<&str>, workers: u32, answers: usize) -> State {
+    let (world, what) = (world(), format!("{control:?}, {workers} at once, {answers} answers"));
+    let mut journal = MemoryJournal::begun(meaning(control), reach(workers, Some(answers)));
+    let end = go(&mut journal, &world).expect("a run that stops");
+    must_be_sound(&end, &world, &what);
+    // Those that were asked before it was over may have been answered after it.
+    let most = answers + usize::try_from(workers).expect("few") - 1;
+    assert!((answers..=most).contains(&world.paid()), "{what}: {}", world.paid());
+    assert_eq!(journal.state(), end, "{what}: the events lead to the state");
+    let late = journal.events.iter().position(|e| matches!(e, Event::DeadlinePassed { .. }));
+    let begun =
+        |event: &&Event| matches!(event, Event::StepStarted { .. } | Event::SweepSubmitted { .. });
+    if let Some(late) = late {
+        assert_eq!(journal.events[late..].iter().find(begun), None, "{what}");
+    }
+    end
 }
 
 #[test]
 fn a_run_that_is_cut_off_is_late_all_the_same_and_goes_on_with_more_time() {
-    let all = all_answers();
-    for answers in [0, 1, 4, all / 2, all - 1] {
-        let mut clean = MemoryJournal::begun(meaning(), reach(1, Some(answers)));
-        go(&mut clean, &world()).expect("a run");
-        for cut in 1..clean.events.len() {
-            let (world, what) = (world(), format!("{answers} answers, cut after event {cut}"));
-            let mut journal = MemoryJournal::begun(meaning(), reach(1, Some(answers)));
-            journal.fuse = Some(cut);
-            if go(&mut journal, &world).is_err() && cut % 2 == 0 {
-                world.restart();
+    for control in CONTROLS {
+        let all = all_answers(control);
+        let moments = [all / 2, 0, 1, 4, all - 1];
+        let many = if control.is_some() { 1 } else { moments.len() };
+        for answers in moments.into_iter().take(many) {
+            let mut clean = MemoryJournal::begun(meaning(control), reach(1, Some(answers)));
+            go(&mut clean, &world()).expect("a run");
+            for cut in 1..clean.events.len() {
+                cut_off(control, answers, cut);
             }
-            journal.fuse = None;
-            let end = go(&mut journal, &world).expect("a resumed run");
-            must_be_sound(&end, &world, &what);
-            journal.events.push(Event::SettingsChanged { reach: reach(1, None) });
-            let end = go(&mut journal, &world).expect("a run with more time");
-            assert_ne!(end.stop_reason(), Some(Stop::Deadline), "{what}");
-            let went_on = world.paid() > answers || end.stop_reason() == Some(Stop::MaxDepth);
-            assert!(end.stop_reason().is_some() && went_on, "{what}");
         }
     }
+}
+
+fn cut_off(control: Option<&str>, answers: usize, cut: usize) {
+    let (world, what) = (world(), format!("{control:?}, {answers} answers, cut after event {cut}"));
+    let mut journal = MemoryJournal::begun(meaning(control), reach(1, Some(answers)));
+    journal.fuse = Some(cut);
+    if go(&mut journal, &world).is_err() && cut.is_multiple_of(2) {
+        world.restart();
+    }
+    journal.fuse = None;
+    let end = go(&mut journal, &world).expect("a resumed run");
+    must_be_sound(&end, &world, &what);
+    journal.events.push(Event::SettingsChanged { reach: reach(1, None) });
+    let end = go(&mut journal, &world).expect("a run with more time");
+    assert_ne!(end.stop_reason(), Some(Stop::Deadline), "{what}");
+    let went_on = world.paid() > answers || end.stop_reason() == Some(Stop::MaxDepth);
+    assert!(end.stop_reason().is_some() && went_on, "{what}");
 }
 
 #[test]
 fn what_runs_when_the_time_is_over_comes_to_its_end() {
     let world = world();
-    let mut journal = MemoryJournal::begun(meaning(), reach(3, Some(4)));
+    let mut journal = MemoryJournal::begun(meaning(None), reach(3, Some(4)));
     let end = go(&mut journal, &world).expect("a run");
     let submitted = |event: &&Event| matches!(event, Event::SweepSubmitted { .. });
     let swept = journal.events.iter().filter(submitted).count() - 1;
-    let judged = count(&end, |stage| matches!(stage, Stage::Decided(..) | Stage::Failed { .. }));
+    let judged =
+        count(&end, |eval| matches!(eval.stage, Stage::Decided(..) | Stage::Failed { .. }));
     assert_eq!(judged, swept, "every sweep that was begun counts");
 }

@@ -86,6 +86,23 @@ fn it_is_told_at_the_end_and_is_no_part_of_the_tree() {
     assert_eq!(end.last().expect("an end")["control"], best["control"]);
 }
 
+/// Nothing is compared where nothing was tried. With more time the run is what it would have been, the control group too.
+#[test]
+fn a_run_without_time_goes_on_with_both() {
+    let (whole, late) = (controlled(&[]), controlled(&["--deadline=2026-01-01T00:00:00Z"]));
+    late.must_be_sound();
+    assert_eq!(late.manifest()["evaluations"], serde_json::json!({}), "nothing begins");
+    let said = late.call(&["best", RUN]).exits(0).stdout;
+    assert!(
+        said.contains("control     no word on whether the tree beats the root alone"),
+        "{said}"
+    );
+    let _ = late.call(&["resume", RUN, "--quiet", "--deadline=none"]).exits(0);
+    late.must_be_sound();
+    late.must_equal(&whole);
+    assert_eq!(control_evals(&late).len(), 5);
+}
+
 #[test]
 fn what_the_run_began_with_stays() {
     let site = controlled(&[]);

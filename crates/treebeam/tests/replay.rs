@@ -90,6 +90,27 @@ fn a_recorded_run_ends_in_the_same_tree_and_nobody_is_asked() {
 }
 
 #[test]
+fn one_with_a_control_group_is_replayed_with_it() {
+    let site = site();
+    let flags = ["--run-id", RUN, "--quiet", "--max-parallel-evals=2", "--control=best-of-n=0.4"];
+    let _ = site.call(&[&["run"], &flags[..]].concat()).exits(0);
+    let questions = asked(&site);
+    let said = site.call(&["run", "--replay", RUN, "--run-id", "again", "--quiet"]).exits(0);
+    assert!(said.stderr.contains("the tree is that of run t"), "{}", said.stderr);
+    let without = ["run", "--replay", RUN, "--run-id", "other", "--control=none"];
+    let _ = site.call(&without).exits(2).says(["it began with best-of-n=0.4"]);
+    assert_eq!(asked(&site), questions, "nobody was asked");
+    let of = |run: &str| {
+        let best = site.call(&["best", run, "--json"]).exits(0).json_lines().remove(0);
+        let control = &best["control"];
+        ["control_evals", "shared_evals", "ahead"].map(|key| control[key].clone())
+    };
+    let (before, after) = (of(RUN), of("again"));
+    assert!(before[0].as_u64().is_some_and(|evals| evals > 0), "{before:?}");
+    assert_eq!(before, after);
+}
+
+#[test]
 fn one_that_was_cut_off_goes_on_with_nobody_asked() {
     let site = site();
     let questions = record(&site);
