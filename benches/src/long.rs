@@ -77,6 +77,11 @@ pub(crate) fn long() -> Outcome<()> {
     let memory = |marks: &[Mark]| marks.last().map_or(0, |mark| mark.memory);
     let figure = format!("{} and {} KiB", memory(first), memory(last));
     row("memory of the runner at the end of the first and of the last quarter", &figure);
+    let (before, after) = (f64::from(memory(first)), f64::from(memory(last)));
+    row("last / first quarter, memory (target 1.1)", &format!("{:.2}", after / before));
+    let evals = |marks: &[Mark]| marks.last().map_or(0, |mark| mark.evals);
+    let each = (after - before) / gauge::number(evals(last) - evals(first));
+    row("the same, for each eval between", &format!("{each:.2} KiB"));
     Ok(())
 }
 

@@ -237,9 +237,9 @@ pub fn decision(facts: &Facts, eval: &Eval, again: &Scored) -> Option<Finding> {
         let what = "its recorded figures are not those of its artifacts";
         return Some(Finding::new(what, place, advice));
     }
-    let Stage::Decided(_, verdict, _) = &eval.stage else { return None };
+    let verdict = eval.verdict()?;
     let derived = gate(again, measured.work.files_changed, measured.work.approval, &facts.meaning);
-    (*verdict != derived).then(|| {
+    (verdict != derived).then(|| {
         let what = format!(
             "its recorded verdict ({}) does not follow from its figures ({})",
             verdict.reason(),
@@ -268,8 +268,8 @@ pub fn beams(facts: &Facts) -> Vec<Finding> {
 }
 
 fn contender(eval: &Eval) -> Option<Contender<'_>> {
-    let Stage::Decided(measured, verdict, _) = &eval.stage else { return None };
-    verdict.passed().then_some(Contender {
+    let Stage::Decided(measured, word, _) = &eval.stage else { return None };
+    word.passed().then_some(Contender {
         eval: eval.id,
         vs_root: &measured.scored.vs_root,
         files_changed: measured.work.files_changed,

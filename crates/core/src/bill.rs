@@ -9,8 +9,21 @@ use std::time::Duration;
 
 /// What the answers to some questions took, by role. Roles that answered nothing are not on it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Bills(BTreeMap<Role, Bill>);
+#[serde(from = "BTreeMap<Role, Bill>", into = "BTreeMap<Role, Bill>")]
+pub struct Bills(Vec<(Role, Bill)>);
+
+// A list in the order of roles: each eval holds one, of a role or two, and a map takes room for eleven.
+impl From<BTreeMap<Role, Bill>> for Bills {
+    fn from(map: BTreeMap<Role, Bill>) -> Self {
+        Self(map.into_iter().collect())
+    }
+}
+
+impl From<Bills> for BTreeMap<Role, Bill> {
+    fn from(bills: Bills) -> Self {
+        bills.0.into_iter().collect()
+    }
+}
 
 impl Bills {
     /// Whether nothing was answered.
@@ -21,15 +34,21 @@ impl Bills {
 
     /// Puts what one more answer took on it.
     pub fn add(&mut self, role: Role, bill: Bill) {
-        if bill.calls > 0 {
-            *self.0.entry(role).or_default() += bill;
+        if bill.calls == 0 {
+            return;
+        }
+        if let Some((_, sum)) = self.0.iter_mut().find(|(of, _)| *of == role) {
+            *sum += bill;
+        } else {
+            let at = self.0.partition_point(|(of, _)| *of < role);
+            self.0.insert(at, (role, bill));
         }
     }
 
     /// All roles together.
     #[must_use]
     pub fn total(&self) -> Bill {
-        self.0.values().fold(Bill::default(), |mut sum, bill| {
+        self.0.iter().fold(Bill::default(), |mut sum, (_, bill)| {
             sum += *bill;
             sum
         })

@@ -1,20 +1,22 @@
 //! What is known about a run: plain data, readable by everyone, changed by nobody but
 //! [`State::apply`](crate::state::State::apply).
 
+mod context;
 mod lookup;
 mod room;
 mod talk;
 
+pub use context::KnownContext;
 pub use talk::KnownTurn;
 
 use crate::bill::Bills;
 use crate::conversation::Turn;
 use crate::event::{
-    Approval, BudgetKind, ContextPack, Failure, Given, Idea, Intent, Leftover, MessageId, Repeat,
-    Stop, Subject, WorldKind,
+    Approval, BudgetKind, Failure, Given, Idea, Intent, Leftover, MessageId, Repeat, Stop, Subject,
+    WorldKind,
 };
 use crate::evidence::{Artifact, Scored};
-use crate::gate::Verdict;
+use crate::gate::Word;
 use crate::group::Group;
 use crate::id::{Commit, Depth, EvalId, NodeId, RunId, TurnId};
 use crate::policy::{Agents, Meaning, Reach};
@@ -156,7 +158,7 @@ pub enum Ideas {
         /// How many turns it took.
         turns: u32,
         /// What the generator was told.
-        context: ContextPack,
+        context: KnownContext,
     },
     /// None came.
     Failed {
@@ -204,17 +206,17 @@ pub enum Stage {
     /// Being swept.
     Sweeping(Work),
     /// Swept.
-    Swept(Work, Artifact),
+    Swept(Work, Box<Artifact>),
     /// Compared. An eval of the control group comes no further.
     Scored(Box<Measured>),
     /// Judged, with its depth.
-    Decided(Box<Measured>, Verdict, Fate),
+    Decided(Box<Measured>, Word, Fate),
     /// Ended without a score.
     Failed {
         /// When it was begun.
         started_at: Timestamp,
         /// What it had got to.
-        work: Option<Work>,
+        work: Option<Box<Work>>,
         /// Where and why it ended.
         failure: Failure,
         /// When it ended.
@@ -449,7 +451,7 @@ impl Eval {
             Stage::Scored(measured)
             | Stage::Decided(measured, ..)
             | Stage::Superseded(measured, _) => Some(&measured.work),
-            Stage::Failed { work, .. } => work.as_ref(),
+            Stage::Failed { work, .. } => work.as_deref(),
         }
     }
 

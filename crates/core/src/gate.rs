@@ -1,5 +1,9 @@
 //! May this candidate go on? Decided against its parent; every check is recorded with its figures.
 
+mod word;
+
+pub use word::Word;
+
 use crate::event::{Approval, Failure};
 use crate::evidence::{Completeness, Form, Grade, Scored};
 use crate::num::Finite;
@@ -118,40 +122,70 @@ impl Verdict {
     }
 }
 
+/// What of a run's meaning the gate goes by.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rules {
+    /// The smallest part of the rows that must be ok; none where each of N configurations must be.
+    min_ok_rate: Option<Finite>,
+    /// How far the primary may fall below the parent's.
+    primary_tolerance: Finite,
+}
+
+impl Rules {
+    /// Those of a run.
+    #[must_use]
+    pub fn of(meaning: &Meaning) -> Self {
+        let is_limited = meaning.sweep_config_limit.is_some();
+        Self {
+            min_ok_rate: (!is_limited).then_some(meaning.gate.min_ok_rate),
+            primary_tolerance: meaning.gate.primary_tolerance,
+        }
+    }
+
+    /// Judges a scored candidate.
+    #[must_use]
+    pub fn judge(self, scored: &Scored, files_changed: u32, approval: Approval) -> Verdict {
+        let completed = match approval {
+            Approval::Unreviewed => "committed, swept, scored",
+            Approval::Approved => "approved, committed, swept, scored",
+            Approval::LetThrough => "rejected and let through, committed, swept, scored",
+        };
+        let verified = "sha256 of candidate, parent and root verified when scored";
+        let touched = format!("files changed: {files_changed}, none of them protected");
+        let mut checks = vec![
+            check(Rule::Completed, true, completed),
+            check(Rule::Artifacts, true, verified),
+            check(Rule::Protected, true, touched),
+        ];
+        checks.extend(self.results(scored));
+        Verdict { checks, rank_score: rank::score(&scored.vs_root) }
+    }
+
+    /// The checks that need nothing but the sweeps themselves: from [`Rule::Complete`] on.
+    fn results(self, scored: &Scored) -> [Check; 8] {
+        [
+            complete(scored, self.min_ok_rate),
+            well_formed(scored),
+            primary_present(scored),
+            numbers_kept(scored),
+            promising(scored),
+            primary_held(scored, self.primary_tolerance),
+            has_effect(scored),
+            rankable(rank::score(&scored.vs_root)),
+        ]
+    }
+}
+
 /// Judges a scored candidate.
 #[must_use]
 pub fn gate(scored: &Scored, files_changed: u32, approval: Approval, meaning: &Meaning) -> Verdict {
-    let completed = match approval {
-        Approval::Unreviewed => "committed, swept, scored",
-        Approval::Approved => "approved, committed, swept, scored",
-        Approval::LetThrough => "rejected and let through, committed, swept, scored",
-    };
-    let mut checks = vec![
-        check(Rule::Completed, true, completed),
-        check(Rule::Artifacts, true, "sha256 of candidate, parent and root verified when scored"),
-        check(
-            Rule::Protected,
-            true,
-            format!("files changed: {files_changed}, none of them protected"),
-        ),
-    ];
-    checks.extend(results(scored, meaning));
-    Verdict { checks, rank_score: rank::score(&scored.vs_root) }
+    Rules::of(meaning).judge(scored, files_changed, approval)
 }
 
 /// The checks that need nothing but the sweeps themselves: from [`Rule::Complete`] on.
 #[must_use]
 pub fn results(scored: &Scored, meaning: &Meaning) -> Vec<Check> {
-    vec![
-        complete(scored, meaning),
-        well_formed(scored),
-        primary_present(scored),
-        numbers_kept(scored),
-        promising(scored),
-        primary_held(scored, meaning.gate.primary_tolerance),
-        has_effect(scored),
-        rankable(rank::score(&scored.vs_root)),
-    ]
+    Rules::of(meaning).results(scored).into()
 }
 
 /// What the gate says about an eval that never got a score.
@@ -165,14 +199,15 @@ fn check(rule: Rule, passed: bool, figures: impl Into<String>) -> Check {
     Check { rule, passed, figures: figures.into() }
 }
 
-fn complete(scored: &Scored, meaning: &Meaning) -> Check {
+fn complete(scored: &Scored, min_ok_rate: Option<Finite>) -> Check {
     let Completeness { expected_count, ok_count, error_count } = scored.completeness;
     let rows = scored.vs_parent.candidate_rows_used;
-    let passed = if meaning.sweep_config_limit.is_some() {
-        rows == expected_count && ok_count == expected_count
-    } else {
-        let rate = f64::from(ok_count) / f64::from(rows.max(1));
-        rows >= expected_count && rate >= meaning.gate.min_ok_rate.get()
+    let passed = match min_ok_rate {
+        None => rows == expected_count && ok_count == expected_count,
+        Some(least) => {
+            let rate = f64::from(ok_count) / f64::from(rows.max(1));
+            rows >= expected_count && rate >= least.get()
+        }
     };
     let figures =
         format!("{ok_count} of {expected_count} ok, {rows} rows used, {error_count} not ok");

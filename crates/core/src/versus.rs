@@ -140,8 +140,8 @@ fn has_ended(eval: &Eval) -> bool {
 /// same.
 #[must_use]
 pub fn word_on(facts: &Facts, eval: &Eval) -> Option<Verdict> {
-    if let Stage::Decided(_, verdict, _) = &eval.stage {
-        return Some(verdict.clone());
+    if let Some(verdict) = eval.verdict() {
+        return Some(verdict);
     }
     let Stage::Scored(measured) = &eval.stage else { return None };
     let Work { files_changed, approval, .. } = measured.work;

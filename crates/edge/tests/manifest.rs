@@ -97,6 +97,27 @@ fn a_control_group_survives_the_manifest() {
     assert_eq!(manifest["control"]["expansions"][0]["eval_ids"][0], "0004");
 }
 
+/// What follows from other facts is not held beside them; what does not follow is kept to the letter.
+#[test]
+fn what_another_treebeam_said_stays_as_it_was() {
+    let mut events = story::events();
+    for event in &mut events {
+        if let Event::DepthClosed { verdicts, .. } = event {
+            for (_, verdict) in verdicts {
+                verdict.checks[0].figures = "in so many words".to_owned();
+            }
+        } else if let Event::IdeasProposed(proposed) = event {
+            for file in &mut proposed.context.idea_files {
+                file.path = "node_ideas/0000/gone.md".parse().unwrap();
+            }
+        }
+    }
+    let state = State::replay(&events).unwrap();
+    let text = String::from_utf8(written(&state)).unwrap();
+    assert!(text.contains("in so many words") && text.contains("node_ideas/0000/gone.md"));
+    assert_eq!(decode(text.as_bytes()).unwrap().0, *state);
+}
+
 #[test]
 fn the_whole_manifest() {
     let text = String::from_utf8(written(&last())).unwrap();

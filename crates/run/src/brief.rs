@@ -240,7 +240,7 @@ fn for_score(state: &State, eval: &Eval) -> Option<ForScore> {
     let parent = state.baseline_of(state.node(eval.parent)?)?;
     Some(ForScore {
         about: about(state, eval)?,
-        results: results.clone(),
+        results: results.as_ref().clone(),
         parent: parent.clone(),
         root: root.clone(),
         root_rows: *rows,

@@ -110,10 +110,11 @@ fn what_comes_of_a_verdict() {
 fn a_candidate_that_was_let_through_is_marked() {
     let reach = Reach { proceed_on_max_review_rounds: true, ..Reach::default() };
     let (state, ..) = run(|_| Ok("VERDICT: REJECT"), &reach);
-    let Stage::Decided(measured, verdict, _) = &only(&state).stage else {
+    let Stage::Decided(measured, word, _) = &only(&state).stage else {
         panic!("{:?}", only(&state).stage);
     };
     assert_eq!(measured.work.approval, Approval::LetThrough);
+    let verdict = word.verdict(measured);
     assert!(verdict.checks[0].figures.starts_with("rejected and let through"), "{verdict:?}");
 }
 

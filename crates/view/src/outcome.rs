@@ -74,7 +74,7 @@ impl Outcome {
             Stage::SetAside => Self::SetAside,
             Stage::Decided(_, _, Fate::Promoted(_)) => Self::Promoted,
             Stage::Decided(_, _, Fate::Chosen) => Self::Chosen,
-            Stage::Decided(_, verdict, Fate::Dropped) if verdict.passed() => Self::Passed,
+            Stage::Decided(_, word, Fate::Dropped) if word.passed() => Self::Passed,
             Stage::Decided(_, _, Fate::Dropped) => Self::Rejected,
         }
     }
@@ -123,10 +123,10 @@ pub fn reason(eval: &Eval) -> String {
                 "tried on the root for comparison: neither gated nor promoted".to_owned()
             }
         },
-        Stage::Decided(_, verdict, Fate::Dropped) if verdict.passed() => {
-            one_line(&format!("{}; not in the beam", verdict.reason()))
+        Stage::Decided(measured, word, Fate::Dropped) if word.passed() => {
+            one_line(&format!("{}; not in the beam", word.verdict(measured).reason()))
         }
-        Stage::Decided(_, verdict, _) => one_line(&verdict.reason()),
+        Stage::Decided(measured, word, _) => one_line(&word.verdict(measured).reason()),
         Stage::Failed { failure, .. } => {
             one_line(&format!("failed at {}: {}", at(failure), failure.message))
         }

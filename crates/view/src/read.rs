@@ -2,7 +2,6 @@
 
 use treebeam_core::evidence::{Artifact, Comparison, Scored};
 use treebeam_core::facts::{Eval, Facts, Fate, Node, Origin, Stage};
-use treebeam_core::gate::Verdict;
 use treebeam_core::group::{Group, IdeaSource};
 use treebeam_core::id::{NodeId, Place};
 use treebeam_core::num::Finite;
@@ -60,26 +59,9 @@ pub(crate) fn score(comparison: &Comparison) -> Option<Finite> {
     (recommendation.metrics_used > 0).then_some(recommendation.score)
 }
 
-/// The gate's word on an eval, once it is recorded.
-pub(crate) fn verdict(eval: &Eval) -> Option<&Verdict> {
-    match &eval.stage {
-        Stage::Decided(_, verdict, _) => Some(verdict),
-        Stage::Queued
-        | Stage::Implementing(_)
-        | Stage::Implemented(_)
-        | Stage::Sweeping(_)
-        | Stage::Swept(..)
-        | Stage::Scored(_)
-        | Stage::Failed { .. }
-        | Stage::Unfinished { .. }
-        | Stage::Superseded(..)
-        | Stage::SetAside => None,
-    }
-}
-
 /// What an eval is ranked by: as recorded, or, before that, as it will be.
 pub(crate) fn rank_score(eval: &Eval) -> Option<Finite> {
-    match verdict(eval) {
+    match eval.verdict() {
         Some(verdict) => verdict.rank_score,
         None => scored(eval).and_then(|scored| rank::score(&scored.vs_root)),
     }

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use treebeam_core::audit::Finding;
 use treebeam_core::event::{EvalStage, Failure, FailureKind};
 use treebeam_core::facts::{Eval, Facts, Fate, Ideas, Node, Origin, Stage};
+use treebeam_core::gate::Word;
 use treebeam_core::id::{EvalId, NodeId, Place, TurnId};
 use treebeam_core::policy::Direction;
 use treebeam_core::score::{Details, MetricUse};
@@ -275,8 +276,10 @@ fn tainted(text: &str) -> Facts {
         if let Stage::Failed { failure: last, .. } = &mut eval.stage {
             *last = failure(text);
         }
-        if let Stage::Decided(_, verdict, _) = &mut eval.stage {
+        if let Stage::Decided(measured, word, _) = &mut eval.stage {
+            let mut verdict = word.verdict(measured);
             verdict.checks.iter_mut().for_each(|check| text.clone_into(&mut check.figures));
+            *word = Word::Recorded(Box::new(verdict));
         }
     }
     for node in &mut facts.nodes {

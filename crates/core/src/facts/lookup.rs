@@ -4,6 +4,7 @@ use super::{Baseline, Eval, Expansion, Facts, Fate, Ideas, Node, Origin, Phase, 
 use crate::bill::Bills;
 use crate::event::{BudgetKind, Idea, Intent, MessageId, Stop, Subject};
 use crate::evidence::Artifact;
+use crate::gate::Verdict;
 use crate::group::{Group, IdeaSource};
 use crate::id::{Depth, EvalId, NodeId, TurnId};
 use crate::num::Finite;
@@ -235,6 +236,24 @@ impl Facts {
 }
 
 impl Eval {
+    /// The gate's word on it, once it is recorded.
+    #[must_use]
+    pub fn verdict(&self) -> Option<Verdict> {
+        match &self.stage {
+            Stage::Decided(measured, word, _) => Some(word.verdict(measured)),
+            Stage::Queued
+            | Stage::Implementing(_)
+            | Stage::Implemented(_)
+            | Stage::Sweeping(_)
+            | Stage::Swept(..)
+            | Stage::Scored(_)
+            | Stage::Failed { .. }
+            | Stage::Unfinished { .. }
+            | Stage::Superseded(..)
+            | Stage::SetAside => None,
+        }
+    }
+
     /// What its idea was asked for, or added to.
     #[must_use]
     pub const fn source(&self) -> IdeaSource {

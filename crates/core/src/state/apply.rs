@@ -14,7 +14,8 @@ use crate::event::{
     Event, Failure, Idea, IdeasProposed, Intent, Leftover, LeftoverKind, Stop, Subject,
 };
 use crate::facts::{
-    Baseline, Eval, Expansion, Facts, Ideas, Measured, Node, Phase, Removal, Stage, Work,
+    Baseline, Eval, Expansion, Facts, Ideas, KnownContext, Measured, Node, Phase, Removal, Stage,
+    Work,
 };
 use crate::group::IdeaSource;
 use crate::id::{EvalId, NodeId, Place};
@@ -75,14 +76,14 @@ impl State {
                 let Stage::Sweeping(work) = &self.stage(*eval)? else {
                     return wrong(format!("eval {eval} was swept, but not submitted"));
                 };
-                let swept = Stage::Swept(work.clone(), results.clone());
+                let swept = Stage::Swept(work.clone(), Box::new(results.clone()));
                 self.enter(*eval, swept)
             }
             Event::Scored { eval, scored, at } => {
                 let Stage::Swept(work, results) = &self.stage(*eval)? else {
                     return wrong(format!("eval {eval} was scored, but not swept"));
                 };
-                let (work, results) = (work.clone(), results.clone());
+                let (work, results) = (work.clone(), results.as_ref().clone());
                 let scored = scored.as_ref().clone();
                 let measured = Measured { work, results, scored, at: *at };
                 self.enter(*eval, Stage::Scored(Box::new(measured)))?;
@@ -197,6 +198,9 @@ impl State {
         if !in_order {
             return wrong(format!("ideas of `{}` do not get the next ids", proposed.source));
         }
+        let context = KnownContext::from(proposed.context.clone());
+        let first = proposed.queued.first().map(|new| new.eval);
+        let context = context.condensed(&self.facts, self.facts.depth, first);
         let expansion = self.asked(proposed.source)?;
         expansion.bills = proposed.bills.clone();
         expansion.conversation.clone_from(&proposed.conversation);
@@ -205,7 +209,7 @@ impl State {
             untried: proposed.untried.clone(),
             repeats: proposed.repeats.clone(),
             turns: proposed.turns,
-            context: proposed.context.clone(),
+            context,
         };
         for new in &proposed.queued {
             self.queue(new.eval, proposed.source, new.idea.clone(), proposed.at);
@@ -248,7 +252,7 @@ impl State {
         let Some(started_at) = self.started_at(eval)? else {
             return wrong(format!("eval {eval} failed, but was not under way"));
         };
-        let work = self.facts.eval(eval).and_then(Eval::work).cloned();
+        let work = self.facts.eval(eval).and_then(Eval::work).cloned().map(Box::new);
         let failure = failure.clone();
         self.enter(eval, Stage::Failed { started_at, work, failure, at })?;
         for kind in [LeftoverKind::Worktree, LeftoverKind::Branch, LeftoverKind::Dir] {

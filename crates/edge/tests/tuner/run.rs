@@ -220,14 +220,14 @@ fn check_told(repo: &TempRepo, end: &State, least: usize) {
     assert!(before.len() >= least, "{} were tried", before.len());
     assert_eq!(history.trials.len(), before.len(), "{prompt}");
     for eval in before {
-        let Stage::Decided(measured, verdict, _) = &eval.stage else { panic!("{:?}", eval.stage) };
+        let Stage::Decided(measured, word, _) = &eval.stage else { panic!("{:?}", eval.stage) };
         let is_told = |trial: &&Trial| {
             NodeId::new(trial.node) == eval.parent && trial.change.title() == eval.idea.title
         };
         let told = history.trials.iter().find(is_told).expect("each eval is told of");
         let Outcome::Moved(gain) = told.outcome else { panic!("{told:?}") };
         let score = measured.scored.vs_parent.recommendation.score;
-        assert_eq!(gain > 0.0, verdict.passed() && score > Finite::ZERO, "{told:?}");
+        assert_eq!(gain > 0.0, word.passed() && score > Finite::ZERO, "{told:?}");
     }
 }
 
@@ -251,7 +251,8 @@ fn a_long_branch_is_never_asked_for_the_same_twice() {
         let mut same =
             earlier.filter(|other| above.contains(&other.parent) && set(other) == set(eval));
         // What paid and was not taken may be joined with what was taken instead.
-        let passed = |other: &Eval| matches!(&other.stage, Stage::Decided(_, verdict, _) if verdict.passed());
+        let passed =
+            |other: &Eval| matches!(&other.stage, Stage::Decided(_, word, _) if word.passed());
         let paid = |other: &Eval| other.parent != eval.parent && passed(other);
         assert!(same.all(paid), "{} comes again", eval.idea.title);
     }

@@ -46,7 +46,7 @@ pub fn page(facts: &Facts, eval: &Eval, material: &Material) -> Markup {
         (record(facts, eval))
         @if let Some(scored) = read::scored(eval) { (comparisons(scored, material)) }
         (figures(facts, material))
-        @if let Some(verdict) = read::verdict(eval) { (gate(verdict)) }
+        @if let Some(verdict) = eval.verdict() { (gate(&verdict)) }
         (documents(material))
     }
 }
@@ -54,7 +54,8 @@ pub fn page(facts: &Facts, eval: &Eval, material: &Material) -> Markup {
 /// What is on record of it, without the checks that it passed, and where the rest lies.
 #[must_use]
 pub fn brief_page(facts: &Facts, eval: &Eval) -> Markup {
-    let failed = read::verdict(eval).and_then(Verdict::first_failed);
+    let verdict = eval.verdict();
+    let failed = verdict.as_ref().and_then(Verdict::first_failed);
     html! {
         (record(facts, eval))
         @if let Some(check) = failed { ul.checks { (one_check(check)) } }

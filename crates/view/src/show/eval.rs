@@ -113,9 +113,9 @@ fn comparison(name: &str, comparison: &Comparison) -> Vec<String> {
 }
 
 fn gate(eval: &Eval) -> Vec<String> {
-    let Some(found) = read::verdict(eval) else { return Vec::new() };
+    let Some(found) = eval.verdict() else { return Vec::new() };
     let mut lines = vec![field("gate", &one_line(&found.reason()))];
-    lines.extend(verdict::checks(found, Colour::Off));
+    lines.extend(verdict::checks(&found, Colour::Off));
     lines
 }
 

@@ -130,7 +130,7 @@ fn node_row(facts: &Facts, node: &Node) -> [Md; 14] {
         Md::text(&change(read::node_rank_score(facts, node))),
         grade,
         should_explore,
-        source.and_then(read::verdict).map_or_else(Md::none, gate),
+        source.and_then(Eval::verdict).as_ref().map_or_else(Md::none, gate),
         ok,
         if source.is_some() { rows } else { root_rows(facts) },
         match source {

@@ -14,6 +14,7 @@ impl State {
         let eval = self.eval_mut(id)?;
         let before = usize::try_from(eval.attempt.saturating_sub(1)).unwrap_or(usize::MAX);
         eval.bills.resize(before, Bills::default());
+        eval.bills.reserve_exact(1);
         eval.bills.push(bills.clone());
         Ok(())
     }

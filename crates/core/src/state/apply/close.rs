@@ -3,7 +3,7 @@
 use super::{State, Unexpected, wrong};
 use crate::event::LeftoverKind;
 use crate::facts::{ClosedDepth, Eval, Fate, Node, Origin, Phase, Removal, Stage};
-use crate::gate::Verdict;
+use crate::gate::{Verdict, Word};
 use crate::group::Group;
 use crate::id::{Depth, EvalId, NodeId};
 use jiff::Timestamp;
@@ -60,11 +60,12 @@ impl State {
     }
 
     fn decide(&mut self, eval: EvalId, verdict: &Verdict, fate: Fate) -> Result<(), Unexpected> {
-        let stage = &mut self.eval_mut(eval)?.stage;
+        let stage = std::mem::replace(&mut self.eval_mut(eval)?.stage, Stage::Queued);
         let Stage::Scored(measured) = stage else {
             return wrong(format!("eval {eval} is judged without a score"));
         };
-        *stage = Stage::Decided(measured.clone(), verdict.clone(), fate);
+        let word = Word::of(verdict, &measured, &self.facts.meaning);
+        self.eval_mut(eval)?.stage = Stage::Decided(measured, word, fate);
         Ok(())
     }
 

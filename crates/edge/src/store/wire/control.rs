@@ -32,7 +32,7 @@ impl ControlBlock {
             ideas_dir: Some(path::ideas(IdeaSource::Control)),
             llm_usage: figures::usage(&spent),
             cost_usd: figures::cost(&spent),
-            expansions: facts.control.iter().map(ExpansionLine::of).collect(),
+            expansions: facts.control.iter().map(|told| ExpansionLine::of(facts, told)).collect(),
         })
     }
 

@@ -40,9 +40,9 @@ impl Decision {
     /// The decision on an eval at this stage, if there is one.
     pub(super) fn of(stage: &Stage, meaning: &Meaning) -> Option<Self> {
         match stage {
-            Stage::Decided(measured, verdict, fate) => {
+            Stage::Decided(measured, word, fate) => {
                 let regressed = primary_regressed(&measured.scored, meaning);
-                Some(Self::new(verdict.clone(), *fate, regressed))
+                Some(Self::new(word.verdict(measured), *fate, regressed))
             }
             Stage::Failed { failure, .. } => {
                 Some(Self::new(gate::failed(failure), Fate::Dropped, None))

@@ -281,6 +281,7 @@ impl Blocks {
             history: history.into_history().map_err(|why| format!("history: {why}"))?,
         };
         state.enter(&mut facts).map_err(|why| format!("state: {why}"))?;
+        facts.condense();
         Ok(Document { facts, mark })
     }
 }

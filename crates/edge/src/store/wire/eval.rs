@@ -12,6 +12,7 @@ use treebeam_core::evidence::{
     Artifact, Comparison, Completeness, Form, Grade, Paired, Reason, Recommendation, Scored,
 };
 use treebeam_core::facts::{Eval, Facts, Measured, Stage, Work};
+use treebeam_core::gate::Word;
 use treebeam_core::group::Group;
 use treebeam_core::id::{Commit, Depth, EvalId, NodeId, Place, RunPath, Sha256, TurnId};
 use treebeam_core::num::Finite;
@@ -222,7 +223,7 @@ impl EvalLine {
     fn failed(&mut self) -> Result<Stage, String> {
         Ok(Stage::Failed {
             started_at: needed(self.started_at, "started_at")?,
-            work: if self.candidate_commit.is_some() { Some(self.work()?) } else { None },
+            work: if self.candidate_commit.is_some() { Some(Box::new(self.work()?)) } else { None },
             failure: needed(self.error.take(), "error")?,
             at: needed(self.finished_at, "finished_at")?,
         })
@@ -234,11 +235,11 @@ impl EvalLine {
             StageName::Implementing => Stage::Implementing(needed(self.started_at, "started_at")?),
             StageName::Implemented => Stage::Implemented(self.work()?),
             StageName::Sweeping => Stage::Sweeping(self.work()?),
-            StageName::Swept => Stage::Swept(self.work()?, self.results()?),
+            StageName::Swept => Stage::Swept(self.work()?, Box::new(self.results()?)),
             StageName::Scored => Stage::Scored(self.measured()?),
             StageName::Decided => {
                 let (verdict, fate) = needed(self.decision.take(), "decision")?.into_verdict()?;
-                Stage::Decided(self.measured()?, verdict, fate)
+                Stage::Decided(self.measured()?, Word::Recorded(Box::new(verdict)), fate)
             }
             StageName::Failed => self.failed()?,
             StageName::Unfinished => Stage::Unfinished {

@@ -116,7 +116,9 @@ impl NodeLine {
         };
         let experiment_dir = from.map(path::experiment);
         let (place, spent) = (Place::Node(node.id), node.spent());
-        let context = node.expansions.iter().rev().find_map(context);
+        let context = node.expansions.iter().rev().find_map(|told| context(facts, told));
+        let prompt_context_path = context.as_ref().map(|pack| pack.path.clone());
+        let prompt_context_sha256 = context.as_ref().map(|pack| pack.sha256);
         Self {
             node_id: node.id,
             parent_node_id: node.parent(),
@@ -133,7 +135,7 @@ impl NodeLine {
             promoted_from_eval_id: from,
             node_ideas_dir: Some(path::node_ideas(node.id)),
             context_ideas_dirs: context_dirs(facts, node.id),
-            context_idea_files: context.map(|pack| pack.idea_files.clone()).unwrap_or_default(),
+            context_idea_files: context.map(|pack| pack.idea_files).unwrap_or_default(),
             generated_idea_files: idea_files(facts, node),
             dedupe: Some(Dedupe { policy: facts.meaning.dedupe_scope, skipped: skipped(node) }),
             conversation_id: conversation_id(node.id),
@@ -143,13 +145,13 @@ impl NodeLine {
             sweep_config_limit: facts.meaning.sweep_config_limit.map(std::num::NonZero::get),
             summary_json_path: experiment_dir.as_ref().map(|dir| dir.join("summary.json")),
             experiment_dir,
-            prompt_context_path: context.map(|pack| pack.path.clone()),
-            prompt_context_sha256: context.map(|pack| pack.sha256),
+            prompt_context_path,
+            prompt_context_sha256,
             created_at: node.created_at,
             status: status(facts, node),
             llm_usage: figures::usage(&spent),
             cost_usd: figures::cost(&spent),
-            expansions: node.expansions.iter().map(ExpansionLine::of).collect(),
+            expansions: node.expansions.iter().map(|told| ExpansionLine::of(facts, told)).collect(),
         }
     }
 
@@ -202,9 +204,9 @@ fn context_dirs(facts: &Facts, node: NodeId) -> Vec<RunPath> {
     dirs
 }
 
-fn context(expansion: &Expansion) -> Option<&ContextPack> {
+fn context(facts: &Facts, expansion: &Expansion) -> Option<ContextPack> {
     match &expansion.ideas {
-        Ideas::Proposed { context, .. } => Some(context),
+        Ideas::Proposed { context, .. } => Some(context.recorded(facts)),
         Ideas::Asked | Ideas::Failed { .. } => None,
     }
 }
@@ -249,7 +251,7 @@ fn status(facts: &Facts, node: &Node) -> &'static str {
 }
 
 impl ExpansionLine {
-    pub(super) fn of(expansion: &Expansion) -> Self {
+    pub(super) fn of(facts: &Facts, expansion: &Expansion) -> Self {
         let mut line = Self {
             depth: expansion.depth,
             started_at: expansion.started_at,
@@ -271,7 +273,7 @@ impl ExpansionLine {
                 line.eval_ids.clone_from(evals);
                 line.untried.clone_from(untried);
                 line.repeats.clone_from(repeats);
-                line.context = Some(context.clone());
+                line.context = Some(context.recorded(facts));
             }
             Ideas::Failed { why, .. } => {
                 line.status = ExpansionStatus::Failed;
@@ -290,7 +292,7 @@ impl ExpansionLine {
                 untried: self.untried,
                 repeats: self.repeats,
                 turns,
-                context: needed(self.context, "expansions.context")?,
+                context: needed(self.context, "expansions.context")?.into(),
             },
             ExpansionStatus::Failed => {
                 Ideas::Failed { why: needed(self.error, "expansions.error")?, turns }

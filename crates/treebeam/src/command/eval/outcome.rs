@@ -81,17 +81,17 @@ const fn failure(eval: &Eval) -> Option<&EvalFailure> {
 }
 
 /// A candidate that was compared.
-struct Compared<'a> {
+struct Compared {
     parent: Sweep,
     candidate: Sweep,
     judgement: Judgement,
-    verdict: &'a Verdict,
+    verdict: Verdict,
 }
 
-impl<'a> Compared<'a> {
+impl Compared {
     /// The comparison, if there is one.
-    fn of(facts: &Facts, eval: &'a Eval, run: &RunDir) -> Result<Option<Self>, Failure> {
-        let Stage::Decided(measured, verdict, _) = &eval.stage else { return Ok(None) };
+    fn of(facts: &Facts, eval: &Eval, run: &RunDir) -> Result<Option<Self>, Failure> {
+        let Stage::Decided(measured, word, _) = &eval.stage else { return Ok(None) };
         let Baseline::Measured { results, rows, .. } = &facts.baseline else { return Ok(None) };
         let Some(parent) = facts.node(eval.parent).and_then(|node| facts.baseline_of(node)) else {
             return Ok(None);
@@ -104,7 +104,7 @@ impl<'a> Compared<'a> {
         };
         let (parent, root, candidate) = (read(parent)?, read(results)?, read(&measured.results)?);
         let judgement = judge(&parent, &root, &candidate, &facts.meaning, *rows)?;
-        Ok(Some(Self { parent, candidate, judgement, verdict }))
+        Ok(Some(Self { parent, candidate, judgement, verdict: word.verdict(measured) }))
     }
 
     fn scoring<'s>(&'s self, facts: &'s Facts) -> Scoring<'s> {
@@ -115,7 +115,7 @@ impl<'a> Compared<'a> {
             limit: facts.meaning.limit(),
             policy,
             judgement: &self.judgement,
-            verdict: self.verdict,
+            verdict: &self.verdict,
         }
     }
 }
@@ -156,6 +156,6 @@ fn of_eval(facts: &Facts, eval: &Eval, run: &RunDir) -> Result<Value, Failure> {
         "parent_relative": compared.as_ref().map(|it| figures::details(&it.judgement.vs_parent)),
         "root_relative": compared.as_ref().map(|it| figures::details(&it.judgement.vs_root)),
         "completeness": compared.as_ref().map(|it| &it.judgement.scored.completeness),
-        "gate": compared.as_ref().map(|it| figures::verdict(it.verdict)),
+        "gate": compared.as_ref().map(|it| figures::verdict(&it.verdict)),
     }))
 }

@@ -124,8 +124,7 @@ fn comparison(comparison: &Comparison) -> Value {
 }
 
 fn gate(eval: &Eval) -> Value {
-    let Stage::Decided(_, verdict, _) = &eval.stage else { return Value::Null };
-    figures::verdict(verdict)
+    eval.verdict().map_or(Value::Null, |verdict| figures::verdict(&verdict))
 }
 
 fn promoted_to(eval: &Eval) -> Option<Place> {
