@@ -29,8 +29,6 @@ pub const MOST_BODY: usize = 256 << 10;
 const MOST_HEAD: usize = 32 << 10;
 /// How many connections there are at once; the next one waits.
 const MOST_CONNECTIONS: usize = 128;
-/// How long a head, and then a body, may take to come.
-const PATIENCE: Duration = Duration::from_secs(10);
 /// How long nobody is let in after the system had no room for one.
 const REST: Duration = Duration::from_millis(100);
 
@@ -100,18 +98,22 @@ pub trait Site: Send + Sync {
 pub struct Server(Runtime);
 
 impl Server {
-    /// Answers whoever comes here.
+    /// Answers whoever comes here, and waits so long for a head and then for a body.
     ///
     /// # Errors
     /// When the system does not let us.
-    pub fn start(listener: TcpListener, site: Arc<dyn Site>) -> io::Result<Self> {
+    pub fn start(
+        listener: TcpListener,
+        site: Arc<dyn Site>,
+        patience: Duration,
+    ) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let listener = {
             let _inside = runtime.enter();
             tokio::net::TcpListener::from_std(listener)?
         };
-        runtime.spawn(accept(listener, site));
+        runtime.spawn(accept(listener, site, patience));
         Ok(Self(runtime))
     }
 
@@ -121,7 +123,7 @@ impl Server {
     }
 }
 
-async fn accept(listener: tokio::net::TcpListener, site: Arc<dyn Site>) {
+async fn accept(listener: tokio::net::TcpListener, site: Arc<dyn Site>, patience: Duration) {
     let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     loop {
         let Ok(place) = Arc::clone(&room).acquire_owned().await else { return };
@@ -131,20 +133,20 @@ async fn accept(listener: tokio::net::TcpListener, site: Arc<dyn Site>) {
         };
         let site = Arc::clone(&site);
         tokio::spawn(async move {
-            converse(connection, site).await;
+            converse(connection, site, patience).await;
             drop(place);
         });
     }
 }
 
-async fn converse(connection: TcpStream, site: Arc<dyn Site>) {
+async fn converse(connection: TcpStream, site: Arc<dyn Site>, patience: Duration) {
     let answering = service_fn(move |request| {
         let site = Arc::clone(&site);
-        async move { Ok::<_, Infallible>(answer(request, site).await) }
+        async move { Ok::<_, Infallible>(answer(request, site, patience).await) }
     });
     let conversation = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(PATIENCE)
+        .header_read_timeout(patience)
         .max_buf_size(MOST_HEAD)
         .serve_connection(TokioIo::new(connection), answering);
     // One that breaks off was not worth more than that.
@@ -153,7 +155,11 @@ async fn converse(connection: TcpStream, site: Arc<dyn Site>) {
 
 type Sending = Response<Either<Full<Bytes>, Stream>>;
 
-async fn answer(request: hyper::Request<Incoming>, site: Arc<dyn Site>) -> Sending {
+async fn answer(
+    request: hyper::Request<Incoming>,
+    site: Arc<dyn Site>,
+    patience: Duration,
+) -> Sending {
     let (head, body) = request.into_parts();
     let mut request = Request {
         method: head.method.to_string(),
@@ -165,7 +171,7 @@ async fn answer(request: hyper::Request<Incoming>, site: Arc<dyn Site>) -> Sendi
         last_event: once(&head.headers, &HeaderName::from_static("last-event-id")),
         body: Vec::new(),
     };
-    let read = timeout(PATIENCE, Limited::new(body, MOST_BODY).collect()).await;
+    let read = timeout(patience, Limited::new(body, MOST_BODY).collect()).await;
     let Ok(Ok(body)) = read else { return sending(site.too_long()) };
     request.body = body.to_bytes().to_vec();
     let answered = tokio::task::spawn_blocking(move || site.answer(&request)).await;

@@ -158,3 +158,14 @@ fn a_journal_that_went_back_in_time_is_read_anew() {
     let _ = numbers(&mut follower);
     assert_eq!(follower.state(), &scene.state(20));
 }
+
+#[test]
+fn what_somebody_looks_at_stays_as_it_was() {
+    let scene = Scene::new();
+    let mut store = scene.begun(5);
+    let mut follower = Follower::open(&scene.run()).unwrap();
+    let seen = follower.snapshot();
+    store.append(&scene.events[5..9]).unwrap();
+    assert_eq!(numbers(&mut follower).map(|numbers| numbers.len()), Some(4));
+    assert_eq!((&*seen, follower.state()), (&scene.state(5), &scene.state(9)));
+}

@@ -367,7 +367,7 @@ fn pages(facts: &Facts, text: &str) -> Vec<String> {
     let against = material.vs_root.as_ref();
     let mut pages = vec![
         site::dashboard(&looked),
-        site::evals(facts, &found),
+        site::evals(facts, &found, &|_| None),
         site::place(facts, root, &Material::default()).unwrap(),
         site::around(facts, eval, &site::place(facts, eval, &material).unwrap()),
         site::compared(facts, [Some(root), Some(eval)], against),

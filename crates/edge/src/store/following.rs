@@ -6,6 +6,7 @@ use super::journal::{Reader, Record};
 use super::layout::RunDir;
 use super::loading::{Loaded, load};
 use super::opening::Force;
+use std::sync::Arc;
 use treebeam_core::state::State;
 
 /// How much of a journal's end is read for what was recorded last.
@@ -15,7 +16,7 @@ const TAIL: u64 = 1024 * 1024;
 #[derive(Debug)]
 pub struct Follower {
     run: RunDir,
-    state: State,
+    state: Arc<State>,
     /// The last event that is in the state.
     seq: u64,
     reader: Reader,
@@ -45,13 +46,19 @@ impl Follower {
         if last.is_some_and(|last| last.seq != tip.seq) {
             return Err(reader.bad(format!("event {} stood here a moment ago", tip.seq)));
         }
-        Ok(Self { run: run.clone(), state, seq: tip.seq, reader })
+        Ok(Self { run: run.clone(), state: Arc::new(state), seq: tip.seq, reader })
     }
 
     /// The state after the last look.
     #[must_use]
-    pub const fn state(&self) -> &State {
+    pub fn state(&self) -> &State {
         &self.state
+    }
+
+    /// The same, for whoever wants to look at it for a while: what is recorded meanwhile does not change it.
+    #[must_use]
+    pub fn snapshot(&self) -> Arc<State> {
+        Arc::clone(&self.state)
     }
 
     /// Takes in what has been recorded since the last look.
@@ -71,7 +78,9 @@ impl Follower {
         self.reader.look_again()?;
         let mut records = Vec::new();
         while let Some(record) = self.reader.next_record()? {
-            if record.seq != self.seq + 1 || self.state.apply(&record.event).is_err() {
+            // Somebody may still look at the state as it was: then it is copied, once.
+            let follows = record.seq == self.seq + 1;
+            if !follows || Arc::make_mut(&mut self.state).apply(&record.event).is_err() {
                 return Ok(None);
             }
             self.seq = record.seq;

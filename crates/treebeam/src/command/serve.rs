@@ -29,12 +29,16 @@ use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
+use std::time::Duration;
 use treebeam_core::id::RunId;
+use treebeam_edge::store::{RunDir, StoreError};
 use treebeam_edge::web::{Answer, Request, Server, Site};
 use treebeam_edge::{interrupt, store, web};
 
 /// The token, where the user wants to know it beforehand: so pages find their server again when it was started anew.
 const TOKEN: &str = "TREEBEAM_SERVE_TOKEN";
+/// How long the head of a request, and then its body, may take to come.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// A shorter one might be guessed.
 const SHORTEST_TOKEN: usize = 20;
 
@@ -48,7 +52,8 @@ pub(super) fn run(here: &Path, args: &ServeArgs, output: Output) -> Result<Exit,
     interrupt::listen(move || {
         let _ = asked.send(());
     })?;
-    let server = Server::start(listener, Arc::new(Dashboard { runs, guard, hub }))?;
+    let runs = Arc::new(runs);
+    let server = Server::start(listener, Arc::new(Dashboard { runs, guard, hub }), PATIENCE)?;
     match output {
         Output::Json => terminal::json(&json!({
             "schema": "treebeam.serve/1",
@@ -125,27 +130,32 @@ impl Runs {
     }
 }
 
+impl Runs {
+    /// All of them, the newest first, and where each lies.
+    fn all(&self) -> Result<Vec<(RunId, RunDir)>, StoreError> {
+        let ids = self
+            .home
+            .as_ref()
+            .map_or_else(|| Ok(Vec::new()), |home| store::runs(&home.runs_root))?;
+        let here = self
+            .home
+            .iter()
+            .flat_map(|home| ids.iter().rev().map(|id| (id.clone(), home.named(id))));
+        let named = self.named.iter().map(|(id, found)| (id.clone(), found.run.clone()));
+        let other = named.filter(|(id, _)| !ids.contains(id));
+        let all = other.chain(here).collect();
+        Ok(all)
+    }
+}
+
 /// What is behind the addresses.
 struct Dashboard {
-    runs: Runs,
+    runs: Arc<Runs>,
     guard: Guard,
     hub: Hub,
 }
 
 impl Dashboard {
-    /// All runs, the newest first.
-    fn ids(&self) -> Result<Vec<RunId>, Refusal> {
-        let mut ids = match &self.runs.home {
-            Some(home) => store::runs(&home.runs_root)?,
-            None => Vec::new(),
-        };
-        let named = self.runs.named.iter().map(|(id, _)| id.clone());
-        let other: Vec<_> = named.filter(|id| !ids.contains(id)).collect();
-        ids.extend(other);
-        ids.reverse();
-        Ok(ids)
-    }
-
     fn named(&self, id: &RunId) -> Result<Found, Refusal> {
         if let Some((_, found)) = self.runs.named.as_ref().filter(|(named, _)| named == id) {
             return Ok(Found { run: found.run.clone(), repo: found.repo.clone() });

@@ -50,18 +50,83 @@ fn a_page_hears_what_happens_and_what_it_asks_for_is_done() {
     let part = serving.page("/runs/t/part/steering");
     assert!(part.contains("Paused") && part.contains("action=\"/runs/t/unpause\""), "{part}");
 
-    let answered = serving.post("/runs/t/idea", "text=Widen+the+%3Cb%3Ewindow&node=");
+    let answered =
+        serving.post("/runs/t/idea", "text=Widen+the+%3Cb%3Ewindow%0A%0AIt+is+Zephyr-like&node=");
     assert!(answered.status == 200 && answered.body.contains("the idea"), "{}", answered.body);
     assert!(serving.post("/runs/t/unpause", "").body.contains("run t goes on"));
+    let answered = serving.post("/runs/t/stop-after-depth", "");
+    assert!(
+        answered.status == 200 && answered.body.contains("stops after depth 0"),
+        "{}",
+        answered.body
+    );
+    await_that("the page says so", || {
+        let part = serving.page("/runs/t/part/steering");
+        part.contains("stops after depth 0") && part.contains("action=\"/runs/t/unpause\"")
+    });
     git.let_go();
     let _ = running.wait().exits(0);
-    assert_eq!((count(&site, "idea_added"), count(&site, "asked")), (1, 2));
+    assert_eq!((count(&site, "idea_added"), count(&site, "asked")), (1, 3));
     await_that("the page is over", || serving.page("/runs/t/part/steering").contains("Over."));
     let page = serving.page("/runs/t/evals?find=widen");
-    assert!(page.contains("Widen the &lt;b&gt;window") && page.contains("1 eval with"), "{page}");
+    assert!(
+        page.contains("Widen the &lt;b&gt;window") && page.contains("1 of 3 evals with"),
+        "{page}"
+    );
+    // Words of the whole text, in whatever letters and order; all of them.
+    assert!(serving.page("/runs/t/evals?find=zEPHYR+widen").contains("1 of 3 evals with"));
+    assert!(serving.page("/runs/t/evals?find=zephyr+e0001").contains("0 of 3 evals with"));
     // One stream told all of it: the end, too, by the page of each eval.
     await_that("all has changed", || events.next("data: ").contains('*'));
     site.must_be_sound();
+}
+
+#[test]
+fn the_pages_of_all_runs_of_evals_and_of_two_hear_what_happens() {
+    let site = Site::new(BINARY);
+    let git = HeldGit::new(&site);
+    let running = git.begin(&site, &START);
+    let serving = Serving::start(&site, &[], None);
+    let page = serving.page("/");
+    assert!(
+        page.contains("data-events=\"/events\"") && page.contains("data-from=\"/list\""),
+        "{page}"
+    );
+    let page = serving.page("/runs/t/evals?find=a+b");
+    assert!(page.contains("data-events=\"/runs/t/events\""), "{page}");
+    assert!(
+        page.contains("data-live=\"evals\" data-from=\"/runs/t/evals/list?find=a%20b\""),
+        "{page}"
+    );
+    let page = serving.page("/runs/t/compare?first=n0000&second=e0001");
+    assert!(page.contains("data-live=\"n0000 e0001\""), "{page}");
+    assert!(
+        page.contains("data-from=\"/runs/t/compare/both?first=n0000&amp;second=e0001\""),
+        "{page}"
+    );
+
+    let mut events = serving.listen("/events", None);
+    assert_eq!(events.next("data: "), "[\"runs\"]");
+    assert!(serving.page("/list").contains("running"));
+    git.let_go();
+    let _ = running.wait().exits(0);
+    await_that("the list says that it is over", || {
+        assert_eq!(events.next("data: "), "[\"runs\"]");
+        serving.page("/list").contains("stopped")
+    });
+    let part = serving.page("/runs/t/evals/list?find=");
+    assert!(part.starts_with("<p") && part.contains("2 evals"), "{part}");
+    assert!(
+        serving
+            .page("/runs/t/compare/both?first=n0000&second=e0001")
+            .contains("e0001 against n0000")
+    );
+    let other = ["run", "--dry-run", "--run-id=u", "--ideas-per-node=1", "--max-depth=1"];
+    let _ = site.call(&other).exits(0);
+    await_that("another run is in the list", || {
+        assert_eq!(events.next("data: "), "[\"runs\"]");
+        serving.page("/list").contains("/runs/u")
+    });
 }
 
 #[test]

@@ -5,6 +5,7 @@
 #![cfg(unix)]
 
 mod browser;
+mod hostile;
 mod live;
 mod strangers;
 
@@ -30,18 +31,30 @@ fn snapshot(site: &Site) -> BTreeMap<String, Vec<u8>> {
     files
 }
 
+/// A file that is on record.
+fn idea_file(site: &Site) -> String {
+    let path = site.manifest()["evaluations"]["0001"]["idea_path"].clone();
+    path.as_str().expect("a path").to_owned()
+}
+
 /// Every address, with names of the run filled in, and how it is asked for.
 fn routes(site: &Site) -> Vec<(String, String)> {
     let document: Value =
         serde_json::from_str(&site.call(&["schema", "routes"]).exits(0).stdout).expect("JSON");
     let text = |route: &Value, name: &str| route[name].as_str().expect("text").to_owned();
     let fill = |path: String| {
-        path.replace("{run}", RUN).replace("{place}", "e0001").replace("{part}", "costs")
+        let path =
+            path.replace("{run}", RUN).replace("{place}", "e0001").replace("{part}", "costs");
+        match path.rsplit('/').next() {
+            Some("both") => path + "?first=n0000&second=e0001",
+            Some("file") => path + "?path=" + &idea_file(site),
+            _ => path,
+        }
     };
     let routes = document["routes"].as_array().expect("a list").iter();
     let routes: Vec<_> =
         routes.map(|route| (text(route, "method"), fill(text(route, "path")))).collect();
-    assert!(routes.len() > 15);
+    assert!(routes.len() > 20);
     routes
 }
 
@@ -51,21 +64,34 @@ fn every_page_is_there_and_looking_changes_nothing() {
     let before = snapshot(&site);
     let serving = Serving::start(&site, &[], None);
     for (method, path) in routes(&site) {
-        if method == "GET" && !path.ends_with("/events") && !path.ends_with("/file") {
+        if path.ends_with("/events") {
+            let mut events = serving.listen(&path, None);
+            assert_eq!(events.next("HTTP/1.1 "), "200 OK", "{path}");
+        } else if method == "GET" {
             let page = serving.page(&path);
             assert!(!page.is_empty(), "{path}");
+        } else {
+            let answered = serving.post(&path, "text=Widen+it");
+            assert!([400, 409].contains(&answered.status), "{path}: {}", answered.status);
+            assert!(answered.body.contains("over"), "{path}: {}", answered.body);
         }
     }
     let page = serving.page("/");
     assert!(page.contains("<a href=\"/runs/t\">t</a>"), "{page}");
     let page = serving.page("/runs/t");
     assert!(page.contains("href=\"/runs/t/at/e0001\"") && page.contains("Over."), "{page}");
+    assert!(!page.contains("/runs/t/pause") && page.contains("nothing is left to steer"), "{page}");
+    assert!(page.contains("<details class=\"idea-form\" hidden>"), "{page}");
     let page = serving.page("/runs/t/at/e0001");
     assert!(page.contains("href=\"/runs/t/at/n0000\"") && page.contains("Gate: "), "{page}");
+    let page = serving.page("/runs/t/at/n0000");
+    assert!(page.contains("<a>node_ideas/0000</a>"), "a folder has no page: {page}");
     let page = serving.page("/runs/t/compare?first=n0000&second=e0001");
     assert!(page.contains("e0001 against n0000"), "{page}");
     let page = serving.page("/runs/t/evals?find=e0002");
-    assert!(page.contains("1 eval with “e0002”") && !page.contains("at/e0001"), "{page}");
+    let all = site.manifest()["evaluations"].as_object().expect("evals").len();
+    assert!(page.contains(&format!("1 of {all} evals with “e0002”")), "{page}");
+    assert!(!page.contains("at/e0001"), "{page}");
     assert!(serving.page("/runs/t/validation").contains("Nothing found."));
     assert_eq!(snapshot(&site), before, "to look has changed something");
 }

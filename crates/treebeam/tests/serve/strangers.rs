@@ -202,7 +202,7 @@ fn an_idea_that_is_none_is_refused() {
     check("text=Widen+it&node=e0001", 400, "one such as n0003");
     check("text=Widen+it&node=../x", 400, "one such as n0003");
     check("text=Widen+it", 400, "not added");
-    for wish in ["pause", "unpause", "stop"] {
+    for wish in ["pause", "unpause", "stop", "stop-after-depth"] {
         let answered = serving.post(&format!("/runs/t/{wish}"), "");
         assert!(answered.status == 409 && answered.body.contains("is over"), "{}", answered.body);
     }

@@ -62,7 +62,7 @@ pub fn brief_page(facts: &Facts, eval: &Eval) -> Markup {
         p.note {
             "In short, to keep this page small. "
             @if let Some(folder) = read::experiment(eval) {
-                "Its files: " a href=(percent(&folder)) { (folder) } "; "
+                "Its files: " a href={ (percent(&folder)) "/" } { (folder) } "; "
             }
             "all figures: " code { "treebeam show " (facts.run) " " (read::eval_name(eval)) } "."
         }

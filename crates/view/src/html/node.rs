@@ -68,7 +68,7 @@ fn record(facts: &Facts, node: &Node) -> Markup {
             @if !bills.is_empty() { dt { "answers" } dd { @for line in bills { div { (line) } } } }
             @if !node.expansions.is_empty() {
                 @let folder = path::node_ideas(node.id);
-                dt { "ideas" } dd { a href=(percent(folder.as_str())) { (folder) } }
+                dt { "ideas" } dd { a href={ (percent(folder.as_str())) "/" } { (folder) } }
             }
         }
     }

@@ -3,7 +3,7 @@
 //!
 //! # Layout
 //! [`frame`] stands around every page. [`runs`] lists runs, [`dashboard`] is the page of one, [`part`] one part of it,
-//! [`evals`] the list that can be searched, [`place`] the page of a node or an eval, [`compared`] that of two, [`log`] what
+//! [`evals`] the list that can be searched and [`found`] what it finds, [`place`] the page of a node or an eval, [`compared`] that of two, [`log`] what
 //! a command prints, [`checks`] what a validation found, [`told`] what came of a wish. `link` makes the addresses.
 
 mod form;
@@ -125,18 +125,23 @@ pub struct Looked<'a> {
 /// Which evals are wanted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Search {
-    /// Each of these words is in its name, its idea's title or its outcome.
+    /// Each of these words is in its name, its outcome, or its idea's title or text, in whatever letters.
     pub find: String,
     /// It came before this one.
     pub before: Option<EvalId>,
 }
 
 impl Search {
-    fn holds(&self, eval: &Eval) -> bool {
-        let text = format!("{} {} {}", read::eval_name(eval), eval.idea.title, Outcome::of(eval));
-        let text = text.to_lowercase();
-        let early = self.before.is_none_or(|before| eval.id < before);
-        early && self.find.to_lowercase().split_whitespace().all(|word| text.contains(word))
+    /// The text of an idea is asked for where the rest of it does not do.
+    fn holds(&self, eval: &Eval, text: &dyn Fn(&Eval) -> Option<String>) -> bool {
+        let known = format!("{} {} {}", read::eval_name(eval), eval.idea.title, Outcome::of(eval));
+        let (known, find) = (known.to_lowercase(), self.find.to_lowercase());
+        let mut missing = find.split_whitespace().filter(|word| !known.contains(word)).peekable();
+        if missing.peek().is_none() {
+            return true;
+        }
+        let text = text(eval).unwrap_or_default().to_lowercase();
+        missing.all(|word| text.contains(word))
     }
 }
 
@@ -173,9 +178,16 @@ pub fn frame(
     }
 }
 
-/// The runs of a repository.
+/// The page of all runs of a repository.
 #[must_use]
 pub fn runs(listed: &[(RunId, Listed)]) -> Markup {
+    let body = all_runs(listed);
+    html! { section aria-label="Runs" data-live="runs" data-from="/list" { (body) } }
+}
+
+/// What changes on it.
+#[must_use]
+pub fn all_runs(listed: &[(RunId, Listed)]) -> Markup {
     html! {
         @if listed.is_empty() { p { "There is no run in this repository yet: " code { "treebeam run" } " starts one." } }
         @else {
@@ -220,7 +232,7 @@ pub fn dashboard(looked: &Looked<'_>) -> Markup {
     html! {
         @for (which, markup) in Part::ALL.into_iter().zip(&fitting) {
             (section(run, which, markup.as_ref()))
-            @if which == Part::Steering { (form::wishes(run)) }
+            @if which == Part::Steering { (form::wishes(looked.facts)) }
         }
     }
 }
@@ -273,17 +285,35 @@ fn rows<'a>(evals: impl Iterator<Item = &'a Eval>) -> Markup {
     }
 }
 
+/// The page of the evals that are wanted; `text` is that of an eval's idea.
+#[must_use]
+pub fn evals(facts: &Facts, search: &Search, text: &dyn Fn(&Eval) -> Option<String>) -> Markup {
+    let from = Address::Found(&facts.run, &search.find, search.before);
+    let list = found(facts, search, text);
+    html! {
+        (form::search(&facts.run, &search.find))
+        section aria-label="Evals" data-live=(Part::Evals.name()) data-from=(from) { (list) }
+    }
+}
+
 /// The evals that are wanted, the newest first.
 #[must_use]
-pub fn evals(facts: &Facts, search: &Search) -> Markup {
-    let found: Vec<&Eval> = facts.evals.iter().rev().filter(|eval| search.holds(eval)).collect();
-    let older = found.get(ROWS - 1).filter(|_| found.len() > ROWS).map(|last| last.id);
+pub fn found(facts: &Facts, search: &Search, text: &dyn Fn(&Eval) -> Option<String>) -> Markup {
+    let all = facts.evals.iter().rev();
+    let found: Vec<&Eval> = all.filter(|eval| search.holds(eval, text)).collect();
+    let early = |eval: &&&Eval| search.before.is_none_or(|before| eval.id < before);
+    let mut listed = found.iter().filter(early).peekable();
+    let shown: Vec<&Eval> = listed.by_ref().take(ROWS).copied().collect();
+    let older = shown.last().filter(|_| listed.peek().is_some()).map(|last| last.id);
     let list = html! {
-        p.note role="status" { (count(found.len(), "eval")) @if !search.find.is_empty() { " with “" (title(&search.find)) "”" } }
-        (rows(found.iter().take(ROWS).copied()))
+        p.note role="status" {
+            @if search.find.is_empty() { (count(found.len(), "eval")) }
+            @else { (found.len()) " of " (count(facts.evals.len(), "eval")) " with “" (title(&search.find)) "”" }
+        }
+        (rows(shown.into_iter()))
         @if let Some(last) = older { p { a href=(Address::Older(&facts.run, &search.find, last)) { "Older ones" } } }
     };
-    html! { (form::search(&facts.run, &search.find)) (linked(&list, facts)) }
+    linked(&list, facts)
 }
 
 /// A node or an eval, with what the caller knows of the eval; nothing where there is no such thing.
@@ -313,18 +343,32 @@ pub fn around(facts: &Facts, at: Place, body: &Markup) -> Markup {
     }
 }
 
-/// Two nodes or evals side by side, and a form to choose them; nothing is compared where one of them is not there.
+/// The page of two nodes or evals, and a form to choose them.
 #[must_use]
 pub fn compared(facts: &Facts, sides: [Option<Place>; 2], against: Option<&Against>) -> Markup {
-    let both = match sides {
-        [Some(first), Some(second)] => compare(facts, first, second, against),
+    let chosen = match sides {
+        [Some(first), Some(second)] => Some([first, second]),
         _ => None,
     };
     html! {
         (form::sides(facts, sides))
-        @if let Some(both) = both { (linked(&both, facts)) }
-        @else { p.note { "Choose two nodes or evals, such as n0000 and e0012." } }
+        @if let Some(sides) = chosen {
+            section aria-label="Comparison" data-live={ (sides[0]) " " (sides[1]) } data-from=(Address::Both(&facts.run, sides)) {
+                (both(facts, sides, against))
+            }
+        } @else { (nothing_to_compare()) }
     }
+}
+
+/// Two nodes or evals side by side; nothing is compared where one of them is not there.
+#[must_use]
+pub fn both(facts: &Facts, [first, second]: [Place; 2], against: Option<&Against>) -> Markup {
+    let both = compare(facts, first, second, against);
+    both.map_or_else(nothing_to_compare, |both| linked(&both, facts))
+}
+
+fn nothing_to_compare() -> Markup {
+    html! { p.note { "Choose two nodes or evals, such as n0000 and e0012." } }
 }
 
 /// What the commands of an eval printed so far. More of it comes to the page.

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 use treebeam_core::id::RunId;
+use treebeam_core::state::State;
 use treebeam_edge::store::following::{Follower, Look};
 use treebeam_edge::store::{RunDir, StoreError, lease};
 use treebeam_edge::web::{Outlet, Sent, Stream, stream};
@@ -64,6 +65,14 @@ pub(super) struct Watched {
     inner: Mutex<Inner>,
 }
 
+/// What is known of it at one moment.
+struct Seen {
+    state: Arc<State>,
+    runner: Option<String>,
+    trouble: Option<String>,
+    version: String,
+}
+
 struct Inner {
     follower: Follower,
     /// How often it has changed since this process looks at it.
@@ -103,17 +112,26 @@ impl Watched {
         Ok(Self { run: run.clone(), instance: instance.to_owned(), inner: Mutex::new(inner) })
     }
 
-    /// Shows the run as it is now.
+    /// Shows the run as it is now. Nobody waits for what is done with it.
     pub(super) fn with<T>(&self, show: impl FnOnce(&Looked<'_>) -> T) -> T {
-        let mut inner = lock(&self.inner);
-        inner.look(&self.run);
-        let version = self.version(&inner);
+        let Seen { state, runner, trouble, version } = self.seen();
         show(&Looked {
-            facts: inner.follower.state(),
-            runner: inner.runner.as_deref(),
-            trouble: inner.trouble.as_deref(),
+            facts: &state,
+            runner: runner.as_deref(),
+            trouble: trouble.as_deref(),
             version: &version,
         })
+    }
+
+    fn seen(&self) -> Seen {
+        let mut inner = lock(&self.inner);
+        inner.look(&self.run);
+        Seen {
+            state: inner.follower.snapshot(),
+            runner: inner.runner.clone(),
+            trouble: inner.trouble.clone(),
+            version: self.version(&inner),
+        }
     }
 
     /// Asks again who runs it: somebody has just been told something.
@@ -222,5 +240,40 @@ impl Listener {
             self.spoken = Instant::now();
         }
         sent
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::channel;
+    use treebeam_core::event::{RunStarted, WorldKind};
+    use treebeam_core::policy::{Agents, Meaning, Reach};
+    use treebeam_edge::store::Store;
+
+    #[test]
+    fn nobody_waits_for_a_page_that_takes_its_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let started = RunStarted {
+            run: "t".parse().unwrap(),
+            world: WorldKind::Dry { seed: 1 },
+            root: "a".repeat(40).parse().unwrap(),
+            meaning: Meaning::default(),
+            reach: Reach::default(),
+            agents: Agents::default(),
+            given: None,
+            replays: None,
+            at: jiff::Timestamp::UNIX_EPOCH,
+        };
+        drop(Store::create(folder.path(), &started).unwrap());
+        let run = RunDir::of(folder.path(), &started.run);
+        let watched = Arc::new(Watched::open(&run, "one").unwrap());
+        let other = Arc::clone(&watched);
+        let shown = watched.with(move |_| {
+            let (sender, receiver) = channel();
+            thread::spawn(move || sender.send(other.with(|looked| looked.facts.run.clone())));
+            receiver.recv_timeout(Duration::from_mins(1))
+        });
+        assert_eq!(shown, Ok(started.run));
     }
 }

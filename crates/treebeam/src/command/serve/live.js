@@ -26,6 +26,9 @@
     places("details").forEach((each, at) => { each.open = opened[at] || false; });
     const again = key && places("a[href], button").find((each) => (each.getAttribute("href") || (each.form && each.form.getAttribute("action"))) === key);
     if (again) again.focus({ preventScroll: true });
+    // What cannot be asked for any more is not offered.
+    const form = document.querySelector(".idea-form");
+    if (form && section.id === "steering") form.hidden = section.querySelector("[data-over]") !== null;
   };
 
   // One part after the other; what changes meanwhile is fetched once more.
@@ -48,7 +51,8 @@
   };
   const changed = (names) => {
     document.querySelectorAll("[data-live]").forEach((section) => {
-      if (names.includes("*") || names.includes(section.dataset.live)) wanted.add(section);
+      const about = section.dataset.live.split(" ");
+      if (names.includes("*") || about.some((name) => names.includes(name))) wanted.add(section);
     });
     fetchAll();
   };

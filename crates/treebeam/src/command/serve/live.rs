@@ -1,9 +1,9 @@
 //! What comes to a page by itself: that something has changed, and what a command prints.
 
-use super::Dashboard;
 use super::form::Fields;
 use super::hub::{Seat, Watched};
 use super::pages::{Asked, Page, Refusal};
+use super::{Dashboard, Runs};
 use serde_json::json;
 use std::fs;
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -13,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use treebeam_core::event::Subject;
 use treebeam_core::facts::Facts;
-use treebeam_core::id::{NodeId, Place, RunPath};
+use treebeam_core::id::{NodeId, Place, RunId, RunPath};
 use treebeam_core::path;
 use treebeam_edge::input;
 use treebeam_edge::store::RunDir;
@@ -26,6 +26,8 @@ pub(super) const MOST_STREAMS: usize = 32;
 const MOST: u64 = 256 << 10;
 /// How often a log is looked at.
 const GLANCE: Duration = Duration::from_millis(200);
+/// How often the runs are looked at, all of them.
+const REST: Duration = Duration::from_secs(1);
 /// How long a stream is silent before a word is said.
 const SILENCE: Duration = Duration::from_secs(10);
 
@@ -40,6 +42,46 @@ pub(super) fn events(site: &Dashboard, asked: &Asked<'_>) -> Result<Page, Refusa
 
 fn full() -> Refusal {
     Refusal::new(503, "too many pages are open").hint("close some of them")
+}
+
+/// What happens to any run: the page of all of them is told to look again.
+pub(super) fn runs(site: &Dashboard, _: &Asked<'_>) -> Result<Page, Refusal> {
+    let seat = site.hub.seat().ok_or_else(full)?;
+    let (outlet, stream) = stream();
+    let runs = Arc::clone(&site.runs);
+    thread::spawn(move || {
+        follow_all(&runs, &outlet);
+        drop(seat);
+    });
+    Ok(Page::events(stream))
+}
+
+/// Tells of each change that can be seen from outside of the runs, and now and then in any case: ages grow, and that a
+/// process was killed is not seen.
+fn follow_all(runs: &Runs, outlet: &Outlet) {
+    const CHANGED: &str = "event: changed\ndata: [\"runs\"]\n\n";
+    let mut told = outlet.send("retry: 500\n\n".to_owned());
+    let (mut seen, mut spoken) = (None, Instant::now());
+    while told != Sent::Gone && !outlet.is_closed() {
+        let now = outline(runs);
+        if seen.as_ref() != Some(&now) || spoken.elapsed() >= SILENCE {
+            told = outlet.send(CHANGED.to_owned());
+            if told == Sent::Yes {
+                (seen, spoken) = (Some(now), Instant::now());
+            }
+        }
+        thread::sleep(REST);
+    }
+}
+
+/// The runs, how far each journal goes, and whether somebody has left a note that he runs it.
+fn outline(runs: &Runs) -> Vec<(RunId, Option<u64>, bool)> {
+    let all = runs.all().unwrap_or_default().into_iter();
+    let seen = |(id, run): (RunId, RunDir)| {
+        let length = fs::metadata(run.journal()).ok().map(|journal| journal.len());
+        (id, length, run.holder().is_file())
+    };
+    all.map(seen).collect()
 }
 
 /// What the commands of an eval print.

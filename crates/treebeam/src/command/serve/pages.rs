@@ -9,19 +9,22 @@ use crate::command::{list, validate};
 use crate::failure::{Exit, Failure};
 use jiff::Timestamp;
 use treebeam_core::evidence::Artifact;
-use treebeam_core::facts::{Baseline, Facts};
-use treebeam_core::id::{EvalId, Place, RunPath};
+use treebeam_core::facts::{Baseline, Eval, Facts};
+use treebeam_core::id::{EvalId, Place, RunId, RunPath};
 use treebeam_core::path;
 use treebeam_edge::store::{RunFiles, StoreError};
 use treebeam_edge::web::{Answer, Body, Request, Stream};
 use treebeam_view::html::site::{self, Address, Looked, Search};
 use treebeam_view::html::{Against, Markup, Material, asset, visible};
+use treebeam_view::list::Listed;
 
 /// What a page may do: run our own script, show our own style, talk to us, and nothing else.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
 base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 /// The longest file that is shown.
 const MOST_FILE: usize = 16 << 20;
+/// The longest idea that is searched.
+const MOST_IDEA: usize = 4 << 20;
 /// What the pages of the site add to the style of a report.
 const STYLE: &str = include_str!("live.css");
 /// What they do by themselves.
@@ -156,12 +159,19 @@ pub(super) fn script(_: &Dashboard, _: &Asked<'_>) -> Result<Page, Refusal> {
 }
 
 pub(super) fn runs(site: &Dashboard, _: &Asked<'_>) -> Result<Page, Refusal> {
-    let (now, mut listed) = (Timestamp::now(), Vec::new());
-    for id in site.ids()? {
-        let found = site.named(&id)?;
-        listed.push((id.clone(), list::listed_at(&found.run, &id, now)));
-    }
-    Ok(Page::html("Runs", &[], None, &site::runs(&listed)))
+    let body = site::runs(&listed(site)?);
+    Ok(Page::html("Runs", &[], Some(("/events", "")), &body))
+}
+
+/// What changes on that page.
+pub(super) fn list(site: &Dashboard, _: &Asked<'_>) -> Result<Page, Refusal> {
+    Ok(Page::part(site::all_runs(&listed(site)?)))
+}
+
+fn listed(site: &Dashboard) -> Result<Vec<(RunId, Listed)>, Refusal> {
+    let now = Timestamp::now();
+    let all = site.runs.all()?.into_iter();
+    Ok(all.map(|(id, run)| (id.clone(), list::listed_at(&run, &id, now))).collect())
 }
 
 /// The pages of a run, for the head of each.
@@ -224,18 +234,38 @@ pub(super) fn place(site: &Dashboard, asked: &Asked<'_>) -> Result<Page, Refusal
     })
 }
 
-pub(super) fn evals(site: &Dashboard, asked: &Asked<'_>) -> Result<Page, Refusal> {
+fn search(asked: &Asked<'_>) -> Result<Search, Refusal> {
     let fields = asked.fields();
     let before = fields.get("before").map(str::parse::<EvalId>).transpose();
     let before = before.map_err(|error| Refusal::new(400, error.to_string()))?;
-    let find = fields.get("find").unwrap_or_default().to_owned();
-    let search = Search { find, before };
-    Ok(site
-        .watched(asked)?
-        .with(|looked| still(looked.facts, "Evals", &site::evals(looked.facts, &search))))
+    Ok(Search { find: fields.get("find").unwrap_or_default().to_owned(), before })
 }
 
-pub(super) fn compare(site: &Dashboard, asked: &Asked<'_>) -> Result<Page, Refusal> {
+/// The text of an eval's idea, as far as it can be read.
+fn idea_of(files: &RunFiles, eval: &Eval) -> Option<String> {
+    let (_, bytes) = files.glance(&eval.idea.path, MOST_IDEA)?;
+    Some(String::from_utf8_lossy(&bytes?).into_owned())
+}
+
+pub(super) fn evals(site: &Dashboard, asked: &Asked<'_>) -> Result<Page, Refusal> {
+    let (watched, search) = (site.watched(asked)?, search(asked)?);
+    let files = RunFiles::new(watched.run.clone());
+    Ok(watched.with(|looked| {
+        let body = site::evals(looked.facts, &search, &|eval| idea_of(&files, eval));
+        live(looked, "Evals", &body)
+    }))
+}
+
+/// What changes on that page.
+pub(super) fn found(site: &Dashboard, asked: &Asked<'_>) -> Result<Page, Refusal> {
+    let (watched, search) = (site.watched(asked)?, search(asked)?);
+    let files = RunFiles::new(watched.run.clone());
+    let found =
+        |looked: &Looked<'_>| site::found(looked.facts, &search, &|eval| idea_of(&files, eval));
+    Ok(Page::part(watched.with(found)))
+}
+
+fn sides(asked: &Asked<'_>) -> Result<[Option<Place>; 2], Refusal> {
     let fields = asked.fields();
     let read = |name: &str| {
         let text = fields.get(name).map(str::trim).filter(|text| !text.is_empty());
@@ -243,21 +273,34 @@ pub(super) fn compare(site: &Dashboard, asked: &Asked<'_>) -> Result<Page, Refus
             .transpose()
             .map_err(|error| Refusal::new(400, error.to_string()))
     };
-    let sides = [read("first")?, read("second")?];
-    let watched = site.watched(asked)?;
+    Ok([read("first")?, read("second")?])
+}
+
+pub(super) fn compare(site: &Dashboard, asked: &Asked<'_>) -> Result<Page, Refusal> {
+    let (watched, sides) = (site.watched(asked)?, sides(asked)?);
     let files = RunFiles::new(watched.run.clone());
     Ok(watched.with(|looked| {
-        let against = between(looked.facts, &files, sides);
-        still(looked.facts, "Compare", &site::compared(looked.facts, sides, against.as_ref()))
+        let against = match sides {
+            [Some(first), Some(second)] => between(looked.facts, &files, [first, second]),
+            _ => None,
+        };
+        live(looked, "Compare", &site::compared(looked.facts, sides, against.as_ref()))
     }))
 }
 
-fn between(
-    facts: &Facts,
-    files: &RunFiles,
-    [first, second]: [Option<Place>; 2],
-) -> Option<Against> {
-    Shelf::of_one(files, facts).between(results(facts, first?)?, results(facts, second?)?)
+/// What changes on that page.
+pub(super) fn both(site: &Dashboard, asked: &Asked<'_>) -> Result<Page, Refusal> {
+    let [Some(first), Some(second)] = sides(asked)? else { return Err(Refusal::nothing()) };
+    let watched = site.watched(asked)?;
+    let files = RunFiles::new(watched.run.clone());
+    Ok(watched.with(|looked| {
+        let against = between(looked.facts, &files, [first, second]);
+        Page::part(site::both(looked.facts, [first, second], against.as_ref()))
+    }))
+}
+
+fn between(facts: &Facts, files: &RunFiles, [first, second]: [Place; 2]) -> Option<Against> {
+    Shelf::of_one(files, facts).between(results(facts, first)?, results(facts, second)?)
 }
 
 fn results(facts: &Facts, place: Place) -> Option<&Artifact> {

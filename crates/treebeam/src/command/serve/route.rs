@@ -46,14 +46,18 @@ const fn post(pattern: &'static str, answer: Answering) -> Route {
 }
 
 /// All of them.
-pub(crate) static ROUTES: [Route; 18] = [
+pub(crate) static ROUTES: [Route; 22] = [
     get("/", pages::runs),
+    get("/list", pages::list),
+    get("/events", live::runs),
     get("/style.css", pages::style),
     get("/script.js", pages::script),
     get("/runs/{run}", pages::run),
     get("/runs/{run}/part/{part}", pages::part),
     get("/runs/{run}/evals", pages::evals),
+    get("/runs/{run}/evals/list", pages::found),
     get("/runs/{run}/compare", pages::compare),
+    get("/runs/{run}/compare/both", pages::both),
     get("/runs/{run}/validation", pages::validation),
     get("/runs/{run}/file", pages::file),
     get("/runs/{run}/at/{place}", pages::place),

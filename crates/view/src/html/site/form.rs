@@ -4,6 +4,7 @@ use super::Looked;
 use super::link::Address;
 use crate::html::text::Shown;
 use crate::line::one_line;
+use crate::words;
 use maud::{Markup, html};
 use treebeam_core::facts::Facts;
 use treebeam_core::id::{Depth, Place, RunId};
@@ -36,9 +37,11 @@ impl Steering {
     const fn wishes(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Nobody => &[],
-            Self::Running => {
-                &[("pause", "Pause"), ("stop-after-depth", "Stop after this depth"), ("stop", "Stop")]
-            }
+            Self::Running => &[
+                ("pause", "Pause"),
+                ("stop-after-depth", "Stop after this depth"),
+                ("stop", "Stop"),
+            ],
             Self::Stopping(_) => {
                 &[("pause", "Pause"), ("unpause", "Do not stop after it"), ("stop", "Stop now")]
             }
@@ -50,8 +53,9 @@ impl Steering {
 /// Who runs a run, and the buttons to steer it by.
 pub(super) fn steering(looked: &Looked<'_>) -> Markup {
     let (run, state) = (&looked.facts.run, Steering::of(looked));
+    let over = looked.facts.stop_reason();
     let word = match state {
-        Steering::Nobody if looked.facts.stop_reason().is_some() => "Over.".to_owned(),
+        Steering::Nobody if over.is_some() => "Over.".to_owned(),
         Steering::Nobody => match looked.facts.stopped_after() {
             Some(depth) => format!("Stopped after depth {depth}: nobody runs it."),
             None => "Nobody runs it.".to_owned(),
@@ -65,7 +69,10 @@ pub(super) fn steering(looked: &Looked<'_>) -> Markup {
         div.steering {
             strong { (word) }
             @if let Some(by) = looked.runner { span.note { (one_line(by)) } }
-            @for (wish, says) in state.wishes() {
+            @if let Some(reason) = over {
+                span.note data-over { (words::stop(reason)) ", so that nothing is left to steer and no idea can be added" }
+            }
+            @for (wish, says) in state.wishes().iter().filter(|_| over.is_none()) {
                 form.wish method="post" action=(Address::Wish(run, wish)) { button type="submit" { (says) } }
             }
         }
@@ -73,11 +80,12 @@ pub(super) fn steering(looked: &Looked<'_>) -> Markup {
 }
 
 /// What came of the last wish, and a form for an idea of the user's own. They stand apart from what is made anew while
-/// somebody reads and types.
-pub(super) fn wishes(run: &RunId) -> Markup {
+/// somebody reads and types; once the run is over there is nothing to ask for.
+pub(super) fn wishes(facts: &Facts) -> Markup {
+    let run = &facts.run;
     html! {
         p.said role="status" {}
-        details.idea-form {
+        details.idea-form hidden[facts.stop_reason().is_some()] {
             summary { "Add an idea" }
             form.wish method="post" action=(Address::Wish(run, "idea")) {
                 label for="idea-text" { "What is worth trying? The first line is its title." }
@@ -94,7 +102,7 @@ pub(super) fn wishes(run: &RunId) -> Markup {
 pub(super) fn search(run: &RunId, find: &str) -> Markup {
     html! {
         form.filter role="search" method="get" action=(Address::Evals(run)) {
-            label { "Find " input type="search" name="find" value=(one_line(find)) placeholder="idea, id or outcome" autocomplete="off"; }
+            label { "Find " input type="search" name="find" value=(one_line(find)) placeholder="words of ideas, id or outcome" autocomplete="off"; }
             button type="submit" { "Search" }
         }
     }

@@ -18,6 +18,8 @@ pub enum Address<'a> {
     Evals(&'a RunId),
     /// Those that were found and came before this one.
     Older(&'a RunId, &'a str, EvalId),
+    /// Those that were found, and came before this one if it is given, as a part of their page.
+    Found(&'a RunId, &'a str, Option<EvalId>),
     /// A node or an eval.
     Place(&'a RunId, Place),
     /// What its commands print.
@@ -26,6 +28,8 @@ pub enum Address<'a> {
     LogEvents(&'a RunId, Place),
     /// Two of them, the first of which may be known.
     Compare(&'a RunId, Option<Place>),
+    /// Both of them, as a part of their page.
+    Both(&'a RunId, [Place; 2]),
     /// What a validation finds.
     Checks(&'a RunId),
     /// A wish.
@@ -44,11 +48,18 @@ impl std::fmt::Display for Address<'_> {
             Self::Older(run, find, before) => {
                 write!(f, "/runs/{run}/evals?find={}&before={before}", encoded(find))
             }
+            Self::Found(run, find, before) => {
+                write!(f, "/runs/{run}/evals/list?find={}", encoded(find))?;
+                before.map_or(Ok(()), |before| write!(f, "&before={before}"))
+            }
             Self::Place(run, place) => write!(f, "/runs/{run}/at/{place}"),
             Self::Log(run, place) => write!(f, "/runs/{run}/at/{place}/log"),
             Self::LogEvents(run, place) => write!(f, "/runs/{run}/at/{place}/log/events"),
             Self::Compare(run, None) => write!(f, "/runs/{run}/compare"),
             Self::Compare(run, Some(first)) => write!(f, "/runs/{run}/compare?first={first}"),
+            Self::Both(run, [first, second]) => {
+                write!(f, "/runs/{run}/compare/both?first={first}&second={second}")
+            }
             Self::Checks(run) => write!(f, "/runs/{run}/validation"),
             Self::Wish(run, wish) => write!(f, "/runs/{run}/{wish}"),
             Self::File(run, path) => write!(f, "/runs/{run}/file?path={}", encoded(path)),
@@ -101,6 +112,8 @@ fn led(target: &str, run: &RunId) -> Option<String> {
             Ok(place) => Address::Place(run, place).to_string(),
             Err(_) => target.to_owned(),
         },
+        // A folder has no page.
+        None if target.ends_with('/') => return None,
         // A report lies beside the files of its run, and names them as they are there.
         None => Address::File(run, &decoded(target)?).to_string(),
     })
@@ -134,6 +147,7 @@ mod tests {
         check("eval/0001/a%20b.txt", Some("/runs/t/file?path=eval/0001/a%20b.txt"));
         check("artifacts/%C3%BC", Some("/runs/t/file?path=artifacts/%C3%BC"));
         check("a%2", None);
+        check("eval/0001/", None);
         check("/runs/t/evals?find=a&amp;before=0001", Some("/runs/t/evals?find=a&before=0001"));
     }
 }
