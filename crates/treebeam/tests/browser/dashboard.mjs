@@ -35,6 +35,19 @@ await page.locator(".live", { hasText: "live" }).waitFor();
 must(!page.url().includes("token"), page.url());
 await page.evaluate(() => { window.stayed = true; });
 
+// Two others who look on: at all runs, and at the evals while they type.
+const beside = async (path) => {
+  const other = await open("light", 1200);
+  await other.goto(address);
+  await other.goto(new URL(path, address).href);
+  await other.locator(".live", { hasText: "live" }).waitFor();
+  await other.evaluate(() => { window.stayed = true; });
+  return other;
+};
+const list = await beside("/");
+const evals = await beside(`${base}/evals`);
+await evals.getByLabel("Find").fill("not sent");
+
 // Paused, and back, by the keyboard; a page that is looked at is told.
 const button = (name) => page.getByRole("button", { name, exact: true });
 await button("Pause").focus();
@@ -44,17 +57,33 @@ await page.locator("main > .said", { hasText: "is paused" }).waitFor();
 
 // An idea, added while it is paused.
 await page.getByText("Add an idea").click();
-await page.getByLabel("What is worth trying?").fill("Widen the <b>window");
+await page.getByLabel("What is worth trying?").fill("Widen the <b>window\n\nLike a Zephyr.");
 await button("Add it").click();
 await page.locator("main > .said", { hasText: "the idea" }).waitFor();
 await button("Go on").click();
-await button("Pause").waitFor();
+await button("Stop after this depth").click();
+await button("Do not stop after it").waitFor();
+await page.locator("main > .said", { hasText: "stops after depth 0" }).waitFor();
 console.log("steered");
+
+// The depth comes to its end, and the run stops there, until somebody goes on.
+await page.locator("#steering", { hasText: "Stopped after depth 0" }).waitFor();
+must((await page.locator(".steering button").count()) === 0, "nobody is there to be steered");
+console.log("stopped");
 
 // The idea is evaluated, the run ends, and the page that never was loaded again says so.
 await page.locator("#steering", { hasText: "Over." }).waitFor();
 await page.locator("#evals a.row", { hasText: "Widen the <b>window" }).filter({ hasNotText: "open" }).first().waitFor();
 must(await page.evaluate(() => window.stayed), "the page was loaded again");
+await page.locator(".idea-form").waitFor({ state: "hidden" });
+await list.locator("td", { hasText: "stopped" }).waitFor();
+await evals.locator("a.row", { hasText: "Widen the <b>window" }).filter({ hasNotText: "open" }).waitFor();
+must((await evals.getByLabel("Find").inputValue()) === "not sent", "what was typed is gone");
+for (const other of [list, evals]) {
+  must(await other.evaluate(() => window.stayed), `${other.url()} was loaded again`);
+  await judge(other, other.url());
+  await other.close();
+}
 await judge(page, "the dashboard");
 
 // The tree: an eval is opened by a click, a node by the keyboard.
@@ -71,6 +100,16 @@ await page.goto(`${base}/at/e0001`);
 await page.locator(".diff .ins").first().waitFor();
 await page.locator("svg.paired").first().waitFor();
 await judge(page, "an eval");
+
+// A search over the whole text of ideas.
+await page.goto(`${base}/evals`);
+await page.locator(".live", { hasText: "live" }).waitFor();
+await page.getByLabel("Find").fill("ZEPHYR widen");
+await button("Search").click();
+await page.getByText(/^1 of \d+ evals with/).waitFor();
+await page.locator("a.row", { hasText: "Widen the <b>window" }).waitFor();
+must((await page.getByLabel("Find").inputValue()) === "ZEPHYR widen", "the search forgot what it was for");
+await judge(page, "a search");
 
 // Two of them, side by side.
 await page.goto(`${base}/compare?first=n0000`);

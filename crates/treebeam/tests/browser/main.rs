@@ -44,8 +44,10 @@ fn a_run_is_seen_and_steered_in_a_real_browser() {
     let mut next = || lines.next().and_then(Result::ok);
     assert_eq!(next().as_deref(), Some("steered"), "see above what was not there");
     git.let_go();
+    assert_eq!(next().as_deref(), Some("stopped"), "see above what was not there");
+    let _ = running.wait().exits(130);
+    let _ = site.call(&["resume", RUN]).exits(0);
     let last = next();
-    let _ = running.wait().exits(0);
     assert!(looking.wait().expect("node").success(), "see above what was not there");
     assert_eq!(last.as_deref(), Some("seen"));
     let kinds: Vec<_> = site.events().iter().map(|event| event["type"].to_string()).collect();
