@@ -71,8 +71,10 @@ fn after_string(rest: &str) -> &str {
 /// Characters that take no column of their own and are no marks, or that terminals do not agree about.
 const fn is_invisible(c: char) -> bool {
     reorders(c)
+        // The last two of each plane are no characters.
+        || c as u32 & 0xfffe == 0xfffe
         || matches!(c,
-            '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+            '\u{ad}' | '\u{34f}' | '\u{fdd0}'..='\u{fdef}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
             | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{206f}'
             | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
             | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
@@ -97,6 +99,7 @@ mod tests {
         check("\u{202e}evil\u{2066}\u{200b}\u{feff}\u{2028}", "evil");
         check("e\u{301}\u{301}\u{301}\u{301}\u{301}x", "e\u{301}\u{301}\u{301}x");
         check("\u{301}first", "first");
+        check("\u{fdd0}a\u{fffe}b\u{1ffff}c\u{10ffff}\u{e000}", "abc\u{e000}");
         check("👩\u{200d}👩 \u{fe0f}☺", "👩👩 ☺");
     }
 
