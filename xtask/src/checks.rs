@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crate::counterparts::{self, Group, chromium};
+use crate::counterparts::{self, Group, system};
 use crate::tools;
 use crate::workspace::{Workspace, step};
 
@@ -20,17 +20,20 @@ pub(crate) fn run(workspace: &Workspace) -> anyhow::Result<()> {
     let folder = counterparts::install(workspace, &Group::ALL)?;
     // Named, so that no other test that is ignored begins; of the workspace, as before, so that nothing is built again.
     let mut real = vec!["test", "--workspace", "--test", "counterparts", "--test", "in_place"];
-    let browser = chromium::find(workspace);
-    match browser {
-        Some(_) => real.extend(["--test", "browser"]),
-        None => eprintln!(
-            "==> LEFT OUT: the pages of `treebeam serve` in a browser, because there is none\nhint: install chromium, and call this again"
-        ),
+    let programs = [
+        (system::BROWSER, "browser", "TREEBEAM_BROWSER"),
+        (system::TMUX, "watch", "TREEBEAM_TMUX"),
+    ];
+    let mut variables = Vec::new();
+    for (program, test, variable) in programs {
+        if let Some(found) = system::find(workspace, &program) {
+            real.extend(["--test", test]);
+            variables.push((variable, found));
+        }
     }
     real.extend(["--", "--ignored"]);
     let mut tests = workspace.cargo();
-    tests.args(real).env("TREEBEAM_COUNTERPARTS", &folder);
-    tests.envs(browser.map(|browser| ("TREEBEAM_BROWSER", browser)));
+    tests.args(real).env("TREEBEAM_COUNTERPARTS", &folder).envs(variables);
     step("counterparts", &mut tests)?;
     eprintln!("==> all checks passed, {:.0} s", start.elapsed().as_secs_f64());
     Ok(())

@@ -3,12 +3,13 @@
 //! nothing is started from here.
 //!
 //! # Layout
-//! The table is here; [`python`] and [`npm`] install what comes from either registry, [`chromium`] finds a browser. Node itself comes from the Python
+//! The table is here; [`python`] and [`npm`] install what comes from either registry, [`system`] finds programs that
+//! are in none. Node itself comes from the Python
 //! one, so that a machine needs nothing but Rust, git and python3.
 
-pub(crate) mod chromium;
 mod npm;
 mod python;
+pub(crate) mod system;
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};

@@ -35,6 +35,7 @@ pub(super) fn run(here: &Path, name: Option<&str>, output: Output) -> Result<Exi
     let found = find(here, name)?;
     let watched = Watched::open(&found.run)?;
     terminal::heed_signals()?;
+    terminal::heed_loss();
     show(watched, &mut Terminal::take()?)
 }
 

@@ -25,6 +25,7 @@ SEQUENCE = re.compile(r"\x1b\[(\??)([0-9;]*)([A-Za-z])")
 class Screen:
     def __init__(self, columns, rows):
         self.modes = {"7": True, "25": True, "1049": False}
+        self.taken = False
         self.unknown = []
         self.rest = ""
         self.resized = False
@@ -67,7 +68,7 @@ class Screen:
             self.column = 0
         elif c == "\n":
             self.row = min(self.row + 1, self.rows - 1)
-        elif unicodedata.category(c).startswith("C"):
+        elif unicodedata.category(c) in ("Cc", "Cf", "Cn", "Cs"):
             self.unknown.append(c)
         elif unicodedata.combining(c):
             if self.column:
@@ -85,6 +86,7 @@ class Screen:
         if private and letter in "hl" and numbers in self.modes:
             self.modes[numbers] = letter == "h"
             if numbers == "1049":
+                self.taken = True
                 self.clear()
         elif letter == "H":
             row, column = (int(n or 1) for n in (numbers or "1;1").split(";"))
@@ -104,8 +106,10 @@ def set_size(descriptor, columns, rows):
 
 
 class Terminal:
-    def __init__(self, columns, rows, command):
+    def __init__(self, columns, rows, command, unplugged):
         self.master, self.slave = pty.openpty()
+        # One that is unplugged is not the terminal that is drawn upon.
+        self.keys, keyboard = pty.openpty() if unplugged else (self.master, self.slave)
         set_size(self.slave, columns, rows)
         self.before = termios.tcgetattr(self.slave)
         self.screen = Screen(columns, rows)
@@ -116,10 +120,13 @@ class Terminal:
         if self.pid == 0:
             os.setsid()
             fcntl.ioctl(self.slave, termios.TIOCSCTTY, 0)
-            for descriptor in (0, 1, 2):
+            os.dup2(keyboard, 0)
+            for descriptor in (1, 2):
                 os.dup2(self.slave, descriptor)
             os.closerange(3, 256)
             os.execv(command[0], command)
+        if unplugged:
+            os.close(keyboard)
 
     def read(self, patience):
         ready, _, _ = select.select([self.master], [], [], patience)
@@ -158,8 +165,15 @@ class Terminal:
     def do(self, name, *arguments):
         if name == "await":
             self.until(repr(arguments[0]), lambda: arguments[0] in self.screen.text())
+        elif name == "drawn":
+            # The last line says that all is there, once it is whole.
+            last = re.compile(r"(q quit|shows all| of \d+)$")
+            whole = lambda text: arguments[0] in text and last.search(text.rstrip())
+            self.until(repr(arguments[0]), lambda: whole(self.screen.text()))
         elif name == "keys":
-            os.write(self.master, arguments[0].encode())
+            os.write(self.keys, arguments[0].encode())
+        elif name == "unplug":
+            os.close(self.keys)
         elif name == "resize":
             self.screen.resize(*arguments)
             set_size(self.master, *arguments)
@@ -168,6 +182,8 @@ class Terminal:
         elif name == "append":
             with open(arguments[0], "a") as file:
                 file.write(arguments[1])
+        elif name == "move":
+            os.rename(arguments[0], arguments[1])
         elif name == "signal":
             os.kill(self.pid, getattr(signal, arguments[0]))
         elif name == "end":
@@ -180,7 +196,7 @@ class Terminal:
 
 def main():
     columns, rows, steps = int(sys.argv[1]), int(sys.argv[2]), json.loads(sys.argv[3])
-    terminal = Terminal(columns, rows, sys.argv[4:])
+    terminal = Terminal(columns, rows, sys.argv[4:], ["unplug"] in steps)
     for step in steps:
         terminal.do(*step)
     screen = terminal.screen
@@ -191,6 +207,7 @@ def main():
             "exit": terminal.status,
             "settings_restored": left,
             "modes_restored": screen.modes == {"7": True, "25": True, "1049": False},
+            "taken": screen.taken,
             "after": screen.text(),
             "unknown": screen.unknown,
         },

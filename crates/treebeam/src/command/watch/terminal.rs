@@ -2,7 +2,7 @@
 //! What stands on it is none of its business.
 
 use crate::failure::{Exit, Failure};
-use crate::terminal::{bug, colour};
+use crate::terminal::{bug, colour, error};
 use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use crossterm::style::{Attribute, Color, ResetColor, SetAttribute, SetForegroundColor};
 use crossterm::terminal::{
@@ -14,6 +14,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::panic;
 use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 use treebeam_edge::interrupt;
 use treebeam_view::score::Colour;
@@ -22,6 +23,9 @@ use treebeam_view::screen::{Key, Line, Size, Tone};
 /// Whether the terminal is ours, and whether somebody has asked the program to end.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 static ASKED: AtomicBool = AtomicBool::new(false);
+
+/// How often it is looked whether the terminal is still there.
+const DOUBT: Duration = Duration::from_millis(500);
 
 /// Refuses to begin where there is no terminal.
 pub(super) fn must_be_one() -> Result<(), Failure> {
@@ -46,6 +50,28 @@ pub(super) fn heed_signals() -> Result<(), Failure> {
         }
     })?;
     Ok(())
+}
+
+/// From now on the program ends when its terminal has gone away, whatever it is at: whoever waits for a key of a keyboard that
+/// is gone, waits for ever and without a pause.
+pub(super) fn heed_loss() {
+    thread::spawn(|| {
+        while io::stdin().is_terminal() && io::stdout().is_terminal() {
+            thread::sleep(DOUBT);
+        }
+        give_back();
+        let exit = if ASKED.load(Ordering::SeqCst) { Exit::Interrupted } else { lost() };
+        #[expect(clippy::exit, reason = "whoever could end it otherwise waits for a key")]
+        process::exit(exit.code().into());
+    });
+}
+
+fn lost() -> Exit {
+    let what = "the terminal that `treebeam watch` was started on is gone";
+    let hint = "the run is not touched by that; watch it on another one";
+    let failure = Failure::environment(what).hint(hint);
+    error(&failure);
+    failure.exit()
 }
 
 /// What came from the keyboard.
@@ -235,6 +261,32 @@ mod tests {
         let mut released = KeyEvent::new(KeyCode::Char('q'), none);
         released.kind = KeyEventKind::Release;
         assert_eq!(meant(released), Input::Nothing);
+    }
+
+    /// Starts itself on a terminal, and panics there.
+    #[cfg(target_os = "linux")]
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "the test starts a terminal")]
+    fn after_a_panic_the_terminal_is_as_it_was_and_says_what_happened() {
+        const HERE: &str = "TREEBEAM_TEST_PANICS_HERE";
+        if std::env::var_os(HERE).is_some() {
+            let mut taken = Terminal::take().unwrap();
+            taken.draw(&[], Size { columns: 80, rows: 24 }).unwrap();
+            panic!("on purpose");
+        }
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/watch/terminal.py");
+        let mut python = process::Command::new("python3");
+        python.args([script, "300", "24", r#"[["end"]]"#]).arg(std::env::current_exe().unwrap());
+        python.args(["after_a_panic", "--nocapture"]).env(HERE, "1");
+        let said = python.output().unwrap();
+        let seen: serde_json::Value = serde_json::from_slice(&said.stdout).unwrap();
+        assert_eq!((&seen["exit"], &seen["unknown"]), (&101.into(), &serde_json::json!([])));
+        assert_eq!(
+            (&seen["settings_restored"], &seen["modes_restored"]),
+            (&true.into(), &true.into())
+        );
+        assert_eq!(seen["taken"], true, "{seen}");
+        assert!(seen["after"].as_str().unwrap().contains("on purpose"), "{seen}");
     }
 
     #[test]
