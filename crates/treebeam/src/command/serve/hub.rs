@@ -17,6 +17,9 @@ use treebeam_view::html::site::{Looked, Part};
 
 /// How often a journal is looked at.
 const GLANCE: Duration = Duration::from_millis(100);
+/// How long a run is left alone after it has changed: what changes meanwhile is told together, so that however much happens,
+/// and however many look, each part is made once in this time.
+const PACE: Duration = Duration::from_secs(1);
 /// How often it is asked who runs the run: for a moment, the question is in a runner's way.
 const DOUBT: Duration = Duration::from_secs(2);
 /// How long a stream is silent before a word is said, so that one whose reader is gone is noticed.
@@ -63,6 +66,7 @@ pub(super) struct Watched {
     pub(super) run: RunDir,
     instance: String,
     inner: Mutex<Inner>,
+    made: Mutex<BTreeMap<Part, Made>>,
 }
 
 /// What is known of it at one moment.
@@ -71,6 +75,22 @@ struct Seen {
     runner: Option<String>,
     trouble: Option<String>,
     version: String,
+    changes: u64,
+    followed: Followed,
+}
+
+/// A part of its page, with the number of changes that it was made after.
+type Made = Arc<Mutex<Option<(u64, String)>>>;
+
+impl Seen {
+    fn looked(&self) -> Looked<'_> {
+        Looked {
+            facts: &self.state,
+            runner: self.runner.as_deref(),
+            trouble: self.trouble.as_deref(),
+            version: &self.version,
+        }
+    }
 }
 
 struct Inner {
@@ -109,28 +129,45 @@ impl Watched {
             listeners: Vec::new(),
             followed: Followed::No,
         };
-        Ok(Self { run: run.clone(), instance: instance.to_owned(), inner: Mutex::new(inner) })
+        let (inner, made) = (Mutex::new(inner), Mutex::default());
+        Ok(Self { run: run.clone(), instance: instance.to_owned(), inner, made })
     }
 
-    /// Shows the run as it is now. Nobody waits for what is done with it.
+    /// Shows the run as it is now, or as those who listen know it. Nobody waits for what is done with it.
     pub(super) fn with<T>(&self, show: impl FnOnce(&Looked<'_>) -> T) -> T {
-        let Seen { state, runner, trouble, version } = self.seen();
-        show(&Looked {
-            facts: &state,
-            runner: runner.as_deref(),
-            trouble: trouble.as_deref(),
-            version: &version,
-        })
+        show(&self.seen().looked())
+    }
+
+    /// A part of its page, made once for all who ask for it before the run changes.
+    pub(super) fn part(&self, part: Part, make: impl FnOnce(&Looked<'_>) -> String) -> String {
+        let place = Arc::clone(lock(&self.made).entry(part).or_default());
+        // Held while it is made: whoever asks for it meanwhile waits for this one.
+        let mut last = lock(&place);
+        let now = self.seen();
+        if let Some((changes, text)) = &*last
+            && *changes == now.changes
+        {
+            return text.clone();
+        }
+        let text = make(&now.looked());
+        if now.followed == Followed::Yes {
+            *last = Some((now.changes, text.clone()));
+        }
+        text
     }
 
     fn seen(&self) -> Seen {
         let mut inner = lock(&self.inner);
-        inner.look(&self.run);
+        if inner.followed == Followed::No {
+            inner.look(&self.run);
+        }
         Seen {
             state: inner.follower.snapshot(),
             runner: inner.runner.clone(),
             trouble: inner.trouble.clone(),
             version: self.version(&inner),
+            changes: inner.changes,
+            followed: inner.followed,
         }
     }
 
@@ -167,14 +204,18 @@ impl Watched {
 
     /// Looks until nobody listens any more.
     fn follow(&self) {
+        let mut pause = GLANCE;
         loop {
-            thread::sleep(GLANCE);
+            thread::sleep(pause);
             let mut inner = lock(&self.inner);
+            let before = inner.changes;
             inner.look(&self.run);
+            pause = if inner.changes == before { GLANCE } else { PACE };
             let version = self.version(&inner);
             inner.tell(&version);
             if inner.listeners.is_empty() {
                 inner.followed = Followed::No;
+                lock(&self.made).clear();
                 return;
             }
         }

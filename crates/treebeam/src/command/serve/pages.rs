@@ -205,7 +205,10 @@ pub(super) fn run(site: &Dashboard, asked: &Asked<'_>) -> Result<Page, Refusal> 
 pub(super) fn part(site: &Dashboard, asked: &Asked<'_>) -> Result<Page, Refusal> {
     let watched = site.watched(asked)?;
     match asked.names.part.ok_or_else(Refusal::nothing)? {
-        Named::Part(part) => Ok(watched.with(|looked| Page::part(site::part(looked, part)))),
+        Named::Part(part) => {
+            let text = watched.part(part, |looked| site::part(looked, part).into_string());
+            Ok(Page::text("text/html; charset=utf-8", text))
+        }
         Named::Place(place) => {
             let files = RunFiles::new(watched.run.clone());
             watched.with(|looked| of_place(looked.facts, &files, place).map(Page::part))
