@@ -58,6 +58,20 @@ impl Bills {
     pub fn by_role(&self) -> impl Iterator<Item = (Role, &Bill)> {
         self.0.iter().map(|(role, bill)| (*role, bill))
     }
+
+    fn of(&self, role: Role) -> Option<&Bill> {
+        self.0.iter().find(|(of, _)| *of == role).map(|(_, bill)| bill)
+    }
+
+    /// What came after another one, where this one goes on from it.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        let mut since = Self::default();
+        for (role, bill) in self.by_role() {
+            since.add(role, before.of(role).map_or(*bill, |before| bill.since(before)));
+        }
+        since
+    }
 }
 
 impl AddAssign<&Self> for Bills {
@@ -95,6 +109,20 @@ impl Bill {
     #[must_use]
     pub const fn time(&self) -> Duration {
         Duration::from_millis(self.millis)
+    }
+
+    /// What came after another one, where this one goes on from it.
+    #[must_use]
+    pub const fn since(&self, before: &Self) -> Self {
+        Self {
+            calls: self.calls.saturating_sub(before.calls),
+            calls_without_price: self
+                .calls_without_price
+                .saturating_sub(before.calls_without_price),
+            usage: self.usage.since(&before.usage),
+            cost: self.cost.minus(before.cost),
+            millis: self.millis.saturating_sub(before.millis),
+        }
     }
 
     /// What they cost, where a price is known at all.
@@ -223,6 +251,8 @@ mod tests {
         assert_eq!((total.calls, total.calls_without_price), (6, 2));
         assert_eq!(total.usage, Usage { input: 60, cached: 24, output: 18 });
         assert_eq!((total.cost, total.time()), (Cost::pico(28), Duration::from_secs(9)));
+        assert_eq!(twice.since(&bills), bills);
+        assert!(bills.since(&bills).is_empty());
         let roles: Vec<_> = twice.by_role().map(|(role, bill)| (role, bill.calls)).collect();
         assert_eq!(roles, [(Role::Coder, 4), (Role::Reviewer, 2)]);
     }

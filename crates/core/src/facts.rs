@@ -21,6 +21,7 @@ use crate::group::Group;
 use crate::id::{Commit, Depth, EvalId, NodeId, RunId, TurnId};
 use crate::policy::{Agents, Meaning, Reach};
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Everything that is known about a run.
@@ -38,6 +39,8 @@ pub struct Facts {
     pub reach: Reach,
     /// Who does the work.
     pub agents: Agents,
+    /// Those who did it before, the first ones first.
+    pub former: Vec<Former>,
     /// The ideas that it is about; none where agents are asked for them.
     pub given: Option<Given>,
     /// The run whose answers it goes by, where nobody is asked.
@@ -66,6 +69,15 @@ pub struct Facts {
     pub removed: BTreeSet<Leftover>,
     /// What depends on how often the run was interrupted, and on nothing else.
     pub history: History,
+}
+
+/// Agents in whose place others came.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Former {
+    /// Who they were.
+    pub agents: Agents,
+    /// What all answers of the run had taken by then.
+    pub spent: Bills,
 }
 
 /// The root's own sweep.

@@ -65,6 +65,7 @@ impl State {
             reach: started.reach.clone(),
             agents: started.agents.clone(),
             given: started.given.clone(),
+            former: Vec::new(),
             replays: started.replays.clone(),
             baseline: Baseline::Unmeasured,
             nodes: vec![root],

@@ -8,6 +8,7 @@ use crate::gate::Verdict;
 use crate::group::{Group, IdeaSource};
 use crate::id::{Depth, EvalId, NodeId, TurnId};
 use crate::num::Finite;
+use crate::policy::Agents;
 use crate::rank;
 use jiff::Timestamp;
 
@@ -304,5 +305,18 @@ impl Facts {
     pub fn spent(&self) -> Bills {
         let asked = self.all_expansions().map(|(_, expansion)| &expansion.bills);
         asked.chain(self.evals.iter().flat_map(|eval| &eval.bills)).collect()
+    }
+
+    /// The same by who was set when it was put on record, the first ones first.
+    #[must_use]
+    pub fn spent_by_agents(&self) -> Vec<(&Agents, Bills)> {
+        let former = self.former.iter().map(|former| (&former.agents, former.spent.clone()));
+        let mut before = Bills::default();
+        let share = |(agents, spent): (_, Bills)| {
+            let share = spent.since(&before);
+            before = spent;
+            (agents, share)
+        };
+        former.chain([(&self.agents, self.spent())]).map(share).collect()
     }
 }

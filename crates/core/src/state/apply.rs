@@ -14,12 +14,12 @@ use crate::event::{
     Event, Failure, Idea, IdeasProposed, Intent, Leftover, LeftoverKind, Stop, Subject,
 };
 use crate::facts::{
-    Baseline, Eval, Expansion, Facts, Ideas, KnownContext, Measured, Node, Phase, Removal, Stage,
-    Work,
+    Baseline, Eval, Expansion, Facts, Former, Ideas, KnownContext, Measured, Node, Phase, Removal,
+    Stage, Work,
 };
 use crate::group::IdeaSource;
 use crate::id::{EvalId, NodeId, Place};
-use crate::policy::Reach;
+use crate::policy::{Agents, Reach};
 use jiff::Timestamp;
 
 /// An event that cannot have happened after the ones before it, or facts that contradict each other.
@@ -117,7 +117,7 @@ impl State {
                 self.discard_deferred(*leftover, why, *retry_at)
             }
             Event::AgentsChanged { agents } => {
-                self.facts.agents = agents.clone();
+                self.agents_changed(agents);
                 Ok(())
             }
             Event::SettingsChanged { reach } => {
@@ -279,6 +279,16 @@ impl State {
         }
         self.facts.history.submissions.insert(subject, submission);
         Ok(())
+    }
+
+    /// Those who answered something are remembered with it.
+    fn agents_changed(&mut self, agents: &Agents) {
+        let spent = self.facts.spent();
+        let former = std::mem::replace(&mut self.facts.agents, agents.clone());
+        let before = self.facts.former.last().map(|former| &former.spent);
+        if spent != *before.unwrap_or(&Bills::default()) {
+            self.facts.former.push(Former { agents: former, spent });
+        }
     }
 
     /// What the user says anew may be more: a budget that was reached is asked again.

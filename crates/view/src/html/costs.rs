@@ -1,4 +1,4 @@
-//! What the answers of agents took, by role and model. Adds up nothing itself.
+//! What the answers of agents took, by role and model: where a run went on with others, each has a line.
 
 use super::text::brief;
 use crate::figure::NONE;
@@ -6,6 +6,7 @@ use crate::words::{age, spending};
 use maud::{Markup, html};
 use treebeam_core::bill::Bill;
 use treebeam_core::facts::Facts;
+use treebeam_core::policy::Agents;
 use treebeam_core::role::Role;
 
 /// The longest name of a model.
@@ -26,10 +27,13 @@ pub fn costs(facts: &Facts) -> Markup {
                             th scope="col" { (head) }
                         }
                     } }
-                    tbody { @for (role, bill) in spent.by_role() { (row(role.name(), &model(facts, role), bill)) } }
+                    tbody { @for (role, model, bill) in by_model(facts) { (row(role.name(), &model, &bill)) } }
                     tfoot { (row("all", "", &spent.total())) }
                 }
             }
+        }
+        @if !facts.former.is_empty() {
+            p.note { "The run went on with other agents. What a step took that was cut off before stands with those who ended it." }
         }
         @if let Some(limits) = spending(&facts.reach) { p.note { "Limit: " (limits) "." } }
     }
@@ -48,9 +52,25 @@ fn row(role: &str, model: &str, bill: &Bill) -> Markup {
     }
 }
 
-/// Who answers in a role, as it was set last.
-fn model(facts: &Facts, role: Role) -> String {
-    let Some(said) = facts.agents.0.get(role.name()) else { return NONE.to_owned() };
+/// What each who was ever set for a role took, by role.
+fn by_model(facts: &Facts) -> Vec<(Role, String, Bill)> {
+    let mut rows: Vec<(Role, String, Bill)> = Vec::new();
+    for (agents, bills) in facts.spent_by_agents() {
+        for (role, bill) in bills.by_role() {
+            let model = model(agents, role);
+            match rows.iter_mut().find(|(other, name, _)| *other == role && *name == model) {
+                Some((_, _, sum)) => *sum += *bill,
+                None => rows.push((role, model, *bill)),
+            }
+        }
+    }
+    rows.sort_by_key(|(role, ..)| *role);
+    rows
+}
+
+/// Who was set to answer in a role.
+fn model(agents: &Agents, role: Role) -> String {
+    let Some(said) = agents.0.get(role.name()) else { return NONE.to_owned() };
     let words = ["provider", "model", "command"].iter().filter_map(|name| said.get(*name));
     brief(&words.cloned().collect::<Vec<_>>().join(" "), MODEL_CHARS)
 }

@@ -1,5 +1,6 @@
 //! What ran when: the root's sweep, questions for ideas and evals as bars, in as few rows as nothing overlaps in. From recorded
-//! times alone: a bar goes from the beginning to the outcome, and waiting is part of it.
+//! times alone: what an eval waited before it was begun is a line, its bar is pale until its commit. When its sweep got its
+//! slot is not on record.
 
 use super::mark;
 use super::plot::{Scale, float, px};
@@ -41,7 +42,11 @@ const MOST_TICKS: f64 = 8.0;
 
 /// Something that took its time.
 struct Bar {
+    /// Since when it waited, if it did.
+    waits: f64,
     from: f64,
+    /// Until when it was implemented, if it was.
+    made: f64,
     to: f64,
     class: &'static str,
     target: String,
@@ -59,7 +64,7 @@ pub fn slots(facts: &Facts) -> Markup {
     if bars.is_empty() || end <= 0.0 {
         return html! { p.note { "Nothing has run yet." } };
     }
-    let (rows, most) = rows(&bars);
+    let (places, most) = places(&bars);
     let scale = Scale::new((0.0, end), FIELD);
     let height = float(most).mul_add(ROW, 30.0);
     let said = format!("What ran when: {} in {}", count(bars.len(), "bar"), count(most, "row"));
@@ -67,11 +72,12 @@ pub fn slots(facts: &Facts) -> Markup {
         div.scroll tabindex="0" role="group" aria-label="Time line" {
             svg.slots viewBox={ "0 0 " (px(WIDTH)) " " (px(height)) } role="group" aria-label=(said) {
                 (ticks(&scale, end, height))
-                @for (bar, row) in bars.iter().zip(rows) { (drawn(bar, row, &scale)) }
+                @for (bar, place) in bars.iter().zip(places) { (drawn(bar, place, &scale)) }
             }
         }
         p.note {
-            (span(end)) " from the first step to the last. Colours as in the tree; blue outlines are questions for ideas, the grey one is the root's own sweep."
+            (span(end)) " from the first step to the last. Colours as in the tree; pale: being implemented; full: tests, sweep and score, "
+            "with the wait for a slot between them; a dotted line before: it waited for its turn. Blue outlines are questions for ideas, the grey one is the root's own sweep."
         }
     }
 }
@@ -80,7 +86,9 @@ fn bars(facts: &Facts) -> Vec<Bar> {
     let since = |at: Timestamp| at.duration_since(facts.created_at).as_secs_f64();
     let root = if let Baseline::Measured { at, .. } = facts.baseline { Some(at) } else { None };
     let root = root.map(|at| Bar {
+        waits: 0.0,
         from: 0.0,
+        made: 0.0,
         to: since(at),
         class: "root",
         target: "n0000".to_owned(),
@@ -102,8 +110,11 @@ fn of_ideas(
     let first = expansion.evals().next().and_then(|id| facts.eval(*id))?;
     let name = read::node_name(node.id);
     let words = format!("ideas for {name}");
+    let from = since(expansion.started_at);
     Some(Bar {
-        from: since(expansion.started_at),
+        waits: from,
+        from,
+        made: from,
         to: since(first.queued_at),
         class: "ideas",
         target: name,
@@ -114,35 +125,53 @@ fn of_ideas(
 fn of_eval(eval: &Eval, since: &dyn Fn(Timestamp) -> f64) -> Option<Bar> {
     let (from, to) = (since(started_at(eval)?), since(ended_at(eval)?));
     let (name, outcome) = (read::eval_name(eval), Outcome::of(eval));
-    let words = format!("{name} {outcome}: {}", title(&eval.idea.title));
-    Some(Bar { from, to, class: mark::class(outcome), target: name, words })
+    // A failure without a commit is all implementing; where an older run does not say when, nothing is told apart.
+    let made = match eval.work() {
+        Some(work) => work.implemented_at.map_or(from, since),
+        None => to,
+    };
+    let waits = since(eval.queued_at);
+    let parts =
+        [("waited", from - waits), ("implementing", made - from), ("sweep and score", to - made)];
+    let parts = parts.into_iter().filter(|(_, took)| *took >= 1.0);
+    let parts: Vec<String> = parts.map(|(what, took)| format!("; {what} {}", span(took))).collect();
+    let words = format!("{name} {outcome}: {}{}", title(&eval.idea.title), parts.concat());
+    Some(Bar { waits, from, made, to, class: mark::class(outcome), target: name, words })
 }
 
-/// For each bar the first row that is free when it begins, and how many rows that makes.
-fn rows(bars: &[Bar]) -> (Vec<usize>, usize) {
+/// For each bar the first row that is free when it begins and since when it is, and how many rows that makes.
+fn places(bars: &[Bar]) -> (Vec<(usize, f64)>, usize) {
     let mut ends: Vec<f64> = Vec::new();
-    let mut rows = Vec::with_capacity(bars.len());
+    let mut places = Vec::with_capacity(bars.len());
     for bar in bars {
-        let free = ends.iter().position(|end| *end <= bar.from).unwrap_or(ends.len());
-        match ends.get_mut(free) {
-            Some(end) => *end = bar.to,
-            None => ends.push(bar.to),
+        let row = ends.iter().position(|end| *end <= bar.from).unwrap_or(ends.len());
+        let free = ends.get_mut(row).map(|end| std::mem::replace(end, bar.to));
+        if free.is_none() {
+            ends.push(bar.to);
         }
-        rows.push(free);
+        places.push((row, free.unwrap_or_default()));
     }
-    (rows, ends.len())
+    (places, ends.len())
 }
 
-fn drawn(bar: &Bar, row: usize, scale: &Scale) -> Markup {
-    let (x, end) = (scale.at(bar.from), scale.at(bar.to));
-    let width = px((end - x - 0.5).max(LEAST));
-    let y = px(float(row).mul_add(ROW, 2.0));
+fn drawn(bar: &Bar, (row, free): (usize, f64), scale: &Scale) -> Markup {
+    let (x, made, end) = (scale.at(bar.from), scale.at(bar.made), scale.at(bar.to));
+    let waits = scale.at(bar.waits.max(free));
+    let top = float(row).mul_add(ROW, 2.0);
+    let middle = px(top + (ROW - 4.0) / 2.0);
     html! {
         a href={ "#" (bar.target) } tabindex="-1" {
             title { (bar.words) " (" (span(bar.to - bar.from)) ")" }
-            rect class={ "bar " (bar.class) } x=(px(x)) y=(y) width=(width) height=(px(ROW - 4.0)) rx="2" {}
+            @if x - waits >= LEAST { line.waits x1=(px(waits)) x2=(px(x)) y1=(middle) y2=(middle) {} }
+            @if made - x >= LEAST { (rect(bar.class, "bar pale ", (x, made), top)) }
+            @if end - made >= LEAST || made - x < LEAST { (rect(bar.class, "bar ", (made, end), top)) }
         }
     }
+}
+
+fn rect(class: &str, kind: &str, (from, to): (f64, f64), top: f64) -> Markup {
+    let width = px((to - from - 0.5).max(LEAST));
+    html! { rect class={ (kind) (class) } x=(px(from)) y=(px(top)) width=(width) height=(px(ROW - 4.0)) rx="2" {} }
 }
 
 fn ticks(scale: &Scale, end: f64, height: f64) -> Markup {

@@ -265,6 +265,7 @@ impl Blocks {
             meaning: config.meaning,
             reach: config.reach,
             agents: config.agents,
+            former: config.former_agents,
             given: config.given,
             replays: config.replays,
             baseline: root.into_baseline().map_err(|why| format!("root: {why}"))?,

@@ -12,7 +12,9 @@ use treebeam_core::event::{
     BudgetKind, Given, Intent, Leftover, LeftoverKind, MessageId, Stop, Subject, WorldKind,
 };
 use treebeam_core::evidence::Artifact;
-use treebeam_core::facts::{Baseline, ClosedDepth, Facts, History, Phase, Reached, Removal};
+use treebeam_core::facts::{
+    Baseline, ClosedDepth, Facts, Former, History, Phase, Reached, Removal,
+};
 use treebeam_core::id::{Commit, Depth, EvalId, NodeId, Place, RunId, RunPath, Sha256};
 use treebeam_core::path;
 use treebeam_core::policy::{Agents, DedupeScope, Meaning, Reach};
@@ -60,6 +62,9 @@ pub(super) struct RunConfig {
     /// Empty in the manifests of runs without agents.
     #[serde(default)]
     pub(super) agents: Agents,
+    /// Only where others came in the place of agents that had answered something.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) former_agents: Vec<Former>,
     /// Null where agents are asked for ideas, and not in older manifests.
     #[serde(default)]
     pub(super) given: Option<Given>,
@@ -86,6 +91,7 @@ impl RunConfig {
             node_ideas_root_dir: "node_ideas",
             extra_context_dirs: [],
             agents: facts.agents.clone(),
+            former_agents: facts.former.clone(),
             given: facts.given.clone(),
             replays: facts.replays.clone(),
         }
