@@ -12,24 +12,29 @@ pub(crate) struct Shown<'a>(pub(crate) &'a str);
 
 impl Render for Shown<'_> {
     fn render_to(&self, html: &mut String) {
-        let mut rest = self.0;
-        loop {
-            // Most of a text needs no second look.
-            let plain = rest.bytes().position(|byte| !is_plain(byte)).unwrap_or(rest.len());
-            let (before, from) = rest.split_at(plain);
-            html.push_str(before);
-            let mut letters = from.chars();
-            let Some(c) = letters.next() else { return };
-            rest = letters.as_str();
-            match c {
-                '&' => html.push_str("&amp;"),
-                '<' => html.push_str("&lt;"),
-                '>' => html.push_str("&gt;"),
-                '"' => html.push_str("&quot;"),
-                '\r' if rest.starts_with('\n') => {}
-                _ if is_hidden(c) => html.extend(c.escape_unicode()),
-                _ => html.push(c),
-            }
+        pieces(self.0, |piece| html.push_str(piece));
+    }
+}
+
+/// A text in pieces, as they are shown one after the other.
+fn pieces(text: &str, mut show: impl FnMut(&str)) {
+    let mut rest = text;
+    loop {
+        // Most of a text needs no second look.
+        let plain = rest.bytes().position(|byte| !is_plain(byte)).unwrap_or(rest.len());
+        let (before, from) = rest.split_at(plain);
+        show(before);
+        let mut letters = from.chars();
+        let Some(c) = letters.next() else { return };
+        rest = letters.as_str();
+        match c {
+            '&' => show("&amp;"),
+            '<' => show("&lt;"),
+            '>' => show("&gt;"),
+            '"' => show("&quot;"),
+            '\r' if rest.starts_with('\n') => {}
+            _ if is_hidden(c) => show(&c.escape_unicode().to_string()),
+            _ => show(c.encode_utf8(&mut [0; 4])),
         }
     }
 }
@@ -55,9 +60,9 @@ pub fn visible(text: &str) -> String {
 /// How many bytes a text takes once it is shown.
 #[must_use]
 pub fn weight(text: &str) -> usize {
-    let mut html = String::with_capacity(text.len());
-    Shown(text).render_to(&mut html);
-    html.len()
+    let mut bytes = 0;
+    pieces(text, |piece| bytes += piece.len());
+    bytes
 }
 
 /// A title on one line, not too long.
