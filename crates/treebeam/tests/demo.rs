@@ -139,7 +139,7 @@ fn shows_all(said: &Said) {
         "diff --git a/forecast.py b/forecast.py",
         "error_pct",
         "hold-out",
-        "TREE_SUMMARY.md",
+        "report.html",
         "treebeam init && treebeam doctor && treebeam run",
     ] {
         assert!(said.stdout.contains(text), "no {text:?} in: {}", said.stdout);

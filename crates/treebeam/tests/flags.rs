@@ -389,7 +389,7 @@ fn quiet_says_the_end_and_nothing_else() {
     assert_eq!(said.stdout, "");
     let lines: Vec<_> = said.stderr.lines().collect();
     assert!(lines.len() <= 2, "{lines:?}");
-    assert!(lines.iter().all(|line| line.starts_with("run t ") || line.starts_with("reports:")));
+    assert!(lines.iter().all(|line| line.starts_with("run t ") || line.starts_with("report:")));
     let loud = Site::new(BINARY).run(&["--ideas-per-node=5", "--max-depth=1"]);
     assert!(loud.stderr.lines().count() > 8, "{}", loud.stderr);
 }

@@ -34,7 +34,7 @@ pub fn best(facts: &Facts, directory: &str) -> String {
 }
 
 /// The report of a run, in its directory.
-pub const REPORT: &str = "TREE_SUMMARY.md";
+pub const REPORT: &str = "report.html";
 
 /// The nodes from the root to the best one.
 #[must_use]

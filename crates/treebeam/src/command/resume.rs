@@ -230,7 +230,7 @@ fn tell(facts: &Facts, run: &RunDir, output: Output) -> Result<(), Failure> {
     for said in versus::verdict(facts).into_iter().chain(versus::spending(facts)) {
         terminal::say(&said);
     }
-    terminal::say(&format!("reports: {}", run.root().join("TREE_SUMMARY.md").display()));
+    terminal::say(&format!("report: {}", run.root().join(report::PAGE).display()));
     Ok(())
 }
 
