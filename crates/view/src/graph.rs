@@ -1,5 +1,6 @@
 //! `TREE_GRAPH.md`: the tree as a Mermaid drawing, with the conversation forks at the edges. Nodes are boxes; evals
-//! that did not become nodes are leaves. A drawing tool refuses big drawings, so in a big run the leaves are counted.
+//! that did not become nodes are leaves. Git hosts refuse big drawings, so in a big run the leaves are counted, and in a very
+//! big one what is neither on the best path nor among the first nodes is.
 
 use crate::figure::change;
 use crate::line::{one_line, shorten};
@@ -9,8 +10,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use treebeam_core::facts::{Eval, Facts, Ideas, Node, Origin};
 use treebeam_core::id::NodeId;
 
-/// Mermaid draws at most 500 edges and 50,000 characters; with more leaves than this they are counted.
+/// With more leaves than this they are counted: nobody could read them.
 const MOST_LEAVES: usize = 120;
+/// A drawing of more than 50,000 characters or 500 edges is refused.
+const MOST_CHARS: usize = 49_000;
+const MOST_EDGES: usize = 480;
+/// How many nodes are drawn where all are too many: the first of these that fits.
+const FEWER_NODES: [usize; 3] = [120, 40, 10];
 /// The longest title at an edge.
 const TITLE_CHARS: usize = 40;
 /// The longest reason in a leaf.
@@ -29,7 +35,7 @@ const LEGEND: &str = "\
 - **Box**: a node, with its rank score against the root. A thick border and thick arrows mark the best path.
 - **Rounded leaf**: an eval that did not become a node. Yellow passed the gate and was not in the beam, grey was
   rejected by the gate, evaluated again under another id, set aside or tried for comparison, blue is not decided yet.
-- **Red hexagon**: an eval that failed, with no score.
+- **Red hexagon**: an eval that failed, with no score. In a big run one leaf counts all that is not drawn below a node.
 - **Arrow**: the idea that was tried. `c0000-t1 → c0001` is a fork: conversation c0001 goes on from turn 1 of c0000.
 ";
 
@@ -37,17 +43,33 @@ const LEGEND: &str = "\
 #[must_use]
 pub fn graph(facts: &Facts) -> String {
     let best = BestPath::of(facts);
-    let mut drawing = String::from("graph TD\n");
-    for node in &facts.nodes {
-        drawing.push_str(&node_box(facts, node, &best));
-    }
-    for node in &facts.nodes {
-        drawing.push_str(&arrow(facts, node, &best));
-    }
-    drawing.push_str(&leaves(facts));
-    drawing.extend(CLASSES.map(|class| format!("    classDef {class}\n")));
+    let fewer = FEWER_NODES.iter().map(|most| Shown::some(facts, &best, *most));
+    let mut drawings =
+        std::iter::once(Shown::all(facts)).chain(fewer).map(|shown| drawn(facts, &best, &shown));
+    let last = drawings.next_back().unwrap_or_default();
+    let drawing = drawings.find(|drawing| fits(drawing)).unwrap_or(last);
     let run = &facts.run;
     format!("# Tree graph {run}\n\n```mermaid\n{drawing}```\n\n{LEGEND}")
+}
+
+/// Whether a git host draws it. A label holds no arrow.
+fn fits(drawing: &str) -> bool {
+    let edges = drawing.lines().filter(|line| line.contains("->") || line.contains("=>")).count();
+    edges <= MOST_EDGES && drawing.encode_utf16().count() <= MOST_CHARS
+}
+
+fn drawn(facts: &Facts, best: &BestPath, shown: &Shown) -> String {
+    let mut drawing = String::from("graph TD\n");
+    let nodes = || facts.nodes.iter().filter(|node| shown.has(node.id));
+    for node in nodes() {
+        drawing.push_str(&node_box(facts, node, best));
+    }
+    for node in nodes() {
+        drawing.push_str(&arrow(facts, node, best));
+    }
+    drawing.push_str(&leaves(facts, shown));
+    drawing.extend(CLASSES.map(|class| format!("    classDef {class}\n")));
+    drawing
 }
 
 /// The best node and what led to it.
@@ -60,6 +82,41 @@ impl BestPath {
     fn of(facts: &Facts) -> Self {
         let end = facts.best();
         Self { end, nodes: facts.lineage(end).map(|node| node.id).collect() }
+    }
+}
+
+/// For each node the one that stands for it: itself, or the nearest above it that is drawn.
+struct Shown(Vec<NodeId>);
+
+impl Shown {
+    fn all(facts: &Facts) -> Self {
+        Self(facts.nodes.iter().map(|node| node.id).collect())
+    }
+
+    /// So many: those on the best path, and then the first ones. A node's parent comes before it, so it is there too.
+    fn some(facts: &Facts, best: &BestPath, most: usize) -> Self {
+        let others = facts.nodes.iter().map(|node| node.id);
+        let others = others.filter(|id| !best.nodes.contains(id));
+        let kept: BTreeSet<NodeId> = best.nodes.iter().copied().chain(others).take(most).collect();
+        let mut shown = Self(Vec::with_capacity(facts.nodes.len()));
+        for node in &facts.nodes {
+            let above = node.parent().map_or(NodeId::ROOT, |parent| shown.instead_of(parent));
+            shown.0.push(if kept.contains(&node.id) { node.id } else { above });
+        }
+        shown
+    }
+
+    fn instead_of(&self, id: NodeId) -> NodeId {
+        let place = usize::try_from(id.number()).ok();
+        place.and_then(|place| self.0.get(place)).copied().unwrap_or(NodeId::ROOT)
+    }
+
+    fn has(&self, id: NodeId) -> bool {
+        self.instead_of(id) == id
+    }
+
+    fn has_all(&self) -> bool {
+        (0..).map(NodeId::new).zip(&self.0).all(|(id, shown)| id == *shown)
     }
 }
 
@@ -96,11 +153,12 @@ fn title(eval: &Eval) -> String {
     format!("{} {}", read::eval_name(eval), safe(&title))
 }
 
-fn leaves(facts: &Facts) -> String {
-    let leaves = facts.evals.iter().filter(|eval| read::promoted_to(eval).is_none());
+fn leaves(facts: &Facts, shown: &Shown) -> String {
+    let is_drawn = |node: NodeId| shown.has(node);
+    let leaves = facts.evals.iter().filter(|eval| !read::promoted_to(eval).is_some_and(is_drawn));
     let leaves: Vec<_> = leaves.collect();
-    if leaves.len() > MOST_LEAVES {
-        return counted(&leaves);
+    if leaves.len() > MOST_LEAVES || !shown.has_all() {
+        return counted(&leaves, shown);
     }
     leaves.into_iter().map(leaf).collect()
 }
@@ -140,11 +198,11 @@ const fn class(outcome: Outcome) -> &'static str {
     }
 }
 
-/// One leaf per node, with the numbers.
-fn counted(leaves: &[&Eval]) -> String {
+/// One leaf per node, with the numbers of all that is not drawn below it.
+fn counted(leaves: &[&Eval], shown: &Shown) -> String {
     let mut by_parent: BTreeMap<NodeId, Vec<&Eval>> = BTreeMap::new();
     for eval in leaves {
-        by_parent.entry(eval.parent).or_default().push(eval);
+        by_parent.entry(shown.instead_of(eval.parent)).or_default().push(eval);
     }
     let leaf = |(parent, evals): (NodeId, Vec<&Eval>)| {
         let counts = Counts::of(evals);

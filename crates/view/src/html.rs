@@ -7,7 +7,8 @@
 //! The parts: [`head()`] how the run stands, [`tree()`] the tree drawn, [`scores`] every score and the best so far,
 //! [`eval`] and [`node`] one of each, [`compare()`] two of them side by side, [`costs()`] what answers took, [`slots()`]
 //! what ran when, [`lineage()`] which conversation goes on from which, [`checked()`] what a validation found,
-//! [`holdout()`] what is left of a gain on data that the search never saw. [`site`] puts them on pages of their own.
+//! [`trust()`] how far to
+//! trust the best, [`holdout()`] what is left of a gain on data that the search never saw. [`site`] puts them on pages of their own.
 //! What they share: `text` shows foreign text as it is and nothing but text, `mark` gives each outcome its shape, `plot`
 //! has scales and axes, `metrics` is the table of metrics, `paired` the drawing of a comparison configuration by
 //! configuration, `diff` colours a change, `material` is what the caller brings along.
@@ -34,6 +35,7 @@ pub mod site;
 mod slots;
 mod text;
 mod tree;
+mod trust;
 
 pub use checked::checked;
 pub use compare::compare;
@@ -48,3 +50,4 @@ pub use report::{Extra, MOST_BYTES, report};
 pub use slots::slots;
 pub use text::{visible, weight};
 pub use tree::tree;
+pub use trust::trust;

@@ -6,7 +6,7 @@
 //! [`mod@status`] is the screen of `treebeam status`, [`mod@score`] that of `treebeam score`, [`mod@list`] that of
 //! `treebeam list`, [`mod@show`] that of `treebeam show`, [`mod@best`] that of `treebeam best`, [`mod@holdout`] a table of
 //! `treebeam demo`, [`log`] a line of `treebeam log`, [`screen`] that of `treebeam watch`, [`versus`] the tree against its
-//! control group, [`validation`] is `VALIDATION_REPORT.md`, and [`html`] is `report.html` with all of its parts.
+//! control group, `trust` the best against luck, [`validation`] is `VALIDATION_REPORT.md`, and [`html`] is `report.html` with all of its parts.
 //! What they share: [`outcome`] says in one word what became of an eval, [`figure`] writes numbers, `words` says stops
 //! and rules for people, `read` looks up what the facts hold in two steps, [`line`] tames text that a model wrote, `width` measures it, and
 //! `markdown` makes tables in which such text cannot break out of its cell.
@@ -28,6 +28,7 @@ pub mod screen;
 pub mod show;
 pub mod status;
 pub mod summary;
+mod trust;
 pub mod validation;
 pub mod versus;
 mod width;

@@ -9,6 +9,7 @@ use crate::figure::change;
 use crate::markdown::{Md, Table};
 use crate::outcome::Counts;
 use crate::read;
+use crate::trust;
 use crate::versus;
 use crate::words::{self, count};
 use treebeam_core::facts::{Eval, Facts, Node, Phase};
@@ -24,6 +25,7 @@ const READING: &str = "Grade, `should_explore` and the gate compare a candidate 
 pub fn summary(facts: &Facts) -> String {
     let title = format!("# Tree search {}", Md::text(facts.run.as_str()));
     let mut parts = vec![title, outcome(facts), evals(facts), configuration(facts)];
+    parts.extend(trust::section(facts));
     parts.extend(versus::section(facts));
     parts.extend(spending::section(facts));
     parts.push(READING.to_owned());

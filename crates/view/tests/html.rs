@@ -441,9 +441,23 @@ fn large(evals: u32) -> Facts {
     facts
 }
 
+/// Git hosts draw no more, and an arrow without its ends would be refused as well. The best path and the root are there.
+fn must_be_drawn(graph: &str) {
+    let drawing = graph.split("```").nth(1).unwrap();
+    assert!(drawing.encode_utf16().count() < 50_000, "{} bytes", drawing.len());
+    let arrows = ["==>", "-->", "-.->"];
+    let edges: Vec<_> =
+        drawing.lines().filter(|line| arrows.iter().any(|arrow| line.contains(arrow))).collect();
+    assert!(!edges.is_empty() && edges.len() <= 500, "{} edges", edges.len());
+    for from in edges.iter().map(|edge| edge.split_whitespace().next().unwrap()) {
+        assert!(drawing.contains(&format!("    {from}[")), "{from} is not drawn");
+    }
+    assert!(drawing.contains("n0000 · root") && drawing.contains(" · best"));
+}
+
 #[test]
 fn two_thousand_evals_fit() {
-    let facts = large(2_000);
+    let mut facts = large(2_000);
     let text = DIFF.repeat(40);
     let page = report(&facts, Extra::default(), &mut |eval| material(&facts, eval, 120, &text));
     must_be_a_sound_page(&page);
@@ -453,11 +467,14 @@ fn two_thousand_evals_fit() {
         site::frame("Run", &[], Some(("/", "x-1")), &site::dashboard(&looked)).into_string();
     assert!(first.len() < 1_000_000 && first.contains("data-later"), "{} bytes", first.len());
     assert!(page.contains("In short, to keep this page small."));
+    must_be_drawn(&graph(&facts));
     let tree = tree(&facts).into_string();
     assert!(tree.len() < 800_000, "{} bytes", tree.len());
     for part in [html::scores::by_eval(&facts), html::slots(&facts), html::costs(&facts)] {
         must_be_sound(&part.into_string());
     }
+    facts.evals.iter_mut().for_each(|eval| eval.idea.title = "😀\"".repeat(50));
+    must_be_drawn(&graph(&facts));
 }
 
 #[test]

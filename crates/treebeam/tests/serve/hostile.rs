@@ -113,7 +113,7 @@ fn must_be_inert(page: &str, what: &str) {
 
 const TAGS: &str = "a body br button caption circle code dd defs del details div dl dt em fieldset figcaption figure footer form \
 g h1 h2 h3 h4 head header html input ins label legend li line link main mark meta nav ol p path pattern polyline pre rect \
-script section small span strong summary svg table tbody td text textarea th thead title tr tspan ul use";
+script section small span strong summary svg table tbody td text textarea tfoot th thead title tr tspan ul use";
 
 fn encoded(text: &str) -> String {
     text.bytes().map(|byte| format!("%{byte:02X}")).collect()

@@ -3,10 +3,9 @@
 use super::text::title;
 use crate::best;
 use crate::figure::change;
-use crate::outcome::{Counts, Outcome};
+use crate::outcome::Counts;
 use crate::read;
 use crate::show::ended_at;
-use crate::versus;
 use crate::words::{self, age, count};
 use jiff::Timestamp;
 use maud::{Markup, html};
@@ -27,7 +26,6 @@ pub fn head(facts: &Facts) -> Markup {
             (tile("time", &took(facts), &format!("since {:.0}", facts.created_at)))
         }
         (path(facts))
-        (control(facts))
     }
 }
 
@@ -112,29 +110,6 @@ fn path(facts: &Facts) -> Markup {
                         @else { span { "the root" } }
                     }
                 }
-            }
-        }
-        (caution(facts))
-    }
-}
-
-/// Whether the tree did better than the root alone.
-fn control(facts: &Facts) -> Markup {
-    let said = versus::verdict(facts).into_iter().chain(versus::spending(facts));
-    html! { @for sentence in said { p.note { "Control: " (sentence) "." } } }
-}
-
-/// What one should know before one believes a gain.
-fn caution(facts: &Facts) -> Markup {
-    let scored =
-        facts.evals.iter().filter(|eval| read::scored(eval).is_some() && eval.stands()).count();
-    let failed = Counts::overall(facts).get(Outcome::Failed);
-    html! {
-        @if facts.best() != NodeId::ROOT {
-            p.note {
-                "The best of " (count(scored, "scored candidate")) " was picked, by the very results that it is shown with: part of its gain is luck. "
-                "Judge it on data that the search never saw before you rely on it."
-                @if failed > 0 { " " (count(failed, "eval")) " ended without a score." }
             }
         }
     }

@@ -5,8 +5,7 @@ use super::material::Against;
 use super::page::{Assets, page};
 use super::text::title;
 use super::{
-    Material, checked, compare, costs, eval, head, holdout, lineage, mark, node, scores, slots,
-    tree,
+    Material, checked, compare, costs, eval, head, lineage, mark, node, scores, slots, tree, trust,
 };
 use crate::outcome::{Counts, Outcome};
 use crate::read;
@@ -52,11 +51,8 @@ pub fn report(
     let body = html! {
         section #overview aria-label="Overview" {
             (head(facts))
+            (trust(facts, extra.holdout))
             @if let Some(best) = compare::best(facts, best.as_ref()) { h2 { "The best against the root" } (best) }
-            @if let Some((seen, unseen)) = extra.holdout {
-                h2 { "On data that the search never saw" }
-                (holdout(&facts.meaning.score, seen, unseen))
-            }
         }
         section #tree-section aria-labelledby="h-tree" { h2 #h-tree { "Tree" } (tree(facts)) }
         section #scores aria-labelledby="h-scores" { h2 #h-scores { "Scores" } (scores::by_eval(facts)) (scores::by_depth(facts)) }

@@ -16,6 +16,7 @@ use super::page::{Assets, style_and_script};
 use super::text::{Shown, title};
 use super::{
     Against, Material, checked, compare, costs, eval, head, lineage, node, scores, slots, tree,
+    trust,
 };
 use crate::figure::change;
 use crate::line::one_line;
@@ -253,7 +254,7 @@ pub fn part(looked: &Looked<'_>, part: Part) -> Markup {
     let facts = looked.facts;
     let body = match part {
         Part::Steering => return form::steering(looked),
-        Part::Overview => return linked(&head(facts), facts),
+        Part::Overview => return linked(&html! { (head(facts)) (trust(facts, None)) }, facts),
         Part::Tree => tree(facts),
         Part::Scores => html! { (scores::by_eval(facts)) (scores::by_depth(facts)) },
         Part::Evals => newest(facts),

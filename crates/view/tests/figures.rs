@@ -1,0 +1,230 @@
+//! Figures of the page, by hand: what luck alone would have shown, what each model took, what an eval did when.
+#![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+
+mod sample;
+
+use jiff::{SignedDuration, Timestamp};
+use std::collections::BTreeMap;
+use treebeam_core::bill::{Bill, Bills};
+use treebeam_core::event::Event;
+use treebeam_core::evidence::Paired;
+use treebeam_core::facts::{Eval, Facts, Measured, Stage};
+use treebeam_core::id::{EvalId, NodeId};
+use treebeam_core::luck::{Luck, Standing, Yardstick, luck};
+use treebeam_core::num::Finite;
+use treebeam_core::policy::{Agents, Direction};
+use treebeam_core::role::Role;
+use treebeam_core::score::{Details, MetricUse};
+use treebeam_view::html::{costs, slots, trust};
+use treebeam_view::summary;
+
+// ---- luck
+
+fn facts() -> Facts {
+    (*sample::finished()).clone()
+}
+
+fn measured(eval: &mut Eval) -> Option<&mut Measured> {
+    if let Stage::Scored(measured) | Stage::Decided(measured, ..) = &mut eval.stage {
+        return Some(measured);
+    }
+    None
+}
+
+/// The sample, in which the mean difference of each candidate has this standard error.
+fn with_error(error: f64, pairs: u32) -> Facts {
+    let mut facts = facts();
+    let end = |half: f64| Finite::new(half * 1.959_963_984_540_054).unwrap();
+    let (low, high) = (end(-error), end(error));
+    let paired = Paired { pairs, mean_difference: Finite::ZERO, wins: 0, losses: 0, low, high };
+    for measured in facts.evals.iter_mut().filter_map(measured) {
+        measured.scored.vs_parent.paired = Some(paired);
+    }
+    facts
+}
+
+fn close(number: Finite, expect: f64) {
+    assert!((number.get() - expect).abs() < 1e-6, "{number} is not {expect}");
+}
+
+/// Depth 0 has the changes 0.3, 0.8, 0.05 and -0.4, depth 1 0.25 and 0.9. e(4) = 1.045756 and e(2) = 0.681037.
+#[test]
+fn luck_is_what_it_is_by_hand() {
+    let Luck { depths, without_effect, gain, by_configurations, by_candidates } =
+        luck(&with_error(0.1, 5)).unwrap();
+    let counts: Vec<_> = depths.iter().map(|at| (at.depth.0, at.candidates, at.step)).collect();
+    assert_eq!(counts, [(0, 4, Some(EvalId::new(1))), (1, 2, Some(EvalId::new(6)))]);
+    assert_eq!(without_effect, 0);
+    close(gain.unwrap(), 0.55);
+    let Yardstick { noise, expected } = by_configurations.unwrap();
+    close(noise, 0.1);
+    close(expected, 0.1 * (1.045_755_5 + 0.681_037_1));
+    // Their median is 0.275, the distances from it 0.675, 0.225, 0.025, 0.025, 0.525 and 0.625, and of these 0.375.
+    let Yardstick { noise, expected } = by_candidates.unwrap();
+    close(noise, 0.375 * 1.482_602_218_5);
+    close(expected, 0.960_055_0);
+}
+
+#[test]
+fn what_cannot_be_the_best_is_not_counted() {
+    let mut facts = with_error(0.1, 4);
+    assert_eq!(luck(&facts).unwrap().by_configurations, None, "too few configurations");
+    measured(&mut facts.evals[0]).unwrap().scored.has_effect = false;
+    measured(&mut facts.evals[1]).unwrap().scored.vs_parent.primary_delta = None;
+    let left = luck(&facts).unwrap();
+    assert_eq!((left.candidates(), left.without_effect), (4, 1));
+    assert_eq!((left.by_candidates, left.standing()), (None, None), "too few candidates");
+    assert!(summary(&facts).contains("How large luck is cannot be told"));
+    assert_eq!(luck(&sample::after(&sample::events(), 3)), None);
+}
+
+#[test]
+fn the_same_words_stand_on_the_page_and_in_the_summary() {
+    let check = |error: f64, about: &str, standing: Standing, words: &str| {
+        let facts = with_error(error, 20);
+        assert_eq!(luck(&facts).unwrap().standing(), Some(standing));
+        let (page, summary) = (trust(&facts, None).into_string(), summary(&facts));
+        for text in [&page, &summary.replace('\\', "")] {
+            assert!(text.contains("picked from 6 candidates, by the very results"), "{text}");
+            assert!(text.contains("2 evals ended without a score."), "{text}");
+            assert!(text.contains(about), "{text}");
+            assert!(text.contains(words), "{text}");
+            assert!(text.contains("Judge it on data that the search never saw"), "{text}");
+        }
+    };
+    let between = "This one shows +0.55: more than luck by one measure, and not by the other.";
+    check(0.1, "about +0.173 to +0.96 in", Standing::Between, between);
+    check(0.4, "about +0.691 to +0.96 in", Standing::Within, "shows +0.55: no more than luck.");
+}
+
+#[test]
+fn depths_that_follow_each_other_add_up() {
+    let page = trust(&with_error(0.1, 20), None).into_string();
+    let row = "<th scope=\"row\">0</th><td>4</td><td><a href=\"#e0001\">e0001</a></td><td>+0.3</td>\
+        <td>+0.105</td><td>+0.581</td>";
+    assert!(page.contains(row), "{page}");
+    let all =
+        "<th scope=\"row\">all</th><td>6</td><td></td><td>+0.55</td><td>+0.173</td><td>+0.96</td>";
+    assert!(page.contains(all), "{page}");
+    assert!(page.contains("<td>3.2 times</td>") && page.contains("<td>0.6 times</td>"), "{page}");
+}
+
+#[test]
+fn a_hold_out_stands_in_place_of_the_advice() {
+    let facts = facts();
+    let primary = &facts.meaning.score.primary;
+    let details = |after: f64| {
+        let metric = MetricUse {
+            column: primary.clone(),
+            direction: Direction::Higher,
+            weight: Finite::ZERO,
+            baseline_mean: 1.0,
+            candidate_mean: after,
+            raw_improvement: after - 1.0,
+            relative_improvement: after - 1.0,
+            paired: None,
+        };
+        let comparison = facts.evals[0].measured().unwrap().scored.vs_root.clone();
+        Details { comparison, columns: Vec::new(), metrics: vec![metric] }
+    };
+    let (seen, unseen) = (details(1.5), details(1.125));
+    let page = trust(&facts, Some((&seen, &unseen))).into_string();
+    assert!(page.contains("<strong>25 %</strong> of the primary's gain is left"), "{page}");
+    assert!(!page.contains("Judge it on data"));
+}
+
+#[test]
+fn where_nothing_is_better_there_is_nothing_to_trust() {
+    let mut facts = facts();
+    facts.nodes.truncate(1);
+    assert_eq!(facts.best(), NodeId::ROOT);
+    let page = trust(&facts, None).into_string();
+    assert!(
+        page.contains("No node ranks above the root: none of 6 candidates was better."),
+        "{page}"
+    );
+    assert!(
+        page.contains("This one shows 0: no more than luck.") && !page.contains("Judge it"),
+        "{page}"
+    );
+}
+
+// ---- models
+
+fn agents(model: &str) -> Agents {
+    let said = BTreeMap::from([("model".to_owned(), model.to_owned())]);
+    Agents(BTreeMap::from([("coder".to_owned(), said)]))
+}
+
+/// The sample, whose coder answers each idea with so many calls, and is another one after the first of these events.
+fn with_models(changes: &[(usize, &str)]) -> Facts {
+    let mut started = sample::started();
+    started.agents = agents("small");
+    let mut bills = Bills::default();
+    bills.add(Role::Coder, Bill { calls: 1, millis: 1_000, ..Bill::default() });
+    let mut events = sample::events_of(started);
+    for event in &mut events {
+        if let Event::Implemented { bills: own, .. } = event {
+            own.clone_from(&bills);
+        }
+    }
+    let implemented = |event: &Event| matches!(event, Event::Implemented { .. });
+    let ends: Vec<_> = (1..).zip(&events).filter(|(_, event)| implemented(event)).collect();
+    let ends: Vec<usize> = ends.into_iter().map(|(end, _)| end).collect();
+    for (after, model) in changes.iter().rev() {
+        let at = after.checked_sub(1).map_or(1, |last| ends[last]);
+        events.insert(at, Event::AgentsChanged { agents: agents(model) });
+    }
+    (*sample::after(&events, events.len())).clone()
+}
+
+/// Role, model and calls of each line of the table.
+fn lines(facts: &Facts) -> Vec<String> {
+    let page = costs(facts).into_string();
+    let lines = page.split("<tr><th scope=\"row\">").skip(1);
+    let cells = lines.map(|line| line.replace("</th><td class=\"words\">", " "));
+    cells
+        .map(|line| line.replace("</td><td>", " ").split(' ').take(3).collect::<Vec<_>>().join(" "))
+        .collect()
+}
+
+#[test]
+fn each_model_has_what_it_took() {
+    assert_eq!(lines(&with_models(&[])), ["coder small 8", "all  8"]);
+    let changed = with_models(&[(2, "large"), (5, "huge")]);
+    let expect = ["coder small 2", "coder large 3", "coder huge 3", "all  8"];
+    assert_eq!(lines(&changed), expect);
+    assert_eq!(changed.former.len(), 2);
+    let back = with_models(&[(2, "large"), (5, "small")]);
+    assert_eq!(lines(&back), ["coder small 5", "coder large 3", "all  8"]);
+}
+
+#[test]
+fn who_answered_nothing_is_not_remembered() {
+    let changed = with_models(&[(0, "large"), (3, "other"), (3, "huge")]);
+    assert_eq!(lines(&changed), ["coder large 3", "coder huge 5", "all  8"]);
+    assert_eq!(changed.former.len(), 1);
+}
+
+// ---- the time line
+
+#[test]
+fn waiting_and_implementing_can_be_told_from_the_sweep() {
+    let mut facts = facts();
+    let at = |seconds: i64| -> Timestamp { sample::now() + SignedDuration::from_secs(seconds) };
+    let eval = &mut facts.evals[0];
+    eval.queued_at = at(10);
+    let measured = measured(eval).unwrap();
+    measured.work.started_at = at(30);
+    measured.work.implemented_at = Some(at(60));
+    measured.at = at(100);
+    let page = slots(&facts).into_string();
+    // The drawing goes from 12 to 848, for 100 seconds.
+    let line = "<line class=\"waits\" x1=\"95.6\" x2=\"262.8\"";
+    assert!(page.contains(line), "{page}");
+    let making = "<rect class=\"bar pale kept\" x=\"262.8\" y=\"2\" width=\"250.3\"";
+    assert!(page.contains(making), "{page}");
+    let full = "<rect class=\"bar kept\" x=\"513.6\" y=\"2\" width=\"333.9\"";
+    assert!(page.contains(full), "{page}");
+    assert!(page.contains("waited 20 s; implementing 30 s; sweep and score 40 s (70 s)"), "{page}");
+}
