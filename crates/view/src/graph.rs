@@ -15,6 +15,8 @@ const MOST_LEAVES: usize = 120;
 /// A drawing of more than 50,000 characters or 500 edges is refused.
 const MOST_CHARS: usize = 49_000;
 const MOST_EDGES: usize = 480;
+/// Trees are broader than deep: from left to right they can be read on a page, up to this depth.
+const WIDEST: u32 = 5;
 /// How many nodes are drawn where all are too many: the first of these that fits.
 const FEWER_NODES: [usize; 3] = [120, 40, 10];
 /// The longest title at an edge.
@@ -59,8 +61,10 @@ fn fits(drawing: &str) -> bool {
 }
 
 fn drawn(facts: &Facts, best: &BestPath, shown: &Shown) -> String {
-    let mut drawing = String::from("graph TD\n");
     let nodes = || facts.nodes.iter().filter(|node| shown.has(node.id));
+    let deepest = nodes().map(|node| node.depth.0).max().unwrap_or_default();
+    let direction = if deepest > WIDEST { "TD" } else { "LR" };
+    let mut drawing = format!("graph {direction}\n");
     for node in nodes() {
         drawing.push_str(&node_box(facts, node, best));
     }
@@ -219,6 +223,8 @@ fn safe(text: &str) -> String {
             '"' => label.push_str("#quot;"),
             '<' => label.push_str("#lt;"),
             '>' => label.push_str("#gt;"),
+            // Two in a row would begin a formula, and one that cannot be read spoils the whole drawing.
+            '$' if label.ends_with("#36;") => label.push_str(" #36;"),
             _ if c.is_alphanumeric() || " -+_.,/()=…–".contains(c) => label.push(c),
             _ => label.extend(["#", &u32::from(c).to_string(), ";"]),
         }
@@ -234,6 +240,7 @@ mod tests {
     fn a_label_cannot_end_itself() {
         assert_eq!(safe("say \"hi\" | `x` <b>"), "say #quot;hi#quot; #124; #96;x#96; #lt;b#gt;");
         assert_eq!(safe("a:#1;%%{x}"), "a#58;#35;1#59;#37;#37;#123;x#125;");
+        assert_eq!(safe("$$$x$"), "#36; #36; #36;x#36;");
         assert_eq!(safe("Über-smooth, +0.5 (漢字)"), "Über-smooth, +0.5 (漢字)");
     }
 }

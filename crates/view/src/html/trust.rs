@@ -46,6 +46,7 @@ fn by_measure(luck: &Luck) -> Markup {
     let rows = measures(luck);
     html! {
         @if !rows.is_empty() {
+            h3 { "What luck would have shown" }
             div.scroll tabindex="0" role="group" aria-label="Measures of luck" {
                 table.figures {
                     thead { tr { @for head in MEASURES { th scope="col" { (head) } } } }
