@@ -5,7 +5,7 @@
 //! [`run`] is the table. `search` makes long runs in `world`, a world that costs the same at every eval; `resume` opens
 //! them again; `dry` compares a dry run with `script`, the same git commands in a shell; `eval` does so with real evals; `scoring` compares a score with
 //! what data-frame libraries need for the means alone; `agents` compares the door to agents with a provider's own
-//! library; `ideas` looks at what a generator is told; `slots` lets sweeps sleep side by side, `long` makes thousands of evals; `gauge` reads clocks and memory, `companion` is a process that is told to do something again and again.
+//! library; `ideas` looks at what a generator is told; `slots` lets sweeps sleep side by side, `long` makes thousands of evals, `web` looks at pages of them; `gauge` reads clocks and memory, `companion` is a process that is told to do something again and again.
 
 #![expect(clippy::print_stdout, reason = "a bench talks to the person who called it")]
 
@@ -21,6 +21,7 @@ mod scoring;
 mod script;
 mod search;
 mod slots;
+mod web;
 mod world;
 
 use std::error::Error;
@@ -43,11 +44,12 @@ const PARTS: [Part; 6] = [
 ];
 
 /// Parts that are printed only where they are named: they take minutes, or need what has to be installed.
-const LONG_PARTS: [Part; 4] = [
+const LONG_PARTS: [Part; 5] = [
     ("agents", agents::agents),
     ("long", long::long),
     ("scoring", scoring::scoring),
     ("slots", slots::slots),
+    ("web", web::web),
 ];
 
 /// Prints the table, or the parts of it that are named.

@@ -96,7 +96,7 @@ fn each(marks: &[Mark], figure: impl Fn(&Mark) -> f64) -> Vec<f64> {
     marks.windows(2).filter_map(between).collect()
 }
 
-fn furnished(folder: &Path) -> Outcome<Bench> {
+pub(crate) fn furnished(folder: &Path) -> Outcome<Bench> {
     let bench = Bench::new(folder)?;
     for (name, text) in [
         ("treebeam.toml", CONFIG),
@@ -146,19 +146,19 @@ fn mark(runner: &Child, evals: usize, begun: Instant) -> Option<Mark> {
 }
 
 /// A journal that grows.
-struct Tail<'a> {
+pub(crate) struct Tail<'a> {
     path: &'a Path,
     read: u64,
     scored: usize,
 }
 
 impl<'a> Tail<'a> {
-    fn new(path: &'a Path) -> Self {
+    pub(crate) fn new(path: &'a Path) -> Self {
         Self { path, read: 0, scored: 0 }
     }
 
     /// How many evals are scored by now.
-    fn scored(&mut self) -> Outcome<usize> {
+    pub(crate) fn scored(&mut self) -> Outcome<usize> {
         let Ok(mut file) = File::open(self.path) else { return Ok(0) };
         file.seek(SeekFrom::Start(self.read))?;
         let mut text = String::new();

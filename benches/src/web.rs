@@ -1,0 +1,266 @@
+//! The pages of `treebeam serve`, of a run of 2,000 evals: how long one takes against a file that is merely sent, how soon a page
+//! hears of an event against `treebeam log --follow`, and what five open pages take from the run.
+
+mod client;
+
+use crate::dry::Bench;
+use crate::gauge::{self, median, middle_half};
+use crate::long::{self, Tail};
+use crate::{Outcome, must, own_release, released, row};
+use client::{Address, Open, between};
+use serde_json::Value;
+use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const EVALS: usize = 2_000;
+const RUN: &str = "bench";
+/// How often each page is asked for.
+const PAGES: usize = 31;
+/// How many events are waited for, and how long nothing happens before each.
+const EVENTS: usize = 15;
+const QUIET: Duration = Duration::from_millis(1_500);
+/// How many pages are open at once, and through how many samples: a sample is a depth.
+const OPEN: usize = 5;
+const SAMPLE: usize = 40;
+const PAIRS: usize = 14;
+const GLANCE: Duration = Duration::from_millis(5);
+
+/// Prints the ratios.
+pub(crate) fn web() -> Outcome<()> {
+    let folder = gauge::in_memory()?;
+    let (bench, program) = (long::furnished(folder.path())?, released(&own_release()?)?);
+    bench.afresh()?;
+    must(&mut runner(&bench, &program, EVALS))?;
+    pages(&bench, &program)?;
+    delay(&bench, &program)?;
+    throughput(&bench, &program)
+}
+
+/// The run, until it has so many evals.
+fn runner(bench: &Bench, program: &Path, evals: usize) -> Command {
+    let mut command = called(bench, program);
+    command.args(["run", "--quiet", "--run-id", RUN, "--ideas-per-node=20", "--beam-width=2"]);
+    command.args(["--max-depth=1000", &format!("--max-total-idea-evals={evals}")]);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    command
+}
+
+fn called(bench: &Bench, program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir(bench.repo()).env_clear().envs(bench.variables.iter().cloned());
+    command.stdin(Stdio::null());
+    command
+}
+
+fn run_folder(bench: &Bench) -> PathBuf {
+    bench.repo().join(".treebeam/runs").join(RUN)
+}
+
+/// A process that is ended with us.
+struct Running {
+    process: Child,
+    output: Option<BufReader<ChildStdout>>,
+}
+
+impl Running {
+    fn start(command: &mut Command) -> Outcome<Self> {
+        let mut process = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+        let output = process.stdout.take().map(BufReader::new);
+        Ok(Self { process, output })
+    }
+
+    fn line(&mut self) -> Outcome<String> {
+        let mut line = String::new();
+        self.output.as_mut().ok_or("a process without output")?.read_line(&mut line)?;
+        Ok(line)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _killed = self.process.kill();
+        let _ended = self.process.wait();
+    }
+}
+
+fn serve(bench: &Bench, program: &Path) -> Outcome<(Running, Address)> {
+    let mut running = Running::start(called(bench, program).args(["serve", "--json"]))?;
+    let said: Value = serde_json::from_str(&running.line()?)?;
+    let port: u16 = said["port"].as_u64().ok_or("no port")?.try_into()?;
+    let token = said["url"].as_str().and_then(|url| url.split_once("token=")).ok_or("no token")?.1;
+    let cookie = format!("treebeam_{port}={token}");
+    Ok((running, Address { port, cookie }))
+}
+
+// ---- pages
+
+/// Each page alternates with a file of the same bytes that Python's own server sends.
+fn pages(bench: &Bench, program: &Path) -> Outcome<()> {
+    let (_serving, address) = serve(bench, program)?;
+    let folder = bench.folder.join("files");
+    fs::create_dir_all(&folder)?;
+    let mut python = Command::new("python3");
+    python
+        .args(["-u", "-m", "http.server", "--bind=127.0.0.1", "--directory"])
+        .arg(&folder)
+        .arg("0");
+    let mut python = Running::start(&mut python)?;
+    let port: u16 = between(&python.line()?, " port ", " ")?.parse()?;
+    let files = Address { port, cookie: "none".to_owned() };
+    for (name, path) in [
+        ("the page of the run", format!("/runs/{RUN}")),
+        ("its evals", format!("/runs/{RUN}/evals")),
+        ("an eval", format!("/runs/{RUN}/at/e1234")),
+    ] {
+        let (body, _) = address.timed(&path)?;
+        fs::write(folder.join("page.html"), &body)?;
+        let _warm = files.timed("/page.html")?;
+        let (mut ours, mut ratios) = (Vec::new(), Vec::new());
+        for _ in 0..PAGES {
+            let (made, sent) = (address.timed(&path)?.1, files.timed("/page.html")?.1);
+            ours.push(made * 1000.0);
+            ratios.push(made / sent);
+        }
+        let kib = gauge::number(body.len()) / 1024.0;
+        row(&format!("{name}, {kib:.0} KiB"), &format!("{:.1} ms", median(&ours)));
+        row(&format!("{name} / a file of that size by Python's server"), &middle_half(&ratios));
+    }
+    Ok(())
+}
+
+// ---- delay
+
+/// The end of the journal is written once more, event by event; who hears of it, and when.
+fn delay(bench: &Bench, program: &Path) -> Outcome<()> {
+    let journal = run_folder(bench).join("journal.jsonl");
+    let whole = fs::read_to_string(&journal)?;
+    let (begin, steps) = cut(&whole);
+    // What is known by a manifest cannot be heard of again.
+    let aside = |name: &str| (run_folder(bench).join(name), bench.folder.join(name));
+    let manifests = ["manifest.json", "manifest.json.prev"].map(aside);
+    for (there, kept) in &manifests {
+        fs::copy(there, kept)?;
+        fs::remove_file(there)?;
+    }
+    fs::write(&journal, begin)?;
+    let measured = heard(bench, program, &journal, &steps);
+    for (there, kept) in &manifests {
+        fs::copy(kept, there)?;
+    }
+    fs::write(&journal, &whole)?;
+    let (page, log) = measured?;
+    let ratios: Vec<f64> = page.iter().zip(&log).map(|(page, log)| page / log).collect();
+    let each = |all: &[f64]| {
+        format!("{} ms", middle_half(&all.iter().map(|s| s * 1000.0).collect::<Vec<_>>()))
+    };
+    row("an event is on record, until an open page hears of it", &each(&page));
+    row("the same, until `treebeam log --follow` prints it", &each(&log));
+    row("page / log", &middle_half(&ratios));
+    Ok(())
+}
+
+/// A journal without its last events, and these, those that change no page together with the next one.
+fn cut(whole: &str) -> (&str, Vec<&str>) {
+    let mut ends: Vec<usize> = whole.match_indices('\n').map(|(at, _)| at + 1).collect();
+    let shown = |ends: &[usize]| match ends {
+        [from, to] => {
+            whole.get(*from..*to).is_some_and(|line| !line.contains("\"type\":\"discard"))
+        }
+        _ => false,
+    };
+    let last: Vec<usize> = ends.windows(2).filter(|pair| shown(pair)).map(|pair| pair[1]).collect();
+    ends = last.into_iter().rev().take(EVENTS + 1).collect();
+    ends.reverse();
+    let steps = ends.windows(2).filter_map(|pair| whole.get(pair[0]..pair[1])).collect();
+    (ends.first().and_then(|end| whole.get(..*end)).unwrap_or_default(), steps)
+}
+
+fn heard(
+    bench: &Bench,
+    program: &Path,
+    journal: &Path,
+    steps: &[&str],
+) -> Outcome<(Vec<f64>, Vec<f64>)> {
+    let (_serving, address) = serve(bench, program)?;
+    let (text, _) = address.timed(&format!("/runs/{RUN}"))?;
+    let seen = String::from_utf8(text)?;
+    let news = lines(address.listen(RUN, between(&seen, "data-version=\"", "\"")?)?, "data: ");
+    let mut follow = called(bench, program);
+    let mut follow = Running::start(follow.args(["log", RUN, "--follow", "--json"]))?;
+    let log = lines(follow.output.take().ok_or("a process without output")?, "{");
+    let (mut page, mut printed) = (Vec::new(), Vec::new());
+    for step in steps {
+        thread::sleep(QUIET);
+        // What was to be said about the time before has been said by now.
+        while news.try_recv().is_ok() || log.try_recv().is_ok() {}
+        let mut file = File::options().append(true).open(journal)?;
+        let begun = Instant::now();
+        file.write_all(step.as_bytes())?;
+        let patience = Duration::from_secs(30);
+        page.push((news.recv_timeout(patience)? - begun).as_secs_f64());
+        printed.push((log.recv_timeout(patience)? - begun).as_secs_f64());
+    }
+    Ok((page, printed))
+}
+
+/// When lines that begin so come.
+fn lines(from: impl std::io::BufRead + Send + 'static, begin: &'static str) -> Receiver<Instant> {
+    let (say, told) = channel();
+    thread::spawn(move || {
+        let all = from.lines().map_while(Result::ok);
+        for _line in all.filter(|line| line.starts_with(begin)) {
+            if say.send(Instant::now()).is_err() {
+                return;
+            }
+        }
+    });
+    told
+}
+
+// ---- throughput
+
+/// The run goes on, depth by depth, with pages open at every other one.
+fn throughput(bench: &Bench, program: &Path) -> Outcome<()> {
+    let (_serving, address) = serve(bench, program)?;
+    let journal = run_folder(bench).join("journal.jsonl");
+    let mut tail = Tail::new(&journal);
+    let begin = tail.scored()?;
+    // One depth more at either end, which is not all of it or ends with reports.
+    let all = begin + SAMPLE * (2 * PAIRS + 2);
+    let process = runner(bench, program, all).spawn()?;
+    let mut running = Running { process, output: None };
+    let mut until = |evals: usize| -> Outcome<Instant> {
+        while tail.scored()? < evals {
+            if running.process.try_wait()?.is_some() {
+                return Err("the run ended early".into());
+            }
+            thread::sleep(GLANCE);
+        }
+        Ok(Instant::now())
+    };
+    let mut at = until(begin + SAMPLE)?;
+    let (mut ratios, mut fetched) = (Vec::new(), 0);
+    for pair in 0..PAIRS {
+        // Neither of them always comes first.
+        let open = if pair % 2 == 0 { [0, OPEN] } else { [OPEN, 0] };
+        let mut took = [0.0; 2];
+        for (half, count) in open.into_iter().enumerate() {
+            let open = Open::pages(&address, RUN, count)?;
+            let next = until(begin + SAMPLE * (2 * pair + half + 2))?;
+            took[usize::from(count > 0)] = (next - at).as_secs_f64();
+            at = next;
+            fetched += open.close();
+        }
+        let [without, with] = took;
+        ratios.push(without / with);
+    }
+    let parts = gauge::number(fetched) / gauge::number(PAIRS * OPEN * SAMPLE);
+    row(&format!("evals per second with {OPEN} open pages / without"), &middle_half(&ratios));
+    row("parts fetched by each page for each eval", &format!("{parts:.2}"));
+    Ok(())
+}
