@@ -24,6 +24,8 @@ const PAGES: usize = 31;
 /// How many events are waited for, and how long nothing happens before each.
 const EVENTS: usize = 15;
 const QUIET: Duration = Duration::from_millis(1_500);
+/// So much longer each time, so that nobody's looks fall into step with it.
+const DRIFT: Duration = Duration::from_millis(37);
 /// How many pages are open at once, and through how many samples: a sample is a depth.
 const OPEN: usize = 5;
 const SAMPLE: usize = 40;
@@ -194,8 +196,8 @@ fn heard(
     let mut follow = Running::start(follow.args(["log", RUN, "--follow", "--json"]))?;
     let log = lines(follow.output.take().ok_or("a process without output")?, "{");
     let (mut page, mut printed) = (Vec::new(), Vec::new());
-    for step in steps {
-        thread::sleep(QUIET);
+    for (step, number) in steps.iter().zip(0..) {
+        thread::sleep(QUIET + DRIFT * number);
         // What was to be said about the time before has been said by now.
         while news.try_recv().is_ok() || log.try_recv().is_ok() {}
         let mut file = File::options().append(true).open(journal)?;
