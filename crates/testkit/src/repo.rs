@@ -133,7 +133,11 @@ impl TempRepo {
     /// # Errors
     /// When git fails of anything else, or again and again.
     pub fn git_beside(&self, arguments: &[&str]) -> io::Result<String> {
-        const OWN: [&str; 2] = ["fatal: Invalid path", "fatal: bad object refs/heads/tree/"];
+        const OWN: [&str; 3] = [
+            "fatal: Invalid path",
+            "/commondir: No such file or directory",
+            "fatal: bad object refs/heads/tree/",
+        ];
         let git = || self.git_in(self.path(), arguments);
         let own = |error: &io::Error| OWN.iter().any(|words| error.to_string().contains(words));
         let mut last = git();
