@@ -37,21 +37,24 @@ pub(super) struct Writer {
     log: Log,
     /// How much of the beginning is still to come.
     head: usize,
+    /// How much of it has been written.
+    written: u64,
     tail: VecDeque<u8>,
     total: u64,
 }
 
 impl Writer {
     fn new(log: Log) -> Self {
-        Self { head: log.head, log, tail: VecDeque::new(), total: 0 }
+        Self { head: log.head, log, written: 0, tail: VecDeque::new(), total: 0 }
     }
 
     pub(super) fn take(&mut self, read: &[u8]) {
         self.total += read.len() as u64;
         let now = read.get(..self.head.min(read.len())).unwrap_or_default();
         self.head -= now.len();
-        if self.log.file.write_all(now).is_err() {
-            self.head = 0;
+        match self.log.file.write_all(now) {
+            Ok(()) => self.written += now.len() as u64,
+            Err(_) => self.head = 0,
         }
         self.tail.extend(read);
         let over = self.tail.len().saturating_sub(self.log.tail);
@@ -61,8 +64,7 @@ impl Writer {
     /// Writes the end. What is kept is that.
     pub(super) fn end(mut self) -> Captured {
         let bytes: Vec<u8> = self.tail.into();
-        let written = (self.log.head - self.head) as u64;
-        let unwritten = self.total - written;
+        let unwritten = self.total - self.written;
         let rest = bytes.len().min(usize::try_from(unwritten).unwrap_or(usize::MAX));
         let left_out = unwritten - rest as u64;
         let end = bytes.get(bytes.len() - rest..).unwrap_or_default();

@@ -11,6 +11,7 @@
 
 use crate::interrupt;
 use living::Living;
+use log::Logged;
 use pipes::Pipes;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -215,7 +216,7 @@ impl Program {
         let mut child = living.start(|| self.command(stdin, outputs).spawn()).map_err(start)?;
         let due = self.deadline.map(|after| Instant::now() + after);
         let ended = match self.whole.take() {
-            None => exchange(&mut child, bytes, self.keep, due),
+            None => exchange(&mut child, bytes, (self.keep, log), due),
             Some(whole) => whole.exchange(&mut child, bytes, (self.keep, log), due),
         };
         if !matches!(ended, Ok(Some(_))) {
@@ -276,10 +277,10 @@ impl Input {
 fn exchange(
     child: &mut Child,
     input: Vec<u8>,
-    keep: Keep,
+    (keep, log): (Keep, Option<Logged>),
     due: Option<Instant>,
 ) -> io::Result<Option<Ended>> {
-    let pipes = Pipes::new(child, input, keep, None)?;
+    let pipes = Pipes::new(child, input, keep, log)?;
     let Some([stdout, stderr]) = pipes.finish(due)? else { return Ok(None) };
     let status = wait(child, due)?;
     Ok(status.map(|status| Ended { status, stdout, stderr }))
@@ -402,6 +403,8 @@ mod tests {
         put(first.path(), "plain", "#!/bin/sh\necho first $0", 0o644)?;
         put(second.path(), "plain", "#!/bin/sh\necho second ${0##*/}", 0o755)?;
         put(first.path(), "bare", "echo bare", 0o755)?;
+        put(first.path(), "stale", "#!/no/such/python\nfirst", 0o755)?;
+        put(second.path(), "stale", "#! /bin/sh -e\necho second", 0o755)?;
         std::fs::create_dir(first.path().join("sub"))?;
         put(&first.path().join("sub"), "near", "#!/bin/sh\necho near", 0o755)?;
         let path = format!("{}:{}:sub", first.path().display(), second.path().display());
@@ -411,6 +414,7 @@ mod tests {
         };
         assert_eq!(run("plain")?, "second plain\n", "what cannot be run is passed over");
         assert_eq!(run("bare")?, "bare\n", "a script that does not say what runs it");
+        assert_eq!(run("stale")?, "second\n", "a script whose interpreter is gone is passed over");
         assert_eq!(run("near")?, "near\n", "a folder that lies where the child is");
         assert!(matches!(run("absent"), Err(ProcessError::Start { .. })));
         Ok(())

@@ -3,14 +3,13 @@
 use super::detached::{AtATime, Usage};
 use super::living;
 use super::whole::{MARK, Mark};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process, kill_process_group, waitid,
     waitpid,
 };
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
@@ -27,6 +26,8 @@ static OF_ONE: AtomicBool = AtomicBool::new(false);
 
 /// The flag of the kernel's own threads.
 const OF_KERNEL: u64 = 0x0020_0000;
+/// How much the system reads of the first line of a script.
+const FIRST_LINE: usize = 256;
 /// More than the line about a process can have: about 50 numbers and a short name.
 const LINE: usize = 2048;
 /// How often, and after which pause, one is looked at that has no environment yet.
@@ -63,9 +64,18 @@ fn find(name: &Path, variables: &[(OsString, OsString)]) -> Option<PathBuf> {
 }
 
 fn starts_by_itself(program: &Path) -> bool {
-    let mut first = [0; 4];
+    let mut first = [0; FIRST_LINE];
     let read = File::open(program).and_then(|mut file| file.read(&mut first));
-    read.is_ok_and(|_| first == *b"\x7fELF" || first.starts_with(b"#!"))
+    let first = first.get(..read.unwrap_or_default()).unwrap_or_default();
+    first.starts_with(b"\x7fELF")
+        || interpreter(first).is_some_and(|named| named.is_absolute() && named.exists())
+}
+
+/// What a script says in its first line that it is run by. One whose interpreter is gone is passed over by the system.
+fn interpreter(script: &[u8]) -> Option<&Path> {
+    let line = script.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?.trim_ascii_start();
+    let name = line.split(|byte| matches!(byte, b' ' | b'\t')).next()?;
+    Some(Path::new(OsStr::from_bytes(name)))
 }
 
 /// The signal that ended a child, if one did.
@@ -100,6 +110,7 @@ pub(super) fn kill_tree(leader: u32) {
 /// Waits until one of these has ended, and at most this long.
 #[cfg(target_os = "linux")]
 pub(super) fn rest(pids: &[u32], most: Duration) {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use rustix::process::{PidfdFlags, pidfd_open};
     let open = |pid: &u32| {
         let pid = Pid::from_raw(i32::try_from(*pid).ok()?)?;
@@ -165,6 +176,8 @@ pub(super) fn become_reaper(children: AtATime) -> io::Result<()> {
         REAPER.store(true, Ordering::SeqCst);
         OF_ONE.store(children == AtATime::One, Ordering::SeqCst);
     }
+    #[cfg(not(target_os = "linux"))]
+    let _ = children;
     Ok(())
 }
 
@@ -187,13 +200,27 @@ pub(super) fn usage_of_children() -> Option<Usage> {
     Some(Usage { cpu: time(usage.user_time())? + time(usage.system_time())?, peak_memory })
 }
 
-/// Whether it is certain that a child, which has ended, left nothing behind: that would have come to us, which is to our
-/// first thread. A list that others leave while it is read may lack some: it tells nothing unless the child is alone on it.
+/// Whether it is certain that a child of this thread, which has ended, left nothing behind: that would have come to us, which
+/// is to our first thread, or to the thread whose child it called its sibling. A list that others leave while it is read may
+/// lack some: it tells nothing unless the child is alone on it.
 pub(super) fn left_nothing(leader: u32) -> bool {
-    let (own, leader) = (std::process::id(), leader.to_string());
+    let is_alone = |children: io::Result<Vec<u32>>| {
+        children.is_ok_and(|children| children.iter().all(|child| *child == leader))
+    };
     REAPER.load(Ordering::SeqCst)
-        && fs::read_to_string(format!("/proc/{own}/task/{own}/children"))
-            .is_ok_and(|ours| ours.split_whitespace().all(|pid| pid == leader))
+        && is_alone(children_of(&first_thread()))
+        && is_alone(children_of("thread-self"))
+}
+
+/// What `/proc` calls our first thread.
+fn first_thread() -> String {
+    format!("self/task/{}", std::process::id())
+}
+
+/// The children of a thread of ours.
+fn children_of(thread: &str) -> io::Result<Vec<u32>> {
+    let list = fs::read_to_string(format!("/proc/{thread}/children"))?;
+    Ok(list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect())
 }
 
 /// Those that live of a child's group, of all that bear the mark, and of their descendants; where all of ours are the
@@ -224,8 +251,17 @@ pub(super) fn survivors(leader: Option<u32>, mark: &Mark) -> Vec<u32> {
 
 /// Buries those that came to us and have ended.
 pub(super) fn bury() {
-    if REAPER.load(Ordering::SeqCst) {
-        Processes::look().bury();
+    bury_of(children_of(&first_thread()).unwrap_or_default());
+}
+
+/// Buries those of these children that came to us, where we are the reaper, and have ended; those that we started are waited
+/// for elsewhere.
+fn bury_of(children: Vec<u32>) {
+    if !REAPER.load(Ordering::SeqCst) {
+        return;
+    }
+    for pid in living::ALL.strangers(children).into_iter().filter_map(as_pid) {
+        let _ = waitpid(Some(pid), WaitOptions::NOHANG);
     }
 }
 
@@ -326,17 +362,11 @@ impl Processes {
         self.0.retain(|process| below.contains(&process.pid));
     }
 
-    /// Buries children that came to us, where we are the reaper; those that we started are waited for elsewhere.
+    /// Buries those that came to us.
     fn bury(&self) {
-        if !REAPER.load(Ordering::SeqCst) {
-            return;
-        }
         let own = std::process::id();
         let dead = self.0.iter().filter(|process| process.ended && process.parent == own);
-        let dead = living::ALL.strangers(dead.map(|process| process.pid).collect());
-        for pid in dead.into_iter().filter_map(as_pid) {
-            let _ = waitpid(Some(pid), WaitOptions::NOHANG);
-        }
+        bury_of(dead.map(|process| process.pid).collect());
     }
 }
 

@@ -66,7 +66,8 @@ impl Whole {
         (OsStr::new(MARK), &self.mark.0)
     }
 
-    /// Waits for the child alone, not for those that hold its outputs; then ends all others. `None`: too late.
+    /// Waits for the child alone, not for those that hold its outputs; then ends all others. `None`: too late. Unless all is
+    /// well the child is not reaped: its number stays its own for whoever ends it.
     pub(super) fn exchange(
         self,
         child: &mut Child,
@@ -75,13 +76,16 @@ impl Whole {
         due: Option<Instant>,
     ) -> io::Result<Option<Ended>> {
         let mut pipes = Pipes::new(child, input, keep, log)?;
-        let in_time = ends_by(due, child, &mut pipes)?;
+        let in_time = ends_by(due, child, &mut pipes);
         end(Some(child), &self.mark, self.grace, |pause| pipes.serve(pause))?;
-        let status = child.wait()?;
         let Some([stdout, stderr]) = pipes.finish(Some(Instant::now() + DRAINED))? else {
             return Err(io::Error::other("somebody holds its output open"));
         };
-        Ok(in_time.then_some(Ended { status, stdout, stderr }))
+        if !in_time? {
+            return Ok(None);
+        }
+        let status = child.wait()?;
+        Ok(Some(Ended { status, stdout, stderr }))
     }
 }
 
@@ -240,5 +244,21 @@ mod tests {
         check("printf 123456789012", "123456789012", "9012");
         check("printf 1234567890123", "12345678\n[1 bytes are left out here]\n0123", "0123");
         check("true", "", "");
+    }
+
+    #[test]
+    fn a_log_that_cannot_be_written_stops_nobody() {
+        let run = |whole: Option<Whole>| {
+            let file = std::fs::File::options().write(true).open("/dev/full").unwrap();
+            let shell = Program::new(Path::new("/bin/sh"), &std::env::temp_dir())
+                .args(["-c", "/bin/cat /dev/zero | /usr/bin/head -c 200000; printf 1234"])
+                .log(Log { file, head: 300_000, tail: 4 });
+            let shell = whole.into_iter().fold(shell, Program::whole);
+            shell.run().unwrap().stdout
+        };
+        for whole in [None, Some(Whole::new(Mark::fresh(), GRACE))] {
+            let kept = run(whole);
+            assert_eq!((kept.bytes.as_slice(), kept.dropped), (b"1234".as_slice(), 200_000));
+        }
     }
 }
