@@ -2,8 +2,9 @@
 //! this is how good the best would look, had no idea any effect. A yardstick for people; nothing is decided by it.
 //!
 //! The change of a candidate without effect against its parent is taken as normal noise around 0. Of `n` such candidates the
-//! best shows `noise · best_of(n)` on average, where one that is worse than its parent is not taken; the next depth goes on
-//! from there, so depths add up. How large the noise is can be told in two ways, and neither is right: see [`Luck`].
+//! best shows `noise · best_of(n)`, where one that is worse than its parent is not taken; the next depth goes on from there,
+//! so depths add up. A gain is held against what only one such search in twenty exceeds: half of them exceed the average. How
+//! large the noise is can be told in two ways, and neither is right: see [`Luck`].
 
 use crate::facts::{Eval, Facts};
 use crate::id::{Depth, EvalId, NodeId};
@@ -16,6 +17,8 @@ const FEWEST: usize = 5;
 const INTERVAL_WIDTH: f64 = 2.0 * 1.959_963_984_540_054;
 /// The standard deviation of normal numbers is so many times their median distance from the median.
 const MEDIAN_DISTANCE: f64 = 1.482_602_218_505_602;
+/// What one normal number in twenty exceeds.
+const ONE_IN_TWENTY: f64 = 1.644_853_626_951_473;
 
 /// How good a search of this size would look without any effect, in the primary metric; positive is better.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,8 +43,8 @@ pub struct DepthLuck {
     pub depth: Depth,
     /// How many candidates have figures that differ from their parent's.
     pub candidates: u32,
-    /// What the best of so many shows on average, in units of the noise of one.
-    pub best_of: f64,
+    /// What the best of so many shows, in units of the noise of one.
+    pub best_of: BestOf,
     /// The one of them that is on the best path.
     pub step: Option<EvalId>,
 }
@@ -53,16 +56,47 @@ pub struct Yardstick {
     pub noise: Finite,
     /// What the best of the whole search would show on average.
     pub expected: Finite,
+    /// What the best of one such search in twenty would exceed.
+    pub rarely: Finite,
 }
 
-/// How a gain stands against both yardsticks, or the one that there is.
+/// How the best of some numbers is spread, or the sum of several such: its mean, variance and third central moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct BestOf {
+    /// What it is on average.
+    pub mean: f64,
+    variance: f64,
+    third: f64,
+}
+
+impl BestOf {
+    /// What it exceeds once in twenty times; by Cornish and Fisher, for it leans to one side.
+    fn rarely(self) -> f64 {
+        let deviation = self.variance.sqrt();
+        let leaning = if deviation > 0.0 { self.third / deviation.powi(3) } else { 0.0 };
+        let far = ONE_IN_TWENTY + (ONE_IN_TWENTY.powi(2) - 1.0) * leaning / 6.0;
+        deviation.mul_add(far, self.mean)
+    }
+}
+
+impl std::iter::Sum for BestOf {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |one, other| Self {
+            mean: one.mean + other.mean,
+            variance: one.variance + other.variance,
+            third: one.third + other.third,
+        })
+    }
+}
+
+/// How a gain stands against what luck rarely exceeds, by both yardsticks, or the one that there is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// Not above either.
+    /// Not above it by either.
     Within,
-    /// Above the smaller one alone.
+    /// Above it by the smaller one alone.
     Between,
-    /// Above both.
+    /// Above it by both.
     Above,
 }
 
@@ -75,19 +109,19 @@ impl Luck {
 
     /// The yardsticks that there are, the smaller one first.
     #[must_use]
-    pub fn expected(&self) -> Vec<Finite> {
+    pub fn yardsticks(&self) -> Vec<Yardstick> {
         let both = [self.by_configurations, self.by_candidates];
-        let mut expected: Vec<Finite> = both.iter().flatten().map(|by| by.expected).collect();
-        expected.sort_unstable();
-        expected
+        let mut yardsticks: Vec<Yardstick> = both.into_iter().flatten().collect();
+        yardsticks.sort_unstable_by_key(|by| by.noise);
+        yardsticks
     }
 
     /// How the gain stands; none where there is nothing to hold it against.
     #[must_use]
     pub fn standing(&self) -> Option<Standing> {
-        let (gain, expected) = (self.gain?, self.expected());
-        let above = expected.iter().filter(|luck| gain > **luck).count();
-        match (above, expected.len()) {
+        let (gain, yardsticks) = (self.gain?, self.yardsticks());
+        let above = yardsticks.iter().filter(|by| gain > by.rarely).count();
+        match (above, yardsticks.len()) {
             (_, 0) => None,
             (0, _) => Some(Standing::Within),
             (above, all) if above < all => Some(Standing::Between),
@@ -114,9 +148,11 @@ pub fn luck(facts: &Facts) -> Option<Luck> {
         return None;
     }
     let depths = depths(facts, &candidates);
-    let luckiest: f64 = depths.iter().map(|depth| depth.best_of).sum();
+    let best: BestOf = depths.iter().map(|depth| depth.best_of).sum();
+    // No noise at all is no measure: most candidates moved something else.
     let yardstick = |noise: f64| {
-        Some(Yardstick { noise: Finite::new(noise)?, expected: Finite::new(noise * luckiest)? })
+        let of = |units: f64| Finite::new(noise * units).filter(|_| noise > 0.0);
+        Some(Yardstick { noise: of(1.0)?, expected: of(best.mean)?, rarely: of(best.rarely())? })
     };
     let errors: Vec<f64> = candidates.iter().filter_map(|each| each.error).collect();
     let changes: Vec<f64> = candidates.iter().map(|each| each.change).collect();
@@ -157,7 +193,7 @@ fn depths(facts: &Facts, candidates: &[Candidate]) -> Vec<DepthLuck> {
         *counts.entry(candidate.depth).or_default() += 1;
     }
     // Most depths have the same number.
-    let mut known: BTreeMap<u32, f64> = BTreeMap::new();
+    let mut known: BTreeMap<u32, BestOf> = BTreeMap::new();
     let depth = |(depth, candidates)| {
         let best_of = *known.entry(candidates).or_insert_with(|| best_of(candidates));
         DepthLuck { depth, candidates, best_of, step: steps.get(&depth).copied() }
@@ -165,21 +201,25 @@ fn depths(facts: &Facts, candidates: &[Candidate]) -> Vec<DepthLuck> {
     counts.into_iter().map(depth).collect()
 }
 
-/// The expected largest of 0 and so many standard normal numbers: the integral of 1 − Φ(z)ⁿ over z > 0.
-fn best_of(numbers: u32) -> f64 {
+/// The largest of 0 and so many standard normal numbers: its k-th moment is the integral of k·zᵏ⁻¹·(1 − Φ(z)ⁿ) over z > 0.
+fn best_of(numbers: u32) -> BestOf {
     const WIDTH: f64 = 0.002;
     const STEPS: u32 = 5_000;
     let density = |z: f64| (-0.5 * z * z).exp() / std::f64::consts::TAU.sqrt();
     let above = |below: f64| 1.0 - below.min(1.0).powf(f64::from(numbers));
     let mut below = 0.5;
-    let mut sum = 0.0;
+    let [mut first, mut second, mut third] = [0.0; 3];
     for step in 0..STEPS {
         let (z, last) = (f64::from(step) * WIDTH, above(below));
         let middle = density(z + WIDTH / 2.0);
         below += WIDTH / 6.0 * (density(z) + 4.0 * middle + density(z + WIDTH));
-        sum += WIDTH / 2.0 * (last + above(below));
+        let (next, part) = (z + WIDTH, above(below));
+        first += WIDTH / 2.0 * (last + part);
+        second += WIDTH * (z * last + next * part);
+        third += WIDTH * 1.5 * (z * z * last + next * next * part);
     }
-    sum
+    let variance = second - first * first;
+    BestOf { mean: first, variance, third: third - 3.0 * first * variance - first.powi(3) }
 }
 
 /// The standard deviation of numbers most of which are normal: a few that lie far off count no more than others.
@@ -215,9 +255,24 @@ mod tests {
             (100, 2.507_59),
             (1_000, 3.241_44),
         ] {
-            let best = best_of(numbers);
+            let best = best_of(numbers).mean;
             assert!((best - expect).abs() < 5e-5, "{numbers}: {best}");
         }
+    }
+
+    /// Of one depth it can be said exactly: Φ(z)ⁿ = 0.95.
+    #[test]
+    fn one_search_in_twenty_shows_more() {
+        for (numbers, expect) in
+            [(1, 1.6449), (2, 1.9545), (7, 2.4421), (40, 3.0158), (1_000, 3.8844)]
+        {
+            let rarely = best_of(numbers).rarely();
+            assert!((rarely - expect).abs() < 0.03, "{numbers}: {rarely}");
+        }
+        // Of 400,000 simulated searches, each of three depths with seven candidates.
+        let deep: BestOf = [best_of(7); 3].into_iter().sum();
+        assert!((deep.rarely() - 5.902).abs() < 0.03, "{}", deep.rarely());
+        assert!(best_of(0).rarely().abs() < 1e-12);
     }
 
     #[test]
@@ -234,9 +289,9 @@ mod tests {
 
     #[test]
     fn a_gain_is_held_against_both() {
-        let by = |expected: f64| Yardstick {
-            noise: Finite::ZERO,
-            expected: Finite::new(expected).unwrap(),
+        let by = |rarely: f64| {
+            let rarely = Finite::new(rarely).unwrap();
+            Yardstick { noise: rarely, expected: Finite::ZERO, rarely }
         };
         let check = |gain: f64, configurations: Option<f64>, candidates: Option<f64>, expect| {
             let luck = Luck {

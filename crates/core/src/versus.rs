@@ -140,17 +140,21 @@ fn has_ended(eval: &Eval) -> bool {
 /// same.
 #[must_use]
 pub fn word_on(facts: &Facts, eval: &Eval) -> Option<Verdict> {
-    if let Some(verdict) = eval.verdict() {
-        return Some(verdict);
-    }
+    let would_say = || would_say(facts, eval).filter(|_| eval.group == Group::Control);
+    eval.verdict().or_else(would_say)
+}
+
+/// What the gate would say of an eval that it was not asked about, or not yet.
+fn would_say(facts: &Facts, eval: &Eval) -> Option<Verdict> {
     let Stage::Scored(measured) = &eval.stage else { return None };
     let Work { files_changed, approval, .. } = measured.work;
-    let word = || gate(&measured.scored, files_changed, approval, &facts.meaning);
-    (eval.group == Group::Control).then(word)
+    Some(gate(&measured.scored, files_changed, approval, &facts.meaning))
 }
 
 fn best(facts: &Facts, evals: &[&Eval]) -> Option<Best> {
-    let passed = |eval: &&Eval| word_on(facts, eval).is_some_and(|word| word.passed());
+    // While a depth is open, its evals count as they would at its close: the control group's do.
+    let word = |eval: &Eval| eval.verdict().or_else(|| would_say(facts, eval));
+    let passed = |eval: &&Eval| word(eval).is_some_and(|word| word.passed());
     let passed = evals.iter().copied().filter(passed);
     let contenders = passed.filter_map(|eval| Some((eval, eval.measured()?)));
     let contenders = contenders.map(|(eval, measured)| Contender {

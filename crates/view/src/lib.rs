@@ -12,6 +12,7 @@
 //! `markdown` makes tables in which such text cannot break out of its cell.
 
 pub mod best;
+mod busy;
 pub mod figure;
 pub mod graph;
 pub mod holdout;

@@ -13,21 +13,22 @@ use treebeam_core::num::Finite;
 /// What the measures of luck do not say.
 pub(crate) const LIMITS: &str = "Neither measure of luck is right. By configurations: as if each configuration were a draw of its own; those of \
     one sweep are often near copies of each other, and other data would move all of them at once, so luck may be larger. By \
-    candidates: as if all that candidates differ by were luck; where ideas do differ, luck is smaller. Both suppose normal noise.";
+    candidates: as if all that candidates differ by were luck; where ideas do differ, luck is smaller. Both suppose normal noise, anew \
+    at each depth; where it is the same data that flatter every depth, depths add up to less.";
 /// What there is to do about it.
 pub(crate) const ADVICE: &str = "Judge it on data that the search never saw before you rely on it.";
 
 /// What the best was picked from, and how its gain stands against luck; nothing where nothing has figures.
 pub(crate) fn sentences(facts: &Facts) -> Option<(Luck, Vec<String>)> {
     let luck = luck(facts)?;
-    let sentences = vec![picked(facts, &luck), shown(&luck)];
+    let sentences = vec![picked(facts, &luck), shown(facts, &luck)];
     Some((luck, sentences))
 }
 
 fn picked(facts: &Facts, luck: &Luck) -> String {
     let from = count(luck.candidates(), "candidate");
     let mut text = match facts.best() {
-        NodeId::ROOT => format!("No node ranks above the root: none of {from} was better."),
+        NodeId::ROOT => format!("No node ranks above the root; {from} had figures of their own."),
         _ => format!(
             "The best was picked from {from}, by the very results that it is shown with: part of its gain is luck."
         ),
@@ -35,44 +36,60 @@ fn picked(facts: &Facts, luck: &Luck) -> String {
     if luck.without_effect > 0 {
         text.push_str(&format!(" {} more changed no figure.", luck.without_effect));
     }
-    let failed = Counts::overall(facts).get(Outcome::Failed);
+    let tree = facts.evals.iter().filter(|eval| eval.group.is_tree());
+    let failed = Counts::of(tree).get(Outcome::Failed);
     if failed > 0 {
         text.push_str(&format!(" {} ended without a score.", count(failed, "eval")));
     }
     text
 }
 
-fn shown(luck: &Luck) -> String {
-    let expected = luck.expected();
-    let expectation = match expected.as_slice() {
-        [] => {
-            return "How large luck is cannot be told: there are too few candidates, with too few configurations.".to_owned();
-        }
-        [one] => about(Some(*one)),
-        [low, .., high] if low == high => about(Some(*low)),
-        [low, .., high] => format!("{} to {}", about(Some(*low)), about(Some(*high))),
+/// What luck shows, and how the gain stands against that; the root has none.
+fn shown(facts: &Facts, luck: &Luck) -> String {
+    let yardsticks = luck.yardsticks();
+    let ([low, ..], [.., high]) = (yardsticks.as_slice(), yardsticks.as_slice()) else {
+        return "How large luck is cannot be told: there are too few candidates, with too few configurations, or what they differ by is \
+                not in the primary metric."
+            .to_owned();
     };
+    let expected = between(low.expected, high.expected);
+    let rarely = between(low.rarely, high.rarely);
+    let luck_alone = format!(
+        "Had no idea any effect, the best of a search of this size would still show about {expected} in the primary metric, and in \
+         one such search of twenty more than {rarely}."
+    );
+    if facts.best() == NodeId::ROOT {
+        return luck_alone;
+    }
     let stands = match luck.standing() {
-        Some(Standing::Within) => "no more than luck",
-        Some(Standing::Between) => "more than luck by one measure, and not by the other",
-        Some(Standing::Above) if expected.len() > 1 => "more than luck, by both measures",
-        Some(Standing::Above) => "more than luck, by the one measure that there is",
+        Some(Standing::Within) => "luck alone may show that",
+        Some(Standing::Between) => {
+            "more than luck is likely to show by one measure, and not by the other"
+        }
+        Some(Standing::Above) if yardsticks.len() > 1 => {
+            "more than luck is likely to show, by both measures"
+        }
+        Some(Standing::Above) => {
+            "more than luck is likely to show, by the one measure that there is"
+        }
         None => "which cannot be held against it",
     };
-    format!(
-        "Had no idea any effect, the best of a search of this size would still show about {expectation} in the primary metric. \
-         This one shows {}: {stands}.",
-        change(luck.gain)
-    )
+    format!("{luck_alone} This one shows {}: {stands}.", change(luck.gain))
+}
+
+/// `+0.1 to +0.2`.
+fn between(low: Finite, high: Finite) -> String {
+    let (low, high) = (about(Some(low)), about(Some(high)));
+    if low == high { low } else { format!("{low} to {high}") }
 }
 
 /// The measures that there are: what each is called, how large the noise of one candidate is, what the best of the search
-/// would show by it, and how the gain stands to that.
-pub(crate) fn measures(luck: &Luck) -> Vec<[String; 4]> {
+/// would show by it, what it would rarely exceed, and how the gain stands to what it would show.
+pub(crate) fn measures(luck: &Luck) -> Vec<[String; 5]> {
     let measure = |(name, by): (&str, Option<Yardstick>)| {
         let by = by?;
-        let (noise, expected) = (figure(rough(Some(by.noise))), about(Some(by.expected)));
-        Some([name.to_owned(), noise, expected, times(luck, by)])
+        let [expected, rarely] = [by.expected, by.rarely].map(|luck| about(Some(luck)));
+        Some([name.to_owned(), figure(rough(Some(by.noise))), expected, rarely, times(luck, by)])
     };
     [("by configurations", luck.by_configurations), ("by candidates", luck.by_candidates)]
         .into_iter()
@@ -91,8 +108,13 @@ pub(crate) fn rough(luck: Option<Finite>) -> Option<Finite> {
 }
 
 /// The head of the measures.
-pub(crate) const MEASURES: [&str; 4] =
-    ["luck", "noise of one candidate", "the best by luck", "gain against it"];
+pub(crate) const MEASURES: [&str; 5] = [
+    "luck",
+    "noise of one candidate",
+    "the best by luck",
+    "in one search of twenty, above",
+    "gain / best by luck",
+];
 
 /// `1.9 times`.
 fn times(luck: &Luck, by: Yardstick) -> String {

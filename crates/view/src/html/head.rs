@@ -22,7 +22,7 @@ pub fn head(facts: &Facts) -> Markup {
             (tile("best gain", &gain(facts), &where_from(facts)))
             (tile("primary metric", &primary(facts), &metric(facts)))
             (tile("evals", &facts.evals.len().to_string(), &Counts::overall(facts).to_string()))
-            (tile("spent", &cost(facts), &asked(facts)))
+            (tile("spent", &words::cents(&facts.spent().total()), &asked(facts)))
             (tile("time", &took(facts), &format!("since {:.0}", facts.created_at)))
         }
         (path(facts))
@@ -68,15 +68,6 @@ fn metric(facts: &Facts) -> String {
     let score = &facts.meaning.score;
     let direction = words::direction(score.primary_direction());
     format!("{}, {direction}; a gain is positive", title(&score.primary))
-}
-
-fn cost(facts: &Facts) -> String {
-    let total = facts.spent().total();
-    match (total.calls, total.known_cost()) {
-        (0, _) => "nothing".to_owned(),
-        (_, Some(cost)) => format!("${:.2}", cost.in_dollars()),
-        (_, None) => "unknown".to_owned(),
-    }
 }
 
 fn asked(facts: &Facts) -> String {

@@ -1,10 +1,11 @@
-//! What ran when: the root's sweep, questions for ideas and evals as bars, in as few rows as nothing overlaps in. From recorded
-//! times alone: what an eval waited before it was begun is a line, its bar is pale until its commit. When its sweep got its
-//! slot is not on record.
+//! What ran when: the root's sweep, questions for ideas and evals as bars, in as few rows as nothing overlaps in, and what is
+//! under way in words. From recorded times alone: what an eval waited before it was begun is a line, its bar is pale until its
+//! commit, and what is under way is drawn up to the latest time on record. When its sweep got its slot is not on record.
 
 use super::mark;
 use super::plot::{Scale, float, px};
 use super::text::title;
+use crate::busy::{busy, is_asked};
 use crate::outcome::Outcome;
 use crate::read;
 use crate::show::{ended_at, started_at};
@@ -12,7 +13,8 @@ use crate::words::{age, count};
 use jiff::Timestamp;
 use maud::{Markup, html};
 use std::time::Duration;
-use treebeam_core::facts::{Baseline, Eval, Expansion, Facts, Node};
+use treebeam_core::facts::{Baseline, Eval, Expansion, Facts};
+use treebeam_core::group::IdeaSource;
 
 /// The width of the drawing, where bars begin and end, and the height of a row.
 const WIDTH: f64 = 860.0;
@@ -62,7 +64,7 @@ pub fn slots(facts: &Facts) -> Markup {
     });
     let end = bars.iter().map(|bar| bar.to).fold(0.0, f64::max);
     if bars.is_empty() || end <= 0.0 {
-        return html! { p.note { "Nothing has run yet." } };
+        return html! { p.note { "Nothing has run yet." } (under_way(facts)) };
     }
     let (places, most) = places(&bars);
     let scale = Scale::new((0.0, end), FIELD);
@@ -77,13 +79,34 @@ pub fn slots(facts: &Facts) -> Markup {
         }
         p.note {
             (span(end)) " from the first step to the last. Colours as in the tree; pale: being implemented; full: tests, sweep and score, "
-            "with the wait for a slot between them; a dotted line before: it waited for its turn. Blue outlines are questions for ideas, the grey one is the root's own sweep."
+            "with the wait for a slot between them; a dotted line before: it waited for its turn. Blue outlines are questions for ideas and what is under way, the grey one is the root's own sweep."
+        }
+        (under_way(facts))
+    }
+}
+
+/// What is being done now, or was when the run was left.
+fn under_way(facts: &Facts) -> Markup {
+    let busy = busy(facts);
+    html! {
+        @if !busy.is_empty() {
+            h3 { "Under way" }
+            ul {
+                @for busy in busy {
+                    li {
+                        a href={ "#" (busy.place) } { (busy.place) } " " (busy.what)
+                        @if let Some(since) = busy.since { ", since " time datetime={ (since) } { (format!("{since:.0}")) } }
+                        @if let Some(idea) = busy.idea { ": " (title(&idea.title)) }
+                    }
+                }
+            }
         }
     }
 }
 
 fn bars(facts: &Facts) -> Vec<Bar> {
     let since = |at: Timestamp| at.duration_since(facts.created_at).as_secs_f64();
+    let latest = since(latest(facts));
     let root = if let Baseline::Measured { at, .. } = facts.baseline { Some(at) } else { None };
     let root = root.map(|at| Bar {
         waits: 0.0,
@@ -94,37 +117,54 @@ fn bars(facts: &Facts) -> Vec<Bar> {
         target: "n0000".to_owned(),
         words: "the root's sweep".to_owned(),
     });
-    let asked = facts.nodes.iter().flat_map(|node| node.expansions.iter().map(move |x| (node, x)));
-    let asked = asked.filter_map(|(node, expansion)| of_ideas(facts, node, expansion, &since));
-    let evals = facts.evals.iter().filter_map(|eval| of_eval(eval, &since));
+    let asked = facts.all_expansions();
+    let asked = asked.filter_map(|(source, x)| of_ideas(facts, source, x, (&since, latest)));
+    let evals = facts.evals.iter().filter_map(|eval| of_eval(eval, (&since, latest)));
     root.into_iter().chain(asked).chain(evals).filter(|bar| bar.from >= 0.0).collect()
 }
+
+/// The latest time on record that an eval or a question has.
+fn latest(facts: &Facts) -> Timestamp {
+    let of_eval = |eval: &Eval| {
+        let made = eval.work().and_then(|work| work.implemented_at);
+        [Some(eval.queued_at), started_at(eval), made, ended_at(eval)].into_iter().flatten().max()
+    };
+    let asked = facts.all_expansions().map(|(_, expansion)| expansion.started_at);
+    facts.evals.iter().filter_map(of_eval).chain(asked).max().unwrap_or(facts.created_at)
+}
+
+/// How times are counted, and the latest that there is.
+type Times<'a> = (&'a dyn Fn(Timestamp) -> f64, f64);
 
 /// From the question to the first eval that came of it.
 fn of_ideas(
     facts: &Facts,
-    node: &Node,
+    source: IdeaSource,
     expansion: &Expansion,
-    since: &dyn Fn(Timestamp) -> f64,
+    (since, latest): Times<'_>,
 ) -> Option<Bar> {
-    let first = expansion.evals().next().and_then(|id| facts.eval(*id))?;
-    let name = read::node_name(node.id);
-    let words = format!("ideas for {name}");
+    let to = match expansion.evals().next() {
+        Some(first) => since(facts.eval(*first)?.queued_at),
+        None if is_asked(facts, expansion) => latest,
+        None => return None,
+    };
+    let target = read::node_name(source.node());
+    let words = match source {
+        IdeaSource::Node(_) => format!("ideas for {target}"),
+        IdeaSource::Control => "ideas for the control group".to_owned(),
+    };
     let from = since(expansion.started_at);
-    Some(Bar {
-        waits: from,
-        from,
-        made: from,
-        to: since(first.queued_at),
-        class: "ideas",
-        target: name,
-        words,
-    })
+    Some(Bar { waits: from, from, made: from, to, class: "ideas", target, words })
 }
 
-fn of_eval(eval: &Eval, since: &dyn Fn(Timestamp) -> f64) -> Option<Bar> {
-    let (from, to) = (since(started_at(eval)?), since(ended_at(eval)?));
+fn of_eval(eval: &Eval, (since, latest): Times<'_>) -> Option<Bar> {
     let (name, outcome) = (read::eval_name(eval), Outcome::of(eval));
+    let to = match ended_at(eval) {
+        Some(end) => since(end),
+        None if outcome == Outcome::Running => latest,
+        None => return None,
+    };
+    let from = since(started_at(eval)?);
     // A failure without a commit is all implementing; where an older run does not say when, nothing is told apart.
     let made = match eval.work() {
         Some(work) => work.implemented_at.map_or(from, since),

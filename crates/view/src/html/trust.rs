@@ -91,7 +91,8 @@ fn by_depth(facts: &Facts, luck: &Luck) -> Markup {
 fn row(facts: &Facts, luck: &Luck, at: &DepthLuck) -> Markup {
     let step = at.step.and_then(|id| facts.eval(id));
     let gain = step.and_then(read::scored).and_then(|scored| scored.vs_parent.primary_delta);
-    let by = |by: Option<Yardstick>| by.and_then(|by| Finite::new(by.noise.get() * at.best_of));
+    let by =
+        |by: Option<Yardstick>| by.and_then(|by| Finite::new(by.noise.get() * at.best_of.mean));
     html! {
         tr {
             th scope="row" { (at.depth) }

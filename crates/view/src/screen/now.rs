@@ -3,38 +3,22 @@
 
 use super::Scene;
 use super::line::{Line, Tone};
+use crate::busy::{Busy, busy, doing};
 use crate::line::one_line;
-use crate::outcome::{Outcome, reason};
 use crate::read;
 use crate::words::{self, age};
 use jiff::Timestamp;
 use std::time::Duration;
-use treebeam_core::event::Subject;
-use treebeam_core::facts::{Eval, Facts, Ideas, Phase, Stage};
-use treebeam_core::id::{NodeId, Place};
+use treebeam_core::facts::{Eval, Facts, Stage};
+use treebeam_core::id::Place;
 
 /// How many ends of evals make a pace.
 const ENOUGH: usize = 3;
 
 /// What is being done.
 pub(super) fn lines(scene: &Scene<'_>) -> Vec<Line> {
-    let facts = scene.facts;
-    let mut lines = Vec::new();
-    if matches!(facts.phase, Phase::Measuring) {
-        let again = submission(facts, Subject::Root);
-        lines.push(line(scene, Place::Node(NodeId::ROOT), &format!("being swept{again}"), ""));
-    }
-    let asked = facts.frontier.iter().copied().filter(|id| is_asked(facts, *id));
-    lines.extend(asked.map(|id| line(scene, Place::Node(id), "asked for ideas", "")));
-    lines.extend(facts.open_evals().iter().filter_map(|eval| {
-        let what = doing(facts, eval)?;
-        Some(line(scene, Place::Candidate(eval.id), &what, &one_line(&eval.idea.title)))
-    }));
-    if let Phase::Promoting { left } = &facts.phase {
-        lines
-            .extend(left.iter().map(|id| line(scene, Place::Candidate(*id), "becomes a node", "")));
-    }
-    lines
+    let title = |busy: &Busy<'_>| busy.idea.map_or_else(String::new, |idea| one_line(&idea.title));
+    busy(scene.facts).iter().map(|busy| line(scene, busy.place, &busy.what, &title(busy))).collect()
 }
 
 fn line(scene: &Scene<'_>, place: Place, what: &str, title: &str) -> Line {
@@ -43,31 +27,6 @@ fn line(scene: &Scene<'_>, place: Place, what: &str, title: &str) -> Line {
     Line::of(Tone::Strong, &format!("  {place:<6} "))
         .add(Tone::Busy, &format!("{what:<22} "))
         .add(Tone::Plain, &format!("{long:>8}  {title}"))
-}
-
-fn is_asked(facts: &Facts, id: NodeId) -> bool {
-    let expansion = facts.node(id).and_then(|node| node.expansion_at(facts.depth));
-    expansion.is_some_and(|expansion| matches!(expansion.ideas, Ideas::Asked))
-}
-
-/// What an eval is busy with, if it is.
-fn doing(facts: &Facts, eval: &Eval) -> Option<String> {
-    let busy = (Outcome::of(eval) == Outcome::Running).then(|| reason(eval))?;
-    let again = if matches!(eval.stage, Stage::Sweeping(_)) {
-        submission(facts, Subject::Eval(eval.id))
-    } else if eval.attempt > 1 {
-        format!(", try {}", eval.attempt)
-    } else {
-        String::new()
-    };
-    Some(busy + &again)
-}
-
-fn submission(facts: &Facts, subject: Subject) -> String {
-    match facts.submissions(subject) {
-        0 | 1 => String::new(),
-        number => format!(", again ({number})"),
-    }
 }
 
 /// What was spent, what may be, and how long it may take.
