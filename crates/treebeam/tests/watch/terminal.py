@@ -119,6 +119,8 @@ class Terminal:
         self.pid = os.fork()
         if self.pid == 0:
             os.setsid()
+            # Whoever was started by `nohup` would hand that on.
+            signal.signal(signal.SIGHUP, signal.SIG_DFL)
             fcntl.ioctl(self.slave, termios.TIOCSCTTY, 0)
             os.dup2(keyboard, 0)
             for descriptor in (1, 2):
