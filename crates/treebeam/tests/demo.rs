@@ -71,6 +71,8 @@ fn is_good(site: &Site, folder: &Path) {
     let best = site.call_in(folder, &["best", "--json"]).exits(0).json_lines().remove(0);
     let deep = best["path"].as_array().is_some_and(|path| path.len() > 2);
     assert!(deep && best["stop_reason"] == "max_depth_reached", "{best}");
+    let listed = site.call_in(folder, &["list", "--json"]).exits(0).json_lines().remove(0);
+    assert_eq!(listed["runs"][0]["cost_usd"], 0.0, "nobody is paid: {listed}");
     let score = ["score", "holdout-root.csv", "holdout-best.csv", "--json"];
     let score = site.call_in(folder, &score).exits(0).json_lines().remove(0);
     assert!(score["primary_delta"].as_f64().is_some_and(|delta| delta > 0.0), "{score}");

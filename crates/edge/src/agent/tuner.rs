@@ -8,6 +8,7 @@ use crate::git;
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::Path;
+use treebeam_core::bill::Cost;
 use treebeam_core::tuner::change::Change;
 use treebeam_core::tuner::constant::{Constant, constants};
 use treebeam_core::tuner::scope::Scope;
@@ -36,7 +37,9 @@ pub(super) fn answer(
         Wish::Diff(change) => seen.diff(&change),
         Wish::Word => tuner::word(&seen.constants()),
     };
-    said.map(Reply::of).map_err(Trouble::unanswered)
+    // It asks nobody, so nobody is paid.
+    let free = |said| Reply { cost: Some(Cost::default()), ..Reply::of(said) };
+    said.map(free).map_err(Trouble::unanswered)
 }
 
 /// The paths that git tracks in a worktree, which must be one of its own.
