@@ -34,19 +34,21 @@ pub(super) fn run(home: &Home, output: Output) -> Result<Exit, Failure> {
 }
 
 fn listed(home: &Home, id: &RunId, now: Timestamp) -> Listed {
-    listed_at(&home.named(id), id, now)
+    let run = home.named(id);
+    let found = digest(&run, lease::runner(&run));
+    Listed { run: id.to_string(), age: age(store::began(&run), now), found }
 }
 
-/// A run that lies there, in short.
-pub(super) fn listed_at(run: &RunDir, id: &RunId, now: Timestamp) -> Listed {
-    let age = store::began(run).map(|began| now.duration_since(began));
-    let found = match store::open_to_read(run) {
-        Ok(opened) => Ok(Digest::of(&opened.state, lease::runner(run))),
-        Err(error) => Err(error.to_string()),
-    };
+/// A run that lies there, in short, or why that cannot be told.
+pub(super) fn digest(run: &RunDir, runner: Option<String>) -> Result<Digest, String> {
+    let opened = store::open_to_read(run).map_err(|error| error.to_string())?;
+    Ok(Digest::of(&opened.state, runner))
+}
+
+/// How long ago a run began.
+pub(super) fn age(began: Option<Timestamp>, now: Timestamp) -> Option<Duration> {
     // A clock that was set back makes no run that begins later.
-    let age = age.map(|age| Duration::try_from(age).unwrap_or_default());
-    Listed { run: id.to_string(), age, found }
+    began.map(|began| Duration::try_from(now.duration_since(began)).unwrap_or_default())
 }
 
 fn document(home: &Home, id: &RunId, now: Timestamp) -> Value {

@@ -3,13 +3,14 @@
 //!
 //! # Layout
 //! `guard` says who is let in, [`route`] is the table of all addresses, `pages` answers those that look, `act` those that ask
-//! for a change, `live` those that stay open; `hub` keeps up with runs, `news` says what an event changes, `form` reads
-//! fields. `live.js` and `live.css` are added to the script and the style of a report.
+//! for a change, `live` those that stay open; `hub` keeps up with runs, `listing` remembers all of them in short, `news` says
+//! what an event changes, `form` reads fields. `live.js` and `live.css` are added to the script and the style of a report.
 
 mod act;
 mod form;
 mod guard;
 mod hub;
+mod listing;
 mod live;
 mod news;
 mod pages;
@@ -22,6 +23,7 @@ use crate::terminal;
 use crate::wiring::{Found, Home};
 use guard::{Guard, Shown, Stranger};
 use hub::{Hub, Watched};
+use listing::Listing;
 use pages::{Asked, Refusal};
 use serde_json::json;
 use std::env;
@@ -53,7 +55,8 @@ pub(super) fn run(here: &Path, args: &ServeArgs, output: Output) -> Result<Exit,
         let _ = asked.send(());
     })?;
     let runs = Arc::new(runs);
-    let server = Server::start(listener, Arc::new(Dashboard { runs, guard, hub }), PATIENCE)?;
+    let site = Dashboard { runs, guard, hub, listing: Listing::default() };
+    let server = Server::start(listener, Arc::new(site), PATIENCE)?;
     match output {
         Output::Json => terminal::json(&json!({
             "schema": "treebeam.serve/1",
@@ -153,6 +156,7 @@ struct Dashboard {
     runs: Arc<Runs>,
     guard: Guard,
     hub: Hub,
+    listing: Listing,
 }
 
 impl Dashboard {

@@ -5,6 +5,7 @@ use super::live::MOST_STREAMS;
 use super::news::News;
 use serde_json::json;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -22,6 +23,10 @@ const GLANCE: Duration = Duration::from_millis(100);
 const PACE: Duration = Duration::from_secs(1);
 /// How often it is asked who runs the run: for a moment, the question is in a runner's way.
 const DOUBT: Duration = Duration::from_secs(2);
+/// How long a journal that cannot be read is left alone: each try reads all of it.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a run is kept in mind that nobody looks at.
+const MEMORY: Duration = Duration::from_mins(1);
 /// How long a stream is silent before a word is said, so that one whose reader is gone is noticed.
 const SILENCE: Duration = Duration::from_secs(10);
 
@@ -29,9 +34,17 @@ const SILENCE: Duration = Duration::from_secs(10);
 pub(super) struct Hub {
     /// Different for each process: what was seen of another one may be anything.
     instance: String,
-    runs: Mutex<BTreeMap<RunId, Arc<Watched>>>,
+    runs: Mutex<BTreeMap<RunId, Kept>>,
+    /// How many were opened so far.
+    opened: AtomicU64,
     /// One more than there are streams.
     seats: Seat,
+}
+
+/// A run, and when it was last asked for.
+struct Kept {
+    watched: Arc<Watched>,
+    asked: Instant,
 }
 
 /// The right to a stream; the streams are counted by it.
@@ -39,16 +52,31 @@ pub(super) type Seat = Arc<()>;
 
 impl Hub {
     pub(super) fn new(instance: String) -> Self {
-        Self { instance, runs: Mutex::default(), seats: Seat::default() }
+        let (runs, opened) = (Mutex::default(), AtomicU64::new(0));
+        Self { instance, runs, opened, seats: Seat::default() }
     }
 
     /// The run of that name, which lies there.
     pub(super) fn run(&self, id: &RunId, run: &RunDir) -> Result<Arc<Watched>, StoreError> {
-        if let Some(known) = lock(&self.runs).get(id).filter(|_| run.journal().is_file()) {
-            return Ok(Arc::clone(known));
+        let asked = Instant::now();
+        self.let_go(asked);
+        if let Some(known) = lock(&self.runs).get_mut(id).filter(|_| run.journal().is_file()) {
+            known.asked = asked;
+            return Ok(Arc::clone(&known.watched));
         }
-        let watched = Arc::new(Watched::open(run, &self.instance)?);
-        Ok(Arc::clone(lock(&self.runs).entry(id.clone()).or_insert(watched)))
+        // One that was let go and is opened again counts its changes anew: what was seen of it before may be anything.
+        let number = self.opened.fetch_add(1, Ordering::Relaxed);
+        let watched = Arc::new(Watched::open(run, &format!("{}-{number}", self.instance))?);
+        let kept = Kept { watched, asked };
+        Ok(Arc::clone(&lock(&self.runs).entry(id.clone()).or_insert(kept).watched))
+    }
+
+    /// Forgets the runs that nobody looks at and that were not asked for for a while.
+    fn let_go(&self, now: Instant) {
+        lock(&self.runs).retain(|_, kept| {
+            let is_looked_at = Arc::strong_count(&kept.watched) > 1;
+            is_looked_at || now.saturating_duration_since(kept.asked) < MEMORY
+        });
     }
 
     /// Room for one more stream, if there is any.
@@ -57,7 +85,7 @@ impl Hub {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -99,9 +127,15 @@ struct Inner {
     changes: u64,
     runner: Option<String>,
     asked: Option<Instant>,
-    trouble: Option<String>,
+    trouble: Option<Trouble>,
     listeners: Vec<Listener>,
     followed: Followed,
+}
+
+/// Why the journal could not be read, and when.
+struct Trouble {
+    why: String,
+    at: Instant,
 }
 
 /// Whether a thread looks at the journal.
@@ -164,7 +198,7 @@ impl Watched {
         Seen {
             state: inner.follower.snapshot(),
             runner: inner.runner.clone(),
-            trouble: inner.trouble.clone(),
+            trouble: inner.why().map(str::to_owned),
             version: self.version(&inner),
             changes: inner.changes,
             followed: inner.followed,
@@ -241,6 +275,9 @@ impl Inner {
     }
 
     fn read(&mut self) -> News {
+        if self.trouble.as_ref().is_some_and(|trouble| trouble.at.elapsed() < PATIENCE) {
+            return News::default();
+        }
         let before = self.trouble.take();
         let mut news = News::default();
         match self.follower.look() {
@@ -250,12 +287,18 @@ impl Inner {
                 }
             }
             Ok(Look::Anew) => news = News::Everything,
-            Err(error) => self.trouble = Some(error.to_string()),
+            Err(error) => {
+                self.trouble = Some(Trouble { why: error.to_string(), at: Instant::now() });
+            }
         }
-        if self.trouble != before {
+        if self.why() != before.as_ref().map(|before| &*before.why) {
             news.add(&News::parts(&[Part::Steering]));
         }
         news
+    }
+
+    fn why(&self) -> Option<&str> {
+        self.trouble.as_ref().map(|trouble| &*trouble.why)
     }
 
     fn tell(&mut self, version: &str) {
@@ -285,16 +328,17 @@ impl Listener {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+    use std::fs;
+    use std::path::Path;
     use std::sync::mpsc::channel;
     use treebeam_core::event::{RunStarted, WorldKind};
     use treebeam_core::policy::{Agents, Meaning, Reach};
     use treebeam_edge::store::Store;
 
-    #[test]
-    fn nobody_waits_for_a_page_that_takes_its_time() {
-        let folder = tempfile::tempdir().unwrap();
+    /// A run that has begun.
+    pub(in crate::command::serve) fn begun(folder: &Path) -> (RunId, RunDir) {
         let started = RunStarted {
             run: "t".parse().unwrap(),
             world: WorldKind::Dry { seed: 1 },
@@ -306,8 +350,15 @@ mod tests {
             replays: None,
             at: jiff::Timestamp::UNIX_EPOCH,
         };
-        drop(Store::create(folder.path(), &started).unwrap());
-        let run = RunDir::of(folder.path(), &started.run);
+        drop(Store::create(folder, &started).unwrap());
+        let run = RunDir::of(folder, &started.run);
+        (started.run, run)
+    }
+
+    #[test]
+    fn nobody_waits_for_a_page_that_takes_its_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let (id, run) = begun(folder.path());
         let watched = Arc::new(Watched::open(&run, "one").unwrap());
         let other = Arc::clone(&watched);
         let shown = watched.with(move |_| {
@@ -315,6 +366,42 @@ mod tests {
             thread::spawn(move || sender.send(other.with(|looked| looked.facts.run.clone())));
             receiver.recv_timeout(Duration::from_mins(1))
         });
-        assert_eq!(shown, Ok(started.run));
+        assert_eq!(shown, Ok(id));
+    }
+
+    #[test]
+    fn a_run_that_nobody_looks_at_is_let_go() {
+        let folder = tempfile::tempdir().unwrap();
+        let (hub, (id, run)) = (Hub::new("one".to_owned()), begun(folder.path()));
+        let version = |watched: &Watched| watched.with(|looked| looked.version.to_owned());
+        let watched = hub.run(&id, &run).unwrap();
+        let (first, later) = (version(&watched), Instant::now() + MEMORY);
+        hub.let_go(later);
+        assert!(Arc::ptr_eq(&watched, &hub.run(&id, &run).unwrap()), "somebody looks at it");
+        let gone = Arc::downgrade(&watched);
+        drop(watched);
+        hub.let_go(Instant::now());
+        assert!(gone.upgrade().is_some(), "it was asked for a moment ago");
+        hub.let_go(Instant::now() + MEMORY);
+        assert!(gone.upgrade().is_none(), "nobody looks at it");
+        // What a page knows of it is not taken for what is known now.
+        assert_ne!(version(&hub.run(&id, &run).unwrap()), first);
+    }
+
+    #[test]
+    fn a_journal_that_cannot_be_read_is_left_alone_for_a_while() {
+        let folder = tempfile::tempdir().unwrap();
+        let (_, run) = begun(folder.path());
+        let watched = Watched::open(&run, "one").unwrap();
+        let trouble = || watched.with(|looked| looked.trouble.map(str::to_owned));
+        assert_eq!(trouble(), None);
+        let journal = run.journal();
+        let text = fs::read(&journal).unwrap();
+        fs::write(&journal, "spoilt\n").unwrap();
+        assert!(trouble().is_some());
+        fs::write(&journal, text).unwrap();
+        assert!(trouble().is_some(), "it was read again at once");
+        thread::sleep(PATIENCE);
+        assert_eq!(trouble(), None);
     }
 }

@@ -5,7 +5,7 @@ use super::form::Fields;
 use super::live::{current, tail};
 use super::route::{Method, Named, Names};
 use crate::command::report::material::Shelf;
-use crate::command::{list, validate};
+use crate::command::validate;
 use crate::failure::{Exit, Failure};
 use jiff::Timestamp;
 use treebeam_core::evidence::Artifact;
@@ -169,9 +169,7 @@ pub(super) fn list(site: &Dashboard, _: &Asked<'_>) -> Result<Page, Refusal> {
 }
 
 fn listed(site: &Dashboard) -> Result<Vec<(RunId, Listed)>, Refusal> {
-    let now = Timestamp::now();
-    let all = site.runs.all()?.into_iter();
-    Ok(all.map(|(id, run)| (id.clone(), list::listed_at(&run, &id, now))).collect())
+    Ok(site.listing.of(site.runs.all()?, Timestamp::now()))
 }
 
 /// The pages of a run, for the head of each.
