@@ -128,9 +128,9 @@ impl Listed {
         }
     }
 
-    fn cells(&self) -> [String; COLUMNS] {
-        let age = self.age.map_or_else(|| "n/a".to_owned(), words::age);
-        let [depth, nodes, evals, gain, cost] = match &self.found {
+    /// Its depth, nodes, evals, gain and cost.
+    pub(crate) fn figures(&self) -> [String; 5] {
+        match &self.found {
             Ok(found) => [
                 found.depths(),
                 found.nodes.to_string(),
@@ -139,7 +139,12 @@ impl Listed {
                 words::cents(&found.spent.total()),
             ],
             Err(_) => ["-"; 5].map(str::to_owned),
-        };
+        }
+    }
+
+    fn cells(&self) -> [String; COLUMNS] {
+        let age = self.age.map_or_else(|| "n/a".to_owned(), words::age);
+        let [depth, nodes, evals, gain, cost] = self.figures();
         [self.run.clone(), age, depth, nodes, evals, gain, cost, self.outcome()]
     }
 }

@@ -368,7 +368,7 @@ fn pages(facts: &Facts, text: &str) -> Vec<String> {
     let mut pages = vec![
         site::dashboard(&looked),
         site::evals(facts, &found, &|_| None),
-        site::place(facts, root, &Material::default()).unwrap(),
+        site::around(facts, root, &site::place(facts, root, &material).unwrap()),
         site::around(facts, eval, &site::place(facts, eval, &material).unwrap()),
         site::compared(facts, [Some(root), Some(eval)], against),
         site::compared(facts, [None, None], None),

@@ -35,7 +35,7 @@ await page.locator(".live", { hasText: "live" }).waitFor();
 must(!page.url().includes("token"), page.url());
 await page.evaluate(() => { window.stayed = true; });
 
-// Two others who look on: at all runs, and at the evals while they type.
+// Three others who look on: at all runs, at a node, and at the evals while they type.
 const beside = async (path) => {
   const other = await open("light", 1200);
   await other.goto(address);
@@ -45,6 +45,7 @@ const beside = async (path) => {
   return other;
 };
 const list = await beside("/");
+const root = await beside(`${base}/at/n0000`);
 const evals = await beside(`${base}/evals`);
 await evals.getByLabel("Find").fill("not sent");
 
@@ -77,9 +78,11 @@ await page.locator("#evals a.row", { hasText: "Widen the <b>window" }).filter({ 
 must(await page.evaluate(() => window.stayed), "the page was loaded again");
 await page.locator(".idea-form").waitFor({ state: "hidden" });
 await list.locator("td", { hasText: "stopped" }).waitFor();
-await evals.locator("a.row", { hasText: "Widen the <b>window" }).filter({ hasNotText: "open" }).waitFor();
+for (const other of [root, evals]) {
+  await other.locator("a.row", { hasText: "Widen the <b>window" }).filter({ hasNotText: "open" }).waitFor();
+}
 must((await evals.getByLabel("Find").inputValue()) === "not sent", "what was typed is gone");
-for (const other of [list, evals]) {
+for (const other of [list, root, evals]) {
   must(await other.evaluate(() => window.stayed), `${other.url()} was loaded again`);
   await judge(other, other.url());
   await other.close();
@@ -100,6 +103,14 @@ await page.goto(`${base}/at/e0001`);
 await page.locator(".diff .ins").first().waitFor();
 await page.locator("svg.paired").first().waitFor();
 await judge(page, "an eval");
+
+// What the sweep of the root printed, and what a validation finds.
+await page.goto(`${base}/at/n0000`);
+await page.getByText("its log").click();
+await page.getByText("Log of n0000").waitFor();
+await judge(page, "a log");
+await page.goto(`${base}/validation`);
+await judge(page, "a validation");
 
 // A search over the whole text of ideas.
 await page.goto(`${base}/evals`);

@@ -176,5 +176,5 @@ fn what_a_process_says_of_itself_is_text_in_the_list_of_runs() {
     fs::remove_file(site.path("manifest.json.prev")).ok();
     let page = serving.page("/");
     must_be_inert(&page, "a run that cannot be read");
-    assert!(page.contains("unreadable"), "{page}");
+    assert!(page.contains("cannot be opened"), "{page}");
 }

@@ -98,6 +98,9 @@ fn the_pages_of_all_runs_of_evals_and_of_two_hear_what_happens() {
         page.contains("data-live=\"evals\" data-from=\"/runs/t/evals/list?find=a%20b\""),
         "{page}"
     );
+    // A node's page has a line for each eval that was tried on it.
+    let page = serving.page("/runs/t/at/n0000");
+    assert!(page.contains("data-live=\"n0000 evals\""), "{page}");
     let page = serving.page("/runs/t/compare?first=n0000&second=e0001");
     assert!(page.contains("data-live=\"n0000 e0001\""), "{page}");
     assert!(
@@ -107,7 +110,7 @@ fn the_pages_of_all_runs_of_evals_and_of_two_hear_what_happens() {
 
     let mut events = serving.listen("/events", None);
     assert_eq!(events.next("data: "), "[\"runs\"]");
-    assert!(serving.page("/list").contains("running"));
+    assert!(serving.page("/list").contains("running: process "));
     git.let_go();
     let _ = running.wait().exits(0);
     await_that("the list says that it is over", || {
@@ -184,4 +187,24 @@ fn a_log_comes_to_the_page_as_it_grows() {
     write("one <b>\n\u{1b}[31mtwo\n");
     let second = next();
     assert_eq!((&second["anew"], &second["text"]), (&json!(false), &json!("two\n")));
+}
+
+#[test]
+fn a_log_is_shown_from_its_end_and_another_one_from_its_beginning() {
+    let site = super::finished();
+    let serving = Serving::start(&site, &[], None);
+    assert!(serving.page("/runs/t/at/n0000").contains("href=\"/runs/t/at/n0000/log\""));
+    let folder = site.path("eval/root/experiment");
+    fs::create_dir_all(&folder).expect("a folder");
+    let write = |name: &str, text: &str| fs::write(folder.join(name), text).expect("a log");
+    write("tests.log", &"x".repeat((256 << 10) + 10));
+    let without = ", without its first 10 bytes";
+    let page = serving.page("/runs/t/at/n0000/log");
+    assert!(page.contains(&format!("<span class=\"without\">{without}</span>")), "{page}");
+    let mut events = serving.listen("/runs/t/at/n0000/log/events", None);
+    let mut next = || -> Value { serde_json::from_str(&events.next("data: ")).expect("JSON") };
+    assert_eq!(next()["without"], without);
+    write("sweep.log", "one\n");
+    let begun = next();
+    assert_eq!((&begun["anew"], &begun["without"]), (&json!(true), &json!("")));
 }

@@ -78,6 +78,15 @@ fn every_page_is_there_and_looking_changes_nothing() {
     }
     let page = serving.page("/");
     assert!(page.contains("<a href=\"/runs/t\">t</a>"), "{page}");
+    // All that `treebeam list` says, but for the age, which grows.
+    let line = site.call(&["list"]).exits(0).stdout.lines().nth(1).map(str::to_owned);
+    let line = line.expect("a run");
+    let cells = line.split("  ").map(str::trim).filter(|cell| !cell.is_empty());
+    let figures: Vec<_> = cells.skip(2).collect();
+    assert_eq!(figures.len(), 6, "{line}");
+    for said in figures {
+        assert!(page.contains(&format!(">{said}</td>")), "no {said:?} in {page}");
+    }
     let page = serving.page("/runs/t");
     assert!(page.contains("href=\"/runs/t/at/e0001\"") && page.contains("Over."), "{page}");
     assert!(!page.contains("/runs/t/pause") && page.contains("nothing is left to steer"), "{page}");
@@ -86,6 +95,9 @@ fn every_page_is_there_and_looking_changes_nothing() {
     assert!(page.contains("href=\"/runs/t/at/n0000\"") && page.contains("Gate: "), "{page}");
     let page = serving.page("/runs/t/at/n0000");
     assert!(page.contains("<a>node_ideas/0000</a>"), "a folder has no page: {page}");
+    for file in ["ideas-n0000-x1-a1_prompt.txt", "ideas-n0000-x1-a1.txt"] {
+        assert!(page.contains(&format!("<code>{file}</code>")), "no {file} in {page}");
+    }
     let page = serving.page("/runs/t/compare?first=n0000&second=e0001");
     assert!(page.contains("e0001 against n0000"), "{page}");
     let page = serving.page("/runs/t/evals?find=e0002");

@@ -139,6 +139,11 @@ fn no_path_leads_out_of_what_is_on_record() {
     for path in ["/runs/t/compare?first=../x&second=n0000", "/runs/t/evals?before=x"] {
         assert_eq!(serving.ask("GET", path, &serving.known(), "").status, 400, "{path}");
     }
+    let asked = "/runs/t/file?path=node_ideas/0000/calls/ideas-n0000-x1-a1";
+    for (end, status) in [(".txt", 200), ("_prompt.txt", 200), ("x.txt", 404), ("/../x", 404)] {
+        let answered = serving.ask("GET", &format!("{asked}{end}"), &serving.known(), "");
+        assert_eq!(answered.status, status, "{end}: {}", answered.body);
+    }
     let page = serving.page("/runs/t/at/e0001");
     let (_, named) = page.split_once("href=\"/runs/t/file?path=").expect("a file on record");
     let (named, _) = named.split_once('"').expect("its end");

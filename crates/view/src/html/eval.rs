@@ -191,7 +191,9 @@ fn one_check(check: &Check) -> Markup {
     }
 }
 
-fn documents(material: &Material) -> Markup {
+/// Texts that came about, as far as they are there.
+#[must_use]
+pub fn documents(material: &Material) -> Markup {
     html! {
         @for document in &material.documents {
             @match (&document.text, document.kind) {

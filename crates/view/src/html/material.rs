@@ -3,7 +3,7 @@
 use treebeam_core::id::RunPath;
 use treebeam_core::score::Details;
 
-/// What is known of one eval beyond the record. Whatever could not be read is not there.
+/// What is known of one eval beyond the record, or of a node: that has texts alone. Whatever could not be read is not there.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Material {
     /// The candidate's results against its parent's.

@@ -18,8 +18,6 @@ use super::{
     Against, Material, checked, compare, costs, eval, head, lineage, node, scores, slots, tree,
     trust,
 };
-use crate::figure::change;
-use crate::line::one_line;
 use crate::list::Listed;
 use crate::outcome::Outcome;
 use crate::read;
@@ -27,7 +25,7 @@ use crate::words::{age, count};
 use maud::{DOCTYPE, Markup, html};
 use treebeam_core::audit::Finding;
 use treebeam_core::facts::{Eval, Facts};
-use treebeam_core::id::{EvalId, Place, RunId};
+use treebeam_core::id::{EvalId, NodeId, Place, RunId};
 
 /// How much the parts of a page take together before the next one has to be asked for.
 const ROOM: usize = 700 << 10;
@@ -195,8 +193,8 @@ pub fn all_runs(listed: &[(RunId, Listed)]) -> Markup {
             div.scroll tabindex="0" role="group" aria-label="Runs" {
                 table.figures {
                     thead { tr {
-                        @for head in ["run", "state", "began"] { th scope="col" class="words" { (head) } }
-                        @for head in ["nodes", "evals", "best gain"] { th scope="col" { (head) } }
+                        @for head in ["run", "outcome", "began"] { th scope="col" class="words" { (head) } }
+                        @for head in ["depth", "nodes", "evals", "best gain", "cost"] { th scope="col" { (head) } }
                     } }
                     tbody { @for (id, run) in listed { (one_run(id, run)) } }
                 }
@@ -210,11 +208,9 @@ fn one_run(id: &RunId, run: &Listed) -> Markup {
     html! {
         tr {
             th scope="row" { a href=(Address::Run(id)) { (id) } }
-            td.words title=(one_line(&run.outcome())) { (run.word()) }
+            td.words.why { (run.outcome()) }
             td.words { (began) }
-            @if let Ok(found) = &run.found {
-                td { (found.nodes) } td { (found.evals) } td { (change(found.gain)) }
-            } @else { td {} td {} td {} }
+            @for figure in run.figures() { td { (figure) } }
         }
     }
 }
@@ -317,11 +313,14 @@ pub fn found(facts: &Facts, search: &Search, text: &dyn Fn(&Eval) -> Option<Stri
     linked(&list, facts)
 }
 
-/// A node or an eval, with what the caller knows of the eval; nothing where there is no such thing.
+/// A node or an eval, with what the caller knows of it; nothing where there is no such thing.
 #[must_use]
 pub fn place(facts: &Facts, place: Place, material: &Material) -> Option<Markup> {
     let body = match place {
-        Place::Node(id) => node::page(facts, facts.node(id)?),
+        Place::Node(id) => html! {
+            (node::page(facts, facts.node(id)?))
+            @if !material.documents.is_empty() { h3 { "How ideas were asked for" } (eval::documents(material)) }
+        },
         Place::Candidate(id) => eval::page(facts, facts.eval(id)?, material),
     };
     Some(linked(&body, facts))
@@ -332,15 +331,25 @@ pub fn place(facts: &Facts, place: Place, material: &Material) -> Option<Markup>
 pub fn around(facts: &Facts, at: Place, body: &Markup) -> Markup {
     let name = at.to_string();
     let from = Address::Part(&facts.run, &name);
+    let (eval, is_swept) = match at {
+        Place::Candidate(id) => (facts.eval(id), true),
+        Place::Node(id) => (None, id == NodeId::ROOT),
+    };
     html! {
         p.note {
-            @if let Place::Candidate(id) = at {
-                @if let Some(eval) = facts.eval(id) { (title(&eval.idea.title)) " · " }
-                a href=(Address::Log(&facts.run, at)) { "its log" } " · "
-            }
+            @if let Some(eval) = eval { (title(&eval.idea.title)) " · " }
+            @if is_swept { a href=(Address::Log(&facts.run, at)) { "its log" } " · " }
             a href=(Address::Compare(&facts.run, Some(at))) { "compare it" }
         }
-        section aria-label=(name) data-live=(name) data-from=(from) { (body) }
+        section aria-label=(name) data-live=(shows(at)) data-from=(from) { (body) }
+    }
+}
+
+/// What changes the page of a node or an eval, by name: that of a node has a line for each eval that was tried on it.
+fn shows(at: Place) -> String {
+    match at {
+        Place::Node(_) => format!("{at} {}", Part::Evals.name()),
+        Place::Candidate(_) => at.to_string(),
     }
 }
 
@@ -372,13 +381,22 @@ fn nothing_to_compare() -> Markup {
     html! { p.note { "Choose two nodes or evals, such as n0000 and e0012." } }
 }
 
-/// What the commands of an eval printed so far. More of it comes to the page.
+/// What the commands of an eval or of the root printed so far. More of it comes to the page.
 #[must_use]
 pub fn log(name: &str, skipped: u64, text: &str) -> Markup {
     html! {
-        p.note { code { (name) } @if skipped > 0 { ", without its first " (count(skipped, "byte")) } }
+        p.note { code { (name) } span.without { (without(skipped)) } }
         pre.foreign #log tabindex="0" role="log" aria-label=(name) { (Shown(text)) }
     }
+}
+
+/// How much of a log is not shown, in words to stand behind its name; none where all of it is.
+#[must_use]
+pub fn without(skipped: u64) -> String {
+    if skipped == 0 {
+        return String::new();
+    }
+    format!(", without its first {}", count(skipped, "byte"))
 }
 
 /// What a validation found.

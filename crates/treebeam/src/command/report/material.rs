@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use treebeam_core::evidence::Artifact;
-use treebeam_core::facts::{Baseline, Eval, Facts};
+use treebeam_core::facts::{Baseline, Eval, Facts, Node};
 use treebeam_core::id::{RunPath, Sha256};
 use treebeam_core::paired::primary_changes;
 use treebeam_core::path::{self, LOGS};
@@ -89,8 +89,20 @@ impl<'a> Shelf<'a> {
         Some(Against { details: compare(baseline, candidate, policy).ok()?, changes })
     }
 
-    /// Its texts in the order in which they came about. What matters most to a reader has the room first.
-    fn documents(&self, eval: &Eval) -> Vec<Document> {
+    /// What was asked for ideas on a node, and answered.
+    pub(in crate::command) fn questions(&self, node: &Node) -> Vec<Document> {
+        let turns = node.conversation().into_iter();
+        let paths = turns.flat_map(|turn| {
+            [(Kind::Prompt, turn.prompt_path()), (Kind::Reply, turn.reply_path())]
+        });
+        let mut documents =
+            paths.filter_map(|(kind, path)| self.document(kind, path)).collect::<Vec<_>>();
+        fit(&mut documents, self.room);
+        documents
+    }
+
+    /// An eval's texts in the order in which they came about. What matters most to a reader has the room first.
+    pub(in crate::command) fn documents(&self, eval: &Eval) -> Vec<Document> {
         let mut documents = Vec::new();
         for (kind, path) in fixed(eval) {
             documents.extend(self.document(kind, path));

@@ -62,11 +62,12 @@
   // What a command prints, as it comes.
   const MOST = 2000000;
   const log = document.getElementById("log");
-  const print = ({ name, anew, text }) => {
+  const print = ({ name, anew, without, text }) => {
     const low = log.scrollTop + log.clientHeight >= log.scrollHeight - 4;
     if (anew) {
       log.setAttribute("aria-label", name);
       document.querySelector("main .note code").textContent = name;
+      document.querySelector("main .note .without").textContent = without;
     }
     log.textContent = ((anew ? "" : log.textContent) + text).slice(-MOST);
     if (low || anew) log.scrollTop = log.scrollHeight;

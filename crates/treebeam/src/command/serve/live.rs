@@ -18,7 +18,7 @@ use treebeam_core::path;
 use treebeam_edge::input;
 use treebeam_edge::store::RunDir;
 use treebeam_edge::web::{Outlet, Sent, stream};
-use treebeam_view::html::visible;
+use treebeam_view::html::{site, visible};
 
 /// How many streams there are at once.
 pub(super) const MOST_STREAMS: usize = 32;
@@ -84,7 +84,7 @@ fn outline(runs: &Runs) -> Vec<(RunId, Option<u64>, bool)> {
     all.map(seen).collect()
 }
 
-/// What the commands of an eval print.
+/// What the commands of an eval, or of the root, print.
 pub(super) fn log(site: &Dashboard, asked: &Asked<'_>) -> Result<Page, Refusal> {
     let watched = site.watched(asked)?;
     let place = asked.place()?;
@@ -143,7 +143,9 @@ impl Reading {
         if text.is_empty() && !anew {
             return None;
         }
-        let data = json!({ "name": found, "anew": anew, "skipped": from, "text": visible(&text) });
+        let without = site::without(from);
+        let data =
+            json!({ "name": found, "anew": anew, "without": without, "text": visible(&text) });
         Some((format!("event: log\ndata: {data}\n\n"), (found, end)))
     }
 }

@@ -9,7 +9,7 @@ use crate::command::validate;
 use crate::failure::{Exit, Failure};
 use jiff::Timestamp;
 use treebeam_core::evidence::Artifact;
-use treebeam_core::facts::{Baseline, Eval, Facts};
+use treebeam_core::facts::{Baseline, Eval, Facts, KnownTurn};
 use treebeam_core::id::{EvalId, Place, RunId, RunPath};
 use treebeam_core::path;
 use treebeam_edge::store::{RunFiles, StoreError};
@@ -219,7 +219,10 @@ fn of_place(facts: &Facts, files: &RunFiles, place: Place) -> Result<Markup, Ref
         Place::Candidate(id) => {
             facts.eval(id).map(|eval| Shelf::of_one(files, facts).material(eval))
         }
-        Place::Node(_) => Some(Material::default()),
+        Place::Node(id) => facts.node(id).map(|node| {
+            let documents = Shelf::of_one(files, facts).questions(node);
+            Material { documents, ..Material::default() }
+        }),
     };
     let markup = material.and_then(|material| site::place(facts, place, &material));
     markup.ok_or_else(|| Refusal::new(404, format!("run {} has no {place}", facts.run)))
@@ -371,11 +374,15 @@ fn is_on_record(facts: &Facts, files: &RunFiles, path: &RunPath) -> bool {
     };
     let of_nodes = facts.nodes.iter().any(|node| {
         let results = facts.baseline_of(node).map(|results| &results.path);
-        results == Some(path) || path::conversation_summary(node.id) == *path
+        let of_turn = |turn: &KnownTurn<'_>| [turn.prompt_path(), turn.reply_path()];
+        results == Some(path)
+            || path::conversation_summary(node.id) == *path
+            || path.is_below(path::node_ideas(node.id).as_str())
+                && node.conversation().iter().flat_map(of_turn).any(|own| own == *path)
     });
     let of_evals = facts.evals.iter().any(|eval| {
         let results = eval.measured().map(|measured| &measured.results.path);
-        let own = || Shelf::of_one(files, facts).material(eval).documents.into_iter();
+        let own = || Shelf::of_one(files, facts).documents(eval).into_iter();
         results == Some(path)
             || eval.idea.path == *path
             || path.is_below(path::eval(eval.id).as_str()) && own().any(|own| own.path == *path)
