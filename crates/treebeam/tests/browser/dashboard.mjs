@@ -49,11 +49,28 @@ const root = await beside(`${base}/at/n0000`);
 const evals = await beside(`${base}/evals`);
 await evals.getByLabel("Find").fill("not sent");
 
-// Paused, and back, by the keyboard; a page that is looked at is told.
+// Where no script runs, the buttons do the same; the page has to be asked for again.
+const plain = await (await browser.newContext({ javaScriptEnabled: false })).newPage();
+await plain.goto(address);
+for (const [name, said] of [["Pause", "is paused"], ["Go on", "goes on"]]) {
+  const wish = plain.getByRole("button", { name, exact: true });
+  for (let looks = 0; (await wish.count()) === 0; looks += 1) {
+    must(looks < 300, `there is no button ${name}`);
+    await rest(100);
+    await plain.goto(base);
+  }
+  await wish.click();
+  await plain.locator("main .said", { hasText: said }).waitFor();
+}
+await plain.close();
+
+// Paused, and back, by the keyboard, which stays among the buttons; a page that is looked at is told.
 const button = (name) => page.getByRole("button", { name, exact: true });
+const holding = (what) => page.evaluate((of) => document.activeElement[of], what);
 await button("Pause").focus();
 await page.keyboard.press("Enter");
 await button("Go on").waitFor();
+must((await holding("textContent")) === "Go on", `the keyboard is at ${await holding("nodeName")}`);
 await page.locator("main > .said", { hasText: "is paused" }).waitFor();
 
 // An idea, added while it is paused.
@@ -65,11 +82,14 @@ await button("Go on").click();
 await button("Stop after this depth").click();
 await button("Do not stop after it").waitFor();
 await page.locator("main > .said", { hasText: "stops after depth 0" }).waitFor();
+await page.locator("#tree").focus();
 console.log("steered");
 
 // The depth comes to its end, and the run stops there, until somebody goes on.
 await page.locator("#steering", { hasText: "Stopped after depth 0" }).waitFor();
 must((await page.locator(".steering button").count()) === 0, "nobody is there to be steered");
+await page.locator("#tree a.mark[href$='/at/n0001']").waitFor();
+must((await holding("id")) === "tree", `the keyboard is at ${await holding("nodeName")}`);
 console.log("stopped");
 
 // The idea is evaluated, the run ends, and the page that never was loaded again says so.

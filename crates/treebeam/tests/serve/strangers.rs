@@ -11,7 +11,7 @@ fn must_be_sealed(answered: &Answered, what: &str) {
     for header in [
         "content-security-policy: default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
         "x-content-type-options: nosniff",
-        "referrer-policy: no-referrer",
+        "referrer-policy: same-origin",
         "cache-control: no-store",
         "x-frame-options: deny",
     ] {

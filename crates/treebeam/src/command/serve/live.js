@@ -9,23 +9,43 @@
     history.replaceState(null, "", address);
   }
 
-  // What a reader was at is where it was, whatever is made anew around it.
+  // What a reader was at is where it was, whatever is made anew around it. Each of these looks before, and puts back after.
+  const all = (section, which) => [...section.querySelectorAll(which)];
+  const scrolling = (section) => {
+    const before = all(section, ".scroll, pre").map((each) => [each.scrollLeft, each.scrollTop]);
+    return () => all(section, ".scroll, pre").forEach((each, at) => {
+      if (before[at]) [each.scrollLeft, each.scrollTop] = before[at];
+    });
+  };
+  // A text is the same if its file is; what is new is as it came.
+  const opening = (section) => {
+    const name = (each, at) => (each.querySelector("summary code") || { textContent: at }).textContent;
+    const before = new Map(all(section, "details").map((each, at) => [name(each, at), each.open]));
+    return () => all(section, "details").forEach((each, at) => {
+      if (before.has(name(each, at))) each.open = before.get(name(each, at));
+    });
+  };
+  // A link is known by where it leads, a button by what it asks for, all else by its number. Whoever was at one that is gone is
+  // at the first one then, not at another one that stands there by chance.
+  const focusing = (section) => {
+    const found = () => all(section, "a[href], button, summary, [tabindex]");
+    const name = (each) => each.getAttribute("href") || (each.form && each.form.getAttribute("action"));
+    const held = document.activeElement;
+    const at = found().indexOf(held);
+    return () => {
+      if (at < 0) return;
+      const now = found();
+      const again = [now[at], ...now].find((each) => each && name(each) === name(held)) || now[0];
+      if (again) again.focus({ preventScroll: true });
+    };
+  };
   const known = new WeakMap();
   const put = (section, html) => {
     if (known.get(section) === html) return;
     known.set(section, html);
-    const held = section.contains(document.activeElement) ? document.activeElement : null;
-    const key = held && (held.getAttribute("href") || (held.form && held.form.getAttribute("action")));
-    const places = (all) => [...section.querySelectorAll(all)];
-    const scrolled = places(".scroll, pre").map((each) => [each.scrollLeft, each.scrollTop]);
-    const opened = places("details").map((each) => each.open);
+    const kept = [scrolling, opening, focusing].map((look) => look(section));
     section.innerHTML = html;
-    places(".scroll, pre").forEach((each, at) => {
-      if (scrolled[at]) [each.scrollLeft, each.scrollTop] = scrolled[at];
-    });
-    places("details").forEach((each, at) => { each.open = opened[at] || false; });
-    const again = key && places("a[href], button").find((each) => (each.getAttribute("href") || (each.form && each.form.getAttribute("action"))) === key);
-    if (again) again.focus({ preventScroll: true });
+    kept.forEach((back) => back());
     // What cannot be asked for any more is not offered.
     const form = document.querySelector(".idea-form");
     if (form && section.id === "steering") form.hidden = section.querySelector("[data-over]") !== null;
@@ -107,14 +127,15 @@
     if (!document.hidden) listen();
   }
 
-  // A wish: sent, and what came of it is said on this page.
+  // A wish: sent, and what came of it is said on this page. It is sent once; a button that was disabled meanwhile would lose
+  // the keyboard.
   document.addEventListener("submit", async (event) => {
     const form = event.target.closest("form.wish");
     const said = document.querySelector("main > .said");
     if (!form || !said) return;
     event.preventDefault();
-    const buttons = form.querySelectorAll("button");
-    buttons.forEach((button) => { button.disabled = true; });
+    if (form.hasAttribute("aria-busy")) return;
+    form.setAttribute("aria-busy", "true");
     said.textContent = "…";
     try {
       const body = new URLSearchParams(new FormData(form));
@@ -126,6 +147,6 @@
     } catch {
       said.textContent = "the server is gone";
     }
-    buttons.forEach((button) => { button.disabled = false; });
+    form.removeAttribute("aria-busy");
   });
 })();

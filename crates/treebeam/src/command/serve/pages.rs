@@ -81,7 +81,8 @@ impl Page {
             ("content-type", self.kind),
             ("content-security-policy", POLICY),
             ("x-content-type-options", "nosniff"),
-            ("referrer-policy", "no-referrer"),
+            // Where an address has the token, no other site is told it; with `no-referrer`, a form would not say that it is ours.
+            ("referrer-policy", "same-origin"),
             ("cache-control", "no-store"),
             ("x-frame-options", "DENY"),
             ("cross-origin-opener-policy", "same-origin"),
