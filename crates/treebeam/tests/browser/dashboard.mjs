@@ -13,7 +13,7 @@ const problems = [];
 
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
 const open = async (colorScheme, width) => {
-  const context = await browser.newContext({ colorScheme, viewport: { width, height: 900 }, reducedMotion: "reduce" });
+  const context = await browser.newContext({ colorScheme, viewport: { width, height: 900 } });
   const page = await context.newPage();
   page.setDefaultTimeout(120000);
   page.on("console", (message) => { if (message.type() === "error") problems.push(message.text()); });
@@ -168,9 +168,23 @@ for (let looks = 0; !existsSync(report); looks += 1) {
   must(looks < 2400, "there is no report");
   await rest(50);
 }
-const still = await open("light", 1200);
-await still.goto(`file://${report}`);
-must((await tiles(still)) === shown, `the report says ${await tiles(still)}, the page ${shown}`);
+for (const [scheme, width] of [["light", 1200], ["dark", 1200], ["light", 390]]) {
+  const still = await open(scheme, width);
+  await still.goto(`file://${report}#e0001`);
+  must((await tiles(still)) === shown, `the report says ${await tiles(still)}, the page ${shown}`);
+  // The address names an eval, so that is open.
+  await still.locator("#e0001 .diff .ins").first().waitFor();
+  await still.locator("#e0001 svg.paired").first().waitFor();
+  await judge(still, `the report, ${scheme}, ${width}`);
+  const wide = await still.evaluate(() => document.documentElement.scrollWidth);
+  must(wide <= width, `the report is ${wide} wide on a screen of ${width}`);
+  // Another one: it is open, and at the top, whatever is drawn on the way.
+  await still.goto(`file://${report}#n0001`);
+  await still.locator("#n0001 .page").waitFor();
+  const { y } = await still.locator("#n0001").boundingBox();
+  must(y > 0 && y < 100, `what the address names is at ${y}`);
+  await still.close();
+}
 must(problems.length === 0, problems.join("\n"));
 await browser.close();
 console.log("seen");
