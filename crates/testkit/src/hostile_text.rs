@@ -2,7 +2,7 @@
 //! in a terminal, in a path, in a CSV. As an idea, a branch, a file name, a log or a cell they have to stay what they are.
 
 /// Markup, scripts and what is around them.
-const MARKUP: [&str; 34] = [
+const MARKUP: [&str; 33] = [
     "<script>alert(1)</script>",
     "</script><script>alert(1)</script>",
     "</ScRiPt><ScRiPt>alert(1)</sCrIpT>",
@@ -30,7 +30,6 @@ const MARKUP: [&str; 34] = [
     "JaVaScRiPt:alert(1)",
     "java\tscript:alert(1)",
     "data:text/html,<script>alert(1)</script>",
-    "vbscript:msgbox(1)",
     "<a href=\"javascript:alert(1)\">here</a>",
     "<iframe srcdoc=\"&lt;script&gt;alert(1)&lt;/script&gt;\"></iframe>",
     "<base href=//elsewhere.invalid/>",
@@ -136,9 +135,10 @@ pub fn short() -> Vec<String> {
     all
 }
 
-/// A megabyte in one word, and of what grows most when it is escaped.
-fn long() -> [String; 4] {
-    ["x".repeat(LONG), "<".repeat(LONG), "\u{202e}".repeat(LONG / 3 + 1), "a\n".repeat(LONG / 2)]
+/// A megabyte in one word, of what grows most when it is escaped, and of what begins and never ends.
+fn long() -> [String; 5] {
+    let (reversed, begun) = ("\u{202e}".repeat(LONG / 3 + 1), "\u{1b}]".repeat(LONG / 2));
+    ["x".repeat(LONG), "<".repeat(LONG), reversed, begun, "a\n".repeat(LONG / 2)]
 }
 
 #[cfg(test)]
@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn there_are_a_hundred_and_no_two_are_alike() {
         let mut all = all();
-        assert_eq!((all.len(), short().len()), (100, 96));
+        assert_eq!((all.len(), short().len()), (100, 95));
         all.sort();
         all.dedup();
         assert_eq!(all.len(), 100);

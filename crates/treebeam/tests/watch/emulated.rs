@@ -146,3 +146,18 @@ fn the_log_of_a_running_sweep_is_followed() {
     );
     left(&seen, 130);
 }
+
+#[test]
+fn a_line_that_begins_much_and_ends_nothing_keeps_nobody_waiting() {
+    let site = site();
+    let log = "\u{1b}]".repeat((1 << 19) - 100) + "0;the end\n";
+    fs::write(site.path("eval/0001/experiment/sweep.log"), log).expect("a log");
+    let steps = [
+        json!(["drawn", DRAWN]),
+        json!(["keys", "jl"]),
+        json!(["await", "0;the end"]),
+        json!(["keys", "q"]),
+        json!(["end"]),
+    ];
+    left(&watch(&site, SMALL, &steps), 0);
+}

@@ -13,11 +13,11 @@ const MARKS: usize = 3;
 pub(super) fn inert(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let (mut column, mut marks) = (0, 0);
-    let mut rest = text;
+    let (mut rest, mut has_end) = (text, true);
     while let Some(c) = rest.chars().next() {
         rest = &rest[c.len_utf8()..];
         match c {
-            '\u{1b}' => rest = after_escape(rest),
+            '\u{1b}' => rest = after_escape(rest, &mut has_end),
             '\u{9b}' => rest = after_parameters(rest),
             '\t' => {
                 let room = TAB - column % TAB;
@@ -43,11 +43,11 @@ pub(super) fn inert(text: &str) -> String {
     shown
 }
 
-/// What follows a sequence that an escape began.
-fn after_escape(rest: &str) -> &str {
+/// What follows a sequence that an escape began, and whether there may still be an end of a text for the terminal.
+fn after_escape<'a>(rest: &'a str, has_end: &mut bool) -> &'a str {
     match rest.chars().next() {
         Some('[') => after_parameters(&rest[1..]),
-        Some(']' | 'P' | 'X' | '^' | '_') => after_string(&rest[1..]),
+        Some(']' | 'P' | 'X' | '^' | '_') => after_string(&rest[1..], has_end),
         _ => {
             let rest = rest.trim_start_matches(|c| matches!(c, ' '..='/'));
             rest.strip_prefix(|c| matches!(c, '0'..='~')).unwrap_or(rest)
@@ -61,11 +61,22 @@ fn after_parameters(rest: &str) -> &str {
     rest.strip_prefix(|c| matches!(c, '@'..='~')).unwrap_or(rest)
 }
 
-/// What follows a text that was meant for the terminal; one without an end is no such text.
-fn after_string(rest: &str) -> &str {
-    let ends = ["\u{7}", "\u{1b}\\", "\u{9c}"];
-    let end = ends.iter().filter_map(|end| rest.find(end).map(|at| at + end.len())).min();
+/// What follows a text that was meant for the terminal; one without an end is no such text, and none after it has one.
+fn after_string<'a>(rest: &'a str, has_end: &mut bool) -> &'a str {
+    let end = if *has_end { end_of_string(rest) } else { None };
+    *has_end = end.is_some();
     &rest[end.unwrap_or(0)..]
+}
+
+/// Where the first end of a text for the terminal is over. Looks no further: each character is looked at once for all texts.
+fn end_of_string(text: &str) -> Option<usize> {
+    let mut escaped = false;
+    let (at, last) = text.char_indices().find(|(_, c)| {
+        let ends = matches!(c, '\u{7}' | '\u{9c}') || escaped && *c == '\\';
+        escaped = *c == '\u{1b}';
+        ends
+    })?;
+    Some(at + last.len_utf8())
 }
 
 /// Characters that take no column of their own and are no marks, or that terminals do not agree about.
@@ -92,6 +103,8 @@ mod tests {
         check("\u{1b}]0;title\u{7}after", "after");
         check("\u{1b}]8;;http://x\u{1b}\\link\u{1b}]8;;\u{1b}\\", "link");
         check("\u{1b}]0;never ended", "0;never ended");
+        check("\u{1b}]a\u{7}b\u{1b}_c\u{1b}^d", "bcd");
+        check("\u{1b}X\u{1b}\u{1b}\\a\u{1b}]\u{1b}x\\\u{9c}b\u{1b}P\\c", "ab\\c");
         check("\u{1b}P1$r\u{9c}x\u{1b}(By\u{1b}cz\u{1b}", "xyz");
         check("\u{9b}2Jclear\u{1b}[", "clear");
         check("\u{1b}[31\u{1b}[2Jx", "x");
@@ -101,6 +114,20 @@ mod tests {
         check("\u{301}first", "first");
         check("\u{fdd0}a\u{fffe}b\u{1ffff}c\u{10ffff}\u{e000}", "abc\u{e000}");
         check("👩\u{200d}👩 \u{fe0f}☺", "👩👩 ☺");
+    }
+
+    /// Where each beginning is followed to the end of the text, these take many minutes.
+    #[test]
+    fn no_text_takes_more_than_one_look_at_each_character() {
+        let megabytes = |text: &str| text.repeat((4 << 20) / text.len());
+        for begun in ["\u{1b}]", "\u{1b}P", "\u{1b}X", "\u{1b}^", "\u{1b}_"] {
+            assert_eq!(inert(&megabytes(begun)), "");
+            // Ends of one kind, and none of the others.
+            for end in ["\u{7}", "\u{9c}", "\u{1b}\\"] {
+                assert_eq!(inert(&megabytes(&format!("{begun}x{end}"))), "");
+            }
+        }
+        assert_eq!(inert(&megabytes("\u{1b}[")), "");
     }
 
     #[test]
