@@ -198,7 +198,7 @@ fn busy(scene: &Scene<'_>, mut slots: Vec<Line>, shares: &Shares, size: Size) ->
 fn rows(scene: &Scene<'_>, model: &Model, height: usize, size: Size) -> Vec<Line> {
     let rows = tree::rows(scene.facts, &model.filter);
     let path = tree::Path::to_best(scene.facts);
-    let cursor = rows.iter().position(|row| row.place == model.cursor).unwrap_or(0);
+    let cursor = tree::chosen(&rows, model.cursor);
     let top = cursor.saturating_sub(height / 2).min(rows.len().saturating_sub(height));
     let number = words::count(rows.len(), "row");
     let title = match model.filter.as_str() {

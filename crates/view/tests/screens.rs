@@ -237,8 +237,31 @@ fn a_filter_shows_what_it_says_until_it_is_taken_back() {
     // Letters that are keys elsewhere are letters here.
     let quit = Watch::over().press(&typed("/q?lb"));
     assert!(quit.text().contains("0 rows with `q?lb`"), "{}", quit.text());
-    let none = quit.press(&[Key::Enter, Key::Down, Key::PageDown, Key::Enter]);
-    assert!(none.text().contains("n0000 of run"), "what the cursor was on is still there");
+    let keys = [Key::Enter, Key::Down, Key::PageDown, Key::Enter, Key::Right, Key::Char('l')];
+    let none = quit.press(&keys);
+    assert!(none.text().contains("tree: 0 rows"), "nothing is chosen, nothing opens");
+    assert!(none.press(&[Key::Escape]).chosen().contains("n0000"), "where the cursor was before");
+}
+
+#[test]
+fn keys_act_on_the_row_that_is_shown_as_chosen() {
+    // The cursor's row is not among those that are left.
+    let filtered = || Watch::over().press(&typed("/failed")).press(&[Key::Enter]);
+    assert!(filtered().chosen().contains("e0008"), "{}", filtered().text());
+    let check = |keys: &[Key], expected: &str| {
+        let watch = filtered().press(keys);
+        assert!(watch.text().contains(expected), "{keys:?}: {}", watch.text());
+    };
+    check(&[Key::Enter], "e0008 of run");
+    check(&[Key::Right], "e0008 of run");
+    check(&[Key::Char('l')], "e0008 of run");
+    check(&[Key::Enter, Key::Char('l')], "e0008 of run");
+    check(&[Key::Down, Key::Enter], "e0005 of run");
+    check(&[Key::Up, Key::Enter], "e0008 of run");
+    assert!(filtered().press(&[Key::Escape]).chosen().contains("e0008"), "it stays chosen");
+    // A filter that is given up while it is typed moves nothing.
+    let given_up = Watch::over().press(&typed("j/failed")).press(&[Key::Escape]);
+    assert!(given_up.chosen().contains("n0002"), "{}", given_up.text());
 }
 
 #[test]

@@ -168,33 +168,27 @@ fn typed(mut model: Model, key: Key) -> Model {
     }
 }
 
-fn on_tree(model: Model, key: Key, scene: &Scene<'_>, size: Size) -> Model {
-    let place = model.cursor;
-    match key {
-        Key::Char('/' | 'f') => return model.over(Page::Filter),
-        Key::Escape => return Model { filter: String::new(), ..model },
-        Key::Enter | Key::Right => return model.over(Page::Item { place, top: 0 }),
-        Key::Char('l') => return model.over(Page::Paper { place, which: 0, at: At::End }),
-        Key::Char('b') => {
-            let cursor = Place::Node(scene.facts.best());
-            return Model { cursor, filter: String::new(), ..model };
-        }
-        Key::Up
-        | Key::Down
-        | Key::Left
-        | Key::PageUp
-        | Key::PageDown
-        | Key::Home
-        | Key::End
-        | Key::Tab
-        | Key::Backspace
-        | Key::Char(_) => {}
-    }
+/// What a key does to the row that is shown as the cursor's; where no row is shown, there is nothing to be opened.
+fn on_tree(mut model: Model, key: Key, scene: &Scene<'_>, size: Size) -> Model {
     let rows = tree::rows(scene.facts, &model.filter);
-    let index = rows.iter().position(|row| row.place == place).unwrap_or(0);
-    let index = moved(index, key, rows.len(), super::tree_height(scene, size));
-    let cursor = rows.get(index).map_or(place, |row| row.place);
-    Model { cursor, ..model }
+    let index = tree::chosen(&rows, model.cursor);
+    let row = rows.get(index).map(|row| row.place);
+    model.cursor = row.unwrap_or(model.cursor);
+    match (key, row) {
+        (Key::Char('/' | 'f'), _) => model.over(Page::Filter),
+        (Key::Escape, _) => Model { filter: String::new(), ..model },
+        (Key::Enter | Key::Right, Some(place)) => model.over(Page::Item { place, top: 0 }),
+        (Key::Char('l'), Some(place)) => model.over(Page::Paper { place, which: 0, at: At::End }),
+        (Key::Char('b'), _) => {
+            let cursor = Place::Node(scene.facts.best());
+            Model { cursor, filter: String::new(), ..model }
+        }
+        _ => {
+            let index = moved(index, key, rows.len(), super::tree_height(scene, size));
+            let cursor = rows.get(index).map_or(model.cursor, |row| row.place);
+            Model { cursor, ..model }
+        }
+    }
 }
 
 /// A line after a key, of so many, of which so many are seen.

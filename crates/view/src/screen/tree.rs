@@ -31,6 +31,11 @@ pub(super) fn rows(facts: &Facts, filter: &str) -> Vec<Row> {
     rows
 }
 
+/// Which of these rows is the cursor's: its own or, where that is not among them, the first.
+pub(super) fn chosen(rows: &[Row], cursor: Place) -> usize {
+    rows.iter().position(|row| row.place == cursor).unwrap_or(0)
+}
+
 fn all(facts: &Facts) -> Vec<Row> {
     let mut tried: BTreeMap<NodeId, Vec<Place>> = BTreeMap::new();
     for eval in &facts.evals {
