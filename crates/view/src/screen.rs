@@ -150,8 +150,9 @@ fn head(scene: &Scene<'_>, path: &[String], shares: &Shares) -> Vec<Line> {
         Line::of(Tone::Plain, &format!("budget {}", now::budget(scene))),
     ];
     if shares.path == 0 {
-        let path = path.join(" → ");
-        lines.push(Line::of(Tone::Good, &best).add(Tone::Plain, &format!(" {path}")));
+        let path =
+            if path.is_empty() { String::new() } else { format!(" · {}", path.join(" → ")) };
+        lines.push(Line::of(Tone::Good, &best).add(Tone::Plain, &path));
         return lines;
     }
     lines.push(Line::of(Tone::Good, &best));
@@ -179,10 +180,14 @@ fn standing(scene: &Scene<'_>) -> String {
     }
 }
 
-/// What is going on at this moment.
+/// What is going on at this moment, or would be if somebody ran it.
 fn busy(scene: &Scene<'_>, mut slots: Vec<Line>, shares: &Shares, size: Size) -> Vec<Line> {
     let most = words::count(scene.facts.reach.max_parallel_evals.get(), "eval");
-    let mut lines = vec![rule(&format!("now: {} busy, at most {most} at once", slots.len()), size)];
+    let title = match (slots.len(), scene.runner) {
+        (begun @ 1.., None) => format!("now: nobody is at work, {begun} begun"),
+        (busy, _) => format!("now: {busy} busy, at most {most} at once"),
+    };
+    let mut lines = vec![rule(&title, size)];
     if slots.len() > shares.slots {
         let more = slots.split_off(shares.slots - 1).len();
         slots.push(Line::of(Tone::Dim, &format!("  and {more} more")));

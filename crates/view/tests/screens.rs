@@ -185,6 +185,15 @@ fn a_run_on_the_screen() {
 }
 
 #[test]
+fn what_was_begun_is_not_busy_where_nobody_runs_it() {
+    let text = |runner| Watch { runner, ..Watch::of(&half_way()) }.text();
+    assert!(text(Some("process 7 on `night`")).contains("now: 1 busy, at most "));
+    let left = text(None);
+    assert!(left.contains("now: nobody is at work, 1 begun") && left.contains("being "), "{left}");
+    assert!(Watch::over().text().contains("now: 0 busy"));
+}
+
+#[test]
 fn an_eval_its_file_the_filter_and_the_keys_on_the_screen() {
     let item = Watch::over().press(&typed("jj")).press(&[Key::Enter]);
     let mut paper = Watch::over().press(&typed("jl"));
