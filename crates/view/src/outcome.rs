@@ -149,32 +149,7 @@ fn at(failure: &Failure) -> String {
 
 /// How many evals came out in which way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Nodes now.
-    pub promoted: u32,
-    /// Nodes soon.
-    pub chosen: u32,
-    /// Passed the gate, not in the beam.
-    pub passed: u32,
-    /// Stopped by the gate.
-    pub rejected: u32,
-    /// Ended without a score.
-    pub failed: u32,
-    /// Stopped by a budget before their end.
-    pub unfinished: u32,
-    /// Compared, for comparison alone.
-    pub control: u32,
-    /// Waiting for their depth to close.
-    pub scored: u32,
-    /// Under way.
-    pub running: u32,
-    /// Waiting.
-    pub queued: u32,
-    /// Evaluated again under another id.
-    pub superseded: u32,
-    /// Never begun, for another idea.
-    pub set_aside: u32,
-}
+pub struct Counts([u32; Outcome::ALL.len()]);
 
 impl Counts {
     /// Over the whole run. Looks at every eval: for reports, not for every event.
@@ -194,38 +169,21 @@ impl Counts {
     pub fn of<'a>(evals: impl IntoIterator<Item = &'a Eval>) -> Self {
         let mut counts = Self::default();
         for eval in evals {
-            *counts.slot(Outcome::of(eval)) += 1;
+            counts.0[Outcome::of(eval) as usize] += 1;
         }
         counts
     }
 
     /// How many came out in this way.
     #[must_use]
-    pub fn get(mut self, outcome: Outcome) -> u32 {
-        *self.slot(outcome)
+    pub const fn get(self, outcome: Outcome) -> u32 {
+        self.0[outcome as usize]
     }
 
     /// How many there are.
     #[must_use]
     pub fn total(self) -> u32 {
-        Outcome::ALL.into_iter().map(|outcome| self.get(outcome)).sum()
-    }
-
-    fn slot(&mut self, outcome: Outcome) -> &mut u32 {
-        match outcome {
-            Outcome::Promoted => &mut self.promoted,
-            Outcome::Chosen => &mut self.chosen,
-            Outcome::Passed => &mut self.passed,
-            Outcome::Rejected => &mut self.rejected,
-            Outcome::Failed => &mut self.failed,
-            Outcome::Unfinished => &mut self.unfinished,
-            Outcome::Control => &mut self.control,
-            Outcome::Scored => &mut self.scored,
-            Outcome::Running => &mut self.running,
-            Outcome::Queued => &mut self.queued,
-            Outcome::Superseded => &mut self.superseded,
-            Outcome::SetAside => &mut self.set_aside,
-        }
+        self.0.into_iter().sum()
     }
 }
 

@@ -58,9 +58,8 @@ fn all(facts: &Facts) -> [String; 4] {
 fn the_sample_has_every_outcome() {
     let state = sample::finished();
     let counts = Counts::overall(&state);
-    let expected = Counts { promoted: 3, passed: 1, rejected: 3, failed: 2, ..Counts::default() };
-    assert_eq!(counts, expected);
     assert_eq!(counts.total(), 9);
+    assert_eq!(counts.to_string(), "3 promoted, 1 passed, 3 rejected, 2 failed");
     assert_eq!(Counts::open_depth(&state), Counts::default());
     assert_eq!(state.stop_reason(), Some(Stop::MaxEvals));
 }
@@ -174,7 +173,7 @@ fn a_budget_that_was_reached() {
     {
         assert!(results.contains(text), "{results}");
     }
-    assert_eq!(Counts::overall(&state).unfinished, 2);
+    assert_eq!(Counts::overall(&state).get(Outcome::Unfinished), 2);
     assert!(summary.contains("2 unfinished") && status.contains("2 unfinished"), "{status}");
     let reach =
         Reach { max_cost_usd: Finite::new(2.5), max_tokens_total: Some(7), ..state.reach.clone() };
