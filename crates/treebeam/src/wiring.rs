@@ -6,6 +6,7 @@ use crate::terminal;
 use std::path::{Component, Path, PathBuf};
 use treebeam_core::id::RunId;
 use treebeam_edge::git::{self, UserRepo};
+use treebeam_edge::store::lease::{self, Presence};
 use treebeam_edge::store::{self, RunDir};
 
 /// The user's repository and its runs.
@@ -66,6 +67,13 @@ impl Home {
         } else {
             "there is no unfinished run in this repository"
         }))
+    }
+
+    /// The runs that somebody runs now, the latest one last.
+    pub(crate) fn running(&self) -> Result<Vec<RunId>, Failure> {
+        let mut runs = store::runs(&self.runs_root)?;
+        runs.retain(|id| lease::presence(&self.named(id)) != Presence::Nobody);
+        Ok(runs)
     }
 
     /// Refuses a run directory that was given the name of another run: it would act on that run's refs.

@@ -80,9 +80,7 @@ fn find(here: &Path, name: Option<&str>) -> Result<Found, Failure> {
     if name.is_some() {
         return Found::find(here, name);
     }
-    let home = Home::find(here)?;
-    let mut running = store::runs(&home.runs_root)?;
-    running.retain(|id| lease::presence(&home.named(id)) != Presence::Nobody);
+    let running = Home::find(here)?.running()?;
     match running.as_slice() {
         [] => Found::find(here, None),
         [one] => Found::find(here, Some(one.as_str())),

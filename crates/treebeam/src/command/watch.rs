@@ -12,9 +12,10 @@ use paper::Papers;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use terminal::{Input, Terminal};
+use treebeam_core::id::RunId;
+use treebeam_edge::store::RunDir;
 use treebeam_edge::store::following::{Follower, Look};
-use treebeam_edge::store::lease::{self, Presence};
-use treebeam_edge::store::{self, RunDir};
+use treebeam_edge::store::lease;
 use treebeam_view::screen::{self, Diary, Model, Next, Paper, Scene};
 
 /// How long a key is waited for before the journal is looked at again.
@@ -41,15 +42,8 @@ pub(super) fn run(here: &Path, name: Option<&str>, output: Output) -> Result<Exi
 
 /// The run that is named, or the latest one that somebody runs, or else the latest one.
 fn find(here: &Path, name: Option<&str>) -> Result<Found, Failure> {
-    if name.is_none() {
-        let home = Home::find(here)?;
-        let runs = store::runs(&home.runs_root)?;
-        let runs_now = |id: &&_| lease::presence(&home.named(id)) != Presence::Nobody;
-        if let Some(id) = runs.iter().rev().find(runs_now) {
-            return Found::find(here, Some(id.as_str()));
-        }
-    }
-    Found::find(here, name)
+    let running = if name.is_none() { Home::find(here)?.running()?.pop() } else { None };
+    Found::find(here, running.as_ref().map(RunId::as_str).or(name))
 }
 
 /// Shows a run until the user has seen enough.
