@@ -1,5 +1,10 @@
 //! Hears when the program is asked to end: Ctrl-C at the terminal, and on Unix also the signals of `kill`, of a machine
-//! that goes down and of a terminal that is closed. What is to be done then is for the caller to say.
+//! that goes down and of a terminal that is closed. What is to be done then is for the caller to say. [`Suspension`] is about
+//! a stop for a while.
+
+mod suspension;
+
+pub use suspension::Suspension;
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};

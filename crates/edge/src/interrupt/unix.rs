@@ -1,17 +1,49 @@
-//! Signals, as Unix has them: interrupt, termination and hangup.
+//! Signals, as Unix has them: interrupt, termination, hangup and the stop of a terminal.
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use rustix::process::{Signal, getpgrp, getsid, kill_current_process_group};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP};
 use signal_hook::iterator::Signals;
+use signal_hook::{flag, low_level};
 use std::fs;
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::thread;
 
 /// Calls `asked` for each signal.
 pub(super) fn listen(mut asked: impl FnMut() + Send + 'static) -> io::Result<()> {
-    let hangup = fs::read_to_string("/proc/self/status").is_ok_and(|own| !ignores(&own, SIGHUP));
-    let mut signals = Signals::new([SIGINT, SIGTERM].into_iter().chain(hangup.then_some(SIGHUP)))?;
+    let hangup = obeys(SIGHUP).then_some(SIGHUP);
+    let mut signals = Signals::new([SIGINT, SIGTERM].into_iter().chain(hangup))?;
     thread::Builder::new().spawn(move || signals.forever().for_each(|_| asked()))?;
     Ok(())
+}
+
+/// Notes each request to stop for a while.
+pub(super) fn note_suspension(asked: Arc<AtomicBool>) -> io::Result<()> {
+    if obeys(SIGTSTP) {
+        flag::register(SIGTSTP, asked)?;
+    }
+    Ok(())
+}
+
+/// Whether a shell started the program as a job: where its group is that of the whole terminal, nobody looks after it.
+pub(super) fn is_job() -> bool {
+    getsid(None).is_ok_and(|session| session != getpgrp())
+}
+
+/// Asks the whole job to stop for a while, this process too.
+pub(super) fn ask_group() -> io::Result<()> {
+    Ok(kill_current_process_group(Signal::TSTP)?)
+}
+
+/// Stops this process until somebody lets it go on.
+pub(super) fn stop() -> io::Result<()> {
+    low_level::emulate_default_handler(SIGTSTP)
+}
+
+/// Whether a signal does anything to this process.
+fn obeys(signal: i32) -> bool {
+    fs::read_to_string("/proc/self/status").is_ok_and(|own| !ignores(&own, signal))
 }
 
 /// Whether a process ignores a signal, by its `/proc/<pid>/status`. One that was started by `nohup` is to outlive its

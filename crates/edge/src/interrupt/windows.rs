@@ -25,3 +25,23 @@ pub(super) fn listen(mut asked: impl FnMut() + Send + 'static) -> io::Result<()>
     })?;
     Ok(())
 }
+
+/// Nobody asks a program to stop for a while.
+pub(super) fn note_suspension(_asked: Arc<AtomicBool>) -> io::Result<()> {
+    Ok(())
+}
+
+/// There are no jobs.
+pub(super) fn is_job() -> bool {
+    false
+}
+
+/// There is nobody else to be asked.
+pub(super) fn ask_group() -> io::Result<()> {
+    Ok(())
+}
+
+/// A program cannot stop for a while.
+pub(super) fn stop() -> io::Result<()> {
+    Ok(())
+}

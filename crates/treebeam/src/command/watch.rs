@@ -60,9 +60,11 @@ fn show(mut watched: Watched<'_>, terminal: &mut Terminal) -> Result<Exit, Failu
             terminal.draw(&lines, size)?;
             due = now + TICK;
         }
-        match terminal::input(GLANCE)? {
+        match terminal.input(GLANCE)? {
             Input::Nothing => continue,
             Input::Redraw => terminal.forget(),
+            Input::Suspend => terminal.suspend()?,
+            Input::SuspendTogether => terminal.suspend_together()?,
             Input::Interrupt => return Ok(Exit::Interrupted),
             Input::Key(key) => {
                 match screen::update(model, key, &watched.scene(papers.shown()), size) {

@@ -1,6 +1,7 @@
-//! That the terminal is left as it was, however the program ends, and what is said where there is none.
+//! That the terminal is left as it was, however the program ends and while it is stopped, and what is said where there is
+//! none.
 
-use super::{BINARY, DRAWN, SMALL, site, watch};
+use super::{BINARY, DRAWN, SMALL, on_terminal, site, watch};
 use serde_json::{Value, json};
 use treebeam_testkit::program::Site;
 
@@ -28,6 +29,48 @@ fn however_it_ends_the_terminal_is_left_as_it_was() {
         let seen = watch(&site, SMALL, &[json!(["await", DRAWN]), end, json!(["end"])]);
         left(&seen, exit);
     }
+}
+
+#[test]
+fn while_it_is_stopped_the_terminal_is_as_it_was() {
+    let site = site();
+    let mut steps = vec![json!(["drawn", DRAWN]), json!(["free"])];
+    for _ in 0..2 {
+        steps.extend([json!(["signal", "SIGTSTP"]), json!(["stopped"]), json!(["free"])]);
+        steps.extend([json!(["signal", "SIGCONT"]), json!(["drawn", DRAWN]), json!(["free"])]);
+    }
+    // There is no shell to which Ctrl-Z could lead back.
+    steps.extend([json!(["keys", "\u{1a}?"]), json!(["drawn", "keys of"]), json!(["free"])]);
+    steps.extend([json!(["keys", "q"]), json!(["end"])]);
+    let seen = watch(&site, SMALL, &steps);
+    assert_eq!(seen["free"], json!([false, true, false, true, false, false]));
+    left(&seen, 0);
+}
+
+/// A shell with jobs, and a job that is a shell itself.
+const JOB: &str =
+    r#"set -m; sh -c '"$0" watch; exit $?' "$0"; echo "stopped $?"; read -r _; fg; echo "left $?""#;
+
+#[test]
+fn ctrl_z_leads_to_the_shell_and_fg_back() {
+    let site = site();
+    let steps = [
+        json!(["drawn", DRAWN]),
+        json!(["keys", "\u{1a}"]),
+        json!(["await", "stopped "]),
+        json!(["free"]),
+        json!(["keys", "\n"]),
+        json!(["drawn", DRAWN]),
+        json!(["free"]),
+        json!(["keys", "j\r"]),
+        json!(["await", "l log  Esc back"]),
+        json!(["keys", "q"]),
+        json!(["end"]),
+    ];
+    let seen = on_terminal(&site, SMALL, &steps, &["/bin/sh", "-c", JOB, BINARY]);
+    assert_eq!(seen["free"], json!([true, false]), "{seen}");
+    assert_eq!((&seen["settings_restored"], &seen["modes_restored"]), (&json!(true), &json!(true)));
+    assert!(seen["after"].as_str().is_some_and(|after| after.contains("left 0")), "{seen}");
 }
 
 #[test]

@@ -55,11 +55,17 @@ fn variables(site: &Site) -> Vec<(OsString, OsString)> {
 
 /// Watches the run on a terminal of this size, does these steps, and gives what was seen.
 #[track_caller]
-fn watch(site: &Site, (columns, rows): Size, steps: &[Value]) -> Value {
+fn watch(site: &Site, screen: Size, steps: &[Value]) -> Value {
+    on_terminal(site, screen, steps, &[BINARY, "watch"])
+}
+
+/// The same with another program.
+#[track_caller]
+fn on_terminal(site: &Site, (columns, rows): Size, steps: &[Value], program: &[&str]) -> Value {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/watch/terminal.py");
     let mut command = Command::new("python3");
     command.arg(script).args([columns.to_string(), rows.to_string()]);
-    command.arg(json!(steps).to_string()).args([BINARY, "watch"]);
+    command.arg(json!(steps).to_string()).args(program);
     command.current_dir(site.repo.path()).env_clear().envs(variables(site));
     let said = command.output().expect("python3");
     let stderr = String::from_utf8_lossy(&said.stderr);

@@ -19,12 +19,14 @@ import time
 import unicodedata
 
 PATIENCE = 120
+# Of a terminal that nobody has taken: lines are wrapped, the cursor is seen, the first screen is shown.
+MODES = {"7": True, "25": True, "1049": False}
 SEQUENCE = re.compile(r"\x1b\[(\??)([0-9;]*)([A-Za-z])")
 
 
 class Screen:
     def __init__(self, columns, rows):
-        self.modes = {"7": True, "25": True, "1049": False}
+        self.modes = dict(MODES)
         self.taken = False
         self.unknown = []
         self.rest = ""
@@ -115,6 +117,7 @@ class Terminal:
         self.screen = Screen(columns, rows)
         self.raw = b""
         self.shots = []
+        self.free = []
         self.status = None
         self.pid = os.fork()
         if self.pid == 0:
@@ -153,6 +156,18 @@ class Terminal:
                 self.status = os.waitstatus_to_exitcode(status)
         return self.status is not None
 
+    def has_stopped(self):
+        pid, status = os.waitpid(self.pid, os.WNOHANG | os.WUNTRACED)
+        if pid and not os.WIFSTOPPED(status):
+            sys.exit(f"it ended instead of stopping: {status}")
+        return pid != 0
+
+    def settings_restored(self):
+        return termios.tcgetattr(self.slave) == self.before
+
+    def modes_restored(self):
+        return self.screen.modes == MODES
+
     def until(self, what, holds):
         begun = time.monotonic()
         while not holds():
@@ -188,6 +203,12 @@ class Terminal:
             os.rename(arguments[0], arguments[1])
         elif name == "signal":
             os.kill(self.pid, getattr(signal, arguments[0]))
+        elif name == "stopped":
+            self.until("a stop", self.has_stopped)
+            while self.read(0):
+                pass
+        elif name == "free":
+            self.free.append(self.settings_restored() and self.modes_restored())
         elif name == "end":
             self.until("the end", self.has_ended)
             while self.read(0):
@@ -202,13 +223,13 @@ def main():
     for step in steps:
         terminal.do(*step)
     screen = terminal.screen
-    left = termios.tcgetattr(terminal.slave) == terminal.before
     json.dump(
         {
             "shots": terminal.shots,
             "exit": terminal.status,
-            "settings_restored": left,
-            "modes_restored": screen.modes == {"7": True, "25": True, "1049": False},
+            "free": terminal.free,
+            "settings_restored": terminal.settings_restored(),
+            "modes_restored": terminal.modes_restored(),
             "taken": screen.taken,
             "after": screen.text(),
             "unknown": screen.unknown,

@@ -1,5 +1,5 @@
-//! The terminal while a run is watched: taken, drawn upon, listened to, and given back as it was, however the program ends.
-//! What stands on it is none of its business.
+//! The terminal while a run is watched: taken, drawn upon, listened to, and given back as it was, however the program ends,
+//! and while it is stopped. What stands on it is none of its business.
 
 use crate::failure::{Exit, Failure};
 use crate::terminal::{bug, colour, error};
@@ -16,7 +16,7 @@ use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
-use treebeam_edge::interrupt;
+use treebeam_edge::interrupt::{self, Suspension};
 use treebeam_view::score::Colour;
 use treebeam_view::screen::{Key, Line, Size, Tone};
 
@@ -83,6 +83,10 @@ pub(super) enum Input {
     Redraw,
     /// Ctrl-C, or a signal.
     Interrupt,
+    /// Ctrl-Z: all that the shell started together is to stop for a while.
+    SuspendTogether,
+    /// A signal says so to this process.
+    Suspend,
 }
 
 /// The terminal, ours until it is dropped.
@@ -91,6 +95,7 @@ pub(super) struct Terminal {
     /// What stands on it.
     drawn: Vec<Line>,
     size: Option<Size>,
+    suspension: Suspension,
 }
 
 impl Terminal {
@@ -100,13 +105,50 @@ impl Terminal {
             give_back();
             bug(panic);
         }));
-        TAKEN.store(true, Ordering::SeqCst);
-        let taken = Self { colour: colour(), drawn: Vec::new(), size: None };
-        enable_raw_mode()?;
-        let mut out = Vec::new();
-        queue!(out, EnterAlternateScreen, DisableLineWrap, cursor::Hide)?;
-        send(&out)?;
+        let suspension = Suspension::listen()?;
+        let taken = Self { colour: colour(), drawn: Vec::new(), size: None, suspension };
+        begin()?;
         Ok(taken)
+    }
+
+    /// What comes from the keyboard within this time, or from elsewhere.
+    pub(super) fn input(&self, patience: Duration) -> Result<Input, Failure> {
+        let come = event::poll(patience)?;
+        if ASKED.load(Ordering::SeqCst) {
+            return Ok(Input::Interrupt);
+        }
+        if self.suspension.is_asked() {
+            return Ok(Input::Suspend);
+        }
+        if !come {
+            return Ok(Input::Nothing);
+        }
+        Ok(match event::read()? {
+            Event::Key(key) => meant(key),
+            Event::Resize(..) => Input::Redraw,
+            Event::FocusGained | Event::FocusLost | Event::Mouse(_) => Input::Nothing,
+        })
+    }
+
+    /// Gives the terminal back, stops, and takes it again when the program is to go on.
+    pub(super) fn suspend(&mut self) -> Result<(), Failure> {
+        self.without(Suspension::obey)
+    }
+
+    /// The same together with the rest of the job, unless nobody could let it go on.
+    pub(super) fn suspend_together(&mut self) -> Result<(), Failure> {
+        if self.suspension.is_possible() {
+            self.without(Suspension::obey_together)?;
+        }
+        Ok(())
+    }
+
+    /// Does without the terminal for as long as this takes.
+    fn without(&mut self, act: impl Fn(&Suspension) -> io::Result<()>) -> Result<(), Failure> {
+        give_back();
+        act(&self.suspension)?;
+        self.forget();
+        begin()
     }
 
     /// Draws these lines, those that stand there already left out.
@@ -140,6 +182,15 @@ impl Drop for Terminal {
     }
 }
 
+/// Makes the terminal ours. Raw mode comes first: a program that goes on in the background is stopped there.
+fn begin() -> Result<(), Failure> {
+    TAKEN.store(true, Ordering::SeqCst);
+    enable_raw_mode()?;
+    let mut out = Vec::new();
+    queue!(out, EnterAlternateScreen, DisableLineWrap, cursor::Hide)?;
+    send(&out)
+}
+
 /// Leaves the terminal as it was. What cannot be said to it is said to nobody.
 fn give_back() {
     if !TAKEN.swap(false, Ordering::SeqCst) {
@@ -163,22 +214,6 @@ pub(super) fn size() -> Result<Size, Failure> {
         return Ok(Size { columns: 80, rows: 24 });
     }
     Ok(Size { columns: columns.into(), rows: rows.into() })
-}
-
-/// What comes from the keyboard within this time.
-pub(super) fn input(patience: Duration) -> Result<Input, Failure> {
-    let come = event::poll(patience)?;
-    if ASKED.load(Ordering::SeqCst) {
-        return Ok(Input::Interrupt);
-    }
-    if !come {
-        return Ok(Input::Nothing);
-    }
-    Ok(match event::read()? {
-        Event::Key(key) => meant(key),
-        Event::Resize(..) => Input::Redraw,
-        Event::FocusGained | Event::FocusLost | Event::Mouse(_) => Input::Nothing,
-    })
 }
 
 /// A line, piece by piece.
@@ -234,6 +269,7 @@ fn meant(key: KeyEvent) -> Input {
     match (key.code, named) {
         (KeyCode::Char('c'), _) if with(KeyModifiers::CONTROL) => Input::Interrupt,
         (KeyCode::Char('l'), _) if with(KeyModifiers::CONTROL) => Input::Redraw,
+        (KeyCode::Char('z'), _) if with(KeyModifiers::CONTROL) => Input::SuspendTogether,
         _ if with(KeyModifiers::CONTROL) || with(KeyModifiers::ALT) => Input::Nothing,
         (_, Some(key)) => Input::Key(key),
         (KeyCode::Char(c), None) => Input::Key(Key::Char(c)),
@@ -256,6 +292,7 @@ mod tests {
         check(KeyCode::Char('G'), KeyModifiers::SHIFT, Input::Key(Key::Char('G')));
         check(KeyCode::Char('c'), KeyModifiers::CONTROL, Input::Interrupt);
         check(KeyCode::Char('l'), KeyModifiers::CONTROL, Input::Redraw);
+        check(KeyCode::Char('z'), KeyModifiers::CONTROL, Input::SuspendTogether);
         check(KeyCode::Char('q'), KeyModifiers::ALT, Input::Nothing);
         check(KeyCode::F(1), none, Input::Nothing);
         let mut released = KeyEvent::new(KeyCode::Char('q'), none);
