@@ -76,6 +76,7 @@ impl Whole {
         due: Option<Instant>,
     ) -> io::Result<Option<Ended>> {
         let mut pipes = Pipes::new(child, input, keep, log)?;
+        pipes.watch(child);
         let in_time = ends_by(due, child, &mut pipes);
         end(Some(child), &self.mark, self.grace, |pause| pipes.serve(pause))?;
         let Some([stdout, stderr]) = pipes.finish(Some(Instant::now() + DRAINED))? else {

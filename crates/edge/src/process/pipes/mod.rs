@@ -14,8 +14,8 @@ mod system;
 
 pub(super) use system::Pipes;
 
-/// How much of an output is read at a time.
-const CHUNK: usize = 64 << 10;
+/// How much of an output is read at a time. Most children write a few lines: more room would have to be made for each of them.
+const CHUNK: usize = 16 << 10;
 
 /// Where an output goes.
 enum Sink {

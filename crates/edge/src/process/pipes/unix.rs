@@ -17,7 +17,7 @@ pub(in crate::process) struct Pipes {
     input: Fed,
     stdout: Drained,
     stderr: Drained,
-    /// Can be read when the child has ended, where there is such a thing.
+    /// Can be read when the child has ended, where there is such a thing and it is watched.
     end: Option<OwnedFd>,
     chunk: Vec<u8>,
 }
@@ -38,12 +38,17 @@ impl Pipes {
             input: Fed::new(child.stdin.take(), input)?,
             stdout,
             stderr: Drained::new(child.stderr.take().map(OwnedFd::from), Sink::kept(keep.stderr)),
-            end: handle(child),
+            end: None,
             chunk: vec![0; CHUNK],
         })
     }
 
-    /// Serves them until the child has ended, and at most this long.
+    /// From now on the end of the child is noticed.
+    pub(in crate::process) fn watch(&mut self, child: &Child) {
+        self.end = handle(child);
+    }
+
+    /// Serves them until the child that is watched has ended, and at most this long.
     pub(in crate::process) fn serve(&mut self, most: Duration) -> io::Result<()> {
         let due = Instant::now() + most;
         while let Some([fed, out, err, ended]) = self.ready(Some(due))? {

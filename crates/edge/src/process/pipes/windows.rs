@@ -32,6 +32,10 @@ impl Pipes {
         Ok(Self { stdout, stderr: drain(child.stderr.take(), Sink::kept(keep.stderr))? })
     }
 
+    /// Nothing would say it: whoever serves them looks.
+    #[expect(clippy::unused_self, reason = "it is otherwise elsewhere")]
+    pub(in crate::process) fn watch(&mut self, _: &Child) {}
+
     /// Waits this long: the threads serve them.
     #[expect(clippy::unnecessary_wraps, clippy::unused_self, reason = "it is otherwise elsewhere")]
     pub(in crate::process) fn serve(&mut self, most: Duration) -> io::Result<()> {
