@@ -26,10 +26,12 @@ const EVENTS: usize = 15;
 const QUIET: Duration = Duration::from_millis(1_500);
 /// So much longer each time, so that nobody's looks fall into step with it.
 const DRIFT: Duration = Duration::from_millis(37);
-/// How many pages are open at once, and through how many samples: a sample is a depth.
+/// How many pages are open at once, and through how many samples: a sample is some depths, after one in which the pages are
+/// opened, or those before are forgotten.
 const OPEN: usize = 5;
-const SAMPLE: usize = 40;
-const PAIRS: usize = 14;
+const DEPTH: usize = 40;
+const DEPTHS: usize = 5;
+const PAIRS: usize = 7;
 const GLANCE: Duration = Duration::from_millis(5);
 
 /// Prints the ratios.
@@ -233,7 +235,7 @@ fn throughput(bench: &Bench, program: &Path) -> Outcome<()> {
     let mut tail = Tail::new(&journal);
     let begin = tail.scored()?;
     // One depth more at either end, which is not all of it or ends with reports.
-    let all = begin + SAMPLE * (2 * PAIRS + 2);
+    let all = begin + DEPTH * (2 * PAIRS * (DEPTHS + 1) + 2);
     let process = runner(bench, program, all).spawn()?;
     let mut running = Running { process, output: None };
     let mut until = |evals: usize| -> Outcome<Instant> {
@@ -245,23 +247,24 @@ fn throughput(bench: &Bench, program: &Path) -> Outcome<()> {
         }
         Ok(Instant::now())
     };
-    let mut at = until(begin + SAMPLE)?;
+    let mut end = begin + DEPTH;
+    until(end)?;
     let (mut ratios, mut fetched) = (Vec::new(), 0);
     for pair in 0..PAIRS {
         // Neither of them always comes first.
         let open = if pair % 2 == 0 { [0, OPEN] } else { [OPEN, 0] };
         let mut took = [0.0; 2];
-        for (half, count) in open.into_iter().enumerate() {
+        for count in open {
             let open = Open::pages(&address, RUN, count)?;
-            let next = until(begin + SAMPLE * (2 * pair + half + 2))?;
-            took[usize::from(count > 0)] = (next - at).as_secs_f64();
-            at = next;
+            let from = until(end + DEPTH)?;
+            end += DEPTH * (DEPTHS + 1);
+            took[usize::from(count > 0)] = (until(end)? - from).as_secs_f64();
             fetched += open.close();
         }
         let [without, with] = took;
         ratios.push(without / with);
     }
-    let parts = gauge::number(fetched) / gauge::number(PAIRS * OPEN * SAMPLE);
+    let parts = gauge::number(fetched) / gauge::number(PAIRS * OPEN * DEPTH * (DEPTHS + 1));
     row(&format!("evals per second with {OPEN} open pages / without"), &middle_half(&ratios));
     row("parts fetched by each page for each eval", &format!("{parts:.2}"));
     Ok(())

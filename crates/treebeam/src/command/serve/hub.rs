@@ -21,6 +21,10 @@ const GLANCE: Duration = Duration::from_millis(100);
 /// How long a run is left alone after it has changed: what changes meanwhile is told together, so that however much happens,
 /// and however many look, each part is made once in this time.
 const PACE: Duration = Duration::from_secs(1);
+/// So many times as long as its parts took to make, it is left alone too: those of a large run shall not cost the run more than
+/// those of a small one. No longer than this, though.
+const SHARE: u32 = 50;
+const SLOWEST: Duration = Duration::from_secs(5);
 /// How often it is asked who runs the run: for a moment, the question is in a runner's way.
 const DOUBT: Duration = Duration::from_secs(2);
 /// How long a journal that cannot be read is left alone: each try reads all of it.
@@ -95,6 +99,8 @@ pub(super) struct Watched {
     instance: String,
     inner: Mutex<Inner>,
     made: Mutex<BTreeMap<Part, Made>>,
+    /// How long making parts took since that was last asked.
+    making: Mutex<Duration>,
 }
 
 /// What is known of it at one moment.
@@ -163,8 +169,8 @@ impl Watched {
             listeners: Vec::new(),
             followed: Followed::No,
         };
-        let (inner, made) = (Mutex::new(inner), Mutex::default());
-        Ok(Self { run: run.clone(), instance: instance.to_owned(), inner, made })
+        let (inner, made, making) = (Mutex::new(inner), Mutex::default(), Mutex::default());
+        Ok(Self { run: run.clone(), instance: instance.to_owned(), inner, made, making })
     }
 
     /// Shows the run as it is now, or as those who listen know it. Nobody waits for what is done with it.
@@ -183,7 +189,9 @@ impl Watched {
         {
             return text.clone();
         }
+        let begun = Instant::now();
         let text = make(&now.looked());
+        *lock(&self.making) += begun.elapsed();
         if now.followed == Followed::Yes {
             *last = Some((now.changes, text.clone()));
         }
@@ -236,6 +244,12 @@ impl Watched {
         stream
     }
 
+    /// How long the run is left alone after it has changed.
+    fn pace(&self) -> Duration {
+        let making = std::mem::take(&mut *lock(&self.making));
+        making.saturating_mul(SHARE).clamp(PACE, SLOWEST)
+    }
+
     /// Looks until nobody listens any more.
     fn follow(&self) {
         let mut pause = GLANCE;
@@ -244,7 +258,7 @@ impl Watched {
             let mut inner = lock(&self.inner);
             let before = inner.changes;
             inner.look(&self.run);
-            pause = if inner.changes == before { GLANCE } else { PACE };
+            pause = if inner.changes == before { GLANCE } else { self.pace() };
             let version = self.version(&inner);
             inner.tell(&version);
             if inner.listeners.is_empty() {
