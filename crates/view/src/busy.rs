@@ -1,9 +1,9 @@
 //! What goes on at this moment, as far as the record tells: who is busy, with what, and since when that is known to be so. It
-//! does not know whether anybody runs the run.
+//! does not know whether anybody runs the run, and nothing of how often it was interrupted: reports show it.
 
 use crate::outcome::{Outcome, reason};
 use jiff::Timestamp;
-use treebeam_core::event::{Idea, Subject};
+use treebeam_core::event::Idea;
 use treebeam_core::facts::{Eval, Expansion, Facts, Ideas, Phase, Stage};
 use treebeam_core::group::IdeaSource;
 use treebeam_core::id::{EvalId, NodeId, Place};
@@ -25,7 +25,7 @@ pub(crate) fn busy(facts: &Facts) -> Vec<Busy<'_>> {
     let root = matches!(facts.phase, Phase::Measuring).then(|| of_root(facts));
     let asked = facts.all_expansions().filter(|(_, expansion)| is_asked(facts, expansion));
     let asked = asked.map(|(source, expansion)| of_question(source, expansion));
-    let evals = facts.open_evals().iter().filter_map(|eval| of_eval(facts, eval));
+    let evals = facts.open_evals().iter().filter_map(of_eval);
     let left: &[EvalId] =
         if let Phase::Promoting { left } = &facts.phase { left } else { Default::default() };
     let promoted = left.iter().map(|id| Busy {
@@ -40,7 +40,7 @@ pub(crate) fn busy(facts: &Facts) -> Vec<Busy<'_>> {
 fn of_root(facts: &Facts) -> Busy<'_> {
     Busy {
         place: Place::Node(NodeId::ROOT),
-        what: format!("being swept{}", submission(facts, Subject::Root)),
+        what: "being swept".to_owned(),
         idea: None,
         since: Some(facts.created_at),
     }
@@ -66,32 +66,19 @@ fn of_question(source: IdeaSource, expansion: &Expansion) -> Busy<'_> {
     }
 }
 
-fn of_eval<'a>(facts: &Facts, eval: &'a Eval) -> Option<Busy<'a>> {
+fn of_eval(eval: &Eval) -> Option<Busy<'_>> {
     let since = if let Stage::Implementing(at) = eval.stage {
         Some(at)
     } else {
         eval.work().and_then(|work| work.implemented_at)
     };
-    let what = doing(facts, eval)?;
+    let what = doing(eval)?;
     Some(Busy { place: Place::Candidate(eval.id), what, idea: Some(&eval.idea), since })
 }
 
 /// What an eval is busy with, if it is.
-pub(crate) fn doing(facts: &Facts, eval: &Eval) -> Option<String> {
+pub(crate) fn doing(eval: &Eval) -> Option<String> {
     let busy = (Outcome::of(eval) == Outcome::Running).then(|| reason(eval))?;
-    let again = if matches!(eval.stage, Stage::Sweeping(_)) {
-        submission(facts, Subject::Eval(eval.id))
-    } else if eval.attempt > 1 {
-        format!(", try {}", eval.attempt)
-    } else {
-        String::new()
-    };
-    Some(busy + &again)
-}
-
-fn submission(facts: &Facts, subject: Subject) -> String {
-    match facts.submissions(subject) {
-        0 | 1 => String::new(),
-        number => format!(", again ({number})"),
-    }
+    let tried = eval.attempt > 1 && !matches!(eval.stage, Stage::Sweeping(_));
+    Some(if tried { format!("{busy}, try {}", eval.attempt) } else { busy })
 }

@@ -17,6 +17,7 @@ use treebeam_core::plan::{self, Again, Move, Running};
 use treebeam_core::policy::{Agents, Meaning, Reach};
 use treebeam_core::role::Role;
 use treebeam_core::state::State;
+use treebeam_view::html::slots;
 use treebeam_view::list::{Digest, Listed};
 use treebeam_view::results::COLUMNS;
 use treebeam_view::{
@@ -221,7 +222,19 @@ fn every_moment_of_a_run_can_be_shown() {
 
 #[test]
 fn how_a_run_ran_is_not_in_its_reports() {
-    let facts = sample::finished().into_facts();
+    let events = sample::events();
+    for end in 1..=events.len() {
+        let facts = sample::after(&events, end).into_facts();
+        let other = ran_otherwise(&facts);
+        assert_eq!(summary(&facts), summary(&other));
+        assert_eq!(graph(&facts), graph(&other));
+        assert_eq!(results_tsv(&facts), results_tsv(&other));
+        assert_eq!(slots(&facts).into_string(), slots(&other).into_string());
+    }
+}
+
+/// The same facts of a run that was interrupted more often, and that others were set for.
+fn ran_otherwise(facts: &Facts) -> Facts {
     let mut other = facts.clone();
     other.history.settings_changes = 9;
     other.history.lock_takeovers = 3;
@@ -234,9 +247,7 @@ fn how_a_run_ran_is_not_in_its_reports() {
     other.reach.max_parallel_per_node = Some(many);
     other.reach.sweep_max_parallel = Some(many);
     other.reach.keep_rejected_worktrees = true;
-    assert_eq!(summary(&facts), summary(&other));
-    assert_eq!(graph(&facts), graph(&other));
-    assert_eq!(results_tsv(&facts), results_tsv(&other));
+    other
 }
 
 #[test]

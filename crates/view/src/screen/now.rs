@@ -9,7 +9,8 @@ use crate::read;
 use crate::words::{self, age};
 use jiff::Timestamp;
 use std::time::Duration;
-use treebeam_core::facts::{Eval, Facts, Stage};
+use treebeam_core::event::Subject;
+use treebeam_core::facts::{Eval, Facts, Phase, Stage};
 use treebeam_core::id::Place;
 
 /// How many ends of evals make a pace.
@@ -18,7 +19,24 @@ const ENOUGH: usize = 3;
 /// What is being done.
 pub(super) fn lines(scene: &Scene<'_>) -> Vec<Line> {
     let title = |busy: &Busy<'_>| busy.idea.map_or_else(String::new, |idea| one_line(&idea.title));
-    busy(scene.facts).iter().map(|busy| line(scene, busy.place, &busy.what, &title(busy))).collect()
+    let what = |busy: &Busy<'_>| format!("{}{}", busy.what, again(scene.facts, busy.place));
+    let busy = busy(scene.facts);
+    busy.iter().map(|busy| line(scene, busy.place, &what(busy), &title(busy))).collect()
+}
+
+/// How often something was handed over to be swept that is being swept now, if more than once.
+fn again(facts: &Facts, place: Place) -> String {
+    let is_swept = |eval: &Eval| matches!(eval.stage, Stage::Sweeping(_));
+    let number = match place {
+        Place::Node(_) if matches!(facts.phase, Phase::Measuring) => {
+            facts.submissions(Subject::Root)
+        }
+        Place::Candidate(id) if facts.eval(id).is_some_and(is_swept) => {
+            facts.submissions(Subject::Eval(id))
+        }
+        Place::Node(_) | Place::Candidate(_) => 0,
+    };
+    if number > 1 { format!(", again ({number})") } else { String::new() }
 }
 
 fn line(scene: &Scene<'_>, place: Place, what: &str, title: &str) -> Line {
@@ -74,7 +92,7 @@ fn pace(scene: &Scene<'_>) -> Option<Duration> {
 
 /// How many evals are still to end: at the open depth, and at most in the whole run.
 fn left(facts: &Facts) -> (u32, u32) {
-    let waits = |eval: &&Eval| matches!(eval.stage, Stage::Queued) || doing(facts, eval).is_some();
+    let waits = |eval: &&Eval| matches!(eval.stage, Stage::Queued) || doing(eval).is_some();
     let open = facts.open_evals().iter().filter(waits).count();
     let open = u32::try_from(open).unwrap_or(u32::MAX);
     let wanted = facts.waiting_for_ideas().filter_map(|id| facts.node(id));
