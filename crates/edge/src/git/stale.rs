@@ -5,16 +5,21 @@ use super::{GitRepo, place};
 use std::fs;
 use std::io;
 use std::path::Path;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 use treebeam_run::port::PortError;
 
 /// No git has one of this run's refs locked for so long: it writes one line.
 const REF: Duration = Duration::from_secs(10);
+/// How often it is looked whether a lock is still there.
+const GLANCE: Duration = Duration::from_millis(50);
 /// No git, the user's included, takes so long to write all packed refs.
 const PACKED: Duration = Duration::from_mins(10);
 
 impl GitRepo {
-    /// Removes locks that nobody holds any more: of this run's refs, and of the packed ones, which ours are deleted from.
+    /// Removes locks that nobody holds any more: of this run's refs, and of the packed ones, which ours are deleted from. Where
+    /// one of a ref of this run is so young that somebody may hold it, that is waited for: whoever resumes a run at once
+    /// shall not find it locked by what was killed with it.
     ///
     /// # Errors
     /// When one cannot be removed.
@@ -44,14 +49,60 @@ fn remove_locks(folder: &Path) -> io::Result<()> {
     for entry in entries {
         let path = entry?.path();
         if path.extension().is_some_and(|extension| extension == "lock") {
-            remove_old(&path, REF)?;
+            outlast(&path)?;
         }
     }
     Ok(())
 }
 
+/// Waits until the lock of a ref is gone, or is older than any git needs it, and removes it then. However clocks go, it does
+/// not wait for longer than that.
+fn outlast(lock: &Path) -> io::Result<()> {
+    let begun = Instant::now();
+    while lock.symlink_metadata().is_ok() && !is_old(lock, REF) {
+        if begun.elapsed() > REF {
+            return place::remove(lock);
+        }
+        thread::sleep(GLANCE);
+    }
+    remove_old(lock, REF)
+}
+
 fn remove_old(path: &Path, age: Duration) -> io::Result<()> {
+    if is_old(path, age) { place::remove(path) } else { Ok(()) }
+}
+
+fn is_old(path: &Path, age: Duration) -> bool {
     let modified = fs::symlink_metadata(path).and_then(|found| found.modified());
-    let old = modified.ok().and_then(|time| time.elapsed().ok()).is_some_and(|past| past > age);
-    if old { place::remove(path) } else { Ok(()) }
+    modified.ok().and_then(|time| time.elapsed().ok()).is_some_and(|past| past > age)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+    use std::time::SystemTime;
+
+    #[test]
+    fn a_young_lock_is_waited_for_and_one_that_stays_is_removed() -> io::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let made = |name: &str, before: Duration| {
+            let path = folder.path().join(name);
+            File::create(&path)?.set_modified(SystemTime::now() - before)?;
+            io::Result::Ok(path)
+        };
+        let begun = Instant::now();
+        let nearly = REF.saturating_sub(Duration::from_millis(300));
+        let (left, held) = (made("left.lock", nearly)?, made("held.lock", Duration::ZERO)?);
+        let kept = made("n0000", REF * 2)?;
+        let holder = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(200));
+            fs::remove_file(held)
+        });
+        remove_locks(folder.path())?;
+        assert!(holder.join().is_ok_and(|gone| gone.is_ok()), "whoever holds it removes it itself");
+        assert!(!left.exists() && kept.exists());
+        assert!(begun.elapsed() < REF, "nobody waits for longer than is needed");
+        Ok(())
+    }
 }
