@@ -52,7 +52,7 @@ impl Behind {
             key: format!("call-{}", self.asked.fetch_add(1, Ordering::Relaxed)),
             role: Role::Coder,
             round: 0,
-            prompt: PROMPT.to_owned(),
+            prompt: PROMPT.into(),
             continues: None,
             place: None,
             node: None,

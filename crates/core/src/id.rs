@@ -1,7 +1,7 @@
 //! Names of things: runs, nodes, evals, turns, commits, digests, places. Parsed once, believed everywhere.
 //! Nothing here knows where a thing lies on a disk; [`RunPath`] is only a checked relative name.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::fmt;
 use std::str::FromStr;
 
@@ -199,9 +199,29 @@ impl fmt::Display for Commit {
 as_text!(Commit);
 
 /// A SHA-256 digest.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sha256([u8; 32]);
+
+// Text for people, bytes where nobody reads it.
+impl Serialize for Sha256 {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if serializer.is_human_readable() {
+            serializer.collect_str(self)
+        } else {
+            self.0.serialize(serializer)
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Sha256 {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if deserializer.is_human_readable() {
+            String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+        } else {
+            Deserialize::deserialize(deserializer).map(Self)
+        }
+    }
+}
 
 impl Sha256 {
     /// The digest of these bytes.
@@ -209,6 +229,13 @@ impl Sha256 {
     pub fn of(bytes: &[u8]) -> Self {
         use sha2::Digest as _;
         Self(sha2::Sha256::digest(bytes).into())
+    }
+    /// The digest of these bytes, one after another.
+    #[must_use]
+    pub fn of_parts<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Self {
+        use sha2::Digest as _;
+        let digest = parts.into_iter().fold(sha2::Sha256::new(), sha2::Sha256::chain_update);
+        Self(digest.finalize().into())
     }
     /// A digest that was computed elsewhere, piece by piece.
     #[must_use]

@@ -82,7 +82,15 @@ fn plan(url: &str, timeout: Duration, folder: &std::path::Path) -> Plan {
 
 fn question(role: Role) -> Question {
     let (key, prompt) = (format!("q-{role}"), "What?".to_owned());
-    Question { key, role, round: 0, prompt, continues: None, place: None, node: None }
+    Question {
+        key,
+        role,
+        round: 0,
+        prompt: prompt.into(),
+        continues: None,
+        place: None,
+        node: None,
+    }
 }
 
 /// The pieces of a good answer, streamed, in which the model stops for this reason.
@@ -379,7 +387,7 @@ fn an_answer_that_would_come_too_late_is_not_waited_for() {
         key: "late".to_owned(),
         role: Role::Planner,
         round: 0,
-        prompt: "What?".to_owned(),
+        prompt: "What?".into(),
         place: Place::Candidate(EvalId::FIRST),
         node: NodeId::ROOT,
         continues: None,

@@ -79,7 +79,15 @@ fn plan(url: &str, folder: &Path, start: &str) -> Plan {
 
 fn question(number: u32) -> Question {
     let (key, prompt) = (format!("q-{number}"), format!("q-{number}"));
-    Question { key, role: Role::Coder, round: 0, prompt, continues: None, place: None, node: None }
+    Question {
+        key,
+        role: Role::Coder,
+        round: 0,
+        prompt: prompt.into(),
+        continues: None,
+        place: None,
+        node: None,
+    }
 }
 
 /// The process that is killed.

@@ -58,7 +58,7 @@ impl Agent for Listening {
         false
     }
     fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
-        self.heard.lock().expect("the list").push((ask.key.clone(), ask.prompt.clone()));
+        self.heard.lock().expect("the list").push((ask.key.clone(), ask.prompt.to_string()));
         self.agent.ask(ask)
     }
 }

@@ -257,7 +257,7 @@ fn ask(key: &str, prompt: &str, round: u32, continues: Option<Continuation>) -> 
     Ask {
         key: key.to_owned(),
         role: Role::Ideas,
-        prompt: prompt.to_owned(),
+        prompt: prompt.into(),
         round,
         place: Place::Node(NodeId::ROOT),
         node: NodeId::ROOT,

@@ -133,7 +133,7 @@ mod tests {
             key: "k".to_owned(),
             role: Role::Ideas,
             round: 0,
-            prompt: "p".to_owned(),
+            prompt: "p".into(),
             place: Place::Node(NodeId::ROOT),
             node: NodeId::ROOT,
             within: None,

@@ -117,15 +117,15 @@ impl Prompts {
     pub(crate) fn ideas(&self, matter: &ForIdeas<'_>) -> String {
         let ForIdeas { pack, request, protect, repo, memory } = matter;
         let mut parts = rules(protect, repo);
-        parts.insert(Placeholder::Count, request.count.to_string());
-        parts.insert(Placeholder::Answer, answer(Role::Ideas, Edits::Diff).to_owned());
-        parts.insert(Placeholder::Node, (*pack).to_owned());
+        parts.insert(Placeholder::Count, request.count.to_string().into());
+        parts.insert(Placeholder::Answer, answer(Role::Ideas, Edits::Diff).into());
+        parts.insert(Placeholder::Node, (*pack).into());
         if !memory.is_empty() {
             let (head, sentence) = ("WHAT WAS SAID BEFORE IN THIS BRANCH", "Your own answers.\n");
-            parts.insert(Placeholder::Memory, said(head, sentence, memory, usize::MAX));
+            parts.insert(Placeholder::Memory, said(head, sentence, memory, usize::MAX).into());
         }
         if let Some(again) = again(request) {
-            parts.insert(Placeholder::Repeated, again);
+            parts.insert(Placeholder::Repeated, again.into());
         }
         self.ideas.template.fill(&parts)
     }
@@ -170,8 +170,8 @@ pub(crate) struct Matter<'a> {
     pub(crate) edits: Edits,
 }
 
-impl Matter<'_> {
-    fn parts(&self, role: Role) -> Parts {
+impl<'a> Matter<'a> {
+    fn parts(&self, role: Role) -> Parts<'a> {
         let short = |head: &str, text: &str| quoted(head, text, PART_CHARS);
         let long = |head: &str, text: &str| quoted(head, text, CHANGE_CHARS);
         let again = "You have reviewed this change before. Look only at whether these issues are solved; raise no others.\n";
@@ -197,7 +197,7 @@ impl Matter<'_> {
             ),
         ];
         let mut all = rules(self.protect, self.repo);
-        all.extend(parts.into_iter().filter_map(|(one, text)| Some((one, text?))));
+        all.extend(parts.into_iter().filter_map(|(one, text)| Some((one, text?.into()))));
         all
     }
 }
@@ -213,13 +213,14 @@ fn again(request: &Request) -> Option<String> {
 }
 
 /// What everybody may be told.
-fn rules(protect: &[String], repo: &str) -> Parts {
+fn rules<'a>(protect: &[String], repo: &'a str) -> Parts<'a> {
     let keep = "- the sweep's grid of configurations stays as it is\n";
     let mut parts = Parts::new();
-    parts.insert(Placeholder::Keep, plain("KEEP", keep, PART_CHARS));
-    parts.insert(Placeholder::Repo, repo.to_owned());
+    parts.insert(Placeholder::Keep, plain("KEEP", keep, PART_CHARS).into());
+    parts.insert(Placeholder::Repo, repo.into());
     if !protect.is_empty() {
-        parts.insert(Placeholder::Protect, plain("DO NOT TOUCH", &list(protect), PART_CHARS));
+        let protect = plain("DO NOT TOUCH", &list(protect), PART_CHARS);
+        parts.insert(Placeholder::Protect, protect.into());
     }
     parts
 }

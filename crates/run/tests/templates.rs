@@ -31,7 +31,7 @@ impl Agent for Listening<'_> {
         false
     }
     fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
-        self.heard.lock().expect("the list").push((ask.key.clone(), ask.prompt.clone()));
+        self.heard.lock().expect("the list").push((ask.key.clone(), ask.prompt.to_string()));
         match (ask.role, ask.round) {
             (Role::Reviewer, 0) => {
                 Ok(Reply::of("VERDICT: REJECT\nISSUES:\n- {{idea}} leaks\n".to_owned()))

@@ -10,12 +10,12 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, BufWriter, Read as _, Write};
 use std::ops::AddAssign;
 use std::path::{Path, PathBuf};
 use treebeam_core::id::{Place, Sha256};
 use treebeam_core::path;
-use treebeam_run::port::{Cost, PortError, Reply};
+use treebeam_run::port::{Continuation, Cost, PortError, Reply, Role};
 
 /// The longest file that is read: a reply, its prompt, and what JSON makes of both.
 const MOST_BYTES: u64 = 256 << 20;
@@ -36,10 +36,10 @@ pub enum Calls {
 /// What something took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Amount {
-    /// In tokens.
-    pub tokens: u64,
     /// In money, as far as prices are known.
     pub cost: Cost,
+    /// In tokens.
+    pub tokens: u64,
 }
 
 impl Amount {
@@ -97,6 +97,32 @@ struct Forgotten {
     why: String,
 }
 
+/// What is kept of a call that was answered. Texts can be long: none of them is copied for it.
+#[derive(Serialize)]
+struct Call<'a> {
+    /// First, so that it stands in the head of the file.
+    amount: Amount,
+    answered_at: Timestamp,
+    asked_at: Timestamp,
+    digest: Sha256,
+    key: &'a str,
+    reply: &'a Reply,
+    request: Request<'a>,
+    role: Role,
+    round: u32,
+    schema: &'static str,
+    sha256: Sha256,
+}
+
+#[derive(Serialize)]
+struct Request<'a> {
+    #[serde(flatten)]
+    settings: Value,
+    prompt: &'a str,
+    continues: Option<&'a Continuation>,
+}
+
+/// What is read of it again.
 #[derive(Deserialize)]
 struct Record {
     digest: Sha256,
@@ -173,32 +199,31 @@ impl Calls {
         reply: &Reply,
         asked_at: Timestamp,
     ) -> Result<(), PortError> {
-        let mut request = settings.document();
-        if let Some(request) = request.as_object_mut() {
-            request.insert("prompt".to_owned(), json!(question.prompt));
-            request.insert("continues".to_owned(), json!(question.continues));
-        }
         let tokens = reply.usage.map_or(0, |usage| usage.total());
-        let document = json!({
-            "schema": "treebeam.call/1",
-            "key": question.key,
-            "role": question.role,
-            "round": question.round,
-            "digest": question.digest(),
-            "asked_at": asked_at,
-            "answered_at": Timestamp::now(),
-            "request": request,
-            "reply": reply,
-            "sha256": digest(reply),
-            "amount": Amount { tokens, cost: reply.cost.unwrap_or_default() },
-        });
-        self.put(question, "json", &document)
+        let call = Call {
+            amount: Amount { tokens, cost: reply.cost.unwrap_or_default() },
+            answered_at: Timestamp::now(),
+            asked_at,
+            digest: question.digest(),
+            key: &question.key,
+            reply,
+            request: Request {
+                settings: settings.document(),
+                prompt: &question.prompt,
+                continues: question.continues.as_ref(),
+            },
+            role: question.role,
+            round: question.round,
+            schema: "treebeam.call/1",
+            sha256: digest(reply),
+        };
+        self.put(question, "json", &call)
     }
 
     /// Keeps what came in place of an answer, in place of what came before, and says where.
     pub(super) fn keep_raw(&self, question: &Question, raw: &[u8]) -> Result<String, PortError> {
         let file = self.file(question, "raw");
-        self.write(question, "raw", raw)?;
+        self.write(question, "raw", |file| file.write_all(raw))?;
         let above = match self {
             Self::Run(run) => Some(run.root()),
             Self::Folder(folder) => folder.parent().and_then(Path::parent),
@@ -289,11 +314,25 @@ impl Calls {
         moved.map_err(failed("rename", &old))
     }
 
-    fn put(&self, question: &Question, kind: &str, document: &Value) -> Result<(), PortError> {
-        self.write(question, kind, document.to_string().as_bytes())
+    fn put(
+        &self,
+        question: &Question,
+        kind: &str,
+        document: &impl Serialize,
+    ) -> Result<(), PortError> {
+        self.write(question, kind, |file| {
+            let mut file = BufWriter::new(file);
+            serde_json::to_writer(&mut file, document)?;
+            file.flush()
+        })
     }
 
-    fn write(&self, question: &Question, kind: &str, bytes: &[u8]) -> Result<(), PortError> {
+    fn write(
+        &self,
+        question: &Question,
+        kind: &str,
+        content: impl FnOnce(&mut File) -> io::Result<()>,
+    ) -> Result<(), PortError> {
         let (folder, file) = (self.folder(question), self.file(question, kind));
         let write = || {
             make(&folder)?;
@@ -301,7 +340,7 @@ impl Calls {
                 Self::Run(run) => run.root(),
                 Self::Folder(folder) => folder,
             };
-            durable::replace_from(begun_in, &file, |file| file.write_all(bytes))?;
+            durable::replace_from(begun_in, &file, content)?;
             durable::sync_dir(&folder)
         };
         write().map_err(failed("write", &file))

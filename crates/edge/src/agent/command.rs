@@ -7,6 +7,7 @@ use super::site::{Doing, GRACE};
 use crate::process::{Captured, Ended, Input, Keep, ProcessError, Program, Whole};
 use std::ffi::OsString;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 use treebeam_run::port::{PortError, Reply};
 
@@ -51,7 +52,7 @@ pub(super) struct Start<'a> {
     pub(super) command: &'a [String],
     pub(super) folder: &'a Path,
     pub(super) variables: Vec<(OsString, OsString)>,
-    pub(super) input: Vec<u8>,
+    pub(super) input: Arc<str>,
     pub(super) timeout: Duration,
 }
 
@@ -70,7 +71,7 @@ impl Start<'_> {
             .args(arguments)
             .envs(self.variables)
             .envs(own)
-            .input(Input::Bytes(self.input))
+            .input(Input::bytes(self.input))
             .keep(Keep { stdout: ANSWER_BYTES, stderr: COMPLAINT_BYTES })
             .deadline(self.timeout)
             .whole(Whole::new(surroundings.mark(question), GRACE))
@@ -107,7 +108,7 @@ pub(super) fn answer(
         let key =
             agent.key.iter().map(|key| (key.variable.clone().into(), key.value.reveal().into()));
         let variables = shared().chain(key).collect();
-        let input = question.prompt.clone().into_bytes();
+        let input = Arc::clone(&question.prompt);
         let start = Start { command: &agent.command, folder, variables, input, timeout };
         let ended = start.run(question, surroundings)?;
         read(ended, agent.command.first().map_or("", String::as_str), doing)

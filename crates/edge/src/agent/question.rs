@@ -1,6 +1,7 @@
 //! What goes through the layers of the door: a question, who is to answer it, and what can go wrong. Each layer is an
 //! [`Answer`] around another one.
 
+use std::sync::Arc;
 use std::time::Duration;
 use treebeam_core::event::BudgetKind;
 use treebeam_core::id::{NodeId, Place, Sha256};
@@ -15,8 +16,8 @@ pub struct Question {
     pub role: Role,
     /// Which round of its step this is, counted from 0.
     pub round: u32,
-    /// The text.
-    pub prompt: String,
+    /// The text. It can be long, and many hold it at once.
+    pub prompt: Arc<str>,
     /// The answer that it goes on from.
     pub continues: Option<Continuation>,
     /// The worktree that it is about; none outside of a run.
@@ -36,7 +37,8 @@ impl Question {
     #[must_use]
     pub fn digest(&self) -> Sha256 {
         let before = self.goes_on_from().unwrap_or_default();
-        Sha256::of(format!("{}\0{before}\0{}", self.role, self.prompt).as_bytes())
+        let role = self.role.to_string();
+        Sha256::of_parts([&*role, "\0", before, "\0", &*self.prompt].map(str::as_bytes))
     }
 }
 

@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn an_evals_question_knows_its_node_too() {
         let check = |place, expect: &[&str]| {
-            let (key, prompt) = ("k".to_owned(), "p".to_owned());
+            let (key, prompt) = ("k".to_owned(), "p".into());
             let (role, round, continues) = (Role::Coder, 2, None);
             let node = Some(NodeId::new(3));
             let place = Some(place);

@@ -64,7 +64,7 @@ impl Answer for &Script {
 }
 
 fn question(key: &str, prompt: &str) -> Question {
-    let (key, prompt) = (key.to_owned(), prompt.to_owned());
+    let (key, prompt) = (key.to_owned(), prompt.into());
     Question { key, role: Role::Coder, round: 0, prompt, continues: None, place: None, node: None }
 }
 

@@ -81,7 +81,7 @@ impl Patch<'_> {
     }
 
     fn reading(&self, arguments: &[&str]) -> Call {
-        self.call(arguments).input(Input::Bytes(self.text.clone().into_bytes()))
+        self.call(arguments).input(Input::bytes(self.text.clone().into_bytes()))
     }
 
     fn apply_once(&self, counts: Counts) -> Result<Answer, PortError> {

@@ -81,7 +81,7 @@ impl GitRepo {
         let call = self.user.git.sealed(&worktree.seat, &arguments).about(place);
         let call = call.envs(self.user.identity.variables());
         let call = call.envs([("GIT_AUTHOR_DATE", &*date), ("GIT_COMMITTER_DATE", &*date)]);
-        call.input(Input::Bytes(message.as_bytes().to_vec())).done()?.word()
+        call.input(Input::bytes(message.as_bytes().to_vec())).done()?.word()
     }
 
     /// Changes the place's ref and the worktree's own `HEAD` together, or neither.
@@ -101,7 +101,7 @@ impl GitRepo {
 
     /// What the place's ref points at.
     fn standing(&self, place: Place) -> Result<Option<Standing>, PortError> {
-        let question = Input::Bytes(format!("contents {}\n", self.reference(place)).into_bytes());
+        let question = Input::bytes(format!("contents {}\n", self.reference(place)).into_bytes());
         let call = self.user.git.sealed(&self.seat(), &["cat-file", "--batch-command"]);
         let text = call.about(place).input(question).keep(1 << 20).done()?.whole()?;
         let Some((head, content)) = text.split_once('\n') else { return Ok(None) };

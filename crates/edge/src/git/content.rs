@@ -96,7 +96,7 @@ impl GitRepo {
         let most =
             bytes.fold(0, |sum: usize, bytes| sum.saturating_add(bytes).saturating_add(HEAD));
         let call = self.user.git.sealed(&self.seat(), &["cat-file", "--batch"]);
-        let answer = call.input(Input::Bytes(question.into_bytes())).keep(most).done()?;
+        let answer = call.input(Input::bytes(question.into_bytes())).keep(most).done()?;
         let mut rest = answer.stdout.bytes.as_slice();
         Ok(files.iter().map(|_| content(&mut rest).map(<[u8]>::to_vec)).collect())
     }

@@ -89,7 +89,7 @@ impl GitRepo {
         let call = self.user.git.sealed(&self.seat(), &arguments).about(chapter.code.short());
         let call = call.envs(self.user.identity.variables());
         let call = call.envs([("GIT_AUTHOR_DATE", &*date), ("GIT_COMMITTER_DATE", &*date)]);
-        call.input(Input::Bytes(chapter.message.clone().into_bytes())).done()?.word()
+        call.input(Input::bytes(chapter.message.clone().into_bytes())).done()?.word()
     }
 
     /// The empty word says that nothing may be there.

@@ -44,7 +44,7 @@ const INPUT: &str = "treebeam.input";
 pub(super) fn held(git_dir: &str, bytes: &[u8]) -> Result<Input, PortError> {
     if cfg!(windows) {
         // A lock keeps even the child from reading there.
-        return Ok(Input::Bytes(bytes.to_vec()));
+        return Ok(Input::bytes(bytes.to_vec()));
     }
     let path = Path::new(git_dir).join(INPUT);
     let write = || -> io::Result<File> {

@@ -216,7 +216,7 @@ impl Asked<'_> {
 
     /// The commit that is checked out, its time, and whether it has submodules.
     fn head(&self) -> Result<(Commit, Timestamp, bool), OpenError> {
-        let question = Input::Bytes(b"info HEAD:.gitmodules\ncontents HEAD\n".to_vec());
+        let question = Input::bytes(b"info HEAD:.gitmodules\ncontents HEAD\n".to_vec());
         let call = self.git.as_user(self.dir, &["cat-file", "--batch-command"]).input(question);
         let answer = call.done().map_err(self.unanswered())?;
         let text = answer.beginning();

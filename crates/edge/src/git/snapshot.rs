@@ -213,7 +213,7 @@ fn refused(why: &str, paths: &[&str]) -> PortError {
 
 /// Paths as git reads them with `-z`.
 fn listed<'a>(paths: impl Iterator<Item = &'a str>) -> Input {
-    Input::Bytes(paths.flat_map(|path| [path, "\0"]).collect::<String>().into_bytes())
+    Input::bytes(paths.flat_map(|path| [path, "\0"]).collect::<String>().into_bytes())
 }
 
 /// What a commit is made of.
@@ -256,7 +256,7 @@ impl Work<'_> {
             self.call(index, &["commit-tree", tree, "-p", self.repo.head.as_str(), "-F", "-"]);
         let call = call.envs(self.repo.identity.variables());
         let call = call.envs([("GIT_AUTHOR_DATE", &*date), ("GIT_COMMITTER_DATE", &*date)]);
-        call.input(Input::Bytes(message(self.note).into_bytes())).done()?.word()
+        call.input(Input::bytes(message(self.note).into_bytes())).done()?.word()
     }
 
     fn call(&self, index: &str, arguments: &[&str]) -> Call {

@@ -123,7 +123,7 @@ impl Look<'_> {
         let mut differing = BTreeMap::new();
         if !plain.is_empty() {
             let list: String = plain.keys().map(|path| format!("{path}\n")).collect();
-            let input = Input::Bytes(list.into_bytes());
+            let input = Input::bytes(list.into_bytes());
             let found = self.digests(&["--stdin-paths"], Some(input), form)?;
             let same = |object: &String, found: Option<&str>| found == Some(object.as_str());
             let mut found = found.lines();

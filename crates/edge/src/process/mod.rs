@@ -18,6 +18,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use treebeam_run::port;
 
@@ -61,8 +62,8 @@ pub struct Program {
 pub enum Input {
     /// Nothing.
     Null,
-    /// These bytes.
-    Bytes(Vec<u8>),
+    /// These bytes, which others may hold too.
+    Bytes(Arc<[u8]>),
     /// This file. The child holds it, and a lock on it, for as long as it lives.
     Handle(File),
 }
@@ -264,11 +265,17 @@ fn was_asked_to_end(status: ExitStatus) -> bool {
 }
 
 impl Input {
-    fn split(self) -> (Stdio, Vec<u8>) {
+    /// These bytes.
+    #[must_use]
+    pub fn bytes(bytes: impl Into<Arc<[u8]>>) -> Self {
+        Self::Bytes(bytes.into())
+    }
+
+    fn split(self) -> (Stdio, Arc<[u8]>) {
         match self {
-            Self::Null => (Stdio::null(), Vec::new()),
+            Self::Null => (Stdio::null(), Arc::default()),
             Self::Bytes(bytes) => (Stdio::piped(), bytes),
-            Self::Handle(file) => (Stdio::from(file), Vec::new()),
+            Self::Handle(file) => (Stdio::from(file), Arc::default()),
         }
     }
 }
@@ -276,7 +283,7 @@ impl Input {
 /// Waits for the child and for all that hold its outputs. `None`: too late.
 fn exchange(
     child: &mut Child,
-    input: Vec<u8>,
+    input: Arc<[u8]>,
     (keep, log): (Keep, Option<Logged>),
     due: Option<Instant>,
 ) -> io::Result<Option<Ended>> {
@@ -340,12 +347,12 @@ mod tests {
     #[cfg(unix)]
     fn full_pipes_stop_nobody_and_memory_is_bounded() -> Result<(), Box<dyn Error>> {
         let keep = Keep { stdout: 10, stderr: 20 };
-        let input = Input::Bytes(vec![b'x'; 1 << 20]);
+        let input = Input::bytes(vec![b'x'; 1 << 20]);
         let ended =
             shell("cat; cat /dev/zero | head -c 200000 >&2").input(input).keep(keep).run()?;
         assert_eq!(ended.stdout, Captured { bytes: vec![b'x'; 10], dropped: (1 << 20) - 10 });
         assert_eq!((ended.stderr.bytes.len(), ended.stderr.dropped), (20, 199_980));
-        let deaf = shell("exit 0").input(Input::Bytes(vec![b'x'; 1 << 20])).run()?;
+        let deaf = shell("exit 0").input(Input::bytes(vec![b'x'; 1 << 20])).run()?;
         assert!(deaf.status.success());
         Ok(())
     }
@@ -359,7 +366,7 @@ mod tests {
         let shell = Program::new(Path::new("/bin/sh"), folder.path()).args(["-c", script]);
         let path = std::env::var_os("PATH").unwrap_or_default();
         assert!(
-            shell.envs([("PATH", path)]).input(Input::Bytes(input.clone())).run()?.status.success()
+            shell.envs([("PATH", path)]).input(Input::bytes(input.clone())).run()?.status.success()
         );
         assert!(std::fs::read(folder.path().join("all"))? == input);
         Ok(())

@@ -12,6 +12,7 @@ use super::{Ended, Keep, system};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::process::Child;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -71,7 +72,7 @@ impl Whole {
     pub(super) fn exchange(
         self,
         child: &mut Child,
-        input: Vec<u8>,
+        input: Arc<[u8]>,
         (keep, log): (Keep, Option<Logged>),
         due: Option<Instant>,
     ) -> io::Result<Option<Ended>> {

@@ -133,7 +133,7 @@ impl Scene {
     /// Asks the coder, who may edit.
     fn code(&self, word: &str) -> Result<Reply, AgentError> {
         let mut question = question(&format!("k-{word}"), Role::Coder, candidate());
-        question.prompt = format!("{word} please");
+        question.prompt = format!("{word} please").into();
         self.ask(self.agent(), &question, PATIENCE)
     }
 
@@ -183,7 +183,7 @@ impl Scene {
     /// Goes on from an answer.
     fn go_on(&self, from: &Reply, key: &str) -> Result<Reply, AgentError> {
         let mut question = question(key, Role::Planner, candidate());
-        SECOND.clone_into(&mut question.prompt);
+        question.prompt = SECOND.into();
         question.continues = from.continuation();
         assert!(question.continues.is_some(), "{from:?}");
         self.ask(self.agent(), &question, PATIENCE)
@@ -264,7 +264,7 @@ fn looks(scene: &Scene) {
     scene.place.git.keep(node, &scene.place.head()).expect("a ref");
     let before = scene.place.files();
     let mut question = question("k-look", role, at);
-    FIRST.clone_into(&mut question.prompt);
+    question.prompt = FIRST.into();
     let reply = scene.ask(scene.agent(), &question, PATIENCE).expect("an answer");
     assert_eq!(reply.edits, None, "{role}: {reply:?}");
     assert_eq!(scene.place.files(), before, "{role}");
@@ -278,7 +278,7 @@ fn is_refused(scene: &Scene) {
     let reply = if scene.tool == Tool::Codex {
         let args = ["-c", "sandbox_mode=\"read-only\""].map(str::to_owned).to_vec();
         let mut question = question("k-refused", Role::Coder, candidate());
-        FIRST.clone_into(&mut question.prompt);
+        question.prompt = FIRST.into();
         scene.ask(Cli { args, ..scene.agent() }, &question, PATIENCE)
     } else {
         scene.code("OUTSIDE-ONE")
@@ -312,7 +312,7 @@ fn is_ended(scene: &Scene) {
     let word = format!("m-{}", std::process::id());
     let agent = Cli { model: Some(word.clone()), ..scene.agent() };
     let mut question = question("k-slow", Role::Coder, candidate());
-    "SLOW-ONE please".clone_into(&mut question.prompt);
+    question.prompt = "SLOW-ONE please".into();
     let late = scene.ask(agent, &question, Duration::from_secs(10));
     assert_eq!(hostile::survivors(&word), Vec::<u32>::new());
     let Err(AgentError::Unanswered(why)) = late else { panic!("{late:?}") };

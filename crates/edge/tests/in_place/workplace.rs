@@ -153,7 +153,7 @@ fn opened(repo: &TempRepo) -> UserRepo {
 }
 
 pub(crate) fn question(key: &str, role: Role, place: Place) -> Question {
-    let prompt = "What?".to_owned();
+    let prompt = "What?".into();
     Question {
         key: key.to_owned(),
         role,

@@ -57,7 +57,7 @@ impl ToSumUp<'_> {
             key: path::summary_question(key),
             role: self.role,
             round: 0,
-            prompt: self.prompt(),
+            prompt: self.prompt().into(),
             place: Place::Node(self.node),
             node: self.node,
             continues: None,

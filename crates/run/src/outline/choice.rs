@@ -53,7 +53,11 @@ pub(super) fn likely<'a>(
     said: &[&str],
     commands: &[String],
 ) -> Vec<&'a RepoFile> {
-    let said: BTreeSet<&str> = said.iter().flat_map(|text| words(text)).collect();
+    // Much may have been said, and little of it names a file.
+    let names: BTreeSet<&str> =
+        files.iter().flat_map(|file| [&*file.path, name_of(&file.path)]).collect();
+    let said = said.iter().flat_map(|text| words(text)).filter(|word| names.contains(word));
+    let said: BTreeSet<&str> = said.collect();
     let commands: BTreeSet<&str> = commands.iter().flat_map(|text| words(text)).collect();
     let ranked = |file: &'a RepoFile| Some((rank(&file.path, &said, &commands)?, file));
     let mut ranked: Vec<_> = showable(files).filter_map(ranked).collect();

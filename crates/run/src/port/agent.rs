@@ -3,6 +3,7 @@
 
 use super::PortError;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 use std::time::Duration;
 use treebeam_core::bill::{Bill, Cost, Usage};
 pub use treebeam_core::conversation::Continuation;
@@ -48,8 +49,8 @@ pub struct Ask {
     pub role: Role,
     /// Which round of its step this is, counted from 0.
     pub round: u32,
-    /// The text.
-    pub prompt: String,
+    /// The text. It can be long, and many hold it at once.
+    pub prompt: Arc<str>,
     /// The worktree that the question is about.
     pub place: Place,
     /// The node that it is about: for an eval, the one that it is tried on.

@@ -52,7 +52,8 @@ pub(crate) fn pack(told: &Told, seen: &Seen) -> String {
     ];
     let parts = before.into_iter().chain(earlier).chain(after);
     let sections = parts.map(|(head, text)| format!("\n{}", plain(head, &text, PART_CHARS)));
-    format!("NODE n{}\n{}", told.node, sections.collect::<String>())
+    // The whole is long: it gets the room that it takes, and no more.
+    std::iter::once(format!("NODE n{}\n", told.node)).chain(sections).collect::<Vec<_>>().concat()
 }
 
 /// The largest gains, then the largest losses, of a comparison as it was written down.

@@ -3,10 +3,14 @@
 
 use super::placeholder::{Form, Placeholder};
 use crate::port::Role;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// The longest template, in bytes.
 pub const MOST_BYTES: usize = 64 << 10;
+
+/// What the lines of a usual template take themselves.
+const LINES_BYTES: usize = 4 << 10;
 
 const OPEN: &str = "{{";
 const CLOSE: &str = "}}";
@@ -48,7 +52,7 @@ fn in_line(line: Option<usize>) -> String {
 }
 
 /// What is filled in, by placeholder; what is missing or empty has nothing to say.
-pub(super) type Parts = BTreeMap<Placeholder, String>;
+pub(super) type Parts<'a> = BTreeMap<Placeholder, Cow<'a, str>>;
 
 impl Template {
     /// Reads a template for a role.
@@ -77,9 +81,10 @@ impl Template {
     }
 
     /// Fills it in.
-    pub(super) fn fill(&self, parts: &Parts) -> String {
-        let mut page = Page { text: String::new(), owes_blank: false };
-        let said = |placeholder| parts.get(&placeholder).map_or("", String::as_str);
+    pub(super) fn fill(&self, parts: &Parts<'_>) -> String {
+        let room = parts.values().map(|text| text.len() + 1).sum::<usize>() + LINES_BYTES;
+        let mut page = Page { text: String::with_capacity(room), owes_blank: false };
+        let said = |placeholder| parts.get(&placeholder).map_or("", |text| &**text);
         for piece in &self.0 {
             match piece {
                 Piece::Blank => page.owes_blank = true,

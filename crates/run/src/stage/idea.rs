@@ -148,7 +148,7 @@ fn question(
     Ask {
         key: path::idea_question(brief.source, brief.expansion, round + 1),
         role: Role::Ideas,
-        prompt,
+        prompt: prompt.into(),
         round,
         place: Place::Node(brief.source.node()),
         node: brief.source.node(),

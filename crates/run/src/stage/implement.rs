@@ -304,6 +304,7 @@ impl<'a> Desk<'a> {
     fn ask(&self, role: Role, round: u32, end: &str, prompt: String) -> Result<Reply, AgentError> {
         let key = format!("{role}-e{}-a{}{end}", self.brief.about.eval, self.brief.about.attempt);
         let (place, node, continues) = (self.place, self.brief.about.parent, None);
+        let prompt = prompt.into();
         self.agent.ask(Ask { key, role, round, prompt, place, node, continues, within: None })
     }
 

@@ -108,7 +108,7 @@ impl Asker<'_> {
             key: format!("{}-{}", wire.provider(), prompt.chars().map(plain).collect::<String>()),
             role: Role::ALL[place],
             round: 0,
-            prompt: prompt.to_owned(),
+            prompt: prompt.into(),
             continues,
             place: None,
             node: None,

@@ -29,6 +29,7 @@ use desk::{Desk, Session};
 use failure::Refusal;
 use std::ffi::OsString;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 use treebeam_run::port::{Cost, Reply, Usage};
 
@@ -114,7 +115,7 @@ pub(super) fn answer(
         let call = call(&asked);
         let command: Vec<String> = cli.command.iter().chain(&call.arguments).cloned().collect();
         let variables = variables(cli, &desk, call.variables);
-        let input = question.prompt.clone().into_bytes();
+        let input = Arc::clone(&question.prompt);
         let start = Start { command: &command, folder: &folder, variables, input, timeout };
         match start.run(question, surroundings) {
             Ok(ended) => said(ended, cli, question, doing),

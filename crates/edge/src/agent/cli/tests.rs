@@ -305,7 +305,7 @@ fn a_turn_takes_what_its_thread_took_since() {
         key: "k".to_owned(),
         role: treebeam_run::port::Role::Ideas,
         round: 0,
-        prompt: String::new(),
+        prompt: "".into(),
         continues: None,
         place: None,
         node: None,

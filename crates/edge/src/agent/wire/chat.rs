@@ -10,7 +10,7 @@ pub(super) fn write(model: &Model, question: &Question, delivery: Delivery) -> W
     let streamed = delivery == Delivery::Streamed;
     let mut body = json!({
         "model": model.name,
-        "messages": [{ "role": "user", "content": question.prompt }],
+        "messages": [{ "role": "user", "content": &*question.prompt }],
         "stream": streamed,
     });
     set(&mut body, bound(&model.base_url), Some(model.max_tokens));

@@ -25,7 +25,7 @@ pub(super) fn write(model: &Model, question: &Question, delivery: Delivery) -> W
         key_header: ("x-goog-api-key", ""),
         headers: Vec::new(),
         body: json!({
-            "contents": [{ "role": "user", "parts": [{ "text": question.prompt }] }],
+            "contents": [{ "role": "user", "parts": [{ "text": &*question.prompt }] }],
             "generationConfig": config,
         }),
     }

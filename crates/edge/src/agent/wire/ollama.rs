@@ -11,7 +11,7 @@ pub(super) fn write(model: &Model, question: &Question, delivery: Delivery) -> W
     set(&mut options, "temperature", model.temperature);
     let mut body = json!({
         "model": model.name,
-        "messages": [{ "role": "user", "content": question.prompt }],
+        "messages": [{ "role": "user", "content": &*question.prompt }],
         "stream": delivery == Delivery::Streamed,
         "options": options,
     });

@@ -9,7 +9,7 @@ use treebeam_run::port::Usage;
 pub(super) fn write(model: &Model, question: &Question, delivery: Delivery) -> Written {
     let mut body = json!({
         "model": model.name,
-        "input": question.prompt,
+        "input": &*question.prompt,
         "max_output_tokens": model.max_tokens,
         "stream": delivery == Delivery::Streamed,
     });

@@ -22,7 +22,15 @@ fn model(wire: Wire) -> Model {
 
 fn question() -> Question {
     let (key, prompt) = ("k".to_owned(), "What?".to_owned());
-    Question { key, role: Role::Coder, round: 0, prompt, continues: None, place: None, node: None }
+    Question {
+        key,
+        role: Role::Coder,
+        round: 0,
+        prompt: prompt.into(),
+        continues: None,
+        place: None,
+        node: None,
+    }
 }
 
 /// An answer, or what became of it, in words.

@@ -4,6 +4,7 @@
 use super::Captured;
 use super::log::Writer;
 use std::io;
+use std::sync::Arc;
 
 #[cfg(unix)]
 #[path = "unix.rs"]
@@ -59,7 +60,7 @@ fn read<'a>(pipe: &mut impl io::Read, chunk: &'a mut [u8]) -> io::Result<Option<
 }
 
 /// A child may end without reading all of its input: that is its own affair.
-fn feed<W: io::Write + Send + 'static>(pipe: Option<W>, input: Vec<u8>) -> io::Result<()> {
+fn feed<W: io::Write + Send + 'static>(pipe: Option<W>, input: Arc<[u8]>) -> io::Result<()> {
     if let Some(mut pipe) = pipe {
         std::thread::Builder::new().spawn(move || pipe.write_all(&input).is_ok())?;
     }

@@ -10,6 +10,7 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::process::{Child, ChildStdin};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// What a child reads, and what it writes.
@@ -25,7 +26,7 @@ pub(in crate::process) struct Pipes {
 impl Pipes {
     pub(in crate::process) fn new(
         child: &mut Child,
-        input: Vec<u8>,
+        input: Arc<[u8]>,
         keep: Keep,
         log: Option<Logged>,
     ) -> io::Result<Self> {
@@ -125,12 +126,12 @@ fn handle(_: &Child) -> Option<OwnedFd> {
 /// What a child reads, and how far it was written.
 struct Fed {
     pipe: Option<ChildStdin>,
-    bytes: Vec<u8>,
+    bytes: Arc<[u8]>,
     written: usize,
 }
 
 impl Fed {
-    fn new(pipe: Option<ChildStdin>, bytes: Vec<u8>) -> io::Result<Self> {
+    fn new(pipe: Option<ChildStdin>, bytes: Arc<[u8]>) -> io::Result<Self> {
         let mut fed = Self { pipe, bytes, written: 0 };
         if let Some(pipe) = &fed.pipe {
             fcntl_setfl(pipe, fcntl_getfl(pipe)? | OFlags::NONBLOCK)?;
@@ -161,7 +162,7 @@ impl Fed {
     fn leave(mut self) -> io::Result<()> {
         let Some(pipe) = self.pipe.take() else { return Ok(()) };
         fcntl_setfl(&pipe, fcntl_getfl(&pipe)? - OFlags::NONBLOCK)?;
-        feed(Some(pipe), self.bytes.split_off(self.written))
+        feed(Some(pipe), self.bytes.get(self.written..).unwrap_or_default().into())
     }
 }
 

@@ -5,6 +5,7 @@ use crate::process::log::Logged;
 use crate::process::{Captured, Keep};
 use std::io::{self, Read};
 use std::process::Child;
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -20,7 +21,7 @@ pub(in crate::process) struct Pipes {
 impl Pipes {
     pub(in crate::process) fn new(
         child: &mut Child,
-        input: Vec<u8>,
+        input: Arc<[u8]>,
         keep: Keep,
         log: Option<Logged>,
     ) -> io::Result<Self> {

@@ -8,8 +8,8 @@ fn coder(text: &str) -> Result<Template, String> {
     Template::parse(Role::Coder, &text).map_err(|error| error.to_string())
 }
 
-fn parts(said: &[(Placeholder, &str)]) -> Parts {
-    said.iter().map(|(one, text)| (*one, (*text).to_owned())).collect()
+fn parts<'a>(said: &[(Placeholder, &'a str)]) -> Parts<'a> {
+    said.iter().map(|(one, text)| (*one, Cow::from(*text))).collect()
 }
 
 #[test]

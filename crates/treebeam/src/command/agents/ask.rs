@@ -43,7 +43,7 @@ pub(super) fn run(here: &Path, args: &AskArgs, output: Output) -> Result<Exit, F
         key: key.clone(),
         role: args.role,
         round: 0,
-        prompt,
+        prompt: prompt.into(),
         continues: None,
         place: None,
         node: None,

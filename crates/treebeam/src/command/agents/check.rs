@@ -76,7 +76,7 @@ fn check(door: &Door<'_>, seat: &Seat<'_>) -> Checked {
         key,
         role: seat.role,
         round: 0,
-        prompt: PROMPT.to_owned(),
+        prompt: PROMPT.into(),
         continues: None,
         place: None,
         node: None,
