@@ -76,7 +76,7 @@ pub struct Reference {
 #[must_use]
 pub fn references(facts: &Facts) -> Vec<Reference> {
     let root = facts.nodes.first().and_then(|root| facts.baseline_of(root));
-    let root = root.into_iter().flat_map(|artifact| of_artifact(artifact, "the root's baseline"));
+    let root = root.into_iter().flat_map(|artifact| of_artifact(&artifact, "the root's baseline"));
     let nodes = facts.nodes.iter().flat_map(of_node);
     let control =
         facts.control.iter().flat_map(|expansion| of_expansion(expansion, "the control group"));
@@ -143,7 +143,7 @@ fn of_eval(eval: &Eval) -> Vec<Reference> {
     if begun {
         found.push(in_folder("idea.md", Some(eval.idea.sha256)));
     }
-    found.extend(eval.results().into_iter().flat_map(|results| of_artifact(results, &by)));
+    found.extend(eval.results().into_iter().flat_map(|results| of_artifact(&results, &by)));
     if eval.measured().is_some() {
         let names = ["summary.json", "scoring_parent.json", "scoring_root.json"];
         found.extend(names.map(|name| in_folder(name, None)));
@@ -178,7 +178,7 @@ pub fn structure(facts: &Facts) -> Vec<Finding> {
 fn node_findings(facts: &Facts, node: &Node) -> Vec<Finding> {
     let mut found = Vec::new();
     let place = format!("node {}", node.id);
-    let outside = |artifact: &&Artifact| !artifact.path.is_below(path::ARTIFACTS);
+    let outside = |artifact: &Artifact| !artifact.path.is_below(path::ARTIFACTS);
     if let Some(artifact) = facts.baseline_of(node).filter(outside) {
         let what = format!("its baseline `{}` lies outside `artifacts/`", artifact.path);
         found.push(Finding::new(
@@ -267,11 +267,7 @@ pub fn beams(facts: &Facts) -> Vec<Finding> {
     found
 }
 
-fn contender(eval: &Eval) -> Option<Contender<'_>> {
+fn contender(eval: &Eval) -> Option<Contender> {
     let Stage::Decided(measured, word, _) = &eval.stage else { return None };
-    word.passed().then_some(Contender {
-        eval: eval.id,
-        vs_root: &measured.scored.vs_root,
-        files_changed: measured.work.files_changed,
-    })
+    word.passed().then(|| Contender::new(eval.id, measured.open()))
 }

@@ -4,11 +4,13 @@
 mod context;
 mod history;
 mod lookup;
+mod packed;
 mod room;
 mod talk;
 
 pub use context::KnownContext;
 pub use history::History;
+pub use packed::Packed;
 pub use talk::KnownTurn;
 
 use crate::bill::Bills;
@@ -221,9 +223,9 @@ pub enum Stage {
     /// Swept.
     Swept(Work, Box<Artifact>),
     /// Compared. An eval of the control group comes no further.
-    Scored(Box<Measured>),
+    Scored(Packed),
     /// Judged, with its depth.
-    Decided(Box<Measured>, Word, Fate),
+    Decided(Packed, Word, Fate),
     /// Ended without a score.
     Failed {
         /// When it was begun.
@@ -243,17 +245,19 @@ pub enum Stage {
         budget: BudgetKind,
     },
     /// Compared, and evaluated again under another id: its figures stay on record and count no more.
-    Superseded(Box<Measured>, EvalId),
+    Superseded(Packed, EvalId),
     /// Never begun: its node was asked for another idea in its place.
     SetAside,
 }
 
 /// A candidate's code.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Work {
     /// When it was begun.
+    #[serde(with = "packed::time")]
     pub started_at: Timestamp,
     /// When it was committed. Manifests of older runs do not say.
+    #[serde(with = "packed::time_if_any")]
     pub implemented_at: Option<Timestamp>,
     /// The candidate.
     pub commit: Commit,
@@ -266,7 +270,7 @@ pub struct Work {
 }
 
 /// A candidate with its figures.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// Its code.
     pub work: Work,
@@ -275,6 +279,7 @@ pub struct Measured {
     /// Its figures.
     pub scored: Scored,
     /// When it was compared.
+    #[serde(with = "packed::time")]
     pub at: Timestamp,
 }
 
@@ -432,27 +437,29 @@ impl Eval {
 
     /// The candidate, from its commit on.
     #[must_use]
-    pub fn work(&self) -> Option<&Work> {
+    pub fn work(&self) -> Option<Work> {
         match &self.stage {
             Stage::Queued | Stage::Implementing(_) | Stage::Unfinished { .. } | Stage::SetAside => {
                 None
             }
-            Stage::Implemented(work) | Stage::Sweeping(work) | Stage::Swept(work, _) => Some(work),
+            Stage::Implemented(work) | Stage::Sweeping(work) | Stage::Swept(work, _) => {
+                Some(work.clone())
+            }
             Stage::Scored(measured)
             | Stage::Decided(measured, ..)
-            | Stage::Superseded(measured, _) => Some(&measured.work),
-            Stage::Failed { work, .. } => work.as_deref(),
+            | Stage::Superseded(measured, _) => Some(measured.open().work),
+            Stage::Failed { work, .. } => work.as_deref().cloned(),
         }
     }
 
     /// The candidate's own sweep, from its end on.
     #[must_use]
-    pub fn results(&self) -> Option<&Artifact> {
+    pub fn results(&self) -> Option<Artifact> {
         match &self.stage {
-            Stage::Swept(_, results) => Some(results),
+            Stage::Swept(_, results) => Some((**results).clone()),
             Stage::Scored(measured)
             | Stage::Decided(measured, ..)
-            | Stage::Superseded(measured, _) => Some(&measured.results),
+            | Stage::Superseded(measured, _) => Some(measured.open().results),
             Stage::Queued
             | Stage::Implementing(_)
             | Stage::Implemented(_)
@@ -465,11 +472,11 @@ impl Eval {
 
     /// The candidate with its figures, from its score on.
     #[must_use]
-    pub fn measured(&self) -> Option<&Measured> {
+    pub fn measured(&self) -> Option<Measured> {
         match &self.stage {
             Stage::Scored(measured)
             | Stage::Decided(measured, ..)
-            | Stage::Superseded(measured, _) => Some(measured),
+            | Stage::Superseded(measured, _) => Some(measured.open()),
             Stage::Queued
             | Stage::Implementing(_)
             | Stage::Implemented(_)

@@ -1,6 +1,7 @@
 //! Which of the passing candidates are best? Decided against the root, the same whatever finished first.
 
 use crate::evidence::Comparison;
+use crate::facts::Measured;
 use crate::id::EvalId;
 use crate::num::Finite;
 use std::cmp::Reverse;
@@ -13,22 +14,31 @@ pub fn score(vs_root: &Comparison) -> Option<Finite> {
 }
 
 /// A candidate that passed the gate, with what its place depends on.
-#[derive(Clone, Copy, Debug)]
-pub struct Contender<'a> {
+#[derive(Clone, Debug)]
+pub struct Contender {
     /// Which eval.
     pub eval: EvalId,
     /// How it compares with the root.
-    pub vs_root: &'a Comparison,
+    pub vs_root: Comparison,
     /// How many files it changes against its parent.
     pub files_changed: u32,
 }
 
+impl Contender {
+    /// A candidate with its figures.
+    #[must_use]
+    pub fn new(eval: EvalId, measured: Measured) -> Self {
+        let Measured { work, scored, .. } = measured;
+        Self { eval, vs_root: scored.vs_root, files_changed: work.files_changed }
+    }
+}
+
 /// The best `width` contenders, best first: by score, primary delta, absence of a risk regression, fewer files, older id.
 #[must_use]
-pub fn beam<'a>(contenders: impl Iterator<Item = Contender<'a>>, width: usize) -> Vec<EvalId> {
+pub fn beam(contenders: impl Iterator<Item = Contender>, width: usize) -> Vec<EvalId> {
     let mut ranked: Vec<_> = contenders
         .filter_map(|c| {
-            let score = score(c.vs_root)?;
+            let score = score(&c.vs_root)?;
             let risk = c.vs_root.recommendation.risk_regressed();
             Some((Reverse(score), Reverse(c.vs_root.primary_delta), risk, c.files_changed, c.eval))
         })

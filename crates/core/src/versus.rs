@@ -147,6 +147,7 @@ pub fn word_on(facts: &Facts, eval: &Eval) -> Option<Verdict> {
 /// What the gate would say of an eval that it was not asked about, or not yet.
 fn would_say(facts: &Facts, eval: &Eval) -> Option<Verdict> {
     let Stage::Scored(measured) = &eval.stage else { return None };
+    let measured = measured.open();
     let Work { files_changed, approval, .. } = measured.work;
     Some(gate(&measured.scored, files_changed, approval, &facts.meaning))
 }
@@ -156,12 +157,7 @@ fn best(facts: &Facts, evals: &[&Eval]) -> Option<Best> {
     let word = |eval: &Eval| eval.verdict().or_else(|| would_say(facts, eval));
     let passed = |eval: &&Eval| word(eval).is_some_and(|word| word.passed());
     let passed = evals.iter().copied().filter(passed);
-    let contenders = passed.filter_map(|eval| Some((eval, eval.measured()?)));
-    let contenders = contenders.map(|(eval, measured)| Contender {
-        eval: eval.id,
-        vs_root: &measured.scored.vs_root,
-        files_changed: measured.work.files_changed,
-    });
+    let contenders = passed.filter_map(|eval| Some(Contender::new(eval.id, eval.measured()?)));
     let eval = rank::beam(contenders, 1).first().copied()?;
     let rank_score = rank::score(&facts.eval(eval)?.measured()?.scored.vs_root)?;
     (rank_score > Finite::ZERO).then_some(Best { eval, rank_score })

@@ -58,7 +58,7 @@ fn places(candidates: &[(Judgement, Verdict)]) -> Vec<EvalId> {
     let mut id = EvalId::FIRST;
     let mut contenders = Vec::new();
     for (judged, verdict) in candidates {
-        let vs_root = &judged.scored.vs_root;
+        let vs_root = judged.scored.vs_root.clone();
         contenders.extend(verdict.passed().then_some(Contender {
             eval: id,
             vs_root,
@@ -239,7 +239,7 @@ fn ranked(passed: &[Passed], width: usize) -> Vec<EvalId> {
     let contender = |passed: &Passed| (passed.eval, passed.files_changed);
     let all = passed.iter().map(|one| {
         let (eval, files_changed) = contender(one);
-        Contender { eval, vs_root: &one.vs_root, files_changed }
+        Contender { eval, vs_root: one.vs_root.clone(), files_changed }
     });
     beam(all, width)
 }

@@ -373,7 +373,7 @@ pub(crate) fn short_line(facts: &Facts, eval: &Eval) -> String {
 }
 
 /// An eval with its figures and what the gate says to them, or would say.
-fn judged<'a>(facts: &Facts, eval: &'a Eval) -> Option<(&'a Measured, Verdict)> {
+fn judged(facts: &Facts, eval: &Eval) -> Option<(Measured, Verdict)> {
     Some((eval.measured()?, versus::word_on(facts, eval)?))
 }
 
@@ -390,7 +390,7 @@ fn figures_of(facts: &Facts, node: NodeId) -> [String; 2] {
         Origin::Promoted { from, .. } => facts.eval(from),
     });
     match eval.map(|eval| &eval.stage) {
-        Some(Stage::Decided(measured, ..)) => against_root(&measured.scored.vs_root),
+        Some(Stage::Decided(measured, ..)) => against_root(&measured.open().scored.vs_root),
         Some(_) | None => ["0".to_owned(), "0".to_owned()],
     }
 }

@@ -105,7 +105,8 @@ fn a_run_that_is_cut_off_after_any_event_ends_the_same() {
 fn tree(facts: &Facts) -> Vec<(u32, NodeId, String, String)> {
     let told = |eval: &Eval| {
         let fate = if let Stage::Decided(measured, word, fate) = &eval.stage {
-            format!("{fate:?} {} {:?}", word.verdict(measured).reason(), measured.scored.vs_root)
+            let measured = measured.open();
+            format!("{fate:?} {} {:?}", word.verdict(&measured).reason(), measured.scored.vs_root)
         } else {
             format!("{:?}", std::mem::discriminant(&eval.stage))
         };

@@ -113,8 +113,9 @@ fn a_candidate_that_was_let_through_is_marked() {
     let Stage::Decided(measured, word, _) = &only(&state).stage else {
         panic!("{:?}", only(&state).stage);
     };
+    let measured = measured.open();
     assert_eq!(measured.work.approval, Approval::LetThrough);
-    let verdict = word.verdict(measured);
+    let verdict = word.verdict(&measured);
     assert!(verdict.checks[0].figures.starts_with("rejected and let through"), "{verdict:?}");
 }
 
@@ -198,7 +199,7 @@ fn what_became_of_an_eval_is_on_one_page() {
         ("files_changed", json!(1)),
         ("review", json!({ "round": 1, "verdict": "approve", "issues": null })),
         ("approval", json!("approved")),
-        ("candidate_commit", json!(only.work().map(|work| &work.commit))),
+        ("candidate_commit", json!(only.work().map(|work| work.commit))),
         ("error", json!(null)),
     ] {
         assert_eq!(page[key], expect, "{key}");

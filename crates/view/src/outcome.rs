@@ -124,9 +124,9 @@ pub fn reason(eval: &Eval) -> String {
             }
         },
         Stage::Decided(measured, word, Fate::Dropped) if word.passed() => {
-            one_line(&format!("{}; not in the beam", word.verdict(measured).reason()))
+            one_line(&format!("{}; not in the beam", word.verdict(&measured.open()).reason()))
         }
-        Stage::Decided(measured, word, _) => one_line(&word.verdict(measured).reason()),
+        Stage::Decided(measured, word, _) => one_line(&word.verdict(&measured.open()).reason()),
         Stage::Failed { failure, .. } => {
             one_line(&format!("failed at {}: {}", at(failure), failure.message))
         }

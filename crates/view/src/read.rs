@@ -49,8 +49,8 @@ pub(crate) fn source<'a>(facts: &'a Facts, node: &Node) -> Option<&'a Eval> {
 }
 
 /// An eval's figures.
-pub(crate) fn scored(eval: &Eval) -> Option<&Scored> {
-    eval.measured().map(|measured| &measured.scored)
+pub(crate) fn scored(eval: &Eval) -> Option<Scored> {
+    eval.measured().map(|measured| measured.scored)
 }
 
 /// The score, if any metric is behind it.
@@ -94,7 +94,7 @@ pub(crate) fn promoted_to(eval: &Eval) -> Option<NodeId> {
 }
 
 /// The sweep that a candidate is compared with: its parent's own.
-pub(crate) fn baseline<'a>(facts: &'a Facts, eval: &Eval) -> Option<&'a Artifact> {
+pub(crate) fn baseline(facts: &Facts, eval: &Eval) -> Option<Artifact> {
     facts.baseline_of(facts.node(eval.parent)?)
 }
 

@@ -55,7 +55,7 @@ const fn group(group: Group) -> &'static str {
 fn row(eval: &Eval) -> [String; 21] {
     let scored = read::scored(eval);
     let work = eval.work();
-    let of = |text: &dyn Fn(&Scored) -> String| scored.map(text).unwrap_or_default();
+    let of = |text: &dyn Fn(&Scored) -> String| scored.as_ref().map(text).unwrap_or_default();
     [
         read::eval_name(eval),
         read::node_name(eval.parent),
@@ -72,7 +72,7 @@ fn row(eval: &Eval) -> [String; 21] {
         of(&|s| s.completeness.ok_count.to_string()),
         of(&|s| s.completeness.expected_count.to_string()),
         of(&|s| s.vs_parent.candidate_rows_used.to_string()),
-        work.map(|work| work.files_changed.to_string()).unwrap_or_default(),
+        work.as_ref().map(|work| work.files_changed.to_string()).unwrap_or_default(),
         work.map(|work| work.commit.to_string()).unwrap_or_default(),
         read::promoted_to(eval).map(read::node_name).unwrap_or_default(),
         one_line(&eval.idea.title),

@@ -85,7 +85,7 @@ fn artifact(artifact: &Artifact) -> String {
 /// An idea that led to a node, with what it brought.
 pub(crate) fn gain(eval: &Eval) -> String {
     let scored = read::scored(eval);
-    let score = |pick: &dyn Fn(&Scored) -> _| change(scored.and_then(pick));
+    let score = |pick: &dyn Fn(&Scored) -> _| change(scored.as_ref().and_then(pick));
     format!(
         "score {} against its parent, {} against the root; primary {} and {}",
         score(&|scored| read::score(&scored.vs_parent)),

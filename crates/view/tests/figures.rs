@@ -24,11 +24,13 @@ fn facts() -> Facts {
     (*sample::finished()).clone()
 }
 
-fn measured(eval: &mut Eval) -> Option<&mut Measured> {
-    if let Stage::Scored(measured) | Stage::Decided(measured, ..) = &mut eval.stage {
-        return Some(measured);
+/// Changes the figures of an eval that has some.
+fn change(eval: &mut Eval, how: impl FnOnce(&mut Measured)) {
+    if let Stage::Scored(packed) | Stage::Decided(packed, ..) = &mut eval.stage {
+        let mut measured = packed.open();
+        how(&mut measured);
+        *packed = (&measured).into();
     }
-    None
 }
 
 /// The sample, in which the mean difference of each candidate has this standard error.
@@ -37,8 +39,8 @@ fn with_error(error: f64, pairs: u32) -> Facts {
     let end = |half: f64| Finite::new(half * 1.959_963_984_540_054).unwrap();
     let (low, high) = (end(-error), end(error));
     let paired = Paired { pairs, mean_difference: Finite::ZERO, wins: 0, losses: 0, low, high };
-    for measured in facts.evals.iter_mut().filter_map(measured) {
-        measured.scored.vs_parent.paired = Some(paired);
+    for eval in &mut facts.evals {
+        change(eval, |measured| measured.scored.vs_parent.paired = Some(paired));
     }
     facts
 }
@@ -70,8 +72,8 @@ fn luck_is_what_it_is_by_hand() {
 fn what_cannot_be_the_best_is_not_counted() {
     let mut facts = with_error(0.1, 4);
     assert_eq!(luck(&facts).unwrap().by_configurations, None, "too few configurations");
-    measured(&mut facts.evals[0]).unwrap().scored.has_effect = false;
-    measured(&mut facts.evals[1]).unwrap().scored.vs_parent.primary_delta = None;
+    change(&mut facts.evals[0], |measured| measured.scored.has_effect = false);
+    change(&mut facts.evals[1], |measured| measured.scored.vs_parent.primary_delta = None);
     let left = luck(&facts).unwrap();
     assert_eq!((left.candidates(), left.without_effect), (4, 1));
     assert_eq!((left.by_candidates, left.standing()), (None, None), "too few candidates");
@@ -107,8 +109,8 @@ fn the_same_words_stand_on_the_page_and_in_the_summary() {
 #[test]
 fn no_noise_is_no_measure() {
     let mut facts = with_error(0.0, 20);
-    for measured in facts.evals.iter_mut().filter_map(measured) {
-        measured.scored.vs_parent.primary_delta = Some(Finite::ZERO);
+    for eval in &mut facts.evals {
+        change(eval, |measured| measured.scored.vs_parent.primary_delta = Some(Finite::ZERO));
     }
     let luck = luck(&facts).unwrap();
     assert_eq!((luck.by_configurations, luck.by_candidates), (None, None));
@@ -142,7 +144,7 @@ fn a_hold_out_stands_in_place_of_the_advice() {
             relative_improvement: after - 1.0,
             paired: None,
         };
-        let comparison = facts.evals[0].measured().unwrap().scored.vs_root.clone();
+        let comparison = facts.evals[0].measured().unwrap().scored.vs_root;
         Details { comparison, columns: Vec::new(), metrics: vec![metric] }
     };
     let (seen, unseen) = (details(1.5), details(1.125));
@@ -260,10 +262,11 @@ fn waiting_and_implementing_can_be_told_from_the_sweep() {
     let at = |seconds: i64| -> Timestamp { sample::now() + SignedDuration::from_secs(seconds) };
     let eval = &mut facts.evals[0];
     eval.queued_at = at(10);
-    let measured = measured(eval).unwrap();
-    measured.work.started_at = at(30);
-    measured.work.implemented_at = Some(at(60));
-    measured.at = at(100);
+    change(eval, |measured| {
+        measured.work.started_at = at(30);
+        measured.work.implemented_at = Some(at(60));
+        measured.at = at(100);
+    });
     let page = slots(&facts).into_string();
     // The drawing goes from 12 to 848, for 100 seconds.
     let line = "<line class=\"waits\" x1=\"95.6\" x2=\"262.8\"";

@@ -277,7 +277,7 @@ fn tainted(text: &str) -> Facts {
             *last = failure(text);
         }
         if let Stage::Decided(measured, word, _) = &mut eval.stage {
-            let mut verdict = word.verdict(measured);
+            let mut verdict = word.verdict(&measured.open());
             verdict.checks.iter_mut().for_each(|check| text.clone_into(&mut check.figures));
             *word = Word::Recorded(Box::new(verdict));
         }

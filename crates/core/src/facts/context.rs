@@ -107,7 +107,7 @@ impl Facts {
             if let Stage::Decided(measured, word, _) = &mut eval.stage
                 && let Word::Recorded(verdict) = word
             {
-                *word = Word::of(verdict, measured, &self.meaning);
+                *word = Word::of(verdict, &measured.open(), &self.meaning);
             }
         }
     }

@@ -149,15 +149,15 @@ impl Facts {
 
     /// A node's own sweep: what its candidates are compared with.
     #[must_use]
-    pub fn baseline_of(&self, node: &Node) -> Option<&Artifact> {
+    pub fn baseline_of(&self, node: &Node) -> Option<Artifact> {
         match node.origin {
             Origin::Root => match &self.baseline {
                 Baseline::Measured { results, parent, .. } => {
-                    Some(parent.as_ref().unwrap_or(results))
+                    Some(parent.as_ref().unwrap_or(results).clone())
                 }
                 Baseline::Unmeasured | Baseline::Refused { .. } => None,
             },
-            Origin::Promoted { from, .. } => self.eval(from)?.measured().map(|m| &m.results),
+            Origin::Promoted { from, .. } => self.eval(from)?.results(),
         }
     }
 
@@ -241,7 +241,7 @@ impl Eval {
     #[must_use]
     pub fn verdict(&self) -> Option<Verdict> {
         match &self.stage {
-            Stage::Decided(measured, word, _) => Some(word.verdict(measured)),
+            Stage::Decided(measured, word, _) => Some(word.verdict(&measured.open())),
             Stage::Queued
             | Stage::Implementing(_)
             | Stage::Implemented(_)

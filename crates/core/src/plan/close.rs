@@ -1,7 +1,7 @@
 //! The end of a depth and the end of a run: gate, rank, beam, stop.
 
 use crate::event::{Event, Intent, Stop};
-use crate::facts::{Eval, Expansion, Facts, Ideas, Node, Stage};
+use crate::facts::{Eval, Expansion, Facts, Ideas, Node, Stage, Work};
 use crate::gate::{Verdict, gate};
 use crate::group::IdeaSource;
 use crate::id::{EvalId, NodeId};
@@ -58,11 +58,11 @@ pub(super) fn depth(state: &State) -> Event {
     let mut contenders = Vec::new();
     for eval in state.open_evals().iter().filter(|eval| eval.group.is_tree()) {
         let Stage::Scored(measured) = &eval.stage else { continue };
-        let files_changed = measured.work.files_changed;
-        let verdict = gate(&measured.scored, files_changed, measured.work.approval, &state.meaning);
+        let measured = measured.open();
+        let Work { files_changed, approval, .. } = measured.work;
+        let verdict = gate(&measured.scored, files_changed, approval, &state.meaning);
         if verdict.passed() {
-            let vs_root = &measured.scored.vs_root;
-            contenders.push(Contender { eval: eval.id, vs_root, files_changed });
+            contenders.push(Contender::new(eval.id, measured));
         }
         verdicts.push((eval.id, verdict));
     }

@@ -14,8 +14,8 @@ use crate::event::{
     Event, Failure, Idea, IdeasProposed, Intent, Leftover, LeftoverKind, Stop, Subject,
 };
 use crate::facts::{
-    Baseline, Eval, Expansion, Facts, Former, Ideas, KnownContext, Measured, Node, Phase, Removal,
-    Stage, Work,
+    Baseline, Eval, Expansion, Facts, Former, Ideas, KnownContext, Measured, Node, Packed, Phase,
+    Removal, Stage, Work,
 };
 use crate::group::IdeaSource;
 use crate::id::{EvalId, NodeId, Place};
@@ -86,7 +86,7 @@ impl State {
                 let (work, results) = (work.clone(), results.as_ref().clone());
                 let scored = scored.as_ref().clone();
                 let measured = Measured { work, results, scored, at: *at };
-                self.enter(*eval, Stage::Scored(Box::new(measured)))?;
+                self.enter(*eval, Stage::Scored(Packed::from(&measured)))?;
                 let removal = wanted(self.facts.reach.keep_rejected_worktrees);
                 self.leave_behind(*eval, LeftoverKind::Worktree, removal);
                 Ok(())
@@ -161,7 +161,10 @@ impl State {
                 if !is_due || self.facts.asked_at_open_depth(source).is_some() {
                     return wrong(format!("`{source}` is not to be expanded at depth {depth}"));
                 }
-                self.expansions_mut(source)?.push(Expansion::begun(depth, at));
+                let expansions = self.expansions_mut(source)?;
+                // A node rarely has a second one.
+                expansions.reserve_exact(1);
+                expansions.push(Expansion::begun(depth, at));
                 Ok(())
             }
             Intent::Implement(id) => {
@@ -252,7 +255,7 @@ impl State {
         let Some(started_at) = self.started_at(eval)? else {
             return wrong(format!("eval {eval} failed, but was not under way"));
         };
-        let work = self.facts.eval(eval).and_then(Eval::work).cloned().map(Box::new);
+        let work = self.facts.eval(eval).and_then(Eval::work).map(Box::new);
         let failure = failure.clone();
         self.enter(eval, Stage::Failed { started_at, work, failure, at })?;
         for kind in [LeftoverKind::Worktree, LeftoverKind::Branch, LeftoverKind::Dir] {

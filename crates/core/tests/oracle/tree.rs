@@ -23,8 +23,8 @@ impl Eval<'_> {
             .passed()
     }
 
-    fn contender(&self) -> Contender<'_> {
-        let vs_root = &self.judged.scored.vs_root;
+    fn contender(&self) -> Contender {
+        let vs_root = self.judged.scored.vs_root.clone();
         Contender { eval: self.id, vs_root, files_changed: self.change.files_changed() }
     }
 }
@@ -60,10 +60,10 @@ fn tree(width: usize) -> Vec<String> {
 
 /// The best, by what they are called; the same in whatever order they finish.
 fn ranked(evals: &[Eval<'_>], width: usize) -> Vec<String> {
-    let contenders: Vec<Contender<'_>> = evals.iter().map(Eval::contender).collect();
-    let best = beam(contenders.iter().copied(), width);
+    let contenders: Vec<Contender> = evals.iter().map(Eval::contender).collect();
+    let best = beam(contenders.iter().cloned(), width);
     for order in orders(contenders.len()) {
-        let permuted = order.iter().map(|at| contenders[*at]);
+        let permuted = order.iter().map(|at| contenders[*at].clone());
         assert_eq!(beam(permuted, width), best, "in the order {order:?}");
     }
     let name = |id: &EvalId| evals.iter().find(|eval| eval.id == *id).unwrap().change.id();

@@ -189,7 +189,7 @@ fn a_run_with_the_tuner_gets_better_and_is_the_same_each_time() {
     assert_eq!(end.evals.len(), 18, "three ideas at each of six depths");
     for eval in &end.evals {
         let Stage::Decided(measured, ..) = &eval.stage else { panic!("{:?}", eval.stage) };
-        assert_eq!(measured.work.files_changed, 1);
+        assert_eq!(measured.open().work.files_changed, 1);
     }
     let last = end.nodes.last().expect("a node");
     let at = |file: &str| {
@@ -226,7 +226,7 @@ fn check_told(repo: &TempRepo, end: &State, least: usize) {
         };
         let told = history.trials.iter().find(is_told).expect("each eval is told of");
         let Outcome::Moved(gain) = told.outcome else { panic!("{told:?}") };
-        let score = measured.scored.vs_parent.recommendation.score;
+        let score = measured.open().scored.vs_parent.recommendation.score;
         assert_eq!(gain > 0.0, word.passed() && score > Finite::ZERO, "{told:?}");
     }
 }

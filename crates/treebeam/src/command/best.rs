@@ -51,7 +51,8 @@ fn step(facts: &Facts, node: &Node) -> Value {
         Origin::Root => None,
         Origin::Promoted { from, .. } => facts.eval(from),
     };
-    let scored = eval.and_then(Eval::measured).map(|measured| &measured.scored);
+    let scored = eval.and_then(Eval::measured).map(|measured| measured.scored);
+    let scored = scored.as_ref();
     json!({
         "node": place,
         "eval": eval.map(|eval| Place::Candidate(eval.id)),

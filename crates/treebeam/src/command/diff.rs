@@ -47,7 +47,7 @@ pub(super) fn run(found: &Found, args: &DiffArgs, output: Output) -> Result<Exit
 /// Two code states, and the eval that made one from the other, if it was one eval.
 struct Asked<'a> {
     place: Place,
-    commit: &'a Commit,
+    commit: Commit,
     against: &'a Node,
     made_by: Option<&'a Eval>,
 }
@@ -69,7 +69,7 @@ impl<'a> Asked<'a> {
     }
 }
 
-type CodeState<'a> = (&'a Commit, Option<NodeId>, Option<&'a Eval>);
+type CodeState<'a> = (Commit, Option<NodeId>, Option<&'a Eval>);
 
 fn of_node(facts: &Facts, id: NodeId) -> Result<CodeState<'_>, Failure> {
     let node = facts.node(id).ok_or_else(|| gone(Place::Node(id)))?;
@@ -77,13 +77,13 @@ fn of_node(facts: &Facts, id: NodeId) -> Result<CodeState<'_>, Failure> {
         Origin::Root => None,
         Origin::Promoted { from, .. } => facts.eval(from),
     };
-    Ok((&node.commit, node.parent(), made_by))
+    Ok((node.commit.clone(), node.parent(), made_by))
 }
 
 fn of_eval<'a>(facts: &Facts, eval: &'a Eval) -> Result<CodeState<'a>, Failure> {
     let place = Place::Candidate(eval.id);
     if let Some(work) = eval.work() {
-        return Ok((&work.commit, Some(eval.parent), Some(eval)));
+        return Ok((work.commit, Some(eval.parent), Some(eval)));
     }
     Err(match &eval.stage {
         Stage::Failed { failure, .. } => {
@@ -121,10 +121,10 @@ fn made_by_git(
     let Some(user) = &found.repo else { return Ok(None) };
     let repo = GitRepo::new(user.clone(), found.run.root(), facts.run.clone())?;
     let from = &asked.against.commit;
-    if !repo.has(from)? || !repo.has(asked.commit)? {
+    if !repo.has(from)? || !repo.has(&asked.commit)? {
         return Ok(None);
     }
-    Ok(Some(repo.shown_diff(from, asked.commit, paint)?))
+    Ok(Some(repo.shown_diff(from, &asked.commit, paint)?))
 }
 
 /// What the coder wrote, with a word on where it is from.

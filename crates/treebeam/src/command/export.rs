@@ -38,7 +38,7 @@ pub(super) fn run(found: &Found, args: &ExportArgs, output: Output) -> Result<Ex
 struct Step<'a> {
     node: &'a Node,
     eval: &'a Eval,
-    measured: &'a Measured,
+    measured: Measured,
 }
 
 /// The nodes that lead to one, without the root.

@@ -233,7 +233,7 @@ fn again(
     let parent = facts.node(eval.parent).and_then(|node| facts.baseline_of(node));
     let parent = parent.ok_or_else(missing)?;
     let results = &eval.measured().ok_or_else(missing)?.results;
-    for artifact in [root, parent] {
+    for artifact in [root, &parent] {
         if let Entry::Vacant(free) = baselines.entry(artifact.sha256) {
             free.insert(read(artifact)?);
         }

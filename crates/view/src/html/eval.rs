@@ -44,7 +44,7 @@ pub fn row(eval: &Eval) -> Markup {
 pub fn page(facts: &Facts, eval: &Eval, material: &Material) -> Markup {
     html! {
         (record(facts, eval))
-        @if let Some(scored) = read::scored(eval) { (comparisons(scored, material)) }
+        @if let Some(scored) = read::scored(eval) { (comparisons(&scored, material)) }
         (figures(facts, material))
         @if let Some(verdict) = eval.verdict() { (gate(&verdict)) }
         (documents(material))

@@ -44,7 +44,7 @@ pub(super) fn lines(facts: &Facts, eval: &Eval) -> Vec<String> {
     lines.extend(gate(eval));
     lines.extend(rank(facts, eval));
     if let Some(work) = eval.work() {
-        lines.extend(code(facts, eval, work));
+        lines.extend(code(facts, eval, &work));
     }
     lines.extend(list("files", files(eval)));
     lines
@@ -161,7 +161,7 @@ fn is_there(facts: &Facts, eval: &Eval, kind: LeftoverKind) -> bool {
 
 fn files(eval: &Eval) -> Vec<String> {
     let Some(experiment) = read::experiment(eval) else { return vec!["none yet".to_owned()] };
-    let results = eval.results().map(|results| format!("{} (results)", artifact(results)));
+    let results = eval.results().map(|results| format!("{} (results)", artifact(&results)));
     let experiment = format!("{experiment} (prompts, replies, diffs, scores)");
     [format!("{} (all of it)", path::eval(eval.id)), experiment]
         .into_iter()

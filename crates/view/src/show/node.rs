@@ -27,7 +27,8 @@ pub(super) fn lines(facts: &Facts, node: &Node) -> Vec<String> {
         field("rank", &format!("rank score {}", change(read::node_rank_score(facts, node)))),
     ];
     lines.extend(chain(facts, node));
-    let baseline = facts.baseline_of(node).map_or_else(|| "not measured yet".to_owned(), artifact);
+    let baseline = facts.baseline_of(node).as_ref().map(artifact);
+    let baseline = baseline.unwrap_or_else(|| "not measured yet".to_owned());
     lines.push(field("baseline", &baseline));
     lines.extend(expansions(facts, node));
     let worktree = format!("{}{}", place.worktree(), gone(LeftoverKind::Worktree));

@@ -228,8 +228,8 @@ fn figures(eval: Option<&Eval>) -> [Md; 4] {
     .map(|text| Md::text(&text))
 }
 
-fn artifacts(baseline: Option<&Artifact>, candidate: Option<&Artifact>) -> Md {
-    let link = |label, artifact: &Artifact| Md::link(label, artifact.path.as_str());
+fn artifacts(baseline: Option<Artifact>, candidate: Option<Artifact>) -> Md {
+    let link = |label, artifact: Artifact| Md::link(label, artifact.path.as_str());
     let baseline = baseline.map(|artifact| link("baseline", artifact));
     let candidate = candidate.map(|artifact| link("candidate", artifact));
     Md::all(baseline.into_iter().chain(candidate), " ")

@@ -33,7 +33,7 @@ pub(super) fn table(evals: &[&Eval]) -> Option<String> {
 fn row(eval: &Eval) -> [Md; 8] {
     let work = eval.work();
     let number = |pick: fn(&Work) -> u32| {
-        work.map_or_else(|| NONE.to_owned(), |work| pick(work).to_string())
+        work.as_ref().map_or_else(|| NONE.to_owned(), |work| pick(work).to_string())
     };
     let [implementing, sweeping] = stretches(eval);
     [

@@ -11,7 +11,7 @@ use treebeam_core::event::{Approval, BudgetKind, Failure, Idea};
 use treebeam_core::evidence::{
     Artifact, Comparison, Completeness, Form, Grade, Paired, Reason, Recommendation, Scored,
 };
-use treebeam_core::facts::{Eval, Facts, Measured, Stage, Work};
+use treebeam_core::facts::{Eval, Facts, Measured, Packed, Stage, Work};
 use treebeam_core::gate::Word;
 use treebeam_core::group::Group;
 use treebeam_core::id::{Commit, Depth, EvalId, NodeId, Place, RunPath, Sha256, TurnId};
@@ -137,10 +137,13 @@ impl EvalLine {
     pub(super) fn of(facts: &Facts, eval: &Eval) -> Self {
         let parent = facts.node(eval.parent);
         let work = eval.work();
+        let work = work.as_ref();
         let measured = eval.measured();
+        let measured = measured.as_ref();
         let experiment = path::experiment(eval.id);
         let idea = &eval.idea;
         let (results, spent, turn) = (eval.results(), eval.spent(), eval.turn());
+        let results = results.as_ref();
         Self {
             eval_id: eval.id,
             parent_node_id: eval.parent,
@@ -170,11 +173,19 @@ impl EvalLine {
             provenance: results.map(CopiedFile::of).into_iter().collect(),
             parent_relative: measured.map(|m| {
                 let baseline = parent.and_then(|node| facts.baseline_of(node));
-                Relative::of(&m.scored.vs_parent, baseline, experiment.join("scoring_parent.json"))
+                Relative::of(
+                    &m.scored.vs_parent,
+                    baseline.as_ref(),
+                    experiment.join("scoring_parent.json"),
+                )
             }),
             root_relative: measured.map(|m| {
                 let baseline = facts.nodes.first().and_then(|node| facts.baseline_of(node));
-                Relative::of(&m.scored.vs_root, baseline, experiment.join("scoring_root.json"))
+                Relative::of(
+                    &m.scored.vs_root,
+                    baseline.as_ref(),
+                    experiment.join("scoring_root.json"),
+                )
             }),
             completeness: measured.map(|m| m.scored.completeness),
             form: measured.map(|m| m.scored.form.clone()),
@@ -208,7 +219,7 @@ impl EvalLine {
         needed(self.provenance.pop().map(CopiedFile::into_artifact), "provenance")
     }
 
-    fn measured(&mut self) -> Result<Box<Measured>, String> {
+    fn measured(&mut self) -> Result<Packed, String> {
         let scored = Scored {
             vs_parent: needed(self.parent_relative.take(), "parent_relative")?.into_comparison()?,
             vs_root: needed(self.root_relative.take(), "root_relative")?.into_comparison()?,
@@ -217,7 +228,7 @@ impl EvalLine {
             has_effect: needed(self.has_effect, "has_effect")?,
         };
         let at = needed(self.finished_at, "finished_at")?;
-        Ok(Box::new(Measured { work: self.work()?, results: self.results()?, scored, at }))
+        Ok((&Measured { work: self.work()?, results: self.results()?, scored, at }).into())
     }
 
     fn failed(&mut self) -> Result<Stage, String> {
@@ -343,7 +354,7 @@ fn started_at(eval: &Eval) -> Option<Timestamp> {
 fn finished_at(eval: &Eval) -> Option<Timestamp> {
     match &eval.stage {
         Stage::Scored(measured) | Stage::Decided(measured, ..) | Stage::Superseded(measured, _) => {
-            Some(measured.at)
+            Some(measured.open().at)
         }
         Stage::Failed { at, .. } => Some(*at),
         Stage::Queued

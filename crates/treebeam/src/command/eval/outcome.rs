@@ -92,6 +92,7 @@ impl Compared {
     /// The comparison, if there is one.
     fn of(facts: &Facts, eval: &Eval, run: &RunDir) -> Result<Option<Self>, Failure> {
         let Stage::Decided(measured, word, _) = &eval.stage else { return Ok(None) };
+        let measured = measured.open();
         let Baseline::Measured { results, rows, .. } = &facts.baseline else { return Ok(None) };
         let Some(parent) = facts.node(eval.parent).and_then(|node| facts.baseline_of(node)) else {
             return Ok(None);
@@ -102,9 +103,9 @@ impl Compared {
             let reader = files.open(artifact)?;
             Ok(Sweep::read(reader, name, meaning.limit(), &meaning.score)?)
         };
-        let (parent, root, candidate) = (read(parent)?, read(results)?, read(&measured.results)?);
+        let (parent, root, candidate) = (read(&parent)?, read(results)?, read(&measured.results)?);
         let judgement = judge(&parent, &root, &candidate, &facts.meaning, *rows)?;
-        Ok(Some(Self { parent, candidate, judgement, verdict: word.verdict(measured) }))
+        Ok(Some(Self { parent, candidate, judgement, verdict: word.verdict(&measured) }))
     }
 
     fn scoring<'s>(&'s self, facts: &'s Facts) -> Scoring<'s> {
@@ -139,6 +140,7 @@ fn document(left: &Left, run: &RunDir) -> Result<Value, Failure> {
 fn of_eval(facts: &Facts, eval: &Eval, run: &RunDir) -> Result<Value, Failure> {
     let compared = Compared::of(facts, eval, run)?;
     let work = eval.work();
+    let work = work.as_ref();
     let name = Place::Candidate(eval.id);
     Ok(json!({
         "eval": name,

@@ -62,7 +62,7 @@ impl<'a> Shelf<'a> {
         let candidate = eval.measured().and_then(|measured| self.read(&measured.results));
         let candidate = candidate.as_ref();
         Material {
-            vs_parent: self.against(parent, candidate),
+            vs_parent: self.against(parent.as_ref(), candidate),
             vs_root: self.against(root, candidate),
             documents: self.documents(eval),
         }

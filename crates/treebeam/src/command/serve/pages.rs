@@ -305,13 +305,13 @@ pub(super) fn both(site: &Dashboard, asked: &Asked<'_>) -> Result<Page, Refusal>
 }
 
 fn between(facts: &Facts, files: &RunFiles, [first, second]: [Place; 2]) -> Option<Against> {
-    Shelf::of_one(files, facts).between(results(facts, first)?, results(facts, second)?)
+    Shelf::of_one(files, facts).between(&results(facts, first)?, &results(facts, second)?)
 }
 
-fn results(facts: &Facts, place: Place) -> Option<&Artifact> {
+fn results(facts: &Facts, place: Place) -> Option<Artifact> {
     match place {
         Place::Node(id) => facts.baseline_of(facts.node(id)?),
-        Place::Candidate(id) => facts.eval(id)?.measured().map(|measured| &measured.results),
+        Place::Candidate(id) => facts.eval(id)?.measured().map(|measured| measured.results),
     }
 }
 
@@ -374,17 +374,17 @@ fn is_on_record(facts: &Facts, files: &RunFiles, path: &RunPath) -> bool {
         Baseline::Unmeasured | Baseline::Refused { .. } => None,
     };
     let of_nodes = facts.nodes.iter().any(|node| {
-        let results = facts.baseline_of(node).map(|results| &results.path);
+        let results = facts.baseline_of(node);
         let of_turn = |turn: &KnownTurn<'_>| [turn.prompt_path(), turn.reply_path()];
-        results == Some(path)
+        results.is_some_and(|results| results.path == *path)
             || path::conversation_summary(node.id) == *path
             || path.is_below(path::node_ideas(node.id).as_str())
                 && node.conversation().iter().flat_map(of_turn).any(|own| own == *path)
     });
     let of_evals = facts.evals.iter().any(|eval| {
-        let results = eval.measured().map(|measured| &measured.results.path);
+        let results = eval.measured().map(|measured| measured.results);
         let own = || Shelf::of_one(files, facts).documents(eval).into_iter();
-        results == Some(path)
+        results.is_some_and(|results| results.path == *path)
             || eval.idea.path == *path
             || path.is_below(path::eval(eval.id).as_str()) && own().any(|own| own.path == *path)
     });

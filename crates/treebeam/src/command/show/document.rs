@@ -26,7 +26,9 @@ pub(super) fn of(facts: &Facts, place: Place) -> Option<Value> {
 
 fn eval(facts: &Facts, eval: &Eval) -> Value {
     let work = eval.work();
-    let scored = eval.measured().map(|measured| &measured.scored);
+    let work = work.as_ref();
+    let scored = eval.measured().map(|measured| measured.scored);
+    let scored = scored.as_ref();
     json!({
         "idea": idea(eval),
         "parent": Place::Node(eval.parent),
@@ -196,7 +198,8 @@ pub(super) fn conversation(facts: &Facts, id: NodeId) -> Option<Value> {
 
 /// One idea of a chain, and what it brought.
 fn link(eval: &Eval) -> Value {
-    let scored = eval.measured().map(|measured| &measured.scored);
+    let scored = eval.measured().map(|measured| measured.scored);
+    let scored = scored.as_ref();
     json!({
         "eval": Place::Candidate(eval.id),
         "idea_id": eval.idea.id(),
