@@ -4,19 +4,20 @@
 use crate::dry::Bench;
 use crate::gauge::{self, median};
 use crate::{Outcome, own_release, released, row};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use std::fs::{self, File};
 use std::io::{Read as _, Seek as _, SeekFrom};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 const EVALS: usize = 2_000;
-/// How many evals make one sample: one depth, but for the first.
+/// How many evals make one sample: a depth.
 const SAMPLE: usize = 40;
-const QUARTER: usize = EVALS / SAMPLE / 4;
 /// How often the journal is looked at.
-const GLANCE: Duration = Duration::from_millis(20);
+const GLANCE: Duration = Duration::from_millis(5);
 
 /// Ideas for a node, or a change that is a little better.
 const AGENT: &str = r#"if [ "$TREEBEAM_ROLE" = ideas ]; then
@@ -38,62 +39,49 @@ const CONFIG: &str = "sweep_command = ['sh', 'sweep.sh']\nsweep_config_limit = 2
     [agents.ideas]\nprovider = 'command'\ncommand = ['sh', 'agent.sh']\n\
     [agents.coder]\nprovider = 'command'\ncommand = ['sh', 'agent.sh']\n";
 
-/// How the run stood after some evals.
+/// What some evals took.
 #[derive(Clone, Copy, Debug)]
-struct Mark {
-    evals: usize,
+struct Sample {
+    /// In milliseconds, for each eval.
     wall: f64,
-    /// Of the runner alone, in ticks.
-    processor: u32,
-    /// In KiB.
-    memory: u32,
+    /// Of the runner alone, the same.
+    processor: f64,
 }
 
-/// Prints what an eval costs late in the run against early in it.
+/// Prints what an eval costs late in a run against early in it. The last quarter of one run and the first of another take
+/// turns, a depth each: whatever else the machine does, it does to both.
 pub(crate) fn long() -> Outcome<()> {
     let folder = gauge::in_memory()?;
-    let bench = furnished(folder.path())?;
-    let marks = run(&bench, &released(&own_release()?)?)?;
-    let first = marks.get(..=QUARTER).ok_or("the run was too short")?;
-    let last = marks.get(marks.len().saturating_sub(QUARTER + 1)..).unwrap_or_default();
-    let wall = |marks: &[Mark]| median(&each(marks, |mark| mark.wall * 1000.0));
-    let processor = |marks: &[Mark]| {
-        let spent = |mark: &Mark| f64::from(mark.processor) * 10.0;
-        let figures = each(marks, spent);
-        figures.iter().sum::<f64>() / gauge::number(figures.len())
-    };
-    row(
-        &format!("{EVALS} evals: first quarter, median"),
-        &format!("{:.1} ms per eval", wall(first)),
-    );
-    row("the same, last quarter", &format!("{:.1} ms per eval", wall(last)));
-    row(
-        "last / first quarter, wall time (target 1.1)",
-        &format!("{:.2}", wall(last) / wall(first)),
-    );
-    let figure =
-        format!("{:.2} ({:.1} ms per eval)", processor(last) / processor(first), processor(last));
-    row("last / first quarter, processor time of the runner", &figure);
-    let memory = |marks: &[Mark]| marks.last().map_or(0, |mark| mark.memory);
-    let figure = format!("{} and {} KiB", memory(first), memory(last));
+    let program = released(&own_release()?)?;
+    let mut old = Run::start(&folder.path().join("old"), &program)?;
+    old.go_on_to(EVALS / 4)?;
+    let before = old.memory()?;
+    old.go_on_to(EVALS - EVALS / 4)?;
+    let mut young = Run::start(&folder.path().join("young"), &program)?;
+    let mut pairs = Vec::new();
+    for _ in 0..EVALS / 4 / SAMPLE {
+        let early = young.sample()?;
+        let late = old.sample()?;
+        pairs.push((early, late));
+    }
+    let after = old.memory()?;
+    let each = |pick: fn(&(Sample, Sample)) -> f64| pairs.iter().map(pick).collect::<Vec<f64>>();
+    let (early, late) = (each(|(early, _)| early.wall), each(|(_, late)| late.wall));
+    let wall = each(|(early, late)| late.wall / early.wall);
+    let processor = |pick| each(pick).iter().sum::<f64>();
+    let processor = processor(|(_, late)| late.processor) / processor(|(early, _)| early.processor);
+    let first = format!("{EVALS} evals: first quarter, median");
+    row(&first, &format!("{:.1} ms per eval", median(&early)));
+    row("the same, last quarter", &format!("{:.1} ms per eval", median(&late)));
+    row("last / first quarter, wall time (target 1.1)", &gauge::middle_half(&wall));
+    row("last / first quarter, processor time of the runner", &format!("{processor:.2}"));
+    let figure = format!("{before} and {after} KiB");
     row("memory of the runner at the end of the first and of the last quarter", &figure);
-    let (before, after) = (f64::from(memory(first)), f64::from(memory(last)));
+    let (before, after) = (f64::from(before), f64::from(after));
     row("last / first quarter, memory (target 1.1)", &format!("{:.2}", after / before));
-    let evals = |marks: &[Mark]| marks.last().map_or(0, |mark| mark.evals);
-    let each = (after - before) / gauge::number(evals(last) - evals(first));
+    let each = (after - before) / gauge::number(EVALS - EVALS / 4);
     row("the same, for each eval between", &format!("{each:.2} KiB"));
     Ok(())
-}
-
-/// What each eval took between one mark and the next.
-fn each(marks: &[Mark], figure: impl Fn(&Mark) -> f64) -> Vec<f64> {
-    let between = |pair: &[Mark]| match pair {
-        [before, after] => {
-            Some((figure(after) - figure(before)) / gauge::number(after.evals - before.evals))
-        }
-        _ => None,
-    };
-    marks.windows(2).filter_map(between).collect()
 }
 
 pub(crate) fn furnished(folder: &Path) -> Outcome<Bench> {
@@ -110,56 +98,96 @@ pub(crate) fn furnished(folder: &Path) -> Outcome<Bench> {
     Ok(bench)
 }
 
-/// Makes the run, and looks at it from outside.
-fn run(bench: &Bench, program: &Path) -> Outcome<Vec<Mark>> {
-    bench.afresh()?;
-    let mut command = Command::new(program);
-    command.args(["run", "--quiet", "--run-id=bench", "--ideas-per-node=20", "--beam-width=2"]);
-    command.args(["--max-depth=100", &format!("--max-total-idea-evals={EVALS}")]);
-    command.current_dir(bench.repo()).env_clear().envs(bench.variables.iter().cloned());
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let begun = Instant::now();
-    let mut runner = command.spawn()?;
-    let path = bench.repo().join(".treebeam/runs/bench/journal.jsonl");
-    let mut journal = Tail::new(&path);
-    let mut marks = vec![Mark { evals: 0, wall: 0.0, processor: 0, memory: 0 }];
-    while runner.try_wait()?.is_none() {
-        thread::sleep(GLANCE);
-        let evals = journal.scored()?;
-        if evals / SAMPLE > marks.last().map_or(0, |mark| mark.evals) / SAMPLE {
-            marks.extend(mark(&runner, evals, begun));
-        }
-    }
-    if runner.wait()?.success() { Ok(marks) } else { Err("the run failed".into()) }
+/// A run that is looked at from outside, and stands still but where it is told to go on.
+struct Run {
+    runner: Child,
+    journal: Tail,
 }
 
-/// How the runner stands, while it is there.
-fn mark(runner: &Child, evals: usize, begun: Instant) -> Option<Mark> {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", runner.id())).ok()?;
-    let status = fs::read_to_string(format!("/proc/{}/status", runner.id())).ok()?;
-    let (_, stat) = stat.rsplit_once(')')?;
-    let own = stat.split_whitespace().skip(11).take(2);
-    let processor = own.filter_map(|ticks| ticks.parse::<u32>().ok()).sum();
-    let memory = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    let memory = memory.split_whitespace().next()?.parse().ok()?;
-    Some(Mark { evals, wall: begun.elapsed().as_secs_f64(), processor, memory })
+impl Run {
+    fn start(folder: &Path, program: &Path) -> Outcome<Self> {
+        fs::create_dir(folder)?;
+        let bench = furnished(folder)?;
+        bench.afresh()?;
+        let mut command = Command::new(program);
+        command.args(["run", "--quiet", "--run-id=bench", "--ideas-per-node=20", "--beam-width=2"]);
+        command.args(["--max-depth=100", &format!("--max-total-idea-evals={}", EVALS + SAMPLE)]);
+        command.current_dir(bench.repo()).env_clear().envs(bench.variables.iter().cloned());
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let runner = command.spawn()?;
+        let journal = Tail::new(&bench.repo().join(".treebeam/runs/bench/journal.jsonl"));
+        let mut run = Self { runner, journal };
+        // The root's own sweep is no eval's.
+        run.go_on_to(1)?;
+        Ok(run)
+    }
+
+    /// Lets it go on until so many evals are scored.
+    fn go_on_to(&mut self, evals: usize) -> Outcome<()> {
+        self.tell(Signal::SIGCONT)?;
+        while self.journal.scored()? < evals {
+            if self.runner.try_wait()?.is_some() {
+                return Err("the run has ended too early".into());
+            }
+            thread::sleep(GLANCE);
+        }
+        self.tell(Signal::SIGSTOP)
+    }
+
+    /// What the next evals take.
+    fn sample(&mut self) -> Outcome<Sample> {
+        let (before, ticks) = (self.journal.scored()?, self.ticks()?);
+        let begun = Instant::now();
+        self.go_on_to(before + SAMPLE)?;
+        let wall = begun.elapsed().as_secs_f64() * 1000.0;
+        let evals = gauge::number(self.journal.scored()? - before);
+        let processor = f64::from(self.ticks()? - ticks) * 10.0;
+        Ok(Sample { wall: wall / evals, processor: processor / evals })
+    }
+
+    fn tell(&self, signal: Signal) -> Outcome<()> {
+        Ok(kill(Pid::from_raw(i32::try_from(self.runner.id())?), signal)?)
+    }
+
+    /// The processor time of the runner.
+    fn ticks(&self) -> Outcome<u32> {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.runner.id()))?;
+        let (_, stat) = stat.rsplit_once(')').ok_or("no name in `stat`")?;
+        let own = stat.split_whitespace().skip(11).take(2);
+        Ok(own.filter_map(|ticks| ticks.parse::<u32>().ok()).sum())
+    }
+
+    /// Its memory, in KiB.
+    fn memory(&self) -> Outcome<u32> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.runner.id()))?;
+        let memory = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let memory = memory.and_then(|line| line.split_whitespace().next());
+        Ok(memory.ok_or("no memory in `status`")?.parse()?)
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        drop(self.runner.kill());
+        drop(self.runner.wait());
+    }
 }
 
 /// A journal that grows.
-pub(crate) struct Tail<'a> {
-    path: &'a Path,
+pub(crate) struct Tail {
+    path: PathBuf,
     read: u64,
     scored: usize,
 }
 
-impl<'a> Tail<'a> {
-    pub(crate) fn new(path: &'a Path) -> Self {
-        Self { path, read: 0, scored: 0 }
+impl Tail {
+    pub(crate) fn new(path: &Path) -> Self {
+        Self { path: path.to_owned(), read: 0, scored: 0 }
     }
 
     /// How many evals are scored by now.
     pub(crate) fn scored(&mut self) -> Outcome<usize> {
-        let Ok(mut file) = File::open(self.path) else { return Ok(0) };
+        let Ok(mut file) = File::open(&self.path) else { return Ok(0) };
         file.seek(SeekFrom::Start(self.read))?;
         let mut text = String::new();
         file.read_to_string(&mut text)?;
