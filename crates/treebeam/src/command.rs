@@ -39,6 +39,7 @@ use crate::dotenv::{Dotenv, Found};
 use crate::failure::{Exit, Failure};
 use crate::interrupt;
 use crate::terminal;
+use crate::way_on::WayOn;
 use crate::wiring::{self, Home};
 use std::path::PathBuf;
 use treebeam_core::event::Wish;
@@ -54,11 +55,14 @@ pub(crate) enum Output {
 
 /// Does what the command line asks for.
 pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
-    let here = cli.directory.unwrap_or_else(|| PathBuf::from("."));
+    let folder = cli.directory;
+    let here = folder.clone().unwrap_or_else(|| PathBuf::from("."));
     let output = if cli.json { Output::Json } else { Output::Text };
     let settings = |file: &ConfigFlag, meaning: &MeaningFlags, going: &GoingFlags| {
         let flags = [serde_json::to_value(meaning)?, serde_json::to_value(going)?];
         let config = Config::load(&here, file.config.as_deref())?.with_flags(&flags)?;
+        let (folder, config_file) = (folder.clone(), file.config.clone());
+        interrupt::was_asked_for(WayOn { folder, config: config_file, flags: flags.into() });
         config.prompts(&top_or(&here))?;
         for found in Dotenv::load(&here, &config)?.found().filter(Found::is_setting) {
             terminal::note(&format!(

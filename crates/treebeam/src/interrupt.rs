@@ -3,6 +3,7 @@
 
 use crate::failure::{Exit, Failure};
 use crate::progress;
+use crate::way_on::WayOn;
 use std::process;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,6 +20,7 @@ const PATIENCE: Duration = Duration::from_millis(200);
 
 static ASKED: AtomicBool = AtomicBool::new(false);
 static WAY_ON: OnceLock<String> = OnceLock::new();
+static SAID: OnceLock<WayOn> = OnceLock::new();
 
 /// Listens from now on.
 pub(crate) fn listen() -> Result<(), Failure> {
@@ -39,9 +41,14 @@ pub(crate) fn goes_on_by(command: String) {
     WAY_ON.get_or_init(|| command);
 }
 
+/// Says how what is begun now was asked for.
+pub(crate) fn was_asked_for(said: WayOn) {
+    SAID.get_or_init(|| said);
+}
+
 /// Says which run is to be resumed after a second Ctrl-C, and tells the command that does it.
 pub(crate) fn is_about(run: &RunId) -> &'static str {
-    WAY_ON.get_or_init(|| format!("treebeam resume {run}"))
+    WAY_ON.get_or_init(|| SAID.get_or_init(WayOn::default).command(run))
 }
 
 /// What the loop asks.

@@ -20,6 +20,7 @@ mod preflight;
 mod progress;
 mod settings;
 mod terminal;
+mod way_on;
 mod wiring;
 mod world;
 

@@ -123,6 +123,21 @@ fn one_that_was_cut_off_goes_on_with_nobody_asked() {
 }
 
 #[test]
+fn without_the_record_nothing_goes_on_and_nothing_is_lost() {
+    let site = site();
+    let questions = record(&site);
+    let part = ["run", "--replay", RUN, "--run-id", "part", "--quiet", "--max-depth=1"];
+    drop(site.call(&part));
+    let runs = site.repo.path().join(".treebeam/runs");
+    fs::rename(runs.join(RUN), site.repo.beside("away")).expect("a folder");
+    let deeper = ["resume", "part", "--quiet", "--max-depth=2"];
+    let _ = site.call(&deeper).exits(4).says(["goes by the record of run `t`, which is gone"]);
+    fs::rename(site.repo.beside("away"), runs.join(RUN)).expect("a folder");
+    let _ = site.call(&deeper).exits(0).says(["the tree is that of run t"]);
+    assert_eq!(asked(&site), questions, "nobody was asked");
+}
+
+#[test]
 fn a_tree_that_is_another_one_is_said() {
     let site = site();
     let _ = site.call(&["run", "--run-id", "flat", "--quiet", "--max-depth=1"]).exits(0);
@@ -141,6 +156,8 @@ fn what_cannot_be_replayed_is_refused() {
     let site = site();
     let _ = site.call(&["run", "--replay", "nothing"]).exits(2);
     let questions = record(&site);
+    let taken = ["run", "--replay", RUN, "--run-id", RUN];
+    let _ = site.call(&taken).exits(2).says(["it does not replay run `t`"]);
     let config = fs::read_to_string(site.repo.path().join("treebeam.toml")).expect("a file");
     site.repo
         .write("treebeam.toml", &config.replacen("'agent.py'", "'other.py'", 1))

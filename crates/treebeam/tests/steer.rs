@@ -24,7 +24,7 @@ const START: [&str; 9] = [
     "--json",
 ];
 const PATIENCE: Duration = Duration::from_mins(1);
-const GOES_ON: &str = "`treebeam resume t` goes on from here";
+const GOES_ON: &str = "hint: `treebeam resume t";
 
 /// The run that nobody steered.
 fn whole() -> Site {

@@ -64,6 +64,7 @@ impl Site<'_> {
             Err(ProcessError::Deadline { .. }) => {
                 let told = self.logged_tail(stage);
                 let most = self.spec.times.timeout.unwrap_or_default().as_secs_f64();
+                let most = (most * 1000.0).round() / 1000.0;
                 let message =
                     format!("{stage} was ended: {most} s were left for all commands together");
                 let failure = failed(stage, FailureKind::Timeout, with_tail(&message, &told));

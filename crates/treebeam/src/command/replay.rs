@@ -17,6 +17,32 @@ use treebeam_edge::store::{self, RunDir};
 use treebeam_view::Outcome;
 use treebeam_view::figure::change;
 
+/// Refuses to go on with a run that is there as if it went by the record of another one.
+pub(super) fn must_be_of(home: &Home, id: &RunId, recorded: &str) -> Result<(), Failure> {
+    let recorded: RunId = recorded.parse()?;
+    if store::open_to_read(&home.named(id))?.state.replays.as_ref() == Some(&recorded) {
+        return Ok(());
+    }
+    let what = format!("there is a run `{id}` already, and it does not replay run `{recorded}`");
+    Err(Failure::usage(what).hint("choose another `--run-id`, or leave it out"))
+}
+
+/// Refuses to go on where the record is gone that a run goes by: whatever is asked from now on would count as unanswered.
+pub(super) fn must_find_its_record(home: &Home, facts: &Facts) -> Result<(), Failure> {
+    match &facts.replays {
+        Some(recorded)
+            if facts.stop_reason().is_none() && !home.named(recorded).root().exists() =>
+        {
+            let what = format!(
+                "run `{}` goes by the record of run `{recorded}`, which is gone",
+                facts.run
+            );
+            Err(Failure::environment(what).hint("put it back: nothing of this run is lost"))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
 /// Begins a run that goes by the record of another one.
 pub(super) fn start(
     home: &Home,

@@ -14,8 +14,8 @@ use crate::wiring::Home;
 use crate::world;
 use serde::Serialize;
 use serde_json::{Value, json};
-use treebeam_core::event::Event;
-use treebeam_core::facts::{Facts, Stage};
+use treebeam_core::event::{Event, WorldKind};
+use treebeam_core::facts::{Eval, Facts, Stage};
 use treebeam_core::id::Place;
 use treebeam_core::plan;
 use treebeam_core::state::State;
@@ -74,6 +74,7 @@ fn go_on(
             terminal::json(&changed)?;
         }
     }
+    replay::must_find_its_record(home, &state)?;
     if let Some(depth) = state.to_stop_after() {
         let way_back = format!("`treebeam unpause {}` takes that back", state.run);
         terminal::note(&format!("it stops after depth {depth}, as it was told before: {way_back}"));
@@ -205,8 +206,25 @@ fn tell_of_interruption(facts: &Facts, output: Output) -> Result<(), Failure> {
             terminal::say(&format!("run {id} {how}; best node so far: {best}"));
         }
     }
+    tell_of_sweeps(facts);
     terminal::say(&format!("hint: `{}` goes on from here", interrupt::is_about(&facts.run)));
     Ok(())
+}
+
+/// Sweeps are processes of their own. In the dry world they are none.
+fn tell_of_sweeps(facts: &Facts) {
+    let is_swept = |eval: &&Eval| matches!(eval.stage, Stage::Sweeping(_));
+    let sweeps = match facts.world {
+        WorldKind::Dry { .. } => 0,
+        WorldKind::Real => facts.open_evals().iter().filter(is_swept).count(),
+    };
+    match sweeps {
+        0 => {}
+        1 => terminal::note("1 sweep goes on by itself; a resume takes its results in"),
+        n => terminal::note(&format!(
+            "{n} sweeps go on by themselves; a resume takes their results in"
+        )),
+    }
 }
 
 /// Why nobody goes on with a run that is not over, for programs.

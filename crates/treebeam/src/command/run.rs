@@ -77,6 +77,9 @@ fn go_on(
             Failure::usage(what).hint("choose another `--run-id`, or leave `--no-resume` out")
         );
     }
+    if let Some(recorded) = &args.replay {
+        replay::must_be_of(home, id, recorded)?;
+    }
     resume::open(home, config, &home.named(id), &args.going, output)
 }
 

@@ -31,9 +31,14 @@ impl FromStr for Until {
 
 /// The next time that a clock on the wall shows this time of day, if it is one.
 fn next(text: &str, now: &Zoned) -> Option<Deadline> {
-    let (hour, minute) = text.split_once(':')?;
     let number = |digits: &str| digits.parse().ok().filter(|_| digits.len() == 2);
-    let time = Time::new(number(hour)?, number(minute)?, 0, 0).ok()?;
+    let parts: Vec<i8> = text.split(':').map(number).collect::<Option<_>>()?;
+    let time = match parts[..] {
+        [hour, minute] => Time::new(hour, minute, 0, 0),
+        [hour, minute, second] => Time::new(hour, minute, second, 0),
+        _ => return None,
+    };
+    let time = time.ok()?;
     let today = now.date().to_datetime(time).to_zoned(now.time_zone().clone()).ok()?;
     let next = if today > *now { today } else { today.checked_add(1.day()).ok()? };
     Some(Deadline::At(next.timestamp()))
@@ -75,7 +80,8 @@ mod tests {
         check("07:00", Some("2026-02-01T06:00:00Z"));
         check("22:16", Some("2026-01-31T21:16:00Z"));
         check("22:15", Some("2026-02-01T21:15:00Z"));
-        for odd in ["7:00", "24:00", "07:60", "07:00:00", "-7:00", "8h"] {
+        check("07:00:30", Some("2026-02-01T06:00:30Z"));
+        for odd in ["7:00", "24:00", "07:60", "07:00:60", "07:00:00:00", "07", "-7:00", "8h"] {
             check(odd, None);
         }
     }

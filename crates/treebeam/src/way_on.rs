@@ -1,0 +1,85 @@
+//! The command that goes on with a run as it was begun. Flags are not recorded as flags: a bare `treebeam resume` would go
+//! by the file alone, and be refused, or go further than was said.
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use treebeam_core::id::RunId;
+
+/// What was said on the command line, as far as a resume needs it too.
+#[derive(Debug, Default)]
+pub(crate) struct WayOn {
+    /// `-C`.
+    pub(crate) folder: Option<PathBuf>,
+    /// `--config`.
+    pub(crate) config: Option<PathBuf>,
+    /// Settings: objects by key, in which null says nothing.
+    pub(crate) flags: Vec<Value>,
+}
+
+impl WayOn {
+    /// The command, ready to be typed.
+    pub(crate) fn command(&self, run: &RunId) -> String {
+        let path = |flag: &str, path: &Path| [flag.to_owned(), word(&path.to_string_lossy())];
+        let folder = self.folder.iter().flat_map(|folder| path("-C", folder));
+        let config = self.config.iter().flat_map(|config| path("--config", config));
+        let said = self.flags.iter().filter_map(Value::as_object).flatten();
+        let flags = said.filter_map(|(key, value)| Some(flag(key, &text(value)?)));
+        let begun = ["treebeam".to_owned()].into_iter().chain(folder);
+        let resumed = ["resume".to_owned(), run.to_string()].into_iter().chain(config);
+        begun.chain(resumed).chain(flags).collect::<Vec<_>>().join(" ")
+    }
+}
+
+fn flag(key: &str, value: &str) -> String {
+    format!("--{}={}", key.replace('_', "-"), word(value))
+}
+
+/// A value as it is typed; nothing where nothing was said.
+fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::Null | Value::Object(_) => None,
+        Value::Bool(_) | Value::Number(_) => Some(value.to_string()),
+        Value::String(text) => Some(text.clone()),
+        Value::Array(items) => Some(items.iter().filter_map(text).collect::<Vec<_>>().join(",")),
+    }
+}
+
+/// A word of a shell.
+fn word(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%~".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_was_said_is_said_again() {
+        let run: RunId = "first".parse().expect("a name");
+        let check = |folder: Option<&str>, config: Option<&str>, flags: &[Value], expect: &str| {
+            let [folder, config] = [folder, config].map(|path| path.map(PathBuf::from));
+            let way_on = WayOn { folder, config, flags: flags.to_vec() };
+            assert_eq!(way_on.command(&run), expect);
+        };
+        check(None, None, &[], "treebeam resume first");
+        check(None, None, &[json!({"max_depth": null})], "treebeam resume first");
+        check(
+            Some("my repo"),
+            Some("../it's.toml"),
+            &[
+                json!({"beam_width": 2}),
+                json!({"keep_failed_artifacts": true, "max_cost_usd": 1.5}),
+            ],
+            r"treebeam -C 'my repo' resume first --config '../it'\''s.toml' --beam-width=2 --keep-failed-artifacts=true --max-cost-usd=1.5",
+        );
+        let flags = json!({"control": "best-of-n=0.5", "ideas_context_files": ["a.md", "b c.md"]});
+        let expect =
+            "treebeam resume first --control=best-of-n=0.5 --ideas-context-files='a.md,b c.md'";
+        check(None, None, &[flags], expect);
+    }
+}
