@@ -5,6 +5,8 @@ use crate::config::Config;
 use crate::config::agents::{Agent, Cli, Line, Model};
 use crate::dotenv::Dotenv;
 use crate::failure::Failure;
+use crate::program;
+use std::path::Path;
 use std::time::Duration;
 use treebeam_edge::agent::crew::Crew;
 use treebeam_edge::agent::settings::{
@@ -77,6 +79,17 @@ fn find_key(agent: &Agent, dotenv: &Dotenv) -> KeyPlace {
 }
 
 impl Seat<'_> {
+    /// Refuses a program that is nowhere in `PATH`. One that is named by its path may come with the worktree.
+    fn must_be_there(&self, command: &[String]) -> Result<(), Failure> {
+        let missing = |program: &&String| {
+            !program::is_path(program) && program::look_up(program, Path::new(".")).is_none()
+        };
+        let Some(program) = command.first().filter(missing) else { return Ok(()) };
+        let what = format!("`agents.{}`: the program `{program}` is not found", self.role);
+        let hint = "install it, or name its path: a relative one begins at the worktree";
+        Err(Failure::environment(what).hint(hint))
+    }
+
     /// What the door needs to know.
     pub(crate) fn settings(&self) -> Result<Settings, Failure> {
         let key = match &self.key {
@@ -103,6 +116,7 @@ impl Seat<'_> {
                 extra: model.extra.clone(),
             }),
             Line::Command(command) => {
+                self.must_be_there(command)?;
                 let (command, edits) = (command.clone(), self.agent.edits);
                 settings::Line::Command(settings::Program { command, key, edits })
             }

@@ -17,6 +17,7 @@ mod failure;
 mod given;
 mod interrupt;
 mod preflight;
+mod program;
 mod progress;
 mod settings;
 mod terminal;

@@ -119,3 +119,25 @@ fn commands_are_looked_for_and_not_run() {
     check("results_csv = 'a.csv'", 0, "warning  results");
     assert!(!site.repo.path().join("x").exists());
 }
+
+#[test]
+fn an_agent_that_is_not_installed_is_missed_before_anything_is_measured() {
+    let site = Site::new(BINARY);
+    let agent = |role: &str, program: &str| {
+        format!("[agents.{role}]\nprovider = 'command'\ncommand = ['{program}']\n")
+    };
+    let config = |coder| {
+        let agents = agent("coder", coder) + &agent("ideas", "git");
+        format!("sweep_command = 'git --version'\n[score]\nprimary = 'a'\n{agents}")
+    };
+    let missing = ["`agents.coder`: the program `nosuchagent` is not found"];
+    write(&site, "treebeam.toml", &config("nosuchagent"));
+    let doctor = site.call(&["doctor"]).exits(4);
+    assert!(doctor.stdout.contains(missing[0]), "{}", doctor.stdout);
+    let _ = site.call(&["run", "--run-id", RUN, "--quiet"]).exits(4).says(missing);
+    assert!(!site.path("").exists(), "no run has begun");
+    // What comes with the worktree cannot be told beforehand.
+    write(&site, "treebeam.toml", &config("./nosuchagent"));
+    let doctor = site.call(&["doctor"]);
+    assert!(!doctor.stdout.contains("nosuchagent"), "{}", doctor.stdout);
+}

@@ -1,8 +1,7 @@
 //! What `treebeam doctor` finds out about the commands that measure a code state, without running them.
 
 use super::{Check, Failure};
-use std::env;
-use std::path::{Path, PathBuf};
+use crate::program::look_up;
 use treebeam_core::measure::{CommandLine, Measure, WorktreePath};
 use treebeam_edge::git::UserRepo;
 
@@ -70,18 +69,6 @@ fn program(command: &CommandLine) -> Option<String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./+".contains(c);
     let is_program = word != "." && word.chars().all(plain) && !SHELL.contains(&word);
     is_program.then(|| word.to_owned())
-}
-
-fn look_up(program: &str, folder: &Path) -> Option<PathBuf> {
-    if program.contains(['/', '\\']) {
-        return Some(folder.join(program)).filter(|path| path.is_file());
-    }
-    let path = env::var_os("PATH")?;
-    let named = |folder: PathBuf| {
-        let path = folder.join(program);
-        [path.clone(), path.with_extension("exe")].into_iter().find(|path| path.is_file())
-    };
-    env::split_paths(&path).find_map(named)
 }
 
 fn missing_input(repo: &UserRepo, measure: &Measure) -> Option<Check> {

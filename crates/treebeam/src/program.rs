@@ -1,0 +1,22 @@
+//! Programs that the user names: whether they are there, without running them.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+/// Whether a program is named by its path.
+pub(crate) fn is_path(program: &str) -> bool {
+    program.contains(['/', '\\'])
+}
+
+/// Where a program is, as far as its path begins at `folder` or its name is in `PATH`.
+pub(crate) fn look_up(program: &str, folder: &Path) -> Option<PathBuf> {
+    if is_path(program) {
+        return Some(folder.join(program)).filter(|path| path.is_file());
+    }
+    let path = env::var_os("PATH")?;
+    let named = |folder: PathBuf| {
+        let path = folder.join(program);
+        [path.clone(), path.with_extension("exe")].into_iter().find(|path| path.is_file())
+    };
+    env::split_paths(&path).find_map(named)
+}
