@@ -11,7 +11,6 @@ use inbox::Heard;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, Scope};
-use threads::Order;
 use treebeam_core::event::{Event, Subject};
 use treebeam_core::facts::Baseline;
 use treebeam_core::id::EvalId;
@@ -85,8 +84,8 @@ pub fn drive(
     journal: &mut dyn Journal,
     watch: &mut dyn FnMut(&State, &[Event]),
 ) -> Result<State, Halt> {
+    let (sender, receiver) = channel();
     thread::scope(|scope| {
-        let (sender, receiver) = channel();
         let mut coordinator = Coordinator {
             state,
             running: Running::default(),
@@ -98,7 +97,6 @@ pub fn drive(
             polling: false,
             collecting: BTreeSet::new(),
             threads: 0,
-            idle: Vec::new(),
             world,
             journal,
             watch,
@@ -113,12 +111,7 @@ pub fn drive(
     })
 }
 
-/// What a thread brings back, and where it hears of what to do next.
-struct Done<'scope> {
-    report: Report,
-    next: Sender<Order<'scope>>,
-}
-
+/// What a thread brings back.
 enum Report {
     Stepped(Step, Result<Option<Outcome>, Halt>),
     Polled(Result<Vec<JobEnd>, Halt>),
@@ -148,14 +141,12 @@ struct Coordinator<'scope, 'env> {
     collecting: BTreeSet<Subject>,
     /// Threads that have not reported back.
     threads: usize,
-    /// Those that have, the last one last.
-    idle: Vec<Sender<Order<'scope>>>,
     world: World<'env>,
     journal: &'env mut dyn Journal,
     watch: &'env mut dyn FnMut(&State, &[Event]),
     scope: &'scope Scope<'scope, 'env>,
-    sender: Sender<Done<'scope>>,
-    receiver: Receiver<Done<'scope>>,
+    sender: Sender<Report>,
+    receiver: Receiver<Report>,
 }
 
 impl Coordinator<'_, '_> {
@@ -213,8 +204,9 @@ impl Coordinator<'_, '_> {
                 self.journal.checkpoint(&self.state, Checkpoint::End)?;
                 return seen;
             }
-            let Ok(done) = self.receiver.recv() else { return seen };
-            match self.heard(done) {
+            let Ok(report) = self.receiver.recv() else { return seen };
+            self.threads -= 1;
+            match report {
                 Report::Stepped(step, Ok(Some(outcome))) => self.held.push((Some(step), outcome)),
                 Report::Collected(_, Ok(outcome)) => self.held.push((None, outcome)),
                 Report::Stepped(..) | Report::Collected(..) | Report::Polled(_) => {}

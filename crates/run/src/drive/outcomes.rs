@@ -1,6 +1,6 @@
 //! What comes back to the loop: reports of its threads, and what their outcomes mean for the record.
 
-use super::{Coordinator, Done, Halt, Report};
+use super::{Coordinator, Halt, Report};
 use crate::brief;
 use crate::port::Moment;
 use treebeam_core::event::EvalStage;
@@ -10,19 +10,20 @@ use treebeam_core::state::State;
 /// How often in a row a promotion may fail before the run halts.
 const PROMOTION_TRIES: u32 = 3;
 
-impl<'scope> Coordinator<'scope, '_> {
+impl Coordinator<'_, '_> {
     /// Waits for something to end, but no longer than until the next look into the inbox, and takes in all that has.
     pub(super) fn receive(&mut self) -> Result<(), Halt> {
         let Ok(first) = self.receiver.recv_timeout(self.world.inbox.rest()) else { return Ok(()) };
         self.take(first)?;
-        while let Ok(next) = self.receiver.try_recv() {
-            self.take(next)?;
+        while let Ok(report) = self.receiver.try_recv() {
+            self.take(report)?;
         }
         self.accept_held()
     }
 
-    fn take(&mut self, done: Done<'scope>) -> Result<(), Halt> {
-        match self.heard(done) {
+    fn take(&mut self, report: Report) -> Result<(), Halt> {
+        self.threads -= 1;
+        match report {
             Report::Stepped(step, done) => match done? {
                 Some(outcome) => self.held.push((Some(step), outcome)),
                 None => drop(self.running.steps.remove(&step)),

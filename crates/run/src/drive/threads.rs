@@ -1,13 +1,12 @@
-//! What the loop lets others do: each step, each question to the executor and each collecting on a thread that does nothing
-//! else meanwhile, reports back once and never brings the loop down.
+//! What the loop lets others do: each step, each question to the executor and each collecting on a thread of its own, which
+//! reports back once and never brings the loop down.
 
-use super::{Coordinator, Done, Halt, Report};
+use super::{Coordinator, Halt, Report};
 use crate::brief;
 use crate::port::{JobEnd, JobExit, PortError};
 use crate::stage;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::Duration;
 use treebeam_core::plan::Step;
@@ -92,53 +91,19 @@ impl Coordinator<'_, '_> {
     }
 }
 
-/// Something to do, and where its doer hears of the next: it hands that back with its report. Whoever has nothing to do
-/// holds nothing that would keep it waiting once the loop is gone.
-pub(super) struct Order<'scope> {
-    work: Box<dyn FnOnce() -> Report + Send + 'scope>,
-    next: Sender<Self>,
-}
-
 impl<'scope> Coordinator<'scope, '_> {
-    /// Has something done on a thread, which reports back once. The one that was at work last is the first to be asked: its
-    /// memory is at hand, and the others need none.
+    /// Does something on a thread of its own, which reports back once.
     fn spawn(&mut self, work: impl FnOnce() -> Report + Send + 'scope) -> Result<(), Halt> {
-        let next = match self.idle.pop() {
-            Some(idle) => idle,
-            None => self.hire()?,
-        };
-        let order = Order { work: Box::new(work), next: next.clone() };
-        next.send(order).map_err(|_| broken_thread())?;
-        self.threads += 1;
-        Ok(())
-    }
-
-    /// One more thread, which lives as long as the loop.
-    fn hire(&self) -> Result<Sender<Order<'scope>>, Halt> {
-        let (sender, orders) = channel::<Order<'scope>>();
-        let reports = self.sender.clone();
-        let serve = move || {
-            for Order { work, next } in orders {
-                drop(reports.send(Done { report: work(), next }));
-            }
-        };
-        thread::Builder::new().spawn_scoped(self.scope, serve).map_err(|error| {
+        let sender = self.sender.clone();
+        let thread = thread::Builder::new();
+        let report = move || drop(sender.send(work()));
+        thread.spawn_scoped(self.scope, report).map_err(|error| {
             let what = "cannot start a thread";
             PortError::new(what).hint("lower `--max-parallel-evals`").caused_by(error)
         })?;
-        Ok(sender)
+        self.threads += 1;
+        Ok(())
     }
-
-    /// Whoever has reported may be asked again.
-    pub(super) fn heard(&mut self, done: Done<'scope>) -> Report {
-        self.threads -= 1;
-        self.idle.push(done.next);
-        done.report
-    }
-}
-
-fn broken_thread() -> Halt {
-    Halt::Broken { step: "a thread".to_owned(), why: "it is gone".to_owned() }
 }
 
 fn guarded<T>(step: Step, work: impl FnOnce() -> Result<T, Halt>) -> Result<T, Halt> {
