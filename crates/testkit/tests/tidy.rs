@@ -117,6 +117,7 @@ const LINE: [Allowed; 7] = [
             "globset",
             "jiff",
             "memchr",
+            "postcard",
             "rand_pcg",
             "serde",
             "sha2",
