@@ -90,18 +90,46 @@ impl<'a> FromIterator<&'a Self> for Bills {
 
 /// What some answers took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Line", into = "Line")]
 pub struct Bill {
     /// How many answers.
     pub calls: u32,
     /// Of how many of them nobody knows the price: what they cost is not in `cost`.
     pub calls_without_price: u32,
     /// Tokens, as far as that was said.
-    #[serde(flatten)]
     pub usage: Usage,
     /// Money, as far as prices are known.
     pub cost: Cost,
     /// How long the answers took, in milliseconds, without the waiting for a slot or for a rate limit.
     pub millis: u64,
+}
+
+/// A bill as it is written: `flatten` would do the same in JSON alone.
+#[derive(Serialize, Deserialize)]
+struct Line {
+    calls: u32,
+    calls_without_price: u32,
+    input: u64,
+    cached: u64,
+    output: u64,
+    cost: Cost,
+    millis: u64,
+}
+
+impl From<Line> for Bill {
+    fn from(line: Line) -> Self {
+        let Line { calls, calls_without_price, input, cached, output, cost, millis } = line;
+        let usage = Usage { input, cached, output };
+        Self { calls, calls_without_price, usage, cost, millis }
+    }
+}
+
+impl From<Bill> for Line {
+    fn from(bill: Bill) -> Self {
+        let Bill { calls, calls_without_price, usage, cost, millis } = bill;
+        let Usage { input, cached, output } = usage;
+        Self { calls, calls_without_price, input, cached, output, cost, millis }
+    }
 }
 
 impl Bill {

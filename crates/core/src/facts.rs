@@ -10,7 +10,7 @@ mod talk;
 
 pub use context::KnownContext;
 pub use history::History;
-pub use packed::Packed;
+pub use packed::{Packable, Packed};
 pub use talk::KnownTurn;
 
 use crate::bill::Bills;
@@ -202,7 +202,7 @@ pub struct Eval {
     /// Why the attempts before this one failed, oldest first.
     pub failures: Vec<Failure>,
     /// What the answers of each attempt took, the first one first, as far as any took something.
-    pub bills: Vec<Bills>,
+    pub bills: Packed<Vec<Bills>>,
     /// When it was created.
     pub queued_at: Timestamp,
     /// How it stands.
@@ -217,15 +217,15 @@ pub enum Stage {
     /// Being implemented since.
     Implementing(Timestamp),
     /// Committed.
-    Implemented(Work),
+    Implemented(Box<Work>),
     /// Being swept.
-    Sweeping(Work),
+    Sweeping(Box<Work>),
     /// Swept.
-    Swept(Work, Box<Artifact>),
+    Swept(Box<Work>, Box<Artifact>),
     /// Compared. An eval of the control group comes no further.
-    Scored(Packed),
+    Scored(Packed<Measured>),
     /// Judged, with its depth.
-    Decided(Packed, Word, Fate),
+    Decided(Packed<Measured>, Word, Fate),
     /// Ended without a score.
     Failed {
         /// When it was begun.
@@ -233,7 +233,7 @@ pub enum Stage {
         /// What it had got to.
         work: Option<Box<Work>>,
         /// Where and why it ended.
-        failure: Failure,
+        failure: Box<Failure>,
         /// When it ended.
         at: Timestamp,
     },
@@ -245,7 +245,7 @@ pub enum Stage {
         budget: BudgetKind,
     },
     /// Compared, and evaluated again under another id: its figures stay on record and count no more.
-    Superseded(Packed, EvalId),
+    Superseded(Packed<Measured>, EvalId),
     /// Never begun: its node was asked for another idea in its place.
     SetAside,
 }
@@ -275,6 +275,7 @@ pub struct Measured {
     /// Its code.
     pub work: Work,
     /// Its sweep.
+    #[serde(with = "packed::results")]
     pub results: Artifact,
     /// Its figures.
     pub scored: Scored,
@@ -443,7 +444,7 @@ impl Eval {
                 None
             }
             Stage::Implemented(work) | Stage::Sweeping(work) | Stage::Swept(work, _) => {
-                Some(work.clone())
+                Some((**work).clone())
             }
             Stage::Scored(measured)
             | Stage::Decided(measured, ..)

@@ -1,7 +1,7 @@
 //! Names of things: runs, nodes, evals, turns, commits, digests, places. Parsed once, believed everywhere.
 //! Nothing here knows where a thing lies on a disk; [`RunPath`] is only a checked relative name.
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 use std::fmt;
 use std::str::FromStr;
 
@@ -162,9 +162,32 @@ impl fmt::Display for RunId {
 as_text!(RunId);
 
 /// A full git commit name (SHA-1 or SHA-256), lowercase hex.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Commit(String);
+
+// Text for people, bytes where nobody reads it.
+impl Serialize for Commit {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if serializer.is_human_readable() {
+            return serializer.serialize_str(&self.0);
+        }
+        let byte = |at| self.0.get(at..at + 2).and_then(|two| u8::from_str_radix(two, 16).ok());
+        let bytes: Option<Vec<u8>> = (0..self.0.len()).step_by(2).map(byte).collect();
+        bytes.ok_or_else(|| ser::Error::custom("no commit name"))?.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Commit {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = if deserializer.is_human_readable() {
+            String::deserialize(deserializer)?
+        } else {
+            let bytes = Vec::<u8>::deserialize(deserializer)?;
+            bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+        };
+        text.parse().map_err(de::Error::custom)
+    }
+}
 
 impl Commit {
     /// The whole name.

@@ -64,7 +64,7 @@ fn every_answer_is_on_exactly_one_bill() {
         let rich = world.fork(1);
         let end = go(&mut journal, &rich).expect("a run that goes on");
         assert_eq!(end.spent(), rich.bills(), "{purse} answers, {workers} workers, raised");
-        retried += end.evals.iter().filter(|eval| eval.bills.len() > 1).count();
+        retried += end.evals.iter().filter(|eval| eval.bills.open().len() > 1).count();
     }
     assert!(retried > 0, "some evals have a bill for each of two attempts");
     assert!(halfway > 0, "some steps were stopped after an answer that was paid for");
@@ -169,7 +169,7 @@ fn an_attempt_that_runs_out_of_time_says_who_took_it() {
         assert_eq!((failure.kind, failure.stage), (FailureKind::Timeout, EvalStage::Implement));
         assert_eq!(failure.message, expect);
         assert_eq!((eval.attempt, eval.failures.len()), (2, 1), "each attempt has its own time");
-        assert_eq!(eval.failures[0], *failure);
+        assert_eq!(eval.failures[0], **failure);
         assert_eq!(jobs.len(), 1, "nothing is swept but the root");
     };
     check(

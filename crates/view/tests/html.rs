@@ -274,7 +274,7 @@ fn tainted(text: &str) -> Facts {
         text.clone_into(&mut eval.idea.title);
         eval.failures.push(failure(text));
         if let Stage::Failed { failure: last, .. } = &mut eval.stage {
-            *last = failure(text);
+            **last = failure(text);
         }
         if let Stage::Decided(measured, word, _) = &mut eval.stage {
             let mut verdict = word.verdict(&measured.open());

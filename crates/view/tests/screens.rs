@@ -29,7 +29,7 @@ fn crowded(ideas: u32, leftovers: u32) -> Facts {
     let usage = Usage { input: u64::MAX, cached: 0, output: 0 };
     let (calls, cost) = (u32::MAX, Cost::pico(u64::MAX));
     bills.add(Role::Coder, Bill { calls, calls_without_price: 7, usage, cost, millis: u64::MAX });
-    facts.evals[0].bills = vec![bills];
+    facts.evals[0].bills = (&vec![bills]).into();
     for eval in &mut facts.evals {
         eval.idea.title = "広い文字".repeat(50);
     }

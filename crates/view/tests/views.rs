@@ -275,8 +275,8 @@ fn what_answers_took_is_told_by_role_node_and_eval() {
         bills
     };
     facts.nodes[0].expansions[0].bills = bills(Role::Ideas, 1);
-    facts.evals[0].bills = vec![bills(Role::Coder, 2), bills(Role::Reviewer, 3)];
-    facts.evals[5].bills = vec![bills(Role::Coder, 4)];
+    facts.evals[0].bills = (&vec![bills(Role::Coder, 2), bills(Role::Reviewer, 3)]).into();
+    facts.evals[5].bills = (&vec![bills(Role::Coder, 4)]).into();
     let text = summary(&facts);
     assert_tables_are_even(&text);
     let (_, section) = text.split_once("## What answers took").unwrap();

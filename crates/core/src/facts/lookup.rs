@@ -274,20 +274,20 @@ impl Eval {
     /// What the answers took, all attempts together.
     #[must_use]
     pub fn spent(&self) -> Bills {
-        self.bills.iter().collect()
+        self.bills.open().iter().collect()
     }
 
     /// What the answers of the attempts before this one took.
     #[must_use]
     pub fn spent_before_attempt(&self) -> Bills {
         let before = usize::try_from(self.attempt.saturating_sub(1)).unwrap_or(usize::MAX);
-        self.bills.iter().take(before).collect()
+        self.bills.open().iter().take(before).collect()
     }
 
     /// What the answers of the attempt that is under way, or was the last, took.
     #[must_use]
-    pub fn spent_on_attempt(&self) -> Option<&Bills> {
-        self.bills.get(usize::try_from(self.attempt.checked_sub(1)?).ok()?)
+    pub fn spent_on_attempt(&self) -> Option<Bills> {
+        self.bills.open().into_iter().nth(usize::try_from(self.attempt.checked_sub(1)?).ok()?)
     }
 }
 
@@ -304,7 +304,10 @@ impl Facts {
     #[must_use]
     pub fn spent(&self) -> Bills {
         let asked = self.all_expansions().map(|(_, expansion)| &expansion.bills);
-        asked.chain(self.evals.iter().flat_map(|eval| &eval.bills)).collect()
+        self.evals.iter().fold(asked.collect(), |mut sum: Bills, eval| {
+            sum += &eval.spent();
+            sum
+        })
     }
 
     /// The same by who was set when it was put on record, the first ones first.

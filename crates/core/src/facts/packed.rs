@@ -1,32 +1,56 @@
-//! A candidate with its figures, as it is held: a run has thousands of them and looks at few at a time, so they are held as
-//! bytes. What was put in comes out again to the letter. These bytes are never written to a disk.
+//! What a run knows of each eval and seldom looks at, as it is held: there are thousands of them, so they are held as bytes.
+//! What was put in comes out again to the letter. These bytes are never written to a disk.
 
-use super::Measured;
+use crate::bill::Bills;
+use crate::facts::Measured;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::fmt;
+use std::marker::PhantomData;
 
-/// A candidate with its figures, in as little room as will do.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Packed(Box<[u8]>);
+/// What can be packed, as a test shows: postcard cannot do it with every type.
+pub trait Packable: Serialize + DeserializeOwned {}
+impl Packable for Measured {}
+impl Packable for Vec<Bills> {}
 
-impl From<&Measured> for Packed {
+/// Something in as little room as will do.
+pub struct Packed<T> {
+    bytes: Box<[u8]>,
+    of: PhantomData<fn() -> T>,
+}
+
+impl<T: Packable> From<&T> for Packed<T> {
     #[expect(
         clippy::expect_used,
         reason = "it fails for types that say not how long they are, and for nothing else"
     )]
-    fn from(measured: &Measured) -> Self {
-        Self(postcard::to_allocvec(measured).expect("every type in it can be packed").into())
+    fn from(value: &T) -> Self {
+        let bytes = postcard::to_allocvec(value).expect("every type in it can be packed").into();
+        Self { bytes, of: PhantomData }
     }
 }
 
-impl Packed {
+impl<T: Packable> Packed<T> {
     /// What was put in.
     ///
     /// # Panics
     /// Never: nobody else makes such bytes.
     #[must_use]
     #[expect(clippy::expect_used, reason = "the bytes are those that `from` has made")]
-    pub fn open(&self) -> Measured {
-        postcard::from_bytes(&self.0).expect("what was packed can be opened")
+    pub fn open(&self) -> T {
+        postcard::from_bytes(&self.bytes).expect("what was packed can be opened")
+    }
+}
+
+impl<T> Clone for Packed<T> {
+    fn clone(&self) -> Self {
+        Self { bytes: self.bytes.clone(), of: PhantomData }
+    }
+}
+
+impl<T> PartialEq for Packed<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.bytes == other.bytes
     }
 }
 
@@ -73,7 +97,32 @@ pub(super) mod time_if_any {
     }
 }
 
-impl fmt::Debug for Packed {
+/// A candidate's results: nearly all are copied from files of the same long name.
+pub(super) mod results {
+    use crate::evidence::Artifact;
+    use crate::path::RESULTS_CSV;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(in crate::facts) fn serialize<S: Serializer>(
+        results: &Artifact,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let Artifact { path, sha256, source } = results;
+        let folder = source.strip_suffix(RESULTS_CSV);
+        (path, sha256, folder.is_some(), folder.unwrap_or(source)).serialize(serializer)
+    }
+
+    pub(in crate::facts) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Artifact, D::Error> {
+        let (path, sha256, is_folder, source) = Deserialize::deserialize(deserializer)?;
+        let source: String = source;
+        let source = if is_folder { source + RESULTS_CSV } else { source };
+        Ok(Artifact { path, sha256, source })
+    }
+}
+
+impl<T: Packable + fmt::Debug> fmt::Debug for Packed<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.open().fmt(f)
     }
@@ -82,6 +131,7 @@ impl fmt::Debug for Packed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bill::{Bill, Cost, Usage};
     use crate::event::Approval;
     use crate::evidence::{
         Artifact, Comparison, Completeness, Form, Grade, LostNumbers, Paired, Reason,
@@ -90,6 +140,8 @@ mod tests {
     use crate::facts::Work;
     use crate::id::Sha256;
     use crate::num::Finite;
+    use crate::path::RESULTS_CSV;
+    use crate::role::Role;
     use jiff::Timestamp;
     use proptest::option::of;
     use proptest::prelude::*;
@@ -182,7 +234,7 @@ mod tests {
             approval in prop_oneof![Just(Approval::Unreviewed), Just(Approval::LetThrough)],
             path in "artifacts/[a-z0-9._-]{1,20}x",
             sha256 in any::<[u8; 32]>(),
-            source in any::<String>(),
+            source in prop_oneof![any::<String>(), Just(format!("eval/0001/{RESULTS_CSV}"))],
             scored in scored(),
         ) -> Measured {
             let commit = commit.parse().expect("a commit");
@@ -196,12 +248,37 @@ mod tests {
         }
     }
 
+    prop_compose! {
+        fn bill()(
+            [calls, calls_without_price] in any::<[u32; 2]>(),
+            [input, cached, output, cost, millis] in any::<[u64; 5]>(),
+        ) -> Bill {
+            let usage = Usage { input, cached, output };
+            Bill { calls, calls_without_price, usage, cost: Cost::pico(cost), millis }
+        }
+    }
+
+    fn bills() -> impl Strategy<Value = Bills> {
+        let role = proptest::sample::select(&Role::ALL[..]);
+        proptest::collection::vec((role, bill()), 0..4).prop_map(|all| {
+            let mut bills = Bills::default();
+            for (role, bill) in all {
+                bills.add(role, bill);
+            }
+            bills
+        })
+    }
+
     proptest! {
         #[test]
-        fn what_is_packed_comes_out_to_the_letter(measured in measured()) {
+        fn what_is_packed_comes_out_to_the_letter(
+            measured in measured(),
+            bills in proptest::collection::vec(bills(), 0..3),
+        ) {
             let packed = Packed::from(&measured);
             prop_assert_eq!(packed.open(), measured.clone());
             prop_assert_eq!(&packed, &Packed::from(&measured));
+            prop_assert_eq!(Packed::from(&bills).open(), bills);
         }
     }
 }

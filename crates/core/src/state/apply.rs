@@ -69,7 +69,7 @@ impl State {
                 let work =
                     Work { started_at, implemented_at, commit, files_changed, rounds, approval };
                 self.charge(*eval, bills)?;
-                self.enter(*eval, Stage::Implemented(work))
+                self.enter(*eval, Stage::Implemented(Box::new(work)))
             }
             Event::SweepSubmitted { subject, submission } => self.submitted(*subject, *submission),
             Event::Swept { eval, results, .. } => {
@@ -83,7 +83,7 @@ impl State {
                 let Stage::Swept(work, results) = &self.stage(*eval)? else {
                     return wrong(format!("eval {eval} was scored, but not swept"));
                 };
-                let (work, results) = (work.clone(), results.as_ref().clone());
+                let (work, results) = ((**work).clone(), results.as_ref().clone());
                 let scored = scored.as_ref().clone();
                 let measured = Measured { work, results, scored, at: *at };
                 self.enter(*eval, Stage::Scored(Packed::from(&measured)))?;
@@ -239,7 +239,8 @@ impl State {
 
     fn queue(&mut self, id: EvalId, source: IdeaSource, idea: Idea, queued_at: Timestamp) {
         let (parent, group, depth) = (source.node(), source.group(), self.facts.depth);
-        let (attempt, failures, bills, stage) = (1, Vec::new(), Vec::new(), Stage::Queued);
+        let bills = Packed::from(&Vec::new());
+        let (attempt, failures, stage) = (1, Vec::new(), Stage::Queued);
         let eval =
             Eval { id, parent, group, depth, idea, attempt, failures, bills, queued_at, stage };
         self.index.enter(&eval);
@@ -256,7 +257,7 @@ impl State {
             return wrong(format!("eval {eval} failed, but was not under way"));
         };
         let work = self.facts.eval(eval).and_then(Eval::work).map(Box::new);
-        let failure = failure.clone();
+        let failure = Box::new(failure.clone());
         self.enter(eval, Stage::Failed { started_at, work, failure, at })?;
         for kind in [LeftoverKind::Worktree, LeftoverKind::Branch, LeftoverKind::Dir] {
             let removal = wanted(self.facts.reach.keep_failed_artifacts);

@@ -55,7 +55,7 @@ impl State {
         let Stage::Failed { failure, .. } = &self.open(id)?.stage else {
             return wrong(format!("eval {id} is tried again, but has not failed"));
         };
-        let failure = failure.clone();
+        let failure = (**failure).clone();
         // What the failed attempt left is the next one's to replace: nothing may be removed under its feet.
         for kind in [LeftoverKind::Worktree, LeftoverKind::Branch, LeftoverKind::Dir] {
             self.set_removal(Leftover { place: Place::Candidate(id), kind }, None);

@@ -2,6 +2,7 @@
 
 use super::{State, Unexpected};
 use crate::bill::Bills;
+use crate::facts::Packed;
 use crate::id::EvalId;
 
 impl State {
@@ -13,9 +14,10 @@ impl State {
         }
         let eval = self.eval_mut(id)?;
         let before = usize::try_from(eval.attempt.saturating_sub(1)).unwrap_or(usize::MAX);
-        eval.bills.resize(before, Bills::default());
-        eval.bills.reserve_exact(1);
-        eval.bills.push(bills.clone());
+        let mut all = eval.bills.open();
+        all.resize(before, Bills::default());
+        all.push(bills.clone());
+        eval.bills = Packed::from(&all);
         Ok(())
     }
 }

@@ -196,7 +196,7 @@ impl EvalLine {
             approval: work.map(|work| work.approval),
             llm_usage: figures::usage(&spent),
             cost_usd: figures::cost(&spent),
-            bills: eval.bills.clone(),
+            bills: eval.bills.open(),
             idea_generation_conversation_id: turn.map(|turn| format!("c{}", turn.node)),
             idea_generation_turn_id: turn,
             error: failure(&eval.stage).cloned(),
@@ -219,7 +219,7 @@ impl EvalLine {
         needed(self.provenance.pop().map(CopiedFile::into_artifact), "provenance")
     }
 
-    fn measured(&mut self) -> Result<Packed, String> {
+    fn measured(&mut self) -> Result<Packed<Measured>, String> {
         let scored = Scored {
             vs_parent: needed(self.parent_relative.take(), "parent_relative")?.into_comparison()?,
             vs_root: needed(self.root_relative.take(), "root_relative")?.into_comparison()?,
@@ -235,7 +235,7 @@ impl EvalLine {
         Ok(Stage::Failed {
             started_at: needed(self.started_at, "started_at")?,
             work: if self.candidate_commit.is_some() { Some(Box::new(self.work()?)) } else { None },
-            failure: needed(self.error.take(), "error")?,
+            failure: Box::new(needed(self.error.take(), "error")?),
             at: needed(self.finished_at, "finished_at")?,
         })
     }
@@ -244,9 +244,9 @@ impl EvalLine {
         Ok(match self.stage {
             StageName::Queued => Stage::Queued,
             StageName::Implementing => Stage::Implementing(needed(self.started_at, "started_at")?),
-            StageName::Implemented => Stage::Implemented(self.work()?),
-            StageName::Sweeping => Stage::Sweeping(self.work()?),
-            StageName::Swept => Stage::Swept(self.work()?, Box::new(self.results()?)),
+            StageName::Implemented => Stage::Implemented(Box::new(self.work()?)),
+            StageName::Sweeping => Stage::Sweeping(Box::new(self.work()?)),
+            StageName::Swept => Stage::Swept(Box::new(self.work()?), Box::new(self.results()?)),
             StageName::Scored => Stage::Scored(self.measured()?),
             StageName::Decided => {
                 let (verdict, fate) = needed(self.decision.take(), "decision")?.into_verdict()?;
@@ -284,7 +284,8 @@ impl Row for EvalLine {
             turn: self.idea_turn,
         };
         let (id, parent, group) = (self.eval_id, self.parent_node_id, self.group);
-        let (attempt, failures, bills) = (self.attempt, self.earlier_failures, self.bills);
+        let (attempt, failures) = (self.attempt, self.earlier_failures);
+        let bills = Packed::from(&self.bills);
         let (queued_at, depth) = (self.queued_at, self.depth);
         Ok(Eval { id, parent, group, depth, idea, attempt, failures, bills, queued_at, stage })
     }
