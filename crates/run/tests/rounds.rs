@@ -173,6 +173,60 @@ fn everybody_is_told_what_the_others_said() {
     assert!(!text("reviewer_prompt_round_2.txt").contains("second thoughts"));
 }
 
+/// Changes what is protected, and then says this in every later round.
+struct Stubborn<'a>(&'a MemoryWorld, &'static str);
+
+impl Agent for Stubborn<'_> {
+    fn answers(&self, role: Role) -> bool {
+        matches!(role, Role::Ideas | Role::Coder)
+    }
+    fn edits(&self, _: Role) -> Edits {
+        Edits::Diff
+    }
+    fn continues(&self, _: Role) -> bool {
+        false
+    }
+    fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
+        match (ask.role, ask.round) {
+            (Role::Coder, 1..) => Ok(Reply::of(self.1.to_owned())),
+            _ => self.0.ask(ask),
+        }
+    }
+}
+
+#[test]
+fn what_is_protected_stays_the_reason_while_it_stands() {
+    for (later, also) in [
+        (
+            "--- a/model.py\n+++ b/model.py\n@@ -1 +1 @@\n-a\n+do never-applies\n",
+            "the diff does not apply: it never does",
+        ),
+        ("I will not.", "diff"),
+    ] {
+        let world = MemoryWorld::new(1, 1);
+        let protect = vec!["model.py".to_owned()];
+        let meaning = Meaning {
+            ideas_per_node: NonZeroU32::MIN,
+            sweep_config_limit: NonZeroU32::new(4),
+            protect,
+            ..Meaning::default()
+        };
+        let stubborn = Stubborn(&world, later);
+        let mut journal = MemoryJournal::begun(meaning, Reach { max_depth: 1, ..Reach::default() });
+        let ports = World { agent: &stubborn, ..world.ports() };
+        let state = drive(journal.state(), ports, &mut journal, &mut |_, _| {}).expect("a run");
+        let said = outcome(&state);
+        assert!(said.starts_with("protected: `model.py` is protected; "), "{said}");
+        assert!(said.contains(also), "{said}");
+        let disk = world.disk();
+        let prompt = disk.files.get("eval/0001/experiment/coder_prompt_round_2.txt").expect("it");
+        let prompt = String::from_utf8_lossy(prompt);
+        for part in ["`model.py` is protected", also, "IT IS IN PLACE"] {
+            assert!(prompt.contains(part), "no {part:?} in {prompt}");
+        }
+    }
+}
+
 /// The page of the only eval.
 fn page(world: &MemoryWorld) -> Value {
     let disk = world.disk();

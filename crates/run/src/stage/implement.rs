@@ -14,7 +14,7 @@ use treebeam_core::event::{Approval, BudgetKind, EvalStage, Failure, FailureKind
 use treebeam_core::id::{Commit, Place, RunPath};
 use treebeam_core::path;
 use treebeam_core::plan::Outcome;
-use treebeam_core::protect::Protected;
+use treebeam_core::protect::{Change, Protected};
 
 /// The longest idea file that is read.
 const IDEA_BYTES: usize = 1 << 20;
@@ -195,7 +195,7 @@ impl<'a> Desk<'a> {
                 Ok(files) => files,
                 // There is no time for another round.
                 Err(Setback::Problem(found)) if found.kind != FailureKind::Timeout => {
-                    problem = Some(found);
+                    problem = Some(self.with_what_stands(found)?);
                     continue;
                 }
                 Err(other) => return Err(other),
@@ -272,13 +272,30 @@ impl<'a> Desk<'a> {
         if changes.is_empty() {
             return Err(Problem::new(FailureKind::NoChange, "the diff changes nothing").into());
         }
+        match self.violations(&changes)? {
+            None => Ok(u32::try_from(changes.len()).unwrap_or(u32::MAX)),
+            Some(violations) => Err(Problem::new(FailureKind::Protected, violations).into()),
+        }
+    }
+
+    /// What these changes touch that they may not, in words.
+    fn violations(&self, changes: &[Change]) -> Result<Option<String>, PortError> {
         let protected = Protected::new(&self.brief.protect)
             .map_err(|error| PortError::new("cannot read `protect`").caused_by(error))?;
-        let violations = protected.violations(&changes);
-        if violations.is_empty() {
-            return Ok(u32::try_from(changes.len()).unwrap_or(u32::MAX));
+        let violations = protected.violations(changes);
+        Ok((!violations.is_empty()).then(|| violations.join("; ")))
+    }
+
+    /// An answer that changed nothing leaves what is wrong with the rounds before it: that is the reason still.
+    fn with_what_stands(&self, found: Problem) -> Result<Problem, PortError> {
+        if !matches!(found.kind, FailureKind::Patch | FailureKind::NoChange) {
+            return Ok(found);
         }
-        Err(Problem::new(FailureKind::Protected, violations.join("; ")).into())
+        let Some(standing) = self.violations(&self.world.repo.changes(self.place)?)? else {
+            return Ok(found);
+        };
+        let message = format!("{standing}; and of the answer to that: {}", found.message);
+        Ok(Problem::new(FailureKind::Protected, message))
     }
 
     /// The reviewer's word, where there is one.
