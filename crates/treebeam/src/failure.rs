@@ -247,10 +247,7 @@ impl From<Halt> for Failure {
             Halt::Port(error) => error.into(),
             Halt::Agent(error) => error.into(),
             Halt::RootUnsound { .. } => {
-                let hint =
-                    "make the sweep succeed on the root commit first, or name another baseline"
-                        .to_owned();
-                Self { exit: Exit::Environment, error: halt.into(), hint: Some(hint) }
+                Self { exit: Exit::Environment, error: halt.into(), hint: None }
             }
             Halt::Interrupted(_) => {
                 Self { exit: Exit::Interrupted, error: halt.into(), hint: None }

@@ -16,7 +16,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use treebeam_core::event::{Event, WorldKind};
 use treebeam_core::facts::{Eval, Facts, Stage};
-use treebeam_core::id::Place;
+use treebeam_core::id::{NodeId, Place};
 use treebeam_core::plan;
 use treebeam_core::state::State;
 use treebeam_edge::store::{Claim, Force, RunDir, Store};
@@ -144,6 +144,7 @@ pub(super) fn drive(
 ) -> Result<Left, Failure> {
     let (run, id) = (store.run().clone(), state.run.clone());
     let way_on = interrupt::is_about(&id);
+    let root = state.node(NodeId::ROOT).map_or("", |root| root.commit.short()).to_owned();
     let mut progress = Progress::new(&state, quiet, output);
     let ended = treebeam_run::drive(state, world, store, &mut |state, events| {
         progress.show(state, events);
@@ -154,13 +155,25 @@ pub(super) fn drive(
         Ok(state) => Left::Ended(Box::new(state)),
         Err(Halt::Interrupted(state)) => Left::Interrupted(state),
         Err(halt) => {
+            let go_on = if let Halt::RootUnsound { .. } = &halt {
+                mend(&root, way_on)
+            } else {
+                format!("remove the cause, then `{way_on}` goes on from here")
+            };
             let failure = Failure::from(halt);
-            let go_on = format!("remove the cause, then `{way_on}` goes on from here");
             return Err(if failure.advice().is_some() { failure } else { failure.hint(go_on) });
         }
     };
     report::write(&run, left.facts())?;
     Ok(left)
+}
+
+/// What to do about a root whose sweep fails: a run has one root, whatever is committed later.
+fn mend(root: &str, way_on: &str) -> String {
+    format!(
+        "mend it in a commit and start a new run, for this one stays at its root commit {root}; where the cause lies outside of that \
+         commit, `{way_on}` sweeps it again"
+    )
 }
 
 impl Left {

@@ -1,0 +1,87 @@
+//! What a run says of what went wrong, line by line while it goes on and when it ends: what it really was, and what to do.
+
+#![cfg(test)]
+#![cfg(unix)]
+
+use serde_json::Value;
+use treebeam_testkit::program::{RUN, Site};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
+
+const CONFIG: &str = r#"sweep_command = ["python3", "sweep.py"]
+ideas_per_node = 1
+max_depth = 1
+max_review_rounds = 1
+[score]
+primary = "gain:higher"
+[agents.ideas]
+provider = "command"
+command = ["printf", "IDEA: a change\nRATIONALE: to see\nREQUIRED_CHANGES: all\n"]
+[agents.coder]
+provider = "command"
+command = ["cat", "change.diff"]
+"#;
+
+/// Fails wherever there is a file `broken`.
+const SWEEP: &str = r#"import os
+if os.path.exists("broken"):
+    raise SystemExit("looking\nValueError: no prices")
+with open(os.environ["AGENTIC_RESULTS_CSV"], "w") as out:
+    out.write("config_id,status,gain\n0,ok,1\n1,ok,2\n")
+"#;
+
+/// The coder's answer that adds a file.
+fn adds(file: &str) -> String {
+    format!(
+        "diff --git a/{file} b/{file}\nnew file mode 100644\n--- /dev/null\n+++ b/{file}\n@@ -0,0 +1 @@\n+a line\n"
+    )
+}
+
+/// A repository with a crew whose only idea adds this file.
+fn site(file: &str) -> Site {
+    let site = Site::new(BINARY);
+    let diff = adds(file);
+    for (name, text) in
+        [("treebeam.toml", CONFIG), ("sweep.py", SWEEP), ("change.diff", diff.as_str())]
+    {
+        site.repo.write(name, text).expect("a file");
+    }
+    site.repo.commit("a crew").expect("a commit");
+    site
+}
+
+fn errors(site: &Site) -> Vec<Value> {
+    let manifest = site.manifest();
+    let evals = manifest["evaluations"].as_object().expect("evals").values();
+    evals.map(|eval| eval["error"].clone()).collect()
+}
+
+#[test]
+fn a_root_that_fails_is_mended_by_a_new_run_or_outside_of_its_commit() {
+    let site = site("x");
+    site.repo.write("broken", "\n").expect("a file");
+    let root = site.repo.commit("broken").expect("a commit");
+    let hints = [
+        "ValueError: no prices",
+        "start a new run",
+        "stays at its root commit",
+        "`treebeam resume t` sweeps",
+    ];
+    let said = site.call(&["run", "--run-id", RUN]).exits(4).says(hints);
+    let short = root.get(..12).expect("an id");
+    assert!(said.stderr.contains(short), "{short}: {}", said.stderr);
+    let _ = site.repo.git(["rm", "-q", "broken"]).expect("a removal");
+    site.repo.commit("mended").expect("a commit");
+    let _ = site.call(&["resume", RUN]).exits(4).says(hints);
+    let _ = site.call(&["run", "--run-id", "new"]).exits(0);
+}
+
+#[test]
+fn what_is_protected_is_named_when_the_coder_repeats_it() {
+    let site = site(".gitattributes");
+    let said = site.call(&["run", "--run-id", RUN]).exits(1);
+    let line = "e0001: failed at implement (protected): `.gitattributes`";
+    let _ = said.says([line, "the diff does not apply"]);
+    let [error] = &errors(&site)[..] else { panic!("not one") };
+    assert_eq!(error["kind"], "protected", "{error}");
+}
