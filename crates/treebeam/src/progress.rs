@@ -12,6 +12,7 @@ use std::io::{IsTerminal as _, stderr};
 use std::sync::OnceLock;
 use std::time::Duration;
 use treebeam_core::event::{Event, IdeaAdded, Intent, Wish};
+use treebeam_core::evidence::Scored;
 use treebeam_core::facts::{Facts, Stage};
 use treebeam_core::group::IdeaSource;
 use treebeam_core::id::{Depth, Place};
@@ -23,6 +24,9 @@ use treebeam_run::port::Interrupt as _;
 const TICK: Duration = Duration::from_millis(500);
 /// Shorter waits are not worth a word.
 const WORTH_A_WORD: Duration = Duration::from_secs(2);
+
+/// So much of what a command said last stands on a line, in characters.
+const MOST_SAID: usize = 200;
 
 /// The bar on the terminal, for who has something to say that is not about the run.
 static BAR: OnceLock<ProgressBar> = OnceLock::new();
@@ -171,6 +175,34 @@ fn bar() -> ProgressBar {
     bar
 }
 
+/// A message on one line: its first one, and where that ends in what was said, the last of that.
+fn gist(message: &str) -> String {
+    let mut lines = message.lines().map(str::trim_end).filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or_default();
+    match lines.next_back() {
+        Some(last) if first.ends_with(':') => {
+            let last = last.trim_start();
+            let cut: String = last.chars().take(MOST_SAID).collect();
+            let mark = if cut.len() < last.len() { "…" } else { "" };
+            format!("{first} {cut}{mark}")
+        }
+        _ => first.to_owned(),
+    }
+}
+
+/// How an eval compares. Without a primary it cannot pass, whatever the other metrics say.
+fn figures(facts: &Facts, scored: &Scored) -> String {
+    let Scored { vs_parent, vs_root, .. } = scored;
+    if vs_parent.primary_delta.is_none() || vs_root.primary_delta.is_none() {
+        return format!(
+            "no primary, its results have no number in `{}`",
+            facts.meaning.score.primary
+        );
+    }
+    let (grade, score) = (vs_parent.recommendation.grade, vs_root.recommendation.score.get());
+    format!("{grade}, {score:+.4} against the root")
+}
+
 /// Whose ideas these are.
 fn asked_for(source: IdeaSource) -> String {
     match source {
@@ -193,16 +225,15 @@ fn line(facts: &Facts, event: &Event) -> Option<String> {
             format!("{}: no ideas: {why}", asked_for(*source))
         }
         Event::Scored { eval, scored, .. } => {
-            let (parent, root) = (&scored.vs_parent.recommendation, &scored.vs_root.recommendation);
             let title = facts.eval(*eval).map_or("", |eval| &eval.idea.title);
-            format!("e{eval}: {}, {:+.4} against the root: {title}", parent.grade, root.score.get())
+            format!("e{eval}: {}: {title}", figures(facts, scored))
         }
         Event::EvalFailed { eval, failure, .. } => {
-            let message = failure.message.lines().next().unwrap_or_default();
+            let message = gist(&failure.message);
             format!("e{eval}: failed at {} ({}): {message}", failure.stage, failure.kind)
         }
         Event::AttemptFailed { eval, attempt, failure, .. } => {
-            let message = failure.message.lines().next().unwrap_or_default();
+            let message = gist(&failure.message);
             let (stage, kind) = (failure.stage, failure.kind);
             format!("e{eval}: attempt {attempt} failed at {stage} ({kind}), tried again: {message}")
         }

@@ -85,3 +85,32 @@ fn what_is_protected_is_named_when_the_coder_repeats_it() {
     let [error] = &errors(&site)[..] else { panic!("not one") };
     assert_eq!(error["kind"], "protected", "{error}");
 }
+
+#[test]
+fn a_sweep_that_fails_says_why_on_its_line() {
+    let site = site("broken");
+    let said = site.call(&["run", "--run-id", RUN]).exits(1);
+    let _ =
+        said.says(["e0001: failed at sweep (sweep): the sweep exited 1: ValueError: no prices\n"]);
+    let [error] = &errors(&site)[..] else { panic!("not one") };
+    assert_eq!(error["message"], "the sweep exited 1:\nlooking\nValueError: no prices");
+}
+
+#[test]
+fn an_eval_without_a_primary_says_so() {
+    let site = Site::new(BINARY);
+    let flags = ["--ideas-per-node=5", "--beam-width=2", "--max-depth=2"];
+    let said = site.call(&[&["run", "--dry-run", "--run-id", RUN], &flags[..]].concat()).exits(0);
+    let manifest = site.manifest();
+    let mut without = 0;
+    for (id, eval) in manifest["evaluations"].as_object().expect("evals") {
+        let root = &eval["root_relative"];
+        let begin = format!("e{id}: ");
+        let line = said.stderr.lines().find(|line| line.starts_with(&begin)).expect("a line");
+        let has_none = root.is_object() && root["primary_delta"].is_null();
+        assert_eq!(line.contains("no primary"), has_none, "{line}");
+        assert!(!has_none || !line.contains("+0.0000"), "{line}");
+        without += usize::from(has_none);
+    }
+    assert!(without > 0, "the dry world has candidates without a primary");
+}
