@@ -20,8 +20,9 @@ pub(super) fn run(found: &Found, args: &ExportArgs, output: Output) -> Result<Ex
     let opened = store::open_to_read(&found.run)?;
     terminal::notes(&opened.notes);
     let facts: &Facts = &opened.state;
-    let end = match &args.node {
-        Some(text) => chosen::node(text)?,
+    let end = match args.node.as_deref().map(chosen::node).transpose()? {
+        Some(NodeId::ROOT) => return Err(is_root()),
+        Some(node) => node,
         None => facts.best(),
     };
     let steps = path_to(facts, end)?;
@@ -58,6 +59,11 @@ fn path_to(facts: &Facts, end: NodeId) -> Result<Vec<Step<'_>>, Failure> {
         );
     }
     Ok(steps)
+}
+
+fn is_root() -> Failure {
+    let what = format!("`{}` is the root: it has no change to export", Place::Node(NodeId::ROOT));
+    Failure::usage(what).hint("name another node with `--node`; `treebeam status` names them")
 }
 
 fn repository(found: &Found, facts: &Facts) -> Result<GitRepo, Failure> {
