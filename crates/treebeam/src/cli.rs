@@ -201,7 +201,7 @@ The file is Markdown: `IDEA:`, `RATIONALE:` and `REQUIRED_CHANGES:`, or plain te
 idea is tried once the nodes of the open depth have their own ideas; where nobody runs the run, it waits for a resume.
 
 Exit code: 2 for an idea that cannot be tried: a repeat, a node that is not in the frontier, a run that is over or has \
-no budget left.
+no budget left; and where a run is named and no file.
 
 Example: treebeam idea add 20260131-220000 wider-window.md --node n0003";
 

@@ -110,6 +110,12 @@ fn what_cannot_be_tried_is_refused_at_once() {
     refused(&"x\n".repeat(40_000), &[], "it is longer than 32768 bytes");
     let _ = site.call(&["idea", "add", RUN, "nope.md"]).exits(1).says(["no file `nope.md`"]);
     let _ = site.call(&["idea", "add", "nope", "nope.md"]).exits(1);
+    let folder = format!(".treebeam/runs/{RUN}");
+    for run in [RUN, &folder] {
+        let said = site.call(&["idea", "add", run]).exits(2);
+        let _ = said.says(["is a run, and no idea is named", "idea add"]);
+    }
+    let _ = site.call(&["idea", "add", "nope"]).exits(1).says(["no file `nope`"]);
     fs::write(site.repo.beside("mine.md"), b"\xff").expect("a file");
     let file = site.repo.beside("mine.md").display().to_string();
     let _ = site.call(&["idea", "add", RUN, &file]).exits(1).says(["not UTF-8"]);

@@ -14,7 +14,7 @@ use treebeam_core::facts::{Eval, Facts};
 use treebeam_core::id::{Place, RunId, Sha256};
 use treebeam_core::idea;
 use treebeam_core::plan::added::{self, Fit};
-use treebeam_edge::input;
+use treebeam_edge::input::{self, InputError};
 use treebeam_edge::store::inbox::{self, Outgoing};
 use treebeam_edge::store::{self, lease};
 use treebeam_run::port::OwnIdea;
@@ -70,13 +70,26 @@ fn read(here: &Path, args: &IdeaArgs) -> Result<OwnIdea, Failure> {
     let name = args.file.display().to_string();
     let text = match name.as_str() {
         "-" => input::standard_input(LIMIT)?,
-        name => input::text(&here.join(&args.file), name, LIMIT)?,
+        name => {
+            let text = input::text(&here.join(&args.file), name, LIMIT);
+            text.map_err(|error| unread(here, args, name, error))?
+        }
     };
     let text = reply::own_idea(&text).map_err(|why| {
         Failure::usage(format!("`{name}` is no idea: {why}"))
             .hint("write `IDEA:`, `RATIONALE:` and `REQUIRED_CHANGES:`, or plain text")
     })?;
     Ok(OwnIdea { node, text })
+}
+
+/// A single word is the file. Where it names a run, the file was left out.
+fn unread(here: &Path, args: &IdeaArgs, name: &str, error: InputError) -> Failure {
+    let is_run = || Found::find(here, Some(name)).is_ok_and(|it| it.run.journal().is_file());
+    if args.run.is_some() || !is_run() {
+        return error.into();
+    }
+    Failure::usage(format!("`{name}` is a run, and no idea is named"))
+        .hint(format!("`treebeam idea add {name} FILE`, or `-` in place of the file to read it from standard input"))
 }
 
 /// The newest eval of an idea of the user's with this text.
