@@ -41,7 +41,8 @@ use crate::interrupt;
 use crate::terminal;
 use crate::way_on::WayOn;
 use crate::wiring::{self, Home};
-use std::path::PathBuf;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use treebeam_core::event::Wish;
 
 /// How a command shows what it found.
@@ -53,9 +54,26 @@ pub(crate) enum Output {
     Json,
 }
 
+/// Of a folder that is not there nothing else is said: not that it is in no repository.
+fn must_be_a_folder(named: &Path) -> Result<(), Failure> {
+    let what = match named.metadata() {
+        Ok(found) if !found.is_dir() => {
+            format!("`-C`: `{}` is a file, not a folder", named.display())
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            format!("`-C`: there is no folder `{}`", named.display())
+        }
+        Ok(_) | Err(_) => return Ok(()),
+    };
+    Err(Failure::usage(what).hint("name the folder of your repository, or one in it"))
+}
+
 /// Does what the command line asks for.
 pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
     let folder = cli.directory;
+    if let Some(folder) = &folder {
+        must_be_a_folder(folder)?;
+    }
     let here = folder.clone().unwrap_or_else(|| PathBuf::from("."));
     let output = if cli.json { Output::Json } else { Output::Text };
     let settings = |file: &ConfigFlag, meaning: &MeaningFlags, going: &GoingFlags| {

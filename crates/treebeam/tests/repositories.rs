@@ -99,8 +99,12 @@ fn a_folder_without_a_repository_is_refused() {
         let said = site.call(&words(command)).exits(4);
         let _ = said.says(["is not in a git repository", "`git init`"]);
     }
-    let said = site.call(&["-C", "nowhere", "status"]).exits(4);
-    let _ = said.says(["`nowhere`"]);
+    for command in ["run --dry-run", "status", "init", "list", "score a.csv b.csv"] {
+        let said = site.call(&[&["-C", "nowhere"], &words(command)[..]].concat()).exits(2);
+        let _ = said.says(["there is no folder `nowhere`", "hint: "]);
+    }
+    let file = std::env::current_exe().expect("this test").display().to_string();
+    let _ = site.call(&["-C", &file, "status"]).exits(2).says(["is a file, not a folder"]);
 }
 
 #[test]
