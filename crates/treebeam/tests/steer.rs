@@ -191,6 +191,10 @@ fn a_run_that_is_told_to_stop_after_this_depth_tries_it_to_its_end() {
     assert!(status.contains("stops       after depth 0; `treebeam unpause t`"), "{status}");
     let status = site.call(&["status", RUN, "--json"]).exits(0).json_lines().remove(0);
     assert_eq!(status["stop_after_depth"], 0, "{status}");
+    let list = site.call(&["list"]).exits(0).stdout;
+    assert!(list.contains("running, stops after depth 0: "), "{list}");
+    let list = site.call(&["list", "--json"]).exits(0).json_lines().remove(0);
+    assert_eq!(list["runs"][0]["stop_after_depth"], 0, "{list}");
     git.let_go();
     let said = call.end(PATIENCE).exits(130).says([GOES_ON]);
     assert_eq!(said.json_lines().last().expect("a line")["stop_reason"], "stopped_after_depth");

@@ -10,7 +10,7 @@ use std::time::Duration;
 use treebeam_core::bill::Bills;
 use treebeam_core::event::Stop;
 use treebeam_core::facts::Facts;
-use treebeam_core::id::NodeId;
+use treebeam_core::id::{Depth, NodeId};
 use treebeam_core::num::Finite;
 
 /// One run directory.
@@ -29,6 +29,8 @@ pub struct Listed {
 pub struct Digest {
     /// Whether somebody runs it, and if not, how it goes on.
     pub standing: Standing,
+    /// The depth that it stops after, where somebody has asked for that.
+    pub stops_after: Option<Depth>,
     /// How many depths are closed.
     pub depths_closed: usize,
     /// How many there are to be.
@@ -84,6 +86,7 @@ impl Digest {
         let best = facts.best();
         Self {
             standing,
+            stops_after: facts.to_stop_after(),
             depths_closed: facts.closed.len(),
             max_depth: facts.depths(),
             nodes: facts.nodes.len(),
@@ -111,20 +114,18 @@ impl Listed {
     /// The same in words: by whom, why, or what to do.
     #[must_use]
     pub fn outcome(&self) -> String {
-        match &self.found {
-            Ok(Digest { standing: Standing::Running { by }, .. }) => {
-                format!("running: {}", one_line(by))
+        let Digest { standing, stops_after, .. } = match &self.found {
+            Ok(found) => found,
+            Err(why) => return format!("cannot be opened: {}", one_line(why)),
+        };
+        let until = stops_after.map_or_else(String::new, |it| format!(", stops after depth {it}"));
+        match standing {
+            Standing::Running { by } => format!("running{until}: {}", one_line(by)),
+            Standing::Paused { by } => {
+                format!("paused{until}: `treebeam unpause {}`; {}", self.run, one_line(by))
             }
-            Ok(Digest { standing: Standing::Paused { by }, .. }) => {
-                format!("paused: `treebeam unpause {}`; {}", self.run, one_line(by))
-            }
-            Ok(Digest { standing: Standing::Stopped(reason), .. }) => {
-                format!("stopped: {}", words::stop(*reason))
-            }
-            Ok(Digest { standing: Standing::Resumable, .. }) => {
-                format!("can go on: `treebeam resume {}`", self.run)
-            }
-            Err(why) => format!("cannot be opened: {}", one_line(why)),
+            Standing::Stopped(reason) => format!("stopped: {}", words::stop(*reason)),
+            Standing::Resumable => format!("can go on{until}: `treebeam resume {}`", self.run),
         }
     }
 

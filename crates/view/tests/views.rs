@@ -461,6 +461,8 @@ fn depths_beyond_the_reach_are_done_all_the_same() {
 fn runs_are_listed_however_they_stand() {
     let events = sample::events();
     let (open, over) = (sample::after(&events, 5), sample::finished());
+    let mut to_stop = (*open).clone();
+    to_stop.history.stop_after = Some(to_stop.depth);
     let listed = |run: &str, hours: Option<u64>, found| Listed {
         run: run.to_owned(),
         age: hours.map(|hours| Duration::from_secs(hours * 3600)),
@@ -476,6 +478,8 @@ fn runs_are_listed_however_they_stand() {
     let runs = [
         listed("tonight", Some(1), Ok(Digest::of(&open, by()))),
         listed("killed", Some(3), Ok(Digest::of(&open, None))),
+        listed("soon", Some(1), Ok(Digest::of(&to_stop, by()))),
+        listed("later", Some(1), Ok(Digest::of(&to_stop, None))),
         listed("20260101-000000", Some(72), Ok(Digest::of(&over, None))),
         listed("priced", Some(1), Ok(Digest { spent: spent(0), ..Digest::of(&over, None) })),
         listed("partly", Some(1), Ok(Digest { spent: spent(1), ..Digest::of(&over, None) })),
@@ -484,7 +488,17 @@ fn runs_are_listed_however_they_stand() {
     ];
     assert_eq!(
         runs.each_ref().map(Listed::word),
-        ["running", "resumable", "stopped", "stopped", "stopped", "stopped", "unreadable"]
+        [
+            "running",
+            "resumable",
+            "running",
+            "resumable",
+            "stopped",
+            "stopped",
+            "stopped",
+            "stopped",
+            "unreadable"
+        ]
     );
     insta::assert_snapshot!(list(&runs));
 }

@@ -74,6 +74,7 @@ fn fill(document: &mut Value, found: &Digest) {
     };
     document["running"] = json!(running);
     document["stop_reason"] = json!(stop_reason);
+    document["stop_after_depth"] = json!(found.stops_after);
     document["depths_closed"] = json!(found.depths_closed);
     document["max_depth"] = json!(found.max_depth);
     document["nodes"] = json!(found.nodes);
