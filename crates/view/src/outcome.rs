@@ -180,6 +180,22 @@ impl Counts {
         self.0[outcome as usize]
     }
 
+    /// In words, what is not at its end before the rest.
+    pub(crate) fn open_first(self) -> String {
+        const OPEN: [Outcome; 3] = [Outcome::Running, Outcome::Queued, Outcome::Scored];
+        let mut order = Outcome::ALL;
+        order.sort_by_key(|outcome| OPEN.iter().position(|it| it == outcome).unwrap_or(OPEN.len()));
+        self.in_order(order)
+    }
+
+    /// Those that are some, in this order.
+    fn in_order(self, order: [Outcome; Outcome::ALL.len()]) -> String {
+        let count = |outcome| (self.get(outcome), outcome);
+        let some = order.into_iter().map(count).filter(|(number, _)| *number > 0);
+        let parts: Vec<_> = some.map(|(number, outcome)| format!("{number} {outcome}")).collect();
+        if parts.is_empty() { "none".to_owned() } else { parts.join(", ") }
+    }
+
     /// How many there are.
     #[must_use]
     pub fn total(self) -> u32 {
@@ -190,9 +206,6 @@ impl Counts {
 /// `2 promoted, 1 failed`; those that are none are left out.
 impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let count = |outcome| (self.get(outcome), outcome);
-        let some = Outcome::ALL.into_iter().map(count).filter(|(number, _)| *number > 0);
-        let parts: Vec<_> = some.map(|(number, outcome)| format!("{number} {outcome}")).collect();
-        f.pad(&if parts.is_empty() { "none".to_owned() } else { parts.join(", ") })
+        f.pad(&self.in_order(Outcome::ALL))
     }
 }

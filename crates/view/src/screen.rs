@@ -18,6 +18,7 @@ pub use line::{Line, Span, Tone};
 pub use model::{Follow, Key, Model, Next, Wanted, update};
 pub use page::papers;
 
+use crate::outcome::Counts;
 use crate::status;
 use crate::words;
 use jiff::Timestamp;
@@ -146,7 +147,7 @@ fn head(scene: &Scene<'_>, path: &[String], shares: &Shares) -> Vec<Line> {
             .add(Tone::Plain, &format!(" · {}", words::phase(facts)))
             .add(Tone::Busy, &standing(scene)),
         Line::of(Tone::Plain, &format!("depth  {}", status::depth(facts)))
-            .add(Tone::Plain, &format!(" · evals {}", status::evals(facts))),
+            .add(Tone::Plain, &format!(" · evals {}", evals(facts))),
         Line::of(Tone::Plain, &format!("budget {}", now::budget(scene))),
     ];
     if shares.path == 0 {
@@ -162,6 +163,15 @@ fn head(scene: &Scene<'_>, path: &[String], shares: &Shares) -> Vec<Line> {
         path.iter().skip(from).map(|idea| Line::of(Tone::Plain, &format!("       {idea}"))),
     );
     lines
+}
+
+/// How many evals there are, and what became of them: what is going on comes first, for the end of a line may be cut.
+fn evals(facts: &Facts) -> String {
+    let counts = Counts::overall(facts);
+    let most = facts.reach.max_total_idea_evals;
+    let total = most
+        .map_or_else(|| counts.total().to_string(), |most| format!("{}/{most}", counts.total()));
+    if counts.total() == 0 { total } else { format!("{total}: {}", counts.open_first()) }
 }
 
 /// Whether somebody runs it, and how it goes on if not.

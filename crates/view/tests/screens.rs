@@ -6,7 +6,7 @@ mod sample;
 use jiff::Timestamp;
 use treebeam_core::bill::{Bill, Bills, Cost, Usage};
 use treebeam_core::event::{Event, Leftover, LeftoverKind};
-use treebeam_core::facts::{Facts, Node, Origin, Removal, Stage};
+use treebeam_core::facts::{Eval, Facts, Node, Origin, Removal, Stage};
 use treebeam_core::id::{EvalId, NodeId, Place};
 use treebeam_core::num::Finite;
 use treebeam_core::role::Role;
@@ -182,6 +182,23 @@ fn a_run_on_the_screen() {
     let begun = Watch::of(&sample::events()[..2]);
     let shown = [watch.text(), begun.text(), Watch::over().text(), large.text()];
     insta::assert_snapshot!(shown.join("=====\n"));
+}
+
+/// What is going on is what somebody watches for: it is on the line however much has ended.
+#[test]
+fn what_is_running_and_queued_fits_on_a_small_screen() {
+    let mut watch = Watch::of(&half_way());
+    let mut facts = watch.state.clone().into_facts();
+    facts.reach.max_total_idea_evals = Some(200);
+    let last = facts.evals.last().unwrap().clone();
+    for number in 10..=120 {
+        let stage = if number % 2 == 0 { Stage::Queued } else { last.stage.clone() };
+        facts.evals.push(Eval { id: EvalId::new(number), stage, ..last.clone() });
+    }
+    watch.state = State::restore(facts).unwrap();
+    let text = watch.text();
+    let line = text.lines().find(|line| line.starts_with("depth")).unwrap();
+    assert!(line.contains("56 running, 56 queued"), "{text}");
 }
 
 #[test]
