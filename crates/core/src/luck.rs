@@ -20,6 +20,9 @@ const MEDIAN_DISTANCE: f64 = 1.482_602_218_505_602;
 /// What one normal number in twenty exceeds.
 const ONE_IN_TWENTY: f64 = 1.644_853_626_951_473;
 
+/// Noise below this part of what changes is what rounding leaves of numbers that are equal.
+const ROUNDING: f64 = 1e-9;
+
 /// How good a search of this size would look without any effect, in the primary metric; positive is better.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Luck {
@@ -31,9 +34,31 @@ pub struct Luck {
     pub gain: Option<Finite>,
     /// By the noise between configurations: the typical standard error of a candidate's mean difference. As if each
     /// configuration were a draw of its own: where they are near copies, or the data as a whole are a draw, luck is larger.
-    pub by_configurations: Option<Yardstick>,
+    pub by_configurations: Measure,
     /// By the spread of all candidates: as if all that they differ by were luck. Where ideas do differ, luck is smaller.
-    pub by_candidates: Option<Yardstick>,
+    pub by_candidates: Measure,
+}
+
+/// How large luck is by one of the two.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Measure {
+    /// There is too little to tell the noise by.
+    TooFew,
+    /// There is none, but for what rounding leaves of equal numbers: nothing can be held against it.
+    NoNoise,
+    /// As large as this.
+    By(Yardstick),
+}
+
+impl Measure {
+    /// What luck shows, where that can be told.
+    #[must_use]
+    pub const fn yardstick(self) -> Option<Yardstick> {
+        match self {
+            Self::By(yardstick) => Some(yardstick),
+            Self::TooFew | Self::NoNoise => None,
+        }
+    }
 }
 
 /// What was looked at in one depth.
@@ -70,6 +95,18 @@ pub struct BestOf {
 }
 
 impl BestOf {
+    /// What luck shows by it with this noise for one, unless that is no more than rounding leaves.
+    fn by(self, noise: f64, rounding: f64) -> Measure {
+        let of = |units: f64| Finite::new(noise * units);
+        match (of(1.0), of(self.mean), of(self.rarely())) {
+            _ if noise <= rounding => Measure::NoNoise,
+            (Some(noise), Some(expected), Some(rarely)) => {
+                Measure::By(Yardstick { noise, expected, rarely })
+            }
+            _ => Measure::TooFew,
+        }
+    }
+
     /// What it exceeds once in twenty times; by Cornish and Fisher, for it leans to one side.
     fn rarely(self) -> f64 {
         let deviation = self.variance.sqrt();
@@ -111,7 +148,8 @@ impl Luck {
     #[must_use]
     pub fn yardsticks(&self) -> Vec<Yardstick> {
         let both = [self.by_configurations, self.by_candidates];
-        let mut yardsticks: Vec<Yardstick> = both.into_iter().flatten().collect();
+        let mut yardsticks: Vec<Yardstick> =
+            both.into_iter().filter_map(Measure::yardstick).collect();
         yardsticks.sort_unstable_by_key(|by| by.noise);
         yardsticks
     }
@@ -147,23 +185,27 @@ pub fn luck(facts: &Facts) -> Option<Luck> {
     if candidates.is_empty() {
         return None;
     }
-    let depths = depths(facts, &candidates);
+    let (depths, gain) = (depths(facts, &candidates), gain(facts));
     let best: BestOf = depths.iter().map(|depth| depth.best_of).sum();
-    // No noise at all is no measure: most candidates moved something else.
-    let yardstick = |noise: f64| {
-        let of = |units: f64| Finite::new(noise * units).filter(|_| noise > 0.0);
-        Some(Yardstick { noise: of(1.0)?, expected: of(best.mean)?, rarely: of(best.rarely())? })
-    };
     let errors: Vec<f64> = candidates.iter().filter_map(|each| each.error).collect();
     let changes: Vec<f64> = candidates.iter().map(|each| each.change).collect();
+    let rounding = rounding(&changes, gain);
+    let measure = |noise: Option<f64>| noise.map_or(Measure::TooFew, |it| best.by(it, rounding));
     let without_effect = seen().filter(|eval| is_without_effect(eval)).count();
     Some(Luck {
         depths,
         without_effect: u32::try_from(without_effect).unwrap_or(u32::MAX),
-        gain: gain(facts),
-        by_configurations: median(errors).and_then(yardstick),
-        by_candidates: spread(&changes).and_then(yardstick),
+        gain,
+        by_configurations: measure(median(errors)),
+        by_candidates: measure(spread(&changes)),
     })
+}
+
+/// What rounding may make of noise that is none, by what candidates change and what was gained.
+fn rounding(changes: &[f64], gain: Option<Finite>) -> f64 {
+    let typical = median(changes.iter().map(|change| change.abs()).collect());
+    let gain = gain.map_or(0.0, |gain| gain.get().abs());
+    ROUNDING * typical.unwrap_or_default().max(gain)
 }
 
 fn is_without_effect(eval: &Eval) -> bool {
@@ -291,15 +333,15 @@ mod tests {
     fn a_gain_is_held_against_both() {
         let by = |rarely: f64| {
             let rarely = Finite::new(rarely).unwrap();
-            Yardstick { noise: rarely, expected: Finite::ZERO, rarely }
+            Measure::By(Yardstick { noise: rarely, expected: Finite::ZERO, rarely })
         };
         let check = |gain: f64, configurations: Option<f64>, candidates: Option<f64>, expect| {
             let luck = Luck {
                 depths: Vec::new(),
                 without_effect: 0,
                 gain: Finite::new(gain),
-                by_configurations: configurations.map(by),
-                by_candidates: candidates.map(by),
+                by_configurations: configurations.map_or(Measure::NoNoise, by),
+                by_candidates: candidates.map_or(Measure::TooFew, by),
             };
             assert_eq!(luck.standing(), expect, "{luck:?}");
         };

@@ -7,7 +7,7 @@ use crate::outcome::{Counts, Outcome};
 use crate::words::count;
 use treebeam_core::facts::Facts;
 use treebeam_core::id::NodeId;
-use treebeam_core::luck::{Luck, Standing, Yardstick, luck};
+use treebeam_core::luck::{Luck, Measure, Standing, Yardstick, luck};
 use treebeam_core::num::Finite;
 
 /// What the measures of luck do not say.
@@ -21,8 +21,8 @@ pub(crate) const ADVICE: &str = "Judge it on data that the search never saw befo
 /// What the best was picked from, and how its gain stands against luck; nothing where nothing has figures.
 pub(crate) fn sentences(facts: &Facts) -> Option<(Luck, Vec<String>)> {
     let luck = luck(facts)?;
-    let sentences = vec![picked(facts, &luck), shown(facts, &luck)];
-    Some((luck, sentences))
+    let sentences = [Some(picked(facts, &luck)), Some(shown(facts, &luck)), noiseless(&luck)];
+    Some((luck, sentences.into_iter().flatten().collect()))
 }
 
 fn picked(facts: &Facts, luck: &Luck) -> String {
@@ -48,9 +48,7 @@ fn picked(facts: &Facts, luck: &Luck) -> String {
 fn shown(facts: &Facts, luck: &Luck) -> String {
     let yardsticks = luck.yardsticks();
     let ([low, ..], [.., high]) = (yardsticks.as_slice(), yardsticks.as_slice()) else {
-        return "How large luck is cannot be told: there are too few candidates, with too few configurations, or what they differ by is \
-                not in the primary metric."
-            .to_owned();
+        return untold(luck);
     };
     let expected = between(low.expected, high.expected);
     let rarely = between(low.rarely, high.rarely);
@@ -77,6 +75,32 @@ fn shown(facts: &Facts, luck: &Luck) -> String {
     format!("{luck_alone} This one shows {}: {stands}.", change(luck.gain))
 }
 
+/// Why there is nothing to hold a gain against.
+fn untold(luck: &Luck) -> String {
+    let why = if [luck.by_configurations, luck.by_candidates].contains(&Measure::NoNoise) {
+        "there is no noise to measure it by"
+    } else {
+        "there are too few candidates, with too few configurations"
+    };
+    format!("How large luck is cannot be told: {why}.")
+}
+
+/// What is said of a measure that has no noise.
+fn noiseless(luck: &Luck) -> Option<String> {
+    let about = |(name, measure, why)| match measure {
+        Measure::NoNoise => Some(format!("{name} there is no noise to measure by: {why}.")),
+        Measure::TooFew | Measure::By(_) => None,
+    };
+    let alike = "most candidates change the primary metric alike in all of them";
+    let same = "most of them change the primary metric by the same";
+    let measures = [
+        ("By configurations", luck.by_configurations, alike),
+        ("By candidates", luck.by_candidates, same),
+    ];
+    let said: Vec<String> = measures.into_iter().filter_map(about).collect();
+    (!said.is_empty()).then(|| said.join(" "))
+}
+
 /// `+0.1 to +0.2`.
 fn between(low: Finite, high: Finite) -> String {
     let (low, high) = (about(Some(low)), about(Some(high)));
@@ -86,8 +110,8 @@ fn between(low: Finite, high: Finite) -> String {
 /// The measures that there are: what each is called, how large the noise of one candidate is, what the best of the search
 /// would show by it, what it would rarely exceed, and how the gain stands to what it would show.
 pub(crate) fn measures(luck: &Luck) -> Vec<[String; 5]> {
-    let measure = |(name, by): (&str, Option<Yardstick>)| {
-        let by = by?;
+    let measure = |(name, by): (&str, Measure)| {
+        let by = by.yardstick()?;
         let [expected, rarely] = [by.expected, by.rarely].map(|luck| about(Some(luck)));
         Some([name.to_owned(), figure(rough(Some(by.noise))), expected, rarely, times(luck, by)])
     };

@@ -10,7 +10,7 @@ use treebeam_core::event::Event;
 use treebeam_core::evidence::Paired;
 use treebeam_core::facts::{Eval, Facts, Measured, Stage};
 use treebeam_core::id::{EvalId, NodeId};
-use treebeam_core::luck::{Luck, Standing, Yardstick, luck};
+use treebeam_core::luck::{Luck, Measure, Standing, Yardstick, luck};
 use treebeam_core::num::Finite;
 use treebeam_core::policy::{Agents, Direction};
 use treebeam_core::role::Role;
@@ -58,12 +58,12 @@ fn luck_is_what_it_is_by_hand() {
     assert_eq!(counts, [(0, 4, Some(EvalId::new(1))), (1, 2, Some(EvalId::new(6)))]);
     assert_eq!(without_effect, 0);
     close(gain.unwrap(), 0.55);
-    let Yardstick { noise, expected, rarely } = by_configurations.unwrap();
+    let Yardstick { noise, expected, rarely } = by_configurations.yardstick().unwrap();
     close(noise, 0.1);
     close(expected, 0.1 * (1.045_755_5 + 0.681_037_1));
     assert!(rarely > expected);
     // Their median is 0.275, the distances from it 0.675, 0.225, 0.025, 0.025, 0.525 and 0.625, and of these 0.375.
-    let Yardstick { noise, expected, .. } = by_candidates.unwrap();
+    let Yardstick { noise, expected, .. } = by_candidates.yardstick().unwrap();
     close(noise, 0.375 * 1.482_602_218_5);
     close(expected, 0.960_055_0);
 }
@@ -71,12 +71,12 @@ fn luck_is_what_it_is_by_hand() {
 #[test]
 fn what_cannot_be_the_best_is_not_counted() {
     let mut facts = with_error(0.1, 4);
-    assert_eq!(luck(&facts).unwrap().by_configurations, None, "too few configurations");
+    assert_eq!(luck(&facts).unwrap().by_configurations, Measure::TooFew, "configurations");
     change(&mut facts.evals[0], |measured| measured.scored.has_effect = false);
     change(&mut facts.evals[1], |measured| measured.scored.vs_parent.primary_delta = None);
     let left = luck(&facts).unwrap();
     assert_eq!((left.candidates(), left.without_effect), (4, 1));
-    assert_eq!((left.by_candidates, left.standing()), (None, None), "too few candidates");
+    assert_eq!((left.by_candidates, left.standing()), (Measure::TooFew, None), "candidates");
     assert!(summary(&facts).contains("How large luck is cannot be told"));
     assert_eq!(luck(&sample::after(&sample::events(), 3)), None);
 }
@@ -113,8 +113,31 @@ fn no_noise_is_no_measure() {
         change(eval, |measured| measured.scored.vs_parent.primary_delta = Some(Finite::ZERO));
     }
     let luck = luck(&facts).unwrap();
-    assert_eq!((luck.by_configurations, luck.by_candidates), (None, None));
+    assert_eq!(luck.by_configurations, Measure::NoNoise);
+    assert_eq!(luck.by_candidates, Measure::NoNoise);
     assert!(summary(&facts).contains("How large luck is cannot be told"));
+}
+
+/// What is left of equal changes when they are subtracted is no noise.
+#[test]
+fn rounding_is_no_noise() {
+    let facts = with_error(4.25e-17, 20);
+    let (page, summary) = (trust(&facts, None).into_string(), summary(&facts));
+    for text in [&page, &summary.replace('\\', "")] {
+        let words = "By configurations there is no noise to measure by: \
+            most candidates change the primary metric alike in all of them.";
+        assert!(text.contains(words), "{text}");
+        assert!(text.contains("about +0.96 in"), "the other measure is there: {text}");
+        assert!(!text.contains("e-17") && !text.contains("00 times"), "{text}");
+    }
+    let mut alike = with_error(0.0, 20);
+    for (number, eval) in (0_u32..).zip(&mut alike.evals) {
+        let delta = Finite::new(0.3 + 1e-16 * f64::from(number % 3));
+        change(eval, |measured| measured.scored.vs_parent.primary_delta = delta);
+    }
+    let said = self::summary(&alike);
+    assert!(said.contains("there is no noise to measure it by"), "{said}");
+    assert!(!said.contains(" times |") && !said.contains("luck is likely"), "{said}");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::words::count;
 use maud::{Markup, html};
 use treebeam_core::facts::Facts;
 use treebeam_core::id::{NodeId, Place};
-use treebeam_core::luck::{DepthLuck, Luck, Yardstick};
+use treebeam_core::luck::{DepthLuck, Luck, Measure};
 use treebeam_core::num::Finite;
 use treebeam_core::score::Details;
 
@@ -80,7 +80,7 @@ fn by_depth(facts: &Facts, luck: &Luck) -> Markup {
                         td { (luck.candidates()) }
                         td {}
                         td { (change(luck.gain)) }
-                        @for by in [luck.by_configurations, luck.by_candidates] { td { (about(by.map(|by| by.expected))) } }
+                        @for by in [luck.by_configurations, luck.by_candidates] { td { (about(by.yardstick().map(|by| by.expected))) } }
                     } }
                 }
             }
@@ -91,8 +91,7 @@ fn by_depth(facts: &Facts, luck: &Luck) -> Markup {
 fn row(facts: &Facts, luck: &Luck, at: &DepthLuck) -> Markup {
     let step = at.step.and_then(|id| facts.eval(id));
     let gain = step.and_then(read::scored).and_then(|scored| scored.vs_parent.primary_delta);
-    let by =
-        |by: Option<Yardstick>| by.and_then(|by| Finite::new(by.noise.get() * at.best_of.mean));
+    let by = |by: Measure| Finite::new(by.yardstick()?.noise.get() * at.best_of.mean);
     html! {
         tr {
             th scope="row" { (at.depth) }
