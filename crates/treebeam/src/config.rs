@@ -12,6 +12,7 @@ pub(crate) mod agents;
 pub(crate) mod control;
 pub(crate) mod deadline;
 mod environment;
+pub(crate) mod evaluator;
 pub(crate) mod file;
 mod gate;
 pub(crate) mod import;

@@ -129,6 +129,62 @@ fn an_old_configuration_is_taken_over() {
     assert_eq!(read(&site), text);
 }
 
+/// The list of `protect` that is set, without what is always or by default in it.
+fn protected(site: &Site) -> Vec<String> {
+    let text = read(site);
+    let value = text.lines().find_map(|line| line.strip_prefix("protect = "));
+    let all: Vec<String> =
+        value.map(|list| serde_json::from_str(list).expect("a list")).unwrap_or_default();
+    let Some((last, added)) = all.split_first_chunk::<6>() else { return all };
+    assert_eq!(last[5], "tests/**", "what is built in stays");
+    added.to_vec()
+}
+
+#[test]
+fn the_evaluator_is_proposed_for_protection() {
+    let site = Site::new(BINARY);
+    let _ = site.call(&["init"]).exits(0);
+    assert_eq!(protected(&site), [""; 0], "nothing looks like one");
+    for name in ["sweep.py", "backtest.py", "scripts/run_eval.sh", "evaluate.md", "data/a b.csv"] {
+        site.repo.write(name, "x\n").expect("a file");
+    }
+    site.repo.write("eval.py/readme", "a folder\n").expect("a file");
+    let said = site.call(&["init", "--force"]).exits(0);
+    let _ = said.says(["set: protect", "`sweep.py`"]);
+    assert_eq!(protected(&site), ["backtest.py", "scripts/run_eval.sh", "sweep.py"]);
+    assert!(read(&site).contains("take out what ideas may change\nprotect = "), "{}", read(&site));
+    let _ = site.call(&["config"]).exits(0);
+
+    // What a command names is found wherever it lies in the repository, and nothing outside of it.
+    for name in ["lib/judge.py", "lib/pkg/main.py", "lib/pkg/__main__.py", "lib/[odd].py"] {
+        site.repo.write(name, "x\n").expect("a file");
+    }
+    let outside = site.repo.beside("outside.py");
+    std::fs::write(&outside, "x\n").expect("a file");
+    let check = |command: &str, cwd: &str, expect: &[&str]| {
+        let old = format!(r#"{{"sweep_command": {command}, "sweep_cwd": {cwd}}}"#);
+        site.repo.write("old.json", &old).expect("a file");
+        let _ = site.call(&["init", "--force", "--from", "old.json"]).exits(0);
+        let common = ["backtest.py", "scripts/run_eval.sh", "sweep.py"];
+        let mut expect: Vec<&str> = [expect, &common].concat();
+        expect.sort_unstable();
+        assert_eq!(protected(&site), expect, "{command}");
+    };
+    check(
+        r#"["python3", "lib/judge.py", "--data", "data/a b.csv"]"#,
+        "null",
+        &["data/a b.csv", "lib/judge.py"],
+    );
+    check(r#""X=1 python3 'lib/judge.py' --out=data; true""#, "null", &["lib/judge.py"]);
+    check(r#"["python3", "-m", "pkg.main"]"#, r#""lib""#, &["lib/pkg/main.py"]);
+    check(r#""python3 -m pkg ../sweep.py""#, r#""lib""#, &["lib/pkg/__main__.py"]);
+    check(
+        r#"["python3", "./lib/judge.py", "../outside.py", "/etc/passwd", "lib/[odd].py"]"#,
+        "null",
+        &["lib/judge.py"],
+    );
+}
+
 #[test]
 fn columns_are_proposed() {
     let site = Site::new(BINARY);

@@ -5,7 +5,7 @@ use super::Output;
 use crate::cli::InitArgs;
 use crate::config::file::{ConfigError, ConfigFile, NAME, top};
 use crate::config::sample::{Sample, toml};
-use crate::config::{import, proposal};
+use crate::config::{evaluator, import, proposal};
 use crate::failure::{Exit, Failure};
 use crate::terminal;
 use serde_json::{Value, json};
@@ -38,6 +38,7 @@ enum Written {
 pub(super) fn run(here: &Path, args: &InitArgs, output: Output) -> Result<Exit, Failure> {
     let root = root(here)?;
     let mut sample = sample(here, args)?;
+    evaluator::propose(&root, &mut sample);
     if args.prompts {
         sample.set.extend(Role::ALL.map(|role| (key_of(role), json!(path_of(role)))));
     }
@@ -139,7 +140,7 @@ fn tell(sample: Option<&Sample>, prompts: &[PromptFile]) {
     if let Some(sample) = sample {
         terminal::say(&format!("wrote `{NAME}`"));
         for name in sample.set.keys() {
-            terminal::say(&format!("  set: {name}"));
+            terminal::say(&format!("  set: {name}{}", sample.about(name)));
         }
         if !sample.rest.is_empty() {
             terminal::say(

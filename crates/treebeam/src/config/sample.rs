@@ -80,6 +80,12 @@ impl Sample {
         Ok(text)
     }
 
+    /// What there is to know of a key that was set without being asked for.
+    pub(crate) fn about(&self, name: &str) -> String {
+        let notes = self.notes.get(name).filter(|_| name == "protect");
+        notes.map_or_else(String::new, |notes| format!(", {}", notes.join("; ")))
+    }
+
     fn entry(&self, key: &Key, name: &str, built_in: &Value) -> String {
         let mut text = format!("\n{}", comment(key.about));
         for note in self.notes.get(key.name).into_iter().flatten() {
