@@ -252,7 +252,7 @@ impl Executor for ThinWorld {
         Ok(())
     }
 
-    fn adopt(&self, _: &[JobKey]) -> Result<Vec<JobKey>, PortError> {
+    fn adopt(&self, _: &[Job]) -> Result<Vec<JobKey>, PortError> {
         Ok(Vec::new())
     }
 

@@ -104,7 +104,7 @@ impl Executor for &Reached {
     fn submit(&self, _: &Job) -> Result<(), PortError> {
         self.refuse()
     }
-    fn adopt(&self, _: &[JobKey]) -> Result<Vec<JobKey>, PortError> {
+    fn adopt(&self, _: &[Job]) -> Result<Vec<JobKey>, PortError> {
         self.refuse()
     }
     fn wait(&self, _: Duration) -> Result<Vec<JobEnd>, PortError> {
@@ -171,7 +171,7 @@ fn all_effects(world: &Fenced<&Reached>) -> Vec<String> {
         world.remove_submissions(EvalId::FIRST).err().map(|e| e.to_string()),
         world.import(&path, "x").err().map(|e| e.to_string()),
         world.submit(&job).err().map(|e| e.to_string()),
-        world.adopt(&[key]).err().map(|e| e.to_string()),
+        world.adopt(std::slice::from_ref(&job)).err().map(|e| e.to_string()),
         world.ask(&ask).err().map(|e| e.to_string()),
     ];
     answers.map(Option::unwrap_or_default).into()

@@ -218,13 +218,12 @@ impl Coordinator<'_, '_> {
     fn adopt(&mut self) -> Result<(), Halt> {
         let root = (self.state.baseline == Baseline::Unmeasured).then_some(Subject::Root);
         let evals = self.state.sweeping().iter().copied().map(Subject::Eval);
-        let keys: Vec<_> = evals
+        let jobs: Vec<_> = evals
             .chain(root)
             .filter_map(|subject| brief::job(&self.state, subject))
             .filter(|job| job.key.submission > 0)
-            .map(|job| job.key)
             .collect();
-        let known = self.world.executor.adopt(&keys)?;
+        let known = self.world.executor.adopt(&jobs)?;
         self.running.jobs = known.into_iter().map(|key| key.subject).collect();
         Ok(())
     }

@@ -208,11 +208,12 @@ pub trait Executor: Sync {
     /// When the engine does not take it.
     fn submit(&self, job: &Job) -> Result<(), PortError>;
 
-    /// Which of these jobs the engine knows, running or ended. It will say the end of each of them.
+    /// Which of these jobs the engine knows, running or ended. It will say the end of each of them. One that runs has from
+    /// now on as much time in all as is said here.
     ///
     /// # Errors
     /// When the engine does not answer.
-    fn adopt(&self, keys: &[JobKey]) -> Result<Vec<JobKey>, PortError>;
+    fn adopt(&self, jobs: &[Job]) -> Result<Vec<JobKey>, PortError>;
 
     /// Waits for jobs to end, at most this long, and says each end once.
     ///
@@ -225,8 +226,8 @@ impl<E: Executor + ?Sized> Executor for Box<E> {
     fn submit(&self, job: &Job) -> Result<(), PortError> {
         (**self).submit(job)
     }
-    fn adopt(&self, keys: &[JobKey]) -> Result<Vec<JobKey>, PortError> {
-        (**self).adopt(keys)
+    fn adopt(&self, jobs: &[Job]) -> Result<Vec<JobKey>, PortError> {
+        (**self).adopt(jobs)
     }
     fn wait(&self, patience: Duration) -> Result<Vec<JobEnd>, PortError> {
         (**self).wait(patience)

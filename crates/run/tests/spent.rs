@@ -114,8 +114,8 @@ impl Executor for Timed<'_> {
         self.jobs.lock().expect("the list").push((job.key.subject, job.timeout));
         self.world.submit(job)
     }
-    fn adopt(&self, keys: &[JobKey]) -> Result<Vec<JobKey>, PortError> {
-        self.world.adopt(keys)
+    fn adopt(&self, jobs: &[Job]) -> Result<Vec<JobKey>, PortError> {
+        self.world.adopt(jobs)
     }
     fn wait(&self, patience: Duration) -> Result<Vec<JobEnd>, PortError> {
         self.world.wait(patience)

@@ -330,10 +330,10 @@ impl Executor for MemoryWorld {
         Ok(())
     }
 
-    fn adopt(&self, keys: &[JobKey]) -> Result<Vec<JobKey>, PortError> {
+    fn adopt(&self, jobs: &[Job]) -> Result<Vec<JobKey>, PortError> {
         let engine = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
         let known: BTreeSet<_> = engine.values().map(|job| job.key).collect();
-        Ok(keys.iter().copied().filter(|key| known.contains(key)).collect())
+        Ok(jobs.iter().map(|job| job.key).filter(|key| known.contains(key)).collect())
     }
 
     fn wait(&self, _: Duration) -> Result<Vec<JobEnd>, PortError> {

@@ -108,8 +108,8 @@ impl Executor for DryExecutor {
         Ok(())
     }
 
-    fn adopt(&self, keys: &[JobKey]) -> Result<Vec<JobKey>, PortError> {
-        let found: Vec<_> = keys.iter().filter_map(|key| self.find(*key)).collect();
+    fn adopt(&self, jobs: &[Job]) -> Result<Vec<JobKey>, PortError> {
+        let found: Vec<_> = jobs.iter().filter_map(|job| self.find(job.key)).collect();
         let known = found.iter().map(|end| end.key).collect();
         self.jobs().extend(found.into_iter().map(|end| (self.turn(end.key), Pending::Ended(end))));
         Ok(known)

@@ -89,9 +89,9 @@ impl<E: Executor> Executor for WithBaseline<E> {
         }
     }
 
-    fn adopt(&self, keys: &[JobKey]) -> Result<Vec<JobKey>, PortError> {
-        let given = |key: &&JobKey| self.given.results.is_some() && key.subject == Subject::Root;
-        let others: Vec<JobKey> = keys.iter().filter(|key| !given(key)).copied().collect();
+    fn adopt(&self, jobs: &[Job]) -> Result<Vec<JobKey>, PortError> {
+        let given = |job: &Job| self.given.results.is_some() && job.key.subject == Subject::Root;
+        let others: Vec<Job> = jobs.iter().filter(|job| !given(job)).cloned().collect();
         self.executor.adopt(&others)
     }
 

@@ -108,8 +108,8 @@ impl Executor for InPlace {
         self.executor.submit(job)
     }
 
-    fn adopt(&self, keys: &[JobKey]) -> Result<Vec<JobKey>, PortError> {
-        self.executor.adopt(keys)
+    fn adopt(&self, jobs: &[Job]) -> Result<Vec<JobKey>, PortError> {
+        self.executor.adopt(jobs)
     }
 
     fn wait(&self, patience: Duration) -> Result<Vec<JobEnd>, PortError> {

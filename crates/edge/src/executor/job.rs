@@ -3,6 +3,7 @@
 
 use super::claim::{self, Claim};
 use super::inputs;
+use super::limit::Limit;
 use super::outcome::{JobFailure, Outcome, Ran, Results};
 use super::results::{Places, remove};
 use super::spec::{Spec, Stage};
@@ -115,8 +116,8 @@ impl Job {
 
     fn run(&self, begun: Instant) -> (Vec<Ran>, Result<Results, JobFailure>) {
         let (spec, folder, run) = (&self.spec, &*self.folder, &self.run);
-        let due = stage::due(begun, spec.times.timeout);
-        let site = Site { spec, folder, run, due };
+        let limit = &Limit::new(folder, begun, spec.times.timeout);
+        let site = Site { spec, folder, run, limit };
         let worktree = site.worktree();
         let places = Places { folder, worktree: &worktree, results_csv: spec.results_csv.as_ref() };
         let mut stages = Vec::new();

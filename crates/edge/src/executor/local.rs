@@ -2,6 +2,7 @@
 //! says; a result counts only once the lock is free.
 
 use super::claim::{self, Claim};
+use super::limit;
 use super::outcome::{Outcome, is_plain};
 use super::spec::{Command, SPEC, Spec, Stage, Times};
 use crate::process::{self, Program};
@@ -146,10 +147,14 @@ impl LocalExecutor {
         Ok(JobEnd::new(key, JobExit::Lost { message }))
     }
 
-    /// Whether a job is done by a process that lives, or has a result. What is left of any other is ended.
-    fn is_known(&self, key: JobKey) -> io::Result<bool> {
+    /// Whether a job is done by a process that lives, which then knows how long it may take in all, or has a result. What is
+    /// left of any other is ended.
+    fn is_known(&self, key: JobKey, timeout: Option<Duration>) -> io::Result<bool> {
         let folder = self.folder(key);
-        if claim::is_held(&folder)? || Outcome::read(&folder)?.is_some() {
+        if claim::is_held(&folder)? {
+            return limit::say(self.local.run_dir.root(), &folder, timeout).map(|()| true);
+        }
+        if Outcome::read(&folder)?.is_some() {
             return Ok(true);
         }
         end_orphans(&folder).map(|()| false)
@@ -223,14 +228,14 @@ impl Executor for LocalExecutor {
         Ok(())
     }
 
-    fn adopt(&self, keys: &[JobKey]) -> Result<Vec<JobKey>, PortError> {
+    fn adopt(&self, jobs: &[Job]) -> Result<Vec<JobKey>, PortError> {
         let mut known = Vec::new();
-        for key in keys {
+        for Job { key, timeout, .. } in jobs {
             let failed = |error| {
                 PortError::new(format!("cannot find the sweep of `{}`", key.subject))
                     .caused_by(error)
             };
-            if self.is_known(*key).map_err(failed)? {
+            if self.is_known(*key, *timeout).map_err(failed)? {
                 self.jobs().entry(*key).or_insert(Watched::Anothers);
                 known.push(*key);
             }

@@ -1,5 +1,6 @@
 //! One command of a job: where it runs, what it knows, what it says, and how that is told.
 
+use super::limit::Limit;
 use super::outcome::{JobFailure, Ran, is_plain};
 use super::results::remove;
 use super::spec::{Command, Spec, Stage};
@@ -9,7 +10,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use treebeam_core::event::{FailureKind, Subject};
 use treebeam_core::path;
 use treebeam_run::port;
@@ -26,8 +27,7 @@ pub(super) struct Site<'a> {
     pub(super) spec: &'a Spec,
     pub(super) folder: &'a Path,
     pub(super) run: &'a RunDir,
-    /// When all must be done.
-    pub(super) due: Option<Instant>,
+    pub(super) limit: &'a Limit<'a>,
 }
 
 impl Site<'_> {
@@ -40,7 +40,7 @@ impl Site<'_> {
     pub(super) fn run(&self, command: &Command) -> (Option<Ran>, Result<(), JobFailure>) {
         let (stage, begun) = (command.stage, Instant::now());
         let ended = match self.program(command) {
-            Ok(program) => program.run(),
+            Ok(program) => program.run_until(&mut || self.limit.due()),
             Err(message) => return (None, Err(failed(stage, stage.failure(), message))),
         };
         let seconds = begun.elapsed().as_secs_f64();
@@ -63,7 +63,7 @@ impl Site<'_> {
             }
             Err(ProcessError::Deadline { .. }) => {
                 let told = self.logged_tail(stage);
-                let most = self.spec.times.timeout.unwrap_or_default().as_secs_f64();
+                let most = self.limit.timeout().unwrap_or_default().as_secs_f64();
                 let most = (most * 1000.0).round() / 1000.0;
                 let message =
                     format!("{stage} was ended: {most} s were left for all commands together");
@@ -96,15 +96,11 @@ impl Site<'_> {
         let log = self.new_log(stage);
         let log = log.map_err(|error| format!("`{}` cannot be written: {error}", stage.log()))?;
         let whole = Whole::new(super::mark(self.folder), self.spec.times.grace);
-        let program = Program::new(Path::new(program), &cwd)
+        Ok(Program::new(Path::new(program), &cwd)
             .args(arguments)
             .envs(self.environment())
             .log(Log { file: log, head: HEAD, tail: TAIL })
-            .whole(whole);
-        Ok(match self.due {
-            Some(due) => program.deadline(due.saturating_duration_since(Instant::now())),
-            None => program,
-        })
+            .whole(whole))
     }
 
     /// What the commands know: the variables that they were promised, and where to put their results.
@@ -192,9 +188,4 @@ fn last(text: &str, most: usize) -> &str {
 fn chain(error: &ProcessError) -> String {
     let cause = std::error::Error::source(error).map(|cause| format!(": {cause}"));
     format!("{error}{}", cause.unwrap_or_default())
-}
-
-/// When all commands of a job must be done.
-pub(super) fn due(begun: Instant, timeout: Option<Duration>) -> Option<Instant> {
-    timeout.and_then(|timeout| begun.checked_add(timeout))
 }

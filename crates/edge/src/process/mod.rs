@@ -57,6 +57,9 @@ pub struct Program {
     whole: Option<Whole>,
 }
 
+/// When a child must have ended, if it must.
+pub type Due<'a> = dyn FnMut() -> Option<Instant> + 'a;
+
 /// What a child reads.
 #[derive(Debug)]
 pub enum Input {
@@ -208,16 +211,34 @@ impl Program {
         self.run_among(&living::ALL)
     }
 
-    fn run_among(mut self, living: &Living) -> Result<Ended, ProcessError> {
+    /// The same, but killed at a moment that may be put off or brought forward while it runs, where it is run as a
+    /// [`Whole`]: it is asked for again and again.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn run_until(self, due: &mut Due<'_>) -> Result<Ended, ProcessError> {
+        self.run_among_until(&living::ALL, due)
+    }
+
+    fn run_among(self, living: &Living) -> Result<Ended, ProcessError> {
+        let due = self.deadline.map(|after| Instant::now() + after);
+        self.run_among_until(living, &mut || due)
+    }
+
+    fn run_among_until(
+        mut self,
+        living: &Living,
+        due: &mut Due<'_>,
+    ) -> Result<Ended, ProcessError> {
+        let begun = Instant::now();
         let program = self.path.display().to_string();
         let (stdin, bytes) = std::mem::replace(&mut self.input, Input::Null).split();
         let (start, log) =
             (|source| ProcessError::Start { program: program.clone(), source }, self.log.take());
         let (log, outputs) = log::outputs(log).map_err(start)?;
         let mut child = living.start(|| self.command(stdin, outputs).spawn()).map_err(start)?;
-        let due = self.deadline.map(|after| Instant::now() + after);
         let ended = match self.whole.take() {
-            None => exchange(&mut child, bytes, (self.keep, log), due),
+            None => exchange(&mut child, bytes, (self.keep, log), due()),
             Some(whole) => whole.exchange(&mut child, bytes, (self.keep, log), due),
         };
         if !matches!(ended, Ok(Some(_))) {
@@ -230,7 +251,9 @@ impl Program {
             }
             Ok(Some(ended)) => Ok(ended),
             Ok(None) => {
-                Err(ProcessError::Deadline { program, after: self.deadline.unwrap_or_default() })
+                let moved = || Some(due()?.saturating_duration_since(begun));
+                let after = self.deadline.or_else(moved).unwrap_or_default();
+                Err(ProcessError::Deadline { program, after })
             }
             Err(source) => Err(ProcessError::Lost { program, source }),
         }
@@ -378,8 +401,10 @@ mod tests {
         let endless = "while :; do echo x; done";
         for script in ["sleep 60", "sleep 5 & sleep 60", "exec >&- 2>&-; sleep 60", endless] {
             let started = Instant::now();
-            let error = shell(script).deadline(Duration::from_millis(100)).run();
-            assert!(matches!(error, Err(ProcessError::Deadline { .. })), "{script}: {error:?}");
+            let most = Duration::from_millis(100);
+            let error = shell(script).deadline(most).run();
+            let Err(ProcessError::Deadline { after, .. }) = error else { panic!("{error:?}") };
+            assert_eq!(after, most, "{script}");
             assert!(started.elapsed() < Duration::from_secs(3), "{script}");
         }
     }

@@ -8,7 +8,7 @@
 
 use super::log::Logged;
 use super::pipes::Pipes;
-use super::{Ended, Keep, system};
+use super::{Due, Ended, Keep, system};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::process::Child;
@@ -74,7 +74,7 @@ impl Whole {
         child: &mut Child,
         input: Arc<[u8]>,
         (keep, log): (Keep, Option<Logged>),
-        due: Option<Instant>,
+        due: &mut Due<'_>,
     ) -> io::Result<Option<Ended>> {
         let mut pipes = Pipes::new(child, input, keep, log)?;
         pipes.watch(child);
@@ -92,10 +92,10 @@ impl Whole {
 }
 
 /// Whether a child ends in time.
-fn ends_by(due: Option<Instant>, child: &mut Child, pipes: &mut Pipes) -> io::Result<bool> {
+fn ends_by(due: &mut Due<'_>, child: &mut Child, pipes: &mut Pipes) -> io::Result<bool> {
     let (mut pause, mut buried) = (Duration::from_micros(200), Instant::now());
     while !system::has_ended(child)? {
-        if due.is_some_and(|due| Instant::now() >= due) {
+        if due().is_some_and(|due| Instant::now() >= due) {
             return Ok(false);
         }
         if buried.elapsed() >= FUNERALS {

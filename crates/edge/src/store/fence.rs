@@ -119,8 +119,8 @@ impl<E: Executor + Send> Executor for Fenced<E> {
     fn submit(&self, job: &Job) -> Result<(), PortError> {
         self.inside()?.submit(job)
     }
-    fn adopt(&self, keys: &[JobKey]) -> Result<Vec<JobKey>, PortError> {
-        self.inside()?.adopt(keys)
+    fn adopt(&self, jobs: &[Job]) -> Result<Vec<JobKey>, PortError> {
+        self.inside()?.adopt(jobs)
     }
     fn wait(&self, patience: Duration) -> Result<Vec<JobEnd>, PortError> {
         self.port.wait(patience)

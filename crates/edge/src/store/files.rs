@@ -159,7 +159,7 @@ impl RunFiles {
     }
 }
 
-/// Removes the folders `s1`, `s2`… of an eval, and the locks beside them. Links are removed, never followed.
+/// Removes the folders `s1`, `s2`… of an eval, and the files beside them. Links are removed, never followed.
 fn remove_submissions(folder: &Path) -> io::Result<()> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -169,7 +169,8 @@ fn remove_submissions(folder: &Path) -> io::Result<()> {
         let entry = entry?;
         let name = entry.file_name();
         let number = name.to_str().and_then(|name| name.strip_prefix('s'));
-        let number = number.map(|number| number.strip_suffix(".lock").unwrap_or(number));
+        let of = |name| [".lock", ".limit"].iter().find_map(|end| str::strip_suffix(name, end));
+        let number = number.map(|number| of(number).unwrap_or(number));
         if !number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit())) {
             continue;
         }

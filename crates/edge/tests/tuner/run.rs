@@ -97,7 +97,7 @@ impl Executor for Parabola {
         self.jobs.lock().unwrap_or_else(PoisonError::into_inner).push_back(job.clone());
         Ok(())
     }
-    fn adopt(&self, _: &[JobKey]) -> Result<Vec<JobKey>, PortError> {
+    fn adopt(&self, _: &[Job]) -> Result<Vec<JobKey>, PortError> {
         Ok(Vec::new())
     }
     fn wait(&self, _: Duration) -> Result<Vec<JobEnd>, PortError> {

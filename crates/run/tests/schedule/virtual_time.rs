@@ -179,8 +179,8 @@ impl Executor for VirtualTime {
         Ok(())
     }
 
-    fn adopt(&self, keys: &[JobKey]) -> Result<Vec<JobKey>, PortError> {
-        self.memory.adopt(keys)
+    fn adopt(&self, jobs: &[Job]) -> Result<Vec<JobKey>, PortError> {
+        self.memory.adopt(jobs)
     }
 
     /// One end at a time, in the order of the ends.

@@ -177,8 +177,8 @@ impl<E: Executor> Executor for SeenExecutor<E> {
         Ok(())
     }
 
-    fn adopt(&self, keys: &[JobKey]) -> Result<Vec<JobKey>, PortError> {
-        let known = self.executor.adopt(keys)?;
+    fn adopt(&self, jobs: &[Job]) -> Result<Vec<JobKey>, PortError> {
+        let known = self.executor.adopt(jobs)?;
         for key in &known {
             self.begins(*key);
         }

@@ -99,8 +99,8 @@ fn jobs_outlive_their_runner_and_are_adopted() {
     }
     until(|| (1..=4).all(|eval| process(eval).is_none()));
     let next = field.executor(waiting());
-    let keys: Vec<_> = (1..=6).map(|eval| key(eval, 1)).collect();
-    let known = next.adopt(&keys).expect("to adopt");
+    let jobs: Vec<_> = (1..=6).map(|eval| field.job(eval, 1)).collect();
+    let known = next.adopt(&jobs).expect("to adopt");
     assert_eq!(known, [1, 2, 5, 6].map(|eval| key(eval, 1)));
     let marked = |eval| hostile::with_mark(&field.folder(key(eval, 1)));
     assert!(marked(3).is_empty() && marked(4).is_empty(), "orphans of what is gone are ended");
@@ -131,8 +131,8 @@ fn a_runner_killed_at_any_moment_leaves_jobs_that_are_adopted_or_run_again() {
         std::thread::sleep(Duration::from_millis(u64::from(round) * 15));
         kill_hard(&mut runner);
         let next = field.executor(waiting());
-        let keys: Vec<_> = (first..=last).map(|eval| key(eval, 1)).collect();
-        let known = next.adopt(&keys).expect("to adopt");
+        let jobs: Vec<_> = (first..=last).map(|eval| field.job(eval, 1)).collect();
+        let known = next.adopt(&jobs).expect("to adopt");
         for eval in first..=last {
             if !known.contains(&key(eval, 1)) {
                 next.submit(&field.job(eval, 2)).expect("to submit again");
@@ -206,7 +206,7 @@ fn killed_between_any_two_of_its_steps_a_job_is_merged_or_run_again() {
             let died = perform(eval, &format!("kill {when} {number}"));
             assert!(died.iter().any(Operation::killed), "{when} {number}: {died:?}");
             let next = field.executor(measure.clone());
-            if next.adopt(&[key(eval, 1)]).expect("to adopt").is_empty() {
+            if next.adopt(&[field.job(eval, 1)]).expect("to adopt").is_empty() {
                 again += 1;
                 next.submit(&field.job(eval, 2)).expect("to submit again");
             } else {
