@@ -212,6 +212,7 @@ impl From<JobError> for Failure {
             JobError::Spec { .. } => Exit::Usage,
             JobError::Claimed { .. } => Exit::Locked,
             JobError::Ended { .. } | JobError::Io { .. } => Exit::Failed,
+            JobError::Withdrawn { .. } => Exit::Interrupted,
         };
         Self::new(exit, error.into(), None)
     }

@@ -41,6 +41,12 @@ pub enum JobError {
         /// Its name.
         job: String,
     },
+    /// It was told to end.
+    #[error("the job `{job}` was withdrawn")]
+    Withdrawn {
+        /// Its name.
+        job: String,
+    },
     /// The disk or the system refused something.
     #[error("the job `{job}` cannot be done")]
     Io {
@@ -95,10 +101,14 @@ impl Job {
     /// Does it, from its commands to its result.
     ///
     /// # Errors
-    /// When the result could not be published.
+    /// When the result could not be published, or nobody wants one any more.
     pub fn perform(self) -> Result<(), JobError> {
         let begun = Instant::now();
-        let (stages, ended) = self.run(begun);
+        let limit = Limit::new(&self.folder, begun, self.spec.times.timeout);
+        let (stages, ended) = self.run(&limit);
+        if limit.is_withdrawn() {
+            return Err(JobError::Withdrawn { job: self.spec.job.clone() });
+        }
         let forged = self.put_in_order();
         let ended = match (ended, forged) {
             (Ok(_), Some(failure)) => Err(failure),
@@ -114,9 +124,8 @@ impl Job {
         }
     }
 
-    fn run(&self, begun: Instant) -> (Vec<Ran>, Result<Results, JobFailure>) {
+    fn run(&self, limit: &Limit<'_>) -> (Vec<Ran>, Result<Results, JobFailure>) {
         let (spec, folder, run) = (&self.spec, &*self.folder, &self.run);
-        let limit = &Limit::new(folder, begun, spec.times.timeout);
         let site = Site { spec, folder, run, limit };
         let worktree = site.worktree();
         let places = Places { folder, worktree: &worktree, results_csv: spec.results_csv.as_ref() };

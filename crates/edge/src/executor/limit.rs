@@ -1,5 +1,6 @@
 //! How long a job may take. Its file says so at first; whoever adopts the job may say otherwise, in another file beside the
-//! job's folder, where no sweep that clears its folder removes it. The runner writes it, the job's process reads it.
+//! job's folder, where no sweep that clears its folder removes it, or that nobody wants it any more. The runner writes the
+//! file, the job's process reads it.
 
 use super::outcome::is_plain;
 use crate::store::durable;
@@ -15,10 +16,14 @@ const GLANCE: Duration = Duration::from_millis(500);
 /// The longest document that is read.
 const LONGEST: u64 = 1 << 10;
 
-/// What is said. No time: it may take as long as it likes.
+/// What is said to a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Said {
-    timeout: Option<Duration>,
+#[serde(rename_all = "snake_case")]
+enum Said {
+    /// It may take this long in all, or as long as it likes.
+    Within(Option<Duration>),
+    /// Nobody wants it any more: it ends, and has no result.
+    Withdrawn,
 }
 
 /// The file that is about the job in this folder: `s1.limit` beside `s1`.
@@ -28,7 +33,15 @@ fn file(folder: &Path) -> PathBuf {
 
 /// Tells the job in this folder how long it may take in all; the file is begun in `scratch`.
 pub(super) fn say(scratch: &Path, folder: &Path, timeout: Option<Duration>) -> io::Result<()> {
-    let said = Said { timeout };
+    put(scratch, folder, Said::Within(timeout))
+}
+
+/// Tells the job in this folder to end without a result.
+pub(super) fn withdraw(scratch: &Path, folder: &Path) -> io::Result<()> {
+    put(scratch, folder, Said::Withdrawn)
+}
+
+fn put(scratch: &Path, folder: &Path, said: Said) -> io::Result<()> {
     if heard(folder) == Some(said) {
         return Ok(());
     }
@@ -49,19 +62,27 @@ fn heard(folder: &Path) -> Option<Said> {
 pub(super) struct Limit<'a> {
     folder: &'a Path,
     begun: Instant,
-    timeout: Cell<Option<Duration>>,
+    said: Cell<Said>,
     looked: Cell<Instant>,
 }
 
 impl<'a> Limit<'a> {
     /// Of a job that has begun with this much time.
     pub(super) const fn new(folder: &'a Path, begun: Instant, timeout: Option<Duration>) -> Self {
-        Self { folder, begun, timeout: Cell::new(timeout), looked: Cell::new(begun) }
+        Self { folder, begun, said: Cell::new(Said::Within(timeout)), looked: Cell::new(begun) }
     }
 
     /// How long all commands may take together, as far as that is known by now.
     pub(super) const fn timeout(&self) -> Option<Duration> {
-        self.timeout.get()
+        match self.said.get() {
+            Said::Within(timeout) => timeout,
+            Said::Withdrawn => Some(Duration::ZERO),
+        }
+    }
+
+    /// Whether nobody wants a result any more, as far as that is known by now.
+    pub(super) fn is_withdrawn(&self) -> bool {
+        self.said.get() == Said::Withdrawn
     }
 
     /// When all must be done.
@@ -69,9 +90,9 @@ impl<'a> Limit<'a> {
         if self.looked.get().elapsed() >= GLANCE {
             self.looked.set(Instant::now());
             if let Some(said) = heard(self.folder) {
-                self.timeout.set(said.timeout);
+                self.said.set(said);
             }
         }
-        self.timeout.get().and_then(|timeout| self.begun.checked_add(timeout))
+        self.timeout().and_then(|timeout| self.begun.checked_add(timeout))
     }
 }

@@ -162,7 +162,7 @@ impl LocalExecutor {
 }
 
 /// Whatever a job that is gone has started must not be there when it is run again.
-fn end_orphans(folder: &Path) -> io::Result<()> {
+pub(super) fn end_orphans(folder: &Path) -> io::Result<()> {
     process::end_marked(&super::mark(folder), ORPHANS)
 }
 

@@ -5,13 +5,15 @@
 //! process of one job: it alone owns deadline, capture, kill and result. They share files in the submission's folder and
 //! nothing else: `spec` is what is to be done, `claim` is who does it, `limit` is how long that may take, `outcome` is
 //! what became of it. `stage` runs one command, `results` looks for the CSV, `inputs` links what git does not track. [`given`] has results that are there
-//! already. [`InPlace`] lets jobs run in the user's own worktree.
+//! already. [`InPlace`] lets jobs run in the user's own worktree. `left` ends jobs
+//! whose run is to go.
 
 mod claim;
 pub mod given;
 mod in_place;
 mod inputs;
 pub mod job;
+mod left;
 mod limit;
 pub mod local;
 mod outcome;
@@ -28,6 +30,7 @@ mod system;
 pub use given::{GivenBaseline, WithBaseline};
 pub use in_place::InPlace;
 pub use job::JobError;
+pub use left::{LeftJob, left_running, withdraw};
 pub use local::{Local, LocalExecutor};
 pub use spec::SPEC;
 

@@ -31,7 +31,7 @@ mod whole;
 pub use detached::{AtATime, Usage, become_reaper, lead_session, usage_of_children};
 pub use living::end_all;
 pub use log::Log;
-pub use whole::{MARK, Mark, Whole, end_marked};
+pub use whole::{MARK, Mark, Whole, end_marked, is_borne};
 
 #[cfg(unix)]
 #[path = "unix.rs"]

@@ -119,6 +119,12 @@ pub fn end_marked(mark: &Mark, grace: Duration) -> io::Result<()> {
     })
 }
 
+/// Whether something lives that bears a mark.
+#[must_use]
+pub fn is_borne(mark: &Mark) -> bool {
+    !system::survivors(None, mark).is_empty()
+}
+
 /// Asks all to end, waits, kills. A child is not waited for: it keeps its number until then.
 fn end(
     mut child: Option<&mut Child>,

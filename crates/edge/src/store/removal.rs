@@ -49,26 +49,47 @@ enum Maker {
     Unnamed,
 }
 
-/// Takes the name from a run, if nobody runs it.
+/// A run that is to go, and that nobody else can run meanwhile.
+#[derive(Debug)]
+pub struct Leaving {
+    /// The name that its directory has.
+    pub name: RunId,
+    run: RunDir,
+    above: PathBuf,
+    taken: Taken,
+}
+
+/// Takes a run that is to go, if nobody runs it.
 ///
 /// # Errors
-/// When another process runs it, it cannot have been a run by its name, or the disk refuses.
-pub fn take_name(run: &RunDir, claim: impl Into<Claim>) -> Result<Gone, StoreError> {
+/// When another process runs it, or it cannot have been a run by its name.
+pub fn take(run: &RunDir, claim: impl Into<Claim>) -> Result<Leaving, StoreError> {
     let name = run.root().file_name().and_then(OsStr::to_str).and_then(|name| name.parse().ok());
     let (Some(name), Some(above)) = (name, run.root().parent()) else {
         return Err(StoreError::NotARun { path: run.root().to_owned() });
     };
     let taken = Taken::take(run, claim.into())?;
-    let path = free_name(above, &name);
-    let mut renamed = fs::rename(run.root(), &path);
-    if matches!(&renamed, Err(error) if error.kind() == ErrorKind::PermissionDenied) {
-        // Some systems rename no folder in which a file is open, and here that is the lock.
-        drop(taken);
-        renamed = fs::rename(run.root(), &path);
+    Ok(Leaving { name, run: run.clone(), above: above.to_owned(), taken })
+}
+
+impl Leaving {
+    /// Takes its name from it.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn take_name(self) -> Result<Gone, StoreError> {
+        let Self { name, run, above, taken } = self;
+        let path = free_name(&above, &name);
+        let mut renamed = fs::rename(run.root(), &path);
+        if matches!(&renamed, Err(error) if error.kind() == ErrorKind::PermissionDenied) {
+            // Some systems rename no folder in which a file is open, and here that is the lock.
+            drop(taken);
+            renamed = fs::rename(run.root(), &path);
+        }
+        renamed.map_err(StoreError::io("rename", run.root()))?;
+        durable::sync_dir(&above).map_err(StoreError::io("sync", &above))?;
+        Ok(Gone { name, path })
     }
-    renamed.map_err(StoreError::io("rename", run.root()))?;
-    durable::sync_dir(above).map_err(StoreError::io("sync", above))?;
-    Ok(Gone { name, path })
 }
 
 /// A run of that name may have gone before, and not wholly.

@@ -69,7 +69,8 @@ fn announce(plan: &Plan, args: &CleanArgs, output: Output) {
         return;
     }
     say(plan.items());
-    let going: Vec<_> = plan.items().filter(|item| item.outcome == Outcome::Planned).collect();
+    let going = plan.items().filter(|item| item.outcome == Outcome::Planned && item.is_stored());
+    let going: Vec<_> = going.collect();
     let bytes = going.iter().map(|item| item.bytes()).max().unwrap_or_default();
     let all = going.iter().map(|item| item.bytes()).sum::<u64>();
     // A run's directory holds its worktrees: they are not counted twice.
@@ -97,7 +98,8 @@ fn things(count: usize) -> String {
 fn conclude(items: &[Item], output: Output) -> Result<Exit, Failure> {
     let left = items.iter().filter(|item| item.is_left()).count();
     if output == Output::Text {
-        let removed = items.iter().filter(|item| item.outcome == Outcome::Removed).count();
+        let removed = items.iter().filter(|item| item.outcome == Outcome::Removed);
+        let removed = removed.filter(|item| item.is_stored()).count();
         terminal::say(&match (removed, left) {
             (0, 0) => "there is nothing to remove".to_owned(),
             (removed, 0) => format!("removed {}", things(removed)),

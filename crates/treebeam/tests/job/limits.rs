@@ -74,7 +74,7 @@ fn a_job_that_is_adopted_with_more_time_has_it() {
 }
 
 /// The whole program, with an idea whose sweep hangs.
-fn hanging(word: &str) -> (Site, PathBuf) {
+pub(crate) fn hanging(word: &str) -> (Site, PathBuf) {
     let site = Site::new(BINARY);
     let tree = format!("import sys\nsys.argv = ['tree', '{word}', 'wait']\n{}", hostile::TREE);
     let change = "diff --git a/new b/new\nnew file mode 100644\n--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+x\n";

@@ -4,7 +4,7 @@
 //!
 //! # Layout
 //! [`field`] is a run directory without a loop, [`ends`] says how jobs end, [`many`] runs many at once, [`kills`] kills
-//! runners and jobs, [`limits`] says how long an adopted job may take, [`drive`] is the whole loop, [`in_place`] what runs
+//! runners and jobs, [`limits`] says how long an adopted job may take, [`left`] ends those of a run that is to go, [`drive`] is the whole loop, [`in_place`] what runs
 //! in a user's worktree; [`transition`] reads the program's own list of its steps on disk.
 
 #![cfg(test)]
@@ -16,6 +16,7 @@ mod ends;
 mod field;
 mod in_place;
 mod kills;
+mod left;
 mod limits;
 mod many;
 #[path = "../kill/transition.rs"]

@@ -16,6 +16,7 @@ use treebeam_core::facts::Facts;
 use treebeam_core::id::{Place, RunId};
 use treebeam_core::plan::Outcome as Step;
 use treebeam_core::plan::removal::on_request;
+use treebeam_edge::executor;
 use treebeam_edge::git::{GitRepo, Orphan, remove_folder};
 use treebeam_edge::store::removal::{self, Gone};
 use treebeam_edge::store::{self, Fenced, RunDir, RunFiles, Store, StoreError};
@@ -30,10 +31,7 @@ pub(super) fn carry_out(part: Part, scope: &Scope) -> Result<Vec<Item>, Failure>
             Some(home) => leftovers(&run, &asked, home, scope, items)?,
             None => items,
         },
-        Work::Whole(run) => {
-            let gone = removal::take_name(&run, scope.claim)?;
-            finish(&gone, home)
-        }
+        Work::Whole(run) => whole(&run, scope)?,
         Work::Gone(gone) => finish(&gone, home),
         Work::Orphan(orphan) => match home {
             Some(home) => vec![forget(&orphan, home)],
@@ -48,6 +46,25 @@ pub(super) fn carry_out(part: Part, scope: &Scope) -> Result<Vec<Item>, Failure>
             None => items,
         },
     })
+}
+
+/// A whole run goes, and before it what it still has running: that would go on with no home, and nobody would know of it.
+fn whole(run: &RunDir, scope: &Scope) -> Result<Vec<Item>, Failure> {
+    let leaving = removal::take(run, scope.claim)?;
+    let sweep = |(job, ended): (executor::LeftJob, io::Result<()>)| {
+        Item::new(Some(&leaving.name), Kind::RunningSweep, job.name).tried(ended)
+    };
+    let running = executor::left_running(run)?;
+    let mut items: Vec<_> = executor::withdraw(run, running).into_iter().map(sweep).collect();
+    if items.iter().any(Item::is_left) {
+        let why = "a sweep of it still runs".to_owned();
+        let name = run.root().display().to_string();
+        let directory = Item::new(Some(&leaving.name), Kind::RunDirectory, name);
+        items.push(directory.but(Outcome::NotRemoved(why)));
+        return Ok(items);
+    }
+    items.extend(finish(&leaving.take_name()?, scope.home.as_ref()));
+    Ok(items)
 }
 
 /// What a run that stays has left behind goes, with its lease and on its record.

@@ -28,6 +28,8 @@ pub(super) enum Kind {
     /// What git knows of a worktree that is gone.
     GitEntry,
     RunDirectory,
+    /// A process, with all that it has started, that goes on though nobody runs its run.
+    RunningSweep,
 }
 
 /// What becomes of it, and why.
@@ -78,6 +80,11 @@ impl Item {
         self.but(outcome)
     }
 
+    /// Whether it is something on disk.
+    pub(super) fn is_stored(&self) -> bool {
+        self.kind != Kind::RunningSweep
+    }
+
     pub(super) fn is_left(&self) -> bool {
         matches!(self.outcome, Outcome::NotRemoved(_))
     }
@@ -96,15 +103,25 @@ impl Item {
             Kind::Unfinished => "unfinished",
             Kind::GitEntry => "git's entry for",
             Kind::RunDirectory => "directory",
+            Kind::RunningSweep => "running sweep",
+        };
+        let [to_go, gone, left] = match self.kind {
+            Kind::RunningSweep => ["to end", "ended", "not ended"],
+            Kind::Worktree
+            | Kind::Ref
+            | Kind::SweepOutput
+            | Kind::Unfinished
+            | Kind::GitEntry
+            | Kind::RunDirectory => ["to remove", "removed", "not removed"],
         };
         let run = self.run_id.as_ref().map_or_else(String::new, |run| format!("run {run}: "));
         let size = self.bytes.map_or_else(String::new, |bytes| format!(", {}", size(bytes)));
         let what = format!("{run}{what} `{}`{size}", self.name);
         match &self.outcome {
-            Outcome::Planned => format!("to remove: {what}"),
-            Outcome::Removed => format!("removed: {what}"),
+            Outcome::Planned => format!("{to_go}: {what}"),
+            Outcome::Removed => format!("{gone}: {what}"),
             Outcome::Kept(why) => format!("kept: {what}: {why}"),
-            Outcome::NotRemoved(why) => format!("not removed: {what}: {why}"),
+            Outcome::NotRemoved(why) => format!("{left}: {what}: {why}"),
         }
     }
 

@@ -11,6 +11,7 @@ use treebeam_core::event::{Leftover, LeftoverKind};
 use treebeam_core::facts::Facts;
 use treebeam_core::id::{Place, RunId};
 use treebeam_core::plan::removal::{on_request, overdue};
+use treebeam_edge::executor;
 use treebeam_edge::git::{GitRepo, Orphan};
 use treebeam_edge::store::removal::{self, Gone};
 use treebeam_edge::store::{self, RunDir, StoreError, Whereabouts, lease};
@@ -171,7 +172,8 @@ impl Plan {
             opened => opened.ok(),
         };
         let facts = opened.as_ref().map(|opened| &*opened.state);
-        let mut items = Vec::new();
+        let sweep = |job: executor::LeftJob| Item::new(Some(id), Kind::RunningSweep, job.name);
+        let mut items: Vec<_> = executor::left_running(run)?.into_iter().map(sweep).collect();
         let own = facts.is_none_or(|facts| facts.run == *id);
         if let Some(home) = home.filter(|_| own) {
             let repo = GitRepo::new(home.repo.clone(), run.root(), id.clone())?;

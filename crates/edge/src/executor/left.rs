@@ -1,0 +1,93 @@
+//! Jobs that go on though nobody runs their run, because a job outlives its runner: which there are, and how they are ended
+//! for good. Only who has the run may end them; none of them leaves a result.
+
+use super::claim;
+use super::limit;
+use super::local::end_orphans;
+use super::outcome::Outcome;
+use crate::process;
+use crate::store::RunDir;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long the end of jobs is waited for that were told to end: longer than they wait for what they kill.
+const PATIENCE: Duration = Duration::from_secs(40);
+/// How often they are looked at.
+const GLANCE: Duration = Duration::from_millis(20);
+
+/// A job that still runs, or that has left something behind that does.
+#[derive(Debug)]
+pub struct LeftJob {
+    /// Its folder, below the run's.
+    pub name: String,
+    folder: PathBuf,
+}
+
+/// The jobs of a run that still run.
+///
+/// # Errors
+/// When the disk does not let us look.
+pub fn left_running(run: &RunDir) -> io::Result<Vec<LeftJob>> {
+    let mut left = Vec::new();
+    // What they start knows its folder by a whole path.
+    let evals = std::path::absolute(run.root())?.join("eval");
+    for subject in names(&evals)? {
+        for file in names(&evals.join(&subject))? {
+            let Some(submission) = file.strip_suffix(".lock") else { continue };
+            let folder = evals.join(&subject).join(submission);
+            if is_left(&folder)? {
+                left.push(LeftJob { name: format!("eval/{subject}/{submission}"), folder });
+            }
+        }
+    }
+    left.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(left)
+}
+
+fn names(folder: &Path) -> io::Result<Vec<String>> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(Vec::new());
+        }
+        entries => entries?,
+    };
+    let name = |entry: fs::DirEntry| entry.file_name().into_string().ok();
+    entries.filter_map(|entry| entry.map(name).transpose()).collect()
+}
+
+/// A job that has a result has ended all that it ever started.
+fn is_left(folder: &Path) -> io::Result<bool> {
+    Ok(claim::is_held(folder)?
+        || (Outcome::read(folder)?.is_none() && process::is_borne(&super::mark(folder))))
+}
+
+/// Ends these jobs with all that they have started, and says of each whether it is gone.
+#[must_use = "one may not have ended"]
+pub fn withdraw(run: &RunDir, jobs: Vec<LeftJob>) -> Vec<(LeftJob, io::Result<()>)> {
+    let told = |job: LeftJob| {
+        let told = limit::withdraw(run.root(), &job.folder);
+        (job, told)
+    };
+    // All are told before the first one is waited for.
+    let told: Vec<_> = jobs.into_iter().map(told).collect();
+    let until = Instant::now() + PATIENCE;
+    let ended = |(job, told): (LeftJob, io::Result<()>)| {
+        let ended = told.and_then(|()| await_end(&job.folder, until));
+        (job, ended)
+    };
+    told.into_iter().map(ended).collect()
+}
+
+fn await_end(folder: &Path, until: Instant) -> io::Result<()> {
+    while claim::is_held(folder)? {
+        if Instant::now() >= until {
+            let what = "it was told to end, and has not: end its process `treebeam job` yourself";
+            return Err(io::Error::new(ErrorKind::TimedOut, what));
+        }
+        thread::sleep(GLANCE);
+    }
+    end_orphans(folder)
+}
