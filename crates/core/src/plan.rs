@@ -198,6 +198,10 @@ pub struct Proposal {
 pub fn next(state: &State, running: &Running, now: Timestamp) -> Vec<Move> {
     let mut moves = match &state.phase {
         Phase::Stopped { .. } => return last_tries(state, running).into_iter().collect(),
+        // One that is being swept counts; none begins any more.
+        Phase::Measuring if is_overdue(state, now) && !running.jobs.contains(&Subject::Root) => {
+            return finish(state, running, Stop::Deadline);
+        }
         Phase::Measuring => sweeps(state, running),
         Phase::Promoting { left } => promote(left, running),
         Phase::Searching => match close::stop(state) {

@@ -1,6 +1,6 @@
 //! Asks the questions of one step, and counts what their answers take. An answer that comes from disk counts like the first
 //! time: it brings what it took with it. Where a step has an end, no answer may take longer than what is left until then;
-//! once the run's time is over, nothing is asked at all.
+//! once the run's time is over, nobody is waited for and nothing is asked.
 
 use crate::port::{Agent, AgentError, Ask, Clock, Reply, Role};
 use jiff::Timestamp;
@@ -24,7 +24,7 @@ impl<'a> Counted<'a> {
         Self { agent, timeout, bills: RefCell::default(), deadline: None }
     }
 
-    /// The same, and nothing is asked from then on.
+    /// The same; nothing is asked from then on, and no answer is waited for any longer.
     pub(crate) fn until(self, deadline: Option<Timestamp>, clock: &'a dyn Clock) -> Self {
         Self { deadline: deadline.map(|deadline| (clock, deadline)), ..self }
     }
@@ -39,13 +39,16 @@ impl<'a> Counted<'a> {
 
     pub(crate) fn ask(&self, ask: Ask) -> Result<Reply, AgentError> {
         let role = ask.role;
-        self.must_be_in_time()?;
-        let within = self.left_for(&format!("the {role}"))?;
+        let of_run = self.left_of_run()?;
+        let of_step = self.left_for(&format!("the {role}"))?;
+        let within = [of_run, of_step].into_iter().flatten().min();
         match answer(self.agent, &Ask { within, ..ask }) {
             Ok(reply) => {
                 self.bills.borrow_mut().add(role, reply.bill());
                 Ok(reply)
             }
+            // An eval that the run's time stops has not failed.
+            Err(AgentError::OutOfTime(_)) if within != of_step => Err(self.run_is_over()),
             Err(AgentError::OutOfTime(why)) => {
                 Err(self.out_of_time(&format!("the {role} did not answer: {why}")))
             }
@@ -53,14 +56,18 @@ impl<'a> Counted<'a> {
         }
     }
 
-    fn must_be_in_time(&self) -> Result<(), AgentError> {
-        match self.deadline {
-            Some((clock, deadline)) if deadline <= clock.now() => Err(AgentError::OverBudget {
-                budget: BudgetKind::Deadline,
-                why: format!("the time of the run is over (`deadline`: {deadline})"),
-            }),
-            Some(_) | None => Ok(()),
-        }
+    /// How much of the run's time is left, where that has an end.
+    fn left_of_run(&self) -> Result<Option<Duration>, AgentError> {
+        let Some((clock, deadline)) = self.deadline else { return Ok(None) };
+        let left = Duration::try_from(deadline.duration_since(clock.now()));
+        let left = left.ok().filter(|left| !left.is_zero());
+        left.map_or_else(|| Err(self.run_is_over()), |left| Ok(Some(left)))
+    }
+
+    fn run_is_over(&self) -> AgentError {
+        let deadline = self.deadline.map(|(_, deadline)| format!(" (`deadline`: {deadline})"));
+        let why = format!("the time of the run is over{}", deadline.unwrap_or_default());
+        AgentError::OverBudget { budget: BudgetKind::Deadline, why }
     }
 
     /// How much time is left for somebody, where there is an end.

@@ -6,8 +6,9 @@
 use jiff::Timestamp;
 use std::num::NonZeroU32;
 use treebeam_core::audit;
-use treebeam_core::event::{Event, Stop};
-use treebeam_core::facts::{Eval, Facts, Stage};
+use treebeam_core::event::{Event, Stop, Subject};
+use treebeam_core::facts::{Eval, Facts, History, Stage};
+use treebeam_core::plan::{self, Running};
 use treebeam_core::policy::{Deadline, Meaning, Reach};
 use treebeam_core::state::State;
 use treebeam_run::{Halt, drive};
@@ -97,6 +98,32 @@ fn nothing_begins_once_the_time_is_over_wherever_that_is() {
         }
         assert!(unswept > all / 2 && promoted > all / 2, "{unswept} unswept, {promoted} of {all}");
     }
+}
+
+#[test]
+fn a_root_is_not_swept_once_the_time_is_over() {
+    let world = world();
+    let mut journal = MemoryJournal::begun(meaning(None), reach(1, Some(0)));
+    let end = go(&mut journal, &world).expect("a run that stops");
+    must_be_sound(&end, &world, "no time");
+    let swept = |event: &Event| matches!(event, Event::SweepSubmitted { .. });
+    assert!(!journal.events.iter().any(swept), "{:?}", journal.events);
+    // One that was given more time is the run that had it from the beginning.
+    journal.events.push(Event::SettingsChanged { reach: reach(1, None) });
+    let end = go(&mut journal, &world).expect("a run with more time");
+    let mut whole = MemoryJournal::begun(meaning(None), reach(1, None));
+    let whole = go(&mut whole, &self::world()).expect("a run");
+    let [end, whole] =
+        [end, whole].map(|state| Facts { history: History::default(), ..state.into_facts() });
+    assert_eq!(end, whole);
+}
+
+#[test]
+fn a_root_that_is_being_swept_when_the_time_is_over_counts() {
+    let state = MemoryJournal::begun(meaning(None), reach(1, Some(0))).state();
+    let jobs = [Subject::Root].into();
+    let running = Running { jobs, ..Running::default() };
+    assert_eq!(plan::next(&state, &running, Timestamp::UNIX_EPOCH), []);
 }
 
 /// A run with the time for so many answers.

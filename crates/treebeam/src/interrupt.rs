@@ -4,6 +4,7 @@
 use crate::failure::{Exit, Failure};
 use crate::progress;
 use crate::way_on::WayOn;
+use serde_json::Value;
 use std::process;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -49,6 +50,11 @@ pub(crate) fn was_asked_for(said: WayOn) {
 /// Says which run is to be resumed after a second Ctrl-C, and tells the command that does it.
 pub(crate) fn is_about(run: &RunId) -> &'static str {
     WAY_ON.get_or_init(|| SAID.get_or_init(WayOn::default).command(run))
+}
+
+/// The command that goes on with a run that has stopped, with these settings other than those that were said.
+pub(crate) fn way_on_with(run: &RunId, other: &Value) -> String {
+    SAID.get_or_init(WayOn::default).command_with(run, other)
 }
 
 /// What the loop asks.

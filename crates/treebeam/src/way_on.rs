@@ -19,10 +19,17 @@ pub(crate) struct WayOn {
 impl WayOn {
     /// The command, ready to be typed.
     pub(crate) fn command(&self, run: &RunId) -> String {
+        self.command_with(run, &Value::Null)
+    }
+
+    /// The same, with settings other than those that were said.
+    pub(crate) fn command_with(&self, run: &RunId, other: &Value) -> String {
         let path = |flag: &str, path: &Path| [flag.to_owned(), word(&path.to_string_lossy())];
         let folder = self.folder.iter().flat_map(|folder| path("-C", folder));
         let config = self.config.iter().flat_map(|config| path("--config", config));
         let said = self.flags.iter().filter_map(Value::as_object).flatten();
+        let said = said.filter(|(key, _)| other.get(key).is_none());
+        let said = said.chain(other.as_object().into_iter().flatten());
         let flags = said.filter_map(|(key, value)| Some(flag(key, &text(value)?)));
         let begun = ["treebeam".to_owned()].into_iter().chain(folder);
         let resumed = ["resume".to_owned(), run.to_string()].into_iter().chain(config);
@@ -81,5 +88,9 @@ mod tests {
         let expect =
             "treebeam resume first --control=best-of-n=0.5 --ideas-context-files='a.md,b c.md'";
         check(None, None, &[flags], expect);
+        let flags = vec![json!({"deadline": "8h", "beam_width": 2})];
+        let later = WayOn { flags, ..WayOn::default() };
+        let command = later.command_with(&run, &json!({"deadline": "none"}));
+        assert_eq!(command, "treebeam resume first --beam-width=2 --deadline=none");
     }
 }

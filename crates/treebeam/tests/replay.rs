@@ -165,7 +165,7 @@ fn what_cannot_be_replayed_is_refused() {
     let other = site.call(&["run", "--replay", RUN]).exits(2);
     assert!(other.stderr.contains("is another one than in run `t`"), "{}", other.stderr);
     site.repo.write("treebeam.toml", &config).expect("a file");
-    let late = ["run", "--run-id", "late", "--deadline=2026-01-01T00:00:00Z", "--quiet"];
+    let late = ["run", "--run-id", "late", "--deadline=1ms", "--quiet"];
     let _ = site.call(&late).exits(0);
     let cut = site.call(&["run", "--replay", "late"]).exits(1);
     assert!(cut.stderr.contains("a budget ended it"), "{}", cut.stderr);

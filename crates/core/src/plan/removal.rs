@@ -2,7 +2,7 @@
 //! way needs is never part of it. Nothing here looks at a disk.
 
 use crate::event::{Leftover, LeftoverKind};
-use crate::facts::{Facts, Phase, Removal};
+use crate::facts::{Baseline, Facts, Removal};
 use crate::id::{NodeId, Place};
 
 /// What the run wanted to be gone long ago, or at the next opportunity.
@@ -32,8 +32,8 @@ impl Facts {
     #[must_use]
     pub fn has(&self, leftover: Leftover) -> bool {
         let Place::Node(id) = leftover.place else { return false };
-        let made =
-            self.node(id).is_some() && (id != NodeId::ROOT || self.phase != Phase::Measuring);
+        let measured = matches!(self.baseline, Baseline::Measured { .. });
+        let made = self.node(id).is_some() && (id != NodeId::ROOT || measured);
         made && leftover.kind != LeftoverKind::Dir && !self.removed.contains(&leftover)
     }
 

@@ -132,7 +132,8 @@ impl State {
             Event::IdeaAdded(added) => self.idea_added(added),
             Event::IdeaRefused { message, .. } => self.remember(message),
             Event::Stopped { reason, at } => {
-                if !matches!(self.facts.phase, Phase::Searching) {
+                let unmeasured = self.facts.phase == Phase::Measuring && *reason == Stop::Deadline;
+                if self.facts.phase != Phase::Searching && !unmeasured {
                     return wrong("the run stops in the middle of something");
                 }
                 if *reason == Stop::EmptyFrontier {
@@ -302,7 +303,8 @@ impl State {
         self.facts.reached = None;
         if matches!(self.facts.phase, Phase::Stopped { .. }) {
             self.facts.frontier = self.facts.standing_frontier();
-            self.facts.phase = Phase::Searching;
+            let measured = matches!(self.facts.baseline, Baseline::Measured { .. });
+            self.facts.phase = if measured { Phase::Searching } else { Phase::Measuring };
         }
     }
 

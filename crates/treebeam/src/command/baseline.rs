@@ -28,6 +28,8 @@ pub(super) fn run(here: &Path, args: &BaselineArgs, output: Output) -> Result<Ex
     // What is to be measured anew is not taken from where it was put the last time.
     let configured = meaning.measure.baseline_csv.take();
     begin::must_sweep(&meaning.measure)?;
+    let reach = config.reach(&Reach::default());
+    begin::must_have_time(&reach)?;
     let copy = args.output.as_ref().map(|path| here.join(path));
     let copy = copy.or_else(|| configured.map(|path| home.repo.toplevel.join(path.as_str())));
     let id = begin::id(&home, args.new.run_id.as_deref())?;
@@ -37,7 +39,7 @@ pub(super) fn run(here: &Path, args: &BaselineArgs, output: Output) -> Result<Ex
         world: WorldKind::Real,
         root,
         meaning,
-        reach: config.reach(&Reach::default()),
+        reach,
         agents: Agents::default(),
         given: Some(Given { ideas: Vec::new(), in_place: None }),
         replays: None,

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use treebeam_core::event::WorldKind;
 use treebeam_core::id::RunId;
 use treebeam_core::measure::Measure;
-use treebeam_core::policy::{Meaning, Reach};
+use treebeam_core::policy::{Deadline, Meaning, Reach};
 use treebeam_core::sweep::Sweep;
 use treebeam_edge::git::GitRepo;
 use treebeam_edge::input;
@@ -57,6 +57,20 @@ pub(super) fn time(home: &Home, world: WorldKind) -> Timestamp {
 pub(super) fn interrupted() -> Exit {
     terminal::say("interrupted before the run began");
     Exit::Interrupted
+}
+
+/// Refuses to begin a run whose time is over: nothing would begin in it.
+pub(super) fn must_have_time(reach: &Reach) -> Result<(), Failure> {
+    let now = Timestamp::now();
+    match reach.deadline {
+        Some(Deadline::At(moment)) if moment <= now => {
+            let what = "the time of the run is over before it begins";
+            Err(Failure::usage(format!("{what}: `deadline` is {moment}, and it is {now:.0}")).hint(
+                "`--deadline 07:00` is the next time that a clock shows that, `8h` counts from now, and `none` is no end",
+            ))
+        }
+        Some(Deadline::At(_) | Deadline::After(_)) | None => Ok(()),
+    }
 }
 
 /// Refuses to begin where nothing measures a code state.

@@ -36,6 +36,7 @@ pub(super) fn run(here: &Path, args: &EvalArgs, output: Output) -> Result<Exit, 
     let ideas = ideas(here, &named, args)?;
     let meaning = meaning(&config, here, &home, args)?;
     let reach = reach(&config, args);
+    begin::must_have_time(&reach)?;
     begin::must_sweep(&meaning.measure)?;
     begin::must_be_readable(&home, &meaning)?;
     let seats = begin::seats(&home, &config, &ASKED)?;

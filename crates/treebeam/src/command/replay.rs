@@ -69,13 +69,15 @@ pub(super) fn start(
     {
         return Err(gone(&recorded));
     }
+    let reach = config.reach(&before.reach);
+    begin::must_have_time(&reach)?;
     begin::must_be_free(home, &id)?;
     let started = RunStarted {
         run: id,
         world: before.world,
         root,
         meaning: before.meaning.clone(),
-        reach: config.reach(&before.reach),
+        reach,
         agents,
         given: None,
         replays: Some(recorded),

@@ -14,7 +14,7 @@ use crate::wiring::Home;
 use crate::world;
 use serde::Serialize;
 use serde_json::{Value, json};
-use treebeam_core::event::{Event, WorldKind};
+use treebeam_core::event::{Event, Stop, WorldKind};
 use treebeam_core::facts::{Eval, Facts, Stage};
 use treebeam_core::id::{NodeId, Place};
 use treebeam_core::plan;
@@ -262,6 +262,12 @@ fn tell(facts: &Facts, run: &RunDir, output: Output) -> Result<(), Failure> {
         terminal::say(&said);
     }
     terminal::say(&format!("report: {}", run.root().join(report::PAGE).display()));
+    if facts.stop_reason() == Some(Stop::Deadline) {
+        let way_on = interrupt::way_on_with(&facts.run, &json!({ "deadline": "none" }));
+        terminal::say(&format!(
+            "hint: `{way_on}` goes on from here; `--deadline=07:00` until the next morning"
+        ));
+    }
     Ok(())
 }
 

@@ -93,6 +93,7 @@ fn start(
     let world = if args.dry_run { WorldKind::Dry { seed: DRY_SEED } } else { WorldKind::Real };
     let meaning = config.meaning(Meaning::default())?;
     let reach = config.reach(&Reach::default());
+    begin::must_have_time(&reach)?;
     match world {
         WorldKind::Dry { .. } => {
             preflight::must_remember(reach.idea_conversation_mode, &[])?;

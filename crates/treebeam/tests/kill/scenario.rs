@@ -113,7 +113,9 @@ pub(crate) fn all() -> Vec<Scenario> {
         Scenario::new(
             "late",
             vec![
-                Act::run(&[&SMALL[..], &["--deadline=2026-01-01T00:00:00Z"]].concat()),
+                Act::run(&[&shallow[..], &["--deadline=1ms"]].concat()),
+                Act::resume(&["--deadline=none"]),
+                Act::resume(&["--max-depth=2", "--deadline=2026-01-01T00:00:00Z"]),
                 Act::resume(&["--deadline=none"]),
             ],
         ),
