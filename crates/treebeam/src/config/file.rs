@@ -205,8 +205,14 @@ impl ConfigFile {
 
     fn parse_toml<T: DeserializeOwned>(&self) -> Result<T, Wrong> {
         let line = |error: &toml::de::Error| error.span().map(|span| self.line_at(span.start));
-        let reader = toml::Deserializer::parse(&self.text)
-            .map_err(|error| self.wrong(line(&error), "", error.message()))?;
+        let reader = toml::Deserializer::parse(&self.text).map_err(|error| {
+            let word = error.span().and_then(|span| self.text.get(span)).unwrap_or_default();
+            let about = match error.message() {
+                "duplicate key" => format!("`{word}` is set twice"),
+                other => other.to_owned(),
+            };
+            self.wrong(line(&error), "", &about)
+        })?;
         serde_path_to_error::deserialize(reader).map_err(|error| {
             let (path, error) = (error.path().to_string(), error.into_inner());
             self.wrong(line(&error), &path, error.message())

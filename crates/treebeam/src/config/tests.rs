@@ -200,6 +200,8 @@ fn wrong_keys_and_values() {
     check("[scor]", "line 1: `scor`: there is no such key; nearest: `score`");
     check("score = 1", "line 1: `score`: it must be a table, not the number `1`");
     check("[score\n", "line 1: unclosed table, expected `]`");
+    check("beam_width = 1\nbeam_width = 2", "line 2: `beam_width` is set twice");
+    check("[score]\n\n[gate]\n[score]\n", "line 4: `score` is set twice");
     check(
         "[gate]\n\nmin_row = 1",
         "line 3: `gate.min_row`: there is no such key; nearest: `min_rows`",
