@@ -7,7 +7,7 @@ use super::layout::RunDir;
 use sha2::Digest as _;
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::{self, BufReader, Read, Seek as _, Write as _};
+use std::io::{self, Read, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use treebeam_core::evidence::Artifact;
@@ -116,7 +116,7 @@ impl Files for RunFiles {
             return Err(PortError::new(what).hint("the file was changed: restore it from a backup"));
         }
         file.rewind().map_err(failed("read", path))?;
-        Ok(Box::new(BufReader::with_capacity(CHUNK, file)))
+        Ok(Box::new(file))
     }
 }
 
