@@ -5,7 +5,7 @@ mod word;
 pub use word::Word;
 
 use crate::event::{Approval, Failure};
-use crate::evidence::{Completeness, Form, Grade, Scored};
+use crate::evidence::{Comparison, Completeness, Form, Grade, Paired, Scored};
 use crate::num::Finite;
 use crate::policy::Meaning;
 use crate::rank;
@@ -260,10 +260,24 @@ fn promising(scored: &Scored) -> Check {
 
 fn primary_held(scored: &Scored, tolerance: Finite) -> Check {
     let delta = scored.vs_parent.primary_delta;
-    let passed = delta.is_some_and(|d| d.get() >= -tolerance.get())
+    let like_for_like = like_for_like(&scored.vs_parent);
+    let holds = |delta: Finite| delta.get() >= -tolerance.get();
+    let passed = delta.is_some_and(holds)
+        && like_for_like.is_none_or(|paired| holds(paired.mean_difference))
         && !scored.vs_parent.recommendation.primary_regressed();
-    let figures = format!("{}, tolerance {}", delta_in_words(delta), tolerance.short());
+    let mut figures = format!("{}, tolerance {}", delta_in_words(delta), tolerance.short());
+    if let Some(Paired { pairs, mean_difference, .. }) = like_for_like {
+        let mean = mean_difference.short();
+        figures.push_str(&format!(", {mean} over the {pairs} configurations that both have"));
+    }
     check(Rule::PrimaryHeld, passed, figures)
+}
+
+/// The configurations that both sides have, where these are not all: a mean over others may rise while each of them falls.
+fn like_for_like(comparison: &Comparison) -> Option<&Paired> {
+    let Comparison { baseline_rows_used, candidate_rows_used, paired, .. } = comparison;
+    let rows = baseline_rows_used.max(candidate_rows_used);
+    paired.as_ref().filter(|paired| paired.pairs < *rows)
 }
 
 fn rankable(rank_score: Option<Finite>) -> Check {

@@ -50,7 +50,7 @@ impl PairCounts {
     }
 }
 
-/// Compares the primary of the configurations that both sides have. An id that stands twice on a side, or has no finite
+/// Compares the primary of the configurations that are ok on both sides. An id that stands twice on a side, or has no finite
 /// primary there, is left out. None with fewer than two pairs.
 #[must_use]
 pub fn paired(baseline: &Sweep, candidate: &Sweep, direction: Direction) -> Option<Paired> {

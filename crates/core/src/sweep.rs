@@ -364,9 +364,10 @@ impl Sweep {
         }
     }
 
-    /// Each selected row's id and primary metric, NaN where that is no finite number, in the order of the ids.
+    /// Id and primary metric of each selected row that is ok, NaN where that is no finite number, in the order of the ids.
     pub(crate) fn primaries(&self) -> impl Iterator<Item = (RowId, f64)> {
-        self.picked.rows.iter().map(|row| (row.id(), row.primary()))
+        let ok = self.picked.rows.iter().filter(|row| row.ok());
+        ok.map(|row| (row.id(), row.primary()))
     }
 
     /// The same for the configured metric of this number; none where there were too many rows to keep it.

@@ -238,6 +238,38 @@ fn what_is_left_out_does_not_make_it_better() {
 }
 
 #[test]
+fn a_mean_over_other_configurations_does_not_hide_that_each_got_worse() {
+    let regressed = |delta: &str, mean: &str, pairs: u32| {
+        let both = format!("{mean} over the {pairs} configurations that both have");
+        format!("primary_regressed: primary delta {delta}, tolerance 0, {both}")
+    };
+    for (parent, candidate, expect) in [
+        // The worst one fails now: the others have a higher mean, and each is worse.
+        (
+            "0,ok,1,1,7 1,ok,2,1,7 2,ok,3,1,7",
+            "0,error,,1,7 1,ok,1.9,1,7 2,ok,2.9,1,7",
+            &regressed("0.4", "-0.1", 2)[..],
+        ),
+        // What stands in a row that is not ok is no result of it.
+        (
+            "0,ok,1,1,7 1,ok,2,1,7 2,ok,3,1,7",
+            "0,error,9,1,7 1,ok,1.9,1,7 2,ok,2.9,1,7",
+            &regressed("2.6", "-0.1", 2),
+        ),
+        // The parent has no number where this one is best.
+        (
+            "0,ok,1,1,7 1,ok,2,1,7 2,ok,nan,1,7",
+            "0,ok,0.9,1,7 1,ok,1.9,1,7 2,ok,3,1,7",
+            &regressed("0.433333", "-0.1", 2),
+        ),
+        ("0,ok,1,1,7 1,ok,2,1,7 2,ok,nan,1,7", "0,ok,1,1,7 1,ok,2,1,7 2,ok,3,1,7", "passed"),
+        ("0,ok,1,1,7 1,ok,2,1,7 2,ok,3,1,7", "0,error,,1,7 1,ok,2,1,7 2,ok,3.1,1,7", "passed"),
+    ] {
+        assert_eq!(gated(parent, candidate, 0.5), expect, "{parent} → {candidate}");
+    }
+}
+
+#[test]
 fn a_metric_whose_column_is_gone_has_lost_all_its_numbers() {
     let sweep = |text: &str| Sweep::read(text.as_bytes(), "sweep.csv", None, &policy()).unwrap();
     let (parent, candidate) =
