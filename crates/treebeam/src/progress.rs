@@ -14,6 +14,7 @@ use std::time::Duration;
 use treebeam_core::event::{Event, IdeaAdded, Intent, Wish};
 use treebeam_core::evidence::Scored;
 use treebeam_core::facts::{Facts, Stage};
+use treebeam_core::gate::{self, Rule};
 use treebeam_core::group::IdeaSource;
 use treebeam_core::id::{Depth, Place};
 use treebeam_core::state::State;
@@ -190,7 +191,7 @@ fn gist(message: &str) -> String {
     }
 }
 
-/// How an eval compares. Without a primary it cannot pass, whatever the other metrics say.
+/// How an eval compares; where its results are flawed that is said instead, for then they do not pass, whatever they promise.
 fn figures(facts: &Facts, scored: &Scored) -> String {
     let Scored { vs_parent, vs_root, .. } = scored;
     if vs_parent.primary_delta.is_none() || vs_root.primary_delta.is_none() {
@@ -198,6 +199,11 @@ fn figures(facts: &Facts, scored: &Scored) -> String {
             "no primary, its results have no number in `{}`",
             facts.meaning.score.primary
         );
+    }
+    let mut failed =
+        gate::results(scored, &facts.meaning).into_iter().filter(|check| !check.passed);
+    if let Some(flaw) = failed.next().filter(|check| check.rule < Rule::Promising) {
+        return format!("{}, {}", flaw.rule.failure(), flaw.figures);
     }
     let (grade, score) = (vs_parent.recommendation.grade, vs_root.recommendation.score.get());
     format!("{grade}, {score:+.4} against the root")

@@ -114,3 +114,20 @@ fn an_eval_without_a_primary_says_so() {
     }
     assert!(without > 0, "the dry world has candidates without a primary");
 }
+
+#[test]
+fn an_eval_whose_results_are_flawed_says_what_the_gate_will_say() {
+    let site = Site::new(BINARY);
+    let flags = ["--ideas-per-node=7", "--beam-width=2", "--max-depth=2"];
+    let said = site.call(&[&["run", "--dry-run", "--run-id", RUN], &flags[..]].concat()).exits(0);
+    let manifest = site.manifest();
+    let mut flawed = 0;
+    for (id, eval) in manifest["evaluations"].as_object().expect("evals") {
+        let reason = eval["decision"]["promotion_reason"].as_str().unwrap_or_default();
+        let Some(figures) = reason.strip_prefix("incomplete: ") else { continue };
+        let line = format!("e{id}: incomplete, {figures}: ");
+        assert!(said.stderr.contains(&line), "{line}\n{}", said.stderr);
+        flawed += 1;
+    }
+    assert!(flawed > 0, "the dry world has candidates whose rows are not all there");
+}
