@@ -278,6 +278,23 @@ fn every_command_prints_what_a_schema_describes() {
     fits(&site, "manifest", &[site.manifest()]);
 }
 
+#[test]
+fn a_run_with_real_agents_fits_too() {
+    let site = Site::new(BINARY);
+    site.repo.write("model.csv", "config_id,a\n0,1\n1,2\n").expect("a file");
+    for (name, text) in EVAL {
+        site.repo.write(name, text).expect("a file");
+    }
+    site.repo.commit("an agent").expect("a commit");
+    let run = ["run", "--config=eval.toml", "--run-id", RUN, "--ideas-per-node=1", "--max-depth=1"];
+    let _ = site.call(&run).exits(0);
+    fits(&site, "manifest", &[site.manifest()]);
+    fits(&site, "journal", &lines(&site.text("journal.jsonl")));
+    for command in ["status", "best", "list"] {
+        fits(&site, command, &printed(&site, &[command]));
+    }
+}
+
 /// What an event must be.
 fn event_schema(site: &Site) -> Value {
     let mut journal = schema(site, "journal");
