@@ -141,7 +141,9 @@ impl FromStr for RunId {
         let fits = (1..=40).contains(&text.len())
             && text.starts_with(|c: char| c.is_ascii_alphanumeric())
             && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
-        let fits = fits && !is_device(text);
+        if is_device(text) {
+            return Err(bad(text, "a name that Windows does not keep for a device"));
+        }
         if fits { Ok(Self(text.to_owned())) } else { Err(bad(text, Self::EXPECTED)) }
     }
 }
