@@ -1,6 +1,7 @@
 //! What was measured: the figures that decisions rest on. Plain facts, no judgement.
 
 use crate::id::{RunPath, Sha256};
+use crate::measure::UserPath;
 use crate::num::Finite;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -12,8 +13,25 @@ pub struct Artifact {
     pub path: RunPath,
     /// Its digest.
     pub sha256: Sha256,
-    /// What it was copied from: a path in the run, or one relative to the repository after `repo:`.
+    /// What it was copied from: a path in the run, or one of the user's, seen from the repository's top, after `repo:`.
     pub source: String,
+}
+
+/// What a source begins with that the run did not measure.
+const OF_USER: &str = "repo:";
+
+impl Artifact {
+    /// The same, as a copy of a file of the user's.
+    #[must_use]
+    pub fn taken_from(self, file: &UserPath) -> Self {
+        Self { source: format!("{OF_USER}{file}"), ..self }
+    }
+
+    /// The file of the user's that it was copied from; none: the run measured it.
+    #[must_use]
+    pub fn given(&self) -> Option<&str> {
+        self.source.strip_prefix(OF_USER)
+    }
 }
 
 /// How good a candidate looks against one baseline.

@@ -16,6 +16,7 @@ use std::time::Duration;
 use treebeam_core::event::{EvalStage, Event, FailureKind, Leftover, MessageId, Subject, Wish};
 use treebeam_core::evidence::Artifact;
 use treebeam_core::id::{Commit, EvalId, NodeId, Place, RunPath};
+use treebeam_core::measure::UserPath;
 use treebeam_core::protect::{Change, Protected};
 use treebeam_core::state::State;
 
@@ -269,13 +270,15 @@ pub struct JobEnd {
     pub ran: Vec<Ran>,
     /// What it has used, where that is known.
     pub used: Option<Used>,
+    /// The file of the user's that its results are; none: they were measured.
+    pub given: Option<UserPath>,
 }
 
 impl JobEnd {
     /// The end of a job of which nothing else is known.
     #[must_use]
     pub const fn new(key: JobKey, exit: JobExit) -> Self {
-        Self { key, exit, logs: Vec::new(), ran: Vec::new(), used: None }
+        Self { key, exit, logs: Vec::new(), ran: Vec::new(), used: None, given: None }
     }
 }
 

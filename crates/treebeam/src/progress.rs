@@ -20,6 +20,7 @@ use treebeam_core::id::{Depth, Place};
 use treebeam_core::state::State;
 use treebeam_edge::agent::wait::{Observer, Wait};
 use treebeam_run::port::Interrupt as _;
+use treebeam_view::log;
 
 /// How often the terminal is drawn where nothing happens.
 const TICK: Duration = Duration::from_millis(500);
@@ -220,7 +221,9 @@ fn asked_for(source: IdeaSource) -> String {
 /// One line about an event that a person wants to know of.
 fn line(facts: &Facts, event: &Event) -> Option<String> {
     Some(match event {
-        Event::RootMeasured { rows, .. } => format!("root measured: {rows} configurations"),
+        Event::RootMeasured { baseline, rows, parent, .. } => {
+            log::root(&format!("{rows} configurations"), baseline, parent.as_ref())
+        }
         Event::IdeasProposed(proposed) => {
             let (ideas, repeats) = (proposed.queued.len(), proposed.repeats.len());
             let untried = proposed.untried.len();

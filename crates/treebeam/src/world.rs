@@ -15,7 +15,7 @@ use std::sync::Arc;
 use treebeam_core::event::WorldKind;
 use treebeam_core::facts::Facts;
 use treebeam_core::id::NodeId;
-use treebeam_core::measure::{UserPath, Variable};
+use treebeam_core::measure::Variable;
 use treebeam_core::state::State;
 use treebeam_edge::agent::bucket::Limits;
 use treebeam_edge::agent::budgeted::Budget;
@@ -147,8 +147,9 @@ fn executor(
     };
     let given = GivenBaseline {
         run: store.run().clone(),
-        results: measure.baseline_csv.as_ref().map(|path| of_user(path, &home.repo.toplevel)),
-        root: measure.root_baseline_csv.as_ref().map(|path| of_user(path, &home.repo.toplevel)),
+        top: home.repo.toplevel.clone(),
+        results: measure.baseline_csv.clone(),
+        root: measure.root_baseline_csv.clone(),
     };
     let local = LocalExecutor::new(local);
     let root = facts.node(NodeId::ROOT);
@@ -165,10 +166,6 @@ fn executor(
         }),
     };
     Ok(WithBaseline::new(executor, given))
-}
-
-fn of_user(path: &UserPath, top: &Path) -> PathBuf {
-    top.join(path.as_str())
 }
 
 /// The variables that commands get: those of the environment, and where it has none, those of `.env`.

@@ -2,6 +2,7 @@
 //! does not know whether anybody runs the run, and nothing of how often it was interrupted: reports show it.
 
 use crate::outcome::{Outcome, reason};
+use crate::read;
 use jiff::Timestamp;
 use treebeam_core::event::Idea;
 use treebeam_core::facts::{Eval, Expansion, Facts, Ideas, Phase, Stage};
@@ -40,7 +41,7 @@ pub(crate) fn busy(facts: &Facts) -> Vec<Busy<'_>> {
 fn of_root(facts: &Facts) -> Busy<'_> {
     Busy {
         place: Place::Node(NodeId::ROOT),
-        what: "being swept".to_owned(),
+        what: read::given_baseline(facts).map_or("being swept", |_| "being taken in").to_owned(),
         idea: None,
         since: Some(facts.created_at),
     }

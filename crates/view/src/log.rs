@@ -11,7 +11,7 @@ use treebeam_core::event::{
     Approval, Event, Failure, IdeaAdded, IdeasProposed, Intent, Leftover, LeftoverKind, MessageId,
     Rerun, RunStarted, SentBack, Subject, Wish,
 };
-use treebeam_core::evidence::Scored;
+use treebeam_core::evidence::{Artifact, Scored};
 use treebeam_core::gate::Verdict;
 use treebeam_core::group::IdeaSource;
 use treebeam_core::id::{EvalId, NodeId, Place};
@@ -78,7 +78,9 @@ fn what(event: &Event) -> String {
         Event::StepStarted { step: Intent::Implement(_), attempt, .. } => {
             format!("being implemented{}", again(*attempt))
         }
-        Event::RootMeasured { rows, .. } => format!("root measured: {}", count(*rows, "row")),
+        Event::RootMeasured { baseline, rows, parent, .. } => {
+            root(&count(*rows, "row"), baseline, parent.as_ref())
+        }
         Event::RootRefused { why } => format!("root cannot be compared with: {why}"),
         Event::IdeasProposed(proposed) => ideas(proposed),
         Event::ProposalFailed { why, conversation, .. } => {
@@ -90,7 +92,7 @@ fn what(event: &Event) -> String {
             format!("committed as {}: {files} changed, {rounds}{word}", commit.short())
         }
         Event::SweepSubmitted { subject: Subject::Root, submission } => {
-            format!("root given to the sweep{}", again(*submission))
+            format!("results of the root asked for{}", again(*submission))
         }
         Event::SweepSubmitted { subject: Subject::Eval(_), submission } => {
             format!("given to the sweep{}", again(*submission))
@@ -140,6 +142,15 @@ fn what(event: &Event) -> String {
         }
         Event::Stopped { reason, .. } => format!("stopped: {} ({reason})", words::stop(*reason)),
     }
+}
+
+/// Where the root's figures are from: its sweep, or a file of the user's.
+#[must_use]
+pub fn root(rows: &str, baseline: &Artifact, parent: Option<&Artifact>) -> String {
+    let Some(file) = baseline.given() else { return format!("root measured: {rows}") };
+    let parent = parent.and_then(Artifact::given);
+    let parent = parent.map(|file| format!(", those of the parent from `{file}`"));
+    format!("root not measured: {rows} taken from `{file}`{}", parent.unwrap_or_default())
 }
 
 fn wish_words(wish: Wish, message: Option<&MessageId>) -> &'static str {

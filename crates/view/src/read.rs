@@ -1,9 +1,11 @@
 //! What several views look up in the facts and the facts hold in two steps. Reads, never decides.
 
+use treebeam_core::event::WorldKind;
 use treebeam_core::evidence::{Artifact, Comparison, Scored};
 use treebeam_core::facts::{Eval, Facts, Fate, Node, Origin, Stage};
 use treebeam_core::group::{Group, IdeaSource};
 use treebeam_core::id::{NodeId, Place};
+use treebeam_core::measure::UserPath;
 use treebeam_core::num::Finite;
 use treebeam_core::path;
 use treebeam_core::rank;
@@ -90,6 +92,14 @@ pub(crate) fn promoted_to(eval: &Eval) -> Option<NodeId> {
         | Stage::Unfinished { .. }
         | Stage::Superseded(..)
         | Stage::SetAside => None,
+    }
+}
+
+/// The file that the root's figures are taken from; none: its sweep is run. The dry world takes none.
+pub(crate) fn given_baseline(facts: &Facts) -> Option<&UserPath> {
+    match facts.world {
+        WorldKind::Real => facts.meaning.measure.baseline_csv.as_ref(),
+        WorldKind::Dry { .. } => None,
     }
 }
 

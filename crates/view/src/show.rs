@@ -10,6 +10,7 @@ pub(crate) use conversation::lineage;
 use crate::figure::change;
 use crate::line::{field, one_line};
 use crate::read;
+use crate::words;
 use jiff::Timestamp;
 use treebeam_core::evidence::{Artifact, Scored};
 use treebeam_core::facts::{Eval, Facts, Stage};
@@ -79,7 +80,8 @@ pub fn place_in_beam(facts: &Facts, eval: &Eval) -> Option<usize> {
 /// A file that a decision rests on.
 fn artifact(artifact: &Artifact) -> String {
     let digest = artifact.sha256.to_string();
-    format!("{}, sha256 {}…", artifact.path, digest.get(..12).unwrap_or(&digest))
+    let given = words::given(artifact).map_or_else(String::new, |given| format!(", {given}"));
+    format!("{}, sha256 {}…{given}", artifact.path, digest.get(..12).unwrap_or(&digest))
 }
 
 /// An idea that led to a node, with what it brought.

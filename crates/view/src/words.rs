@@ -1,10 +1,12 @@
 //! Stops, phases and rules in words for people. Short, and in the words of the documentation.
 
 use crate::figure::figure;
+use crate::read;
 use jiff::Timestamp;
 use std::time::Duration;
 use treebeam_core::bill::{Bill, Bills, Cost};
 use treebeam_core::event::{BudgetKind, Stop, WorldKind};
+use treebeam_core::evidence::Artifact;
 use treebeam_core::facts::{Baseline, Facts, Phase};
 use treebeam_core::gate::Rule;
 use treebeam_core::num::Finite;
@@ -100,10 +102,18 @@ pub(crate) const fn budget(budget: BudgetKind) -> &'static str {
     }
 }
 
+/// What is to be known of results that the run did not measure.
+pub(crate) fn given(results: &Artifact) -> Option<String> {
+    results.given().map(|file| format!("taken from `{file}`, not measured"))
+}
+
 /// What the run is at.
 pub(crate) fn phase(facts: &Facts) -> String {
     match &facts.phase {
-        Phase::Measuring => "measuring the root's baseline".to_owned(),
+        Phase::Measuring => match read::given_baseline(facts) {
+            Some(file) => format!("taking the root's baseline from `{file}`"),
+            None => "measuring the root's baseline".to_owned(),
+        },
         Phase::Searching => format!("trying ideas at depth {}", facts.depth),
         Phase::Promoting { left } => {
             format!("closing depth {}: {} to promote", facts.depth, count(left.len(), "candidate"))

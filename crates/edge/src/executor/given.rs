@@ -1,5 +1,5 @@
-//! A root that was measured before: its results lie in a file of the user's, which is taken in as if the root's sweep had
-//! just written it. Every other job is somebody else's.
+//! A root that was measured before: its results lie in a file of the user's, which is taken in where the root's sweep
+//! would have written its own, and called what it is. Every other job is somebody else's.
 
 use super::outcome::Outcome;
 use crate::input;
@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use treebeam_core::event::{FailureKind, Subject};
+use treebeam_core::measure::UserPath;
 use treebeam_core::path;
 use treebeam_run::port::{Executor, Job, JobEnd, JobExit, JobKey, PortError};
 
@@ -18,10 +19,12 @@ use treebeam_run::port::{Executor, Job, JobEnd, JobExit, JobKey, PortError};
 pub struct GivenBaseline {
     /// Where the run lies.
     pub run: RunDir,
+    /// The repository's top, which paths of the user's begin at.
+    pub top: PathBuf,
     /// The root's results; none: its sweep is run.
-    pub results: Option<PathBuf>,
+    pub results: Option<UserPath>,
     /// What candidates are compared with as the root's, if not the same.
-    pub root: Option<PathBuf>,
+    pub root: Option<UserPath>,
 }
 
 /// An executor that knows how the root's sweep ends.
@@ -46,35 +49,36 @@ impl<E: Executor> WithBaseline<E> {
 }
 
 impl GivenBaseline {
-    fn end(&self, job: &Job, results: &Path) -> JobEnd {
+    fn end(&self, job: &Job, results: &UserPath) -> JobEnd {
         let exit = match self.take_in(job, results) {
             Ok(exit) => exit,
             Err(message) => JobExit::Failed { kind: FailureKind::Results, message },
         };
-        JobEnd::new(job.key, exit)
+        JobEnd { given: Some(results.clone()), ..JobEnd::new(job.key, exit) }
     }
 
-    fn take_in(&self, job: &Job, results: &Path) -> Result<JobExit, String> {
+    fn take_in(&self, job: &Job, results: &UserPath) -> Result<JobExit, String> {
         let place = path::submission(job.key.subject, job.key.submission);
         let folder = self.run.path(&place);
         let in_words = |error: io::Error| format!("the baseline cannot be taken in: {error}");
         fs::create_dir_all(&folder).map_err(in_words)?;
-        copy(results, &folder.join(path::RESULTS_CSV))?;
+        self.copy(results, &folder.join(path::RESULTS_CSV))?;
         if let Some(root) = &self.root {
-            copy(root, &folder.join(path::ROOT_BASELINE_CSV))?;
+            self.copy(root, &folder.join(path::ROOT_BASELINE_CSV))?;
         }
         Outcome::given(job, &folder)
             .and_then(|outcome| outcome.publish(&folder))
             .map_err(in_words)?;
         Ok(JobExit::Done { results: place.join(path::RESULTS_CSV) })
     }
-}
 
-fn copy(from: &Path, to: &Path) -> Result<(), String> {
-    let name = from.display().to_string();
-    let mut source = input::open(from, &name).map_err(|error| error.to_string())?;
-    durable::replace(to, |file| store::copy_and_digest(&mut source, file).map(drop))
-        .map_err(|error| format!("cannot copy `{name}`: {error}"))
+    fn copy(&self, from: &UserPath, to: &Path) -> Result<(), String> {
+        let from = self.top.join(from.as_str());
+        let name = from.display().to_string();
+        let mut source = input::open(&from, &name).map_err(|error| error.to_string())?;
+        durable::replace(to, |file| store::copy_and_digest(&mut source, file).map(drop))
+            .map_err(|error| format!("cannot copy `{name}`: {error}"))
+    }
 }
 
 impl<E: Executor> Executor for WithBaseline<E> {

@@ -129,7 +129,7 @@ impl Outcome {
             },
         };
         let ran = self.stages.into_iter().map(|stage| stage.ran).collect();
-        JobEnd { key, exit, logs, ran, used: Some(self.usage) }
+        JobEnd { logs, ran, used: Some(self.usage), ..JobEnd::new(key, exit) }
     }
 }
 

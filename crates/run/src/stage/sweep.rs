@@ -149,7 +149,10 @@ fn take_in(
     world.files.link(results, &stable)?;
     let artifact = world.files.import(&stable, &path::artifact_name(subject, attempt))?;
     world.files.settle()?;
-    Ok(artifact)
+    Ok(match &end.given {
+        Some(file) => artifact.taken_from(file),
+        None => artifact,
+    })
 }
 
 fn root(
@@ -160,12 +163,14 @@ fn root(
 ) -> Result<Outcome, Halt> {
     let own = take_in(results, end, 1, world)?;
     // Where the user names another one for the root, the sweep is what its candidates have as their parent's.
-    let (baseline, parent) = if meaning.measure.root_baseline_csv.is_none() {
-        (own, None)
-    } else {
-        let named = path::submission(end.key.subject, end.key.submission);
-        let named = named.join(path::ROOT_BASELINE_CSV);
-        (world.files.import(&named, path::ROOT_BASELINE_CSV)?, Some(own))
+    let (baseline, parent) = match &meaning.measure.root_baseline_csv {
+        None => (own, None),
+        Some(file) => {
+            let named = path::submission(end.key.subject, end.key.submission);
+            let named = named.join(path::ROOT_BASELINE_CSV);
+            let named = world.files.import(&named, path::ROOT_BASELINE_CSV)?;
+            (named.taken_from(file), Some(own))
+        }
     };
     if let Some(Err(why)) = parent.as_ref().map(|own| rows_of(own, meaning, world)).transpose()? {
         return Ok(Outcome::RootRefused { why });
@@ -183,8 +188,11 @@ fn rows_of(
     world: World<'_>,
 ) -> Result<Result<u32, String>, PortError> {
     let reader = world.files.open(results)?;
-    let sweep = Sweep::read(reader, &results.source, meaning.limit(), &meaning.score);
-    Ok(in_words(sweep)?.and_then(|sweep| sound(&sweep, meaning)))
+    let name = results.given().unwrap_or(&results.source);
+    let whose = results.given().map(|file| format!("`{file}`"));
+    let whose = whose.as_deref().unwrap_or("the sweep of the root");
+    let sweep = Sweep::read(reader, name, meaning.limit(), &meaning.score);
+    Ok(in_words(sweep)?.and_then(|sweep| sound(&sweep, whose, meaning)))
 }
 
 /// What is wrong with results is said in words; that they cannot be read is nobody's fault but the disk's.
@@ -199,25 +207,23 @@ pub(super) fn in_words(
     }
 }
 
-/// How many rows the root's sweep has, if it can be compared with.
-fn sound(sweep: &Sweep, meaning: &Meaning) -> Result<u32, String> {
+/// How many rows the root's results have, if they can be compared with.
+fn sound(sweep: &Sweep, whose: &str, meaning: &Meaning) -> Result<u32, String> {
     sweep.require(&meaning.score).map_err(|error| error.to_string())?;
     let rows = sweep.rows_used();
     let found = sweep.completeness(meaning.limit(), meaning.gate.min_rows.unwrap_or(rows));
     let complete = found.ok_count >= found.expected_count && found.error_count == 0;
     if !complete || meaning.limit().is_some_and(|limit| limit != rows) {
         return Err(format!(
-            "the sweep of the root has {rows} rows, {} of {} configurations ok, {} not ok",
+            "{whose} has {rows} rows, {} of {} configurations ok, {} not ok",
             found.ok_count, found.expected_count, found.error_count
         ));
     }
     let (ragged, repeated) = (sweep.ragged_rows(), sweep.duplicate_ids());
     if ragged > 0 || repeated > 0 {
-        return Err(format!(
-            "the sweep of the root has ragged rows: {ragged}, repeated ids: {repeated}"
-        ));
+        return Err(format!("{whose} has ragged rows: {ragged}, repeated ids: {repeated}"));
     }
     let primary = &meaning.score.primary;
-    let missing = || format!("the sweep of the root has no number in column `{primary}`");
+    let missing = || format!("{whose} has no number in column `{primary}`");
     sweep.mean(primary).map(|_| rows).ok_or_else(missing)
 }

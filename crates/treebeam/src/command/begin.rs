@@ -8,14 +8,14 @@ use crate::preflight::{self, Consent};
 use crate::terminal;
 use crate::wiring::Home;
 use jiff::Timestamp;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use treebeam_core::event::WorldKind;
 use treebeam_core::id::RunId;
 use treebeam_core::measure::Measure;
 use treebeam_core::policy::{Deadline, Meaning, Reach};
 use treebeam_core::sweep::Sweep;
 use treebeam_edge::git::GitRepo;
-use treebeam_edge::input;
+use treebeam_edge::input::{self, InputError};
 use treebeam_run::port::Role;
 
 /// How many files of a dirty checkout are listed.
@@ -84,13 +84,21 @@ pub(super) fn must_sweep(measure: &Measure) -> Result<(), Failure> {
 }
 
 /// Refuses a baseline that cannot be read, before anything is begun.
-pub(super) fn must_be_readable(home: &Home, meaning: &Meaning) -> Result<(), Failure> {
+pub(super) fn must_be_readable(top: &Path, meaning: &Meaning) -> Result<(), Failure> {
     let Measure { baseline_csv, root_baseline_csv, .. } = &meaning.measure;
     for path in [baseline_csv, root_baseline_csv].into_iter().flatten() {
-        let reader = input::open(&home.repo.toplevel.join(path.as_str()), path.as_str())?;
+        let reader = input::open(&top.join(path.as_str()), path.as_str()).map_err(unmeasured)?;
         Sweep::read(reader, path.as_str(), meaning.limit(), &meaning.score)?;
     }
     Ok(())
+}
+
+/// Where the root's figures were to be taken from a file that is not there.
+fn unmeasured(error: InputError) -> Failure {
+    let InputError::Missing { file } = error else { return error.into() };
+    let what = format!("`baseline_csv`: there is no file `{file}`, seen from the repository's top");
+    Failure::failed(what)
+        .hint("`treebeam baseline` measures the root and writes it; without the key, a run measures it itself")
 }
 
 /// Who is set for these roles.

@@ -91,7 +91,7 @@ fn checks(here: &Path, args: &ConfigFlag) -> Vec<Check> {
             protection(repo, config).unwrap_or_else(|failure| Check::problem("protect", &failure)),
         );
         match config.meaning(Meaning::default()) {
-            Ok(meaning) => checks.extend(sweep::checks(repo, &meaning.measure)),
+            Ok(meaning) => checks.extend(sweep::checks(repo, &meaning)),
             Err(wrong) => checks.push(Check::problem("sweep", &wrong.into())),
         }
         let runs_root = wiring::runs_root(repo, config);

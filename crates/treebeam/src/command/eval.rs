@@ -22,6 +22,7 @@ use treebeam_core::event::{Given, RunStarted, WorldKind};
 use treebeam_core::id::{Commit, RunId};
 use treebeam_core::measure::UserPath;
 use treebeam_core::policy::{Meaning, Reach};
+use treebeam_edge::input;
 use treebeam_edge::store::Store;
 use treebeam_run::port::{Interrupt as _, Role};
 
@@ -38,7 +39,7 @@ pub(super) fn run(here: &Path, args: &EvalArgs, output: Output) -> Result<Exit, 
     let reach = reach(&config, args);
     begin::must_have_time(&reach)?;
     begin::must_sweep(&meaning.measure)?;
-    begin::must_be_readable(&home, &meaning)?;
+    begin::must_be_readable(&home.repo.toplevel, &meaning)?;
     let seats = begin::seats(&home, &config, &ASKED)?;
     begin::must_be_able(&seats, &[Role::Coder])?;
     let given = [Some(&named), args.baseline.as_ref(), args.root_baseline.as_ref()];
@@ -189,9 +190,10 @@ fn meaning(config: &Config, here: &Path, home: &Home, args: &EvalArgs) -> Result
     Ok(meaning)
 }
 
-/// A path of the command line, as it is recorded: seen from the repository's top where it lies in it.
+/// A file of the command line, as it is recorded: seen from the repository's top where it lies in it.
 fn of_user(here: &Path, home: &Home, path: &Path) -> Result<UserPath, Failure> {
     let full = here.join(path);
+    input::open(&full, &path.display().to_string())?;
     let full = full.canonicalize().unwrap_or_else(|_| full.clone());
     let top = home.repo.toplevel.canonicalize()?;
     let seen = full.strip_prefix(&top).unwrap_or(&full);

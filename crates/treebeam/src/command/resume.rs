@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use treebeam_core::event::{Event, Stop, WorldKind};
 use treebeam_core::facts::{Eval, Facts, Stage};
 use treebeam_core::id::{NodeId, Place};
+use treebeam_core::measure::UserPath;
 use treebeam_core::plan;
 use treebeam_core::state::State;
 use treebeam_edge::store::{Claim, Force, RunDir, Store};
@@ -145,6 +146,7 @@ pub(super) fn drive(
     let (run, id) = (store.run().clone(), state.run.clone());
     let way_on = interrupt::is_about(&id);
     let root = state.node(NodeId::ROOT).map_or("", |root| root.commit.short()).to_owned();
+    let given = state.meaning.measure.baseline_csv.clone();
     let mut progress = Progress::new(&state, quiet, output);
     let ended = treebeam_run::drive(state, world, store, &mut |state, events| {
         progress.show(state, events);
@@ -156,7 +158,7 @@ pub(super) fn drive(
         Err(Halt::Interrupted(state)) => Left::Interrupted(state),
         Err(halt) => {
             let go_on = if let Halt::RootUnsound { .. } = &halt {
-                mend(&root, way_on)
+                given.map_or_else(|| mend(&root, way_on), |file| renew(&file, &root, way_on))
             } else {
                 format!("remove the cause, then `{way_on}` goes on from here")
             };
@@ -173,6 +175,13 @@ fn mend(root: &str, way_on: &str) -> String {
     format!(
         "mend it in a commit and start a new run, for this one stays at its root commit {root}; where the cause lies outside of that \
          commit, `{way_on}` sweeps it again"
+    )
+}
+
+/// What to do about results of the root that are no baseline. Nothing of theirs is taken in yet.
+fn renew(file: &UserPath, root: &str, way_on: &str) -> String {
+    format!(
+        "`treebeam baseline --commit {root}` measures the root anew; with its results in `{file}`, `{way_on}` goes on from here"
     )
 }
 

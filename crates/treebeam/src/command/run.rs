@@ -101,7 +101,7 @@ fn start(
         }
         WorldKind::Real => {
             begin::must_sweep(&meaning.measure)?;
-            begin::must_be_readable(home, &meaning)?;
+            begin::must_be_readable(&home.repo.toplevel, &meaning)?;
             let seats = begin::seats(home, config, &Role::ALL)?;
             begin::must_be_able(&seats, &NEEDED)?;
             preflight::must_remember(reach.idea_conversation_mode, &seats)?;

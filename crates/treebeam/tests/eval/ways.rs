@@ -89,6 +89,43 @@ fn results_that_are_there_are_compared_with() {
 }
 
 #[test]
+fn results_that_are_there_are_called_what_they_are() {
+    let desk = Desk::new("baseline_csv = 'base.data'");
+    let missing = "`baseline_csv`: there is no file `base.data`, seen from the repository's top";
+    let refused = desk.eval(&["good"], &[]).exits(1).says([missing, "hint: `treebeam baseline`"]);
+    assert!(!refused.stderr.contains("current folder"), "{}", refused.stderr);
+    let doctor = desk.site.call(&["doctor"]).exits(4).stdout;
+    assert!(doctor.contains(&format!("problem  baseline       {missing}")), "{doctor}");
+    assert!(doctor.contains("do: `treebeam baseline`"), "{doctor}");
+    desk.site.repo.write("base.data", &rows(2)).expect("a file");
+    let doctor = desk.site.call(&["doctor"]).stdout;
+    let fine = "ok       baseline       the root's figures are those of `base.data`: not measured";
+    assert!(doctor.contains(fine), "{doctor}");
+    let told = desk.eval(&["good"], &[]).exits(0);
+    let line = "root not measured: 3 configurations taken from `base.data`\n";
+    assert!(told.stderr.contains(line), "{}", told.stderr);
+    let log = desk.site.call(&["log", RUN]).exits(0).stdout;
+    assert!(log.contains("root not measured: 3 rows taken from `base.data`\n"), "{log}");
+    assert!(!log.contains("root given to the sweep"), "{log}");
+    let provenance = &desk.site.manifest()["root"]["root_baseline_provenance"];
+    assert_eq!(provenance["source_path"], "repo:base.data", "{provenance:#}");
+    let shown = desk.site.call(&["show", RUN, "n0000"]).exits(0).stdout;
+    assert!(shown.contains("…, taken from `base.data`, not measured\n"), "{shown}");
+    for report in ["TREE_SUMMARY.md", "report.html"] {
+        let text = desk.site.text(report).replace('\\', "");
+        assert!(text.contains("taken from `base.data`, not measured"), "{report}");
+    }
+    desk.site.must_be_sound();
+    // What is no baseline after all is told apart from a sweep that fails.
+    desk.site.repo.write("base.data", "config_id,status,a\n0,error,1\n").expect("a file");
+    let ideas = desk.ideas(&["good"]);
+    let _ = desk.site.call(&["eval", "--run-id", "r2", "--idea", &ideas]).exits(4).says([
+        "`base.data` has 1 rows, 0 of 1 configurations ok, 1 not ok",
+        "hint: `treebeam baseline --commit ",
+    ]);
+}
+
+#[test]
 fn worktrees_are_kept_where_that_is_wanted() {
     let desk = Desk::new("");
     let _ = desk.document(&["good", "tests"], &["--keep-worktrees"], 0);

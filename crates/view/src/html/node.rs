@@ -62,7 +62,11 @@ fn record(facts: &Facts, node: &Node) -> Markup {
                 dd { a href={ "#" (eval) } { (eval) } ", tried on " a href={ "#" (parent) } { (parent) } }
             }
             @if let Some(results) = facts.baseline_of(node) {
-                dt { "results" } dd { a href=(percent(results.path.as_str())) { (results.path) } }
+                dt { "results" }
+                dd {
+                    a href=(percent(results.path.as_str())) { (results.path) }
+                    @if let Some(given) = words::given(&results) { ", " (given) }
+                }
             }
             dt { "conversation" } dd { (lineage(facts, node)) }
             @if !bills.is_empty() { dt { "answers" } dd { @for line in bills { div { (line) } } } }

@@ -79,7 +79,7 @@ pub fn slots(facts: &Facts) -> Markup {
         }
         p.note {
             (span(end)) " from the first step to the last. Colours as in the tree; pale: being implemented; full: tests, sweep and score, "
-            "with the wait for a slot between them; a dotted line before: it waited for its turn. Blue outlines are questions for ideas and what is under way, the grey one is the root's own sweep."
+            "with the wait for a slot between them; a dotted line before: it waited for its turn. Blue outlines are questions for ideas and what is under way, the grey one is the root's own sweep, or the taking in of its results."
         }
         (under_way(facts))
     }
@@ -108,6 +108,7 @@ fn bars(facts: &Facts) -> Vec<Bar> {
     let since = |at: Timestamp| at.duration_since(facts.created_at).as_secs_f64();
     let latest = since(latest(facts));
     let root = if let Baseline::Measured { at, .. } = facts.baseline { Some(at) } else { None };
+    let words = read::given_baseline(facts).map_or("the root's sweep", |_| "the root, not swept");
     let root = root.map(|at| Bar {
         waits: 0.0,
         from: 0.0,
@@ -115,7 +116,7 @@ fn bars(facts: &Facts) -> Vec<Bar> {
         to: since(at),
         class: "root",
         target: "n0000".to_owned(),
-        words: "the root's sweep".to_owned(),
+        words: words.to_owned(),
     });
     let asked = facts.all_expansions();
     let asked = asked.filter_map(|(source, x)| of_ideas(facts, source, x, (&since, latest)));

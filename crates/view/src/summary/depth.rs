@@ -6,7 +6,7 @@ use crate::line::{REASON_CHARS, shorten};
 use crate::markdown::{Md, Table};
 use crate::outcome::{Counts, Outcome, reason};
 use crate::read;
-use crate::words::count;
+use crate::words::{self, count};
 use std::collections::BTreeMap;
 use treebeam_core::event::{Idea, Repeat};
 use treebeam_core::evidence::Artifact;
@@ -135,7 +135,7 @@ fn node_row(facts: &Facts, node: &Node) -> [Md; 14] {
         if source.is_some() { rows } else { root_rows(facts) },
         match source {
             Some(eval) => artifacts(read::baseline(facts, eval), eval.results()),
-            None => artifacts(facts.baseline_of(node), None),
+            None => root_artifact(facts.baseline_of(node)),
         },
         source.map_or_else(Md::none, experiment),
         Md::text(&read::conversation(node.id)),
@@ -226,6 +226,12 @@ fn figures(eval: Option<&Eval>) -> [Md; 4] {
         scored.vs_parent.candidate_rows_used.to_string(),
     ]
     .map(|text| Md::text(&text))
+}
+
+/// The root's results, and whether the run measured them.
+fn root_artifact(results: Option<Artifact>) -> Md {
+    let given = results.as_ref().and_then(words::given).map(|given| Md::text(&given));
+    Md::all(std::iter::once(artifacts(results, None)).chain(given), ", ")
 }
 
 fn artifacts(baseline: Option<Artifact>, candidate: Option<Artifact>) -> Md {

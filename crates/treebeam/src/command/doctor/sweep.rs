@@ -1,8 +1,10 @@
 //! What `treebeam doctor` finds out about the commands that measure a code state, without running them.
 
 use super::{Check, Failure};
+use crate::command::begin;
 use crate::program::look_up;
 use treebeam_core::measure::{CommandLine, Measure, WorktreePath};
+use treebeam_core::policy::Meaning;
 use treebeam_edge::git::UserRepo;
 
 /// What the shell itself does, or what begins a line of more than a program and its arguments.
@@ -11,7 +13,8 @@ const SHELL: [&str; 14] = [
     "ulimit", "umask", "trap",
 ];
 
-pub(super) fn checks(repo: &UserRepo, measure: &Measure) -> Vec<Check> {
+pub(super) fn checks(repo: &UserRepo, meaning: &Meaning) -> Vec<Check> {
+    let measure = &meaning.measure;
     let commands = [
         ("setup", "setup_command", &measure.setup_command, None),
         ("tests", "test_command", &measure.test_command, measure.test_cwd.as_ref()),
@@ -29,6 +32,7 @@ pub(super) fn checks(repo: &UserRepo, measure: &Measure) -> Vec<Check> {
             None => {}
         }
     }
+    checks.extend(baseline(repo, meaning));
     checks.extend(missing_input(repo, measure));
     if measure.results_csv.is_some() {
         let says =
@@ -69,6 +73,17 @@ fn program(command: &CommandLine) -> Option<String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./+".contains(c);
     let is_program = word != "." && word.chars().all(plain) && !SHELL.contains(&word);
     is_program.then(|| word.to_owned())
+}
+
+/// Results of the root that are there already, or should be.
+fn baseline(repo: &UserRepo, meaning: &Meaning) -> Option<Check> {
+    let file = meaning.measure.baseline_csv.as_ref()?;
+    Some(match begin::must_be_readable(&repo.toplevel, meaning) {
+        Ok(()) => {
+            Check::ok("baseline", format!("the root's figures are those of `{file}`: not measured"))
+        }
+        Err(failure) => Check::problem("baseline", &failure),
+    })
 }
 
 fn missing_input(repo: &UserRepo, measure: &Measure) -> Option<Check> {
