@@ -39,7 +39,7 @@ use crate::dotenv::{Dotenv, Found};
 use crate::failure::{Exit, Failure};
 use crate::interrupt;
 use crate::terminal;
-use crate::way_on::WayOn;
+use crate::way_on::{self, WayOn};
 use crate::wiring::{self, Home};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -73,6 +73,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
     let folder = cli.directory;
     if let Some(folder) = &folder {
         must_be_a_folder(folder)?;
+        way_on::is_from(folder);
     }
     let here = folder.clone().unwrap_or_else(|| PathBuf::from("."));
     let output = if cli.json { Output::Json } else { Output::Text };

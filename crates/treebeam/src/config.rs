@@ -256,6 +256,12 @@ impl Config {
 
     /// The first key that would change what the results of a run mean.
     pub(crate) fn other_meaning(&self, run: &Meaning) -> Result<Option<Change>, Wrong> {
+        let place = |change: &Change| KEYS.iter().position(|key| key == change.key);
+        Ok(self.all_other_meaning(run)?.into_iter().min_by_key(place))
+    }
+
+    /// All of them.
+    pub(crate) fn all_other_meaning(&self, run: &Meaning) -> Result<Vec<Change>, Wrong> {
         let asked = self.meaning(run.clone())?;
         let metrics = self.tables.score.other_metrics(&run.score, &asked.score);
         let metrics = metrics.and_then(|(name, [before, asked])| {
@@ -263,8 +269,7 @@ impl Config {
             Some(Change { key, origin: self.origin(key), before, asked })
         });
         let changes = self.changes(Scope::Meaning, &document(run), &document(&asked));
-        let place = |change: &Change| KEYS.iter().position(|key| key == change.key);
-        Ok(changes.into_iter().chain(metrics).min_by_key(place))
+        Ok(changes.into_iter().chain(metrics).collect())
     }
 
     /// The keys that change how far and how fast a run goes.

@@ -8,6 +8,7 @@ use crate::dotenv::Dotenv;
 use crate::failure::Failure;
 use crate::preflight;
 use crate::terminal;
+use serde_json::Value;
 use std::path::Path;
 use treebeam_core::event::{Event, WorldKind};
 use treebeam_core::facts::Facts;
@@ -33,6 +34,15 @@ pub(crate) fn same_meaning(config: &Config, run: &Meaning) -> Result<(), Failure
         (_, Some(flag)) => format!(" or repeat `{flag} {}`", as_flag(&before)),
     };
     Err(Failure::usage(what).hint(format!("{hint}{flag}, or start another run")))
+}
+
+/// The values of a run that the configuration would change now, by key, as far as flags keep them.
+pub(crate) fn kept(config: &Config, run: &Facts) -> Result<Value, Failure> {
+    let meaning = config.all_other_meaning(&run.meaning)?;
+    let changes = meaning.into_iter().chain(config.other_reach(&run.reach));
+    let with_flag = changes.filter(|change| change.key.flag().is_some());
+    let value = |change: Change| (change.key.name.to_owned(), as_flag(&change.before).into());
+    Ok(Value::Object(with_flag.map(value).collect()))
 }
 
 /// A value as a flag takes it.

@@ -1,9 +1,33 @@
 //! The command that goes on with a run as it was begun. Flags are not recorded as flags: a bare `treebeam resume` would go
-//! by the file alone, and be refused, or go further than was said.
+//! by the file alone, and be refused, or go further than was said. For a run that somebody else began, they follow from
+//! where its record and the configuration differ.
 
+use crate::config::Config;
+use crate::failure::Failure;
+use crate::settings;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use treebeam_core::facts::Facts;
 use treebeam_core::id::RunId;
+
+static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+
+/// Says which folder `-C` names.
+pub(crate) fn is_from(folder: &Path) {
+    FOLDER.get_or_init(|| folder.to_owned());
+}
+
+/// The command that goes on with a run as it is on record, whatever the configuration says by now. One that cannot be read
+/// changes nothing.
+pub(crate) fn as_it_is(facts: &Facts) -> String {
+    let folder = FOLDER.get().cloned();
+    let here = folder.as_deref().unwrap_or(Path::new("."));
+    let config = Config::load(here, None).map_err(Failure::from);
+    let kept = config.and_then(|config| settings::kept(&config, facts));
+    let flags = kept.into_iter().collect();
+    WayOn { folder, config: None, flags }.command(&facts.run)
+}
 
 /// What was said on the command line, as far as a resume needs it too.
 #[derive(Debug, Default)]

@@ -195,3 +195,63 @@ fn a_damaged_env_file_is_named_by_line_without_its_value() {
     let _ =
         site.call(&["config", "--config", "conf/c.toml"]).exits(2).says(["`conf/.env`, line 1: "]);
 }
+
+/// The command behind one of these words, without the program's name.
+#[track_caller]
+fn command(text: &str, before: &str) -> Vec<String> {
+    let line = text.lines().find_map(|line| Some(line.split_once(before)?.1));
+    let line = line.unwrap_or_else(|| panic!("no {before:?} in {text}"));
+    line.trim_end_matches('`').split(' ').map(str::to_owned).collect()
+}
+
+/// What a run was begun with is what goes on, whatever the file says: a bare `resume` would be refused, or go further.
+#[test]
+fn the_command_that_goes_on_keeps_a_run_as_it_is() {
+    let site = Site::new(BINARY);
+    let file = "ideas_per_node = 5\nbeam_width = 2\nsweep_config_limit = 7\nmax_cost_usd = 100\nmax_depth = 1\ndeadline = '8h'\nllm_rate_limit = 9\n";
+    write(&site, "treebeam.toml", file);
+    let flags = [
+        "--ideas-per-node=2",
+        "--sweep-config-limit=none",
+        "--max-cost-usd=5.5",
+        "--max-depth=2",
+        "--deadline=none",
+        "--llm-rate-limit=none",
+    ];
+    let _ = site.run(&flags);
+    let whole = site.text("journal.jsonl");
+    for manifest in ["manifest.json", "manifest.json.prev"] {
+        drop(std::fs::remove_file(site.path(manifest)));
+    }
+    let half: String = whole.split_inclusive('\n').take(12).collect();
+    std::fs::write(site.path("journal.jsonl"), &half).expect("half a journal");
+    let status = site.call(&["status"]).exits(0).stdout;
+    let said = command(&status, "go on       treebeam ");
+    assert_eq!(said[..2], ["resume", RUN]);
+    let mut found: Vec<&str> = said[2..].iter().map(String::as_str).collect();
+    let mut expected = flags.to_vec();
+    found.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(found, expected);
+    let list = site.call(&["list"]).exits(0).stdout;
+    assert_eq!(command(&list, "can go on: `treebeam "), said);
+    let refused = site.call(&["stop", RUN]).exits(1).stderr;
+    assert_eq!(command(&refused.replace("` goes on with it", ""), "hint: `treebeam "), said);
+    // Where the configuration cannot be read, there is nothing to compare with.
+    write(&site, "treebeam.toml", "max_dept = 1\n");
+    let run = site.path("").display().to_string();
+    let status = site.call(&["status", &run]).exits(0).stdout;
+    assert_eq!(command(&status, "go on       treebeam "), ["resume", RUN]);
+    write(&site, "treebeam.toml", file);
+    // From elsewhere, the folder is named, too.
+    let (top, name) = (site.repo.path(), site.repo.path().file_name().expect("a name"));
+    let name = name.to_str().expect("UTF-8");
+    let above = site.call_in(top.parent().expect("a folder"), &["-C", name, "status"]).exits(0);
+    assert_eq!(command(&above.stdout, "go on       treebeam ")[..2], ["-C", name]);
+    let words: Vec<&str> = said.iter().map(String::as_str).collect();
+    let resumed = site.call(&words).exits(0);
+    assert!(!resumed.stderr.contains("from now on"), "{}", resumed.stderr);
+    let changed = |event: &Value| event["type"] == "settings_changed";
+    assert!(!site.events().iter().any(changed), "no setting is another one");
+    site.must_be_sound();
+}

@@ -63,7 +63,10 @@ pub enum Standing {
     /// It is over.
     Stopped(Stop),
     /// Nobody runs it, and it is not over.
-    Resumable,
+    Resumable {
+        /// The command that goes on with it.
+        way_on: String,
+    },
 }
 
 impl Digest {
@@ -74,14 +77,14 @@ impl Digest {
         if within { format!("{closed}/{most}") } else { closed.to_string() }
     }
 
-    /// A run, and who runs it, if somebody does.
+    /// A run: who runs it, if somebody does, and which command would go on with it.
     #[must_use]
-    pub fn of(facts: &Facts, runner: Option<String>) -> Self {
+    pub fn of(facts: &Facts, runner: Option<String>, way_on: &str) -> Self {
         let standing = match (runner, facts.stop_reason()) {
             (Some(by), _) if facts.history.paused_since.is_some() => Standing::Paused { by },
             (Some(by), _) => Standing::Running { by },
             (None, Some(reason)) => Standing::Stopped(reason),
-            (None, None) => Standing::Resumable,
+            (None, None) => Standing::Resumable { way_on: way_on.to_owned() },
         };
         let best = facts.best();
         Self {
@@ -106,7 +109,7 @@ impl Listed {
             Ok(Digest { standing: Standing::Running { .. }, .. }) => "running",
             Ok(Digest { standing: Standing::Paused { .. }, .. }) => "paused",
             Ok(Digest { standing: Standing::Stopped(_), .. }) => "stopped",
-            Ok(Digest { standing: Standing::Resumable, .. }) => "resumable",
+            Ok(Digest { standing: Standing::Resumable { .. }, .. }) => "resumable",
             Err(_) => "unreadable",
         }
     }
@@ -125,7 +128,7 @@ impl Listed {
                 format!("paused{until}: `treebeam unpause {}`; {}", self.run, one_line(by))
             }
             Standing::Stopped(reason) => format!("stopped: {}", words::stop(*reason)),
-            Standing::Resumable => format!("can go on{until}: `treebeam resume {}`", self.run),
+            Standing::Resumable { way_on } => format!("can go on{until}: `{way_on}`"),
         }
     }
 

@@ -34,6 +34,8 @@ pub struct Scene<'a> {
     pub diary: &'a Diary,
     /// Who runs it, if somebody does.
     pub runner: Option<&'a str>,
+    /// The command that would go on with it.
+    pub way_on: &'a str,
     /// What time it is.
     pub now: Timestamp,
     /// Where the run lies.
@@ -185,7 +187,7 @@ fn standing(scene: &Scene<'_>) -> String {
             Some(depth) => format!(" · stops after depth {depth} · running: {by}"),
             None => format!(" · running: {by}"),
         },
-        (None, None) => format!(" · nobody runs it: `treebeam resume {}`", facts.run),
+        (None, None) => format!(" · nobody runs it: `{}`", scene.way_on),
         (None, Some(_)) => String::new(),
     }
 }

@@ -20,17 +20,19 @@ const ROOM: usize = COLUMNS - 12;
 /// How many things of a kind fit on the screen.
 const MOST: usize = 8;
 
-/// The run on one screen, and who runs it, if somebody does.
+/// The run on one screen: who runs it, if somebody does, and which command would go on with it.
 #[must_use]
-pub fn status(facts: &Facts, runner: Option<&str>) -> String {
+pub fn status(facts: &Facts, runner: Option<&str>, way_on: &str) -> String {
     let mut lines = head(facts);
-    let foot = foot(facts, runner);
+    let foot = foot(facts, runner, way_on);
+    // A command is to be typed: it is not cut, and the terminal breaks it.
+    let below: usize = foot.iter().map(|line| columns(line).div_ceil(COLUMNS)).sum();
     let deferred: Vec<_> = facts.leftovers.iter().filter_map(deferred).collect();
-    let room = LINES.saturating_sub(lines.len() + foot.len());
+    let room = LINES.saturating_sub(lines.len() + below);
     // Where there is not enough room for both, what was found comes first.
     let for_cleanup = if deferred.is_empty() { 0 } else { 2.min(room) };
     lines.extend(chain(facts, MOST.min(room - for_cleanup)));
-    let room = LINES.saturating_sub(lines.len() + foot.len());
+    let room = LINES.saturating_sub(lines.len() + below);
     lines.extend(cleanup(facts, &deferred, room.min(MOST)));
     lines.extend(foot);
     lines.join("\n") + "\n"
@@ -65,7 +67,7 @@ fn head(facts: &Facts) -> Vec<String> {
 }
 
 /// Who runs it, and how it goes on.
-fn foot(facts: &Facts, runner: Option<&str>) -> Vec<String> {
+fn foot(facts: &Facts, runner: Option<&str>, way_on: &str) -> Vec<String> {
     match runner {
         Some(runner) => {
             let mut lines = about("running", &one_line(runner), 2);
@@ -80,7 +82,7 @@ fn foot(facts: &Facts, runner: Option<&str>) -> Vec<String> {
             );
             let mut lines = vec![field("running", &format!("nobody: {why}"))];
             lines.extend(to_stop(facts));
-            lines.push(field("go on", &format!("treebeam resume {}", facts.run)));
+            lines.push(field("go on", way_on));
             lines
         }
         None => Vec::new(),

@@ -17,6 +17,10 @@ use treebeam_view::screen::{
 };
 use treebeam_view::status;
 
+/// What goes on with a run.
+const WAY_ON: &str =
+    "treebeam resume a-run-id-of-forty-characters-0123456789a --max-cost-usd=5 --beam-width=2";
+
 /// The most that can be said of a run: long names, wide characters, much that is deferred, and every limit.
 fn crowded(ideas: u32, leftovers: u32) -> Facts {
     let mut facts = sample::after(&sample::events(), 40).into_facts();
@@ -65,24 +69,26 @@ fn a_status_is_one_screen_whatever_there_is_to_say() {
         for leftovers in [0, 1, 9, 500] {
             for runner in [None, Some(runner)] {
                 let facts = crowded(ideas, leftovers);
-                let text = status(&facts, runner);
-                assert!(text.lines().count() <= 23, "{ideas} {leftovers}\n{text}");
+                let text = status(&facts, runner, WAY_ON);
                 let width = |line: &str| unicode_width::UnicodeWidthStr::width(line);
-                assert!(text.lines().all(|line| width(line) <= 80), "{text}");
+                let seen: usize = text.lines().map(|line| width(line).div_ceil(80)).sum();
+                assert!(seen <= 23, "{ideas} {leftovers}\n{text}");
+                let is_cut = |line: &str| width(line) <= 80 || line.ends_with(WAY_ON);
+                assert!(text.lines().all(is_cut), "{text}");
                 assert!(text.contains("best        n00"), "{text}");
                 assert_eq!(text.contains("cleanup"), leftovers > 0, "{text}");
                 assert!(text.contains(if runner.is_some() { "unpause" } else { "resume" }));
             }
         }
     }
-    insta::assert_snapshot!(status(&crowded(60, 500), Some(runner)));
+    insta::assert_snapshot!(status(&crowded(60, 500), Some(runner), WAY_ON));
 }
 
 #[test]
 fn a_status_is_one_screen_from_the_beginning_to_the_end() {
     let begun = State::begin(&sample::started());
     for state in [begun, sample::finished()] {
-        assert!(status(&state, None).lines().count() <= 23);
+        assert!(status(&state, None, WAY_ON).lines().count() <= 23);
     }
 }
 
@@ -127,6 +133,7 @@ impl Watch {
             facts: &self.state,
             diary: &self.diary,
             runner: self.stranger.as_deref().or(self.runner),
+            way_on: self.stranger.as_deref().unwrap_or(WAY_ON),
             now: self.now,
             directory: self.stranger.as_deref().unwrap_or("/runs/x"),
             paper: self.paper.as_ref(),

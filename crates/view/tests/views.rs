@@ -24,6 +24,9 @@ use treebeam_view::{
     Counts, Outcome, best, graph, list, log, results_tsv, show, status, summary, validation,
 };
 
+/// What goes on with the sample.
+const WAY_ON: &str = "treebeam resume 20260101-000000";
+
 /// How many cells a row has: the bars that are not escaped, less one.
 fn cells(row: &str) -> usize {
     let mut bars = 0_usize;
@@ -52,7 +55,7 @@ fn assert_tables_are_even(text: &str) {
 }
 
 fn all(facts: &Facts) -> [String; 4] {
-    [summary(facts), graph(facts), results_tsv(facts), status(facts, None)]
+    [summary(facts), graph(facts), results_tsv(facts), status(facts, None, WAY_ON)]
 }
 
 #[test]
@@ -82,7 +85,7 @@ fn results_of_a_finished_run() {
 
 #[test]
 fn status_of_a_finished_run() {
-    insta::assert_snapshot!(status(&sample::finished(), None));
+    insta::assert_snapshot!(status(&sample::finished(), None, WAY_ON));
 }
 
 #[test]
@@ -193,7 +196,7 @@ fn a_budget_that_was_reached() {
 #[test]
 fn a_run_that_is_being_run_is_not_to_be_resumed() {
     let state = sample::after(&sample::events(), 5);
-    let shown = status(&state, Some("process 7 on `night`"));
+    let shown = status(&state, Some("process 7 on `night`"), WAY_ON);
     assert!(shown.contains("running     process 7 on `night`\n") && !shown.contains("go on "));
 }
 
@@ -447,7 +450,7 @@ fn depths_beyond_the_reach_are_done_all_the_same() {
     let done = |max_depth| {
         let mut facts = sample::finished().into_facts();
         facts.reach.max_depth = max_depth;
-        let text = status(&facts, None);
+        let text = status(&facts, None, WAY_ON);
         let line = text.lines().find_map(|line| line.strip_prefix("depth ")).map(str::trim);
         line.map(str::to_owned)
     };
@@ -476,14 +479,26 @@ fn runs_are_listed_however_they_stand() {
         bills
     };
     let runs = [
-        listed("tonight", Some(1), Ok(Digest::of(&open, by()))),
-        listed("killed", Some(3), Ok(Digest::of(&open, None))),
-        listed("soon", Some(1), Ok(Digest::of(&to_stop, by()))),
-        listed("later", Some(1), Ok(Digest::of(&to_stop, None))),
-        listed("20260101-000000", Some(72), Ok(Digest::of(&over, None))),
-        listed("priced", Some(1), Ok(Digest { spent: spent(0), ..Digest::of(&over, None) })),
-        listed("partly", Some(1), Ok(Digest { spent: spent(1), ..Digest::of(&over, None) })),
-        listed("unpriced", Some(1), Ok(Digest { spent: spent(2), ..Digest::of(&over, None) })),
+        listed("tonight", Some(1), Ok(Digest::of(&open, by(), WAY_ON))),
+        listed("killed", Some(3), Ok(Digest::of(&open, None, "treebeam resume killed"))),
+        listed("soon", Some(1), Ok(Digest::of(&to_stop, by(), WAY_ON))),
+        listed("later", Some(1), Ok(Digest::of(&to_stop, None, "treebeam resume later"))),
+        listed("20260101-000000", Some(72), Ok(Digest::of(&over, None, WAY_ON))),
+        listed(
+            "priced",
+            Some(1),
+            Ok(Digest { spent: spent(0), ..Digest::of(&over, None, WAY_ON) }),
+        ),
+        listed(
+            "partly",
+            Some(1),
+            Ok(Digest { spent: spent(1), ..Digest::of(&over, None, WAY_ON) }),
+        ),
+        listed(
+            "unpriced",
+            Some(1),
+            Ok(Digest { spent: spent(2), ..Digest::of(&over, None, WAY_ON) }),
+        ),
         listed("bad", None, Err("`journal.jsonl` line 3: the checksum\ndoes not fit".to_owned())),
     ];
     assert_eq!(

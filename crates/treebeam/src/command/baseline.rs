@@ -7,6 +7,7 @@ use crate::failure::{Exit, Failure};
 use crate::interrupt::CtrlC;
 use crate::progress::now::Lines;
 use crate::terminal;
+use crate::way_on;
 use crate::wiring::Home;
 use crate::world;
 use serde_json::json;
@@ -72,7 +73,7 @@ fn root(home: &Home, config: &Config, name: Option<&str>) -> Result<Commit, Fail
 
 fn tell(facts: &Facts, run: &RunDir, copy: Option<PathBuf>, output: Output) -> Result<(), Failure> {
     let Baseline::Measured { results, rows, .. } = &facts.baseline else {
-        terminal::say(&format!("hint: `treebeam resume {}` goes on from here", facts.run));
+        terminal::say(&format!("hint: `{}` goes on from here", way_on::as_it_is(facts)));
         return Ok(());
     };
     let kept = run.path(&results.path);

@@ -6,6 +6,7 @@ use super::{Output, chosen};
 use crate::cli::IdeaArgs;
 use crate::failure::{Exit, Failure};
 use crate::terminal;
+use crate::way_on;
 use crate::wiring::Found;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -45,6 +46,8 @@ pub(super) struct Given {
     /// What it became; none yet where it waits for its turn.
     eval: Option<Eval>,
     runner: Option<String>,
+    /// What would go on with the run.
+    way_on: String,
 }
 
 /// Gives a run an idea, and waits a little for what comes of it.
@@ -62,7 +65,8 @@ pub(super) fn give(found: &Found, own: OwnIdea) -> Result<Given, Failure> {
         Answer::Waiting | Answer::Left => None,
         Answer::Taken => eval_of(&store::open_to_read(&found.run)?.state, sha256).cloned(),
     };
-    Ok(Given { run: id.clone(), message, title, eval, runner: lease::runner(&found.run) })
+    let (runner, way_on) = (lease::runner(&found.run), way_on::as_it_is(&opened.state));
+    Ok(Given { run: id.clone(), message, title, eval, runner, way_on })
 }
 
 fn read(here: &Path, args: &IdeaArgs) -> Result<OwnIdea, Failure> {
@@ -127,7 +131,7 @@ impl Given {
             }
             (None, Some(by)) => format!("the idea waits for its turn in run {id}: {by}"),
             (None, None) => {
-                format!("nobody runs run {id}: the idea waits for `treebeam resume {id}`")
+                format!("nobody runs run {id}: the idea waits for `{}`", self.way_on)
             }
         }
     }

@@ -4,6 +4,7 @@
 use super::Output;
 use crate::failure::{Exit, Failure};
 use crate::terminal;
+use crate::way_on;
 use crate::wiring::Home;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -42,7 +43,7 @@ fn listed(home: &Home, id: &RunId, now: Timestamp) -> Listed {
 /// A run that lies there, in short, or why that cannot be told.
 pub(super) fn digest(run: &RunDir, runner: Option<String>) -> Result<Digest, String> {
     let opened = store::open_to_read(run).map_err(|error| error.to_string())?;
-    Ok(Digest::of(&opened.state, runner))
+    Ok(Digest::of(&opened.state, runner, &way_on::as_it_is(&opened.state)))
 }
 
 /// How long ago a run began.
@@ -70,7 +71,7 @@ fn fill(document: &mut Value, found: &Digest) {
     let (running, stop_reason) = match &found.standing {
         Standing::Running { by } | Standing::Paused { by } => (Some(by), None),
         Standing::Stopped(reason) => (None, Some(reason)),
-        Standing::Resumable => (None, None),
+        Standing::Resumable { .. } => (None, None),
     };
     document["running"] = json!(running);
     document["stop_reason"] = json!(stop_reason);

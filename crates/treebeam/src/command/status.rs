@@ -4,6 +4,7 @@ use super::Output;
 use super::resume::left;
 use crate::failure::{Exit, Failure};
 use crate::terminal;
+use crate::way_on;
 use crate::wiring::Found;
 use serde_json::{Value, json};
 use treebeam_core::facts::{Facts, Phase};
@@ -19,7 +20,10 @@ pub(super) fn run(found: &Found, output: Output) -> Result<Exit, Failure> {
     let runner = runner.as_deref();
     match output {
         Output::Json => terminal::json(&document(&opened.state, runner))?,
-        Output::Text => terminal::show(&treebeam_view::status(&opened.state, runner))?,
+        Output::Text => {
+            let way_on = way_on::as_it_is(&opened.state);
+            terminal::show(&treebeam_view::status(&opened.state, runner, &way_on))?;
+        }
     }
     Ok(Exit::Done)
 }

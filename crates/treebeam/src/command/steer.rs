@@ -4,12 +4,14 @@
 use super::Output;
 use crate::failure::{Exit, Failure};
 use crate::terminal;
+use crate::way_on;
 use crate::wiring::{Found, Home};
 use serde_json::json;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 use treebeam_core::event::{MessageId, Wish};
+use treebeam_core::facts::Facts;
 use treebeam_core::id::RunId;
 use treebeam_edge::store::inbox::{self, Fate, Outgoing};
 use treebeam_edge::store::lease::{self, Holder, Presence};
@@ -59,10 +61,10 @@ pub(super) fn tell(run: &RunDir, wish: Wish) -> Result<Told, Failure> {
     if let Some(reason) = state.stop_reason() {
         return Err(Failure::failed(format!("run `{id}` is over ({reason}): nothing to {wish}")));
     }
-    let owner = owner(run, id, wish)?;
+    let owner = owner(run, &state, wish)?;
     let message = inbox::post(run, &Outgoing::Wish { wish, epoch: owner.epoch })?;
     let (outcome, text) = match answer(run, &message, Some(owner.epoch)) {
-        Answer::Taken => ("taken", taken(run, id, wish)?),
+        Answer::Taken => ("taken", taken(run, &state, wish)?),
         Answer::Waiting => {
             ("waiting", format!("run {id} was told to {wish}, and has not read it yet: {owner}"))
         }
@@ -93,7 +95,8 @@ fn find(here: &Path, name: Option<&str>) -> Result<Found, Failure> {
 }
 
 /// Who runs the run. One that has just come is given the time to say who it is.
-fn owner(run: &RunDir, id: &RunId, wish: Wish) -> Result<Holder, Failure> {
+fn owner(run: &RunDir, facts: &Facts, wish: Wish) -> Result<Holder, Failure> {
+    let id = &facts.run;
     let begun = Instant::now();
     loop {
         match lease::presence(run) {
@@ -105,9 +108,8 @@ fn owner(run: &RunDir, id: &RunId, wish: Wish) -> Result<Holder, Failure> {
             }
             Presence::Nobody => {
                 let what = format!("nobody runs run `{id}`: nothing to {wish}");
-                return Err(
-                    Failure::failed(what).hint(format!("`treebeam resume {id}` goes on with it"))
-                );
+                let way_on = way_on::as_it_is(facts);
+                return Err(Failure::failed(what).hint(format!("`{way_on}` goes on with it")));
             }
         }
     }
@@ -159,14 +161,16 @@ fn not_heard(id: &RunId, wish: Wish, why: &str) -> Failure {
     Failure::failed(what).hint(format!("`treebeam status {id}` shows how it stands"))
 }
 
-fn taken(run: &RunDir, id: &RunId, wish: Wish) -> Result<String, Failure> {
+fn taken(run: &RunDir, facts: &Facts, wish: Wish) -> Result<String, Failure> {
+    let id = &facts.run;
     Ok(match wish {
         Wish::Pause => format!(
             "run {id} is paused: what is running ends, nothing new starts (`treebeam unpause {id}` goes on)"
         ),
         Wish::Unpause => format!("run {id} goes on"),
         Wish::Stop => format!(
-            "run {id} is stopping: what is running ends first (`treebeam resume {id}` goes on from there)"
+            "run {id} is stopping: what is running ends first (`{}` goes on from there)",
+            way_on::as_it_is(facts)
         ),
         Wish::StopAfterDepth => {
             let depth = store::open_to_read(run)?.state.history.stop_after;

@@ -6,6 +6,7 @@ mod terminal;
 
 use super::Output;
 use crate::failure::{Exit, Failure};
+use crate::way_on;
 use crate::wiring::{Found, Home};
 use jiff::Timestamp;
 use paper::Papers;
@@ -91,6 +92,8 @@ struct Watched<'a> {
     follower: Follower,
     diary: Diary,
     runner: Option<String>,
+    /// What would go on with it.
+    way_on: String,
     trouble: Option<String>,
     /// When the journal is looked at, and who runs the run is asked, again.
     next_look: Instant,
@@ -102,8 +105,20 @@ impl<'a> Watched<'a> {
         let follower = Follower::open(run)?;
         let (diary, now) = (remembered(&follower), Instant::now());
         let directory = run.root().display().to_string();
-        let (runner, trouble, next_look, next_question) = (None, None, now, now);
-        Ok(Self { run, directory, follower, diary, runner, trouble, next_look, next_question })
+        let way_on = way_on::as_it_is(follower.state());
+        let (runner, trouble) = (None, None);
+        let (next_look, next_question) = (now, now);
+        Ok(Self {
+            run,
+            directory,
+            follower,
+            diary,
+            runner,
+            way_on,
+            trouble,
+            next_look,
+            next_question,
+        })
     }
 
     fn scene<'b>(&'b self, paper: Option<&'b Paper>) -> Scene<'b> {
@@ -111,6 +126,7 @@ impl<'a> Watched<'a> {
             facts: self.follower.state(),
             diary: &self.diary,
             runner: self.runner.as_deref(),
+            way_on: &self.way_on,
             now: Timestamp::now(),
             directory: &self.directory,
             paper,
@@ -123,7 +139,11 @@ impl<'a> Watched<'a> {
         let news = if now >= self.next_look { self.follow(now) } else { News::None };
         if now >= self.next_question {
             self.next_question = now + DOUBT;
-            self.runner = lease::runner(self.run);
+            let runner = lease::runner(self.run);
+            if runner.is_none() && self.runner.is_some() {
+                self.way_on = way_on::as_it_is(self.follower.state());
+            }
+            self.runner = runner;
         }
         news
     }

@@ -4,6 +4,7 @@ use super::super::Output;
 use super::super::resume::Left;
 use crate::failure::Failure;
 use crate::terminal;
+use crate::way_on;
 use serde_json::{Value, json};
 use treebeam_core::event::Failure as EvalFailure;
 use treebeam_core::evidence::Artifact;
@@ -30,7 +31,7 @@ pub(super) fn tell(left: &Left, run: &RunDir, output: Output) -> Result<(), Fail
     }
     terminal::say(&format!("run {}: {}", facts.run, run.root().display()));
     if let Left::Interrupted(_) = left {
-        terminal::say(&format!("hint: `treebeam resume {}` goes on from here", facts.run));
+        terminal::say(&format!("hint: `{}` goes on from here", way_on::as_it_is(facts)));
     }
     Ok(())
 }
