@@ -1,6 +1,11 @@
 //! What a run may ask of its agents, before it asks anything: calls by role, times what questions and answers usually take.
 //! Pure, and no promise: nobody knows how long a repository's files are, or how often a patch is sent back.
 
+mod bound;
+
+pub(crate) use bound::Known;
+
+use bound::{Bound, Hold};
 use serde_json::{Value, json};
 use std::fmt;
 use treebeam_core::group::Group;
@@ -25,6 +30,7 @@ pub(crate) struct Asked {
     /// The longest answer, in tokens, where somebody counts them.
     pub(crate) max_tokens: Option<u32>,
     pub(crate) price: Option<Price>,
+    pub(crate) known: Known,
 }
 
 /// A run as it is configured.
@@ -35,6 +41,9 @@ pub(crate) struct Estimate {
     pub(crate) by_role: Vec<(Role, Sum, Sum)>,
     max_cost: Option<Cost>,
     max_tokens: Option<u64>,
+    max_evals: Option<u32>,
+    /// Those who are asked anything.
+    asked: Vec<Asked>,
 }
 
 /// What questions take together.
@@ -64,6 +73,8 @@ impl Estimate {
             by_role: Vec::new(),
             max_cost: reach.max_cost_usd.map(|dollars| Cost::dollars(dollars.get())),
             max_tokens: reach.max_tokens_total,
+            max_evals: reach.max_total_idea_evals,
+            asked: Vec::new(),
         };
         for agent in asked {
             let calls = calls(meaning, reach, agent.role);
@@ -77,6 +88,9 @@ impl Estimate {
             estimate.expected.add(expected);
             estimate.worst.add(worst);
             estimate.by_role.push((agent.role, expected, worst));
+            if calls.most > 0 {
+                estimate.asked.push(agent.clone());
+            }
         }
         estimate
     }
@@ -86,9 +100,41 @@ impl Estimate {
         self.max_cost.map_or(self.expected.cost, |most| most.min(self.expected.cost))
     }
 
-    /// Whether it may cost more than anybody knows: a price is missing, and no budget bounds it.
-    pub(crate) const fn is_open_ended(&self) -> bool {
-        self.expected.unpriced > 0 && self.max_cost.is_none() && self.max_tokens.is_none()
+    /// Whether it may cost more than anybody knows: a price is missing, and no budget counts these calls.
+    pub(crate) fn is_open_ended(&self) -> bool {
+        let counts = |agent: &Asked| self.max_tokens.is_some() && agent.tokens_hold() != Hold::Not;
+        self.asked.iter().any(|agent| agent.price.is_none() && !counts(agent))
+    }
+
+    /// What to do about that, where the number of evals is not bounded either.
+    pub(crate) fn advice(&self) -> Option<&'static str> {
+        if !self.is_open_ended() || self.max_evals.is_some() {
+            return None;
+        }
+        let never = self.asked.iter().any(|agent| agent.known == Known::Never);
+        Some(if never {
+            "set `max_total_idea_evals`: what a program takes is counted against no other budget"
+        } else {
+            "add the missing price to `prices`, or set `max_tokens_total`"
+        })
+    }
+
+    /// The budgets that are set.
+    fn bounds(&self) -> impl Iterator<Item = Bound> {
+        let holds = |hold: fn(&Asked) -> Hold| {
+            self.asked.iter().map(|agent| (agent.role, hold(agent))).collect()
+        };
+        let cost = self.max_cost.map(|most| Bound {
+            most: format!("${:.2}", most.in_dollars()),
+            key: "max_cost_usd",
+            holds: holds(Asked::cost_holds),
+        });
+        let tokens = self.max_tokens.map(|most| Bound {
+            most: format!("{most} tokens"),
+            key: "max_tokens_total",
+            holds: holds(Asked::tokens_hold),
+        });
+        cost.into_iter().chain(tokens)
     }
 
     /// For programs.
@@ -195,13 +241,7 @@ const fn usual(role: Role) -> [u64; 2] {
 impl fmt::Display for Estimate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "about {}; at worst {}", self.expected, self.worst)?;
-        if let Some(most) = self.max_cost {
-            write!(f, "; never more than ${:.2} (`max_cost_usd`)", most.in_dollars())?;
-        }
-        if let Some(most) = self.max_tokens {
-            write!(f, "; never more than {most} tokens (`max_tokens_total`)")?;
-        }
-        Ok(())
+        self.bounds().try_for_each(|bound| write!(f, "; {bound}"))
     }
 }
 
@@ -226,7 +266,7 @@ mod tests {
 
     fn agent(role: Role, price: Option<f64>) -> Asked {
         let price = price.map(|each| Price { input: each, output: each, cached: each });
-        Asked { role, shown_chars: 0, max_tokens: Some(10_000), price }
+        Asked { role, shown_chars: 0, max_tokens: Some(10_000), price, known: Known::Before }
     }
 
     fn meaning(ideas: u32, beam: u32) -> Meaning {
@@ -292,7 +332,53 @@ mod tests {
         let capped = Reach { max_cost_usd: Finite::new(0.01), ..reach(1) };
         let estimate = Estimate::new(&meaning(2, 1), &capped, &both);
         assert_eq!(estimate.likely_cost(), Cost::dollars(0.01));
-        assert!(!estimate.is_open_ended());
-        assert!(estimate.to_string().ends_with("; never more than $0.01 (`max_cost_usd`)"));
+        assert!(estimate.is_open_ended(), "what has no price is not counted");
+    }
+
+    #[test]
+    fn a_budget_is_called_a_bound_only_where_it_is_one() {
+        let both =
+            Reach { max_cost_usd: Finite::new(0.01), max_tokens_total: Some(900), ..reach(1) };
+        let check = |agents: &[Asked], expect: [&str; 2], advice: bool| {
+            let estimate = Estimate::new(&meaning(2, 1), &both, agents);
+            let said = estimate.to_string();
+            let expect = format!("; {}; {}", expect[0], expect[1]);
+            assert!(said.ends_with(&expect), "{said}\n{expect}");
+            assert_eq!(estimate.advice().is_some(), advice, "{said}");
+            let few = Reach { max_total_idea_evals: Some(3), ..both.clone() };
+            assert_eq!(Estimate::new(&meaning(2, 1), &few, agents).advice(), None);
+        };
+        let model = |price| agent(Role::Coder, price);
+        let of = |role, known, price| Asked { known, ..agent(role, price) };
+        let program = |role| Asked { max_tokens: None, ..of(role, Known::Never, None) };
+        let firm = [
+            "never more than $0.01 (`max_cost_usd`)",
+            "never more than 900 tokens (`max_tokens_total`)",
+        ];
+        check(&[model(Some(1.0))], firm, false);
+        let tuner = Asked { max_tokens: None, ..of(Role::Ideas, Known::Nothing, Some(0.0)) };
+        check(&[model(Some(1.0)), tuner], firm, false);
+        check(
+            &[model(None)],
+            [
+                "$0.01 (`max_cost_usd`) bounds nothing, calls of `coder` are not counted: `--max-total-idea-evals` bounds them",
+                firm[1],
+            ],
+            false,
+        );
+        let late = [
+            "$0.01 (`max_cost_usd`) may be exceeded by the calls under way",
+            "900 tokens (`max_tokens_total`) may be exceeded by the calls under way",
+        ];
+        check(&[of(Role::Coder, Known::After, Some(1.0))], late, false);
+        let as_said = format!("{}, calls of `coder` count as far as they say their cost", late[0]);
+        check(&[of(Role::Coder, Known::After, None)], [&as_said, late[1]], false);
+        let rest = "calls of `ideas` are not counted: `--max-total-idea-evals` bounds them";
+        let [cost, tokens] = firm.map(|firm| format!("{firm}, {rest}"));
+        check(&[model(Some(1.0)), program(Role::Ideas)], [&cost, &tokens], true);
+        let rest = "bounds nothing, calls of `coder`, `ideas` are not counted: `--max-total-idea-evals` bounds them";
+        let [cost, tokens] = ["$0.01 (`max_cost_usd`)", "900 tokens (`max_tokens_total`)"]
+            .map(|most| format!("{most} {rest}"));
+        check(&[program(Role::Coder), program(Role::Ideas)], [&cost, &tokens], true);
     }
 }

@@ -4,7 +4,7 @@
 use crate::config::Config;
 use crate::config::agents::Line;
 use crate::crew::{self, Seat};
-use crate::estimate::{Asked, Estimate};
+use crate::estimate::{Asked, Estimate, Known};
 use crate::failure::Failure;
 use crate::terminal;
 use treebeam_core::conversation::Mode;
@@ -77,19 +77,20 @@ pub(crate) fn estimate(
     let prices = config.prices();
     let price = |model: &str| prices.of(model).map(|(price, _)| price);
     let asked = |seat: &Seat<'_>| {
-        let (max_tokens, price) = match &seat.agent.line {
+        let (known, max_tokens, price) = match &seat.agent.line {
             Line::Model(model) => {
-                (Some(model.max_tokens.unwrap_or(MAX_TOKENS)), price(&model.name))
+                let most = model.max_tokens.unwrap_or(MAX_TOKENS);
+                (Known::Before, Some(most), price(&model.name))
             }
             Line::Cli(cli) => {
                 let most = cli.max_tokens.unwrap_or(MAX_TOKENS_CLI);
-                (Some(most), cli.model.as_deref().and_then(price))
+                (Known::After, Some(most), cli.model.as_deref().and_then(price))
             }
-            Line::Command(_) => (None, None),
-            Line::Tuner => (None, Some(Price::NOTHING)),
+            Line::Command(_) => (Known::Never, None, None),
+            Line::Tuner => (Known::Nothing, None, Some(Price::NOTHING)),
         };
         let shown_chars = config.shown_chars(seat.role);
-        Asked { role: seat.role, shown_chars, max_tokens, price }
+        Asked { role: seat.role, shown_chars, max_tokens, price, known }
     };
     let asked: Vec<Asked> = seats.iter().map(asked).collect();
     Estimate::new(meaning, reach, &asked)

@@ -79,6 +79,34 @@ fn what_a_run_may_cost_is_shown_wherever_agents_are() {
     assert!(doctor.contains("do: add the missing price to `prices`"), "{doctor}");
 }
 
+#[test]
+fn what_a_budget_cannot_bound_is_said() {
+    let site = Site::new(BINARY);
+    let program =
+        |role: &str| format!("[agents.{role}]\nprovider = 'command'\ncommand = ['true']\n");
+    let configure = |budgets: &str| {
+        configure(&site, &format!("{budgets}{}{}", program("coder"), program("ideas")));
+    };
+    let bounds = "bounds nothing, calls of `coder`, `ideas` are not counted: `--max-total-idea-evals` bounds them";
+    let cost = format!("; $0.00 (`max_cost_usd`) {bounds}");
+    let tokens = format!("; 1 tokens (`max_tokens_total`) {bounds}");
+    configure("");
+    let flags = ["run", "--max-tokens-total=1", "--max-cost-usd=0.000001"];
+    let said = site.call(&flags).exits(4).says([&format!("{cost}{tokens}\n"), BEGUN]);
+    assert!(!said.stderr.contains("never more than"), "{}", said.stderr);
+    let todo = "do: set `max_total_idea_evals`: what a program takes is counted against no other";
+    for budgets in ["", "max_tokens_total = 1\n", "max_cost_usd = 1\n"] {
+        configure(budgets);
+        let doctor = site.call(&["doctor"]).stdout;
+        assert!(doctor.contains("warning  cost           a run as"), "{budgets}: {doctor}");
+        assert!(doctor.contains(todo), "{budgets}: {doctor}");
+    }
+    configure("max_tokens_total = 1\nmax_total_idea_evals = 3\n");
+    let doctor = site.call(&["doctor"]).stdout;
+    assert!(doctor.contains("ok       cost           a run as"), "{doctor}");
+    assert!(doctor.contains(tokens.as_str()), "{doctor}");
+}
+
 fn reach_of(event: &Value) -> Value {
     let reach = &event["reach"];
     json!([reach["max_cost_usd"], reach["max_tokens_total"], reach["llm_rate_limit"]])

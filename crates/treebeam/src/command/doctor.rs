@@ -222,8 +222,12 @@ fn agents(here: &Path, config: &Config, dotenv: &Dotenv) -> Vec<Check> {
 /// An agent whose price nobody knows, where a budget of money is set.
 fn priceless(config: &Config, seats: &[Seat<'_>]) -> Option<Check> {
     let prices = config.prices();
-    let costs = |seat: &&Seat<'_>| !matches!(seat.agent.line, config::agents::Line::Tuner);
-    let mut seats = seats.iter().filter(costs);
+    // What a program takes is nobody's to know: the estimate says what bounds it.
+    let has_price = |seat: &&Seat<'_>| match seat.agent.line {
+        config::agents::Line::Tuner | config::agents::Line::Command(_) => false,
+        config::agents::Line::Model(_) | config::agents::Line::Cli(_) => true,
+    };
+    let mut seats = seats.iter().filter(has_price);
     let seat = seats.find(|seat| prices.of(&seat.model()).is_none())?;
     let chooses = matches!(&seat.agent.line, config::agents::Line::Cli(cli) if cli.model.is_none());
     if chooses {
@@ -241,11 +245,10 @@ fn priceless(config: &Config, seats: &[Seat<'_>]) -> Option<Check> {
 /// What a run may cost.
 fn cost(estimate: &Estimate) -> Check {
     let says = format!("a run as configured: {estimate}");
-    if estimate.is_open_ended() {
-        let todo = "add the missing price to `prices`, or set `max_tokens_total`";
-        return Check::warning("cost", says, todo);
+    match estimate.advice() {
+        Some(todo) => Check::warning("cost", says, todo),
+        None => Check::ok("cost", says),
     }
-    Check::ok("cost", says)
 }
 
 /// Whether the program of a coding agent is there, and can be what is expected.
