@@ -167,6 +167,7 @@ fn drive(repo: &Path, variables: Vec<(OsString, OsString)>) -> Outcome<()> {
         agent: &agent,
         executor: &executor,
         files: &files,
+        inputs: &Undisturbed,
         clock: &clock,
         interrupt: &Undisturbed,
         inbox: &Undisturbed,

@@ -73,6 +73,7 @@ impl ThinWorld {
             agent: self,
             executor: self,
             files: self,
+            inputs: &Undisturbed,
             clock: self,
             interrupt: &Undisturbed,
             inbox: &Undisturbed,

@@ -21,7 +21,7 @@ use crate::conversation::Turn;
 use crate::evidence::{Artifact, Scored};
 use crate::gate::Verdict;
 use crate::group::IdeaSource;
-use crate::id::{Commit, Depth, EvalId, NodeId, Place, RunId};
+use crate::id::{Commit, Depth, EvalId, NodeId, Place, RunId, Sha256};
 use crate::policy::{Agents, Meaning, Reach};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -51,6 +51,9 @@ pub enum Event {
         /// What candidates of the root are compared with as their parent, where that is another sweep.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         parent: Option<Artifact>,
+        /// What the protected inputs were then, where there are any.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        protected_inputs: Option<Box<Sha256>>,
         /// When.
         at: Timestamp,
     },

@@ -21,7 +21,7 @@ use crate::event::{
 use crate::evidence::{Artifact, Scored};
 use crate::gate::Word;
 use crate::group::Group;
-use crate::id::{Commit, Depth, EvalId, NodeId, RunId, TurnId};
+use crate::id::{Commit, Depth, EvalId, NodeId, RunId, Sha256, TurnId};
 use crate::policy::{Agents, Meaning, Reach};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -101,6 +101,8 @@ pub enum Baseline {
         rows: u32,
         /// What candidates of the root are compared with as their parent, where that is another sweep.
         parent: Option<Artifact>,
+        /// What the protected inputs were then, where there are any.
+        protected_inputs: Option<Sha256>,
         /// When.
         at: Timestamp,
     },

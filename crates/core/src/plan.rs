@@ -17,7 +17,7 @@ use crate::event::{
 use crate::evidence::{Artifact, Scored};
 use crate::facts::{Eval, Expansion, Facts, Phase, Removal, Stage};
 use crate::group::IdeaSource;
-use crate::id::{Commit, EvalId, NodeId};
+use crate::id::{Commit, EvalId, NodeId, Sha256};
 use crate::policy::DedupeScope;
 use crate::state::State;
 use jiff::{SignedDuration, Timestamp};
@@ -86,6 +86,8 @@ pub enum Outcome {
         rows: u32,
         /// What its candidates are compared with as their parent, where that is another sweep.
         parent: Option<Artifact>,
+        /// What the protected inputs were then, where there are any.
+        protected_inputs: Option<Sha256>,
     },
     /// The root's sweep is in, and cannot be compared with.
     RootRefused {
@@ -383,8 +385,9 @@ pub fn announce(state: &State, step: Step, at: Timestamp) -> Option<Event> {
 #[must_use]
 pub fn accept(state: &State, outcome: &Outcome, at: Timestamp) -> Option<Event> {
     Some(match outcome.clone() {
-        Outcome::RootMeasured { baseline, rows, parent } => {
-            Event::RootMeasured { baseline, rows, parent, at }
+        Outcome::RootMeasured { baseline, rows, parent, protected_inputs } => {
+            let protected_inputs = protected_inputs.map(Box::new);
+            Event::RootMeasured { baseline, rows, parent, protected_inputs, at }
         }
         Outcome::RootRefused { why } => Event::RootRefused { why },
         Outcome::Proposed(proposal) => {

@@ -136,6 +136,14 @@ impl Meaning {
         self.protect.iter().cloned().chain(results).collect()
     }
 
+    /// What makes an input a protected one, as globs. That test files of any folder are protected by itself says nothing of a
+    /// virtual environment, which is full of them.
+    #[must_use]
+    pub fn protecting_inputs(&self) -> Vec<String> {
+        let anywhere = |glob: &&String| glob.starts_with("**/") && TESTS.contains(&glob.as_str());
+        self.protect.iter().filter(|glob| !anywhere(glob)).cloned().collect()
+    }
+
     /// What measures a code state, each in one line.
     #[must_use]
     pub fn commands(&self) -> Vec<String> {

@@ -31,7 +31,11 @@ pub struct BadGlob(String);
 
 /// The paths that no candidate may change.
 #[derive(Clone, Debug)]
-pub struct Protected(GlobSet);
+pub struct Protected {
+    globs: GlobSet,
+    /// What all that a glob matches begins with, of each glob.
+    beginnings: Vec<String>,
+}
 
 impl Protected {
     /// Reads the globs.
@@ -40,10 +44,12 @@ impl Protected {
     /// When one of them is no glob.
     pub fn new(globs: &[String]) -> Result<Self, BadGlob> {
         let mut set = GlobSetBuilder::new();
+        let beginnings = globs.iter().map(|glob| beginning(glob).to_owned()).collect();
         for glob in globs {
             set.add(Glob::new(glob).map_err(|error| BadGlob(error.to_string()))?);
         }
-        set.build().map(Self).map_err(|error| BadGlob(error.to_string()))
+        let globs = set.build().map_err(|error| BadGlob(error.to_string()))?;
+        Ok(Self { globs, beginnings })
     }
 
     /// What is wrong with these changes, in words, one line each; nothing when they may stand.
@@ -55,7 +61,15 @@ impl Protected {
     /// Whether one of the globs matches a path.
     #[must_use]
     pub fn covers(&self, path: &str) -> bool {
-        self.0.is_match(path)
+        self.globs.is_match(path)
+    }
+
+    /// Whether one of the globs could match a path below this folder.
+    #[must_use]
+    pub fn may_cover_below(&self, folder: &str) -> bool {
+        let folder = format!("{folder}/");
+        let may = |it: &String| it.starts_with(&folder) || folder.starts_with(it.as_str());
+        self.beginnings.iter().any(may)
     }
 
     fn violation(&self, change: &Change) -> Option<String> {
@@ -74,9 +88,38 @@ impl Protected {
     }
 }
 
+/// What a glob has before the first character that may stand for another one.
+fn beginning(glob: &str) -> &str {
+    let end = glob.find(['*', '?', '[', '{', '\\']).unwrap_or(glob.len());
+    glob.get(..end).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn folders_that_no_glob_leads_to_are_known() -> Result<(), BadGlob> {
+        let may = |glob: &str, folder: &str| {
+            Protected::new(&[glob.to_owned()]).map(|it| it.may_cover_below(folder))
+        };
+        for (glob, folder, expected) in [
+            ("data/**", "data", true),
+            ("data/**", "data/raw", true),
+            ("data/raw/*.csv", "data", true),
+            ("data/raw/*.csv", "data/new", false),
+            ("data/**", "database", false),
+            ("dat?/**", "data", true),
+            ("{data,more}/**", "data", true),
+            ("**/*.csv", ".venv", true),
+            ("eval/**", ".venv", false),
+            ("data/raw.csv", "more", false),
+            ("data\\*/x", "data*", true),
+        ] {
+            assert_eq!(may(glob, folder)?, expected, "{glob} {folder}");
+        }
+        Ok(())
+    }
 
     #[test]
     fn what_may_not_be_touched_is_named() -> Result<(), BadGlob> {

@@ -138,6 +138,7 @@ impl Site {
             agent: &agent,
             executor: &executor,
             files: &files,
+            inputs: &Undisturbed,
             clock: &clock,
             interrupt: &Undisturbed,
             inbox: &Undisturbed,

@@ -101,6 +101,7 @@ fn heard(
         agent: &agent,
         executor: &executor,
         files: &files,
+        inputs: &Undisturbed,
         clock: &clock,
         interrupt: &Undisturbed,
         inbox: &Undisturbed,

@@ -31,7 +31,7 @@ const EARLIER: usize = 600;
 pub(crate) enum Brief {
     Propose(Box<ForIdeas>),
     Implement(Box<ForCoder>),
-    Sweep(Job),
+    Sweep(ForSweep),
     Score(Box<ForScore>),
     Promote(ForPromotion),
     Discard(ForDiscard),
@@ -97,10 +97,16 @@ pub(crate) struct ForCoder {
     pub(crate) until: Option<Timestamp>,
 }
 
+pub(crate) struct ForSweep {
+    pub(crate) job: Job,
+    /// What the protected inputs were when the root was measured.
+    pub(crate) inputs: Option<Sha256>,
+}
+
 /// What is needed to take in what a job left behind.
 pub(crate) enum ForCollecting {
     Root { commit: Commit, meaning: Box<Meaning> },
-    Eval { about: About, commit: Commit, protect: Vec<String> },
+    Eval { about: Box<About>, commit: Commit, protect: Vec<String>, inputs: Option<Sha256> },
 }
 
 pub(crate) struct ForScore {
@@ -133,7 +139,9 @@ pub(crate) fn of(state: &State, step: Step) -> Option<Brief> {
             Brief::Propose(Box::new(control::for_ideas(state, state.node(NodeId::ROOT)?)))
         }
         Step::Implement(eval) => Brief::Implement(Box::new(for_coder(state, state.eval(eval)?)?)),
-        Step::Sweep(subject) => Brief::Sweep(job(state, subject)?),
+        Step::Sweep(subject) => {
+            Brief::Sweep(ForSweep { job: job(state, subject)?, inputs: inputs(state) })
+        }
         Step::Score(eval) => Brief::Score(Box::new(for_score(state, state.eval(eval)?)?)),
         Step::Promote(eval) => {
             let commit = state.eval(eval)?.work()?.commit.clone();
@@ -177,10 +185,19 @@ pub(crate) fn for_collecting(state: &Facts, subject: Subject) -> Option<ForColle
         }
         Subject::Eval(eval) => {
             let eval = state.eval(eval)?;
-            let (about, commit) = (about(state, eval)?, eval.work()?.commit.clone());
-            ForCollecting::Eval { about, commit, protect: state.meaning.protect.clone() }
+            let (about, commit) = (Box::new(about(state, eval)?), eval.work()?.commit.clone());
+            let (protect, inputs) = (state.meaning.protect.clone(), inputs(state));
+            ForCollecting::Eval { about, commit, protect, inputs }
         }
     })
+}
+
+/// What the protected inputs have to be: what they were for the root, once that is measured.
+const fn inputs(state: &Facts) -> Option<Sha256> {
+    match &state.baseline {
+        Baseline::Measured { protected_inputs, .. } => *protected_inputs,
+        Baseline::Unmeasured | Baseline::Refused { .. } => None,
+    }
 }
 
 fn about(state: &Facts, eval: &Eval) -> Option<About> {

@@ -35,6 +35,14 @@ pub enum Halt {
         /// What is wrong with its sweep.
         why: String,
     },
+    /// The user's own files are not those that the root was measured on: what is measured now could not be compared with it.
+    #[error("the sweep of `{subject}` is not submitted: {why}")]
+    InputsChanged {
+        /// Whose sweep it is.
+        subject: Subject,
+        /// Which files, as far as that is known.
+        why: String,
+    },
     /// A node could not be made.
     #[error("eval {eval} could not be promoted: {why}")]
     Promotion {

@@ -2,18 +2,22 @@
 //! Every effect is idempotent: asked twice with the same arguments, the world is as after the first time.
 
 mod agent;
+mod inputs;
 mod job;
+mod user;
 
 pub use agent::{Agent, AgentError, Ask, Continuation, Edits, Reply};
+pub use inputs::Inputs;
 pub use job::{JobStage, Ran, Used};
 pub use treebeam_core::bill::{Cost, Usage};
 pub use treebeam_core::role::Role;
+pub use user::{Inbox, Interrupt, Message, OwnIdea, Request, Undisturbed};
 
 use crate::prompt::Prompts;
 use jiff::Timestamp;
 use std::io::Read;
 use std::time::Duration;
-use treebeam_core::event::{EvalStage, Event, FailureKind, Leftover, MessageId, Subject, Wish};
+use treebeam_core::event::{EvalStage, Event, FailureKind, Leftover, Subject};
 use treebeam_core::evidence::Artifact;
 use treebeam_core::id::{Commit, EvalId, NodeId, Place, RunPath};
 use treebeam_core::measure::UserPath;
@@ -391,73 +395,6 @@ pub trait Clock: Sync {
     }
 }
 
-/// Whether somebody wants the run to be left here. It is not over then, and can be resumed.
-pub trait Interrupt: Sync {
-    /// Whether nothing new may begin. Asked before anything does.
-    fn is_asked_for(&self) -> bool;
-}
-
-/// What the user has to say to a run while it runs. Nothing that lies there stops the run: what cannot be understood is
-/// set aside, and nobody's message.
-pub trait Inbox: Sync {
-    /// The messages that are there, the oldest first.
-    fn look(&self) -> Vec<Message>;
-    /// Forgets a message that is on record. One that is still there at the next look is known by its name.
-    fn forget(&self, message: &MessageId);
-    /// Sets a message aside that will not be acted upon, for a person to find, with the reason.
-    fn set_aside(&self, message: &MessageId, why: &str);
-    /// How long it is not worth looking again.
-    fn rest(&self) -> Duration;
-}
-
-/// Something that the user has to say.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Message {
-    /// Its name.
-    pub id: MessageId,
-    /// What it says.
-    pub request: Request,
-}
-
-/// What a message says.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Request {
-    /// To the process that runs the run now.
-    Wish(Wish),
-    /// To the run.
-    Idea(OwnIdea),
-}
-
-/// An idea of the user's.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OwnIdea {
-    /// The node that it is for; the first of the frontier where it is for none.
-    pub node: Option<NodeId>,
-    /// Its text: what becomes its file.
-    pub text: String,
-}
-
-/// Nobody interrupts, and nobody has anything to say.
-#[derive(Clone, Copy, Debug)]
-pub struct Undisturbed;
-
-impl Inbox for Undisturbed {
-    fn look(&self) -> Vec<Message> {
-        Vec::new()
-    }
-    fn forget(&self, _: &MessageId) {}
-    fn set_aside(&self, _: &MessageId, _: &str) {}
-    fn rest(&self) -> Duration {
-        Duration::from_millis(500)
-    }
-}
-
-impl Interrupt for Undisturbed {
-    fn is_asked_for(&self) -> bool {
-        false
-    }
-}
-
 /// What a recorded time belongs to, so that a world without time can make one up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Moment {
@@ -488,6 +425,8 @@ pub struct World<'a> {
     pub executor: &'a dyn Executor,
     /// The run's files.
     pub files: &'a dyn Files,
+    /// What sweeps are given of the user's own files.
+    pub inputs: &'a dyn Inputs,
     /// What time it is.
     pub clock: &'a dyn Clock,
     /// Whether to go on.

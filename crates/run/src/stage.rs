@@ -3,6 +3,7 @@
 pub(crate) mod discard;
 mod idea;
 mod implement;
+mod inputs;
 mod promote;
 mod score;
 pub(crate) mod sweep;
@@ -18,8 +19,8 @@ pub(crate) fn perform(brief: &Brief, world: World<'_>) -> Result<Option<Outcome>
     let outcome = match brief {
         Brief::Propose(brief) => Some(idea::propose(brief, world)?),
         Brief::Implement(brief) => Some(implement::implement(brief, world)?),
-        Brief::Sweep(job) => {
-            sweep::submit(job, world)?;
+        Brief::Sweep(brief) => {
+            sweep::submit(brief, world)?;
             None
         }
         Brief::Score(brief) => Some(score::score(brief, world)?),

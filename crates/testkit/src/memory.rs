@@ -15,7 +15,7 @@ use treebeam_core::path;
 use treebeam_core::protect::{Change, Mode, Protected};
 use treebeam_run::port::{
     Applied, Clock, CommitNote, Executor, Files, Inbox, Interrupt, Job, JobEnd, JobExit, JobKey,
-    Message, Moment, PortError, Repo, RepoFile, Request, World,
+    Message, Moment, PortError, Repo, RepoFile, Request, Undisturbed, World,
 };
 use treebeam_run::prompt::Prompts;
 
@@ -166,6 +166,7 @@ impl MemoryWorld {
             agent: self,
             executor: self,
             files: self,
+            inputs: &Undisturbed,
             clock: self,
             interrupt: self,
             inbox: self,

@@ -247,7 +247,7 @@ impl From<Halt> for Failure {
         match halt {
             Halt::Port(error) => error.into(),
             Halt::Agent(error) => error.into(),
-            Halt::RootUnsound { .. } => {
+            Halt::RootUnsound { .. } | Halt::InputsChanged { .. } => {
                 Self { exit: Exit::Environment, error: halt.into(), hint: None }
             }
             Halt::Interrupted(_) => {

@@ -27,13 +27,13 @@ use treebeam_edge::agent::{Door, Plan};
 use treebeam_edge::clock::WallClock;
 use treebeam_edge::dry::{DryAgent, DryClock, DryExecutor, FlakyCleanup};
 use treebeam_edge::executor::{
-    GRACE, GivenBaseline, InPlace, Local, LocalExecutor, WithBaseline, variables,
+    GRACE, GivenBaseline, InPlace, Local, LocalExecutor, ProtectedInputs, WithBaseline, variables,
 };
 use treebeam_edge::git::{self, GitRepo};
 use treebeam_edge::process::{self, AtATime};
 use treebeam_edge::store::inbox::RunInbox;
 use treebeam_edge::store::{Fenced, RunFiles, Store};
-use treebeam_run::port::{Executor, World};
+use treebeam_run::port::{Executor, Undisturbed, World};
 use treebeam_run::prompt::Prompts;
 
 /// Does something with a run in the world that it belongs to.
@@ -58,6 +58,7 @@ pub(crate) fn enter<T>(
                 agent: &Fenced::new(DryAgent::new(seed, run), fence.clone()),
                 executor: &Fenced::new(executor, fence),
                 files: &files,
+                inputs: &Undisturbed,
                 clock: &DryClock::new(state.created_at),
                 interrupt: &CtrlC,
                 inbox: &inbox,
@@ -74,6 +75,8 @@ pub(crate) fn enter<T>(
             let recorded = state.replays.as_ref().map(|run| Calls::Run(home.named(run)));
             let plan = Plan { replays: recorded, ..plan(config, &dotenv, &repo, &store, &state)? };
             let executor = executor(home, &dotenv, &store, &state)?;
+            let inputs = ProtectedInputs::new(&home.repo.toplevel, &state.meaning)
+                .map_err(|error| Failure::usage(error.to_string()))?;
             let door = Door::open(&plan, &Onlooker)?;
             let agent = SeenAgent { agent: door, lines };
             let executor = SeenExecutor::new(executor, run, lines);
@@ -82,6 +85,7 @@ pub(crate) fn enter<T>(
                 agent: &Fenced::new(agent, fence.clone()),
                 executor: &Fenced::new(executor, fence),
                 files: &files,
+                inputs: &inputs,
                 clock: &WallClock,
                 interrupt: &CtrlC,
                 inbox: &inbox,

@@ -51,9 +51,12 @@ impl State {
         match event {
             Event::RunStarted(_) => wrong("a run starts twice"),
             Event::StepStarted { step, attempt, at } => self.step_started(*step, *attempt, *at),
-            Event::RootMeasured { baseline, rows, parent, at } => {
+            Event::RootMeasured { baseline, rows, parent, protected_inputs, at } => {
                 let (results, parent) = (baseline.clone(), parent.clone());
-                self.root_measured(Baseline::Measured { results, rows: *rows, parent, at: *at })
+                let (rows, protected_inputs, at) =
+                    (*rows, protected_inputs.as_deref().copied(), *at);
+                let measured = Baseline::Measured { results, rows, parent, protected_inputs, at };
+                self.root_measured(measured)
             }
             Event::RootRefused { why } => self.root_refused(why),
             Event::IdeasProposed(proposed) => self.ideas_proposed(proposed),

@@ -4,7 +4,8 @@
 //! [`local`] is the runner's side: it starts jobs, finds those of a runner before, and says how each ended. [`job`] is the
 //! process of one job: it alone owns deadline, capture, kill and result. They share files in the submission's folder and
 //! nothing else: `spec` is what is to be done, `claim` is who does it, `limit` is how long that may take, `outcome` is
-//! what became of it. `stage` runs one command, `results` looks for the CSV, `inputs` links what git does not track. [`given`] has results that are there
+//! what became of it. `stage` runs one command, `results` looks for the CSV, `inputs` links what git does not track,
+//! [`protected`] sees whether anybody has changed what of that no candidate may. [`given`] has results that are there
 //! already. [`InPlace`] lets jobs run in the user's own worktree. `left` ends jobs
 //! whose run is to go.
 
@@ -17,6 +18,7 @@ mod left;
 mod limit;
 pub mod local;
 mod outcome;
+pub mod protected;
 mod results;
 mod spec;
 mod stage;
@@ -32,6 +34,7 @@ pub use in_place::InPlace;
 pub use job::JobError;
 pub use left::{LeftJob, left_running, withdraw};
 pub use local::{Local, LocalExecutor};
+pub use protected::ProtectedInputs;
 pub use spec::SPEC;
 
 use crate::agent::command::VARIABLES;

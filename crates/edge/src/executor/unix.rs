@@ -8,6 +8,11 @@ use std::path::Path;
 
 pub(super) use std::os::unix::fs::symlink as link;
 
+/// When anything of a file was last changed, in seconds of Unix time.
+pub(super) fn changed_at(found: &fs::Metadata) -> u64 {
+    u64::try_from(found.ctime().max(found.mtime())).unwrap_or_default()
+}
+
 /// Whether this file is our standard input: whoever started us has given us its lock with it.
 pub(super) fn is_standard_input(file: &Path) -> bool {
     let held = io::stdin().as_fd().try_clone_to_owned().map(File::from);

@@ -1,12 +1,20 @@
 //! What a job needs of Windows alone.
 
+use std::fs::Metadata;
 use std::io;
 use std::os::windows::fs::{symlink_dir, symlink_file};
 use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Makes a link.
 pub(super) fn link(from: &Path, place: &Path) -> io::Result<()> {
     if from.is_dir() { symlink_dir(from, place) } else { symlink_file(from, place) }
+}
+
+/// When a file was last changed, in seconds of Unix time.
+pub(super) fn changed_at(found: &Metadata) -> u64 {
+    let since = |time: SystemTime| time.duration_since(UNIX_EPOCH).ok();
+    found.modified().ok().and_then(since).map_or(0, |since| since.as_secs())
 }
 
 /// A lock belongs to the process that took it here, and cannot be handed down.

@@ -41,6 +41,7 @@ pub use export::{Chapter, ExportError};
 pub use identity::Identity;
 pub use leftover::{Orphan, remove_folder};
 pub use open::{OpenError, UserRepo, open, open_with};
+pub(crate) use place::{Stamp, stamp};
 pub use said::GitSaid;
 pub use taken::{Before, Looked, MOST_CHANGED, Taken};
 

@@ -14,10 +14,10 @@ mod system;
 mod system;
 
 /// What the system says of a file: another one, if it is another file or was changed.
-pub(super) type Stamp = system::Stamp;
+pub(crate) type Stamp = system::Stamp;
 
 /// What the system says of a file.
-pub(super) fn stamp(found: &fs::Metadata) -> Stamp {
+pub(crate) fn stamp(found: &fs::Metadata) -> Stamp {
     system::stamp(found)
 }
 

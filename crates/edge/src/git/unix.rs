@@ -49,9 +49,9 @@ pub(super) fn is_executable(file: &Metadata) -> bool {
 
 /// All that the system says of a file, but for when it was read: device, number, mode, names, owner, group, length, and
 /// when its content and anything of it were changed.
-pub(super) type Stamp = ([u64; 4], [u32; 3], [i64; 4]);
+pub(crate) type Stamp = ([u64; 4], [u32; 3], [i64; 4]);
 
-pub(super) fn stamp(found: &Metadata) -> Stamp {
+pub(crate) fn stamp(found: &Metadata) -> Stamp {
     let number = [found.dev(), found.ino(), found.nlink(), found.size()];
     let times = [found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec()];
     (number, [found.mode(), found.uid(), found.gid()], times)

@@ -28,9 +28,9 @@ pub(super) fn is_executable(_file: &Metadata) -> bool {
 }
 
 /// What the system says of a file, but for when it was read: attributes, length, and when it was made and changed.
-pub(super) type Stamp = (u32, [u64; 3]);
+pub(crate) type Stamp = (u32, [u64; 3]);
 
-pub(super) fn stamp(found: &Metadata) -> Stamp {
+pub(crate) fn stamp(found: &Metadata) -> Stamp {
     let (made, changed) = (found.creation_time(), found.last_write_time());
     (found.file_attributes(), [found.file_size(), made, changed])
 }

@@ -84,6 +84,7 @@ fn a_process_that_runs_the_run() {
         agent: &door,
         executor: &executor,
         files: &files,
+        inputs: &Undisturbed,
         clock: &clock,
         interrupt: &Undisturbed,
         inbox: &Undisturbed,

@@ -164,6 +164,7 @@ fn searched(repo: &TempRepo, ideas: u32) -> State {
         agent: &door,
         executor: &Parabola { run: run.clone(), jobs: Mutex::default() },
         files: &RunFiles::new(run),
+        inputs: &Undisturbed,
         clock: &DryClock::new(state.created_at),
         interrupt: &Undisturbed,
         inbox: &Undisturbed,

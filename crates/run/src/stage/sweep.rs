@@ -1,26 +1,26 @@
 //! Gives a sweep to the executor, and takes its results in when it has ended. The root's sweep must be sound, or nothing
 //! is paid for; a candidate's failure is its own.
 
-use crate::brief::ForCollecting;
+use super::inputs;
+use crate::brief::{ForCollecting, ForSweep};
 use crate::drive::Halt;
-use crate::port::{Job, JobEnd, JobExit, PortError, World};
+use crate::port::{JobEnd, JobExit, PortError, World};
 use crate::summary::{About, Summary};
 use treebeam_core::bill::Bills;
 use treebeam_core::event::{EvalStage, Failure, FailureKind, Subject};
 use treebeam_core::evidence::Artifact;
-use treebeam_core::id::{Commit, RunPath};
+use treebeam_core::id::{Commit, RunPath, Sha256};
 use treebeam_core::path;
 use treebeam_core::plan::Outcome;
 use treebeam_core::policy::Meaning;
 use treebeam_core::protect::Protected;
 use treebeam_core::sweep::{Sweep, SweepError};
 
-/// How many protected files are named that a sweep has changed.
-const NAMED: usize = 5;
-
 /// The root has no worktree yet; that of a candidate whose sweep is repeated may be gone, or may have been touched; one that
 /// a process before left is not believed.
-pub(super) fn submit(job: &Job, world: World<'_>) -> Result<(), Halt> {
+pub(super) fn submit(brief: &ForSweep, world: World<'_>) -> Result<(), Halt> {
+    let ForSweep { job, inputs } = brief;
+    inputs::require(inputs.as_ref(), job.key.subject, world)?;
     let place = job.key.subject.place();
     if job.key.subject == Subject::Root {
         world.repo.keep(place, &job.commit)?;
@@ -41,20 +41,42 @@ pub(crate) fn collect(
 ) -> Result<Outcome, Halt> {
     match brief {
         ForCollecting::Root { commit, meaning } => of_root(end, commit, meaning, world),
-        ForCollecting::Eval { about, commit, protect } => {
-            of_eval(end, about, Swept { commit, protect }, world)
+        ForCollecting::Eval { about, commit, protect, inputs } => {
+            of_eval(end, about, Swept { commit, protect, inputs: inputs.as_ref() }, world)
         }
     }
 }
+
+/// Where the results of a job lie, or what kind of failure it is, and why.
+type Found<'a> = Result<&'a RunPath, (FailureKind, String)>;
 
 /// A code state that was swept, and what may not be another than it has it.
 #[derive(Clone, Copy)]
 struct Swept<'a> {
     commit: &'a Commit,
     protect: &'a [String],
+    /// What the protected inputs were when the root was measured.
+    inputs: Option<&'a Sha256>,
 }
 
 impl Swept<'_> {
+    /// The results of a job, or why there are none: one that failed may have changed what it was given too.
+    fn results<'a>(self, end: &'a JobEnd, world: World<'_>) -> Result<Found<'a>, PortError> {
+        let (results, failed) = match &end.exit {
+            JobExit::Done { results } => (Ok(results), None),
+            JobExit::Failed { kind, message } => (Err((*kind, message.clone())), Some(message)),
+            JobExit::Lost { message } => {
+                (Err((FailureKind::Sweep, message.clone())), Some(message))
+            }
+        };
+        let failed = failed.map(String::as_str);
+        let why = match inputs::look_over(self.inputs, failed, world)? {
+            None if failed.is_none() => self.look_over(end.key.subject, world)?,
+            why => why,
+        };
+        Ok(why.map_or(results, |why| Err((FailureKind::Protected, why))))
+    }
+
     /// What is wrong with the worktree that a sweep has left, in words.
     fn look_over(self, subject: Subject, world: World<'_>) -> Result<Option<String>, PortError> {
         let protected = Protected::new(self.protect)
@@ -63,12 +85,8 @@ impl Swept<'_> {
         if touched.is_empty() {
             return Ok(None);
         }
-        let more = touched.len().saturating_sub(NAMED);
-        let names: Vec<String> =
-            touched.iter().take(NAMED).map(|path| format!("`{path}`")).collect();
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        let names = names.join(", ");
-        Ok(Some(format!("the sweep left protected files other than committed: {names}{more}")))
+        let names = inputs::named(&touched);
+        Ok(Some(format!("the sweep left protected files other than committed: {names}")))
     }
 }
 
@@ -86,7 +104,7 @@ fn of_root(
         }
     };
     // Where the sweep itself does that, it would fail every candidate.
-    let swept = Swept { commit, protect: &meaning.protect };
+    let swept = Swept { commit, protect: &meaning.protect, inputs: None };
     match swept.look_over(Subject::Root, world)? {
         Some(why) => Ok(Outcome::RootRefused { why }),
         None => root(results, end, meaning, world),
@@ -102,14 +120,7 @@ fn of_eval(
     let About { eval, attempt, .. } = *about;
     keep_logs(end, &path::attempt(eval, attempt), world)?;
     let summary = Summary::open(about, world.files)?.swept(end);
-    let found = match &end.exit {
-        JobExit::Done { results } => swept
-            .look_over(Subject::Eval(eval), world)?
-            .map_or(Ok(results), |message| Err((FailureKind::Protected, message))),
-        JobExit::Failed { kind, message } => Err((*kind, message.clone())),
-        JobExit::Lost { message } => Err((FailureKind::Sweep, message.clone())),
-    };
-    let outcome = match found {
+    let outcome = match swept.results(end, world)? {
         Ok(results) => {
             let results = take_in(results, end, attempt, world)?;
             summary.write(about, world.files)?;
@@ -176,7 +187,10 @@ fn root(
         return Ok(Outcome::RootRefused { why });
     }
     Ok(match rows_of(&baseline, meaning, world)? {
-        Ok(rows) => Outcome::RootMeasured { baseline, rows, parent },
+        Ok(rows) => {
+            let protected_inputs = world.inputs.fingerprint()?;
+            Outcome::RootMeasured { baseline, rows, parent, protected_inputs }
+        }
         Err(why) => Outcome::RootRefused { why },
     })
 }

@@ -159,6 +159,8 @@ pub(super) fn drive(
         Err(halt) => {
             let go_on = if let Halt::RootUnsound { .. } = &halt {
                 given.map_or_else(|| mend(&root, way_on), |file| renew(&file, &root, way_on))
+            } else if let Halt::InputsChanged { .. } = &halt {
+                restore(way_on)
             } else {
                 format!("remove the cause, then `{way_on}` goes on from here")
             };
@@ -182,6 +184,13 @@ fn mend(root: &str, way_on: &str) -> String {
 fn renew(file: &UserPath, root: &str, way_on: &str) -> String {
     format!(
         "`treebeam baseline --commit {root}` measures the root anew; with its results in `{file}`, `{way_on}` goes on from here"
+    )
+}
+
+/// What to do about data that are not the root's any more: treebeam has no copy of them.
+fn restore(way_on: &str) -> String {
+    format!(
+        "restore these files, then `{way_on}` goes on from here; if the change was meant, start a new run"
     )
 }
 

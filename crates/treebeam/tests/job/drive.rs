@@ -99,6 +99,7 @@ impl Field {
             agent: &agent,
             executor: &executor,
             files: &files,
+            inputs: &Undisturbed,
             clock: &clock,
             interrupt: &Undisturbed,
             inbox: &Undisturbed,

@@ -141,9 +141,12 @@ fn outcome(step: Step) -> Outcome {
                 bills: Bills::default(),
             },
         },
-        Step::Sweep(Subject::Root) => {
-            Outcome::RootMeasured { baseline: artifact("root baseline.csv"), rows: 4, parent: None }
-        }
+        Step::Sweep(Subject::Root) => Outcome::RootMeasured {
+            baseline: artifact("root baseline.csv"),
+            rows: 4,
+            parent: None,
+            protected_inputs: None,
+        },
         Step::Sweep(Subject::Eval(eval)) => match script(eval) {
             Script::Fails(stage, kind, message) => failed(eval, *stage, *kind, message),
             Script::Swept(..) => {

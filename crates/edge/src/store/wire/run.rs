@@ -135,14 +135,17 @@ pub(super) struct Root {
     /// Not in older manifests.
     #[serde(default)]
     parent_baseline_provenance: Option<CopiedFile>,
+    /// Not in older manifests.
+    #[serde(default)]
+    protected_inputs_sha256: Option<Sha256>,
 }
 
 impl Root {
     pub(super) fn of(facts: &Facts) -> Self {
-        let (results, rows, parent, at) = match &facts.baseline {
-            Baseline::Unmeasured | Baseline::Refused { .. } => (None, None, None, None),
-            Baseline::Measured { results, rows, parent, at } => {
-                (Some(results), Some(*rows), parent.as_ref(), Some(*at))
+        let (results, rows, parent, inputs, at) = match &facts.baseline {
+            Baseline::Unmeasured | Baseline::Refused { .. } => (None, None, None, None, None),
+            Baseline::Measured { results, rows, parent, protected_inputs, at } => {
+                (Some(results), Some(*rows), parent.as_ref(), *protected_inputs, Some(*at))
             }
         };
         Self {
@@ -157,6 +160,7 @@ impl Root {
                 Baseline::Unmeasured | Baseline::Measured { .. } => None,
             },
             parent_baseline_provenance: parent.map(CopiedFile::of),
+            protected_inputs_sha256: inputs,
         }
     }
 
@@ -169,6 +173,7 @@ impl Root {
             results: copied.into_artifact(),
             rows: needed(self.root_baseline_rows, "root_baseline_rows")?,
             parent: self.parent_baseline_provenance.map(CopiedFile::into_artifact),
+            protected_inputs: self.protected_inputs_sha256,
             at: needed(self.root_baseline_measured_at, "root_baseline_measured_at")?,
         })
     }

@@ -1,0 +1,72 @@
+//! What the user has to say to a run while it runs, and whether it is to go on.
+
+use std::time::Duration;
+use treebeam_core::event::{MessageId, Wish};
+use treebeam_core::id::NodeId;
+
+/// Whether somebody wants the run to be left here. It is not over then, and can be resumed.
+pub trait Interrupt: Sync {
+    /// Whether nothing new may begin. Asked before anything does.
+    fn is_asked_for(&self) -> bool;
+}
+
+/// What the user has to say to a run while it runs. Nothing that lies there stops the run: what cannot be understood is
+/// set aside, and nobody's message.
+pub trait Inbox: Sync {
+    /// The messages that are there, the oldest first.
+    fn look(&self) -> Vec<Message>;
+    /// Forgets a message that is on record. One that is still there at the next look is known by its name.
+    fn forget(&self, message: &MessageId);
+    /// Sets a message aside that will not be acted upon, for a person to find, with the reason.
+    fn set_aside(&self, message: &MessageId, why: &str);
+    /// How long it is not worth looking again.
+    fn rest(&self) -> Duration;
+}
+
+/// Something that the user has to say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Its name.
+    pub id: MessageId,
+    /// What it says.
+    pub request: Request,
+}
+
+/// What a message says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// To the process that runs the run now.
+    Wish(Wish),
+    /// To the run.
+    Idea(OwnIdea),
+}
+
+/// An idea of the user's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnIdea {
+    /// The node that it is for; the first of the frontier where it is for none.
+    pub node: Option<NodeId>,
+    /// Its text: what becomes its file.
+    pub text: String,
+}
+
+/// Nobody interrupts, nobody has anything to say, and no input is protected.
+#[derive(Clone, Copy, Debug)]
+pub struct Undisturbed;
+
+impl Inbox for Undisturbed {
+    fn look(&self) -> Vec<Message> {
+        Vec::new()
+    }
+    fn forget(&self, _: &MessageId) {}
+    fn set_aside(&self, _: &MessageId, _: &str) {}
+    fn rest(&self) -> Duration {
+        Duration::from_millis(500)
+    }
+}
+
+impl Interrupt for Undisturbed {
+    fn is_asked_for(&self) -> bool {
+        false
+    }
+}

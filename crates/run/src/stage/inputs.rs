@@ -1,0 +1,51 @@
+//! The user's own files that sweeps are given: nothing is measured where the protected ones are not what they were for the
+//! root. They are looked at, never changed: only the user can restore them.
+
+use crate::drive::Halt;
+use crate::port::{PortError, World};
+use treebeam_core::event::Subject;
+use treebeam_core::id::Sha256;
+
+/// How many files are named.
+const NAMED: usize = 5;
+
+/// Lets a sweep begin only where the protected inputs are what they were.
+pub(super) fn require(
+    since: Option<&Sha256>,
+    subject: Subject,
+    world: World<'_>,
+) -> Result<(), Halt> {
+    match changed(since, world)? {
+        None => Ok(()),
+        Some(why) => Err(Halt::InputsChanged { subject, why }),
+    }
+}
+
+/// Why what a job measured says nothing, in words; `failed` is what it says itself of its failure.
+pub(super) fn look_over(
+    since: Option<&Sha256>,
+    failed: Option<&str>,
+    world: World<'_>,
+) -> Result<Option<String>, PortError> {
+    let said = failed.map_or_else(String::new, |said| format!("; the job itself: {said}"));
+    let own = "they are your own files, and have to be restored";
+    Ok(changed(since, world)?.map(|why| format!("{why}; {own}{said}")))
+}
+
+fn changed(since: Option<&Sha256>, world: World<'_>) -> Result<Option<String>, PortError> {
+    let Some(since) = since else { return Ok(None) };
+    let what = "protected inputs are not what they were when the root was measured";
+    let in_words = |files: Vec<String>| match named(&files) {
+        names if names.is_empty() => what.to_owned(),
+        names => format!("{what}: {names}"),
+    };
+    Ok(world.inputs.changed(since)?.map(in_words))
+}
+
+/// The first of these paths.
+pub(super) fn named(paths: &[String]) -> String {
+    let more = paths.len().saturating_sub(NAMED);
+    let names: Vec<String> = paths.iter().take(NAMED).map(|path| format!("`{path}`")).collect();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    names.join(", ") + &more
+}

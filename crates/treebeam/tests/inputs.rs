@@ -1,0 +1,154 @@
+//! What sweeps are given of the user's own files, with the real program: where they are protected, nothing is measured on
+//! others than the root's, and where they are not, a sweep may write to them.
+
+#![cfg(test)]
+#![cfg(unix)]
+
+use serde_json::Value;
+use std::fs;
+use treebeam_testkit::program::{RUN, Said, Site};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
+const PRICES: &str = "1\n2\n3\n";
+const SIZE: [&str; 2] = ["--ideas-per-node=2", "--max-depth=1"];
+
+/// Proposes what `IDEAS` has, and changes the only file to what the idea says.
+const AGENT: &str = r#"import os, re, sys
+prompt = sys.stdin.read()
+if os.environ["TREEBEAM_ROLE"] == "ideas":
+    for change in open("IDEAS").read().split():
+        print(f"IDEA: change {change}\nRATIONALE: to see\nREQUIRED_CHANGES: change.txt\n")
+else:
+    change = re.search(r"IDEA: change (\S+)", prompt).group(1)
+    print(f"--- a/change.txt\n+++ b/change.txt\n@@ -1 +1 @@\n-root\n+{change}")
+"#;
+
+/// The more prices there are, the better it looks. Some changes see to that.
+const SWEEP: &str = r#"import os, sys
+change = open("change.txt").read().strip()
+open("cache/seen", "a").write(change + "\n")
+gain = len(open("data/prices.csv").readlines()) + (change == "good")
+with open(os.environ["AGENTIC_RESULTS_CSV"], "w") as out:
+    out.write("config_id,status,gain\n")
+    for config in range(3):
+        out.write(f"{config},ok,{gain * (config + 1)}\n")
+if change in ("tampers", "fails"):
+    open("data/prices.csv", "a").write("4\n5\n")
+sys.exit(change == "fails")
+"#;
+
+fn site(protect: &str, ideas: &str) -> Site {
+    let site = Site::new(BINARY);
+    let agent = |role: &str| {
+        format!("[agents.{role}]\nprovider = 'command'\ncommand = ['python3', 'agent.py']\n")
+    };
+    let config = format!(
+        "sweep_command = ['python3', 'sweep.py']\ninputs = ['data', 'cache']\nprotect = ['{protect}']\n\
+         [score]\nprimary = 'gain:higher'\n\
+         metrics = [{{ column = 'gain', direction = 'higher', weight = 1.0 }}]\n{}{}",
+        agent("coder"),
+        agent("ideas")
+    );
+    for (name, text) in [
+        ("treebeam.toml", config.as_str()),
+        ("agent.py", AGENT),
+        ("sweep.py", SWEEP),
+        ("IDEAS", ideas),
+        ("change.txt", "root\n"),
+        (".gitignore", "data/\ncache/\n"),
+    ] {
+        site.repo.write(name, text).expect("a file");
+    }
+    site.repo.commit("a state").expect("a commit");
+    site.repo.write("data/prices.csv", PRICES).expect("prices");
+    site.repo.write("cache/seen", "").expect("a cache");
+    site
+}
+
+fn run(site: &Site) -> Said {
+    site.call(&[&["run", "--quiet", "--run-id", RUN], &SIZE[..]].concat())
+}
+
+fn prices(site: &Site) -> String {
+    fs::read_to_string(site.repo.path().join("data/prices.csv")).expect("prices")
+}
+
+/// How an eval failed, or nothing.
+fn failure(site: &Site, eval: &str) -> [String; 2] {
+    let eval = &site.manifest()["evaluations"][eval];
+    ["kind", "message"].map(|field| eval["error"][field].as_str().unwrap_or_default().to_owned())
+}
+
+/// What was swept, in order.
+fn seen(site: &Site) -> String {
+    fs::read_to_string(site.repo.path().join("cache/seen")).expect("a cache").replace('\n', " ")
+}
+
+#[test]
+fn nothing_is_measured_on_other_data_than_the_roots() {
+    let site = site("data/**", "fails comment");
+    let changed = "protected inputs are not what they were when the root was measured";
+    let named = format!("{changed}: `data/prices.csv`");
+    let hints = |said: &Said| {
+        said.stderr.contains("hint: restore these files, then `treebeam resume t")
+            && said.stderr.contains("goes on from here; if the change was meant, start a new run")
+    };
+    let said = run(&site).exits(4);
+    assert!(said.stderr.contains(&format!("is not submitted: {named}")), "{}", said.stderr);
+    assert!(hints(&said), "{}", said.stderr);
+    let [kind, message] = failure(&site, "0001");
+    assert_eq!(kind, "protected", "{message}");
+    assert!(message.starts_with(&format!("{named}; they are your own files")), "{message}");
+    assert_eq!(prices(&site), "1\n2\n3\n4\n5\n", "they are the user's to restore");
+    assert_eq!(seen(&site), "root fails ");
+
+    let said = site.call(&["resume", RUN]).exits(4);
+    assert!(said.stderr.contains(changed) && hints(&said), "{}", said.stderr);
+    assert_eq!(seen(&site), "root fails ");
+
+    site.repo.write("data/prices.csv", PRICES).expect("prices");
+    let _ = site.call(&["resume", RUN, "--quiet"]).exits(0);
+    let _ = site.call(&["validate", RUN]).exits(0);
+    assert_eq!(seen(&site), "root fails comment ");
+    let manifest = site.manifest();
+    assert_eq!(manifest["nodes"].as_object().map(serde_json::Map::len), Some(1), "only the root");
+    assert!(manifest["root"]["protected_inputs_sha256"].is_string(), "{manifest:#}");
+    assert_eq!(failure(&site, "0002")[0], "", "measured, and no better than the root");
+}
+
+#[test]
+fn a_change_that_is_worth_it_is_promoted_and_others_may_write_to_what_is_not_protected() {
+    let site = site("data/**", "comment good");
+    let _ = run(&site).exits(0);
+    let _ = site.call(&["validate", RUN]).exits(0);
+    assert_eq!(site.manifest()["nodes"].as_object().map(serde_json::Map::len), Some(2));
+    assert_eq!(seen(&site), "root comment good ");
+}
+
+#[test]
+fn where_nothing_is_protected_nothing_is_looked_at() {
+    let site = site("eval/**", "fails good");
+    let _ = run(&site).exits(0);
+    assert_eq!(failure(&site, "0001")[0], "sweep");
+    assert_eq!(site.manifest()["root"]["protected_inputs_sha256"], Value::Null);
+    let measured = site.events().into_iter().find(|event| event["type"] == "root_measured");
+    assert_eq!(measured.expect("the root").get("protected_inputs"), None);
+}
+
+#[test]
+fn an_idea_that_is_tried_alone_fails_too() {
+    for in_place in [false, true] {
+        let site = site("data/**", "");
+        let file = site.repo.beside("idea.txt");
+        let text = "IDEA: change tampers\n\nRATIONALE: to see\nREQUIRED_CHANGES: all\n";
+        fs::write(&file, text).expect("an idea");
+        let file = file.display().to_string();
+        let mut flags = vec!["eval", "--json", "--quiet", "--idea", &file, "--run-id", RUN];
+        flags.extend(in_place.then_some("--in-place"));
+        let said = site.call(&flags);
+        let document = said.json_lines().remove(0);
+        let error = &document["evals"][0]["error"];
+        assert_eq!(error["kind"], "protected", "{document:#}");
+        assert!(error["message"].as_str().is_some_and(|said| said.contains("`data/prices.csv`")));
+    }
+}
