@@ -18,6 +18,8 @@ use anyhow::Context as _;
 
 use crate::workspace::Workspace;
 
+pub(crate) use python::NoPip;
+
 /// Which tests need a counterpart.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Group {

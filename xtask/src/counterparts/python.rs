@@ -2,12 +2,14 @@
 //! them; it gets nothing installed.
 
 use std::ffi::OsStr;
+use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Context as _;
 
+use super::system;
 use crate::workspace::{Workspace, step};
 
 /// The versions of all packages that come along.
@@ -86,15 +88,34 @@ fn own_pip(workspace: &Workspace, folder: &Path) -> anyhow::Result<PathBuf> {
     if said(&python, &["-m", "pip", "--version"]).is_some() {
         return Ok(python);
     }
-    let mut make = workspace.command("python3");
-    make.args(["-m", "venv", "--clear"]).arg(&home);
-    if let Err(error) = step("set-up", &mut make) {
-        anyhow::bail!(
-            "`python3` has neither pip nor ensurepip, and counterparts are installed with pip: {error:#}\nhint: on Debian and Ubuntu, `apt install python3-pip` or `python3-venv`"
-        );
+    let make = || {
+        let mut make = workspace.command("python3");
+        step("set-up", make.args(["-m", "venv", "--clear"]).arg(&home))
+    };
+    if make().is_err() {
+        system::install(workspace, PIP_PACKAGE);
+        make().map_err(|_| NoPip)?;
     }
     Ok(python)
 }
+
+/// Debian's package of what its python3 lacks to make itself a pip.
+const PIP_PACKAGE: &str = "python3-venv";
+
+/// There is no pip, and none can be had: nothing is installed.
+#[derive(Debug)]
+pub(crate) struct NoPip;
+
+impl fmt::Display for NoPip {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "`python3` has neither pip nor ensurepip, and counterparts are installed with pip\nhint: on Debian and Ubuntu, `apt install {PIP_PACKAGE}`"
+        )
+    }
+}
+
+impl std::error::Error for NoPip {}
 
 /// What a program says, where it is there and content.
 fn said(program: impl AsRef<OsStr>, arguments: &[&str]) -> Option<String> {

@@ -32,7 +32,7 @@ pub(crate) const TMUX: Program =
 /// The program, if it is there or can be had; where not, it is said what is left out.
 pub(crate) fn find(workspace: &Workspace, program: &Program) -> Option<PathBuf> {
     let found = on_path(program).or_else(|| {
-        install(workspace, program);
+        install(workspace, program.package);
         on_path(program)
     });
     if found.is_none() {
@@ -53,7 +53,7 @@ fn on_path(program: &Program) -> Option<PathBuf> {
 
 /// Asks the system's own package manager, on a machine that is there for tests alone. Whether that has worked is seen by
 /// looking again.
-fn install(workspace: &Workspace, program: &Program) {
+pub(super) fn install(workspace: &Workspace, package: &str) {
     if env::var_os("CI").is_none() {
         return;
     }
@@ -61,9 +61,9 @@ fn install(workspace: &Workspace, program: &Program) {
     if !root.is_ok_and(|said| said.stdout.trim_ascii() == b"0") {
         return;
     }
-    eprintln!("==> no {0}: trying to install Debian's", program.package);
+    eprintln!("==> no {package}: trying to install Debian's");
     for arguments in
-        [&["update", "-q"][..], &["install", "-qy", "--no-install-recommends", program.package]]
+        [&["update", "-q"][..], &["install", "-qy", "--no-install-recommends", package]]
     {
         let mut apt = workspace.command("apt-get");
         let done = apt.args(arguments).env("DEBIAN_FRONTEND", "noninteractive").status();
