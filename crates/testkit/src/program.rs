@@ -367,21 +367,37 @@ pub enum Signal {
     Continue,
 }
 
+#[cfg(unix)]
+impl Signal {
+    const fn number(self) -> rustix::process::Signal {
+        use rustix::process::Signal as Number;
+        match self {
+            Self::Interrupt => Number::INT,
+            Self::Terminate => Number::TERM,
+            Self::Hangup => Number::HUP,
+            Self::Kill => Number::KILL,
+            Self::Stop => Number::STOP,
+            Self::Continue => Number::CONT,
+        }
+    }
+}
+
 /// Sends a signal to a process, and says whether there is one of that number.
 #[cfg(unix)]
 #[must_use]
 pub fn send(pid: u32, signal: Signal) -> bool {
-    use rustix::process::{Pid, Signal as Number, kill_process};
-    let number = match signal {
-        Signal::Interrupt => Number::INT,
-        Signal::Terminate => Number::TERM,
-        Signal::Hangup => Number::HUP,
-        Signal::Kill => Number::KILL,
-        Signal::Stop => Number::STOP,
-        Signal::Continue => Number::CONT,
-    };
+    use rustix::process::{Pid, kill_process};
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    pid.is_some_and(|pid| kill_process(pid, number).is_ok())
+    pid.is_some_and(|pid| kill_process(pid, signal.number()).is_ok())
+}
+
+/// The same to all of a group, which has its first process's number.
+#[cfg(unix)]
+#[must_use]
+pub fn send_group(pid: u32, signal: Signal) -> bool {
+    use rustix::process::{Pid, kill_process_group};
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    pid.is_some_and(|pid| kill_process_group(pid, signal.number()).is_ok())
 }
 
 impl Drop for Call {

@@ -309,7 +309,8 @@ fn fails(scene: &Scene) {
 }
 
 fn is_ended(scene: &Scene) {
-    let word = format!("m-{}", std::process::id());
+    // All four may run in one process.
+    let word = format!("m-{:?}-{}", scene.tool, std::process::id());
     let agent = Cli { model: Some(word.clone()), ..scene.agent() };
     let mut question = question("k-slow", Role::Coder, candidate());
     question.prompt = "SLOW-ONE please".into();

@@ -372,7 +372,10 @@ fn a_job_by_hand() {
     field.await_begun(2, 1);
     let folder = field.folder(key(2, 1));
     let _ = job(&folder.join("job.json")).exits(3).says(["another process does the job"]);
-    crate::kills::kill(crate::field::process_of(&folder).expect("a process"), "TERM");
+    crate::kills::kill(
+        crate::field::process_of(&folder).expect("a process"),
+        treebeam_testkit::program::Signal::Terminate,
+    );
     let (_, words) = said(&ends(&executor, 1)[0]);
     assert!(words.starts_with("lost: its process ended without a result"), "{words}");
     assert_eq!(field.begun(2), 1);

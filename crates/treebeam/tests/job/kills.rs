@@ -12,6 +12,7 @@ use treebeam_core::measure::{CommandLine, Measure};
 use treebeam_run::port::{Executor as _, JobExit};
 use treebeam_testkit::fault::{Fault, Operation};
 use treebeam_testkit::hostile;
+use treebeam_testkit::program::{Signal, send, send_group};
 
 /// Tells the test below that it is a runner, and in which run.
 const RUNNER: &str = "TREEBEAM_TEST_RUNNER";
@@ -19,14 +20,8 @@ const RUNNER: &str = "TREEBEAM_TEST_RUNNER";
 const WAITS: &str =
     r#"until [ -e "$GIT_CEILING_DIRECTORIES/go-$TREEBEAM_EVAL" ]; do sleep 0.05; done"#;
 
-pub(crate) fn kill(pid: u32, signal: &str) {
-    signal_to(&pid.to_string(), signal);
-}
-
-/// To a process, or to a group by its number with a minus.
-fn signal_to(target: &str, signal: &str) {
-    let ended = Command::new("kill").args([&format!("-{signal}"), "--", target]).status();
-    assert!(ended.expect("kill").success(), "{signal} {target}");
+pub(crate) fn kill(pid: u32, signal: Signal) {
+    assert!(send(pid, signal), "{signal:?} {pid}");
 }
 
 fn waiting() -> Measure {
@@ -78,15 +73,8 @@ fn jobs_outlive_their_runner_and_are_adopted() {
     let mut runner = field.runner(1..=6);
     (1..=6).for_each(|eval| field.await_begun(eval, 1));
     // All that a terminal does to those in front of it.
-    for signal in ["HUP", "INT"] {
-        let group = format!("-{}", runner.id());
-        assert!(
-            Command::new("kill")
-                .args([&format!("-{signal}"), "--", &group])
-                .status()
-                .expect("kill")
-                .success()
-        );
+    for signal in [Signal::Hangup, Signal::Interrupt] {
+        assert!(send_group(runner.id(), signal), "{signal:?}");
     }
     kill_hard(&mut runner);
     // Two have ended, two are gone, two still run.
@@ -95,7 +83,7 @@ fn jobs_outlive_their_runner_and_are_adopted() {
         field.let_go(eval);
     }
     for eval in [3, 4] {
-        kill(process(eval).expect("a job"), "KILL");
+        kill(process(eval).expect("a job"), Signal::Kill);
     }
     until(|| (1..=4).all(|eval| process(eval).is_none()));
     let next = field.executor(waiting());
@@ -161,7 +149,7 @@ fn a_job_that_dies_is_lost_and_takes_all_with_it() {
     let folder = field.folder(key(1, 1));
     until(|| fs::read(folder.join("sweep.log")).is_ok_and(|log| log == b"ready\n"));
     assert_eq!(hostile::with_word(&word).len(), 4);
-    kill(process_of(&folder).expect("a job"), "KILL");
+    kill(process_of(&folder).expect("a job"), Signal::Kill);
     let end = ends(&executor, 1).remove(0);
     assert!(matches!(end.exit, JobExit::Lost { .. }), "{end:?}");
     assert_eq!(hostile::survivors(&word), Vec::<u32>::new());

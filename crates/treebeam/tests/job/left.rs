@@ -55,7 +55,7 @@ fn a_run_that_goes_takes_its_running_sweeps_with_it() {
 fn what_a_sweep_left_whose_keeper_is_gone_goes_too() {
     let word = word("orphans");
     let (site, folder) = interrupted(&word);
-    kill(process_of(&folder).expect("a job"), "KILL");
+    kill(process_of(&folder).expect("a job"), Signal::Kill);
     assert!(!hostile::with_word(&word).is_empty());
     let said = site.call(&["clean", RUN, "--delete", "--yes", "--json"]).exits(0);
     let items = said.json_lines().remove(0)["items"].clone();

@@ -12,11 +12,11 @@ mod field;
 
 use field::{Field, Lane, Size};
 use std::collections::{BTreeMap, BTreeSet};
-use std::process::{Child, Command};
+use std::process::Child;
 use std::thread;
 use std::time::{Duration, Instant};
 use treebeam_testkit::apart::{is_campaign, remark};
-use treebeam_testkit::program::{Signal, send};
+use treebeam_testkit::program::{Signal, send, send_group};
 use treebeam_testkit::traces::processes;
 
 const LANES: [Lane; 5] = [
@@ -73,9 +73,8 @@ impl Blow {
 
     fn strike(self, runner: &mut Child, field: &Field, lane: Lane) {
         if self == Self::Group {
-            let group = format!("-{}", runner.id());
             // It may have ended by itself.
-            drop(Command::new("kill").args(["-KILL", "--", &group]).output());
+            let _ = send_group(runner.id(), Signal::Kill);
         }
         drop(runner.kill());
         runner.wait().expect("its end");
