@@ -29,8 +29,10 @@ use clap::Parser as _;
 use failure::Exit;
 use std::panic;
 use std::process::ExitCode;
+use treebeam_edge::process;
 
 fn main() -> ExitCode {
+    process::share_memory();
     panic::set_hook(Box::new(terminal::bug));
     let ended = panic::catch_unwind(|| match command::run(cli::Cli::parse()) {
         Ok(exit) => exit,

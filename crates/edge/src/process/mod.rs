@@ -7,7 +7,8 @@
 //!
 //! # Layout
 //! `living` ends everything at once, `whole` a child with all that it ever started, `pipes` are what a child
-//! reads and writes, `log` is an output that goes to a file, `detached` a child that outlives us.
+//! reads and writes, `log` is an output that goes to a file, `detached` a child that outlives us. `memory` is about
+//! this process itself.
 
 use crate::interrupt;
 use living::Living;
@@ -25,12 +26,14 @@ use treebeam_run::port;
 mod detached;
 mod living;
 mod log;
+mod memory;
 mod pipes;
 mod whole;
 
 pub use detached::{AtATime, Usage, become_reaper, lead_session, usage_of_children};
 pub use living::end_all;
 pub use log::Log;
+pub use memory::share_memory;
 pub use whole::{MARK, Mark, Whole, end_marked, is_borne};
 
 #[cfg(unix)]
