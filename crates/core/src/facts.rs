@@ -1,6 +1,7 @@
 //! What is known about a run: plain data, readable by everyone, changed by nobody but
 //! [`State::apply`](crate::state::State::apply).
 
+mod barren;
 mod context;
 mod history;
 mod lookup;

@@ -8,10 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 use treebeam_core::audit;
 use treebeam_core::bill::Bills;
-use treebeam_core::event::{Event, FailureKind, SentBack};
+use treebeam_core::event::{Event, FailureKind, SentBack, Stop};
 use treebeam_core::facts::{Eval, Facts, History, Ideas, Stage};
 use treebeam_core::group::IdeaSource;
-use treebeam_core::id::{EvalId, NodeId};
+use treebeam_core::id::{Depth, EvalId, NodeId};
 use treebeam_core::plan::{self, Again};
 use treebeam_core::policy::{Meaning, Reach};
 use treebeam_core::state::State;
@@ -139,11 +139,15 @@ fn an_attempt_that_changes_the_same_has_a_commit_of_its_own() {
     assert_ne!(first, second);
 }
 
-/// Leaves a run after so many events, sends all of its work back, and cuts it off after every event from there on.
-fn check_sent_back(left: usize, seed: u64, retries: u32) -> Option<SentBack> {
-    let (journal, left_world) = left_after(left, seed, retries);
+/// Sends all work of a run back that was left like this, and cuts it off after every event from there on.
+fn check_sent_back(
+    (journal, left_world): (MemoryJournal, MemoryWorld),
+    wishes: &[Again],
+    (seed, retries): (u64, u32),
+) -> Option<(SentBack, Facts)> {
+    let left = journal.events.len();
     let (mut clean, world) = (journal.clone(), left_world.fork(seed));
-    let sent = wish(&mut clean, &world, &ALL)?;
+    let sent = wish(&mut clean, &world, wishes)?;
     workers(&mut clean, 1, retries);
     let begun = clean.events.len();
     let end = go(&mut clean, &world).expect("a whole run");
@@ -152,7 +156,7 @@ fn check_sent_back(left: usize, seed: u64, retries: u32) -> Option<SentBack> {
     for count in [1, 3] {
         for cut in begun..clean.events.len() {
             let (mut journal, world) = (journal.clone(), left_world.fork(seed + 1));
-            wish(&mut journal, &world, &ALL);
+            wish(&mut journal, &world, wishes);
             workers(&mut journal, count, retries);
             journal.fuse = Some(cut);
             if go(&mut journal, &world).is_err() && cut % 2 == 0 {
@@ -165,14 +169,15 @@ fn check_sent_back(left: usize, seed: u64, retries: u32) -> Option<SentBack> {
             assert!(same, "left after {left}, cut after {cut}, {count} workers");
         }
     }
-    Some(sent)
+    Some((sent, expected.facts))
 }
 
 #[test]
 fn what_is_sent_back_ends_the_same_wherever_it_is_cut_off() {
     let mut seen = BTreeSet::new();
     for (left, retries) in [(14, 0), (23, 0), (29, 1), (41, 0), (60, 1)] {
-        let Some(sent) = check_sent_back(left, 7, retries) else { continue };
+        let run = left_after(left, 7, retries);
+        let Some((sent, _)) = check_sent_back(run, &ALL, (7, retries)) else { continue };
         let kinds = [
             ("retried", !sent.retried.is_empty()),
             ("rerun", !sent.rerun.is_empty()),
@@ -333,6 +338,77 @@ fn closed_depths_stand_and_a_stopped_run_has_nothing_to_do_again() {
     }
 }
 
+/// A run that has ended after a depth that promoted nothing.
+fn barren(seed: u64, ideas: u32, purse: Option<usize>) -> Option<(MemoryJournal, MemoryWorld)> {
+    let world = MemoryWorld::new(seed, seed);
+    let world = if let Some(purse) = purse { world.with_purse(purse) } else { world };
+    let meaning = Meaning { ideas_per_node: number(ideas), ..meaning() };
+    let mut journal = MemoryJournal::begun(meaning, reach(1, 0));
+    let end = go(&mut journal, &world).expect("a run");
+    end.closed.last()?.beam.is_empty().then_some((journal, world))
+}
+
+#[test]
+fn a_last_depth_that_promoted_nothing_is_opened_again_and_ends_the_same_wherever_it_is_cut_off() {
+    let (mut deeper, mut as_before) = (0, 0);
+    for seed in 0..60 {
+        let Some(run) = barren(seed, 2, None) else { continue };
+        let before = run.0.state();
+        let Some((sent, end)) = check_sent_back(run, &[Again::RetryFailed], (seed, 0)) else {
+            assert_eq!(before.closed.last().map(|closed| closed.failed), Some(0), "seed {seed}");
+            continue;
+        };
+        assert_eq!(sent.reopened.map(Depth::next), Some(before.depth), "seed {seed}");
+        let tried = |id: &EvalId| end.eval(*id).is_some_and(|eval| eval.attempt == 2);
+        assert!(!sent.retried.is_empty() && sent.retried.iter().all(tried), "seed {seed}");
+        let stood =
+            |eval: &Eval| sent.retried.contains(&eval.id) || end.eval(eval.id) == Some(eval);
+        assert!(before.evals.iter().all(stood), "seed {seed}: nothing else is done again");
+        if end.nodes.len() > before.nodes.len() { deeper += 1 } else { as_before += 1 }
+    }
+    assert!(deeper > 0 && as_before > 0, "{deeper} went on, {as_before} did not");
+}
+
+#[test]
+fn what_a_budget_left_unfinished_waits_again_where_its_depth_is_opened_again() {
+    let unfinished = |facts: &Facts| {
+        let unfinished = |eval: &&Eval| matches!(eval.stage, Stage::Unfinished { .. });
+        facts.evals.iter().filter(unfinished).count()
+    };
+    let mut seen = 0;
+    for (seed, purse) in (0..30).flat_map(|seed| [3, 5].map(|purse| (seed, purse))) {
+        let Some((mut journal, world)) = barren(seed, 5, Some(purse)) else { continue };
+        let before = unfinished(&journal.state());
+        if wish(&mut journal, &world, &[Again::RetryFailed]).is_none() {
+            continue;
+        }
+        assert_eq!(unfinished(&journal.state()), 0, "{before} wait again");
+        let world = world.with_purse(1000);
+        let end = go(&mut journal, &world).expect("a run");
+        assert_eq!(unfinished(&end), 0, "seed {seed}, {purse} answers");
+        assert!(end.leftovers.is_empty() && audit::structure(&end).is_empty());
+        seen += before;
+    }
+    assert!(seen > 0, "nothing was left unfinished");
+}
+
+#[test]
+fn a_run_that_got_no_ideas_asks_for_them_again() {
+    let asked = |state: &State| state.node(NodeId::ROOT).is_some_and(|n| !n.expansions.is_empty());
+    let (mut journal, world) = first(7, asked);
+    let (source, why) = (IdeaSource::Node(NodeId::ROOT), "no answer".to_owned());
+    let (turns, bills, conversation) = (0, Bills::default(), Vec::new());
+    let at = world.at(Moment::Start);
+    journal.events.push(Event::ProposalFailed { source, why, turns, bills, conversation, at });
+    let end = go(&mut journal, &world).expect("a run");
+    assert_eq!((end.stop_reason(), end.evals.len()), (Some(Stop::NoIdeas), 0));
+    let run = (journal, world);
+    let (sent, end) = check_sent_back(run, &[Again::RetryFailed], (7, 0)).expect("a node to ask");
+    assert_eq!((&sent.asked[..], sent.reopened), (&[NodeId::ROOT][..], Some(Depth(0))));
+    assert_eq!(end.evals.iter().filter(|eval| eval.depth == Depth(0)).count(), 5);
+    assert_eq!(end.stop_reason(), Some(Stop::MaxDepth));
+}
+
 #[test]
 fn what_cannot_be_done_again_is_refused_by_the_record() {
     let (journal, _) = first(7, |state| has(state, |s| matches!(s, Stage::Scored(_))));
@@ -340,6 +416,7 @@ fn what_cannot_be_done_again_is_refused_by_the_record() {
     let scored = state.open_evals().iter().find(|e| matches!(e.stage, Stage::Scored(_)));
     let scored = scored.expect("a scored eval").id;
     let nothing = SentBack {
+        reopened: None,
         retried: vec![],
         rerun: vec![],
         set_aside: vec![],
@@ -353,6 +430,7 @@ fn what_cannot_be_done_again_is_refused_by_the_record() {
         SentBack { set_aside: vec![scored], ..nothing.clone() },
         SentBack { asked: vec![NodeId::new(9)], ..nothing.clone() },
         SentBack { asked: vec![NodeId::ROOT, NodeId::ROOT], ..nothing.clone() },
+        SentBack { reopened: Some(state.depth), ..nothing.clone() },
     ];
     for sent in refused {
         let mut state = state.clone();

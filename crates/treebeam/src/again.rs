@@ -4,9 +4,9 @@
 use crate::cli::AgainFlags;
 use crate::terminal;
 use treebeam_core::event::SentBack;
-use treebeam_core::facts::{Facts, Phase, Stage};
-use treebeam_core::id::Place;
-use treebeam_core::plan::Again;
+use treebeam_core::facts::{Facts, Ideas, Phase, Stage};
+use treebeam_core::id::{NodeId, Place};
+use treebeam_core::plan::{self, Again};
 
 impl AgainFlags {
     /// The flags that were given, and what each asks for.
@@ -32,10 +32,24 @@ impl AgainFlags {
 
 /// Says for each flag what is done again, or why nothing is.
 pub(crate) fn tell(facts: &Facts, flags: &AgainFlags, sent: Option<&SentBack>) {
+    if let Some(depth) = sent.and_then(|sent| sent.reopened) {
+        terminal::note(&format!("depth {depth} is open again: nothing was promoted from it"));
+    }
+    let open = facts.reopened();
+    let facts = open.as_ref().unwrap_or(facts);
     for (flag, again) in flags.given() {
         let done = sent.and_then(|sent| done(facts, again, sent));
         let what = done.unwrap_or_else(|| format!("nothing to do again: {}", why(facts, again)));
         terminal::note(&format!("`{flag}`: {what}"));
+    }
+}
+
+/// Says how what failed at the last depth of a run that has ended can be tried again, where it can.
+pub(crate) fn tell_of_failed(facts: &Facts, way_on: &str) {
+    let sent = plan::send_back(facts, &[Again::RetryFailed], facts.created_at);
+    if let Some(depth) = sent.and_then(|sent| sent.reopened) {
+        let what = format!("tries again what failed at depth {depth}");
+        terminal::say(&format!("hint: `{way_on} --retry-failed` {what}"));
     }
 }
 
@@ -49,8 +63,13 @@ pub(crate) fn tell_of_new_run(flags: &AgainFlags) {
 fn done(facts: &Facts, again: Again, sent: &SentBack) -> Option<String> {
     match again {
         Again::RetryFailed => {
-            let evals = names(sent.retried.iter().copied().map(Place::Candidate))?;
-            Some(format!("back in the queue: {evals}"))
+            let evals = names(sent.retried.iter().copied().map(Place::Candidate));
+            let evals = evals.map(|evals| format!("back in the queue: {evals}"));
+            let asked = sent.asked.iter().copied().filter(|node| none_came(facts, *node));
+            let asked = names(asked.map(Place::Node));
+            let asked = asked.map(|nodes| format!("asked for ideas again: {nodes}"));
+            let parts: Vec<_> = evals.into_iter().chain(asked).collect();
+            (!parts.is_empty()).then(|| parts.join("; "))
         }
         Again::RerunEvals => {
             let rerun = &sent.rerun;
@@ -65,6 +84,12 @@ fn done(facts: &Facts, again: Again, sent: &SentBack) -> Option<String> {
             Some(format!("other ideas are asked for: {nodes}; set aside for them: {aside}"))
         }
     }
+}
+
+/// Whether asking this node for ideas has failed at the open depth.
+fn none_came(facts: &Facts, node: NodeId) -> bool {
+    let asked = facts.node(node).and_then(|node| node.expansion_at(facts.depth));
+    asked.is_some_and(|asked| matches!(asked.ideas, Ideas::Failed { .. }))
 }
 
 fn left_out(missing: usize, thing: &str) -> String {

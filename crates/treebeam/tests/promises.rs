@@ -152,3 +152,24 @@ fn each_flag_keeps_what_it_says_and_nothing_else() {
         assert_eq!(kept(&site), expect, "{flag}");
     }
 }
+
+#[test]
+fn what_failed_where_nothing_was_promoted_can_be_tried_again() {
+    let site = run("flaky worse", &[]);
+    assert_eq!(fate(&site, "flaky"), (1, "sweep".to_owned()));
+    let hint = format!("resume {RUN} --retry-failed` tries again what failed at depth 0\n");
+    let _ = site.call(&["resume", RUN, "--quiet"]).exits(0).says([hint.as_str()]);
+    let again = ["resume", RUN, "--quiet", "--retry-failed"];
+    let _ = site.call(&again).exits(0).says([
+        "note: depth 0 is open again: nothing was promoted from it\n",
+        "note: `--retry-failed`: back in the queue: e0001\n",
+        "best node: n0001\n",
+    ]);
+    site.must_be_sound();
+    assert_eq!(fate(&site, "flaky"), (2, "passed".to_owned()));
+    assert_eq!(fate(&site, "worse"), (1, "not_promising".to_owned()));
+    let log = site.call(&["log", RUN]).exits(0).stdout;
+    assert!(log.contains("depth 0 is open again; failed evals tried again: e0001"), "{log}");
+    let _ = site.call(&again).exits(0).says(["depth 0 is closed, and closed depths stand\n"]);
+    let _ = site.call(&["run", "--replay", RUN]).exits(1).says(["work of it was done again"]);
+}

@@ -253,10 +253,12 @@ fn sent_back(sent: &SentBack) -> String {
         ("failed evals tried again", evals(&sent.retried)),
         ("evals done again", listed(rerun)),
         ("set aside", evals(&sent.set_aside)),
-        ("asked for other ideas", listed(sent.asked.iter().copied().map(Place::Node))),
+        ("asked for ideas again", listed(sent.asked.iter().copied().map(Place::Node))),
     ];
     let parts = parts.into_iter().filter(|(_, items)| !items.is_empty());
-    parts.map(|(name, items)| format!("{name}: {items}")).collect::<Vec<_>>().join("; ")
+    let parts = parts.map(|(name, items)| format!("{name}: {items}"));
+    let reopened = sent.reopened.map(|depth| format!("depth {depth} is open again"));
+    reopened.into_iter().chain(parts).collect::<Vec<_>>().join("; ")
 }
 
 fn listed<T: ToString>(items: impl Iterator<Item = T>) -> String {

@@ -1,13 +1,16 @@
 //! Work that is done again: what the record says of it, and which failures are worth another attempt.
 
 use super::FailureKind;
-use crate::id::{EvalId, NodeId};
+use crate::id::{Depth, EvalId, NodeId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// What the user wanted done again at the open depth. One event for one wish: it is on record whole, or not at all.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SentBack {
+    /// The last depth, where it was closed and is open again for this: nothing was promoted from it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reopened: Option<Depth>,
     /// Failed evals that wait for their next attempt, in the order of their ids.
     pub retried: Vec<EvalId>,
     /// Scored evals that are evaluated again, in the order of their ids.

@@ -1,9 +1,9 @@
 //! Doing work of the open depth again: what the user may ask for, once, and whether a failed attempt is followed by the
-//! next. Closed depths stand.
+//! next. Closed depths stand, but for the last one where nothing was promoted from it.
 
 use crate::bill::Bills;
 use crate::event::{Event, Failure, Rerun, SentBack};
-use crate::facts::{Eval, Expansion, Facts, Node, Phase, Stage};
+use crate::facts::{Eval, Expansion, Facts, Ideas, Node, Phase, Stage};
 use crate::group::Group;
 use crate::id::EvalId;
 use crate::state::State;
@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 /// What can be asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Again {
-    /// Failed evals get another attempt, whatever they failed of.
+    /// Failed evals get another attempt, whatever they failed of, and nodes that no ideas came for are asked again.
     RetryFailed,
     /// Scored evals are evaluated again under new ids.
     RerunEvals,
@@ -21,9 +21,20 @@ pub enum Again {
     RegenerateIdeas,
 }
 
-/// What is to be recorded for these wishes; nothing where there is nothing to do again.
+/// What is to be recorded for these wishes; nothing where there is nothing to do again. The last depth is opened again for
+/// them where nothing was promoted from it.
 #[must_use]
 pub fn send_back(state: &Facts, wishes: &[Again], at: Timestamp) -> Option<SentBack> {
+    match state.reopened() {
+        Some(open) => {
+            let sent = at_open_depth(&open, wishes, at)?;
+            Some(SentBack { reopened: Some(open.depth), ..sent })
+        }
+        None => at_open_depth(state, wishes, at),
+    }
+}
+
+fn at_open_depth(state: &Facts, wishes: &[Again], at: Timestamp) -> Option<SentBack> {
     if state.phase != Phase::Searching {
         return None;
     }
@@ -33,15 +44,11 @@ pub fn send_back(state: &Facts, wishes: &[Again], at: Timestamp) -> Option<SentB
     let of_tree = |rerun: &&Rerun| state.eval(rerun.of).is_some_and(|eval| eval.group.is_tree());
     let of_tree = u32::try_from(rerun.iter().filter(of_tree).count()).unwrap_or(u32::MAX);
     let room = state.room().saturating_sub(of_tree);
-    let replaced = if asks_for(Again::RegenerateIdeas) && state.given.is_none() {
-        replaced(state, room)
-    } else {
-        Vec::new()
-    };
+    let replaced = replaced(state, wishes, room);
     let asked: Vec<_> = replaced.iter().map(|(node, _)| node.id).collect();
     let set_aside: Vec<_> = replaced.into_iter().flat_map(|(_, evals)| evals).collect();
     let something = !(retried.is_empty() && rerun.is_empty() && asked.is_empty());
-    something.then_some(SentBack { retried, rerun, set_aside, asked, at })
+    something.then_some(SentBack { reopened: None, retried, rerun, set_aside, asked, at })
 }
 
 fn failed(state: &Facts) -> Vec<EvalId> {
@@ -61,14 +68,26 @@ fn scored(state: &Facts) -> Vec<Rerun> {
     fits.zip(ids).map(|(eval, id)| Rerun { of: eval.id, eval: id }).collect()
 }
 
-/// Nodes that lack ideas once those that have not begun are set aside; only those that will surely have room for new ones.
-fn replaced(state: &Facts, room: u32) -> Vec<(&Node, Vec<EvalId>)> {
+/// Nodes that lack ideas, because none came or once those that have not begun are set aside; only those that will surely have
+/// room for new ones.
+fn replaced<'a>(state: &'a Facts, wishes: &[Again], room: u32) -> Vec<(&'a Node, Vec<EvalId>)> {
+    let [others, failed] =
+        [Again::RegenerateIdeas, Again::RetryFailed].map(|again| wishes.contains(&again));
+    if state.given.is_some() {
+        return Vec::new();
+    }
     let successors = successors(state);
     let mut room = room;
     let mut found = Vec::new();
     for id in state.expanded_at_open_depth() {
         let Some(node) = state.node(id) else { continue };
-        let fresh = not_begun(state, node, &successors);
+        let asked = node.expansion_at(state.depth).map(|expansion| &expansion.ideas);
+        let none_came = matches!(asked, Some(Ideas::Failed { .. }));
+        let is_asked = others || (failed && none_came);
+        if !is_asked {
+            continue;
+        }
+        let fresh = if others { not_begun(state, node, &successors) } else { Vec::new() };
         let wanted = state.ideas_wanted(node) + u32::try_from(fresh.len()).unwrap_or(u32::MAX);
         if wanted > 0 && wanted <= room {
             room -= wanted;

@@ -416,6 +416,7 @@ fn done_again() -> Vec<Event> {
         swept(7, 58),
         scored(7, good(), 59),
         Event::SentBack(Box::new(SentBack {
+            reopened: None,
             retried: vec![eval(6)],
             rerun: vec![Rerun { of: eval(7), eval: eval(9) }],
             set_aside: vec![eval(8)],
@@ -439,6 +440,23 @@ fn done_again() -> Vec<Event> {
             cut_short: false,
         },
         Event::Stopped { reason: Stop::EmptyFrontier, at: at(70) },
+        Event::SentBack(Box::new(SentBack {
+            reopened: Some(Depth(3)),
+            retried: vec![eval(9)],
+            rerun: vec![],
+            set_aside: vec![],
+            asked: vec![],
+            at: at(71),
+        })),
+        begin_again(9, 2, 72),
+        failed(9, EvalStage::Implement, FailureKind::Rejected, 73),
+        Event::DepthClosed {
+            depth: Depth(3),
+            verdicts: vec![verdict(6, &poor())],
+            beam: vec![],
+            cut_short: false,
+        },
+        Event::Stopped { reason: Stop::EmptyFrontier, at: at(74) },
     ]
 }
 

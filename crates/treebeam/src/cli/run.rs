@@ -161,14 +161,15 @@ pub(crate) struct ReachFlags {
     pub(crate) keep_failed_artifacts: Option<bool>,
 }
 
-/// What is done again at the depth that is open; closed depths stand. Each is a wish for once, and no configuration key.
+/// What is done again at the depth that is open, or at the last one where nothing was promoted from it; other closed depths
+/// stand. Each is a wish for once, and no configuration key.
 #[derive(Debug, Default, Args)]
 #[command(
-    next_help_heading = "Doing it again (once, as this call begins; the depth that is open alone)"
+    next_help_heading = "Doing it again (once, as this call begins; at the open depth, or at the last one if it promoted nothing)"
 )]
 pub(crate) struct AgainFlags {
     /// Put failed evals back into the queue, whatever they failed of: each is implemented and swept anew, as its next
-    /// attempt. Given again, it acts on what has failed since
+    /// attempt. Nodes that no ideas came for are asked again. Given again, it acts on what has failed since
     #[arg(long)]
     pub(crate) retry_failed: bool,
     /// Evaluate completed evals again under new ids, which count as evals: each costs an implementation and a sweep. What

@@ -89,7 +89,10 @@ pub(super) fn start(
 /// Refuses a run that was led by more than its agents.
 fn must_be_repeatable(facts: &Facts) -> Result<(), Failure> {
     let own = |eval: &Eval| eval.idea.turn.is_none();
-    let again = |eval: &Eval| matches!(eval.stage, Stage::Superseded(..) | Stage::SetAside);
+    let again = |eval: &Eval| {
+        let by_wish = eval.attempt > facts.reach.eval_retries.saturating_add(1);
+        by_wish || matches!(eval.stage, Stage::Superseded(..) | Stage::SetAside)
+    };
     let why = match facts.stop_reason() {
         _ if facts.given.is_some() => "its ideas were given: `treebeam eval` tries them again",
         None => "it is not over",

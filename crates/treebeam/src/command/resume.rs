@@ -285,6 +285,8 @@ fn tell(facts: &Facts, run: &RunDir, output: Output) -> Result<(), Failure> {
         terminal::say(&format!(
             "hint: `{way_on}` goes on from here; `--deadline=07:00` until the next morning"
         ));
+    } else {
+        again::tell_of_failed(facts, interrupt::is_about(&facts.run));
     }
     Ok(())
 }

@@ -1,12 +1,12 @@
 //! What is done again: an attempt after one that failed, an idea under another id, other ideas for a node. Nothing of a
-//! closed depth changes here.
+//! closed depth changes here; the last one is opened again first, where nothing was promoted from it.
 
 use super::{State, Unexpected, wrong};
 use crate::bill::Bills;
 use crate::event::{Failure, Leftover, LeftoverKind, Rerun, SentBack};
 use crate::facts::{Eval, Expansion, Ideas, Phase, Stage};
 use crate::group::IdeaSource;
-use crate::id::{EvalId, NodeId, Place};
+use crate::id::{Depth, EvalId, NodeId, Place};
 use jiff::Timestamp;
 
 impl State {
@@ -26,6 +26,9 @@ impl State {
     }
 
     pub(super) fn sent_back(&mut self, sent: &SentBack) -> Result<(), Unexpected> {
+        if let Some(depth) = sent.reopened {
+            self.reopen(depth)?;
+        }
         if self.facts.phase != Phase::Searching {
             return wrong("work is done again, but no depth is open");
         }
@@ -45,6 +48,28 @@ impl State {
         Ok(())
     }
 
+    /// What a budget left unfinished waits as before: its attempt has not failed.
+    fn reopen(&mut self, depth: Depth) -> Result<(), Unexpected> {
+        match self.facts.reopened() {
+            Some(open) if open.depth == depth => self.facts = open,
+            Some(_) | None => return wrong(format!("depth {depth} cannot be opened again")),
+        }
+        let unfinished = |eval: &&Eval| matches!(eval.stage, Stage::Unfinished { .. });
+        let open = self.facts.open_evals().iter();
+        for id in open.filter(unfinished).map(|eval| eval.id).collect::<Vec<_>>() {
+            self.keep(id);
+            self.enter(id, Stage::Queued)?;
+        }
+        Ok(())
+    }
+
+    /// What an attempt left is the next one's to replace: nothing may be removed under its feet.
+    fn keep(&mut self, id: EvalId) {
+        for kind in [LeftoverKind::Worktree, LeftoverKind::Branch, LeftoverKind::Dir] {
+            self.set_removal(Leftover { place: Place::Candidate(id), kind }, None);
+        }
+    }
+
     /// An eval of the open depth.
     fn open(&self, id: EvalId) -> Result<&Eval, Unexpected> {
         let eval = self.facts.eval(id).filter(|eval| eval.id >= self.facts.first_open_eval());
@@ -56,10 +81,7 @@ impl State {
             return wrong(format!("eval {id} is tried again, but has not failed"));
         };
         let failure = (**failure).clone();
-        // What the failed attempt left is the next one's to replace: nothing may be removed under its feet.
-        for kind in [LeftoverKind::Worktree, LeftoverKind::Branch, LeftoverKind::Dir] {
-            self.set_removal(Leftover { place: Place::Candidate(id), kind }, None);
-        }
+        self.keep(id);
         self.try_again(id, failure)
     }
 

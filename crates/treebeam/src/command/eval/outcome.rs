@@ -2,6 +2,7 @@
 
 use super::super::Output;
 use super::super::resume::Left;
+use crate::again;
 use crate::failure::Failure;
 use crate::terminal;
 use crate::way_on;
@@ -30,8 +31,10 @@ pub(super) fn tell(left: &Left, run: &RunDir, output: Output) -> Result<(), Fail
         }
     }
     terminal::say(&format!("run {}: {}", facts.run, run.root().display()));
-    if let Left::Interrupted(_) = left {
-        terminal::say(&format!("hint: `{}` goes on from here", way_on::as_it_is(facts)));
+    let way_on = way_on::as_it_is(facts);
+    match left {
+        Left::Interrupted(_) => terminal::say(&format!("hint: `{way_on}` goes on from here")),
+        Left::Ended(_) => again::tell_of_failed(facts, &way_on),
     }
     Ok(())
 }
