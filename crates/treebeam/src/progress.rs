@@ -6,7 +6,7 @@ pub(crate) mod now;
 use crate::command::Output;
 use crate::interrupt::CtrlC;
 use crate::terminal;
-use indicatif::{ProgressBar, ProgressState, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 use std::fmt;
 use std::io::{IsTerminal as _, stderr};
 use std::sync::OnceLock;
@@ -146,7 +146,9 @@ impl Progress {
         if self.depth.replace(state.depth) != Some(state.depth) {
             bar.reset();
         }
-        bar.set_length((state.open_evals().len() as u64).saturating_sub(self.gone));
+        let all = (state.open_evals().len() as u64).saturating_sub(self.gone);
+        bar.set_style(style(if all == 0 { WAITING } else { COUNTING }));
+        bar.set_length(all);
         bar.set_position(self.scored + self.failed);
         bar.set_prefix(format!("depth {} of {}", state.depth, state.depths()));
         let (scored, failed, running) = (self.scored, self.failed, state.going_on().count());
@@ -164,15 +166,28 @@ fn gone(facts: &Facts) -> u64 {
     facts.open_evals().iter().filter(|eval| !eval.stands()).count() as u64
 }
 
-fn bar() -> ProgressBar {
-    let style = "{prefix} [{bar:30}] {pos}/{len} {msg}, {eta} left\n{now}";
+/// Where there is nothing to count yet.
+const WAITING: &str = "{prefix}: {msg}\n{now}";
+/// Fits on a terminal of 80 columns, with hundreds of evals.
+const COUNTING: &str = "{prefix} [{bar:16}] {pos}/{len} {msg}{left}\n{now}";
+
+fn style(template: &str) -> ProgressStyle {
     let style =
-        ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar());
+        ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    // What cannot be drawn is drawn the next time.
     let now = |_: &ProgressState, out: &mut dyn fmt::Write| {
-        // What cannot be drawn is drawn the next time.
         let _ = out.write_str(&now::in_words());
     };
-    let bar = ProgressBar::new(0).with_style(style.progress_chars("=> ").with_key("now", now));
+    let left = |state: &ProgressState, out: &mut dyn fmt::Write| {
+        if (1..state.len().unwrap_or_default()).contains(&state.pos()) {
+            let _ = write!(out, ", {:#} left", HumanDuration(state.eta()));
+        }
+    };
+    style.progress_chars("=> ").with_key("now", now).with_key("left", left)
+}
+
+fn bar() -> ProgressBar {
+    let bar = ProgressBar::new(0).with_style(style(WAITING)).with_message("begins");
     bar.enable_steady_tick(TICK);
     bar
 }

@@ -47,7 +47,7 @@ fn ends(place: Place) {
 pub(super) fn in_words() -> String {
     let doing = |(place, doing): (&Place, &Doing)| {
         let Doing { what, since, said } = doing;
-        let said = if said.is_empty() { String::new() } else { format!(": {said}") };
+        let said = if said.is_empty() { String::new() } else { format!(", said {said:?}") };
         format!("{place} {what}, {} s{said}", since.elapsed().as_secs())
     };
     now().iter().map(doing).collect::<Vec<_>>().join(" · ")
