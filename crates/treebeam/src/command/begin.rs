@@ -79,7 +79,7 @@ pub(super) fn must_sweep(measure: &Measure) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::usage("nothing measures a code state: `sweep_command` is not set").hint(
-        "set `sweep_command` in `treebeam.toml` (`treebeam init` writes one), or try `treebeam run --dry-run`",
+        "set `sweep_command` in `treebeam.toml`, which `treebeam init` writes where there is none, or try `treebeam run --dry-run`",
     ))
 }
 

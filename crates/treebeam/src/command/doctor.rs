@@ -206,8 +206,15 @@ fn agents(here: &Path, config: &Config, dotenv: &Dotenv) -> Vec<Check> {
     }
     if checks.is_empty() {
         let roles: Vec<&str> = seats.iter().map(|seat| seat.role.name()).collect();
-        let none = "none is set: only dry runs are possible".to_owned();
-        checks.push(Check::ok("agents", if roles.is_empty() { none } else { roles.join(", ") }));
+        checks.push(if roles.is_empty() {
+            Check::warning(
+                "agents",
+                "none is set: only dry runs are possible",
+                "say in `[agents]` who has the ideas and who writes the code",
+            )
+        } else {
+            Check::ok("agents", roles.join(", "))
+        });
     }
     if !seats.is_empty() {
         let reach = config.reach(&Reach::default());
