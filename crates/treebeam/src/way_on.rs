@@ -18,6 +18,16 @@ pub(crate) fn is_from(folder: &Path) {
     FOLDER.get_or_init(|| folder.to_owned());
 }
 
+/// How the program is called for what lies in the folder that `-C` names, or in the current one.
+pub(crate) fn program() -> String {
+    FOLDER.get().map_or_else(|| "treebeam".to_owned(), |folder| program_for(folder))
+}
+
+/// How the program is called for what lies in this folder.
+pub(crate) fn program_for(folder: &Path) -> String {
+    format!("treebeam -C {}", word(&folder.to_string_lossy()))
+}
+
 /// The command that goes on with a run as it is on record, whatever the configuration says by now. One that cannot be read
 /// changes nothing.
 pub(crate) fn as_it_is(facts: &Facts) -> String {
@@ -76,7 +86,7 @@ fn text(value: &Value) -> Option<String> {
 }
 
 /// A word of a shell.
-fn word(text: &str) -> String {
+pub(crate) fn word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%~".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
         return text.to_owned();

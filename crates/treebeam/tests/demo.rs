@@ -142,7 +142,11 @@ fn shows_all(said: &Said) {
         "error_pct",
         "hold-out",
         "report.html",
-        "treebeam init && treebeam doctor && treebeam run",
+        "treebeam -C treebeam-demo-2 diff demo n0",
+        "treebeam -C treebeam-demo-2 export demo --branch NAME  # one",
+        "treebeam init\n",
+        "treebeam doctor && treebeam run\n",
+        "alias treebeam=",
     ] {
         assert!(said.stdout.contains(text), "no {text:?} in: {}", said.stdout);
     }

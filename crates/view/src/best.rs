@@ -12,9 +12,9 @@ use treebeam_core::event::{Leftover, LeftoverKind};
 use treebeam_core::facts::{Facts, Node};
 use treebeam_core::id::{NodeId, Place};
 
-/// The best path of a run in this directory, on one screen.
+/// The best path of a run in this directory, on one screen. What can be typed begins with how the program is called.
 #[must_use]
-pub fn best(facts: &Facts, directory: &str) -> String {
+pub fn best(facts: &Facts, directory: &str, program: &str) -> String {
     let mut lines = vec![
         field("run", facts.run.as_str()),
         field("phase", &words::phase(facts)),
@@ -24,7 +24,7 @@ pub fn best(facts: &Facts, directory: &str) -> String {
     ];
     lines.extend(list("path", path(facts).into_iter().flat_map(|node| step(facts, node))));
     if let Some(node) = facts.node(facts.best()).filter(|node| node.id != NodeId::ROOT) {
-        lines.extend(code(facts, node));
+        lines.extend(code(facts, node, program));
     }
     lines
         .extend(list("control", versus::verdict(facts).into_iter().chain(versus::spending(facts))));
@@ -42,12 +42,6 @@ pub fn path(facts: &Facts) -> Vec<&Node> {
     let mut path: Vec<_> = facts.lineage(facts.best()).collect();
     path.reverse();
     path
-}
-
-/// How to get the best path as a branch.
-#[must_use]
-pub fn export(facts: &Facts) -> String {
-    format!("treebeam export {} --branch NAME", facts.run)
 }
 
 /// Whether something of a node was removed on request.
@@ -105,7 +99,7 @@ fn step(facts: &Facts, node: &Node) -> Vec<String> {
 }
 
 /// Where the best code is, and what can be done with it.
-fn code(facts: &Facts, node: &Node) -> Vec<String> {
+fn code(facts: &Facts, node: &Node, program: &str) -> Vec<String> {
     let place = Place::Node(node.id);
     let gone = |kind| if is_removed(facts, node, kind) { " (removed)" } else { "" };
     let ref_name = place.ref_name(&facts.run);
@@ -116,9 +110,11 @@ fn code(facts: &Facts, node: &Node) -> Vec<String> {
     ];
     let results = facts.baseline_of(node).map(|results| results.path.to_string());
     lines.extend(results.map(|path| field("results", &path)));
-    lines.push(field("diff", &format!("treebeam diff {} {place} --root", facts.run)));
+    let run = &facts.run;
+    lines.push(field("diff", &format!("{program} diff {run} {place} --root")));
     if !is_removed(facts, node, LeftoverKind::Branch) {
-        lines.push(field("export", &format!("{} (one commit for each idea)", export(facts))));
+        let export = format!("{program} export {run} --branch NAME  # one commit for each idea");
+        lines.push(field("export", &export));
     }
     lines
 }

@@ -106,7 +106,7 @@ fn a_run_half_way() {
 fn the_best_path_at_the_end_on_the_way_and_before_anything() {
     let events = sample::events();
     let promoted = events.iter().position(|e| matches!(e, Event::NodeAdded { .. })).unwrap();
-    let at = |number| best(&sample::after(&events, number), "/runs/x");
+    let at = |number| best(&sample::after(&events, number), "/runs/x", "treebeam");
     let mut removed = events.clone();
     for kind in [LeftoverKind::Worktree, LeftoverKind::Branch] {
         let place = Place::Node(sample::finished().best());
@@ -114,7 +114,7 @@ fn the_best_path_at_the_end_on_the_way_and_before_anything() {
         removed.push(Event::RemovalAsked { leftovers });
         removed.push(Event::Discarded { leftover: Leftover { place, kind } });
     }
-    let removed = best(&sample::after(&removed, removed.len()), "/runs/x");
+    let removed = best(&sample::after(&removed, removed.len()), "/runs/x", "treebeam");
     let shown = [at(events.len()), at(promoted), at(1), removed];
     insta::assert_snapshot!(shown.join("-----\n"));
 }
@@ -307,8 +307,13 @@ fn a_control_group_stands_beside_the_tree() {
     let rows = results.lines().filter(|line| line.ends_with("\tcontrol")).collect::<Vec<_>>();
     let asked = events.iter().map(|event| log::line(sample::now(), event));
     let asked = asked.filter(|line| line.contains("  control  ")).collect::<String>();
-    let parts =
-        [section.to_owned(), best(&state, "RUN"), shown(&state, "e0006"), rows.join("\n"), asked];
+    let parts = [
+        section.to_owned(),
+        best(&state, "RUN", "treebeam"),
+        shown(&state, "e0006"),
+        rows.join("\n"),
+        asked,
+    ];
     insta::assert_snapshot!(parts.join("\n-----\n"));
 }
 

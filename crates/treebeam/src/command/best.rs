@@ -3,6 +3,7 @@
 use super::Output;
 use crate::failure::{Exit, Failure};
 use crate::terminal;
+use crate::way_on;
 use crate::wiring::Found;
 use serde_json::{Value, json};
 use treebeam_core::event::LeftoverKind;
@@ -14,12 +15,17 @@ use treebeam_run::figures;
 use treebeam_view::best::{REPORT, is_removed, path};
 
 pub(super) fn run(found: &Found, output: Output) -> Result<Exit, Failure> {
+    show(found, &way_on::program(), output)
+}
+
+/// The same, with how the program is called.
+pub(super) fn show(found: &Found, program: &str, output: Output) -> Result<Exit, Failure> {
     let opened = store::open_to_read(&found.run)?;
     terminal::notes(&opened.notes);
     let directory = found.run.root().display().to_string();
     match output {
         Output::Json => terminal::json(&document(&opened.state, &directory))?,
-        Output::Text => terminal::show(&treebeam_view::best(&opened.state, &directory))?,
+        Output::Text => terminal::show(&treebeam_view::best(&opened.state, &directory, program))?,
     }
     Ok(Exit::Done)
 }

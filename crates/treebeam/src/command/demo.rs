@@ -12,11 +12,14 @@ use crate::cli::{DemoArgs, DiffArgs, ItemName, RunArgs};
 use crate::config::Config;
 use crate::failure::{Exit, Failure};
 use crate::interrupt;
+use crate::program;
 use crate::terminal;
+use crate::way_on;
 use crate::wiring::{Found, Home};
 use example::Example;
 use holdout::Holdout;
 use serde_json::json;
+use std::env;
 use std::path::Path;
 use treebeam_core::facts::Facts;
 use treebeam_core::id::{NodeId, Place};
@@ -64,35 +67,48 @@ fn tell(
         return terminal::json(&end);
     }
     let found = Found { run: run.clone(), repo: Some(home.repo) };
-    tell_of_best(&found, facts)?;
+    let program = example.program();
+    tell_of_best(&found, &program, facts)?;
     if let Some(holdout) = holdout {
-        terminal::show(&format!("\n{}", holdout.in_words(&example.shown, facts)))?;
+        terminal::show(&format!("\n{}", holdout.in_words(&program, facts)))?;
     }
     terminal::show(&what_next(example, run))
 }
 
-fn tell_of_best(found: &Found, facts: &Facts) -> Result<(), Failure> {
+fn tell_of_best(found: &Found, program: &str, facts: &Facts) -> Result<(), Failure> {
     let node = facts.best();
     if node == NodeId::ROOT {
         terminal::show("\nThe search is done, and found nothing better than the root.\n\n")?;
-        return best::run(found, Output::Text).map(drop);
+        return best::show(found, program, Output::Text).map(drop);
     }
     terminal::show("\nThe search is done, and found a better program.\n\n")?;
-    best::run(found, Output::Text)?;
+    best::show(found, program, Output::Text)?;
     terminal::show("\nWhat it changed, all ideas together:\n\n")?;
     let item = ItemName { run: Some(RUN.to_owned()), id: Place::Node(node).to_string() };
     diff::run(found, &DiffArgs { item, root: true }, Output::Text).map(drop)
 }
 
 fn what_next(example: &Example, run: &RunDir) -> String {
-    let (folder, report) = (&example.shown, run.root().join(REPORT));
-    format!(
-        "\n\
-What was tried, kept and dropped, and why:  {}\n\
-How such a repository is set up:            {}\n\
-Look around:                                treebeam -C {folder} status (list, show e0002, log)\n\
-On your own repository:                     treebeam init && treebeam doctor && treebeam run\n",
-        report.display(),
-        example.path.join("README.md").display(),
-    )
+    let report = run.root().join(REPORT).display().to_string();
+    let readme = example.path.join("README.md").display().to_string();
+    let alias = where_it_is().map(|path| format!("alias treebeam={path}"));
+    let first = alias.as_ref().map(|alias| ("Before any of these, in your shell:", alias.as_str()));
+    let status = format!("{} status", example.program());
+    let rows = [
+        ("What was tried, kept and dropped, and why:", report.as_str()),
+        ("How such a repository is set up:", &readme),
+        ("Look around:", &status),
+        ("  in place of `status`:", "list, show e0002, log, watch, serve"),
+        ("On your own repository:", "treebeam init"),
+        ("  when treebeam.toml says what is wanted:", "treebeam doctor && treebeam run"),
+    ];
+    let rows = rows.into_iter().chain(first);
+    rows.fold("\n".to_owned(), |text, (label, what)| text + &format!("{label:44}{what}\n"))
+}
+
+/// Where the program is, if a shell does not find it by its name.
+fn where_it_is() -> Option<String> {
+    let this = env::current_exe().ok()?.canonicalize().ok()?;
+    let found = program::look_up("treebeam", Path::new(".")).and_then(|at| at.canonicalize().ok());
+    (found.as_ref() != Some(&this)).then(|| way_on::word(&this.to_string_lossy()))
 }

@@ -4,6 +4,7 @@
 use super::RUN;
 use crate::failure::Failure;
 use crate::terminal;
+use crate::way_on;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -32,21 +33,22 @@ const FOLDER: &str = "treebeam-demo";
 /// A repository that can be searched.
 pub(super) struct Example {
     pub(super) path: PathBuf,
-    /// The same as it is typed.
-    pub(super) shown: String,
 }
 
 impl Example {
     fn at(here: &Path, folder: &Path) -> Self {
         let path = if here == Path::new(".") { folder.to_owned() } else { here.join(folder) };
-        let shown = path.display().to_string();
-        let shown = if shown.contains(' ') { format!("\"{shown}\"") } else { shown };
-        Self { path, shown }
+        Self { path }
     }
 
     /// What goes on with it.
     pub(super) fn way_on(&self) -> String {
-        format!("treebeam demo {}", self.shown)
+        format!("treebeam demo {}", way_on::word(&self.path.to_string_lossy()))
+    }
+
+    /// How the program is called for what lies in it.
+    pub(super) fn program(&self) -> String {
+        way_on::program_for(&self.path)
     }
 
     fn is_taken(&self) -> bool {

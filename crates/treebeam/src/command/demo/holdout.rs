@@ -86,7 +86,7 @@ impl Holdout {
     }
 
     /// For people.
-    pub(super) fn in_words(&self, folder: &str, facts: &Facts) -> String {
+    pub(super) fn in_words(&self, program: &str, facts: &Facts) -> String {
         let primary = &facts.meaning.score.primary;
         let [root, best] = RESULTS;
         let mut text =
@@ -97,10 +97,10 @@ impl Holdout {
         if let Some(kept) = kept(&self.seen, &self.unseen, primary) {
             let kept = 100.0 * kept;
             text.push_str(&format!(
-                "\nOf the gain in {primary} on the search's days, {kept:.0} % is there on the hold-out.\n"
+                "\nOf the relative gain in {primary} on the search's days, {kept:.0} % is there on the hold-out.\n"
             ));
         }
-        text.push_str(&format!("In full: treebeam -C {folder} score {root} {best}\n"));
+        text.push_str(&format!("In full: {program} score {root} {best}\n"));
         text
     }
 }
