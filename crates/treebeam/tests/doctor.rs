@@ -77,6 +77,43 @@ fn a_bad_one() {
 }
 
 #[test]
+fn a_glob_of_protect_that_matches_nothing_is_named() {
+    let site = Site::new(BINARY);
+    write(&site, ".gitignore", "data/\n");
+    site.repo.commit("what git ignores").expect("a commit");
+    write(&site, "data/raw/a.csv", "");
+    let idle = |globs: &str, more: &str| -> Vec<String> {
+        write(&site, "treebeam.toml", &format!("protect = {globs}\n{more}\n"));
+        let said = site.call(&["doctor"]).exits(0).stdout;
+        let lines: Vec<&str> = said.lines().collect();
+        let idle = lines.windows(2).filter(|pair| pair[0].contains("matches no tracked file"));
+        idle.map(|pair| format!("{}; {}", pair[0].trim(), pair[1].trim())).collect()
+    };
+    let line = |glob: &str, todo: &str| {
+        let says = format!("`{glob}` matches no tracked file, and none of `inputs`");
+        format!("warning  protect        {says}; do: {todo}")
+    };
+    let correct =
+        "correct it, or take it out: a glob is for the whole path, from the repository's top level";
+    let folder = "write `src/**` for all that is in that folder";
+    let found = idle("['src/**', 'evaluate/**', 'src', './src/', 'none.py']", "");
+    let expected = [
+        line("evaluate/**", correct),
+        line("src", folder),
+        line("./src/", folder),
+        line("none.py", correct),
+    ];
+    assert_eq!(found, expected);
+    // What is protected by itself was not thought up by the user.
+    assert_eq!(idle("['model.py', 'tests/**', '**/conftest.py', 'treebeam.toml']", ""), [""; 0]);
+    // Data that git does not track is protected too, where sweeps are given it.
+    assert_eq!(idle("['model.py', 'data/**']", "inputs = ['data']"), [""; 0]);
+    assert_eq!(idle("['model.py', 'data/**']", ""), [line("data/**", correct)]);
+    let none = idle("['model.py', 'data/*.json']", "inputs = ['data']");
+    assert_eq!(none, [line("data/*.json", correct)]);
+}
+
+#[test]
 fn leftovers_are_told_and_left() {
     let site = Site::new(BINARY);
     site.run(&["--ideas-per-node=2", "--max-depth=1"]);

@@ -56,6 +56,14 @@ impl ProtectedInputs {
         Ok(Self { top, inputs, protected, memory: Mutex::default() })
     }
 
+    /// Whether there is none.
+    ///
+    /// # Errors
+    /// When a folder in which there may be one cannot be read.
+    pub fn is_empty(&self) -> Result<bool, PortError> {
+        Ok(self.found()?.is_empty())
+    }
+
     fn memory(&self) -> MutexGuard<'_, Memory> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -5,7 +5,7 @@ use super::{UserRepo, admin};
 use treebeam_run::port::PortError;
 
 /// The most that is kept of a list of files.
-const MOST_BYTES: usize = 32 << 20;
+const MOST_BYTES: usize = 256 << 20;
 
 impl UserRepo {
     /// Git's version.

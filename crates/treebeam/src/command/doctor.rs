@@ -1,11 +1,10 @@
 //! `treebeam doctor`: whether everything is there that a run needs, and what to do where it is not. It changes nothing.
 
+mod protect;
 mod sweep;
 
 use super::Output;
 use crate::cli::ConfigFlag;
-use crate::config::key::KEYS;
-use crate::config::origin::Origin;
 use crate::config::{self, Config};
 use crate::crew::{self, Seat};
 use crate::dotenv::{Dotenv, Found};
@@ -19,7 +18,6 @@ use serde_json::json;
 use std::path::Path;
 use treebeam_core::facts::Removal;
 use treebeam_core::policy::{Meaning, Reach};
-use treebeam_core::protect::{Change, Mode, Protected};
 use treebeam_edge::agent::cli::version::{self, Found as Version};
 use treebeam_edge::agent::settings::{Line, Settings};
 use treebeam_edge::git::{self, UserRepo};
@@ -87,8 +85,9 @@ fn checks(here: &Path, args: &ConfigFlag) -> Vec<Check> {
         Err(failure) => checks.push(Check::problem("configuration", failure)),
     }
     if let (Ok(repo), Ok(config)) = (&repo, &config) {
-        checks.push(
-            protection(repo, config).unwrap_or_else(|failure| Check::problem("protect", &failure)),
+        checks.extend(
+            protect::checks(repo, config)
+                .unwrap_or_else(|failure| vec![Check::problem("protect", &failure)]),
         );
         match config.meaning(Meaning::default()) {
             Ok(meaning) => checks.extend(sweep::checks(repo, &meaning)),
@@ -283,27 +282,6 @@ fn program(here: &Path, settings: &Settings) -> Option<Check> {
             Some(Check::problem("agents", &failure))
         }
     }
-}
-
-/// How much of the user's is protected from candidates.
-fn protection(repo: &UserRepo, config: &Config) -> Result<Check, Failure> {
-    let globs = config.meaning(Meaning::default())?.protect;
-    let protected = Protected::new(&globs).map_err(|error| Failure::usage(error.to_string()))?;
-    let theirs = |path: &String| path != "treebeam.toml" && !path.starts_with(".treebeam/");
-    let change = |path| Change { path, to: Mode::File };
-    let tracked: Vec<Change> = repo.tracked()?.into_iter().filter(theirs).map(change).collect();
-    let count =
-        protected.violations(&tracked).iter().filter(|said| said.ends_with("is protected")).count();
-    let built_in =
-        KEYS.iter().any(|key| key.name == "protect" && config.origin(key) == Origin::Default);
-    let says = match (count, built_in) {
-        (0, _) => "no file of yours is protected: a candidate may change its own judge".to_owned(),
-        (_, true) => format!("only test files are protected: {count} of {}", tracked.len()),
-        (_, false) => {
-            return Ok(Check::ok("protect", format!("{count} of {} files", tracked.len())));
-        }
-    };
-    Ok(Check::warning("protect", says, "list the evaluator, its data and its tests in `protect`"))
 }
 
 fn about_disk(runs_root: &Path) -> Vec<Check> {
