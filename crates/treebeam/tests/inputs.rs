@@ -152,3 +152,35 @@ fn an_idea_that_is_tried_alone_fails_too() {
         assert!(error["message"].as_str().is_some_and(|said| said.contains("`data/prices.csv`")));
     }
 }
+
+/// Git ignores the folders `data/` and `cache/`, and the links to them are no folders.
+#[test]
+fn the_links_to_inputs_are_nobodys_work() {
+    let site = site("data/**", "one two three");
+    let flags = ["--ideas-per-node=3", "--max-depth=1", "--keep-rejected-worktrees"];
+    let _ = site.call(&[&["run", "--quiet", "--run-id", RUN], &flags[..]].concat()).exits(0);
+    let [plain, other, file] = ["0001", "0002", "0003"].map(|eval| site.path("cand").join(eval));
+    let status = site.repo.git_in(&plain, &["status", "--porcelain"]).expect("status");
+    assert_eq!(status.trim_end(), "?? cache\n?? data", "git takes them for new files");
+    let relink = |to: &std::path::Path| {
+        fs::remove_file(other.join("data"))?;
+        std::os::unix::fs::symlink(to, other.join("data"))
+    };
+    relink(&site.repo.path().join("cache")).expect("another link");
+    fs::remove_file(file.join("cache")).expect("to remove a link");
+    fs::write(file.join("cache"), "mine\n").expect("a file");
+    let clean = ["clean", RUN, "--worktrees", "--yes"];
+    let said = site.call(&clean).exits(1).says([
+        "not removed: run t: worktree `cand/0002`",
+        "it has changes that are not committed: `data` (`--discard-changes`",
+        "not removed: run t: worktree `cand/0003`",
+        "it has changes that are not committed: `cache` (`--discard-changes`",
+    ]);
+    assert!(!plain.exists() && other.exists() && file.exists(), "{}", said.stderr);
+    relink(&site.repo.path().join("data")).expect("the link that was there");
+    let _ = site.call(&["clean", RUN, "--delete", "--yes"]).exits(1).says(["`cand/0003`"]);
+    let _ = site.call(&clean).exits(1);
+    assert!(!other.exists() && file.exists());
+    assert_eq!(prices(&site), PRICES, "what the links lead to stays");
+    assert!(site.repo.path().join("cache/seen").exists());
+}

@@ -2,6 +2,7 @@
 
 use super::spec::Spec;
 use super::system;
+use crate::git::is_link_to;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -17,7 +18,7 @@ pub(super) fn link(spec: &Spec, worktree: &Path) -> Result<(), String> {
 }
 
 fn one(from: &Path, place: &Path, worktree: &Path) -> io::Result<()> {
-    if fs::read_link(place).is_ok_and(|found| found == from) {
+    if is_link_to(place, from) {
         return Ok(());
     }
     if !from.exists() {

@@ -4,12 +4,14 @@
 
 use super::lock::RepoLock;
 use super::workshop::Workshop;
+use super::worktree::Worktree;
 use super::{GitRepo, UserRepo, admin, place};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use treebeam_core::event::{Leftover, LeftoverKind};
 use treebeam_core::id::{Commit, Place, RunId};
+use treebeam_core::measure::WorktreePath;
 use treebeam_run::port::{PortError, Repo as _};
 
 /// The most that is kept of a list of changes.
@@ -43,6 +45,15 @@ impl Orphan {
     pub fn run_dir(&self) -> Option<&Path> {
         self.worktree.parent()?.parent()
     }
+}
+
+/// What a run has made in its worktrees itself, and what is therefore nobody's work.
+#[derive(Clone, Debug, Default)]
+pub struct Own {
+    /// Commits that it knows.
+    pub commits: Vec<Commit>,
+    /// Paths at which it has put links to the same paths in the user's working tree.
+    pub inputs: Vec<WorktreePath>,
 }
 
 /// Removes a folder, a file or a link itself, also where a folder inside was made unwritable. Nothing there is fine.
@@ -111,21 +122,32 @@ impl GitRepo {
     }
 
     /// What somebody has done in a worktree that would be lost with it: changes that are not committed, or commits after
-    /// those that the run knows. None where there is nothing, or no worktree.
+    /// those that the run knows. None where there is nothing but the run's own, or no worktree.
     ///
     /// # Errors
     /// When git cannot tell.
-    pub fn work_in(&self, place: Place, known: &[Commit]) -> Result<Option<String>, PortError> {
+    pub fn work_in(&self, place: Place, own: &Own) -> Result<Option<String>, PortError> {
         if !Path::new(&self.run_dir).join(place.worktree().as_str()).exists() {
             return Ok(None);
         }
         let worktree = self.find(place)?;
         let head = Path::new(&worktree.seat.git_dir).join("HEAD");
         let head = fs::read_to_string(head).unwrap_or_default();
-        let own: Option<Commit> = head.trim().parse().ok();
-        if own.is_some_and(|own| own != worktree.base && !known.contains(&own)) {
+        let head: Option<Commit> = head.trim().parse().ok();
+        if head.is_some_and(|head| head != worktree.base && !own.commits.contains(&head)) {
             return Ok(Some("it has commits that are on no branch".to_owned()));
         }
+        let mut paths = self.uncommitted(place, &worktree)?;
+        paths.retain(|path| !self.is_own_link(&worktree, path, &own.inputs));
+        Ok(paths.first().map(|first| {
+            let others = paths.len() - 1;
+            let others = if others == 0 { String::new() } else { format!(" and {others} more") };
+            format!("it has changes that are not committed: `{first}`{others}")
+        }))
+    }
+
+    /// The paths that git says are changed or new.
+    fn uncommitted(&self, place: Place, worktree: &Worktree) -> Result<Vec<String>, PortError> {
         // Attributes of files could name filters, which are commands.
         let length = worktree.base.as_str().len();
         let no_attributes = EMPTY_TREES.iter().find(|tree| tree.len() == length);
@@ -136,12 +158,17 @@ impl GitRepo {
         let question = [question.as_slice(), &["--ignore-submodules=dirty"]].concat();
         let call = self.user.git.sealed(&worktree.seat, &question).about(place);
         let text = call.keep(MOST_CHANGES).done()?.beginning();
-        let paths: Vec<_> =
-            text.split_terminator('\0').filter_map(|entry| entry.get(3..)).collect();
-        Ok(paths.first().map(|first| {
-            let others = paths.len() - 1;
-            let others = if others == 0 { String::new() } else { format!(" and {others} more") };
-            format!("it has changes that are not committed: `{first}`{others}")
-        }))
+        Ok(text
+            .split_terminator('\0')
+            .filter_map(|entry| entry.get(3..))
+            .map(str::to_owned)
+            .collect())
+    }
+
+    /// Whether a link was made for an input. Git, told to ignore the folder `data/`, takes a link `data` for a new file.
+    fn is_own_link(&self, worktree: &Worktree, path: &str, inputs: &[WorktreePath]) -> bool {
+        let link = Path::new(&worktree.seat.work_tree).join(path);
+        inputs.iter().any(|input| input.as_str() == path)
+            && place::is_link_to(&link, &self.user.toplevel.join(path))
     }
 }

@@ -39,9 +39,9 @@ pub use begin::{FirstCommit, begin};
 pub use diff::Paint;
 pub use export::{Chapter, ExportError};
 pub use identity::Identity;
-pub use leftover::{Orphan, remove_folder};
+pub use leftover::{Orphan, Own, remove_folder};
 pub use open::{OpenError, UserRepo, open, open_with};
-pub(crate) use place::{Stamp, stamp};
+pub(crate) use place::{Stamp, is_link_to, stamp};
 pub use said::GitSaid;
 pub use taken::{Before, Looked, MOST_CHANGED, Taken};
 

@@ -51,6 +51,11 @@ pub(super) fn plain(path: &str) -> String {
     }
 }
 
+/// Whether this is a link, and leads there.
+pub(crate) fn is_link_to(path: &Path, target: &Path) -> bool {
+    fs::read_link(path).is_ok_and(|found| found == target)
+}
+
 /// Puts a folder on disk with all that is in it.
 pub(super) fn sync(folder: &Path) -> io::Result<()> {
     system::sync(folder)

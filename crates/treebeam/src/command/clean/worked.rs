@@ -5,15 +5,14 @@ use crate::failure::Failure;
 use std::path::PathBuf;
 use treebeam_core::event::{Leftover, LeftoverKind};
 use treebeam_core::facts::{Eval, Facts};
-use treebeam_core::id::Commit;
-use treebeam_edge::git::GitRepo;
+use treebeam_edge::git::{GitRepo, Own};
 use treebeam_edge::store::RunDir;
 
 pub(super) struct Worked<'a> {
     repo: &'a GitRepo,
     run: &'a RunDir,
-    /// The commits that are the run's own.
-    known: Vec<Commit>,
+    /// What the run has made there itself.
+    own: Own,
     /// Where this program was started.
     here: Option<PathBuf>,
     minding: Minding,
@@ -43,17 +42,19 @@ impl<'a> Worked<'a> {
         run: &'a RunDir,
         args: &CleanArgs,
     ) -> Result<Self, Failure> {
-        let known = repo.refs()?.into_iter().map(|(_, commit)| commit).collect();
+        let commits = repo.refs()?.into_iter().map(|(_, commit)| commit).collect();
+        let own = Own { commits, inputs: Vec::new() };
         let minding = if args.discard_changes { Minding::Discard } else { Minding::Keep };
         let here = std::env::current_dir().and_then(|here| here.canonicalize()).ok();
-        Ok(Self { repo, run, known, here, minding })
+        Ok(Self { repo, run, own, here, minding })
     }
 
     pub(super) fn knows(&mut self, facts: Option<&Facts>) {
         let Some(facts) = facts else { return };
-        self.known.extend(facts.nodes.iter().map(|node| node.commit.clone()));
+        self.own.commits.extend(facts.nodes.iter().map(|node| node.commit.clone()));
         let work = facts.evals.iter().filter_map(Eval::work);
-        self.known.extend(work.map(|work| work.commit.clone()));
+        self.own.commits.extend(work.map(|work| work.commit.clone()));
+        self.own.inputs.clone_from(&facts.meaning.measure.inputs);
     }
 
     /// Why this should not simply be removed, if there is a reason.
@@ -68,7 +69,7 @@ impl<'a> Worked<'a> {
         if matches!(self.minding, Minding::Discard) {
             return None;
         }
-        match self.repo.work_in(leftover.place, &self.known) {
+        match self.repo.work_in(leftover.place, &self.own) {
             Ok(found) => found.map(|found| format!("{found} (`--discard-changes` removes it)")),
             Err(error) => Some(format!(
                 "whether somebody has worked in it cannot be told ({}; `--discard-changes` removes it)",
