@@ -54,6 +54,7 @@ fn a_good_repository() {
 fn a_bad_one() {
     let site = Site::new(BINARY);
     write(&site, ".gitattributes", "*.bin filter=lfs\n");
+    write(&site, "prices.bin", "version https://git-lfs.github.com/spec/v1\n");
     site.repo.commit("attributes").expect("a commit");
     write(&site, "model.py", "x = 2\n");
     write(&site, "new.txt", "");
@@ -111,6 +112,40 @@ fn a_glob_of_protect_that_matches_nothing_is_named() {
     assert_eq!(idle("['model.py', 'data/**']", ""), [line("data/**", correct)]);
     let none = idle("['model.py', 'data/*.json']", "inputs = ['data']");
     assert_eq!(none, [line("data/*.json", correct)]);
+}
+
+#[test]
+fn filters_are_named_with_what_passes_them() {
+    let site = Site::new(BINARY);
+    let said = |expected: &str| {
+        let said = site.call(&["doctor"]).exits(0).stdout;
+        assert!(said.contains(expected), "{expected}: {said}");
+        said
+    };
+    said("ok       large files    none in LFS\nok       filters        none\n");
+    let attributes = "# filter=none\n*.bin filter=lfs\n*.key filter=crypt\n*.py filter=strip -text\n\
+                      *.txt -filter\n";
+    write(&site, ".gitattributes", attributes);
+    write(&site, "a.txt", "");
+    write(&site, "more.py", "");
+    site.repo.commit("attributes").expect("a commit");
+    // Of the names in there only one has files.
+    let all = said("ok       large files    none in LFS\n");
+    assert!(
+        all.contains(
+            "warning  filters        `strip` is not run: in the run's worktrees `model.py` and 1 more \
+             are as they are committed\n                        do: make sure that the sweep can use them like that\n"
+        ),
+        "{all}"
+    );
+    assert!(!all.contains("crypt"), "{all}");
+    write(&site, "sub/a.key", "");
+    write(&site, "sub/a.bin", "");
+    site.repo.commit("more files").expect("a commit");
+    let all = said("warning  large files    some files are in LFS");
+    let other = "warning  filters        `crypt` is not run: in the run's worktrees `sub/a.key` is as it is committed";
+    assert!(all.contains(other), "{all}");
+    assert!(all.contains("warning  filters        `strip`") && !all.contains("`lfs`"), "{all}");
 }
 
 #[test]

@@ -1,11 +1,15 @@
-//! What a doctor wants to know of the user's repository: version, tracked files, large-file storage, worktrees that are
-//! left over. Looks only; nothing that `open` needs is here.
+//! What a doctor wants to know of the user's repository: version, tracked files, which of them pass a filter, worktrees that
+//! are left over. Looks only; nothing that `open` needs is here.
 
 use super::{UserRepo, admin};
+use crate::process::Input;
+use std::collections::BTreeMap;
 use treebeam_run::port::PortError;
 
 /// The most that is kept of a list of files.
 const MOST_BYTES: usize = 256 << 20;
+/// What git says of a file that passes none: nothing was said, or `-filter`, or a filter without a name.
+const NO_FILTER: [&str; 3] = ["unspecified", "unset", "set"];
 
 impl UserRepo {
     /// Git's version.
@@ -27,14 +31,26 @@ impl UserRepo {
         Ok(text.split_terminator('\0').map(str::to_owned).collect())
     }
 
-    /// Whether attributes of the commit that is checked out send files to LFS.
+    /// Which of these paths pass a filter, by its name, as the attributes of the commit that is checked out have it.
     ///
     /// # Errors
-    /// When git cannot be run.
-    pub fn uses_lfs(&self) -> Result<bool, PortError> {
-        let question =
-            ["grep", "--quiet", "-e", "filter=lfs", "HEAD", "--", ":(glob)**/.gitattributes"];
-        Ok(self.git.as_user(&self.toplevel, &question).answer()?.code == Some(0))
+    /// When git cannot tell.
+    pub fn filtered(&self, paths: &[String]) -> Result<BTreeMap<String, Vec<String>>, PortError> {
+        let question = ["check-attr", "--source=HEAD", "-z", "--stdin", "filter"];
+        let list: String = paths.iter().flat_map(|path| [path.as_str(), "\0"]).collect();
+        let call = self.git.as_user(&self.toplevel, &question);
+        let call = call.input(Input::bytes(list.into_bytes())).keep(2 * MOST_BYTES);
+        let text = call.done()?.beginning();
+        let cells: Vec<&str> = text.split_terminator('\0').collect();
+        let mut filtered: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for cells in cells.chunks_exact(3) {
+            if let [path, _, filter] = cells
+                && !NO_FILTER.contains(filter)
+            {
+                filtered.entry((*filter).to_owned()).or_default().push((*path).to_owned());
+            }
+        }
+        Ok(filtered)
     }
 
     /// Worktrees of runs that git knows and whose folders are gone: whose they were.

@@ -1,5 +1,6 @@
 //! `treebeam doctor`: whether everything is there that a run needs, and what to do where it is not. It changes nothing.
 
+mod filters;
 mod protect;
 mod sweep;
 
@@ -115,19 +116,22 @@ fn about_repository(repo: &UserRepo, config: Option<&Config>) -> Vec<Check> {
     let git = || Ok(Check::ok("git", repo.git_version()?));
     let (top, head) = (repo.toplevel.display(), repo.head.as_str());
     let short = head.get(..10).unwrap_or(head);
-    vec![
+    let mut checks = vec![
         fine("git", git()),
         Check::ok("repository", format!("`{top}` at commit {short}")),
         fine("working tree", clean(repo, config)),
         identity(repo),
-        fine("large files", large_files(repo)),
-        if repo.has_submodules {
-            let says = "there are submodules: they stay empty in the run's worktrees";
-            Check::warning("submodules", says, "make sure that the sweep does without them")
-        } else {
-            Check::ok("submodules", "none")
-        },
-    ]
+    ];
+    checks.extend(
+        filters::checks(repo).unwrap_or_else(|failure| vec![Check::problem("filters", &failure)]),
+    );
+    checks.push(if repo.has_submodules {
+        let says = "there are submodules: they stay empty in the run's worktrees";
+        Check::warning("submodules", says, "make sure that the sweep does without them")
+    } else {
+        Check::ok("submodules", "none")
+    });
+    checks
 }
 
 fn clean(repo: &UserRepo, config: Option<&Config>) -> Result<Check, Failure> {
@@ -150,15 +154,6 @@ fn identity(repo: &UserRepo) -> Check {
         return Check::warning("identity", says, todo);
     }
     Check::ok("identity", says)
-}
-
-fn large_files(repo: &UserRepo) -> Result<Check, Failure> {
-    Ok(if repo.uses_lfs()? {
-        let says = "some files are in LFS: in the run's worktrees they may stay pointers";
-        Check::warning("large files", says, "make sure that the sweep does without them")
-    } else {
-        Check::ok("large files", "none in LFS")
-    })
 }
 
 fn about_config(here: &Path, config: &Config) -> Vec<Check> {
