@@ -255,7 +255,8 @@ fn git_forgets_runs_whose_directory_is_gone_but_not_those_on_another_disk() {
     fs::rename(site.repo.beside("disk"), site.repo.beside("unmounted")).expect("to rename");
     let known = worktrees(&site);
     let said = clean(&site, &[]).exits(0);
-    let _ = said.says(["kept: run far: git's entry for", "perhaps a disk is not mounted"]);
+    let forget = "if it is gone for good, `git worktree remove -f -f ";
+    let _ = said.says(["kept: run far: git's entry for", "perhaps a disk is not mounted", forget]);
     assert_eq!(worktrees(&site), known);
     fs::rename(site.repo.beside("unmounted"), site.repo.beside("disk")).expect("to rename");
     fs::remove_dir_all(away.join("far")).expect("to remove");
@@ -272,6 +273,49 @@ fn git_forgets_runs_whose_directory_is_gone_but_not_those_on_another_disk() {
     fs::remove_dir_all(near.repo.path().join(".treebeam")).expect("to remove");
     let said = clean(&near, &[]).exits(0);
     assert!(worktrees(&near) == 0 && near.refs().contains("tree/t/n0000"), "{said:?}");
+}
+
+/// A run that is over, in a repository that was moved since.
+fn moved() -> (Site, PathBuf) {
+    let site = over(&["--keep-rejected-worktrees"]);
+    let there = site.repo.beside("moved");
+    fs::rename(site.repo.path(), &there).expect("to move a repository");
+    (site, there)
+}
+
+#[test]
+fn the_worktrees_of_a_repository_that_was_moved_are_known() {
+    let (site, there) = moved();
+    let runs = there.join(".treebeam/runs");
+    let known = || site.repo.git_in(&there, &["worktree", "list"]).expect("a list").lines().count();
+    let before = known();
+    let lies = format!("its worktree lies at `{}` now", runs.join("t/wt/0000").display());
+    let said = site.call_in(&there, &["clean"]).exits(0);
+    let _ = said.says(["kept: run t: git's entry for", &lies, "`git worktree repair "]);
+    assert_eq!(known(), before);
+
+    fs::write(runs.join("t/wt/0001/model.py"), "x = 7\n").expect("a change");
+    let said = site.call_in(&there, &["clean", RUN, "--worktrees", "--yes"]).exits(1);
+    let said = said.says([
+        "not removed: run t: worktree `wt/0001`",
+        "it has changes that are not committed: `model.py` (`--discard-changes` removes it)",
+        "removed: run t: worktree `wt/0000`",
+    ]);
+    assert!(!said.stderr.contains(&lies), "what goes is not kept: {}", said.stderr);
+    assert_eq!(entries(&runs.join("t/wt")), ["0001"]);
+    assert_eq!(known(), 2);
+    let discard = ["clean", RUN, "--worktrees", "--yes", "--discard-changes"];
+    let _ = site.call_in(&there, &discard).exits(0);
+    assert_eq!(known(), 1);
+}
+
+#[test]
+fn a_whole_run_goes_from_a_repository_that_was_moved() {
+    let (site, there) = moved();
+    let _ = site.call_in(&there, &["clean", RUN, "--delete", "--yes"]).exits(0);
+    let list = site.repo.git_in(&there, &["worktree", "list"]).expect("a list");
+    assert_eq!(list.lines().count(), 1, "{list}");
+    let _ = site.call_in(&there, &["clean"]).exits(0).says(["there is nothing to remove"]);
 }
 
 #[cfg(unix)]

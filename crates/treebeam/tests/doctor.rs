@@ -149,6 +149,42 @@ fn filters_are_named_with_what_passes_them() {
 }
 
 #[test]
+fn worktrees_of_a_repository_that_was_moved_are_told_with_the_way_back() {
+    let site = Site::new(BINARY);
+    site.run(&["--ideas-per-node=2", "--max-depth=1", "--keep-rejected-worktrees"]);
+    let moved = site.repo.beside("moved");
+    fs::rename(site.repo.path(), &moved).expect("to move a repository");
+    let doctor = || site.call_in(&moved, &["doctor"]).exits(0).stdout;
+    let said = doctor();
+    let expected = "warning  leftovers      git looks for 3 worktrees of runs where they were before they were \
+                    moved, `t n0000` first\n                        do: in the top level of the repository, \
+                    `git worktree repair .treebeam/runs/*/cand/* .treebeam/runs/*/wt/*` tells git where they are";
+    assert!(said.contains(expected), "{said}");
+    let runs = |kind: &str| format!(".treebeam/runs/{RUN}/{kind}");
+    let repair = ["worktree", "repair", &runs("cand/0001"), &runs("wt/0000"), &runs("wt/0001")];
+    site.repo.git_in(&moved, &repair).expect("to repair");
+    assert!(doctor().contains("ok       leftovers      none"), "{}", doctor());
+}
+
+#[test]
+fn worktrees_that_may_be_on_another_disk_are_not_said_to_go() {
+    let site = Site::new(BINARY);
+    let away = site.repo.beside("disk").join("runs");
+    write(&site, "treebeam.toml", &format!("runs_root = {:?}\n", away.display().to_string()));
+    let _ = site.call(&["run", "--dry-run", "--run-id", "far", "--ideas-per-node=1"]).exits(0);
+    fs::rename(site.repo.beside("disk"), site.repo.beside("unmounted")).expect("to rename");
+    let said = site.call(&["doctor"]).exits(0).stdout;
+    assert!(
+        said.contains("worktrees of runs in a folder that is not there, `far n0000` first"),
+        "{said}"
+    );
+    assert!(
+        said.contains("do: mount the disk that they are on, or see `treebeam clean`"),
+        "{said}"
+    );
+}
+
+#[test]
 fn leftovers_are_told_and_left() {
     let site = Site::new(BINARY);
     site.run(&["--ideas-per-node=2", "--max-depth=1"]);

@@ -5,6 +5,7 @@
 use super::lock::{self, RepoLock};
 use super::place;
 use super::workshop::Workshop;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,6 +18,9 @@ const OURS: &str = "tree-";
 
 /// How every reason for which we lock a worktree begins.
 const MARK: &str = "treebeam ";
+
+/// No `.git` of a worktree is longer, in bytes.
+const MOST_LINK: u64 = 64 << 10;
 
 /// Longer than any git that is alive needs from making an admin folder to its first file.
 const MOMENT: Duration = Duration::from_mins(1);
@@ -116,6 +120,17 @@ impl Admin {
         Some(rest.rsplit_once(' ').map_or(rest, |(owner, _)| owner).to_owned())
     }
 
+    /// Whether the worktree of this owner was moved to this folder, together with the run or the whole repository.
+    pub(super) fn is_moved_to(&self, owner: &str, folder: &Path) -> bool {
+        let named = named_in(folder);
+        self.target.is_some() && self.is_left_by(owner) && named.as_deref() == self.called()
+    }
+
+    /// What git calls the worktree.
+    pub(super) fn called(&self) -> Option<&OsStr> {
+        self.folder.file_name()
+    }
+
     /// Its worktree, and whose that was, if it was ours and is gone.
     pub(super) fn orphaned(&self) -> Option<(String, String)> {
         Some((self.stale_owner()?, self.target.clone()?))
@@ -170,6 +185,15 @@ impl Admin {
     pub(super) fn remove(&self, workshop: &Workshop<'_>) -> Result<(), PortError> {
         workshop.take_out(&self.folder)
     }
+}
+
+/// What git calls the worktree in a folder, as the folder itself has it. That stays, wherever both are moved to.
+pub(super) fn named_in(folder: &Path) -> Option<OsString> {
+    let link = folder.join(".git");
+    let found = fs::symlink_metadata(&link).ok()?;
+    let text = (found.is_file() && found.len() <= MOST_LINK).then(|| fs::read_to_string(&link));
+    let text = text?.ok()?;
+    Path::new(text.trim_end().strip_prefix("gitdir: ")?).file_name().map(OsStr::to_owned)
 }
 
 fn size(path: &Path) -> u64 {

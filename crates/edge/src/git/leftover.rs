@@ -6,6 +6,7 @@ use super::lock::RepoLock;
 use super::workshop::Workshop;
 use super::worktree::Worktree;
 use super::{GitRepo, UserRepo, admin, place};
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,7 +23,7 @@ const EMPTY_TREES: [&str; 2] = [
     "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
 ];
 
-/// What git still knows of a worktree of a run that is gone.
+/// What git still knows of a worktree of a run that is not where it was.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Orphan {
     /// The run.
@@ -31,19 +32,29 @@ pub struct Orphan {
     pub place: Place,
     /// Where the worktree was.
     pub worktree: PathBuf,
+    /// What git calls it.
+    name: OsString,
 }
 
 impl Orphan {
     fn of(admin: &admin::Admin) -> Option<Self> {
         let (owner, worktree) = admin.orphaned()?;
         let (run, place) = owner.split_once(' ')?;
-        Some(Self { run: run.parse().ok()?, place: place.parse().ok()?, worktree: worktree.into() })
+        let (run, place) = (run.parse().ok()?, place.parse().ok()?);
+        Some(Self { run, place, worktree: worktree.into(), name: admin.called()?.to_owned() })
     }
 
     /// The directory of the run that it was in.
     #[must_use]
     pub fn run_dir(&self) -> Option<&Path> {
         self.worktree.parent()?.parent()
+    }
+
+    /// Where the worktree is now, if it is in this directory of its run.
+    #[must_use]
+    pub fn lies_in(&self, run_dir: &Path) -> Option<PathBuf> {
+        let folder = run_dir.join(self.place.worktree().as_str());
+        (admin::named_in(&folder)? == self.name).then_some(folder)
     }
 }
 

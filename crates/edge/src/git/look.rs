@@ -1,7 +1,6 @@
-//! What a doctor wants to know of the user's repository: version, tracked files, which of them pass a filter, worktrees that
-//! are left over. Looks only; nothing that `open` needs is here.
+//! What a doctor wants to know of the user's repository: version, tracked files, which of them pass a filter. Looks only; nothing that `open` needs is here.
 
-use super::{UserRepo, admin};
+use super::UserRepo;
 use crate::process::Input;
 use std::collections::BTreeMap;
 use treebeam_run::port::PortError;
@@ -51,16 +50,5 @@ impl UserRepo {
             }
         }
         Ok(filtered)
-    }
-
-    /// Worktrees of runs that git knows and whose folders are gone: whose they were.
-    ///
-    /// # Errors
-    /// When git's folder cannot be read.
-    pub fn stale_worktrees(&self) -> Result<Vec<String>, PortError> {
-        let admins = admin::all(&self.common_dir)?;
-        let mut stale: Vec<String> = admins.iter().filter_map(admin::Admin::stale_owner).collect();
-        stale.sort();
-        Ok(stale)
     }
 }

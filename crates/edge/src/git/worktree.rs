@@ -141,11 +141,15 @@ impl GitRepo {
         call(&["read-tree", "--reset", "-u", commit.as_str()])
     }
 
-    /// What a worktree of an earlier process is: its admin folder is found by its content.
+    /// What a worktree of an earlier process is: its admin folder is found by its content. One that was moved is known by
+    /// whose it is, and by the name that it has for itself.
     fn look_up(&self, place: Place, folder: &str) -> Result<Worktree, PortError> {
         let missing = || PortError::new(format!("git does not know the worktree of {place}"));
         let admins = admin::all(&self.user.common_dir)?;
-        let admin = admins.iter().find(|admin| admin.is_for(folder)).ok_or_else(missing)?;
+        let owner = admin::owner(&self.run, place);
+        let moved = |admin: &&Admin| admin.is_moved_to(&owner, Path::new(folder));
+        let admin = admins.iter().find(|admin| admin.is_for(folder));
+        let admin = admin.or_else(|| admins.iter().find(moved)).ok_or_else(missing)?;
         let base = admin.base().ok_or_else(missing)?;
         let seat = Seat { git_dir: admin.git_dir()?, work_tree: folder.to_owned() };
         Ok(Worktree::new(seat, base))

@@ -1,9 +1,10 @@
 //! `treebeam clean`: removes what runs have left behind, and more on request, after saying what.
 //!
 //! `scope` says which runs it is about, `plan` what is going to be removed, `worked` what keeps somebody's work from that,
-//! `act` does it, and an `item` is one thing of it.
+//! `fate` where a worktree is that git misses, `act` does it, and an `item` is one thing of it.
 
 mod act;
+pub(super) mod fate;
 mod item;
 mod plan;
 mod scope;

@@ -1,6 +1,7 @@
 //! `treebeam doctor`: whether everything is there that a run needs, and what to do where it is not. It changes nothing.
 
 mod filters;
+mod leftovers;
 mod protect;
 mod sweep;
 
@@ -17,12 +18,11 @@ use crate::wiring;
 use serde::Serialize;
 use serde_json::json;
 use std::path::Path;
-use treebeam_core::facts::Removal;
 use treebeam_core::policy::{Meaning, Reach};
 use treebeam_edge::agent::cli::version::{self, Found as Version};
 use treebeam_edge::agent::settings::{Line, Settings};
 use treebeam_edge::git::{self, UserRepo};
-use treebeam_edge::store::{self, RunDir, probe};
+use treebeam_edge::store::probe;
 
 /// Below this a run is likely to fail, and below that it is sure to.
 const LITTLE: u64 = 1 << 30;
@@ -96,7 +96,7 @@ fn checks(here: &Path, args: &ConfigFlag) -> Vec<Check> {
         }
         let runs_root = wiring::runs_root(repo, config);
         checks.extend(about_disk(&runs_root));
-        checks.extend(leftovers(repo, &runs_root));
+        checks.extend(leftovers::checks(repo, &runs_root));
     }
     checks
 }
@@ -302,49 +302,6 @@ fn space(free: Option<u64>) -> Check {
         TOO_LITTLE.. => Check::warning("disk", says, todo),
         0.. => Check::problem("disk", &Failure::environment(says).hint(todo)),
     }
-}
-
-/// What other runs left behind; it is only told.
-fn leftovers(repo: &UserRepo, runs_root: &Path) -> Vec<Check> {
-    let mut checks = Vec::new();
-    for id in store::runs(runs_root).unwrap_or_default() {
-        match store::open_to_read(&RunDir::of(runs_root, &id)) {
-            Err(error) => {
-                let says = format!("run `{id}` cannot be read: {error}");
-                checks.push(Check::warning(
-                    "leftovers",
-                    says,
-                    format!("see `treebeam validate {id}`"),
-                ));
-            }
-            Ok(opened) => {
-                let deferred = |removal: &&Removal| matches!(removal, Removal::Deferred { .. });
-                let count = opened.state.leftovers.values().filter(deferred).count();
-                if count > 0 {
-                    let says = format!("run `{id}` could not remove {count} of its leftovers yet");
-                    checks.push(Check::warning(
-                        "leftovers",
-                        says,
-                        format!("`treebeam clean {id}` tries again"),
-                    ));
-                }
-            }
-        }
-    }
-    let stale = repo.stale_worktrees().unwrap_or_default();
-    if let Some(first) = stale.first() {
-        let says =
-            format!("git knows {} worktrees of runs that are gone, `{first}` first", stale.len());
-        checks.push(Check::warning(
-            "leftovers",
-            says,
-            "`treebeam clean` removes what it knows of them",
-        ));
-    }
-    if checks.is_empty() {
-        checks.push(Check::ok("leftovers", "none"));
-    }
-    checks
 }
 
 fn text(checks: &[Check]) -> String {

@@ -1,5 +1,6 @@
 //! Does what `treebeam clean` has planned, part by part. What cannot be removed is said, and the rest goes on.
 
+use super::fate::is_of;
 use super::item::{Item, Kind, Outcome};
 use super::plan::{Part, Work};
 use super::scope::Scope;
@@ -166,7 +167,7 @@ fn in_repository(gone: &Gone, home: &Home) -> Result<Vec<Item>, Failure> {
     let run = home.named(&gone.name);
     let mut items = Vec::new();
     for orphan in home.repo.orphans()? {
-        if orphan.run == gone.name && orphan.run_dir() == Some(run.root()) {
+        if is_of(&orphan, gone, &home.runs_root) {
             items.push(forget(&orphan, home));
         }
     }

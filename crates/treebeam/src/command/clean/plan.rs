@@ -1,5 +1,6 @@
 //! What `treebeam clean` is going to do: found and said before anything is done. Reads only.
 
+use super::fate::{Fate, is_of};
 use super::item::{Item, Kind, Outcome};
 use super::scope::{About, Scope};
 use super::worked::Worked;
@@ -256,25 +257,47 @@ impl Plan {
     fn nobodys(&mut self, home: &Home, only: Option<&RunId>) -> Result<(), Failure> {
         self.gone(&home.runs_root, only)?;
         let gone: Vec<_> = removal::gone(&home.runs_root)?;
-        let is_going = |orphan: &Orphan| {
-            let going = |gone: &Gone| gone.name == orphan.run;
-            gone.iter().any(going) && orphan.run_dir() == Some(home.named(&orphan.run).root())
-        };
+        let is_going =
+            |orphan: &Orphan| gone.iter().any(|gone| is_of(orphan, gone, &home.runs_root));
         let wanted = |orphan: &Orphan| only.is_none_or(|only| orphan.run == *only);
         for orphan in home.repo.orphans()?.into_iter().filter(wanted).filter(|o| !is_going(o)) {
-            let name = orphan.worktree.display().to_string();
-            let item = Item::new(Some(&orphan.run), Kind::GitEntry, name);
-            if is_gone_for_good(&orphan, home) {
-                self.push(Work::Orphan(orphan), vec![item]);
-            } else {
-                let why = "the folder of its runs is not there: perhaps a disk is not mounted";
-                self.staying.push(item.but(Outcome::Kept(why.to_owned())));
-            }
+            self.orphan(orphan, home);
         }
         if only.is_none() {
             self.unborn(&home.runs_root)?;
         }
         Ok(())
+    }
+
+    /// What git knows of a worktree that is not where it was.
+    fn orphan(&mut self, orphan: Orphan, home: &Home) {
+        let path = orphan.worktree.display().to_string();
+        let item = Item::new(Some(&orphan.run), Kind::GitEntry, &*path);
+        let why = match Fate::of(&orphan, &home.repo, &home.runs_root) {
+            Fate::Gone => return self.push(Work::Orphan(orphan), vec![item]),
+            // With its worktree goes what git knows of it.
+            Fate::Moved(_) if self.has_going(&orphan, home) => return,
+            Fate::Moved(now) => {
+                let now = now.display();
+                format!("its worktree lies at `{now}` now: `git worktree repair {now}` tells git")
+            }
+            Fate::Unknown => format!(
+                "the folder of its runs is not there: perhaps a disk is not mounted; \
+                 if it is gone for good, `git worktree remove -f -f {path}` removes the entry"
+            ),
+        };
+        self.staying.push(item.but(Outcome::Kept(why)));
+    }
+
+    /// Whether the worktree that was moved is asked to go.
+    fn has_going(&self, orphan: &Orphan, home: &Home) -> bool {
+        let leftover = Leftover { place: orphan.place, kind: LeftoverKind::Worktree };
+        let run = home.named(&orphan.run);
+        let goes = |part: &Part| {
+            matches!(&part.work, Work::Leftovers(of, asked)
+                if of.root() == run.root() && asked.contains(&leftover))
+        };
+        self.parts.iter().any(goes)
     }
 
     fn gone(&mut self, runs_root: &Path, only: Option<&RunId>) -> Result<(), Failure> {
@@ -336,12 +359,4 @@ fn on_disk(run: &RunDir) -> Vec<Place> {
     let mut places: Vec<_> = nodes.chain(evals).collect();
     places.sort();
     places
-}
-
-/// A missing folder on a disk that is missing too is not gone.
-fn is_gone_for_good(orphan: &Orphan, home: &Home) -> bool {
-    let Some(run_dir) = orphan.run_dir() else { return false };
-    let here = [Some(home.repo.toplevel.as_path()), home.repo.common_dir.parent()];
-    let is_here = here.into_iter().flatten().any(|folder| orphan.worktree.starts_with(folder));
-    is_here || run_dir.is_dir() || run_dir.parent().is_some_and(store::is_runs_root)
 }
