@@ -143,10 +143,10 @@ fn shows_all(said: &Said) {
         "hold-out",
         "report.html",
         "treebeam -C treebeam-demo-2 diff demo n0",
-        "treebeam -C treebeam-demo-2 export demo --branch NAME  # one",
+        "treebeam -C treebeam-demo-2 export demo --branch NAME\n",
         "treebeam init\n",
         "treebeam doctor && treebeam run\n",
-        "alias treebeam=",
+        "export PATH=",
     ] {
         assert!(said.stdout.contains(text), "no {text:?} in: {}", said.stdout);
     }

@@ -113,8 +113,7 @@ fn code(facts: &Facts, node: &Node, program: &str) -> Vec<String> {
     let run = &facts.run;
     lines.push(field("diff", &format!("{program} diff {run} {place} --root")));
     if !is_removed(facts, node, LeftoverKind::Branch) {
-        let export = format!("{program} export {run} --branch NAME  # one commit for each idea");
-        lines.push(field("export", &export));
+        lines.push(field("export", &format!("{program} export {run} --branch NAME")));
     }
     lines
 }

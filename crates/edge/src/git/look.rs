@@ -1,4 +1,5 @@
-//! What a doctor wants to know of the user's repository: version, tracked files, which of them pass a filter. Looks only; nothing that `open` needs is here.
+//! What a doctor wants to know of the user's repository: version, tracked files, which of them pass a filter. Looks only;
+//! nothing that `open` needs is here.
 
 use super::UserRepo;
 use crate::process::Input;

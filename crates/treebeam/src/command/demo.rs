@@ -91,8 +91,8 @@ fn tell_of_best(found: &Found, program: &str, facts: &Facts) -> Result<(), Failu
 fn what_next(example: &Example, run: &RunDir) -> String {
     let report = run.root().join(REPORT).display().to_string();
     let readme = example.path.join("README.md").display().to_string();
-    let alias = where_it_is().map(|path| format!("alias treebeam={path}"));
-    let first = alias.as_ref().map(|alias| ("Before any of these, in your shell:", alias.as_str()));
+    let path = where_it_is().map(|folder| format!("export PATH=\"$PATH\":{folder}"));
+    let first = path.as_ref().map(|path| ("Before any of these, in your shell:", path.as_str()));
     let status = format!("{} status", example.program());
     let rows = [
         ("What was tried, kept and dropped, and why:", report.as_str()),
@@ -106,9 +106,10 @@ fn what_next(example: &Example, run: &RunDir) -> String {
     rows.fold("\n".to_owned(), |text, (label, what)| text + &format!("{label:44}{what}\n"))
 }
 
-/// Where the program is, if a shell does not find it by its name.
+/// The folder of the program, as it is typed, if a shell does not find it by its name.
 fn where_it_is() -> Option<String> {
     let this = env::current_exe().ok()?.canonicalize().ok()?;
     let found = program::look_up("treebeam", Path::new(".")).and_then(|at| at.canonicalize().ok());
-    (found.as_ref() != Some(&this)).then(|| way_on::word(&this.to_string_lossy()))
+    let folder = this.parent()?.to_string_lossy().into_owned();
+    (found.as_ref() != Some(&this)).then(|| way_on::word(&folder))
 }

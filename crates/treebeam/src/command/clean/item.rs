@@ -63,6 +63,11 @@ impl Item {
         Self::new(Some(run), kind, name)
     }
 
+    /// Whether it is the same thing, whatever becomes of it.
+    pub(super) fn is_same_as(&self, other: &Self) -> bool {
+        (&self.run_id, self.kind, &self.name) == (&other.run_id, other.kind, &other.name)
+    }
+
     pub(super) fn weighing(self, bytes: u64) -> Self {
         Self { bytes: Some(bytes), ..self }
     }

@@ -6,6 +6,7 @@ use super::scope::{About, Scope};
 use super::worked::Worked;
 use crate::cli::CleanArgs;
 use crate::failure::Failure;
+use crate::way_on;
 use crate::wiring::Home;
 use std::path::{Path, PathBuf};
 use treebeam_core::event::{Leftover, LeftoverKind};
@@ -276,28 +277,26 @@ impl Plan {
         let why = match Fate::of(&orphan, &home.repo, &home.runs_root) {
             Fate::Gone => return self.push(Work::Orphan(orphan), vec![item]),
             // With its worktree goes what git knows of it.
-            Fate::Moved(_) if self.has_going(&orphan, home) => return,
+            Fate::Moved(_) if self.has_going(&orphan) => return,
             Fate::Moved(now) => {
+                let typed = way_on::word(&now.to_string_lossy());
                 let now = now.display();
-                format!("its worktree lies at `{now}` now: `git worktree repair {now}` tells git")
+                format!("its worktree lies at `{now}` now: `git worktree repair {typed}` tells git")
             }
             Fate::Unknown => format!(
                 "the folder of its runs is not there: perhaps a disk is not mounted; \
-                 if it is gone for good, `git worktree remove -f -f {path}` removes the entry"
+                 if it is gone for good, `git worktree remove -f -f {}` removes the entry",
+                way_on::word(&path)
             ),
         };
         self.staying.push(item.but(Outcome::Kept(why)));
     }
 
-    /// Whether the worktree that was moved is asked to go.
-    fn has_going(&self, orphan: &Orphan, home: &Home) -> bool {
+    /// Whether the worktree that was moved is to go, because it was asked for or is overdue.
+    fn has_going(&self, orphan: &Orphan) -> bool {
         let leftover = Leftover { place: orphan.place, kind: LeftoverKind::Worktree };
-        let run = home.named(&orphan.run);
-        let goes = |part: &Part| {
-            matches!(&part.work, Work::Leftovers(of, asked)
-                if of.root() == run.root() && asked.contains(&leftover))
-        };
-        self.parts.iter().any(goes)
+        let worktree = Item::of_leftover(&orphan.run, leftover);
+        self.parts.iter().flat_map(|part| &part.items).any(|item| item.is_same_as(&worktree))
     }
 
     fn gone(&mut self, runs_root: &Path, only: Option<&RunId>) -> Result<(), Failure> {

@@ -3,6 +3,7 @@
 
 use super::Check;
 use crate::command::clean::fate::Fate;
+use crate::way_on;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use treebeam_core::facts::Removal;
@@ -70,7 +71,8 @@ fn told(orphans: &[Orphan], knows: &str, which: &str) -> Option<String> {
 
 /// The command that tells git where worktrees are now.
 fn repair(repo: &UserRepo, runs_root: &Path, now: &[PathBuf]) -> String {
-    let runs = runs_root.strip_prefix(&repo.toplevel).unwrap_or(runs_root).display();
+    let runs = runs_root.strip_prefix(&repo.toplevel).unwrap_or(runs_root);
+    let runs = way_on::word(&runs.to_string_lossy());
     let kinds = now.iter().filter_map(|folder| folder.parent()?.file_name()?.to_str());
     let kinds: BTreeSet<String> = kinds.map(|kind| format!(" {runs}/*/{kind}/*")).collect();
     let kinds: String = kinds.into_iter().collect();
