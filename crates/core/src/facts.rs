@@ -397,6 +397,12 @@ impl Node {
         self.expansions.last().filter(|expansion| expansion.depth == depth)
     }
 
+    /// Whether asking for its ideas failed at this depth.
+    #[must_use]
+    pub fn got_no_ideas_at(&self, depth: Depth) -> bool {
+        self.expansion_at(depth).is_some_and(|e| matches!(e.ideas, Ideas::Failed { .. }))
+    }
+
     /// Whether its ideas at this depth are there, or known not to come.
     #[must_use]
     pub fn is_expanded_at(&self, depth: Depth) -> bool {

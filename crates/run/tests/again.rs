@@ -369,6 +369,30 @@ fn a_last_depth_that_promoted_nothing_is_opened_again_and_ends_the_same_wherever
     assert!(deeper > 0 && as_before > 0, "{deeper} went on, {as_before} did not");
 }
 
+/// With a control group beside the tree, and all wishes at once: new ideas come too.
+#[test]
+fn whatever_is_wished_for_at_such_a_depth_ends_the_same_wherever_it_is_cut_off() {
+    let mut opened = 0;
+    for seed in 100..115 {
+        let world = MemoryWorld::new(seed, seed);
+        let control = "best-of-n=0.5".parse().ok();
+        let meaning = Meaning { ideas_per_node: number(2), control, ..meaning() };
+        let mut journal = MemoryJournal::begun(meaning, reach(1, 0));
+        let before = go(&mut journal, &world).expect("a run");
+        if before.barren_depth().is_some() {
+            let Some((sent, end)) = check_sent_back((journal, world), &ALL, (seed, 0)) else {
+                continue;
+            };
+            opened += 1;
+            assert!(sent.reopened.is_some() && sent.rerun.is_empty(), "{sent:?}");
+            let judged = |eval: &&Eval| matches!(eval.stage, Stage::Decided(..));
+            let stands = |eval: &Eval| end.eval(eval.id) == Some(eval);
+            assert!(before.evals.iter().filter(judged).all(stands), "what was judged stands");
+        }
+    }
+    assert!(opened > 2, "{opened} depths were opened again");
+}
+
 #[test]
 fn what_a_budget_left_unfinished_waits_again_where_its_depth_is_opened_again() {
     let unfinished = |facts: &Facts| {
@@ -383,6 +407,14 @@ fn what_a_budget_left_unfinished_waits_again_where_its_depth_is_opened_again() {
             continue;
         }
         assert_eq!(unfinished(&journal.state()), 0, "{before} wait again");
+        if before > 0 {
+            let mut poor = journal.clone();
+            let end =
+                go(&mut poor, &world.fork(seed).with_purse(0)).expect("a run that stops again");
+            assert!(unfinished(&end) >= before, "seed {seed}: nothing is paid for");
+            let again = wish(&mut poor, &world, &[Again::RetryFailed]);
+            assert!(again.is_some(), "seed {seed}: what was not finished is still in reach");
+        }
         let world = world.with_purse(1000);
         let end = go(&mut journal, &world).expect("a run");
         assert_eq!(unfinished(&end), 0, "seed {seed}, {purse} answers");

@@ -3,8 +3,9 @@
 
 use crate::cli::AgainFlags;
 use crate::terminal;
-use treebeam_core::event::SentBack;
-use treebeam_core::facts::{Facts, Ideas, Phase, Stage};
+use serde_json::{Value, json};
+use treebeam_core::event::{SentBack, Stop};
+use treebeam_core::facts::{Eval, Facts, Phase, Stage};
 use treebeam_core::id::{NodeId, Place};
 use treebeam_core::plan::{self, Again};
 
@@ -32,11 +33,11 @@ impl AgainFlags {
 
 /// Says for each flag what is done again, or why nothing is.
 pub(crate) fn tell(facts: &Facts, flags: &AgainFlags, sent: Option<&SentBack>) {
+    let open = facts.reopened();
+    let facts = open.as_ref().unwrap_or(facts);
     if let Some(depth) = sent.and_then(|sent| sent.reopened) {
         terminal::note(&format!("depth {depth} is open again: nothing was promoted from it"));
     }
-    let open = facts.reopened();
-    let facts = open.as_ref().unwrap_or(facts);
     for (flag, again) in flags.given() {
         let done = sent.and_then(|sent| done(facts, again, sent));
         let what = done.unwrap_or_else(|| format!("nothing to do again: {}", why(facts, again)));
@@ -44,12 +45,41 @@ pub(crate) fn tell(facts: &Facts, flags: &AgainFlags, sent: Option<&SentBack>) {
     }
 }
 
-/// Says how what failed at the last depth of a run that has ended can be tried again, where it can.
-pub(crate) fn tell_of_failed(facts: &Facts, way_on: &str) {
+/// Says how to go on with a run that has ended: without the budget that ended it, and with another attempt for what failed.
+/// The command is made with settings other than those that were said.
+pub(crate) fn tell_of_way_on(facts: &Facts, command: impl Fn(&Value) -> String) {
     let sent = plan::send_back(facts, &[Again::RetryFailed], facts.created_at);
-    if let Some(depth) = sent.and_then(|sent| sent.reopened) {
-        let what = format!("tries again what failed at depth {depth}");
-        terminal::say(&format!("hint: `{way_on} --retry-failed` {what}"));
+    let reopened = sent.and_then(|sent| sent.reopened);
+    let flag = if reopened.is_some() { " --retry-failed" } else { "" };
+    let goes_deeper = facts.given.is_none() && facts.depth.0 < facts.depths();
+    let hint = match (spent(facts), reopened) {
+        _ if facts.replays.is_some() || facts.stop_reason().is_none() => return,
+        (Some((key, instead)), _) if reopened.is_some() || goes_deeper => {
+            let command = command(&json!({ key: "none" }));
+            format!("`{command}{flag}` goes on from here; {instead}")
+        }
+        (None, Some(depth)) => {
+            let command = command(&Value::Null);
+            format!("`{command}{flag}` tries again what failed at depth {depth}")
+        }
+        (Some(_) | None, _) => return,
+    };
+    terminal::say(&format!("hint: {hint}"));
+}
+
+/// The setting that ended a run, and what else it could be.
+fn spent(facts: &Facts) -> Option<(&'static str, &'static str)> {
+    match facts.stop_reason()? {
+        Stop::Deadline => Some(("deadline", "`--deadline=07:00` until the next morning")),
+        Stop::MaxCost => Some(("max_cost_usd", "a greater sum in place of `none` bounds it")),
+        Stop::MaxTokens => {
+            Some(("max_tokens_total", "a greater number in place of `none` bounds it"))
+        }
+        Stop::MaxDepth
+        | Stop::EmptyFrontier
+        | Stop::NoIdeas
+        | Stop::MaxEvals
+        | Stop::StrictDepthFailure => None,
     }
 }
 
@@ -65,10 +95,14 @@ fn done(facts: &Facts, again: Again, sent: &SentBack) -> Option<String> {
         Again::RetryFailed => {
             let evals = names(sent.retried.iter().copied().map(Place::Candidate));
             let evals = evals.map(|evals| format!("back in the queue: {evals}"));
-            let asked = sent.asked.iter().copied().filter(|node| none_came(facts, *node));
+            let none_came =
+                |id: &NodeId| facts.node(*id).is_some_and(|node| node.got_no_ideas_at(facts.depth));
+            let asked = sent.asked.iter().copied().filter(none_came);
             let asked = names(asked.map(Place::Node));
             let asked = asked.map(|nodes| format!("asked for ideas again: {nodes}"));
-            let parts: Vec<_> = evals.into_iter().chain(asked).collect();
+            let left = sent.reopened.and_then(|_| names(unfinished(facts)));
+            let left = left.map(|evals| format!("tried to their end: {evals}"));
+            let parts: Vec<_> = evals.into_iter().chain(left).chain(asked).collect();
             (!parts.is_empty()).then(|| parts.join("; "))
         }
         Again::RerunEvals => {
@@ -86,10 +120,10 @@ fn done(facts: &Facts, again: Again, sent: &SentBack) -> Option<String> {
     }
 }
 
-/// Whether asking this node for ideas has failed at the open depth.
-fn none_came(facts: &Facts, node: NodeId) -> bool {
-    let asked = facts.node(node).and_then(|node| node.expansion_at(facts.depth));
-    asked.is_some_and(|asked| matches!(asked.ideas, Ideas::Failed { .. }))
+/// What waits at a depth that was just opened again was left unfinished when it closed.
+fn unfinished(facts: &Facts) -> impl Iterator<Item = Place> {
+    let waiting = facts.open_evals().iter().filter(|eval| eval.stage == Stage::Queued);
+    waiting.map(|eval| Place::Candidate(eval.id))
 }
 
 fn left_out(missing: usize, thing: &str) -> String {
@@ -113,8 +147,8 @@ fn names(places: impl Iterator<Item = Place>) -> Option<String> {
 /// Why there is nothing to do again.
 fn why(facts: &Facts, again: Again) -> String {
     let depth = facts.depth;
-    let begun = facts.frontier.iter().filter_map(|id| facts.node(*id));
-    let begun = begun.filter(|node| node.expansion_at(depth).is_some()).count() > 0;
+    let frontier = || facts.frontier.iter().filter_map(|id| facts.node(*id));
+    let begun = frontier().any(|node| node.expansion_at(depth).is_some());
     if !begun || facts.phase != Phase::Searching {
         return match facts.closed.len().checked_sub(1) {
             Some(last) => format!("depth {last} is closed, and closed depths stand"),
@@ -122,8 +156,15 @@ fn why(facts: &Facts, again: Again) -> String {
         };
     }
     let spent = facts.room() == 0;
+    let judged = |eval: &Eval| matches!(eval.stage, Stage::Decided(..));
     match again {
-        Again::RetryFailed => format!("no eval of depth {depth} has failed"),
+        Again::RetryFailed if frontier().any(|node| node.got_no_ideas_at(depth)) => {
+            NO_ROOM.to_owned()
+        }
+        Again::RetryFailed => format!("nothing of depth {depth} has failed"),
+        Again::RerunEvals if facts.open_evals().iter().any(judged) => {
+            format!("the evals of depth {depth} are judged, and that stands")
+        }
         Again::RerunEvals if spent && scored(facts) > 0 => NO_ROOM.to_owned(),
         Again::RerunEvals => format!("no eval of depth {depth} is completed"),
         Again::RegenerateIdeas => {

@@ -31,12 +31,17 @@ pub(crate) fn program_for(folder: &Path) -> String {
 /// The command that goes on with a run as it is on record, whatever the configuration says by now. One that cannot be read
 /// changes nothing.
 pub(crate) fn as_it_is(facts: &Facts) -> String {
+    as_it_is_but(facts, &Value::Null)
+}
+
+/// The same, with settings other than those on record.
+pub(crate) fn as_it_is_but(facts: &Facts, other: &Value) -> String {
     let folder = FOLDER.get().cloned();
     let here = folder.as_deref().unwrap_or(Path::new("."));
     let config = Config::load(here, None).map_err(Failure::from);
     let kept = config.and_then(|config| settings::kept(&config, facts));
     let flags = kept.into_iter().collect();
-    WayOn { folder, config: None, flags }.command(&facts.run)
+    WayOn { folder, config: None, flags }.command_with(&facts.run, other)
 }
 
 /// What was said on the command line, as far as a resume needs it too.

@@ -4,7 +4,9 @@ use crate::config::Config;
 use crate::failure::Failure;
 use crate::terminal;
 use std::path::{Component, Path, PathBuf};
+use treebeam_core::facts::Facts;
 use treebeam_core::id::RunId;
+use treebeam_core::plan::{self, Again};
 use treebeam_edge::git::{self, UserRepo};
 use treebeam_edge::store::lease::{self, Presence};
 use treebeam_edge::store::{self, RunDir};
@@ -48,8 +50,12 @@ impl Home {
         Ok(&self.runs_root)
     }
 
-    /// The run of that name, or the latest unfinished one that can be read.
-    pub(crate) fn unfinished(&self, name: Option<&str>) -> Result<RunDir, Failure> {
+    /// The run of that name, or the latest one that can be read and is unfinished, or has something to do again for these wishes.
+    pub(crate) fn unfinished(
+        &self,
+        name: Option<&str>,
+        wishes: &[Again],
+    ) -> Result<RunDir, Failure> {
         if let Some(name) = name {
             return Ok(self.named(&name.parse()?));
         }
@@ -57,7 +63,10 @@ impl Home {
         for id in runs.iter().rev() {
             let run = self.named(id);
             match store::open_to_read(&run) {
-                Ok(opened) if opened.state.stop_reason().is_none() => return Ok(run),
+                Ok(opened) if goes_on(&opened.state, wishes) => {
+                    terminal::note(&format!("this is run `{id}`"));
+                    return Ok(run);
+                }
                 Ok(_) => {}
                 Err(error) => terminal::note(&format!("run `{id}` is passed over: {error}")),
             }
@@ -122,6 +131,10 @@ fn outer_repository(repo: &UserRepo) -> Option<&Path> {
     }
     let is_run = RunDir::new(run).journal().is_file();
     repo.common_dir.parent().filter(|_| is_run)
+}
+
+fn goes_on(facts: &Facts, wishes: &[Again]) -> bool {
+    facts.stop_reason().is_none() || plan::send_back(facts, wishes, facts.created_at).is_some()
 }
 
 fn no_run(what: &str) -> Failure {

@@ -97,7 +97,7 @@ fn the_wishes_go_with_some_flags_only() {
     let said = site.call(&["run", "--dry-run", "--retry-failed"]).exits(2);
     let _ = said.says([
         "error: `--retry-failed` is about a run that is there, and none is named\n",
-        "hint: `treebeam resume --retry-failed` goes on with the latest one\n",
+        "hint: `treebeam resume --retry-failed` goes on with the latest unfinished one, `treebeam resume RUN --retry-failed` with any\n",
     ]);
     assert!(!site.repo.path().join(".treebeam").exists(), "nothing has begun");
     site.repo.write("treebeam.toml", "retry_failed = true\n").expect("a file");

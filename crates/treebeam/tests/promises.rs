@@ -6,6 +6,7 @@
 
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::fs;
 use treebeam_testkit::program::{RUN, Site};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
@@ -43,8 +44,8 @@ esac
 } > "$AGENTIC_RESULTS_CSV"
 "#;
 
-/// A run of one depth in which these are tried, all at once.
-fn run(modes: &str, flags: &[&str]) -> Site {
+/// A repository in which these would be tried.
+fn site(modes: &str) -> Site {
     let site = Site::new(BINARY);
     let beside = site.repo.beside("");
     let config = format!(
@@ -67,6 +68,12 @@ fn run(modes: &str, flags: &[&str]) -> Site {
         site.repo.write(name, text).expect("a file");
     }
     site.repo.commit("a state").expect("a commit");
+    site
+}
+
+/// A run of one depth in which these are tried, all at once.
+fn run(modes: &str, flags: &[&str]) -> Site {
+    let site = site(modes);
     let count = modes.split(' ').count().to_string();
     let extent = ["--ideas-per-node", &count, "--max-depth=1", "--max-parallel-evals=4"];
     let start = ["run", "--quiet", "--run-id", RUN];
@@ -172,4 +179,36 @@ fn what_failed_where_nothing_was_promoted_can_be_tried_again() {
     assert!(log.contains("depth 0 is open again; failed evals tried again: e0001"), "{log}");
     let _ = site.call(&again).exits(0).says(["depth 0 is closed, and closed depths stand\n"]);
     let _ = site.call(&["run", "--replay", RUN]).exits(1).says(["work of it was done again"]);
+}
+
+#[test]
+fn given_ideas_that_failed_can_be_tried_again() {
+    let site = site("none");
+    let idea =
+        |mode| format!("IDEA: mode {mode}\nRATIONALE: to see\nREQUIRED_CHANGES: model.txt\n");
+    let file = site.repo.beside("ideas.md");
+    fs::write(&file, ["flaky", "good"].map(idea).join("\n")).expect("ideas");
+    let file = file.display().to_string();
+    let asked = ["eval", "--run-id", RUN, "--quiet", "--idea", &file];
+    let hint = format!("resume {RUN} --retry-failed` tries again what failed at depth 0\n");
+    let _ = site.call(&asked).exits(0).says([hint.as_str()]);
+    let good = eval(&site, "good").1;
+    let _ = site.call(&["resume", RUN, "--quiet", "--retry-failed"]).exits(0);
+    site.must_be_sound();
+    assert_eq!(fate(&site, "flaky"), (2, "passed".to_owned()));
+    assert_eq!(eval(&site, "good").1, good, "what was judged stays judged");
+}
+
+#[test]
+fn a_run_whose_branches_were_removed_says_how_to_go_on_from_them() {
+    let site = run("good", &[]);
+    let _ = site.call(&["clean", RUN, "--refs", "--yes"]).exits(0);
+    let deeper = ["resume", RUN, "--quiet", "--max-depth=2"];
+    let said =
+        site.call(&deeper).exits(4).says(["/n0001` is gone, and the run goes on from n0001"]);
+    let (_, hint) = said.stderr.split_once("hint: `git ").expect("a hint");
+    let (command, _) = hint.split_once('`').expect("a command");
+    let words: Vec<&str> = command.split(' ').collect();
+    let _ = site.repo.git_in(site.repo.path(), &words).expect("a branch");
+    let _ = site.call(&deeper).exits(0);
 }

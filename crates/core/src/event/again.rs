@@ -5,7 +5,7 @@ use crate::id::{Depth, EvalId, NodeId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// What the user wanted done again at the open depth. One event for one wish: it is on record whole, or not at all.
+/// What the user wanted done again at the open depth, or at the last one. One event for one wish: it is on record whole, or not at all.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SentBack {
     /// The last depth, where it was closed and is open again for this: nothing was promoted from it.

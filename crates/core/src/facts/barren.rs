@@ -1,8 +1,8 @@
 //! The last depth, where nothing was promoted from it: no later fact rests on it, so it can be opened again. Which wishes do
 //! that is not decided here.
 
-use super::{Facts, Phase, Stage};
-use crate::id::Depth;
+use super::{Eval, Facts, Phase, Stage};
+use crate::id::{Depth, EvalId};
 
 impl Facts {
     /// The last depth, if it is closed, nothing was promoted from it, and nothing has begun since.
@@ -15,21 +15,30 @@ impl Facts {
         is_last.then(|| self.depth.0.checked_sub(1).map(Depth)).flatten()
     }
 
-    /// What is known if that depth is opened again: its candidates are compared and not judged yet.
+    /// What is known if that depth is opened again.
     #[must_use]
     pub fn reopened(&self) -> Option<Self> {
         let depth = self.barren_depth()?;
         let mut open = self.clone();
-        open.closed.pop();
-        open.depth = depth;
-        open.frontier = open.standing_frontier();
-        open.phase = Phase::Searching;
-        let first = open.evals.len() - open.open_evals().len();
-        for eval in open.evals.iter_mut().skip(first) {
-            if let Stage::Decided(measured, ..) = &eval.stage {
-                eval.stage = Stage::Scored(measured.clone());
-            }
-        }
+        open.reopen(depth);
         Some(open)
+    }
+
+    /// Opens the last depth again, and says what waits again: what a budget left unfinished, whose attempt has not failed. What
+    /// was judged stays judged.
+    pub(crate) fn reopen(&mut self, depth: Depth) -> Vec<EvalId> {
+        self.closed.pop();
+        self.depth = depth;
+        self.frontier = self.standing_frontier();
+        self.phase = Phase::Searching;
+        // That it was to stop after this depth has been done.
+        self.history.stop_after = self.history.stop_after.filter(|last| *last > depth);
+        let first = self.evals.len() - self.open_evals().len();
+        let unfinished = |eval: &&mut Eval| matches!(eval.stage, Stage::Unfinished { .. });
+        let waiting = self.evals.iter_mut().skip(first).filter(unfinished).map(|eval| {
+            eval.stage = Stage::Queued;
+            eval.id
+        });
+        waiting.collect()
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::bill::Bills;
 use crate::event::{Event, Failure, Rerun, SentBack};
-use crate::facts::{Eval, Expansion, Facts, Ideas, Node, Phase, Stage};
+use crate::facts::{Eval, Expansion, Facts, Node, Phase, Stage};
 use crate::group::Group;
 use crate::id::EvalId;
 use crate::state::State;
@@ -13,7 +13,8 @@ use std::collections::BTreeSet;
 /// What can be asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Again {
-    /// Failed evals get another attempt, whatever they failed of, and nodes that no ideas came for are asked again.
+    /// Failed evals get another attempt, whatever they failed of, and nodes that no ideas came for are asked again. What a
+    /// budget left unfinished at a depth that is opened again is tried to its end.
     RetryFailed,
     /// Scored evals are evaluated again under new ids.
     RerunEvals,
@@ -22,22 +23,27 @@ pub enum Again {
 }
 
 /// What is to be recorded for these wishes; nothing where there is nothing to do again. The last depth is opened again for
-/// them where nothing was promoted from it.
+/// them where nothing was promoted from it, but nothing is measured again there that is compared already.
 #[must_use]
 pub fn send_back(state: &Facts, wishes: &[Again], at: Timestamp) -> Option<SentBack> {
-    match state.reopened() {
-        Some(open) => {
-            let sent = at_open_depth(&open, wishes, at)?;
-            Some(SentBack { reopened: Some(open.depth), ..sent })
-        }
-        None => at_open_depth(state, wishes, at),
-    }
+    let Some(open) = state.reopened() else {
+        let is_open = state.phase == Phase::Searching;
+        return is_open.then(|| at_open_depth(state, wishes, at)).filter(does_something);
+    };
+    let wishes: Vec<_> =
+        wishes.iter().copied().filter(|again| *again != Again::RerunEvals).collect();
+    let sent = SentBack { reopened: Some(open.depth), ..at_open_depth(&open, &wishes, at) };
+    // Nothing waits at a depth that is closed: what does now was left unfinished.
+    let waits = open.open_evals().iter().any(|eval| eval.stage == Stage::Queued);
+    let goes_on = waits && wishes.contains(&Again::RetryFailed);
+    (goes_on || does_something(&sent)).then_some(sent)
 }
 
-fn at_open_depth(state: &Facts, wishes: &[Again], at: Timestamp) -> Option<SentBack> {
-    if state.phase != Phase::Searching {
-        return None;
-    }
+fn does_something(sent: &SentBack) -> bool {
+    !(sent.retried.is_empty() && sent.rerun.is_empty() && sent.asked.is_empty())
+}
+
+fn at_open_depth(state: &Facts, wishes: &[Again], at: Timestamp) -> SentBack {
     let asks_for = |again| wishes.contains(&again);
     let retried = if asks_for(Again::RetryFailed) { failed(state) } else { Vec::new() };
     let rerun = if asks_for(Again::RerunEvals) { scored(state) } else { Vec::new() };
@@ -47,8 +53,7 @@ fn at_open_depth(state: &Facts, wishes: &[Again], at: Timestamp) -> Option<SentB
     let replaced = replaced(state, wishes, room);
     let asked: Vec<_> = replaced.iter().map(|(node, _)| node.id).collect();
     let set_aside: Vec<_> = replaced.into_iter().flat_map(|(_, evals)| evals).collect();
-    let something = !(retried.is_empty() && rerun.is_empty() && asked.is_empty());
-    something.then_some(SentBack { reopened: None, retried, rerun, set_aside, asked, at })
+    SentBack { reopened: None, retried, rerun, set_aside, asked, at }
 }
 
 fn failed(state: &Facts) -> Vec<EvalId> {
@@ -81,9 +86,7 @@ fn replaced<'a>(state: &'a Facts, wishes: &[Again], room: u32) -> Vec<(&'a Node,
     let mut found = Vec::new();
     for id in state.expanded_at_open_depth() {
         let Some(node) = state.node(id) else { continue };
-        let asked = node.expansion_at(state.depth).map(|expansion| &expansion.ideas);
-        let none_came = matches!(asked, Some(Ideas::Failed { .. }));
-        let is_asked = others || (failed && none_came);
+        let is_asked = others || (failed && node.got_no_ideas_at(state.depth));
         if !is_asked {
             continue;
         }
@@ -120,7 +123,9 @@ fn not_begun(state: &Facts, node: &Node, successors: &BTreeSet<EvalId>) -> Vec<E
     let here = node.expansions.iter().filter(|expansion| expansion.depth == state.depth);
     let evals = here.flat_map(Expansion::evals).filter_map(|id| state.eval(*id));
     let fresh = |eval: &&Eval| {
-        let begun = eval.stage != Stage::Queued || eval.attempt > 1;
+        // What a budget stopped waits again, and has answers that were paid for.
+        let paid = !eval.spent().is_empty();
+        let begun = eval.stage != Stage::Queued || eval.attempt > 1 || paid;
         !begun && eval.idea.turn.is_some() && !successors.contains(&eval.id)
     };
     evals.filter(fresh).map(|eval| eval.id).collect()

@@ -84,11 +84,20 @@ fn unreadable(name: &str, error: &io::Error) -> Missing {
     (FailureKind::Results, format!("the results `{name}` cannot be read: {error}"))
 }
 
+/// Where results would have been found.
+fn meant(name: &str) -> &'static str {
+    if name == path::RESULTS_CSV {
+        ": they belong into the file that `$AGENTIC_RESULTS_CSV` names, or `results_csv` says where they are"
+    } else {
+        ""
+    }
+}
+
 /// Whether something can be results, without opening it: opening a pipe waits.
 fn look(file: &Path, name: &str) -> Result<(), Missing> {
     let found = match fs::symlink_metadata(file) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let message = format!("the sweep succeeded, but wrote no `{name}`");
+            let message = format!("the sweep succeeded, but wrote no `{name}`{}", meant(name));
             return Err((FailureKind::NoResults, message));
         }
         Err(error) => return Err(unreadable(name, &error)),

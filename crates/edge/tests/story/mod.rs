@@ -450,12 +450,7 @@ fn done_again() -> Vec<Event> {
         })),
         begin_again(9, 2, 72),
         failed(9, EvalStage::Implement, FailureKind::Rejected, 73),
-        Event::DepthClosed {
-            depth: Depth(3),
-            verdicts: vec![verdict(6, &poor())],
-            beam: vec![],
-            cut_short: false,
-        },
+        Event::DepthClosed { depth: Depth(3), verdicts: vec![], beam: vec![], cut_short: false },
         Event::Stopped { reason: Stop::EmptyFrontier, at: at(74) },
     ]
 }

@@ -3,7 +3,7 @@
 
 use super::resume::Driven;
 use super::{Output, begin, run};
-use crate::cli::RunArgs;
+use crate::cli::{AgainFlags, RunArgs};
 use crate::config::Config;
 use crate::failure::{Exit, Failure};
 use crate::settings;
@@ -40,6 +40,18 @@ pub(super) fn must_find_its_record(home: &Home, facts: &Facts) -> Result<(), Fai
             Err(Failure::environment(what).hint("put it back: nothing of this run is lost"))
         }
         Some(_) | None => Ok(()),
+    }
+}
+
+/// Refuses to do work of a replay again: the record has no answers but those that it was given.
+pub(super) fn must_not_be_sent_back(facts: &Facts, flags: &AgainFlags) -> Result<(), Failure> {
+    match (&facts.replays, flags.first()) {
+        (Some(recorded), Some(flag)) => {
+            let what = format!("run `{}` goes by the record of run `{recorded}`", facts.run);
+            let what = format!("{what}, and that has no answers for `{flag}`");
+            Err(Failure::usage(what).hint(format!("do it in run `{recorded}`")))
+        }
+        (Some(_) | None, _) => Ok(()),
     }
 }
 
@@ -90,9 +102,12 @@ pub(super) fn start(
 fn must_be_repeatable(facts: &Facts) -> Result<(), Failure> {
     let own = |eval: &Eval| eval.idea.turn.is_none();
     let again = |eval: &Eval| {
-        let by_wish = eval.attempt > facts.reach.eval_retries.saturating_add(1);
+        let more = eval.attempt > facts.reach.eval_retries.saturating_add(1);
+        let by_wish = more || eval.failures.iter().any(|failure| !failure.kind.is_worth_a_retry());
         by_wish || matches!(eval.stage, Stage::Superseded(..) | Stage::SetAside)
     };
+    let depths = |node: &Node| node.expansions.iter().map(|asked| asked.depth).collect::<Vec<_>>();
+    let asked_again = |node: &Node| depths(node).windows(2).any(|pair| pair[0] == pair[1]);
     let why = match facts.stop_reason() {
         _ if facts.given.is_some() => "its ideas were given: `treebeam eval` tries them again",
         None => "it is not over",
@@ -100,7 +115,9 @@ fn must_be_repeatable(facts: &Facts) -> Result<(), Failure> {
             "a budget ended it in the middle of something, and nobody knows where it would end now"
         }
         Some(_) if facts.evals.iter().any(own) => "ideas were added to it while it ran",
-        Some(_) if facts.evals.iter().any(again) => "work of it was done again while it ran",
+        Some(_) if facts.evals.iter().any(again) || facts.nodes.iter().any(asked_again) => {
+            "work of it was done again while it ran"
+        }
         Some(_) => return Ok(()),
     };
     Err(Failure::failed(format!("run `{}` cannot be replayed: {why}", facts.run)))

@@ -14,8 +14,8 @@ use crate::wiring::Home;
 use crate::world;
 use serde::Serialize;
 use serde_json::{Value, json};
-use treebeam_core::event::{Event, Stop, WorldKind};
-use treebeam_core::facts::{Eval, Facts, Stage};
+use treebeam_core::event::{Event, Leftover, LeftoverKind, WorldKind};
+use treebeam_core::facts::{Eval, Expansion, Facts, Ideas, Stage};
 use treebeam_core::id::{NodeId, Place};
 use treebeam_core::measure::UserPath;
 use treebeam_core::plan;
@@ -32,7 +32,7 @@ pub(super) fn run(
     args: &ResumeArgs,
     output: Output,
 ) -> Result<Exit, Failure> {
-    let run = home.unfinished(args.run.as_deref())?;
+    let run = home.unfinished(args.run.as_deref(), &args.going.again.wishes())?;
     open(home, config, &run, &args.going, output)?.tell(output)
 }
 
@@ -68,6 +68,7 @@ fn go_on(
     output: Output,
 ) -> Result<Driven, Failure> {
     Home::must_be_named(store.run(), &state.run)?;
+    replay::must_not_be_sent_back(&state, &flags.again)?;
     for changed in settings::changes(config, &home.repo.toplevel, &state)? {
         state.apply(&changed).map_err(Halt::from)?;
         store.append(std::slice::from_ref(&changed))?;
@@ -76,6 +77,7 @@ fn go_on(
         }
     }
     replay::must_find_its_record(home, &state)?;
+    must_have_its_branches(home, &state)?;
     if let Some(depth) = state.to_stop_after() {
         let way_back = format!("`treebeam unpause {}` takes that back", state.run);
         terminal::note(&format!("it stops after depth {depth}, as it was told before: {way_back}"));
@@ -86,6 +88,24 @@ fn go_on(
         drive(store, state, world, flags.quiet, output)
     })?;
     Ok(Driven::Left(run, left))
+}
+
+/// Refuses to go on from nodes whose branches were removed: worktrees are made at them.
+fn must_have_its_branches(home: &Home, facts: &Facts) -> Result<(), Failure> {
+    if facts.stop_reason().is_some() || facts.world != WorldKind::Real {
+        return Ok(());
+    }
+    for node in facts.frontier.iter().filter_map(|id| facts.node(*id)) {
+        let place = Place::Node(node.id);
+        let branch = place.ref_name(&facts.run);
+        let was_removed = facts.removed.contains(&Leftover { place, kind: LeftoverKind::Branch });
+        if was_removed && home.repo.commit_named(&format!("refs/heads/{branch}"))?.is_none() {
+            let what = format!("the branch `{branch}` is gone, and the run goes on from {place}");
+            let way_back = format!("`git branch {branch} {}` makes it again", node.commit.short());
+            return Err(Failure::environment(what).hint(way_back));
+        }
+    }
+    Ok(())
 }
 
 /// Records what the user wants done again. One event: a run that is cut off here has it whole, or not at all.
@@ -218,7 +238,7 @@ impl Left {
     /// What it means for whoever started the program.
     pub(super) fn exit(&self) -> Exit {
         match self {
-            Self::Ended(state) if every_eval_failed(state) => Exit::Failed,
+            Self::Ended(state) if nothing_worked(state) => Exit::Failed,
             Self::Ended(_) => Exit::Done,
             Self::Interrupted(_) => Exit::Interrupted,
         }
@@ -263,10 +283,13 @@ pub(super) fn left(facts: &Facts) -> &'static str {
     if facts.stopped_after().is_some() { "stopped_after_depth" } else { "interrupted" }
 }
 
-fn every_eval_failed(facts: &Facts) -> bool {
-    let mut standing = facts.evals.iter().filter(|eval| eval.stands()).peekable();
-    let some = standing.peek().is_some();
-    some && standing.all(|eval| matches!(eval.stage, Stage::Failed { .. }))
+/// Whether something failed, an eval or asking for ideas, and nothing came to a score.
+fn nothing_worked(facts: &Facts) -> bool {
+    let failed = |eval: &Eval| matches!(eval.stage, Stage::Failed { .. });
+    let unanswered = |asked: &Expansion| matches!(asked.ideas, Ideas::Failed { .. });
+    let some_failed = facts.evals.iter().any(failed)
+        || facts.all_expansions().any(|(_, asked)| unanswered(asked));
+    some_failed && !facts.evals.iter().any(|eval| eval.measured().is_some())
 }
 
 fn tell(facts: &Facts, run: &RunDir, output: Output) -> Result<(), Failure> {
@@ -280,14 +303,7 @@ fn tell(facts: &Facts, run: &RunDir, output: Output) -> Result<(), Failure> {
         terminal::say(&said);
     }
     terminal::say(&format!("report: {}", run.root().join(report::PAGE).display()));
-    if facts.stop_reason() == Some(Stop::Deadline) {
-        let way_on = interrupt::way_on_with(&facts.run, &json!({ "deadline": "none" }));
-        terminal::say(&format!(
-            "hint: `{way_on}` goes on from here; `--deadline=07:00` until the next morning"
-        ));
-    } else {
-        again::tell_of_failed(facts, interrupt::is_about(&facts.run));
-    }
+    again::tell_of_way_on(facts, |other| interrupt::way_on_with(&facts.run, other));
     Ok(())
 }
 

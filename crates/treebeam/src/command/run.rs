@@ -60,7 +60,7 @@ fn must_name_a_run(args: &RunArgs) -> Result<(), Failure> {
         return Ok(());
     };
     let what = format!("`{flag}` is about a run that is there, and none is named");
-    Err(Failure::usage(what).hint(format!("`treebeam resume {flag}` goes on with the latest one")))
+    Err(Failure::usage(what).hint(format!("`treebeam resume {flag}` goes on with the latest unfinished one, `treebeam resume RUN {flag}` with any")))
 }
 
 /// Goes on with a run that is there.

@@ -2,6 +2,7 @@
 
 use super::Output;
 use super::resume::left;
+use crate::again;
 use crate::failure::{Exit, Failure};
 use crate::terminal;
 use crate::way_on;
@@ -23,6 +24,8 @@ pub(super) fn run(found: &Found, output: Output) -> Result<Exit, Failure> {
         Output::Text => {
             let way_on = way_on::as_it_is(&opened.state);
             terminal::show(&treebeam_view::status(&opened.state, runner, &way_on))?;
+            let facts = &opened.state;
+            again::tell_of_way_on(facts, |other| way_on::as_it_is_but(facts, other));
         }
     }
     Ok(Exit::Done)

@@ -169,7 +169,7 @@ pub(crate) fn all() -> Vec<Scenario> {
             vec![small(), Act::plain(&["clean", RUN, "--delete", "--yes"]), small()],
         ),
         Scenario::new("root refused", vec![small().exits(4)]).of_a_root("sweep-fails\n"),
-        Scenario::new("no ideas", vec![small()]).of_a_root("no-ideas\n"),
+        Scenario::new("no ideas", vec![small().exits(1)]).of_a_root("no-ideas\n"),
         Scenario::new("promotion fails", vec![small().with("fail EIO 1 create wt/0001/.git")]),
         Scenario::new("torn line", vec![small().killed("kill amid 2 swept"), resume()]),
         Scenario::new(

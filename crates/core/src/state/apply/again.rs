@@ -48,15 +48,11 @@ impl State {
         Ok(())
     }
 
-    /// What a budget left unfinished waits as before: its attempt has not failed.
     fn reopen(&mut self, depth: Depth) -> Result<(), Unexpected> {
-        match self.facts.reopened() {
-            Some(open) if open.depth == depth => self.facts = open,
-            Some(_) | None => return wrong(format!("depth {depth} cannot be opened again")),
+        if self.facts.barren_depth() != Some(depth) {
+            return wrong(format!("depth {depth} cannot be opened again"));
         }
-        let unfinished = |eval: &&Eval| matches!(eval.stage, Stage::Unfinished { .. });
-        let open = self.facts.open_evals().iter();
-        for id in open.filter(unfinished).map(|eval| eval.id).collect::<Vec<_>>() {
+        for id in self.facts.reopen(depth) {
             self.keep(id);
             self.enter(id, Stage::Queued)?;
         }

@@ -7,9 +7,9 @@ use crate::failure::Failure;
 use crate::terminal;
 use crate::way_on;
 use serde_json::{Value, json};
-use treebeam_core::event::Failure as EvalFailure;
+use treebeam_core::event::{Failure as EvalFailure, Leftover, LeftoverKind};
 use treebeam_core::evidence::Artifact;
-use treebeam_core::facts::{Baseline, Eval, Facts, Stage};
+use treebeam_core::facts::{Baseline, Eval, Facts, Removal, Stage};
 use treebeam_core::gate::Verdict;
 use treebeam_core::id::Place;
 use treebeam_core::path;
@@ -31,10 +31,11 @@ pub(super) fn tell(left: &Left, run: &RunDir, output: Output) -> Result<(), Fail
         }
     }
     terminal::say(&format!("run {}: {}", facts.run, run.root().display()));
-    let way_on = way_on::as_it_is(facts);
     match left {
-        Left::Interrupted(_) => terminal::say(&format!("hint: `{way_on}` goes on from here")),
-        Left::Ended(_) => again::tell_of_failed(facts, &way_on),
+        Left::Interrupted(_) => {
+            terminal::say(&format!("hint: `{}` goes on from here", way_on::as_it_is(facts)));
+        }
+        Left::Ended(_) => again::tell_of_way_on(facts, |other| way_on::as_it_is_but(facts, other)),
     }
     Ok(())
 }
@@ -53,8 +54,11 @@ fn show(facts: &Facts, eval: &Eval, run: &RunDir) -> Result<(), Failure> {
     let folder = run.path(&path::experiment(eval.id));
     terminal::show(&format!("files: {}\n", folder.display()))?;
     if let Some(work) = eval.work() {
+        let branch = Leftover { place: name, kind: LeftoverKind::Branch };
+        let is_kept = facts.leftovers.get(&branch) == Some(&Removal::Kept);
+        let branch = is_kept.then(|| format!(", `{}`", name.ref_name(&facts.run)));
         let commit = work.commit.short();
-        terminal::show(&format!("commit: {commit}, `{}`\n", name.ref_name(&facts.run)))?;
+        terminal::show(&format!("commit: {commit}{}\n", branch.unwrap_or_default()))?;
     }
     terminal::show("\n")
 }
