@@ -289,7 +289,8 @@ fn nothing_worked(facts: &Facts) -> bool {
     let unanswered = |asked: &Expansion| matches!(asked.ideas, Ideas::Failed { .. });
     let some_failed = facts.evals.iter().any(failed)
         || facts.all_expansions().any(|(_, asked)| unanswered(asked));
-    some_failed && !facts.evals.iter().any(|eval| eval.measured().is_some())
+    let scored = |eval: &Eval| eval.stands() && eval.measured().is_some();
+    some_failed && !facts.evals.iter().any(scored)
 }
 
 fn tell(facts: &Facts, run: &RunDir, output: Output) -> Result<(), Failure> {
