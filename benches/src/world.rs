@@ -177,6 +177,10 @@ impl Repo for ThinWorld {
         Ok(())
     }
 
+    fn has(&self, _: &Commit) -> Result<bool, PortError> {
+        Ok(true)
+    }
+
     fn diff(&self, from: &Commit, to: &Commit, _: usize) -> Result<String, PortError> {
         Ok(format!("{from}..{to}\n"))
     }

@@ -204,6 +204,8 @@ pub struct Eval {
     pub attempt: u32,
     /// Why the attempts before this one failed, oldest first.
     pub failures: Vec<Failure>,
+    /// The candidate of the attempt before this one, where that is measured again in place of another. None from its commit on.
+    pub again: Option<Box<Work>>,
     /// What the answers of each attempt took, the first one first, as far as any took something.
     pub bills: Packed<Vec<Bills>>,
     /// When it was created.
@@ -270,6 +272,8 @@ pub struct Work {
     pub rounds: u32,
     /// Who let it through.
     pub approval: Approval,
+    /// The attempt that made it. A later one may measure it again.
+    pub made_in: u32,
 }
 
 /// A candidate with its figures.
@@ -434,67 +438,6 @@ impl Expansion {
         match self.ideas {
             Ideas::Asked => 0,
             Ideas::Proposed { turns, .. } | Ideas::Failed { turns, .. } => turns,
-        }
-    }
-}
-
-impl Eval {
-    /// Whether it counts: it was neither set aside nor evaluated again under another id.
-    #[must_use]
-    pub const fn stands(&self) -> bool {
-        !matches!(self.stage, Stage::Superseded(..) | Stage::SetAside)
-    }
-
-    /// The candidate, from its commit on.
-    #[must_use]
-    pub fn work(&self) -> Option<Work> {
-        match &self.stage {
-            Stage::Queued | Stage::Implementing(_) | Stage::Unfinished { .. } | Stage::SetAside => {
-                None
-            }
-            Stage::Implemented(work) | Stage::Sweeping(work) | Stage::Swept(work, _) => {
-                Some((**work).clone())
-            }
-            Stage::Scored(measured)
-            | Stage::Decided(measured, ..)
-            | Stage::Superseded(measured, _) => Some(measured.open().work),
-            Stage::Failed { work, .. } => work.as_deref().cloned(),
-        }
-    }
-
-    /// The candidate's own sweep, from its end on.
-    #[must_use]
-    pub fn results(&self) -> Option<Artifact> {
-        match &self.stage {
-            Stage::Swept(_, results) => Some((**results).clone()),
-            Stage::Scored(measured)
-            | Stage::Decided(measured, ..)
-            | Stage::Superseded(measured, _) => Some(measured.open().results),
-            Stage::Queued
-            | Stage::Implementing(_)
-            | Stage::Implemented(_)
-            | Stage::Sweeping(_)
-            | Stage::Failed { .. }
-            | Stage::Unfinished { .. }
-            | Stage::SetAside => None,
-        }
-    }
-
-    /// The candidate with its figures, from its score on.
-    #[must_use]
-    pub fn measured(&self) -> Option<Measured> {
-        match &self.stage {
-            Stage::Scored(measured)
-            | Stage::Decided(measured, ..)
-            | Stage::Superseded(measured, _) => Some(measured.open()),
-            Stage::Queued
-            | Stage::Implementing(_)
-            | Stage::Implemented(_)
-            | Stage::Sweeping(_)
-            | Stage::Swept(..)
-            | Stage::Failed { .. }
-            | Stage::Unfinished { .. }
-            | Stage::SetAside => None,
         }
     }
 }

@@ -56,6 +56,9 @@ impl Repo for &Reached {
     fn keep(&self, _: Place, _: &Commit) -> Result<(), PortError> {
         self.refuse()
     }
+    fn has(&self, _: &Commit) -> Result<bool, PortError> {
+        self.refuse()
+    }
     fn diff(&self, _: &Commit, _: &Commit, _: usize) -> Result<String, PortError> {
         self.refuse()
     }

@@ -10,9 +10,9 @@ use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::time::Duration;
 use treebeam_core::bill::Bills;
-use treebeam_core::event::{Idea, Leftover, Subject};
+use treebeam_core::event::{Failure, Idea, Leftover, Subject};
 use treebeam_core::evidence::{Artifact, Comparison};
-use treebeam_core::facts::{Baseline, Eval, Facts, Measured, Node, Origin, Removal, Stage};
+use treebeam_core::facts::{Baseline, Eval, Facts, Measured, Node, Origin, Removal, Stage, Work};
 use treebeam_core::gate::{self, Verdict};
 use treebeam_core::group::IdeaSource;
 use treebeam_core::id::{Commit, EvalId, NodeId, RunId, Sha256};
@@ -83,7 +83,11 @@ pub(crate) struct Told {
 pub(crate) struct ForCoder {
     pub(crate) run: RunId,
     pub(crate) about: About,
-    /// What the answers of earlier attempts took.
+    /// The candidate of the attempt before, where that is measured again.
+    pub(crate) again: Option<Work>,
+    /// Why earlier attempts failed, oldest first.
+    pub(crate) failures: Vec<Failure>,
+    /// What their answers took.
     pub(crate) before: Bills,
     pub(crate) max_review_rounds: u32,
     pub(crate) proceed_on_max_review_rounds: bool,
@@ -240,6 +244,8 @@ fn for_coder(state: &State, eval: &Eval) -> Option<ForCoder> {
     Some(ForCoder {
         run: state.run.clone(),
         about: about(state, eval)?,
+        again: eval.again.as_deref().cloned(),
+        failures: eval.failures.clone(),
         before: eval.spent_before_attempt(),
         max_review_rounds: state.reach.max_review_rounds,
         proceed_on_max_review_rounds: state.reach.proceed_on_max_review_rounds,

@@ -143,6 +143,12 @@ pub trait Repo: Sync {
     /// When git cannot.
     fn keep(&self, place: Place, commit: &Commit) -> Result<(), PortError>;
 
+    /// Whether there still is such a commit: one that no ref points at may be gone.
+    ///
+    /// # Errors
+    /// When git cannot tell.
+    fn has(&self, commit: &Commit) -> Result<bool, PortError>;
+
     /// The change from one commit to another, as a unified diff, cut at `limit` bytes.
     ///
     /// # Errors

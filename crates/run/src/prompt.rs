@@ -2,15 +2,17 @@
 //! time, duration, cost or process id. Where a user's templates lie is the program's business.
 //!
 //! # Layout
-//! [`Template`] is a prompt with open places, [`Placeholder`] is one of them; `section` is what stands in its place, `pack` a
-//! node's context pack, `listed` what the user adds to it. The built-in templates are files in `prompts/`.
+//! [`Template`] is a prompt with open places, [`Placeholder`] is one of them; `section` is what stands in its place, `earlier` what
+//! became of attempts before, `pack` a node's context pack, `listed` what the user adds to it. The built-in templates are files in `prompts/`.
 
+mod earlier;
 mod listed;
 mod pack;
 mod placeholder;
 pub(crate) mod section;
 mod template;
 
+pub(crate) use earlier::Earlier;
 pub(crate) use listed::listed;
 pub use listed::{ALL_CHARS, FILE_CHARS, Listed};
 pub(crate) use pack::{Seen, moved, pack};
@@ -153,6 +155,8 @@ pub(crate) struct ForIdeas<'a> {
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Matter<'a> {
     pub(crate) idea: &'a str,
+    /// How it failed before.
+    pub(crate) earlier: Earlier<'a>,
     pub(crate) notes: Option<&'a str>,
     pub(crate) plan: Option<&'a str>,
     /// What earlier rounds have changed.
@@ -182,6 +186,7 @@ impl<'a> Matter<'a> {
         let parts = [
             (Placeholder::Answer, Some(answer(role, self.edits).to_owned())),
             (Placeholder::Idea, Some(short("IDEA", self.idea))),
+            (Placeholder::Earlier, self.earlier.sections(role == Role::Coder)),
             (Placeholder::Notes, self.notes.map(|text| short("NOTES", text))),
             (Placeholder::Plan, self.plan.map(|text| short("PLAN", text))),
             (Placeholder::ChangeSoFar, self.so_far.map(|text| long(so_far, text))),

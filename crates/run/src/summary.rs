@@ -17,6 +17,20 @@ const LONGEST: usize = 4 << 20;
 /// How much of a text is repeated here: all of it stands in a file of its own.
 const TEXT_BYTES: usize = 64 << 10;
 
+/// What is known of a candidate before it is measured.
+const DRAFTED: [&str; 10] = [
+    "notes",
+    "plan",
+    "patch_applied",
+    "coder_rounds",
+    "files_changed",
+    "review",
+    "approval",
+    "candidate_commit",
+    "llm_usage",
+    "cost_usd",
+];
+
 /// Which attempt of which eval it is about.
 pub(crate) struct About {
     pub(crate) eval: EvalId,
@@ -86,18 +100,26 @@ impl Summary {
 
     /// What the page says of this attempt so far. One that is not there, or is no such page, is begun anew.
     pub(crate) fn open(about: &About, files: &dyn Files) -> Result<Self, PortError> {
-        let mut page = Self::blank(about);
-        let text = files.find(&place(about.eval), LONGEST)?.unwrap_or_default();
-        let found: Value = serde_json::from_slice(&text).unwrap_or_default();
+        let (mut page, found) = (Self::blank(about), found(about, files)?);
         let same = ["schema", "eval_id", "attempt"].iter().all(|key| found[key] == page.0[key]);
-        if let (Some(blank), true) = (page.0.as_object_mut(), same) {
-            for (key, value) in blank {
-                if let Some(found) = found.get(key) {
-                    value.clone_from(found);
-                }
+        page.copy(&found, |_| same);
+        Ok(page)
+    }
+
+    /// A page for the candidate of the attempt before, which is measured again.
+    pub(crate) fn taken_over(about: &About, files: &dyn Files) -> Result<Self, PortError> {
+        let (mut page, found) = (Self::blank(about), found(about, files)?);
+        page.copy(&found, |key| DRAFTED.contains(&key));
+        Ok(page)
+    }
+
+    fn copy(&mut self, found: &Value, wanted: impl Fn(&str) -> bool) {
+        let page = self.0.as_object_mut().into_iter().flatten();
+        for (key, value) in page.filter(|(key, _)| wanted(key)) {
+            if let Some(found) = found.get(key) {
+                value.clone_from(found);
             }
         }
-        Ok(page)
     }
 
     /// A page for what came of asking, with what the answers of all attempts took.
@@ -160,6 +182,12 @@ impl Summary {
     pub(crate) fn write(&self, about: &About, files: &dyn Files) -> Result<(), PortError> {
         files.write(&place(about.eval), format!("{:#}\n", self.0).as_bytes())
     }
+}
+
+/// The page as it lies there; nothing where there is none.
+fn found(about: &About, files: &dyn Files) -> Result<Value, PortError> {
+    let text = files.find(&place(about.eval), LONGEST)?.unwrap_or_default();
+    Ok(serde_json::from_slice(&text).unwrap_or_default())
 }
 
 fn place(eval: EvalId) -> RunPath {

@@ -11,14 +11,14 @@ use treebeam_core::bill::Bills;
 use treebeam_core::event::{Event, FailureKind, SentBack, Stop};
 use treebeam_core::facts::{Eval, Facts, History, Ideas, Stage};
 use treebeam_core::group::IdeaSource;
-use treebeam_core::id::{Depth, EvalId, NodeId};
+use treebeam_core::id::{Commit, Depth, EvalId, NodeId};
 use treebeam_core::plan::{self, Again};
 use treebeam_core::policy::{Meaning, Reach};
 use treebeam_core::state::State;
 use treebeam_run::port::{Clock as _, Moment, OwnIdea, Request};
 use treebeam_run::{Halt, drive};
 use treebeam_testkit::journal::MemoryJournal;
-use treebeam_testkit::memory::{Disk, MemoryWorld};
+use treebeam_testkit::memory::{Disk, MemoryWorld, Trouble};
 
 const ALL: [Again; 3] = [Again::RetryFailed, Again::RerunEvals, Again::RegenerateIdeas];
 
@@ -547,4 +547,71 @@ fn an_idea_of_the_users_can_be_evaluated_again() {
         matches!(end.eval(own).expect("an eval").stage, Stage::Superseded(_, by) if by == next)
     );
     assert!(matches!(end.eval(next).expect("an eval").stage, Stage::Decided(..)));
+}
+
+/// A run that has ended because no sweep came to its end.
+fn nothing_measured(seed: u64) -> (MemoryJournal, MemoryWorld) {
+    let world = MemoryWorld::new(seed, seed);
+    let mut journal = MemoryJournal::begun(meaning(), reach(1, 0));
+    let measured = |event: &Event| matches!(event, Event::RootMeasured { .. });
+    journal.fuse = (1..20).find(|cut| {
+        let (mut journal, world) = (journal.clone(), world.fork(seed));
+        journal.fuse = Some(*cut);
+        let _ = go(&mut journal, &world);
+        journal.events.iter().any(measured)
+    });
+    assert!(go(&mut journal, &world).is_err(), "it is cut off when the root is measured");
+    journal.fuse = None;
+    world.give(Trouble::Failing);
+    go(&mut journal, &world).expect("a run");
+    world.give(Trouble::None);
+    (journal, world)
+}
+
+/// Commits of failed evals, with the attempts that made them.
+fn failed_candidates(facts: &Facts) -> Vec<(EvalId, Commit, u32)> {
+    let failed = facts.evals.iter().filter(|eval| matches!(eval.stage, Stage::Failed { .. }));
+    let work = failed.filter_map(|eval| Some((eval.id, eval.work()?)));
+    work.map(|(id, work)| (id, work.commit, work.made_in)).collect()
+}
+
+#[test]
+fn a_candidate_whose_sweep_failed_is_swept_again_and_nobody_is_asked_for_another() {
+    let (journal, world) = nothing_measured(7);
+    let before = failed_candidates(&journal.state());
+    assert!(before.len() > 2, "{before:?}");
+    let wishes = [Again::RetryFailed];
+    let (_, end) = check_sent_back((journal, world), &wishes, (7, 0)).expect("something to retry");
+    for (id, commit, made_in) in before {
+        let eval = end.eval(id).expect("an eval");
+        let work = eval.work().map(|work| (work.commit, work.made_in));
+        assert_eq!((work, eval.attempt), (Some((commit, made_in)), 2), "e{id}");
+        assert_eq!((&eval.again, eval.drafted_in()), (&None, 1), "e{id}");
+        assert!(eval.spent_on_attempt().is_none_or(|bills| bills.is_empty()), "e{id}");
+    }
+}
+
+#[test]
+fn a_candidate_whose_sweep_failed_twice_or_that_is_gone_gives_way_to_another() {
+    let (journal, world) = nothing_measured(7);
+    let again = |(journal, world): (&MemoryJournal, &MemoryWorld), trouble, prune: bool| {
+        let (mut journal, world) = (journal.clone(), world.fork(7));
+        wish(&mut journal, &world, &[Again::RetryFailed]).expect("something to retry");
+        if prune {
+            world.prune();
+        }
+        world.give(trouble);
+        let paid = world.paid();
+        let end = go(&mut journal, &world).expect("a run");
+        (failed_candidates(&end), world.paid() - paid, (journal, world))
+    };
+    let made_in = |found: &[(EvalId, Commit, u32)]| {
+        found.iter().map(|(_, _, attempt)| *attempt).collect::<BTreeSet<_>>()
+    };
+    let (twice, _, (journal_2, world_2)) = again((&journal, &world), Trouble::Failing, false);
+    assert_eq!(made_in(&twice), BTreeSet::from([1]), "swept twice");
+    let (anew, paid, _) = again((&journal_2, &world_2), Trouble::Failing, false);
+    assert!(made_in(&anew) == BTreeSet::from([3]) && paid >= anew.len(), "{anew:?}, {paid}");
+    let (anew, paid, _) = again((&journal, &world), Trouble::Failing, true);
+    assert!(made_in(&anew) == BTreeSet::from([2]) && paid >= anew.len(), "{anew:?}, {paid}");
 }

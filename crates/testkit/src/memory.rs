@@ -152,6 +152,12 @@ impl MemoryWorld {
         *self.trouble.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Forgets the commits that no ref points at.
+    pub fn prune(&self) {
+        let Disk { refs, commits, .. } = &mut *self.lock();
+        commits.retain(|name, _| refs.values().any(|kept| kept == name));
+    }
+
     /// The commit that runs start from.
     #[must_use]
     pub fn root() -> Commit {
@@ -284,6 +290,10 @@ impl Repo for MemoryWorld {
     fn keep(&self, place: Place, commit: &Commit) -> Result<(), PortError> {
         self.lock().refs.insert(place.to_string(), commit.to_string());
         Ok(())
+    }
+
+    fn has(&self, commit: &Commit) -> Result<bool, PortError> {
+        Ok(self.lock().commits.contains_key(commit.as_str()))
     }
 
     fn diff(&self, from: &Commit, to: &Commit, _: usize) -> Result<String, PortError> {

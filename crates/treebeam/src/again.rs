@@ -6,7 +6,7 @@ use crate::terminal;
 use serde_json::{Value, json};
 use treebeam_core::event::{SentBack, Stop};
 use treebeam_core::facts::{Eval, Facts, Phase, Stage};
-use treebeam_core::id::{NodeId, Place};
+use treebeam_core::id::{EvalId, NodeId, Place};
 use treebeam_core::plan::{self, Again};
 
 impl AgainFlags {
@@ -93,8 +93,12 @@ pub(crate) fn tell_of_new_run(flags: &AgainFlags) {
 fn done(facts: &Facts, again: Again, sent: &SentBack) -> Option<String> {
     match again {
         Again::RetryFailed => {
-            let evals = names(sent.retried.iter().copied().map(Place::Candidate));
-            let evals = evals.map(|evals| format!("back in the queue: {evals}"));
+            let (swept, drafted): (Vec<_>, Vec<_>) =
+                sent.retried.iter().copied().partition(|id| stands_as_it_is(facts, *id));
+            let [swept, drafted] =
+                [swept, drafted].map(|evals| names(evals.into_iter().map(Place::Candidate)));
+            let swept = swept.map(|evals| format!("swept again as committed: {evals}"));
+            let drafted = drafted.map(|evals| format!("back in the queue: {evals}"));
             let none_came =
                 |id: &NodeId| facts.node(*id).is_some_and(|node| node.got_no_ideas_at(facts.depth));
             let asked = sent.asked.iter().copied().filter(none_came);
@@ -102,7 +106,7 @@ fn done(facts: &Facts, again: Again, sent: &SentBack) -> Option<String> {
             let asked = asked.map(|nodes| format!("asked for ideas again: {nodes}"));
             let left = sent.reopened.and_then(|_| names(unfinished(facts)));
             let left = left.map(|evals| format!("tried to their end: {evals}"));
-            let parts: Vec<_> = evals.into_iter().chain(left).chain(asked).collect();
+            let parts: Vec<_> = swept.into_iter().chain(drafted).chain(left).chain(asked).collect();
             (!parts.is_empty()).then(|| parts.join("; "))
         }
         Again::RerunEvals => {
@@ -118,6 +122,11 @@ fn done(facts: &Facts, again: Again, sent: &SentBack) -> Option<String> {
             Some(format!("other ideas are asked for: {nodes}; set aside for them: {aside}"))
         }
     }
+}
+
+/// Whether the candidate of a failed eval is measured again in place of another.
+fn stands_as_it_is(facts: &Facts, id: EvalId) -> bool {
+    facts.eval(id).is_some_and(|eval| eval.worth_measuring_again().is_some())
 }
 
 /// What waits at a depth that was just opened again was left unfinished when it closed.

@@ -124,6 +124,10 @@ fn each_candidate_ends_as_it_must() {
         assert_eq!(fate(&site, mode), (attempt, fate_is.to_owned()), "{mode}");
     }
     assert!(!is_swept(&site, "cheat"), "what touches the judge is never measured");
+    let fails = eval(&site, "fails").0;
+    let told = site.text(&format!("eval/{fails}/experiment/attempt_2/coder_prompt_round_0.txt"));
+    let failure = "failed at sweep: sweep\nthe sweep exited 3:\nit always does\n";
+    assert!(told.contains(failure) && told.contains("+fails\n"), "{told}");
     let cheat = eval(&site, "cheat").0;
     let told = site.text(&format!("eval/{cheat}/experiment/coder_prompt_round_1.txt"));
     assert!(told.contains("`judge.txt` is protected"), "{told}");
@@ -164,15 +168,28 @@ fn each_flag_keeps_what_it_says_and_nothing_else() {
 fn what_failed_where_nothing_was_promoted_can_be_tried_again() {
     let site = run("flaky worse", &[]);
     assert_eq!(fate(&site, "flaky"), (1, "sweep".to_owned()));
+    let failed = eval(&site, "flaky").1;
     let hint = format!("resume {RUN} --retry-failed` tries again what failed at depth 0\n");
     let _ = site.call(&["resume", RUN, "--quiet"]).exits(0).says([hint.as_str()]);
     let again = ["resume", RUN, "--quiet", "--retry-failed"];
     let _ = site.call(&again).exits(0).says([
         "note: depth 0 is open again: nothing was promoted from it\n",
-        "note: `--retry-failed`: back in the queue: e0001\n",
+        "note: `--retry-failed`: swept again as committed: e0001\n",
         "best node: n0001\n",
     ]);
     site.must_be_sound();
+    let (id, eval) = eval(&site, "flaky");
+    assert_eq!(eval["candidate_commit"], failed["candidate_commit"], "swept again as it was");
+    assert_eq!(eval["made_in_attempt"], 1);
+    let shown = site.call(&["show", RUN, &format!("e{id}")]).exits(0).stdout;
+    assert!(shown.contains("attempt 2, which measures the candidate of attempt 1"), "{shown}");
+    let second = site.path(&format!("eval/{id}/experiment/attempt_2"));
+    assert!(second.join("sweep.log").exists() && !second.join("coder_prompt_round_0.txt").exists());
+    let summary: Value =
+        serde_json::from_str(&site.text(&format!("eval/{id}/experiment/summary.json")))
+            .expect("a page");
+    assert_eq!(summary["candidate_commit"], eval["candidate_commit"], "{summary}");
+    assert_eq!((&summary["coder_rounds"], &summary["attempt"]), (&1.into(), &2.into()));
     assert_eq!(fate(&site, "flaky"), (2, "passed".to_owned()));
     assert_eq!(fate(&site, "worse"), (1, "not_promising".to_owned()));
     let log = site.call(&["log", RUN]).exits(0).stdout;

@@ -50,4 +50,19 @@ impl FailureKind {
             Self::Protected | Self::NoChange => false,
         }
     }
+
+    /// Whether the same candidate may do another time, because the data, the machine or the time given were at fault. Tests
+    /// that fail are the candidate's fault.
+    #[must_use]
+    pub const fn may_be_the_surroundings(self) -> bool {
+        match self {
+            Self::Setup | Self::Sweep | Self::Timeout | Self::NoResults | Self::Results => true,
+            Self::Agent
+            | Self::Patch
+            | Self::Rejected
+            | Self::Tests
+            | Self::Protected
+            | Self::NoChange => false,
+        }
+    }
 }

@@ -1,6 +1,8 @@
 //! What can be looked up in the facts: nodes, evals, lineage, frontier, the best node. Nothing here decides.
 
-use super::{Baseline, Eval, Expansion, Facts, Fate, Ideas, Node, Origin, Phase, Stage};
+use super::{
+    Baseline, Eval, Expansion, Facts, Fate, Ideas, Measured, Node, Origin, Phase, Stage, Work,
+};
 use crate::bill::Bills;
 use crate::event::{BudgetKind, Idea, Intent, MessageId, Stop, Subject};
 use crate::evidence::Artifact;
@@ -237,6 +239,65 @@ impl Facts {
 }
 
 impl Eval {
+    /// Whether it counts: it was neither set aside nor evaluated again under another id.
+    #[must_use]
+    pub const fn stands(&self) -> bool {
+        !matches!(self.stage, Stage::Superseded(..) | Stage::SetAside)
+    }
+
+    /// The candidate, from its commit on.
+    #[must_use]
+    pub fn work(&self) -> Option<Work> {
+        match &self.stage {
+            Stage::Queued | Stage::Implementing(_) | Stage::Unfinished { .. } | Stage::SetAside => {
+                None
+            }
+            Stage::Implemented(work) | Stage::Sweeping(work) | Stage::Swept(work, _) => {
+                Some((**work).clone())
+            }
+            Stage::Scored(measured)
+            | Stage::Decided(measured, ..)
+            | Stage::Superseded(measured, _) => Some(measured.open().work),
+            Stage::Failed { work, .. } => work.as_deref().cloned(),
+        }
+    }
+
+    /// The candidate's own sweep, from its end on.
+    #[must_use]
+    pub fn results(&self) -> Option<Artifact> {
+        match &self.stage {
+            Stage::Swept(_, results) => Some((**results).clone()),
+            Stage::Scored(measured)
+            | Stage::Decided(measured, ..)
+            | Stage::Superseded(measured, _) => Some(measured.open().results),
+            Stage::Queued
+            | Stage::Implementing(_)
+            | Stage::Implemented(_)
+            | Stage::Sweeping(_)
+            | Stage::Failed { .. }
+            | Stage::Unfinished { .. }
+            | Stage::SetAside => None,
+        }
+    }
+
+    /// The candidate with its figures, from its score on.
+    #[must_use]
+    pub fn measured(&self) -> Option<Measured> {
+        match &self.stage {
+            Stage::Scored(measured)
+            | Stage::Decided(measured, ..)
+            | Stage::Superseded(measured, _) => Some(measured.open()),
+            Stage::Queued
+            | Stage::Implementing(_)
+            | Stage::Implemented(_)
+            | Stage::Sweeping(_)
+            | Stage::Swept(..)
+            | Stage::Failed { .. }
+            | Stage::Unfinished { .. }
+            | Stage::SetAside => None,
+        }
+    }
+
     /// The gate's word on it, once it is recorded.
     #[must_use]
     pub fn verdict(&self) -> Option<Verdict> {
@@ -269,6 +330,21 @@ impl Eval {
     pub fn turn(&self) -> Option<TurnId> {
         let number = self.idea.turn.filter(|_| self.group.is_tree())?;
         Some(TurnId { node: self.parent, number })
+    }
+
+    /// The candidate of a failed eval that may do as it is once more: it was measured once, and what failed may have been what
+    /// it was measured with.
+    #[must_use]
+    pub fn worth_measuring_again(&self) -> Option<&Work> {
+        let Stage::Failed { work, failure, .. } = &self.stage else { return None };
+        let once = |work: &&Work| work.made_in == self.attempt;
+        work.as_deref().filter(once).filter(|_| failure.kind.may_be_the_surroundings())
+    }
+
+    /// The attempt whose questions and answers brought the candidate, or the one under way where there is none.
+    #[must_use]
+    pub fn drafted_in(&self) -> u32 {
+        self.work().map_or(self.attempt, |work| work.made_in)
     }
 
     /// What the answers took, all attempts together.

@@ -230,7 +230,7 @@ mod tests {
             [started_at, at] in [time(), time()],
             implemented_at in of(time()),
             commit in "[0-9a-f]{40}|[0-9a-f]{64}",
-            [files_changed, rounds] in any::<[u32; 2]>(),
+            [files_changed, rounds, made_in] in any::<[u32; 3]>(),
             approval in prop_oneof![Just(Approval::Unreviewed), Just(Approval::LetThrough)],
             path in "artifacts/[a-z0-9._-]{1,20}x",
             sha256 in any::<[u8; 32]>(),
@@ -240,7 +240,7 @@ mod tests {
             let commit = commit.parse().expect("a commit");
             let path = path.parse().expect("a path");
             Measured {
-                work: Work { started_at, implemented_at, commit, files_changed, rounds, approval },
+                work: Work { started_at, implemented_at, commit, files_changed, rounds, approval, made_in },
                 results: Artifact { path, sha256: Sha256::from_bytes(sha256), source },
                 scored,
                 at,

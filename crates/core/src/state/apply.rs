@@ -65,12 +65,15 @@ impl State {
                 self.proposal_failed(*source, ideas, bills, conversation)
             }
             Event::Implemented { eval, commit, files_changed, rounds, approval, bills, at } => {
-                let started_at = self.implementing_since(*eval)?;
-                let (files_changed, rounds, approval) = (*files_changed, *rounds, *approval);
-                let commit = commit.clone();
-                let implemented_at = Some(*at);
-                let work =
-                    Work { started_at, implemented_at, commit, files_changed, rounds, approval };
+                let work = Work {
+                    started_at: self.implementing_since(*eval)?,
+                    implemented_at: Some(*at),
+                    commit: commit.clone(),
+                    files_changed: *files_changed,
+                    rounds: *rounds,
+                    approval: *approval,
+                    made_in: self.made_in(*eval, commit)?,
+                };
                 self.charge(*eval, bills)?;
                 self.enter(*eval, Stage::Implemented(Box::new(work)))
             }
@@ -134,19 +137,21 @@ impl State {
             Event::Asked { wish, message, at } => self.wished(*wish, message.as_ref(), *at),
             Event::IdeaAdded(added) => self.idea_added(added),
             Event::IdeaRefused { message, .. } => self.remember(message),
-            Event::Stopped { reason, at } => {
-                let unmeasured = self.facts.phase == Phase::Measuring && *reason == Stop::Deadline;
-                if self.facts.phase != Phase::Searching && !unmeasured {
-                    return wrong("the run stops in the middle of something");
-                }
-                if *reason == Stop::EmptyFrontier {
-                    self.facts.frontier.clear();
-                }
-                self.facts.phase = Phase::Stopped { reason: *reason, at: *at };
-                self.facts.history.stop_after = None;
-                Ok(())
-            }
+            Event::Stopped { reason, at } => self.stopped(*reason, *at),
         }
+    }
+
+    fn stopped(&mut self, reason: Stop, at: Timestamp) -> Result<(), Unexpected> {
+        let unmeasured = self.facts.phase == Phase::Measuring && reason == Stop::Deadline;
+        if self.facts.phase != Phase::Searching && !unmeasured {
+            return wrong("the run stops in the middle of something");
+        }
+        if reason == Stop::EmptyFrontier {
+            self.facts.frontier.clear();
+        }
+        self.facts.phase = Phase::Stopped { reason, at };
+        self.facts.history.stop_after = None;
+        Ok(())
     }
 
     fn step_started(
@@ -244,9 +249,20 @@ impl State {
     fn queue(&mut self, id: EvalId, source: IdeaSource, idea: Idea, queued_at: Timestamp) {
         let (parent, group, depth) = (source.node(), source.group(), self.facts.depth);
         let bills = Packed::from(&Vec::new());
-        let (attempt, failures, stage) = (1, Vec::new(), Stage::Queued);
-        let eval =
-            Eval { id, parent, group, depth, idea, attempt, failures, bills, queued_at, stage };
+        let (attempt, failures, again, stage) = (1, Vec::new(), None, Stage::Queued);
+        let eval = Eval {
+            id,
+            parent,
+            group,
+            depth,
+            idea,
+            attempt,
+            failures,
+            again,
+            bills,
+            queued_at,
+            stage,
+        };
         self.index.enter(&eval);
         self.facts.evals.push(eval);
     }
@@ -262,6 +278,7 @@ impl State {
         };
         let work = self.facts.eval(eval).and_then(Eval::work).map(Box::new);
         let failure = Box::new(failure.clone());
+        self.eval_mut(eval)?.again = None;
         self.enter(eval, Stage::Failed { started_at, work, failure, at })?;
         for kind in [LeftoverKind::Worktree, LeftoverKind::Branch, LeftoverKind::Dir] {
             let removal = wanted(self.facts.reach.keep_failed_artifacts);

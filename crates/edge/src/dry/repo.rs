@@ -54,6 +54,9 @@ impl<R: Repo> Repo for FlakyCleanup<R> {
     fn keep(&self, place: Place, commit: &Commit) -> Result<(), PortError> {
         self.repo.keep(place, commit)
     }
+    fn has(&self, commit: &Commit) -> Result<bool, PortError> {
+        self.repo.has(commit)
+    }
     fn diff(&self, from: &Commit, to: &Commit, limit: usize) -> Result<String, PortError> {
         self.repo.diff(from, to, limit)
     }

@@ -120,6 +120,9 @@ impl Repo for GitRepo {
     fn keep(&self, place: Place, commit: &Commit) -> Result<(), PortError> {
         self.set_ref(place, commit)
     }
+    fn has(&self, commit: &Commit) -> Result<bool, PortError> {
+        self.has(commit)
+    }
     fn diff(&self, from: &Commit, to: &Commit, limit: usize) -> Result<String, PortError> {
         self.patch(from, to, limit)
     }

@@ -71,6 +71,9 @@ impl<R: Repo + Send> Repo for Fenced<R> {
     fn keep(&self, place: Place, commit: &Commit) -> Result<(), PortError> {
         self.inside()?.keep(place, commit)
     }
+    fn has(&self, commit: &Commit) -> Result<bool, PortError> {
+        self.port.has(commit)
+    }
     fn diff(&self, from: &Commit, to: &Commit, limit: usize) -> Result<String, PortError> {
         self.port.diff(from, to, limit)
     }

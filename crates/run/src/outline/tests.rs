@@ -32,6 +32,9 @@ impl Repo for Texts {
     fn keep(&self, _: Place, _: &Commit) -> Result<(), PortError> {
         Ok(())
     }
+    fn has(&self, _: &Commit) -> Result<bool, PortError> {
+        Ok(true)
+    }
     fn diff(&self, _: &Commit, _: &Commit, limit: usize) -> Result<String, PortError> {
         Ok("+a line\n".repeat(1000).chars().take(limit).collect())
     }

@@ -14,6 +14,8 @@ pub enum Placeholder {
     Answer,
     /// The idea.
     Idea,
+    /// How the attempts before failed.
+    Earlier,
     /// The coordinator's notes.
     Notes,
     /// The planner's plan.
@@ -69,10 +71,11 @@ const ON_AN_IDEA: &[Role] = &[Role::Coordinator, Role::Planner, Role::Coder, Rol
 
 impl Placeholder {
     /// All of them, in the order in which they are documented.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Count,
         Self::Answer,
         Self::Idea,
+        Self::Earlier,
         Self::Notes,
         Self::Plan,
         Self::ChangeSoFar,
@@ -99,6 +102,13 @@ impl Placeholder {
                 "the form that the answer must have; for a coder that edits files itself, that it does so",
             ),
             Self::Idea => ("idea", Section, ON_AN_IDEA, ON_AN_IDEA, "the idea file"),
+            Self::Earlier => (
+                "earlier",
+                Section,
+                &[Role::Coordinator, Role::Planner, Role::Coder] as &[Role],
+                &[] as &[Role],
+                "how the attempts before at this idea failed, and for a coder what the last one changed; not at the first",
+            ),
             Self::Notes => (
                 "notes",
                 Section,

@@ -2,6 +2,7 @@
 
 use super::*;
 use proptest::prelude::*;
+use treebeam_core::event::{EvalStage, Failure, FailureKind};
 
 const PROTECT: [&str; 2] = ["treebeam.toml", "eval/**"];
 
@@ -22,8 +23,11 @@ fn whole(role: Role, edits: Edits) -> String {
             ForIdeas { pack, request: &request, protect: &protect, repo: &repo, memory: "" };
         return Prompts::built_in().ideas(&matter);
     }
+    let message = "sweep exited 1:\nNameError: window".to_owned();
+    let failures = [Failure { stage: EvalStage::Sweep, kind: FailureKind::Sweep, message }];
     let matter = Matter {
         idea: "IDEA: Use {{plan}} of `model.py`\nREQUIRED_CHANGES:\n- model.py: a wider window\n",
+        earlier: Earlier { failures: &failures, change: Some("--- a/model.py\n+++ b/model.py\n") },
         notes: Some("Mind the gap."),
         plan: Some("PLAN: 1. model.py: window\nRISKS: none"),
         so_far: Some("--- a/model.py\n+++ b/model.py\n"),
@@ -71,8 +75,16 @@ fn what_is_not_there_leaves_no_trace() {
             }
         };
         assert!(!prompt.contains("\n\n\n") && prompt.ends_with('\n'), "{prompt}");
-        for head in ["NOTES ===", "PLAN ===", "SO FAR", "PROBLEM", "FIRST REVIEW", "TOUCH", "FILE"]
-        {
+        for head in [
+            "NOTES ===",
+            "PLAN ===",
+            "SO FAR",
+            "PROBLEM",
+            "FIRST REVIEW",
+            "EARLIER",
+            "TOUCH",
+            "FILE",
+        ] {
             assert!(!prompt.contains(head), "{role}: {prompt}");
         }
     }
@@ -115,12 +127,14 @@ proptest! {
         let long = letter.repeat(count);
         let text = Some(long.as_str());
         let protect = [long.clone()];
+        let (stage, kind, message) = (EvalStage::Sweep, FailureKind::Sweep, long.clone());
+        let failures = [Failure { stage, kind, message }];
         let matter = Matter {
-            idea: &long, notes: text, plan: text, so_far: text, problem: text, change: text,
+            idea: &long, earlier: Earlier { failures: &failures, change: text }, notes: text, plan: text, so_far: text, problem: text, change: text,
             issues: text, protect: &protect, repo: "", edits: Edits::Diff,
         };
-        // Six parts of any kind and two changes, each with fences as long as itself, and the template.
-        let most = 3 * (6 * PART_CHARS + 2 * CHANGE_CHARS) + MOST_BYTES;
+        // Seven parts of any kind and three changes, each with fences as long as itself, and the template.
+        let most = 3 * (7 * PART_CHARS + 3 * CHANGE_CHARS) + MOST_BYTES;
         for role in [Role::Coordinator, Role::Planner, Role::Coder, Role::Reviewer] {
             prop_assert!(Prompts::built_in().about(role, &matter).chars().count() <= most);
         }

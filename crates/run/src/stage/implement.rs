@@ -6,11 +6,13 @@ use crate::counted::Counted;
 use crate::drive::Halt;
 use crate::outline::{Sight, outline};
 use crate::port::{AgentError, Applied, Ask, CommitNote, Moment, PortError, Reply, Role, World};
-use crate::prompt::Matter;
+use crate::prompt::{Earlier, Matter};
 use crate::review::{self, Review};
 use crate::summary::{About, Draft, Summary, Verdict};
 use crate::{patch, reply};
+use treebeam_core::bill::Bills;
 use treebeam_core::event::{Approval, BudgetKind, EvalStage, Failure, FailureKind, Intent};
+use treebeam_core::facts::Work;
 use treebeam_core::id::{Commit, Place, RunPath};
 use treebeam_core::path;
 use treebeam_core::plan::Outcome;
@@ -20,6 +22,8 @@ use treebeam_core::protect::{Change, Protected};
 const IDEA_BYTES: usize = 1 << 20;
 /// The longest change that is kept as one diff.
 const DIFF_BYTES: usize = 16 << 20;
+/// Where that lies, in the folder of the attempt.
+const CANDIDATE: &str = "candidate.diff";
 /// The longest change that a coder or reviewer is shown.
 const SHOWN_BYTES: usize = 256 << 10;
 
@@ -27,8 +31,11 @@ pub(super) fn implement(brief: &ForCoder, world: World<'_>) -> Result<Outcome, H
     let eval = brief.about.eval;
     let idea = read_idea(brief, world)?;
     world.files.write(&path::experiment(eval).join("idea.md"), idea.as_bytes())?;
+    if let Some(candidate) = made_before(brief, world)? {
+        return Ok(candidate);
+    }
     world.repo.checkout(Place::Candidate(eval), &brief.about.parent_commit)?;
-    let mut desk = Desk::new(brief, world, idea);
+    let mut desk = Desk::new(brief, world, idea)?;
     let done = desk.work();
     let bills = desk.agent.bills();
     let page = || {
@@ -52,12 +59,26 @@ pub(super) fn implement(brief: &ForCoder, world: World<'_>) -> Result<Outcome, H
     }
 }
 
+/// The candidate of the attempt before, where that is to be measured again and is still there: nobody is asked.
+fn made_before(brief: &ForCoder, world: World<'_>) -> Result<Option<Outcome>, PortError> {
+    let Some(work) = &brief.again else { return Ok(None) };
+    if !world.repo.has(&work.commit)? {
+        return Ok(None);
+    }
+    let (eval, commit) = (brief.about.eval, work.commit.clone());
+    world.repo.keep(Place::Candidate(eval), &commit)?;
+    Summary::taken_over(&brief.about, world.files)?.write(&brief.about, world.files)?;
+    let Work { files_changed, rounds, approval, .. } = *work;
+    let bills = Bills::default();
+    Ok(Some(Outcome::Implemented { eval, commit, files_changed, rounds, approval, bills }))
+}
+
 /// Commits the change that is in the worktree, and keeps all of it as one diff: the candidate may be removed.
 fn commit(brief: &ForCoder, world: World<'_>) -> Result<Commit, PortError> {
     let About { eval, parent_commit, .. } = &brief.about;
     let commit = world.repo.commit(Place::Candidate(*eval), &note(brief, world))?;
     let diff = world.repo.diff(parent_commit, &commit, DIFF_BYTES)?;
-    world.files.write(&file(brief, "candidate.diff"), diff.as_bytes())?;
+    world.files.write(&file(brief, CANDIDATE), diff.as_bytes())?;
     Ok(commit)
 }
 
@@ -119,14 +140,17 @@ struct Desk<'a> {
     agent: Counted<'a>,
     place: Place,
     idea: String,
+    /// The change of the last attempt that had any, where this is not the first.
+    failed: Option<String>,
     draft: Draft,
 }
 
 impl<'a> Desk<'a> {
-    fn new(brief: &'a ForCoder, world: World<'a>, idea: String) -> Self {
+    fn new(brief: &'a ForCoder, world: World<'a>, idea: String) -> Result<Self, PortError> {
+        let failed = failed_change(&brief.about, world)?;
         let place = Place::Candidate(brief.about.eval);
         let agent = Counted::new(world.agent, brief.timeout).until(brief.until, world.clock);
-        Self { brief, world, agent, place, idea, draft: Draft::default() }
+        Ok(Self { brief, world, agent, place, idea, failed, draft: Draft::default() })
     }
 
     /// From the idea to a change that may stand, with time left to measure it.
@@ -160,6 +184,7 @@ impl<'a> Desk<'a> {
     fn matter(&self) -> Matter<'_> {
         Matter {
             idea: &self.idea,
+            earlier: Earlier { failures: &self.brief.failures, change: self.failed.as_deref() },
             notes: self.draft.notes.as_deref(),
             plan: self.draft.plan.as_deref(),
             protect: &self.brief.protect,
@@ -348,6 +373,17 @@ fn read_idea(brief: &ForCoder, world: World<'_>) -> Result<String, PortError> {
     String::from_utf8(bytes).map_err(|error| {
         PortError::new(format!("`{}` is not UTF-8", brief.about.idea.path)).caused_by(error)
     })
+}
+
+/// The change of the last attempt before this one that was committed.
+fn failed_change(about: &About, world: World<'_>) -> Result<Option<String>, PortError> {
+    for attempt in (1..about.attempt).rev() {
+        let diff = path::attempt(about.eval, attempt).join(CANDIDATE);
+        if let Some(diff) = world.files.find(&diff, 4 * DIFF_BYTES)? {
+            return Ok(Some(String::from_utf8_lossy(&diff).into_owned()));
+        }
+    }
+    Ok(None)
 }
 
 fn note(brief: &ForCoder, world: World<'_>) -> CommitNote {

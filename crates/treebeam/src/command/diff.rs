@@ -89,7 +89,7 @@ fn of_eval<'a>(facts: &Facts, eval: &'a Eval) -> Result<CodeState<'a>, Failure> 
         Stage::Failed { failure, .. } => {
             let message = failure.message.lines().next().unwrap_or_default();
             let what = format!("`{place}` has no diff: it failed at {}: {message}", failure.stage);
-            let answers = path::attempt(eval.id, eval.attempt);
+            let answers = path::attempt(eval.id, eval.drafted_in());
             Failure::failed(what)
                 .hint(format!("what the coder answered lies in `{answers}` of the run directory"))
         }
@@ -138,7 +138,7 @@ fn recorded(found: &Found, asked: &Asked<'_>) -> Result<Vec<u8>, Failure> {
         return Err(Failure::failed(missing).hint(hint));
     };
     let round = |number: u32| -> RunPath {
-        path::attempt(eval.id, eval.attempt).join(&format!("patch_round_{number}.diff"))
+        path::attempt(eval.id, eval.drafted_in()).join(&format!("patch_round_{number}.diff"))
     };
     let file = round(work.rounds.saturating_sub(1));
     let diff = RunFiles::new(found.run.clone()).read(&file, MOST_RECORDED).map_err(|error| {

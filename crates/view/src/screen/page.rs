@@ -160,7 +160,8 @@ fn of_root(facts: &Facts) -> Vec<Vec<RunPath>> {
 fn of_eval(facts: &Facts, eval: &Eval) -> Vec<Vec<RunPath>> {
     let subject = Subject::Eval(eval.id);
     let output = path::submission(subject, facts.submissions(subject));
-    let (attempt, experiment) = (path::attempt(eval.id, eval.attempt), path::experiment(eval.id));
+    let (attempt, experiment) =
+        (path::attempt(eval.id, eval.drafted_in()), path::experiment(eval.id));
     let logs = path::LOGS.iter().rev().map(|log| vec![output.join(log), experiment.join(log)]);
     let texts = ["candidate.diff", "idea.md"];
     let texts = texts.iter().map(|name| vec![attempt.join(name), experiment.join(name)]);

@@ -80,7 +80,11 @@ fn earlier(eval: &Eval) -> impl Iterator<Item = String> {
 }
 
 fn times(eval: &Eval) -> Vec<String> {
-    let mut times = vec![format!("queued at {:.0}, attempt {}", eval.queued_at, eval.attempt)];
+    let of = match eval.drafted_in() {
+        made if made == eval.attempt => String::new(),
+        made => format!(", which measures the candidate of attempt {made} again"),
+    };
+    let mut times = vec![format!("queued at {:.0}, attempt {}{of}", eval.queued_at, eval.attempt)];
     let Some(begun) = started_at(eval) else { return times };
     times.push(format!("begun at {begun:.0}"));
     if let Some(ended) = ended_at(eval) {

@@ -4,9 +4,9 @@
 use super::{State, Unexpected, wrong};
 use crate::bill::Bills;
 use crate::event::{Failure, Leftover, LeftoverKind, Rerun, SentBack};
-use crate::facts::{Eval, Expansion, Ideas, Phase, Stage};
+use crate::facts::{Eval, Expansion, Ideas, Phase, Stage, Work};
 use crate::group::IdeaSource;
-use crate::id::{Depth, EvalId, NodeId, Place};
+use crate::id::{Commit, Depth, EvalId, NodeId, Place};
 use jiff::Timestamp;
 
 impl State {
@@ -22,7 +22,14 @@ impl State {
             return wrong(format!("attempt {attempt} of eval {id} failed, but was not under way"));
         }
         self.charge(id, bills)?;
-        self.try_again(id, failure.clone())
+        self.try_again(id, failure.clone(), None)
+    }
+
+    /// Which attempt made what is a candidate now: the one under way, unless it measures one again that was there.
+    pub(super) fn made_in(&mut self, id: EvalId, commit: &Commit) -> Result<u32, Unexpected> {
+        let eval = self.eval_mut(id)?;
+        let again = eval.again.take().filter(|work| work.commit == *commit);
+        Ok(again.map_or(eval.attempt, |work| work.made_in))
     }
 
     pub(super) fn sent_back(&mut self, sent: &SentBack) -> Result<(), Unexpected> {
@@ -73,19 +80,26 @@ impl State {
     }
 
     fn retry(&mut self, id: EvalId) -> Result<(), Unexpected> {
-        let Stage::Failed { failure, .. } = &self.open(id)?.stage else {
+        let eval = self.open(id)?;
+        let Stage::Failed { failure, .. } = &eval.stage else {
             return wrong(format!("eval {id} is tried again, but has not failed"));
         };
-        let failure = (**failure).clone();
+        let (failure, again) = ((**failure).clone(), eval.worth_measuring_again().cloned());
         self.keep(id);
-        self.try_again(id, failure)
+        self.try_again(id, failure, again)
     }
 
-    fn try_again(&mut self, id: EvalId, failure: Failure) -> Result<(), Unexpected> {
+    fn try_again(
+        &mut self,
+        id: EvalId,
+        failure: Failure,
+        again: Option<Work>,
+    ) -> Result<(), Unexpected> {
         self.enter(id, Stage::Queued)?;
         let eval = self.eval_mut(id)?;
         eval.attempt += 1;
         eval.failures.push(failure);
+        eval.again = again.map(Box::new);
         Ok(())
     }
 

@@ -45,6 +45,9 @@ pub(super) struct EvalLine {
     /// Not in the manifests of the first treebeam.
     #[serde(default)]
     earlier_failures: Vec<Failure>,
+    /// The candidate of the attempt before that is measured again. Seldom there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    measured_again: Option<Box<WorkLine>>,
     #[serde(default)]
     superseded_by_eval_id: Option<EvalId>,
     #[serde(default)]
@@ -74,6 +77,9 @@ pub(super) struct EvalLine {
     files_changed: Option<u32>,
     rounds: Option<u32>,
     approval: Option<Approval>,
+    /// The attempt that made the candidate, where it is not the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    made_in_attempt: Option<u32>,
     #[serde(skip_deserializing)]
     llm_usage: Value,
     #[serde(skip_deserializing)]
@@ -86,6 +92,44 @@ pub(super) struct EvalLine {
     #[serde(skip_deserializing)]
     idea_generation_turn_id: Option<TurnId>,
     error: Option<Failure>,
+}
+
+/// A candidate that is measured again, as it is published.
+#[derive(Serialize, Deserialize)]
+struct WorkLine {
+    attempt: u32,
+    started_at: Timestamp,
+    implemented_at: Option<Timestamp>,
+    candidate_commit: Commit,
+    files_changed: u32,
+    rounds: u32,
+    approval: Approval,
+}
+
+impl WorkLine {
+    fn of(work: &Work) -> Self {
+        Self {
+            attempt: work.made_in,
+            started_at: work.started_at,
+            implemented_at: work.implemented_at,
+            candidate_commit: work.commit.clone(),
+            files_changed: work.files_changed,
+            rounds: work.rounds,
+            approval: work.approval,
+        }
+    }
+
+    fn into_work(self) -> Work {
+        Work {
+            started_at: self.started_at,
+            implemented_at: self.implemented_at,
+            commit: self.candidate_commit,
+            files_changed: self.files_changed,
+            rounds: self.rounds,
+            approval: self.approval,
+            made_in: self.attempt,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -160,6 +204,7 @@ impl EvalLine {
             stage: stage_name(&eval.stage),
             attempt: eval.attempt,
             earlier_failures: eval.failures.clone(),
+            measured_again: eval.again.as_deref().map(|work| Box::new(WorkLine::of(work))),
             superseded_by_eval_id: superseded_by(&eval.stage),
             unfinished_for: unfinished_for(&eval.stage),
             queued_at: eval.queued_at,
@@ -194,6 +239,7 @@ impl EvalLine {
             files_changed: work.map(|work| work.files_changed),
             rounds: work.map(|work| work.rounds),
             approval: work.map(|work| work.approval),
+            made_in_attempt: work.map(|work| work.made_in).filter(|made| *made != eval.attempt),
             llm_usage: figures::usage(&spent),
             cost_usd: figures::cost(&spent),
             bills: eval.bills.open(),
@@ -212,6 +258,7 @@ impl EvalLine {
             files_changed: needed(self.files_changed, "files_changed")?,
             rounds: needed(self.rounds, "rounds")?,
             approval: self.approval.unwrap_or_default(),
+            made_in: self.made_in_attempt.unwrap_or(self.attempt),
         })
     }
 
@@ -285,9 +332,22 @@ impl Row for EvalLine {
         };
         let (id, parent, group) = (self.eval_id, self.parent_node_id, self.group);
         let (attempt, failures) = (self.attempt, self.earlier_failures);
+        let again = self.measured_again.map(|line| Box::new(line.into_work()));
         let bills = Packed::from(&self.bills);
         let (queued_at, depth) = (self.queued_at, self.depth);
-        Ok(Eval { id, parent, group, depth, idea, attempt, failures, bills, queued_at, stage })
+        Ok(Eval {
+            id,
+            parent,
+            group,
+            depth,
+            idea,
+            attempt,
+            failures,
+            again,
+            bills,
+            queued_at,
+            stage,
+        })
     }
 }
 

@@ -30,7 +30,7 @@ fn what_is_wrong_is_said_with_its_line() {
     check("{{{ida}}}", "line 1: there is no placeholder `{{ida}}`; nearest: `{{idea}}`");
     check(
         "{{zzzzzzzz}}",
-        "line 1: there is no placeholder `{{zzzzzzzz}}`; known: `{{answer}}`, `{{idea}}`, `{{notes}}`, `{{plan}}`, \
+        "line 1: there is no placeholder `{{zzzzzzzz}}`; known: `{{answer}}`, `{{idea}}`, `{{earlier}}`, `{{notes}}`, `{{plan}}`, \
          `{{change_so_far}}`, `{{problem}}`, `{{protect}}`, `{{keep}}`, `{{repo}}`",
     );
     check("{{count}}", "line 1: `{{count}}` is for `ideas`, not for `coder`");

@@ -122,7 +122,7 @@ impl<'a> Shelf<'a> {
     }
 
     fn in_round(&self, eval: &Eval, round: u32) -> Vec<Document> {
-        let folder = path::attempt(eval.id, eval.attempt);
+        let folder = path::attempt(eval.id, eval.drafted_in());
         let names = [
             (Kind::Prompt, format!("coder_prompt_round_{round}.txt")),
             (Kind::Reply, format!("patch_round_{round}.diff")),
@@ -144,7 +144,7 @@ impl<'a> Shelf<'a> {
 
 /// The texts that an eval has at most one of, before those of its rounds.
 fn fixed(eval: &Eval) -> Vec<(Kind, RunPath)> {
-    let folder = path::attempt(eval.id, eval.attempt);
+    let folder = path::attempt(eval.id, eval.drafted_in());
     let names = [
         (Kind::Diff, "candidate.diff"),
         (Kind::Prompt, "coordinator_prompt.txt"),

@@ -1,0 +1,108 @@
+//! What those who try an idea again are told about the attempts before: how each failed, and what the last one had changed.
+//! Paths and times of this machine are left out, as everywhere in a prompt.
+
+use super::section::{quoted, said};
+use super::{CHANGE_CHARS, PART_CHARS};
+use treebeam_core::event::{Failure, FailureKind};
+
+/// Failed attempts at an idea, oldest first, and the change of the last one that had any.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Earlier<'a> {
+    pub(crate) failures: &'a [Failure],
+    pub(crate) change: Option<&'a str>,
+}
+
+impl Earlier<'_> {
+    /// Nothing where this is the first attempt. Those who plan need not see the change.
+    pub(super) fn sections(self, with_change: bool) -> Option<String> {
+        if self.failures.is_empty() {
+            return None;
+        }
+        let sentence = "Their changes are not in place. Do what the idea says in a way that does not fail like this; the latest comes first.\n";
+        let failures: Vec<String> = self.failures.iter().rev().map(told).collect();
+        let head = "EARLIER ATTEMPTS AT THIS IDEA FAILED";
+        let failures = said(head, sentence, &failures.join("\n"), PART_CHARS);
+        let change = self.change.filter(|_| with_change);
+        let change = change.map(|diff| quoted("THE CHANGE THAT FAILED LAST", diff, CHANGE_CHARS));
+        Some(std::iter::once(failures).chain(change).collect::<Vec<_>>().join("\n"))
+    }
+}
+
+/// A failure in the words of whoever noticed it. Those about a time limit begin with how long it was.
+fn told(failure: &Failure) -> String {
+    let Failure { stage, kind, message } = failure;
+    let message = if *kind == FailureKind::Timeout {
+        message.split_once('\n').map_or("", |(_, said)| said)
+    } else {
+        message
+    };
+    let told = format!("failed at {stage}: {kind}\n{}", without_folders(message));
+    told.trim_end().to_owned() + "\n"
+}
+
+/// A text whose absolute paths have lost their folders: they say where this machine keeps things.
+fn without_folders(text: &str) -> String {
+    text.split_inclusive(is_edge).map(without_folder).collect()
+}
+
+/// Whether a path ends, or may begin, at this character.
+fn is_edge(c: char) -> bool {
+    c.is_whitespace() || "\"'`()[]{}<>,;=|".contains(c)
+}
+
+fn without_folder(word: &str) -> String {
+    let bare = word.strip_prefix("file://").unwrap_or(word);
+    let on_drive = || {
+        let rest = bare.strip_prefix(|c: char| c.is_ascii_alphabetic())?;
+        rest.strip_prefix(":\\").or_else(|| rest.strip_prefix(":/"))
+    };
+    let Some(path) = bare.strip_prefix('/').or_else(on_drive) else { return word.to_owned() };
+    match path.rsplit_once(['/', '\\']) {
+        Some((_, name)) => format!("…/{name}"),
+        None => word.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use treebeam_core::event::EvalStage;
+
+    #[test]
+    fn a_path_loses_its_folders_and_nothing_else_changes() {
+        for (text, told) in [
+            ("File \"/srv/me/w/e0001/model.py\", line 3", "File \"…/model.py\", line 3"),
+            ("open(/data/x/prices.csv): gone", "open(…/prices.csv): gone"),
+            ("/usr/lib/a.py:12: bad\n", "…/a.py:12: bad\n"),
+            (r"at C:\Users\me\w\model.py:4", "at …/model.py:4"),
+            ("--data=/srv/a/b.csv", "--data=…/b.csv"),
+            ("model.py:3: a/b and 1/2 / 3", "model.py:3: a/b and 1/2 / 3"),
+            ("see file:///tmp/a/log", "see …/log"),
+            ("", ""),
+        ] {
+            assert_eq!(without_folders(text), told);
+        }
+    }
+
+    #[test]
+    fn the_latest_failure_comes_first_and_no_time_is_told() {
+        let failure = |kind, message: &str| Failure {
+            stage: EvalStage::Sweep,
+            kind,
+            message: message.to_owned(),
+        };
+        let failures = [
+            failure(FailureKind::Sweep, "sweep exited 1:\nKeyError: 'x'"),
+            failure(FailureKind::Timeout, "sweep was ended after 10 s:\nstep 4"),
+        ];
+        let earlier = Earlier { failures: &failures, change: Some("--- a\n+++ b\n") };
+        let told = earlier.sections(true).unwrap_or_default();
+        let failed = "```\nfailed at sweep: timeout\nstep 4\n\nfailed at sweep: sweep\nsweep exited 1:\nKeyError: 'x'\n```\n";
+        assert!(
+            told.contains(failed) && told.contains("+++ b") && !told.contains("10 s"),
+            "{told}"
+        );
+        assert!(!earlier.sections(false).unwrap_or_default().contains("+++ b"));
+        assert_eq!(Earlier::default().sections(true), None);
+    }
+}
