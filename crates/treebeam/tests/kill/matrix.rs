@@ -140,16 +140,17 @@ fn again(site: &Site, act: &Act) {
 }
 
 /// Where to kill: at each event and each step where it occurs first in any scenario, and at each line of the journal of the
-/// whole run and of one that recovers. In a campaign everywhere: of the scenarios that repeat the whole run, at what lasts.
+/// whole run, of one that recovers, and of work that is done again. In a campaign everywhere: of the scenarios that repeat the whole run, at what lasts.
 fn plan<'a>(references: &'a [Reference], list: &Transitions) -> Vec<(&'a Reference, Point)> {
     let (mut chosen, mut seen) = (Vec::new(), BTreeSet::new());
     for reference in references {
         let thorough = ["whole", "torn line"].contains(&reference.scenario.name);
         for (act, index, operation) in reference.of_interest() {
+            let retried = reference.scenario.acts[act].words.contains(&"--retry-failed");
             let names = list.of(operation);
             let new: Vec<_> = names.iter().filter(|name| !seen.contains(*name)).cloned().collect();
             let everywhere = is_campaign() && (thorough || !names.is_empty());
-            let is_line = thorough && !operation.events.is_empty();
+            let is_line = (thorough || retried) && !operation.events.is_empty();
             if everywhere || is_line || !new.is_empty() {
                 let events = if new.is_empty() {
                     names.iter().take(1).collect()

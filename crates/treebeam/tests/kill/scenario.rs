@@ -103,6 +103,7 @@ const SMALL: [&str; 4] =
 pub(crate) fn all() -> Vec<Scenario> {
     let small = || Act::run(&SMALL);
     let resume = || Act::resume(&[]);
+    let retry = || Act::resume(&["--retry-failed"]);
     let add = || Act::plain(&["idea", "add", RUN, "mine.md"]);
     let shallow =
         ["--ideas-per-node=2", "--max-depth=1", "--beam-width=1", "--max-parallel-evals=1"];
@@ -139,6 +140,11 @@ pub(crate) fn all() -> Vec<Scenario> {
         )
         .in_its_own_way(),
         Scenario::new(
+            "swept again",
+            vec![Act::run(&wide).killed("kill before 1 depth_closed"), retry()],
+        )
+        .in_its_own_way(),
+        Scenario::new(
             "own idea",
             vec![small().killed("kill before 1 depth_closed"), add(), add(), resume()],
         )
@@ -169,7 +175,7 @@ pub(crate) fn all() -> Vec<Scenario> {
             vec![small(), Act::plain(&["clean", RUN, "--delete", "--yes"]), small()],
         ),
         Scenario::new("root refused", vec![small().exits(4)]).of_a_root("sweep-fails\n"),
-        Scenario::new("no ideas", vec![small().exits(1)]).of_a_root("no-ideas\n"),
+        Scenario::new("no ideas", vec![small().exits(1), retry().exits(1)]).of_a_root("no-ideas\n"),
         Scenario::new("promotion fails", vec![small().with("fail EIO 1 create wt/0001/.git")]),
         Scenario::new("torn line", vec![small().killed("kill amid 2 swept"), resume()]),
         Scenario::new(
