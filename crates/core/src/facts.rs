@@ -204,7 +204,7 @@ pub struct Eval {
     pub attempt: u32,
     /// Why the attempts before this one failed, oldest first.
     pub failures: Vec<Failure>,
-    /// The candidate of the attempt before this one, where that is measured again in place of another. None from its commit on.
+    /// A candidate that is there already and is to be measured, where nobody is asked for another. Nothing once that begins.
     pub again: Option<Box<Work>>,
     /// What the answers of each attempt took, the first one first, as far as any took something.
     pub bills: Packed<Vec<Bills>>,

@@ -327,7 +327,7 @@ fn sent_back(workers: u32) -> (Site, Store, State) {
     let (mut store, mut state) = site.open();
     let at = DryClock::new(state.created_at).at(Moment::SentBack(state.next_eval()));
     let wishes = [Again::RetryFailed, Again::RerunEvals, Again::RegenerateIdeas];
-    let sent = plan::send_back(&state, &wishes, at).expect("something to do again");
+    let sent = plan::send_back(&state, &wishes, &|_| true, at).expect("something to do again");
     assert_eq!((sent.retried.len(), sent.rerun.len(), sent.set_aside.len()), (1, 2, 2));
     let reach = Reach { max_parallel_evals: number(workers), ..state.reach.clone() };
     for event in [Event::SentBack(Box::new(sent)), Event::SettingsChanged { reach }] {

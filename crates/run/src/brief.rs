@@ -83,7 +83,7 @@ pub(crate) struct Told {
 pub(crate) struct ForCoder {
     pub(crate) run: RunId,
     pub(crate) about: About,
-    /// The candidate of the attempt before, where that is measured again.
+    /// A candidate that is there already, where nobody is asked for another.
     pub(crate) again: Option<Work>,
     /// Why earlier attempts failed, oldest first.
     pub(crate) failures: Vec<Failure>,

@@ -6,6 +6,7 @@ use crate::{figures, reply};
 use serde_json::{Value, json};
 use treebeam_core::bill::Bills;
 use treebeam_core::event::{Approval, Failure, Idea};
+use treebeam_core::facts::Work;
 use treebeam_core::id::{Commit, EvalId, NodeId, RunPath};
 use treebeam_core::path;
 use treebeam_core::score::Judgement;
@@ -17,19 +18,8 @@ const LONGEST: usize = 4 << 20;
 /// How much of a text is repeated here: all of it stands in a file of its own.
 const TEXT_BYTES: usize = 64 << 10;
 
-/// What is known of a candidate before it is measured.
-const DRAFTED: [&str; 10] = [
-    "notes",
-    "plan",
-    "patch_applied",
-    "coder_rounds",
-    "files_changed",
-    "review",
-    "approval",
-    "candidate_commit",
-    "llm_usage",
-    "cost_usd",
-];
+/// What was said of a candidate before it was measured.
+const DRAFTED: [&str; 5] = ["notes", "plan", "review", "llm_usage", "cost_usd"];
 
 /// Which attempt of which eval it is about.
 pub(crate) struct About {
@@ -106,11 +96,19 @@ impl Summary {
         Ok(page)
     }
 
-    /// A page for the candidate of the attempt before, which is measured again.
-    pub(crate) fn taken_over(about: &About, files: &dyn Files) -> Result<Self, PortError> {
+    /// A page for the candidate of an attempt before, which is measured again.
+    pub(crate) fn taken_over(
+        about: &About,
+        work: &Work,
+        files: &dyn Files,
+    ) -> Result<Self, PortError> {
         let (mut page, found) = (Self::blank(about), found(about, files)?);
-        page.copy(&found, |key| DRAFTED.contains(&key));
-        Ok(page)
+        let same = ["schema", "eval_id"].iter().all(|key| found[key] == page.0[key]);
+        page.copy(&found, |key| same && DRAFTED.contains(&key));
+        page.0["patch_applied"] = json!(true);
+        page.0["coder_rounds"] = json!(work.rounds);
+        page.0["files_changed"] = json!(work.files_changed);
+        Ok(page.committed(&work.commit, work.approval))
     }
 
     fn copy(&mut self, found: &Value, wanted: impl Fn(&str) -> bool) {

@@ -78,7 +78,7 @@ fn left_after(events: usize, seed: u64, retries: u32) -> (MemoryJournal, MemoryW
 fn wish(journal: &mut MemoryJournal, world: &MemoryWorld, wishes: &[Again]) -> Option<SentBack> {
     let state = journal.state();
     let at = world.at(Moment::SentBack(state.next_eval()));
-    let sent = plan::send_back(&state, wishes, at)?;
+    let sent = plan::send_back(&state, wishes, &|_| true, at)?;
     journal.events.push(Event::SentBack(Box::new(sent.clone())));
     Some(sent)
 }
@@ -448,6 +448,7 @@ fn what_cannot_be_done_again_is_refused_by_the_record() {
     let scored = state.open_evals().iter().find(|e| matches!(e.stage, Stage::Scored(_)));
     let scored = scored.expect("a scored eval").id;
     let nothing = SentBack {
+        swept: vec![],
         reopened: None,
         retried: vec![],
         rerun: vec![],
@@ -458,6 +459,7 @@ fn what_cannot_be_done_again_is_refused_by_the_record() {
     let rerun = |eval| treebeam_core::event::Rerun { of: scored, eval };
     let refused = [
         SentBack { retried: vec![scored], ..nothing.clone() },
+        SentBack { swept: vec![scored], retried: vec![scored], ..nothing.clone() },
         SentBack { rerun: vec![rerun(state.next_eval().next())], ..nothing.clone() },
         SentBack { set_aside: vec![scored], ..nothing.clone() },
         SentBack { asked: vec![NodeId::new(9)], ..nothing.clone() },

@@ -270,7 +270,7 @@ fn what_is_done_again_stays_on_its_side() {
     let state = journal.state();
     let wishes = [Again::RetryFailed, Again::RerunEvals, Again::RegenerateIdeas];
     let at = world.at(Moment::SentBack(state.next_eval()));
-    let sent = plan::send_back(&state, &wishes, at).expect("something to do again");
+    let sent = plan::send_back(&state, &wishes, &|_| true, at).expect("something to do again");
     let again: Vec<_> = sent.rerun.iter().map(|rerun| (rerun.of, rerun.eval)).collect();
     journal.events.push(Event::SentBack(Box::new(sent)));
     let end = go(&mut journal, &world).expect("a run");

@@ -6,7 +6,7 @@ use crate::terminal;
 use serde_json::{Value, json};
 use treebeam_core::event::{SentBack, Stop};
 use treebeam_core::facts::{Eval, Facts, Phase, Stage};
-use treebeam_core::id::{EvalId, NodeId, Place};
+use treebeam_core::id::{NodeId, Place};
 use treebeam_core::plan::{self, Again};
 
 impl AgainFlags {
@@ -48,7 +48,7 @@ pub(crate) fn tell(facts: &Facts, flags: &AgainFlags, sent: Option<&SentBack>) {
 /// Says how to go on with a run that has ended: without the budget that ended it, and with another attempt for what failed.
 /// The command is made with settings other than those that were said.
 pub(crate) fn tell_of_way_on(facts: &Facts, command: impl Fn(&Value) -> String) {
-    let sent = plan::send_back(facts, &[Again::RetryFailed], facts.created_at);
+    let sent = plan::send_back(facts, &[Again::RetryFailed], &|_| true, facts.created_at);
     let reopened = sent.and_then(|sent| sent.reopened);
     let flag = if reopened.is_some() { " --retry-failed" } else { "" };
     let goes_deeper = facts.given.is_none() && facts.depth.0 < facts.depths();
@@ -94,11 +94,11 @@ fn done(facts: &Facts, again: Again, sent: &SentBack) -> Option<String> {
     match again {
         Again::RetryFailed => {
             let (swept, drafted): (Vec<_>, Vec<_>) =
-                sent.retried.iter().copied().partition(|id| stands_as_it_is(facts, *id));
+                sent.retried.iter().copied().partition(|id| sent.swept.contains(id));
             let [swept, drafted] =
                 [swept, drafted].map(|evals| names(evals.into_iter().map(Place::Candidate)));
             let swept = swept.map(|evals| format!("swept again as committed: {evals}"));
-            let drafted = drafted.map(|evals| format!("back in the queue: {evals}"));
+            let drafted = drafted.map(|evals| format!("implemented again: {evals}"));
             let none_came =
                 |id: &NodeId| facts.node(*id).is_some_and(|node| node.got_no_ideas_at(facts.depth));
             let asked = sent.asked.iter().copied().filter(none_came);
@@ -122,11 +122,6 @@ fn done(facts: &Facts, again: Again, sent: &SentBack) -> Option<String> {
             Some(format!("other ideas are asked for: {nodes}; set aside for them: {aside}"))
         }
     }
-}
-
-/// Whether the candidate of a failed eval is measured again in place of another.
-fn stands_as_it_is(facts: &Facts, id: EvalId) -> bool {
-    facts.eval(id).is_some_and(|eval| eval.worth_measuring_again().is_some())
 }
 
 /// What waits at a depth that was just opened again was left unfinished when it closed.

@@ -134,7 +134,8 @@ fn outer_repository(repo: &UserRepo) -> Option<&Path> {
 }
 
 fn goes_on(facts: &Facts, wishes: &[Again]) -> bool {
-    facts.stop_reason().is_none() || plan::send_back(facts, wishes, facts.created_at).is_some()
+    let sent = || plan::send_back(facts, wishes, &|_| true, facts.created_at);
+    facts.stop_reason().is_none() || sent().is_some()
 }
 
 fn no_run(what: &str) -> Failure {

@@ -38,7 +38,7 @@ fn field(site: &Site, eval: &str, name: &str) -> String {
 fn work_of_the_open_depth_is_done_again() {
     let site = left();
     let _ = site.call(&[&["resume", RUN, "--quiet"], &ALL[..]].concat()).exits(0).says([
-        "note: `--retry-failed`: back in the queue: e0003\n",
+        "note: `--retry-failed`: implemented again: e0003\n",
         "note: `--rerun-evals`: evaluated again: e0001, e0002\n",
         "`--force-regenerate-ideas`: other ideas are asked for: n0000; set aside for them: e0004, e0005\n",
     ]);

@@ -168,16 +168,38 @@ fn each_flag_keeps_what_it_says_and_nothing_else() {
 fn what_failed_where_nothing_was_promoted_can_be_tried_again() {
     let site = run("flaky worse", &[]);
     assert_eq!(fate(&site, "flaky"), (1, "sweep".to_owned()));
-    let failed = eval(&site, "flaky").1;
     let hint = format!("resume {RUN} --retry-failed` tries again what failed at depth 0\n");
     let _ = site.call(&["resume", RUN, "--quiet"]).exits(0).says([hint.as_str()]);
     let again = ["resume", RUN, "--quiet", "--retry-failed"];
     let _ = site.call(&again).exits(0).says([
         "note: depth 0 is open again: nothing was promoted from it\n",
-        "note: `--retry-failed`: swept again as committed: e0001\n",
+        "note: `--retry-failed`: implemented again: e0001\n",
         "best node: n0001\n",
     ]);
     site.must_be_sound();
+    assert_eq!(fate(&site, "flaky"), (2, "passed".to_owned()));
+    assert_eq!(fate(&site, "worse"), (1, "not_promising".to_owned()));
+    let log = site.call(&["log", RUN]).exits(0).stdout;
+    assert!(log.contains("depth 0 is open again; failed evals tried again: e0001"), "{log}");
+    let _ = site.call(&again).exits(0).says(["depth 0 is closed, and closed depths stand\n"]);
+    let _ = site.call(&["run", "--replay", RUN]).exits(1).says(["work of it was done again"]);
+}
+
+/// Where no sweep came to its end, that is hardly the fault of all candidates: nobody is asked for others.
+#[test]
+fn candidates_are_swept_again_as_they_are_where_nothing_was_measured() {
+    let site = site("flaky fails");
+    let start = ["run", "--quiet", "--run-id", RUN, "--ideas-per-node=2", "--max-depth=1"];
+    let _ = site.call(&start).exits(1);
+    let failed = eval(&site, "flaky").1;
+    let again = ["resume", RUN, "--quiet", "--retry-failed"];
+    let _ = site.call(&again).exits(0).says([
+        "note: `--retry-failed`: swept again as committed: e0001, e0002\n",
+        "best node: n0001\n",
+    ]);
+    site.must_be_sound();
+    assert_eq!(fate(&site, "flaky"), (2, "passed".to_owned()));
+    assert_eq!(fate(&site, "fails"), (2, "sweep".to_owned()));
     let (id, eval) = eval(&site, "flaky");
     assert_eq!(eval["candidate_commit"], failed["candidate_commit"], "swept again as it was");
     assert_eq!(eval["made_in_attempt"], 1);
@@ -190,12 +212,8 @@ fn what_failed_where_nothing_was_promoted_can_be_tried_again() {
             .expect("a page");
     assert_eq!(summary["candidate_commit"], eval["candidate_commit"], "{summary}");
     assert_eq!((&summary["coder_rounds"], &summary["attempt"]), (&1.into(), &2.into()));
-    assert_eq!(fate(&site, "flaky"), (2, "passed".to_owned()));
-    assert_eq!(fate(&site, "worse"), (1, "not_promising".to_owned()));
     let log = site.call(&["log", RUN]).exits(0).stdout;
-    assert!(log.contains("depth 0 is open again; failed evals tried again: e0001"), "{log}");
-    let _ = site.call(&again).exits(0).says(["depth 0 is closed, and closed depths stand\n"]);
-    let _ = site.call(&["run", "--replay", RUN]).exits(1).says(["work of it was done again"]);
+    assert!(log.contains("tried again: e0001, e0002; of these swept as committed: e0001, e0002"));
 }
 
 #[test]

@@ -137,6 +137,24 @@ fn without_the_record_nothing_goes_on_and_nothing_is_lost() {
     assert_eq!(asked(&site), questions, "nobody was asked");
 }
 
+/// Whoever tries again is told what the sweep printed, which is not the same the second time.
+#[test]
+fn a_run_in_which_evals_were_tried_again_by_themselves_is_replayed() {
+    let site = site();
+    let fails = "import os, subprocess, sys, time\n\
+        said = subprocess.run(['git', 'log', '-1'], capture_output=True, text=True, check=True).stdout\n\
+        if 'Treebeam-Eval' in said and 'Treebeam-Attempt: 2' not in said:\n    sys.exit(f'no, {os.getpid()} {time.time_ns()}')\n";
+    site.repo.write("sweep.py", &format!("{fails}{SWEEP}")).expect("a file");
+    site.repo.commit("a sweep that fails at first").expect("a commit");
+    let _ = site.call(&["run", "--run-id", RUN, "--quiet", "--eval-retries=1"]).exits(0);
+    let questions = asked(&site);
+    let evals = site.manifest()["evaluations"].to_string();
+    assert!(evals.contains("\"attempt\":2") && !evals.contains("\"attempt\":1"), "{evals}");
+    let said = site.call(&["run", "--replay", RUN, "--run-id", "again", "--quiet"]).exits(0);
+    assert!(said.stderr.contains("the tree is that of run t"), "{}", said.stderr);
+    assert_eq!(asked(&site), questions, "nobody was asked");
+}
+
 #[test]
 fn a_tree_that_is_another_one_is_said() {
     let site = site();

@@ -251,6 +251,7 @@ fn sent_back(sent: &SentBack) -> String {
     });
     let parts = [
         ("failed evals tried again", evals(&sent.retried)),
+        ("of these swept as committed", evals(&sent.swept)),
         ("evals done again", listed(rerun)),
         ("set aside", evals(&sent.set_aside)),
         ("asked for ideas again", listed(sent.asked.iter().copied().map(Place::Node))),

@@ -109,6 +109,9 @@ impl fmt::Display for Outcome {
 #[must_use]
 pub fn reason(eval: &Eval) -> String {
     match &eval.stage {
+        Stage::Queued if eval.again.is_some() => {
+            format!("waits to be swept again as committed, attempt {}", eval.attempt)
+        }
         Stage::Queued if eval.attempt > 1 => {
             format!("waits to be implemented, attempt {}", eval.attempt)
         }

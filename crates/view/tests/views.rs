@@ -128,7 +128,7 @@ fn sent_back() -> State {
     events.push(Event::SettingsChanged { reach });
     let mut state = sample::after(&events, events.len());
     let wishes = [Again::RetryFailed, Again::RerunEvals, Again::RegenerateIdeas];
-    let sent = plan::send_back(&state, &wishes, state.created_at).unwrap();
+    let sent = plan::send_back(&state, &wishes, &|_| true, state.created_at).unwrap();
     state.apply(&Event::SentBack(Box::new(sent))).unwrap();
     state
 }

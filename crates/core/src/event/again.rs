@@ -13,6 +13,9 @@ pub struct SentBack {
     pub reopened: Option<Depth>,
     /// Failed evals that wait for their next attempt, in the order of their ids.
     pub retried: Vec<EvalId>,
+    /// Those of them whose candidate is swept again as it is: nobody is asked for another.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub swept: Vec<EvalId>,
     /// Scored evals that are evaluated again, in the order of their ids.
     pub rerun: Vec<Rerun>,
     /// Evals that had not begun, and whose nodes are asked for other ideas in their place.
@@ -48,21 +51,6 @@ impl FailureKind {
             | Self::NoResults
             | Self::Results => true,
             Self::Protected | Self::NoChange => false,
-        }
-    }
-
-    /// Whether the same candidate may do another time, because the data, the machine or the time given were at fault. Tests
-    /// that fail are the candidate's fault.
-    #[must_use]
-    pub const fn may_be_the_surroundings(self) -> bool {
-        match self {
-            Self::Setup | Self::Sweep | Self::Timeout | Self::NoResults | Self::Results => true,
-            Self::Agent
-            | Self::Patch
-            | Self::Rejected
-            | Self::Tests
-            | Self::Protected
-            | Self::NoChange => false,
         }
     }
 }

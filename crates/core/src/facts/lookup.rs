@@ -4,7 +4,7 @@ use super::{
     Baseline, Eval, Expansion, Facts, Fate, Ideas, Measured, Node, Origin, Phase, Stage, Work,
 };
 use crate::bill::Bills;
-use crate::event::{BudgetKind, Idea, Intent, MessageId, Stop, Subject};
+use crate::event::{BudgetKind, Failure, Idea, Intent, MessageId, Stop, Subject};
 use crate::evidence::Artifact;
 use crate::gate::Verdict;
 use crate::group::{Group, IdeaSource};
@@ -332,13 +332,11 @@ impl Eval {
         Some(TurnId { node: self.parent, number })
     }
 
-    /// The candidate of a failed eval that may do as it is once more: it was measured once, and what failed may have been what
-    /// it was measured with.
+    /// Why a candidate could not be measured, where that was tried in one attempt only.
     #[must_use]
-    pub fn worth_measuring_again(&self) -> Option<&Work> {
-        let Stage::Failed { work, failure, .. } = &self.stage else { return None };
-        let once = |work: &&Work| work.made_in == self.attempt;
-        work.as_deref().filter(once).filter(|_| failure.kind.may_be_the_surroundings())
+    pub fn failure_of_a_fresh_candidate(&self) -> Option<&Failure> {
+        let Stage::Failed { work: Some(work), failure, .. } = &self.stage else { return None };
+        (work.made_in == self.attempt).then_some(failure)
     }
 
     /// The attempt whose questions and answers brought the candidate, or the one under way where there is none.

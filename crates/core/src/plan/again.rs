@@ -2,10 +2,10 @@
 //! next. Closed depths stand, but for the last one where nothing was promoted from it.
 
 use crate::bill::Bills;
-use crate::event::{Event, Failure, Rerun, SentBack};
+use crate::event::{Event, Failure, FailureKind, Rerun, SentBack};
 use crate::facts::{Eval, Expansion, Facts, Node, Phase, Stage};
 use crate::group::Group;
-use crate::id::EvalId;
+use crate::id::{Commit, EvalId};
 use crate::state::State;
 use jiff::Timestamp;
 use std::collections::BTreeSet;
@@ -23,16 +23,30 @@ pub enum Again {
 }
 
 /// What is to be recorded for these wishes; nothing where there is nothing to do again. The last depth is opened again for
-/// them where nothing was promoted from it, but nothing is measured again there that is compared already.
+/// them where nothing was promoted from it, but nothing is measured again there that is compared already. Whoever asks says
+/// which commits are still there.
 #[must_use]
-pub fn send_back(state: &Facts, wishes: &[Again], at: Timestamp) -> Option<SentBack> {
+pub fn send_back(
+    state: &Facts,
+    wishes: &[Again],
+    is_there: &dyn Fn(&Commit) -> bool,
+    at: Timestamp,
+) -> Option<SentBack> {
+    let at_open_depth = |state: &Facts, wishes: &[Again]| {
+        let sent = at_open_depth(state, wishes, at);
+        let is_there = |id: &EvalId| {
+            state.eval(*id).and_then(Eval::work).is_some_and(|work| is_there(&work.commit))
+        };
+        let swept = swept(state, &sent.retried).into_iter().filter(is_there).collect();
+        SentBack { swept, ..sent }
+    };
     let Some(open) = state.reopened() else {
         let is_open = state.phase == Phase::Searching;
-        return is_open.then(|| at_open_depth(state, wishes, at)).filter(does_something);
+        return is_open.then(|| at_open_depth(state, wishes)).filter(does_something);
     };
     let wishes: Vec<_> =
         wishes.iter().copied().filter(|again| *again != Again::RerunEvals).collect();
-    let sent = SentBack { reopened: Some(open.depth), ..at_open_depth(&open, &wishes, at) };
+    let sent = SentBack { reopened: Some(open.depth), ..at_open_depth(&open, &wishes) };
     // Nothing waits at a depth that is closed: what does now was left unfinished.
     let waits = open.open_evals().iter().any(|eval| eval.stage == Stage::Queued);
     let goes_on = waits && wishes.contains(&Again::RetryFailed);
@@ -53,7 +67,30 @@ fn at_open_depth(state: &Facts, wishes: &[Again], at: Timestamp) -> SentBack {
     let replaced = replaced(state, wishes, room);
     let asked: Vec<_> = replaced.iter().map(|(node, _)| node.id).collect();
     let set_aside: Vec<_> = replaced.into_iter().flat_map(|(_, evals)| evals).collect();
-    SentBack { reopened: None, retried, rerun, set_aside, asked, at }
+    SentBack { reopened: None, retried, swept: Vec::new(), rerun, set_aside, asked, at }
+}
+
+/// Failed evals whose candidate need not be another: its time was too short, or no sweep of the depth came to its end, which
+/// is hardly the fault of all candidates. Where others were measured, the one that was not is at fault.
+fn swept(state: &Facts, failed: &[EvalId]) -> Vec<EvalId> {
+    let none_measured = state.open_evals().iter().all(|eval| eval.measured().is_none());
+    let of_surroundings = |id: &&EvalId| {
+        let failure = state.eval(**id).and_then(Eval::failure_of_a_fresh_candidate);
+        failure.is_some_and(|failure| match failure.kind {
+            FailureKind::Timeout => true,
+            FailureKind::Setup
+            | FailureKind::Sweep
+            | FailureKind::NoResults
+            | FailureKind::Results => none_measured,
+            FailureKind::Agent
+            | FailureKind::Patch
+            | FailureKind::Rejected
+            | FailureKind::Protected
+            | FailureKind::NoChange
+            | FailureKind::Tests => false,
+        })
+    };
+    failed.iter().filter(of_surroundings).copied().collect()
 }
 
 fn failed(state: &Facts) -> Vec<EvalId> {

@@ -72,7 +72,7 @@ impl State {
                     files_changed: *files_changed,
                     rounds: *rounds,
                     approval: *approval,
-                    made_in: self.made_in(*eval, commit)?,
+                    made_in: self.take_maker(*eval, commit)?,
                 };
                 self.charge(*eval, bills)?;
                 self.enter(*eval, Stage::Implemented(Box::new(work)))

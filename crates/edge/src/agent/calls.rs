@@ -78,7 +78,7 @@ pub(super) enum Kept {
     /// What it was to go on from is forgotten, and what was said of that.
     Forgotten(String),
     /// The answer to another question of that key.
-    Other,
+    Other(Reply),
     /// Something that cannot be read.
     Damaged(String),
 }
@@ -166,7 +166,7 @@ impl Calls {
         } else if record.digest == question.digest() {
             Kept::Reply(record.reply)
         } else {
-            Kept::Other
+            Kept::Other(record.reply)
         })
     }
 

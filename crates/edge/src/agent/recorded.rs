@@ -23,7 +23,7 @@ impl<A: Answer> Answer for Recorded<'_, A> {
             Kept::Reply(reply) => return Ok(reply),
             Kept::Forgotten(why) => return Err(Trouble::Forgotten(why)),
             Kept::None => {}
-            Kept::Other => self.calls.set_aside(question)?,
+            Kept::Other(_) => self.calls.set_aside(question)?,
             Kept::Damaged(why) => {
                 self.observer.note(&format!("the answer `{key}` is asked for again: {why}"));
                 self.calls.set_aside(question)?;

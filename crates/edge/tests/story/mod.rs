@@ -418,6 +418,7 @@ fn done_again() -> Vec<Event> {
         Event::SentBack(Box::new(SentBack {
             reopened: None,
             retried: vec![eval(6)],
+            swept: vec![],
             rerun: vec![Rerun { of: eval(7), eval: eval(9) }],
             set_aside: vec![eval(8)],
             asked: vec![NodeId::new(1)],
@@ -443,15 +444,33 @@ fn done_again() -> Vec<Event> {
         Event::SentBack(Box::new(SentBack {
             reopened: Some(Depth(3)),
             retried: vec![eval(9)],
+            swept: vec![],
             rerun: vec![],
             set_aside: vec![],
             asked: vec![],
             at: at(71),
         })),
         begin_again(9, 2, 72),
-        failed(9, EvalStage::Implement, FailureKind::Rejected, 73),
+        implemented(9, 73),
+        submitted(Subject::Eval(eval(9)), 1),
+        failed(9, EvalStage::Sweep, FailureKind::Timeout, 74),
         Event::DepthClosed { depth: Depth(3), verdicts: vec![], beam: vec![], cut_short: false },
-        Event::Stopped { reason: Stop::EmptyFrontier, at: at(74) },
+        Event::Stopped { reason: Stop::EmptyFrontier, at: at(75) },
+        Event::SentBack(Box::new(SentBack {
+            reopened: Some(Depth(3)),
+            retried: vec![eval(9)],
+            swept: vec![eval(9)],
+            rerun: vec![],
+            set_aside: vec![],
+            asked: vec![],
+            at: at(76),
+        })),
+        begin_again(9, 3, 77),
+        implemented(9, 78),
+        submitted(Subject::Eval(eval(9)), 2),
+        failed(9, EvalStage::Sweep, FailureKind::Sweep, 79),
+        Event::DepthClosed { depth: Depth(3), verdicts: vec![], beam: vec![], cut_short: false },
+        Event::Stopped { reason: Stop::EmptyFrontier, at: at(80) },
     ]
 }
 

@@ -18,7 +18,8 @@ impl Earlier<'_> {
         if self.failures.is_empty() {
             return None;
         }
-        let sentence = "Their changes are not in place. Do what the idea says in a way that does not fail like this; the latest comes first.\n";
+        let sentence = "Their changes are not in place; the latest failure comes first. Do what the idea says in a way that does not fail like\n\
+             this. What was not the change's doing, such as missing files or too little time, is not yours to work around.\n";
         let failures: Vec<String> = self.failures.iter().rev().map(told).collect();
         let head = "EARLIER ATTEMPTS AT THIS IDEA FAILED";
         let failures = said(head, sentence, &failures.join("\n"), PART_CHARS);
@@ -28,13 +29,22 @@ impl Earlier<'_> {
     }
 }
 
-/// A failure in the words of whoever noticed it. Those about a time limit begin with how long it was.
+/// A failure in the words of whoever noticed it, where that is something that a coder can mend. Those about a time limit begin
+/// with how long it was.
 fn told(failure: &Failure) -> String {
     let Failure { stage, kind, message } = failure;
-    let message = if *kind == FailureKind::Timeout {
-        message.split_once('\n').map_or("", |(_, said)| said)
-    } else {
-        message
+    let message = match kind {
+        FailureKind::Agent => "",
+        FailureKind::Timeout => message.split_once('\n').map_or("", |(_, said)| said),
+        FailureKind::Patch
+        | FailureKind::Rejected
+        | FailureKind::Protected
+        | FailureKind::NoChange
+        | FailureKind::Setup
+        | FailureKind::Tests
+        | FailureKind::Sweep
+        | FailureKind::NoResults
+        | FailureKind::Results => message,
     };
     let told = format!("failed at {stage}: {kind}\n{}", without_folders(message));
     told.trim_end().to_owned() + "\n"
@@ -47,16 +57,12 @@ fn without_folders(text: &str) -> String {
 
 /// Whether a path ends, or may begin, at this character.
 fn is_edge(c: char) -> bool {
-    c.is_whitespace() || "\"'`()[]{}<>,;=|".contains(c)
+    c.is_whitespace() || "\"'`()[]{}<>,;:=|".contains(c)
 }
 
 fn without_folder(word: &str) -> String {
-    let bare = word.strip_prefix("file://").unwrap_or(word);
-    let on_drive = || {
-        let rest = bare.strip_prefix(|c: char| c.is_ascii_alphabetic())?;
-        rest.strip_prefix(":\\").or_else(|| rest.strip_prefix(":/"))
-    };
-    let Some(path) = bare.strip_prefix('/').or_else(on_drive) else { return word.to_owned() };
+    let home = word.strip_prefix('~').unwrap_or(word);
+    let Some(path) = home.strip_prefix(['/', '\\']) else { return word.to_owned() };
     match path.rsplit_once(['/', '\\']) {
         Some((_, name)) => format!("…/{name}"),
         None => word.to_owned(),
@@ -74,10 +80,12 @@ mod tests {
             ("File \"/srv/me/w/e0001/model.py\", line 3", "File \"…/model.py\", line 3"),
             ("open(/data/x/prices.csv): gone", "open(…/prices.csv): gone"),
             ("/usr/lib/a.py:12: bad\n", "…/a.py:12: bad\n"),
-            (r"at C:\Users\me\w\model.py:4", "at …/model.py:4"),
+            (r"at C:\Users\me\w\model.py:4", "at C:…/model.py:4"),
+            (r"on \\server\share\x.csv", "on …/x.csv"),
+            ("error:/srv/me/x.csv in ~/me/y", "error:…/x.csv in …/y"),
             ("--data=/srv/a/b.csv", "--data=…/b.csv"),
             ("model.py:3: a/b and 1/2 / 3", "model.py:3: a/b and 1/2 / 3"),
-            ("see file:///tmp/a/log", "see …/log"),
+            ("see file:///tmp/a/log", "see file:…/log"),
             ("", ""),
         ] {
             assert_eq!(without_folders(text), told);
@@ -103,6 +111,9 @@ mod tests {
             "{told}"
         );
         assert!(!earlier.sections(false).unwrap_or_default().contains("+++ b"));
+        let failures = [failure(FailureKind::Agent, "`sh` was killed after 1 s")];
+        let told = Earlier { failures: &failures, change: None }.sections(true);
+        assert!(told.is_some_and(|told| told.contains("failed at sweep: agent\n```\n")));
         assert_eq!(Earlier::default().sections(true), None);
     }
 }

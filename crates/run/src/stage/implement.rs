@@ -59,7 +59,7 @@ pub(super) fn implement(brief: &ForCoder, world: World<'_>) -> Result<Outcome, H
     }
 }
 
-/// The candidate of the attempt before, where that is to be measured again and is still there: nobody is asked.
+/// A candidate of before, where that is to be measured and is still there: nobody is asked for another.
 fn made_before(brief: &ForCoder, world: World<'_>) -> Result<Option<Outcome>, PortError> {
     let Some(work) = &brief.again else { return Ok(None) };
     if !world.repo.has(&work.commit)? {
@@ -67,7 +67,7 @@ fn made_before(brief: &ForCoder, world: World<'_>) -> Result<Option<Outcome>, Po
     }
     let (eval, commit) = (brief.about.eval, work.commit.clone());
     world.repo.keep(Place::Candidate(eval), &commit)?;
-    Summary::taken_over(&brief.about, world.files)?.write(&brief.about, world.files)?;
+    Summary::taken_over(&brief.about, work, world.files)?.write(&brief.about, world.files)?;
     let Work { files_changed, rounds, approval, .. } = *work;
     let bills = Bills::default();
     Ok(Some(Outcome::Implemented { eval, commit, files_changed, rounds, approval, bills }))

@@ -168,9 +168,9 @@ pub(crate) struct ReachFlags {
     next_help_heading = "Doing it again (once, as this call begins; at the open depth, or at the last one if it promoted nothing)"
 )]
 pub(crate) struct AgainFlags {
-    /// Put failed evals back into the queue, whatever they failed of, as their next attempt: a candidate whose sweep failed
-    /// is swept again as it is, once; what else failed is implemented and swept anew. Nodes that no ideas came for are
-    /// asked again. Given again, it acts on what has failed since
+    /// Put failed evals back into the queue, whatever they failed of, as their next attempt: a candidate whose time was too
+    /// short, or where no sweep of the depth came to its end, is swept again as it is, once; what else failed is implemented
+    /// and swept anew. Nodes that no ideas came for are asked again. Given again, it acts on what has failed since
     #[arg(long)]
     pub(crate) retry_failed: bool,
     /// Evaluate completed evals again under new ids, which count as evals: each costs an implementation and a sweep. What

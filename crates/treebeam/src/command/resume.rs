@@ -16,9 +16,9 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use treebeam_core::event::{Event, Leftover, LeftoverKind, WorldKind};
 use treebeam_core::facts::{Eval, Expansion, Facts, Ideas, Stage};
-use treebeam_core::id::{NodeId, Place};
+use treebeam_core::id::{Commit, NodeId, Place};
 use treebeam_core::measure::UserPath;
-use treebeam_core::plan;
+use treebeam_core::plan::{self, Again};
 use treebeam_core::state::State;
 use treebeam_edge::store::{Claim, Force, RunDir, Store};
 use treebeam_run::Halt;
@@ -117,7 +117,9 @@ fn send_back(
     output: Output,
 ) -> Result<(), Failure> {
     let at = world.clock.at(Moment::SentBack(state.next_eval()));
-    let sent = plan::send_back(state, &flags.wishes(), at);
+    let wishes = flags.wishes();
+    let gone = if wishes.contains(&Again::RetryFailed) { gone(state, world)? } else { Vec::new() };
+    let sent = plan::send_back(state, &wishes, &|commit| !gone.contains(commit), at);
     again::tell(state, flags, sent.as_ref());
     let Some(sent) = sent else { return Ok(()) };
     let event = Event::SentBack(Box::new(sent));
@@ -127,6 +129,18 @@ fn send_back(
         terminal::json(&event)?;
     }
     Ok(())
+}
+
+/// Candidates of failed evals that git has removed by now: no ref points at them.
+fn gone(facts: &Facts, world: World<'_>) -> Result<Vec<Commit>, Failure> {
+    let failed = facts.evals.iter().filter(|eval| eval.failure_of_a_fresh_candidate().is_some());
+    let mut gone = Vec::new();
+    for work in failed.filter_map(Eval::work) {
+        if !world.repo.has(&work.commit)? {
+            gone.push(work.commit);
+        }
+    }
+    Ok(gone)
 }
 
 /// What became of a run that was to be driven.

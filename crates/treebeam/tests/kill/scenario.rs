@@ -98,6 +98,10 @@ impl Scenario {
 
 const SMALL: [&str; 4] =
     ["--ideas-per-node=2", "--max-depth=2", "--beam-width=1", "--max-parallel-evals=1"];
+const SHALLOW: [&str; 4] =
+    ["--ideas-per-node=2", "--max-depth=1", "--beam-width=1", "--max-parallel-evals=1"];
+const WIDE: [&str; 4] =
+    ["--ideas-per-node=9", "--max-depth=1", "--beam-width=1", "--max-parallel-evals=1"];
 
 /// All of them, the whole run first.
 pub(crate) fn all() -> Vec<Scenario> {
@@ -105,16 +109,13 @@ pub(crate) fn all() -> Vec<Scenario> {
     let resume = || Act::resume(&[]);
     let retry = || Act::resume(&["--retry-failed"]);
     let add = || Act::plain(&["idea", "add", RUN, "mine.md"]);
-    let shallow =
-        ["--ideas-per-node=2", "--max-depth=1", "--beam-width=1", "--max-parallel-evals=1"];
-    let wide = ["--ideas-per-node=9", "--max-depth=1", "--beam-width=1", "--max-parallel-evals=1"];
     vec![
         Scenario::new("whole", vec![small()]),
-        Scenario::new("deeper", vec![Act::run(&shallow), Act::resume(&["--max-depth=2"])]),
+        Scenario::new("deeper", vec![Act::run(&SHALLOW), Act::resume(&["--max-depth=2"])]),
         Scenario::new(
             "late",
             vec![
-                Act::run(&[&shallow[..], &["--deadline=1ms"]].concat()),
+                Act::run(&[&SHALLOW[..], &["--deadline=1ms"]].concat()),
                 Act::resume(&["--deadline=none"]),
                 Act::resume(&["--max-depth=2", "--deadline=2026-01-01T00:00:00Z"]),
                 Act::resume(&["--deadline=none"]),
@@ -125,10 +126,10 @@ pub(crate) fn all() -> Vec<Scenario> {
             vec![Act::run(&[&SMALL[..], &["--control=best-of-n=0.5"]].concat())],
         )
         .in_its_own_way(),
-        Scenario::new("failing evals", vec![Act::run(&wide)]).in_its_own_way(),
+        Scenario::new("failing evals", vec![Act::run(&WIDE)]).in_its_own_way(),
         Scenario::new(
             "failing twice",
-            vec![Act::run(&[&wide[..], &["--eval-retries=1"]].concat())],
+            vec![Act::run(&[&WIDE[..], &["--eval-retries=1"]].concat())],
         )
         .in_its_own_way(),
         Scenario::new(
@@ -137,11 +138,6 @@ pub(crate) fn all() -> Vec<Scenario> {
                 small().killed("kill before 1 depth_closed"),
                 Act::resume(&["--retry-failed", "--rerun-evals"]),
             ],
-        )
-        .in_its_own_way(),
-        Scenario::new(
-            "swept again",
-            vec![Act::run(&wide).killed("kill before 1 depth_closed"), retry()],
         )
         .in_its_own_way(),
         Scenario::new(

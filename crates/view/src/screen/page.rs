@@ -160,10 +160,11 @@ fn of_root(facts: &Facts) -> Vec<Vec<RunPath>> {
 fn of_eval(facts: &Facts, eval: &Eval) -> Vec<Vec<RunPath>> {
     let subject = Subject::Eval(eval.id);
     let output = path::submission(subject, facts.submissions(subject));
-    let (attempt, experiment) =
-        (path::attempt(eval.id, eval.drafted_in()), path::experiment(eval.id));
-    let logs = path::LOGS.iter().rev().map(|log| vec![output.join(log), experiment.join(log)]);
+    let [drafted, measured] =
+        [eval.drafted_in(), eval.attempt].map(|attempt| path::attempt(eval.id, attempt));
+    let logs = path::LOGS.iter().rev().map(|log| vec![output.join(log), measured.join(log)]);
     let texts = ["candidate.diff", "idea.md"];
-    let texts = texts.iter().map(|name| vec![attempt.join(name), experiment.join(name)]);
+    let experiment = path::experiment(eval.id);
+    let texts = texts.iter().map(|name| vec![drafted.join(name), experiment.join(name)]);
     logs.chain(texts).collect()
 }

@@ -25,8 +25,8 @@ impl State {
         self.try_again(id, failure.clone(), None)
     }
 
-    /// Which attempt made what is a candidate now: the one under way, unless it measures one again that was there.
-    pub(super) fn made_in(&mut self, id: EvalId, commit: &Commit) -> Result<u32, Unexpected> {
+    /// Which attempt made what is a candidate now: the one under way, unless that measures one again. It waits no more then.
+    pub(super) fn take_maker(&mut self, id: EvalId, commit: &Commit) -> Result<u32, Unexpected> {
         let eval = self.eval_mut(id)?;
         let again = eval.again.take().filter(|work| work.commit == *commit);
         Ok(again.map_or(eval.attempt, |work| work.made_in))
@@ -41,7 +41,7 @@ impl State {
         }
         self.facts.reached = None;
         for id in &sent.retried {
-            self.retry(*id)?;
+            self.retry(*id, sent.swept.contains(id))?;
         }
         for rerun in &sent.rerun {
             self.rerun(*rerun, sent.at)?;
@@ -79,12 +79,15 @@ impl State {
         eval.ok_or_else(|| Unexpected::new(format!("eval {id} is not of the open depth")))
     }
 
-    fn retry(&mut self, id: EvalId) -> Result<(), Unexpected> {
-        let eval = self.open(id)?;
-        let Stage::Failed { failure, .. } = &eval.stage else {
+    fn retry(&mut self, id: EvalId, as_it_is: bool) -> Result<(), Unexpected> {
+        let Stage::Failed { failure, work, .. } = &self.open(id)?.stage else {
             return wrong(format!("eval {id} is tried again, but has not failed"));
         };
-        let (failure, again) = ((**failure).clone(), eval.worth_measuring_again().cloned());
+        let again = work.clone().filter(|_| as_it_is);
+        if as_it_is && again.is_none() {
+            return wrong(format!("eval {id} is swept again, but was never committed"));
+        }
+        let failure = (**failure).clone();
         self.keep(id);
         self.try_again(id, failure, again)
     }
@@ -93,13 +96,13 @@ impl State {
         &mut self,
         id: EvalId,
         failure: Failure,
-        again: Option<Work>,
+        again: Option<Box<Work>>,
     ) -> Result<(), Unexpected> {
         self.enter(id, Stage::Queued)?;
         let eval = self.eval_mut(id)?;
         eval.attempt += 1;
         eval.failures.push(failure);
-        eval.again = again.map(Box::new);
+        eval.again = again;
         Ok(())
     }
 

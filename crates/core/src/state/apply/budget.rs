@@ -62,8 +62,8 @@ impl State {
         if self.facts.is_late() {
             return !self.index.swept.is_empty();
         }
-        let queued = !self.index.queued.is_empty() && self.facts.reached.is_none();
-        queued || self.going_on().next().is_some()
+        let queued = || self.index.queued.values().flatten().any(|id| self.may_begin(*id));
+        queued() || self.going_on().next().is_some()
     }
 
     /// Not failed, and not tried to their end: what they left goes the way of what failed.
@@ -73,6 +73,7 @@ impl State {
         for id in evals {
             let begun_before = self.eval_mut(id)?.attempt > 1;
             let started_at = self.started_at(id)?;
+            self.remember_candidate(id)?;
             self.enter(id, Stage::Unfinished { started_at, budget })?;
             if started_at.is_none() && !begun_before {
                 continue;
@@ -84,6 +85,15 @@ impl State {
         }
         if let Some(reached) = &mut self.facts.reached {
             reached.refused.clear();
+        }
+        Ok(())
+    }
+
+    /// A candidate that was not measured in time need not be made again, should its depth be opened once more.
+    fn remember_candidate(&mut self, id: EvalId) -> Result<(), Unexpected> {
+        let eval = self.eval_mut(id)?;
+        if let Stage::Implemented(work) | Stage::Sweeping(work) = &eval.stage {
+            eval.again = Some(work.clone());
         }
         Ok(())
     }

@@ -45,7 +45,7 @@ pub(super) struct EvalLine {
     /// Not in the manifests of the first treebeam.
     #[serde(default)]
     earlier_failures: Vec<Failure>,
-    /// The candidate of the attempt before that is measured again. Seldom there.
+    /// A candidate that waits to be measured. Seldom there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     measured_again: Option<Box<WorkLine>>,
     #[serde(default)]
@@ -94,7 +94,7 @@ pub(super) struct EvalLine {
     error: Option<Failure>,
 }
 
-/// A candidate that is measured again, as it is published.
+/// Such a candidate, as it is published.
 #[derive(Serialize, Deserialize)]
 struct WorkLine {
     attempt: u32,

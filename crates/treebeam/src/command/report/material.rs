@@ -115,7 +115,8 @@ impl<'a> Shelf<'a> {
             documents.extend(told);
         }
         for log in LOGS {
-            documents.extend(self.document(Kind::Log, path::experiment(eval.id).join(log)));
+            documents
+                .extend(self.document(Kind::Log, path::attempt(eval.id, eval.attempt).join(log)));
         }
         fit(&mut documents, self.room);
         documents
