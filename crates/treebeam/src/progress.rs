@@ -20,15 +20,13 @@ use treebeam_core::id::{Depth, Place};
 use treebeam_core::state::State;
 use treebeam_edge::agent::wait::{Observer, Wait};
 use treebeam_run::port::Interrupt as _;
+use treebeam_view::line::gist;
 use treebeam_view::log;
 
 /// How often the terminal is drawn where nothing happens.
 const TICK: Duration = Duration::from_millis(500);
 /// Shorter waits are not worth a word.
 const WORTH_A_WORD: Duration = Duration::from_secs(2);
-
-/// So much of what a command said last stands on a line, in characters.
-const MOST_SAID: usize = 200;
 
 /// The bar on the terminal, for who has something to say that is not about the run.
 static BAR: OnceLock<ProgressBar> = OnceLock::new();
@@ -190,21 +188,6 @@ fn bar() -> ProgressBar {
     let bar = ProgressBar::new(0).with_style(style(WAITING)).with_message("begins");
     bar.enable_steady_tick(TICK);
     bar
-}
-
-/// A message on one line: its first one, and where that ends in what was said, the last of that.
-fn gist(message: &str) -> String {
-    let mut lines = message.lines().map(str::trim_end).filter(|line| !line.is_empty());
-    let first = lines.next().unwrap_or_default();
-    match lines.next_back() {
-        Some(last) if first.ends_with(':') => {
-            let last = last.trim_start();
-            let cut: String = last.chars().take(MOST_SAID).collect();
-            let mark = if cut.len() < last.len() { "…" } else { "" };
-            format!("{first} {cut}{mark}")
-        }
-        _ => first.to_owned(),
-    }
 }
 
 /// How an eval compares; where its results are flawed that is said instead, for then they do not pass, whatever they promise.

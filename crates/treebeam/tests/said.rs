@@ -96,6 +96,26 @@ fn a_sweep_that_fails_says_why_on_its_line() {
     assert_eq!(error["message"], "the sweep exited 1:\nlooking\nValueError: no prices");
 }
 
+/// What was said last is what went wrong, and no view cuts it off.
+#[test]
+fn every_view_of_a_failure_has_its_last_line() {
+    let site = site("broken");
+    let long = SWEEP.replace("\"looking\\n", "\"  File sweep.py, line 1\\n\" * 30 + \"");
+    assert_ne!(long, SWEEP);
+    site.repo.write("sweep.py", &long).expect("a file");
+    site.repo.commit("it says more").expect("a commit");
+    let _ = site.call(&["run", "--run-id", RUN, "--eval-retries=1"]).exits(1);
+    let why = "the sweep exited 1: ValueError: no prices";
+    let said = site.call(&["log", RUN]).exits(0);
+    assert_eq!(said.stdout.matches(why).count(), 2, "{}", said.stdout);
+    for id in ["e0001", "n0000"] {
+        let said = site.call(&["show", RUN, id]).exits(0);
+        assert!(said.stdout.contains(why), "{}", said.stdout);
+    }
+    let report = site.text("TREE_SUMMARY.md");
+    assert!(report.contains(why), "{report}");
+}
+
 #[test]
 fn an_eval_without_a_primary_says_so() {
     let site = Site::new(BINARY);

@@ -4,7 +4,7 @@
 
 use crate::figure::change;
 use crate::line::{one_line, shorten};
-use crate::outcome::{Counts, Outcome, reason};
+use crate::outcome::{Counts, Outcome, brief_reason};
 use crate::read;
 use std::collections::{BTreeMap, BTreeSet};
 use treebeam_core::facts::{Eval, Facts, Ideas, Node, Origin};
@@ -170,7 +170,7 @@ fn leaves(facts: &Facts, shown: &Shown) -> String {
 fn leaf(eval: &Eval) -> String {
     let name = read::eval_name(eval);
     let outcome = Outcome::of(eval);
-    let why = reason(eval);
+    let why = brief_reason(eval, REASON_CHARS + outcome.word().len());
     let why = why.strip_prefix(outcome.word()).unwrap_or(&why).trim_start_matches([':', ' ']);
     let why = safe(&shorten(why, REASON_CHARS));
     let label = format!("{name} · {outcome}<br/>{why}");

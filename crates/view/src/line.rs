@@ -50,6 +50,31 @@ pub(crate) fn shorten(text: &str, most: usize) -> String {
     format!("{}…", kept.trim_end())
 }
 
+/// So much of what a command said last stands on a line, in characters.
+const MOST_SAID: usize = 200;
+
+/// A message on one line: its first one, and where that ends in what was said, the last of that.
+#[must_use]
+pub fn gist(message: &str) -> String {
+    let mut lines = message.lines().map(str::trim_end).filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or_default();
+    match lines.next_back() {
+        Some(last) if first.ends_with(':') => {
+            format!("{first} {}", shorten(last.trim_start(), MOST_SAID))
+        }
+        _ => first.to_owned(),
+    }
+}
+
+/// What failed and why in at most `most` characters: the whole message where it fits, else its gist.
+pub(crate) fn failed(what: &str, message: &str, most: usize) -> String {
+    let whole = one_line(&format!("{what}: {message}"));
+    if whole.chars().count() <= most {
+        return whole;
+    }
+    shorten(&one_line(&format!("{what}: {}", gist(message))), most)
+}
+
 /// A line of a screen: what it is about, and what there is to say.
 pub(crate) fn field(name: &str, value: &str) -> String {
     format!("{name:<12}{value}")
@@ -90,5 +115,16 @@ mod tests {
         let ids = || ["a", "b", "c"].into_iter().map(str::to_owned);
         assert_eq!(first_few(ids(), 3), "a, b, c");
         assert_eq!(first_few(ids(), 1), "a, 2 more");
+    }
+
+    #[test]
+    fn a_failure_that_is_too_long_keeps_what_was_said_last() {
+        let trace = format!("it exited 1:\n{}\nValueError: \u{1b}no\n", "  a line\n".repeat(50));
+        assert_eq!(failed("at sweep", &trace, 80), "at sweep: it exited 1: ValueError: no");
+        assert_eq!(failed("at sweep", &trace, 36), "at sweep: it exited 1: ValueError:…");
+        assert_eq!(failed("at sweep", "exited:\n a\n b", 80), "at sweep: exited: a b");
+        assert_eq!(failed("at sweep", "one\ntwo", 14), "at sweep: one");
+        let long = format!("it exited 1:\na\n{}", "x".repeat(300));
+        assert_eq!(gist(&long), format!("it exited 1: {}…", "x".repeat(MOST_SAID - 1)));
     }
 }

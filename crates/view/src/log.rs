@@ -2,7 +2,7 @@
 //! alone, so that a long journal can be read without its state.
 
 use crate::figure::change;
-use crate::line::{REASON_CHARS, one_line, shorten};
+use crate::line::{REASON_CHARS, failed, one_line, shorten};
 use crate::read;
 use crate::words::{self, count};
 use jiff::Timestamp;
@@ -100,11 +100,13 @@ fn what(event: &Event) -> String {
         Event::Swept { results, .. } => format!("swept: {}", results.path),
         Event::Scored { scored, .. } => scores(scored),
         Event::EvalFailed { failure, .. } => {
-            format!("failed at {} ({}): {}", failure.stage, failure.kind, failure.message)
+            let Failure { stage, kind, message } = failure;
+            failed(&format!("failed at {stage} ({kind})"), message, REASON_CHARS)
         }
         Event::AttemptFailed { attempt, failure, .. } => {
             let Failure { stage, kind, message } = failure;
-            format!("attempt {attempt} failed at {stage} ({kind}), tried again: {message}")
+            let what = format!("attempt {attempt} failed at {stage} ({kind}), tried again");
+            failed(&what, message, REASON_CHARS)
         }
         Event::BudgetReached { budget, .. } => {
             format!("stopped before its end: {} reached", words::budget(*budget))

@@ -1,7 +1,7 @@
 //! What became of an eval, in one word and one line, the same in every view. Nothing is decided here: the words are
 //! read off the recorded stage and verdict.
 
-use crate::line::one_line;
+use crate::line::{self, one_line};
 use crate::words;
 use std::fmt;
 use treebeam_core::event::Failure;
@@ -142,6 +142,14 @@ pub fn reason(eval: &Eval) -> String {
         Stage::Superseded(_, by) => format!("evaluated again as {}", Place::Candidate(*by)),
         Stage::SetAside => "never begun: its node was asked for another idea".to_owned(),
     }
+}
+
+/// The same in at most so many characters.
+pub(crate) fn brief_reason(eval: &Eval, most: usize) -> String {
+    let Stage::Failed { failure, .. } = &eval.stage else {
+        return line::shorten(&reason(eval), most);
+    };
+    line::failed(&format!("failed at {}", at(failure)), &failure.message, most)
 }
 
 /// The stage, with the kind of failure where that says more.

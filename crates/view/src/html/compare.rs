@@ -5,8 +5,8 @@ use super::metrics::{Column, metrics};
 use super::paired;
 use super::text::title;
 use crate::figure::{NONE, change};
-use crate::line::{REASON_CHARS, shorten};
-use crate::outcome::{Outcome, reason};
+use crate::line::REASON_CHARS;
+use crate::outcome::{Outcome, brief_reason};
 use crate::read;
 use crate::score::verdict;
 use crate::words;
@@ -102,7 +102,7 @@ fn table(facts: &Facts, sides: [Side<'_>; 2]) -> Markup {
     let root = |eval: &Eval| read::scored(eval).and_then(|scored| scored.vs_root.primary_delta);
     let rows = [
         ("outcome", of(&|side| eval(side, &|eval| Outcome::of(eval).to_string()))),
-        ("why", of(&|side| eval(side, &|eval| shorten(&reason(eval), REASON_CHARS)))),
+        ("why", of(&|side| eval(side, &|eval| brief_reason(eval, REASON_CHARS)))),
         ("rank score", of(&|side| side.score(facts))),
         ("primary against the root", of(&|side| eval(side, &|eval| change(root(eval))))),
         ("commit", of(&|side| side.commit().unwrap_or_else(|| NONE.to_owned()))),

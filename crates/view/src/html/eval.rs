@@ -10,7 +10,7 @@ use super::text::{Shown, brief, title};
 use crate::figure::change;
 use crate::line::{REASON_CHARS, shorten};
 use crate::markdown::percent;
-use crate::outcome::{Outcome, reason};
+use crate::outcome::{Outcome, brief_reason};
 use crate::read;
 use crate::score::verdict;
 use crate::show::{ended_at, place_in_beam, started_at};
@@ -100,7 +100,7 @@ fn record(facts: &Facts, eval: &Eval) -> Markup {
 
 /// What became of it and why; the word for it stands once.
 fn outcome(eval: &Eval) -> String {
-    let (outcome, why) = (Outcome::of(eval), shorten(&reason(eval), REASON_CHARS));
+    let (outcome, why) = (Outcome::of(eval), brief_reason(eval, REASON_CHARS));
     if why.starts_with(outcome.word()) { why } else { format!("{outcome}: {why}") }
 }
 

@@ -7,8 +7,7 @@ use super::mark;
 use super::plot::{float, px};
 use super::text::{brief, title};
 use crate::figure::change;
-use crate::line::shorten;
-use crate::outcome::{Counts, Outcome, reason};
+use crate::outcome::{Counts, Outcome, brief_reason};
 use crate::read;
 use layout::{Item, Spot, layout};
 use maud::{Markup, html};
@@ -317,6 +316,6 @@ fn beside(words: &str) -> Markup {
 
 fn leaf_tip(eval: &Eval, outcome: Outcome) -> String {
     let (name, idea) = (read::eval_name(eval), brief(&eval.idea.title, REASON_CHARS));
-    let why = shorten(&reason(eval), REASON_CHARS);
+    let why = brief_reason(eval, REASON_CHARS);
     format!("{name} {outcome}: {idea} ({why})")
 }

@@ -2,7 +2,7 @@
 
 use super::{artifact, ended_at, place_in_beam, started_at, title};
 use crate::figure::change;
-use crate::line::{REASON_CHARS, field, list, one_line, shorten};
+use crate::line::{REASON_CHARS, failed, field, list, one_line};
 use crate::outcome::{Outcome, reason};
 use crate::read;
 use crate::score::{Colour, completeness, verdict};
@@ -74,8 +74,8 @@ fn failure(eval: &Eval) -> Vec<String> {
 /// Why the attempts before this one failed.
 fn earlier(eval: &Eval) -> impl Iterator<Item = String> {
     (1..).zip(&eval.failures).map(|(attempt, Failure { stage, kind, message })| {
-        let message = shorten(&one_line(message), REASON_CHARS);
-        format!("attempt {attempt} failed at {stage}, of kind {kind}: {message}")
+        let what = format!("attempt {attempt} failed at {stage}, of kind {kind}");
+        failed(&what, message, REASON_CHARS)
     })
 }
 

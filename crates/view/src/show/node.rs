@@ -2,7 +2,7 @@
 
 use super::{artifact, conversation, gain, title};
 use crate::figure::{NONE, change};
-use crate::line::{field, list, one_line, shorten};
+use crate::line::{field, list, one_line};
 use crate::outcome::{self, Outcome};
 use crate::read;
 use crate::words::{bills, count};
@@ -96,7 +96,7 @@ fn one_eval(eval: &Eval) -> String {
     let (name, outcome) = (read::eval_name(eval), Outcome::of(eval));
     let node = read::promoted_to(eval).map(read::node_name);
     let to = node.map_or_else(String::new, |node| format!(" to {node}"));
-    let reason = shorten(&outcome::reason(eval), REASON_CHARS);
+    let reason = outcome::brief_reason(eval, REASON_CHARS);
     format!("{name} {outcome}{to}: {} ({reason})", title(eval))
 }
 

@@ -4,7 +4,7 @@ use super::took;
 use crate::figure::change;
 use crate::line::{REASON_CHARS, shorten};
 use crate::markdown::{Md, Table};
-use crate::outcome::{Counts, Outcome, reason};
+use crate::outcome::{Counts, Outcome, brief_reason};
 use crate::read;
 use crate::words::{self, count};
 use std::collections::BTreeMap;
@@ -188,7 +188,7 @@ fn eval_row(facts: &Facts, eval: &Eval) -> [Md; 15] {
         Md::text(&read::node_name(eval.parent)),
         Md::link(&eval.idea.title, eval.idea.path.as_str()),
         outcome(eval),
-        Md::text(&shorten(&reason(eval), REASON_CHARS)),
+        Md::text(&brief_reason(eval, REASON_CHARS)),
         eval.work().map_or_else(Md::none, |work| Md::code(work.commit.short())),
         Md::text(&change(primary)),
         Md::text(&change(read::rank_score(eval))),
