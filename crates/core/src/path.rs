@@ -51,6 +51,12 @@ pub fn prompt_context(source: IdeaSource, expansion: u32) -> RunPath {
     ideas(source).join(&name)
 }
 
+/// What a node came to on results that the search never saw.
+#[must_use]
+pub fn holdout(node: NodeId) -> RunPath {
+    folder("holdout", &format!("{node}.csv"))
+}
+
 /// An eval's own folder.
 #[must_use]
 pub fn eval(eval: EvalId) -> RunPath {

@@ -77,6 +77,13 @@ fn is_good(site: &Site, folder: &Path) {
     let score = site.call_in(folder, &score).exits(0).json_lines().remove(0);
     assert!(score["primary_delta"].as_f64().is_some_and(|delta| delta > 0.0), "{score}");
     assert_eq!(score["baseline_rows_used"], 25);
+    let report = || fs::read_to_string(folder.join(".treebeam/runs/demo/report.html"));
+    let shows_holdout = || report().expect("a report").contains("What it never saw");
+    assert!(shows_holdout(), "as the demo wrote it");
+    for again in [["report", "demo"], ["resume", "demo"]] {
+        let _ = site.call_in(folder, &again).exits(0);
+        assert!(shows_holdout(), "{again:?}");
+    }
     let status = site.repo.git_in(folder, &["status", "--porcelain"]).expect("git");
     assert_eq!(status, "", "the checkout is as it was");
 }

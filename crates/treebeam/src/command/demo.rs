@@ -17,7 +17,6 @@ use crate::terminal;
 use crate::way_on;
 use crate::wiring::{Found, Home};
 use example::Example;
-use holdout::Holdout;
 use serde_json::json;
 use std::env;
 use std::path::Path;
@@ -55,22 +54,22 @@ fn tell(
 ) -> Result<(), Failure> {
     let holdout = match facts.best() {
         NodeId::ROOT => None,
-        _ => Some(Holdout::judge(&example.path, run, facts)?),
+        _ => Some(holdout::judge(&example.path, run, facts)?),
     };
-    if let Some(holdout) = &holdout {
-        report::write_with(run, facts, holdout.extra())?;
+    if holdout.is_some() {
+        report::write(run, facts)?;
     }
     if output == Output::Json {
         let mut end = resume::end(facts, facts.stop_reason());
         end["directory"] = json!(home.repo.toplevel);
-        end["holdout"] = json!(holdout.as_ref().map(Holdout::document));
+        end["holdout"] = json!(holdout.as_ref().map(holdout::document));
         return terminal::json(&end);
     }
     let found = Found { run: run.clone(), repo: Some(home.repo) };
     let program = example.program();
     tell_of_best(&found, &program, facts)?;
-    if let Some(holdout) = holdout {
-        terminal::show(&format!("\n{}", holdout.in_words(&program, facts)))?;
+    if let Some(holdout) = &holdout {
+        terminal::show(&format!("\n{}", holdout::in_words(holdout, &program, facts)))?;
     }
     terminal::show(&what_next(example, run))
 }

@@ -1,6 +1,9 @@
 //! `treebeam report`: validates a run and rewrites its reports from the recorded state. Runs nothing.
 
+mod holdout;
 pub(super) mod material;
+
+pub(super) use holdout::Holdout;
 
 use super::{Output, validate};
 use crate::failure::{Exit, Failure};
@@ -8,6 +11,7 @@ use crate::terminal;
 use crate::wiring::Found;
 use material::Shelf;
 use serde_json::json;
+use treebeam_core::audit::Finding;
 use treebeam_core::facts::Facts;
 use treebeam_core::id::RunPath;
 use treebeam_edge::store::{RunDir, RunFiles};
@@ -20,8 +24,7 @@ pub(super) const PAGE: &str = "report.html";
 pub(super) fn run(found: &Found, output: Output) -> Result<Exit, Failure> {
     let run = &found.run;
     let checked = validate::check(found)?;
-    let extra = Extra { findings: Some(&checked.findings), ..Extra::default() };
-    let written = write_with(run, &checked.state, extra)?;
+    let written = write_with(run, &checked.state, Some(&checked.findings))?;
     let names: Vec<_> = written.iter().map(RunPath::as_str).collect();
     match output {
         Output::Json => terminal::json(&json!({
@@ -40,15 +43,19 @@ pub(super) fn run(found: &Found, output: Output) -> Result<Exit, Failure> {
 
 /// Writes the reports of a state: the same state gives the same bytes.
 pub(super) fn write(run: &RunDir, facts: &Facts) -> Result<Vec<RunPath>, Failure> {
-    write_with(run, facts, Extra::default())
+    write_with(run, facts, None)
 }
 
-/// The same with what else is known of the run.
-pub(super) fn write_with(
+/// The same with what a validation found.
+fn write_with(
     run: &RunDir,
     facts: &Facts,
-    extra: Extra<'_>,
+    findings: Option<&[Finding]>,
 ) -> Result<Vec<RunPath>, Failure> {
+    // What cannot be read is not shown.
+    let holdout = Holdout::read(run, facts).ok().flatten();
+    let holdout = holdout.as_ref().map(|judged| (&judged.seen, &judged.unseen));
+    let extra = Extra { findings, holdout };
     let files = RunFiles::new(run.clone());
     let reports = [
         ("TREE_SUMMARY.md", treebeam_view::summary(facts)),

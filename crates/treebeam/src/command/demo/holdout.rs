@@ -1,28 +1,29 @@
 //! The days that the search never saw: root and best are judged on them once, when it is over. Decides nothing.
 
+use crate::command::report::Holdout;
 use crate::failure::Failure;
 use serde_json::{Value, json};
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 use treebeam_core::facts::Facts;
 use treebeam_core::id::{NodeId, Place};
-use treebeam_core::score::{Details, compare};
-use treebeam_core::sweep::Sweep;
+use treebeam_core::path;
 use treebeam_edge::executor::variables;
 use treebeam_edge::input;
 use treebeam_edge::process::{Ended, Program};
-use treebeam_edge::store::RunDir;
+use treebeam_edge::store::{RunDir, RunFiles};
 use treebeam_run::figures;
-use treebeam_run::port::PortError;
+use treebeam_run::port::{Files as _, PortError};
 use treebeam_view::holdout::{holdout, kept};
-use treebeam_view::html::Extra;
 
 const PYTHON: &str = "python3";
 /// Succeeds with a Python that the example runs with.
 const IS_NEW_ENOUGH: &str = "import sys; sys.exit(sys.version_info < (3, 8))";
 /// The judge takes a second.
 const DEADLINE: Duration = Duration::from_mins(5);
+/// The judge writes some rows.
+const MOST_BYTES: u64 = 1 << 20;
 /// Where the results are put, in the example's folder.
 const RESULTS: [&str; 2] = ["holdout-root.csv", "holdout-best.csv"];
 
@@ -46,63 +47,49 @@ fn python(folder: &Path) -> Program {
     Program::new(Path::new(PYTHON), folder).envs(variables).deadline(DEADLINE)
 }
 
-/// Root and best, on what the search saw and on what it did not.
-pub(super) struct Holdout {
-    seen: Details,
-    unseen: Details,
+/// Judges root and best, and keeps the results with the run: its reports show them whenever they are written.
+pub(super) fn judge(folder: &Path, run: &RunDir, facts: &Facts) -> Result<Holdout, Failure> {
+    let folder = folder.canonicalize()?;
+    let files = RunFiles::new(run.clone());
+    for (node, name) in [NodeId::ROOT, facts.best()].into_iter().zip(RESULTS) {
+        let out = folder.join(name);
+        sweep(&run.root().join(Place::Node(node).worktree().as_str()), &out)?;
+        let text = input::text(&out, name, MOST_BYTES)?;
+        files.write(&path::holdout(node), text.as_bytes())?;
+    }
+    files.settle()?;
+    let lost = || Failure::failed("the run has lost the results of its root or its best node");
+    Holdout::read(run, facts)?.ok_or_else(lost)
 }
 
-impl Holdout {
-    /// Judges both.
-    pub(super) fn judge(folder: &Path, run: &RunDir, facts: &Facts) -> Result<Self, Failure> {
-        let folder = folder.canonicalize()?;
-        let nodes = [NodeId::ROOT, facts.best()];
-        let mut unseen = Vec::new();
-        for (node, name) in nodes.into_iter().zip(RESULTS) {
-            let out = folder.join(name);
-            sweep(&run.root().join(Place::Node(node).worktree().as_str()), &out)?;
-            unseen.push(out);
-        }
-        let artifact = |id| facts.baseline_of(facts.node(id)?);
-        let seen = nodes.into_iter().filter_map(artifact);
-        let seen: Vec<_> = seen.map(|results| run.root().join(results.path.as_str())).collect();
-        Ok(Self { seen: details(&seen, facts)?, unseen: details(&unseen, facts)? })
-    }
+/// For programs.
+pub(super) fn document(judged: &Holdout) -> Value {
+    let [root, best] = RESULTS;
+    json!({
+        "root_results": root,
+        "best_results": best,
+        "metrics": figures::recommendation(&judged.unseen)["metrics_used"],
+        "primary_delta": judged.unseen.comparison.primary_delta,
+    })
+}
 
-    /// For the page of the run.
-    pub(super) fn extra(&self) -> Extra<'_> {
-        Extra { holdout: Some((&self.seen, &self.unseen)), ..Extra::default() }
+/// For people.
+pub(super) fn in_words(judged: &Holdout, program: &str, facts: &Facts) -> String {
+    let primary = &facts.meaning.score.primary;
+    let [root, best] = RESULTS;
+    let mut text =
+        "Is it really better? Judged on the days that the search saw, and on the hold-out: \
+         later days, which it never saw:\n\n"
+            .to_owned();
+    text.push_str(&holdout(&judged.seen, &judged.unseen));
+    if let Some(kept) = kept(&judged.seen, &judged.unseen, primary) {
+        let kept = 100.0 * kept;
+        text.push_str(&format!(
+            "\nOf the relative gain in {primary} on the search's days, {kept:.0} % is there on the hold-out.\n"
+        ));
     }
-
-    /// For programs.
-    pub(super) fn document(&self) -> Value {
-        let [root, best] = RESULTS;
-        json!({
-            "root_results": root,
-            "best_results": best,
-            "metrics": figures::recommendation(&self.unseen)["metrics_used"],
-            "primary_delta": self.unseen.comparison.primary_delta,
-        })
-    }
-
-    /// For people.
-    pub(super) fn in_words(&self, program: &str, facts: &Facts) -> String {
-        let primary = &facts.meaning.score.primary;
-        let [root, best] = RESULTS;
-        let mut text =
-            "Is it really better? Judged on the days that the search saw, and on the hold-out: \
-             later days, which it never saw:\n\n"
-                .to_owned();
-        text.push_str(&holdout(&self.seen, &self.unseen));
-        if let Some(kept) = kept(&self.seen, &self.unseen, primary) {
-            let kept = 100.0 * kept;
-            text.push_str(&format!(
-                "\nOf the relative gain in {primary} on the search's days, {kept:.0} % is there on the hold-out.\n"
-            ));
-        }
-        text.push_str(&format!("In full: {program} score {root} {best}\n"));
-        text
-    }
+    text.push_str(&format!("In full: {program} score {root} {best}\n"));
+    text
 }
 
 /// Runs the judge in a worktree.
@@ -120,18 +107,4 @@ fn sweep(worktree: &Path, out: &Path) -> Result<(), Failure> {
     let said = String::from_utf8_lossy(&stderr.bytes);
     let last = said.lines().last().unwrap_or_default();
     Err(Failure::failed(format!("`{PYTHON} sweep.py --holdout` ended with {status}: {last}")))
-}
-
-/// The second against the first.
-fn details(results: &[PathBuf], facts: &Facts) -> Result<Details, Failure> {
-    let meaning = &facts.meaning;
-    let read = |path: &PathBuf| {
-        let name = path.display().to_string();
-        let reader = input::open(path, &name)?;
-        Ok::<_, Failure>(Sweep::read(reader, &name, meaning.limit(), &meaning.score)?)
-    };
-    let [root, best] = results else {
-        return Err(Failure::failed("the run has lost the results of its root or its best node"));
-    };
-    Ok(compare(&read(root)?, &read(best)?, &meaning.score)?)
 }
