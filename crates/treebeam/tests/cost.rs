@@ -4,7 +4,7 @@
 #![cfg(test)]
 
 use serde_json::{Value, json};
-use treebeam_testkit::program::Site;
+use treebeam_testkit::program::{RUN, Site};
 use treebeam_testkit::server::closed_port;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
@@ -95,7 +95,7 @@ fn what_a_budget_cannot_bound_is_said() {
     let said = site.call(&flags).exits(4).says([&format!("{cost}{tokens}\n"), BEGUN]);
     assert!(!said.stderr.contains("never more than"), "{}", said.stderr);
     let todo = "do: set `max_total_idea_evals`: what a program takes is counted against no other";
-    for budgets in ["", "max_tokens_total = 1\n", "max_cost_usd = 1\n"] {
+    for budgets in ["", "max_tokens_total = 1\n", ""] {
         configure(budgets);
         let doctor = site.call(&["doctor"]).stdout;
         assert!(doctor.contains("warning  cost           a run as"), "{budgets}: {doctor}");
@@ -131,6 +131,32 @@ fn budgets_are_recorded_and_can_be_changed() {
     let changed: Vec<Value> = events.iter().filter(changed).map(reach_of).collect();
     assert_eq!(changed, [json!([null, 900, "60rpm"])]);
     assert!(site.text("TREE_SUMMARY.md").contains("at most 900 tokens"));
+}
+
+/// A run that its budget stops with little spent says what else counted.
+#[cfg(unix)]
+#[test]
+fn what_is_reserved_for_calls_without_an_answer_is_shown() {
+    let site = Site::new(BINARY);
+    let sweep =
+        "sweep_command = \"printf 'config_id,status,gain\\\\n0,ok,1\\\\n' > $AGENTIC_RESULTS_CSV\"";
+    let agents = agent("coder", "gpt-5") + &agent("ideas", "gpt-5");
+    let config = format!("{sweep}\nmax_cost_usd = 1\n[score]\nprimary = 'gain'\n{agents}");
+    site.repo.write("treebeam.toml", &config).expect("a file");
+    site.repo.write(".env", "SOME_KEY=abc\n").expect("a file");
+    let _ = site.call(&["run", "--run-id", RUN, "--max-cost-usd=0.000001"]);
+    let status = || site.call(&["status", RUN]).exits(0).stdout;
+    assert!(!status().contains("reserved"), "{}", status());
+    let lost = r#"{"amount":{"cost":999000000000,"tokens":7}}"#;
+    let calls = site.path("node_ideas/0000/calls");
+    std::fs::create_dir_all(&calls).expect("a folder");
+    std::fs::write(calls.join("ideas.lost-1"), lost).expect("a file");
+    let words = "$0.999000 for calls that brought no answer";
+    assert!(status().contains(&format!("reserved    {words}")), "{}", status());
+    let said = site.call(&["resume", RUN, "--max-cost-usd=1"]);
+    let _ = said.says(["stopped: max_cost_reached", &format!("reserved: {words}")]);
+    let status = site.call(&["status", RUN, "--json"]).exits(0).json_lines().remove(0);
+    assert_eq!(status["unanswered"], json!({ "cost_usd": 0.999, "tokens": 7 }));
 }
 
 #[cfg(unix)]

@@ -8,9 +8,11 @@ use crate::outcome::Counts;
 use crate::read;
 use crate::width::{columns, fit, wrap};
 use crate::words::{self, count};
+use treebeam_core::bill::Cost;
 use treebeam_core::event::Leftover;
 use treebeam_core::facts::{Eval, Facts, Removal};
 use treebeam_core::id::NodeId;
+use treebeam_core::policy::Reach;
 
 /// What a terminal shows at once, less the line on which one types.
 const LINES: usize = 23;
@@ -20,10 +22,34 @@ const ROOM: usize = COLUMNS - 12;
 /// How many things of a kind fit on the screen.
 const MOST: usize = 8;
 
+/// What budgets count beside what answers took: the worst of calls that brought none. No event tells of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unanswered {
+    /// In money, as far as prices are known.
+    pub cost: Cost,
+    /// In tokens.
+    pub tokens: u64,
+}
+
+impl Unanswered {
+    /// In words, where there is a budget that counts it.
+    #[must_use]
+    pub fn in_words(self, reach: &Reach) -> Option<String> {
+        let (cost, tokens) = (self.cost, self.tokens);
+        let money = reach.max_cost_usd.is_some() && cost != Cost::default();
+        let money = money.then(|| cost.to_string());
+        let tokens = (reach.max_tokens_total.is_some() && tokens > 0).then_some(tokens);
+        let parts = money.into_iter().chain(tokens.map(|tokens| count(tokens, "token")));
+        let parts = parts.collect::<Vec<_>>().join(" and ");
+        let why = "for calls that brought no answer";
+        (!parts.is_empty()).then(|| format!("{parts} {why}: the budget counts the worst of them"))
+    }
+}
+
 /// The run on one screen: who runs it, if somebody does, and which command would go on with it.
 #[must_use]
-pub fn status(facts: &Facts, runner: Option<&str>, way_on: &str) -> String {
-    let mut lines = head(facts);
+pub fn status(facts: &Facts, unanswered: Unanswered, runner: Option<&str>, way_on: &str) -> String {
+    let mut lines = head(facts, unanswered);
     let foot = foot(facts, runner, way_on);
     // A command is to be typed: it is not cut, and the terminal breaks it.
     let below: usize = foot.iter().map(|line| columns(line).div_ceil(COLUMNS)).sum();
@@ -39,7 +65,7 @@ pub fn status(facts: &Facts, runner: Option<&str>, way_on: &str) -> String {
 }
 
 /// Where it is, and what it took.
-fn head(facts: &Facts) -> Vec<String> {
+fn head(facts: &Facts, unanswered: Unanswered) -> Vec<String> {
     let mut lines = [
         about("run", facts.run.as_str(), 1),
         about("world", &words::world(facts.world), 1),
@@ -58,6 +84,8 @@ fn head(facts: &Facts) -> Vec<String> {
         lines.extend(about("answers", &words::bill(&spent.total()), 2));
     }
     lines.extend(words::spending(&facts.reach).iter().flat_map(|most| about("budget", most, 1)));
+    let reserved = unanswered.in_words(&facts.reach);
+    lines.extend(reserved.iter().flat_map(|worst| about("reserved", worst, 2)));
     lines.extend(facts.deadline().iter().flat_map(|end| about("until", &format!("{end:.0}"), 1)));
     if !facts.agents.0.is_empty() {
         lines.extend(about("agents", &one_line(&facts.agents.to_string()), 2));

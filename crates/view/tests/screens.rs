@@ -16,10 +16,14 @@ use treebeam_view::screen::{
     Diary, Follow, Key, Line, Model, Next, Paper, Scene, Size, Tone, draw, papers, update,
 };
 use treebeam_view::status;
+use treebeam_view::status::Unanswered;
 
 /// What goes on with a run.
 const WAY_ON: &str =
     "treebeam resume a-run-id-of-forty-characters-0123456789a --max-cost-usd=5 --beam-width=2";
+
+/// The most that calls without an answer may take.
+const UNANSWERED: Unanswered = Unanswered { cost: Cost::pico(u64::MAX), tokens: u64::MAX };
 
 /// The most that can be said of a run: long names, wide characters, much that is deferred, and every limit.
 fn crowded(ideas: u32, leftovers: u32) -> Facts {
@@ -69,7 +73,7 @@ fn a_status_is_one_screen_whatever_there_is_to_say() {
         for leftovers in [0, 1, 9, 500] {
             for runner in [None, Some(runner)] {
                 let facts = crowded(ideas, leftovers);
-                let text = status(&facts, runner, WAY_ON);
+                let text = status(&facts, UNANSWERED, runner, WAY_ON);
                 let width = |line: &str| unicode_width::UnicodeWidthStr::width(line);
                 let seen: usize = text.lines().map(|line| width(line).div_ceil(80)).sum();
                 assert!(seen <= 23, "{ideas} {leftovers}\n{text}");
@@ -81,14 +85,14 @@ fn a_status_is_one_screen_whatever_there_is_to_say() {
             }
         }
     }
-    insta::assert_snapshot!(status(&crowded(60, 500), Some(runner), WAY_ON));
+    insta::assert_snapshot!(status(&crowded(60, 500), UNANSWERED, Some(runner), WAY_ON));
 }
 
 #[test]
 fn a_status_is_one_screen_from_the_beginning_to_the_end() {
     let begun = State::begin(&sample::started());
     for state in [begun, sample::finished()] {
-        assert!(status(&state, None, WAY_ON).lines().count() <= 23);
+        assert!(status(&state, UNANSWERED, None, WAY_ON).lines().count() <= 23);
     }
 }
 

@@ -20,6 +20,7 @@ use treebeam_core::state::State;
 use treebeam_view::html::slots;
 use treebeam_view::list::{Digest, Listed};
 use treebeam_view::results::COLUMNS;
+use treebeam_view::status::Unanswered;
 use treebeam_view::{
     Counts, Outcome, best, graph, list, log, results_tsv, show, status, summary, validation,
 };
@@ -55,7 +56,12 @@ fn assert_tables_are_even(text: &str) {
 }
 
 fn all(facts: &Facts) -> [String; 4] {
-    [summary(facts), graph(facts), results_tsv(facts), status(facts, None, WAY_ON)]
+    [
+        summary(facts),
+        graph(facts),
+        results_tsv(facts),
+        status(facts, Unanswered::default(), None, WAY_ON),
+    ]
 }
 
 #[test]
@@ -85,7 +91,7 @@ fn results_of_a_finished_run() {
 
 #[test]
 fn status_of_a_finished_run() {
-    insta::assert_snapshot!(status(&sample::finished(), None, WAY_ON));
+    insta::assert_snapshot!(status(&sample::finished(), Unanswered::default(), None, WAY_ON));
 }
 
 #[test]
@@ -196,7 +202,7 @@ fn a_budget_that_was_reached() {
 #[test]
 fn a_run_that_is_being_run_is_not_to_be_resumed() {
     let state = sample::after(&sample::events(), 5);
-    let shown = status(&state, Some("process 7 on `night`"), WAY_ON);
+    let shown = status(&state, Unanswered::default(), Some("process 7 on `night`"), WAY_ON);
     assert!(shown.contains("running     process 7 on `night`\n") && !shown.contains("go on "));
 }
 
@@ -455,7 +461,7 @@ fn depths_beyond_the_reach_are_done_all_the_same() {
     let done = |max_depth| {
         let mut facts = sample::finished().into_facts();
         facts.reach.max_depth = max_depth;
-        let text = status(&facts, None, WAY_ON);
+        let text = status(&facts, Unanswered::default(), None, WAY_ON);
         let line = text.lines().find_map(|line| line.strip_prefix("depth ")).map(str::trim);
         line.map(str::to_owned)
     };

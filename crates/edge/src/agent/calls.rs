@@ -282,7 +282,21 @@ impl Calls {
     /// # Errors
     /// When a folder cannot be listed.
     pub fn spent(&self) -> Result<Amount, PortError> {
-        let mut sum = Amount::default();
+        let Sums { mut answered, unanswered } = self.sums()?;
+        answered += unanswered;
+        Ok(answered)
+    }
+
+    /// Of that what may have been spent on calls that brought no answer: they were cut off, failed, or are under way.
+    ///
+    /// # Errors
+    /// When a folder cannot be listed.
+    pub fn unanswered(&self) -> Result<Amount, PortError> {
+        Ok(self.sums()?.unanswered)
+    }
+
+    fn sums(&self) -> Result<Sums, PortError> {
+        let mut sums = Sums::default();
         let folders = match self {
             Self::Folder(folder) => vec![folder.clone()],
             Self::Run(run) => {
@@ -296,9 +310,9 @@ impl Calls {
             }
         };
         for folder in folders {
-            sum += sum_of(&folder).map_err(failed("list", &folder))?;
+            sums.add(&folder).map_err(failed("list", &folder))?;
         }
-        Ok(sum)
+        Ok(sums)
     }
 
     /// Renames `<key>.<from>`, if it is there, to the first free `<key>.<to>-<n>`.
@@ -383,22 +397,31 @@ fn list(folder: &Path) -> io::Result<Vec<String>> {
     Ok(names?.into_iter().flatten().collect())
 }
 
-/// What the files of a folder say was spent. A reservation whose answer is there was for that answer.
-fn sum_of(folder: &Path) -> io::Result<Amount> {
-    let mut sum = Amount::default();
-    for name in list(folder)? {
-        let Some((key, kind)) = name.split_once('.') else { continue };
-        let answered = || folder.join(format!("{key}.json")).exists();
-        let counts = match kind.split_once('-').map_or(kind, |(kind, _)| kind) {
-            "json" | "lost" | "old" => true,
-            "pending" => !answered(),
-            _ => false,
-        };
-        if counts && let Some(amount) = amount_of(&folder.join(&name)) {
-            sum += amount;
+/// What files say was spent.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sums {
+    answered: Amount,
+    unanswered: Amount,
+}
+
+impl Sums {
+    /// Puts the files of a folder on it. A reservation whose answer is there was for that answer.
+    fn add(&mut self, folder: &Path) -> io::Result<()> {
+        for name in list(folder)? {
+            let Some((key, kind)) = name.split_once('.') else { continue };
+            let answered = || folder.join(format!("{key}.json")).exists();
+            let sum = match kind.split_once('-').map_or(kind, |(kind, _)| kind) {
+                "json" | "old" => &mut self.answered,
+                "lost" => &mut self.unanswered,
+                "pending" if !answered() => &mut self.unanswered,
+                _ => continue,
+            };
+            if let Some(amount) = amount_of(&folder.join(&name)) {
+                *sum += amount;
+            }
         }
+        Ok(())
     }
-    Ok(sum)
 }
 
 /// What a file says was spent. Its first field says so: the rest, which may be long, need not be read.

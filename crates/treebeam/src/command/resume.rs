@@ -1,6 +1,6 @@
 //! `treebeam resume`: goes on with a run until a stop condition, and writes its reports when it stops.
 
-use super::{Output, begin, replay, report};
+use super::{Output, begin, replay, report, status};
 use crate::again;
 use crate::cli::{AgainFlags, GoingFlags, ResumeArgs};
 use crate::config::Config;
@@ -14,7 +14,7 @@ use crate::wiring::Home;
 use crate::world;
 use serde::Serialize;
 use serde_json::{Value, json};
-use treebeam_core::event::{Event, Leftover, LeftoverKind, WorldKind};
+use treebeam_core::event::{Event, Leftover, LeftoverKind, Stop, WorldKind};
 use treebeam_core::facts::{Eval, Expansion, Facts, Ideas, Stage};
 use treebeam_core::id::{Commit, NodeId, Place};
 use treebeam_core::measure::UserPath;
@@ -316,6 +316,11 @@ fn tell(facts: &Facts, run: &RunDir, output: Output) -> Result<(), Failure> {
     terminal::say(&format!("run {} stopped: {reason}; best node: {best}", facts.run));
     for said in versus::verdict(facts).into_iter().chain(versus::spending(facts)) {
         terminal::say(&said);
+    }
+    if matches!(facts.stop_reason(), Some(Stop::MaxCost | Stop::MaxTokens))
+        && let Some(worst) = status::unanswered(run)?.in_words(&facts.reach)
+    {
+        terminal::note(&format!("reserved: {worst}"));
     }
     terminal::say(&format!("report: {}", run.root().join(report::PAGE).display()));
     again::tell_of_way_on(facts, |other| interrupt::way_on_with(&facts.run, other));

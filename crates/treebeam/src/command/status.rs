@@ -10,8 +10,10 @@ use crate::wiring::Found;
 use serde_json::{Value, json};
 use treebeam_core::facts::{Facts, Phase};
 use treebeam_core::id::Place;
-use treebeam_edge::store::{self, lease};
+use treebeam_edge::agent::calls::{Amount, Calls};
+use treebeam_edge::store::{self, RunDir, lease};
 use treebeam_run::figures;
+use treebeam_view::status::Unanswered;
 use treebeam_view::{Counts, Outcome};
 
 pub(super) fn run(found: &Found, output: Output) -> Result<Exit, Failure> {
@@ -19,19 +21,26 @@ pub(super) fn run(found: &Found, output: Output) -> Result<Exit, Failure> {
     terminal::notes(&opened.notes);
     let runner = lease::runner(&found.run);
     let runner = runner.as_deref();
+    let unanswered = unanswered(&found.run)?;
     match output {
-        Output::Json => terminal::json(&document(&opened.state, runner))?,
+        Output::Json => terminal::json(&document(&opened.state, unanswered, runner))?,
         Output::Text => {
             let way_on = way_on::as_it_is(&opened.state);
-            terminal::show(&treebeam_view::status(&opened.state, runner, &way_on))?;
             let facts = &opened.state;
+            terminal::show(&treebeam_view::status(facts, unanswered, runner, &way_on))?;
             again::tell_of_way_on(facts, |other| way_on::as_it_is_but(facts, other));
         }
     }
     Ok(Exit::Done)
 }
 
-fn document(facts: &Facts, runner: Option<&str>) -> Value {
+/// What the budgets count for calls without an answer: it stands with the calls, not on record.
+pub(super) fn unanswered(run: &RunDir) -> Result<Unanswered, Failure> {
+    let Amount { cost, tokens } = Calls::Run(run.clone()).unanswered()?;
+    Ok(Unanswered { cost, tokens })
+}
+
+fn document(facts: &Facts, unanswered: Unanswered, runner: Option<&str>) -> Value {
     let counts = Counts::overall(facts);
     let counts: serde_json::Map<_, _> = Outcome::ALL
         .iter()
@@ -67,6 +76,7 @@ fn document(facts: &Facts, runner: Option<&str>) -> Value {
         "cost_usd": figures::cost(&spent),
         "max_cost_usd": facts.reach.max_cost_usd,
         "max_tokens_total": facts.reach.max_tokens_total,
+        "unanswered": { "cost_usd": unanswered.cost.in_dollars(), "tokens": unanswered.tokens },
         "best": Place::Node(facts.best()).to_string(),
         "deferred_cleanup": facts.leftovers.len(),
     })

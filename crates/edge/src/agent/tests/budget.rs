@@ -159,6 +159,14 @@ fn what_a_call_took_is_read_from_its_beginning() {
     write("b.json", &format!("{{\"a\":\"{}\",{amount}}}", "x".repeat(9000)));
     write("c.json", "{\"amount\":");
     assert_eq!(setting.spent(), 14, "cut off, in another order, and damaged");
+    for name in ["a.pending", "e.pending", "e.lost-1", "a.lost-2"] {
+        write(name, &format!("{{{amount}}}"));
+    }
+    let unanswered = setting.calls.unanswered().unwrap().tokens;
+    assert_eq!((setting.spent(), unanswered), (35, 21), "one reservation was for its answer");
+    for name in ["a.pending", "e.pending", "e.lost-1", "a.lost-2"] {
+        fs::remove_file(folder.path().join(name)).unwrap();
+    }
     let script = Script::of([Ok(reply("d"))]);
     setting.layer(&script, tokens(9000)).answer(&question("d", "abc"), &Within(None)).unwrap();
     let kept = fs::read_to_string(folder.path().join("d.json")).unwrap();
