@@ -277,6 +277,12 @@ impl Sweep {
         count(self.picked.rows.len())
     }
 
+    /// Whether its rows have ids; where they have none, a row's number is its id.
+    #[must_use]
+    pub const fn has_ids(&self) -> bool {
+        self.has_ids
+    }
+
     /// How the rows were selected.
     #[must_use]
     pub const fn selection(&self) -> Selection {

@@ -137,6 +137,23 @@ fn what_is_wrong_with_a_file_is_said_of_both() {
 }
 
 #[test]
+fn rows_without_ids_beside_rows_with_ids_are_told() {
+    let bare = "loss\n1.0\n1.1\n0.9\n1.2\n";
+    let site = folder(&[("bare.csv", bare)]);
+    let note = "note: `bare.csv` has no column `config_id`: its rows, counted from 0, are paired with the ids of `base.csv`\n";
+    for files in ["base.csv bare.csv", "bare.csv base.csv"] {
+        let _ = score(&site, &format!("{files} --primary loss:lower")).exits(0).says([note]);
+    }
+    for files in ["base.csv better.csv", "bare.csv bare.csv"] {
+        let said = score(&site, &format!("{files} --primary loss:lower")).exits(0);
+        assert!(!said.stderr.contains("has no column"), "{}", said.stderr);
+    }
+    let document = document(&score(&site, "base.csv bare.csv --primary loss:lower --json"));
+    let has_ids = ["baseline_form", "candidate_form"].map(|side| document[side]["has_ids"].clone());
+    assert_eq!(has_ids, [true, false]);
+}
+
+#[test]
 fn no_file_controls_the_terminal() {
     let twice = "config_id,\"a\u{1b}[2J\nhint: b\",\"a\u{1b}[2J\nhint: b\"\n0,1,2\n";
     let site = folder(&[("twice.csv", twice)]);

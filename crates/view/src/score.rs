@@ -34,6 +34,8 @@ pub struct Scoring<'a> {
 pub struct Side<'a> {
     /// Its name.
     pub name: &'a str,
+    /// Whether its rows have ids; where they have none, a row's number is its id.
+    pub has_ids: bool,
     /// How rows were selected.
     pub selection: Selection,
     /// How many rows were selected.
@@ -54,6 +56,7 @@ impl<'a> Side<'a> {
     pub fn of(sweep: &'a Sweep, policy: &ScorePolicy) -> Self {
         Self {
             name: sweep.name(),
+            has_ids: sweep.has_ids(),
             selection: sweep.selection(),
             rows_used: sweep.rows_used(),
             ragged_rows: sweep.ragged_rows(),
@@ -125,6 +128,21 @@ pub fn score(scoring: &Scoring<'_>, colour: Colour) -> String {
     lines.extend(verdict::paired_with_caveat(scoring));
     lines.extend(verdict::gate(scoring, colour));
     lines.join("\n") + "\n"
+}
+
+/// What is to be known where one side alone names its configurations.
+#[must_use]
+pub fn note(scoring: &Scoring<'_>) -> Option<String> {
+    let Scoring { baseline, candidate, policy, .. } = scoring;
+    let (with, without) = match (baseline.has_ids, candidate.has_ids) {
+        (true, false) => (baseline, candidate),
+        (false, true) => (candidate, baseline),
+        (true, true) | (false, false) => return None,
+    };
+    let (with, without) = (one_line(with.name), one_line(without.name));
+    let id = one_line(&policy.id_column);
+    let paired = format!("its rows, counted from 0, are paired with the ids of `{with}`");
+    Some(format!("`{without}` has no column `{id}`: {paired}"))
 }
 
 /// What to do where rows were compared and none of the metrics: the columns that could be chosen.

@@ -50,6 +50,9 @@ pub(super) fn run(here: &Path, args: &ScoreArgs, output: Output) -> Result<Exit,
             terminal::show(&treebeam_view::score::score(&scoring, terminal::colour()))?;
         }
     }
+    if let Some(note) = treebeam_view::score::note(&scoring) {
+        terminal::note(&note);
+    }
     if let Some(hint) = treebeam_view::score::hint(&scoring) {
         terminal::hint(&hint);
     }
@@ -150,6 +153,7 @@ fn form(side: &Side<'_>) -> Value {
         Selection::ById(_) => "by_id",
     };
     json!({
+        "has_ids": side.has_ids,
         "selection": selection,
         "ragged_rows": side.ragged_rows,
         "duplicate_ids": side.duplicate_ids,
