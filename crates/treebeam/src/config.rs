@@ -215,6 +215,11 @@ impl Config {
         self.tables.lock_stale_seconds.map(|seconds| Duration::from_secs(seconds.0.into()))
     }
 
+    /// The primary and what it has in the place of a direction, where that is none.
+    pub(crate) fn odd_primary(&self) -> Option<(&str, &str)> {
+        self.tables.score.odd_primary()
+    }
+
     /// Where `eval` finds its ideas.
     pub(crate) fn ideas_file(&self) -> Option<&Path> {
         match self.tables.ideas_file.as_ref()? {

@@ -193,7 +193,7 @@ fn leftovers_are_told_and_left() {
     let folder = site.path("wt/0000");
     fs::remove_dir_all(&folder).expect("to remove a worktree");
     let said = site.call(&["doctor"]).exits(0).stdout;
-    let line = format!("git knows 1 worktrees of runs that are gone, `{RUN} n0000` first");
+    let line = format!("git knows 1 worktree of runs that are gone, `{RUN} n0000` first");
     assert!(said.contains(&line), "{said}");
     fs::write(site.path("journal.jsonl"), "damaged\nlines\n").expect("to damage a journal");
     for manifest in ["manifest.json", "manifest.json.prev"] {
@@ -224,7 +224,20 @@ fn commands_are_looked_for_and_not_run() {
     check("sweep_command = './model.py'\nsweep_cwd = 'src'", 4, "problem  sweep");
     check("sweep_command = './model.py'", 0, "ok       sweep          `./model.py` is `");
     check("inputs = ['data']", 4, "`inputs`: there is no `data` in the repository");
+    let tracked = "`inputs`: git tracks `model.py`, so it is in each worktree already and cannot be linked there";
+    check("inputs = ['model.py']", 4, tracked);
+    let folder = "`inputs`: git tracks `src/lib/part.txt` in `src`, so that folder is in each worktree already";
+    check("inputs = ['src']", 4, folder);
     check("results_csv = 'a.csv'", 0, "warning  results");
+    let odd =
+        "warning  primary        `ret:up` is the name of a column as a whole: `up` is no direction";
+    check("[score]\nprimary = 'ret:up'", 0, odd);
+    let fine = "warning  sweep          no `sweep_command` is set";
+    for primary in ["ret:higher", "ret", "a:b:lower"] {
+        let config = format!("[score]\nprimary = '{primary}'");
+        check(&config, 0, fine);
+        assert!(!site.call(&["doctor"]).stdout.contains(" primary  "), "{primary}");
+    }
     assert!(!site.repo.path().join("x").exists());
 }
 

@@ -91,7 +91,10 @@ fn checks(here: &Path, args: &ConfigFlag) -> Vec<Check> {
                 .unwrap_or_else(|failure| vec![Check::problem("protect", &failure)]),
         );
         match config.meaning(Meaning::default()) {
-            Ok(meaning) => checks.extend(sweep::checks(repo, &meaning)),
+            Ok(meaning) => {
+                checks.extend(primary(config));
+                checks.extend(sweep::checks(repo, &meaning));
+            }
             Err(wrong) => checks.push(Check::problem("sweep", &wrong.into())),
         }
         let runs_root = wiring::runs_root(repo, config);
@@ -182,6 +185,14 @@ fn about_config(here: &Path, config: &Config) -> Vec<Check> {
         },
     });
     checks
+}
+
+/// A direction that is none makes another column of the primary, which shows only when the root is measured.
+fn primary(config: &Config) -> Option<Check> {
+    let (column, no_direction) = config.odd_primary()?;
+    let [column, word] = [column, no_direction].map(|text| text.escape_debug().to_string());
+    let says = format!("`{column}` is the name of a column as a whole: `{word}` is no direction");
+    Some(Check::warning("primary", says, "write `:higher` or `:lower`, if a direction is meant"))
 }
 
 /// The part of the agents that costs nothing to look at.

@@ -143,6 +143,12 @@ impl ScoreTable {
         Ok(Chosen { metrics, primary, by })
     }
 
+    /// The primary and what it has in the place of a direction, where that is none.
+    pub(super) fn odd_primary(&self) -> Option<(&str, &str)> {
+        let primary = self.primary.as_ref()?;
+        Some((&primary.column, primary.after_its_colon()?))
+    }
+
     /// What counts beside the primary.
     fn listed(&self, preset: &ScorePolicy, flag: Option<&Primary>) -> Vec<Metric> {
         let alone = self.preset.is_none() && (self.primary.is_some() || flag.is_some());
@@ -268,7 +274,13 @@ impl Primary {
 
     /// Whether something stands after a colon that is no direction: it counts as a part of the name.
     pub(crate) fn has_no_direction_after_its_colon(&self) -> bool {
-        self.direction.is_none() && self.column.contains(':')
+        self.after_its_colon().is_some()
+    }
+
+    /// The same, and what stands there.
+    fn after_its_colon(&self) -> Option<&str> {
+        let (_, after) = self.column.rsplit_once(':')?;
+        self.direction.is_none().then_some(after)
     }
 }
 

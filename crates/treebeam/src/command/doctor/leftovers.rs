@@ -66,7 +66,11 @@ fn missed(repo: &UserRepo, runs_root: &Path) -> Vec<Check> {
 
 fn told(orphans: &[Orphan], knows: &str, which: &str) -> Option<String> {
     let Orphan { run, place, .. } = orphans.first()?;
-    Some(format!("{knows} {} worktrees {which}, `{run} {place}` first", orphans.len()))
+    let worktrees = match orphans.len() {
+        1 => "1 worktree".to_owned(),
+        many => format!("{many} worktrees"),
+    };
+    Some(format!("{knows} {worktrees} {which}, `{run} {place}` first"))
 }
 
 /// The command that tells git where worktrees are now.

@@ -34,6 +34,7 @@ pub(super) fn checks(repo: &UserRepo, meaning: &Meaning) -> Vec<Check> {
     }
     checks.extend(baseline(repo, meaning));
     checks.extend(missing_input(repo, measure));
+    checks.extend(tracked_input(repo, measure));
     if measure.results_csv.is_some() {
         let says =
             "with `results_csv`, a sweep that heeds no variable is measured one at a time only";
@@ -84,6 +85,27 @@ fn baseline(repo: &UserRepo, meaning: &Meaning) -> Option<Check> {
         }
         Err(failure) => Check::problem("baseline", &failure),
     })
+}
+
+/// What git tracks is in every worktree, and nothing can be linked in its place: every sweep would fail.
+fn tracked_input(repo: &UserRepo, measure: &Measure) -> Option<Check> {
+    let tracked = repo.tracked().unwrap_or_default();
+    let (input, file) = measure.inputs.iter().find_map(|input| {
+        let name = input.as_str();
+        let below = |path: &str| path.strip_prefix(name).is_some_and(|rest| rest.starts_with('/'));
+        Some((name, tracked.iter().find(|path| *path == name || below(path))?))
+    })?;
+    let [input, file] = [input, file].map(|path| path.escape_debug().to_string());
+    let failure = if input == file {
+        let already = "so it is in each worktree already and cannot be linked there";
+        Failure::environment(format!("`inputs`: git tracks `{input}`, {already}"))
+            .hint("take it out of `inputs`")
+    } else {
+        let already = "so that folder is in each worktree already and cannot be linked there";
+        Failure::environment(format!("`inputs`: git tracks `{file}` in `{input}`, {already}"))
+            .hint("name what git does not track in it instead, each path by itself")
+    };
+    Some(Check::problem("inputs", &failure))
 }
 
 fn missing_input(repo: &UserRepo, measure: &Measure) -> Option<Check> {
