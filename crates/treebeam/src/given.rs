@@ -4,7 +4,7 @@
 use crate::failure::Failure;
 use std::fs;
 use std::path::Path;
-use treebeam_edge::input;
+use treebeam_edge::input::{self, InputError};
 use treebeam_run::port::PortError;
 use treebeam_run::reply;
 
@@ -72,7 +72,15 @@ fn is_hidden(path: &Path) -> bool {
 
 fn whole(path: &Path, named: &Path) -> Result<String, Failure> {
     let name = named.display().to_string();
-    one(&input::text(path, &name, LIMIT)?, &name)
+    one(&text(path, &name)?, &name)
+}
+
+/// A file that is not there was named wrong.
+fn text(path: &Path, name: &str) -> Result<String, Failure> {
+    input::text(path, name, LIMIT).map_err(|error| match (&error, error.hint()) {
+        (InputError::Missing { .. }, Some(hint)) => Failure::usage(error.to_string()).hint(hint),
+        _ => error.into(),
+    })
 }
 
 fn one(text: &str, name: &str) -> Result<String, Failure> {
@@ -83,7 +91,7 @@ fn one(text: &str, name: &str) -> Result<String, Failure> {
 /// The ideas of one file: a Markdown file is one, a text has one for each paragraph; where `IDEA:` begins them, that counts.
 fn in_file(path: &Path, named: &Path) -> Result<Vec<String>, Failure> {
     let name = named.display().to_string();
-    let text = input::text(path, &name, LIMIT)?;
+    let text = text(path, &name)?;
     let marked = reply::ideas(&text);
     match marked.len() {
         0 if path.extension().is_some_and(|ending| ending == "md") => Ok(vec![one(&text, &name)?]),

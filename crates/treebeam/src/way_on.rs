@@ -23,6 +23,12 @@ pub(crate) fn program() -> String {
     FOLDER.get().map_or_else(|| "treebeam".to_owned(), |folder| program_for(folder))
 }
 
+/// How git is called for the repository there.
+pub(crate) fn git() -> String {
+    let folder = FOLDER.get().map(|folder| format!(" -C {}", word(&folder.to_string_lossy())));
+    format!("git{}", folder.unwrap_or_default())
+}
+
 /// How the program is called for what lies in this folder.
 pub(crate) fn program_for(folder: &Path) -> String {
     format!("treebeam -C {}", word(&folder.to_string_lossy()))

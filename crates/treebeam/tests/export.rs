@@ -47,6 +47,16 @@ fn a_path_is_a_branch_with_one_commit_for_each_idea() {
 }
 
 #[test]
+fn what_shows_the_branch_can_be_typed_as_it_is() {
+    let site = site();
+    let _ = site.call(&["export", "--branch=one"]).exits(0).says(["`git log -p one` shows them"]);
+    let folder = site.repo.path().display().to_string();
+    let elsewhere = site.repo.path().parent().expect("a folder");
+    let said = site.call_in(elsewhere, &["-C", &folder, "export", "--branch=a;b"]).exits(0);
+    let _ = said.says([&format!("`git -C {folder} log -p 'a;b'` shows them")]);
+}
+
+#[test]
 fn where_no_node_is_named_it_is_the_best() {
     let site = site();
     let best = site.call(&["status", "--json"]).exits(0).json_lines()[0]["best"].clone();

@@ -37,6 +37,15 @@ fn evals(site: &Site, status: &str) -> BTreeSet<String> {
     all.into_iter().filter(|(_, eval)| eval["status"] == status).map(|(id, _)| id).collect()
 }
 
+#[test]
+fn a_number_below_zero_is_no_flag() {
+    let site = Site::new(BINARY);
+    for flag in ["--max-cost-usd", "--max-depth", "--ideas-per-node", "--eval-timeout-seconds"] {
+        let said = site.call(&["run", "--dry-run", flag, "-3"]).exits(2);
+        let _ = said.says(["invalid value '-3'", flag]);
+    }
+}
+
 // ---- how big
 
 #[test]

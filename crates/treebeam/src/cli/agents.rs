@@ -58,13 +58,13 @@ pub(crate) struct AskArgs {
 #[command(next_help_heading = "What agents may cost")]
 pub(crate) struct SpendingFlags {
     /// The most that answers may cost in all, in dollars, or `none` [default: no limit]
-    #[arg(long, value_name = "USD")]
+    #[arg(long, value_name = "USD", allow_negative_numbers = true)]
     pub(crate) max_cost_usd: Option<Dollars>,
     /// The most tokens that answers may take in all, or `none` [default: no limit]
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
     pub(crate) max_tokens_total: Option<Limit<Tokens>>,
     /// How many questions are under way at once [default: 8]
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
     pub(crate) llm_max_inflight: Option<AtOnce>,
     /// How many requests and tokens per minute, such as `60rpm,100000tpm`, or `none` [default: no limit]
     #[arg(long, value_name = "RATE")]
@@ -79,10 +79,10 @@ pub(crate) struct TalkFlags {
     #[arg(long, value_name = "MODE")]
     pub(crate) idea_conversation_mode: Option<TalkMode>,
     /// The most turns that they are told again word by word [default: 12]
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
     pub(crate) idea_history_window_turns: Option<Turns>,
     /// The most characters of all that they are told again [default: 20000]
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
     pub(crate) idea_history_max_chars: Option<MemoryChars>,
     /// Whose agent sums up the turns that no longer fit, a question each time: coordinator, planner, reviewer or ideas
     /// [default: none, they have a line each]

@@ -33,10 +33,10 @@ pub(crate) struct EvalArgs {
     #[arg(long)]
     pub(crate) keep_worktrees: bool,
     /// Only the first N ideas
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) iterations: Option<Width>,
     /// Only configurations with an id below N count, or `none` for all [default: all]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) sweep_config_limit: Option<Limit<Configurations>>,
     #[command(flatten)]
     pub(crate) new: NewFlags,
@@ -58,7 +58,7 @@ pub(crate) struct BaselineArgs {
     #[arg(long, short, value_name = "CSV")]
     pub(crate) output: Option<PathBuf>,
     /// Only configurations with an id below N count, or `none` for all [default: all]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) sweep_config_limit: Option<Limit<Configurations>>,
     #[command(flatten)]
     pub(crate) new: NewFlags,
@@ -68,16 +68,16 @@ pub(crate) struct BaselineArgs {
 #[derive(Debug, Args, Serialize)]
 pub(crate) struct NewFlags {
     /// How often an eval that fails is tried again by itself [default: 0]
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
     pub(crate) eval_retries: Option<Count>,
     /// How long one attempt of an eval may take, or `none` [default: no limit]
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     pub(crate) eval_timeout_seconds: Option<Limit<Seconds>>,
     /// How many evals are under way at once [default: 1]
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
     pub(crate) max_parallel_evals: Option<AtOnce>,
     /// How many sweeps run at once, or `none` [default: no limit]
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
     pub(crate) sweep_max_parallel: Option<Limit<AtOnce>>,
     #[command(flatten)]
     #[serde(flatten)]

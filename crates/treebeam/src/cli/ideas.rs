@@ -20,7 +20,7 @@ Example: treebeam ideas --count 5 --ideas-dir ideas";
 #[derive(Debug, Args)]
 pub(crate) struct IdeasArgs {
     /// How many ideas there are to be in the folder [default: `ideas_per_node` of the configuration]
-    #[arg(long, value_name = "K")]
+    #[arg(long, value_name = "K", allow_negative_numbers = true)]
     pub(crate) count: Option<Width>,
     /// The folder of ideas; it is made if need be
     #[arg(long, value_name = "DIR")]

@@ -65,13 +65,13 @@ pub(crate) struct ResumeArgs {
 #[command(next_help_heading = "What the run means (a resume cannot change it)")]
 pub(crate) struct MeaningFlags {
     /// K: how many ideas are tried on each node [default: 7]
-    #[arg(long, value_name = "K")]
+    #[arg(long, value_name = "K", allow_negative_numbers = true)]
     pub(crate) ideas_per_node: Option<Width>,
     /// B: how many candidates of a depth are promoted [default: 1]
-    #[arg(long, value_name = "B")]
+    #[arg(long, value_name = "B", allow_negative_numbers = true)]
     pub(crate) beam_width: Option<Width>,
     /// N: how many configurations of the sweep count, or `none` for all [default: all]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) sweep_config_limit: Option<Limit<Configurations>>,
     /// Among which ideas a repeated one is looked for [default: `node_plus_ancestors`]
     #[arg(long, value_name = "SCOPE")]
@@ -104,7 +104,7 @@ pub(crate) struct GoingFlags {
     #[serde(flatten)]
     pub(crate) talk: TalkFlags,
     /// How long the run's owner on another host may be silent before it counts as dead [default: 600]
-    #[arg(long, value_name = "SECONDS", help_heading = "Options")]
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, help_heading = "Options")]
     pub(crate) lock_stale_seconds: Option<Count>,
     /// Take the run from an owner on another host, and go on from the manifest alone if the journal is missing or too
     /// short; a living owner on this host keeps the run
@@ -122,10 +122,10 @@ pub(crate) struct GoingFlags {
 #[command(next_help_heading = "How far and how fast it goes (a resume keeps what is not given)")]
 pub(crate) struct ReachFlags {
     /// D: nodes of the depths 0…D−1 are expanded [default: 3]
-    #[arg(long, value_name = "D")]
+    #[arg(long, value_name = "D", allow_negative_numbers = true)]
     pub(crate) max_depth: Option<Count>,
     /// The most evals that the run may create, or `none` [default: no limit]
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
     pub(crate) max_total_idea_evals: Option<Limit<Count>>,
     /// Whether a depth that promotes nothing ends the run; if not, its nodes are expanded again [default: true]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", action = ArgAction::Set)]
@@ -135,19 +135,19 @@ pub(crate) struct ReachFlags {
     pub(crate) strict_fail_depth: Option<bool>,
     /// How often an eval that fails from now on is tried again by itself, each time with a new question to the coder; not
     /// one that changes nothing, or only what is protected [default: 0]
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
     pub(crate) eval_retries: Option<Count>,
     /// How long one attempt of an eval may take, answers, setup, tests and sweep together, or `none` [default: no limit]
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     pub(crate) eval_timeout_seconds: Option<Limit<Seconds>>,
     /// How many evals are under way at once [default: 1]
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
     pub(crate) max_parallel_evals: Option<AtOnce>,
     /// How many of them on one node, or `none` [default: no limit]
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
     pub(crate) max_parallel_per_node: Option<Limit<AtOnce>>,
     /// How many sweeps run at once, or `none` [default: no limit]
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
     pub(crate) sweep_max_parallel: Option<Limit<AtOnce>>,
     /// After this nothing begins any more, and only sweeps that run come to their end: a time of day such as `07:00`, how
     /// long after the run's beginning such as `8h`, a moment such as `2026-01-31T07:00:00Z`, or `none` [default: none]

@@ -4,6 +4,7 @@ use super::{Output, chosen};
 use crate::cli::ExportArgs;
 use crate::failure::{Exit, Failure};
 use crate::terminal;
+use crate::way_on;
 use crate::wiring::Found;
 use serde_json::json;
 use treebeam_core::facts::{Eval, Facts, Measured, Node, Origin};
@@ -169,9 +170,8 @@ fn show(
                 .map(|(step, commit)| format!("{} {}\n", commit.short(), step.title()))
                 .collect();
             terminal::offer(lines.as_bytes()).map(drop)?;
-            terminal::note(&format!(
-                "`git log -p {branch}` shows them; your checkout is as it was"
-            ));
+            let log = format!("{} log -p {}", way_on::git(), way_on::word(branch));
+            terminal::note(&format!("`{log}` shows them; your checkout is as it was"));
         }
     }
     Ok(Exit::Done)

@@ -29,7 +29,7 @@ fn ideas_come_from_a_file_a_folder_or_the_configuration() {
     assert_eq!(titles(&found), ["try good"]);
     let found = call("r4", &["--idea", &desk.ideas(&["b", "a"])]);
     assert_eq!(titles(&found), ["try b", "try a"]);
-    let missing = desk.site.call(&["eval", "--idea", "none.md"]).exits(1);
+    let missing = desk.site.call(&["eval", "--idea", "none.md"]).exits(2);
     assert!(missing.stderr.contains("none.md"), "{}", missing.stderr);
     let empty = desk.ideas(&[]);
     let _ = desk.site.call(&["eval", "--idea", &empty]).exits(2).says(["there is no idea in"]);
