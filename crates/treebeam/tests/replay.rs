@@ -27,6 +27,8 @@ const SWEEP: &str = r#"import os, sys
 gain = float(open("gain.txt").read())
 if os.path.exists(sys.argv[1]):
     gain *= 2
+if gain and os.path.exists(sys.argv[1] + "-broken"):
+    sys.exit("it broke")
 with open(os.environ["AGENTIC_RESULTS_CSV"], "w") as out:
     out.write("config_id,status,gain\n")
     for config in range(4):
@@ -167,6 +169,25 @@ fn a_tree_that_is_another_one_is_said() {
     let deep = site.call(&["run", "--replay", RUN, "--run-id", "b", "--quiet"]).exits(4);
     assert!(deep.stderr.contains("was another question"), "{}", deep.stderr);
     assert_eq!(asked(&site), questions, "nobody was asked");
+}
+
+/// However the settings stand by now.
+#[test]
+fn one_whose_evals_were_tried_again_is_refused() {
+    let site = site();
+    let broken = site.repo.beside("mood-broken");
+    fs::write(&broken, "").expect("a file");
+    let _ = site.call(&["run", "--run-id", RUN, "--quiet", "--max-depth=1"]).exits(1);
+    let refused = |why: &str| {
+        let said = site.call(&["run", "--replay", RUN, "--run-id", "again", "--quiet"]);
+        let _ = said.exits(1).says([&format!("run `t` cannot be replayed: {why}")]);
+    };
+    let on = ["resume", RUN, "--quiet", "--max-depth=1", "--eval-retries=3"];
+    drop(site.call(&on));
+    refused("`eval_retries` was raised after evals had failed");
+    fs::remove_file(&broken).expect("to mend it");
+    let _ = site.call(&[&on[..], &["--retry-failed"]].concat()).exits(0);
+    refused("work of it was done again while it ran");
 }
 
 #[test]

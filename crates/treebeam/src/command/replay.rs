@@ -9,13 +9,16 @@ use crate::failure::{Exit, Failure};
 use crate::settings;
 use crate::terminal;
 use crate::wiring::Home;
-use treebeam_core::event::{RunStarted, Stop};
+use treebeam_core::event::{Event, RunStarted, Stop};
 use treebeam_core::facts::{Eval, Facts, Node, Origin, Stage};
 use treebeam_core::id::{NodeId, Place, RunId};
 use treebeam_edge::git::GitRepo;
+use treebeam_edge::store::journal::Reader;
 use treebeam_edge::store::{self, RunDir};
 use treebeam_view::Outcome;
 use treebeam_view::figure::change;
+
+const DONE_AGAIN: &str = "work of it was done again while it ran";
 
 /// Refuses to go on with a run that is there as if it went by the record of another one.
 pub(super) fn must_be_of(home: &Home, id: &RunId, recorded: &str) -> Result<(), Failure> {
@@ -69,6 +72,7 @@ pub(super) fn start(
     terminal::notes(&opened.notes);
     let before: &Facts = &opened.state;
     must_be_repeatable(before)?;
+    must_not_have_been_sent_back(&home.named(&recorded), before)?;
     settings::same_meaning(config, &before.meaning)?;
     let agents = settings::agents(config, &home.repo.toplevel, before.world)?;
     if let Some(role) = before.agents.other_roles(&agents).first() {
@@ -106,6 +110,11 @@ fn must_be_repeatable(facts: &Facts) -> Result<(), Failure> {
         let by_wish = more || eval.failures.iter().any(|failure| !failure.kind.is_worth_a_retry());
         by_wish || matches!(eval.stage, Stage::Superseded(..) | Stage::SetAside)
     };
+    // It would be tried again now.
+    let given_up = |eval: &Eval| {
+        let Stage::Failed { failure, .. } = &eval.stage else { return false };
+        failure.kind.is_worth_a_retry() && eval.attempt <= facts.reach.eval_retries
+    };
     let depths = |node: &Node| node.expansions.iter().map(|asked| asked.depth).collect::<Vec<_>>();
     let asked_again = |node: &Node| depths(node).windows(2).any(|pair| pair[0] == pair[1]);
     let why = match facts.stop_reason() {
@@ -116,11 +125,34 @@ fn must_be_repeatable(facts: &Facts) -> Result<(), Failure> {
         }
         Some(_) if facts.evals.iter().any(own) => "ideas were added to it while it ran",
         Some(_) if facts.evals.iter().any(again) || facts.nodes.iter().any(asked_again) => {
-            "work of it was done again while it ran"
+            DONE_AGAIN
+        }
+        Some(_) if facts.evals.iter().any(given_up) => {
+            "`eval_retries` was raised after evals had failed"
         }
         Some(_) => return Ok(()),
     };
-    Err(Failure::failed(format!("run `{}` cannot be replayed: {why}", facts.run)))
+    Err(cannot_be(facts, why))
+}
+
+/// Attempts are counted alike, whether a run tried something again by itself or was told to: the journal knows. Without one,
+/// as in an archived run, what the state shows has to do.
+fn must_not_have_been_sent_back(run: &RunDir, facts: &Facts) -> Result<(), Failure> {
+    let journal = run.journal();
+    if !journal.is_file() {
+        return Ok(());
+    }
+    let mut reader = Reader::open(&journal)?;
+    while let Some(record) = reader.next_record()? {
+        if matches!(record.event, Event::SentBack(_)) {
+            return Err(cannot_be(facts, DONE_AGAIN));
+        }
+    }
+    Ok(())
+}
+
+fn cannot_be(facts: &Facts, why: &str) -> Failure {
+    Failure::failed(format!("run `{}` cannot be replayed: {why}", facts.run))
 }
 
 fn gone(run: &RunId) -> Failure {
