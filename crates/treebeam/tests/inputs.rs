@@ -184,3 +184,25 @@ fn the_links_to_inputs_are_nobodys_work() {
     assert_eq!(prices(&site), PRICES, "what the links lead to stays");
     assert!(site.repo.path().join("cache/seen").exists());
 }
+
+/// They lead to where the inputs were.
+#[test]
+fn the_links_to_inputs_are_nobodys_work_after_a_move() {
+    let site = site("data/**", "one two three");
+    let flags = ["--ideas-per-node=3", "--max-depth=1", "--keep-rejected-worktrees"];
+    let _ = site.call(&[&["run", "--quiet", "--run-id", RUN], &flags[..]].concat()).exits(0);
+    let moved = site.repo.beside("moved");
+    fs::rename(site.repo.path(), &moved).expect("to move a repository");
+    let [plain, other, away] = ["0001", "0002", "0003"]
+        .map(|eval| moved.join(format!(".treebeam/runs/{RUN}/cand/{eval}")));
+    fs::remove_file(other.join("data")).expect("to remove a link");
+    std::os::unix::fs::symlink(moved.join("cache"), other.join("data")).expect("a link");
+    fs::remove_file(away.join("data")).expect("to remove a link");
+    std::os::unix::fs::symlink(moved.join("nowhere"), away.join("data")).expect("a link");
+    let said = site.call_in(&moved, &["clean", RUN, "--worktrees", "--yes"]).exits(1).says([
+        "not removed: run t: worktree `cand/0002`",
+        "not removed: run t: worktree `cand/0003`",
+        "it has changes that are not committed: `data` (`--discard-changes`",
+    ]);
+    assert!(!plain.exists() && other.exists() && away.exists(), "{}", said.stderr);
+}

@@ -176,10 +176,12 @@ impl GitRepo {
             .collect())
     }
 
-    /// Whether a link was made for an input. Git, told to ignore the folder `data/`, takes a link `data` for a new file.
+    /// Whether a link was made for an input. Git, told to ignore the folder `data/`, takes a link `data` for a new file. Where
+    /// the repository was moved since, it leads to where the input was, and there is nothing any more.
     fn is_own_link(&self, worktree: &Worktree, path: &str, inputs: &[WorktreePath]) -> bool {
         let link = Path::new(&worktree.seat.work_tree).join(path);
         inputs.iter().any(|input| input.as_str() == path)
-            && place::is_link_to(&link, &self.user.toplevel.join(path))
+            && (place::is_link_to(&link, &self.user.toplevel.join(path))
+                || place::led_to(&link, Path::new(path)))
     }
 }

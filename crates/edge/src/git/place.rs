@@ -56,6 +56,12 @@ pub(crate) fn is_link_to(path: &Path, target: &Path) -> bool {
     fs::read_link(path).is_ok_and(|found| found == target)
 }
 
+/// Whether this is a link to a path that ends so, and nothing is there.
+pub(super) fn led_to(path: &Path, end: &Path) -> bool {
+    fs::read_link(path)
+        .is_ok_and(|found| found.is_absolute() && found.ends_with(end) && !path.exists())
+}
+
 /// Puts a folder on disk with all that is in it.
 pub(super) fn sync(folder: &Path) -> io::Result<()> {
     system::sync(folder)
