@@ -206,3 +206,19 @@ fn the_links_to_inputs_are_nobodys_work_after_a_move() {
     ]);
     assert!(!plain.exists() && other.exists() && away.exists(), "{}", said.stderr);
 }
+
+/// The node's own worktree is made anew for the agent that is asked for ideas in it.
+#[test]
+fn a_worktree_that_was_made_anew_goes_on_request_again() {
+    let site = site("data/**", "good");
+    let run = ["run", "--quiet", "--run-id", RUN, "--ideas-per-node=1", "--max-depth=1"];
+    let _ = site.call(&run).exits(0);
+    let clean = ["clean", RUN, "--worktrees", "--yes"];
+    let _ = site.call(&clean).exits(0).says(["removed: run t: worktree `wt/0001`"]);
+    drop(site.call(&["resume", RUN, "--quiet", "--ideas-per-node=1", "--max-depth=2"]));
+    assert!(site.path("wt/0001").is_dir(), "ideas were asked for there");
+    let _ = site.call(&clean).exits(0).says(["removed: run t: worktree `wt/0001`"]);
+    assert!(!site.path("wt/0001").exists());
+    let _ = site.call(&clean).exits(0).says(["there is nothing to remove"]);
+    let _ = site.call(&["validate", RUN]).exits(0);
+}

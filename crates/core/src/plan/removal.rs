@@ -16,14 +16,21 @@ pub fn overdue(facts: &Facts) -> Vec<Leftover> {
     leftovers.map(|(leftover, _)| *leftover).collect()
 }
 
-/// What a user who wants all of this kind gone can ask for: what nodes have, and what candidates were allowed to keep.
+/// What a user who wants all of this kind gone can ask for: what nodes have, and what candidates were allowed to keep. What was
+/// removed may have been made anew for an agent to work in, which is not on record: the caller says what is there again.
 #[must_use]
-pub fn on_request(facts: &Facts, kind: LeftoverKind) -> Vec<Leftover> {
+pub fn on_request(
+    facts: &Facts,
+    kind: LeftoverKind,
+    is_there_again: impl Fn(Leftover) -> bool,
+) -> Vec<Leftover> {
     let kept = facts.leftovers.iter().filter(|(_, removal)| **removal == Removal::Kept);
     let kept = kept.map(|(leftover, _)| *leftover).filter(|leftover| leftover.kind == kind);
     let nodes = facts.nodes.iter().map(|node| Leftover { place: Place::Node(node.id), kind });
-    let there =
-        |leftover: &Leftover| facts.has(*leftover) && !facts.leftovers.contains_key(leftover);
+    let has = |leftover: Leftover| {
+        facts.has(leftover) || facts.removed.contains(&leftover) && is_there_again(leftover)
+    };
+    let there = |leftover: &Leftover| has(*leftover) && !facts.leftovers.contains_key(leftover);
     nodes.filter(there).chain(kept).collect()
 }
 
@@ -37,8 +44,9 @@ impl Facts {
         made && leftover.kind != LeftoverKind::Dir && !self.removed.contains(&leftover)
     }
 
-    /// Whether nothing under way needs it, and it is not known to be gone.
+    /// Whether nothing under way needs it, and the run has it or had it: it may have been made anew.
     pub(crate) fn may_be_removed(&self, leftover: Leftover) -> bool {
-        self.has(leftover) || self.leftovers.contains_key(&leftover)
+        let had = self.removed.contains(&leftover);
+        self.has(leftover) || had || self.leftovers.contains_key(&leftover)
     }
 }

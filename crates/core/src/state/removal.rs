@@ -10,7 +10,7 @@ impl State {
     pub(super) fn removal_asked(&mut self, leftovers: &[Leftover]) -> Result<(), Unexpected> {
         for leftover in leftovers {
             if !self.facts.may_be_removed(*leftover) {
-                let why = format!("{leftover} is to be removed, but is needed or gone");
+                let why = format!("{leftover} is to be removed, but is needed or never was");
                 return Err(Unexpected::new(why));
             }
             self.set_removal(*leftover, Some(Removal::Due));

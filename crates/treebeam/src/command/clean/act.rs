@@ -2,7 +2,7 @@
 
 use super::fate::is_of;
 use super::item::{Item, Kind, Outcome};
-use super::plan::{Part, Work};
+use super::plan::{self, Part, Work};
 use super::scope::Scope;
 use crate::command::report;
 use crate::failure::Failure;
@@ -16,7 +16,6 @@ use treebeam_core::event::{Leftover, LeftoverKind};
 use treebeam_core::facts::Facts;
 use treebeam_core::id::{Place, RunId};
 use treebeam_core::plan::Outcome as Step;
-use treebeam_core::plan::removal::on_request;
 use treebeam_edge::executor;
 use treebeam_edge::git::{GitRepo, Orphan, remove_folder};
 use treebeam_edge::store::removal::{self, Gone};
@@ -91,7 +90,7 @@ fn leftovers(
     let repo = Fenced::new(repo, store.fence());
     let files = Fenced::new(RunFiles::new(run.clone()), store.fence());
     let world = Clearing { repo: &repo, files: &files, now: Timestamp::now() };
-    let asked = still(&state, asked);
+    let asked = still(run, &state, asked);
     let mut done = Vec::new();
     clear(&mut state, &asked, world, &mut store, &mut |step| done.extend(told(&id, step)))?;
     store.must_be_ours()?;
@@ -106,9 +105,9 @@ fn leftovers(
 }
 
 /// What was asked for and is still there to be asked for.
-fn still(facts: &Facts, asked: &[Leftover]) -> Vec<Leftover> {
+fn still(run: &RunDir, facts: &Facts, asked: &[Leftover]) -> Vec<Leftover> {
     let kinds = [LeftoverKind::Worktree, LeftoverKind::Branch];
-    let there: Vec<_> = kinds.into_iter().flat_map(|kind| on_request(facts, kind)).collect();
+    let there: Vec<_> = kinds.into_iter().flat_map(|kind| plan::there(run, facts, kind)).collect();
     asked.iter().copied().filter(|leftover| there.contains(leftover)).collect()
 }
 

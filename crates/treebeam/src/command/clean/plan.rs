@@ -144,7 +144,7 @@ impl Plan {
         };
         let mut items: Vec<_> = overdue(facts).into_iter().map(item).collect();
         let mut asked = Vec::new();
-        for leftover in wanted(facts, args) {
+        for leftover in wanted(run, facts, args) {
             if let Some(why) = worked.keeps(leftover) {
                 self.staying.push(item(leftover).but(Outcome::NotRemoved(why)));
             } else {
@@ -341,10 +341,18 @@ fn unfinished_item(run: Option<&RunId>, path: &Path) -> Item {
 }
 
 /// What the flags ask for.
-pub(super) fn wanted(facts: &Facts, args: &CleanArgs) -> Vec<Leftover> {
+fn wanted(run: &RunDir, facts: &Facts, args: &CleanArgs) -> Vec<Leftover> {
     let kinds = [(args.worktrees, LeftoverKind::Worktree), (args.refs, LeftoverKind::Branch)];
     let kinds = kinds.into_iter().filter(|(asked, _)| *asked);
-    kinds.flat_map(|(_, kind)| on_request(facts, kind)).collect()
+    kinds.flat_map(|(_, kind)| there(run, facts, kind)).collect()
+}
+
+/// What can be asked for of a run that lies here.
+pub(super) fn there(run: &RunDir, facts: &Facts, kind: LeftoverKind) -> Vec<Leftover> {
+    on_request(facts, kind, |leftover| match leftover.kind {
+        LeftoverKind::Worktree => run.path(&leftover.place.worktree()).is_dir(),
+        LeftoverKind::Branch | LeftoverKind::Dir => false,
+    })
 }
 
 /// The worktrees that lie in a run's directory, whatever its record says.
