@@ -289,6 +289,6 @@ fn only_history_knows_of_interruptions() {
         )
     };
     smooth.retain(|event| !again(event));
-    assert_eq!(smooth.len(), interrupted.len() - 10);
+    assert_eq!(smooth.len(), interrupted.len() - 11);
     assert_eq!(facts(interrupted), facts(smooth));
 }
