@@ -300,20 +300,20 @@ fn sweeps(state: &State, running: &Running) -> Vec<Move> {
     waiting.map(|subject| Move::Start(Step::Sweep(subject))).collect()
 }
 
-/// Evals whose implementation was cut off, then new ones while there are slots, in the order of their ids; once a budget is
-/// reached, only those that cost nothing. A worktree that is still to be removed takes a slot, or the disk would fill up with them.
+/// Evals whose implementation was cut off, then new ones while there are slots, in the order of their ids; none of them once
+/// a budget is reached. A worktree that is still to be removed takes a slot, or the disk would fill up with them.
 fn implement(state: &State) -> Vec<Move> {
     if state.is_late() {
         return Vec::new();
     }
     let goes_on = |eval: &EvalId| !state.is_refused(Intent::Implement(*eval));
     let mut steps: Vec<_> = state.implementing().iter().copied().filter(goes_on).collect();
-    let mut free = slots(state).saturating_sub(state.under_way().count() + state.worktrees_due());
+    let slots = if state.reached.is_none() { slots(state) } else { 0 };
+    let mut free = slots.saturating_sub(state.under_way().count() + state.worktrees_due());
     for (node, queued) in state.queued() {
-        let before = steps.len();
-        let queued = queued.iter().copied().filter(|id| state.may_begin(*id));
-        steps.extend(queued.take(free.min(free_on(state, node))));
-        free -= steps.len() - before;
+        let room = free.min(free_on(state, node));
+        steps.extend(queued.iter().take(room));
+        free -= room.min(queued.len());
         if free == 0 {
             break;
         }

@@ -126,12 +126,6 @@ impl State {
         self.index.queued.iter().map(|(source, evals)| (source.node(), evals))
     }
 
-    /// Whether an eval that waits may begin: one whose candidate is there costs no answer, so that no budget but time stops it.
-    #[must_use]
-    pub fn may_begin(&self, id: EvalId) -> bool {
-        self.reached.is_none() || self.eval(id).is_some_and(|eval| eval.again.is_some())
-    }
-
     /// Evals that are being implemented.
     #[must_use]
     pub fn implementing(&self) -> &BTreeSet<EvalId> {

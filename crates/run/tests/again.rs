@@ -15,7 +15,7 @@ use treebeam_core::id::{Commit, Depth, EvalId, NodeId};
 use treebeam_core::plan::{self, Again};
 use treebeam_core::policy::{Meaning, Reach};
 use treebeam_core::state::State;
-use treebeam_run::port::{Clock as _, Moment, OwnIdea, Request};
+use treebeam_run::port::{Clock as _, Journal as _, Moment, OwnIdea, Request};
 use treebeam_run::{Halt, drive};
 use treebeam_testkit::journal::MemoryJournal;
 use treebeam_testkit::memory::{Disk, MemoryWorld, Trouble};
@@ -616,4 +616,25 @@ fn a_candidate_whose_sweep_failed_twice_or_that_is_gone_gives_way_to_another() {
     assert!(made_in(&anew) == BTreeSet::from([3]) && paid >= anew.len(), "{anew:?}, {paid}");
     let (anew, paid, _) = again((&journal, &world), Trouble::Failing, true);
     assert!(made_in(&anew) == BTreeSet::from([2]) && paid >= anew.len(), "{anew:?}, {paid}");
+}
+
+#[test]
+fn a_candidate_that_waited_when_the_time_was_over_is_not_made_again() {
+    let unswept = |stage: &Stage| matches!(stage, Stage::Implemented(_) | Stage::Sweeping(_));
+    let (mut journal, world) = first(7, |state| has(state, unswept));
+    let state = journal.state();
+    let waiting = state.open_evals().iter().find(|eval| unswept(&eval.stage)).expect("an eval");
+    let (id, commit) = (waiting.id, waiting.work().expect("a candidate").commit);
+    world.restart();
+    journal.append(&[Event::DeadlinePassed { at: world.at(Moment::Stop(id)) }]).expect("an event");
+    let end = go(&mut journal, &world).expect("a run");
+    let eval = end.eval(id).expect("an eval");
+    assert!(matches!(eval.stage, Stage::Unfinished { .. }), "{eval:?}");
+    assert_eq!(eval.again.as_ref().map(|work| &work.commit), Some(&commit), "it is kept");
+    workers(&mut journal, 1, 0);
+    wish(&mut journal, &world, &[Again::RetryFailed]).expect("a depth to open again");
+    let end = go(&mut journal, &world).expect("a run");
+    let work = end.eval(id).and_then(Eval::work).expect("a candidate");
+    assert_eq!((work.commit, work.made_in), (commit, 1));
+    assert_eq!(end.eval(id).map(|eval| eval.again.is_none()), Some(true), "it was measured");
 }

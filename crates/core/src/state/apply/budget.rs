@@ -62,8 +62,8 @@ impl State {
         if self.facts.is_late() {
             return !self.index.swept.is_empty();
         }
-        let queued = || self.index.queued.values().flatten().any(|id| self.may_begin(*id));
-        queued() || self.going_on().next().is_some()
+        let queued = !self.index.queued.is_empty() && self.facts.reached.is_none();
+        queued || self.going_on().next().is_some()
     }
 
     /// Not failed, and not tried to their end: what they left goes the way of what failed.
