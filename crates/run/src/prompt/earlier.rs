@@ -1,5 +1,5 @@
 //! What those who try an idea again are told about the attempts before: how each failed, and what the last one had changed.
-//! Paths and times of this machine are left out, as everywhere in a prompt.
+//! Absolute paths lose their folders, and our own time limits are not told; what a failed command printed may hold a time still.
 
 use super::section::{quoted, said};
 use super::{CHANGE_CHARS, PART_CHARS};
