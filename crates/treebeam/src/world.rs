@@ -118,6 +118,7 @@ fn plan(
             dir: run.clone(),
             id: facts.run.clone(),
             fence: store.fence(),
+            inputs: facts.meaning.measure.inputs.clone(),
         }),
     })
 }

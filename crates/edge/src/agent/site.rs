@@ -4,6 +4,7 @@
 
 use super::question::{Question, Spent, Trouble};
 use super::settings::Edits;
+use crate::executor::inputs;
 use crate::git::{GitRepo, Taken};
 use crate::process::{Mark, end_marked};
 use crate::store::RunDir;
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use treebeam_core::id::{Place, RunId};
+use treebeam_core::measure::WorktreePath;
 use treebeam_run::port::{PortError, Reply, Role};
 
 /// How long a program has between being asked to end and being killed.
@@ -42,6 +44,8 @@ pub struct Grounds {
     pub id: RunId,
     /// Says whether it is still ours.
     pub fence: Fence,
+    /// What lies in the user's working tree and not in git: whoever edits finds it in the worktree.
+    pub inputs: Vec<WorktreePath>,
 }
 
 /// What a program is to do in its folder.
@@ -100,16 +104,17 @@ impl Surroundings {
         work: impl FnOnce(&Path) -> Result<Reply, Trouble>,
     ) -> Result<Reply, Trouble> {
         let folder = self.folder(question.place);
-        let (Self::Run(Grounds { repo, .. }), Some(place)) = (self, question.place) else {
+        let (Self::Run(grounds), Some(place)) = (self, question.place) else {
             return work(&folder);
         };
+        let repo = &grounds.repo;
         if let Place::Node(_) = place {
             // A node's worktree stays: somebody who was killed may have left something there.
             repo.make_at_ref(place)?;
         }
         match doing {
             Doing::Reading => self.read(repo, place, || work(&folder)),
-            Doing::Editing => self.edit(repo, place, litter, || work(&folder)),
+            Doing::Editing => self.edit(grounds, place, litter, || work(&folder)),
         }
     }
 
@@ -128,18 +133,26 @@ impl Surroundings {
         worked
     }
 
-    /// Lets somebody change a worktree, takes the change, and undoes it.
+    /// Lets somebody change a worktree, takes the change, and undoes it. The inputs are there meanwhile, and no part of it.
     fn edit(
         &self,
-        repo: &GitRepo,
+        Grounds { repo, inputs, .. }: &Grounds,
         place: Place,
         litter: &[&str],
         work: impl FnOnce() -> Result<Reply, Trouble>,
     ) -> Result<Reply, Trouble> {
-        let before = repo.before(place)?;
+        let (before, folder) = (repo.before(place)?, self.folder(Some(place)));
+        let inputs = inputs::of(&repo.user().toplevel, inputs);
+        for input in &inputs {
+            // One that cannot be linked is the sweep's to tell of.
+            drop(inputs::link(input, &folder));
+        }
         let worked = work();
         // The same.
         self.are_ours()?;
+        inputs::unlink(&inputs, &folder).map_err(|error| {
+            PortError::new("the links to `inputs` cannot be removed").caused_by(error)
+        })?;
         let taken = worked.is_ok().then(|| repo.taken(&before, litter));
         repo.put_back(&before)?;
         let reply = worked?;

@@ -1,23 +1,34 @@
 //! What a worktree needs that git does not track: links to where it lies in the repository.
 
-use super::spec::Spec;
 use super::system;
 use crate::git::is_link_to;
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use treebeam_core::measure::WorktreePath;
 
-/// Links the inputs into a worktree. One that is linked already is left; anything else in its place is an error.
-pub(super) fn link(spec: &Spec, worktree: &Path) -> Result<(), String> {
-    for (from, to) in &spec.inputs {
-        let place = worktree.join(to.as_str());
-        one(from, &place, worktree)
-            .map_err(|error| format!("the input `{to}` cannot be linked: {error}"))?;
-    }
-    Ok(())
+/// Where an input lies, and where it is looked for in a worktree.
+pub(crate) type Input = (PathBuf, WorktreePath);
+
+/// The inputs of a repository.
+pub(crate) fn of(repository: &Path, inputs: &[WorktreePath]) -> Vec<Input> {
+    inputs.iter().map(|path| (repository.join(path.as_str()), path.clone())).collect()
 }
 
-fn one(from: &Path, place: &Path, worktree: &Path) -> io::Result<()> {
+/// Links an input into a worktree. One that is linked already is left; anything else in its place is an error.
+pub(crate) fn link((from, to): &Input, worktree: &Path) -> Result<(), String> {
+    made(from, &worktree.join(to.as_str()), worktree)
+        .map_err(|error| format!("the input `{to}` cannot be linked: {error}"))
+}
+
+/// Takes the links out again. Whatever somebody has put in place of one stays.
+pub(crate) fn unlink(inputs: &[Input], worktree: &Path) -> io::Result<()> {
+    let places = inputs.iter().map(|(from, to)| (from, worktree.join(to.as_str())));
+    let mut ours = places.filter(|(from, place)| is_link_to(place, from));
+    ours.try_for_each(|(_, place)| system::unlink(&place))
+}
+
+fn made(from: &Path, place: &Path, worktree: &Path) -> io::Result<()> {
     if is_link_to(place, from) {
         return Ok(());
     }

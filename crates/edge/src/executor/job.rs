@@ -131,7 +131,8 @@ impl Job {
         let places = Places { folder, worktree: &worktree, results_csv: spec.results_csv.as_ref() };
         let mut stages = Vec::new();
         let early = |message| JobFailure { stage: None, kind: FailureKind::Setup, message };
-        if let Err(message) = inputs::link(spec, &worktree) {
+        let linked = spec.inputs.iter().try_for_each(|input| inputs::link(input, &worktree));
+        if let Err(message) = linked {
             return (stages, Err(early(message)));
         }
         for command in &spec.commands {

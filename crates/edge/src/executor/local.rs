@@ -2,6 +2,7 @@
 //! says; a result counts only once the lock is free.
 
 use super::claim::{self, Claim};
+use super::inputs;
 use super::limit;
 use super::outcome::{Outcome, is_plain};
 use super::spec::{Command, SPEC, Spec, Stage, Times};
@@ -197,15 +198,14 @@ impl Local {
         };
         // They lie there already.
         let linked = self.worktree.as_ref() != Some(&self.repository);
-        let inputs = self.measure.inputs.iter().filter(|_| linked);
-        let inputs = inputs.map(|path| (self.repository.join(path.as_str()), path.clone()));
+        let inputs = if linked { self.measure.inputs.as_slice() } else { &[] };
         let names = self.variables.iter().filter_map(|(name, _)| name.to_str());
         let JobKey { subject, submission } = job.key;
         Spec {
             times: Times { timeout: job.timeout, grace: self.grace },
             commands: commands.into_iter().filter_map(command).collect(),
             results_csv: self.measure.results_csv.clone(),
-            inputs: inputs.collect(),
+            inputs: inputs::of(&self.repository, inputs),
             in_place: self.worktree.clone(),
             sweep_config_limit: limit,
             variables: names.map(str::to_owned).collect(),

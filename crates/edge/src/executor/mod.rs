@@ -4,7 +4,7 @@
 //! [`local`] is the runner's side: it starts jobs, finds those of a runner before, and says how each ended. [`job`] is the
 //! process of one job: it alone owns deadline, capture, kill and result. They share files in the submission's folder and
 //! nothing else: `spec` is what is to be done, `claim` is who does it, `limit` is how long that may take, `outcome` is
-//! what became of it. `stage` runs one command, `results` looks for the CSV, `inputs` links what git does not track,
+//! what became of it. `stage` runs one command, `results` looks for the CSV, `inputs` links what git does not track, for agents too,
 //! [`protected`] sees whether anybody has changed what of that no candidate may. [`given`] has results that are there
 //! already. [`InPlace`] lets jobs run in the user's own worktree. `left` ends jobs
 //! whose run is to go.
@@ -12,7 +12,7 @@
 mod claim;
 pub mod given;
 mod in_place;
-mod inputs;
+pub(crate) mod inputs;
 pub mod job;
 mod left;
 mod limit;

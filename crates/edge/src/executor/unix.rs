@@ -6,6 +6,7 @@ use std::os::fd::AsFd as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
+pub(super) use std::fs::remove_file as unlink;
 pub(super) use std::os::unix::fs::symlink as link;
 
 /// When anything of a file was last changed, in seconds of Unix time.

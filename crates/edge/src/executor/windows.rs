@@ -1,6 +1,6 @@
 //! What a job needs of Windows alone.
 
-use std::fs::Metadata;
+use std::fs::{self, Metadata};
 use std::io;
 use std::os::windows::fs::{symlink_dir, symlink_file};
 use std::path::Path;
@@ -9,6 +9,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// Makes a link.
 pub(super) fn link(from: &Path, place: &Path) -> io::Result<()> {
     if from.is_dir() { symlink_dir(from, place) } else { symlink_file(from, place) }
+}
+
+/// Removes a link.
+pub(super) fn unlink(place: &Path) -> io::Result<()> {
+    fs::remove_file(place).or_else(|_| fs::remove_dir(place))
 }
 
 /// When a file was last changed, in seconds of Unix time.

@@ -5,6 +5,7 @@ use crate::workplace::{Nobody, Workplace, candidate, question, script};
 use std::fs;
 use std::time::Duration;
 use treebeam_core::id::{NodeId, Place};
+use treebeam_core::measure::WorktreePath;
 use treebeam_edge::agent::Door;
 use treebeam_edge::agent::settings::Edits::{self, Diff, InPlace};
 use treebeam_run::port::{AgentError, Applied, Reply, Repo as _, Role};
@@ -125,6 +126,33 @@ fn the_next_round_sees_what_the_last_one_left() {
     assert_eq!(place.git.apply(candidate(), &second).expect("git"), Applied::Cleanly);
     assert_eq!(place.files()["a.txt"], b"one\ntwo\nr1\nr2\n");
     assert!(!place.files().contains_key("new"));
+}
+
+#[test]
+fn inputs_are_there_for_whoever_edits_and_no_part_of_the_change() {
+    let mut place = Workplace::new(&FILES);
+    let input = |path: &str| WorktreePath::try_from(path.to_owned()).expect("a path");
+    place.inputs = ["gone", "big/data"].map(input).into();
+    let lies = place.repo.path().join("big/data");
+    fs::create_dir_all(&lies).expect("a folder");
+    fs::write(lies.join("prices"), "7\n").expect("a file");
+    let before = place.files();
+    let check = |key: &str, edit: &str, parts: &[&str]| {
+        let reply = place.ask(script(edit, InPlace), key).unwrap_or_else(|why| panic!("{why}"));
+        let diff = reply.edits.expect("edits");
+        assert!(parts.iter().all(|part| diff.contains(part)), "{edit}: {diff}");
+        assert_eq!((diff.is_empty(), place.files()), (parts.is_empty(), before.clone()), "{edit}");
+        assert_eq!(fs::read(lies.join("prices")).expect("the data"), b"7\n", "{edit}");
+    };
+    check("looked", "cat big/data/prices", &[]);
+    check("used", "cat big/data/prices >> a.txt", &["+7"]);
+    check("added", "git add -f big/data; echo x >> a.txt", &["+x"]);
+    check("removed", "rm big/data; echo x >> a.txt", &["+x"]);
+    check(
+        "replaced",
+        "rm big/data; mkdir big/data; echo 8 > big/data/prices",
+        &["big/data/prices", "+8"],
+    );
 }
 
 #[test]

@@ -65,6 +65,7 @@ fn a_process_that_runs_the_run() {
         dir: run.clone(),
         id: state.run.clone(),
         fence: store.fence(),
+        inputs: Vec::new(),
     };
     let plan = Plan {
         crew: Crew::new(settings.into()),

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use treebeam_core::event::{RunStarted, WorldKind};
 use treebeam_core::id::{EvalId, Place};
+use treebeam_core::measure::WorktreePath;
 use treebeam_core::policy::{Agents, Meaning, Reach};
 use treebeam_edge::agent::bucket::Limits;
 use treebeam_edge::agent::budgeted::Budget;
@@ -50,6 +51,8 @@ pub(crate) struct Workplace {
     pub(crate) git: Arc<GitRepo>,
     pub(crate) store: Store,
     run: PathBuf,
+    /// What the run's `inputs` are.
+    pub(crate) inputs: Vec<WorktreePath>,
 }
 
 /// The candidate that most is about.
@@ -72,7 +75,8 @@ impl Workplace {
         let (store, _) = Store::create(&runs, &started(&user)).expect("a run");
         let run = repo.path().join(".treebeam/runs/t");
         let git = GitRepo::new(user, &run, "t".parse().expect("a run id"));
-        let place = Self { git: Arc::new(git.expect("the run")), store, repo, run };
+        let place =
+            Self { git: Arc::new(git.expect("the run")), store, repo, run, inputs: Vec::new() };
         place.git.checkout(candidate(), &place.head()).expect("a worktree");
         place
     }
@@ -96,6 +100,7 @@ impl Workplace {
         let run = RunDir::new(self.run.clone());
         let id = "t".parse().expect("a run id");
         let (repo, fence) = (Arc::clone(&self.git), self.store.fence());
+        let inputs = self.inputs.clone();
         Plan {
             crew: Crew::new(BTreeMap::from(crew)),
             prices: Prices::default(),
@@ -104,7 +109,7 @@ impl Workplace {
             patience: PATIENCE,
             calls: Calls::Run(run.clone()),
             replays: None,
-            surroundings: Surroundings::Run(Grounds { repo, dir: run, id, fence }),
+            surroundings: Surroundings::Run(Grounds { repo, dir: run, id, fence, inputs }),
         }
     }
 

@@ -157,7 +157,8 @@ fn searched(repo: &TempRepo, ideas: u32) -> State {
     let git = GitRepo::new(user, run.root(), state.run.clone()).expect("git");
     let git = Arc::new(git);
     let (repo, id) = (Arc::clone(&git), state.run.clone());
-    let plan = plan(Grounds { repo, dir: run.clone(), id, fence: store.fence() });
+    let plan =
+        plan(Grounds { repo, dir: run.clone(), id, fence: store.fence(), inputs: Vec::new() });
     let door = Door::open(&plan, &Nobody).expect("the door");
     let world = World {
         repo: git.as_ref(),
