@@ -55,6 +55,14 @@ pub(crate) fn ticks() -> u32 {
     times.filter_map(|time| time.parse::<u32>().ok()).sum()
 }
 
+/// The memory that a process has, in KiB: `self`, or the one of this number.
+pub(crate) fn memory(process: &str) -> Outcome<u32> {
+    let status = fs::read_to_string(format!("/proc/{process}/status"))?;
+    let memory = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let memory = memory.and_then(|line| line.split_whitespace().next());
+    Ok(memory.ok_or("no memory in `status`")?.parse()?)
+}
+
 /// The most memory that this process ever had, in KiB.
 pub(crate) fn peak_memory() -> u32 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();

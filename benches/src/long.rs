@@ -12,10 +12,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
+use treebeam_edge::store::{RunDir, open_to_read};
 
 const EVALS: usize = 2_000;
 /// How many evals make one sample: a depth.
 const SAMPLE: usize = 40;
+/// How many copies of what is known are made to see what one takes: enough that what lies idle here does not matter.
+const COPIES: usize = 65;
 /// How often the journal is looked at.
 const GLANCE: Duration = Duration::from_millis(5);
 
@@ -55,7 +58,7 @@ pub(crate) fn long() -> Outcome<()> {
     let program = released(&own_release()?)?;
     let mut old = Run::start(&folder.path().join("old"), &program)?;
     old.go_on_to(EVALS / 4)?;
-    let before = old.memory()?;
+    let (before, record_before) = (old.memory()?, old.record()?);
     old.go_on_to(EVALS - EVALS / 4)?;
     let mut young = Run::start(&folder.path().join("young"), &program)?;
     let mut pairs = Vec::new();
@@ -64,7 +67,7 @@ pub(crate) fn long() -> Outcome<()> {
         let late = old.sample()?;
         pairs.push((early, late));
     }
-    let after = old.memory()?;
+    let (after, record_after) = (old.memory()?, old.record()?);
     let each = |pick: fn(&(Sample, Sample)) -> f64| pairs.iter().map(pick).collect::<Vec<f64>>();
     let (early, late) = (each(|(early, _)| early.wall), each(|(_, late)| late.wall));
     let wall = each(|(early, late)| late.wall / early.wall);
@@ -81,6 +84,9 @@ pub(crate) fn long() -> Outcome<()> {
     row("last / first quarter, memory (target 1.1)", &format!("{:.2}", after / before));
     let each = (after - before) / gauge::number(EVALS - EVALS / 4);
     row("the same, for each eval between", &format!("{each:.2} KiB"));
+    let (before, after) = (before - record_before, after - record_after);
+    let rest = format!("{:.2} ({before:.0} and {after:.0} KiB)", after / before);
+    row("last / first quarter, memory without the record of the evals", &rest);
     Ok(())
 }
 
@@ -102,6 +108,7 @@ pub(crate) fn furnished(folder: &Path) -> Outcome<Bench> {
 struct Run {
     runner: Child,
     journal: Tail,
+    folder: RunDir,
 }
 
 impl Run {
@@ -115,8 +122,9 @@ impl Run {
         command.current_dir(bench.repo()).env_clear().envs(bench.variables.iter().cloned());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let runner = command.spawn()?;
-        let journal = Tail::new(&bench.repo().join(".treebeam/runs/bench/journal.jsonl"));
-        let mut run = Self { runner, journal };
+        let folder = RunDir::new(bench.repo().join(".treebeam/runs/bench"));
+        let journal = Tail::new(&folder.journal());
+        let mut run = Self { runner, journal, folder };
         // The root's own sweep is no eval's.
         run.go_on_to(1)?;
         Ok(run)
@@ -159,10 +167,17 @@ impl Run {
 
     /// Its memory, in KiB.
     fn memory(&self) -> Outcome<u32> {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.runner.id()))?;
-        let memory = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let memory = memory.and_then(|line| line.split_whitespace().next());
-        Ok(memory.ok_or("no memory in `status`")?.parse()?)
+        gauge::memory(&self.runner.id().to_string())
+    }
+
+    /// How much of it is what is known of the run, in KiB: what another one of it takes here.
+    fn record(&self) -> Outcome<f64> {
+        let state = open_to_read(&self.folder)?.state;
+        let before = gauge::memory("self")?;
+        let copies = vec![state; COPIES];
+        let taken = gauge::memory("self")?.saturating_sub(before);
+        drop(copies);
+        Ok(f64::from(taken) / gauge::number(COPIES - 1))
     }
 }
 
