@@ -173,12 +173,30 @@ fn everybody_is_told_what_the_others_said() {
     assert!(!text("reviewer_prompt_round_2.txt").contains("second thoughts"));
 }
 
-/// Changes what is protected, and then says this in every later round.
-struct Stubborn<'a>(&'a MemoryWorld, &'static str);
+/// Makes a change, and then says this in every later round.
+struct Stubborn<'a> {
+    world: &'a MemoryWorld,
+    later: &'static str,
+    /// What the reviewer says, where there is one.
+    review: Option<&'static str>,
+}
+
+/// What it may say.
+const LATER: [(&str, &str); 2] = [
+    (
+        "--- a/model.py\n+++ b/model.py\n@@ -1 +1 @@\n-a\n+do never-applies\n",
+        "the diff does not apply: it never does",
+    ),
+    ("I will not.", "diff"),
+];
 
 impl Agent for Stubborn<'_> {
     fn answers(&self, role: Role) -> bool {
-        matches!(role, Role::Ideas | Role::Coder)
+        match role {
+            Role::Ideas | Role::Coder => true,
+            Role::Reviewer => self.review.is_some(),
+            Role::Coordinator | Role::Planner => false,
+        }
     }
     fn edits(&self, _: Role) -> Edits {
         Edits::Diff
@@ -187,43 +205,59 @@ impl Agent for Stubborn<'_> {
         false
     }
     fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
-        match (ask.role, ask.round) {
-            (Role::Coder, 1..) => Ok(Reply::of(self.1.to_owned())),
-            _ => self.0.ask(ask),
+        match (ask.role, ask.round, self.review) {
+            (Role::Coder, 1.., _) => Ok(Reply::of(self.later.to_owned())),
+            (Role::Reviewer, _, Some(review)) => Ok(Reply::of(review.to_owned())),
+            _ => self.world.ask(ask),
+        }
+    }
+}
+
+/// A run of one idea with such an agent: what came of it, and what the coder was told last.
+fn stubborn(agent: &Stubborn<'_>, protect: &[&str], reach: Reach) -> (String, String) {
+    let meaning = Meaning {
+        ideas_per_node: NonZeroU32::MIN,
+        sweep_config_limit: NonZeroU32::new(4),
+        protect: protect.iter().copied().map(str::to_owned).collect(),
+        ..Meaning::default()
+    };
+    let mut journal = MemoryJournal::begun(meaning, Reach { max_depth: 1, ..reach });
+    let ports = World { agent, ..agent.world.ports() };
+    let state = drive(journal.state(), ports, &mut journal, &mut |_, _| {}).expect("a run");
+    let disk = agent.world.disk();
+    let prompt = disk.files.get("eval/0001/experiment/coder_prompt_round_2.txt").expect("it");
+    (outcome(&state), String::from_utf8_lossy(prompt).into_owned())
+}
+
+#[test]
+fn what_is_protected_stays_the_reason_while_it_stands() {
+    for (later, also) in LATER {
+        let world = MemoryWorld::new(1, 1);
+        let agent = Stubborn { world: &world, later, review: None };
+        let (said, prompt) = stubborn(&agent, &["model.py"], Reach::default());
+        assert!(said.starts_with("protected: `model.py` is protected; "), "{said}");
+        assert!(said.contains(also), "{said}");
+        for part in ["`model.py` is protected", also, "IT IS IN PLACE"] {
+            assert!(prompt.contains(part), "no {part:?} in {prompt}");
         }
     }
 }
 
 #[test]
-fn what_is_protected_stays_the_reason_while_it_stands() {
-    for (later, also) in [
-        (
-            "--- a/model.py\n+++ b/model.py\n@@ -1 +1 @@\n-a\n+do never-applies\n",
-            "the diff does not apply: it never does",
-        ),
-        ("I will not.", "diff"),
-    ] {
-        let world = MemoryWorld::new(1, 1);
-        let protect = vec!["model.py".to_owned()];
-        let meaning = Meaning {
-            ideas_per_node: NonZeroU32::MIN,
-            sweep_config_limit: NonZeroU32::new(4),
-            protect,
-            ..Meaning::default()
+fn what_the_reviewer_found_stays_the_reason_while_it_stands() {
+    let review = Some("VERDICT: REJECT\nISSUES:\n- it leaks\n");
+    for (later, also) in LATER {
+        let told = |reach| {
+            let world = MemoryWorld::new(1, 1);
+            stubborn(&Stubborn { world: &world, later, review }, &[], reach)
         };
-        let stubborn = Stubborn(&world, later);
-        let mut journal = MemoryJournal::begun(meaning, Reach { max_depth: 1, ..Reach::default() });
-        let ports = World { agent: &stubborn, ..world.ports() };
-        let state = drive(journal.state(), ports, &mut journal, &mut |_, _| {}).expect("a run");
-        let said = outcome(&state);
-        assert!(said.starts_with("protected: `model.py` is protected; "), "{said}");
-        assert!(said.contains(also), "{said}");
-        let disk = world.disk();
-        let prompt = disk.files.get("eval/0001/experiment/coder_prompt_round_2.txt").expect("it");
-        let prompt = String::from_utf8_lossy(prompt);
-        for part in ["`model.py` is protected", also, "IT IS IN PLACE"] {
+        let (said, prompt) = told(Reach::default());
+        assert!(said.starts_with("rejected: - it leaks; ") && said.contains(also), "{said}");
+        for part in ["- it leaks", also, "IT IS IN PLACE", "+do "] {
             assert!(prompt.contains(part), "no {part:?} in {prompt}");
         }
+        let (said, _) = told(Reach { proceed_on_max_review_rounds: true, ..Reach::default() });
+        assert_eq!(said, "LetThrough in 3");
     }
 }
 

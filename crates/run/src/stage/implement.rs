@@ -99,6 +99,24 @@ impl Problem {
     fn new(kind: FailureKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into() }
     }
+
+    /// Whether it is about the change that is in the worktree.
+    const fn stands(&self) -> bool {
+        matches!(self.kind, FailureKind::Rejected | FailureKind::Protected)
+    }
+
+    /// The same after the rounds before: an answer that changed nothing leaves what is wrong with them, and that is the
+    /// reason still.
+    fn after(self, before: Option<Self>) -> Self {
+        match before {
+            Some(before) if before.stands() && !self.stands() => {
+                let message =
+                    format!("{}; and of the answer to that: {}", before.message, self.message);
+                Self::new(before.kind, message)
+            }
+            Some(_) | None => self,
+        }
+    }
 }
 
 /// Why something did not work out: on account of the answer, of a budget, or of the world.
@@ -220,7 +238,7 @@ impl<'a> Desk<'a> {
                 Ok(files) => files,
                 // There is no time for another round.
                 Err(Setback::Problem(found)) if found.kind != FailureKind::Timeout => {
-                    problem = Some(self.with_what_stands(found)?);
+                    problem = Some(found.after(problem));
                     continue;
                 }
                 Err(other) => return Err(other),
@@ -251,12 +269,8 @@ impl<'a> Desk<'a> {
 
     /// One round of the coder: how many files the change touches by now.
     fn code(&mut self, round: u32, problem: Option<&Problem>) -> Result<u32, Setback> {
-        let so_far = match problem.map(|problem| problem.kind) {
-            Some(FailureKind::Rejected | FailureKind::Protected) => {
-                Some(self.world.repo.staged(self.place, SHOWN_BYTES)?)
-            }
-            _ => None,
-        };
+        let stands = problem.is_some_and(Problem::stands);
+        let so_far = stands.then(|| self.world.repo.staged(self.place, SHOWN_BYTES)).transpose()?;
         let ask = self.prompt(
             Role::Coder,
             Matter {
@@ -309,18 +323,6 @@ impl<'a> Desk<'a> {
             .map_err(|error| PortError::new("cannot read `protect`").caused_by(error))?;
         let violations = protected.violations(changes);
         Ok((!violations.is_empty()).then(|| violations.join("; ")))
-    }
-
-    /// An answer that changed nothing leaves what is wrong with the rounds before it: that is the reason still.
-    fn with_what_stands(&self, found: Problem) -> Result<Problem, PortError> {
-        if !matches!(found.kind, FailureKind::Patch | FailureKind::NoChange) {
-            return Ok(found);
-        }
-        let Some(standing) = self.violations(&self.world.repo.changes(self.place)?)? else {
-            return Ok(found);
-        };
-        let message = format!("{standing}; and of the answer to that: {}", found.message);
-        Ok(Problem::new(FailureKind::Protected, message))
     }
 
     /// The reviewer's word, where there is one.
