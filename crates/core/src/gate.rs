@@ -161,10 +161,23 @@ impl Rules {
         Verdict { checks, rank_score: rank::score(&scored.vs_root) }
     }
 
+    /// Whether so many rows, of which these are ok, are a whole sweep.
+    #[must_use]
+    pub fn are_complete(self, rows: u32, found: Completeness) -> bool {
+        let Completeness { expected_count, ok_count, .. } = found;
+        match self.min_ok_rate {
+            None => rows == expected_count && ok_count == expected_count,
+            Some(least) => {
+                let rate = f64::from(ok_count) / f64::from(rows.max(1));
+                rows >= expected_count && rate >= least.get()
+            }
+        }
+    }
+
     /// The checks that need nothing but the sweeps themselves: from [`Rule::Complete`] on.
     fn results(self, scored: &Scored) -> [Check; 8] {
         [
-            complete(scored, self.min_ok_rate),
+            complete(scored, self),
             well_formed(scored),
             primary_present(scored),
             numbers_kept(scored),
@@ -199,16 +212,10 @@ fn check(rule: Rule, passed: bool, figures: impl Into<String>) -> Check {
     Check { rule, passed, figures: figures.into() }
 }
 
-fn complete(scored: &Scored, min_ok_rate: Option<Finite>) -> Check {
+fn complete(scored: &Scored, rules: Rules) -> Check {
     let Completeness { expected_count, ok_count, error_count } = scored.completeness;
     let rows = scored.vs_parent.candidate_rows_used;
-    let passed = match min_ok_rate {
-        None => rows == expected_count && ok_count == expected_count,
-        Some(least) => {
-            let rate = f64::from(ok_count) / f64::from(rows.max(1));
-            rows >= expected_count && rate >= least.get()
-        }
-    };
+    let passed = rules.are_complete(rows, scored.completeness);
     let figures =
         format!("{ok_count} of {expected_count} ok, {rows} rows used, {error_count} not ok");
     check(Rule::Complete, passed, figures)

@@ -18,6 +18,9 @@ const MAX_LOTS: usize = 2_000;
 /// others get draws of their own: the chance error of the draws is not the same for all comparisons of a run.
 const SEED: u64 = 0x7472_6565_6265_616d;
 
+/// What rounding leaves of equal numbers is a smaller part of them than this.
+const ROUNDING: f64 = 1e-12;
+
 /// How many configurations got better and worse in one metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PairCounts {
@@ -72,11 +75,18 @@ fn changes(
     after: impl Iterator<Item = (RowId, f64)>,
     direction: Direction,
 ) -> impl Iterator<Item = f64> {
-    let change = move |(before, after): (f64, f64)| match direction {
+    let gain = move |pair| gain(pair, direction);
+    matched(before, after).map(gain).filter(|change| change.is_finite())
+}
+
+/// By how much a number got better. What rounding leaves of equal numbers is nothing: where a metric does not depend on what
+/// was changed, it must not decide.
+pub(crate) fn gain((before, after): (f64, f64), direction: Direction) -> f64 {
+    let gain = match direction {
         Direction::Higher => after - before,
         Direction::Lower => before - after,
     };
-    matched(before, after).map(change).filter(|change| change.is_finite())
+    if gain.abs() < ROUNDING * before.abs().max(after.abs()) { 0.0 } else { gain }
 }
 
 /// What both sides have for the same id, each in the order of ids. An id that stands twice on a side is left out.
@@ -211,6 +221,16 @@ mod tests {
         check("0,1 1,2", "0,1 1,nan", "none");
         check("0,1 1,2 1,2", "0,1 1,2", "none");
         check("a,1 b,2", "b,2.5 a,1.5", "2 pairs, 2 wins, 0 losses, 0.5 [0.5, 0.5]");
+        check(
+            "0,0.3 1,3",
+            "0,0.30000000000000004 1,2.9999999999999996",
+            "2 pairs, 0 wins, 0 losses, 0 [0, 0]",
+        );
+        check(
+            "0,0.0001 1,0",
+            "0,0.0002 1,0.000001",
+            "2 pairs, 2 wins, 0 losses, 0.0000505 [0.000001, 0.0001]",
+        );
         check("0,-1.7e308 1,0 2,0", "0,1.7e308 1,1 2,1", "2 pairs, 2 wins, 0 losses, 1 [1, 1]");
     }
 

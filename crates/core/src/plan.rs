@@ -307,28 +307,31 @@ fn implement(state: &State) -> Vec<Move> {
         return Vec::new();
     }
     let goes_on = |eval: &EvalId| !state.is_refused(Intent::Implement(*eval));
-    let mut steps: Vec<_> = state.implementing().iter().copied().filter(goes_on).collect();
+    let cut_off = state.implementing().iter().copied().filter(goes_on);
+    let mut begun: Vec<EvalId> = Vec::new();
     let slots = if state.reached.is_none() { slots(state) } else { 0 };
     let mut free = slots.saturating_sub(state.under_way().count() + state.worktrees_due());
     for (node, queued) in state.queued() {
-        let room = free.min(free_on(state, node));
-        steps.extend(queued.iter().take(room));
+        let room = free.min(free_on(state, node, &begun));
+        begun.extend(queued.iter().take(room));
         free -= room.min(queued.len());
         if free == 0 {
             break;
         }
     }
-    steps.into_iter().map(|eval| Move::Start(Step::Implement(eval))).collect()
+    cut_off.chain(begun).map(|eval| Move::Start(Step::Implement(eval))).collect()
 }
 
 fn slots(state: &State) -> usize {
     usize::try_from(state.reach.max_parallel_evals.get()).unwrap_or(usize::MAX)
 }
 
-fn free_on(state: &State, node: NodeId) -> usize {
+/// How many more may begin on a node, beside those that are under way and those that begin now. The control group's are the
+/// root's too.
+fn free_on(state: &State, node: NodeId, begun: &[EvalId]) -> usize {
     let Some(most) = state.reach.max_parallel_per_node else { return usize::MAX };
     let on_node = |eval: &EvalId| state.eval(*eval).is_some_and(|eval| eval.parent == node);
-    let busy = state.under_way().filter(on_node).count();
+    let busy = state.under_way().chain(begun.iter().copied()).filter(on_node).count();
     usize::try_from(most.get()).unwrap_or(usize::MAX).saturating_sub(busy)
 }
 

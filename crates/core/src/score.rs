@@ -3,7 +3,7 @@
 
 use crate::evidence::{Comparison, Form, Grade, LostNumbers, Reason, Recommendation, Scored};
 use crate::num::Finite;
-use crate::paired::{PairCounts, matched, paired};
+use crate::paired::{PairCounts, gain, matched, paired};
 use crate::policy::{Direction, Meaning, Metric, ScorePolicy, Thresholds};
 use crate::sweep::Sweep;
 
@@ -113,7 +113,7 @@ pub fn compare(
         baseline_rows_used: baseline.rows_used(),
         candidate_rows_used: candidate.rows_used(),
         recommendation: recommend(&metrics, primary, policy),
-        primary_delta: primary.and_then(|pair| Finite::new(improvement(pair, direction))),
+        primary_delta: primary.and_then(|pair| Finite::new(gain(pair, direction))),
         paired: paired(baseline, candidate, direction),
     };
     Ok(Details { comparison, columns, metrics })

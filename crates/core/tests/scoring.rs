@@ -238,6 +238,20 @@ fn what_is_left_out_does_not_make_it_better() {
 }
 
 #[test]
+fn what_rounding_leaves_of_equal_numbers_decides_nothing() {
+    let parent = "0,ok,0.3,2,7 1,ok,3.1,2,7";
+    for (candidate, expect) in [
+        ("0,ok,0.29999999999999993,1,7 1,ok,3.0999999999999996,1,7", "passed"),
+        (
+            "0,ok,0.29999999999,1,7 1,ok,3.1,1,7",
+            "primary_regressed: primary delta -5e-12, tolerance 0",
+        ),
+    ] {
+        assert_eq!(gated(parent, candidate, 1.0), expect, "{candidate}");
+    }
+}
+
+#[test]
 fn a_mean_over_other_configurations_does_not_hide_that_each_got_worse() {
     let regressed = |delta: &str, mean: &str, pairs: u32| {
         let both = format!("{mean} over the {pairs} configurations that both have");

@@ -387,7 +387,9 @@ fn outcome_line(facts: &Facts, eval: &Eval) -> String {
 pub(crate) fn short_line(facts: &Facts, eval: &Eval) -> String {
     let (title, on) = (&eval.idea.title, eval.parent);
     let Some((measured, verdict)) = judged(facts, eval) else {
-        return format!("{title}: on n{on}, failed");
+        let unfinished = matches!(eval.stage, Stage::Unfinished { .. });
+        let what = if unfinished { "not tried to its end" } else { "failed" };
+        return format!("{title}: on n{on}, {what}");
     };
     let ([score, _], [before, _]) = (against_root(&measured.scored.vs_root), figures_of(facts, on));
     let reason = verdict.reason();

@@ -6,7 +6,7 @@
 use std::num::NonZeroU32;
 use treebeam_core::audit;
 use treebeam_core::event::{BudgetKind, Event, Stop, Takeover};
-use treebeam_core::facts::{Facts, History, Stage};
+use treebeam_core::facts::{Eval, Facts, History, Stage};
 use treebeam_core::policy::{Meaning, Reach};
 use treebeam_core::state::State;
 use treebeam_run::port::{AgentError, OwnIdea, Request};
@@ -153,6 +153,29 @@ fn a_raised_budget_goes_on_at_the_next_depth() {
         assert!(end.reached.is_none());
         assert_eq!(journal.state(), end);
     }
+}
+
+#[test]
+fn what_a_budget_left_unfinished_is_not_told_as_failed() {
+    let mut told = 0;
+    for purse in 0..answers(1) {
+        let poor = MemoryWorld::new(7, 7).with_purse(purse);
+        let mut journal = MemoryJournal::begun(meaning(1), reach(1));
+        go(&mut journal, &poor).expect("a run that stops");
+        journal.events.push(Event::SettingsChanged { reach: reach(1) });
+        let rich = poor.fork(7);
+        let end = go(&mut journal, &rich).expect("a run that goes on");
+        let disk = rich.disk();
+        let texts: Vec<_> = disk.files.values().map(|text| String::from_utf8_lossy(text)).collect();
+        let unfinished = |eval: &&Eval| matches!(eval.stage, Stage::Unfinished { .. });
+        for eval in end.evals.iter().filter(unfinished) {
+            let line = |outcome| format!("{}: on n{}, {outcome}", eval.idea.title, eval.parent);
+            let count = |line: &str| texts.iter().filter(|text| text.contains(line)).count();
+            assert_eq!(count(&line("failed")), 0, "{purse} answers: {}", eval.idea.title);
+            told += count(&line("not tried to its end"));
+        }
+    }
+    assert!(told > 10, "{told}");
 }
 
 /// A run whose purse held three answers, as it was when that came on record.

@@ -9,6 +9,8 @@ const TAKEN: &str = "=== IDEAS THAT LED HERE";
 const TRIED: &str = "=== OTHER IDEAS THAT WERE TRIED";
 /// What heads those that were answered before, and refused as repeats.
 const REPEATED: &str = "=== YOU PROPOSED THESE";
+/// What is said of one that a budget cut off: it may be tried yet.
+const UNFINISHED: &str = "not tried to its end";
 /// Results that were not whole say nothing about a value, whatever their score.
 const BROKEN: [&str; 8] = [
     "not_completed",
@@ -66,6 +68,9 @@ impl History {
             let Some((change, told)) = line.strip_prefix("- ").and_then(Change::read) else {
                 continue;
             };
+            if told.ends_with(UNFINISHED) {
+                continue;
+            }
             if part.starts_with(TAKEN) || part.starts_with(TRIED) {
                 let (node, outcome) = outcome(told);
                 history.trials.push(Trial { change, node, outcome });
@@ -123,6 +128,8 @@ mod tests {
         check(": on n12345, failed: sweep: exit 1", 12345, Outcome::Failed);
         check(": under way", 0, Outcome::Failed);
         check("", 0, Outcome::Failed);
+        let cut = "=== OTHER IDEAS THAT WERE TRIED ON THE WAY ===\n- Set `a` from 1 to 2 in `b.py`: on n0000, not tried to its end\n";
+        assert!(History::read(cut).trials.is_empty(), "it may be tried yet");
         let prompt = "=== YOU PROPOSED THESE, BUT THEY WERE TRIED BEFORE ===\n- Set `a` from 1 to 2 in `b.py`\n";
         assert_eq!(History::read(prompt).repeated.len(), 1);
     }

@@ -8,7 +8,8 @@ use crate::port::{JobEnd, JobExit, PortError, World};
 use crate::summary::{About, Summary};
 use treebeam_core::bill::Bills;
 use treebeam_core::event::{EvalStage, Failure, FailureKind, Subject};
-use treebeam_core::evidence::Artifact;
+use treebeam_core::evidence::{Artifact, Completeness};
+use treebeam_core::gate::Rules;
 use treebeam_core::id::{Commit, RunPath, Sha256};
 use treebeam_core::path;
 use treebeam_core::plan::Outcome;
@@ -221,17 +222,21 @@ pub(super) fn in_words(
     }
 }
 
-/// How many rows the root's results have, if they can be compared with.
+/// How many rows the root's results have, if they can be compared with: by the rule that candidates are judged by.
 fn sound(sweep: &Sweep, whose: &str, meaning: &Meaning) -> Result<u32, String> {
     sweep.require(&meaning.score).map_err(|error| error.to_string())?;
     let rows = sweep.rows_used();
     let found = sweep.completeness(meaning.limit(), meaning.gate.min_rows.unwrap_or(rows));
-    let complete = found.ok_count >= found.expected_count && found.error_count == 0;
-    if !complete || meaning.limit().is_some_and(|limit| limit != rows) {
-        return Err(format!(
-            "{whose} has {rows} rows, {} of {} configurations ok, {} not ok",
-            found.ok_count, found.expected_count, found.error_count
-        ));
+    if !Rules::of(meaning).are_complete(rows, found) {
+        let Completeness { expected_count, ok_count, error_count } = found;
+        let all = expected_count.max(rows);
+        let figures = format!("{ok_count} of {all} configurations ok, {error_count} not ok");
+        let rule = match meaning.limit() {
+            Some(_) => String::new(),
+            None if rows < expected_count => format!("; `gate.min_rows` is {expected_count}"),
+            None => format!("; `gate.min_ok_rate` is {}", meaning.gate.min_ok_rate),
+        };
+        return Err(format!("{whose} has {rows} rows, {figures}{rule}"));
     }
     let (ragged, repeated) = (sweep.ragged_rows(), sweep.duplicate_ids());
     if ragged > 0 || repeated > 0 {
@@ -240,4 +245,38 @@ fn sound(sweep: &Sweep, whose: &str, meaning: &Meaning) -> Result<u32, String> {
     let primary = &meaning.score.primary;
     let missing = || format!("{whose} has no number in column `{primary}`");
     sweep.mean(primary).map(|_| rows).ok_or_else(missing)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::num::NonZeroU32;
+    use treebeam_core::num::Finite;
+
+    #[test]
+    fn the_root_is_held_to_what_candidates_are() {
+        let primary = &Meaning::default().score.primary;
+        let whole = "0,ok,1\n1,ok,2\n2,ok,3\n";
+        let failing = "0,ok,1\n1,error,\n2,ok,3\n";
+        let check = |rows: &str, limit, (min_rows, rate), expect: Result<u32, &str>| {
+            let mut meaning =
+                Meaning { sweep_config_limit: NonZeroU32::new(limit), ..Meaning::default() };
+            meaning.gate.min_rows = min_rows;
+            meaning.gate.min_ok_rate = Finite::new(rate).expect("a number");
+            let text = format!("config_id,status,{primary}\n{rows}");
+            let sweep = Sweep::read(text.as_bytes(), "a.csv", meaning.limit(), &meaning.score);
+            let found = sound(&sweep.expect("a sweep"), "it", &meaning);
+            assert_eq!(found, expect.map_err(str::to_owned), "{rows}");
+        };
+        check(whole, 0, (None, 1.0), Ok(3));
+        check(whole, 3, (None, 1.0), Ok(3));
+        check(whole, 4, (None, 1.0), Err("it has 3 rows, 3 of 4 configurations ok, 0 not ok"));
+        check(failing, 3, (None, 0.5), Err("it has 3 rows, 2 of 3 configurations ok, 1 not ok"));
+        check(failing, 0, (None, 0.5), Ok(3));
+        check(failing, 0, (Some(2), 0.5), Ok(3));
+        let few = "it has 3 rows, 2 of 3 configurations ok, 1 not ok; `gate.min_ok_rate` is 0.7";
+        check(failing, 0, (Some(2), 0.7), Err(few));
+        let short = "it has 3 rows, 3 of 5 configurations ok, 0 not ok; `gate.min_rows` is 5";
+        check(whole, 0, (Some(5), 0.5), Err(short));
+    }
 }

@@ -190,6 +190,27 @@ fn with_lanes_per_node_no_node_waits_for_another() {
 }
 
 #[test]
+fn lanes_of_the_root_count_the_control_group_too() {
+    let meaning = Meaning {
+        ideas_per_node: number(8),
+        sweep_config_limit: Some(number(4)),
+        control: Some("best-of-n=0.5".parse().expect("a control group")),
+        ..Meaning::default()
+    };
+    let world = VirtualTime::new(|_: EvalId| length(10, 90));
+    let lanes = Lanes { per_node: Some(1), ..lanes(8) };
+    let mut journal = MemoryJournal::begun(meaning, reach(Size { depth: 1, ..SEVERAL }, lanes));
+    let mut most = 0;
+    let mut see = |state: &State, _: &[_]| {
+        world.see(state);
+        most = most.max(state.under_way().count());
+    };
+    let end = drive(journal.state(), world.ports(), &mut journal, &mut see).expect("a run");
+    assert!(end.evals.iter().any(|eval| !eval.group.is_tree()), "there is a control group");
+    assert_eq!(most, 1, "all of them are the root's");
+}
+
+#[test]
 fn what_ends_first_makes_room_first_whatever_its_id() {
     let (end, times) = run(ONE_NODE, lanes(4), |eval| length(5, 10 + 97 * u64::from(65 - eval)));
     let begun: Vec<u64> = times.values().map(|it| it.begun).collect();
