@@ -403,6 +403,8 @@ pub enum FailureKind {
     Rejected,
     /// The change touches what is protected.
     Protected,
+    /// Protected inputs are not what they were for the root. Of several sweeps that ran then, nobody knows whose doing it was.
+    Inputs,
     /// The change changes nothing.
     NoChange,
     /// The worktree could not be set up.
@@ -426,6 +428,7 @@ impl fmt::Display for FailureKind {
             Self::Patch => "patch",
             Self::Rejected => "rejected",
             Self::Protected => "protected",
+            Self::Inputs => "inputs",
             Self::NoChange => "no_change",
             Self::Setup => "setup",
             Self::Tests => "tests",

@@ -61,7 +61,7 @@ fn tree(state: State) -> String {
 
 fn is_protected(eval: &Eval) -> bool {
     matches!(&eval.stage, Stage::Failed { failure, .. }
-        if failure.kind == FailureKind::Protected && failure.message.contains("`data/prices.csv`"))
+        if failure.kind == FailureKind::Inputs && failure.message.contains("`data/prices.csv`"))
 }
 
 #[test]

@@ -27,12 +27,14 @@ else:
 const SWEEP: &str = r#"import os, sys
 change = open("change.txt").read().strip()
 open("cache/seen", "a").write(change + "\n")
-gain = len(open("data/prices.csv").readlines()) + (change == "good")
+first = not os.path.exists("cache/once")
+gain = len(open("data/prices.csv").readlines()) + (change in ("good", "once"))
 with open(os.environ["AGENTIC_RESULTS_CSV"], "w") as out:
     out.write("config_id,status,gain\n")
     for config in range(3):
         out.write(f"{config},ok,{gain * (config + 1)}\n")
-if change in ("tampers", "fails"):
+if change in ("tampers", "fails") or (change == "once" and first):
+    open("cache/once", "w")
     open("data/prices.csv", "a").write("4\n5\n")
 sys.exit(change == "fails")
 "#;
@@ -90,14 +92,15 @@ fn nothing_is_measured_on_other_data_than_the_roots() {
     let changed = "protected inputs are not what they were when the root was measured";
     let named = format!("{changed}: `data/prices.csv`");
     let hints = |said: &Said| {
+        let way_on = "--retry-failed` goes on from here, and sweeps what failed for it again; if";
         said.stderr.contains("hint: restore these files, then `treebeam resume t")
-            && said.stderr.contains("goes on from here; if the change was meant, start a new run")
+            && said.stderr.contains(way_on)
     };
     let said = run(&site).exits(4);
     assert!(said.stderr.contains(&format!("is not submitted: {named}")), "{}", said.stderr);
     assert!(hints(&said), "{}", said.stderr);
     let [kind, message] = failure(&site, "0001");
-    assert_eq!(kind, "protected", "{message}");
+    assert_eq!(kind, "inputs", "{message}");
     assert!(message.starts_with(&format!("{named}; they are your own files")), "{message}");
     assert_eq!(prices(&site), "1\n2\n3\n4\n5\n", "they are the user's to restore");
     assert_eq!(seen(&site), "root fails ");
@@ -114,6 +117,19 @@ fn nothing_is_measured_on_other_data_than_the_roots() {
     assert_eq!(manifest["nodes"].as_object().map(serde_json::Map::len), Some(1), "only the root");
     assert!(manifest["root"]["protected_inputs_sha256"].is_string(), "{manifest:#}");
     assert_eq!(failure(&site, "0002")[0], "", "measured, and no better than the root");
+}
+
+#[test]
+fn who_was_swept_while_they_were_others_is_swept_again_and_nobody_is_paid() {
+    let site = site("data/**", "once comment");
+    let _ = run(&site).exits(4);
+    site.repo.write("data/prices.csv", PRICES).expect("prices");
+    let said = site.call(&["resume", RUN, "--retry-failed"]).exits(0);
+    assert!(said.stderr.contains("swept again as committed: e0001"), "{}", said.stderr);
+    assert_eq!(seen(&site), "root once comment once ");
+    assert_eq!(failure(&site, "0001")[0], "");
+    assert_eq!(site.manifest()["nodes"].as_object().map(serde_json::Map::len), Some(2));
+    assert!(!site.path("eval/0001/experiment/attempt_2/coder_prompt_round_0.txt").exists());
 }
 
 #[test]
@@ -148,7 +164,7 @@ fn an_idea_that_is_tried_alone_fails_too() {
         let said = site.call(&flags);
         let document = said.json_lines().remove(0);
         let error = &document["evals"][0]["error"];
-        assert_eq!(error["kind"], "protected", "{document:#}");
+        assert_eq!(error["kind"], "inputs", "{document:#}");
         assert!(error["message"].as_str().is_some_and(|said| said.contains("`data/prices.csv`")));
     }
 }

@@ -50,7 +50,7 @@ impl FailureKind {
             | Self::Timeout
             | Self::NoResults
             | Self::Results => true,
-            Self::Protected | Self::NoChange => false,
+            Self::Protected | Self::Inputs | Self::NoChange => false,
         }
     }
 }

@@ -70,14 +70,14 @@ fn at_open_depth(state: &Facts, wishes: &[Again], at: Timestamp) -> SentBack {
     SentBack { reopened: None, retried, swept: Vec::new(), rerun, set_aside, asked, at }
 }
 
-/// Failed evals whose candidate need not be another: its time was too short, or no sweep of the depth came to its end, which
-/// is hardly the fault of all candidates. Where others were measured, the one that was not is at fault.
+/// Failed evals whose candidate need not be another: its time was too short, the data were changed under it, or no sweep of the
+/// depth came to its end, which is hardly the fault of all candidates. Where others were measured, the one that was not is at fault.
 fn swept(state: &Facts, failed: &[EvalId]) -> Vec<EvalId> {
     let none_measured = state.open_evals().iter().all(|eval| eval.measured().is_none());
     let of_surroundings = |id: &&EvalId| {
         let failure = state.eval(**id).and_then(Eval::failure_of_a_fresh_candidate);
         failure.is_some_and(|failure| match failure.kind {
-            FailureKind::Timeout => true,
+            FailureKind::Timeout | FailureKind::Inputs => true,
             FailureKind::Setup
             | FailureKind::Sweep
             | FailureKind::NoResults

@@ -39,6 +39,7 @@ fn told(failure: &Failure) -> String {
         FailureKind::Patch
         | FailureKind::Rejected
         | FailureKind::Protected
+        | FailureKind::Inputs
         | FailureKind::NoChange
         | FailureKind::Setup
         | FailureKind::Tests

@@ -71,9 +71,12 @@ impl Swept<'_> {
             }
         };
         let failed = failed.map(String::as_str);
-        let why = match inputs::look_over(self.inputs, failed, world)? {
-            None if failed.is_none() => self.look_over(end.key.subject, world)?,
-            why => why,
+        if let Some(why) = inputs::look_over(self.inputs, failed, world)? {
+            return Ok(Err((FailureKind::Inputs, why)));
+        }
+        let why = match failed {
+            None => self.look_over(end.key.subject, world)?,
+            Some(_) => None,
         };
         Ok(why.map_or(results, |why| Err((FailureKind::Protected, why))))
     }

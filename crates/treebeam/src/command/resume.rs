@@ -14,7 +14,7 @@ use crate::wiring::Home;
 use crate::world;
 use serde::Serialize;
 use serde_json::{Value, json};
-use treebeam_core::event::{Event, Leftover, LeftoverKind, Stop, WorldKind};
+use treebeam_core::event::{Event, FailureKind, Leftover, LeftoverKind, Stop, WorldKind};
 use treebeam_core::facts::{Eval, Expansion, Facts, Ideas, Stage};
 use treebeam_core::id::{Commit, NodeId, Place};
 use treebeam_core::measure::UserPath;
@@ -161,6 +161,9 @@ impl Driven {
     }
 }
 
+/// The flag of whoever wants failed evals tried again.
+const RETRY: &str = "--retry-failed";
+
 /// How the loop left a run.
 pub(super) enum Left {
     /// At its end.
@@ -182,8 +185,10 @@ pub(super) fn drive(
     let root = state.node(NodeId::ROOT).map_or("", |root| root.commit.short()).to_owned();
     let given = state.meaning.measure.baseline_csv.clone();
     let mut progress = Progress::new(&state, quiet, output);
+    let mut failed_for_inputs = state.open_evals().iter().any(has_failed_for_inputs);
     let ended = treebeam_run::drive(state, world, store, &mut |state, events| {
         progress.show(state, events);
+        failed_for_inputs |= state.open_evals().iter().any(has_failed_for_inputs);
     });
     progress.finish();
     store.must_be_ours()?;
@@ -194,7 +199,7 @@ pub(super) fn drive(
             let go_on = if let Halt::RootUnsound { .. } = &halt {
                 given.map_or_else(|| mend(&root, way_on), |file| renew(&file, &root, way_on))
             } else if let Halt::InputsChanged { .. } = &halt {
-                restore(way_on)
+                restore(way_on, failed_for_inputs)
             } else {
                 format!("remove the cause, then `{way_on}` goes on from here")
             };
@@ -222,10 +227,17 @@ fn renew(file: &UserPath, root: &str, way_on: &str) -> String {
 }
 
 /// What to do about data that are not the root's any more: treebeam has no copy of them.
-fn restore(way_on: &str) -> String {
-    format!(
-        "restore these files, then `{way_on}` goes on from here; if the change was meant, start a new run"
-    )
+fn restore(way_on: &str, some_failed: bool) -> String {
+    let way_on = if some_failed && !way_on.contains(RETRY) {
+        format!("`{way_on} {RETRY}` goes on from here, and sweeps what failed for it again")
+    } else {
+        format!("`{way_on}` goes on from here")
+    };
+    format!("restore these files, then {way_on}; if the change was meant, start a new run")
+}
+
+fn has_failed_for_inputs(eval: &Eval) -> bool {
+    matches!(&eval.stage, Stage::Failed { failure, .. } if failure.kind == FailureKind::Inputs)
 }
 
 impl Left {
