@@ -13,8 +13,8 @@ use treebeam_core::id::{Commit, EvalId, Place, RunPath, Sha256};
 use treebeam_core::path;
 use treebeam_core::protect::{Change, Mode, Protected};
 use treebeam_run::port::{
-    Agent, AgentError, Applied, Ask, Clock, CommitNote, Edits, Executor, Files, Job, JobEnd,
-    JobExit, JobKey, Moment, PortError, Reply, Repo, RepoFile, Role, Undisturbed, World,
+    Agent, AgentError, Applied, Ask, Binaries, Clock, CommitNote, Edits, Executor, Files, Job,
+    JobEnd, JobExit, JobKey, Moment, PortError, Reply, Repo, RepoFile, Role, Undisturbed, World,
 };
 use treebeam_run::prompt::Prompts;
 
@@ -181,7 +181,7 @@ impl Repo for ThinWorld {
         Ok(true)
     }
 
-    fn diff(&self, from: &Commit, to: &Commit, _: usize) -> Result<String, PortError> {
+    fn diff(&self, from: &Commit, to: &Commit, _: Binaries, _: usize) -> Result<String, PortError> {
         Ok(format!("{from}..{to}\n"))
     }
 

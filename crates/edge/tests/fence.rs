@@ -14,8 +14,8 @@ use treebeam_core::policy::{Agents, Meaning, Reach};
 use treebeam_core::protect::{Change, Protected};
 use treebeam_edge::store::{Fenced, Force, Store};
 use treebeam_run::port::{
-    Agent, AgentError, Applied, Ask, CommitNote, Edits, Executor, Files, Job, JobEnd, JobKey,
-    PortError, Reply, Repo, RepoFile, Role,
+    Agent, AgentError, Applied, Ask, Binaries, CommitNote, Edits, Executor, Files, Job, JobEnd,
+    JobKey, PortError, Reply, Repo, RepoFile, Role,
 };
 
 const PLACE: Place = Place::Candidate(EvalId::FIRST);
@@ -59,7 +59,7 @@ impl Repo for &Reached {
     fn has(&self, _: &Commit) -> Result<bool, PortError> {
         self.refuse()
     }
-    fn diff(&self, _: &Commit, _: &Commit, _: usize) -> Result<String, PortError> {
+    fn diff(&self, _: &Commit, _: &Commit, _: Binaries, _: usize) -> Result<String, PortError> {
         self.refuse()
     }
     fn diff_stat(&self, _: &Commit, _: &Commit) -> Result<String, PortError> {

@@ -8,7 +8,7 @@ use treebeam_core::event::{Leftover, LeftoverKind};
 use treebeam_core::id::{Commit, EvalId, NodeId, Place, RunId};
 use treebeam_core::protect::Mode;
 use treebeam_edge::git::{GitRepo, OpenError, Paint, UserRepo, open_with};
-use treebeam_run::port::{Applied, CommitNote, Repo};
+use treebeam_run::port::{Applied, Binaries, CommitNote, Repo};
 use treebeam_testkit::repo::TempRepo;
 #[cfg(unix)]
 use treebeam_testkit::repo::script;
@@ -160,7 +160,7 @@ fn spaces_and_umlauts_are_ordinary() -> Outcome {
     assert_eq!(git.apply(eval(1), diff)?, Applied::Cleanly);
     assert_eq!(git.changes(eval(1))?[0].path, "ü x.txt");
     let commit = git.commit(eval(1), &note("title ü")?)?;
-    assert!(git.diff(&head, &commit, 4096)?.contains("+++ b/ü x.txt"));
+    assert!(git.diff(&head, &commit, Binaries::InFull, 4096)?.contains("+++ b/ü x.txt"));
     git.discard(worktree(eval(1)), 1)?;
     assert!(!folder(&repo, eval(1)).exists());
     Ok(())
@@ -235,7 +235,10 @@ fn everything_can_be_done_twice() -> Outcome {
     assert_eq!(repo.git_in(&folder(&repo, e1), &["status", "--porcelain=v1"])?, "");
     for _ in 0..2 {
         git.keep(n1, &commit)?;
-        assert_eq!(git.diff(&head, &commit, 4096)?, git.diff(&head, &commit, 4096)?);
+        assert_eq!(
+            git.diff(&head, &commit, Binaries::InFull, 4096)?,
+            git.diff(&head, &commit, Binaries::InFull, 4096)?
+        );
         git.checkout(n1, &commit)?;
     }
     let names = |git: &GitRepo| -> Result<Vec<String>, Box<dyn Error>> {
@@ -390,12 +393,14 @@ fn diffs_are_cut_between_characters_and_know_binaries() -> Outcome {
     repo.git(["config", "diff.noprefix", "true"])?;
     repo.git(["config", "diff.external", "false"])?;
     let git = run_in(&repo)?;
-    let whole = git.diff(&first, &second, 1 << 20)?;
+    let whole = git.diff(&first, &second, Binaries::InFull, 1 << 20)?;
     assert!(
         whole.starts_with("diff --git a/a.txt b/a.txt\n") && whole.contains("GIT binary patch")
     );
+    let named = git.diff(&first, &second, Binaries::Named, 1 << 20)?;
+    assert!(named.contains("b/data.bin differ") && !named.contains("GIT binary patch"), "{named}");
     for limit in [0, 1, 300, 301, 302, 303] {
-        let part = git.diff(&first, &second, limit)?;
+        let part = git.diff(&first, &second, Binaries::InFull, limit)?;
         assert!(whole.starts_with(&part) && part.len() <= limit && part.len() + 2 > limit);
     }
     let stat = git.diff_stat(&first, &second)?;

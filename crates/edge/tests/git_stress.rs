@@ -12,7 +12,7 @@ use std::time::Duration;
 use treebeam_core::event::{Leftover, LeftoverKind};
 use treebeam_core::id::{EvalId, NodeId, Place};
 use treebeam_edge::git::{GitRepo, open_with};
-use treebeam_run::port::{Applied, CommitNote, Repo};
+use treebeam_run::port::{Applied, Binaries, CommitNote, Repo};
 use treebeam_testkit::repo::TempRepo;
 
 type Outcome = Result<(), Box<dyn Error>>;
@@ -66,7 +66,9 @@ fn cycle(git: &GitRepo, number: u32) -> Outcome {
     assert_eq!(git.changes(place)?.len(), 1);
     let commit = git.commit(place, &note(&format!("{place}")))?;
     git.keep(node, &commit)?;
-    assert!(git.diff(&head, &commit, 4096)?.contains(&format!("+change {number}")));
+    assert!(
+        git.diff(&head, &commit, Binaries::InFull, 4096)?.contains(&format!("+change {number}"))
+    );
     for place in [place, node] {
         for kind in [LeftoverKind::Worktree, LeftoverKind::Branch] {
             git.discard(Leftover { place, kind }, 1)?;

@@ -10,7 +10,7 @@ mod tree;
 
 pub use choice::is_secret;
 
-use crate::port::{PortError, Repo, RepoFile};
+use crate::port::{Binaries, PortError, Repo, RepoFile};
 use crate::prompt::section::quoted;
 use std::fmt;
 use treebeam_core::id::Commit;
@@ -95,7 +95,7 @@ pub(crate) fn outline(
         Context::Outline => {
             page.add("FILES, WITH THEIR SIZES IN BYTES", &tree::tree(&files, share), share);
             if sight.root != sight.commit {
-                let change = repo.diff(sight.root, sight.commit, share)?;
+                let change = repo.diff(sight.root, sight.commit, Binaries::Named, share)?;
                 page.add("THE CODE AT HAND DIFFERS FROM THE ROOT BY THIS", &change, share);
             }
             choice::likely(&files, &sight.said, sight.commands)

@@ -153,7 +153,13 @@ pub trait Repo: Sync {
     ///
     /// # Errors
     /// When git cannot tell.
-    fn diff(&self, from: &Commit, to: &Commit, limit: usize) -> Result<String, PortError>;
+    fn diff(
+        &self,
+        from: &Commit,
+        to: &Commit,
+        binaries: Binaries,
+        limit: usize,
+    ) -> Result<String, PortError>;
 
     /// The change from one commit to another, as `git diff --stat` shows it.
     ///
@@ -189,6 +195,15 @@ pub struct RepoFile {
     pub bytes: u64,
     /// Git's name for what is in it.
     pub object: String,
+}
+
+/// What a diff has of files that are no text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Binaries {
+    /// All of it, coded: to be applied.
+    InFull,
+    /// That they differ: to be read.
+    Named,
 }
 
 /// What became of a diff.

@@ -14,8 +14,8 @@ use treebeam_core::id::{Commit, EvalId, Place, RunPath, Sha256};
 use treebeam_core::path;
 use treebeam_core::protect::{Change, Mode, Protected};
 use treebeam_run::port::{
-    Applied, Clock, CommitNote, Executor, Files, Inbox, Interrupt, Job, JobEnd, JobExit, JobKey,
-    Message, Moment, PortError, Repo, RepoFile, Request, Undisturbed, World,
+    Applied, Binaries, Clock, CommitNote, Executor, Files, Inbox, Interrupt, Job, JobEnd, JobExit,
+    JobKey, Message, Moment, PortError, Repo, RepoFile, Request, Undisturbed, World,
 };
 use treebeam_run::prompt::Prompts;
 
@@ -296,7 +296,7 @@ impl Repo for MemoryWorld {
         Ok(self.lock().commits.contains_key(commit.as_str()))
     }
 
-    fn diff(&self, from: &Commit, to: &Commit, _: usize) -> Result<String, PortError> {
+    fn diff(&self, from: &Commit, to: &Commit, _: Binaries, _: usize) -> Result<String, PortError> {
         Ok(format!("{from}..{to}\n"))
     }
 

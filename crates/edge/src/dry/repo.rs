@@ -4,7 +4,7 @@ use super::draw;
 use treebeam_core::event::{Leftover, LeftoverKind};
 use treebeam_core::id::{Commit, Place};
 use treebeam_core::protect::{Change, Protected};
-use treebeam_run::port::{Applied, CommitNote, PortError, Repo, RepoFile};
+use treebeam_run::port::{Applied, Binaries, CommitNote, PortError, Repo, RepoFile};
 
 /// One in this many worktrees cannot be removed at first.
 const ONE_IN: u64 = 4;
@@ -57,8 +57,14 @@ impl<R: Repo> Repo for FlakyCleanup<R> {
     fn has(&self, commit: &Commit) -> Result<bool, PortError> {
         self.repo.has(commit)
     }
-    fn diff(&self, from: &Commit, to: &Commit, limit: usize) -> Result<String, PortError> {
-        self.repo.diff(from, to, limit)
+    fn diff(
+        &self,
+        from: &Commit,
+        to: &Commit,
+        binaries: Binaries,
+        limit: usize,
+    ) -> Result<String, PortError> {
+        self.repo.diff(from, to, binaries, limit)
     }
     fn diff_stat(&self, from: &Commit, to: &Commit) -> Result<String, PortError> {
         self.repo.diff_stat(from, to)

@@ -4,7 +4,7 @@ use super::GitRepo;
 use super::call::Answer;
 use treebeam_core::id::{Commit, Place};
 use treebeam_core::protect::{Change, Mode};
-use treebeam_run::port::PortError;
+use treebeam_run::port::{Binaries, PortError};
 
 /// No list of changes is longer, in bytes.
 const MOST_CHANGES: usize = 16 << 20;
@@ -79,11 +79,15 @@ impl GitRepo {
         &self,
         from: &Commit,
         to: &Commit,
+        binaries: Binaries,
         limit: usize,
     ) -> Result<String, PortError> {
-        let shape = ["-p", "--full-index", "--binary"];
+        let shape: &[&str] = match binaries {
+            Binaries::InFull => &["-p", "--full-index", "--binary"],
+            Binaries::Named => &["-p", "--full-index"],
+        };
         // A few bytes more, so that the cut cannot fall into a character.
-        let mut text = self.between(from, to, &shape, limit.saturating_add(8))?;
+        let mut text = self.between(from, to, shape, limit.saturating_add(8))?;
         text.truncate(text.floor_char_boundary(limit));
         Ok(text)
     }

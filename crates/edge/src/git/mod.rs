@@ -53,7 +53,7 @@ use std::sync::Mutex;
 use treebeam_core::event::{Leftover, LeftoverKind};
 use treebeam_core::id::{Commit, Place, RunId};
 use treebeam_core::protect::{Change, Protected};
-use treebeam_run::port::{Applied, CommitNote, PortError, Repo, RepoFile};
+use treebeam_run::port::{Applied, Binaries, CommitNote, PortError, Repo, RepoFile};
 use worktree::Worktree;
 
 /// The worktrees, commits and refs of one run in the user's repository.
@@ -123,8 +123,14 @@ impl Repo for GitRepo {
     fn has(&self, commit: &Commit) -> Result<bool, PortError> {
         self.has(commit)
     }
-    fn diff(&self, from: &Commit, to: &Commit, limit: usize) -> Result<String, PortError> {
-        self.patch(from, to, limit)
+    fn diff(
+        &self,
+        from: &Commit,
+        to: &Commit,
+        binaries: Binaries,
+        limit: usize,
+    ) -> Result<String, PortError> {
+        self.patch(from, to, binaries, limit)
     }
     fn diff_stat(&self, from: &Commit, to: &Commit) -> Result<String, PortError> {
         self.stat(from, to)

@@ -11,8 +11,8 @@ use treebeam_core::evidence::Artifact;
 use treebeam_core::id::{Commit, EvalId, Place, RunPath};
 use treebeam_core::protect::{Change, Protected};
 use treebeam_run::port::{
-    Agent, AgentError, Applied, Ask, CommitNote, Edits, Executor, Files, Job, JobEnd, JobKey,
-    PortError, Reply, Repo, RepoFile, Role,
+    Agent, AgentError, Applied, Ask, Binaries, CommitNote, Edits, Executor, Files, Job, JobEnd,
+    JobKey, PortError, Reply, Repo, RepoFile, Role,
 };
 
 /// A port behind the fence of a run.
@@ -74,8 +74,14 @@ impl<R: Repo + Send> Repo for Fenced<R> {
     fn has(&self, commit: &Commit) -> Result<bool, PortError> {
         self.port.has(commit)
     }
-    fn diff(&self, from: &Commit, to: &Commit, limit: usize) -> Result<String, PortError> {
-        self.port.diff(from, to, limit)
+    fn diff(
+        &self,
+        from: &Commit,
+        to: &Commit,
+        binaries: Binaries,
+        limit: usize,
+    ) -> Result<String, PortError> {
+        self.port.diff(from, to, binaries, limit)
     }
     fn diff_stat(&self, from: &Commit, to: &Commit) -> Result<String, PortError> {
         self.port.diff_stat(from, to)

@@ -1,7 +1,7 @@
 //! What is shown of a repository of texts, within which limit. With a real git it is shown elsewhere.
 
 use super::*;
-use crate::port::{Applied, CommitNote};
+use crate::port::{Applied, Binaries, CommitNote};
 use proptest::prelude::*;
 use treebeam_core::event::Leftover;
 use treebeam_core::id::Place;
@@ -35,7 +35,7 @@ impl Repo for Texts {
     fn has(&self, _: &Commit) -> Result<bool, PortError> {
         Ok(true)
     }
-    fn diff(&self, _: &Commit, _: &Commit, limit: usize) -> Result<String, PortError> {
+    fn diff(&self, _: &Commit, _: &Commit, _: Binaries, limit: usize) -> Result<String, PortError> {
         Ok("+a line\n".repeat(1000).chars().take(limit).collect())
     }
     fn diff_stat(&self, _: &Commit, _: &Commit) -> Result<String, PortError> {

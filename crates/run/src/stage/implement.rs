@@ -5,7 +5,9 @@ use crate::brief::ForCoder;
 use crate::counted::Counted;
 use crate::drive::Halt;
 use crate::outline::{Sight, outline};
-use crate::port::{AgentError, Applied, Ask, CommitNote, Moment, PortError, Reply, Role, World};
+use crate::port::{
+    AgentError, Applied, Ask, Binaries, CommitNote, Moment, PortError, Reply, Role, World,
+};
 use crate::prompt::{Earlier, Matter};
 use crate::review::{self, Review};
 use crate::summary::{About, Draft, Summary, Verdict};
@@ -77,7 +79,7 @@ fn made_before(brief: &ForCoder, world: World<'_>) -> Result<Option<Outcome>, Po
 fn commit(brief: &ForCoder, world: World<'_>) -> Result<Commit, PortError> {
     let About { eval, parent_commit, .. } = &brief.about;
     let commit = world.repo.commit(Place::Candidate(*eval), &note(brief, world))?;
-    let diff = world.repo.diff(parent_commit, &commit, DIFF_BYTES)?;
+    let diff = world.repo.diff(parent_commit, &commit, Binaries::InFull, DIFF_BYTES)?;
     world.files.write(&file(brief, CANDIDATE), diff.as_bytes())?;
     Ok(commit)
 }
