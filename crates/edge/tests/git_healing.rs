@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use treebeam_core::event::{Leftover, LeftoverKind};
 use treebeam_core::id::{Commit, EvalId, Place};
-use treebeam_edge::git::{GitRepo, open_with};
+use treebeam_edge::git::{GitRepo, Own, open_with};
 use treebeam_run::port::{Applied, CommitNote, Repo};
 use treebeam_testkit::repo::{TempRepo, script};
 
@@ -224,15 +224,63 @@ fn await_that(holds: impl Fn() -> bool) {
     }
 }
 
-#[test]
-fn refs_in_tables_work_as_well() {
+/// A repository whose refs are in tables, where git can make one.
+fn with_tables() -> Option<TempRepo> {
     let repo = TempRepo::folder("repo").unwrap();
-    if repo.git(["init", "--quiet", "--ref-format=reftable"]).is_err() {
-        println!("this git has no refs in tables");
-        return;
-    }
+    let init = ["init", "--quiet", "--initial-branch=main", "--ref-format=reftable"];
+    repo.git(init).ok()?;
     repo.write("a.txt", "a\n").unwrap();
     repo.commit("first").unwrap();
+    Some(repo)
+}
+
+/// What somebody else's eyes see there, beside what the run has made.
+fn work_in(run: &GitRepo) -> Option<String> {
+    run.work_in(e1(), &Own::default()).unwrap()
+}
+
+#[test]
+fn refs_in_tables_work_as_well() {
+    let Some(repo) = with_tables() else {
+        println!("this git has no refs in tables");
+        return;
+    };
     must_work(&repo, &run_in(&repo), "reftable");
     must_work(&repo, &run_in(&repo), "reftable, again");
+}
+
+#[test]
+fn what_a_user_has_in_worktrees_is_seen_wherever_refs_are() {
+    for repo in [Some(files()), with_tables()].into_iter().flatten() {
+        let run = run_in(&repo);
+        let head = run.user().head.clone();
+        run.checkout(e1(), &head).unwrap();
+        let worktree = repo.path().join(".treebeam/runs/r1").join(e1().worktree().as_str());
+        assert_eq!(work_in(&run), None);
+        let commit = ["commit", "--quiet", "--allow-empty", "--message", "mine"];
+        repo.git_in(&worktree, &commit).unwrap();
+        assert_eq!(work_in(&run).unwrap(), "it has commits that are on no branch");
+        repo.git_in(&worktree, &["switch", "--quiet", "--create", "mine"]).unwrap();
+        assert_eq!(work_in(&run), None, "they are on a branch of the user's");
+    }
+}
+
+#[test]
+fn a_branch_that_is_checked_out_stays_wherever_refs_are() {
+    let branch = Leftover { place: e1(), kind: LeftoverKind::Branch };
+    let name = e1().ref_name(&"r1".parse().unwrap());
+    for repo in [Some(files()), with_tables()].into_iter().flatten() {
+        let run = run_in(&repo);
+        let (head, own) = (run.user().head.clone(), repo.beside("own"));
+        let own = own.to_str().unwrap();
+        run.keep(e1(), &head).unwrap();
+        repo.git(["switch", "--quiet", &name]).unwrap();
+        assert!(run.discard(branch, 1).unwrap_err().to_string().contains("is checked out"));
+        repo.git(["switch", "--quiet", "main"]).unwrap();
+        repo.git(["worktree", "add", "--quiet", own, &name]).unwrap();
+        assert!(run.discard(branch, 1).unwrap_err().to_string().contains("is checked out"));
+        repo.git(["worktree", "remove", own]).unwrap();
+        run.discard(branch, 1).unwrap();
+        assert_eq!(run.refs().unwrap(), []);
+    }
 }

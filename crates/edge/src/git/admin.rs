@@ -59,13 +59,8 @@ pub(super) fn name(run: &RunId, place: Place) -> String {
     place.ref_name(run).replace('/', "-")
 }
 
-/// Whether a branch is checked out in any worktree.
-pub(super) fn is_checked_out(common_dir: &Path, reference: &str) -> Result<bool, PortError> {
-    let in_worktree = |folder: &PathBuf| is_head(folder, reference);
-    Ok(is_head(common_dir, reference) || folders(common_dir)?.iter().any(in_worktree))
-}
-
-fn folders(common_dir: &Path) -> Result<Vec<PathBuf>, PortError> {
+/// The folders themselves, of any worktree.
+pub(super) fn folders(common_dir: &Path) -> Result<Vec<PathBuf>, PortError> {
     let folder = common_dir.join("worktrees");
     let fail =
         |error| PortError::new(format!("`{}` cannot be read", folder.display())).caused_by(error);
@@ -198,10 +193,4 @@ pub(super) fn named_in(folder: &Path) -> Option<OsString> {
 
 fn size(path: &Path) -> u64 {
     fs::metadata(path).map_or(0, |file| file.len())
-}
-
-/// Whether the `HEAD` in a git folder is this branch.
-fn is_head(git_dir: &Path, reference: &str) -> bool {
-    let head = fs::read_to_string(git_dir.join("HEAD")).unwrap_or_default();
-    head.trim().strip_prefix("ref: ") == Some(reference)
 }

@@ -7,7 +7,6 @@ use super::workshop::Workshop;
 use super::worktree::Worktree;
 use super::{GitRepo, UserRepo, admin, place};
 use std::ffi::OsString;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use treebeam_core::event::{Leftover, LeftoverKind};
@@ -142,9 +141,7 @@ impl GitRepo {
             return Ok(None);
         }
         let worktree = self.find(place)?;
-        let head = Path::new(&worktree.seat.git_dir).join("HEAD");
-        let head = fs::read_to_string(head).unwrap_or_default();
-        let head: Option<Commit> = head.trim().parse().ok();
+        let head = self.user.detached_at(&worktree.seat)?;
         if head.is_some_and(|head| head != worktree.base && !own.commits.contains(&head)) {
             return Ok(Some("it has commits that are on no branch".to_owned()));
         }

@@ -1,6 +1,6 @@
 //! The run's refs: `refs/heads/tree/<run>/…`. It writes no others.
 
-use super::{GitRepo, admin};
+use super::GitRepo;
 use treebeam_core::id::{Commit, Place};
 use treebeam_run::port::PortError;
 
@@ -45,7 +45,7 @@ impl GitRepo {
     /// Removes a ref, unless somebody has that branch checked out and would be left without a commit.
     pub(super) fn delete_ref(&self, place: Place) -> Result<(), PortError> {
         let reference = self.reference(place);
-        if admin::is_checked_out(&self.user.common_dir, &reference)? {
+        if self.user.is_checked_out(&reference, &self.seat())? {
             let branch = place.ref_name(&self.run);
             return Err(PortError::new(format!("the branch `{branch}` is checked out"))
                 .hint("switch to another branch; it is tried again"));

@@ -3,7 +3,7 @@
 //! admin folder in, one takes it out. It does not know what a worktree is for.
 
 use super::lock::RepoLock;
-use super::place;
+use super::{head, place};
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -89,7 +89,7 @@ impl<'a> Workshop<'a> {
 
     /// Whether refs are not kept in files, so that only git can write a `HEAD`.
     pub(super) fn uses_reftable(&self) -> bool {
-        self.common_dir.join("reftable").is_dir()
+        head::is_in_tables(self.common_dir)
     }
 
     /// Lets git see what was made here.
