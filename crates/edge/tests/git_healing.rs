@@ -284,3 +284,17 @@ fn a_branch_that_is_checked_out_stays_wherever_refs_are() {
         assert_eq!(run.refs().unwrap(), []);
     }
 }
+
+#[test]
+fn files_that_attributes_have_changed_are_nobodys_work() {
+    let attributes = (".gitattributes", "*.txt text eol=crlf\n");
+    let repo = TempRepo::with(&[("a.txt", "a\n"), attributes]).unwrap();
+    let run = run_in(&repo);
+    let head = run.user().head.clone();
+    run.checkout(e1(), &head).unwrap();
+    let file = repo.path().join(".treebeam/runs/r1").join(e1().worktree().as_str()).join("a.txt");
+    assert_eq!(fs::read(&file).unwrap(), b"a\r\n");
+    assert_eq!(work_in(&run), None);
+    fs::write(&file, "b\r\n").unwrap();
+    assert_eq!(work_in(&run).unwrap(), "it has changes that are not committed: `a.txt`");
+}

@@ -16,11 +16,6 @@ use treebeam_run::port::{PortError, Repo as _};
 
 /// The most that is kept of a list of changes.
 const MOST_CHANGES: usize = 1 << 20;
-/// The tree without files, by the length of its name. Git knows it in every repository.
-const EMPTY_TREES: [&str; 2] = [
-    "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
-    "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
-];
 
 /// What git still knows of a worktree of a run that is not where it was.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -156,14 +151,10 @@ impl GitRepo {
 
     /// The paths that git says are changed or new.
     fn uncommitted(&self, place: Place, worktree: &Worktree) -> Result<Vec<String>, PortError> {
-        // Attributes of files could name filters, which are commands.
-        let length = worktree.base.as_str().len();
-        let no_attributes = EMPTY_TREES.iter().find(|tree| tree.len() == length);
-        let no_attributes = no_attributes.map(|tree| format!("--attr-source={tree}"));
-        let question = ["status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames"];
-        let question: Vec<&str> =
-            no_attributes.iter().map(String::as_str).chain(question).collect();
-        let question = [question.as_slice(), &["--ignore-submodules=dirty"]].concat();
+        // The attributes that the files were written with, whatever has become of those in the worktree.
+        let attributes = format!("--attr-source={}", worktree.base);
+        let status = [&attributes, "status", "--porcelain=v1", "-z", "--untracked-files=all"];
+        let question = [&status[..], &["--no-renames", "--ignore-submodules=dirty"]].concat();
         let call = self.user.git.sealed(&worktree.seat, &question).about(place);
         let text = call.keep(MOST_CHANGES).done()?.beginning();
         Ok(text
