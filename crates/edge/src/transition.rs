@@ -146,6 +146,9 @@ steps! {
     "git_told" "what a git that writes in a worktree reads, and is known by"
     [Create, Write, Ftruncate] [".git/worktrees/*/treebeam.input"]
 
+    "worktree_used" "whatever is in a node's worktree from here on is the run's own, until that has been put right"
+    [Create, Unlink] [".git/worktrees/*/treebeam.used"]
+
     "worktree_removed" "the files of a worktree go"
     [Unlink, Rmdir] [".treebeam/runs/*/wt/**", ".treebeam/runs/*/cand/**"]
 

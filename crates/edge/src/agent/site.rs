@@ -110,7 +110,7 @@ impl Surroundings {
         let repo = &grounds.repo;
         if let Place::Node(_) = place {
             // A node's worktree stays: somebody who was killed may have left something there.
-            repo.make_at_ref(place)?;
+            repo.make_at_ref(place, &grounds.inputs)?;
         }
         match doing {
             Doing::Reading => self.read(repo, place, || work(&folder)),

@@ -5,7 +5,7 @@
 //! [`open`] finds the repository, [`fn@begin`] makes one, [`GitRepo`] is the port. `call` runs one git command, `said` reads its complaints;
 //! `worktree` makes and removes worktrees, `admin`, `workshop` and `lock` are git's side of that; `apply`, `commit`, `diff`
 //! and `refs` are what is done in them, `content` what a commit holds, `gc` what others may do to it; `identity` is who does it, `place` where, `stale` what a
-//! cut-off git left, `taken` what somebody has changed in a worktree, `sight` whether somebody has, `touched` whether that is protected; `head` is where a worktree is; `look` is for the doctor, `leftover` for `treebeam clean`;
+//! cut-off git left, `taken` what somebody has changed in a worktree, `sight` whether somebody has, `touched` whether that is protected, `used` whose it is; `head` is where a worktree is; `look` is for the doctor, `leftover` for `treebeam clean`;
 //! `snapshot` makes a commit of what the user has not committed, `switch` moves the user's own checkout where that is wanted, `export` makes a branch for the user.
 
 mod admin;
@@ -33,6 +33,7 @@ mod switch;
 mod switching;
 mod taken;
 mod touched;
+mod used;
 mod workshop;
 mod worktree;
 
@@ -93,7 +94,7 @@ impl GitRepo {
 
 impl Repo for GitRepo {
     fn checkout(&self, place: Place, commit: &Commit) -> Result<(), PortError> {
-        self.make(place, commit)
+        self.make_for_use(place, commit)
     }
     fn renew(&self, place: Place, commit: &Commit) -> Result<(), PortError> {
         if self.is_known(place) { Ok(()) } else { self.make(place, commit) }

@@ -5,7 +5,7 @@
 use super::call::{Answer, Call, Seat};
 use super::sight::Sight;
 use super::worktree::Worktree;
-use super::{GitRepo, gc, place};
+use super::{GitRepo, gc, place, used};
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
@@ -75,17 +75,6 @@ impl GitRepo {
         entries.filter(ours).for_each(|entry| drop(place::remove(&entry.path())));
     }
 
-    /// Makes a worktree anew at what its ref points at.
-    ///
-    /// # Errors
-    /// When there is no such ref, or git cannot.
-    pub fn make_at_ref(&self, place: Place) -> Result<(), PortError> {
-        let name = format!("{}^{{commit}}", self.reference(place));
-        let arguments = ["rev-parse", "--verify", "--end-of-options", &name];
-        let commit = self.user.git.sealed(&self.seat(), &arguments).about(place).done()?.word()?;
-        self.make(place, &commit)
-    }
-
     /// What the worktree has become since: all that git does not ignore, but for what fits these patterns.
     ///
     /// # Errors
@@ -116,10 +105,11 @@ impl GitRepo {
     /// Remembers a worktree, and git's own folder for it, before somebody looks at it.
     ///
     /// # Errors
-    /// When there is none.
+    /// When there is none, or it cannot be noted that somebody does.
     pub fn look(&self, place: Place) -> Result<Looked, PortError> {
         let worktree = self.find(place)?;
         let Seat { git_dir, work_tree } = &worktree.seat;
+        used::begin(place, Path::new(git_dir))?;
         let sight = Sight::of(vec![work_tree.into(), git_dir.into()]).ok();
         Ok(Looked { place, worktree, sight })
     }
@@ -131,7 +121,7 @@ impl GitRepo {
     pub fn leave(&self, looked: &Looked) -> Result<(), PortError> {
         let there = self.find(looked.place).is_ok();
         if there && looked.sight.as_ref().is_some_and(Sight::is_same) {
-            return Ok(());
+            return used::end(Path::new(&looked.worktree.seat.git_dir));
         }
         self.restore(looked.place, &looked.worktree)
     }

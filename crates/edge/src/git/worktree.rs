@@ -5,7 +5,7 @@ use super::admin::{self, Admin};
 use super::call::Seat;
 use super::lock::RepoLock;
 use super::workshop::{self, Layout, Workshop};
-use super::{GitRepo, place};
+use super::{GitRepo, place, used};
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -74,8 +74,7 @@ impl GitRepo {
         let folder = self.folder(place)?;
         self.forget(place);
         let admins = self.admins(place, &folder)?;
-        admins.iter().try_for_each(Admin::outlast)?;
-        remove_folder(&folder)?;
+        remove_files(place, &folder, &admins)?;
         if admins.is_empty() && !workshop::folder(&self.user.common_dir).exists() {
             return Ok(());
         }
@@ -141,15 +140,20 @@ impl GitRepo {
         call(&["read-tree", "--reset", "-u", commit.as_str()])
     }
 
-    /// What a worktree of an earlier process is: its admin folder is found by its content. One that was moved is known by
-    /// whose it is, and by the name that it has for itself.
-    fn look_up(&self, place: Place, folder: &str) -> Result<Worktree, PortError> {
-        let missing = || PortError::new(format!("git does not know the worktree of {place}"));
+    /// The admin folder of a worktree, found by its content. One that was moved is known by whose it is, and by the name that
+    /// it has for itself.
+    pub(super) fn admin_of(&self, place: Place, folder: &str) -> Result<Option<Admin>, PortError> {
         let admins = admin::all(&self.user.common_dir)?;
         let owner = admin::owner(&self.run, place);
         let moved = |admin: &&Admin| admin.is_moved_to(&owner, Path::new(folder));
         let admin = admins.iter().find(|admin| admin.is_for(folder));
-        let admin = admin.or_else(|| admins.iter().find(moved)).ok_or_else(missing)?;
+        Ok(admin.or_else(|| admins.iter().find(moved)).cloned())
+    }
+
+    /// What a worktree of an earlier process is.
+    fn look_up(&self, place: Place, folder: &str) -> Result<Worktree, PortError> {
+        let missing = || PortError::new(format!("git does not know the worktree of {place}"));
+        let admin = self.admin_of(place, folder)?.ok_or_else(missing)?;
         let base = admin.base().ok_or_else(missing)?;
         let seat = Seat { git_dir: admin.git_dir()?, work_tree: folder.to_owned() };
         Ok(Worktree::new(seat, base))
@@ -159,8 +163,7 @@ impl GitRepo {
     fn clear(&self, place: Place, folder: &str, workshop: &Workshop<'_>) -> Result<(), PortError> {
         self.forget(place);
         let admins = self.admins(place, folder)?;
-        admins.iter().try_for_each(Admin::outlast)?;
-        remove_folder(folder)?;
+        remove_files(place, folder, &admins)?;
         admins.iter().try_for_each(|admin| admin.remove(workshop))
     }
 
@@ -211,6 +214,16 @@ fn put_on_disk(folder: &str) -> Result<(), PortError> {
     place::sync(Path::new(folder)).map_err(|error| {
         PortError::new(format!("`{folder}` cannot be put on disk")).caused_by(error)
     })
+}
+
+/// Removes what is in a worktree, once no git of a dead process is at work there. What a kill leaves of it is nobody's work.
+fn remove_files(place: Place, folder: &str, admins: &[Admin]) -> Result<(), PortError> {
+    for admin in admins {
+        admin.outlast()?;
+        // Where no file can be made one can still be removed.
+        drop(admin.git_dir().and_then(|git_dir| used::begin(place, Path::new(&git_dir))));
+    }
+    remove_folder(folder)
 }
 
 fn remove_folder(folder: &str) -> Result<(), PortError> {

@@ -3,6 +3,7 @@
 
 use crate::workplace::{Nobody, Workplace, candidate, question, script};
 use std::fs;
+use std::path::PathBuf;
 use std::time::Duration;
 use treebeam_core::id::{NodeId, Place};
 use treebeam_core::measure::WorktreePath;
@@ -194,6 +195,61 @@ fn what_those_change_who_only_answer_is_undone() {
             assert!(tree.join("b.txt").exists(), "{role}");
         }
     }
+}
+
+/// Asks for ideas in the worktree of a node that is not the root; the agent must not see what was there before.
+fn ideas(place: &Workplace, key: &str) -> Result<Reply, AgentError> {
+    let work = script("test ! -e mine && echo IDEA: it && echo x > seen", Diff);
+    let plan = place.plan(work, Duration::from_mins(1));
+    Door::open(&plan, &Nobody).expect("the door").answer(&question(key, Role::Ideas, node()))
+}
+
+fn node() -> Place {
+    Place::Node("0001".parse::<NodeId>().expect("an id"))
+}
+
+fn with_node() -> (Workplace, PathBuf) {
+    let place = Workplace::new(&FILES);
+    place.git.checkout(node(), &place.head()).expect("a worktree");
+    place.git.keep(node(), &place.head()).expect("a ref");
+    let folder = place.run().join("wt/0001");
+    (place, folder)
+}
+
+#[test]
+fn what_a_user_has_in_the_worktree_of_a_node_stops_whoever_is_asked_there() {
+    let (place, folder) = with_node();
+    ideas(&place, "first").expect("an answer");
+    let says = |key: &str, found: &str| match ideas(&place, key) {
+        Err(AgentError::Unavailable(error)) => {
+            let said = error.in_full();
+            assert!(said.contains("wt/0001`") && said.contains(found), "{said}");
+            let hint = error.hint.expect("a hint");
+            assert!(hint.contains("treebeam clean t --worktrees --discard-changes"), "{hint}");
+        }
+        other => panic!("{other:?}"),
+    };
+    fs::write(folder.join("mine"), "mine\n").expect("written");
+    says("new", "changes that are not committed: `mine`");
+    assert_eq!(fs::read_to_string(folder.join("mine")).expect("it is there"), "mine\n");
+    place.repo.git_in(&folder, &["add", "mine"]).expect("git");
+    place.repo.git_in(&folder, &["commit", "--quiet", "--message", "mine"]).expect("git");
+    says("committed", "commits that are on no branch");
+    place.repo.git_in(&folder, &["switch", "--quiet", "--create", "own"]).expect("git");
+    ideas(&place, "kept").expect("an answer");
+    assert!(!folder.join("mine").exists() && !folder.join("seen").exists());
+    assert_eq!(place.repo.git(["show", "own:mine"]).expect("it is kept"), "mine");
+}
+
+#[test]
+fn what_a_killed_agent_left_in_the_worktree_of_a_node_goes() {
+    let (place, folder) = with_node();
+    let looked = place.git.look(node()).expect("a look");
+    fs::write(folder.join("mine"), "half\n").expect("written");
+    fs::remove_file(folder.join("a.txt")).expect("removed");
+    drop(looked);
+    ideas(&place, "k").expect("an answer");
+    assert!(!folder.join("mine").exists() && folder.join("a.txt").exists());
 }
 
 /// A worktree that nobody has touched is not made again. Whatever else was done there, it is.

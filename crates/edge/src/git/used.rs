@@ -1,0 +1,78 @@
+//! The worktree of a node is what the user gets, and may work in; agents are asked there too. While the run itself is at
+//! work there, git's folder of the worktree says so. What is found in one that does not say so is somebody's, and stays.
+
+use super::leftover::Own;
+use super::{GitRepo, place};
+use std::fs::File;
+use std::path::Path;
+use treebeam_core::id::{Commit, NodeId, Place};
+use treebeam_core::measure::WorktreePath;
+use treebeam_run::port::PortError;
+
+/// The file that says so. It goes with the folder that it is in when the worktree is made anew.
+const MARK: &str = "treebeam.used";
+
+/// Whether the run was at work in the worktree of this git folder, and has not lived to end that.
+pub(super) fn is_used(git_dir: &Path) -> bool {
+    git_dir.join(MARK).exists()
+}
+
+/// Says from here on that whatever is in a worktree is the run's own. A candidate's always is.
+pub(super) fn begin(place: Place, git_dir: &Path) -> Result<(), PortError> {
+    let Place::Node(_) = place else { return Ok(()) };
+    let made = File::create(git_dir.join(MARK)).and_then(|file| file.sync_all());
+    made.map_err(|error| {
+        PortError::new(format!("`{}` cannot be written", git_dir.display())).caused_by(error)
+    })
+}
+
+/// The run has left a worktree as it was.
+pub(super) fn end(git_dir: &Path) -> Result<(), PortError> {
+    place::remove(&git_dir.join(MARK)).map_err(|error| {
+        let mark = git_dir.join(MARK);
+        PortError::new(format!("`{}` cannot be removed", mark.display())).caused_by(error)
+    })
+}
+
+impl GitRepo {
+    /// Makes a worktree. The root's is made for its sweep, which leaves there what it likes.
+    pub(super) fn make_for_use(&self, place: Place, commit: &Commit) -> Result<(), PortError> {
+        self.make(place, commit)?;
+        if place == Place::Node(NodeId::ROOT) {
+            begin(place, Path::new(&self.find(place)?.seat.git_dir))?;
+        }
+        Ok(())
+    }
+
+    /// Makes a worktree anew at what its ref points at. What the run itself has left there goes, and at these paths its
+    /// links to inputs.
+    ///
+    /// # Errors
+    /// When somebody else has worked there, there is no such ref, or git cannot.
+    pub fn make_at_ref(&self, place: Place, inputs: &[WorktreePath]) -> Result<(), PortError> {
+        self.must_hold_no_work(place, inputs)?;
+        let name = format!("{}^{{commit}}", self.reference(place));
+        let arguments = ["rev-parse", "--verify", "--end-of-options", &name];
+        let commit = self.user.git.sealed(&self.seat(), &arguments).about(place).done()?.word()?;
+        self.make(place, &commit)
+    }
+
+    fn must_hold_no_work(&self, place: Place, inputs: &[WorktreePath]) -> Result<(), PortError> {
+        let folder = self.folder(place)?;
+        // One that git does not know was not finished.
+        let Some(admin) = self.admin_of(place, &folder)? else { return Ok(()) };
+        if is_used(Path::new(&admin.git_dir()?)) {
+            return Ok(());
+        }
+        let commits = self.refs()?.into_iter().map(|(_, commit)| commit).collect();
+        let Some(found) = self.work_in(place, &Own { commits, inputs: inputs.to_vec() })? else {
+            return Ok(());
+        };
+        let what = format!("somebody has worked in `{folder}`, where an agent is to be asked");
+        let run = &self.run;
+        Err(PortError::new(format!("{what}: {found}")).hint(format!(
+            "commit it to a branch of your own (`git switch -c <branch>` there), or move it away, then resume the run; \
+             `treebeam clean {run} --worktrees --discard-changes` gives it up"
+        )))
+    }
+}
