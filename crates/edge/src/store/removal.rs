@@ -140,7 +140,10 @@ fn maker(entry: &DirEntry) -> Option<Maker> {
     let rest = name.to_str()?.strip_prefix(UNFINISHED)?;
     if entry.file_type().ok()?.is_dir() {
         let (run, process) = rest.rsplit_once('-')?;
-        run.parse::<RunId>().ok()?;
+        // Its boot stands between, and may make of a run's name one that is too long.
+        let is_run = |name: &str| name.parse::<RunId>().is_ok();
+        let ours = is_run(run) || run.rsplit_once('-').is_some_and(|(run, _)| is_run(run));
+        ours.then_some(())?;
         return process.parse().ok().map(Maker::Process);
     }
     let random = rest.len() == 6 && rest.bytes().all(|byte| byte.is_ascii_alphanumeric());

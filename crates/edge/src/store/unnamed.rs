@@ -45,6 +45,7 @@ fn is_old(path: &Path) -> bool {
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
+    use super::super::removal::unborn;
     use super::*;
 
     #[test]
@@ -64,5 +65,17 @@ mod tests {
         assert!(ours.root().is_dir());
         assert!(kept.iter().all(|name| folder.path().join(name).is_dir()));
         remove_left(&folder.path().join("none"));
+    }
+
+    #[test]
+    fn one_with_the_longest_name_is_seen_too() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["a".to_owned(), "a".repeat(40)] {
+            let run: RunId = name.parse().unwrap();
+            let ours = place(folder.path(), &run);
+            fs::create_dir(ours.root()).unwrap();
+            let found = unborn(folder.path()).unwrap();
+            assert!(found.iter().any(|unborn| unborn.path == ours.root()), "{name}");
+        }
     }
 }
