@@ -119,3 +119,29 @@ fn in_a_run_files_that_the_user_lists_are_told_and_recorded() {
     assert!(desk.site.text("journal.jsonl").contains(&digest("bees are fast\n")));
     desk.site.must_be_sound();
 }
+
+/// Who is asked works in the worktree of a node, and so may the user.
+#[test]
+fn in_a_run_nobody_is_asked_where_a_user_has_worked() {
+    let desk = Desk::for_runs("");
+    desk.says(None, all(&["a", "b"]));
+    let _ = desk.site.call(&["run", "--run-id", RUN, "--quiet", "--yes"]).exits(0);
+    let (mine, calls) = (desk.site.path("wt/0001/mine.txt"), desk.calls());
+    fs::write(&mine, "mine").expect("a file");
+    desk.says(None, all(&["c", "d"]));
+    let more = ["resume", RUN, "--quiet", "--max-depth=2"];
+    let _ = desk.site.call(&more).exits(4).says([
+        "error: somebody has worked in `",
+        "wt/0001`, where an agent is to be asked: it has changes that are not committed: `mine.txt`",
+        "hint: commit it to a branch of your own",
+        "`treebeam clean t --worktrees --discard-changes`",
+    ]);
+    assert_eq!(
+        (fs::read_to_string(&mine).expect("it is there"), desk.calls()),
+        ("mine".into(), calls)
+    );
+    fs::rename(&mine, desk.dir.join("mine.txt")).expect("to move it away");
+    let _ = desk.site.call(&more).exits(0);
+    assert_eq!(desk.calls(), calls + 1);
+    desk.site.must_be_sound();
+}
