@@ -10,6 +10,10 @@ pub const RESULTS_CSV: &str = "meta_config_sweep_results.csv";
 pub const ROOT_BASELINE_CSV: &str = "root_baseline.csv";
 /// What a finished job leaves in its folder.
 pub const EVAL_RESULT: &str = "eval_result.json";
+/// The whole change of a candidate, in the folder of the attempt that made it.
+pub const CANDIDATE_DIFF: &str = "candidate.diff";
+/// The most that is kept of it, in bytes.
+pub const CANDIDATE_DIFF_BYTES: usize = 16 << 20;
 /// How an eval compares with the root, in its experiment.
 pub const SCORING_ROOT: &str = "scoring_root.json";
 /// What the commands of a job wrote to their outputs, each where there was one.

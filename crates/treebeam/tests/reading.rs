@@ -133,9 +133,13 @@ fn a_discarded_candidate_has_its_recorded_diff() {
     assert_eq!(before.stderr, "");
     forget(&site);
     let after = site.call(&["diff", "e0001"]).exits(0);
-    let after = after.says(["`eval/0001/experiment/patch_round_", "as the coder wrote it"]);
     let added = |text: &str| text.lines().filter(|line| line.starts_with('+')).count();
-    assert!(added(&after.stdout) > 0 && added(&after.stdout) == added(&before.stdout));
+    let kept = site.call(&["diff", "e0001"]).exits(0);
+    let kept = kept.says(["this is `eval/0001/experiment/candidate.diff`, the whole change"]);
+    assert!(added(&kept.stdout) > 0 && added(&kept.stdout) == added(&before.stdout));
+    fs::remove_file(site.path("eval/0001/experiment/candidate.diff")).expect("to remove");
+    let after = after.says(["`eval/0001/experiment/patch_round_", "as the coder wrote it"]);
+    assert_eq!(added(&after.stdout), added(&before.stdout));
     let _ = site.call(&["diff", "n0001", "--root"]).exits(0);
     let document = document(site.call(&["diff", "e0001", "--json"]), "treebeam.diff/1");
     assert_eq!(document["diff"], after.stdout);
@@ -155,7 +159,7 @@ fn an_archived_run_can_be_read_without_its_repository() {
     let here = |arguments: &[&str]| site.call_in(archive.path(), arguments);
     assert!(here(&["show", "./kept", "e0005"]).exits(0).stdout.contains("promoted"));
     assert!(here(&["log", "./kept"]).exits(0).stdout.contains("stopped: all depths are done"));
-    let diff = here(&["diff", "./kept", "n0001"]).exits(0).says(["patch_round_"]);
+    let diff = here(&["diff", "./kept", "n0001"]).exits(0).says(["candidate.diff"]);
     assert!(diff.stdout.contains("+++ b/"), "{}", diff.stdout);
     let _ = here(&["diff", "./kept", "n0003", "--root"]).exits(1).says(["leave `--root` out"]);
 }

@@ -16,16 +16,12 @@ use treebeam_core::bill::Bills;
 use treebeam_core::event::{Approval, BudgetKind, EvalStage, Failure, FailureKind, Intent};
 use treebeam_core::facts::Work;
 use treebeam_core::id::{Commit, Place, RunPath};
-use treebeam_core::path;
+use treebeam_core::path::{self, CANDIDATE_DIFF, CANDIDATE_DIFF_BYTES};
 use treebeam_core::plan::Outcome;
 use treebeam_core::protect::{Change, Protected};
 
 /// The longest idea file that is read.
 const IDEA_BYTES: usize = 1 << 20;
-/// The longest change that is kept as one diff.
-const DIFF_BYTES: usize = 16 << 20;
-/// Where that lies, in the folder of the attempt.
-const CANDIDATE: &str = "candidate.diff";
 /// The longest change that a coder or reviewer is shown.
 const SHOWN_BYTES: usize = 256 << 10;
 
@@ -79,8 +75,8 @@ fn made_before(brief: &ForCoder, world: World<'_>) -> Result<Option<Outcome>, Po
 fn commit(brief: &ForCoder, world: World<'_>) -> Result<Commit, PortError> {
     let About { eval, parent_commit, .. } = &brief.about;
     let commit = world.repo.commit(Place::Candidate(*eval), &note(brief, world))?;
-    let diff = world.repo.diff(parent_commit, &commit, Binaries::InFull, DIFF_BYTES)?;
-    world.files.write(&file(brief, CANDIDATE), diff.as_bytes())?;
+    let diff = world.repo.diff(parent_commit, &commit, Binaries::InFull, CANDIDATE_DIFF_BYTES)?;
+    world.files.write(&file(brief, CANDIDATE_DIFF), diff.as_bytes())?;
     Ok(commit)
 }
 
@@ -382,8 +378,8 @@ fn read_idea(brief: &ForCoder, world: World<'_>) -> Result<String, PortError> {
 /// The change of the last attempt before this one that was committed.
 fn failed_change(about: &About, world: World<'_>) -> Result<Option<String>, PortError> {
     for attempt in (1..about.attempt).rev() {
-        let diff = path::attempt(about.eval, attempt).join(CANDIDATE);
-        if let Some(diff) = world.files.find(&diff, 4 * DIFF_BYTES)? {
+        let diff = path::attempt(about.eval, attempt).join(CANDIDATE_DIFF);
+        if let Some(diff) = world.files.find(&diff, 4 * CANDIDATE_DIFF_BYTES)? {
             return Ok(Some(String::from_utf8_lossy(&diff).into_owned()));
         }
     }

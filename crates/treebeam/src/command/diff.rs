@@ -10,7 +10,7 @@ use crate::wiring::Found;
 use serde_json::json;
 use treebeam_core::facts::{Eval, Facts, Node, Origin, Stage};
 use treebeam_core::id::{Commit, NodeId, Place, RunPath};
-use treebeam_core::path;
+use treebeam_core::path::{self, CANDIDATE_DIFF, CANDIDATE_DIFF_BYTES};
 use treebeam_edge::git::{GitRepo, Paint};
 use treebeam_edge::store::RunFiles;
 use treebeam_run::port::Files as _;
@@ -127,7 +127,7 @@ fn made_by_git(
     Ok(Some(repo.shown_diff(from, &asked.commit, paint)?))
 }
 
-/// What the coder wrote, with a word on where it is from.
+/// What was kept of it, with a word on where that is from.
 fn recorded(found: &Found, asked: &Asked<'_>) -> Result<Vec<u8>, Failure> {
     let (place, short) = (asked.place, asked.commit.short());
     let missing =
@@ -137,19 +137,32 @@ fn recorded(found: &Found, asked: &Asked<'_>) -> Result<Vec<u8>, Failure> {
         let hint = "what was recorded is against its parent: leave `--root` out";
         return Err(Failure::failed(missing).hint(hint));
     };
-    let round = |number: u32| -> RunPath {
-        path::attempt(eval.id, eval.drafted_in()).join(&format!("patch_round_{number}.diff"))
-    };
-    let file = round(work.rounds.saturating_sub(1));
-    let diff = RunFiles::new(found.run.clone()).read(&file, MOST_RECORDED).map_err(|error| {
+    let (files, folder) =
+        (RunFiles::new(found.run.clone()), path::attempt(eval.id, eval.drafted_in()));
+    let whole = folder.join(CANDIDATE_DIFF);
+    if let Some(diff) = files.find(&whole, MOST_RECORDED)? {
+        terminal::note(&format!("commit {short} is gone; this is `{whole}`, the whole change"));
+        // It is cut between two characters.
+        if diff.len() + 4 > CANDIDATE_DIFF_BYTES {
+            terminal::note(&format!("it was cut at {} MiB", CANDIDATE_DIFF_BYTES >> 20));
+        }
+        return Ok(diff);
+    }
+    let file = round(&folder, work.rounds.saturating_sub(1));
+    let diff = files.read(&file, MOST_RECORDED).map_err(|error| {
         Failure::failed(format!("{missing}, and no diff is recorded: {}", error.in_full()))
     })?;
     terminal::note(&format!("commit {short} is gone; this is `{file}`, as the coder wrote it"));
     if work.rounds > 1 {
-        let first = round(0);
+        let first = round(&folder, 0);
         terminal::note(&format!(
             "what earlier rounds changed is not in it: they begin with `{first}`"
         ));
     }
     Ok(diff)
+}
+
+/// What the coder wrote in one round.
+fn round(folder: &RunPath, number: u32) -> RunPath {
+    folder.join(&format!("patch_round_{number}.diff"))
 }
