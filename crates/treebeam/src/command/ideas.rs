@@ -34,9 +34,8 @@ use treebeam_edge::agent::retrying::Patience;
 use treebeam_edge::agent::{Door, Plan};
 use treebeam_edge::ideas_dir::{Aside, Batch, IdeasDir, NewFile, SET_ASIDE};
 use treebeam_edge::{input, store};
-use treebeam_run::Halt;
 use treebeam_run::alone::{self, Brought, End, Ports, Wanted};
-use treebeam_run::port::{AgentError, Role};
+use treebeam_run::port::Role;
 use workplace::Workplace;
 
 /// The longest text about the baseline that is read; how much of it is told is said elsewhere.
@@ -144,7 +143,8 @@ enum Halted {
 
 impl<E: Into<Failure>> From<E> for Halted {
     fn from(error: E) -> Self {
-        Self::Failed(Box::new(error.into()))
+        let failure = error.into();
+        if failure.is_interruption() { Self::Interrupted } else { Self::Failed(Box::new(failure)) }
     }
 }
 
@@ -191,13 +191,7 @@ impl Asked<'_> {
         let brought =
             alone::propose(&wanted, Ports { repo, agent: &agent, interrupt: &CtrlC, prompts });
         workplace.leave();
-        match brought {
-            Err(Halt::Agent(AgentError::Interrupted) | Halt::Interrupted(_)) => {
-                Err(Halted::Interrupted)
-            }
-            Err(halt) => Err(halt.into()),
-            Ok(brought) => Ok(brought),
-        }
+        Ok(brought?)
     }
 
     /// Who answers, and within which bounds: as for any question outside of a run.

@@ -5,6 +5,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 use treebeam_testkit::apart::is_campaign;
 use treebeam_testkit::fault::Fault;
+use treebeam_testkit::program::Signal;
 
 /// What is in the folder, and what was set aside: names and texts, without the time.
 fn contents(desk: &Desk) -> Vec<(String, String)> {
@@ -97,4 +98,25 @@ fn two_at_once_do_not_share_a_folder() {
     fs::remove_file(desk.dir.join("hold")).expect("to let go");
     let _ = first.wait().exits(0);
     assert_eq!((desk.names(""), desk.calls()), (vec!["001_a.md".to_owned()], 1));
+}
+
+#[test]
+fn who_interrupts_is_told_to_call_again() {
+    let desk = Desk::new();
+    desk.says(None, all(&["a"]));
+    fs::write(desk.dir.join("hold"), "").expect("a file");
+    let call = desk.site.begin(&desk.words(&["--count=2"]));
+    let begun = Instant::now();
+    while desk.calls() == 0 {
+        assert!(begun.elapsed() < Duration::from_mins(2), "nobody was asked");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    call.signal(Signal::Interrupt);
+    call.await_said("stopping after the steps that are running");
+    fs::remove_file(desk.dir.join("hold")).expect("to let go");
+    let _ = call.wait().exits(130).says(["interrupted: the same command goes on from here"]);
+    desk.says(None, all(&["b"]));
+    let document = desk.call(&["--count=2"]);
+    assert_eq!(document["missing"], 0, "{document:#}");
+    assert_eq!(desk.calls(), 2, "the first answer is not asked for again");
 }
