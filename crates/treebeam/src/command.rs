@@ -41,6 +41,7 @@ use crate::interrupt;
 use crate::terminal;
 use crate::way_on::{self, WayOn};
 use crate::wiring::{self, Home};
+use serde_json::Value;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use treebeam_core::event::Wish;
@@ -77,11 +78,14 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
     }
     let here = folder.clone().unwrap_or_else(|| PathBuf::from("."));
     let output = if cli.json { Output::Json } else { Output::Text };
+    let asked_for = |file: &ConfigFlag, flags: Vec<Value>| {
+        let (folder, config) = (folder.clone(), file.config.clone());
+        interrupt::was_asked_for(WayOn { folder, config, flags });
+    };
     let settings = |file: &ConfigFlag, meaning: &MeaningFlags, going: &GoingFlags| {
         let flags = [serde_json::to_value(meaning)?, serde_json::to_value(going)?];
         let config = Config::load(&here, file.config.as_deref())?.with_flags(&flags)?;
-        let (folder, config_file) = (folder.clone(), file.config.clone());
-        interrupt::was_asked_for(WayOn { folder, config: config_file, flags: flags.into() });
+        asked_for(file, flags.into());
         config.prompts(&top_or(&here))?;
         for found in Dotenv::load(&here, &config)?.found().filter(Found::is_setting) {
             terminal::note(&format!(
@@ -111,6 +115,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
         }
         Command::Eval(args) => {
             interrupt::listen()?;
+            asked_for(&args.new.config, args.for_resume()?);
             eval::run(&here, &args, output)
         }
         Command::Ideas(args) => {
@@ -119,6 +124,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
         }
         Command::Baseline(args) => {
             interrupt::listen()?;
+            asked_for(&args.new.config, args.settings()?);
             baseline::run(&here, &args, output)
         }
         Command::Demo(args) => {

@@ -4,6 +4,7 @@ use super::{ConfigFlag, SpendingFlags};
 use crate::config::number::{AtOnce, Configurations, Count, Limit, Seconds, Width};
 use clap::Args;
 use serde::Serialize;
+use serde_json::{Error, Value, json};
 use std::path::PathBuf;
 
 pub(super) const EVAL_HELP: &str = "\
@@ -42,6 +43,20 @@ pub(crate) struct EvalArgs {
     pub(crate) new: NewFlags,
 }
 
+impl EvalArgs {
+    /// What was said of settings, by key.
+    pub(crate) fn settings(&self) -> Result<Vec<Value>, Error> {
+        settings(&self.new, self.sweep_config_limit)
+    }
+
+    /// The same, as a resume is told it.
+    pub(crate) fn for_resume(&self) -> Result<Vec<Value>, Error> {
+        let kept = self.keep_worktrees.then_some(true);
+        let kept = json!({ "keep_rejected_worktrees": kept, "keep_failed_artifacts": kept });
+        Ok([self.settings()?, vec![kept]].concat())
+    }
+}
+
 pub(super) const BASELINE_HELP: &str = "\
 The sweep is run as for any candidate: in a worktree of its own, with the tests before it. Its results are checked as \
 those of a run's root, and kept in the run that it makes; `--output`, or else `baseline_csv` of the configuration, is \
@@ -62,6 +77,17 @@ pub(crate) struct BaselineArgs {
     pub(crate) sweep_config_limit: Option<Limit<Configurations>>,
     #[command(flatten)]
     pub(crate) new: NewFlags,
+}
+
+impl BaselineArgs {
+    /// What was said of settings, by key.
+    pub(crate) fn settings(&self) -> Result<Vec<Value>, Error> {
+        settings(&self.new, self.sweep_config_limit)
+    }
+}
+
+fn settings(new: &NewFlags, limit: Option<Limit<Configurations>>) -> Result<Vec<Value>, Error> {
+    Ok(vec![serde_json::to_value(new)?, json!({ "sweep_config_limit": limit })])
 }
 
 /// What `eval` and `baseline` share. Those that are written out are configuration keys by their own names.

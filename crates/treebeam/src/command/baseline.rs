@@ -4,10 +4,9 @@ use super::{Output, begin, resume};
 use crate::cli::BaselineArgs;
 use crate::config::Config;
 use crate::failure::{Exit, Failure};
-use crate::interrupt::CtrlC;
+use crate::interrupt::{self, CtrlC};
 use crate::progress::now::Lines;
 use crate::terminal;
-use crate::way_on;
 use crate::wiring::Home;
 use crate::world;
 use serde_json::json;
@@ -21,8 +20,7 @@ use treebeam_run::port::Interrupt as _;
 
 pub(super) fn run(here: &Path, args: &BaselineArgs, output: Output) -> Result<Exit, Failure> {
     let config = Config::load(here, args.new.config.config.as_deref())?;
-    let limit = json!({ "sweep_config_limit": args.sweep_config_limit });
-    let config = config.with_flags(&[serde_json::to_value(&args.new)?, limit])?;
+    let config = config.with_flags(&args.settings()?)?;
     let home = Home::open(here, &config)?;
     let root = root(&home, &config, args.commit.as_deref())?;
     let mut meaning = config.meaning(Meaning::default())?;
@@ -73,7 +71,11 @@ fn root(home: &Home, config: &Config, name: Option<&str>) -> Result<Commit, Fail
 
 fn tell(facts: &Facts, run: &RunDir, copy: Option<PathBuf>, output: Output) -> Result<(), Failure> {
     let Baseline::Measured { results, rows, .. } = &facts.baseline else {
-        terminal::say(&format!("hint: `{}` goes on from here", way_on::as_it_is(facts)));
+        resume::tell_of_sweeps(facts);
+        if copy.is_some() {
+            terminal::note("a resume copies the results nowhere, and says where they lie");
+        }
+        terminal::say(&format!("hint: `{}` goes on from here", interrupt::is_about(&facts.run)));
         return Ok(());
     };
     let kept = run.path(&results.path);

@@ -15,7 +15,6 @@ use crate::settings;
 use crate::wiring::Home;
 use crate::world;
 use jiff::Timestamp;
-use serde_json::json;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use treebeam_core::event::{Given, RunStarted, WorldKind};
@@ -141,8 +140,7 @@ impl Basis {
 /// The configuration with these flags over it.
 fn config(here: &Path, args: &EvalArgs) -> Result<Config, Failure> {
     let config = Config::load(here, args.new.config.config.as_deref())?;
-    let limit = json!({ "sweep_config_limit": args.sweep_config_limit });
-    Ok(config.with_flags(&[serde_json::to_value(&args.new)?, limit])?)
+    Ok(config.with_flags(&args.settings()?)?)
 }
 
 /// Where the ideas are: as the flag says, or as the configuration does.

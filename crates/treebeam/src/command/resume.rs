@@ -289,7 +289,7 @@ fn tell_of_interruption(facts: &Facts, output: Output) -> Result<(), Failure> {
 }
 
 /// Sweeps are processes of their own. In the dry world they are none.
-fn tell_of_sweeps(facts: &Facts) {
+pub(super) fn tell_of_sweeps(facts: &Facts) {
     let is_swept = |eval: &&Eval| matches!(eval.stage, Stage::Sweeping(_));
     let sweeps = match facts.world {
         WorldKind::Dry { .. } => 0,

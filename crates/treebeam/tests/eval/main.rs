@@ -2,13 +2,15 @@
 //!
 //! # Layout
 //! [`desk`] is a repository with such scripts, [`fates`] is what can become of an idea, [`ways`] what can be said on the
-//! command line, [`in_place`] the user's own worktree, [`kills`] kills the program at every stage.
+//! command line, [`in_place`] the user's own worktree, [`kills`] kills the program at every stage,
+//! [`goes_on`] is what is said then.
 
 #![cfg(test)]
 #![cfg(target_os = "linux")]
 
 mod desk;
 mod fates;
+mod goes_on;
 mod in_place;
 mod kills;
 mod ways;

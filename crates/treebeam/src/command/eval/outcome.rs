@@ -1,11 +1,11 @@
 //! What came of the ideas of an eval, as a table and as a document: scored again from the artifacts, which are what counts.
 
 use super::super::Output;
-use super::super::resume::Left;
+use super::super::resume::{self, Left};
 use crate::again;
 use crate::failure::Failure;
+use crate::interrupt;
 use crate::terminal;
-use crate::way_on;
 use serde_json::{Value, json};
 use treebeam_core::event::{Failure as EvalFailure, Leftover, LeftoverKind};
 use treebeam_core::evidence::Artifact;
@@ -33,9 +33,15 @@ pub(super) fn tell(left: &Left, run: &RunDir, output: Output) -> Result<(), Fail
     terminal::say(&format!("run {}: {}", facts.run, run.root().display()));
     match left {
         Left::Interrupted(_) => {
-            terminal::say(&format!("hint: `{}` goes on from here", way_on::as_it_is(facts)));
+            resume::tell_of_sweeps(facts);
+            terminal::say(&format!(
+                "hint: `{}` goes on from here",
+                interrupt::is_about(&facts.run)
+            ));
         }
-        Left::Ended(_) => again::tell_of_way_on(facts, |other| way_on::as_it_is_but(facts, other)),
+        Left::Ended(_) => {
+            again::tell_of_way_on(facts, |other| interrupt::way_on_with(&facts.run, other));
+        }
     }
     Ok(())
 }
