@@ -12,11 +12,16 @@ use serde_json::Value;
 use std::path::Path;
 use treebeam_core::event::{Event, WorldKind};
 use treebeam_core::facts::Facts;
-use treebeam_core::policy::{Agents, Meaning, Reach};
+use treebeam_core::policy::{Agents, Reach};
 
 /// Refuses a configuration that would change what the results of a run mean.
-pub(crate) fn same_meaning(config: &Config, run: &Meaning) -> Result<(), Failure> {
-    let Some(Change { key, origin, before, asked }) = config.other_meaning(run)? else {
+pub(crate) fn same_meaning(config: &Config, run: &Facts) -> Result<(), Failure> {
+    let mut meaning = run.meaning.clone();
+    if run.given.is_some() {
+        // Of an eval that is a matter of flags too, and a baseline is measured whatever was there: what is on record counts.
+        meaning.measure.baseline_csv = config.meaning(meaning.clone())?.measure.baseline_csv;
+    }
+    let Some(Change { key, origin, before, asked }) = config.other_meaning(&meaning)? else {
         return Ok(());
     };
     let (subject, hint) = match &origin {

@@ -57,6 +57,15 @@ pub(super) fn run(here: &Path, args: &BaselineArgs, output: Output) -> Result<Ex
     Ok(left.exit())
 }
 
+/// Says where the results are of one that was resumed: whither they were to be copied is not on record.
+pub(super) fn tell_where(facts: &Facts, run: &RunDir) {
+    let measures_only = facts.given.as_ref().is_some_and(|given| given.ideas.is_empty());
+    if let (true, Baseline::Measured { results, .. }) = (measures_only, &facts.baseline) {
+        let kept = run.path(&results.path);
+        terminal::note(&format!("the results of the root lie in `{}`", kept.display()));
+    }
+}
+
 /// The commit that is measured; what is in no commit is not.
 fn root(home: &Home, config: &Config, name: Option<&str>) -> Result<Commit, Failure> {
     let Some(name) = name else {

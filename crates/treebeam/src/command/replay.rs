@@ -73,7 +73,7 @@ pub(super) fn start(
     let before: &Facts = &opened.state;
     must_be_repeatable(before)?;
     must_not_have_been_sent_back(&home.named(&recorded), before)?;
-    settings::same_meaning(config, &before.meaning)?;
+    settings::same_meaning(config, before)?;
     let agents = settings::agents(config, &home.repo.toplevel, before.world)?;
     if let Some(role) = before.agents.other_roles(&agents).first() {
         let what = format!("`agents.{role}` is another one than in run `{recorded}`");

@@ -1,6 +1,6 @@
 //! `treebeam resume`: goes on with a run until a stop condition, and writes its reports when it stops.
 
-use super::{Output, begin, replay, report, status};
+use super::{Output, baseline, begin, replay, report, status};
 use crate::again;
 use crate::cli::{AgainFlags, GoingFlags, ResumeArgs};
 use crate::config::Config;
@@ -14,8 +14,8 @@ use crate::wiring::Home;
 use crate::world;
 use serde::Serialize;
 use serde_json::{Value, json};
-use treebeam_core::event::{Event, FailureKind, Leftover, LeftoverKind, Stop, WorldKind};
-use treebeam_core::facts::{Eval, Expansion, Facts, Ideas, Stage};
+use treebeam_core::event::{Event, FailureKind, Leftover, LeftoverKind, Stop, Subject, WorldKind};
+use treebeam_core::facts::{Baseline, Eval, Expansion, Facts, Ideas, Phase, Stage};
 use treebeam_core::id::{Commit, NodeId, Place};
 use treebeam_core::measure::UserPath;
 use treebeam_core::plan::{self, Again};
@@ -54,7 +54,7 @@ pub(super) fn open(
     if let (Some(takeover), Output::Json) = (store.takeover(), output) {
         terminal::json(takeover)?;
     }
-    settings::same_meaning(config, &state.meaning)?;
+    settings::same_meaning(config, &state)?;
     go_on(home, config, store, state, flags, output)
 }
 
@@ -252,6 +252,7 @@ impl Left {
         match self {
             Self::Ended(state) => {
                 tell(state, run, output)?;
+                baseline::tell_where(state, run);
                 if replay::compared(run, state)? == Exit::Failed {
                     return Ok(Exit::Failed);
                 }
@@ -293,7 +294,10 @@ pub(super) fn tell_of_sweeps(facts: &Facts) {
     let is_swept = |eval: &&Eval| matches!(eval.stage, Stage::Sweeping(_));
     let sweeps = match facts.world {
         WorldKind::Dry { .. } => 0,
-        WorldKind::Real => facts.open_evals().iter().filter(is_swept).count(),
+        WorldKind::Real => {
+            let evals = facts.open_evals();
+            evals.iter().filter(is_swept).count() + usize::from(is_root_swept(facts))
+        }
     };
     match sweeps {
         0 => {}
@@ -302,6 +306,14 @@ pub(super) fn tell_of_sweeps(facts: &Facts) {
             "{n} sweeps go on by themselves; a resume takes their results in"
         )),
     }
+}
+
+/// Whether the root's sweep was begun and has not ended. Results that were there already are not swept for.
+fn is_root_swept(facts: &Facts) -> bool {
+    facts.phase == Phase::Measuring
+        && facts.baseline == Baseline::Unmeasured
+        && facts.submissions(Subject::Root) > 0
+        && facts.meaning.measure.baseline_csv.is_none()
 }
 
 /// Why nobody goes on with a run that is not over, for programs.

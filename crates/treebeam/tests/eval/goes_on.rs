@@ -1,8 +1,10 @@
 //! What is said of an eval or a baseline that was cut off, and that it goes on as it is said.
 
-use crate::desk::Desk;
+use crate::desk::{Desk, until};
 use std::fs;
-use treebeam_testkit::program::RUN;
+use treebeam_testkit::program::{RUN, Said, Signal};
+
+const ROWS: &str = "config_id,status,a\n0,ok,1.0\n1,ok,1.1\n2,ok,1.2\n";
 
 /// A desk whose configuration lies elsewhere, with the flags that lead there and the command that goes on.
 fn elsewhere(settings: &str) -> (Desk, [String; 4], String) {
@@ -12,6 +14,47 @@ fn elsewhere(settings: &str) -> (Desk, [String; 4], String) {
     let [top, file] = [top, &file].map(|path| path.display().to_string());
     let way_on = format!("treebeam -C {top} resume {RUN} --config {file}");
     (desk, ["-C".to_owned(), top, "--config".to_owned(), file], way_on)
+}
+
+/// Begins it, lets the sweep begin, and interrupts.
+fn interrupted(desk: &Desk, words: &[&str]) -> Said {
+    desk.hold("sweep");
+    let call = desk.site.begin(words);
+    until("a sweep", || desk.calls().iter().any(|call| call.starts_with("sweep")));
+    call.signal(Signal::Interrupt);
+    let said = call.wait().exits(130);
+    desk.let_go("sweep");
+    said
+}
+
+#[test]
+fn a_baseline_that_was_interrupted_goes_on_as_it_is_said() {
+    let (desk, [c, top, config, file], way_on) = elsewhere("baseline_csv = 'base.data'");
+    let words = [&c, &top, "baseline", "--run-id", RUN, &config, &file, "--eval-retries=1"];
+    let said = interrupted(&desk, &words);
+    let way_on = format!("{way_on} --eval-retries=1");
+    let hint = format!("hint: `{way_on}` goes on from here");
+    let sweep = "1 sweep goes on by itself; a resume takes its results in";
+    let _ =
+        said.says([&hint, sweep, "a resume copies the results nowhere, and says where they lie"]);
+    let words: Vec<_> = way_on.split(' ').skip(1).collect();
+    let said = desk.site.call(&words).exits(0);
+    let kept = desk.site.path("artifacts/root.csv");
+    let _ = said.says([&format!("the results of the root lie in `{}`", kept.display())]);
+    assert_eq!(fs::read_to_string(kept).expect("results"), ROWS);
+    assert_eq!(desk.calls_of("root").len(), 2, "tests and sweep ran once");
+}
+
+#[test]
+fn an_eval_with_a_baseline_of_its_own_goes_on() {
+    let desk = Desk::new("baseline_csv = 'base.data'");
+    desk.site.repo.write("base.data", ROWS).expect("a file");
+    desk.site.repo.write("own.data", ROWS).expect("a file");
+    let ideas = desk.ideas(&["good"]);
+    let words = ["eval", "--run-id", RUN, "--idea", &ideas, "--baseline", "own.data"];
+    let _ = interrupted(&desk, &words).says(["1 sweep goes on by itself"]);
+    let _ = desk.site.call(&["resume", RUN]).exits(0);
+    desk.site.must_be_sound();
 }
 
 #[test]
