@@ -113,7 +113,8 @@ fn what_they_say_to_programs() {
 fn a_log_in_json_is_what_the_run_said() {
     let site = Site::new(BINARY);
     let run =
-        ["run", "--dry-run", "--run-id", RUN, "--json", "--ideas-per-node=2", "--max-depth=1"];
+        ["run", "--dry-run", "--run-id", RUN, "--json", "--ideas-per-node=4", "--max-depth=1"];
+    let run = [&run[..], &["--control=best-of-n=0.5"]].concat();
     let said = site.call(&run).exits(0);
     assert_eq!(site.call(&["log", "--json"]).exits(0).stdout, said.stdout);
     assert_eq!(site.call(&["log", RUN, "--json", "--follow"]).exits(0).stdout, said.stdout);
@@ -132,12 +133,12 @@ fn a_discarded_candidate_has_its_recorded_diff() {
     let before = site.call(&["diff", "e0001"]).exits(0);
     assert_eq!(before.stderr, "");
     forget(&site);
-    let after = site.call(&["diff", "e0001"]).exits(0);
     let added = |text: &str| text.lines().filter(|line| line.starts_with('+')).count();
     let kept = site.call(&["diff", "e0001"]).exits(0);
     let kept = kept.says(["this is `eval/0001/experiment/candidate.diff`, the whole change"]);
     assert!(added(&kept.stdout) > 0 && added(&kept.stdout) == added(&before.stdout));
     fs::remove_file(site.path("eval/0001/experiment/candidate.diff")).expect("to remove");
+    let after = site.call(&["diff", "e0001"]).exits(0);
     let after = after.says(["`eval/0001/experiment/patch_round_", "as the coder wrote it"]);
     assert_eq!(added(&after.stdout), added(&before.stdout));
     let _ = site.call(&["diff", "n0001", "--root"]).exits(0);
@@ -283,6 +284,8 @@ fn an_open_run_is_waited_for() {
     assert_eq!(said.code, None, "it waits");
     assert_eq!(said.stdout.lines().count(), 20);
     assert_eq!(said.stderr.matches("nobody runs this run").count(), 1, "{}", said.stderr);
+    let log = site.call(&["log", "--json"]).exits(0).json_lines();
+    assert_eq!(log.last().expect("an end")["stop_reason"], "interrupted");
     assert!(site.call(&["list"]).exits(0).stdout.contains("can go on: `treebeam resume t`"));
 }
 

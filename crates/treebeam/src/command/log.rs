@@ -1,16 +1,13 @@
 //! `treebeam log`: a run's journal in words, or as the run prints it with `--json`. Reads only, also while others write.
 
-use super::Output;
+use super::{Output, resume};
 use crate::cli::LogArgs;
 use crate::failure::{Exit, Failure};
 use crate::terminal::{self, Audience};
 use crate::wiring::Found;
-use serde_json::json;
 use std::thread;
 use std::time::Duration;
 use treebeam_core::event::Event;
-use treebeam_core::facts::Facts;
-use treebeam_core::id::Place;
 use treebeam_edge::store::journal::{Reader, Record};
 use treebeam_edge::store::{self, RunDir, lease};
 
@@ -23,19 +20,20 @@ pub(super) fn run(found: &Found, args: &LogArgs, output: Output) -> Result<Exit,
     let mut log = Log::open(&found.run, output)?;
     let audience = if args.follow { log.follow()? } else { log.rest()? };
     if audience == Audience::There && output == Output::Json {
-        end(&store::open_to_read(&found.run)?.state)?;
+        end(&found.run)?;
     }
     Ok(Exit::Done)
 }
 
-/// The last line, as the run itself prints it.
-fn end(facts: &Facts) -> Result<(), Failure> {
-    terminal::json(&json!({
-        "type": "end",
-        "run_id": facts.run,
-        "stop_reason": facts.stop_reason(),
-        "best": Place::Node(facts.best()),
-    }))
+/// The last line, as the run itself prints it. That nobody is at it can be seen.
+fn end(run: &RunDir) -> Result<(), Failure> {
+    let state = store::open_to_read(run)?.state;
+    let is_left = state.stop_reason().is_none() && lease::runner(run).is_none();
+    terminal::json(&if is_left {
+        resume::end(&state, resume::left(&state))
+    } else {
+        resume::end(&state, state.stop_reason())
+    })
 }
 
 /// A journal that is being shown.
@@ -45,7 +43,7 @@ struct Log<'a> {
     output: Output,
     /// How many events.
     shown: u64,
-    /// Whether the run is over, as far as the journal was read; none before an event that says so.
+    /// Whether the run is over, as far as the journal was read; none where no event says so.
     stopped: Option<bool>,
 }
 
@@ -112,8 +110,11 @@ impl<'a> Log<'a> {
         self.shown += 1;
         if matches!(record.event, Event::Stopped { .. }) {
             self.stopped = Some(true);
-        } else if matches!(record.event, Event::RunStarted(_) | Event::SettingsChanged { .. }) {
+        } else if matches!(record.event, Event::RunStarted(_)) {
             self.stopped = Some(false);
+        } else if matches!(record.event, Event::SettingsChanged { .. } | Event::SentBack(_)) {
+            // Either may have opened a run again that was over.
+            self.stopped = None;
         }
         let line = match self.output {
             Output::Json => serde_json::to_string(&record.event)? + "\n",

@@ -2,6 +2,7 @@
 
 use crate::desk::{Desk, until};
 use std::fs;
+use std::time::Duration;
 use treebeam_testkit::program::{RUN, Said, Signal};
 
 const ROWS: &str = "config_id,status,a\n0,ok,1.0\n1,ok,1.1\n2,ok,1.2\n";
@@ -65,4 +66,21 @@ fn an_eval_that_halts_says_the_whole_command_that_goes_on() {
     let words = [&c, &top, "eval", "--run-id", RUN, "--idea", &ideas, &config, &file];
     let said = desk.site.call(&words).exits(4);
     let _ = said.says([&format!("with its results in `base.data`, `{way_on}` goes on from here")]);
+}
+
+#[test]
+fn a_log_waits_for_a_run_whose_last_depth_was_opened_again() {
+    let desk = Desk::new("");
+    let _ = desk.eval(&["exit1"], &[]).exits(1);
+    desk.hold("sweep");
+    let call = desk.site.begin(&["resume", RUN, "--retry-failed"]);
+    until("the sweep again", || {
+        desk.calls_of("exit1").iter().filter(|c| c.starts_with("sweep")).count() == 2
+    });
+    call.signal(Signal::Kill);
+    let _ = call.wait();
+    let said = desk.site.call_and_kill(&["log", "--follow"], Duration::from_secs(3));
+    assert_eq!(said.code, None, "it waits: {}", said.stdout);
+    let _ = said.says(["nobody runs this run: waiting for somebody to resume it"]);
+    desk.let_go("sweep");
 }
