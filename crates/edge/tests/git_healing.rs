@@ -298,3 +298,23 @@ fn files_that_attributes_have_changed_are_nobodys_work() {
     fs::write(&file, "b\r\n").unwrap();
     assert_eq!(work_in(&run).unwrap(), "it has changes that are not committed: `a.txt`");
 }
+
+/// Git would end the lines of this file otherwise than they are committed, and so calls it changed as soon as it looks.
+#[test]
+fn a_file_that_lies_there_as_committed_is_nobodys_work() {
+    let repo = TempRepo::with(&[("a.txt", "a\r\n"), (".gitattributes", "*.txt text\n")]).unwrap();
+    let object = repo.git(["hash-object", "-w", "--no-filters", "a.txt"]).unwrap();
+    let entry = format!("100644,{},a.txt", object.trim());
+    repo.git(["update-index", "--cacheinfo", &entry]).unwrap();
+    repo.git(["commit", "--quiet", "--message", "as it lies"]).unwrap();
+    let run = run_in(&repo);
+    run.checkout(e1(), &run.user().head.clone()).unwrap();
+    let file = repo.path().join(".treebeam/runs/r1").join(e1().worktree().as_str()).join("a.txt");
+    // Whatever git remembers of it, it has to look.
+    fs::write(&file, "a\r\n").unwrap();
+    let status = repo.git_in(file.parent().unwrap(), &["status", "--porcelain"]).unwrap();
+    assert!(status.contains("a.txt"), "git calls it changed: {status:?}");
+    assert_eq!(work_in(&run), None);
+    fs::write(&file, "b\r\n").unwrap();
+    assert_eq!(work_in(&run).unwrap(), "it has changes that are not committed: `a.txt`");
+}

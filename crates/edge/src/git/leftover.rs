@@ -142,6 +142,7 @@ impl GitRepo {
         }
         let mut paths = self.uncommitted(place, &worktree)?;
         paths.retain(|path| !self.is_own_link(&worktree, path, &own.inputs));
+        let paths = self.other_than_committed(place, &worktree.base, paths)?;
         Ok(paths.first().map(|first| {
             let others = paths.len() - 1;
             let others = if others == 0 { String::new() } else { format!(" and {others} more") };

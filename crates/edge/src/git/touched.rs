@@ -32,7 +32,7 @@ impl GitRepo {
         protected: &Protected,
     ) -> Result<Vec<String>, PortError> {
         let look = Look { repo: self, seat: self.seat_in(place)?, commit };
-        let entries = look.entries(protected)?;
+        let entries = look.entries(|path| protected.covers(path))?;
         let (mut touched, mut files) = (Vec::new(), BTreeMap::new());
         for entry in entries {
             let there = look.is_straight(&entry.path);
@@ -50,6 +50,30 @@ impl GitRepo {
         touched.extend(look.differing(changed, Form::AsGitTakesIt)?.into_keys());
         touched.sort_unstable();
         Ok(touched)
+    }
+
+    /// Of these paths, those that do not hold what the commit has, byte for byte. Git may call a file changed that nobody has
+    /// touched, where it would take up other ends of lines than were committed.
+    pub(super) fn other_than_committed(
+        &self,
+        place: Place,
+        commit: &Commit,
+        mut paths: Vec<String>,
+    ) -> Result<Vec<String>, PortError> {
+        if paths.is_empty() {
+            return Ok(paths);
+        }
+        let look = Look { repo: self, seat: self.seat_in(place)?, commit };
+        let entries = look.entries(|path| paths.iter().any(|other| other == path))?;
+        let files = entries.into_iter().filter(|entry| {
+            entry.mode.starts_with("100")
+                && look.is_straight(&entry.path)
+                && look.is_file(&entry.path)
+        });
+        let files: BTreeMap<_, _> = files.map(|entry| (entry.path, entry.object)).collect();
+        let differing = look.differing(files.clone(), Form::AsItLies)?;
+        paths.retain(|path| differing.contains_key(path) || !files.contains_key(path));
+        Ok(paths)
     }
 
     /// On the shared git folder, with the files of this place.
@@ -72,8 +96,8 @@ struct Look<'a> {
 }
 
 impl Look<'_> {
-    /// The protected files of the commit.
-    fn entries(&self, protected: &Protected) -> Result<Vec<Entry>, PortError> {
+    /// The files of the commit that are wanted.
+    fn entries(&self, wanted: impl Fn(&str) -> bool) -> Result<Vec<Entry>, PortError> {
         let arguments = ["ls-tree", "-r", "-z", "--full-tree", self.commit.as_str()];
         let call = self.repo.user.git.sealed(&self.repo.seat(), &arguments).keep(MOST_PATHS);
         let listed = call.done()?.whole()?;
@@ -81,7 +105,7 @@ impl Look<'_> {
             let (head, path) = line.split_once('\t')?;
             let mut words = head.split(' ');
             let (mode, object) = (words.next()?.to_owned(), words.nth(1)?.to_owned());
-            protected.covers(path).then(|| Entry { mode, object, path: path.to_owned() })
+            wanted(path).then(|| Entry { mode, object, path: path.to_owned() })
         };
         Ok(listed.split('\0').filter_map(entry).collect())
     }
