@@ -123,7 +123,9 @@ fn what_a_user_did_in_a_worktree_stays() {
     ]);
     assert!(changed.exists() && new.exists() && committed.exists());
     assert_eq!(site.events().len(), before, "nothing was asked for");
-    let _ = clean(&site, &[RUN, "--delete", "--yes"]).exits(1).says(["work in its worktrees"]);
+    let _ = clean(&site, &[RUN, "--delete", "--yes"])
+        .exits(1)
+        .says(["work in its worktrees or on its branches"]);
     site.must_be_sound();
     // Somebody who is in one keeps it, whatever else is said.
     let top = site.repo.path().display().to_string();
@@ -132,6 +134,23 @@ fn what_a_user_did_in_a_worktree_stays() {
     assert!(!changed.exists() && new.exists() && !committed.exists());
     let _ = clean(&site, &[RUN, "--worktrees", "--yes", "--discard-changes"]).exits(0);
     assert!(!new.exists());
+}
+
+#[test]
+fn a_branch_that_a_user_has_gone_on_with_stays() {
+    let site = over(&[]);
+    let before = site.repo.git(["branch", "--show-current"]).expect("a branch");
+    site.repo.git(["switch", "--quiet", "tree/t/n0001"]).expect("the branch");
+    site.repo.git(["commit", "--quiet", "--allow-empty", "--message", "mine"]).expect("a commit");
+    let mine = site.repo.git(["rev-parse", "HEAD"]).expect("a commit");
+    site.repo.git(["switch", "--quiet", before.trim()]).expect("the branch of before");
+    let kept = ["not removed: run t: ref `tree/t/n0001`", "it has commits that are not the run's"];
+    let _ = clean(&site, &[RUN, "--refs", "--yes"]).exits(1).says(kept);
+    let _ = clean(&site, &[RUN, "--delete", "--yes"]).exits(1).says(kept);
+    assert_eq!(site.repo.git(["rev-parse", "tree/t/n0001"]).expect("the branch"), mine);
+    assert!(!site.refs().contains("/n0000"), "the others are gone");
+    let _ = clean(&site, &[RUN, "--refs", "--yes", "--discard-changes"]).exits(0);
+    assert!(!site.refs().contains("/n0001"));
 }
 
 #[test]

@@ -181,24 +181,29 @@ impl Plan {
             let repo = GitRepo::new(home.repo.clone(), run.root(), id.clone())?;
             let mut worked = Worked::of_any(&repo, run, args)?;
             worked.knows(facts);
-            let branch = |place| Leftover { place, kind: LeftoverKind::Branch };
-            for place in on_disk(run) {
-                let leftover = Leftover { place, kind: LeftoverKind::Worktree };
+            let (refs, foreign) = repo.own_refs()?;
+            let of = |kind| move |place| Leftover { place, kind };
+            let worktrees = on_disk(run).into_iter().map(of(LeftoverKind::Worktree));
+            for leftover in worktrees.chain(refs.into_iter().map(of(LeftoverKind::Branch))) {
                 let item = Item::of_leftover(id, leftover);
-                let item = item.weighing(removal::bytes(&run.path(&place.worktree())));
+                let item = match leftover.kind {
+                    LeftoverKind::Worktree => {
+                        item.weighing(removal::bytes(&run.path(&leftover.place.worktree())))
+                    }
+                    LeftoverKind::Branch | LeftoverKind::Dir => item,
+                };
                 match worked.keeps(leftover) {
                     Some(why) => self.staying.push(item.but(Outcome::NotRemoved(why))),
                     None => items.push(item),
                 }
             }
-            let (refs, foreign) = repo.own_refs()?;
-            items.extend(refs.into_iter().map(|place| Item::of_leftover(id, branch(place))));
             self.keep_foreign(id, foreign);
         }
         let directory = Item::new(Some(id), Kind::RunDirectory, run.root().display().to_string());
         let directory = directory.weighing(removal::bytes(run.root()));
         if self.staying.iter().any(Item::is_left) {
-            let why = "there is work in its worktrees that would be lost".to_owned();
+            let why =
+                "there is work in its worktrees or on its branches that would be lost".to_owned();
             self.staying.push(directory.but(Outcome::NotRemoved(why)));
             return Ok(());
         }

@@ -1,10 +1,12 @@
-//! Whether somebody has worked in a worktree that is to go: a user may open one to look at a result, and stay.
+//! Whether somebody has worked in a worktree, or on a branch, that is to go: a user may open one to look at a result, and stay.
 
 use crate::cli::CleanArgs;
 use crate::failure::Failure;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use treebeam_core::event::{Leftover, LeftoverKind};
 use treebeam_core::facts::{Eval, Facts};
+use treebeam_core::id::{Commit, Place};
 use treebeam_edge::git::{GitRepo, Own};
 use treebeam_edge::store::RunDir;
 
@@ -13,6 +15,10 @@ pub(super) struct Worked<'a> {
     run: &'a RunDir,
     /// What the run has made there itself.
     own: Own,
+    /// Its branches, and where they are.
+    refs: Vec<(String, Commit)>,
+    /// Those of them that are at commits it knows nothing of; none where its record cannot be read.
+    moved: Vec<Place>,
     /// Where this program was started.
     here: Option<PathBuf>,
     minding: Minding,
@@ -42,26 +48,44 @@ impl<'a> Worked<'a> {
         run: &'a RunDir,
         args: &CleanArgs,
     ) -> Result<Self, Failure> {
-        let commits = repo.refs()?.into_iter().map(|(_, commit)| commit).collect();
+        let refs = repo.refs()?;
+        let commits = refs.iter().map(|(_, commit)| commit.clone()).collect();
         let own = Own { commits, inputs: Vec::new() };
         let minding = if args.discard_changes { Minding::Discard } else { Minding::Keep };
         let here = std::env::current_dir().and_then(|here| here.canonicalize()).ok();
-        Ok(Self { repo, run, own, here, minding })
+        Ok(Self { repo, run, own, refs, moved: Vec::new(), here, minding })
     }
 
     pub(super) fn knows(&mut self, facts: Option<&Facts>) {
         let Some(facts) = facts else { return };
-        self.own.commits.extend(facts.nodes.iter().map(|node| node.commit.clone()));
-        let work = facts.evals.iter().filter_map(Eval::work);
-        self.own.commits.extend(work.map(|work| work.commit.clone()));
+        let nodes = facts.nodes.iter().map(|node| node.commit.clone());
+        let of_eval = |eval: &Eval| eval.again.as_deref().cloned().into_iter().chain(eval.work());
+        let work = facts.evals.iter().flat_map(of_eval).map(|work| work.commit);
+        let known: BTreeSet<Commit> = nodes.chain(work).collect();
+        let moved = self.refs.iter().filter(|(_, commit)| !known.contains(commit));
+        let place = |(name, _): &(String, Commit)| name.rsplit('/').next()?.parse().ok();
+        self.moved = moved.filter_map(place).collect();
+        self.own.commits.extend(known);
         self.own.inputs.clone_from(&facts.meaning.measure.inputs);
     }
 
     /// Why this should not simply be removed, if there is a reason.
     pub(super) fn keeps(&self, leftover: Leftover) -> Option<String> {
-        if leftover.kind != LeftoverKind::Worktree {
-            return None;
+        match leftover.kind {
+            LeftoverKind::Worktree => self.keeps_worktree(leftover),
+            LeftoverKind::Branch => {
+                let is_theirs =
+                    self.moved.contains(&leftover.place) && matches!(self.minding, Minding::Keep);
+                is_theirs.then(|| {
+                    "it has commits that are not the run's (`--discard-changes` removes it)"
+                        .to_owned()
+                })
+            }
+            LeftoverKind::Dir => None,
         }
+    }
+
+    fn keeps_worktree(&self, leftover: Leftover) -> Option<String> {
         let folder = self.run.path(&leftover.place.worktree()).canonicalize().ok()?;
         if self.here.as_ref().is_some_and(|here| here.starts_with(&folder)) {
             return Some("you are in it: change to another folder first".to_owned());
