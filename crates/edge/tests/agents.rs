@@ -392,6 +392,7 @@ fn an_answer_that_would_come_too_late_is_not_waited_for() {
         node: NodeId::ROOT,
         continues: None,
         within,
+        until: None,
     };
     let late = door.ask(&ask(Some(Duration::from_millis(300))));
     assert!(matches!(&late, Err(AgentError::OutOfTime(why)) if why.contains("0.3 s")), "{late:?}");

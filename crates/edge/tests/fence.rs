@@ -161,6 +161,7 @@ fn all_effects(world: &Fenced<&Reached>) -> Vec<String> {
         node: NodeId::ROOT,
         continues: None,
         within: None,
+        until: None,
     };
     let answers = [
         world.checkout(PLACE, &commit).err().map(|e| e.to_string()),

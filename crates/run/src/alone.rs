@@ -263,6 +263,7 @@ fn ask(key: &str, prompt: &str, round: u32, continues: Option<Continuation>) -> 
         node: NodeId::ROOT,
         continues,
         within: None,
+        until: None,
     }
 }
 

@@ -42,13 +42,15 @@ impl<'a> Counted<'a> {
         let of_run = self.left_of_run()?;
         let of_step = self.left_for(&format!("the {role}"))?;
         let within = [of_run, of_step].into_iter().flatten().min();
-        match answer(self.agent, &Ask { within, ..ask }) {
+        match answer(self.agent, &Ask { within, until: of_run, ..ask }) {
             Ok(reply) => {
                 self.bills.borrow_mut().add(role, reply.bill());
                 Ok(reply)
             }
             // An eval that the run's time stops has not failed.
-            Err(AgentError::OutOfTime(_)) if within != of_step => Err(self.run_is_over()),
+            Err(AgentError::OutOfTime(_)) if within != of_step || self.left_of_run().is_err() => {
+                Err(self.run_is_over())
+            }
             Err(AgentError::OutOfTime(why)) => {
                 Err(self.out_of_time(&format!("the {role} did not answer: {why}")))
             }
@@ -144,6 +146,7 @@ mod tests {
             place: Place::Node(NodeId::ROOT),
             node: NodeId::ROOT,
             within: None,
+            until: None,
             continues: continues.map(|id| Continuation {
                 id: id.to_owned(),
                 tokens: 1,

@@ -9,7 +9,7 @@ use super::settings::Line;
 use super::wait::{GLANCE, Observer};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use treebeam_core::event::BudgetKind;
 use treebeam_core::policy::Reach;
 use treebeam_run::port::{Cost, PortError, Reply, Usage};
@@ -269,6 +269,10 @@ impl<A: Answer> Meter for Tries<'_, '_, A> {
 
     fn left(&self) -> Option<Duration> {
         self.outer.left()
+    }
+
+    fn end(&self) -> Option<Instant> {
+        self.outer.end()
     }
 }
 

@@ -52,7 +52,7 @@ impl<'a, A> Limited<'a, A> {
         Ok(f64::from(prompt) + f64::from(model.max_tokens))
     }
 
-    fn enter(&self, tokens: f64) -> Result<(), Trouble> {
+    fn enter(&self, tokens: f64, end: Option<Instant>) -> Result<(), Trouble> {
         let mut queue = self.queue();
         let turn = queue.next;
         queue.next += 1;
@@ -69,10 +69,16 @@ impl<'a, A> Limited<'a, A> {
                     Err(wait) => patience = patience.min(wait.unwrap_or(GLANCE)),
                 }
             }
-            if self.observer.wants_to_stop() {
+            let over = end.is_some_and(|end| end <= Instant::now());
+            let given_up = match (self.observer.wants_to_stop(), over) {
+                (true, _) => Some(Trouble::Interrupted),
+                (false, true) => Some(Trouble::too_late("it waited for its turn")),
+                (false, false) => None,
+            };
+            if let Some(trouble) = given_up {
                 queue.waiting.retain(|other| *other != turn);
                 self.moved.notify_all();
-                return Err(Trouble::Interrupted);
+                return Err(trouble);
             }
             let patience = patience.max(Duration::from_millis(1));
             let waited = self.moved.wait_timeout(queue, patience);
@@ -102,7 +108,7 @@ impl<A> Drop for Inside<'_, '_, A> {
 impl<A: Answer> Answer for Limited<'_, A> {
     fn answer(&self, question: &Question, meter: &dyn Meter) -> Result<Reply, Trouble> {
         let thought = self.about(question)?;
-        self.enter(thought)?;
+        self.enter(thought, meter.end())?;
         let mut inside = Inside { layer: self, thought, took: thought };
         let answer = self.inner.answer(question, meter);
         let took = match &answer {

@@ -53,7 +53,6 @@ use real::Real;
 use recorded::Recorded;
 use retrying::{Patience, Retrying};
 use source::Source;
-use std::time::Duration;
 use treebeam_run::port::{Agent, AgentError, Ask, Edits, PortError, Reply, Role};
 use wait::{Observer, RealNap};
 
@@ -111,19 +110,15 @@ impl<'a> Door<'a> {
     /// # Errors
     /// When no usable answer came.
     pub fn answer(&self, question: &Question) -> Result<Reply, AgentError> {
-        self.answer_within(question, None)
+        self.answer_within(question, &Within::default())
     }
 
-    fn answer_within(
-        &self,
-        question: &Question,
-        within: Option<Duration>,
-    ) -> Result<Reply, AgentError> {
+    fn answer_within(&self, question: &Question, within: &Within) -> Result<Reply, AgentError> {
         if !calls::is_key(&question.key) {
             let what = format!("{:?} is no key for a call", question.key);
             return Err(PortError::new(what).hint("use letters, digits, `-` and `_`").into());
         }
-        Ok(self.0.answer(question, &Within(within))?)
+        Ok(self.0.answer(question, within)?)
     }
 }
 
@@ -141,6 +136,6 @@ impl Agent for Door<'_> {
     }
 
     fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
-        self.answer_within(&Question::from(ask), ask.within)
+        self.answer_within(&Question::from(ask), &Within::from(ask))
     }
 }

@@ -2,7 +2,7 @@
 //! [`Answer`] around another one.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use treebeam_core::event::BudgetKind;
 use treebeam_core::id::{NodeId, Place, Sha256};
 use treebeam_run::port::{AgentError, Ask, Continuation, PortError, Reply, Role, Usage};
@@ -44,7 +44,8 @@ impl Question {
 
 impl From<&Ask> for Question {
     fn from(ask: &Ask) -> Self {
-        let Ask { key, role, round, prompt, place, node, continues, within: _ } = ask.clone();
+        let Ask { key, role, round, prompt, place, node, continues, within: _, until: _ } =
+            ask.clone();
         Self { key, role, round, prompt, continues, place: Some(place), node: Some(node) }
     }
 }
@@ -65,12 +66,32 @@ pub(super) trait Meter: Sync {
         None
     }
 
+    /// When nobody is waited for any longer, whatever they take.
+    fn end(&self) -> Option<Instant> {
+        None
+    }
+
     /// Hears how long a try took, whatever came of it.
     fn tried(&self, _: Duration) {}
 }
 
 /// Nobody counts, but the time may have an end.
-pub(super) struct Within(pub(super) Option<Duration>);
+#[derive(Default)]
+pub(super) struct Within {
+    /// Of the tries, all together.
+    pub(super) tries: Option<Duration>,
+    /// Of everything.
+    pub(super) end: Option<Instant>,
+}
+
+impl From<&Ask> for Within {
+    fn from(ask: &Ask) -> Self {
+        Self {
+            tries: ask.within,
+            end: ask.until.and_then(|until| Instant::now().checked_add(until)),
+        }
+    }
+}
 
 impl Meter for Within {
     fn another_try(&self) -> Result<(), Trouble> {
@@ -78,7 +99,11 @@ impl Meter for Within {
     }
 
     fn left(&self) -> Option<Duration> {
-        self.0
+        self.tries
+    }
+
+    fn end(&self) -> Option<Instant> {
+        self.end
     }
 }
 
@@ -132,6 +157,11 @@ pub(super) enum Spent {
 }
 
 impl Trouble {
+    /// The time is over, and nothing was asked.
+    pub(super) fn too_late(why: &str) -> Self {
+        Self::OutOfTime { why: format!("there was no time left: {why}"), spent: Spent::Nothing }
+    }
+
     /// It fails this question, and cost nothing.
     pub(super) fn unanswered(why: impl Into<String>) -> Self {
         Self::Unanswered { why: why.into(), spent: Spent::Nothing }

@@ -30,7 +30,12 @@ impl Answer for Real<'_> {
         let settings = self.crew.settings(question.role)?;
         // Each try is asked about: there may be hours between two.
         self.surroundings.are_ours()?;
-        let (within, begun) = (meter.left(), Instant::now());
+        let begun = Instant::now();
+        let until_end = meter.end().map(|end| end.saturating_duration_since(begun));
+        let within = [meter.left(), until_end].into_iter().flatten().min();
+        if within == Some(Duration::ZERO) {
+            return Err(Trouble::too_late("it was not asked"));
+        }
         let timeout = within.map_or(settings.timeout, |within| within.min(settings.timeout));
         let answer = match &settings.line {
             Line::Model(model) => self.ask(model, timeout, question),

@@ -8,7 +8,7 @@ use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::Rng as _;
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use treebeam_run::port::{PortError, Reply, Role};
 
 /// How often and how long.
@@ -132,7 +132,11 @@ impl<A: Answer, N: Nap> Answer for Retrying<A, N> {
                 | Trouble::Interrupted
                 | Trouble::Unavailable(_)) => return Err(other),
             };
-            self.nap.nap(question.role, &why, pause)?;
+            let left = meter.end().map(|end| end.saturating_duration_since(Instant::now()));
+            self.nap.nap(question.role, &why, left.map_or(pause, |left| left.min(pause)))?;
+            if left.is_some_and(|left| left <= pause) {
+                return Err(Trouble::too_late(&why));
+            }
         }
     }
 }
@@ -160,6 +164,10 @@ impl Meter for Watch<'_> {
 
     fn left(&self) -> Option<Duration> {
         self.meter.left().map(|left| left.saturating_sub(*self.took()))
+    }
+
+    fn end(&self) -> Option<Instant> {
+        self.meter.end()
     }
 
     fn tried(&self, took: Duration) {

@@ -19,7 +19,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Barrier, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use treebeam_core::event::BudgetKind;
 use treebeam_run::port::{Continuation, PortError, Reply, Role, Usage};
 
@@ -107,7 +107,8 @@ fn an_answer_is_kept_and_not_asked_for_again() {
     let script =
         Script::of([Ok(reply("one")), Ok(reply("two")), Ok(reply("three")), Ok(reply("four"))]);
     let layer = || Recorded { inner: &script, calls: &calls, crew: &crew, observer: &watcher };
-    let ask = |prompt: &str| layer().answer(&question("k", prompt), &Within(None)).unwrap().text;
+    let ask =
+        |prompt: &str| layer().answer(&question("k", prompt), &Within::default()).unwrap().text;
     assert_eq!([ask("p"), ask("p"), ask("p")], ["one", "one", "one"]);
     assert_eq!(script.asked(), 1);
     // Another prompt under the same key is another question; the first answer is only put aside.
@@ -137,7 +138,7 @@ fn what_is_known_to_be_forgotten_is_not_asked_for_again() {
     let layer = || Recorded { inner: &script, calls: &calls, crew: &crew, observer: &watcher };
     let ask = |from: &str| {
         let continues = Some(Continuation { id: from.to_owned(), tokens: 1, taken: None });
-        match layer().answer(&Question { continues, ..question("k", "p") }, &Within(None)) {
+        match layer().answer(&Question { continues, ..question("k", "p") }, &Within::default()) {
             Ok(reply) => reply.text,
             Err(Trouble::Forgotten(why)) => why,
             Err(other) => panic!("{other:?}"),
@@ -167,7 +168,7 @@ fn an_answer_that_cannot_be_kept_is_not_used() {
     let (calls, crew, watcher) = (Calls::Folder(file.join("below")), crew(), Watcher::default());
     let script = Script::of([Ok(reply("one"))]);
     let layer = Recorded { inner: &script, calls: &calls, crew: &crew, observer: &watcher };
-    let answer = layer.answer(&question("k", "p"), &Within(None));
+    let answer = layer.answer(&question("k", "p"), &Within::default());
     assert!(matches!(answer, Err(Trouble::Unavailable(_))), "{answer:?}");
 }
 
@@ -182,7 +183,7 @@ fn what_came_in_place_of_an_answer_is_kept_and_is_none() {
     };
     let script = Script::of([unreadable(b"\xff1"), unreadable(b"\xff2"), Ok(reply("one"))]);
     let layer = || Recorded { inner: &script, calls: &calls, crew: &crew, observer: &watcher };
-    let ask = || layer().answer(&question("k", "p"), &Within(None));
+    let ask = || layer().answer(&question("k", "p"), &Within::default());
     for raw in [b"\xff1", b"\xff2"] {
         let Err(Trouble::Unanswered { why, spent }) = ask() else { panic!("an answer") };
         assert_eq!((why.as_str(), spent), ("no text (kept as `x/c/k.raw`)", Spent::Perhaps));
@@ -284,8 +285,8 @@ fn who_has_answered_before_is_waited_for_while_it_is_gone() {
         let script = Script::of(script.chain([Ok(reply("back"))]).collect::<Vec<_>>());
         let naps = Naps::default();
         let layer = Retrying::new(&script, &naps, PATIENCE, 7);
-        assert_eq!(layer.answer(&question("a", "p"), &Within(None)).unwrap().text, "first");
-        let second = layer.answer(&question("b", "p"), &Within(None)).map(|reply| reply.text);
+        assert_eq!(layer.answer(&question("a", "p"), &Within::default()).unwrap().text, "first");
+        let second = layer.answer(&question("b", "p"), &Within::default()).map(|reply| reply.text);
         (second, naps.0.into_inner().unwrap())
     };
     for fault in [Unreachable, Overloaded] {
@@ -359,7 +360,7 @@ fn an_answer_took_what_its_tries_took_and_none_has_more_than_is_left() {
     let (calls, crew, watcher) =
         (Calls::Folder(folder.path().join("c")), crew(), Watcher::default());
     let layer = Recorded { inner: layer, calls: &calls, crew: &crew, observer: &watcher };
-    let within = Within(Some(Duration::from_secs(10)));
+    let within = Within { tries: Some(Duration::from_secs(10)), end: None };
     let first = layer.answer(&question("k", "p"), &within).unwrap();
     assert_eq!(first.millis, Some(12_000), "pauses do not count");
     let left = slow.left.lock().unwrap().clone();
@@ -367,8 +368,35 @@ fn an_answer_took_what_its_tries_took_and_none_has_more_than_is_left() {
     let bill = first.bill();
     assert_eq!((bill.calls, bill.calls_without_price, bill.usage.total()), (1, 1, 15));
     // From disk it took as long, however little is left.
-    let again = layer.answer(&question("k", "p"), &Within(Some(Duration::ZERO))).unwrap();
+    let again = layer
+        .answer(&question("k", "p"), &Within { tries: Some(Duration::ZERO), end: None })
+        .unwrap();
     assert_eq!(again, first);
+}
+
+#[test]
+fn a_question_that_waits_is_not_asked_after_the_end() {
+    for trouble in [too_many(Some(60)), passing(Some(60), Spent::Nothing)] {
+        let (script, naps) = (Script::of(vec![trouble, Ok(reply("too late"))]), Naps::default());
+        let layer = Retrying::new(&script, &naps, PATIENCE, 7);
+        let end = Instant::now().checked_add(Duration::from_secs(20));
+        let answer = layer.answer(&question("k", "p"), &Within { tries: None, end });
+        let spent = Spent::Nothing;
+        assert!(
+            matches!(answer, Err(Trouble::OutOfTime { spent: found, .. }) if found == spent),
+            "{answer:?}"
+        );
+        let [nap] = naps.0.lock().unwrap()[..] else { panic!("one nap") };
+        assert!((15..=20).contains(&nap.as_secs()), "until the end, not longer: {nap:?}");
+    }
+    // Where the pause is over before, it is asked again.
+    let (script, naps) = (Script::of(vec![too_many(Some(5)), Ok(reply("yes"))]), Naps::default());
+    let layer = Retrying::new(&script, &naps, PATIENCE, 7);
+    let end = Instant::now().checked_add(Duration::from_secs(60));
+    assert_eq!(
+        layer.answer(&question("k", "p"), &Within { tries: None, end }).unwrap().text,
+        "yes"
+    );
 }
 
 /// Lets nobody out before enough are in, and remembers how many there were at once.
@@ -401,7 +429,7 @@ fn no_more_than_allowed_are_inside_and_all_get_in() {
         for n in 0..12 {
             let layer = &layer;
             scope.spawn(move || {
-                layer.answer(&question(&n.to_string(), "p"), &Within(None)).unwrap()
+                layer.answer(&question(&n.to_string(), "p"), &Within::default()).unwrap()
             });
         }
     });
@@ -415,9 +443,9 @@ fn one_that_waits_for_a_slot_can_be_stopped_and_holds_nothing() {
     let requests = NonZeroU32::new(1);
     let one = Limits { requests, ..limits(1) };
     let layer = Limited::new(&script, one, &crew, &watcher);
-    assert!(layer.answer(&question("a", "p"), &Within(None)).is_ok());
+    assert!(layer.answer(&question("a", "p"), &Within::default()).is_ok());
     watcher.stop.store(true, Ordering::SeqCst);
-    let second = layer.answer(&question("b", "p"), &Within(None));
+    let second = layer.answer(&question("b", "p"), &Within::default());
     assert!(matches!(second, Err(Trouble::Interrupted)), "{second:?}");
     assert_eq!(script.asked(), 1);
 }
@@ -428,7 +456,7 @@ fn a_slot_comes_back_whatever_happens_inside() {
     let script =
         Script::of([Err(Trouble::unanswered("no")), passing(None, Spent::Nothing), Ok(reply("a"))]);
     let layer = Limited::new(&script, limits(1), &crew, &watcher);
-    let ask = || layer.answer(&question("a", "p"), &Within(None));
+    let ask = || layer.answer(&question("a", "p"), &Within::default());
     assert_eq!([ask().is_ok(), ask().is_ok(), ask().is_ok()], [false, false, true]);
     let broken = thread::scope(|scope| scope.spawn(ask).join().is_err());
     assert!(broken, "the script is over");

@@ -62,6 +62,7 @@ impl ToSumUp<'_> {
             node: self.node,
             continues: None,
             within: None,
+            until: None,
         }
     }
 }

@@ -60,6 +60,9 @@ pub struct Ask {
     /// How long the answer may take, all tries together, where that has an end; waiting for a slot or for a rate limit does
     /// not count.
     pub within: Option<Duration>,
+    /// How long from now the run's time lasts, where that has an end. Whatever is waited for then is waited for no longer, and
+    /// nothing is asked after it.
+    pub until: Option<Duration>,
 }
 
 /// One answer.

@@ -154,6 +154,7 @@ fn question(
         node: brief.source.node(),
         continues: told.continues.clone(),
         within: None,
+        until: None,
     }
 }
 

@@ -347,7 +347,8 @@ impl<'a> Desk<'a> {
         let key = format!("{role}-e{}-a{}{end}", self.brief.about.eval, self.brief.about.attempt);
         let (place, node, continues) = (self.place, self.brief.about.parent, None);
         let prompt = prompt.into();
-        self.agent.ask(Ask { key, role, round, prompt, place, node, continues, within: None })
+        let (within, until) = (None, None);
+        self.agent.ask(Ask { key, role, round, prompt, place, node, continues, within, until })
     }
 
     fn write(&self, name: &str, text: &str) -> Result<(), PortError> {

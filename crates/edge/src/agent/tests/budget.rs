@@ -48,15 +48,18 @@ fn real_usage_counts_and_the_next_start_knows_it() {
     let folder = tempfile::tempdir().unwrap();
     let setting = Setting::new(folder.path());
     let script = Script::of([Ok(reply("a")), Ok(reply("b"))]);
-    let answer =
-        setting.layer(&script, tokens(400)).answer(&question("a", "abc"), &Within(None)).unwrap();
+    let answer = setting
+        .layer(&script, tokens(400))
+        .answer(&question("a", "abc"), &Within::default())
+        .unwrap();
     // gpt-4o: 10 tokens at 2.5, 5 at 10 dollars per million.
     assert_eq!(answer.cost, Some(Cost::dollars(75e-6)));
     assert_eq!(setting.calls.spent().unwrap(), Amount { tokens: 15, cost: Cost::dollars(75e-6) });
     assert_eq!(files(folder.path()), ["a.json"]);
     // 15 are spent: one more of 167 at most fits into 182, and not into 181.
-    let refused =
-        setting.layer(&script, tokens(15 + WORST - 1)).answer(&question("b", "abc"), &Within(None));
+    let refused = setting
+        .layer(&script, tokens(15 + WORST - 1))
+        .answer(&question("b", "abc"), &Within::default());
     assert!(
         matches!(refused, Err(Trouble::OverBudget { budget: BudgetKind::Tokens, .. })),
         "{refused:?}"
@@ -64,16 +67,16 @@ fn real_usage_counts_and_the_next_start_knows_it() {
     assert_eq!((files(folder.path()).len(), script.asked()), (1, 1));
     setting
         .layer(&script, tokens(15 + WORST))
-        .answer(&question("b", "abc"), &Within(None))
+        .answer(&question("b", "abc"), &Within::default())
         .unwrap();
     let dear = Budget { cost: Some(Cost::dollars(1e-3)), tokens: None };
-    let refused = setting.layer(&script, dear).answer(&question("c", "abc"), &Within(None));
+    let refused = setting.layer(&script, dear).answer(&question("c", "abc"), &Within::default());
     assert!(
         matches!(&refused, Err(Trouble::OverBudget { budget: BudgetKind::Cost, why }) if why.contains("`max_cost_usd`")),
         "{refused:?}"
     );
     // What is on disk costs nothing more.
-    setting.layer(&script, tokens(1)).answer(&question("a", "abc"), &Within(None)).unwrap();
+    setting.layer(&script, tokens(1)).answer(&question("a", "abc"), &Within::default()).unwrap();
 }
 
 #[test]
@@ -84,9 +87,9 @@ fn what_a_failure_has_cost_counts() {
         let said = format!("{trouble:?}");
         let script = Script::of([Err(trouble), Ok(reply("a"))]);
         let layer = setting.layer(&script, tokens(10_000));
-        assert!(layer.answer(&question("a", "abc"), &Within(None)).is_err());
+        assert!(layer.answer(&question("a", "abc"), &Within::default()).is_err());
         assert_eq!(setting.spent(), expect, "{said}");
-        layer.answer(&question("a", "abc"), &Within(None)).unwrap();
+        layer.answer(&question("a", "abc"), &Within::default()).unwrap();
         assert_eq!(setting.spent(), expect + 15, "{said}");
     };
     let usage = Usage { input: 30, cached: 0, output: 4 };
@@ -107,13 +110,13 @@ fn each_further_try_that_may_be_paid_for_is_reserved_too() {
     let retrying = Retrying::new(&script, &naps, PATIENCE, 7);
     setting
         .layer(retrying, tokens(3 * WORST))
-        .answer(&question("a", "abc"), &Within(None))
+        .answer(&question("a", "abc"), &Within::default())
         .unwrap();
     assert_eq!(setting.spent(), 2 * WORST + 15);
     let script = Script::of(lines());
     let retrying = Retrying::new(&script, &naps, PATIENCE, 7);
     let layer = setting.layer(retrying, tokens(2 * WORST + 15 + 2 * WORST));
-    let refused = layer.answer(&question("b", "abc"), &Within(None));
+    let refused = layer.answer(&question("b", "abc"), &Within::default());
     assert!(
         matches!(refused, Err(Trouble::OverBudget { budget: BudgetKind::Tokens, .. })),
         "{refused:?}"
@@ -139,13 +142,14 @@ fn two_processes_share_the_budget_of_a_folder() {
     let budget = tokens(2 * WORST - 1);
     let second = setting.layer(&script, budget);
     let refused = Mutex::new(None);
-    let ask =
-        || *refused.lock().unwrap() = Some(second.answer(&question("b", "abc"), &Within(None)));
+    let ask = || {
+        *refused.lock().unwrap() = Some(second.answer(&question("b", "abc"), &Within::default()))
+    };
     let first = setting.layer(Meanwhile(ask), budget);
-    first.answer(&question("a", "abc"), &Within(None)).unwrap();
+    first.answer(&question("a", "abc"), &Within::default()).unwrap();
     let refused = refused.into_inner().unwrap().unwrap();
     assert!(matches!(refused, Err(Trouble::OverBudget { .. })), "what is under way counts");
-    second.answer(&question("c", "abc"), &Within(None)).unwrap();
+    second.answer(&question("c", "abc"), &Within::default()).unwrap();
     assert_eq!((script.asked(), setting.spent()), (1, 30), "what it took is less");
 }
 
@@ -168,7 +172,7 @@ fn what_a_call_took_is_read_from_its_beginning() {
         fs::remove_file(folder.path().join(name)).unwrap();
     }
     let script = Script::of([Ok(reply("d"))]);
-    setting.layer(&script, tokens(9000)).answer(&question("d", "abc"), &Within(None)).unwrap();
+    setting.layer(&script, tokens(9000)).answer(&question("d", "abc"), &Within::default()).unwrap();
     let kept = fs::read_to_string(folder.path().join("d.json")).unwrap();
     assert!(kept.starts_with(r#"{"amount":{"cost":75000000,"tokens":15},"#), "{kept}");
 }
@@ -236,7 +240,7 @@ fn simulated(seed: u64) -> (u64, u64) {
                         }
                         let question = question(&format!("q-{lane}-{n}"), "abc");
                         let asked =
-                            AssertUnwindSafe(|| drop(layer.answer(&question, &Within(None))));
+                            AssertUnwindSafe(|| drop(layer.answer(&question, &Within::default())));
                         if catch_unwind(asked).is_err() {
                             crashed.store(true, Ordering::SeqCst);
                         }
