@@ -74,12 +74,12 @@ pub enum Input {
     Handle(File),
 }
 
-/// How many bytes of a child's output are kept; what comes after them is read and dropped.
+/// How many bytes of a child's output are kept; the others are read and dropped.
 #[derive(Clone, Copy, Debug)]
 pub struct Keep {
-    /// Of its standard output.
+    /// Of its standard output, from the beginning.
     pub stdout: usize,
-    /// Of its standard error.
+    /// Of its standard error, from the end.
     pub stderr: usize,
 }
 
@@ -94,12 +94,12 @@ pub struct Ended {
     pub stderr: Captured,
 }
 
-/// The beginning of an output.
+/// What was kept of an output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Captured {
     /// The bytes that were kept.
     pub bytes: Vec<u8>,
-    /// How many came after them.
+    /// How many others there were.
     pub dropped: u64,
 }
 
@@ -374,10 +374,13 @@ mod tests {
     fn full_pipes_stop_nobody_and_memory_is_bounded() -> Result<(), Box<dyn Error>> {
         let keep = Keep { stdout: 10, stderr: 20 };
         let input = Input::bytes(vec![b'x'; 1 << 20]);
-        let ended =
-            shell("cat; cat /dev/zero | head -c 200000 >&2").input(input).keep(keep).run()?;
+        let ended = shell("cat; { head -c 200000 /dev/zero; echo 'so it is nothing' ; } >&2")
+            .input(input)
+            .keep(keep)
+            .run()?;
         assert_eq!(ended.stdout, Captured { bytes: vec![b'x'; 10], dropped: (1 << 20) - 10 });
-        assert_eq!((ended.stderr.bytes.len(), ended.stderr.dropped), (20, 199_980));
+        assert_eq!(ended.stderr.bytes, b"\0\0\0so it is nothing\n", "what was said last");
+        assert_eq!(ended.stderr.dropped, 200_017 - 20);
         let deaf = shell("exit 0").input(Input::bytes(vec![b'x'; 1 << 20])).run()?;
         assert!(deaf.status.success());
         Ok(())

@@ -3,6 +3,7 @@
 
 use super::Captured;
 use super::log::Writer;
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
@@ -21,23 +22,35 @@ const CHUNK: usize = 16 << 10;
 /// Where an output goes.
 enum Sink {
     /// Its beginning is kept.
-    Kept { most: usize, captured: Captured },
+    Beginning { most: usize, captured: Captured },
+    /// Its end is kept: where somebody complains, what was said last is why.
+    End { most: usize, kept: VecDeque<u8>, dropped: u64 },
     /// To a file.
     Logged(Box<Writer>),
 }
 
 impl Sink {
-    fn kept(most: usize) -> Self {
-        Self::Kept { most, captured: Captured::default() }
+    fn beginning(most: usize) -> Self {
+        Self::Beginning { most, captured: Captured::default() }
+    }
+
+    const fn last(most: usize) -> Self {
+        Self::End { most, kept: VecDeque::new(), dropped: 0 }
     }
 
     fn take(&mut self, read: &[u8]) {
         match self {
-            Self::Kept { most, captured } => {
+            Self::Beginning { most, captured } => {
                 let room = *most - captured.bytes.len();
                 let (kept, dropped) = read.split_at(room.min(read.len()));
                 captured.bytes.extend_from_slice(kept);
                 captured.dropped += dropped.len() as u64;
+            }
+            Self::End { most, kept, dropped } => {
+                kept.extend(read);
+                let over = kept.len().saturating_sub(*most);
+                kept.drain(..over);
+                *dropped += over as u64;
             }
             Self::Logged(writer) => writer.take(read),
         }
@@ -45,7 +58,8 @@ impl Sink {
 
     fn end(self) -> Captured {
         match self {
-            Self::Kept { captured, .. } => captured,
+            Self::Beginning { captured, .. } => captured,
+            Self::End { kept, dropped, .. } => Captured { bytes: kept.into(), dropped },
             Self::Logged(writer) => writer.end(),
         }
     }

@@ -32,13 +32,13 @@ impl Pipes {
     ) -> io::Result<Self> {
         let pipe = child.stdout.take().map(OwnedFd::from);
         let stdout = match log {
-            None => Drained::new(pipe, Sink::kept(keep.stdout)),
+            None => Drained::new(pipe, Sink::beginning(keep.stdout)),
             Some(log) => Drained::new(Some(log.pipe.into()), Sink::Logged(log.writer.into())),
         };
         Ok(Self {
             input: Fed::new(child.stdin.take(), input)?,
             stdout,
-            stderr: Drained::new(child.stderr.take().map(OwnedFd::from), Sink::kept(keep.stderr)),
+            stderr: Drained::new(child.stderr.take().map(OwnedFd::from), Sink::last(keep.stderr)),
             end: None,
             chunk: vec![0; CHUNK],
         })

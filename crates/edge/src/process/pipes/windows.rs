@@ -27,10 +27,10 @@ impl Pipes {
     ) -> io::Result<Self> {
         feed(child.stdin.take(), input)?;
         let stdout = match log {
-            None => drain(child.stdout.take(), Sink::kept(keep.stdout))?,
+            None => drain(child.stdout.take(), Sink::beginning(keep.stdout))?,
             Some(log) => drain(Some(log.pipe), Sink::Logged(log.writer.into()))?,
         };
-        Ok(Self { stdout, stderr: drain(child.stderr.take(), Sink::kept(keep.stderr))? })
+        Ok(Self { stdout, stderr: drain(child.stderr.take(), Sink::last(keep.stderr))? })
     }
 
     /// Nothing would say it: whoever serves them looks.
