@@ -5,6 +5,7 @@
 use serde_json::{Value, json};
 use std::num::NonZeroU32;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
 use treebeam_core::event::Approval;
 use treebeam_core::facts::{Eval, Stage};
 use treebeam_core::policy::{Meaning, Reach};
@@ -227,6 +228,42 @@ fn stubborn(agent: &Stubborn<'_>, protect: &[&str], reach: Reach) -> (String, St
     let disk = agent.world.disk();
     let prompt = disk.files.get("eval/0001/experiment/coder_prompt_round_2.txt").expect("it");
     (outcome(&state), String::from_utf8_lossy(prompt).into_owned())
+}
+
+/// Whoever gives no answer is not asked for another in the next round.
+#[test]
+fn a_coder_without_an_answer_is_asked_once() {
+    struct Silent<'a>(&'a MemoryWorld, AtomicU32);
+    impl Agent for Silent<'_> {
+        fn answers(&self, role: Role) -> bool {
+            matches!(role, Role::Ideas | Role::Coder)
+        }
+        fn edits(&self, _: Role) -> Edits {
+            Edits::InPlace
+        }
+        fn continues(&self, _: Role) -> bool {
+            false
+        }
+        fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
+            if ask.role != Role::Coder {
+                return self.0.ask(ask);
+            }
+            self.1.fetch_add(1, Ordering::Relaxed);
+            Err(AgentError::Unanswered("it was killed after 600 s".to_owned()))
+        }
+    }
+    let world = MemoryWorld::new(1, 1);
+    let agent = Silent(&world, AtomicU32::new(0));
+    let meaning = Meaning {
+        ideas_per_node: NonZeroU32::MIN,
+        sweep_config_limit: NonZeroU32::new(4),
+        ..Meaning::default()
+    };
+    let mut journal = MemoryJournal::begun(meaning, Reach { max_depth: 1, ..Reach::default() });
+    let ports = World { agent: &agent, ..world.ports() };
+    let state = drive(journal.state(), ports, &mut journal, &mut |_, _| {}).expect("a run");
+    assert_eq!(outcome(&state), "agent: it was killed after 600 s");
+    assert_eq!(agent.1.into_inner(), 1);
 }
 
 #[test]

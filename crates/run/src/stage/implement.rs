@@ -98,6 +98,12 @@ impl Problem {
         Self { kind, message: message.into() }
     }
 
+    /// Whether the coder can do better when it is told. One that gave no answer was asked as often as makes sense, and with
+    /// no time left nobody is.
+    const fn can_be_answered(&self) -> bool {
+        !matches!(self.kind, FailureKind::Agent | FailureKind::Timeout)
+    }
+
     /// Whether it is about the change that is in the worktree.
     const fn stands(&self) -> bool {
         matches!(self.kind, FailureKind::Rejected | FailureKind::Protected)
@@ -234,8 +240,7 @@ impl<'a> Desk<'a> {
             self.draft.rounds = round + 1;
             files_changed = match self.code(round, problem.as_ref()) {
                 Ok(files) => files,
-                // There is no time for another round.
-                Err(Setback::Problem(found)) if found.kind != FailureKind::Timeout => {
+                Err(Setback::Problem(found)) if found.can_be_answered() => {
                     problem = Some(found.after(problem));
                     continue;
                 }
