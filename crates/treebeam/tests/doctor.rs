@@ -115,6 +115,37 @@ fn a_glob_of_protect_that_matches_nothing_is_named() {
 }
 
 #[test]
+fn inputs_that_nobody_watches_are_told_of_and_need_no_commit() {
+    let site = Site::new(BINARY);
+    write(&site, "data/a.csv", "1\n");
+    let said = |config: &str| {
+        write(&site, "treebeam.toml", config);
+        site.call(&["doctor"]).exits(0).stdout
+    };
+    let warning = "none of `inputs` is protected: where they change during a run, nobody notices\n";
+    let bare = said("protect = ['src/**']\ninputs = ['data']\n");
+    assert!(bare.contains(warning) && bare.contains("such as `data/**`"), "{bare}");
+    assert!(bare.contains("ok       working tree   clean\n"), "git does not track them: {bare}");
+    let guarded = said("protect = ['src/**', 'data/**']\ninputs = ['data']\n");
+    assert!(!guarded.contains(warning), "{guarded}");
+    let _ = site.call(&["run", "--dry-run", "--max-depth=1"]).exits(0);
+    write(&site, "nohup.out", "");
+    let hint = "if `nohup.out` is the output of this command, let it lie elsewhere";
+    let _ = site.call(&["run", "--dry-run"]).exits(4).says([hint]);
+}
+
+#[test]
+fn runs_in_a_linked_worktree_go_with_it() {
+    let site = Site::new(BINARY);
+    let warning = "warning  runs           this is a linked worktree";
+    assert!(!site.call(&["doctor"]).exits(0).stdout.contains(warning));
+    let linked = site.repo.beside("linked");
+    let folder = linked.display().to_string();
+    site.repo.git(["worktree", "add", "--quiet", "--detach", &folder]).expect("a worktree");
+    assert!(site.call(&["-C", &folder, "doctor"]).exits(0).stdout.contains(warning));
+}
+
+#[test]
 fn filters_are_named_with_what_passes_them() {
     let site = Site::new(BINARY);
     let said = |expected: &str| {

@@ -131,7 +131,7 @@ pub(super) fn must_be_affordable(
     preflight::consent(&estimate, config.confirm_above(), consent)
 }
 
-/// Refuses to begin from what is in no commit. What the command itself is given, and prompts, need not be in one.
+/// Refuses to begin from what is in no commit. What the command itself is given, prompts and inputs need not be in one.
 pub(super) fn must_be_clean(
     home: &Home,
     config: &Config,
@@ -142,7 +142,7 @@ pub(super) fn must_be_clean(
         let dirty = home.repo.toplevel.join(dirty).canonicalize();
         dirty.is_ok_and(|dirty| given.iter().any(|given| given.starts_with(&dirty)))
     };
-    let dirty = home.repo.dirty_but_for(&config.prompt_files())?.into_iter();
+    let dirty = home.repo.dirty_but_for(&config.not_committed())?.into_iter();
     let dirty: Vec<_> = dirty.filter(|path| !is_given(path)).collect();
     if dirty.is_empty() {
         return Ok(());
@@ -155,8 +155,13 @@ pub(super) fn must_be_clean(
     if dirty.len() > LISTED {
         what.push_str(&format!("\n  … and {} more", dirty.len() - LISTED));
     }
-    Err(Failure::environment(what)
-        .hint("commit, stash or ignore these files: a run starts from a commit"))
+    let is_log = |file: &String| file == "nohup.out" || file.ends_with(".log");
+    let log = match dirty.iter().find(|file| is_log(file)) {
+        Some(file) => format!("; if `{file}` is the output of this command, let it lie elsewhere"),
+        None => String::new(),
+    };
+    let hint = "commit, stash or ignore these files: a run starts from a commit";
+    Err(Failure::environment(what).hint(format!("{hint}{log}")))
 }
 
 /// A character of a file name as it may be shown on a terminal.

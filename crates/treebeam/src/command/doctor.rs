@@ -17,6 +17,7 @@ use crate::terminal;
 use crate::wiring;
 use serde::Serialize;
 use serde_json::json;
+use std::fs;
 use std::path::Path;
 use treebeam_core::policy::{Meaning, Reach};
 use treebeam_edge::agent::cli::version::{self, Found as Version};
@@ -99,6 +100,7 @@ fn checks(here: &Path, args: &ConfigFlag) -> Vec<Check> {
         }
         let runs_root = wiring::runs_root(repo, config);
         checks.extend(about_disk(&runs_root));
+        checks.extend(in_linked_worktree(repo, &runs_root));
         checks.extend(leftovers::checks(repo, &runs_root));
     }
     checks
@@ -138,8 +140,8 @@ fn about_repository(repo: &UserRepo, config: Option<&Config>) -> Vec<Check> {
 }
 
 fn clean(repo: &UserRepo, config: Option<&Config>) -> Result<Check, Failure> {
-    let prompts = config.map(Config::prompt_files).unwrap_or_default();
-    let dirty = repo.dirty_but_for(&prompts)?;
+    let but = config.map(Config::not_committed).unwrap_or_default();
+    let dirty = repo.dirty_but_for(&but)?;
     let Some(first) = dirty.first() else { return Ok(Check::ok("working tree", "clean")) };
     let first: String = first.chars().flat_map(char::escape_debug).collect();
     let more =
@@ -302,6 +304,16 @@ fn about_disk(runs_root: &Path) -> Vec<Check> {
         }
     };
     vec![runs, space(probe::free_space(&folder))]
+}
+
+/// Runs below a worktree that is not the repository's first: they go with it.
+fn in_linked_worktree(repo: &UserRepo, runs_root: &Path) -> Option<Check> {
+    let git = fs::read_to_string(repo.toplevel.join(".git")).ok()?;
+    let is_linked = git.replace('\\', "/").contains("/worktrees/");
+    let says =
+        "this is a linked worktree: `git worktree remove` removes its runs too, without a word";
+    let todo = "set `runs_root` to a folder outside of it, or begin runs in the first checkout";
+    (is_linked && runs_root.starts_with(&repo.toplevel)).then(|| Check::warning("runs", says, todo))
 }
 
 fn space(free: Option<u64>) -> Check {

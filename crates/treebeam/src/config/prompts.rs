@@ -226,6 +226,13 @@ impl Config {
         paths.chain(listed).filter_map(as_git_has_it).collect()
     }
 
+    /// What a run needs and takes from no commit, as git names it: these, and inputs, which git does not track.
+    pub(crate) fn not_committed(&self) -> Vec<String> {
+        let inputs = self.tables.measure().inputs.into_iter().flatten();
+        let inputs = inputs.map(|input| input.as_str().to_owned());
+        self.prompt_files().into_iter().chain(inputs).collect()
+    }
+
     fn read_prompt(&self, top: &Path, role: Role, path: &str) -> Result<(Template, Sha256), Wrong> {
         let most = MOST_BYTES.try_into().unwrap_or(u64::MAX);
         let text = input::text(&top.join(path), path, most).map_err(|error| {

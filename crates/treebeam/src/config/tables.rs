@@ -113,7 +113,7 @@ impl Tables {
         })
     }
 
-    fn measure(&self) -> Said<'_> {
+    pub(super) fn measure(&self) -> Said<'_> {
         Said {
             setup_command: self.setup_command.as_ref(),
             test_command: self.test_command.as_ref(),
