@@ -135,10 +135,7 @@ fn of_eval(eval: &Eval) -> Vec<Reference> {
     let mut found = vec![of_idea(&eval.idea, &by)];
     let begun = !matches!(
         eval.stage,
-        Stage::Queued
-            | Stage::Implementing(_)
-            | Stage::Unfinished { started_at: None, .. }
-            | Stage::SetAside
+        Stage::Queued | Stage::Implementing(_) | Stage::Unfinished { .. } | Stage::SetAside
     );
     if begun {
         found.push(in_folder("idea.md", Some(eval.idea.sha256)));

@@ -6,7 +6,7 @@ use crate::terminal;
 use serde_json::{Value, json};
 use treebeam_core::event::{SentBack, Stop};
 use treebeam_core::facts::{Eval, Facts, Phase, Stage};
-use treebeam_core::id::{NodeId, Place};
+use treebeam_core::id::{Depth, NodeId, Place};
 use treebeam_core::plan::{self, Again};
 
 impl AgainFlags {
@@ -62,9 +62,25 @@ pub(crate) fn tell_of_way_on(facts: &Facts, command: impl Fn(&Value) -> String) 
             let command = command(&Value::Null);
             format!("`{command}{flag}` tries again what failed at depth {depth}")
         }
+        (None, None) if !goes_deeper => match cut_short(facts) {
+            Some(depth) => {
+                let command = command(&json!({ "max_depth": facts.depths() + 1 }));
+                format!(
+                    "a budget left something untried at depth {depth}, and closed depths stand; `{command}` goes on at the next one"
+                )
+            }
+            None => return,
+        },
         (Some(_) | None, _) => return,
     };
     terminal::say(&format!("hint: {hint}"));
+}
+
+/// The last depth of a search, where all depths are done and a budget cut that one short.
+fn cut_short(facts: &Facts) -> Option<Depth> {
+    let is_done = facts.stop_reason() == Some(Stop::MaxDepth) && facts.given.is_none();
+    let last = facts.closed.last().filter(|closed| is_done && closed.cut_short);
+    last.and_then(|_| facts.depth.0.checked_sub(1)).map(Depth)
 }
 
 /// The setting that ended a run, and what else it could be.

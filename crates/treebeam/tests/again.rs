@@ -84,6 +84,22 @@ fn a_closed_depth_stands_and_a_new_run_has_nothing_to_do_again() {
 }
 
 #[test]
+fn a_budget_that_was_raised_too_late_says_what_goes_on() {
+    let site = Site::new(BINARY);
+    let size = ["--ideas-per-node=4", "--max-depth=1", "--max-total-idea-evals=2", "--quiet"];
+    let _ = site.call(&[&["run", "--dry-run", "--run-id", RUN], &size[..]].concat()).exits(0);
+    let said = site.call(&["resume", RUN, "--max-total-idea-evals=8"]).exits(0);
+    let _ = said.says([
+        "run t stopped: max_depth_reached",
+        "hint: a budget left something untried at depth 0, and closed depths stand; \
+         `treebeam resume t --max-total-idea-evals=8 --max-depth=2` goes on at the next one",
+    ]);
+    let said = site.call(&["resume", RUN, "--max-depth=2"]).exits(0);
+    assert!(!said.stderr.contains("left something untried"), "{}", said.stderr);
+    assert_eq!(site.manifest()["evaluations"].as_object().map(serde_json::Map::len), Some(6));
+}
+
+#[test]
 fn the_wishes_go_with_some_flags_only() {
     let site = Site::new(BINARY);
     for (flag, wish) in [

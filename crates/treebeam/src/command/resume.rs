@@ -214,8 +214,8 @@ pub(super) fn drive(
 /// What to do about a root whose sweep fails: a run has one root, whatever is committed later.
 fn mend(root: &str, way_on: &str) -> String {
     format!(
-        "mend it in a commit and start a new run, for this one stays at its root commit {root}; where the cause lies outside of that \
-         commit, `{way_on}` sweeps it again"
+        "mend it, in a commit or in the configuration, and start a new run, for this one stays at its root commit {root} and at its \
+         settings; where the cause lies outside of both, `{way_on}` sweeps it again"
     )
 }
 
