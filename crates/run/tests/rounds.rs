@@ -215,14 +215,14 @@ impl Agent for Stubborn<'_> {
 }
 
 /// A run of one idea with such an agent: what came of it, and what the coder was told last.
-fn stubborn(agent: &Stubborn<'_>, protect: &[&str], reach: Reach) -> (String, String) {
+fn stubborn(agent: &Stubborn<'_>, protect: &[&str], reach: &Reach) -> (String, String) {
     let meaning = Meaning {
         ideas_per_node: NonZeroU32::MIN,
         sweep_config_limit: NonZeroU32::new(4),
         protect: protect.iter().copied().map(str::to_owned).collect(),
         ..Meaning::default()
     };
-    let mut journal = MemoryJournal::begun(meaning, Reach { max_depth: 1, ..reach });
+    let mut journal = MemoryJournal::begun(meaning, Reach { max_depth: 1, ..reach.clone() });
     let ports = World { agent, ..agent.world.ports() };
     let state = drive(journal.state(), ports, &mut journal, &mut |_, _| {}).expect("a run");
     let disk = agent.world.disk();
@@ -271,7 +271,7 @@ fn what_is_protected_stays_the_reason_while_it_stands() {
     for (later, also) in LATER {
         let world = MemoryWorld::new(1, 1);
         let agent = Stubborn { world: &world, later, review: None };
-        let (said, prompt) = stubborn(&agent, &["model.py"], Reach::default());
+        let (said, prompt) = stubborn(&agent, &["model.py"], &Reach::default());
         assert!(said.starts_with("protected: `model.py` is protected; "), "{said}");
         assert!(said.contains(also), "{said}");
         for part in ["`model.py` is protected", also, "IT IS IN PLACE"] {
@@ -284,16 +284,16 @@ fn what_is_protected_stays_the_reason_while_it_stands() {
 fn what_the_reviewer_found_stays_the_reason_while_it_stands() {
     let review = Some("VERDICT: REJECT\nISSUES:\n- it leaks\n");
     for (later, also) in LATER {
-        let told = |reach| {
+        let told = |reach: &Reach| {
             let world = MemoryWorld::new(1, 1);
             stubborn(&Stubborn { world: &world, later, review }, &[], reach)
         };
-        let (said, prompt) = told(Reach::default());
+        let (said, prompt) = told(&Reach::default());
         assert!(said.starts_with("rejected: - it leaks; ") && said.contains(also), "{said}");
         for part in ["- it leaks", also, "IT IS IN PLACE", "+do "] {
             assert!(prompt.contains(part), "no {part:?} in {prompt}");
         }
-        let (said, _) = told(Reach { proceed_on_max_review_rounds: true, ..Reach::default() });
+        let (said, _) = told(&Reach { proceed_on_max_review_rounds: true, ..Reach::default() });
         assert_eq!(said, "LetThrough in 3");
     }
 }

@@ -86,8 +86,8 @@ fn a_closed_depth_stands_and_a_new_run_has_nothing_to_do_again() {
 #[test]
 fn a_budget_that_was_raised_too_late_says_what_goes_on() {
     let site = Site::new(BINARY);
-    let size = ["--ideas-per-node=4", "--max-depth=1", "--max-total-idea-evals=2", "--quiet"];
-    let _ = site.call(&[&["run", "--dry-run", "--run-id", RUN], &size[..]].concat()).exits(0);
+    let flags = ["--ideas-per-node=4", "--max-depth=1", "--max-total-idea-evals=2", "--quiet"];
+    let _ = site.call(&[&["run", "--dry-run", "--run-id", RUN], &flags[..]].concat()).exits(0);
     let said = site.call(&["resume", RUN, "--max-total-idea-evals=8"]).exits(0);
     let _ = said.says([
         "run t stopped: max_depth_reached",

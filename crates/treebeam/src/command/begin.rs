@@ -155,7 +155,9 @@ pub(super) fn must_be_clean(
     if dirty.len() > LISTED {
         what.push_str(&format!("\n  … and {} more", dirty.len() - LISTED));
     }
-    let is_log = |file: &String| file == "nohup.out" || file.ends_with(".log");
+    let is_log = |file: &String| {
+        file == "nohup.out" || Path::new(file).extension().is_some_and(|end| end == "log")
+    };
     let log = match dirty.iter().find(|file| is_log(file)) {
         Some(file) => format!("; if `{file}` is the output of this command, let it lie elsewhere"),
         None => String::new(),

@@ -143,7 +143,7 @@ fn two_processes_share_the_budget_of_a_folder() {
     let second = setting.layer(&script, budget);
     let refused = Mutex::new(None);
     let ask = || {
-        *refused.lock().unwrap() = Some(second.answer(&question("b", "abc"), &Within::default()))
+        *refused.lock().unwrap() = Some(second.answer(&question("b", "abc"), &Within::default()));
     };
     let first = setting.layer(Meanwhile(ask), budget);
     first.answer(&question("a", "abc"), &Within::default()).unwrap();
