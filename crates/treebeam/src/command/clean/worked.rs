@@ -17,7 +17,7 @@ pub(super) struct Worked<'a> {
     own: Own,
     /// Its branches, and where they are.
     refs: Vec<(String, Commit)>,
-    /// Those of them that are at commits it knows nothing of; none where its record cannot be read.
+    /// Those of nodes that are at commits it knows nothing of; none where its record cannot be read.
     moved: Vec<Place>,
     /// Where this program was started.
     here: Option<PathBuf>,
@@ -63,8 +63,10 @@ impl<'a> Worked<'a> {
         let work = facts.evals.iter().flat_map(of_eval).map(|work| work.commit);
         let known: BTreeSet<Commit> = nodes.chain(work).collect();
         let moved = self.refs.iter().filter(|(_, commit)| !known.contains(commit));
+        // A candidate's may be ahead of the record, where its run was killed.
+        let of_node = |place: &Place| matches!(place, Place::Node(_));
         let place = |(name, _): &(String, Commit)| name.rsplit('/').next()?.parse().ok();
-        self.moved = moved.filter_map(place).collect();
+        self.moved = moved.filter_map(place).filter(of_node).collect();
         self.own.commits.extend(known);
         self.own.inputs.clone_from(&facts.meaning.measure.inputs);
     }
