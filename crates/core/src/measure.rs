@@ -101,7 +101,7 @@ impl CommandLine {
 }
 
 macro_rules! text {
-    ($(#[$about:meta])* $name:ident, $good:expr, $is:literal) => {
+    ($(#[$about:meta])* $name:ident, $read:expr, $is:literal) => {
         $(#[$about])*
         #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(try_from = "String", into = "String")]
@@ -118,8 +118,9 @@ macro_rules! text {
         impl TryFrom<String> for $name {
             type Error = BadMeasure;
             fn try_from(text: String) -> Result<Self, BadMeasure> {
-                let good: fn(&str) -> bool = $good;
-                if good(&text) { Ok(Self(text)) } else { Err(BadMeasure(format!("{text:?} is not {}", $is))) }
+                let read: fn(&str) -> Option<&str> = $read;
+                let bad = || BadMeasure(format!("{text:?} is not {}", $is));
+                read(&text).map(|text| Self(text.to_owned())).ok_or_else(bad)
             }
         }
 
@@ -138,12 +139,14 @@ macro_rules! text {
 }
 
 text! {
-    /// A path inside a worktree, with `/`.
+    /// A path inside a worktree, with `/`. That at the end of a folder is left out.
     WorktreePath,
     |text| {
+        let text = text.strip_suffix('/').unwrap_or(text);
         let part = |part: &str| !part.is_empty() && part != "." && part != "..";
         let own = text.split('/').any(|part| part.eq_ignore_ascii_case(".git"));
-        !own && !text.contains(['\\', '\0', ':', '\n']) && text.split('/').all(part)
+        let good = !own && !text.contains(['\\', '\0', ':', '\n']) && text.split('/').all(part);
+        good.then_some(text)
     },
     "a path inside the worktree, such as `out/results.csv`"
 }
@@ -151,14 +154,17 @@ text! {
 text! {
     /// A path of the user's, relative to the repository's top or absolute.
     UserPath,
-    |text| !text.is_empty() && !text.contains(['\0', '\n']),
+    |text| (!text.is_empty() && !text.contains(['\0', '\n'])).then_some(text),
     "a path"
 }
 
 text! {
     /// One word of a command line.
     Word,
-    |text| !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.=/".contains(c)),
+    |text| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_.=/".contains(c);
+        (!text.is_empty() && text.chars().all(plain)).then_some(text)
+    },
     "one plain word, such as `--sweep-config-limit`"
 }
 
@@ -167,7 +173,8 @@ text! {
     Variable,
     |text| {
         let first = text.chars().next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
-        first && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        let good = first && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        good.then_some(text)
     },
     "the name of a variable"
 }
@@ -186,10 +193,13 @@ mod tests {
         };
         path(true, "out");
         path(true, "out/a b.csv");
-        for bad in ["", ".", "..", "a/../b", "/a", "a//b", "a/", "c:a", "a\\b", ".git", "a/.GIT/b"]
+        let folder = WorktreePath::try_from("data/raw/".to_owned());
+        assert_eq!(folder.map(String::from), Ok("data/raw".to_owned()));
+        for bad in ["", "/", ".", "..", "./", "a/../b", "/a", "a//b", "a//", "c:a", "a\\b", ".git/"]
         {
             path(false, bad);
         }
+        path(false, "a/.GIT/b");
         let word =
             |good, text: &str| check(good, text, Word::try_from(text.to_owned()).map(String::from));
         word(true, "--limit");
