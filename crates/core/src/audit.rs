@@ -80,7 +80,7 @@ pub fn references(facts: &Facts) -> Vec<Reference> {
     let nodes = facts.nodes.iter().flat_map(of_node);
     let control =
         facts.control.iter().flat_map(|expansion| of_expansion(expansion, "the control group"));
-    let evals = facts.evals.iter().flat_map(of_eval);
+    let evals = facts.evals.iter().flat_map(|eval| of_eval(&eval));
     root.chain(nodes).chain(control).chain(evals).collect()
 }
 
@@ -168,7 +168,7 @@ pub fn structure(facts: &Facts) -> Vec<Finding> {
         }));
     }
     found.extend(frontier_findings(facts));
-    found.extend(facts.evals.iter().filter_map(|eval| group_finding(facts, eval)));
+    found.extend(facts.evals.iter().filter_map(|eval| group_finding(facts, &eval)));
     found
 }
 
@@ -255,7 +255,7 @@ pub fn beams(facts: &Facts) -> Vec<Finding> {
     for (depth, closed) in (0_u32..).zip(&facts.closed) {
         let evals = (first.number()..closed.evals_end.number()).map(EvalId::new);
         first = closed.evals_end;
-        let contenders = evals.filter_map(|id| contender(facts.eval(id)?));
+        let contenders = evals.filter_map(|id| facts.eval(id).and_then(|eval| contender(&eval)));
         if rank::beam(contenders, width) != closed.beam {
             let what = "the promoted evals are not the best that passed the gate";
             found.push(Finding::new(what, format!("depth {depth}"), REPLAYABLE));
@@ -266,5 +266,5 @@ pub fn beams(facts: &Facts) -> Vec<Finding> {
 
 fn contender(eval: &Eval) -> Option<Contender> {
     let Stage::Decided(measured, word, _) = &eval.stage else { return None };
-    word.passed().then(|| Contender::new(eval.id, measured.open()))
+    word.passed().then(|| Contender::new(eval.id, (**measured).clone()))
 }

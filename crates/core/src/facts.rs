@@ -3,6 +3,7 @@
 
 mod barren;
 mod context;
+mod evals;
 mod history;
 mod lookup;
 mod packed;
@@ -10,10 +11,11 @@ mod room;
 mod talk;
 
 pub use context::KnownContext;
+pub use evals::Evals;
 pub use history::History;
-pub use packed::{Packable, Packed};
 pub use talk::KnownTurn;
 
+use self::packed::Packed;
 use crate::bill::Bills;
 use crate::conversation::Turn;
 use crate::event::{
@@ -54,7 +56,7 @@ pub struct Facts {
     /// All nodes, by id.
     pub nodes: Vec<Node>,
     /// All evals, by id.
-    pub evals: Vec<Eval>,
+    pub evals: Evals,
     /// What was tried on the root for comparison: at most once at each depth.
     pub control: Vec<Expansion>,
     /// The depth that is open, or the next one.
@@ -188,7 +190,7 @@ pub enum Ideas {
 }
 
 /// One idea tried on one node.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Eval {
     /// Its name.
     pub id: EvalId,
@@ -207,20 +209,21 @@ pub struct Eval {
     /// A candidate that is there already and is to be measured, where nobody is asked for another. Nothing once that begins.
     pub again: Option<Box<Work>>,
     /// What the answers of each attempt took, the first one first, as far as any took something.
-    pub bills: Packed<Vec<Bills>>,
+    pub bills: Vec<Bills>,
     /// When it was created.
+    #[serde(with = "packed::time")]
     pub queued_at: Timestamp,
     /// How it stands.
     pub stage: Stage,
 }
 
 /// How an eval stands. Each stage carries what it knows.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Stage {
     /// Waiting.
     Queued,
     /// Being implemented since.
-    Implementing(Timestamp),
+    Implementing(#[serde(with = "packed::time")] Timestamp),
     /// Committed.
     Implemented(Box<Work>),
     /// Being swept.
@@ -228,29 +231,32 @@ pub enum Stage {
     /// Swept.
     Swept(Box<Work>, Box<Artifact>),
     /// Compared. An eval of the control group comes no further.
-    Scored(Packed<Measured>),
+    Scored(Box<Measured>),
     /// Judged, with its depth.
-    Decided(Packed<Measured>, Word, Fate),
+    Decided(Box<Measured>, Word, Fate),
     /// Ended without a score.
     Failed {
         /// When it was begun.
+        #[serde(with = "packed::time")]
         started_at: Timestamp,
         /// What it had got to.
         work: Option<Box<Work>>,
         /// Where and why it ended.
         failure: Box<Failure>,
         /// When it ended.
+        #[serde(with = "packed::time")]
         at: Timestamp,
     },
     /// Closed with its depth, because a budget was reached before its end.
     Unfinished {
         /// When it was begun, if it was.
+        #[serde(with = "packed::time_if_any")]
         started_at: Option<Timestamp>,
         /// Which budget.
         budget: BudgetKind,
     },
     /// Compared, and evaluated again under another id: its figures stay on record and count no more.
-    Superseded(Packed<Measured>, EvalId),
+    Superseded(Box<Measured>, EvalId),
     /// Never begun: its node was asked for another idea in its place.
     SetAside,
 }
@@ -292,7 +298,7 @@ pub struct Measured {
 }
 
 /// What became of a judged candidate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Fate {
     /// Not among the best of its depth.
     Dropped,

@@ -123,7 +123,7 @@ impl Verdict {
 }
 
 /// What of a run's meaning the gate goes by.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rules {
     /// The smallest part of the rows that must be ok; none where each of N configurations must be.
     min_ok_rate: Option<Finite>,

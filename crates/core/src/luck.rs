@@ -181,7 +181,7 @@ struct Candidate {
 #[must_use]
 pub fn luck(facts: &Facts) -> Option<Luck> {
     let seen = || facts.evals.iter().filter(|eval| eval.group.is_tree() && eval.stands());
-    let candidates: Vec<Candidate> = seen().filter_map(candidate).collect();
+    let candidates: Vec<Candidate> = seen().filter_map(|eval| candidate(&eval)).collect();
     if candidates.is_empty() {
         return None;
     }

@@ -21,6 +21,7 @@ use crate::id::{Commit, EvalId, NodeId, Sha256};
 use crate::policy::DedupeScope;
 use crate::state::State;
 use jiff::{SignedDuration, Timestamp};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 
@@ -450,25 +451,26 @@ fn patience(state: &Facts, leftover: &Leftover) -> SignedDuration {
     SignedDuration::from_secs(2_i64 << attempts.min(11))
 }
 
-/// The ideas that a new one may not repeat, by the run's dedupe scope. One that a budget left unfinished may come again. The
-/// tree does not know of the control group, nor that of more than the root.
+/// The evals whose ideas a new one may not repeat, by the run's dedupe scope, with the fingerprint of each. One that a budget
+/// left unfinished may come again. The tree does not know of the control group, nor that of more than the root.
 #[must_use]
-pub fn tried_before(state: &Facts, source: IdeaSource) -> Vec<&Idea> {
-    let tried = |eval: &&Eval| !matches!(eval.stage, Stage::Unfinished { .. });
+pub fn tried_before(state: &Facts, source: IdeaSource) -> Vec<(EvalId, Sha256)> {
+    let tried = |eval: &Cow<'_, Eval>| !matches!(eval.stage, Stage::Unfinished { .. });
+    let known = |eval: Cow<'_, Eval>| (eval.id, eval.idea.fingerprint);
     let control = match source {
         IdeaSource::Node(_) => &[],
         IdeaSource::Control => state.control.as_slice(),
     };
-    let of_tree = |eval: &&Eval| eval.group.is_tree() && tried(eval);
+    let of_tree = |eval: &Cow<'_, Eval>| eval.group.is_tree() && tried(eval);
     match (state.meaning.dedupe_scope, source) {
         (DedupeScope::None, _) => Vec::new(),
         (DedupeScope::Global, IdeaSource::Node(_)) => {
-            state.evals.iter().filter(of_tree).map(|eval| &eval.idea).collect()
+            state.evals.iter().filter(of_tree).map(known).collect()
         }
         (DedupeScope::NodePlusAncestors, _) | (DedupeScope::Global, IdeaSource::Control) => {
             let expansions = state.lineage(source.node()).flat_map(|node| &node.expansions);
             let evals = expansions.chain(control).flat_map(Expansion::evals);
-            evals.filter_map(|id| state.eval(*id)).filter(tried).map(|eval| &eval.idea).collect()
+            evals.filter_map(|id| state.eval(*id)).filter(tried).map(known).collect()
         }
     }
 }

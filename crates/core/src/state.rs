@@ -9,7 +9,7 @@ mod removal;
 pub use apply::Unexpected;
 
 use crate::event::{Event, Intent, Leftover, LeftoverKind, RunStarted};
-use crate::facts::{Baseline, Facts, History, Node, Origin, Phase, Removal};
+use crate::facts::{Baseline, Evals, Facts, History, Node, Origin, Phase, Removal};
 use crate::group::IdeaSource;
 use crate::id::{Depth, EvalId, NodeId};
 use jiff::Timestamp;
@@ -69,7 +69,7 @@ impl State {
             replays: started.replays.clone(),
             baseline: Baseline::Unmeasured,
             nodes: vec![root],
-            evals: Vec::new(),
+            evals: Evals::default(),
             control: Vec::new(),
             depth: Depth(0),
             frontier: vec![NodeId::ROOT],
@@ -103,10 +103,11 @@ impl State {
     ///
     /// # Errors
     /// When the facts contradict each other.
-    pub fn restore(facts: Facts) -> Result<Self, Unexpected> {
+    pub fn restore(mut facts: Facts) -> Result<Self, Unexpected> {
         facts.check()?;
+        facts.settle();
         let mut index = Index::default();
-        for eval in &facts.evals {
+        for eval in facts.evals.open() {
             index.enter(eval);
         }
         for (leftover, removal) in &facts.leftovers {

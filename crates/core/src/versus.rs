@@ -9,6 +9,7 @@ use crate::group::{Group, IdeaSource};
 use crate::id::{Depth, EvalId, NodeId};
 use crate::num::Finite;
 use crate::rank::{self, Contender};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 /// How a run with a control group stands.
@@ -93,10 +94,9 @@ impl Side {
 pub fn versus(facts: &Facts) -> Option<Versus> {
     facts.control_group()?;
     let ended = || facts.evals.iter().filter(|eval| has_ended(eval));
-    let tree: Vec<&Eval> = ended().filter(|eval| eval.group.is_tree()).collect();
-    let root: Vec<&Eval> = ended().filter(|eval| eval.parent == NodeId::ROOT).collect();
-    let of_control = |eval: &&Eval| !eval.group.is_tree();
-    let control: Vec<&Eval> = root.iter().copied().filter(of_control).collect();
+    let tree: Vec<_> = ended().filter(|eval| eval.group.is_tree()).collect();
+    let root: Vec<_> = ended().filter(|eval| eval.parent == NodeId::ROOT).collect();
+    let control: Vec<_> = ended().filter(|eval| !eval.group.is_tree()).collect();
     let control = spent(facts, &control, |source| source == IdeaSource::Control);
     let same = tree.len().min(root.len());
     let (tree_first, root_first) = (first(&tree, same), first(&root, same));
@@ -105,7 +105,7 @@ pub fn versus(facts: &Facts) -> Option<Versus> {
     }
     let of_tree = |source| matches!(source, IdeaSource::Node(_));
     let of_root = |source: IdeaSource| source.node() == NodeId::ROOT;
-    let side = |evals: &[&Eval], mine: fn(IdeaSource) -> bool| Side {
+    let side = |evals: &[Cow<'_, Eval>], mine: fn(IdeaSource) -> bool| Side {
         best: best(facts, evals),
         spent: spent(facts, evals, mine),
     };
@@ -127,7 +127,7 @@ pub fn versus(facts: &Facts) -> Option<Versus> {
     })))
 }
 
-fn first<'a, 'b>(evals: &'a [&'b Eval], count: usize) -> &'a [&'b Eval] {
+fn first<'a, 'b>(evals: &'a [Cow<'b, Eval>], count: usize) -> &'a [Cow<'b, Eval>] {
     evals.get(..count).unwrap_or(evals)
 }
 
@@ -147,16 +147,14 @@ pub fn word_on(facts: &Facts, eval: &Eval) -> Option<Verdict> {
 /// What the gate would say of an eval that it was not asked about, or not yet.
 fn would_say(facts: &Facts, eval: &Eval) -> Option<Verdict> {
     let Stage::Scored(measured) = &eval.stage else { return None };
-    let measured = measured.open();
     let Work { files_changed, approval, .. } = measured.work;
     Some(gate(&measured.scored, files_changed, approval, &facts.meaning))
 }
 
-fn best(facts: &Facts, evals: &[&Eval]) -> Option<Best> {
+fn best(facts: &Facts, evals: &[Cow<'_, Eval>]) -> Option<Best> {
     // While a depth is open, its evals count as they would at its close: the control group's do.
     let word = |eval: &Eval| eval.verdict().or_else(|| would_say(facts, eval));
-    let passed = |eval: &&Eval| word(eval).is_some_and(|word| word.passed());
-    let passed = evals.iter().copied().filter(passed);
+    let passed = evals.iter().filter(|eval| word(eval).is_some_and(|word| word.passed()));
     let contenders = passed.filter_map(|eval| Some(Contender::new(eval.id, eval.measured()?)));
     let eval = rank::beam(contenders, 1).first().copied()?;
     let rank_score = rank::score(&facts.eval(eval)?.measured()?.scored.vs_root)?;
@@ -164,7 +162,7 @@ fn best(facts: &Facts, evals: &[&Eval]) -> Option<Best> {
 }
 
 /// What these evals took, with the questions that brought them, and those on the way that brought nothing.
-fn spent(facts: &Facts, evals: &[&Eval], mine: impl Fn(IdeaSource) -> bool) -> Spent {
+fn spent(facts: &Facts, evals: &[Cow<'_, Eval>], mine: impl Fn(IdeaSource) -> bool) -> Spent {
     let ids: BTreeSet<EvalId> = evals.iter().map(|eval| eval.id).collect();
     let last = evals.last().map_or(Depth(0), |eval| eval.depth);
     let counts = |expansion: &Expansion| {

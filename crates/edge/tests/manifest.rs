@@ -187,7 +187,7 @@ fn version_1_is_upgraded() {
     assert_eq!(upgraded.nodes, state.nodes, "forks are derived");
     assert_eq!(upgraded.phase, state.phase);
     assert_eq!(upgraded.evals.len(), state.evals.len());
-    assert_eq!(upgraded.evals[0].work().map(|work| work.rounds), Some(1));
+    assert_eq!(upgraded.eval(EvalId::FIRST).unwrap().work().map(|work| work.rounds), Some(1));
     assert_eq!(upgraded.history.submissions.len(), 3, "root and what got results");
     let (again, _) = decode(&written(&upgraded)).unwrap();
     assert_eq!(again, *upgraded, "and is written in the new form");

@@ -6,6 +6,7 @@ use crate::conversation::{ForTalk, thread};
 use crate::port::{Job, JobKey, Moment};
 use crate::summary::About;
 use jiff::Timestamp;
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -142,13 +143,13 @@ pub(crate) fn of(state: &State, step: Step) -> Option<Brief> {
         Step::Propose(IdeaSource::Control) => {
             Brief::Propose(Box::new(control::for_ideas(state, state.node(NodeId::ROOT)?)))
         }
-        Step::Implement(eval) => Brief::Implement(Box::new(for_coder(state, state.eval(eval)?)?)),
+        Step::Implement(eval) => Brief::Implement(Box::new(for_coder(state, &*state.eval(eval)?)?)),
         Step::Sweep(subject) => {
             Brief::Sweep(ForSweep { job: job(state, subject)?, inputs: inputs(state) })
         }
-        Step::Score(eval) => Brief::Score(Box::new(for_score(state, state.eval(eval)?)?)),
+        Step::Score(eval) => Brief::Score(Box::new(for_score(state, &*state.eval(eval)?)?)),
         Step::Promote(eval) => {
-            let commit = state.eval(eval)?.work()?.commit.clone();
+            let commit = state.eval(eval)?.work()?.commit;
             Brief::Promote(ForPromotion { eval, node: state.next_node(), commit })
         }
         Step::Discard(leftover) => Brief::Discard(for_discard(state, leftover)?),
@@ -189,7 +190,7 @@ pub(crate) fn for_collecting(state: &Facts, subject: Subject) -> Option<ForColle
         }
         Subject::Eval(eval) => {
             let eval = state.eval(eval)?;
-            let (about, commit) = (Box::new(about(state, eval)?), eval.work()?.commit.clone());
+            let (about, commit) = (Box::new(about(state, &eval)?), eval.work()?.commit);
             let (protect, inputs) = (state.meaning.protect.clone(), inputs(state));
             ForCollecting::Eval { about, commit, protect, inputs }
         }
@@ -217,11 +218,11 @@ fn about(state: &Facts, eval: &Eval) -> Option<About> {
 /// The sweep of a subject as it was last submitted.
 pub(crate) fn job(state: &State, subject: Subject) -> Option<Job> {
     let commit = match subject {
-        Subject::Root => &state.node(NodeId::ROOT)?.commit,
-        Subject::Eval(eval) => &state.eval(eval)?.work()?.commit,
+        Subject::Root => state.node(NodeId::ROOT)?.commit.clone(),
+        Subject::Eval(eval) => state.eval(eval)?.work()?.commit,
     };
     let key = JobKey { subject, submission: state.submissions(subject) };
-    let (commit, sweep_config_limit) = (commit.clone(), state.meaning.limit());
+    let sweep_config_limit = state.meaning.limit();
     Some(Job { key, commit, sweep_config_limit, timeout: time_left(state, subject) })
 }
 
@@ -234,7 +235,7 @@ fn timeout(state: &Facts) -> Option<Duration> {
 fn time_left(state: &Facts, subject: Subject) -> Option<Duration> {
     let bills = match subject {
         Subject::Root => None,
-        Subject::Eval(eval) => state.eval(eval).and_then(Eval::spent_on_attempt),
+        Subject::Eval(eval) => state.eval(eval).and_then(|eval| eval.spent_on_attempt()),
     };
     let took = bills.map_or(Duration::ZERO, |bills| bills.total().time());
     Some(timeout(state)?.saturating_sub(took))
@@ -285,7 +286,7 @@ fn for_ideas(state: &State, node: &Node) -> ForIdeas {
         count: state.ideas_wanted(node),
         first_number: number(written.sum::<usize>()) + 1,
         turns_before: node.turns(),
-        tried: plan::tried_before(state, source).iter().map(|idea| idea.fingerprint).collect(),
+        tried: plan::tried_before(state, source).into_iter().map(|(_, idea)| idea).collect(),
         scope: state.meaning.dedupe_scope,
         given: state.given.as_ref().map(|given| given.ideas.clone()),
         until: state.deadline(),
@@ -314,7 +315,9 @@ fn told(state: &State, node: &Node) -> Told {
     let chain = state.idea_chain(node.id);
     let beside = beside(state, node, &chain);
     let (older, newest) = beside.split_at(beside.len().saturating_sub(OUTCOMES));
-    let mentioned = chain.iter().chain(newest);
+    let newest: Vec<_> = newest.iter().filter_map(|id| state.eval(*id)).collect();
+    let older = older.iter().filter_map(|id| state.eval(*id));
+    let mentioned = chain.iter().chain(&newest);
     Told {
         node: node.id,
         root_commit: state.nodes.first().map_or(&node.commit, |root| &root.commit).clone(),
@@ -322,7 +325,7 @@ fn told(state: &State, node: &Node) -> Told {
         parent_commit: node.parent().and_then(|up| state.node(up)).map(|up| up.commit.clone()),
         standing: chain.last().map(|eval| (eval.id, outcome_line(state, eval))),
         chain: chain.iter().map(|eval| outcome_line(state, eval)).collect(),
-        earlier: older.iter().map(|eval| short_line(state, eval)).collect(),
+        earlier: older.map(|eval| short_line(state, &eval)).collect(),
         outcomes: newest.iter().map(|eval| outcome_line(state, eval)).collect(),
         idea_files: mentioned.map(|eval| eval.idea.clone()).collect(),
         protect: state.meaning.protected(),
@@ -332,12 +335,13 @@ fn told(state: &State, node: &Node) -> Told {
 
 /// The evals that a generator is told of beside those that led to its node, the newest last. No more of them are looked at
 /// than are told, and those between.
-fn beside<'a>(state: &'a State, node: &'a Node, chain: &[&Eval]) -> Vec<&'a Eval> {
+fn beside<'a>(state: &'a State, node: &'a Node, chain: &[Cow<'_, Eval>]) -> Vec<EvalId> {
     let of = |node: &'a Node| {
         let before = node.expansions.iter().rev().filter(|expansion| expansion.depth < state.depth);
         before.flat_map(|expansion| expansion.evals().rev()).filter_map(|id| state.eval(*id))
     };
-    let evals: Box<dyn Iterator<Item = &Eval>> = match state.meaning.ideas_context_strategy {
+    let evals: Box<dyn Iterator<Item = Cow<'_, Eval>>> = match state.meaning.ideas_context_strategy
+    {
         ContextStrategy::NodeOnly => Box::new(of(node)),
         ContextStrategy::NodePlusAncestors => Box::new(state.lineage(node.id).flat_map(of)),
         ContextStrategy::GlobalPriorIdeas => {
@@ -348,7 +352,7 @@ fn beside<'a>(state: &'a State, node: &'a Node, chain: &[&Eval]) -> Vec<&'a Eval
     };
     let on_chain = |eval: &Eval| chain.iter().any(|link| link.id == eval.id);
     let told = evals.filter(|eval| eval.stands() && !on_chain(eval)).take(OUTCOMES + EARLIER);
-    let mut told: Vec<_> = told.collect();
+    let mut told: Vec<_> = told.map(|eval| eval.id).collect();
     told.reverse();
     told
 }
@@ -414,8 +418,8 @@ fn figures_of(facts: &Facts, node: NodeId) -> [String; 2] {
         Origin::Root => None,
         Origin::Promoted { from, .. } => facts.eval(from),
     });
-    match eval.map(|eval| &eval.stage) {
-        Some(Stage::Decided(measured, ..)) => against_root(&measured.open().scored.vs_root),
+    match eval.as_ref().map(|eval| &eval.stage) {
+        Some(Stage::Decided(measured, ..)) => against_root(&measured.scored.vs_root),
         Some(_) | None => ["0".to_owned(), "0".to_owned()],
     }
 }

@@ -4,6 +4,7 @@
 #![cfg(test)]
 
 use proptest::prelude::*;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 use treebeam_core::audit;
@@ -123,7 +124,7 @@ fn an_attempt_that_changes_the_same_has_a_commit_of_its_own() {
         let world = MemoryWorld::new(seed, seed);
         let mut journal = MemoryJournal::begun(meaning(), reach(1, 1));
         let end = go(&mut journal, &world).expect("a run");
-        let hopeless = |eval: &&Eval| {
+        let hopeless = |eval: &Cow<'_, Eval>| {
             let failed = matches!(&eval.stage, Stage::Failed { failure, .. } if failure.kind == FailureKind::Sweep);
             failed && eval.failures.iter().all(|failure| failure.kind == FailureKind::Sweep)
         };
@@ -361,8 +362,9 @@ fn a_last_depth_that_promoted_nothing_is_opened_again_and_ends_the_same_wherever
         assert_eq!(sent.reopened.map(Depth::next), Some(before.depth), "seed {seed}");
         let tried = |id: &EvalId| end.eval(*id).is_some_and(|eval| eval.attempt == 2);
         assert!(!sent.retried.is_empty() && sent.retried.iter().all(tried), "seed {seed}");
-        let stood =
-            |eval: &Eval| sent.retried.contains(&eval.id) || end.eval(eval.id) == Some(eval);
+        let stood = |eval: Cow<'_, Eval>| {
+            sent.retried.contains(&eval.id) || end.eval(eval.id) == Some(eval)
+        };
         assert!(before.evals.iter().all(stood), "seed {seed}: nothing else is done again");
         if end.nodes.len() > before.nodes.len() { deeper += 1 } else { as_before += 1 }
     }
@@ -385,8 +387,8 @@ fn whatever_is_wished_for_at_such_a_depth_ends_the_same_wherever_it_is_cut_off()
             };
             opened += 1;
             assert!(sent.reopened.is_some() && sent.rerun.is_empty(), "{sent:?}");
-            let judged = |eval: &&Eval| matches!(eval.stage, Stage::Decided(..));
-            let stands = |eval: &Eval| end.eval(eval.id) == Some(eval);
+            let judged = |eval: &Cow<'_, Eval>| matches!(eval.stage, Stage::Decided(..));
+            let stands = |eval: Cow<'_, Eval>| end.eval(eval.id) == Some(eval);
             assert!(before.evals.iter().filter(judged).all(stands), "what was judged stands");
         }
     }
@@ -396,7 +398,7 @@ fn whatever_is_wished_for_at_such_a_depth_ends_the_same_wherever_it_is_cut_off()
 #[test]
 fn what_a_budget_left_unfinished_waits_again_where_its_depth_is_opened_again() {
     let unfinished = |facts: &Facts| {
-        let unfinished = |eval: &&Eval| matches!(eval.stage, Stage::Unfinished { .. });
+        let unfinished = |eval: &Cow<'_, Eval>| matches!(eval.stage, Stage::Unfinished { .. });
         facts.evals.iter().filter(unfinished).count()
     };
     let mut seen = 0;
@@ -517,7 +519,8 @@ fn with_own_idea(stands: fn(&Stage) -> bool) -> (MemoryJournal, MemoryWorld, Eva
         journal.fuse = Some(events);
         assert!(go(&mut journal, &world).is_err(), "it never stands so");
         journal.fuse = None;
-        let own = journal.state().evals.iter().find(|eval| eval.idea.turn.is_none()).cloned();
+        let state = journal.state();
+        let own = state.evals.iter().find(|eval| eval.idea.turn.is_none());
         if let Some(own) = own.filter(|own| stands(&own.stage)) {
             return (journal, world, own.id);
         }
@@ -634,7 +637,7 @@ fn a_candidate_that_waited_when_the_time_was_over_is_not_made_again() {
     workers(&mut journal, 1, 0);
     wish(&mut journal, &world, &[Again::RetryFailed]).expect("a depth to open again");
     let end = go(&mut journal, &world).expect("a run");
-    let work = end.eval(id).and_then(Eval::work).expect("a candidate");
+    let work = end.eval(id).and_then(|eval| eval.work()).expect("a candidate");
     assert_eq!((work.commit, work.made_in), (commit, 1));
     assert_eq!(end.eval(id).map(|eval| eval.again.is_none()), Some(true), "it was measured");
 }

@@ -3,6 +3,7 @@
 
 #![cfg(test)]
 
+use std::borrow::Cow;
 use std::num::NonZeroU32;
 use treebeam_core::audit;
 use treebeam_core::event::{BudgetKind, Event, Stop, Takeover};
@@ -167,7 +168,7 @@ fn what_a_budget_left_unfinished_is_not_told_as_failed() {
         let end = go(&mut journal, &rich).expect("a run that goes on");
         let disk = rich.disk();
         let texts: Vec<_> = disk.files.values().map(|text| String::from_utf8_lossy(text)).collect();
-        let unfinished = |eval: &&Eval| matches!(eval.stage, Stage::Unfinished { .. });
+        let unfinished = |eval: &Cow<'_, Eval>| matches!(eval.stage, Stage::Unfinished { .. });
         for eval in end.evals.iter().filter(unfinished) {
             let line = |outcome| format!("{}: on n{}, {outcome}", eval.idea.title, eval.parent);
             let count = |line: &str| texts.iter().filter(|text| text.contains(line)).count();

@@ -4,6 +4,7 @@
 #![cfg(test)]
 
 use proptest::prelude::*;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use treebeam_core::audit;
@@ -52,7 +53,7 @@ fn whole(seed: u64, control: Option<&str>, reach: Reach) -> (State, Disk) {
     (end, world.disk())
 }
 
-fn of(facts: &Facts, group: Group) -> impl Iterator<Item = &Eval> {
+fn of(facts: &Facts, group: Group) -> impl Iterator<Item = Cow<'_, Eval>> {
     facts.evals.iter().filter(move |eval| eval.group == group)
 }
 
@@ -105,14 +106,13 @@ fn a_run_that_is_cut_off_after_any_event_ends_the_same() {
 fn tree(facts: &Facts) -> Vec<(u32, NodeId, String, String)> {
     let told = |eval: &Eval| {
         let fate = if let Stage::Decided(measured, word, fate) = &eval.stage {
-            let measured = measured.open();
-            format!("{fate:?} {} {:?}", word.verdict(&measured).reason(), measured.scored.vs_root)
+            format!("{fate:?} {} {:?}", word.verdict(measured).reason(), measured.scored.vs_root)
         } else {
             format!("{:?}", std::mem::discriminant(&eval.stage))
         };
         (eval.depth.0, eval.parent, eval.idea.id().to_owned(), fate)
     };
-    of(facts, Group::Tree).map(told).collect()
+    of(facts, Group::Tree).map(|eval| told(&eval)).collect()
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn a_control_eval_is_no_part_of_the_tree() {
         assert!(groups.is_sorted(), "depth {depth}");
     }
     let mut promoted = end.into_facts();
-    let first = promoted.evals.iter_mut().find(|eval| eval.group == Group::Control);
+    let first = promoted.evals.unsettle().iter_mut().find(|eval| eval.group == Group::Control);
     first.expect("one").group = Group::Tree;
     assert_eq!(audit::structure(&promoted).len(), 1, "one that changes sides is found");
 }
@@ -248,7 +248,7 @@ fn ids_do_not_depend_on_when_an_idea_of_the_users_came() {
 fn what_is_done_again_stays_on_its_side() {
     let scored = |state: &Facts| {
         let is_scored = |eval: &Eval| matches!(eval.stage, Stage::Scored(_));
-        state.depth.0 == 0 && of(state, Group::Control).any(is_scored)
+        state.depth.0 == 0 && of(state, Group::Control).any(|eval| is_scored(&eval))
     };
     let cut_off = (0..20).find_map(|seed| {
         let world = MemoryWorld::new(seed, seed);
@@ -281,17 +281,17 @@ fn what_is_done_again_stays_on_its_side() {
 }
 
 /// The best score of these, counted by hand: what passes the gate, and the root as 0.
-fn best(facts: &Facts, evals: &[&Eval]) -> f64 {
+fn best(facts: &Facts, evals: &[Cow<'_, Eval>]) -> f64 {
     let passed = evals.iter().filter(|eval| word_on(facts, eval).is_some_and(|word| word.passed()));
     let scores = passed.filter_map(|eval| rank::score(&eval.measured()?.scored.vs_root));
     scores.map(Finite::get).fold(0.0, f64::max)
 }
 
 fn check(end: &Facts, compared: &Compared) {
-    let tree: Vec<&Eval> = of(end, Group::Tree).collect();
-    let root: Vec<&Eval> = end.evals.iter().filter(|eval| eval.parent == NodeId::ROOT).collect();
+    let tree: Vec<_> = of(end, Group::Tree).collect();
+    let root: Vec<_> = end.evals.iter().filter(|eval| eval.parent == NodeId::ROOT).collect();
     let same = tree.len().min(root.len());
-    let is = |side: &Side, evals: &[&Eval]| {
+    let is = |side: &Side, evals: &[Cow<'_, Eval>]| {
         assert_eq!(usize::try_from(side.spent.evals).ok(), Some(evals.len()));
         assert!((side.rank_score().get() - best(end, evals)).abs() < 1e-12);
         let coding: u64 = evals.iter().map(|eval| eval.spent().total().usage.total()).sum();
@@ -302,9 +302,8 @@ fn check(end: &Facts, compared: &Compared) {
     is(&compared.whole_tree, &tree);
     is(&compared.whole_root, &root);
     // Both sides share what the tree tried on the root; all together that is what was paid.
-    let shared: Vec<&Eval> =
-        root.iter().filter(|eval| eval.group == Group::Tree).copied().collect();
-    assert_eq!(usize::try_from(compared.shared).ok(), Some(shared.len()));
+    let shared = root.iter().filter(|eval| eval.group == Group::Tree);
+    assert_eq!(usize::try_from(compared.shared).ok(), Some(shared.count()));
     let all = compared.whole_tree.spent.bills.total().usage.total()
         + compared.control.bills.total().usage.total();
     assert_eq!(all, end.spent().total().usage.total());
@@ -365,7 +364,7 @@ proptest! {
                 Group::Tree => matches!(eval.stage, Stage::Decided(..) | Stage::Failed { .. }),
                 Group::Control => matches!(eval.stage, Stage::Scored(..) | Stage::Failed { .. }),
             };
-            prop_assert!(end.evals.iter().all(over));
+            prop_assert!(end.evals.iter().all(|eval| over(&eval)));
             prop_assert_eq!(&journal.state(), &end);
             prop_assert!(audit::structure(&end).is_empty() && audit::beams(&end).is_empty());
             Ok(settled(end, world.disk()))

@@ -195,7 +195,7 @@ fn what_runs_when_the_time_is_over_comes_to_its_end() {
         let swept: BTreeSet<EvalId> = journal.events.iter().filter_map(submitted).collect();
         all += swept.len();
         for eval in swept {
-            let stage = end.eval(eval).map(|eval| &eval.stage);
+            let stage = end.eval(eval).map(|eval| eval.stage.clone());
             let counts = matches!(stage, Some(Stage::Decided(..) | Stage::Failed { .. }));
             assert!(counts, "{answers} answers: every sweep that was begun counts: {stage:?}");
         }

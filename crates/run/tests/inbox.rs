@@ -3,11 +3,12 @@
 
 #![cfg(test)]
 
+use std::borrow::Cow;
 use std::num::NonZeroU32;
 use treebeam_core::audit;
 use treebeam_core::event::{Event, Stop, Takeover, Wish};
 use treebeam_core::facts::{Eval, Facts, Fate, History, Stage};
-use treebeam_core::id::NodeId;
+use treebeam_core::id::{EvalId, NodeId};
 use treebeam_core::policy::{Meaning, Reach};
 use treebeam_core::state::State;
 use treebeam_run::port::{OwnIdea, Request};
@@ -189,7 +190,7 @@ fn a_wish_that_changes_nothing_leaves_no_event() {
     assert_eq!(world.posted(), []);
 }
 
-fn added(facts: &Facts) -> Vec<&Eval> {
+fn added(facts: &Facts) -> Vec<Cow<'_, Eval>> {
     facts.evals.iter().filter(|eval| eval.idea.turn.is_none()).collect()
 }
 
@@ -207,7 +208,7 @@ fn an_idea_of_the_users_is_an_eval_like_others() {
     let mut journal = begun(1);
     world.post("1-idea", own(None, MINE), 0);
     let end = go(&mut journal, &world).expect("a run");
-    let [mine] = added(&end)[..] else { panic!("{:?}", refusals(&journal)) };
+    let [mine] = &added(&end)[..] else { panic!("{:?}", refusals(&journal)) };
     assert_eq!((mine.parent, mine.id.number()), (NodeId::ROOT, 5), "after those of the root");
     assert_eq!(mine.idea.path.as_str(), "node_ideas/0000/u01_gain_500_of_my_own.md");
     assert_eq!(world.disk().files[mine.idea.path.as_str()], MINE.as_bytes());
@@ -266,10 +267,11 @@ fn an_idea_that_comes_at_any_moment_is_tried_or_refused() {
         let end = go(&mut journal, &world).expect("a run");
         match (&added(&end)[..], &refusals(&journal)[..]) {
             ([mine], []) => {
-                let generated = |eval: &&Eval| eval.depth == mine.depth && eval.id != mine.id;
+                let generated =
+                    |eval: &Cow<'_, Eval>| eval.depth == mine.depth && eval.id != mine.id;
                 let others: Vec<_> = end.evals.iter().filter(generated).collect();
                 assert!(others.iter().all(|eval| eval.id < mine.id), "{after}");
-                let same = |eval: &&&Eval| plain.evals.iter().any(|e| e.idea == eval.idea);
+                let same = |eval: &&Cow<'_, Eval>| plain.evals.iter().any(|e| e.idea == eval.idea);
                 assert_eq!(others.iter().filter(same).count(), others.len(), "{after}");
                 tried += 1;
                 late += usize::from(mine.depth.0 > 0);
@@ -304,7 +306,7 @@ fn what_does_not_fit_is_refused_with_the_reason() {
     let few = Reach { max_total_idea_evals: Some(4), ..reach(1) };
     check(few, own(None, MINE), 0, "the budget of evals has no room for it");
     check(reach(1), own(Some(9), MINE), 0, "there is no node `n0009`");
-    let first = whole().0.evals[0].idea.title.clone();
+    let first = whole().0.eval(EvalId::FIRST).expect("an eval").idea.title.clone();
     let rest = "RATIONALE: to see\nREQUIRED_CHANGES: as it says";
     let again = format!("# IDEA:  {}\n\n{rest}\n", first.to_uppercase());
     check(reach(1), own(None, &again), 0, "it repeats the idea of `e0001`");
@@ -335,7 +337,7 @@ fn an_idea_for_a_node_that_had_its_turn_is_refused_and_one_for_none_is_tried_now
     world.post("2-idea", own(None, MINE), 0);
     let end = go(&mut journal, &world).expect("a run");
     assert_eq!(refusals(&journal), ["`n0000` is not in the frontier"]);
-    let [mine] = added(&end)[..] else { panic!("{:?}", refusals(&journal)) };
+    let [mine] = &added(&end)[..] else { panic!("{:?}", refusals(&journal)) };
     assert!(mine.depth >= depth && mine.parent != NodeId::ROOT);
 }
 

@@ -3,11 +3,13 @@
 #![cfg(test)]
 
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::num::NonZeroU32;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use treebeam_core::event::Approval;
 use treebeam_core::facts::{Eval, Stage};
+use treebeam_core::id::EvalId;
 use treebeam_core::policy::{Meaning, Reach};
 use treebeam_core::state::State;
 use treebeam_run::drive;
@@ -71,8 +73,8 @@ fn run(reviewer: Reviewer, reach: &Reach) -> (State, MemoryWorld, Vec<String>) {
     (state, world, asked)
 }
 
-fn only(state: &State) -> &Eval {
-    state.evals.first().expect("an eval")
+fn only(state: &State) -> Cow<'_, Eval> {
+    state.eval(EvalId::FIRST).expect("an eval")
 }
 
 /// How the eval went: who let it through and in how many rounds, or why nobody did.
@@ -111,12 +113,10 @@ fn what_comes_of_a_verdict() {
 fn a_candidate_that_was_let_through_is_marked() {
     let reach = Reach { proceed_on_max_review_rounds: true, ..Reach::default() };
     let (state, ..) = run(|_| Ok("VERDICT: REJECT"), &reach);
-    let Stage::Decided(measured, word, _) = &only(&state).stage else {
-        panic!("{:?}", only(&state).stage);
-    };
-    let measured = measured.open();
+    let eval = only(&state);
+    let Stage::Decided(measured, word, _) = &eval.stage else { panic!("{:?}", eval.stage) };
     assert_eq!(measured.work.approval, Approval::LetThrough);
-    let verdict = word.verdict(&measured);
+    let verdict = word.verdict(measured);
     assert!(verdict.checks[0].figures.starts_with("rejected and let through"), "{verdict:?}");
 }
 

@@ -64,7 +64,7 @@ fn every_answer_is_on_exactly_one_bill() {
         let rich = world.fork(1);
         let end = go(&mut journal, &rich).expect("a run that goes on");
         assert_eq!(end.spent(), rich.bills(), "{purse} answers, {workers} workers, raised");
-        retried += end.evals.iter().filter(|eval| eval.bills.open().len() > 1).count();
+        retried += end.evals.iter().filter(|eval| eval.bills.len() > 1).count();
     }
     assert!(retried > 0, "some evals have a bill for each of two attempts");
     assert!(halfway > 0, "some steps were stopped after an answer that was paid for");
@@ -154,7 +154,10 @@ fn answers_and_sweep_share_the_time_of_an_attempt() {
         [(Subject::Root, left(60)), (eval, left(12))],
         "the root's sweep has all of it"
     );
-    assert_eq!(state.evals[0].spent().total().time(), Duration::from_secs(48));
+    assert_eq!(
+        state.eval(EvalId::FIRST).expect("an eval").spent().total().time(),
+        Duration::from_secs(48)
+    );
     let (_, asked, jobs) = timed(|_| 8, None);
     assert!(asked.iter().all(|(_, within)| within.is_none()));
     assert!(jobs.iter().all(|(_, timeout)| timeout.is_none()));
@@ -164,7 +167,7 @@ fn answers_and_sweep_share_the_time_of_an_attempt() {
 fn an_attempt_that_runs_out_of_time_says_who_took_it() {
     let check = |seconds: fn(Role) -> u64, expect: &str| {
         let (state, _, jobs) = timed(seconds, Some(60));
-        let eval = &state.evals[0];
+        let eval = state.eval(EvalId::FIRST).expect("an eval");
         let Stage::Failed { failure, .. } = &eval.stage else { panic!("{:?}", eval.stage) };
         assert_eq!((failure.kind, failure.stage), (FailureKind::Timeout, EvalStage::Implement));
         assert_eq!(failure.message, expect);

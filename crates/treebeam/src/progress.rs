@@ -232,7 +232,8 @@ fn line(facts: &Facts, event: &Event) -> Option<String> {
             format!("{}: no ideas: {why}", asked_for(*source))
         }
         Event::Scored { eval, scored, .. } => {
-            let title = facts.eval(*eval).map_or("", |eval| &eval.idea.title);
+            let known = facts.eval(*eval);
+            let title = known.as_ref().map_or("", |eval| &eval.idea.title);
             format!("e{eval}: {}: {title}", figures(facts, scored))
         }
         Event::EvalFailed { eval, failure, .. } => {

@@ -92,8 +92,8 @@ fn step(facts: &Facts, node: &Node) -> Vec<String> {
     match read::source(facts, node) {
         None => vec![format!("{name} {commit} the root")],
         Some(eval) => {
-            let (eval_name, title) = (read::eval_name(eval), one_line(&eval.idea.title));
-            vec![format!("{name} {commit} {eval_name} {title}"), format!("      {}", gain(eval))]
+            let (eval_name, title) = (read::eval_name(&eval), one_line(&eval.idea.title));
+            vec![format!("{name} {commit} {eval_name} {title}"), format!("      {}", gain(&eval))]
         }
     }
 }

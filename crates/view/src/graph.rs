@@ -6,6 +6,7 @@ use crate::figure::change;
 use crate::line::{one_line, shorten};
 use crate::outcome::{Counts, Outcome, brief_reason};
 use crate::read;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use treebeam_core::facts::{Eval, Facts, Ideas, Node, Origin};
 use treebeam_core::id::NodeId;
@@ -145,7 +146,7 @@ fn node_box(facts: &Facts, node: &Node, best: &BestPath) -> String {
 /// From a node's parent to the node.
 fn arrow(facts: &Facts, node: &Node, best: &BestPath) -> String {
     let Origin::Promoted { parent, forked_at, .. } = node.origin else { return String::new() };
-    let idea = read::source(facts, node).map(title).unwrap_or_default();
+    let idea = read::source(facts, node).map(|eval| title(&eval)).unwrap_or_default();
     let stroke = if best.nodes.contains(&node.id) { "==>" } else { "-->" };
     let (from, to) = (read::node_name(parent), read::node_name(node.id));
     let fork = format!("{forked_at} → {}", read::conversation(node.id));
@@ -164,7 +165,7 @@ fn leaves(facts: &Facts, shown: &Shown) -> String {
     if leaves.len() > MOST_LEAVES || !shown.has_all() {
         return counted(&leaves, shown);
     }
-    leaves.into_iter().map(leaf).collect()
+    leaves.iter().map(|eval| leaf(eval)).collect()
 }
 
 fn leaf(eval: &Eval) -> String {
@@ -203,7 +204,7 @@ const fn class(outcome: Outcome) -> &'static str {
 }
 
 /// One leaf per node, with the numbers of all that is not drawn below it.
-fn counted(leaves: &[&Eval], shown: &Shown) -> String {
+fn counted(leaves: &[Cow<'_, Eval>], shown: &Shown) -> String {
     let mut by_parent: BTreeMap<NodeId, Vec<&Eval>> = BTreeMap::new();
     for eval in leaves {
         by_parent.entry(shown.instead_of(eval.parent)).or_default().push(eval);

@@ -127,9 +127,9 @@ pub fn reason(eval: &Eval) -> String {
             }
         },
         Stage::Decided(measured, word, Fate::Dropped) if word.passed() => {
-            one_line(&format!("{}; not in the beam", word.verdict(&measured.open()).reason()))
+            one_line(&format!("{}; not in the beam", word.verdict(measured).reason()))
         }
-        Stage::Decided(measured, word, _) => one_line(&word.verdict(&measured.open()).reason()),
+        Stage::Decided(measured, word, _) => one_line(&word.verdict(measured).reason()),
         Stage::Failed { failure, .. } => {
             one_line(&format!("failed at {}: {}", at(failure), failure.message))
         }
@@ -166,7 +166,7 @@ impl Counts {
     /// Over the whole run. Looks at every eval: for reports, not for every event.
     #[must_use]
     pub fn overall(facts: &Facts) -> Self {
-        Self::of(&facts.evals)
+        Self::of(facts.evals.iter())
     }
 
     /// Over the open depth.
@@ -177,10 +177,10 @@ impl Counts {
 
     /// Over these evals.
     #[must_use]
-    pub fn of<'a>(evals: impl IntoIterator<Item = &'a Eval>) -> Self {
+    pub fn of(evals: impl IntoIterator<Item = impl AsRef<Eval>>) -> Self {
         let mut counts = Self::default();
         for eval in evals {
-            counts.0[Outcome::of(eval) as usize] += 1;
+            counts.0[Outcome::of(eval.as_ref()) as usize] += 1;
         }
         counts
     }

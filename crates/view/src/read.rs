@@ -1,5 +1,6 @@
 //! What several views look up in the facts and the facts hold in two steps. Reads, never decides.
 
+use std::borrow::Cow;
 use treebeam_core::event::WorldKind;
 use treebeam_core::evidence::{Artifact, Comparison, Scored};
 use treebeam_core::facts::{Eval, Facts, Fate, Node, Origin, Stage};
@@ -43,7 +44,7 @@ pub(crate) fn idea_source(eval: &Eval) -> String {
 }
 
 /// The eval that a node was; none for the root.
-pub(crate) fn source<'a>(facts: &'a Facts, node: &Node) -> Option<&'a Eval> {
+pub(crate) fn source<'a>(facts: &'a Facts, node: &Node) -> Option<Cow<'a, Eval>> {
     match node.origin {
         Origin::Root => None,
         Origin::Promoted { from, .. } => facts.eval(from),
@@ -73,7 +74,7 @@ pub(crate) fn rank_score(eval: &Eval) -> Option<Finite> {
 pub(crate) fn node_rank_score(facts: &Facts, node: &Node) -> Option<Finite> {
     match node.origin {
         Origin::Root => Some(Finite::ZERO),
-        Origin::Promoted { from, .. } => facts.eval(from).and_then(rank_score),
+        Origin::Promoted { from, .. } => facts.eval(from).and_then(|eval| rank_score(&eval)),
     }
 }
 

@@ -38,8 +38,8 @@ pub const COLUMNS: [&str; 21] = [
 pub fn results_tsv(facts: &Facts) -> String {
     let mut text = COLUMNS.join("\t");
     text.push('\n');
-    for eval in &facts.evals {
-        text.push_str(&row(eval).join("\t"));
+    for eval in facts.evals.iter() {
+        text.push_str(&row(&eval).join("\t"));
         text.push('\n');
     }
     text

@@ -21,7 +21,7 @@ use treebeam_core::id::{NodeId, Place};
 pub fn show(facts: &Facts, place: Place, directory: &str) -> Option<String> {
     let mut lines = match place {
         Place::Node(id) => node::lines(facts, facts.node(id)?),
-        Place::Candidate(id) => eval::lines(facts, facts.eval(id)?),
+        Place::Candidate(id) => eval::lines(facts, &*facts.eval(id)?),
     };
     lines.push(field("below", directory));
     Some(lines.join("\n") + "\n")

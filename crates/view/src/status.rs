@@ -189,12 +189,12 @@ pub(crate) fn best(facts: &Facts) -> String {
 fn chain(facts: &Facts, most: usize) -> Vec<String> {
     let chain = facts.idea_chain(facts.best());
     if chain.len() <= most {
-        return chain.into_iter().map(|eval| field("", &idea(eval))).collect();
+        return chain.into_iter().map(|eval| field("", &idea(&eval))).collect();
     }
     let shown = most.saturating_sub(1);
     let earlier = chain.len() - shown;
     let first = field("", &format!("after {}:", count(earlier, "earlier idea")));
-    let last = chain.into_iter().skip(earlier).map(|eval| field("", &idea(eval)));
+    let last = chain.into_iter().skip(earlier).map(|eval| field("", &idea(&eval)));
     std::iter::once(first).chain(last).take(most).collect()
 }
 

@@ -133,6 +133,7 @@ fn best_path(facts: &Facts) -> String {
 
 fn step(facts: &Facts, node: &Node) -> [Md; 8] {
     let source = read::source(facts, node);
+    let source = source.as_deref();
     let scored = source.and_then(read::scored);
     let scored = scored.as_ref();
     let of = |text: &dyn Fn(&Eval) -> Md| source.map_or_else(Md::none, text);

@@ -26,10 +26,8 @@ fn facts() -> Facts {
 
 /// Changes the figures of an eval that has some.
 fn change(eval: &mut Eval, how: impl FnOnce(&mut Measured)) {
-    if let Stage::Scored(packed) | Stage::Decided(packed, ..) = &mut eval.stage {
-        let mut measured = packed.open();
-        how(&mut measured);
-        *packed = (&measured).into();
+    if let Stage::Scored(measured) | Stage::Decided(measured, ..) = &mut eval.stage {
+        how(measured);
     }
 }
 
@@ -39,7 +37,7 @@ fn with_error(error: f64, pairs: u32) -> Facts {
     let end = |half: f64| Finite::new(half * 1.959_963_984_540_054).unwrap();
     let (low, high) = (end(-error), end(error));
     let paired = Paired { pairs, mean_difference: Finite::ZERO, wins: 0, losses: 0, low, high };
-    for eval in &mut facts.evals {
+    for eval in facts.evals.unsettle() {
         change(eval, |measured| measured.scored.vs_parent.paired = Some(paired));
     }
     facts
@@ -72,8 +70,9 @@ fn luck_is_what_it_is_by_hand() {
 fn what_cannot_be_the_best_is_not_counted() {
     let mut facts = with_error(0.1, 4);
     assert_eq!(luck(&facts).unwrap().by_configurations, Measure::TooFew, "configurations");
-    change(&mut facts.evals[0], |measured| measured.scored.has_effect = false);
-    change(&mut facts.evals[1], |measured| measured.scored.vs_parent.primary_delta = None);
+    let evals = facts.evals.unsettle();
+    change(&mut evals[0], |measured| measured.scored.has_effect = false);
+    change(&mut evals[1], |measured| measured.scored.vs_parent.primary_delta = None);
     let left = luck(&facts).unwrap();
     assert_eq!((left.candidates(), left.without_effect), (4, 1));
     assert_eq!((left.by_candidates, left.standing()), (Measure::TooFew, None), "candidates");
@@ -109,7 +108,7 @@ fn the_same_words_stand_on_the_page_and_in_the_summary() {
 #[test]
 fn no_noise_is_no_measure() {
     let mut facts = with_error(0.0, 20);
-    for eval in &mut facts.evals {
+    for eval in facts.evals.unsettle() {
         change(eval, |measured| measured.scored.vs_parent.primary_delta = Some(Finite::ZERO));
     }
     let luck = luck(&facts).unwrap();
@@ -131,7 +130,7 @@ fn rounding_is_no_noise() {
         assert!(!text.contains("e-17") && !text.contains("00 times"), "{text}");
     }
     let mut alike = with_error(0.0, 20);
-    for (number, eval) in (0_u32..).zip(&mut alike.evals) {
+    for (number, eval) in (0_u32..).zip(alike.evals.unsettle()) {
         let delta = Finite::new(0.3 + 1e-16 * f64::from(number % 3));
         change(eval, |measured| measured.scored.vs_parent.primary_delta = delta);
     }
@@ -167,7 +166,7 @@ fn a_hold_out_stands_in_place_of_the_advice() {
             relative_improvement: after - 1.0,
             paired: None,
         };
-        let comparison = facts.evals[0].measured().unwrap().scored.vs_root;
+        let comparison = facts.eval(EvalId::FIRST).unwrap().measured().unwrap().scored.vs_root;
         Details { comparison, columns: Vec::new(), metrics: vec![metric] }
     };
     let (seen, unseen) = (details(1.5), details(1.125));
@@ -269,7 +268,7 @@ fn what_is_under_way_lasts_until_the_latest_time() {
     let mut states = (1..events.len()).map(|end| (*sample::after(&events, end)).clone());
     let mut facts = states.find(is_swept).unwrap();
     let at = |seconds: i64| -> Timestamp { sample::now() + SignedDuration::from_secs(seconds) };
-    let [first, second, ..] = facts.evals.as_mut_slice() else { panic!("too few") };
+    let [first, second, ..] = facts.evals.unsettle().as_mut_slice() else { panic!("too few") };
     let Stage::Sweeping(work) = &mut first.stage else { panic!("{:?}", first.stage) };
     (work.started_at, work.implemented_at) = (at(20), Some(at(50)));
     second.queued_at = at(100);
@@ -283,7 +282,7 @@ fn what_is_under_way_lasts_until_the_latest_time() {
 fn waiting_and_implementing_can_be_told_from_the_sweep() {
     let mut facts = facts();
     let at = |seconds: i64| -> Timestamp { sample::now() + SignedDuration::from_secs(seconds) };
-    let eval = &mut facts.evals[0];
+    let eval = &mut facts.evals.unsettle()[0];
     eval.queued_at = at(10);
     change(eval, |measured| {
         measured.work.started_at = at(30);

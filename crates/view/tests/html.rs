@@ -7,7 +7,7 @@ mod sample;
 use std::collections::{BTreeMap, BTreeSet};
 use treebeam_core::audit::Finding;
 use treebeam_core::event::{EvalStage, Failure, FailureKind};
-use treebeam_core::facts::{Eval, Facts, Fate, Ideas, Node, Origin, Stage};
+use treebeam_core::facts::{Eval, Evals, Facts, Fate, Ideas, Node, Origin, Stage};
 use treebeam_core::gate::Word;
 use treebeam_core::id::{EvalId, NodeId, Place, TurnId};
 use treebeam_core::policy::Direction;
@@ -207,7 +207,7 @@ fn a_page_is_sound_at_every_moment_and_the_same_each_time() {
 fn a_page_shows_what_the_other_views_say() {
     let state = sample::finished();
     let page = whole(&state);
-    for eval in &state.evals {
+    for eval in state.evals.iter() {
         let name = Place::Candidate(eval.id).to_string();
         assert!(page.contains(&format!("<details class=\"item\" id=\"{name}\"")), "{name}");
     }
@@ -240,10 +240,10 @@ fn findings_and_a_hold_out_are_shown_where_there_are_any() {
     let state = sample::finished();
     let found = [Finding::new("<b>gone</b>", "eval 0001", "restore the file").warning()];
     let eval = state.evals.iter().find(|eval| eval.measured().is_some()).unwrap();
-    let mut unseen = material(&state, eval, 3, "").vs_root.unwrap().details;
+    let mut unseen = material(&state, &eval, 3, "").vs_root.unwrap().details;
     let primary = state.meaning.score.primary.clone();
     unseen.metrics = vec![metric(&primary, 4.0, 3.5)];
-    let seen = material(&state, eval, 3, "").vs_root.unwrap().details;
+    let seen = material(&state, &eval, 3, "").vs_root.unwrap().details;
     let extra = Extra { findings: Some(&found), holdout: Some((&seen, &unseen)) };
     let page = report(&state, extra, &mut |_| Material::default());
     must_be_a_sound_page(&page);
@@ -270,14 +270,14 @@ fn any_two_can_be_compared() {
 /// The sample with this text wherever somebody else has a say.
 fn tainted(text: &str) -> Facts {
     let mut facts: Facts = (*sample::finished()).clone();
-    for eval in &mut facts.evals {
+    for eval in facts.evals.unsettle() {
         text.clone_into(&mut eval.idea.title);
         eval.failures.push(failure(text));
         if let Stage::Failed { failure: last, .. } = &mut eval.stage {
             **last = failure(text);
         }
         if let Stage::Decided(measured, word, _) = &mut eval.stage {
-            let mut verdict = word.verdict(&measured.open());
+            let mut verdict = word.verdict(measured);
             verdict.checks.iter_mut().for_each(|check| text.clone_into(&mut check.figures));
             *word = Word::Recorded(Box::new(verdict));
         }
@@ -362,7 +362,7 @@ fn pages(facts: &Facts, text: &str) -> Vec<String> {
     let found = Search { find: text.to_owned(), before: Some(EvalId::new(3)) };
     let (root, last) = (Place::Node(NodeId::ROOT), facts.evals.last().unwrap());
     let eval = Place::Candidate(last.id);
-    let material = material(facts, last, 8, text);
+    let material = material(facts, &last, 8, text);
     let finding = [Finding::new(text, text, text)];
     let against = material.vs_root.as_ref();
     let mut pages = vec![
@@ -410,13 +410,13 @@ fn large(evals: u32) -> Facts {
     let state = sample::finished();
     let mut facts: Facts = (*state).clone();
     let of = |wanted: fn(&Stage) -> bool| {
-        state.evals.iter().find(|eval| wanted(&eval.stage)).unwrap().clone()
+        state.evals.iter().find(|eval| wanted(&eval.stage)).unwrap().into_owned()
     };
     let promoted = of(|stage| matches!(stage, Stage::Decided(_, _, Fate::Promoted(_))));
     let dropped = of(|stage| matches!(stage, Stage::Decided(_, _, Fate::Dropped)));
     let failed = of(|stage| matches!(stage, Stage::Failed { .. }));
     facts.nodes.truncate(1);
-    facts.evals.clear();
+    facts.evals = Evals::default();
     for number in 1..=evals {
         let parent = NodeId::new((number - 1) / 7);
         let mut eval = [&promoted, &dropped, &dropped, &failed][number as usize % 7 % 4].clone();
@@ -436,7 +436,7 @@ fn large(evals: u32) -> Facts {
         (eval.id, eval.parent) = (EvalId::new(number), parent);
         eval.idea.title =
             format!("Idea {number}: widen the window of the slow signal, and weigh by its age");
-        facts.evals.push(eval);
+        facts.evals.unsettle().push(eval);
     }
     facts
 }
@@ -473,14 +473,14 @@ fn two_thousand_evals_fit() {
     for part in [html::scores::by_eval(&facts), html::slots(&facts), html::costs(&facts)] {
         must_be_sound(&part.into_string());
     }
-    facts.evals.iter_mut().for_each(|eval| eval.idea.title = "😀\"".repeat(50));
+    facts.evals.unsettle().iter_mut().for_each(|eval| eval.idea.title = "😀\"".repeat(50));
     must_be_drawn(&graph(&facts));
 }
 
 #[test]
 fn pruned_evals_beyond_a_dozen_are_one_mark() {
     let mut facts = large(40);
-    facts.evals.iter_mut().for_each(|eval| eval.parent = NodeId::ROOT);
+    facts.evals.unsettle().iter_mut().for_each(|eval| eval.parent = NodeId::ROOT);
     let marks = |facts: &Facts| tree(facts).into_string().matches("<a class=\"mark").count();
     // The root, five nodes, eleven leaves and one mark for the rest.
     assert_eq!(marks(&facts), 1 + 5 + 11 + 1);

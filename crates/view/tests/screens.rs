@@ -37,8 +37,9 @@ fn crowded(ideas: u32, leftovers: u32) -> Facts {
     let usage = Usage { input: u64::MAX, cached: 0, output: 0 };
     let (calls, cost) = (u32::MAX, Cost::pico(u64::MAX));
     bills.add(Role::Coder, Bill { calls, calls_without_price: 7, usage, cost, millis: u64::MAX });
-    facts.evals[0].bills = (&vec![bills]).into();
-    for eval in &mut facts.evals {
+    let evals = facts.evals.unsettle();
+    evals[0].bills = vec![bills];
+    for eval in evals {
         eval.idea.title = "広い文字".repeat(50);
     }
     let why = "the device is busy, ".repeat(20);
@@ -201,10 +202,11 @@ fn what_is_running_and_queued_fits_on_a_small_screen() {
     let mut watch = Watch::of(&half_way());
     let mut facts = watch.state.clone().into_facts();
     facts.reach.max_total_idea_evals = Some(200);
-    let last = facts.evals.last().unwrap().clone();
+    let evals = facts.evals.unsettle();
+    let last = evals.last().unwrap().clone();
     for number in 10..=120 {
         let stage = if number % 2 == 0 { Stage::Queued } else { last.stage.clone() };
-        facts.evals.push(Eval { id: EvalId::new(number), stage, ..last.clone() });
+        evals.push(Eval { id: EvalId::new(number), stage, ..last.clone() });
     }
     watch.state = State::restore(facts).unwrap();
     let text = watch.text();
@@ -377,7 +379,7 @@ const HOSTILE: [&str; 7] = [
 fn written_by_a_stranger(hostile: &str) -> Watch {
     let mut watch = Watch::of(&half_way());
     let mut facts = watch.state.clone().into_facts();
-    for eval in &mut facts.evals {
+    for eval in facts.evals.unsettle() {
         eval.idea.title = format!("{hostile} end");
         if let Stage::Failed { failure, .. } = &mut eval.stage {
             failure.message = format!("{hostile} end");

@@ -221,11 +221,11 @@ fn every_moment_of_a_run_can_be_shown() {
         assert!(status.lines().count() < 30);
         assert_eq!(status.contains("go on "), state.stop_reason().is_none());
         assert!([&summary, &graph, &results, &status].iter().all(|text| text.ends_with('\n')));
-        seen.extend(state.evals.iter().map(Outcome::of));
+        seen.extend(state.evals.iter().map(|eval| Outcome::of(&eval)));
     }
-    seen.extend(out_of_budget().evals.iter().map(Outcome::of));
-    seen.extend(sent_back().evals.iter().map(Outcome::of));
-    seen.extend(State::replay(&controlled()).unwrap().evals.iter().map(Outcome::of));
+    seen.extend(out_of_budget().evals.iter().map(|eval| Outcome::of(&eval)));
+    seen.extend(sent_back().evals.iter().map(|eval| Outcome::of(&eval)));
+    seen.extend(State::replay(&controlled()).unwrap().evals.iter().map(|eval| Outcome::of(&eval)));
     assert!(Outcome::ALL.iter().all(|outcome| seen.contains(outcome)));
 }
 
@@ -284,8 +284,9 @@ fn what_answers_took_is_told_by_role_node_and_eval() {
         bills
     };
     facts.nodes[0].expansions[0].bills = bills(Role::Ideas, 1);
-    facts.evals[0].bills = (&vec![bills(Role::Coder, 2), bills(Role::Reviewer, 3)]).into();
-    facts.evals[5].bills = (&vec![bills(Role::Coder, 4)]).into();
+    let evals = facts.evals.unsettle();
+    evals[0].bills = vec![bills(Role::Coder, 2), bills(Role::Reviewer, 3)];
+    evals[5].bills = vec![bills(Role::Coder, 4)];
     let text = summary(&facts);
     assert_tables_are_even(&text);
     let (_, section) = text.split_once("## What answers took").unwrap();
@@ -352,8 +353,9 @@ fn a_frontier_that_stays_is_shown_at_each_depth() {
 #[test]
 fn leaves_of_a_big_run_are_counted() {
     let mut facts = sample::finished().into_facts();
-    let rejected = facts.evals[3].clone();
-    facts.evals.extend(std::iter::repeat_n(rejected, 500));
+    let evals = facts.evals.unsettle();
+    let rejected = evals[3].clone();
+    evals.extend(std::iter::repeat_n(rejected, 500));
     let text = graph(&facts);
     assert!(text.contains("n0000 -.-> l0000([\"1 passed, 501 rejected, 1 failed\"])"), "{text}");
     assert!(text.len() < 10_000);

@@ -33,9 +33,9 @@ impl Facts {
         self.phase = Phase::Searching;
         // That it was to stop after this depth has been done.
         self.history.stop_after = self.history.stop_after.filter(|last| *last > depth);
-        let first = self.evals.len() - self.open_evals().len();
+        self.settle();
         let unfinished = |eval: &&mut Eval| matches!(eval.stage, Stage::Unfinished { .. });
-        let waiting = self.evals.iter_mut().skip(first).filter(unfinished).map(|eval| {
+        let waiting = self.evals.open_mut().iter_mut().filter(unfinished).map(|eval| {
             eval.stage = Stage::Queued;
             eval.id
         });

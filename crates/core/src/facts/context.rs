@@ -39,8 +39,8 @@ impl KnownContext {
     pub fn recorded(&self, facts: &Facts) -> ContextPack {
         let (path, sha256) = (self.path.clone(), self.sha256);
         let of_eval = |id: &EvalId| {
-            let idea = &facts.eval(*id)?.idea;
-            Some(FileDigest { path: idea.path.clone(), sha256: idea.sha256 })
+            let eval = facts.eval(*id)?;
+            Some(FileDigest { path: eval.idea.path.clone(), sha256: eval.idea.sha256 })
         };
         let idea_files = match &self.files {
             Files::OfEvals(evals) => evals.iter().filter_map(of_eval).collect(),
@@ -70,8 +70,8 @@ impl Facts {
         let known = expansions.get(..known)?.iter().rev();
         let evals = known.flat_map(|expansion| expansion.evals().rev()).filter(|id| **id < before);
         let is_it = |id: &EvalId| {
-            let idea = self.eval(*id).map(|eval| &eval.idea);
-            idea.is_some_and(|idea| idea.path == file.path && idea.sha256 == file.sha256)
+            let eval = self.eval(*id);
+            eval.is_some_and(|eval| eval.idea.path == file.path && eval.idea.sha256 == file.sha256)
         };
         evals.copied().find(is_it)
     }
@@ -103,12 +103,13 @@ impl Facts {
                 *context = told;
             }
         }
-        for eval in &mut self.evals {
+        for eval in self.evals.open_mut() {
             if let Stage::Decided(measured, word, _) = &mut eval.stage
                 && let Word::Recorded(verdict) = word
             {
-                *word = Word::of(verdict, &measured.open(), &self.meaning);
+                *word = Word::of(verdict, measured, &self.meaning);
             }
         }
+        self.settle();
     }
 }

@@ -13,6 +13,7 @@ use crate::num::Finite;
 use crate::policy::Agents;
 use crate::rank;
 use jiff::Timestamp;
+use std::borrow::Cow;
 
 impl Facts {
     /// A node, if there is one of that name.
@@ -23,8 +24,8 @@ impl Facts {
 
     /// An eval, if there is one of that name.
     #[must_use]
-    pub fn eval(&self, id: EvalId) -> Option<&Eval> {
-        self.evals.get(usize::try_from(id.number().checked_sub(1)?).ok()?)
+    pub fn eval(&self, id: EvalId) -> Option<Cow<'_, Eval>> {
+        self.evals.get(super::evals::place(id)?)
     }
 
     /// The id that the next node gets.
@@ -50,7 +51,7 @@ impl Facts {
     pub fn open_evals(&self) -> &[Eval] {
         let first = self.first_open_eval();
         let first = usize::try_from(first.number() - 1).unwrap_or(usize::MAX);
-        self.evals.get(first..).unwrap_or_default()
+        self.evals.open_from(first)
     }
 
     /// Whether an idea was tried in the tree at the last depth that is closed.
@@ -113,14 +114,14 @@ impl Facts {
 
     /// The ideas that came of an expansion, each once, in the order in which they came: those that got an id, then those
     /// that the budget left untried.
-    pub fn ideas_of<'a>(&'a self, expansion: &'a Expansion) -> impl Iterator<Item = &'a Idea> {
+    pub fn ideas_of(&self, expansion: &Expansion) -> impl Iterator<Item = Idea> {
         let untried: &[Idea] = match &expansion.ideas {
             Ideas::Proposed { untried, .. } => untried,
             Ideas::Asked | Ideas::Failed { .. } => &[],
         };
         let evals = expansion.evals().filter_map(|id| self.eval(*id));
         let last = evals.filter(|eval| !matches!(eval.stage, Stage::Superseded(..)));
-        last.map(|eval| &eval.idea).chain(untried)
+        last.map(|eval| eval.idea.clone()).chain(untried.iter().cloned())
     }
 
     /// How many ideas a node is asked for at the open depth: K, less those that it has there and that stand. The user's
@@ -170,7 +171,7 @@ impl Facts {
 
     /// The ideas that led to a node, the first one first.
     #[must_use]
-    pub fn idea_chain(&self, id: NodeId) -> Vec<&Eval> {
+    pub fn idea_chain(&self, id: NodeId) -> Vec<Cow<'_, Eval>> {
         let mut chain: Vec<_> = self
             .lineage(id)
             .filter_map(|node| match node.origin {
@@ -227,7 +228,7 @@ impl Facts {
         let mut best = (Finite::ZERO, Some(Finite::ZERO), NodeId::ROOT);
         for node in &self.nodes {
             let Origin::Promoted { from, .. } = node.origin else { continue };
-            let Some(measured) = self.eval(from).and_then(Eval::measured) else { continue };
+            let Some(measured) = self.eval(from).and_then(|eval| eval.measured()) else { continue };
             let vs_root = &measured.scored.vs_root;
             let Some(score) = rank::score(vs_root) else { continue };
             if (score, vs_root.primary_delta) > (best.0, best.1) {
@@ -257,7 +258,7 @@ impl Eval {
             }
             Stage::Scored(measured)
             | Stage::Decided(measured, ..)
-            | Stage::Superseded(measured, _) => Some(measured.open().work),
+            | Stage::Superseded(measured, _) => Some(measured.work.clone()),
             Stage::Failed { work, .. } => work.as_deref().cloned(),
         }
     }
@@ -269,7 +270,7 @@ impl Eval {
             Stage::Swept(_, results) => Some((**results).clone()),
             Stage::Scored(measured)
             | Stage::Decided(measured, ..)
-            | Stage::Superseded(measured, _) => Some(measured.open().results),
+            | Stage::Superseded(measured, _) => Some(measured.results.clone()),
             Stage::Queued
             | Stage::Implementing(_)
             | Stage::Implemented(_)
@@ -286,7 +287,7 @@ impl Eval {
         match &self.stage {
             Stage::Scored(measured)
             | Stage::Decided(measured, ..)
-            | Stage::Superseded(measured, _) => Some(measured.open()),
+            | Stage::Superseded(measured, _) => Some((**measured).clone()),
             Stage::Queued
             | Stage::Implementing(_)
             | Stage::Implemented(_)
@@ -302,7 +303,7 @@ impl Eval {
     #[must_use]
     pub fn verdict(&self) -> Option<Verdict> {
         match &self.stage {
-            Stage::Decided(measured, word, _) => Some(word.verdict(&measured.open())),
+            Stage::Decided(measured, word, _) => Some(word.verdict(measured)),
             Stage::Queued
             | Stage::Implementing(_)
             | Stage::Implemented(_)
@@ -348,20 +349,20 @@ impl Eval {
     /// What the answers took, all attempts together.
     #[must_use]
     pub fn spent(&self) -> Bills {
-        self.bills.open().iter().collect()
+        self.bills.iter().collect()
     }
 
     /// What the answers of the attempts before this one took.
     #[must_use]
     pub fn spent_before_attempt(&self) -> Bills {
         let before = usize::try_from(self.attempt.saturating_sub(1)).unwrap_or(usize::MAX);
-        self.bills.open().iter().take(before).collect()
+        self.bills.iter().take(before).collect()
     }
 
     /// What the answers of the attempt that is under way, or was the last, took.
     #[must_use]
     pub fn spent_on_attempt(&self) -> Option<Bills> {
-        self.bills.open().into_iter().nth(usize::try_from(self.attempt.checked_sub(1)?).ok()?)
+        self.bills.get(usize::try_from(self.attempt.checked_sub(1)?).ok()?).cloned()
     }
 }
 

@@ -1,56 +1,47 @@
-//! What a run knows of each eval and seldom looks at, as it is held: there are thousands of them, so they are held as bytes.
-//! What was put in comes out again to the letter. These bytes are never written to a disk.
+//! The evals of a depth that is over, as they are held: as bytes, one after another. What was put in comes out again to the
+//! letter. These bytes are never written to a disk.
 
-use crate::bill::Bills;
-use crate::facts::Measured;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use super::Eval;
 use std::fmt;
-use std::marker::PhantomData;
 
-/// What can be packed, as a test shows: postcard cannot do it with every type.
-pub trait Packable: Serialize + DeserializeOwned {}
-impl Packable for Measured {}
-impl Packable for Vec<Bills> {}
-
-/// Something in as little room as will do.
-pub struct Packed<T> {
+/// Evals in as little room as will do.
+#[derive(Clone, PartialEq)]
+pub(super) struct Packed {
     bytes: Box<[u8]>,
-    of: PhantomData<fn() -> T>,
+    /// Where each of them ends.
+    ends: Box<[usize]>,
 }
 
-impl<T: Packable> From<&T> for Packed<T> {
+impl Packed {
     #[expect(
         clippy::expect_used,
         reason = "it fails for types that say not how long they are, and for nothing else"
     )]
-    fn from(value: &T) -> Self {
-        let bytes = postcard::to_allocvec(value).expect("every type in it can be packed").into();
-        Self { bytes, of: PhantomData }
+    pub(super) fn of(evals: impl Iterator<Item = Eval>) -> Self {
+        let (mut bytes, mut ends) = (Vec::new(), Vec::new());
+        for eval in evals {
+            bytes = postcard::to_extend(&eval, bytes).expect("every type in it can be packed");
+            ends.push(bytes.len());
+        }
+        Self { bytes: bytes.into(), ends: ends.into() }
     }
-}
 
-impl<T: Packable> Packed<T> {
-    /// What was put in.
-    ///
-    /// # Panics
-    /// Never: nobody else makes such bytes.
-    #[must_use]
-    #[expect(clippy::expect_used, reason = "the bytes are those that `from` has made")]
-    pub fn open(&self) -> T {
-        postcard::from_bytes(&self.bytes).expect("what was packed can be opened")
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
     }
-}
 
-impl<T> Clone for Packed<T> {
-    fn clone(&self) -> Self {
-        Self { bytes: self.bytes.clone(), of: PhantomData }
+    /// The one at this place, counted from 0.
+    #[expect(clippy::expect_used, reason = "the bytes are those that `of` has made")]
+    pub(super) fn get(&self, at: usize) -> Option<Eval> {
+        let start = at.checked_sub(1).and_then(|before| self.ends.get(before));
+        let bytes = self.bytes.get(start.copied().unwrap_or_default()..*self.ends.get(at)?)?;
+        Some(postcard::from_bytes(bytes).expect("what was packed can be opened"))
     }
-}
 
-impl<T> PartialEq for Packed<T> {
-    fn eq(&self, other: &Self) -> bool {
-        self.bytes == other.bytes
+    /// All of them, in order.
+    pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = Eval> + Clone {
+        (0..self.len()).filter_map(|at| self.get(at))
     }
 }
 
@@ -122,25 +113,28 @@ pub(super) mod results {
     }
 }
 
-impl<T: Packable + fmt::Debug> fmt::Debug for Packed<T> {
+impl fmt::Debug for Packed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.open().fmt(f)
+        f.debug_list().entries(self.iter()).finish()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bill::{Bill, Cost, Usage};
-    use crate::event::Approval;
+    use crate::bill::{Bill, Bills, Cost, Usage};
+    use crate::event::{Approval, BudgetKind, EvalStage, Failure, FailureKind, Idea};
     use crate::evidence::{
         Artifact, Comparison, Completeness, Form, Grade, LostNumbers, Paired, Reason,
         Recommendation, Scored,
     };
-    use crate::facts::Work;
-    use crate::id::Sha256;
+    use crate::facts::{Fate, Measured, Stage, Work};
+    use crate::gate::{Check, Rule, Rules, Verdict, Word};
+    use crate::group::Group;
+    use crate::id::{Depth, EvalId, NodeId, Sha256};
     use crate::num::Finite;
     use crate::path::RESULTS_CSV;
+    use crate::policy::Meaning;
     use crate::role::Role;
     use jiff::Timestamp;
     use proptest::option::of;
@@ -226,29 +220,6 @@ mod tests {
     }
 
     prop_compose! {
-        fn measured()(
-            [started_at, at] in [time(), time()],
-            implemented_at in of(time()),
-            commit in "[0-9a-f]{40}|[0-9a-f]{64}",
-            [files_changed, rounds, made_in] in any::<[u32; 3]>(),
-            approval in prop_oneof![Just(Approval::Unreviewed), Just(Approval::LetThrough)],
-            path in "artifacts/[a-z0-9._-]{1,20}x",
-            sha256 in any::<[u8; 32]>(),
-            source in prop_oneof![any::<String>(), Just(format!("eval/0001/{RESULTS_CSV}"))],
-            scored in scored(),
-        ) -> Measured {
-            let commit = commit.parse().expect("a commit");
-            let path = path.parse().expect("a path");
-            Measured {
-                work: Work { started_at, implemented_at, commit, files_changed, rounds, approval, made_in },
-                results: Artifact { path, sha256: Sha256::from_bytes(sha256), source },
-                scored,
-                at,
-            }
-        }
-    }
-
-    prop_compose! {
         fn bill()(
             [calls, calls_without_price] in any::<[u32; 2]>(),
             [input, cached, output, cost, millis] in any::<[u64; 5]>(),
@@ -269,16 +240,132 @@ mod tests {
         })
     }
 
+    prop_compose! {
+        fn work()(
+            [started_at, implemented] in [time(), time()],
+            is_known in any::<bool>(),
+            commit in "[0-9a-f]{40}|[0-9a-f]{64}",
+            [files_changed, rounds, made_in] in any::<[u32; 3]>(),
+            approval in prop_oneof![Just(Approval::Unreviewed), Just(Approval::LetThrough)],
+        ) -> Work {
+            let commit = commit.parse().expect("a commit");
+            let implemented_at = is_known.then_some(implemented);
+            Work { started_at, implemented_at, commit, files_changed, rounds, approval, made_in }
+        }
+    }
+
+    prop_compose! {
+        fn artifact()(
+            path in "artifacts/[a-z0-9._-]{1,20}x",
+            sha256 in any::<[u8; 32]>(),
+            source in prop_oneof![any::<String>(), Just(format!("eval/0001/{RESULTS_CSV}"))],
+        ) -> Artifact {
+            Artifact { path: path.parse().expect("a path"), sha256: Sha256::from_bytes(sha256), source }
+        }
+    }
+
+    prop_compose! {
+        fn measured()(
+            (work, results, scored, at) in (work(), artifact(), scored(), time()),
+        ) -> Box<Measured> {
+            Box::new(Measured { work, results, scored, at })
+        }
+    }
+
+    prop_compose! {
+        fn idea()(
+            path in "node_ideas/[a-z0-9._-]{1,20}x",
+            [sha256, fingerprint] in any::<[[u8; 32]; 2]>(),
+            title in any::<String>(),
+            turn in of(any::<u32>()),
+        ) -> Idea {
+            let [sha256, fingerprint] = [sha256, fingerprint].map(Sha256::from_bytes);
+            Idea { path: path.parse().expect("a path"), sha256, fingerprint, title, turn }
+        }
+    }
+
+    fn failure() -> impl Strategy<Value = Failure> {
+        any::<String>().prop_map(|message| {
+            let (stage, kind) = (EvalStage::Sweep, FailureKind::Inputs);
+            Failure { stage, kind, message }
+        })
+    }
+
+    prop_compose! {
+        fn verdict()(rank_score in of(finite()), figures in any::<String>()) -> Box<Verdict> {
+            let checks = vec![Check { rule: Rule::Completed, passed: false, figures }];
+            Box::new(Verdict { checks, rank_score })
+        }
+    }
+
+    fn word() -> impl Strategy<Value = Word> {
+        let derived = any::<bool>().prop_map(|passed| {
+            let rules = Rules::of(&Meaning::default());
+            Word::Derived { rules, passed }
+        });
+        prop_oneof![derived, verdict().prop_map(Word::Recorded)]
+    }
+
+    fn fate() -> impl Strategy<Value = Fate> {
+        let promoted = any::<u32>().prop_map(|node| Fate::Promoted(NodeId::new(node)));
+        prop_oneof![Just(Fate::Dropped), Just(Fate::Chosen), promoted]
+    }
+
+    /// Every stage that there is.
+    fn stage() -> impl Strategy<Value = Stage> {
+        let failed =
+            (time(), of(work()), failure(), time()).prop_map(|(started_at, work, failure, at)| {
+                let (work, failure) = (work.map(Box::new), Box::new(failure));
+                Stage::Failed { started_at, work, failure, at }
+            });
+        let unfinished = of(time()).prop_map(|started_at| {
+            let budget = BudgetKind::Deadline;
+            Stage::Unfinished { started_at, budget }
+        });
+        let superseded = (measured(), any::<u32>());
+        prop_oneof![
+            Just(Stage::Queued),
+            time().prop_map(Stage::Implementing),
+            work().prop_map(|work| Stage::Implemented(Box::new(work))),
+            work().prop_map(|work| Stage::Sweeping(Box::new(work))),
+            (work(), artifact())
+                .prop_map(|(work, results)| Stage::Swept(Box::new(work), Box::new(results))),
+            measured().prop_map(Stage::Scored),
+            (measured(), word(), fate())
+                .prop_map(|(measured, word, fate)| Stage::Decided(measured, word, fate)),
+            failed,
+            unfinished,
+            superseded.prop_map(|(measured, by)| Stage::Superseded(measured, EvalId::new(by))),
+            Just(Stage::SetAside),
+        ]
+    }
+
+    prop_compose! {
+        fn eval()(
+            [id, parent, depth, attempt] in any::<[u32; 4]>(),
+            group in prop_oneof![Just(Group::Tree), Just(Group::Control)],
+            idea in idea(),
+            failures in proptest::collection::vec(failure(), 0..3),
+            again in of(work()),
+            bills in proptest::collection::vec(bills(), 0..3),
+            queued_at in time(),
+            stage in stage(),
+        ) -> Eval {
+            let (id, parent, depth) = (EvalId::new(id), NodeId::new(parent), Depth(depth));
+            let again = again.map(Box::new);
+            Eval { id, parent, group, depth, idea, attempt, failures, again, bills, queued_at, stage }
+        }
+    }
+
     proptest! {
         #[test]
-        fn what_is_packed_comes_out_to_the_letter(
-            measured in measured(),
-            bills in proptest::collection::vec(bills(), 0..3),
-        ) {
-            let packed = Packed::from(&measured);
-            prop_assert_eq!(packed.open(), measured.clone());
-            prop_assert_eq!(&packed, &Packed::from(&measured));
-            prop_assert_eq!(Packed::from(&bills).open(), bills);
+        fn what_is_packed_comes_out_to_the_letter(evals in proptest::collection::vec(eval(), 0..4)) {
+            let packed = Packed::of(evals.iter().cloned());
+            prop_assert_eq!(packed.len(), evals.len());
+            prop_assert!(packed.iter().eq(evals.iter().cloned()));
+            prop_assert_eq!(packed.get(0), evals.first().cloned());
+            prop_assert_eq!(packed.get(evals.len()), None);
+            prop_assert_eq!(&packed, &Packed::of(evals.into_iter()));
         }
     }
 }

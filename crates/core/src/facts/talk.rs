@@ -51,7 +51,7 @@ impl Node {
 
 impl KnownTurn<'_> {
     /// The ideas that it brought.
-    pub fn ideas<'a>(&'a self, facts: &'a Facts) -> impl Iterator<Item = &'a Idea> {
+    pub fn ideas<'a>(&'a self, facts: &'a Facts) -> impl Iterator<Item = Idea> {
         let number = Some(self.id.number);
         facts.ideas_of(self.expansion).filter(move |idea| idea.turn == number)
     }

@@ -4,9 +4,10 @@
 use super::{Rules, Verdict};
 use crate::facts::{Measured, Work};
 use crate::policy::Meaning;
+use serde::{Deserialize, Serialize};
 
 /// The gate's word on a candidate.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Word {
     /// What these rules say to its figures.
     Derived {

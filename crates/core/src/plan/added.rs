@@ -66,13 +66,9 @@ fn over(reason: Stop) -> String {
 }
 
 fn repeated(state: &State, node: NodeId, fingerprint: &Sha256) -> Option<String> {
-    let same = tried_before(state, IdeaSource::Node(node))
-        .into_iter()
-        .find(|idea| idea.fingerprint == *fingerprint);
-    let idea = same?;
-    let eval = state.evals.iter().find(|eval| eval.idea == *idea);
-    let eval = eval.map_or_else(|| "an eval".to_owned(), |e| Place::Candidate(e.id).to_string());
-    Some(format!("it repeats the idea of `{eval}`"))
+    let tried = tried_before(state, IdeaSource::Node(node));
+    let (eval, _) = tried.into_iter().find(|(_, tried)| tried == fingerprint)?;
+    Some(format!("it repeats the idea of `{}`", Place::Candidate(eval)))
 }
 
 /// The number of the next idea that the user adds to a node, counted from 1.

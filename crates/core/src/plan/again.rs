@@ -8,6 +8,7 @@ use crate::group::Group;
 use crate::id::{Commit, EvalId};
 use crate::state::State;
 use jiff::Timestamp;
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 /// What can be asked for.
@@ -35,7 +36,7 @@ pub fn send_back(
     let at_open_depth = |state: &Facts, wishes: &[Again]| {
         let sent = at_open_depth(state, wishes, at);
         let is_there = |id: &EvalId| {
-            state.eval(*id).and_then(Eval::work).is_some_and(|work| is_there(&work.commit))
+            state.eval(*id).and_then(|eval| eval.work()).is_some_and(|work| is_there(&work.commit))
         };
         let swept = swept(state, &sent.retried).into_iter().filter(is_there).collect();
         SentBack { swept, ..sent }
@@ -75,7 +76,8 @@ fn at_open_depth(state: &Facts, wishes: &[Again], at: Timestamp) -> SentBack {
 fn swept(state: &Facts, failed: &[EvalId]) -> Vec<EvalId> {
     let none_measured = state.open_evals().iter().all(|eval| eval.measured().is_none());
     let of_surroundings = |id: &&EvalId| {
-        let failure = state.eval(**id).and_then(Eval::failure_of_a_fresh_candidate);
+        let eval = state.eval(**id);
+        let failure = eval.as_ref().and_then(|eval| eval.failure_of_a_fresh_candidate());
         failure.is_some_and(|failure| match failure.kind {
             FailureKind::Timeout | FailureKind::Inputs => true,
             FailureKind::Setup
@@ -159,7 +161,7 @@ fn successors(state: &Facts) -> BTreeSet<EvalId> {
 fn not_begun(state: &Facts, node: &Node, successors: &BTreeSet<EvalId>) -> Vec<EvalId> {
     let here = node.expansions.iter().filter(|expansion| expansion.depth == state.depth);
     let evals = here.flat_map(Expansion::evals).filter_map(|id| state.eval(*id));
-    let fresh = |eval: &&Eval| {
+    let fresh = |eval: &Cow<'_, Eval>| {
         // What a budget stopped waits again, and has answers that were paid for.
         let paid = !eval.spent().is_empty();
         let begun = eval.stage != Stage::Queued || eval.attempt > 1 || paid;

@@ -58,11 +58,10 @@ pub(super) fn depth(state: &State) -> Event {
     let mut contenders = Vec::new();
     for eval in state.open_evals().iter().filter(|eval| eval.group.is_tree()) {
         let Stage::Scored(measured) = &eval.stage else { continue };
-        let measured = measured.open();
         let Work { files_changed, approval, .. } = measured.work;
         let verdict = gate(&measured.scored, files_changed, approval, &state.meaning);
         if verdict.passed() {
-            contenders.push(Contender::new(eval.id, measured));
+            contenders.push(Contender::new(eval.id, (**measured).clone()));
         }
         verdicts.push((eval.id, verdict));
     }

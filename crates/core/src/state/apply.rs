@@ -14,8 +14,8 @@ use crate::event::{
     Event, Failure, Idea, IdeasProposed, Intent, Leftover, LeftoverKind, Stop, Subject,
 };
 use crate::facts::{
-    Baseline, Eval, Expansion, Facts, Former, Ideas, KnownContext, Measured, Node, Packed, Phase,
-    Removal, Stage, Work,
+    Baseline, Eval, Expansion, Former, Ideas, KnownContext, Measured, Node, Phase, Removal, Stage,
+    Work,
 };
 use crate::group::IdeaSource;
 use crate::id::{EvalId, NodeId, Place};
@@ -92,7 +92,7 @@ impl State {
                 let (work, results) = ((**work).clone(), results.as_ref().clone());
                 let scored = scored.as_ref().clone();
                 let measured = Measured { work, results, scored, at: *at };
-                self.enter(*eval, Stage::Scored(Packed::from(&measured)))?;
+                self.enter(*eval, Stage::Scored(Box::new(measured)))?;
                 let removal = wanted(self.facts.reach.keep_rejected_worktrees);
                 self.leave_behind(*eval, LeftoverKind::Worktree, removal);
                 Ok(())
@@ -248,8 +248,8 @@ impl State {
 
     fn queue(&mut self, id: EvalId, source: IdeaSource, idea: Idea, queued_at: Timestamp) {
         let (parent, group, depth) = (source.node(), source.group(), self.facts.depth);
-        let bills = Packed::from(&Vec::new());
-        let (attempt, failures, again, stage) = (1, Vec::new(), None, Stage::Queued);
+        let (attempt, failures, again) = (1, Vec::new(), None);
+        let (bills, stage) = (Vec::new(), Stage::Queued);
         let eval = Eval {
             id,
             parent,
@@ -276,7 +276,7 @@ impl State {
         let Some(started_at) = self.started_at(eval)? else {
             return wrong(format!("eval {eval} failed, but was not under way"));
         };
-        let work = self.facts.eval(eval).and_then(Eval::work).map(Box::new);
+        let work = self.eval_mut(eval)?.work().map(Box::new);
         let failure = Box::new(failure.clone());
         self.eval_mut(eval)?.again = None;
         self.enter(eval, Stage::Failed { started_at, work, failure, at })?;
@@ -382,8 +382,8 @@ impl State {
 
     fn enter(&mut self, id: EvalId, stage: Stage) -> Result<(), Unexpected> {
         let Self { facts, index } = self;
-        let Some(eval) = facts.eval_mut(id) else {
-            return wrong(format!("there is no eval {id}"));
+        let Some(eval) = facts.open_eval_mut(id) else {
+            return wrong(format!("there is no eval {id} that is not over"));
         };
         index.leave(eval);
         eval.stage = stage;
@@ -392,9 +392,8 @@ impl State {
     }
 
     fn stage(&self, id: EvalId) -> Result<&Stage, Unexpected> {
-        let eval = self.facts.eval(id);
-        eval.map(|eval| &eval.stage)
-            .ok_or_else(|| Unexpected::new(format!("there is no eval {id}")))
+        let eval = self.facts.open_eval(id).map(|eval| &eval.stage);
+        eval.ok_or_else(|| Unexpected::new(format!("there is no eval {id} that is not over")))
     }
 
     fn implementing_since(&self, id: EvalId) -> Result<Timestamp, Unexpected> {
@@ -450,13 +449,7 @@ impl State {
     }
 
     fn eval_mut(&mut self, id: EvalId) -> Result<&mut Eval, Unexpected> {
-        let eval = self.facts.eval_mut(id);
-        eval.ok_or_else(|| Unexpected::new(format!("there is no eval {id}")))
-    }
-}
-
-impl Facts {
-    fn eval_mut(&mut self, id: EvalId) -> Option<&mut Eval> {
-        self.evals.get_mut(usize::try_from(id.number().checked_sub(1)?).ok()?)
+        let eval = self.facts.open_eval_mut(id);
+        eval.ok_or_else(|| Unexpected::new(format!("there is no eval {id} that is not over")))
     }
 }

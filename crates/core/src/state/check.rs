@@ -4,6 +4,8 @@ use super::Unexpected;
 use crate::facts::{Eval, Facts, Node, Phase, Stage};
 use crate::id::{EvalId, NodeId};
 
+const GAPS: &str = "ids of nodes or evals have gaps";
+
 fn wrong<T>(why: &str) -> Result<T, Unexpected> {
     Err(Unexpected::new(why))
 }
@@ -12,23 +14,11 @@ impl Facts {
     /// Whether the facts can be those of a run: what the rest of the code relies on.
     pub(super) fn check(&self) -> Result<(), Unexpected> {
         let nodes = (0..).zip(&self.nodes).all(|(n, node)| node.id == NodeId::new(n));
-        let evals = (1..).zip(&self.evals).all(|(n, eval)| eval.id == EvalId::new(n));
-        if self.nodes.is_empty() || !nodes || !evals {
-            return wrong("ids of nodes or evals have gaps");
+        if self.nodes.is_empty() || !nodes {
+            return wrong(GAPS);
         }
-        if self.evals.iter().any(|eval| self.node(eval.parent).is_none()) {
-            return wrong("an eval has no parent node");
-        }
-        let astray = |eval: &Eval| {
-            !eval.group.is_tree()
-                && (eval.parent != NodeId::ROOT || matches!(eval.stage, Stage::Decided(..)))
-        };
-        if self.evals.iter().any(astray) {
-            return wrong("an eval of the control group is a part of the tree");
-        }
-        let orphan = |eval: &Eval| matches!(eval.stage, Stage::Superseded(_, by) if by <= eval.id || self.eval(by).is_none());
-        if self.evals.iter().any(orphan) {
-            return wrong("an eval was evaluated again, but not after it");
+        for (number, eval) in (1..).zip(self.evals.iter()) {
+            self.check_eval(number, &eval)?;
         }
         let rising = |node: &Node| node.parent().is_none_or(|parent| parent < node.id);
         if !self.nodes.iter().all(rising) || self.frontier.iter().any(|id| self.node(*id).is_none())
@@ -43,5 +33,34 @@ impl Facts {
             return wrong("a closed depth has evals that do not exist");
         }
         Ok(())
+    }
+
+    fn check_eval(&self, number: u32, eval: &Eval) -> Result<(), Unexpected> {
+        if eval.id != EvalId::new(number) {
+            return wrong(GAPS);
+        }
+        if self.node(eval.parent).is_none() {
+            return wrong("an eval has no parent node");
+        }
+        let in_tree = eval.parent != NodeId::ROOT || matches!(eval.stage, Stage::Decided(..));
+        if !eval.group.is_tree() && in_tree {
+            return wrong("an eval of the control group is a part of the tree");
+        }
+        match eval.stage {
+            Stage::Superseded(_, by) if by <= eval.id || by >= self.next_eval() => {
+                wrong("an eval was evaluated again, but not after it")
+            }
+            Stage::Queued
+            | Stage::Implementing(_)
+            | Stage::Implemented(_)
+            | Stage::Sweeping(_)
+            | Stage::Swept(..)
+            | Stage::Scored(_)
+            | Stage::Decided(..)
+            | Stage::Failed { .. }
+            | Stage::Unfinished { .. }
+            | Stage::Superseded(..)
+            | Stage::SetAside => Ok(()),
+        }
     }
 }

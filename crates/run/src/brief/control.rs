@@ -4,8 +4,9 @@
 use super::{EARLIER, ForIdeas, OUTCOMES, Told, outcome_line, short_line};
 use crate::conversation::{ForTalk, Thread};
 use treebeam_core::conversation::{Conversation, Mode};
-use treebeam_core::facts::{Eval, Expansion, Node};
+use treebeam_core::facts::{Expansion, Node};
 use treebeam_core::group::IdeaSource;
+use treebeam_core::id::EvalId;
 use treebeam_core::plan;
 use treebeam_core::state::State;
 
@@ -22,7 +23,7 @@ pub(super) fn for_ideas(state: &State, root: &Node) -> ForIdeas {
         count: state.control_wanted(),
         first_number: number(written.sum::<usize>()) + 1,
         turns_before: state.control.iter().map(Expansion::turns).sum(),
-        tried: plan::tried_before(state, source).iter().map(|idea| idea.fingerprint).collect(),
+        tried: plan::tried_before(state, source).into_iter().map(|(_, idea)| idea).collect(),
         scope: state.meaning.dedupe_scope,
         given: None,
         until: state.deadline(),
@@ -41,11 +42,15 @@ pub(super) fn for_ideas(state: &State, root: &Node) -> ForIdeas {
 
 fn told(state: &State, root: &Node) -> Told {
     let on_root = on_root(state, root);
-    let (before, now): (Vec<&Eval>, Vec<&Eval>) =
-        on_root.into_iter().partition(|eval| eval.depth < state.depth);
+    let (before, now) =
+        on_root.split_at(on_root.partition_point(|id| *id < state.first_open_eval()));
     let skipped = before.len().saturating_sub(OUTCOMES + EARLIER);
     let before = before.get(skipped..).unwrap_or_default();
     let (older, newest) = before.split_at(before.len().saturating_sub(OUTCOMES));
+    let known =
+        |ids: &[EvalId]| -> Vec<_> { ids.iter().filter_map(|id| state.eval(*id)).collect() };
+    let (older, newest, now) =
+        (older.iter().filter_map(|id| state.eval(*id)), known(newest), known(now));
     let outcomes = newest.iter().map(|eval| outcome_line(state, eval));
     // What came of these depends on what finished first.
     let under_way = now.iter().map(|eval| format!("{}: under way", eval.idea.title));
@@ -56,7 +61,7 @@ fn told(state: &State, root: &Node) -> Told {
         parent_commit: None,
         standing: None,
         chain: Vec::new(),
-        earlier: older.iter().map(|eval| short_line(state, eval)).collect(),
+        earlier: older.map(|eval| short_line(state, &eval)).collect(),
         outcomes: outcomes.chain(under_way).collect(),
         idea_files: newest.iter().chain(&now).map(|eval| eval.idea.clone()).collect(),
         protect: state.meaning.protected(),
@@ -65,10 +70,10 @@ fn told(state: &State, root: &Node) -> Told {
 }
 
 /// All that was tried on the root, in the order of their ids. What the user adds to this depth comes after.
-fn on_root<'a>(state: &'a State, root: &'a Node) -> Vec<&'a Eval> {
+fn on_root(state: &State, root: &Node) -> Vec<EvalId> {
     let expansions = root.expansions.iter().chain(&state.control);
     let evals = expansions.flat_map(Expansion::evals).filter_map(|id| state.eval(*id));
-    let mut evals: Vec<&Eval> = evals.filter(|eval| eval.stands()).collect();
-    evals.sort_by_key(|eval| eval.id);
+    let mut evals: Vec<_> = evals.filter(|eval| eval.stands()).map(|eval| eval.id).collect();
+    evals.sort();
     evals
 }

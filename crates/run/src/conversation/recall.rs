@@ -83,8 +83,7 @@ fn recalled(known: &KnownTurn<'_>, facts: &Facts, depth: Depth) -> (Past, Option
 fn brought(known: &KnownTurn<'_>, facts: &Facts, depth: Depth) -> Vec<String> {
     let evals = known.expansion.evals().filter_map(|id| facts.eval(*id));
     let mine = evals.filter(|eval| eval.stands() && eval.idea.turn == Some(known.id.number));
-    let told = |eval| short_line(facts, eval, depth);
-    mine.map(told).collect()
+    mine.map(|eval| short_line(facts, &eval, depth)).collect()
 }
 
 fn short_line(facts: &Facts, eval: &Eval, depth: Depth) -> String {

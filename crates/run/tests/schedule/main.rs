@@ -73,7 +73,7 @@ fn run(
 /// The evals of each depth, as the greedy schedule takes them.
 fn depths(state: &State, length: impl Fn(u32) -> Length) -> Vec<Vec<Work>> {
     let mut depths: BTreeMap<_, Vec<Work>> = BTreeMap::new();
-    for eval in &state.evals {
+    for eval in state.evals.iter() {
         let node = state.node(eval.parent).expect("its node");
         let work = (usize::try_from(node.id.number()).expect("few"), length(eval.id.number()));
         depths.entry(node.depth).or_default().push(work);

@@ -57,6 +57,7 @@ fn step(facts: &Facts, node: &Node) -> Value {
         Origin::Root => None,
         Origin::Promoted { from, .. } => facts.eval(from),
     };
+    let eval = eval.as_deref();
     let scored = eval.and_then(Eval::measured).map(|measured| measured.scored);
     let scored = scored.as_ref();
     json!({

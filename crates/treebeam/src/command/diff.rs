@@ -8,6 +8,7 @@ use crate::failure::{Exit, Failure};
 use crate::terminal;
 use crate::wiring::Found;
 use serde_json::json;
+use std::borrow::Cow;
 use treebeam_core::facts::{Eval, Facts, Node, Origin, Stage};
 use treebeam_core::id::{Commit, NodeId, Place, RunPath};
 use treebeam_core::path::{self, CANDIDATE_DIFF, CANDIDATE_DIFF_BYTES};
@@ -49,7 +50,7 @@ struct Asked<'a> {
     place: Place,
     commit: Commit,
     against: &'a Node,
-    made_by: Option<&'a Eval>,
+    made_by: Option<Cow<'a, Eval>>,
 }
 
 impl<'a> Asked<'a> {
@@ -69,7 +70,7 @@ impl<'a> Asked<'a> {
     }
 }
 
-type CodeState<'a> = (Commit, Option<NodeId>, Option<&'a Eval>);
+type CodeState<'a> = (Commit, Option<NodeId>, Option<Cow<'a, Eval>>);
 
 fn of_node(facts: &Facts, id: NodeId) -> Result<CodeState<'_>, Failure> {
     let node = facts.node(id).ok_or_else(|| gone(Place::Node(id)))?;
@@ -80,7 +81,7 @@ fn of_node(facts: &Facts, id: NodeId) -> Result<CodeState<'_>, Failure> {
     Ok((node.commit.clone(), node.parent(), made_by))
 }
 
-fn of_eval<'a>(facts: &Facts, eval: &'a Eval) -> Result<CodeState<'a>, Failure> {
+fn of_eval<'a>(facts: &Facts, eval: Cow<'a, Eval>) -> Result<CodeState<'a>, Failure> {
     let place = Place::Candidate(eval.id);
     if let Some(work) = eval.work() {
         return Ok((work.commit, Some(eval.parent), Some(eval)));
@@ -132,7 +133,7 @@ fn recorded(found: &Found, asked: &Asked<'_>) -> Result<Vec<u8>, Failure> {
     let (place, short) = (asked.place, asked.commit.short());
     let missing =
         format!("`{place}` cannot be compared: its commit {short} is not in the repository");
-    let work = asked.made_by.and_then(|eval| Some((eval, eval.work()?)));
+    let work = asked.made_by.as_deref().and_then(|eval| Some((eval, eval.work()?)));
     let Some((eval, work)) = work else {
         let hint = "what was recorded is against its parent: leave `--root` out";
         return Err(Failure::failed(missing).hint(hint));

@@ -7,6 +7,7 @@ use crate::terminal;
 use crate::way_on;
 use crate::wiring::Found;
 use serde_json::json;
+use std::borrow::Cow;
 use treebeam_core::facts::{Eval, Facts, Measured, Node, Origin};
 use treebeam_core::id::{Commit, NodeId, Place};
 use treebeam_edge::git::{Chapter, ExportError, GitRepo};
@@ -39,7 +40,7 @@ pub(super) fn run(found: &Found, args: &ExportArgs, output: Output) -> Result<Ex
 /// A node of the path, and what made it.
 struct Step<'a> {
     node: &'a Node,
-    eval: &'a Eval,
+    eval: Cow<'a, Eval>,
     measured: Measured,
 }
 
@@ -97,7 +98,7 @@ impl<'a> Step<'a> {
     fn of(facts: &'a Facts, node: &'a Node) -> Option<Self> {
         let Origin::Promoted { from, .. } = node.origin else { return None };
         let eval = facts.eval(from)?;
-        Some(Self { node, eval, measured: eval.measured()? })
+        Some(Self { node, measured: eval.measured()?, eval })
     }
 
     fn chapter(&self, facts: &Facts, files: &RunFiles) -> Chapter {

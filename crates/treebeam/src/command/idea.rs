@@ -9,6 +9,7 @@ use crate::terminal;
 use crate::way_on;
 use crate::wiring::Found;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::path::Path;
 use treebeam_core::event::MessageId;
 use treebeam_core::facts::{Eval, Facts};
@@ -63,7 +64,9 @@ pub(super) fn give(found: &Found, own: OwnIdea) -> Result<Given, Failure> {
     let eval = match answer(&found.run, &message, None) {
         Answer::Refused(why) => return Err(not_added(id, &why, Failure::failed)),
         Answer::Waiting | Answer::Left => None,
-        Answer::Taken => eval_of(&store::open_to_read(&found.run)?.state, sha256).cloned(),
+        Answer::Taken => {
+            eval_of(&store::open_to_read(&found.run)?.state, sha256).map(Cow::into_owned)
+        }
     };
     let (runner, way_on) = (lease::runner(&found.run), way_on::as_it_is(&opened.state));
     Ok(Given { run: id.clone(), message, title, eval, runner, way_on })
@@ -97,7 +100,7 @@ fn unread(here: &Path, args: &IdeaArgs, name: &str, error: InputError) -> Failur
 }
 
 /// The newest eval of an idea of the user's with this text.
-fn eval_of(facts: &Facts, sha256: Sha256) -> Option<&Eval> {
+fn eval_of(facts: &Facts, sha256: Sha256) -> Option<Cow<'_, Eval>> {
     facts.evals.iter().rev().find(|eval| eval.idea.turn.is_none() && eval.idea.sha256 == sha256)
 }
 

@@ -123,11 +123,16 @@ fn must_be_repeatable(facts: &Facts) -> Result<(), Failure> {
         Some(Stop::MaxCost | Stop::MaxTokens | Stop::Deadline) => {
             "a budget ended it in the middle of something, and nobody knows where it would end now"
         }
-        Some(_) if facts.evals.iter().any(own) => "ideas were added to it while it ran",
-        Some(_) if facts.evals.iter().any(again) || facts.nodes.iter().any(asked_again) => {
+        Some(_) if facts.evals.iter().any(|eval| own(&eval)) => {
+            "ideas were added to it while it ran"
+        }
+        Some(_)
+            if facts.evals.iter().any(|eval| again(&eval))
+                || facts.nodes.iter().any(asked_again) =>
+        {
             DONE_AGAIN
         }
-        Some(_) if facts.evals.iter().any(given_up) => {
+        Some(_) if facts.evals.iter().any(|eval| given_up(&eval)) => {
             "`eval_retries` was raised after evals had failed"
         }
         Some(_) => return Ok(()),
@@ -180,7 +185,7 @@ pub(super) fn compared(run: &RunDir, facts: &Facts) -> Result<Exit, Failure> {
 fn difference(before: &Facts, after: &Facts) -> Option<String> {
     let most = before.evals.len().max(after.evals.len());
     let told = |facts: &Facts, at: usize| {
-        facts.evals.get(at).map_or_else(|| "no such eval".to_owned(), |eval| told(facts, eval))
+        facts.evals.get(at).map_or_else(|| "no such eval".to_owned(), |eval| told(facts, &eval))
     };
     (0..most).find_map(|at| {
         let (then, now) = (told(before, at), told(after, at));

@@ -135,7 +135,7 @@ fn send_back(
 fn gone(facts: &Facts, world: World<'_>) -> Result<Vec<Commit>, Failure> {
     let failed = facts.evals.iter().filter(|eval| eval.failure_of_a_fresh_candidate().is_some());
     let mut gone = Vec::new();
-    for work in failed.filter_map(Eval::work) {
+    for work in failed.filter_map(|eval| eval.work()) {
         if !world.repo.has(&work.commit)? {
             gone.push(work.commit);
         }
@@ -325,10 +325,10 @@ pub(super) fn left(facts: &Facts) -> &'static str {
 fn nothing_worked(facts: &Facts) -> bool {
     let failed = |eval: &Eval| matches!(eval.stage, Stage::Failed { .. });
     let unanswered = |asked: &Expansion| matches!(asked.ideas, Ideas::Failed { .. });
-    let some_failed = facts.evals.iter().any(failed)
+    let some_failed = facts.evals.iter().any(|eval| failed(&eval))
         || facts.all_expansions().any(|(_, asked)| unanswered(asked));
     let scored = |eval: &Eval| eval.stands() && eval.measured().is_some();
-    some_failed && !facts.evals.iter().any(scored)
+    some_failed && !facts.evals.iter().any(|eval| scored(&eval))
 }
 
 fn tell(facts: &Facts, run: &RunDir, output: Output) -> Result<(), Failure> {

@@ -204,8 +204,8 @@ fn decisions(run: &RunDir, facts: &Facts, findings: &mut Vec<Finding>) {
     let files = RunFiles::new(run.clone());
     let mut sweeps = BTreeMap::new();
     for eval in facts.evals.iter().filter(|eval| eval.measured().is_some()) {
-        match again(facts, eval, &files, &mut sweeps) {
-            Ok(scored) => findings.extend(audit::decision(facts, eval, &scored)),
+        match again(facts, &eval, &files, &mut sweeps) {
+            Ok(scored) => findings.extend(audit::decision(facts, &eval, &scored)),
             Err(why) => {
                 let what = format!("it cannot be scored again: {why}");
                 let advice = "its artifacts are not what was scored";

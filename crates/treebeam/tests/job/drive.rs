@@ -142,7 +142,7 @@ fn a_run_is_driven_by_real_jobs() {
     for eval in swept.clone() {
         let log = log(&Path::new("eval").join(eval.id.to_string())).expect("a log");
         assert!(log.starts_with("swept "), "{log}");
-        let page = field.page(eval);
+        let page = field.page(&eval);
         assert_eq!(page["commands"][0]["stage"], "sweep", "{page}");
         let exit_code = i32::from(is_failed(&eval.stage));
         assert_eq!(page["commands"][0]["exit_code"], exit_code, "{page}");
@@ -170,11 +170,12 @@ fn a_sweep_that_touches_what_is_protected_fails_alone() {
         let Stage::Failed { failure, .. } = &eval.stage else { return None };
         Some(failure.clone())
     };
-    let failed: Vec<_> = end.evals.iter().filter_map(|eval| Some((eval, failure(eval)?))).collect();
+    let failed: Vec<_> =
+        end.evals.iter().filter_map(|eval| Some((failure(&eval)?, eval))).collect();
     let protected: Vec<_> =
-        failed.iter().filter(|(_, failure)| failure.kind == FailureKind::Protected).collect();
+        failed.iter().filter(|(failure, _)| failure.kind == FailureKind::Protected).collect();
     assert!(!protected.is_empty() && end.evals.len() > failed.len(), "{failed:#?}");
-    for (eval, failure) in protected {
+    for (failure, eval) in protected {
         let expect = "the sweep left protected files other than committed: `tests/check.py`";
         assert_eq!((failure.stage, failure.message.as_str()), (EvalStage::Sweep, expect));
         let page = field.page(eval);

@@ -11,47 +11,49 @@ use crate::read;
 use crate::score::verdict;
 use crate::words;
 use maud::{Markup, html};
+use std::borrow::Cow;
 use treebeam_core::facts::{Eval, Facts, Node};
 use treebeam_core::id::{NodeId, Place};
 
 /// A node or an eval.
-#[derive(Clone, Copy)]
 enum Side<'a> {
     Node(&'a Node),
-    Eval(&'a Eval),
+    Eval(Box<Eval>),
 }
 
 impl<'a> Side<'a> {
     fn of(facts: &'a Facts, place: Place) -> Option<Self> {
         match place {
             Place::Node(id) => facts.node(id).map(Self::Node),
-            Place::Candidate(id) => facts.eval(id).map(Self::Eval),
+            Place::Candidate(id) => {
+                facts.eval(id).map(|eval| Self::Eval(Box::new(eval.into_owned())))
+            }
         }
     }
 
     /// The eval that it is, or was; none for the root.
-    fn eval(self, facts: &'a Facts) -> Option<&'a Eval> {
+    fn eval(&'a self, facts: &'a Facts) -> Option<Cow<'a, Eval>> {
         match self {
             Self::Node(node) => read::source(facts, node),
-            Self::Eval(eval) => Some(eval),
+            Self::Eval(eval) => Some(Cow::Borrowed(eval)),
         }
     }
 
-    fn name(self) -> String {
+    fn name(&self) -> String {
         match self {
             Self::Node(node) => read::node_name(node.id),
             Self::Eval(eval) => read::eval_name(eval),
         }
     }
 
-    fn commit(self) -> Option<String> {
+    fn commit(&self) -> Option<String> {
         match self {
             Self::Node(node) => Some(node.commit.short().to_string()),
             Self::Eval(eval) => eval.work().map(|work| work.commit.short().to_string()),
         }
     }
 
-    fn score(self, facts: &Facts) -> String {
+    fn score(&self, facts: &Facts) -> String {
         change(match self {
             Self::Node(node) => read::node_rank_score(facts, node),
             Self::Eval(eval) => read::rank_score(eval),
@@ -59,13 +61,15 @@ impl<'a> Side<'a> {
     }
 
     /// The ideas between the root and it.
-    fn ideas(self, facts: &Facts) -> Vec<String> {
+    fn ideas(&self, facts: &Facts) -> Vec<String> {
         let (above, own) = match self {
             Self::Node(node) => (node.id, None),
-            Self::Eval(eval) => (eval.parent, Some(eval)),
+            Self::Eval(eval) => (eval.parent, Some(Cow::Borrowed(&**eval))),
         };
         let chain = facts.idea_chain(above).into_iter().chain(own);
-        chain.map(|eval| format!("{} {}", read::eval_name(eval), title(&eval.idea.title))).collect()
+        chain
+            .map(|eval| format!("{} {}", read::eval_name(&eval), title(&eval.idea.title)))
+            .collect()
     }
 }
 
@@ -78,9 +82,9 @@ pub fn compare(
     against: Option<&Against>,
 ) -> Option<Markup> {
     let sides = [Side::of(facts, first)?, Side::of(facts, second)?];
-    let name = sides.map(Side::name);
+    let name = sides.each_ref().map(Side::name);
     Some(html! {
-        div.scroll tabindex="0" role="group" aria-label="Side by side" { (table(facts, sides)) }
+        div.scroll tabindex="0" role="group" aria-label="Side by side" { (table(facts, &sides)) }
         @if let (Some(against), [first, second]) = (against, &name) {
             h3 { (second) " against " (first) ", configuration by configuration" }
             div.pair {
@@ -94,10 +98,10 @@ pub fn compare(
     })
 }
 
-fn table(facts: &Facts, sides: [Side<'_>; 2]) -> Markup {
-    let of = |value: &dyn Fn(Side<'_>) -> String| sides.map(value);
-    let eval = |side: Side<'_>, value: &dyn Fn(&Eval) -> String| {
-        side.eval(facts).map_or_else(|| NONE.to_owned(), value)
+fn table(facts: &Facts, sides: &[Side<'_>; 2]) -> Markup {
+    let of = |value: &dyn Fn(&Side<'_>) -> String| sides.each_ref().map(value);
+    let eval = |side: &Side<'_>, value: &dyn Fn(&Eval) -> String| {
+        side.eval(facts).map_or_else(|| NONE.to_owned(), |eval| value(&eval))
     };
     let root = |eval: &Eval| read::scored(eval).and_then(|scored| scored.vs_root.primary_delta);
     let rows = [
@@ -124,7 +128,7 @@ fn table(facts: &Facts, sides: [Side<'_>; 2]) -> Markup {
     }
 }
 
-fn ideas(facts: &Facts, side: Side<'_>) -> Markup {
+fn ideas(facts: &Facts, side: &Side<'_>) -> Markup {
     let ideas = side.ideas(facts);
     html! {
         @if ideas.is_empty() { "none: the root" }

@@ -9,6 +9,7 @@ use crate::show::ended_at;
 use crate::words::{self, age, count};
 use jiff::Timestamp;
 use maud::{Markup, html};
+use std::borrow::Cow;
 use std::time::Duration;
 use treebeam_core::facts::{Eval, Facts, Phase};
 use treebeam_core::id::NodeId;
@@ -55,12 +56,12 @@ fn where_from(facts: &Facts) -> String {
     }
 }
 
-fn best_eval(facts: &Facts) -> Option<&Eval> {
+fn best_eval(facts: &Facts) -> Option<Cow<'_, Eval>> {
     facts.node(facts.best()).and_then(|node| read::source(facts, node))
 }
 
 fn primary(facts: &Facts) -> String {
-    let scored = best_eval(facts).and_then(read::scored);
+    let scored = best_eval(facts).and_then(|eval| read::scored(&eval));
     change(scored.and_then(|scored| scored.vs_root.primary_delta))
 }
 
@@ -77,7 +78,8 @@ fn asked(facts: &Facts) -> String {
 
 /// From the beginning to the stop, or to the last outcome so far.
 fn took(facts: &Facts) -> String {
-    let last = || facts.evals.iter().filter_map(ended_at).max().unwrap_or(facts.created_at);
+    let last =
+        || facts.evals.iter().filter_map(|eval| ended_at(&eval)).max().unwrap_or(facts.created_at);
     let end: Timestamp = match facts.phase {
         Phase::Stopped { at, .. } => at,
         Phase::Measuring | Phase::Searching | Phase::Promoting { .. } => last(),

@@ -57,7 +57,7 @@ fn record(facts: &Facts, node: &Node) -> Markup {
             dt { "ref" } dd { code { (Place::Node(node.id).ref_name(&facts.run)) } }
             dt { "since" } dd { (format!("{:.0}", node.created_at)) ", depth " (node.depth) }
             @if let Some(eval) = read::source(facts, node) {
-                @let (parent, eval) = (read::node_name(eval.parent), read::eval_name(eval));
+                @let (parent, eval) = (read::node_name(eval.parent), read::eval_name(&eval));
                 dt { "promoted from" }
                 dd { a href={ "#" (eval) } { (eval) } ", tried on " a href={ "#" (parent) } { (parent) } }
             }
@@ -98,13 +98,13 @@ fn named(eval: &Eval) -> Markup {
 
 /// What was tried on it, once.
 fn tried(facts: &Facts, expansion: &Expansion) -> Markup {
-    let evals: Vec<&Eval> = expansion.evals().filter_map(|id| facts.eval(*id)).collect();
+    let evals: Vec<_> = expansion.evals().filter_map(|id| facts.eval(*id)).collect();
     html! {
-        h3 { "Tried at depth " (expansion.depth) ": " (Counts::of(evals.iter().copied())) }
+        h3 { "Tried at depth " (expansion.depth) ": " (Counts::of(&evals)) }
         @if let Ideas::Failed { why, .. } = &expansion.ideas {
             p { "No ideas came: " (brief(why, REASON_CHARS)) }
         }
-        ul.rows { @for eval in evals { li { a.row href={ "#" (read::eval_name(eval)) } { (eval::row(eval)) } } } }
+        ul.rows { @for eval in &evals { li { a.row href={ "#" (read::eval_name(eval)) } { (eval::row(eval)) } } } }
         @if let Ideas::Proposed { untried, .. } = &expansion.ideas {
             @for idea in untried { p.note { "Left untried: " (title(&idea.title)) } }
         }

@@ -11,6 +11,7 @@ use crate::outcome::{Counts, Outcome};
 use crate::read;
 use crate::words::count;
 use maud::{Markup, html};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use treebeam_core::audit::Finding;
 use treebeam_core::facts::{Eval, Facts};
@@ -77,8 +78,8 @@ fn pages(
     let (mut pages, mut against) = (BTreeMap::new(), None);
     let mut room = Some(MOST_BYTES);
     for eval in by_weight(facts) {
-        let page = room.map(|_| material(eval)).map(|material| {
-            let page = eval::page(facts, eval, &material);
+        let page = room.map(|_| material(&eval)).map(|material| {
+            let page = eval::page(facts, &eval, &material);
             if best == Some(eval.id) {
                 against = material.vs_root;
             }
@@ -87,16 +88,16 @@ fn pages(
         // The first one that does not fit is the last one that is tried.
         room = room.zip(page.as_ref()).and_then(|(room, page)| room.checked_sub(page.0.len()));
         let page = page.filter(|_| room.is_some());
-        pages.insert(eval.id, page.unwrap_or_else(|| eval::brief_page(facts, eval)));
+        pages.insert(eval.id, page.unwrap_or_else(|| eval::brief_page(facts, &eval)));
     }
     (pages, against)
 }
 
 /// The best path first, then by what became of them.
-fn by_weight(facts: &Facts) -> Vec<&Eval> {
+fn by_weight(facts: &Facts) -> Vec<Cow<'_, Eval>> {
     let path: BTreeSet<EvalId> =
         facts.idea_chain(facts.best()).iter().map(|eval| eval.id).collect();
-    let mut evals: Vec<&Eval> = facts.evals.iter().collect();
+    let mut evals: Vec<_> = facts.evals.iter().collect();
     evals.sort_by_key(|eval| (!path.contains(&eval.id), Outcome::of(eval), eval.id));
     evals
 }
@@ -117,9 +118,9 @@ fn evals(facts: &Facts, pages: &BTreeMap<EvalId, Markup>) -> Markup {
             div.rows.head aria-hidden="true" {
                 span { "eval" } span { "idea" } span { "outcome" } span { "primary" } span { "rank score" }
             }
-            @for eval in &facts.evals {
-                details.item id=(read::eval_name(eval)) data-outcome=(Outcome::of(eval)) {
-                    summary.row { (eval::row(eval)) }
+            @for eval in facts.evals.iter() {
+                details.item id=(read::eval_name(&eval)) data-outcome=(Outcome::of(&eval)) {
+                    summary.row { (eval::row(&eval)) }
                     div.page { @if let Some(page) = pages.get(&eval.id) { (page) } }
                 }
             }

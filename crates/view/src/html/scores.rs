@@ -8,6 +8,7 @@ use crate::outcome::Outcome;
 use crate::read;
 use crate::words::count;
 use maud::{Markup, html};
+use std::borrow::Cow;
 use treebeam_core::facts::{Eval, Facts};
 use treebeam_core::num::Finite;
 
@@ -24,13 +25,13 @@ const SPREAD: f64 = 0.7;
 
 /// A score that is on record.
 struct Point<'a> {
-    eval: &'a Eval,
+    eval: Cow<'a, Eval>,
     score: f64,
 }
 
 fn points(facts: &Facts) -> Vec<Point<'_>> {
-    let point = |eval| Some(Point { eval, score: read::rank_score(eval)?.get() });
-    facts.evals.iter().filter_map(point).collect()
+    let scored = facts.evals.iter().filter_map(|eval| Some((read::rank_score(&eval)?, eval)));
+    scored.map(|(score, eval)| Point { eval, score: score.get() }).collect()
 }
 
 /// From the lowest to the highest, with 0 among them; where a few lie far below, without these.
@@ -87,7 +88,7 @@ pub fn by_depth(facts: &Facts) -> Markup {
 /// Each depth that has evals, and the number of its first.
 fn depths(facts: &Facts) -> Vec<(u32, u32)> {
     let mut depths: Vec<(u32, u32)> = Vec::new();
-    for eval in &facts.evals {
+    for eval in facts.evals.iter() {
         if depths.last().is_none_or(|(depth, _)| *depth != eval.depth.0) {
             depths.push((eval.depth.0, eval.id.number()));
         }
@@ -155,19 +156,19 @@ fn apart(ticks: &[(f64, String)]) -> Vec<&(f64, String)> {
 }
 
 fn dot(point: &Point<'_>, size: f64, place: &dyn Fn(&Eval) -> f64, scale: &Scale) -> Markup {
-    let outcome = Outcome::of(point.eval);
-    let to = format!("translate({} {})", px(place(point.eval)), px(scale.at(point.score)));
+    let outcome = Outcome::of(&point.eval);
+    let to = format!("translate({} {})", px(place(&point.eval)), px(scale.at(point.score)));
     let score = change(Finite::new(point.score));
     html! {
         g class={ "mark " (mark::class(outcome)) } transform=(to) {
-            title { (read::eval_name(point.eval)) " " (outcome) " " (score) }
+            title { (read::eval_name(&point.eval)) " " (outcome) " " (score) }
             (mark::shape(outcome, size))
         }
     }
 }
 
 fn is_kept(point: &Point<'_>) -> bool {
-    read::promoted_to(point.eval).is_some()
+    read::promoted_to(&point.eval).is_some()
 }
 
 /// The best that was promoted so far, as steps; the root counts as 0.
@@ -177,7 +178,7 @@ fn running(points: &[Point<'_>], place: &dyn Fn(&Eval) -> f64, scale: &Scale) ->
     for point in points.iter().filter(|point| is_kept(point)) {
         if point.score > best {
             best = point.score;
-            path.push_str(&format!("H{}V{}", px(place(point.eval)), px(scale.at(best))));
+            path.push_str(&format!("H{}V{}", px(place(&point.eval)), px(scale.at(best))));
         }
     }
     format!("{path}H{}", px(FIELD.1))

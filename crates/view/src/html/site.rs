@@ -23,6 +23,7 @@ use crate::outcome::Outcome;
 use crate::read;
 use crate::words::{age, count};
 use maud::{DOCTYPE, Markup, html};
+use std::borrow::Cow;
 use treebeam_core::audit::Finding;
 use treebeam_core::facts::{Eval, Facts};
 use treebeam_core::id::{EvalId, NodeId, Place, RunId};
@@ -273,12 +274,12 @@ fn newest(facts: &Facts) -> Markup {
     }
 }
 
-fn rows<'a>(evals: impl Iterator<Item = &'a Eval>) -> Markup {
+fn rows<'a>(evals: impl Iterator<Item = Cow<'a, Eval>>) -> Markup {
     html! {
         div.rows.head aria-hidden="true" {
             span { "eval" } span { "idea" } span { "outcome" } span { "primary" } span { "rank score" }
         }
-        ul.rows { @for each in evals { li { a.row href={ "#" (read::eval_name(each)) } { (eval::row(each)) } } } }
+        ul.rows { @for each in evals { li { a.row href={ "#" (read::eval_name(&each)) } { (eval::row(&each)) } } } }
     }
 }
 
@@ -297,10 +298,10 @@ pub fn evals(facts: &Facts, search: &Search, text: &dyn Fn(&Eval) -> Option<Stri
 #[must_use]
 pub fn found(facts: &Facts, search: &Search, text: &dyn Fn(&Eval) -> Option<String>) -> Markup {
     let all = facts.evals.iter().rev();
-    let found: Vec<&Eval> = all.filter(|eval| search.holds(eval, text)).collect();
-    let early = |eval: &&&Eval| search.before.is_none_or(|before| eval.id < before);
+    let found: Vec<_> = all.filter(|eval| search.holds(eval, text)).collect();
+    let early = |eval: &&Cow<'_, Eval>| search.before.is_none_or(|before| eval.id < before);
     let mut listed = found.iter().filter(early).peekable();
-    let shown: Vec<&Eval> = listed.by_ref().take(ROWS).copied().collect();
+    let shown: Vec<_> = listed.by_ref().take(ROWS).cloned().collect();
     let older = shown.last().filter(|_| listed.peek().is_some()).map(|last| last.id);
     let list = html! {
         p.note role="status" {
@@ -321,7 +322,7 @@ pub fn place(facts: &Facts, place: Place, material: &Material) -> Option<Markup>
             (node::page(facts, facts.node(id)?))
             @if !material.documents.is_empty() { h3 { "How ideas were asked for" } (eval::documents(material)) }
         },
-        Place::Candidate(id) => eval::page(facts, facts.eval(id)?, material),
+        Place::Candidate(id) => eval::page(facts, &*facts.eval(id)?, material),
     };
     Some(linked(&body, facts))
 }

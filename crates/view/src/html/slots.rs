@@ -120,7 +120,7 @@ fn bars(facts: &Facts) -> Vec<Bar> {
     });
     let asked = facts.all_expansions();
     let asked = asked.filter_map(|(source, x)| of_ideas(facts, source, x, (&since, latest)));
-    let evals = facts.evals.iter().filter_map(|eval| of_eval(eval, (&since, latest)));
+    let evals = facts.evals.iter().filter_map(|eval| of_eval(&eval, (&since, latest)));
     root.into_iter().chain(asked).chain(evals).filter(|bar| bar.from >= 0.0).collect()
 }
 
@@ -131,7 +131,13 @@ fn latest(facts: &Facts) -> Timestamp {
         [Some(eval.queued_at), started_at(eval), made, ended_at(eval)].into_iter().flatten().max()
     };
     let asked = facts.all_expansions().map(|(_, expansion)| expansion.started_at);
-    facts.evals.iter().filter_map(of_eval).chain(asked).max().unwrap_or(facts.created_at)
+    facts
+        .evals
+        .iter()
+        .filter_map(|eval| of_eval(&eval))
+        .chain(asked)
+        .max()
+        .unwrap_or(facts.created_at)
 }
 
 /// How times are counted, and the latest that there is.

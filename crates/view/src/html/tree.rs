@@ -11,6 +11,7 @@ use crate::outcome::{Counts, Outcome, brief_reason};
 use crate::read;
 use layout::{Item, Spot, layout};
 use maud::{Markup, html};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use treebeam_core::facts::{Eval, Facts, Node};
 use treebeam_core::id::NodeId;
@@ -91,10 +92,11 @@ pub fn tree(facts: &Facts) -> Markup {
     let style = if facts.evals.len() > MOST_TITLED { Style::Bare } else { Style::Titled };
     let best = facts.best();
     let path = facts.lineage(best).map(|node| node.id).collect();
-    let gains = facts.evals.iter().filter_map(read::rank_score).map(Finite::get);
+    let evals: Vec<_> = facts.evals.iter().collect();
+    let gains = evals.iter().filter_map(|eval| read::rank_score(eval)).map(Finite::get);
     let most = gains.fold(0.0, f64::max);
     let drawing = Drawing { facts, style, best, path, most };
-    let marks = marks(facts);
+    let marks = marks(facts, &evals);
     let items: Vec<Item> = marks
         .iter()
         .map(|mark| Item { parent: mark.parent, room: style.room(&mark.thing) })
@@ -119,9 +121,9 @@ fn legend(facts: &Facts) -> Markup {
 }
 
 /// Every mark, parents before their children, children in the order of their ids.
-fn marks(facts: &Facts) -> Vec<Mark<'_>> {
+fn marks<'a>(facts: &'a Facts, evals: &'a [Cow<'_, Eval>]) -> Vec<Mark<'a>> {
     let mut children: BTreeMap<NodeId, Vec<&Eval>> = BTreeMap::new();
-    for eval in &facts.evals {
+    for eval in evals {
         children.entry(eval.parent).or_default().push(eval);
     }
     let roots =
@@ -241,7 +243,7 @@ impl Drawing<'_> {
                 (mark::class(outcome), read::eval_name(eval), leaf_tip(eval, outcome))
             }
             Thing::More(node, evals) => {
-                let counts = Counts::of(evals.iter().copied());
+                let counts = Counts::of(evals);
                 let tip = format!("{} more: {counts}", evals.len());
                 ("more", read::node_name(node.id), tip)
             }
@@ -256,7 +258,7 @@ impl Drawing<'_> {
             None => format!("{name}, the root{best}"),
             Some(eval) => {
                 let idea = title(&eval.idea.title);
-                format!("{name}{best}: rank score {score}; {} {idea}", read::eval_name(eval))
+                format!("{name}{best}: rank score {score}; {} {idea}", read::eval_name(&eval))
             }
         }
     }

@@ -90,7 +90,10 @@ fn by_depth(facts: &Facts, luck: &Luck) -> Markup {
 
 fn row(facts: &Facts, luck: &Luck, at: &DepthLuck) -> Markup {
     let step = at.step.and_then(|id| facts.eval(id));
-    let gain = step.and_then(read::scored).and_then(|scored| scored.vs_parent.primary_delta);
+    let gain = step
+        .as_ref()
+        .and_then(|eval| read::scored(eval))
+        .and_then(|scored| scored.vs_parent.primary_delta);
     let by = |by: Measure| Finite::new(by.yardstick()?.noise.get() * at.best_of.mean);
     html! {
         tr {

@@ -8,6 +8,7 @@ use crate::line::one_line;
 use crate::read;
 use crate::words::{self, age};
 use jiff::Timestamp;
+use std::borrow::Cow;
 use std::time::Duration;
 use treebeam_core::event::Subject;
 use treebeam_core::facts::{Eval, Facts, Phase, Stage};
@@ -26,7 +27,7 @@ pub(super) fn lines(scene: &Scene<'_>) -> Vec<Line> {
 
 /// How often something was handed over to be swept that is being swept now, if more than once.
 fn again(facts: &Facts, place: Place) -> String {
-    let is_swept = |eval: &Eval| matches!(eval.stage, Stage::Sweeping(_));
+    let is_swept = |eval: Cow<'_, Eval>| matches!(eval.stage, Stage::Sweeping(_));
     let number = match place {
         Place::Node(_) if matches!(facts.phase, Phase::Measuring) => {
             facts.submissions(Subject::Root)
@@ -113,6 +114,7 @@ fn between(from: Timestamp, to: Timestamp) -> Duration {
 
 /// The ideas that led to the best node, each with its eval.
 pub(super) fn path(facts: &Facts) -> Vec<String> {
-    let named = |eval: &&Eval| format!("{} {}", read::eval_name(eval), one_line(&eval.idea.title));
+    let named =
+        |eval: &Cow<'_, Eval>| format!("{} {}", read::eval_name(eval), one_line(&eval.idea.title));
     facts.idea_chain(facts.best()).iter().map(named).collect()
 }

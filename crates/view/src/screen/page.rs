@@ -149,7 +149,7 @@ pub fn papers(facts: &Facts, place: Place) -> Vec<Vec<RunPath>> {
         Place::Node(id) => facts.node(id).and_then(|node| read::source(facts, node)),
         Place::Candidate(id) => facts.eval(id),
     };
-    eval.map_or_else(Vec::new, |eval| of_eval(facts, eval))
+    eval.map_or_else(Vec::new, |eval| of_eval(facts, &eval))
 }
 
 fn of_root(facts: &Facts) -> Vec<Vec<RunPath>> {

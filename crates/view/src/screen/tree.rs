@@ -38,8 +38,8 @@ pub(super) fn chosen(rows: &[Row], cursor: Place) -> usize {
 
 fn all(facts: &Facts) -> Vec<Row> {
     let mut tried: BTreeMap<NodeId, Vec<Place>> = BTreeMap::new();
-    for eval in &facts.evals {
-        let place = read::promoted_to(eval).map_or(Place::Candidate(eval.id), Place::Node);
+    for eval in facts.evals.iter() {
+        let place = read::promoted_to(&eval).map_or(Place::Candidate(eval.id), Place::Node);
         tried.entry(eval.parent).or_default().push(place);
     }
     let mut rows = Vec::new();
@@ -71,7 +71,7 @@ pub(super) fn line(facts: &Facts, row: Row, path: &Path) -> Line {
             facts.node(id).map(|node| of_node(facts, node, path, &indent)).unwrap_or_default()
         }
         Place::Candidate(id) => {
-            facts.eval(id).map(|eval| of_eval(eval, &indent)).unwrap_or_default()
+            facts.eval(id).map(|eval| of_eval(&eval, &indent)).unwrap_or_default()
         }
     }
 }
@@ -87,7 +87,7 @@ fn of_node(facts: &Facts, node: &Node, Path(path): &Path, indent: &str) -> Line 
     };
     let title = read::source(facts, node).map_or_else(
         || format!("commit {}", node.commit.short()),
-        |eval| format!("{} {}", read::eval_name(eval), one_line(&eval.idea.title)),
+        |eval| format!("{} {}", read::eval_name(&eval), one_line(&eval.idea.title)),
     );
     let score = change(read::node_rank_score(facts, node));
     Line::of(tone, &format!("{indent}{mark} {} ", read::node_name(node.id)))

@@ -52,7 +52,7 @@ fn parent(node: &Node) -> String {
 fn chain(facts: &Facts, node: &Node) -> Vec<String> {
     let ideas = facts.idea_chain(node.id).into_iter();
     let lines = ideas.flat_map(|eval| {
-        [format!("{} {}", read::eval_name(eval), title(eval)), format!("      {}", gain(eval))]
+        [format!("{} {}", read::eval_name(&eval), title(&eval)), format!("      {}", gain(&eval))]
     });
     list("ideas", lines)
 }
@@ -70,7 +70,7 @@ fn expansion_lines(facts: &Facts, expansion: &Expansion) -> Vec<String> {
     if !expansion.added.is_empty() {
         head.push_str(&format!(", {} added by the user", count(expansion.added.len(), "eval")));
     }
-    let evals = expansion.evals().filter_map(|id| facts.eval(*id)).map(one_eval);
+    let evals = expansion.evals().filter_map(|id| facts.eval(*id)).map(|eval| one_eval(&eval));
     std::iter::once(head).chain(evals).collect()
 }
 

@@ -7,6 +7,7 @@ use crate::markdown::{Md, Table};
 use crate::outcome::{Counts, Outcome, brief_reason};
 use crate::read;
 use crate::words::{self, count};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use treebeam_core::event::{Idea, Repeat};
 use treebeam_core::evidence::Artifact;
@@ -18,7 +19,7 @@ use treebeam_core::id::{Depth, Place};
 #[derive(Default)]
 struct Section<'a> {
     nodes: Vec<&'a Node>,
-    evals: Vec<&'a Eval>,
+    evals: Vec<Cow<'a, Eval>>,
     notes: Vec<String>,
 }
 
@@ -37,7 +38,7 @@ pub(super) fn sections(facts: &Facts) -> Vec<String> {
             sections.entry(depth).or_default().notes.push(note);
         }
     }
-    for eval in &facts.evals {
+    for eval in facts.evals.iter() {
         sections.entry(eval.depth).or_default().evals.push(eval);
     }
     sections.iter().map(|(depth, section)| write(facts, *depth, section)).collect()
@@ -68,7 +69,7 @@ fn progress(facts: &Facts, depth: Depth, section: &Section<'_>) -> String {
         None if section.evals.is_empty() => return not_expanded(facts),
         None => "Left open",
     };
-    let counts = Counts::of(section.evals.iter().copied());
+    let counts = Counts::of(&section.evals);
     match counts.total() {
         0 => format!("{standing}; no evals."),
         total => format!("{standing}; {}: {counts}.", count(total, "eval")),
@@ -116,6 +117,7 @@ fn nodes(facts: &Facts, nodes: &[&Node]) -> String {
 
 fn node_row(facts: &Facts, node: &Node) -> [Md; 14] {
     let source = read::source(facts, node);
+    let source = source.as_deref();
     let [grade, should_explore, ok, rows] = figures(source);
     let place = Md::code(&Place::Node(node.id).ref_name(&facts.run));
     let fork = match node.origin {
@@ -156,7 +158,7 @@ fn root_rows(facts: &Facts) -> Md {
     }
 }
 
-fn evals(facts: &Facts, evals: &[&Eval]) -> String {
+fn evals(facts: &Facts, evals: &[Cow<'_, Eval>]) -> String {
     let mut table = Table::new([
         "eval",
         "parent",

@@ -61,7 +61,7 @@ fn by_node(facts: &Facts) -> String {
     for (source, expansion) in facts.all_expansions() {
         sources.entry(source).or_default().asked += &expansion.bills;
     }
-    for eval in &facts.evals {
+    for eval in facts.evals.iter() {
         let spent = sources.entry(eval.source()).or_default();
         spent.evals += 1;
         spent.tried += &eval.spent();

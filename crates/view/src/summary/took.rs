@@ -5,10 +5,11 @@ use crate::markdown::{Md, Table};
 use crate::read;
 use crate::show::{ended_at, started_at};
 use crate::words::{self, count};
+use std::borrow::Cow;
 use treebeam_core::facts::{Eval, Work};
 
 /// The table of those that have begun; nothing where none has.
-pub(super) fn table(evals: &[&Eval]) -> Option<String> {
+pub(super) fn table(evals: &[Cow<'_, Eval>]) -> Option<String> {
     let begun: Vec<_> = evals.iter().filter(|eval| started_at(eval).is_some()).collect();
     if begun.is_empty() {
         return None;

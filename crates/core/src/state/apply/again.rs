@@ -75,7 +75,7 @@ impl State {
 
     /// An eval of the open depth.
     fn open(&self, id: EvalId) -> Result<&Eval, Unexpected> {
-        let eval = self.facts.eval(id).filter(|eval| eval.id >= self.facts.first_open_eval());
+        let eval = self.facts.open_eval(id).filter(|eval| eval.id >= self.facts.first_open_eval());
         eval.ok_or_else(|| Unexpected::new(format!("eval {id} is not of the open depth")))
     }
 

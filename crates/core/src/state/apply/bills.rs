@@ -2,7 +2,6 @@
 
 use super::{State, Unexpected};
 use crate::bill::Bills;
-use crate::facts::Packed;
 use crate::id::EvalId;
 
 impl State {
@@ -14,10 +13,8 @@ impl State {
         }
         let eval = self.eval_mut(id)?;
         let before = usize::try_from(eval.attempt.saturating_sub(1)).unwrap_or(usize::MAX);
-        let mut all = eval.bills.open();
-        all.resize(before, Bills::default());
-        all.push(bills.clone());
-        eval.bills = Packed::from(&all);
+        eval.bills.resize(before, Bills::default());
+        eval.bills.push(bills.clone());
         Ok(())
     }
 }

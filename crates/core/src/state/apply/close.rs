@@ -64,7 +64,7 @@ impl State {
         let Stage::Scored(measured) = stage else {
             return wrong(format!("eval {eval} is judged without a score"));
         };
-        let word = Word::of(verdict, &measured.open(), &self.facts.meaning);
+        let word = Word::of(verdict, &measured, &self.facts.meaning);
         self.eval_mut(eval)?.stage = Stage::Decided(measured, word, fate);
         Ok(())
     }
@@ -86,7 +86,7 @@ impl State {
             return wrong(format!("eval {from} is promoted without a verdict"));
         };
         *fate = Fate::Promoted(id);
-        let commit = measured.open().work.commit;
+        let commit = measured.work.commit.clone();
         let parent = self.node_mut(parent)?;
         let origin = Origin::Promoted { parent: parent.id, from, forked_at: parent.latest_turn() };
         let depth = parent.depth.next();
@@ -109,5 +109,6 @@ impl State {
         self.facts.frontier = self.facts.standing_frontier();
         self.facts.depth = self.facts.depth.next();
         self.facts.phase = Phase::Searching;
+        self.facts.settle();
     }
 }

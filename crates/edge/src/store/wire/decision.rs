@@ -41,9 +41,8 @@ impl Decision {
     pub(super) fn of(stage: &Stage, meaning: &Meaning) -> Option<Self> {
         match stage {
             Stage::Decided(measured, word, fate) => {
-                let measured = measured.open();
                 let regressed = primary_regressed(&measured.scored, meaning);
-                Some(Self::new(word.verdict(&measured), *fate, regressed))
+                Some(Self::new(word.verdict(measured), *fate, regressed))
             }
             Stage::Failed { failure, .. } => {
                 Some(Self::new(gate::failed(failure), Fate::Dropped, None))

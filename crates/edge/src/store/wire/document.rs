@@ -37,7 +37,7 @@ pub(in crate::store) fn write(facts: &Facts, mark: Mark, to: impl Write) -> io::
     block(&mut out, &StateBlock::of(facts))?;
     let nodes = facts.nodes.iter().map(|node| (node.id.to_string(), NodeLine::of(facts, node)));
     lines(&mut out, "nodes", nodes)?;
-    let evals = facts.evals.iter().map(|eval| (eval.id.to_string(), EvalLine::of(facts, eval)));
+    let evals = facts.evals.iter().map(|eval| (eval.id.to_string(), EvalLine::of(facts, &eval)));
     lines(&mut out, "evaluations", evals)?;
     if let Some(control) = ControlBlock::of(facts) {
         out.write_all(b",\n\"control\":")?;
@@ -270,7 +270,7 @@ impl Blocks {
             replays: config.replays,
             baseline: root.into_baseline().map_err(|why| format!("root: {why}"))?,
             nodes: self.nodes.ok_or_else(|| missing("nodes"))?.0,
-            evals: self.evaluations.ok_or_else(|| missing("evaluations"))?.0,
+            evals: self.evaluations.ok_or_else(|| missing("evaluations"))?.0.into(),
             control: control.map_err(|why| format!("control: {why}"))?,
             depth: Depth(0),
             frontier: Vec::new(),

@@ -11,7 +11,7 @@ use treebeam_core::event::{Approval, BudgetKind, Failure, Idea};
 use treebeam_core::evidence::{
     Artifact, Comparison, Completeness, Form, Grade, Paired, Reason, Recommendation, Scored,
 };
-use treebeam_core::facts::{Eval, Facts, Measured, Packed, Stage, Work};
+use treebeam_core::facts::{Eval, Facts, Measured, Stage, Work};
 use treebeam_core::gate::Word;
 use treebeam_core::group::Group;
 use treebeam_core::id::{Commit, Depth, EvalId, NodeId, Place, RunPath, Sha256, TurnId};
@@ -242,7 +242,7 @@ impl EvalLine {
             made_in_attempt: work.map(|work| work.made_in).filter(|made| *made != eval.attempt),
             llm_usage: figures::usage(&spent),
             cost_usd: figures::cost(&spent),
-            bills: eval.bills.open(),
+            bills: eval.bills.clone(),
             idea_generation_conversation_id: turn.map(|turn| format!("c{}", turn.node)),
             idea_generation_turn_id: turn,
             error: failure(&eval.stage).cloned(),
@@ -266,7 +266,7 @@ impl EvalLine {
         needed(self.provenance.pop().map(CopiedFile::into_artifact), "provenance")
     }
 
-    fn measured(&mut self) -> Result<Packed<Measured>, String> {
+    fn measured(&mut self) -> Result<Box<Measured>, String> {
         let scored = Scored {
             vs_parent: needed(self.parent_relative.take(), "parent_relative")?.into_comparison()?,
             vs_root: needed(self.root_relative.take(), "root_relative")?.into_comparison()?,
@@ -275,7 +275,7 @@ impl EvalLine {
             has_effect: needed(self.has_effect, "has_effect")?,
         };
         let at = needed(self.finished_at, "finished_at")?;
-        Ok((&Measured { work: self.work()?, results: self.results()?, scored, at }).into())
+        Ok(Box::new(Measured { work: self.work()?, results: self.results()?, scored, at }))
     }
 
     fn failed(&mut self) -> Result<Stage, String> {
@@ -333,7 +333,6 @@ impl Row for EvalLine {
         let (id, parent, group) = (self.eval_id, self.parent_node_id, self.group);
         let (attempt, failures) = (self.attempt, self.earlier_failures);
         let again = self.measured_again.map(|line| Box::new(line.into_work()));
-        let bills = Packed::from(&self.bills);
         let (queued_at, depth) = (self.queued_at, self.depth);
         Ok(Eval {
             id,
@@ -344,7 +343,7 @@ impl Row for EvalLine {
             attempt,
             failures,
             again,
-            bills,
+            bills: self.bills,
             queued_at,
             stage,
         })
@@ -415,7 +414,7 @@ fn started_at(eval: &Eval) -> Option<Timestamp> {
 fn finished_at(eval: &Eval) -> Option<Timestamp> {
     match &eval.stage {
         Stage::Scored(measured) | Stage::Decided(measured, ..) | Stage::Superseded(measured, _) => {
-            Some(measured.open().at)
+            Some(measured.at)
         }
         Stage::Failed { at, .. } => Some(*at),
         Stage::Queued

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use treebeam_core::event::{Leftover, LeftoverKind};
-use treebeam_core::facts::{Eval, Facts};
+use treebeam_core::facts::Facts;
 use treebeam_core::id::{Commit, Place};
 use treebeam_edge::git::{GitRepo, Own};
 use treebeam_edge::store::RunDir;
@@ -59,8 +59,10 @@ impl<'a> Worked<'a> {
     pub(super) fn knows(&mut self, facts: Option<&Facts>) {
         let Some(facts) = facts else { return };
         let nodes = facts.nodes.iter().map(|node| node.commit.clone());
-        let of_eval = |eval: &Eval| eval.again.as_deref().cloned().into_iter().chain(eval.work());
-        let work = facts.evals.iter().flat_map(of_eval).map(|work| work.commit);
+        let work = facts.evals.iter().flat_map(|eval| {
+            let again = eval.again.as_deref().map(|work| work.commit.clone());
+            again.into_iter().chain(eval.work().map(|work| work.commit))
+        });
         let known: BTreeSet<Commit> = nodes.chain(work).collect();
         let moved = self.refs.iter().filter(|(_, commit)| !known.contains(commit));
         // A candidate's may be ahead of the record, where its run was killed.

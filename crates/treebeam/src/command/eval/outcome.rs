@@ -26,7 +26,7 @@ pub(super) fn tell(left: &Left, run: &RunDir, output: Output) -> Result<(), Fail
         Output::Json => terminal::json(&document(left, run)?)?,
         Output::Text => {
             for eval in facts.evals.iter().filter(|eval| eval.stands()) {
-                show(facts, eval, run)?;
+                show(facts, &eval, run)?;
             }
         }
     }
@@ -106,7 +106,6 @@ impl Compared {
     /// The comparison, if there is one.
     fn of(facts: &Facts, eval: &Eval, run: &RunDir) -> Result<Option<Self>, Failure> {
         let Stage::Decided(measured, word, _) = &eval.stage else { return Ok(None) };
-        let measured = measured.open();
         let Baseline::Measured { results, rows, .. } = &facts.baseline else { return Ok(None) };
         let Some(parent) = facts.node(eval.parent).and_then(|node| facts.baseline_of(node)) else {
             return Ok(None);
@@ -119,7 +118,7 @@ impl Compared {
         };
         let (parent, root, candidate) = (read(&parent)?, read(results)?, read(&measured.results)?);
         let judgement = judge(&parent, &root, &candidate, &facts.meaning, *rows)?;
-        Ok(Some(Self { parent, candidate, judgement, verdict: word.verdict(&measured) }))
+        Ok(Some(Self { parent, candidate, judgement, verdict: word.verdict(measured) }))
     }
 
     fn scoring<'s>(&'s self, facts: &'s Facts) -> Scoring<'s> {
@@ -139,7 +138,7 @@ fn document(left: &Left, run: &RunDir) -> Result<Value, Failure> {
     let facts = left.facts();
     let evals = facts.evals.iter().filter(|eval| eval.stands());
     let evals: Vec<Value> =
-        evals.map(|eval| of_eval(facts, eval, run)).collect::<Result<_, Failure>>()?;
+        evals.map(|eval| of_eval(facts, &eval, run)).collect::<Result<_, Failure>>()?;
     let interrupted = matches!(left, Left::Interrupted(_));
     Ok(json!({
         "schema": "treebeam.eval/1",

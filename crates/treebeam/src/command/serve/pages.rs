@@ -218,7 +218,7 @@ pub(super) fn part(site: &Dashboard, asked: &Asked<'_>) -> Result<Page, Refusal>
 fn of_place(facts: &Facts, files: &RunFiles, place: Place) -> Result<Markup, Refusal> {
     let material = match place {
         Place::Candidate(id) => {
-            facts.eval(id).map(|eval| Shelf::of_one(files, facts).material(eval))
+            facts.eval(id).map(|eval| Shelf::of_one(files, facts).material(&eval))
         }
         Place::Node(id) => facts.node(id).map(|node| {
             let documents = Shelf::of_one(files, facts).questions(node);
@@ -383,7 +383,7 @@ fn is_on_record(facts: &Facts, files: &RunFiles, path: &RunPath) -> bool {
     });
     let of_evals = facts.evals.iter().any(|eval| {
         let results = eval.measured().map(|measured| measured.results);
-        let own = || Shelf::of_one(files, facts).documents(eval).into_iter();
+        let own = || Shelf::of_one(files, facts).documents(&eval).into_iter();
         results.is_some_and(|results| results.path == *path)
             || eval.idea.path == *path
             || path.is_below(path::eval(eval.id).as_str()) && own().any(|own| own.path == *path)

@@ -13,7 +13,7 @@ use treebeam_view::outcome::reason;
 pub(super) fn of(facts: &Facts, place: Place) -> Option<Value> {
     let (kind, mut document) = match place {
         Place::Node(id) => ("node", node(facts, facts.node(id)?)),
-        Place::Candidate(id) => ("eval", eval(facts, facts.eval(id)?)),
+        Place::Candidate(id) => ("eval", eval(facts, &*facts.eval(id)?)),
     };
     document["schema"] = json!("treebeam.show/1");
     document["run_id"] = json!(facts.run);
@@ -148,7 +148,7 @@ fn node(facts: &Facts, node: &Node) -> Value {
         "depth": node.depth,
         "commit": node.commit,
         "created_at": node.created_at,
-        "idea_chain": chain.into_iter().map(link).collect::<Vec<_>>(),
+        "idea_chain": chain.iter().map(|eval| link(eval)).collect::<Vec<_>>(),
         "baseline": facts.baseline_of(node),
         "expansions": expansions.collect::<Vec<_>>(),
         "llm_usage": figures::usage(&node.spent()),
@@ -214,9 +214,9 @@ fn expanded(facts: &Facts, expansion: &Expansion) -> Value {
         json!({
             "eval": Place::Candidate(eval.id),
             "title": eval.idea.title,
-            "outcome": Outcome::of(eval).word(),
-            "reason": reason(eval),
-            "promoted_to": promoted_to(eval),
+            "outcome": Outcome::of(&eval).word(),
+            "reason": reason(&eval),
+            "promoted_to": promoted_to(&eval),
         })
     });
     let (untried, repeats, failure) = match &expansion.ideas {
