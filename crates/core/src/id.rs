@@ -39,9 +39,29 @@ macro_rules! as_text {
 macro_rules! counted {
     ($(#[$doc:meta])* $name:ident, $expected:literal) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        #[serde(try_from = "String", into = "String")]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(u32);
+
+        // Text for people, a number where nobody reads it.
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                if serializer.is_human_readable() {
+                    serializer.collect_str(self)
+                } else {
+                    self.0.serialize(serializer)
+                }
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                if deserializer.is_human_readable() {
+                    String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+                } else {
+                    Deserialize::deserialize(deserializer).map(Self)
+                }
+            }
+        }
 
         impl $name {
             /// The id with this number.
@@ -185,7 +205,8 @@ impl<'de> Deserialize<'de> for Commit {
             String::deserialize(deserializer)?
         } else {
             let bytes = Vec::<u8>::deserialize(deserializer)?;
-            bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+            let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+            digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect()
         };
         text.parse().map_err(de::Error::custom)
     }
