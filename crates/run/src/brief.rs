@@ -299,13 +299,15 @@ fn for_talk(state: &State, node: &Node) -> ForTalk {
     let number = |number: NonZeroU32| usize::try_from(number.get()).unwrap_or(usize::MAX);
     let begun = node.expansion_at(state.depth);
     let parent = node.parent().and_then(|parent| state.node(parent));
+    let own = thread(state, node, state.depth, None);
+    let parent = parent.map(|parent| thread(state, parent, state.depth, Some(&own)));
     ForTalk {
         mode: state.reach.idea_conversation_mode,
         window: number(state.reach.idea_history_window_turns),
         max_chars: number(state.reach.idea_history_max_chars),
         summary_agent: state.reach.summary_agent,
-        own: thread(state, node, state.depth),
-        parent: parent.map(|parent| thread(state, parent, state.depth)),
+        own,
+        parent,
         at: begun.map_or(node.created_at, |expansion| expansion.started_at),
     }
 }
@@ -313,10 +315,11 @@ fn for_talk(state: &State, node: &Node) -> ForTalk {
 /// What was known when the node was made: nothing of its own depth, so that it does not depend on what finished first.
 fn told(state: &State, node: &Node) -> Told {
     let chain = state.idea_chain(node.id);
-    let beside = beside(state, node, &chain);
-    let (older, newest) = beside.split_at(beside.len().saturating_sub(OUTCOMES));
-    let newest: Vec<_> = newest.iter().filter_map(|id| state.eval(*id)).collect();
-    let older = older.iter().filter_map(|id| state.eval(*id));
+    let mut beside = beside(state, node, &chain);
+    let mut newest: Vec<_> = beside.by_ref().take(OUTCOMES).collect();
+    let mut earlier: Vec<_> = beside.take(EARLIER).map(|eval| short_line(state, &eval)).collect();
+    newest.reverse();
+    earlier.reverse();
     let mentioned = chain.iter().chain(&newest);
     Told {
         node: node.id,
@@ -325,7 +328,7 @@ fn told(state: &State, node: &Node) -> Told {
         parent_commit: node.parent().and_then(|up| state.node(up)).map(|up| up.commit.clone()),
         standing: chain.last().map(|eval| (eval.id, outcome_line(state, eval))),
         chain: chain.iter().map(|eval| outcome_line(state, eval)).collect(),
-        earlier: older.map(|eval| short_line(state, &eval)).collect(),
+        earlier,
         outcomes: newest.iter().map(|eval| outcome_line(state, eval)).collect(),
         idea_files: mentioned.map(|eval| eval.idea.clone()).collect(),
         protect: state.meaning.protected(),
@@ -333,9 +336,12 @@ fn told(state: &State, node: &Node) -> Told {
     }
 }
 
-/// The evals that a generator is told of beside those that led to its node, the newest last. No more of them are looked at
-/// than are told, and those between.
-fn beside<'a>(state: &'a State, node: &'a Node, chain: &[Cow<'_, Eval>]) -> Vec<EvalId> {
+/// The evals that a generator may be told of beside those that led to its node, the newest first.
+fn beside<'a>(
+    state: &'a State,
+    node: &'a Node,
+    chain: &'a [Cow<'_, Eval>],
+) -> impl Iterator<Item = Cow<'a, Eval>> {
     let of = |node: &'a Node| {
         let before = node.expansions.iter().rev().filter(|expansion| expansion.depth < state.depth);
         before.flat_map(|expansion| expansion.evals().rev()).filter_map(|id| state.eval(*id))
@@ -351,10 +357,7 @@ fn beside<'a>(state: &'a State, node: &'a Node, chain: &[Cow<'_, Eval>]) -> Vec<
         }
     };
     let on_chain = |eval: &Eval| chain.iter().any(|link| link.id == eval.id);
-    let told = evals.filter(|eval| eval.stands() && !on_chain(eval)).take(OUTCOMES + EARLIER);
-    let mut told: Vec<_> = told.map(|eval| eval.id).collect();
-    told.reverse();
-    told
+    evals.filter(move |eval| eval.stands() && !on_chain(eval))
 }
 
 /// What came of an idea, with the figures of the node that it was tried on beside its own: the difference is what it did.

@@ -46,21 +46,11 @@ impl Facts {
         if !eval.group.is_tree() && in_tree {
             return wrong("an eval of the control group is a part of the tree");
         }
-        match eval.stage {
-            Stage::Superseded(_, by) if by <= eval.id || by >= self.next_eval() => {
-                wrong("an eval was evaluated again, but not after it")
-            }
-            Stage::Queued
-            | Stage::Implementing(_)
-            | Stage::Implemented(_)
-            | Stage::Sweeping(_)
-            | Stage::Swept(..)
-            | Stage::Scored(_)
-            | Stage::Decided(..)
-            | Stage::Failed { .. }
-            | Stage::Unfinished { .. }
-            | Stage::Superseded(..)
-            | Stage::SetAside => Ok(()),
+        if let Stage::Superseded(_, by) = eval.stage
+            && (by <= eval.id || by >= self.next_eval())
+        {
+            return wrong("an eval was evaluated again, but not after it");
         }
+        Ok(())
     }
 }

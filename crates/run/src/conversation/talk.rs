@@ -209,10 +209,10 @@ impl<'a> Talk<'a> {
             summary: self.fresh.take(),
             note: (!note.is_empty()).then(|| note.chars().take(NOTE_CHARS).collect()),
         };
-        let titles: Vec<String> = said.ideas.iter().map(|text| idea::title(text)).collect();
+        let titles = said.ideas.iter().map(|text| || idea::title(text));
         self.conversation.turns.push(Past {
             turn_id,
-            in_short: in_short(Some(said.asked), &titles),
+            in_short: in_short(Some(said.asked), titles),
             text: said.reply.map(|reply| reply.text.clone()),
             continuation: turn.continuation.clone(),
         });
