@@ -57,18 +57,24 @@ pub(crate) fn ticks() -> u32 {
 
 /// The memory that a process has, in KiB: `self`, or the one of this number.
 pub(crate) fn memory(process: &str) -> Outcome<u32> {
+    status(process, "VmRSS:")
+}
+
+/// The most memory that a process ever had, in KiB.
+pub(crate) fn most_memory(process: &str) -> Outcome<u32> {
+    status(process, "VmHWM:")
+}
+
+fn status(process: &str, name: &str) -> Outcome<u32> {
     let status = fs::read_to_string(format!("/proc/{process}/status"))?;
-    let memory = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let memory = status.lines().find_map(|line| line.strip_prefix(name));
     let memory = memory.and_then(|line| line.split_whitespace().next());
     Ok(memory.ok_or("no memory in `status`")?.parse()?)
 }
 
 /// The most memory that this process ever had, in KiB.
 pub(crate) fn peak_memory() -> u32 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let number = line.and_then(|line| line.split_whitespace().next());
-    number.and_then(|n| n.parse().ok()).unwrap_or(0)
+    most_memory("self").unwrap_or(0)
 }
 
 /// What a fresh process needs for a task: its peak memory in KiB, as it says itself.

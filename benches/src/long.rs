@@ -87,6 +87,7 @@ pub(crate) fn long() -> Outcome<()> {
     let each = (after - before) / gauge::number(EVALS - quarter);
     row("the same, for each eval between", &format!("{each:.2} KiB"));
     row("of that, the record of an eval", &format!("{record:.2} KiB"));
+    row("the most that it ever had, reports written", &format!("{} KiB", old.end()?));
     Ok(())
 }
 
@@ -168,6 +169,18 @@ impl Run {
     /// Its memory, in KiB.
     fn memory(&self) -> Outcome<u32> {
         gauge::memory(&self.runner.id().to_string())
+    }
+
+    /// Lets it come to its end, and says the most memory that it ever had, in KiB.
+    fn end(mut self) -> Outcome<u32> {
+        self.tell(Signal::SIGCONT)?;
+        let mut most = 0;
+        while self.runner.try_wait()?.is_none() {
+            // One that has just ended has none.
+            most = gauge::most_memory(&self.runner.id().to_string()).unwrap_or(most);
+            thread::sleep(GLANCE);
+        }
+        Ok(most)
     }
 
     /// How much of it is what is known of the run, in KiB: what another one of it takes here.

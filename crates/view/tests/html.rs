@@ -15,9 +15,7 @@ use treebeam_core::score::{Details, MetricUse};
 use treebeam_core::state::State;
 use treebeam_testkit::hostile_text;
 use treebeam_view::html::site::{self, Looked, Part, Search};
-use treebeam_view::html::{
-    self, Against, Document, Extra, Kind, Material, asset, compare, report, tree,
-};
+use treebeam_view::html::{self, Against, Document, Extra, Kind, Material, asset, compare, tree};
 use treebeam_view::{graph, results_tsv, summary};
 
 // ---- a reader of HTML that is stricter than a browser
@@ -187,6 +185,10 @@ fn material(facts: &Facts, eval: &Eval, configurations: u32, text: &str) -> Mate
 
 const DIFF: &str =
     "diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-RATE = 0.1\n+RATE = \"<b>\"\n";
+
+fn report(facts: &Facts, extra: Extra<'_>, material: &mut dyn FnMut(&Eval) -> Material) -> String {
+    html::report(facts, extra, material).collect()
+}
 
 fn whole(facts: &Facts) -> String {
     report(facts, Extra::default(), &mut |eval| material(facts, eval, 8, DIFF))
@@ -462,6 +464,9 @@ fn two_thousand_evals_fit() {
     let page = report(&facts, Extra::default(), &mut |eval| material(&facts, eval, 120, &text));
     must_be_a_sound_page(&page);
     assert!(page.len() < 15_000_000, "{} bytes", page.len());
+    let is_small = |piece: String| piece.len() < 1_000_000;
+    let small = html::report(&facts, Extra::default(), &mut |_| Material::default()).all(is_small);
+    assert!(small, "it is made piece by piece");
     let looked = Looked { facts: &facts, runner: None, trouble: None, version: "x-1" };
     let first =
         site::frame("Run", &[], Some(("/", "x-1")), &site::dashboard(&looked)).into_string();

@@ -7,7 +7,7 @@ use super::layout::RunDir;
 use sha2::Digest as _;
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::{self, Read, Seek as _, Write as _};
+use std::io::{self, BufWriter, Read, Seek as _, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use treebeam_core::evidence::Artifact;
@@ -15,7 +15,7 @@ use treebeam_core::id::{EvalId, RunPath, Sha256};
 use treebeam_core::path;
 use treebeam_run::port::{Files, PortError};
 
-/// How much is copied at a time.
+/// How much is written or copied at a time.
 const CHUNK: usize = 64 * 1024;
 
 /// The files of one run.
@@ -51,10 +51,7 @@ fn read(file: File, path: &RunPath, limit: usize) -> Result<Vec<u8>, PortError> 
 
 impl Files for RunFiles {
     fn write(&self, path: &RunPath, bytes: &[u8]) -> Result<(), PortError> {
-        let full = self.run.path(path);
-        let write = |file: &mut File| file.write_all(bytes);
-        self.in_its_folder(&full, || durable::replace_from(self.run.root(), &full, write))
-            .map_err(failed("write", path))
+        self.write_with(path, |file| file.write_all(bytes))
     }
 
     fn read(&self, path: &RunPath, limit: usize) -> Result<Vec<u8>, PortError> {
@@ -121,6 +118,25 @@ impl Files for RunFiles {
 }
 
 impl RunFiles {
+    /// Writes a file piece by piece: as a whole it is there at the end, or not at all.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write_with(
+        &self,
+        path: &RunPath,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), PortError> {
+        let full = self.run.path(path);
+        let content = |file: &mut File| {
+            let mut file = BufWriter::with_capacity(CHUNK, file);
+            write(&mut file)?;
+            file.flush()
+        };
+        self.in_its_folder(&full, || durable::replace_from(self.run.root(), &full, content))
+            .map_err(failed("write", path))
+    }
+
     /// Makes the folder first, where it is missing, and remembers what is to be settled.
     fn in_its_folder(&self, full: &Path, write: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
         let folder = full.parent().unwrap_or(self.run.root());

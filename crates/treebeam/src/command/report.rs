@@ -11,6 +11,7 @@ use crate::terminal;
 use crate::wiring::Found;
 use material::Shelf;
 use serde_json::json;
+use std::iter::once_with;
 use treebeam_core::audit::Finding;
 use treebeam_core::facts::Facts;
 use treebeam_core::id::RunPath;
@@ -57,24 +58,24 @@ fn write_with(
     let holdout = holdout.as_ref().map(|judged| (&judged.seen, &judged.unseen));
     let extra = Extra { findings, holdout };
     let files = RunFiles::new(run.clone());
-    let reports = [
-        ("TREE_SUMMARY.md", treebeam_view::summary(facts)),
-        ("TREE_GRAPH.md", treebeam_view::graph(facts)),
-        ("results.tsv", treebeam_view::results_tsv(facts)),
-        (PAGE, page(&files, facts, extra)),
-    ];
     let mut written = Vec::new();
-    for (name, text) in reports {
+    let mut write = |name: &str, pieces: &mut dyn Iterator<Item = String>| {
         let path: RunPath = name.parse()?;
-        files.write(&path, text.as_bytes())?;
+        files.write_with(&path, |file| {
+            for piece in pieces {
+                file.write_all(piece.as_bytes())?;
+            }
+            Ok(())
+        })?;
         written.push(path);
-    }
+        Ok::<_, Failure>(())
+    };
+    // One after the other: a long run has large ones.
+    write("TREE_SUMMARY.md", &mut once_with(|| treebeam_view::summary(facts)))?;
+    write("TREE_GRAPH.md", &mut once_with(|| treebeam_view::graph(facts)))?;
+    write("results.tsv", &mut once_with(|| treebeam_view::results_tsv(facts)))?;
+    let mut shelf = Shelf::new(&files, facts);
+    write(PAGE, &mut report(facts, extra, &mut |eval| shelf.material(eval)))?;
     files.settle()?;
     Ok(written)
-}
-
-/// The whole run in one page, with what of its files fits in.
-fn page(files: &RunFiles, facts: &Facts, extra: Extra<'_>) -> String {
-    let mut shelf = Shelf::new(files, facts);
-    report(facts, extra, &mut |eval| shelf.material(eval))
 }

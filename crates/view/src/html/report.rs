@@ -10,11 +10,11 @@ use super::{
 use crate::outcome::{Counts, Outcome};
 use crate::read;
 use crate::words::count;
-use maud::{Markup, html};
-use std::borrow::Cow;
+use maud::{Markup, PreEscaped, html};
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter::{once, once_with};
 use treebeam_core::audit::Finding;
-use treebeam_core::facts::{Eval, Facts};
+use treebeam_core::facts::{Eval, Facts, Node};
 use treebeam_core::id::EvalId;
 use treebeam_core::score::Details;
 
@@ -41,68 +41,113 @@ const SECTIONS: [(&str, &str); 8] = [
     ("checks", "Checks"),
 ];
 
-/// The file. Each eval is looked up with `material` once, when its page is made.
-pub fn report(
-    facts: &Facts,
-    extra: Extra<'_>,
+/// Stands in a frame for what is put into it piece by piece; no text of a run has it.
+const HOLE: &str = "\0";
+
+/// The file in pieces, so that it is never in memory as a whole. Each eval is looked up with `material` once, for its page.
+pub fn report<'a>(
+    facts: &'a Facts,
+    extra: Extra<'a>,
     material: &mut dyn FnMut(&Eval) -> Material,
-) -> String {
-    let (pages, best) = pages(facts, material);
+) -> impl Iterator<Item = String> + 'a {
+    let (mut pages, best) = pages(facts, material);
     let name = format!("Run {}", title(facts.run.as_str()));
-    let body = html! {
+    let hole = PreEscaped(HOLE.to_owned());
+    let [begin, end] = around(page(&name, Assets::Inside, &SECTIONS, &hole));
+    let each_eval =
+        facts.evals.iter().map(move |eval| eval_item(facts, &eval, pages.remove(&eval.id)));
+    let each_node = facts.nodes.iter().map(|node| node_item(facts, node));
+    let [begin_evals, end_evals] = around(evals(facts));
+    let [begin_nodes, end_nodes] = around(nodes(facts));
+    let pieces = once_with(move || overview(facts, extra, best.as_ref()))
+        .chain(once_with(|| grown(facts)))
+        .chain(once_with(|| scored(facts)))
+        .chain(once(begin_evals))
+        .chain(each_eval)
+        .chain([end_evals, begin_nodes])
+        .chain(each_node)
+        .chain(once(end_nodes))
+        .chain(once_with(|| took(facts)))
+        .chain(once_with(move || checks(facts, extra)));
+    once(begin).chain(pieces).chain(once(end)).map(Markup::into_string)
+}
+
+/// What stands before and after the hole of a frame.
+fn around(frame: Markup) -> [Markup; 2] {
+    let frame = frame.into_string();
+    let (before, after) = frame.split_once(HOLE).unwrap_or((&frame, ""));
+    [before, after].map(|part| PreEscaped(part.to_owned()))
+}
+
+fn overview(facts: &Facts, extra: Extra<'_>, best: Option<&Against>) -> Markup {
+    html! {
         section #overview aria-label="Overview" {
             (head(facts))
             (trust(facts, extra.holdout))
-            @if let Some(best) = compare::best(facts, best.as_ref()) { h2 { "The best against the root" } (best) }
+            @if let Some(best) = compare::best(facts, best) { h2 { "The best against the root" } (best) }
         }
-        section #tree-section aria-labelledby="h-tree" { h2 #h-tree { "Tree" } (tree(facts)) }
-        section #scores aria-labelledby="h-scores" { h2 #h-scores { "Scores" } (scores::by_eval(facts)) (scores::by_depth(facts)) }
-        (evals(facts, &pages))
-        (nodes(facts))
+    }
+}
+
+fn grown(facts: &Facts) -> Markup {
+    html! { section #tree-section aria-labelledby="h-tree" { h2 #h-tree { "Tree" } (tree(facts)) } }
+}
+
+fn scored(facts: &Facts) -> Markup {
+    html! { section #scores aria-labelledby="h-scores" { h2 #h-scores { "Scores" } (scores::by_eval(facts)) (scores::by_depth(facts)) } }
+}
+
+fn took(facts: &Facts) -> Markup {
+    html! {
         section #costs aria-labelledby="h-costs" { h2 #h-costs { "What answers took" } (costs(facts)) }
         section #slots aria-labelledby="h-slots" { h2 #h-slots { "What ran when" } (slots(facts)) }
+    }
+}
+
+fn checks(facts: &Facts, extra: Extra<'_>) -> Markup {
+    html! {
         section #checks aria-labelledby="h-checks" {
             h2 #h-checks { "Conversations" } (lineage(facts))
             h2 { "Validation" } (checked(facts.run.as_str(), extra.findings))
         }
-    };
-    page(&name, Assets::Inside, &SECTIONS, &body).into_string()
+    }
 }
 
-/// The page of every eval, and the best one against the root.
+/// The pages of the evals that are shown whole, and the best one against the root.
 fn pages(
     facts: &Facts,
     material: &mut dyn FnMut(&Eval) -> Material,
 ) -> (BTreeMap<EvalId, Markup>, Option<Against>) {
     let best = facts.idea_chain(facts.best()).last().map(|eval| eval.id);
     let (mut pages, mut against) = (BTreeMap::new(), None);
-    let mut room = Some(MOST_BYTES);
-    for eval in by_weight(facts) {
-        let page = room.map(|_| material(&eval)).map(|material| {
-            let page = eval::page(facts, &eval, &material);
-            if best == Some(eval.id) {
-                against = material.vs_root;
-            }
-            page
-        });
+    let mut room = MOST_BYTES;
+    for eval in by_weight(facts).into_iter().filter_map(|id| facts.eval(id)) {
+        let material = material(&eval);
+        let mut page = eval::page(facts, &eval, &material);
+        if best == Some(eval.id) {
+            against = material.vs_root;
+        }
         // The first one that does not fit is the last one that is tried.
-        room = room.zip(page.as_ref()).and_then(|(room, page)| room.checked_sub(page.0.len()));
-        let page = page.filter(|_| room.is_some());
-        pages.insert(eval.id, page.unwrap_or_else(|| eval::brief_page(facts, &eval)));
+        let Some(left) = room.checked_sub(page.0.len()) else { break };
+        room = left;
+        page.0.shrink_to_fit();
+        pages.insert(eval.id, page);
     }
     (pages, against)
 }
 
 /// The best path first, then by what became of them.
-fn by_weight(facts: &Facts) -> Vec<Cow<'_, Eval>> {
+fn by_weight(facts: &Facts) -> Vec<EvalId> {
     let path: BTreeSet<EvalId> =
         facts.idea_chain(facts.best()).iter().map(|eval| eval.id).collect();
-    let mut evals: Vec<_> = facts.evals.iter().collect();
-    evals.sort_by_key(|eval| (!path.contains(&eval.id), Outcome::of(eval), eval.id));
-    evals
+    let weight = |eval: &Eval| (!path.contains(&eval.id), Outcome::of(eval), eval.id);
+    let mut evals: Vec<_> = facts.evals.iter().map(|eval| weight(&eval)).collect();
+    evals.sort();
+    evals.into_iter().map(|(.., id)| id).collect()
 }
 
-fn evals(facts: &Facts, pages: &BTreeMap<EvalId, Markup>) -> Markup {
+/// The frame of all evals.
+fn evals(facts: &Facts) -> Markup {
     let counts = Counts::overall(facts);
     let seen = Outcome::ALL.into_iter().filter(|outcome| counts.get(*outcome) > 0);
     html! {
@@ -118,28 +163,38 @@ fn evals(facts: &Facts, pages: &BTreeMap<EvalId, Markup>) -> Markup {
             div.rows.head aria-hidden="true" {
                 span { "eval" } span { "idea" } span { "outcome" } span { "primary" } span { "rank score" }
             }
-            @for eval in facts.evals.iter() {
-                details.item id=(read::eval_name(&eval)) data-outcome=(Outcome::of(&eval)) {
-                    summary.row { (eval::row(&eval)) }
-                    div.page { @if let Some(page) = pages.get(&eval.id) { (page) } }
-                }
-            }
+            (PreEscaped(HOLE))
             @if facts.evals.is_empty() { p.note { "None yet." } }
         }
     }
 }
 
+/// One of them, in short where it has no page.
+fn eval_item(facts: &Facts, eval: &Eval, page: Option<Markup>) -> Markup {
+    html! {
+        details.item id=(read::eval_name(eval)) data-outcome=(Outcome::of(eval)) {
+            summary.row { (eval::row(eval)) }
+            div.page { (page.unwrap_or_else(|| eval::brief_page(facts, eval))) }
+        }
+    }
+}
+
+/// The frame of all nodes.
 fn nodes(facts: &Facts) -> Markup {
     html! {
         section #nodes aria-labelledby="h-nodes" {
             h2 #h-nodes { "Nodes" }
             p.note { (count(facts.nodes.len(), "node")) ": code states that were kept." }
-            @for each in &facts.nodes {
-                details.item id=(read::node_name(each.id)) {
-                    summary.row { (node::row(facts, each)) }
-                    div.page { (node::page(facts, each)) }
-                }
-            }
+            (PreEscaped(HOLE))
+        }
+    }
+}
+
+fn node_item(facts: &Facts, node: &Node) -> Markup {
+    html! {
+        details.item id=(read::node_name(node.id)) {
+            summary.row { (node::row(facts, node)) }
+            div.page { (node::page(facts, node)) }
         }
     }
 }
