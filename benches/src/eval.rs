@@ -16,9 +16,9 @@ use tempfile::TempDir;
 const EVALS: u32 = 40;
 const ROUNDS: usize = 5;
 
-/// Programs that are over at once.
+/// Programs that are over at once. Each idea has a change of its own: twins would not be measured.
 const TOOLS: [(&str, &str); 3] = [
-    ("instant-coder", "#!/bin/sh\nexec cat change.diff\n"),
+    ("instant-coder", "#!/bin/sh\nexec sed \"s/^+x/+$TREEBEAM_EVAL/\" change.diff\n"),
     ("instant-reviewer", "#!/bin/sh\necho VERDICT: APPROVE\n"),
     ("instant-sweep", "#!/bin/sh\nexec cp base.csv \"$AGENTIC_RESULTS_CSV\"\n"),
 ];
@@ -32,7 +32,7 @@ const CHANGE: &str =
 const BY_HAND: &str = r#"
 git worktree add -q --detach "../hand/$n" HEAD
 cd "../hand/$n"
-instant-coder > "../$n.diff"
+TREEBEAM_EVAL=$n instant-coder > "../$n.diff"
 git apply --index "../$n.diff"
 git diff --cached > "../$n.shown"
 instant-reviewer < "../$n.shown" > "../$n.verdict"

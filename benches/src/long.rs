@@ -22,7 +22,7 @@ const COPIES: usize = 65;
 /// How often the journal is looked at.
 const GLANCE: Duration = Duration::from_millis(5);
 
-/// Ideas for a node, or a change that is a little better.
+/// Ideas for a node, or a change that is a little better, and of its own for each idea: twins would not be measured.
 const AGENT: &str = r#"if [ "$TREEBEAM_ROLE" = ideas ]; then
     n=0
     while [ $n -lt 20 ]; do
@@ -30,11 +30,12 @@ const AGENT: &str = r#"if [ "$TREEBEAM_ROLE" = ideas ]; then
         printf 'IDEA: way %s of node %s\nRATIONALE: to see\nREQUIRED_CHANGES: model.txt\n\n' $n "$TREEBEAM_NODE"
     done
 else
-    read -r score < model.txt
-    printf -- '--- a/model.txt\n+++ b/model.txt\n@@ -1 +1 @@\n-%s\n+%s\n' "$score" $((score + 50))
+    read -r line < model.txt
+    score=$((${line%% *} + 50))
+    printf -- '--- a/model.txt\n+++ b/model.txt\n@@ -1 +1 @@\n-%s\n+%s\n' "$line" "$score $TREEBEAM_EVAL"
 fi
 "#;
-const SWEEP: &str = r#"read -r score < model.txt
+const SWEEP: &str = r#"read -r score eval < model.txt
 printf 'config_id,status,a\n0,ok,%s\n1,ok,%s\n' "$score" $((score + 1)) > "$AGENTIC_RESULTS_CSV"
 "#;
 const CONFIG: &str = "sweep_command = ['sh', 'sweep.sh']\nsweep_config_limit = 2\n\

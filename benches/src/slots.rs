@@ -21,6 +21,8 @@ milli=$((3000 + number * 1237 % 3001))
 sleep "$((milli / 1000)).$(printf %03d $((milli % 1000)))"
 cp base.csv "$AGENTIC_RESULTS_CSV"
 "#;
+/// Each idea has a change of its own: twins would not be measured.
+const CODER: &str = "exec sed \"s/^+x/+$TREEBEAM_EVAL/\" change.diff\n";
 const CHANGE: &str =
     "diff --git a/new b/new\nnew file mode 100644\n--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+x\n";
 
@@ -47,10 +49,11 @@ fn furnished(folder: &Path) -> Outcome<Bench> {
     let bench = Bench::new(folder)?;
     let ideas: String = (0..EVALS).map(|n| format!("Try it for the {n}th time\n\n")).collect();
     let config = "sweep_command = ['sh', 'sweep.sh']\nscore.primary = 'a'\n\
-                  [agents.coder]\nprovider = 'command'\ncommand = ['cat', 'change.diff']\n";
+                  [agents.coder]\nprovider = 'command'\ncommand = ['sh', 'coder.sh']\n";
     for (name, text) in [
         ("treebeam.toml", config),
         ("sweep.sh", SWEEP),
+        ("coder.sh", CODER),
         ("change.diff", CHANGE),
         ("base.csv", "config_id,status,a\n0,ok,1\n1,ok,2\n"),
         ("ideas.txt", &ideas),

@@ -9,12 +9,13 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use treebeam_core::event::{Leftover, LeftoverKind};
 use treebeam_core::evidence::Artifact;
-use treebeam_core::id::{Commit, EvalId, Place, RunPath, Sha256};
+use treebeam_core::id::{Commit, EvalId, GitTree, Place, RunPath, Sha256};
 use treebeam_core::path;
 use treebeam_core::protect::{Change, Mode, Protected};
 use treebeam_run::port::{
-    Agent, AgentError, Applied, Ask, Binaries, Clock, CommitNote, Edits, Executor, Files, Job,
-    JobEnd, JobExit, JobKey, Moment, PortError, Reply, Repo, RepoFile, Role, Undisturbed, World,
+    Agent, AgentError, Applied, Ask, Binaries, Clock, CommitNote, CommittedTree, Edits, Executor,
+    Files, Job, JobEnd, JobExit, JobKey, Moment, PortError, Reply, Repo, RepoFile, Role,
+    Undisturbed, World,
 };
 use treebeam_run::prompt::Prompts;
 
@@ -163,10 +164,17 @@ impl Repo for ThinWorld {
     fn staged(&self, _: Place, _: usize) -> Result<String, PortError> {
         Ok(String::new())
     }
-    fn commit(&self, place: Place, note: &CommitNote) -> Result<Commit, PortError> {
+    fn commit(&self, place: Place, note: &CommitNote) -> Result<CommittedTree, PortError> {
         let worktree = lock(&self.worktrees).get(&place).copied();
         let (before, gain) = worktree.ok_or_else(|| PortError::new("no worktree"))?;
-        commit(before + gain, &format!("{place} {}", note.title))
+        let commit = commit(before + gain, &format!("{place} {}", note.title))?;
+        let tree = self.tree(&commit)?;
+        Ok(CommittedTree { commit, tree })
+    }
+
+    /// No two commits have the same files.
+    fn tree(&self, commit: &Commit) -> Result<GitTree, PortError> {
+        commit.as_str().parse().map_err(|_| PortError::new("no name for a tree"))
     }
 
     fn touched(&self, _: Place, _: &Commit, _: &Protected) -> Result<Vec<String>, PortError> {

@@ -1,6 +1,8 @@
 //! Whether a run's record holds together: what it refers to, what it says about itself, and whether its decisions follow
 //! from its evidence. Looking at files and refs is left to the caller.
 
+mod twins;
+
 use crate::event::{Idea, Stop};
 use crate::evidence::{Artifact, Scored};
 use crate::facts::{Eval, Expansion, Facts, Fate, Ideas, Node, Origin, Phase, Stage};
@@ -81,7 +83,7 @@ pub fn references(facts: &Facts) -> Vec<Reference> {
     let control =
         facts.control.iter().flat_map(|expansion| of_expansion(expansion, "the control group"));
     let evals = facts.evals.iter().flat_map(|eval| of_eval(&eval));
-    root.chain(nodes).chain(control).chain(evals).collect()
+    root.chain(nodes).chain(control).chain(evals).chain(twins::replaced(facts)).collect()
 }
 
 /// A copy, and what it was copied from where that is the run's too.
@@ -169,6 +171,7 @@ pub fn structure(facts: &Facts) -> Vec<Finding> {
     }
     found.extend(frontier_findings(facts));
     found.extend(facts.evals.iter().filter_map(|eval| group_finding(facts, &eval)));
+    found.extend(facts.evals.iter().filter_map(|eval| twins::finding(facts, &eval)));
     found
 }
 
@@ -252,14 +255,16 @@ pub fn beams(facts: &Facts) -> Vec<Finding> {
     let width = facts.promoted_at_most();
     let mut first = EvalId::FIRST;
     let mut found = Vec::new();
+    let mut kept = twins::KeptTrees::new(facts);
     for (depth, closed) in (0_u32..).zip(&facts.closed) {
         let evals = (first.number()..closed.evals_end.number()).map(EvalId::new);
         first = closed.evals_end;
         let contenders = evals.filter_map(|id| facts.eval(id).and_then(|eval| contender(&eval)));
-        if rank::beam(contenders, width) != closed.beam {
+        if rank::beam(contenders.filter(|one| kept.has_room(one)), width) != closed.beam {
             let what = "the promoted evals are not the best that passed the gate";
             found.push(Finding::new(what, format!("depth {depth}"), REPLAYABLE));
         }
+        kept.keep(facts, &closed.beam);
     }
     found
 }

@@ -2,6 +2,7 @@
 //! How an event is written to disk is pinned by snapshot tests of the store; fields are only added.
 
 mod again;
+mod approval;
 mod asked;
 mod budget;
 mod idea;
@@ -10,6 +11,7 @@ mod leftover;
 mod runner;
 
 pub use again::{Rerun, SentBack};
+pub use approval::Approval;
 pub use asked::{MessageId, Wish};
 pub use budget::BudgetKind;
 pub use idea::{ContextPack, FileDigest, Given, Idea, IdeaAdded, IdeasProposed, NewEval, Repeat};
@@ -21,7 +23,7 @@ use crate::conversation::Turn;
 use crate::evidence::{Artifact, Scored};
 use crate::gate::Verdict;
 use crate::group::IdeaSource;
-use crate::id::{Commit, Depth, EvalId, NodeId, Place, RunId, Sha256};
+use crate::id::{Commit, Depth, EvalId, GitTree, NodeId, Place, RunId, Sha256};
 use crate::policy::{Agents, Meaning, Reach};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -54,6 +56,9 @@ pub enum Event {
         /// What the protected inputs were then, where there are any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         protected_inputs: Option<Box<Sha256>>,
+        /// The root's files. Older runs do not say.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tree: Option<GitTree>,
         /// When.
         at: Timestamp,
     },
@@ -88,6 +93,9 @@ pub enum Event {
         eval: EvalId,
         /// The candidate.
         commit: Commit,
+        /// The candidate's files. Older runs do not say.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tree: Option<GitTree>,
         /// How many files it changes against its parent.
         files_changed: u32,
         /// How many rounds the coder needed.
@@ -123,6 +131,9 @@ pub enum Event {
         eval: EvalId,
         /// The figures.
         scored: Box<Scored>,
+        /// The older twin with the same git tree whose results these are, in place of an own sweep.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        same_code_as: Option<Subject>,
         /// When.
         at: Timestamp,
     },
@@ -376,19 +387,6 @@ pub struct Failure {
     pub kind: FailureKind,
     /// What happened, for a person.
     pub message: String,
-}
-
-/// Who let a candidate through.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Approval {
-    /// Nobody: there is no reviewer.
-    #[default]
-    Unreviewed,
-    /// The reviewer.
-    Approved,
-    /// `proceed_on_max_review_rounds`, against the reviewer's word.
-    LetThrough,
 }
 
 /// What kind of failure.

@@ -19,12 +19,12 @@ use self::packed::Packed;
 use crate::bill::Bills;
 use crate::conversation::Turn;
 use crate::event::{
-    Approval, BudgetKind, Failure, Given, Idea, Intent, Leftover, Repeat, Stop, WorldKind,
+    Approval, BudgetKind, Failure, Given, Idea, Intent, Leftover, Repeat, Stop, Subject, WorldKind,
 };
 use crate::evidence::{Artifact, Scored};
 use crate::gate::Word;
 use crate::group::Group;
-use crate::id::{Commit, Depth, EvalId, NodeId, RunId, Sha256, TurnId};
+use crate::id::{Commit, Depth, EvalId, GitTree, NodeId, RunId, Sha256, TurnId};
 use crate::policy::{Agents, Meaning, Reach};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -106,6 +106,8 @@ pub enum Baseline {
         parent: Option<Artifact>,
         /// What the protected inputs were then, where there are any.
         protected_inputs: Option<Sha256>,
+        /// The root's files. Older runs do not say.
+        tree: Option<GitTree>,
         /// When.
         at: Timestamp,
     },
@@ -280,6 +282,10 @@ pub struct Work {
     pub approval: Approval,
     /// The attempt that made it. A later one may measure it again.
     pub made_in: u32,
+    /// The candidate's files. Older runs do not say.
+    pub tree: Option<GitTree>,
+    /// The older twin with the same git tree whose results stand for this candidate's own sweep.
+    pub same_code_as: Option<Subject>,
 }
 
 /// A candidate with its figures.

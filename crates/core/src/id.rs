@@ -1,6 +1,10 @@
 //! Names of things: runs, nodes, evals, turns, commits, digests, places. Parsed once, believed everywhere.
 //! Nothing here knows where a thing lies on a disk; [`RunPath`] is only a checked relative name.
 
+mod tree;
+
+pub use tree::GitTree;
+
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 use std::fmt;
 use std::str::FromStr;

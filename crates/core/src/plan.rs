@@ -17,7 +17,7 @@ use crate::event::{
 use crate::evidence::{Artifact, Scored};
 use crate::facts::{Eval, Expansion, Facts, Phase, Removal, Stage};
 use crate::group::IdeaSource;
-use crate::id::{Commit, EvalId, NodeId, Sha256};
+use crate::id::{Commit, EvalId, GitTree, NodeId, Sha256};
 use crate::policy::DedupeScope;
 use crate::state::State;
 use jiff::{SignedDuration, Timestamp};
@@ -89,6 +89,8 @@ pub enum Outcome {
         parent: Option<Artifact>,
         /// What the protected inputs were then, where there are any.
         protected_inputs: Option<Sha256>,
+        /// The root's files.
+        tree: GitTree,
     },
     /// The root's sweep is in, and cannot be compared with.
     RootRefused {
@@ -116,6 +118,8 @@ pub enum Outcome {
         eval: EvalId,
         /// The candidate.
         commit: Commit,
+        /// The candidate's files.
+        tree: GitTree,
         /// How many files it changes.
         files_changed: u32,
         /// How many rounds it took.
@@ -138,6 +142,8 @@ pub enum Outcome {
         eval: EvalId,
         /// The figures.
         scored: Box<Scored>,
+        /// The older twin whose results were compared, in place of an own sweep.
+        same_code_as: Option<Subject>,
     },
     /// A budget stopped a step before its end.
     OverBudget {
@@ -234,14 +240,18 @@ fn promote(left: &[EvalId], running: &Running) -> Vec<Move> {
 
 fn search(state: &State, running: &Running) -> Vec<Move> {
     let mut moves = Vec::new();
-    moves.extend(state.swept().iter().map(|eval| Move::Start(Step::Score(*eval))));
+    let scored = state.swept().iter().copied().chain(state.measured_by_twin());
+    moves.extend(scored.map(|eval| Move::Start(Step::Score(eval))));
     moves.extend(sweeps(state, running));
     moves.extend(implement(state));
     moves.extend(propose(state));
     moves.retain(|step| !matches!(step, Move::Start(step) if running.has(*step)));
     let removing = state.worktrees_due() > 0;
     if moves.is_empty() && !running.searches() && !goes_on(state, running) && !removing {
-        moves.push(Move::Record(close::depth(state)));
+        moves.extend(state.yield_to_twin().map(|eval| Move::Start(Step::Score(eval))));
+        if moves.is_empty() {
+            moves.push(Move::Record(close::depth(state)));
+        }
     }
     moves
 }
@@ -287,7 +297,8 @@ fn discard(state: &State, running: &Running, now: Timestamp) -> Option<Move> {
     Some(Move::Start(Step::Discard(leftover)))
 }
 
-/// Sweeps that wait, and those that were submitted by a process that is gone, as far as the limit goes.
+/// Sweeps that wait, and those that were submitted by a process that is gone, as far as the limit goes. A candidate with an
+/// older twin waits for the twin's results.
 fn sweeps(state: &State, running: &Running) -> Vec<Move> {
     let most = state.reach.sweep_max_parallel.map_or(u32::MAX, NonZeroU32::get);
     let room = usize::try_from(most).unwrap_or(usize::MAX).saturating_sub(running.jobs.len());
@@ -295,7 +306,8 @@ fn sweeps(state: &State, running: &Running) -> Vec<Move> {
         return Vec::new();
     }
     let first = (state.phase == Phase::Measuring).then_some(Subject::Root);
-    let evals = state.sweeping().iter().chain(state.implemented()).copied().map(Subject::Eval);
+    let waiting = state.implemented().iter().filter(|eval| !state.rests_on_twin(**eval));
+    let evals = state.sweeping().iter().chain(waiting).copied().map(Subject::Eval);
     let unknown = |subject: &Subject| !running.jobs.contains(subject);
     let waiting = first.into_iter().chain(evals).filter(unknown).take(room);
     waiting.map(|subject| Move::Start(Step::Sweep(subject))).collect()
@@ -389,9 +401,9 @@ pub fn announce(state: &State, step: Step, at: Timestamp) -> Option<Event> {
 #[must_use]
 pub fn accept(state: &State, outcome: &Outcome, at: Timestamp) -> Option<Event> {
     Some(match outcome.clone() {
-        Outcome::RootMeasured { baseline, rows, parent, protected_inputs } => {
-            let protected_inputs = protected_inputs.map(Box::new);
-            Event::RootMeasured { baseline, rows, parent, protected_inputs, at }
+        Outcome::RootMeasured { baseline, rows, parent, protected_inputs, tree } => {
+            let (protected_inputs, tree) = (protected_inputs.map(Box::new), Some(tree));
+            Event::RootMeasured { baseline, rows, parent, protected_inputs, tree, at }
         }
         Outcome::RootRefused { why } => Event::RootRefused { why },
         Outcome::Proposed(proposal) => {
@@ -406,11 +418,14 @@ pub fn accept(state: &State, outcome: &Outcome, at: Timestamp) -> Option<Event> 
             }
             Event::ProposalFailed { source, why, turns, bills, conversation, at }
         }
-        Outcome::Implemented { eval, commit, files_changed, rounds, approval, bills } => {
-            Event::Implemented { eval, commit, files_changed, rounds, approval, bills, at }
+        Outcome::Implemented { eval, commit, tree, files_changed, rounds, approval, bills } => {
+            let tree = Some(tree);
+            Event::Implemented { eval, commit, tree, files_changed, rounds, approval, bills, at }
         }
         Outcome::Swept { eval, results } => Event::Swept { eval, results, at },
-        Outcome::Scored { eval, scored } => Event::Scored { eval, scored, at },
+        Outcome::Scored { eval, scored, same_code_as } => {
+            Event::Scored { eval, scored, same_code_as, at }
+        }
         Outcome::OverBudget { step, budget, bills } => Event::BudgetReached { budget, step, bills },
         Outcome::EvalFailed { eval, failure, bills } => {
             again::failure(state, eval, failure, bills, at)

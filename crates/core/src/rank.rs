@@ -2,9 +2,10 @@
 
 use crate::evidence::Comparison;
 use crate::facts::Measured;
-use crate::id::EvalId;
+use crate::id::{EvalId, GitTree};
 use crate::num::Finite;
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 /// What a candidate is ranked by: its score against the root, or else its primary delta. None: never promoted.
 #[must_use]
@@ -22,6 +23,8 @@ pub struct Contender {
     pub vs_root: Comparison,
     /// How many files it changes against its parent.
     pub files_changed: u32,
+    /// Its files: the same files have one place at most.
+    pub tree: Option<GitTree>,
 }
 
 impl Contender {
@@ -29,14 +32,22 @@ impl Contender {
     #[must_use]
     pub fn new(eval: EvalId, measured: Measured) -> Self {
         let Measured { work, scored, .. } = measured;
-        Self { eval, vs_root: scored.vs_root, files_changed: work.files_changed }
+        let (files_changed, tree) = (work.files_changed, work.tree);
+        Self { eval, vs_root: scored.vs_root, files_changed, tree }
     }
 }
 
 /// The best `width` contenders, best first: by score, primary delta, absence of a risk regression, fewer files, older id.
+/// Of
+/// those with the same git tree only the oldest counts.
 #[must_use]
 pub fn beam(contenders: impl Iterator<Item = Contender>, width: usize) -> Vec<EvalId> {
+    let mut trees = BTreeSet::new();
+    let mut contenders: Vec<_> = contenders.collect();
+    contenders.sort_unstable_by_key(|c| c.eval);
+    contenders.retain(|c| c.tree.as_ref().is_none_or(|tree| trees.insert(tree.leading_bytes())));
     let mut ranked: Vec<_> = contenders
+        .into_iter()
         .filter_map(|c| {
             let score = score(&c.vs_root)?;
             let risk = c.vs_root.recommendation.risk_regressed();

@@ -5,6 +5,7 @@ mod apply;
 mod check;
 mod index;
 mod removal;
+mod twins;
 
 pub use apply::Unexpected;
 
@@ -15,6 +16,7 @@ use crate::id::{Depth, EvalId, NodeId};
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
+use twins::TwinKey;
 
 /// The state of a run. It reads as its [`Facts`].
 #[derive(Clone, Debug, PartialEq)]
@@ -32,6 +34,8 @@ struct Index {
     implemented: BTreeSet<EvalId>,
     sweeping: BTreeSet<EvalId>,
     swept: BTreeSet<EvalId>,
+    /// Candidates that have results, or will have, by their files.
+    twins: BTreeSet<TwinKey>,
     /// What is to be removed: at once, or not before this time; worktrees first, which are what takes space.
     removals: BTreeSet<RemovalKey>,
 }
@@ -105,8 +109,9 @@ impl State {
     /// When the facts contradict each other.
     pub fn restore(mut facts: Facts) -> Result<Self, Unexpected> {
         facts.check()?;
+        let twins = facts.evals.iter().filter_map(|eval| twins::twin_key(&eval)).collect();
         facts.settle();
-        let mut index = Index::default();
+        let mut index = Index { twins, ..Index::default() };
         for eval in facts.evals.open() {
             index.enter(eval);
         }

@@ -63,6 +63,7 @@ fn places(candidates: &[(Judgement, Verdict)]) -> Vec<EvalId> {
             eval: id,
             vs_root,
             files_changed: 1,
+            tree: None,
         }));
         id = id.next();
     }
@@ -239,7 +240,7 @@ fn ranked(passed: &[Passed], width: usize) -> Vec<EvalId> {
     let contender = |passed: &Passed| (passed.eval, passed.files_changed);
     let all = passed.iter().map(|one| {
         let (eval, files_changed) = contender(one);
-        Contender { eval, vs_root: one.vs_root.clone(), files_changed }
+        Contender { eval, vs_root: one.vs_root.clone(), files_changed, tree: None }
     });
     beam(all, width)
 }

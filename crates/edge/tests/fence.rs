@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use treebeam_core::event::{Leftover, LeftoverKind, RunStarted, Subject, WorldKind};
 use treebeam_core::evidence::Artifact;
-use treebeam_core::id::{Commit, EvalId, NodeId, Place, RunPath};
+use treebeam_core::id::{Commit, EvalId, GitTree, NodeId, Place, RunPath};
 use treebeam_core::policy::{Agents, Meaning, Reach};
 use treebeam_core::protect::{Change, Protected};
 use treebeam_edge::store::{Fenced, Force, Store};
 use treebeam_run::port::{
-    Agent, AgentError, Applied, Ask, Binaries, CommitNote, Edits, Executor, Files, Job, JobEnd,
-    JobKey, PortError, Reply, Repo, RepoFile, Role,
+    Agent, AgentError, Applied, Ask, Binaries, CommitNote, CommittedTree, Edits, Executor, Files,
+    Job, JobEnd, JobKey, PortError, Reply, Repo, RepoFile, Role,
 };
 
 const PLACE: Place = Place::Candidate(EvalId::FIRST);
@@ -47,7 +47,10 @@ impl Repo for &Reached {
     fn staged(&self, _: Place, _: usize) -> Result<String, PortError> {
         self.refuse()
     }
-    fn commit(&self, _: Place, _: &CommitNote) -> Result<Commit, PortError> {
+    fn commit(&self, _: Place, _: &CommitNote) -> Result<CommittedTree, PortError> {
+        self.refuse()
+    }
+    fn tree(&self, _: &Commit) -> Result<GitTree, PortError> {
         self.refuse()
     }
     fn touched(&self, _: Place, _: &Commit, _: &Protected) -> Result<Vec<String>, PortError> {

@@ -8,7 +8,7 @@ use treebeam_core::event::{Leftover, LeftoverKind};
 use treebeam_core::id::{Commit, EvalId, NodeId, Place, RunId};
 use treebeam_core::protect::Mode;
 use treebeam_edge::git::{GitRepo, OpenError, Paint, UserRepo, open_with};
-use treebeam_run::port::{Applied, Binaries, CommitNote, Repo};
+use treebeam_run::port::{Applied, Binaries, CommitNote, CommittedTree, Repo};
 use treebeam_testkit::repo::TempRepo;
 #[cfg(unix)]
 use treebeam_testkit::repo::script;
@@ -159,7 +159,7 @@ fn spaces_and_umlauts_are_ordinary() -> Outcome {
     let diff = "--- \"a/ü x.txt\"\n+++ \"b/ü x.txt\"\n@@ -1 +1 @@\n-a\n+b\n";
     assert_eq!(git.apply(eval(1), diff)?, Applied::Cleanly);
     assert_eq!(git.changes(eval(1))?[0].path, "ü x.txt");
-    let commit = git.commit(eval(1), &note("title ü")?)?;
+    let commit = git.commit(eval(1), &note("title ü")?)?.commit;
     assert!(git.diff(&head, &commit, Binaries::InFull, 4096)?.contains("+++ b/ü x.txt"));
     git.discard(worktree(eval(1)), 1)?;
     assert!(!folder(&repo, eval(1)).exists());
@@ -228,10 +228,14 @@ fn everything_can_be_done_twice() -> Outcome {
     assert!(matches!(git.apply(e1, A_TO_B)?, Applied::Refused(_)));
     assert_eq!(fs::read_to_string(folder(&repo, e1).join("a.txt"))?, "b\n");
     let changes = git.changes(e1)?;
-    let commit = git.commit(e1, &note("change a")?)?;
+    let commit = git.commit(e1, &note("change a")?)?.commit;
     assert_eq!(git.changes(e1)?, changes);
     let later = CommitNote { at: "2027-01-01T00:00:00Z".parse()?, ..note("change a")? };
-    assert_eq!(git.commit(e1, &later)?, commit, "the same parent, tree and message: it stands");
+    assert_eq!(
+        git.commit(e1, &later)?.commit,
+        commit,
+        "the same parent, tree and message: it stands"
+    );
     assert_eq!(repo.git_in(&folder(&repo, e1), &["status", "--porcelain=v1"])?, "");
     for _ in 0..2 {
         git.keep(n1, &commit)?;
@@ -256,13 +260,31 @@ fn everything_can_be_done_twice() -> Outcome {
 }
 
 #[test]
+fn two_commits_with_the_same_files_have_the_same_tree() -> Outcome {
+    let repo = files()?;
+    let git = run_in(&repo)?;
+    let head = git.user().head.clone();
+    let made = |number: u32, title: &str| -> Result<CommittedTree, Box<dyn Error>> {
+        git.checkout(eval(number), &head)?;
+        assert_eq!(git.apply(eval(number), A_TO_B)?, Applied::Cleanly);
+        Ok(git.commit(eval(number), &note(title)?)?)
+    };
+    let (one, two) = (made(1, "one")?, made(2, "two")?);
+    assert_ne!(one.commit, two.commit);
+    assert_eq!(one.tree, two.tree);
+    assert_eq!(git.tree(&two.commit)?, one.tree);
+    assert_ne!(git.tree(&head)?, one.tree);
+    Ok(())
+}
+
+#[test]
 fn the_same_inputs_make_the_same_commit() -> Outcome {
     let make = || -> Result<(Commit, String), Box<dyn Error>> {
         let repo = files()?;
         let git = run_in(&repo)?;
         git.checkout(eval(1), &git.user().head)?;
         git.apply(eval(1), A_TO_B)?;
-        let commit = git.commit(eval(1), &note("change\na")?)?;
+        let commit = git.commit(eval(1), &note("change\na")?)?.commit;
         let text = repo.git(["cat-file", "commit", commit.as_str()])?;
         Ok((commit, text))
     };
@@ -281,13 +303,13 @@ fn a_second_commit_in_a_worktree_replaces_the_first() -> Outcome {
     let head = git.user().head.clone();
     git.checkout(eval(1), &head)?;
     git.apply(eval(1), A_TO_B)?;
-    let first = git.commit(eval(1), &note("one")?)?;
+    let first = git.commit(eval(1), &note("one")?)?.commit;
     // As after a restart: nothing is remembered.
     let git = run_in(&repo)?;
     assert_eq!(git.apply(eval(1), &A_TO_B.replace("-a", "-b").replace("+b\n", "+c\n"))?, {
         Applied::Cleanly
     });
-    let second = git.commit(eval(1), &note("one")?)?;
+    let second = git.commit(eval(1), &note("one")?)?.commit;
     assert_ne!(first, second);
     assert_eq!(repo.git(["rev-parse", "tree/r1/e0001^"])?, head.as_str());
     assert_eq!(repo.git(["rev-parse", "tree/r1/e0001"])?, second.as_str());
@@ -470,7 +492,7 @@ fn a_sabotaged_worktree_stays_where_it_is() -> Outcome {
             }
             assert_eq!(git.apply(eval(1), A_TO_B)?, Applied::Cleanly, "{name}");
             assert_eq!(git.changes(eval(1))?.len(), 1, "{name}");
-            let commit = git.commit(eval(1), &note("x")?)?;
+            let commit = git.commit(eval(1), &note("x")?)?.commit;
             assert_eq!(repo.git(["rev-parse", "tree/r1/e0001"])?, commit.as_str());
             assert_eq!(repo.git(["rev-parse", "tree/r1/e0001^"])?, head.as_str());
             assert_eq!(users(&repo)?, before, "{name}");

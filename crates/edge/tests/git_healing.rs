@@ -142,7 +142,7 @@ fn undisturbed() -> Commit {
     let git = run_in(&repo);
     git.checkout(e1(), &git.user().head).unwrap();
     git.apply(e1(), A_TO_B).unwrap();
-    git.commit(e1(), &note()).unwrap()
+    git.commit(e1(), &note()).unwrap().commit
 }
 
 /// Each call is one after which a gc deletes every loose object that nothing pointed at before.
@@ -164,7 +164,7 @@ fn objects_that_a_gc_deletes_are_made_again() {
         let git = run_through(&repo, &prune);
         git.checkout(e1(), &git.user().head).unwrap();
         assert_eq!(git.apply(e1(), A_TO_B).unwrap(), Applied::Cleanly, "{call}");
-        assert_eq!(git.commit(e1(), &note()).unwrap(), undisturbed(), "{call}");
+        assert_eq!(git.commit(e1(), &note()).unwrap().commit, undisturbed(), "{call}");
         assert!(log.exists(), "{call}: something was deleted");
         let sound = repo.git(["fsck", "--connectivity-only"]);
         assert!(sound.is_ok(), "{call}: {sound:?}");

@@ -64,7 +64,7 @@ fn cycle(git: &GitRepo, number: u32) -> Outcome {
     git.checkout(place, &head)?;
     assert_eq!(git.apply(place, &diff(number))?, Applied::Cleanly);
     assert_eq!(git.changes(place)?.len(), 1);
-    let commit = git.commit(place, &note(&format!("{place}")))?;
+    let commit = git.commit(place, &note(&format!("{place}")))?.commit;
     git.keep(node, &commit)?;
     assert!(
         git.diff(&head, &commit, Binaries::InFull, 4096)?.contains(&format!("+change {number}"))

@@ -116,6 +116,8 @@ pub(crate) enum ForCollecting {
 
 pub(crate) struct ForScore {
     pub(crate) about: About,
+    /// The older twin whose results these are, in place of an own sweep.
+    pub(crate) same_code_as: Option<Subject>,
     pub(crate) results: Artifact,
     pub(crate) parent: Artifact,
     pub(crate) root: Artifact,
@@ -259,12 +261,18 @@ fn for_coder(state: &State, eval: &Eval) -> Option<ForCoder> {
 }
 
 fn for_score(state: &State, eval: &Eval) -> Option<ForScore> {
-    let Stage::Swept(_, results) = &eval.stage else { return None };
+    let (results, same_code_as) = if let Stage::Swept(_, results) = &eval.stage {
+        (results.as_ref().clone(), None)
+    } else {
+        let original = state.original_of(eval)?;
+        (state.results_for_twin(eval, original)?, Some(original))
+    };
     let Baseline::Measured { results: root, rows, .. } = &state.baseline else { return None };
     let parent = state.baseline_of(state.node(eval.parent)?)?;
     Some(ForScore {
         about: about(state, eval)?,
-        results: results.as_ref().clone(),
+        same_code_as,
+        results,
         parent: parent.clone(),
         root: root.clone(),
         root_rows: *rows,

@@ -19,7 +19,7 @@ use std::io::Read;
 use std::time::Duration;
 use treebeam_core::event::{EvalStage, Event, FailureKind, Leftover, Subject};
 use treebeam_core::evidence::Artifact;
-use treebeam_core::id::{Commit, EvalId, NodeId, Place, RunPath};
+use treebeam_core::id::{Commit, EvalId, GitTree, NodeId, Place, RunPath};
 use treebeam_core::measure::UserPath;
 use treebeam_core::protect::{Change, Protected};
 use treebeam_core::state::State;
@@ -124,7 +124,13 @@ pub trait Repo: Sync {
     ///
     /// # Errors
     /// When git cannot.
-    fn commit(&self, place: Place, note: &CommitNote) -> Result<Commit, PortError>;
+    fn commit(&self, place: Place, note: &CommitNote) -> Result<CommittedTree, PortError>;
+
+    /// The git tree of a commit: its files, whoever made it and when.
+    ///
+    /// # Errors
+    /// When git cannot tell.
+    fn tree(&self, commit: &Commit) -> Result<GitTree, PortError>;
 
     /// Which protected files of a commit the worktree no longer has as the commit has them, whatever became of the worktree.
     ///
@@ -213,6 +219,15 @@ pub enum Applied {
     Cleanly,
     /// Nothing changed; git's own words.
     Refused(String),
+}
+
+/// A commit that was made, with the files that it has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommittedTree {
+    /// The commit.
+    pub commit: Commit,
+    /// Its files.
+    pub tree: GitTree,
 }
 
 /// What a commit says.

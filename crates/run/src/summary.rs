@@ -5,7 +5,7 @@ use crate::port::{Files, JobEnd, PortError};
 use crate::{figures, reply};
 use serde_json::{Value, json};
 use treebeam_core::bill::Bills;
-use treebeam_core::event::{Approval, Failure, Idea};
+use treebeam_core::event::{Approval, Failure, Idea, Subject};
 use treebeam_core::facts::Work;
 use treebeam_core::id::{Commit, EvalId, NodeId, RunPath};
 use treebeam_core::path;
@@ -81,6 +81,7 @@ impl Summary {
             "cost_usd": null,
             "commands": [],
             "job_usage": null,
+            "same_code_as": null,
             "scoring_summary": null,
             "scoring_summary_root": null,
             "completeness": null,
@@ -167,6 +168,12 @@ impl Summary {
             "primary_delta": scored.vs_root.primary_delta,
         });
         self.0["completeness"] = json!(scored.completeness);
+        self
+    }
+
+    /// The older twin whose results were compared, in place of an own sweep.
+    pub(crate) fn same_code_as(mut self, original: Option<Subject>) -> Self {
+        self.0["same_code_as"] = json!(original.map(|original| original.to_string()));
         self
     }
 

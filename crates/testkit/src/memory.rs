@@ -10,12 +10,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use treebeam_core::event::{FailureKind, Leftover, LeftoverKind, MessageId, Subject};
 use treebeam_core::evidence::Artifact;
-use treebeam_core::id::{Commit, EvalId, Place, RunPath, Sha256};
+use treebeam_core::id::{Commit, EvalId, GitTree, Place, RunPath, Sha256};
 use treebeam_core::path;
 use treebeam_core::protect::{Change, Mode, Protected};
 use treebeam_run::port::{
-    Applied, Binaries, Clock, CommitNote, Executor, Files, Inbox, Interrupt, Job, JobEnd, JobExit,
-    JobKey, Message, Moment, PortError, Repo, RepoFile, Request, Undisturbed, World,
+    Applied, Binaries, Clock, CommitNote, CommittedTree, Executor, Files, Inbox, Interrupt, Job,
+    JobEnd, JobExit, JobKey, Message, Moment, PortError, Repo, RepoFile, Request, Undisturbed,
+    World,
 };
 use treebeam_run::prompt::Prompts;
 
@@ -37,7 +38,12 @@ pub struct MemoryWorld {
     answer_takes: SignedDuration,
     /// How long a removal takes, really.
     discard_takes: Duration,
+    /// Whether ideas differ in words more often than in code.
+    same_code: bool,
 }
+
+/// Between an idea's code and the words that make it another idea.
+const SAID_BY: &str = " said by ";
 
 /// The inbox, which survives a crash too.
 #[derive(Debug, Default)]
@@ -94,7 +100,25 @@ impl MemoryWorld {
         let (disk, engine, trouble) = (Mutex::default(), Mutex::default(), Mutex::default());
         let (calm, inbox, purse) = (Mutex::default(), Mutex::default(), None);
         let (answer_takes, discard_takes) = (SignedDuration::ZERO, Duration::ZERO);
-        Self { seed, order, disk, engine, trouble, calm, inbox, purse, answer_takes, discard_takes }
+        Self {
+            seed,
+            order,
+            disk,
+            engine,
+            trouble,
+            calm,
+            inbox,
+            purse,
+            answer_takes,
+            discard_takes,
+            same_code: false,
+        }
+    }
+
+    /// The same world, whose ideas differ in words more often than in code, and lead to the same files in any order.
+    #[must_use]
+    pub fn with_same_code(self) -> Self {
+        Self { same_code: true, ..self }
     }
 
     /// The same world, in which it takes a moment to remove something.
@@ -195,7 +219,7 @@ impl MemoryWorld {
     /// The same world as it is now, which goes its own way from here, its sweeps in another order.
     #[must_use]
     pub fn fork(&self, order: u64) -> Self {
-        let fork = Self::new(self.seed, order);
+        let fork = Self { same_code: self.same_code, ..Self::new(self.seed, order) };
         *fork.lock() = self.disk();
         let jobs = self.engine.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for job in jobs.into_values() {
@@ -227,6 +251,16 @@ fn commit(text: &str) -> Commit {
     text.parse().expect("a commit name")
 }
 
+impl Disk {
+    /// A commit with its tree, which is the changes that led to it.
+    fn committed(&self, name: &str) -> CommittedTree {
+        let changes = self.commits.get(name).map_or(&[][..], Vec::as_slice);
+        let digest = Sha256::of(changes.join("\n").as_bytes());
+        let tree = digest.to_string().parse().expect("a tree name");
+        CommittedTree { commit: commit(name), tree }
+    }
+}
+
 impl Repo for MemoryWorld {
     fn checkout(&self, place: Place, commit: &Commit) -> Result<(), PortError> {
         let mut disk = self.lock();
@@ -243,6 +277,7 @@ impl Repo for MemoryWorld {
 
     fn apply(&self, place: Place, diff: &str) -> Result<Applied, PortError> {
         let change = diff.lines().find_map(|line| line.strip_prefix("+do ")).unwrap_or_default();
+        let change = change.split(SAID_BY).next().unwrap_or_default();
         if change.contains("never-applies") {
             return Ok(Applied::Refused("it never does".to_owned()));
         }
@@ -262,7 +297,7 @@ impl Repo for MemoryWorld {
         Ok(format!("+do {}\n", change.unwrap_or_default()))
     }
 
-    fn commit(&self, place: Place, note: &CommitNote) -> Result<Commit, PortError> {
+    fn commit(&self, place: Place, note: &CommitNote) -> Result<CommittedTree, PortError> {
         let mut disk = self.lock();
         let worktree = disk.worktrees.get(&place.to_string()).cloned();
         let (parent, change) = worktree.ok_or_else(|| PortError::new("no worktree"))?;
@@ -271,16 +306,25 @@ impl Repo for MemoryWorld {
         if let Some(standing) = disk.refs.get(&place.to_string())
             && disk.contents.get(standing) == Some(&content)
         {
-            return Ok(self::commit(standing));
+            return Ok(disk.committed(standing));
         }
         let text = format!("{content} {}", note.at);
         let name: String = Sha256::of(text.as_bytes()).to_string().chars().take(40).collect();
         disk.contents.insert(name.clone(), content);
         let mut changes = disk.commits.get(&parent).cloned().unwrap_or_default();
         changes.push(change);
+        if self.same_code {
+            // The files have each part once, whichever came first.
+            changes.sort_unstable();
+            changes.dedup();
+        }
         disk.commits.insert(name.clone(), changes);
         disk.refs.insert(place.to_string(), name.clone());
-        Ok(self::commit(&name))
+        Ok(disk.committed(&name))
+    }
+
+    fn tree(&self, commit: &Commit) -> Result<GitTree, PortError> {
+        Ok(self.lock().committed(commit.as_str()).tree)
     }
 
     fn touched(&self, _: Place, _: &Commit, _: &Protected) -> Result<Vec<String>, PortError> {

@@ -98,7 +98,10 @@ fn what(event: &Event) -> String {
             format!("given to the sweep{}", again(*submission))
         }
         Event::Swept { results, .. } => format!("swept: {}", results.path),
-        Event::Scored { scored, .. } => scores(scored),
+        Event::Scored { scored, same_code_as: None, .. } => scores(scored),
+        Event::Scored { scored, same_code_as: Some(original), .. } => {
+            format!("{}, {}", scores(scored), words::same_code(*original))
+        }
         Event::EvalFailed { failure, .. } => {
             let Failure { stage, kind, message } = failure;
             failed(&format!("failed at {stage} ({kind})"), message, REASON_CHARS)

@@ -108,6 +108,13 @@ impl fmt::Display for Outcome {
 /// Why it came out that way, or what it waits for, in one line.
 #[must_use]
 pub fn reason(eval: &Eval) -> String {
+    match eval.work().and_then(|work| work.same_code_as) {
+        None => own_reason(eval),
+        Some(original) => format!("{}; {}", words::same_code(original), own_reason(eval)),
+    }
+}
+
+fn own_reason(eval: &Eval) -> String {
     match &eval.stage {
         Stage::Queued if eval.again.is_some() => {
             format!("waits to be swept again as committed, attempt {}", eval.attempt)

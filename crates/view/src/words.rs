@@ -5,10 +5,11 @@ use crate::read;
 use jiff::Timestamp;
 use std::time::Duration;
 use treebeam_core::bill::{Bill, Bills, Cost};
-use treebeam_core::event::{BudgetKind, Stop, WorldKind};
+use treebeam_core::event::{BudgetKind, Stop, Subject, WorldKind};
 use treebeam_core::evidence::Artifact;
 use treebeam_core::facts::{Baseline, Facts, Phase};
 use treebeam_core::gate::Rule;
+use treebeam_core::id::Place;
 use treebeam_core::num::Finite;
 use treebeam_core::policy::{Direction, Reach};
 
@@ -105,6 +106,14 @@ pub(crate) const fn budget(budget: BudgetKind) -> &'static str {
 /// What is to be known of results that the run did not measure.
 pub(crate) fn given(results: &Artifact) -> Option<String> {
     results.given().map(|file| format!("taken from `{file}`, not measured"))
+}
+
+/// The twin whose results stand for a candidate's own sweep.
+pub(crate) fn same_code(original: Subject) -> String {
+    match original {
+        Subject::Root => "same code as the root".to_owned(),
+        Subject::Eval(eval) => format!("same code as {}", Place::Candidate(eval)),
+    }
 }
 
 /// What the run is at.

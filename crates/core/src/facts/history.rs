@@ -1,7 +1,8 @@
 //! How a run came to be what it is, as far as nothing else depends on it.
 
 use crate::event::{MessageId, Subject};
-use crate::id::Depth;
+use crate::evidence::Artifact;
+use crate::id::{Depth, EvalId};
 use jiff::Timestamp;
 use std::collections::BTreeMap;
 
@@ -26,4 +27,7 @@ pub struct History {
     pub stop_after: Option<Depth>,
     /// The messages that were taken last, the oldest first: none of them counts a second time.
     pub messages: Vec<MessageId>,
+    /// Results of sweeps that the results of an older twin stand in for: whether a candidate was swept before its twin was
+    /// known depends on what ended first.
+    pub replaced_sweeps: BTreeMap<EvalId, Artifact>,
 }

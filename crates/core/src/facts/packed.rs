@@ -123,7 +123,7 @@ impl fmt::Debug for Packed {
 mod tests {
     use super::*;
     use crate::bill::{Bill, Bills, Cost, Usage};
-    use crate::event::{Approval, BudgetKind, EvalStage, Failure, FailureKind, Idea};
+    use crate::event::{Approval, BudgetKind, EvalStage, Failure, FailureKind, Idea, Subject};
     use crate::evidence::{
         Artifact, Comparison, Completeness, Form, Grade, LostNumbers, Paired, Reason,
         Recommendation, Scored,
@@ -131,7 +131,7 @@ mod tests {
     use crate::facts::{Fate, Measured, Stage, Work};
     use crate::gate::{Check, Rule, Rules, Verdict, Word};
     use crate::group::Group;
-    use crate::id::{Depth, EvalId, NodeId, Sha256};
+    use crate::id::{Depth, EvalId, GitTree, NodeId, Sha256};
     use crate::num::Finite;
     use crate::path::RESULTS_CSV;
     use crate::policy::Meaning;
@@ -245,12 +245,25 @@ mod tests {
             [started_at, implemented] in [time(), time()],
             is_known in any::<bool>(),
             commit in "[0-9a-f]{40}|[0-9a-f]{64}",
-            [files_changed, rounds, made_in] in any::<[u32; 3]>(),
+            [files_changed, rounds, made_in, twin] in any::<[u32; 4]>(),
+            tree in of("[0-9a-f]{40}|[0-9a-f]{64}"),
             approval in prop_oneof![Just(Approval::Unreviewed), Just(Approval::LetThrough)],
         ) -> Work {
             let commit = commit.parse().expect("a commit");
             let implemented_at = is_known.then_some(implemented);
-            Work { started_at, implemented_at, commit, files_changed, rounds, approval, made_in }
+            let tree = tree.map(|name| name.parse::<GitTree>().expect("a tree"));
+            let same_code_as = is_known.then_some(Subject::Eval(EvalId::new(twin)));
+            Work {
+                started_at,
+                implemented_at,
+                commit,
+                files_changed,
+                rounds,
+                approval,
+                made_in,
+                tree,
+                same_code_as,
+            }
         }
     }
 

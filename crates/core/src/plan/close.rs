@@ -60,7 +60,8 @@ pub(super) fn depth(state: &State) -> Event {
         let Stage::Scored(measured) = &eval.stage else { continue };
         let Work { files_changed, approval, .. } = measured.work;
         let verdict = gate(&measured.scored, files_changed, approval, &state.meaning);
-        if verdict.passed() {
+        let second = measured.work.tree.as_ref().is_some_and(|tree| state.has_place(tree));
+        if verdict.passed() && !second {
             contenders.push(Contender::new(eval.id, (**measured).clone()));
         }
         verdicts.push((eval.id, verdict));

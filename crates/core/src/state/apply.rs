@@ -6,6 +6,7 @@ mod asked;
 mod bills;
 mod budget;
 mod close;
+mod scored;
 
 use super::{State, removal_key};
 use crate::bill::Bills;
@@ -14,8 +15,7 @@ use crate::event::{
     Event, Failure, Idea, IdeasProposed, Intent, Leftover, LeftoverKind, Stop, Subject,
 };
 use crate::facts::{
-    Baseline, Eval, Expansion, Former, Ideas, KnownContext, Measured, Node, Phase, Removal, Stage,
-    Work,
+    Baseline, Eval, Expansion, Former, Ideas, KnownContext, Node, Phase, Removal, Stage, Work,
 };
 use crate::group::IdeaSource;
 use crate::id::{EvalId, NodeId, Place};
@@ -51,11 +51,12 @@ impl State {
         match event {
             Event::RunStarted(_) => wrong("a run starts twice"),
             Event::StepStarted { step, attempt, at } => self.step_started(*step, *attempt, *at),
-            Event::RootMeasured { baseline, rows, parent, protected_inputs, at } => {
-                let (results, parent) = (baseline.clone(), parent.clone());
+            Event::RootMeasured { baseline, rows, parent, protected_inputs, tree, at } => {
+                let (results, parent, tree) = (baseline.clone(), parent.clone(), tree.clone());
                 let (rows, protected_inputs, at) =
                     (*rows, protected_inputs.as_deref().copied(), *at);
-                let measured = Baseline::Measured { results, rows, parent, protected_inputs, at };
+                let measured =
+                    Baseline::Measured { results, rows, parent, protected_inputs, tree, at };
                 self.root_measured(measured)
             }
             Event::RootRefused { why } => self.root_refused(why),
@@ -64,7 +65,16 @@ impl State {
                 let ideas = Ideas::Failed { why: why.clone(), turns: *turns };
                 self.proposal_failed(*source, ideas, bills, conversation)
             }
-            Event::Implemented { eval, commit, files_changed, rounds, approval, bills, at } => {
+            Event::Implemented {
+                eval,
+                commit,
+                tree,
+                files_changed,
+                rounds,
+                approval,
+                bills,
+                at,
+            } => {
                 let work = Work {
                     started_at: self.implementing_since(*eval)?,
                     implemented_at: Some(*at),
@@ -73,6 +83,8 @@ impl State {
                     rounds: *rounds,
                     approval: *approval,
                     made_in: self.take_maker(*eval, commit)?,
+                    tree: tree.clone(),
+                    same_code_as: None,
                 };
                 self.charge(*eval, bills)?;
                 self.enter(*eval, Stage::Implemented(Box::new(work)))
@@ -85,17 +97,8 @@ impl State {
                 let swept = Stage::Swept(work.clone(), Box::new(results.clone()));
                 self.enter(*eval, swept)
             }
-            Event::Scored { eval, scored, at } => {
-                let Stage::Swept(work, results) = &self.stage(*eval)? else {
-                    return wrong(format!("eval {eval} was scored, but not swept"));
-                };
-                let (work, results) = ((**work).clone(), results.as_ref().clone());
-                let scored = scored.as_ref().clone();
-                let measured = Measured { work, results, scored, at: *at };
-                self.enter(*eval, Stage::Scored(Box::new(measured)))?;
-                let removal = wanted(self.facts.reach.keep_rejected_worktrees);
-                self.leave_behind(*eval, LeftoverKind::Worktree, removal);
-                Ok(())
+            Event::Scored { eval, scored, same_code_as, at } => {
+                self.candidate_scored(*eval, scored, *same_code_as, *at)
             }
             Event::EvalFailed { eval, failure, bills, at } => {
                 self.charge(*eval, bills)?;
@@ -279,6 +282,7 @@ impl State {
         let work = self.eval_mut(eval)?.work().map(Box::new);
         let failure = Box::new(failure.clone());
         self.eval_mut(eval)?.again = None;
+        self.keep_replaced(eval)?;
         self.enter(eval, Stage::Failed { started_at, work, failure, at })?;
         for kind in [LeftoverKind::Worktree, LeftoverKind::Branch, LeftoverKind::Dir] {
             let removal = wanted(self.facts.reach.keep_failed_artifacts);
@@ -417,6 +421,11 @@ impl State {
             Stage::Implementing(since) => Some(*since),
             Stage::Implemented(work) | Stage::Sweeping(work) | Stage::Swept(work, _) => {
                 Some(work.started_at)
+            }
+            Stage::Scored(measured)
+                if self.facts.open_eval(id).is_some_and(|eval| self.yields(eval)) =>
+            {
+                Some(measured.work.started_at)
             }
             Stage::Queued
             | Stage::Scored(_)

@@ -1,10 +1,12 @@
 //! Keeping the index: where an eval stands in it, by its stage. What is not under way stands nowhere.
 
 use super::Index;
+use super::twins::twin_key;
 use crate::facts::{Eval, Stage};
 
 impl Index {
     pub(super) fn enter(&mut self, eval: &Eval) {
+        self.twins.extend(twin_key(eval));
         match eval.stage {
             Stage::Queued => {
                 self.queued.entry(eval.source()).or_default().insert(eval.id);
@@ -23,6 +25,9 @@ impl Index {
     }
 
     pub(super) fn leave(&mut self, eval: &Eval) {
+        if let Some(key) = twin_key(eval) {
+            self.twins.remove(&key);
+        }
         match eval.stage {
             Stage::Queued => {
                 if let Some(waiting) = self.queued.get_mut(&eval.source()) {

@@ -25,7 +25,8 @@ impl Eval<'_> {
 
     fn contender(&self) -> Contender {
         let vs_root = self.judged.scored.vs_root.clone();
-        Contender { eval: self.id, vs_root, files_changed: self.change.files_changed() }
+        let files_changed = self.change.files_changed();
+        Contender { eval: self.id, vs_root, files_changed, tree: None }
     }
 }
 

@@ -2,9 +2,9 @@
 
 use super::draw;
 use treebeam_core::event::{Leftover, LeftoverKind};
-use treebeam_core::id::{Commit, Place};
+use treebeam_core::id::{Commit, GitTree, Place};
 use treebeam_core::protect::{Change, Protected};
-use treebeam_run::port::{Applied, Binaries, CommitNote, PortError, Repo, RepoFile};
+use treebeam_run::port::{Applied, Binaries, CommitNote, CommittedTree, PortError, Repo, RepoFile};
 
 /// One in this many worktrees cannot be removed at first.
 const ONE_IN: u64 = 4;
@@ -40,8 +40,11 @@ impl<R: Repo> Repo for FlakyCleanup<R> {
     fn staged(&self, place: Place, limit: usize) -> Result<String, PortError> {
         self.repo.staged(place, limit)
     }
-    fn commit(&self, place: Place, note: &CommitNote) -> Result<Commit, PortError> {
+    fn commit(&self, place: Place, note: &CommitNote) -> Result<CommittedTree, PortError> {
         self.repo.commit(place, note)
+    }
+    fn tree(&self, commit: &Commit) -> Result<GitTree, PortError> {
+        self.repo.tree(commit)
     }
     fn touched(
         &self,

@@ -4,15 +4,19 @@
 use super::worktree::Worktree;
 use super::{GitRepo, gc, lock};
 use crate::process::Input;
-use treebeam_core::id::{Commit, Place};
-use treebeam_run::port::{CommitNote, PortError};
+use treebeam_core::id::{Commit, GitTree, Place};
+use treebeam_run::port::{CommitNote, CommittedTree, PortError};
 
 impl GitRepo {
     /// Commits the index of a worktree. Where objects are lost to a gc meanwhile, all of it is done again.
-    pub(super) fn make_commit(&self, place: Place, note: &CommitNote) -> Result<Commit, PortError> {
+    pub(super) fn make_commit(
+        &self,
+        place: Place,
+        note: &CommitNote,
+    ) -> Result<CommittedTree, PortError> {
         for _ in 0..gc::REPEATS {
             match self.try_commit(place, note) {
-                Ok(Some(commit)) => return Ok(commit),
+                Ok(Some(made)) => return Ok(made),
                 Err(error) if !gc::is_loss(&error.in_full()) => return Err(error),
                 Ok(None) | Err(_) => {}
             }
@@ -26,26 +30,32 @@ impl GitRepo {
     }
 
     /// The commit, unless some of it was deleted before it could be kept.
-    fn try_commit(&self, place: Place, note: &CommitNote) -> Result<Option<Commit>, PortError> {
+    fn try_commit(
+        &self,
+        place: Place,
+        note: &CommitNote,
+    ) -> Result<Option<CommittedTree>, PortError> {
         let worktree = self.find(place)?;
         self.user.outlast_gc();
         let lull = self.user.lull();
         let message = message(note);
         let tree = self.user.git.sealed(&worktree.seat, &["write-tree"]).about(place);
-        let tree: String = tree.input(lock::held(&worktree.seat.git_dir, &[])?).done()?.word()?;
-        let commit = self.write_commit(place, &worktree, &tree, &message, note)?;
+        let tree: GitTree = tree.input(lock::held(&worktree.seat.git_dir, &[])?).done()?.word()?;
+        let name = tree.to_string();
+        let commit = self.write_commit(place, &worktree, &name, &message, note)?;
         // A ref to something that is not whole would make the user's next gc fail.
         if !self.user.lasts(lull) && !self.is_whole(place, &worktree.base, &commit)? {
             return Ok(None);
         }
         let wanted =
-            Content { tree: &tree, parent: Some(worktree.base.as_str()), message: &message };
-        let kept = self.keep_commit(place, &worktree, &commit, &wanted)?;
+            Content { tree: &name, parent: Some(worktree.base.as_str()), message: &message };
+        let commit = self.keep_commit(place, &worktree, &commit, &wanted)?;
+        let made = CommittedTree { commit, tree };
         if self.user.lasts(lull) {
-            return Ok(Some(kept));
+            return Ok(Some(made));
         }
         self.user.outlast_gc();
-        Ok(self.is_whole(place, &worktree.base, &kept)?.then_some(kept))
+        Ok(self.is_whole(place, &worktree.base, &made.commit)?.then_some(made))
     }
 
     /// Lets the place's ref point at this commit, or leaves it where it points at one with the same content.

@@ -2,7 +2,7 @@
 
 use super::GitRepo;
 use super::call::Answer;
-use treebeam_core::id::{Commit, Place};
+use treebeam_core::id::{Commit, GitTree, Place};
 use treebeam_core::protect::{Change, Mode};
 use treebeam_run::port::{Binaries, PortError};
 
@@ -53,6 +53,12 @@ impl GitRepo {
         let object = format!("{commit}^{{commit}}");
         let call = self.user.git.sealed(&self.seat(), &["cat-file", "-e", &object]);
         Ok(call.answer()?.code == Some(0))
+    }
+
+    pub(super) fn tree_of(&self, commit: &Commit) -> Result<GitTree, PortError> {
+        let object = format!("{commit}^{{tree}}");
+        let arguments = ["rev-parse", "--verify", "--quiet", &object];
+        self.user.git.sealed(&self.seat(), &arguments).done()?.word()
     }
 
     pub(super) fn index_changes(&self, place: Place) -> Result<Vec<Change>, PortError> {

@@ -53,9 +53,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Mutex;
 use treebeam_core::event::{Leftover, LeftoverKind};
-use treebeam_core::id::{Commit, Place, RunId};
+use treebeam_core::id::{Commit, GitTree, Place, RunId};
 use treebeam_core::protect::{Change, Protected};
-use treebeam_run::port::{Applied, Binaries, CommitNote, PortError, Repo, RepoFile};
+use treebeam_run::port::{Applied, Binaries, CommitNote, CommittedTree, PortError, Repo, RepoFile};
 use worktree::Worktree;
 
 /// The worktrees, commits and refs of one run in the user's repository.
@@ -108,8 +108,11 @@ impl Repo for GitRepo {
     fn staged(&self, place: Place, limit: usize) -> Result<String, PortError> {
         self.index_diff(place, limit)
     }
-    fn commit(&self, place: Place, note: &CommitNote) -> Result<Commit, PortError> {
+    fn commit(&self, place: Place, note: &CommitNote) -> Result<CommittedTree, PortError> {
         self.make_commit(place, note)
+    }
+    fn tree(&self, commit: &Commit) -> Result<GitTree, PortError> {
+        self.tree_of(commit)
     }
     fn touched(
         &self,

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 use treebeam_core::event::Leftover;
 use treebeam_core::evidence::Artifact;
-use treebeam_core::id::{Commit, EvalId, Place, RunPath};
+use treebeam_core::id::{Commit, EvalId, GitTree, Place, RunPath};
 use treebeam_core::protect::{Change, Protected};
 use treebeam_run::port::{
-    Agent, AgentError, Applied, Ask, Binaries, CommitNote, Edits, Executor, Files, Job, JobEnd,
-    JobKey, PortError, Reply, Repo, RepoFile, Role,
+    Agent, AgentError, Applied, Ask, Binaries, CommitNote, CommittedTree, Edits, Executor, Files,
+    Job, JobEnd, JobKey, PortError, Reply, Repo, RepoFile, Role,
 };
 
 /// A port behind the fence of a run.
@@ -57,8 +57,11 @@ impl<R: Repo + Send> Repo for Fenced<R> {
     fn staged(&self, place: Place, limit: usize) -> Result<String, PortError> {
         self.port.staged(place, limit)
     }
-    fn commit(&self, place: Place, note: &CommitNote) -> Result<Commit, PortError> {
+    fn commit(&self, place: Place, note: &CommitNote) -> Result<CommittedTree, PortError> {
         self.inside()?.commit(place, note)
+    }
+    fn tree(&self, commit: &Commit) -> Result<GitTree, PortError> {
+        self.port.tree(commit)
     }
     fn touched(
         &self,

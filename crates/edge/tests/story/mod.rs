@@ -211,6 +211,7 @@ fn implemented(eval: u32, second: i64) -> Event {
     Event::Implemented {
         eval: EvalId::new(eval),
         commit: format!("{eval:040x}").parse().unwrap(),
+        tree: Some(format!("{eval:020x}{eval:020x}").parse().unwrap()),
         files_changed: eval,
         rounds: 2,
         approval: Approval::Approved,
@@ -229,7 +230,8 @@ fn swept(eval: u32, second: i64) -> Event {
 }
 
 fn scored(eval: u32, scored: Scored, second: i64) -> Event {
-    Event::Scored { eval: EvalId::new(eval), scored: Box::new(scored), at: at(second) }
+    let (eval, scored, same_code_as) = (EvalId::new(eval), Box::new(scored), None);
+    Event::Scored { eval, scored, same_code_as, at: at(second) }
 }
 
 fn failed(eval: u32, stage: EvalStage, kind: FailureKind, second: i64) -> Event {
@@ -314,6 +316,7 @@ fn first_depth() -> Vec<Event> {
             rows: 2,
             parent: None,
             protected_inputs: Some(Box::new(Sha256::of(b"prices"))),
+            tree: Some(format!("{:040x}", 7).parse().unwrap()),
             at: at(10),
         },
         ask(0, 11),

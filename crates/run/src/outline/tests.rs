@@ -1,10 +1,10 @@
 //! What is shown of a repository of texts, within which limit. With a real git it is shown elsewhere.
 
 use super::*;
-use crate::port::{Applied, Binaries, CommitNote};
+use crate::port::{Applied, Binaries, CommitNote, CommittedTree};
 use proptest::prelude::*;
 use treebeam_core::event::Leftover;
-use treebeam_core::id::Place;
+use treebeam_core::id::{GitTree, Place};
 use treebeam_core::protect::Change;
 
 /// A repository of texts that can be read, and nothing else.
@@ -26,8 +26,11 @@ impl Repo for Texts {
     fn staged(&self, _: Place, _: usize) -> Result<String, PortError> {
         Ok(String::new())
     }
-    fn commit(&self, _: Place, _: &CommitNote) -> Result<Commit, PortError> {
+    fn commit(&self, _: Place, _: &CommitNote) -> Result<CommittedTree, PortError> {
         Err(PortError::new("nothing is committed here"))
+    }
+    fn tree(&self, _: &Commit) -> Result<GitTree, PortError> {
+        Err(PortError::new("no commit is here"))
     }
     fn keep(&self, _: Place, _: &Commit) -> Result<(), PortError> {
         Ok(())

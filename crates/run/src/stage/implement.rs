@@ -6,7 +6,8 @@ use crate::counted::Counted;
 use crate::drive::Halt;
 use crate::outline::{Sight, outline};
 use crate::port::{
-    AgentError, Applied, Ask, Binaries, CommitNote, Moment, PortError, Reply, Role, World,
+    AgentError, Applied, Ask, Binaries, CommitNote, CommittedTree, Moment, PortError, Reply, Role,
+    World,
 };
 use crate::prompt::{Earlier, Matter};
 use crate::review::{self, Review};
@@ -15,7 +16,7 @@ use crate::{patch, reply};
 use treebeam_core::bill::Bills;
 use treebeam_core::event::{Approval, BudgetKind, EvalStage, Failure, FailureKind, Intent};
 use treebeam_core::facts::Work;
-use treebeam_core::id::{Commit, Place, RunPath};
+use treebeam_core::id::{Place, RunPath};
 use treebeam_core::path::{self, CANDIDATE_DIFF, CANDIDATE_DIFF_BYTES};
 use treebeam_core::plan::Outcome;
 use treebeam_core::protect::{Change, Protected};
@@ -41,9 +42,9 @@ pub(super) fn implement(brief: &ForCoder, world: World<'_>) -> Result<Outcome, H
     };
     match done {
         Ok(Candidate { files_changed, rounds, approval }) => {
-            let commit = commit(brief, world)?;
+            let CommittedTree { commit, tree } = commit(brief, world)?;
             page().committed(&commit, approval).write(&brief.about, world.files)?;
-            Ok(Outcome::Implemented { eval, commit, files_changed, rounds, approval, bills })
+            Ok(Outcome::Implemented { eval, commit, tree, files_changed, rounds, approval, bills })
         }
         Err(Setback::Problem(Problem { kind, message })) => {
             let failure = Failure { stage: EvalStage::Implement, kind, message };
@@ -67,17 +68,19 @@ fn made_before(brief: &ForCoder, world: World<'_>) -> Result<Option<Outcome>, Po
     world.repo.keep(Place::Candidate(eval), &commit)?;
     Summary::taken_over(&brief.about, work, world.files)?.write(&brief.about, world.files)?;
     let Work { files_changed, rounds, approval, .. } = *work;
+    let tree = work.tree.clone().map_or_else(|| world.repo.tree(&commit), Ok)?;
     let bills = Bills::default();
-    Ok(Some(Outcome::Implemented { eval, commit, files_changed, rounds, approval, bills }))
+    Ok(Some(Outcome::Implemented { eval, commit, tree, files_changed, rounds, approval, bills }))
 }
 
 /// Commits the change that is in the worktree, and keeps all of it as one diff: the candidate may be removed.
-fn commit(brief: &ForCoder, world: World<'_>) -> Result<Commit, PortError> {
+fn commit(brief: &ForCoder, world: World<'_>) -> Result<CommittedTree, PortError> {
     let About { eval, parent_commit, .. } = &brief.about;
-    let commit = world.repo.commit(Place::Candidate(*eval), &note(brief, world))?;
-    let diff = world.repo.diff(parent_commit, &commit, Binaries::InFull, CANDIDATE_DIFF_BYTES)?;
+    let made = world.repo.commit(Place::Candidate(*eval), &note(brief, world))?;
+    let (commit, limit) = (&made.commit, CANDIDATE_DIFF_BYTES);
+    let diff = world.repo.diff(parent_commit, commit, Binaries::InFull, limit)?;
     world.files.write(&file(brief, CANDIDATE_DIFF), diff.as_bytes())?;
-    Ok(commit)
+    Ok(made)
 }
 
 /// A change that may be committed.

@@ -21,8 +21,10 @@ pub(super) fn score(brief: &ForScore, world: World<'_>) -> Result<Outcome, Halt>
     match compare(brief, world)? {
         Ok(judgement) => {
             write(brief, &judgement, world)?;
-            summary.scored(&judgement).write(about, world.files)?;
-            Ok(Outcome::Scored { eval, scored: Box::new(judgement.scored) })
+            let same_code_as = brief.same_code_as;
+            let summary = summary.scored(&judgement).same_code_as(same_code_as);
+            summary.write(about, world.files)?;
+            Ok(Outcome::Scored { eval, scored: Box::new(judgement.scored), same_code_as })
         }
         Err(message) => {
             let failure = Failure { stage: EvalStage::Score, kind: FailureKind::Results, message };

@@ -111,7 +111,7 @@ fn of_root(
     let swept = Swept { commit, protect: &meaning.protect, inputs: None };
     match swept.look_over(Subject::Root, world)? {
         Some(why) => Ok(Outcome::RootRefused { why }),
-        None => root(results, end, meaning, world),
+        None => root(results, end, commit, meaning, world),
     }
 }
 
@@ -173,6 +173,7 @@ fn take_in(
 fn root(
     results: &RunPath,
     end: &JobEnd,
+    commit: &Commit,
     meaning: &Meaning,
     world: World<'_>,
 ) -> Result<Outcome, Halt> {
@@ -193,7 +194,8 @@ fn root(
     Ok(match rows_of(&baseline, meaning, world)? {
         Ok(rows) => {
             let protected_inputs = world.inputs.fingerprint()?;
-            Outcome::RootMeasured { baseline, rows, parent, protected_inputs }
+            let tree = world.repo.tree(commit)?;
+            Outcome::RootMeasured { baseline, rows, parent, protected_inputs, tree }
         }
         Err(why) => Outcome::RootRefused { why },
     })

@@ -1,10 +1,21 @@
 //! The agent of the world in memory: ideas and diffs that are functions of the seed, and a purse that may be empty.
 
-use super::{MemoryWorld, Trouble};
+use super::{MemoryWorld, SAID_BY, Trouble};
 use jiff::SignedDuration;
 use treebeam_core::bill::Bills;
 use treebeam_core::event::BudgetKind;
 use treebeam_run::port::{Agent, AgentError, Ask, Cost, Edits, PortError, Reply, Role, Usage};
+
+/// All the code that there is where ideas differ in words more often than in code.
+const CODES: [&str; 7] = [
+    "gain 20 one",
+    "gain 40 two",
+    "gain 60 three",
+    "gain -20 four",
+    "gain 50 five",
+    "sweep-fails",
+    "never-applies",
+];
 
 impl Agent for MemoryWorld {
     fn answers(&self, role: Role) -> bool {
@@ -94,6 +105,11 @@ impl MemoryWorld {
         for index in 0..wanted {
             let tag = format!("{} {index}", ask.key);
             let drawn = self.draw(&tag);
+            if self.same_code {
+                let code = CODES[usize::try_from(drawn % 7).unwrap_or(0)];
+                reply.push_str(&whole(&format!("{code}{SAID_BY}{tag}")));
+                continue;
+            }
             let word = match drawn % 13 {
                 0 => "sweep-fails".to_owned(),
                 1 => "never-applies".to_owned(),

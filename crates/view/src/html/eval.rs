@@ -90,6 +90,7 @@ fn record(facts: &Facts, eval: &Eval) -> Markup {
                 dd {
                     code { (work.commit.short()) } ", " (count(work.files_changed, "file")) " changed in "
                     (count(work.rounds, "round")) " of the coder"
+                    @if let Some(original) = work.same_code_as { ", " (words::same_code(original)) }
                 }
             }
             @if let Some(times) = times(eval) { dt { "time" } dd { (times) } }

@@ -6,7 +6,7 @@ use crate::line::{REASON_CHARS, failed, field, list, one_line};
 use crate::outcome::{Outcome, reason};
 use crate::read;
 use crate::score::{Colour, completeness, verdict};
-use crate::words::{age, bills, count};
+use crate::words::{self, age, bills, count};
 use std::time::Duration;
 use treebeam_core::event::{Failure, Leftover, LeftoverKind};
 use treebeam_core::evidence::{Comparison, Recommendation};
@@ -137,12 +137,16 @@ fn code(facts: &Facts, eval: &Eval, work: &Work) -> Vec<String> {
     let place = Place::Candidate(eval.id);
     let kept = |kind| if is_there(facts, eval, kind) { "" } else { " (removed)" };
     let (files, rounds) = (count(work.files_changed, "file"), count(work.rounds, "round"));
-    vec![
+    let twin = work.same_code_as.map(|original| {
+        field("twin", &format!("{}, whose results these are", words::same_code(original)))
+    });
+    let lines = vec![
         field("commit", work.commit.as_str()),
         field("ref", &format!("{}{}", place.ref_name(&facts.run), kept(LeftoverKind::Branch))),
         field("worktree", &format!("{}{}", place.worktree(), kept(LeftoverKind::Worktree))),
         field("changes", &format!("{files}, in {rounds} of the coder")),
-    ]
+    ];
+    lines.into_iter().chain(twin).collect()
 }
 
 /// Whether something of a candidate's is needed, wanted, or could not be removed yet.

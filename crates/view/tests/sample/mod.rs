@@ -135,6 +135,7 @@ fn outcome(step: Step) -> Outcome {
             Script::Fails(..) | Script::Swept(..) => Outcome::Implemented {
                 eval,
                 commit: commit(eval.number()),
+                tree: tree(eval.number()),
                 files_changed: eval.number() % 3 + 1,
                 rounds: 1,
                 approval: Approval::Unreviewed,
@@ -146,6 +147,7 @@ fn outcome(step: Step) -> Outcome {
             rows: 4,
             parent: None,
             protected_inputs: None,
+            tree: tree(0),
         },
         Step::Sweep(Subject::Eval(eval)) => match script(eval) {
             Script::Fails(stage, kind, message) => failed(eval, *stage, *kind, message),
@@ -153,7 +155,10 @@ fn outcome(step: Step) -> Outcome {
                 Outcome::Swept { eval, results: artifact(&format!("e{eval}.csv")) }
             }
         },
-        Step::Score(eval) => Outcome::Scored { eval, scored: Box::new(scored(eval)) },
+        Step::Score(eval) => {
+            let (scored, same_code_as) = (Box::new(scored(eval)), None);
+            Outcome::Scored { eval, scored, same_code_as }
+        }
         Step::Promote(eval) => Outcome::Promoted(eval),
         Step::Discard(leftover) if leftover == stuck() => {
             Outcome::DiscardFailed { leftover, why: "device\nbusy".into() }
@@ -279,6 +284,10 @@ fn artifact(name: &str) -> Artifact {
         sha256: Sha256::of(name.as_bytes()),
         source: format!("eval/{name}"),
     }
+}
+
+fn tree(number: u32) -> treebeam_core::id::GitTree {
+    format!("{number:020x}{number:020x}").parse().unwrap()
 }
 
 fn commit(number: u32) -> treebeam_core::id::Commit {

@@ -3,18 +3,19 @@
 use super::decision::Decision;
 use super::document::Row;
 use super::run::CopiedFile;
+use super::work::WorkLine;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use treebeam_core::bill::Bills;
-use treebeam_core::event::{Approval, BudgetKind, Failure, Idea};
+use treebeam_core::event::{Approval, BudgetKind, Failure, Idea, Subject};
 use treebeam_core::evidence::{
     Artifact, Comparison, Completeness, Form, Grade, Paired, Reason, Recommendation, Scored,
 };
 use treebeam_core::facts::{Eval, Facts, Measured, Stage, Work};
 use treebeam_core::gate::Word;
 use treebeam_core::group::Group;
-use treebeam_core::id::{Commit, Depth, EvalId, NodeId, Place, RunPath, Sha256, TurnId};
+use treebeam_core::id::{Commit, Depth, EvalId, GitTree, NodeId, Place, RunPath, Sha256, TurnId};
 use treebeam_core::num::Finite;
 use treebeam_core::path;
 use treebeam_run::figures;
@@ -80,6 +81,12 @@ pub(super) struct EvalLine {
     /// The attempt that made the candidate, where it is not the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     made_in_attempt: Option<u32>,
+    /// The git tree of the candidate. Not in older manifests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    candidate_tree: Option<GitTree>,
+    /// The older twin with the same git tree whose results these are. Seldom there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    same_code_as: Option<Subject>,
     #[serde(skip_deserializing)]
     llm_usage: Value,
     #[serde(skip_deserializing)]
@@ -92,44 +99,6 @@ pub(super) struct EvalLine {
     #[serde(skip_deserializing)]
     idea_generation_turn_id: Option<TurnId>,
     error: Option<Failure>,
-}
-
-/// Such a candidate, as it is published.
-#[derive(Serialize, Deserialize)]
-struct WorkLine {
-    attempt: u32,
-    started_at: Timestamp,
-    implemented_at: Option<Timestamp>,
-    candidate_commit: Commit,
-    files_changed: u32,
-    rounds: u32,
-    approval: Approval,
-}
-
-impl WorkLine {
-    fn of(work: &Work) -> Self {
-        Self {
-            attempt: work.made_in,
-            started_at: work.started_at,
-            implemented_at: work.implemented_at,
-            candidate_commit: work.commit.clone(),
-            files_changed: work.files_changed,
-            rounds: work.rounds,
-            approval: work.approval,
-        }
-    }
-
-    fn into_work(self) -> Work {
-        Work {
-            started_at: self.started_at,
-            implemented_at: self.implemented_at,
-            commit: self.candidate_commit,
-            files_changed: self.files_changed,
-            rounds: self.rounds,
-            approval: self.approval,
-            made_in: self.attempt,
-        }
-    }
 }
 
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -240,6 +209,8 @@ impl EvalLine {
             rounds: work.map(|work| work.rounds),
             approval: work.map(|work| work.approval),
             made_in_attempt: work.map(|work| work.made_in).filter(|made| *made != eval.attempt),
+            candidate_tree: work.and_then(|work| work.tree.clone()),
+            same_code_as: work.and_then(|work| work.same_code_as),
             llm_usage: figures::usage(&spent),
             cost_usd: figures::cost(&spent),
             bills: eval.bills.clone(),
@@ -259,6 +230,8 @@ impl EvalLine {
             rounds: needed(self.rounds, "rounds")?,
             approval: self.approval.unwrap_or_default(),
             made_in: self.made_in_attempt.unwrap_or(self.attempt),
+            tree: self.candidate_tree.take(),
+            same_code_as: self.same_code_as,
         })
     }
 

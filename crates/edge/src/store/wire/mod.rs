@@ -11,3 +11,4 @@ pub(super) mod line;
 mod node;
 mod run;
 mod v1;
+mod work;

@@ -15,7 +15,7 @@ use treebeam_core::evidence::Artifact;
 use treebeam_core::facts::{
     Baseline, ClosedDepth, Facts, Former, History, Phase, Reached, Removal,
 };
-use treebeam_core::id::{Commit, Depth, EvalId, NodeId, Place, RunId, RunPath, Sha256};
+use treebeam_core::id::{Commit, Depth, EvalId, GitTree, NodeId, Place, RunId, RunPath, Sha256};
 use treebeam_core::path;
 use treebeam_core::policy::{Agents, DedupeScope, Meaning, Reach};
 use treebeam_run::figures;
@@ -138,13 +138,20 @@ pub(super) struct Root {
     /// Not in older manifests.
     #[serde(default)]
     protected_inputs_sha256: Option<Sha256>,
+    /// Not in older manifests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    root_tree: Option<GitTree>,
 }
 
 impl Root {
     pub(super) fn of(facts: &Facts) -> Self {
+        let root_tree = match &facts.baseline {
+            Baseline::Measured { tree, .. } => tree.clone(),
+            Baseline::Unmeasured | Baseline::Refused { .. } => None,
+        };
         let (results, rows, parent, inputs, at) = match &facts.baseline {
             Baseline::Unmeasured | Baseline::Refused { .. } => (None, None, None, None, None),
-            Baseline::Measured { results, rows, parent, protected_inputs, at } => {
+            Baseline::Measured { results, rows, parent, protected_inputs, at, .. } => {
                 (Some(results), Some(*rows), parent.as_ref(), *protected_inputs, Some(*at))
             }
         };
@@ -161,6 +168,7 @@ impl Root {
             },
             parent_baseline_provenance: parent.map(CopiedFile::of),
             protected_inputs_sha256: inputs,
+            root_tree,
         }
     }
 
@@ -174,6 +182,7 @@ impl Root {
             rows: needed(self.root_baseline_rows, "root_baseline_rows")?,
             parent: self.parent_baseline_provenance.map(CopiedFile::into_artifact),
             protected_inputs: self.protected_inputs_sha256,
+            tree: self.root_tree,
             at: needed(self.root_baseline_measured_at, "root_baseline_measured_at")?,
         })
     }
@@ -400,6 +409,9 @@ pub(super) struct HistoryBlock {
     stop_after_depth: Option<Depth>,
     #[serde(default)]
     messages: Vec<MessageId>,
+    /// Seldom there.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    replaced_sweeps: BTreeMap<EvalId, CopiedFile>,
 }
 
 impl HistoryBlock {
@@ -416,11 +428,17 @@ impl HistoryBlock {
             paused_since: history.paused_since,
             stop_after_depth: history.stop_after,
             messages: history.messages.clone(),
+            replaced_sweeps: history
+                .replaced_sweeps
+                .iter()
+                .map(|(eval, results)| (*eval, CopiedFile::of(results)))
+                .collect(),
         }
     }
 
     pub(super) fn into_history(self) -> Result<History, String> {
         let submissions = self.submissions.into_iter().map(|(text, n)| Ok((subject(&text)?, n)));
+        let replaced = self.replaced_sweeps.into_iter();
         Ok(History {
             submissions: submissions.collect::<Result<_, String>>()?,
             settings_changes: self.settings_changes,
@@ -431,6 +449,7 @@ impl HistoryBlock {
             paused_since: self.paused_since,
             stop_after: self.stop_after_depth,
             messages: self.messages,
+            replaced_sweeps: replaced.map(|(eval, file)| (eval, file.into_artifact())).collect(),
         })
     }
 }

@@ -55,6 +55,7 @@ fn eval(facts: &Facts, eval: &Eval) -> Value {
         "files_changed": work.map(|work| work.files_changed),
         "rounds": work.map(|work| work.rounds),
         "results": eval.results(),
+        "same_code_as": work.and_then(|work| work.same_code_as).map(|twin| twin.to_string()),
         "llm_usage": figures::usage(&eval.spent()),
         "cost_usd": figures::cost(&eval.spent()),
         "eval_output_root": path::eval(eval.id),
