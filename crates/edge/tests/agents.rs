@@ -6,6 +6,7 @@
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 use treebeam_core::id::{EvalId, NodeId, Place};
@@ -48,8 +49,10 @@ const PATIENCE: Patience = Patience {
     tries: 3,
     pause: Duration::from_millis(5),
     longest_pause: Duration::from_millis(20),
-    wait: Duration::from_millis(300),
+    wait: Duration::from_secs(4),
+    rate_limit: Duration::from_millis(300),
     outage: Duration::ZERO,
+    first_answer: Duration::ZERO,
 };
 
 fn plan(url: &str, timeout: Duration, folder: &std::path::Path) -> Plan {
@@ -401,4 +404,102 @@ fn an_answer_that_would_come_too_late_is_not_waited_for() {
     assert!(reply.millis.is_some() && reply.usage.is_some(), "{reply:?}");
     let bill = reply.bill();
     assert_eq!((bill.calls, bill.calls_without_price), (1, 1), "nobody knows the price of `m-1`");
+}
+
+#[test]
+fn an_answer_that_trickles_in_for_ever_is_ended_and_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (role, wire) in ROLES {
+        let server = Server::start(move |_| {
+            let drop = [Act::Send(b" ".to_vec()), Act::Pause(Duration::from_millis(40))];
+            let drops = std::iter::repeat_n(drop, 2000).flatten();
+            let head = Act::open(200, content_type(wire), &first_piece(wire));
+            head.into_iter().chain(drops).collect()
+        });
+        let patience = Patience { tries: 1, ..PATIENCE };
+        let plan = Plan { patience, ..plan(&server.url(), SHORT, folder.path()) };
+        let begun = Instant::now();
+        let answer = Door::open(&plan, &Nobody).expect("a door").answer(&question(role));
+        let told = matches!(&answer, Err(AgentError::Unanswered(why))
+            if why.contains("trickled in and had no end after 1.5 s (`timeout_sec`)"));
+        assert!(told && begun.elapsed() < LONG, "{role}: {answer:?}");
+    }
+}
+
+/// Ends every wait once it is set.
+#[derive(Default)]
+struct Stopper(AtomicBool);
+
+impl Observer for Stopper {
+    fn waits(&self, _: &Wait<'_>) {}
+    fn note(&self, _: &str) {}
+    fn wants_to_stop(&self) -> bool {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+type RetryForm = (&'static str, fn() -> (Vec<(&'static str, &'static str)>, String));
+
+/// All ways to say "at once", or nonsense that comes down to it.
+const AT_ONCE: [RetryForm; 9] = [
+    ("seconds", || (vec![("retry-after", "0")], String::new())),
+    ("a fraction", || (vec![("retry-after", "0.000001")], String::new())),
+    ("negative seconds", || (vec![("retry-after", "-5")], String::new())),
+    ("a past date", || (vec![("retry-after", "Fri, 31 Jan 2020 22:00:00 GMT")], String::new())),
+    ("milliseconds", || (vec![("retry-after-ms", "0")], String::new())),
+    ("negative milliseconds", || (vec![("retry-after-ms", "-1")], String::new())),
+    ("retryDelay", || {
+        (vec![], json!({"error": {"message": "x", "details": [{"retryDelay": "0s"}]}}).to_string())
+    }),
+    ("resets_in_seconds", || {
+        (vec![], json!({"error": {"message": "x", "resets_in_seconds": -3}}).to_string())
+    }),
+    ("resets_at", || (vec![], json!({"error": {"message": "x", "resets_at": 0}}).to_string())),
+];
+
+/// How often a server of this kind is asked by one question, and what comes of it.
+fn storm(role: Role, status: u16, (_, form): RetryForm) -> (usize, Duration, bool) {
+    let server = Server::start(move |_| {
+        let (headers, body) = form();
+        Act::answer(status, &headers, &body)
+    });
+    let folder = tempfile::tempdir().expect("a folder");
+    let patience = Patience {
+        pause: Duration::from_millis(50),
+        longest_pause: Duration::from_millis(500),
+        wait: Duration::from_secs(2),
+        outage: Duration::from_secs(2),
+        ..PATIENCE
+    };
+    let plan = Plan { patience, ..plan(&server.url(), LONG, folder.path()) };
+    let (stopper, begun) = (Stopper::default(), Instant::now());
+    let answer = thread::scope(|scope| {
+        let ask = || Door::open(&plan, &stopper).expect("a door").answer(&question(role));
+        let asked = scope.spawn(ask);
+        while !asked.is_finished() && begun.elapsed() < Duration::from_secs(6) {
+            thread::sleep(Duration::from_millis(20));
+        }
+        stopper.0.store(true, Ordering::SeqCst);
+        asked.join().expect("an answer")
+    });
+    let given_up = matches!(answer, Err(AgentError::Unavailable(_)));
+    (server.hits().len(), begun.elapsed(), given_up)
+}
+
+#[test]
+fn a_server_that_asks_for_no_pause_is_not_asked_at_once() {
+    thread::scope(|scope| {
+        for (role, _) in ROLES {
+            for form in AT_ONCE {
+                for status in [429, 503] {
+                    scope.spawn(move || {
+                        let (hits, took, given_up) = storm(role, status, form);
+                        let what = format!("{role}, {status}, {}: {hits} in {took:?}", form.0);
+                        assert!((2..=20).contains(&hits), "{what}");
+                        assert!(given_up && took < Duration::from_secs(5), "{what}");
+                    });
+                }
+            }
+        }
+    });
 }

@@ -21,6 +21,7 @@ mod measure;
 mod no_key;
 pub(crate) mod number;
 pub(crate) mod origin;
+mod outage;
 pub(crate) mod prompts;
 pub(crate) mod proposal;
 pub(crate) mod sample;
@@ -37,6 +38,7 @@ use file::{ConfigError, ConfigFile};
 use key::{KEYS, Key, Scope};
 use measure::OrNone;
 use origin::{Origin, Wrong};
+use outage::OutagePatience;
 use score::{Contradiction, Primary, Said};
 use serde_json::{Map, Value, json};
 use spending::Dollars;
@@ -215,6 +217,11 @@ impl Config {
         self.tables.lock_stale_seconds.map(|seconds| Duration::from_secs(seconds.0.into()))
     }
 
+    /// How long a run waits for a server of agents.
+    pub(crate) fn outage_patience(&self) -> OutagePatience {
+        self.tables.outage_patience.unwrap_or_default()
+    }
+
     /// The primary and what it has in the place of a direction, where that is none.
     pub(crate) fn odd_primary(&self) -> Option<(&str, &str)> {
         self.tables.score.odd_primary()
@@ -312,6 +319,7 @@ impl Config {
         set(&mut all, "keep_worktrees", json!(self.keeps_worktrees()));
         let Tuner { files, seed } = self.tuner();
         set(&mut all, "tuner", json!({ "files": files, "seed": seed }));
+        set(&mut all, "outage_patience", json!("auto"));
         set(&mut all, "context_max_chars", json!(self.context_max_chars()));
         set(&mut all, "ideas_context_files", json!([]));
         for key in KEYS.iter().filter(|key| key.name.starts_with("context.")) {

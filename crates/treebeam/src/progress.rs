@@ -19,6 +19,7 @@ use treebeam_core::group::IdeaSource;
 use treebeam_core::id::{Depth, Place};
 use treebeam_core::state::State;
 use treebeam_edge::agent::wait::{Observer, Wait};
+use treebeam_edge::store::lease::{WaitBoard, WaitingQuestion};
 use treebeam_run::port::Interrupt as _;
 use treebeam_view::line::gist;
 use treebeam_view::log;
@@ -46,14 +47,27 @@ pub(crate) fn note(text: &str) {
 }
 
 /// Sees what goes on behind the door to agents.
-pub(crate) struct Onlooker;
+pub(crate) struct Onlooker {
+    /// Where other processes see what waits, in a run.
+    pub(crate) board: Option<WaitBoard>,
+}
 
 impl Observer for Onlooker {
     fn waits(&self, wait: &Wait<'_>) {
-        let Wait { role, why, length, until } = wait;
-        if *length >= WORTH_A_WORD {
-            let until = until.strftime("%H:%M:%S");
-            note(&format!("{role} waits {} s, until {until} UTC: {why}", length.as_secs()));
+        let Wait { id, role, why, since, length, until } = *wait;
+        if length < WORTH_A_WORD {
+            return;
+        }
+        let (time, seconds) = (until.strftime("%H:%M:%S"), length.as_secs());
+        note(&format!("{role} waits {seconds} s, until {time} UTC: {why}"));
+        if let Some(board) = &self.board {
+            let (role, why) = (role.to_string(), why.to_owned());
+            board.put_up(id, WaitingQuestion { role, why, since, until });
+        }
+    }
+    fn no_longer_waits(&self, id: u64) {
+        if let Some(board) = &self.board {
+            board.take_down(id);
         }
     }
     fn note(&self, text: &str) {

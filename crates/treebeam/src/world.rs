@@ -77,7 +77,8 @@ pub(crate) fn enter<T>(
             let executor = executor(home, &dotenv, &store, &state)?;
             let inputs = ProtectedInputs::new(&home.repo.toplevel, &state.meaning)
                 .map_err(|error| Failure::usage(error.to_string()))?;
-            let door = Door::open(&plan, &Onlooker)?;
+            let onlooker = Onlooker { board: Some(store.wait_board()) };
+            let door = Door::open(&plan, &onlooker)?;
             let agent = SeenAgent { agent: door, lines };
             let executor = SeenExecutor::new(executor, run, lines);
             let world = World {
@@ -110,7 +111,7 @@ fn plan(
         prices: config.prices(),
         budget: Budget::from(&facts.reach),
         limits: Limits::from(&facts.reach),
-        patience: Patience::OVERNIGHT,
+        patience: config.outage_patience().patience(Patience::OVERNIGHT),
         calls: Calls::Run(run.clone()),
         replays: None,
         surroundings: Surroundings::Run(Grounds {

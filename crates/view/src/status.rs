@@ -46,11 +46,19 @@ impl Unanswered {
     }
 }
 
-/// The run on one screen: who runs it, if somebody does, and which command would go on with it.
+/// The run on one screen: who runs it, if somebody does, which questions to agents wait there, and which command would go on
+/// with it.
 #[must_use]
-pub fn status(facts: &Facts, unanswered: Unanswered, runner: Option<&str>, way_on: &str) -> String {
+pub fn status(
+    facts: &Facts,
+    unanswered: Unanswered,
+    runner: Option<&str>,
+    waits: &[String],
+    way_on: &str,
+) -> String {
     let mut lines = head(facts, unanswered);
-    let foot = foot(facts, runner, way_on);
+    let mut foot = foot(facts, runner, way_on);
+    foot.extend(waiting(waits));
     // A command is to be typed: it is not cut, and the terminal breaks it.
     let below: usize = foot.iter().map(|line| columns(line).div_ceil(COLUMNS)).sum();
     let deferred: Vec<_> = facts.leftovers.iter().filter_map(deferred).collect();
@@ -115,6 +123,16 @@ fn foot(facts: &Facts, runner: Option<&str>, way_on: &str) -> Vec<String> {
         }
         None => Vec::new(),
     }
+}
+
+/// The question that has waited longest, and how many others do.
+fn waiting(waits: &[String]) -> Vec<String> {
+    let Some((oldest, others)) = waits.split_first() else { return Vec::new() };
+    let mut lines = about("waits", &one_line(oldest), 2);
+    if !others.is_empty() {
+        lines.push(field("", &format!("and {} more", count(others.len(), "question"))));
+    }
+    lines
 }
 
 /// A field on so many lines at most; a cut is marked.

@@ -74,7 +74,7 @@ fn a_status_is_one_screen_whatever_there_is_to_say() {
         for leftovers in [0, 1, 9, 500] {
             for runner in [None, Some(runner)] {
                 let facts = crowded(ideas, leftovers);
-                let text = status(&facts, UNANSWERED, runner, WAY_ON);
+                let text = status(&facts, UNANSWERED, runner, &[], WAY_ON);
                 let width = |line: &str| unicode_width::UnicodeWidthStr::width(line);
                 let seen: usize = text.lines().map(|line| width(line).div_ceil(80)).sum();
                 assert!(seen <= 23, "{ideas} {leftovers}\n{text}");
@@ -86,14 +86,14 @@ fn a_status_is_one_screen_whatever_there_is_to_say() {
             }
         }
     }
-    insta::assert_snapshot!(status(&crowded(60, 500), UNANSWERED, Some(runner), WAY_ON));
+    insta::assert_snapshot!(status(&crowded(60, 500), UNANSWERED, Some(runner), &[], WAY_ON));
 }
 
 #[test]
 fn a_status_is_one_screen_from_the_beginning_to_the_end() {
     let begun = State::begin(&sample::started());
     for state in [begun, sample::finished()] {
-        assert!(status(&state, UNANSWERED, None, WAY_ON).lines().count() <= 23);
+        assert!(status(&state, UNANSWERED, None, &[], WAY_ON).lines().count() <= 23);
     }
 }
 

@@ -60,7 +60,7 @@ fn all(facts: &Facts) -> [String; 4] {
         summary(facts),
         graph(facts),
         results_tsv(facts),
-        status(facts, Unanswered::default(), None, WAY_ON),
+        status(facts, Unanswered::default(), None, &[], WAY_ON),
     ]
 }
 
@@ -91,7 +91,7 @@ fn results_of_a_finished_run() {
 
 #[test]
 fn status_of_a_finished_run() {
-    insta::assert_snapshot!(status(&sample::finished(), Unanswered::default(), None, WAY_ON));
+    insta::assert_snapshot!(status(&sample::finished(), Unanswered::default(), None, &[], WAY_ON));
 }
 
 #[test]
@@ -202,8 +202,13 @@ fn a_budget_that_was_reached() {
 #[test]
 fn a_run_that_is_being_run_is_not_to_be_resumed() {
     let state = sample::after(&sample::events(), 5);
-    let shown = status(&state, Unanswered::default(), Some("process 7 on `night`"), WAY_ON);
+    let shown = status(&state, Unanswered::default(), Some("process 7 on `night`"), &[], WAY_ON);
     assert!(shown.contains("running     process 7 on `night`\n") && !shown.contains("go on "));
+    let waits = ["coder since 22:00:00 UTC".to_owned(), "ideas".to_owned(), "planner".to_owned()];
+    let shown = status(&state, Unanswered::default(), Some("process 7"), &waits, WAY_ON);
+    assert!(
+        shown.ends_with("waits       coder since 22:00:00 UTC\n            and 2 questions more\n")
+    );
 }
 
 #[test]
@@ -463,7 +468,7 @@ fn depths_beyond_the_reach_are_done_all_the_same() {
     let done = |max_depth| {
         let mut facts = sample::finished().into_facts();
         facts.reach.max_depth = max_depth;
-        let text = status(&facts, Unanswered::default(), None, WAY_ON);
+        let text = status(&facts, Unanswered::default(), None, &[], WAY_ON);
         let line = text.lines().find_map(|line| line.strip_prefix("depth ")).map(str::trim);
         line.map(str::to_owned)
     };

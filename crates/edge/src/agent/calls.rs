@@ -4,6 +4,7 @@
 //! from, which costs nothing, `<key>.raw` is what came in place of an answer. Nothing here knows limits or prices.
 
 use super::question::Question;
+use super::servers::ServerId;
 use super::settings::Settings;
 use crate::store::{RunDir, durable};
 use jiff::Timestamp;
@@ -295,21 +296,35 @@ impl Calls {
         Ok(self.sums()?.unanswered)
     }
 
+    /// Whether a server has given an answer that is kept here. Only a run keeps that in mind; what cannot be read says nothing.
+    pub(super) fn have_answer_of(&self, server: &ServerId) -> bool {
+        let Self::Run(_) = self else { return false };
+        let gave = |file: &Path| server_of(file).as_ref() == Some(server);
+        let folders = self.folders().unwrap_or_default();
+        folders.iter().any(|folder| {
+            let names = list(folder).unwrap_or_default();
+            names.iter().any(|name| is_answer(name) && gave(&folder.join(name)))
+        })
+    }
+
+    /// All folders that have calls.
+    fn folders(&self) -> Result<Vec<PathBuf>, PortError> {
+        let run = match self {
+            Self::Folder(folder) => return Ok(vec![folder.clone()]),
+            Self::Run(run) => run,
+        };
+        let mut folders = vec![run.root().join("calls")];
+        for parent in ["node_ideas", "eval"] {
+            let parent = run.root().join(parent);
+            let below = list(&parent).map_err(failed("list", &parent))?;
+            folders.extend(below.into_iter().map(|name| parent.join(name).join("calls")));
+        }
+        Ok(folders)
+    }
+
     fn sums(&self) -> Result<Sums, PortError> {
         let mut sums = Sums::default();
-        let folders = match self {
-            Self::Folder(folder) => vec![folder.clone()],
-            Self::Run(run) => {
-                let mut folders = vec![run.root().join("calls")];
-                for parent in ["node_ideas", "eval"] {
-                    let parent = run.root().join(parent);
-                    let below = list(&parent).map_err(failed("list", &parent))?;
-                    folders.extend(below.into_iter().map(|name| parent.join(name).join("calls")));
-                }
-                folders
-            }
-        };
-        for folder in folders {
+        for folder in self.folders()? {
             sums.add(&folder).map_err(failed("list", &folder))?;
         }
         Ok(sums)
@@ -422,6 +437,22 @@ impl Sums {
         }
         Ok(())
     }
+}
+
+/// Whether a file of this name is an answer.
+fn is_answer(name: &str) -> bool {
+    let kind = name.split_once('.').map(|(_, kind)| kind);
+    kind.is_some_and(|kind| kind == "json" || kind.starts_with("old-"))
+}
+
+/// The server that gave the answer in a file.
+fn server_of(file: &Path) -> Option<ServerId> {
+    #[derive(Deserialize)]
+    struct RecordedCall {
+        request: Value,
+    }
+    let call: RecordedCall = serde_json::from_slice(&read(file).ok()?).ok()?;
+    Some(ServerId::from_document(&call.request))
 }
 
 /// What a file says was spent. Its first field says so: the rest, which may be long, need not be read.

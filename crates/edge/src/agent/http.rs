@@ -14,7 +14,7 @@ use treebeam_run::port::PortError;
 /// The longest answer that is read.
 const MOST_BYTES: usize = 64 << 20;
 /// How long a connection may take.
-const CONNECT: Duration = Duration::from_secs(30);
+const CONNECT: Duration = Duration::from_secs(15);
 
 /// A client for all servers.
 pub(super) struct Http {
@@ -95,14 +95,23 @@ impl Http {
             Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()))
         };
         let headers = response.headers().iter().filter_map(text).collect();
-        let mut bytes = Vec::new();
+        let (mut bytes, mut last) = (Vec::new(), Instant::now());
         let cut = loop {
             let left = due.saturating_duration_since(Instant::now()).min(deadlines.idle);
             match timeout(left, response.chunk()).await {
-                Ok(Ok(Some(chunk))) => bytes.extend_from_slice(&chunk),
+                Ok(Ok(Some(chunk))) => {
+                    bytes.extend_from_slice(&chunk);
+                    last = Instant::now();
+                }
                 Ok(Ok(None)) => break None,
                 Ok(Err(error)) => break Some(in_full(&error.without_url())),
+                Err(_) if due <= Instant::now() => {
+                    break Some(endless(bytes.len(), last, deadlines.total));
+                }
                 Err(_) => break Some(format!("nothing more came for {:.1} s", left.as_secs_f32())),
+            }
+            if due <= Instant::now() {
+                break Some(endless(bytes.len(), last, deadlines.total));
             }
             if bytes.len() > MOST_BYTES {
                 return Err(Trouble::Unanswered {
@@ -148,6 +157,17 @@ fn not_sent(error: reqwest::Error) -> Trouble {
         (Fault::Answering, Spent::Perhaps)
     };
     Trouble::Passing { why, fault, wait: None, spent }
+}
+
+/// Why an answer is cut that has no end within its time: a server may send a byte now and then for ever.
+fn endless(bytes: usize, last: Instant, total: Duration) -> String {
+    let (total, ago) = (total.as_secs_f32(), last.elapsed().as_secs_f32());
+    if ago > total / 2.0 {
+        return format!("nothing more came for {ago:.1} s");
+    }
+    format!(
+        "the answer trickled in and had no end after {total:.1} s (`timeout_sec`): {bytes} bytes came, the last {ago:.1} s before"
+    )
 }
 
 fn silent(after: Duration) -> Trouble {

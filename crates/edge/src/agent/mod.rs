@@ -4,7 +4,7 @@
 //! # Layout
 //! [`question`] is what goes through, [`settings`] and [`crew`] say who answers; `recorded`, `source`, `budgeted`, `retrying`, `limited`
 //! and `real` are the layers. [`calls`] keeps answers and reservations on disk, [`price`] knows what they cost, [`bucket`]
-//! counts slots and rates, [`wait`] waits visibly. `http` sends, `wire` writes and reads, `judge` says what an error means,
+//! counts slots and rates, `servers` knows which servers have answered, [`wait`] waits visibly. `http` sends, `wire` writes and reads, `judge` says what an error means,
 //! `retry_after` when to come back, `sse` takes streams apart; [`command`] runs a program instead and `cli` a coding agent,
 //! both in what `site` gives them; `tuner` needs neither.
 
@@ -23,6 +23,7 @@ mod real;
 mod recorded;
 mod retry_after;
 pub mod retrying;
+mod servers;
 pub mod settings;
 mod site;
 mod source;
@@ -52,7 +53,9 @@ use question::{Answer as _, Question, Within};
 use real::Real;
 use recorded::Recorded;
 use retrying::{Patience, Retrying};
+use servers::ServerBook;
 use source::Source;
+use std::time::{Duration, Instant};
 use treebeam_run::port::{Agent, AgentError, Ask, Edits, PortError, Reply, Role};
 use wait::{Observer, RealNap};
 
@@ -79,7 +82,7 @@ pub struct Plan {
     pub surroundings: Surroundings,
 }
 
-type Asked<'a> = Budgeted<'a, Retrying<Limited<'a, Real<'a>>, RealNap<'a>>>;
+type Asked<'a> = Budgeted<'a, Retrying<'a, Limited<'a, Real<'a>>, RealNap<'a>>>;
 type Layers<'a> = Recorded<'a, Source<'a, Asked<'a>>>;
 
 /// The door.
@@ -96,7 +99,8 @@ impl<'a> Door<'a> {
         let real = Real { http: Http::new()?, crew, surroundings };
         let limited = Limited::new(real, plan.limits, crew, observer);
         let seed = u64::from(std::process::id());
-        let retrying = Retrying::new(limited, RealNap(observer), plan.patience, seed);
+        let (nap, servers) = (RealNap::new(observer), ServerBook::new(crew, calls));
+        let retrying = Retrying::new(limited, nap, plan.patience, servers, seed);
         let budgeted = Budgeted::new(retrying, plan.budget, calls, (crew, prices), observer)?;
         let inner = match &plan.replays {
             None => Source::Asked(budgeted),
@@ -111,6 +115,19 @@ impl<'a> Door<'a> {
     /// When no usable answer came.
     pub fn answer(&self, question: &Question) -> Result<Reply, AgentError> {
         self.answer_within(question, &Within::default())
+    }
+
+    /// Answers a question that need not belong to a run, and waits for no answer any longer than this.
+    ///
+    /// # Errors
+    /// When no usable answer came.
+    pub fn answer_before(
+        &self,
+        question: &Question,
+        within: Duration,
+    ) -> Result<Reply, AgentError> {
+        let end = Instant::now().checked_add(within);
+        self.answer_within(question, &Within { tries: None, end })
     }
 
     fn answer_within(&self, question: &Question, within: &Within) -> Result<Reply, AgentError> {

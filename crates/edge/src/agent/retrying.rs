@@ -1,15 +1,18 @@
 //! The one place that asks again. What may go away by itself is tried a few times, with pauses that grow; a rate limit is
-//! waited for, as long as the other side says; so is an agent that has answered before and is gone or overloaded now: a
-//! night must not end with the network's hiccup. Everything else goes straight through.
+//! waited for, as long as the other side says; so is a server that is gone or overloaded now: a night must not end with the
+//! network's hiccup. The own pause is the least, whatever the other side says, and all waiting has an end by the clock.
+//! Everything else goes straight through.
 
 use super::question::{Answer, Fault, Meter, Question, Spent, Trouble};
-use super::wait::Nap;
+use super::servers::{ServerBook, ServerId};
+use super::wait::{Nap, Pause};
+use jiff::Timestamp;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::Rng as _;
-use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use treebeam_run::port::{PortError, Reply, Role};
+use treebeam_run::port::{PortError, Reply};
 
 /// How often and how long.
 #[derive(Clone, Copy, Debug)]
@@ -20,10 +23,14 @@ pub struct Patience {
     pub pause: Duration,
     /// The longest pause that we choose ourselves.
     pub longest_pause: Duration,
-    /// How long one question may wait for rate limits in all.
+    /// How long after a question was first asked it is asked again, whatever the other side says.
     pub wait: Duration,
-    /// How long it may wait for an agent that has answered others.
+    /// How long a rate limit is waited for at least where the other side does not say how long it lasts.
+    pub rate_limit: Duration,
+    /// How long it may wait for a server that has answered in this run, stated waits aside.
     pub outage: Duration,
+    /// How long it may wait for a server that has not answered in this run, stated waits aside.
+    pub first_answer: Duration,
 }
 
 impl Patience {
@@ -33,36 +40,52 @@ impl Patience {
         pause: Duration::from_secs(1),
         longest_pause: Duration::from_mins(1),
         wait: Duration::from_hours(24),
+        rate_limit: Duration::ZERO,
         outage: Duration::from_hours(6),
+        first_answer: Duration::from_mins(30),
     };
-    /// For somebody who sits and waits.
+    /// For a command with a person before it: all waiting ends within a minute.
     pub const BRIEF: Self = Self {
         tries: 3,
         pause: Duration::from_millis(500),
         longest_pause: Duration::from_secs(5),
-        wait: Duration::from_mins(1),
+        wait: Duration::from_secs(55),
+        rate_limit: Duration::from_secs(55),
         outage: Duration::ZERO,
+        first_answer: Duration::ZERO,
     };
+
+    /// The same with another patience for outages, whether or not a server has answered before.
+    #[must_use]
+    pub fn with_outage(self, outage: Duration) -> Self {
+        Self { outage, first_answer: outage, wait: self.wait.max(outage), ..self }
+    }
 }
 
+/// How much slower a question is asked again whose tries may each have cost something.
+const PAID_PAUSES: u32 = 10;
+
 /// A layer that tries again.
-pub(super) struct Retrying<A, N> {
+pub(super) struct Retrying<'a, A, N> {
     inner: A,
     nap: N,
     patience: Patience,
     jitter: Mutex<Pcg64Mcg>,
-    /// Who has answered: whoever has not may be set wrong, and is not waited for.
-    known: Mutex<BTreeSet<Role>>,
+    servers: ServerBook<'a>,
+    /// Names questions that wait.
+    next_wait: AtomicU64,
 }
 
-impl<A, N> Retrying<A, N> {
-    pub(super) fn new(inner: A, nap: N, patience: Patience, seed: u64) -> Self {
+impl<'a, A, N> Retrying<'a, A, N> {
+    pub(super) fn new(
+        inner: A,
+        nap: N,
+        patience: Patience,
+        servers: ServerBook<'a>,
+        seed: u64,
+    ) -> Self {
         let jitter = Mutex::new(Pcg64Mcg::new(u128::from(seed)));
-        Self { inner, nap, patience, jitter, known: Mutex::default() }
-    }
-
-    fn known(&self) -> MutexGuard<'_, BTreeSet<Role>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        Self { inner, nap, patience, jitter, servers, next_wait: AtomicU64::default() }
     }
 
     /// From one half of a length to all of it, so that not everybody comes back at once.
@@ -73,9 +96,13 @@ impl<A, N> Retrying<A, N> {
     }
 
     /// The pause before the n-th further try, counted from 1.
-    fn pause(&self, n: u32) -> Duration {
-        let grown = self.patience.pause.saturating_mul(1 << (n - 1).min(16));
-        self.spread(grown.min(self.patience.longest_pause))
+    fn pause(&self, n: u32, spent: Spent) -> Duration {
+        let longest = match spent {
+            Spent::Nothing => self.patience.longest_pause,
+            Spent::Perhaps | Spent::Known(_) => self.patience.longest_pause * PAID_PAUSES,
+        };
+        let grown = self.patience.pause.saturating_mul(1 << n.saturating_sub(1).min(16));
+        self.spread(grown.min(longest))
     }
 
     /// A pause that the other side has asked for, and a little more.
@@ -85,57 +112,219 @@ impl<A, N> Retrying<A, N> {
     }
 }
 
-impl<A: Answer, N: Nap> Answer for Retrying<A, N> {
+/// Why a question is to be asked again, if it is.
+struct Setback {
+    why: String,
+    kind: SetbackKind,
+    /// When the other side wants to be asked again.
+    stated: Option<Duration>,
+    spent: Spent,
+}
+
+/// What a setback says of the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SetbackKind {
+    /// It takes no more questions for now.
+    Limited,
+    /// No question would be answered now.
+    Outage(Fault),
+    /// This question was not answered well.
+    BadAnswer,
+}
+
+impl Setback {
+    /// The setback in a trouble that may go away by itself; all other trouble comes back.
+    fn from_trouble(trouble: Trouble) -> Result<Self, Trouble> {
+        match trouble {
+            Trouble::TooMany { why, wait } => {
+                let (kind, spent) = (SetbackKind::Limited, Spent::Nothing);
+                Ok(Self { why, kind, stated: wait, spent })
+            }
+            Trouble::Passing { why, fault, wait, spent } => {
+                let kind = match fault {
+                    Fault::Answering => SetbackKind::BadAnswer,
+                    Fault::Unreachable | Fault::Overloaded => SetbackKind::Outage(fault),
+                };
+                Ok(Self { why, kind, stated: wait, spent })
+            }
+            other @ (Trouble::Unanswered { .. }
+            | Trouble::Unreadable { .. }
+            | Trouble::Forgotten(_)
+            | Trouble::OverBudget { .. }
+            | Trouble::OutOfTime { .. }
+            | Trouble::Interrupted
+            | Trouble::Unavailable(_)) => Err(other),
+        }
+    }
+
+    /// What a question ends with that is not asked again.
+    fn given_up(self, counts: &RetryCounts, waited: Duration) -> Trouble {
+        let Self { why, kind, spent, .. } = self;
+        let all = counts.limits + counts.failures;
+        let unavailable = |what: String, hint: &str| Trouble::from(PortError::new(what).hint(hint));
+        let seconds = waited.as_secs();
+        match kind {
+            SetbackKind::Limited => unavailable(
+                format!("the agent still takes no questions after {seconds} s: {why}"),
+                "lower `llm_max_inflight` or `llm_rate_limit`, or go on later",
+            ),
+            SetbackKind::BadAnswer => {
+                Trouble::Unanswered { why: format!("{why}, {} times", counts.failures), spent }
+            }
+            SetbackKind::Outage(fault) => {
+                let hint = match fault {
+                    Fault::Unreachable => "check the network and `base_url`, then go on",
+                    Fault::Overloaded | Fault::Answering => {
+                        "go on later: it is not this question's fault"
+                    }
+                };
+                let during = if seconds == 0 { String::new() } else { format!(" in {seconds} s") };
+                unavailable(format!("{why}, {all} times{during}"), hint)
+            }
+        }
+    }
+}
+
+/// How a question has fared so far. Times are those of [`Nap::now`].
+struct RetryCounts {
+    begun: Duration,
+    /// When the first setback came.
+    first_setback: Option<Duration>,
+    /// How long it waited because the other side wanted it to.
+    stated: Duration,
+    failures: u32,
+    limits: u32,
+}
+
+impl RetryCounts {
+    const fn new(begun: Duration) -> Self {
+        Self { begun, first_setback: None, stated: Duration::ZERO, failures: 0, limits: 0 }
+    }
+
+    /// How long it has waited of its own accord.
+    fn own(&self, now: Duration) -> Duration {
+        let since = self.first_setback.map_or(Duration::ZERO, |then| now.saturating_sub(then));
+        since.saturating_sub(self.stated)
+    }
+}
+
+impl<A, N: Nap> Retrying<'_, A, N> {
+    /// How long to wait before a question is asked again; none where it is given up.
+    fn next_pause(
+        &self,
+        setback: &Setback,
+        counts: &mut RetryCounts,
+        server: &ServerId,
+    ) -> Option<Duration> {
+        let now = self.nap.now();
+        counts.first_setback.get_or_insert(now);
+        let count = match setback.kind {
+            SetbackKind::Limited => &mut counts.limits,
+            SetbackKind::Outage(_) | SetbackKind::BadAnswer => &mut counts.failures,
+        };
+        *count += 1;
+        let tried = *count;
+        let own = self.pause(tried, setback.spent);
+        let stated = setback.stated.map_or(Duration::ZERO, |wait| self.stated(wait));
+        let left = self.patience.wait.saturating_sub(now.saturating_sub(counts.begun));
+        let is_over = match setback.kind {
+            SetbackKind::BadAnswer => tried >= self.patience.tries,
+            SetbackKind::Limited | SetbackKind::Outage(_) => {
+                self.servers.is_given_up(server)
+                    || (stated <= own && self.is_out_of_patience(setback, counts, server, tried))
+            }
+        };
+        if is_over || left.is_zero() {
+            return None;
+        }
+        let pause = own.max(stated).min(left);
+        if stated > own {
+            counts.stated += pause;
+        }
+        Some(pause)
+    }
+
+    /// Whether a question has waited long enough for a server that does not say how long it takes.
+    fn is_out_of_patience(
+        &self,
+        setback: &Setback,
+        counts: &RetryCounts,
+        server: &ServerId,
+        tried: u32,
+    ) -> bool {
+        if tried < self.patience.tries {
+            return false;
+        }
+        let waited = counts.own(self.nap.now());
+        let least = match setback.kind {
+            SetbackKind::Limited => self.patience.rate_limit,
+            SetbackKind::Outage(_) | SetbackKind::BadAnswer => Duration::ZERO,
+        };
+        let Patience { outage, first_answer, .. } = self.patience;
+        // Whether it has answered is only looked up where that decides.
+        waited >= outage.max(first_answer).max(least)
+            || (waited >= outage.min(first_answer).max(least)
+                && waited >= self.outage(server).max(least))
+    }
+
+    /// How long a server is waited for.
+    fn outage(&self, server: &ServerId) -> Duration {
+        let Patience { outage, first_answer, .. } = self.patience;
+        if self.servers.has_answered(server) { outage } else { first_answer }
+    }
+}
+
+impl<A: Answer, N: Nap> Answer for Retrying<'_, A, N> {
     fn answer(&self, question: &Question, meter: &dyn Meter) -> Result<Reply, Trouble> {
-        let (mut failures, mut limits) = (0, 0);
+        let id = self.next_wait.fetch_add(1, Ordering::Relaxed);
+        let answer = self.ask_until_answered(id, question, meter);
+        self.nap.end_wait(id);
+        answer
+    }
+}
+
+impl<A: Answer, N: Nap> Retrying<'_, A, N> {
+    fn ask_until_answered(
+        &self,
+        id: u64,
+        question: &Question,
+        meter: &dyn Meter,
+    ) -> Result<Reply, Trouble> {
+        let server = self.servers.server(question.role);
         let watch = Watch { meter, took: Mutex::default() };
-        let (mut waited, mut away) = (Duration::ZERO, Duration::ZERO);
+        let mut counts = RetryCounts::new(self.nap.now());
+        let mut since = None;
         loop {
-            let trouble = match self.inner.answer(question, &watch) {
+            let setback = match self.inner.answer(question, &watch) {
                 Ok(reply) => {
-                    self.known().insert(question.role);
+                    self.servers.note_answer(&server);
                     return Ok(Reply { millis: Some(watch.millis()), ..reply });
                 }
-                Err(trouble) => trouble,
+                Err(trouble) => Setback::from_trouble(trouble)?,
             };
-            let (why, pause) = match trouble {
-                Trouble::TooMany { why, wait } => {
-                    limits += 1;
-                    let pause = wait.map_or_else(|| self.pause(limits), |wait| self.stated(wait));
-                    if waited >= self.patience.wait {
-                        return Err(too_long(&why, waited).into());
-                    }
-                    waited += pause;
-                    (why, pause)
+            let Some(pause) = self.next_pause(&setback, &mut counts, &server) else {
+                if setback.kind != SetbackKind::BadAnswer {
+                    self.servers.give_up(&server);
                 }
-                Trouble::Passing { why, fault, wait, spent } => {
-                    failures += 1;
-                    let outage = spent == Spent::Nothing
-                        && fault != Fault::Answering
-                        && self.known().contains(&question.role);
-                    if failures >= self.patience.tries && !(outage && away < self.patience.outage) {
-                        return Err(given_up(&why, fault, spent, failures));
-                    }
-                    if spent != Spent::Nothing {
-                        meter.another_try()?;
-                    }
-                    let stated = wait.map_or(Duration::ZERO, |wait| self.stated(wait));
-                    let pause = stated.max(self.pause(failures));
-                    away += pause;
-                    (why, pause)
-                }
-                other @ (Trouble::Unanswered { .. }
-                | Trouble::Unreadable { .. }
-                | Trouble::Forgotten(_)
-                | Trouble::OverBudget { .. }
-                | Trouble::OutOfTime { .. }
-                | Trouble::Interrupted
-                | Trouble::Unavailable(_)) => return Err(other),
+                let waited = self.nap.now().saturating_sub(counts.begun);
+                return Err(setback.given_up(&counts, waited));
             };
+            if setback.spent != Spent::Nothing {
+                meter.another_try()?;
+            }
             let left = meter.end().map(|end| end.saturating_duration_since(Instant::now()));
-            self.nap.nap(question.role, &why, left.map_or(pause, |left| left.min(pause)))?;
+            self.nap.nap(&Pause {
+                id,
+                role: question.role,
+                why: &setback.why,
+                since: *since.get_or_insert_with(Timestamp::now),
+                length: left.map_or(pause, |left| left.min(pause)),
+                is_in_vain: &|| {
+                    setback.kind != SetbackKind::BadAnswer && self.servers.is_given_up(&server)
+                },
+            })?;
             if left.is_some_and(|left| left <= pause) {
-                return Err(Trouble::too_late(&why));
+                return Err(Trouble::too_late(&setback.why));
             }
         }
     }
@@ -172,21 +361,5 @@ impl Meter for Watch<'_> {
 
     fn tried(&self, took: Duration) {
         *self.took() += took;
-    }
-}
-
-fn too_long(why: &str, waited: Duration) -> PortError {
-    let what = format!("the agent still takes no questions after {} s: {why}", waited.as_secs());
-    PortError::new(what).hint("lower `llm_max_inflight` or `llm_rate_limit`, or go on later")
-}
-
-/// Nobody there, or nobody who has time: nothing else would be answered either. A bad answer is this question's own.
-fn given_up(why: &str, fault: Fault, spent: Spent, tries: u32) -> Trouble {
-    let why = format!("{why}, {tries} times");
-    let unavailable = |hint: &str| PortError::new(&why).hint(hint).into();
-    match fault {
-        Fault::Answering => Trouble::Unanswered { why, spent },
-        Fault::Unreachable => unavailable("check the network and `base_url`, then go on"),
-        Fault::Overloaded => unavailable("go on later: it is not this question's fault"),
     }
 }

@@ -9,7 +9,7 @@ mod heart;
 mod holder;
 mod judge;
 
-pub use holder::Holder;
+pub use holder::{Holder, WaitingQuestion};
 pub(super) use judge::Process;
 
 use super::error::{StoreError, Whereabouts};
@@ -20,8 +20,9 @@ use heart::Heart;
 use holder::Note;
 use jiff::Timestamp;
 use judge::{Here, Standing, Verdict};
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, TryLockError, remove_file};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 use treebeam_core::event::{Event, Takeover};
@@ -29,6 +30,9 @@ use treebeam_core::event::{Event, Takeover};
 /// How often the lock is tried, and how long after each time.
 const TRIES: u32 = 5;
 const MOMENT: Duration = Duration::from_millis(10);
+
+/// The most waiting questions that a note names.
+const MOST_WAITING: usize = 8;
 
 /// How long the owner of a run may be silent on another machine, unless the user says otherwise.
 pub const STALE_AFTER: Duration = Duration::from_mins(10);
@@ -153,7 +157,8 @@ impl Announced {
         let path = self.run.journal();
         let journal = os::file_id(journal).map_err(StoreError::io("look at", &path))?;
         let Self { run, lock, me } = self;
-        let owned = Arc::new(Owned { run, me, journal, lost: OnceLock::new() });
+        let (lost, waits) = (OnceLock::new(), Mutex::default());
+        let owned = Arc::new(Owned { run, me, journal, lost, waits });
         let beating = Arc::clone(&owned);
         let heart = Heart::start(move || beating.beat());
         let heart = Some(heart.map_err(StoreError::io("keep a heartbeat in", &path))?);
@@ -170,6 +175,11 @@ impl Lease {
     /// The same question, for those who act beside the one that writes.
     pub(super) fn fence(&self) -> Fence {
         Fence(Arc::clone(&self.owned))
+    }
+
+    /// Where it is told which questions wait.
+    pub(super) fn wait_board(&self) -> WaitBoard {
+        WaitBoard(Arc::clone(&self.owned))
     }
 
     /// Something has happened that others should see soon.
@@ -202,6 +212,26 @@ impl Fence {
     }
 }
 
+/// Tells other processes, in the note of this run's owner, which questions wait.
+#[derive(Clone, Debug)]
+pub struct WaitBoard(Arc<Owned>);
+
+impl WaitBoard {
+    /// Puts up that the question of this number waits, in place of what is there of it.
+    pub fn put_up(&self, id: u64, question: WaitingQuestion) {
+        self.0.waits().insert(id, question);
+        self.0.beat();
+    }
+
+    /// Takes down the question of this number.
+    pub fn take_down(&self, id: u64) {
+        let taken = self.0.waits().remove(&id);
+        if taken.is_some() {
+            self.0.beat();
+        }
+    }
+}
+
 /// What a lease and its heart know.
 #[derive(Debug)]
 struct Owned {
@@ -210,9 +240,15 @@ struct Owned {
     journal: os::FileId,
     /// Who has the run now, once that is somebody else.
     lost: OnceLock<String>,
+    /// The questions that wait, by number.
+    waits: Mutex<BTreeMap<u64, WaitingQuestion>>,
 }
 
 impl Owned {
+    fn waits(&self) -> MutexGuard<'_, BTreeMap<u64, WaitingQuestion>> {
+        self.waits.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn check(&self) -> Result<(), StoreError> {
         if self.lost.get().is_none()
             && let Some(by) = self.another()?
@@ -247,7 +283,10 @@ impl Owned {
 
     fn beat(&self) {
         if self.check().is_ok() {
-            let me = Holder { last_heartbeat_at: Timestamp::now(), ..self.me.clone() };
+            let mut waiting: Vec<_> = self.waits().values().cloned().collect();
+            waiting.sort_by_key(|question| question.since);
+            waiting.truncate(MOST_WAITING);
+            let me = Holder { last_heartbeat_at: Timestamp::now(), waiting, ..self.me.clone() };
             // A disk that is full now may have room at the next beat.
             drop(me.write(&self.run));
         }

@@ -5,7 +5,7 @@ use super::durable;
 use super::error::StoreError;
 use super::journal::Writer;
 use super::layout::{FOLDERS, RunDir};
-use super::lease::{Claim, Fence, Lease, Taken};
+use super::lease::{Claim, Fence, Lease, Taken, WaitBoard};
 use super::loading::{Loaded, Source, Written, from_journal, load};
 use super::manifest::{self, Mark, Present};
 use super::note::Note;
@@ -197,6 +197,12 @@ impl Store {
     #[must_use]
     pub fn fence(&self) -> Fence {
         self.lease.fence()
+    }
+
+    /// Where other processes are told which questions to agents wait.
+    #[must_use]
+    pub fn wait_board(&self) -> WaitBoard {
+        self.lease.wait_board()
     }
 
     fn write_manifest(&mut self, state: &State) -> Result<(), StoreError> {

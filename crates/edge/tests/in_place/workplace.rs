@@ -41,8 +41,10 @@ const PATIENCE: Patience = Patience {
     tries: 2,
     pause: Duration::from_millis(5),
     longest_pause: Duration::from_millis(20),
-    wait: Duration::from_millis(50),
+    wait: Duration::from_mins(1),
+    rate_limit: Duration::from_millis(50),
     outage: Duration::from_millis(50),
+    first_answer: Duration::ZERO,
 };
 
 /// A repository with a run in it.

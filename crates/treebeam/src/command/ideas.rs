@@ -175,7 +175,8 @@ impl Asked<'_> {
         let told = config.prompts(&home.repo.toplevel)?;
         let workplace = Workplace::make(home, dir, &seats)?;
         let plan = self.plan(&seats, &workplace)?;
-        let agent = SeenAgent { agent: Door::open(&plan, &Onlooker)?, lines: Lines::None };
+        let onlooker = Onlooker { board: None };
+        let agent = SeenAgent { agent: Door::open(&plan, &onlooker)?, lines: Lines::None };
         let wanted = Wanted {
             count: missing.get(),
             scope: meaning.dedupe_scope,

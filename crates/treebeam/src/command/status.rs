@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use treebeam_core::facts::{Facts, Phase};
 use treebeam_core::id::Place;
 use treebeam_edge::agent::calls::{Amount, Calls};
+use treebeam_edge::store::lease::WaitingQuestion;
 use treebeam_edge::store::{self, RunDir, lease};
 use treebeam_run::figures;
 use treebeam_view::status::Unanswered;
@@ -21,13 +22,15 @@ pub(super) fn run(found: &Found, output: Output) -> Result<Exit, Failure> {
     terminal::notes(&opened.notes);
     let runner = lease::runner(&found.run);
     let runner = runner.as_deref();
+    let waiting = runner.map_or_else(Vec::new, |_| waiting(&found.run));
     let unanswered = unanswered(&found.run)?;
     match output {
-        Output::Json => terminal::json(&document(&opened.state, unanswered, runner))?,
+        Output::Json => terminal::json(&document(&opened.state, unanswered, runner, &waiting))?,
         Output::Text => {
             let way_on = way_on::as_it_is(&opened.state);
             let facts = &opened.state;
-            terminal::show(&treebeam_view::status(facts, unanswered, runner, &way_on))?;
+            let waits: Vec<String> = waiting.iter().map(in_words).collect();
+            terminal::show(&treebeam_view::status(facts, unanswered, runner, &waits, &way_on))?;
             again::tell_of_way_on(facts, |other| way_on::as_it_is_but(facts, other));
         }
     }
@@ -40,7 +43,23 @@ pub(super) fn unanswered(run: &RunDir) -> Result<Unanswered, Failure> {
     Ok(Unanswered { cost, tokens })
 }
 
-fn document(facts: &Facts, unanswered: Unanswered, runner: Option<&str>) -> Value {
+/// The questions to agents that whoever runs a run cannot ask at the moment.
+fn waiting(run: &RunDir) -> Vec<WaitingQuestion> {
+    lease::holder(run).map_or_else(Vec::new, |holder| holder.waiting)
+}
+
+fn in_words(question: &WaitingQuestion) -> String {
+    let WaitingQuestion { role, why, since, until } = question;
+    let [since, until] = [since, until].map(|time| time.strftime("%H:%M:%S"));
+    format!("{role} since {since} UTC, asked again at {until}: {why}")
+}
+
+fn document(
+    facts: &Facts,
+    unanswered: Unanswered,
+    runner: Option<&str>,
+    waiting: &[WaitingQuestion],
+) -> Value {
     let counts = Counts::overall(facts);
     let counts: serde_json::Map<_, _> = Outcome::ALL
         .iter()
@@ -63,6 +82,7 @@ fn document(facts: &Facts, unanswered: Unanswered, runner: Option<&str>) -> Valu
         "phase": phase,
         "stop_reason": stop_reason.as_deref().or(left),
         "running": runner,
+        "waiting": waiting,
         "paused_since": facts.history.paused_since.filter(|_| runner.is_some()),
         "stop_after_depth": facts.to_stop_after(),
         "current_depth": facts.depth,

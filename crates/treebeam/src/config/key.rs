@@ -42,7 +42,7 @@ const fn key(name: &'static str, scope: Scope, form: Form, about: &'static str) 
 }
 
 /// Every key, in the order in which they are shown.
-pub(crate) const KEYS: [Key; 80] = {
+pub(crate) const KEYS: [Key; 81] = {
     use Form::{Text, Toml};
     use Scope::{Meaning, Place, Process, Reach};
     [
@@ -257,6 +257,12 @@ pub(crate) const KEYS: [Key; 80] = {
             "how many requests and tokens per minute: \"60rpm,100000tpm\", either of them, or \"none\"",
         ),
         key(
+            "outage_patience",
+            Process,
+            Text,
+            "how long a run waits for the server of an agent that is gone or overloaded: \"90m\"; \"auto\" is 6h, or 30m where it has not answered in this run",
+        ),
+        key(
             "idea_conversation_mode",
             Reach,
             Text,
@@ -400,7 +406,8 @@ pub(crate) const KEYS: [Key; 80] = {
 };
 
 /// Keys at the top that `run` and `resume` have no flags for.
-const WITHOUT_FLAG: [&str; 19] = [
+const WITHOUT_FLAG: [&str; 20] = [
+    "outage_patience",
     "context_max_chars",
     "protect",
     "runs_root",

@@ -9,6 +9,7 @@ use super::measure::{OrNone, Said};
 use super::number::{
     AtOnce, Configurations, Count, Folder, Globs, Limit, MemoryChars, Seconds, Turns, Width,
 };
+use super::outage::OutagePatience;
 use super::prompts::{Chars, ContextTable, PromptsTable, UserFile};
 use super::score::{Contradiction, Primary, ScoreTable};
 use super::spending::{Dollars, PricesTable, Rate, Tokens};
@@ -64,6 +65,7 @@ pub(crate) struct Tables {
     deadline: Option<Until>,
     llm_max_inflight: Option<AtOnce>,
     llm_rate_limit: Option<Rate>,
+    pub(super) outage_patience: Option<OutagePatience>,
     idea_conversation_mode: Option<Mode>,
     idea_history_window_turns: Option<Turns>,
     idea_history_max_chars: Option<MemoryChars>,

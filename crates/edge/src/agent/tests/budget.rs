@@ -107,14 +107,16 @@ fn each_further_try_that_may_be_paid_for_is_reserved_too() {
     let naps = Naps::default();
     let lines = || [passing(None, Spent::Perhaps), passing(None, Spent::Perhaps), Ok(reply("a"))];
     let script = Script::of(lines());
-    let retrying = Retrying::new(&script, &naps, PATIENCE, 7);
+    let (crew, calls) = nothing_recorded();
+    let servers = || ServerBook::new(&crew, &calls);
+    let retrying = Retrying::new(&script, &naps, PATIENCE, servers(), 7);
     setting
         .layer(retrying, tokens(3 * WORST))
         .answer(&question("a", "abc"), &Within::default())
         .unwrap();
     assert_eq!(setting.spent(), 2 * WORST + 15);
     let script = Script::of(lines());
-    let retrying = Retrying::new(&script, &naps, PATIENCE, 7);
+    let retrying = Retrying::new(&script, &naps, PATIENCE, servers(), 7);
     let layer = setting.layer(retrying, tokens(2 * WORST + 15 + 2 * WORST));
     let refused = layer.answer(&question("b", "abc"), &Within::default());
     assert!(

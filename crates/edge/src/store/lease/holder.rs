@@ -36,6 +36,22 @@ pub struct Holder {
     /// Which opening of the run this is.
     #[serde(default)]
     pub epoch: u64,
+    /// The questions to agents that it cannot ask at the moment, the oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waiting: Vec<WaitingQuestion>,
+}
+
+/// A question to an agent that has to wait before it is asked again, as the note of a run's owner tells it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WaitingQuestion {
+    /// The role that is asked.
+    pub role: String,
+    /// Why it was not answered.
+    pub why: String,
+    /// When that was first so.
+    pub since: Timestamp,
+    /// When it is asked again.
+    pub until: Timestamp,
 }
 
 impl Holder {
@@ -50,12 +66,14 @@ impl Holder {
             created_at: now,
             last_heartbeat_at: now,
             epoch,
+            waiting: Vec::new(),
         }
     }
 
-    /// Whether this is the same opening by the same process; heartbeats do not count.
+    /// Whether this is the same opening by the same process; heartbeats and what waits do not count.
     pub(super) fn is(&self, other: &Self) -> bool {
-        *self == Self { last_heartbeat_at: self.last_heartbeat_at, ..other.clone() }
+        let (last_heartbeat_at, waiting) = (self.last_heartbeat_at, self.waiting.clone());
+        *self == Self { last_heartbeat_at, waiting, ..other.clone() }
     }
 
     pub(super) fn runner(&self) -> Runner {

@@ -130,6 +130,7 @@ mod tests {
             created_at: at(-9),
             last_heartbeat_at: at(-ago),
             epoch: 1,
+            waiting: Vec::new(),
         })
     }
 

@@ -12,7 +12,7 @@ pub(super) struct Watcher;
 
 impl Observer for Watcher {
     fn waits(&self, wait: &Wait<'_>) {
-        let Wait { role, why, length, until } = wait;
+        let Wait { role, why, length, until, .. } = wait;
         if *length >= WORTH_A_WORD {
             let until = until.strftime("%H:%M:%S");
             terminal::note(&format!(

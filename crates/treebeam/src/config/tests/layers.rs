@@ -45,6 +45,7 @@ const VALUES: [(&str, [&str; 3]); KEYS.len()] = [
     ("deadline", ["8h", "none", "2026-01-31T06:00:00Z"]),
     ("llm_max_inflight", ["1", "2", "256"]),
     ("llm_rate_limit", ["'1rpm'", "'2tpm'", "'3rpm,4tpm'"]),
+    ("outage_patience", ["90m", "auto", "0s"]),
     ("idea_conversation_mode", ["off", "native", "replay"]),
     ("idea_history_window_turns", ["1", "2", "1000"]),
     ("idea_history_max_chars", ["1", "2", "2000000"]),
