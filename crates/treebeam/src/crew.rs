@@ -46,8 +46,15 @@ pub(crate) fn seats<'a>(config: &'a Config, dotenv: &Dotenv) -> Vec<Seat<'a>> {
     Role::ALL.into_iter().filter_map(seat).collect()
 }
 
-/// These agents, if all of them have their keys.
+/// These agents, if all of them have their keys and programs.
 pub(crate) fn crew(seats: &[Seat<'_>]) -> Result<Crew, Failure> {
+    let crew = described(seats)?;
+    seats.iter().try_for_each(Seat::must_be_installed)?;
+    Ok(crew)
+}
+
+/// These agents, if all of them have their keys.
+fn described(seats: &[Seat<'_>]) -> Result<Crew, Failure> {
     let agents = seats.iter().map(|seat| Ok((seat.role, seat.settings()?)));
     Ok(Crew::new(agents.collect::<Result<_, Failure>>()?))
 }
@@ -58,7 +65,7 @@ pub(crate) fn without_keys(config: &Config, dotenv: &Dotenv) -> Result<Crew, Fai
     for seat in &mut seats {
         seat.key = KeyPlace::None;
     }
-    crew(&seats)
+    described(&seats)
 }
 
 fn find_key(agent: &Agent, dotenv: &Dotenv) -> KeyPlace {
@@ -79,14 +86,37 @@ fn find_key(agent: &Agent, dotenv: &Dotenv) -> KeyPlace {
 }
 
 impl Seat<'_> {
-    /// Refuses a program that is nowhere in `PATH`. One that is named by its path may come with the worktree.
-    fn must_be_there(&self, command: &[String]) -> Result<(), Failure> {
-        let missing = |program: &&String| {
-            !program::is_path(program) && program::look_up(program, Path::new(".")).is_none()
+    /// The program that is started for it.
+    pub(crate) fn program(&self) -> Option<&str> {
+        match &self.agent.line {
+            Line::Model(_) | Line::Tuner => None,
+            Line::Command(command) => command.first().map(String::as_str),
+            Line::Cli(cli) => {
+                let named = cli.command.as_ref().and_then(|command| command.first());
+                Some(named.map_or(cli.tool.program(), String::as_str))
+            }
+        }
+    }
+
+    /// Refuses a program that is not there. One that is named by a relative path may come with the worktree.
+    pub(crate) fn must_be_installed(&self) -> Result<(), Failure> {
+        let is_missing = |program: &&str| {
+            let is_anywhere = program::is_path(program) && Path::new(program).is_relative();
+            !is_anywhere && program::look_up(program, Path::new(".")).is_none()
         };
-        let Some(program) = command.first().filter(missing) else { return Ok(()) };
+        let Some(program) = self.program().filter(is_missing) else { return Ok(()) };
         let what = format!("`agents.{}`: the program `{program}` is not found", self.role);
-        let hint = "install it, or name its path: a relative one begins at the worktree";
+        let hint = match &self.agent.line {
+            Line::Cli(cli) => {
+                let (major, minor) = cli.tool.oldest();
+                format!(
+                    "install `{program}` {major}.{minor} or newer, or name it in `command = [\"…\"]`"
+                )
+            }
+            Line::Model(_) | Line::Command(_) | Line::Tuner => {
+                "install it, or name its path: a relative one begins at the worktree".to_owned()
+            }
+        };
         Err(Failure::environment(what).hint(hint))
     }
 
@@ -116,7 +146,6 @@ impl Seat<'_> {
                 extra: model.extra.clone(),
             }),
             Line::Command(command) => {
-                self.must_be_there(command)?;
                 let (command, edits) = (command.clone(), self.agent.edits);
                 settings::Line::Command(settings::Program { command, key, edits })
             }

@@ -288,6 +288,19 @@ fn an_agent_that_is_not_installed_is_missed_before_anything_is_measured() {
     assert!(doctor.stdout.contains(missing[0]), "{}", doctor.stdout);
     let _ = site.call(&["run", "--run-id", RUN, "--quiet"]).exits(4).says(missing);
     assert!(!site.path("").exists(), "no run has begun");
+    let absent = "[agents.coder]\nprovider = 'codex'\ncommand = ['nosuchcodex']\n";
+    let text = config("git").replace(&agent("coder", "git"), absent);
+    write(&site, "treebeam.toml", &text);
+    let missing = ["`agents.coder`: the program `nosuchcodex` is not found", "hint: install `nos"];
+    let _ = site.call(&["run", "--run-id", RUN, "--quiet"]).exits(4).says(missing);
+    for (program, why) in [
+        ("/no/such/agent", "the program `/no/such/agent` is not found"),
+        ("./nosuchagent", "there is no program `./nosuchagent`"),
+    ] {
+        write(&site, "treebeam.toml", &config(program));
+        let _ = site.call(&["run", "--run-id", RUN, "--quiet"]).exits(4).says([why]);
+    }
+    assert!(!site.path("").exists(), "no run has begun");
     // What comes with the worktree cannot be told beforehand.
     write(&site, "treebeam.toml", &config("./nosuchagent"));
     let doctor = site.call(&["doctor"]);

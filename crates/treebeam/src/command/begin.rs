@@ -5,6 +5,7 @@ use crate::crew::{self, Seat};
 use crate::dotenv::Dotenv;
 use crate::failure::{Exit, Failure};
 use crate::preflight::{self, Consent};
+use crate::program;
 use crate::terminal;
 use crate::wiring::Home;
 use jiff::Timestamp;
@@ -116,6 +117,25 @@ pub(super) fn seats<'a>(
 pub(super) fn must_be_able(seats: &[Seat<'_>], needed: &[Role]) -> Result<(), Failure> {
     let agents = preflight::agents(seats, needed)?;
     terminal::note(&format!("agents: {}", agents.in_words()));
+    Ok(())
+}
+
+/// Refuses a program of an agent that no worktree can have: its relative path is neither here nor tracked by git.
+pub(super) fn must_come_with_worktrees(home: &Home, seats: &[Seat<'_>]) -> Result<(), Failure> {
+    let top = &home.repo.toplevel;
+    for seat in seats {
+        let Some(program) = seat.program().filter(|program| program::is_path(program)) else {
+            continue;
+        };
+        let path = program.strip_prefix("./").unwrap_or(program);
+        let is_there = top.join(path).is_file();
+        if !is_there && !home.repo.tracked()?.iter().any(|tracked| tracked == path) {
+            let what = format!("`agents.{}`: there is no program `{program}`", seat.role);
+            let hint =
+                "commit it, or name its absolute path: a relative one begins at the worktree";
+            return Err(Failure::environment(what).hint(hint));
+        }
+    }
     Ok(())
 }
 

@@ -17,6 +17,7 @@ use crate::terminal;
 use crate::wiring;
 use serde::Serialize;
 use serde_json::json;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use treebeam_core::policy::{Meaning, Reach};
@@ -201,10 +202,17 @@ fn primary(config: &Config) -> Option<Check> {
 fn agents(here: &Path, config: &Config, dotenv: &Dotenv) -> Vec<Check> {
     let seats = crew::seats(config, dotenv);
     let mut checks: Vec<Check> = Vec::new();
+    let mut looked_at = BTreeSet::new();
     for seat in &seats {
         match seat.settings() {
             Err(failure) => checks.push(Check::problem("agents", &failure)),
-            Ok(settings) => checks.extend(program(here, &settings)),
+            Ok(settings @ Settings { line: Line::Cli(_), .. }) => {
+                checks.extend(program(here, &settings, &mut looked_at));
+            }
+            Ok(_) => {
+                let missing = seat.must_be_installed().err();
+                checks.extend(missing.map(|failure| Check::problem("agents", &failure)));
+            }
         }
     }
     checks.dedup_by(|one, other| one.says == other.says);
@@ -265,9 +273,16 @@ fn cost(estimate: &Estimate) -> Check {
     }
 }
 
-/// Whether the program of a coding agent is there, and can be what is expected.
-fn program(here: &Path, settings: &Settings) -> Option<Check> {
+/// Whether the program of a coding agent is there, and can be what is expected. Each is asked once.
+fn program(
+    here: &Path,
+    settings: &Settings,
+    looked_at: &mut BTreeSet<Vec<String>>,
+) -> Option<Check> {
     let Line::Cli(cli) = &settings.line else { return None };
+    if !looked_at.insert(cli.command.clone()) {
+        return None;
+    }
     let (name, (major, minor)) = (cli.tool.provider(), cli.tool.oldest());
     match version::look(cli, here) {
         Version::Good(_) => None,

@@ -104,6 +104,7 @@ fn start(
             begin::must_be_readable(&home.repo.toplevel, &meaning)?;
             let seats = begin::seats(home, config, &Role::ALL)?;
             begin::must_be_able(&seats, &NEEDED)?;
+            begin::must_come_with_worktrees(home, &seats)?;
             preflight::must_remember(reach.idea_conversation_mode, &seats)?;
             preflight::must_sum_up(reach.summary_agent, &seats)?;
             begin::must_be_clean(home, config, &[])?;

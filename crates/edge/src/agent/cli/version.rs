@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// How long a program may take to say its version.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What was found.
 #[derive(Clone, Debug, PartialEq, Eq)]

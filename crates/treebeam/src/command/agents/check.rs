@@ -6,7 +6,7 @@ use super::{columns, none_set, plan, settings};
 use crate::cli::CheckArgs;
 use crate::command::Output;
 use crate::config::agents::Line;
-use crate::crew::{self, KeyPlace, Seat};
+use crate::crew::{self, Seat};
 use crate::failure::{Exit, Failure};
 use crate::terminal;
 use jiff::Timestamp;
@@ -19,6 +19,8 @@ use treebeam_edge::agent::question::Question;
 use treebeam_run::port::{AgentError, Cost, Reply, Role};
 
 const PROMPT: &str = "Reply with the single word: ok";
+/// How long an agent may take for an answer.
+const PATIENCE: Duration = Duration::from_mins(1);
 /// How much of an answer is shown.
 const SHOWN: usize = 60;
 
@@ -35,7 +37,7 @@ pub(super) fn run(here: &Path, args: &CheckArgs, output: Output) -> Result<Exit,
         return Err(none_set());
     }
     let (ready, lacking): (Vec<Seat<'_>>, Vec<Seat<'_>>) =
-        seats.into_iter().partition(|seat| !matches!(seat.key, KeyPlace::Missing { .. }));
+        seats.into_iter().partition(|seat| is_ready(seat).is_ok());
     let plan = plan(here, &config, &ready)?;
     let door = Door::open(&plan, &Watcher)?;
     let mut rows: Vec<(Role, &Seat<'_>, usize)> = Vec::new();
@@ -65,10 +67,16 @@ pub(super) fn run(here: &Path, args: &CheckArgs, output: Output) -> Result<Exit,
     Ok(failures.map(Failure::exit).max_by_key(|exit| exit.code()).unwrap_or(Exit::Done))
 }
 
+/// Whether an agent has its key and its program.
+fn is_ready(seat: &Seat<'_>) -> Result<(), Failure> {
+    seat.settings()?;
+    seat.must_be_installed()
+}
+
 /// Asks one agent.
 fn check(door: &Door<'_>, seat: &Seat<'_>) -> Checked {
     let failed = |failure| Checked { answer: Err(failure), continuation: None };
-    if let Err(failure) = seat.settings() {
+    if let Err(failure) = is_ready(seat) {
         return failed(failure);
     }
     let key = format!("check-{}-{}-{}", seat.role, Timestamp::now().as_nanosecond(), process::id());
@@ -82,7 +90,7 @@ fn check(door: &Door<'_>, seat: &Seat<'_>) -> Checked {
         node: None,
     };
     let begun = Instant::now();
-    match door.answer(&question) {
+    match door.answer_before(&question, PATIENCE) {
         Err(error) => failed(error.into()),
         Ok(reply) => {
             let taken = begun.elapsed();
@@ -112,7 +120,7 @@ fn continuation(
         continues: Some(continuation),
         ..first.clone()
     };
-    match door.answer(&second) {
+    match door.answer_before(&second, PATIENCE) {
         Ok(_) => Some(("native", None)),
         Err(AgentError::Forgotten(why)) => {
             Some(("replay", Some(format!("`auto` falls back to replay: {why}"))))
