@@ -12,6 +12,7 @@ use std::time::Instant;
 use tempfile::TempDir;
 use treebeam_core::event::{RunStarted, WorldKind};
 use treebeam_core::policy::{Agents, Meaning, Reach};
+use treebeam_core::rules_version::RulesVersion;
 use treebeam_edge::dry::{DryAgent, DryClock, DryExecutor};
 use treebeam_edge::git::{GitRepo, open_with};
 use treebeam_edge::store::{RunFiles, Store, make_runs_root};
@@ -197,6 +198,7 @@ fn started(root: treebeam_core::id::Commit, at: jiff::Timestamp) -> Outcome<RunS
         agents: Agents::default(),
         given: None,
         replays: None,
+        rules_version: RulesVersion::LATEST,
         at,
     })
 }

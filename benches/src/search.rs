@@ -12,6 +12,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use treebeam_core::event::{Event, RunStarted, WorldKind};
 use treebeam_core::policy::{Agents, Meaning, Reach};
+use treebeam_core::rules_version::RulesVersion;
 use treebeam_core::state::State;
 use treebeam_edge::store::{Force, RunDir, Store};
 use treebeam_run::port::{Checkpoint, Journal, PortError};
@@ -167,6 +168,7 @@ pub(crate) fn started(shape: Shape) -> Outcome<RunStarted> {
         agents: Agents::default(),
         given: None,
         replays: None,
+        rules_version: RulesVersion::LATEST,
         at: Timestamp::UNIX_EPOCH,
     })
 }

@@ -5,12 +5,15 @@ mod twins;
 
 use crate::event::{Idea, Stop};
 use crate::evidence::{Artifact, Scored};
-use crate::facts::{Eval, Expansion, Facts, Fate, Ideas, Node, Origin, Phase, Stage};
-use crate::gate::gate;
+use crate::facts::{
+    ClosedDepth, Eval, Expansion, Facts, Fate, Ideas, Measured, Node, Origin, Phase, Stage, Work,
+};
+use crate::gate::{Verdict, gate};
 use crate::group::Group;
 use crate::id::{EvalId, RunPath, Sha256};
 use crate::path;
 use crate::rank::{self, Contender};
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// Something that is not as it should be.
@@ -253,12 +256,9 @@ pub fn decision(facts: &Facts, eval: &Eval, again: &Scored) -> Option<Finding> {
 #[must_use]
 pub fn beams(facts: &Facts) -> Vec<Finding> {
     let width = facts.promoted_at_most();
-    let mut first = EvalId::FIRST;
     let mut found = Vec::new();
     let mut kept = twins::KeptTrees::new(facts);
-    for (depth, closed) in (0_u32..).zip(&facts.closed) {
-        let evals = (first.number()..closed.evals_end.number()).map(EvalId::new);
-        first = closed.evals_end;
+    for (depth, evals, closed) in depths(facts) {
         let contenders = evals.filter_map(|id| facts.eval(id).and_then(|eval| contender(&eval)));
         if rank::beam(contenders.filter(|one| kept.has_room(one)), width) != closed.beam {
             let what = "the promoted evals are not the best that passed the gate";
@@ -267,6 +267,83 @@ pub fn beams(facts: &Facts) -> Vec<Finding> {
         kept.keep(facts, &closed.beam);
     }
     found
+}
+
+/// The decisions that today's rules would make otherwise, where older ones made them: `today` has the figures that today's rules
+/// give the evals that were scored by older ones.
+#[must_use]
+pub fn changed_by_rules(facts: &Facts, today: &BTreeMap<EvalId, Scored>) -> Vec<Finding> {
+    let verdicts = today.iter().filter_map(|(id, scored)| {
+        let eval = facts.eval(*id)?;
+        let (recorded, latest) = (eval.verdict()?, verdict_on(facts, &eval, scored)?);
+        (recorded.passed() != latest.passed()).then(|| {
+            let what = format!(
+                "today's rules would decide otherwise: {} (recorded: {})",
+                latest.reason(),
+                recorded.reason()
+            );
+            rules_warning(what, format!("eval {id}"))
+        })
+    });
+    let beams = depths(facts).filter_map(|(depth, evals, closed)| {
+        let evals: Vec<_> = evals.filter_map(|id| facts.eval(id)).collect();
+        if !evals.iter().any(|eval| today.contains_key(&eval.id)) {
+            return None;
+        }
+        let contenders = evals.iter().filter_map(|eval| match today.get(&eval.id) {
+            None => contender(eval),
+            Some(scored) => {
+                let passed = verdict_on(facts, eval, scored).is_some_and(|latest| latest.passed());
+                let measured = eval.measured().filter(|_| passed)?;
+                Some(Contender::new(eval.id, Measured { scored: scored.clone(), ..measured }))
+            }
+        });
+        let latest = rank::beam(contenders, facts.promoted_at_most());
+        (latest != closed.beam).then(|| {
+            let what = format!(
+                "today's rules would promote {}; {} promoted",
+                in_words(&latest),
+                in_words(&closed.beam)
+            );
+            rules_warning(what, format!("depth {depth}"))
+        })
+    });
+    verdicts.chain(beams).collect()
+}
+
+fn rules_warning(what: String, place: String) -> Finding {
+    let advice = "none is needed: a closed depth stands as the rules of its time decided it";
+    Finding::new(what, place, advice).warning()
+}
+
+fn in_words(evals: &[EvalId]) -> String {
+    match evals {
+        [] => "none".to_owned(),
+        [one] => format!("eval {one}"),
+        all => {
+            let all: Vec<String> = all.iter().map(ToString::to_string).collect();
+            format!("evals {}", all.join(", "))
+        }
+    }
+}
+
+/// The gate's verdict on a decided eval, had it these figures.
+fn verdict_on(facts: &Facts, eval: &Eval, scored: &Scored) -> Option<Verdict> {
+    let Stage::Decided(measured, ..) = &eval.stage else { return None };
+    let Work { files_changed, approval, .. } = measured.work;
+    Some(gate(scored, files_changed, approval, &facts.meaning))
+}
+
+/// Each closed depth with the ids of its evals.
+fn depths(
+    facts: &Facts,
+) -> impl Iterator<Item = (u32, impl Iterator<Item = EvalId>, &ClosedDepth)> {
+    let mut first = EvalId::FIRST;
+    (0_u32..).zip(&facts.closed).map(move |(depth, closed)| {
+        let evals = (first.number()..closed.evals_end.number()).map(EvalId::new);
+        first = closed.evals_end;
+        (depth, evals, closed)
+    })
 }
 
 fn contender(eval: &Eval) -> Option<Contender> {

@@ -9,6 +9,7 @@ mod idea;
 mod kind;
 mod leftover;
 mod runner;
+mod stop;
 
 pub use again::{Rerun, SentBack};
 pub use approval::Approval;
@@ -17,6 +18,7 @@ pub use budget::BudgetKind;
 pub use idea::{ContextPack, FileDigest, Given, Idea, IdeaAdded, IdeasProposed, NewEval, Repeat};
 pub use leftover::{Leftover, LeftoverKind};
 pub use runner::{Runner, Takeover};
+pub use stop::Stop;
 
 use crate::bill::Bills;
 use crate::conversation::Turn;
@@ -25,6 +27,7 @@ use crate::gate::Verdict;
 use crate::group::IdeaSource;
 use crate::id::{Commit, Depth, EvalId, GitTree, NodeId, Place, RunId, Sha256};
 use crate::policy::{Agents, Meaning, Reach};
+use crate::rules_version::RulesVersion;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -236,6 +239,11 @@ pub enum Event {
         /// They.
         agents: Agents,
     },
+    /// What is scored and judged from now on goes by other rules. Scored evals of the open depth are to be scored anew.
+    RulesChanged {
+        /// The version that holds from now on.
+        rules_version: RulesVersion,
+    },
     /// Another process goes on with the run, because the one before did not leave cleanly.
     #[serde(rename = "lock_takeover")]
     LockTakenOver {
@@ -299,6 +307,9 @@ pub struct RunStarted {
     /// The run whose answers it goes by; none where agents are asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replays: Option<RunId>,
+    /// The version of the rules that candidates are scored and judged by. Older runs do not say.
+    #[serde(default = "RulesVersion::of_older_records")]
+    pub rules_version: RulesVersion,
     /// When.
     pub at: Timestamp,
 }
@@ -434,60 +445,6 @@ impl fmt::Display for FailureKind {
             Self::Timeout => "timeout",
             Self::NoResults => "no_results",
             Self::Results => "results",
-        })
-    }
-}
-
-/// Why a run is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Stop {
-    /// All depths are done.
-    #[serde(rename = "max_depth_reached")]
-    MaxDepth,
-    /// No candidate of a depth was promoted.
-    #[serde(rename = "empty_frontier")]
-    EmptyFrontier,
-    /// No node of the frontier got an idea.
-    #[serde(rename = "no_ideas")]
-    NoIdeas,
-    /// The budget of evals is used up.
-    #[serde(rename = "max_total_idea_evals_reached")]
-    MaxEvals,
-    /// The next answer could cost more than is left.
-    #[serde(rename = "max_cost_reached")]
-    MaxCost,
-    /// The next answer could take more tokens than are left.
-    #[serde(rename = "max_tokens_reached")]
-    MaxTokens,
-    /// The time is over.
-    #[serde(rename = "deadline_reached")]
-    Deadline,
-    /// An eval failed, and that was to end the run.
-    #[serde(rename = "strict_depth_failure")]
-    StrictDepthFailure,
-}
-
-impl From<BudgetKind> for Stop {
-    fn from(budget: BudgetKind) -> Self {
-        match budget {
-            BudgetKind::Cost => Self::MaxCost,
-            BudgetKind::Tokens => Self::MaxTokens,
-            BudgetKind::Deadline => Self::Deadline,
-        }
-    }
-}
-
-impl fmt::Display for Stop {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::MaxDepth => "max_depth_reached",
-            Self::EmptyFrontier => "empty_frontier",
-            Self::NoIdeas => "no_ideas",
-            Self::MaxEvals => "max_total_idea_evals_reached",
-            Self::MaxCost => "max_cost_reached",
-            Self::MaxTokens => "max_tokens_reached",
-            Self::Deadline => "deadline_reached",
-            Self::StrictDepthFailure => "strict_depth_failure",
         })
     }
 }

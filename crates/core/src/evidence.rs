@@ -3,6 +3,7 @@
 use crate::id::{RunPath, Sha256};
 use crate::measure::UserPath;
 use crate::num::Finite;
+use crate::rules_version::RulesVersion;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -160,6 +161,18 @@ pub struct Comparison {
     pub primary_delta: Option<Finite>,
     /// Configuration by configuration; none with fewer than two pairs.
     pub paired: Option<Paired>,
+    /// The primary's means. Figures of the first rules do not have them.
+    #[serde(default)]
+    pub primary_means: Option<PrimaryMeans>,
+}
+
+/// The primary metric's mean on both sides of a comparison, whatever its direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PrimaryMeans {
+    /// The baseline's.
+    pub baseline: Finite,
+    /// The candidate's.
+    pub candidate: Finite,
 }
 
 /// How many configurations were expected, and what became of them.
@@ -188,6 +201,15 @@ pub struct Form {
     /// Configured metrics without a number in a configuration in which the parent has one.
     #[serde(default)]
     pub lost_numbers: Vec<LostNumbers>,
+    /// Columns of the form that the root has and the candidate lacks.
+    #[serde(default)]
+    pub missing_columns: Vec<String>,
+    /// The lines of the first rows that are shorter or longer than the header.
+    #[serde(default)]
+    pub ragged_lines: Vec<u64>,
+    /// The first ids that rows repeat.
+    #[serde(default)]
+    pub repeated_ids: Vec<String>,
 }
 
 /// A metric that has no number where the parent has one. Its mean is that of the others: it may look better for it.
@@ -212,4 +234,7 @@ pub struct Scored {
     pub form: Form,
     /// Whether any configured metric differs from the parent's in any row.
     pub has_effect: bool,
+    /// The version of the rules that these figures were made by.
+    #[serde(default = "RulesVersion::of_older_records")]
+    pub rules_version: RulesVersion,
 }

@@ -26,6 +26,7 @@ use crate::gate::Word;
 use crate::group::Group;
 use crate::id::{Commit, Depth, EvalId, GitTree, NodeId, RunId, Sha256, TurnId};
 use crate::policy::{Agents, Meaning, Reach};
+use crate::rules_version::RulesVersion;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -51,6 +52,8 @@ pub struct Facts {
     pub given: Option<Given>,
     /// The run whose answers it goes by, where nobody is asked.
     pub replays: Option<RunId>,
+    /// The version of the rules that candidates of the open depth are scored and judged by.
+    pub rules_version: RulesVersion,
     /// The root's own sweep.
     pub baseline: Baseline,
     /// All nodes, by id.

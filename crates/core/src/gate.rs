@@ -9,6 +9,7 @@ use crate::evidence::{Comparison, Completeness, Form, Grade, Paired, Scored};
 use crate::num::Finite;
 use crate::policy::Meaning;
 use crate::rank;
+use crate::rules_version::RulesVersion;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -216,33 +217,88 @@ fn complete(scored: &Scored, rules: Rules) -> Check {
     let Completeness { expected_count, ok_count, error_count } = scored.completeness;
     let rows = scored.vs_parent.candidate_rows_used;
     let passed = rules.are_complete(rows, scored.completeness);
-    let figures =
-        format!("{ok_count} of {expected_count} ok, {rows} rows used, {error_count} not ok");
+    let repeated = &scored.form.repeated_ids;
+    let figures = if repeated.is_empty() {
+        format!("{ok_count} of {expected_count} ok, {rows} rows used, {error_count} not ok")
+    } else {
+        let ids = repeated.join(", ");
+        let ok = format!("{ok_count} of {expected_count} ok, {error_count} not ok");
+        format!("{ok}, {rows} rows used, ids twice: {ids}{}", and_more(&scored.form))
+    };
     check(Rule::Complete, passed, figures)
 }
 
+/// What follows the repeated ids where not all of them are named.
+fn and_more(form: &Form) -> &'static str {
+    let named = u32::try_from(form.repeated_ids.len()).unwrap_or(u32::MAX);
+    if form.duplicate_ids > named { ", …" } else { "" }
+}
+
 fn well_formed(scored: &Scored) -> Check {
-    let Form { ragged_rows, duplicate_ids, unknown_ids, changed_invariants, .. } = &scored.form;
+    let form = &scored.form;
+    let Form { ragged_rows, duplicate_ids, unknown_ids, changed_invariants, .. } = form;
     let counts = [ragged_rows, duplicate_ids, unknown_ids];
-    let passed = counts.iter().all(|count| **count == 0) && changed_invariants.is_empty();
-    let mut figures = format!("ragged rows: {ragged_rows}, repeated ids: {duplicate_ids}");
+    let columns = [changed_invariants, &form.missing_columns];
+    let passed =
+        counts.iter().all(|count| **count == 0) && columns.iter().all(|all| all.is_empty());
+    let mut figures = format!("ragged rows: {ragged_rows}");
+    if !form.ragged_lines.is_empty() {
+        let lines: Vec<String> = form.ragged_lines.iter().map(ToString::to_string).collect();
+        let more = if lines.len() < usize_of(*ragged_rows) { ", …" } else { "" };
+        let plural = if lines.len() > 1 { "s" } else { "" };
+        figures.push_str(&format!(" (line{plural} {}{more})", lines.join(", ")));
+    }
+    figures.push_str(&format!(", repeated ids: {duplicate_ids}"));
+    if !form.repeated_ids.is_empty() {
+        figures.push_str(&format!(" ({}{})", form.repeated_ids.join(", "), and_more(form)));
+    }
     if *unknown_ids > 0 {
         figures.push_str(&format!(", ids that the root does not have: {unknown_ids}"));
     }
+    if !form.missing_columns.is_empty() {
+        let missing = named(&form.missing_columns, scored.rules_version);
+        figures.push_str(&format!(", columns that the root has and this lacks: {missing}"));
+    }
     if !changed_invariants.is_empty() {
-        figures.push_str(&format!(", changed: {}", changed_invariants.join(", ")));
+        figures
+            .push_str(&format!(", changed: {}", named(changed_invariants, scored.rules_version)));
     }
     check(Rule::WellFormed, passed, figures)
 }
 
-fn primary_present(scored: &Scored) -> Check {
-    let delta = scored.vs_parent.primary_delta;
-    check(Rule::PrimaryPresent, delta.is_some(), delta_in_words(delta))
+fn usize_of(count: u32) -> usize {
+    usize::try_from(count).unwrap_or(usize::MAX)
 }
 
-fn delta_in_words(delta: Option<Finite>) -> String {
-    let missing = || "no primary delta".to_owned();
-    delta.map_or_else(missing, |delta| format!("primary delta {}", delta.short()))
+/// So many columns are named where something is wrong with them.
+const MAX_NAMED_COLUMNS: usize = 5;
+
+/// The names of some columns, not all of them where there are many. Verdicts by the first rules name all.
+fn named(columns: &[String], rules: RulesVersion) -> String {
+    let more = columns.len().saturating_sub(MAX_NAMED_COLUMNS);
+    match columns.get(..MAX_NAMED_COLUMNS) {
+        Some(first) if more > 0 && rules > RulesVersion::First => {
+            format!("{} and {more} more", first.join(", "))
+        }
+        _ => columns.join(", "),
+    }
+}
+
+fn primary_present(scored: &Scored) -> Check {
+    let delta = scored.vs_parent.primary_delta;
+    check(Rule::PrimaryPresent, delta.is_some(), gain_in_words(scored))
+}
+
+/// The primary's gain. Verdicts by the first rules call it its delta.
+fn gain_in_words(scored: &Scored) -> String {
+    let name = match scored.rules_version {
+        RulesVersion::First => "delta",
+        RulesVersion::Second => "gain",
+    };
+    scored.vs_parent.primary_delta.map_or_else(
+        || format!("no primary {name}"),
+        |gain| format!("primary {name} {}", gain.short()),
+    )
 }
 
 fn numbers_kept(scored: &Scored) -> Check {
@@ -272,7 +328,7 @@ fn primary_held(scored: &Scored, tolerance: Finite) -> Check {
     let passed = delta.is_some_and(holds)
         && like_for_like.is_none_or(|paired| holds(paired.mean_difference))
         && !scored.vs_parent.recommendation.primary_regressed();
-    let mut figures = format!("{}, tolerance {}", delta_in_words(delta), tolerance.short());
+    let mut figures = format!("{}, tolerance {}", gain_in_words(scored), tolerance.short());
     if let Some(Paired { pairs, mean_difference, .. }) = like_for_like {
         let mean = mean_difference.short();
         figures.push_str(&format!(", {mean} over the {pairs} configurations that both have"));

@@ -7,12 +7,15 @@
 //! large the noise is can be told in two ways, and neither is right: see [`Luck`].
 
 use crate::facts::{Eval, Facts};
+use crate::gate::{self, Rule};
 use crate::id::{Depth, EvalId, NodeId};
 use crate::num::Finite;
 use std::collections::BTreeMap;
 
 /// A comparison of fewer configurations says nothing about their noise, and fewer candidates nothing about their spread.
 const FEWEST: usize = 5;
+/// Of fewer valid candidates nothing is told of luck.
+pub const MIN_CANDIDATES: u32 = 5;
 /// The ends of a 95 % interval of a normal number are so many standard errors apart.
 const INTERVAL_WIDTH: f64 = 2.0 * 1.959_963_984_540_054;
 /// The standard deviation of normal numbers is so many times their median distance from the median.
@@ -28,7 +31,7 @@ const ROUNDING: f64 = 1e-9;
 pub struct Luck {
     /// Each depth at which candidates have figures.
     pub depths: Vec<DepthLuck>,
-    /// Candidates that differ from their parent in no figure: no luck can make these the best.
+    /// Valid candidates that differ from their parent in no figure: no luck can make these the best.
     pub without_effect: u32,
     /// By how much the best node is better than the root, which counts as 0.
     pub gain: Option<Finite>,
@@ -66,7 +69,7 @@ impl Measure {
 pub struct DepthLuck {
     /// Which.
     pub depth: Depth,
-    /// How many candidates have figures that differ from their parent's.
+    /// How many valid candidates have figures that differ from their parent's.
     pub candidates: u32,
     /// What the best of so many shows, in units of the noise of one.
     pub best_of: BestOf,
@@ -177,10 +180,11 @@ struct Candidate {
     error: Option<f64>,
 }
 
-/// What luck would have shown in a run; none where no candidate has figures.
+/// What luck would have shown in a run; none where no valid candidate has figures. Of fewer than five nothing can be told.
 #[must_use]
 pub fn luck(facts: &Facts) -> Option<Luck> {
-    let seen = || facts.evals.iter().filter(|eval| eval.group.is_tree() && eval.stands());
+    let counts = |eval: &Eval| eval.group.is_tree() && eval.stands() && is_valid(facts, eval);
+    let seen = || facts.evals.iter().filter(|eval| counts(eval));
     let candidates: Vec<Candidate> = seen().filter_map(|eval| candidate(&eval)).collect();
     if candidates.is_empty() {
         return None;
@@ -190,7 +194,10 @@ pub fn luck(facts: &Facts) -> Option<Luck> {
     let errors: Vec<f64> = candidates.iter().filter_map(|each| each.error).collect();
     let changes: Vec<f64> = candidates.iter().map(|each| each.change).collect();
     let rounding = rounding(&changes, gain);
-    let measure = |noise: Option<f64>| noise.map_or(Measure::TooFew, |it| best.by(it, rounding));
+    let measure = |noise: Option<f64>| {
+        let noise = noise.filter(|_| candidates.len() >= FEWEST);
+        noise.map_or(Measure::TooFew, |it| best.by(it, rounding))
+    };
     let without_effect = seen().filter(|eval| is_without_effect(eval)).count();
     Some(Luck {
         depths,
@@ -206,6 +213,15 @@ fn rounding(changes: &[f64], gain: Option<Finite>) -> f64 {
     let typical = median(changes.iter().map(|change| change.abs()).collect());
     let gain = gain.map_or(0.0, |gain| gain.get().abs());
     ROUNDING * typical.unwrap_or_default().max(gain)
+}
+
+/// Whether the figures are those of a whole sweep in its form: others are no draw that could be the best.
+fn is_valid(facts: &Facts, eval: &Eval) -> bool {
+    let valid = [Rule::Complete, Rule::WellFormed, Rule::PrimaryPresent, Rule::NumbersKept];
+    eval.measured().is_some_and(|measured| {
+        let checks = gate::results(&measured.scored, &facts.meaning);
+        checks.iter().all(|check| check.passed || !valid.contains(&check.rule))
+    })
 }
 
 fn is_without_effect(eval: &Eval) -> bool {

@@ -5,6 +5,7 @@ use crate::evidence::Paired;
 use crate::exact::ExactSum;
 use crate::num::Finite;
 use crate::policy::Direction;
+use crate::rounding::is_no_difference;
 use crate::sweep::{RowId, Sweep};
 use rand_pcg::Lcg64Xsh32;
 use rand_pcg::rand_core::Rng;
@@ -17,9 +18,6 @@ const MAX_LOTS: usize = 2_000;
 /// Where the random draws begin; the stream is a digest of the differences. The same pairs give the same interval, and
 /// others get draws of their own: the chance error of the draws is not the same for all comparisons of a run.
 const SEED: u64 = 0x7472_6565_6265_616d;
-
-/// What rounding leaves of equal numbers is a smaller part of them than this.
-const ROUNDING: f64 = 1e-12;
 
 /// How many configurations got better and worse in one metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,11 +80,11 @@ fn changes(
 /// By how much a number got better. What rounding leaves of equal numbers is nothing: where a metric does not depend on what
 /// was changed, it must not decide.
 pub(crate) fn gain((before, after): (f64, f64), direction: Direction) -> f64 {
-    let gain = match direction {
+    match direction {
+        _ if is_no_difference(before, after) => 0.0,
         Direction::Higher => after - before,
         Direction::Lower => before - after,
-    };
-    if gain.abs() < ROUNDING * before.abs().max(after.abs()) { 0.0 } else { gain }
+    }
 }
 
 /// What both sides have for the same id, each in the order of ids. An id that stands twice on a side is left out.

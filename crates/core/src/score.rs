@@ -1,10 +1,13 @@
 //! One sweep against another: each shared column's change, what the configured metrics make of it, and everything that
 //! the gate and the rank look at. Decides nothing: that is [`crate::gate`] and [`crate::rank`].
 
-use crate::evidence::{Comparison, Form, Grade, LostNumbers, Reason, Recommendation, Scored};
+use crate::evidence::{
+    Comparison, Form, Grade, LostNumbers, PrimaryMeans, Reason, Recommendation, Scored,
+};
 use crate::num::Finite;
 use crate::paired::{PairCounts, gain, matched, paired};
 use crate::policy::{Direction, Meaning, Metric, ScorePolicy, Thresholds};
+use crate::rules_version::RulesVersion;
 use crate::sweep::Sweep;
 
 /// A baseline mean this near to 0 is nothing to be relative to.
@@ -91,11 +94,20 @@ pub struct Judgement {
     pub vs_root: Details,
 }
 
-/// Compares a candidate with a baseline.
+/// Compares a candidate with a baseline, by the latest rules.
 ///
 /// # Errors
 /// Where rows are selected on both sides and no column has numbers on both.
 pub fn compare(
+    baseline: &Sweep,
+    candidate: &Sweep,
+    policy: &ScorePolicy,
+) -> Result<Details, ScoreError> {
+    compare_by(RulesVersion::LATEST, baseline, candidate, policy)
+}
+
+fn compare_by(
+    rules: RulesVersion,
     baseline: &Sweep,
     candidate: &Sweep,
     policy: &ScorePolicy,
@@ -112,15 +124,26 @@ pub fn compare(
     let comparison = Comparison {
         baseline_rows_used: baseline.rows_used(),
         candidate_rows_used: candidate.rows_used(),
-        recommendation: recommend(&metrics, primary, policy),
+        recommendation: recommend(&metrics, primary, policy, rules),
         primary_delta: primary.and_then(|pair| Finite::new(gain(pair, direction))),
         paired: paired(baseline, candidate, direction),
+        primary_means: match rules {
+            RulesVersion::First => None,
+            RulesVersion::Second => primary.and_then(PrimaryMeans::of),
+        },
     };
     Ok(Details { comparison, columns, metrics })
 }
 
-/// Compares a candidate with its parent and the root; only once where these are the same sweep. Without a limit and a
-/// configured number of rows it needs as many as `root_rows`.
+impl PrimaryMeans {
+    fn of((baseline, candidate): (f64, f64)) -> Option<Self> {
+        let (baseline, candidate) = (Finite::new(baseline)?, Finite::new(candidate)?);
+        Some(Self { baseline, candidate })
+    }
+}
+
+/// Compares a candidate with its parent and the root by the latest rules; only once where these are the same sweep. Without a
+/// limit and a configured number of rows it needs as many as `root_rows`.
 ///
 /// # Errors
 /// Where one of the two comparisons is not possible.
@@ -131,27 +154,79 @@ pub fn judge(
     meaning: &Meaning,
     root_rows: u32,
 ) -> Result<Judgement, ScoreError> {
-    let vs_parent = compare(parent, candidate, &meaning.score)?;
+    judge_by(RulesVersion::LATEST, [parent, root], candidate, meaning, root_rows)
+}
+
+/// Compares a candidate with its parent and the root, in this order, by these rules.
+///
+/// # Errors
+/// Where one of the two comparisons is not possible.
+pub fn judge_by(
+    rules: RulesVersion,
+    [parent, root]: [&Sweep; 2],
+    candidate: &Sweep,
+    meaning: &Meaning,
+    root_rows: u32,
+) -> Result<Judgement, ScoreError> {
+    let vs_parent = compare_by(rules, parent, candidate, &meaning.score)?;
     let vs_root = if std::ptr::eq(parent, root) {
         vs_parent.clone()
     } else {
-        compare(root, candidate, &meaning.score)?
+        compare_by(rules, root, candidate, &meaning.score)?
     };
     let limit = meaning.sweep_config_limit.map(Into::into);
     let scored = Scored {
         vs_parent: vs_parent.comparison.clone(),
         vs_root: vs_root.comparison.clone(),
         completeness: candidate.completeness(limit, meaning.gate.min_rows.unwrap_or(root_rows)),
-        form: Form {
-            ragged_rows: candidate.ragged_rows(),
-            duplicate_ids: candidate.duplicate_ids(),
-            unknown_ids: root.unknown_ids(candidate),
-            changed_invariants: changed_invariants(root, candidate, &meaning.score),
-            lost_numbers: lost_numbers(parent, candidate, &meaning.score),
+        form: form([parent, root], candidate, &meaning.score, rules),
+        has_effect: match rules {
+            RulesVersion::First => parent.fingerprint() != candidate.fingerprint(),
+            RulesVersion::Second => parent.differs_beyond_rounding(candidate, &meaning.score),
         },
-        has_effect: parent.fingerprint() != candidate.fingerprint(),
+        rules_version: rules,
     };
     Ok(Judgement { scored, vs_parent, vs_root })
+}
+
+fn form(
+    [parent, root]: [&Sweep; 2],
+    candidate: &Sweep,
+    policy: &ScorePolicy,
+    rules: RulesVersion,
+) -> Form {
+    let first = Form {
+        ragged_rows: candidate.ragged_rows(),
+        duplicate_ids: candidate.duplicate_ids(),
+        unknown_ids: root.unknown_ids(candidate),
+        changed_invariants: changed_invariants(root, candidate, policy),
+        lost_numbers: lost_numbers(parent, candidate, policy),
+        ..Form::default()
+    };
+    match rules {
+        RulesVersion::First => first,
+        RulesVersion::Second => Form {
+            missing_columns: missing_columns(root, candidate, policy),
+            ragged_lines: candidate.ragged_lines().to_vec(),
+            repeated_ids: candidate.repeated_ids(),
+            ..first
+        },
+    }
+}
+
+/// The columns of the form that the root has and the candidate lacks: id, status, invariants and every configured metric.
+fn missing_columns(root: &Sweep, candidate: &Sweep, policy: &ScorePolicy) -> Vec<String> {
+    let named = [&policy.id_column, &policy.status_column];
+    let metrics = policy.metrics.iter().map(|metric| &metric.column);
+    let all = named.into_iter().chain(&policy.invariant_columns).chain([&policy.primary]);
+    let mut missing: Vec<String> = Vec::new();
+    for column in all.chain(metrics) {
+        let is_missing = root.has_column(column) && !candidate.has_column(column);
+        if is_missing && !missing.contains(column) {
+            missing.push(column.clone());
+        }
+    }
+    missing
 }
 
 fn deltas(baseline: &Sweep, candidate: &Sweep) -> Vec<ColumnDelta> {
@@ -175,7 +250,19 @@ fn improvement((baseline, candidate): (f64, f64), direction: Direction) -> f64 {
     }
 }
 
+/// By how much a mean got better, as far as the rules count it.
+fn counted_improvement(pair: (f64, f64), direction: Direction, rules: RulesVersion) -> f64 {
+    match rules {
+        RulesVersion::First => improvement(pair, direction),
+        RulesVersion::Second => gain(pair, direction),
+    }
+}
+
 impl MetricUse {
+    fn counted_improvement(&self, rules: RulesVersion) -> f64 {
+        counted_improvement((self.baseline_mean, self.candidate_mean), self.direction, rules)
+    }
+
     /// What the metric of this number makes of two sweeps.
     fn new(at: usize, metric: &Metric, baseline: &Sweep, candidate: &Sweep) -> Option<Self> {
         let pair = means(&metric.column, baseline, candidate)?;
@@ -199,14 +286,15 @@ fn recommend(
     metrics: &[MetricUse],
     primary: Option<(f64, f64)>,
     policy: &ScorePolicy,
+    rules: RulesVersion,
 ) -> Recommendation {
     let thresholds = &policy.thresholds;
     let score = score(metrics, thresholds.clamp.get());
-    let positive_signals = signals(metrics, |improvement| improvement > 0.0);
-    let negative_signals = signals(metrics, |improvement| improvement < 0.0);
-    let mut reasons: Vec<Reason> = primary_regression(primary, policy)
+    let positive_signals = signals(metrics, rules, |improvement| improvement > 0.0);
+    let negative_signals = signals(metrics, rules, |improvement| improvement < 0.0);
+    let mut reasons: Vec<Reason> = primary_regression(primary, policy, rules)
         .into_iter()
-        .chain(risk_regression(metrics, policy))
+        .chain(risk_regression(metrics, policy, rules))
         .collect();
     let enough = score >= thresholds.promising
         || positive_signals >= negative_signals.saturating_add(2).max(2);
@@ -233,19 +321,27 @@ fn score(metrics: &[MetricUse], clamp: f64) -> Finite {
     Finite::new(sum / weights).unwrap_or_default()
 }
 
-fn signals(metrics: &[MetricUse], counts: fn(f64) -> bool) -> u32 {
-    let counted = metrics.iter().filter(|metric| counts(metric.raw_improvement)).count();
+fn signals(metrics: &[MetricUse], rules: RulesVersion, counts: fn(f64) -> bool) -> u32 {
+    let counted = metrics.iter().filter(|metric| counts(metric.counted_improvement(rules))).count();
     u32::try_from(counted).unwrap_or(u32::MAX)
 }
 
-fn primary_regression(primary: Option<(f64, f64)>, policy: &ScorePolicy) -> Option<Reason> {
+fn primary_regression(
+    primary: Option<(f64, f64)>,
+    policy: &ScorePolicy,
+    rules: RulesVersion,
+) -> Option<Reason> {
     let pair = primary?;
     let allowed = policy.thresholds.primary_regression.get() * pair.0.abs();
-    let regressed = improvement(pair, policy.primary_direction()) < -allowed;
+    let regressed = counted_improvement(pair, policy.primary_direction(), rules) < -allowed;
     regressed.then_some(Reason::PrimaryMetricRegressed)
 }
 
-fn risk_regression(metrics: &[MetricUse], policy: &ScorePolicy) -> Option<Reason> {
+fn risk_regression(
+    metrics: &[MetricUse],
+    policy: &ScorePolicy,
+    rules: RulesVersion,
+) -> Option<Reason> {
     let allowed = policy.thresholds.risk_regression.get();
     let guarded = |used: &&MetricUse| {
         policy.metrics.iter().any(|metric| metric.guard && metric.column == used.column)
@@ -254,7 +350,7 @@ fn risk_regression(metrics: &[MetricUse], policy: &ScorePolicy) -> Option<Reason
         .iter()
         .filter(guarded)
         .filter(|used| used.baseline_mean.abs() > NEAR_ZERO)
-        .filter(|used| used.raw_improvement < -(allowed * used.baseline_mean.abs()))
+        .filter(|used| used.counted_improvement(rules) < -(allowed * used.baseline_mean.abs()))
         .map(|used| used.column.clone())
         .collect();
     (!regressed.is_empty()).then_some(Reason::RiskRegressed(regressed))

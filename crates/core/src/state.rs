@@ -71,6 +71,7 @@ impl State {
             given: started.given.clone(),
             former: Vec::new(),
             replays: started.replays.clone(),
+            rules_version: started.rules_version,
             baseline: Baseline::Unmeasured,
             nodes: vec![root],
             evals: Evals::default(),

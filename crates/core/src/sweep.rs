@@ -4,6 +4,7 @@
 
 mod cell;
 mod decimal;
+mod effect;
 mod rows;
 mod scan;
 mod tally;
@@ -15,7 +16,7 @@ use rows::Rows;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, Read};
-use tally::{Picked, Tally};
+use tally::{MAX_NAMED, Picked, Tally};
 
 pub use cell::RowId;
 pub use rows::{MAX_COLUMNS, MAX_ROW_BYTES};
@@ -114,7 +115,7 @@ pub enum SweepError {
         header: String,
     },
     /// A column that the user named is not there.
-    #[error("`{file}` has no column `{column}`, {role}{}", suggestion(.nearest))]
+    #[error("`{file}` has no column `{column}`, {role}{}", suggestion(.nearest, .others))]
     NoColumn {
         /// Which file.
         file: String,
@@ -124,6 +125,8 @@ pub enum SweepError {
         role: Role,
         /// What may have been meant.
         nearest: Vec<String>,
+        /// The first other columns that could be meant.
+        others: Vec<String>,
     },
     /// It cannot be read.
     #[error("`{file}`, line {line}: cannot be read")]
@@ -192,11 +195,12 @@ fn alike(name: &str) -> String {
     if name.is_empty() { "have no name".to_owned() } else { format!("are both named `{name}`") }
 }
 
-fn suggestion(nearest: &[String]) -> String {
-    if nearest.is_empty() {
-        return String::new();
+fn suggestion(nearest: &[String], others: &[String]) -> String {
+    match (nearest, others) {
+        ([], []) => String::new(),
+        ([], others) => format!("; its columns: `{}`", others.join("`, `")),
+        (nearest, _) => format!("; nearest: `{}`", nearest.join("`, `")),
     }
-    format!("; nearest: `{}`", nearest.join("`, `"))
 }
 
 /// One results CSV, as far as scoring needs it.
@@ -211,6 +215,7 @@ pub struct Sweep {
     selection: Selection,
     picked: Picked,
     ragged_rows: u32,
+    ragged_lines: Vec<u64>,
 }
 
 impl Sweep {
@@ -237,20 +242,31 @@ impl Sweep {
         if tally.rows_read() == 0 {
             return Err(SweepError::NoRows { file: name.to_owned() });
         }
-        let (mut picked, selection, ragged_rows) = tally.finish();
+        let (mut picked, selection, ragged_rows, ragged_lines) = tally.finish();
         let sums = std::mem::take(&mut picked.sums);
         let means = sums.iter().map(|sum| Some((sum.mean()?, sum.added()))).collect();
         let (name, has_ids) = (name.to_owned(), index.contains_key(&policy.id_column));
-        Ok(Self { name, header, index, means, has_ids, selection, picked, ragged_rows })
+        Ok(Self {
+            name,
+            header,
+            index,
+            means,
+            has_ids,
+            selection,
+            picked,
+            ragged_rows,
+            ragged_lines,
+        })
     }
 
-    /// Refuses a sweep that lacks a column that the user named: as a baseline it would make what it was named for
-    /// void. The default names and the metrics of a preset are nobody's choice.
+    /// Refuses a sweep that lacks the primary metric or a column that the user named: as a baseline it would make what it was
+    /// named for void. The default names and the other metrics of a preset are nobody's choice.
     ///
     /// # Errors
     /// Names the first such column.
     pub fn require(&self, policy: &ScorePolicy) -> Result<(), SweepError> {
         let has = |column: &str, role| require(column, role, &self.header, &self.name);
+        has(&policy.primary, Role::Primary)?;
         if policy.primary_chosen_by == ChosenBy::User {
             let preset = ScorePolicy::trading().metrics;
             let mut own = policy.metrics.iter().filter(|metric| !preset.contains(metric));
@@ -344,6 +360,30 @@ impl Sweep {
         self.ragged_rows
     }
 
+    /// The lines on which the first of these rows begin.
+    #[must_use]
+    pub fn ragged_lines(&self) -> &[u64] {
+        &self.ragged_lines
+    }
+
+    /// Whether the header has a column of this name.
+    #[must_use]
+    pub fn has_column(&self, column: &str) -> bool {
+        self.index.contains_key(column)
+    }
+
+    /// The first ids that more than one selected row has, as far as these can be named.
+    #[must_use]
+    pub fn repeated_ids(&self) -> Vec<String> {
+        let by_id = self.picked.rows.chunk_by(|one, other| one.id() == other.id());
+        let repeated = by_id.filter(|rows| rows.len() > 1).filter_map(<[_]>::first);
+        let named = repeated.filter_map(|row| match row.id().number() {
+            Some(number) => Some(number.to_string()),
+            None => self.picked.id_texts.get(&row.id()).cloned(),
+        });
+        named.take(MAX_NAMED).collect()
+    }
+
     /// How many selected rows have the id of another one that was counted.
     #[must_use]
     pub fn duplicate_ids(&self) -> u32 {
@@ -424,8 +464,9 @@ fn require(column: &str, role: Role, header: &[String], file: &str) -> Result<()
         return Ok(());
     }
     let nearest = nearest::nearest(column, header);
+    let others = header.iter().filter(|name| !name.is_empty()).take(MAX_NAMED).cloned().collect();
     let (file, column) = (file.to_owned(), column.to_owned());
-    Err(SweepError::NoColumn { file, column, role, nearest })
+    Err(SweepError::NoColumn { file, column, role, nearest, others })
 }
 
 #[cfg(test)]

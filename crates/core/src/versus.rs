@@ -1,6 +1,6 @@
 //! The tree against its control group, at the same spend. Both begin with the ideas that the tree tried on the root; from there
-//! the tree goes on from its nodes, and the control group goes on trying on the root. Spend is counted in evals, in the order
-//! of their ids. Nothing is decided by it.
+//! the tree goes on from its nodes, and the control group goes on trying on the root. What both share counts for both, so that
+//! only the rest can tell them apart: as many evals of each side's own, in the order of their ids. Nothing is decided by it.
 
 use crate::bill::Bills;
 use crate::facts::{Eval, Expansion, Facts, Stage, Work};
@@ -15,9 +15,9 @@ use std::collections::BTreeSet;
 /// How a run with a control group stands.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Versus {
-    /// There is nothing to compare: up to the same spend, both are the same evals, or one of them has none.
+    /// There is nothing to compare: one of them has no eval that is not the other's too.
     Nothing {
-        /// What the control group has.
+        /// The part of the evals that is the control group's own.
         control: Spent,
     },
     /// There is.
@@ -31,9 +31,9 @@ pub struct Compared {
     pub ahead: Ahead,
     /// How many evals both of them begin with.
     pub shared: u32,
-    /// The tree, with as many evals as the root alone had.
+    /// What both share, with as many evals of the tree's own as the control group has.
     pub tree: Side,
-    /// The root alone, with as many evals as the tree had.
+    /// What both share, with as many evals of the control group's own as the tree has.
     pub root: Side,
     /// The tree, all of it.
     pub whole_tree: Side,
@@ -98,24 +98,24 @@ pub fn versus(facts: &Facts) -> Option<Versus> {
     let root: Vec<_> = ended().filter(|eval| eval.parent == NodeId::ROOT).collect();
     let control: Vec<_> = ended().filter(|eval| !eval.group.is_tree()).collect();
     let control = spent(facts, &control, |source| source == IdeaSource::Control);
-    let same = tree.len().min(root.len());
-    let (tree_first, root_first) = (first(&tree, same), first(&root, same));
-    if tree_first.iter().map(|eval| eval.id).eq(root_first.iter().map(|eval| eval.id)) {
+    let shared = tree.iter().filter(|eval| is_shared(eval)).count();
+    let same = tree.len().min(root.len()).saturating_sub(shared);
+    if same == 0 {
         return Some(Versus::Nothing { control });
     }
+    let (tree_first, root_first) = (first(&tree, same), first(&root, same));
     let of_tree = |source| matches!(source, IdeaSource::Node(_));
     let of_root = |source: IdeaSource| source.node() == NodeId::ROOT;
     let side = |evals: &[Cow<'_, Eval>], mine: fn(IdeaSource) -> bool| Side {
         best: best(facts, evals),
         spent: spent(facts, evals, mine),
     };
-    let (tree_side, root_side) = (side(tree_first, of_tree), side(root_first, of_root));
+    let (tree_side, root_side) = (side(&tree_first, of_tree), side(&root_first, of_root));
     let ahead = match tree_side.rank_score().cmp(&root_side.rank_score()) {
         std::cmp::Ordering::Greater => Ahead::Tree,
         std::cmp::Ordering::Equal => Ahead::Neither,
         std::cmp::Ordering::Less => Ahead::Control,
     };
-    let shared = tree_first.iter().filter(|eval| eval.parent == NodeId::ROOT).count();
     Some(Versus::Compared(Box::new(Compared {
         ahead,
         shared: u32::try_from(shared).unwrap_or(u32::MAX),
@@ -127,8 +127,23 @@ pub fn versus(facts: &Facts) -> Option<Versus> {
     })))
 }
 
-fn first<'a, 'b>(evals: &'a [Cow<'b, Eval>], count: usize) -> &'a [Cow<'b, Eval>] {
-    evals.get(..count).unwrap_or(evals)
+/// The evals of a side that both share, and so many of its own, in the order of their ids.
+fn first<'a>(evals: &[Cow<'a, Eval>], own: usize) -> Vec<Cow<'a, Eval>> {
+    let mut left = own;
+    let counts = |eval: &&Cow<'a, Eval>| {
+        if is_shared(eval) {
+            return true;
+        }
+        let fits = left > 0;
+        left = left.saturating_sub(1);
+        fits
+    };
+    evals.iter().filter(counts).cloned().collect()
+}
+
+/// Whether both sides have this eval: the tree tried it on the root.
+fn is_shared(eval: &Eval) -> bool {
+    eval.group.is_tree() && eval.parent == NodeId::ROOT
 }
 
 /// Whether it was tried to its end, and counts.

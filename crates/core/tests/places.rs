@@ -152,7 +152,7 @@ proptest! {
         let spoilt = candidate(&rows, Status::Ok, |_, _| none.to_owned());
         let (sound, spoilt) = (judged(&parent, &sound, &meaning), judged(&parent, &spoilt, &meaning));
         prop_assert!(sound.1.passed(), "{}", sound.1.reason());
-        prop_assert_eq!(spoilt.1.reason(), "primary_missing: no primary delta");
+        prop_assert_eq!(spoilt.1.reason(), "primary_missing: no primary gain");
         prop_assert_eq!(places(&[spoilt, sound]), [EvalId::FIRST.next()]);
     }
 }
@@ -199,6 +199,7 @@ fn passed() -> impl Strategy<Value = Vec<Passed>> {
                     recommendation,
                     primary_delta,
                     paired: None,
+                    primary_means: None,
                 };
                 Passed { eval: this, vs_root, files_changed }
             });

@@ -157,6 +157,8 @@ fn judged([parent, root, candidate]: [&str; 3], meaning: &Meaning) -> (Judgement
     for details in [&mut judged.vs_parent, &mut judged.vs_root] {
         details.columns.sort_by(|a, b| a.column.cmp(&b.column));
     }
+    // The lines of a file depend on how it is written.
+    judged.scored.form.ragged_lines = Vec::new();
     let verdict = gate(&judged.scored, 1, Approval::Unreviewed, meaning);
     (judged, verdict)
 }

@@ -8,7 +8,8 @@ use treebeam_core::evidence::{LostNumbers, Recommendation};
 use treebeam_core::gate::gate;
 use treebeam_core::num::Finite;
 use treebeam_core::policy::{ChosenBy, Direction, Meaning, Metric, ScorePolicy};
-use treebeam_core::score::{Judgement, ScoreError, compare, judge};
+use treebeam_core::rules_version::RulesVersion;
+use treebeam_core::score::{Judgement, ScoreError, compare, judge, judge_by};
 use treebeam_core::sweep::Sweep;
 
 fn metric(column: &str, direction: Direction, weight: f64, guard: bool) -> Metric {
@@ -244,7 +245,7 @@ fn what_rounding_leaves_of_equal_numbers_decides_nothing() {
         ("0,ok,0.29999999999999993,1,7 1,ok,3.0999999999999996,1,7", "passed"),
         (
             "0,ok,0.29999999999,1,7 1,ok,3.1,1,7",
-            "primary_regressed: primary delta -5e-12, tolerance 0",
+            "primary_regressed: primary gain -5e-12, tolerance 0",
         ),
     ] {
         assert_eq!(gated(parent, candidate, 1.0), expect, "{candidate}");
@@ -255,7 +256,7 @@ fn what_rounding_leaves_of_equal_numbers_decides_nothing() {
 fn a_mean_over_other_configurations_does_not_hide_that_each_got_worse() {
     let regressed = |delta: &str, mean: &str, pairs: u32| {
         let both = format!("{mean} over the {pairs} configurations that both have");
-        format!("primary_regressed: primary delta {delta}, tolerance 0, {both}")
+        format!("primary_regressed: primary gain {delta}, tolerance 0, {both}")
     };
     for (parent, candidate, expect) in [
         // The worst one fails now: the others have a higher mean, and each is worse.
@@ -321,4 +322,96 @@ fn a_baseline_has_the_columns_that_the_user_named() {
     typo.metrics.push(metric("rsk", Direction::Lower, 1.0, true));
     check(&typo, "`b.csv` has no column `rsk`, a metric; nearest: `risk`");
     check(&ScorePolicy { primary_chosen_by: ChosenBy::Preset, ..typo }, "");
+}
+
+#[test]
+fn rounding_is_no_effect_and_no_signal() {
+    let no_effect = "no_effect: every metric of every row equals its parent's";
+    for (parent, candidate, expect) in [
+        ("0,ok,0.3,2,7 1,ok,3.1,2,7", "0,ok,0.30000000000000004,2,7 1,ok,3.1,2,7", no_effect),
+        ("0,ok,0.3,2,7 1,ok,3.1,2,7", "0,ok,0.3,2.0000000000000004,7 1,ok,3.1,2,7", no_effect),
+        ("0,ok,1e-14,2,7 1,ok,3.1,2,7", "0,ok,1.0000000000001e-14,2,7 1,ok,3.1,2,7", no_effect),
+        // A small number is not 0: the rule is relative.
+        ("0,ok,0,2,7 1,ok,0,2,7", "0,ok,1e-13,2,7 1,ok,0,2,7", "passed"),
+        ("0,ok,-1e-13,2,7 1,ok,0,2,7", "0,ok,1e-13,2,7 1,ok,0,2,7", "passed"),
+        ("0,ok,0.3,2,7 1,ok,3.1,2,7", "0,ok,0.3000000001,2,7 1,ok,3.1,2,7", "passed"),
+        // What differs in one row is an effect, though the mean is the same.
+        ("0,ok,1,2,7 1,ok,3,2,7", "0,ok,3,2,7 1,ok,1,2,7", "passed"),
+        ("0,ok,1,2,7 1,ok,3,2,7", "1,ok,3,2,7 0,ok,1,2,7", no_effect),
+    ] {
+        assert_eq!(gated(parent, candidate, 1.0), expect, "{parent} → {candidate}");
+    }
+    let (before, after) = ("0.3 1 -1 1", "0.30000000000000004 0.9999999999999999 -1 1");
+    let found = compare(&row(before), &row(after), &policy()).unwrap().comparison.recommendation;
+    assert_eq!((found.positive_signals, found.negative_signals), (0, 0));
+}
+
+/// An older run is judged by the rules of its time, word by word.
+#[test]
+fn the_first_rules_say_what_they_always_said() {
+    let meaning = Meaning { score: policy(), ..Meaning::default() };
+    let said = |root: &str, candidate: &str| {
+        let [root, candidate] = [root, candidate].map(sweep);
+        let rules = RulesVersion::First;
+        let judged = judge_by(rules, [&root, &root], &candidate, &meaning, root.rows_used());
+        let scored = judged.unwrap().scored;
+        assert_eq!(scored.vs_parent.primary_means, None);
+        let verdict = gate(&scored, 1, Approval::Unreviewed, &meaning);
+        (scored.rules_version, verdict.passed(), verdict.checks[4].figures.clone())
+    };
+    let form = "ragged rows: 0, repeated ids: 0";
+    let passed = (RulesVersion::First, true, form.to_owned());
+    let root = "config_id,status,m\n0,ok,0.3\n1,ok,2\n";
+    assert_eq!(said(root, "config_id,status,m\n0,ok,0.30000000000000004\n1,ok,2\n"), passed);
+    assert_eq!(said(root, "config_id,m\n0,1\n1,3\n"), passed);
+    let ragged = said(root, "config_id,status,m\n0,ok,1\n1,ok,2\n1,ok\n").2;
+    assert_eq!(ragged, "ragged rows: 1, repeated ids: 1");
+}
+
+/// The gate's first failed check of a candidate with this text; primary `m`, invariant `seed`.
+fn gated_text(root: &str, candidate: &str) -> String {
+    gated_with(root, candidate, &["seed"])
+}
+
+fn gated_with(root: &str, candidate: &str, invariants: &[&str]) -> String {
+    let mut meaning = Meaning { score: policy(), ..Meaning::default() };
+    meaning.score.invariant_columns = invariants.iter().map(|name| (*name).to_owned()).collect();
+    let read =
+        |text: &str| Sweep::read(text.as_bytes(), "sweep.csv", None, &meaning.score).unwrap();
+    let (root, candidate) = (read(root), read(candidate));
+    let judged = judge(&root, &root, &candidate, &meaning, root.rows_used()).unwrap();
+    let verdict = gate(&judged.scored, 1, Approval::Unreviewed, &meaning);
+    verdict.first_failed().map_or("passed".to_owned(), |_| verdict.reason())
+}
+
+#[test]
+fn a_column_of_the_form_may_not_be_dropped() {
+    let root = "config_id,status,m,cost,seed,note\n0,ok,1,2,7,x\n1,ok,2,2,7,y\n";
+    let lacks = |column: &str| {
+        let form = "malformed: ragged rows: 0, repeated ids: 0";
+        format!("{form}, columns that the root has and this lacks: {column}")
+    };
+    for (candidate, expect) in [
+        ("config_id,status,m,cost,seed\n0,ok,2,2,7\n1,ok,3,2,7\n", "passed".to_owned()),
+        ("config_id,m,cost,seed,note\n0,2,2,7,x\n1,3,2,7,y\n", lacks("status")),
+        ("config_id,status,m,seed,note\n0,ok,2,7,x\n1,ok,3,7,y\n", lacks("cost")),
+        ("status,m,cost,seed,note\nok,2,2,7,x\nok,3,2,7,y\n", lacks("config_id")),
+        ("m,cost,note\n2,2,x\n3,2,y\n", lacks("config_id, status, seed") + ", changed: seed"),
+    ] {
+        assert_eq!(gated_text(root, candidate), expect, "{candidate}");
+    }
+    // The first five of many are named, and where the file is not in form.
+    let wide = |columns: &str| format!("config_id,m,{columns}\n0,1,1,1,1,1,1,1,1\n");
+    let all = wide("i1,i2,i3,i4,i5,i6,i7");
+    let found = gated_with(&all, "config_id,m\n0,2\n", &["i1", "i2", "i3", "i4", "i5", "i6", "i7"]);
+    assert_eq!(
+        found,
+        lacks("i1, i2, i3, i4, i5 and 2 more") + ", changed: i1, i2, i3, i4, i5 and 2 more"
+    );
+    assert_eq!(
+        gated_text("config_id,m\n0,1\n1,2\n", "config_id,m\n0,2\n1\n\n1,2,3\n"),
+        "incomplete: 2 of 2 ok, 1 not ok, 3 rows used, ids twice: 1"
+    );
+    // What the root has not got is not asked for.
+    assert_eq!(gated_text("config_id,m\n0,1\n1,2\n", "config_id,m\n0,2\n1,3\n"), "passed");
 }

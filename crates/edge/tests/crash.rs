@@ -14,6 +14,7 @@ use treebeam_core::facts::{Facts, History};
 use treebeam_core::id::EvalId;
 use treebeam_core::plan::{self, Again};
 use treebeam_core::policy::{Agents, Meaning, Reach};
+use treebeam_core::rules_version::RulesVersion;
 use treebeam_core::state::State;
 use treebeam_edge::dry::{DryAgent, DryClock, DryExecutor, FlakyCleanup};
 use treebeam_edge::git::{GitRepo, UserRepo, open_with};
@@ -109,6 +110,7 @@ impl Site {
             agents: Agents::default(),
             given: None,
             replays: None,
+            rules_version: RulesVersion::LATEST,
             at: user.head_time,
         };
         let runs = make_runs_root(self.repo.path()).expect("a folder for runs");

@@ -12,6 +12,7 @@ use treebeam_core::evidence::Artifact;
 use treebeam_core::id::{Commit, EvalId, GitTree, NodeId, Place, RunPath};
 use treebeam_core::policy::{Agents, Meaning, Reach};
 use treebeam_core::protect::{Change, Protected};
+use treebeam_core::rules_version::RulesVersion;
 use treebeam_edge::store::{Fenced, Force, Store};
 use treebeam_run::port::{
     Agent, AgentError, Applied, Ask, Binaries, CommitNote, CommittedTree, Edits, Executor, Files,
@@ -143,6 +144,7 @@ fn started() -> RunStarted {
         agents: Agents::default(),
         given: None,
         replays: None,
+        rules_version: RulesVersion::LATEST,
         at: Timestamp::UNIX_EPOCH,
     }
 }

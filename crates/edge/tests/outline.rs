@@ -11,6 +11,7 @@ use treebeam_core::event::{RunStarted, WorldKind};
 use treebeam_core::id::{Commit, RunId};
 use treebeam_core::measure::{CommandLine, Measure};
 use treebeam_core::policy::{Agents, Meaning, Reach};
+use treebeam_core::rules_version::RulesVersion;
 use treebeam_edge::dry::{DryAgent, DryClock, DryExecutor};
 use treebeam_edge::git::{GitRepo, open_with};
 use treebeam_edge::store::{RunFiles, Store};
@@ -88,6 +89,7 @@ fn heard(
         agents: Agents::default(),
         given: None,
         replays: None,
+        rules_version: RulesVersion::LATEST,
         at: user.head_time,
     };
     let (mut store, state) = Store::create(&runs, &started)?;

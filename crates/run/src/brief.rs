@@ -20,6 +20,7 @@ use treebeam_core::id::{Commit, EvalId, NodeId, RunId, Sha256};
 use treebeam_core::num::Finite;
 use treebeam_core::plan::{self, Step};
 use treebeam_core::policy::{ContextStrategy, DedupeScope, Meaning};
+use treebeam_core::rules_version::RulesVersion;
 use treebeam_core::state::State;
 use treebeam_core::versus;
 
@@ -123,6 +124,7 @@ pub(crate) struct ForScore {
     pub(crate) root: Artifact,
     pub(crate) root_rows: u32,
     pub(crate) meaning: Meaning,
+    pub(crate) rules_version: RulesVersion,
 }
 
 pub(crate) struct ForPromotion {
@@ -277,6 +279,7 @@ fn for_score(state: &State, eval: &Eval) -> Option<ForScore> {
         root: root.clone(),
         root_rows: *rows,
         meaning: state.meaning.clone(),
+        rules_version: state.rules_version,
     })
 }
 
@@ -375,10 +378,11 @@ fn outcome_line(facts: &Facts, eval: &Eval) -> String {
         let [score, delta] = against_root(&measured.scored.vs_root);
         let [score_before, delta_before] = figures_of(facts, on);
         let grade = measured.scored.vs_root.recommendation.grade;
+        let gain = gain_word(measured.scored.rules_version);
         let reason = verdict.reason();
         return format!(
             "{title}: on n{on}, {grade} against the root, score {score} (n{on}: {score_before}), \
-             primary delta {delta} (n{on}: {delta_before}); {reason}"
+             primary {gain} {delta} (n{on}: {delta_before}); {reason}"
         );
     }
     match &eval.stage {
@@ -417,7 +421,15 @@ fn judged(facts: &Facts, eval: &Eval) -> Option<(Measured, Verdict)> {
     Some((eval.measured()?, versus::word_on(facts, eval)?))
 }
 
-/// The score and the primary delta.
+/// The word for the primary's gain: an older run, and one that goes by its answers, keeps the older word.
+const fn gain_word(rules: RulesVersion) -> &'static str {
+    match rules {
+        RulesVersion::First => "delta",
+        RulesVersion::Second => "gain",
+    }
+}
+
+/// The score and the primary's gain.
 fn against_root(comparison: &Comparison) -> [String; 2] {
     let delta = comparison.primary_delta.map_or("n/a".to_owned(), Finite::short);
     [comparison.recommendation.score.short(), delta]

@@ -290,24 +290,31 @@ fn best(facts: &Facts, evals: &[Cow<'_, Eval>]) -> f64 {
 fn check(end: &Facts, compared: &Compared) {
     let tree: Vec<_> = of(end, Group::Tree).collect();
     let root: Vec<_> = end.evals.iter().filter(|eval| eval.parent == NodeId::ROOT).collect();
-    let same = tree.len().min(root.len());
+    let is_shared = |eval: &Eval| eval.group == Group::Tree && eval.parent == NodeId::ROOT;
+    let shared = root.iter().filter(|eval| is_shared(eval)).count();
+    let own = tree.len().min(root.len()) - shared;
+    let first = |evals: &[Cow<'_, Eval>]| -> Vec<_> {
+        let (both, mine): (Vec<_>, Vec<_>) =
+            evals.iter().map(|eval| (**eval).clone()).partition(|eval| is_shared(eval));
+        both.into_iter().chain(mine.into_iter().take(own)).map(Cow::<Eval>::Owned).collect()
+    };
+    let (tree_first, root_first) = (first(&tree), first(&root));
     let is = |side: &Side, evals: &[Cow<'_, Eval>]| {
         assert_eq!(usize::try_from(side.spent.evals).ok(), Some(evals.len()));
         assert!((side.rank_score().get() - best(end, evals)).abs() < 1e-12);
         let coding: u64 = evals.iter().map(|eval| eval.spent().total().usage.total()).sum();
         assert!(side.spent.bills.total().usage.total() >= coding);
     };
-    is(&compared.tree, &tree[..same]);
-    is(&compared.root, &root[..same]);
+    is(&compared.tree, &tree_first);
+    is(&compared.root, &root_first);
     is(&compared.whole_tree, &tree);
     is(&compared.whole_root, &root);
     // Both sides share what the tree tried on the root; all together that is what was paid.
-    let shared = root.iter().filter(|eval| eval.group == Group::Tree);
-    assert_eq!(usize::try_from(compared.shared).ok(), Some(shared.count()));
+    assert_eq!(usize::try_from(compared.shared).ok(), Some(shared));
     let all = compared.whole_tree.spent.bills.total().usage.total()
         + compared.control.bills.total().usage.total();
     assert_eq!(all, end.spent().total().usage.total());
-    let expected = match best(end, &tree[..same]).total_cmp(&best(end, &root[..same])) {
+    let expected = match best(end, &tree_first).total_cmp(&best(end, &root_first)) {
         std::cmp::Ordering::Greater => Ahead::Tree,
         std::cmp::Ordering::Equal => Ahead::Neither,
         std::cmp::Ordering::Less => Ahead::Control,
@@ -335,6 +342,23 @@ fn both_sides_are_compared_at_the_same_spend() {
     assert_eq!(versus(&alone), None);
     let (flat, _) = whole(7, Some("best-of-n=0.5"), Reach { max_depth: 1, ..reach(1) });
     assert!(matches!(versus(&flat), Some(Versus::Nothing { control }) if control.evals == 4));
+}
+
+/// A frontier that stays is tried again at each depth: then the tree has nothing of its own, whatever the control group found.
+#[test]
+fn a_tree_that_never_left_the_root_is_compared_with_nothing() {
+    let mut seen = 0;
+    for seed in 0..300 {
+        let stays = Reach { stop_on_empty_frontier: false, max_depth: 2, ..reach(1) };
+        let (end, _) = whole(seed, Some("best-of-n=0.4"), stays);
+        if end.evals.iter().any(|eval| eval.parent != NodeId::ROOT) {
+            continue;
+        }
+        seen += 1;
+        let found = versus(&end).expect("a control group");
+        assert!(matches!(found, Versus::Nothing { .. }), "seed {seed}: {found:?}");
+    }
+    assert!(seen > 0, "no such tree");
 }
 
 proptest! {

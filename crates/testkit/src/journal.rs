@@ -2,6 +2,7 @@
 
 use treebeam_core::event::{Event, RunStarted, WorldKind};
 use treebeam_core::policy::{Agents, Meaning, Reach};
+use treebeam_core::rules_version::RulesVersion;
 use treebeam_core::state::State;
 use treebeam_run::port::{Checkpoint, Journal, PortError};
 
@@ -29,6 +30,7 @@ impl MemoryJournal {
             agents: Agents::default(),
             given: None,
             replays: None,
+            rules_version: RulesVersion::LATEST,
             at: jiff::Timestamp::UNIX_EPOCH,
         };
         Self {

@@ -308,6 +308,7 @@ fn line(facts: &Facts, event: &Event) -> Option<String> {
         | Event::Discarded { .. }
         | Event::SettingsChanged { .. }
         | Event::AgentsChanged { .. }
+        | Event::RulesChanged { .. }
         | Event::SentBack(_)
         | Event::LockTakenOver { .. }
         | Event::RemovalAsked { .. }

@@ -22,6 +22,7 @@ pub mod list;
 pub mod log;
 mod markdown;
 pub mod outcome;
+pub mod primary;
 mod read;
 pub mod results;
 pub mod score;

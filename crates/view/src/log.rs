@@ -37,6 +37,7 @@ fn subject(event: &Event) -> String {
         Event::RunStarted(_)
         | Event::SettingsChanged { .. }
         | Event::AgentsChanged { .. }
+        | Event::RulesChanged { .. }
         | Event::RemovalAsked { .. }
         | Event::LockTakenOver { .. }
         | Event::Asked { .. }
@@ -131,6 +132,9 @@ fn what(event: &Event) -> String {
         Event::RemovalAsked { leftovers } => format!("to be removed: {}", asked(leftovers)),
         Event::SettingsChanged { reach } => format!("goes on with other settings: {}", far(reach)),
         Event::AgentsChanged { agents } => format!("goes on with other agents: {agents}"),
+        Event::RulesChanged { rules_version } => {
+            format!("goes on with version {} of the rules of scoring", u32::from(*rules_version))
+        }
         Event::LockTakenOver { from: Some(from), because, .. } => {
             format!("taken over from process {} on `{}`, {because}", from.pid, from.hostname)
         }

@@ -89,7 +89,7 @@ pub(crate) fn gain(eval: &Eval) -> String {
     let scored = read::scored(eval);
     let score = |pick: &dyn Fn(&Scored) -> _| change(scored.as_ref().and_then(pick));
     format!(
-        "score {} against its parent, {} against the root; primary {} and {}",
+        "score {} against its parent, {} against the root; gain {} and {}",
         score(&|scored| read::score(&scored.vs_parent)),
         score(&|scored| read::score(&scored.vs_root)),
         score(&|scored| scored.vs_parent.primary_delta),

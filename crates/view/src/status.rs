@@ -218,7 +218,7 @@ fn chain(facts: &Facts, most: usize) -> Vec<String> {
 
 fn idea(eval: &Eval) -> String {
     let gain = read::scored(eval).and_then(|scored| scored.vs_parent.primary_delta);
-    let (name, gain) = (read::eval_name(eval), format!("(primary {} vs parent)", change(gain)));
+    let (name, gain) = (read::eval_name(eval), format!("(gain {} vs parent)", change(gain)));
     let room = ROOM.saturating_sub(columns(&name) + columns(&gain) + 2);
     format!("{name} {} {gain}", fit(&one_line(&eval.idea.title), room))
 }

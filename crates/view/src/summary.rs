@@ -17,8 +17,8 @@ use treebeam_core::id::NodeId;
 
 /// How to read the tables.
 const READING: &str = "Grade, `should_explore` and the gate compare a candidate with its parent; the rank score \
-    compares it with the root, which counts as 0. A change is positive where the candidate is better, whatever the \
-    metric's direction.";
+    compares it with the root, which counts as 0. A gain is the change of the primary metric, positive where the \
+    candidate is better, whatever the metric's direction.";
 
 /// The run as Markdown.
 #[must_use]
@@ -120,8 +120,8 @@ fn best_path(facts: &Facts) -> String {
         "idea",
         "idea id",
         "eval",
-        "primary vs parent",
-        "primary vs root",
+        "gain vs parent",
+        "gain vs root",
         "score vs parent",
         "rank score",
     ]);

@@ -7,7 +7,7 @@ use crate::outcome::{Counts, Outcome};
 use crate::words::count;
 use treebeam_core::facts::Facts;
 use treebeam_core::id::NodeId;
-use treebeam_core::luck::{Luck, Measure, Standing, Yardstick, luck};
+use treebeam_core::luck::{Luck, MIN_CANDIDATES, Measure, Standing, Yardstick, luck};
 use treebeam_core::num::Finite;
 
 /// What the measures of luck do not say.
@@ -26,7 +26,7 @@ pub(crate) fn sentences(facts: &Facts) -> Option<(Luck, Vec<String>)> {
 }
 
 fn picked(facts: &Facts, luck: &Luck) -> String {
-    let from = count(luck.candidates(), "candidate");
+    let from = count(luck.candidates(), "valid candidate");
     let mut text = match facts.best() {
         NodeId::ROOT => format!("No node ranks above the root; {from} had figures of their own."),
         _ => format!(
@@ -53,8 +53,8 @@ fn shown(facts: &Facts, luck: &Luck) -> String {
     let expected = between(low.expected, high.expected);
     let rarely = between(low.rarely, high.rarely);
     let luck_alone = format!(
-        "Had no idea any effect, the best of a search of this size would still show about {expected} in the primary metric, and in \
-         one such search of twenty more than {rarely}."
+        "Had no idea any effect, the best of a search of this size would still show a gain of about {expected} in the primary \
+         metric, and in one such search of twenty more than {rarely}."
     );
     if facts.best() == NodeId::ROOT {
         return luck_alone;
@@ -72,15 +72,17 @@ fn shown(facts: &Facts, luck: &Luck) -> String {
         }
         None => "which cannot be held against it",
     };
-    format!("{luck_alone} This one shows {}: {stands}.", change(luck.gain))
+    format!("{luck_alone} This one has a gain of {}: {stands}.", change(luck.gain))
 }
 
 /// Why there is nothing to hold a gain against.
 fn untold(luck: &Luck) -> String {
     let why = if [luck.by_configurations, luck.by_candidates].contains(&Measure::NoNoise) {
-        "there is no noise to measure it by"
+        "there is no noise to measure it by".to_owned()
+    } else if luck.candidates() < MIN_CANDIDATES {
+        format!("there are fewer than {MIN_CANDIDATES} valid candidates")
     } else {
-        "there are too few candidates, with too few configurations"
+        "there are too few candidates, with too few configurations".to_owned()
     };
     format!("How large luck is cannot be told: {why}.")
 }

@@ -10,7 +10,7 @@ use treebeam_core::id::Place;
 use treebeam_core::versus::{Ahead, Compared, Side, Spent, Versus, versus};
 
 /// What the comparison does not say.
-const LIMITS: &str = "The same spend means the same number of evals, in the order of their ids, failed ones included. Only \
+const LIMITS: &str = "The same spend means what both share and the same number of evals of each side's own, in the order of their ids, failed ones included. Only \
     what passes the gate's checks counts as best, on both sides; nothing is decided by them for the control group. One run \
     is one draw: another may end the other way.";
 
@@ -24,11 +24,16 @@ pub fn verdict(facts: &Facts) -> Option<String> {
 }
 
 fn nothing(control: &Spent) -> String {
-    let evals = count(control.evals, "eval");
-    format!(
-        "no word on whether the tree beats the root alone: the control group has {evals}, and up to the same spend both \
-         sides are the same evals"
-    )
+    let why = match control.evals {
+        0 => "no eval of the control group has ended".to_owned(),
+        evals => {
+            let evals = count(evals, "eval");
+            format!(
+                "the control group has {evals}, and the tree none that is not tried on the root"
+            )
+        }
+    };
+    format!("nothing to compare between the tree and the root alone: {why}")
 }
 
 fn compared_words(compared: &Compared) -> String {

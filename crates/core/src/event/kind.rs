@@ -44,6 +44,7 @@ kinds! {
     RemovalAsked => "removal_asked",
     SettingsChanged => "settings_changed",
     AgentsChanged => "agents_changed",
+    RulesChanged => "rules_changed",
     LockTakenOver => "lock_takeover",
     Asked => "asked",
     IdeaAdded => "idea_added",

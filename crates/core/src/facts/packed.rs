@@ -125,7 +125,7 @@ mod tests {
     use crate::bill::{Bill, Bills, Cost, Usage};
     use crate::event::{Approval, BudgetKind, EvalStage, Failure, FailureKind, Idea, Subject};
     use crate::evidence::{
-        Artifact, Comparison, Completeness, Form, Grade, LostNumbers, Paired, Reason,
+        Artifact, Comparison, Completeness, Form, Grade, LostNumbers, Paired, PrimaryMeans, Reason,
         Recommendation, Scored,
     };
     use crate::facts::{Fate, Measured, Stage, Work};
@@ -136,6 +136,7 @@ mod tests {
     use crate::path::RESULTS_CSV;
     use crate::policy::Meaning;
     use crate::role::Role;
+    use crate::rules_version::RulesVersion;
     use jiff::Timestamp;
     use proptest::option::of;
     use proptest::prelude::*;
@@ -194,8 +195,17 @@ mod tests {
             recommendation in recommendation(),
             primary_delta in of(finite()),
             paired in of(paired()),
+            means in of([finite(), finite()]),
         ) -> Comparison {
-            Comparison { baseline_rows_used, candidate_rows_used, recommendation, primary_delta, paired }
+            let means = means.map(|[baseline, candidate]| PrimaryMeans { baseline, candidate });
+            Comparison {
+                baseline_rows_used,
+                candidate_rows_used,
+                recommendation,
+                primary_delta,
+                paired,
+                primary_means: means,
+            }
         }
     }
 
@@ -206,15 +216,27 @@ mod tests {
             [ragged_rows, duplicate_ids, unknown_ids, rows] in any::<[u32; 4]>(),
             changed_invariants in columns(),
             lost in columns(),
-            has_effect in any::<bool>(),
+            [missing_columns, repeated_ids] in [columns(), columns()],
+            ragged_lines in proptest::collection::vec(any::<u64>(), 0..3),
+            [has_effect, is_latest] in any::<[bool; 2]>(),
         ) -> Scored {
             let lost_numbers = lost.into_iter().map(|column| LostNumbers { column, rows }).collect();
             Scored {
                 vs_parent,
                 vs_root,
                 completeness: Completeness { expected_count, ok_count, error_count },
-                form: Form { ragged_rows, duplicate_ids, unknown_ids, changed_invariants, lost_numbers },
+                form: Form {
+                    ragged_rows,
+                    duplicate_ids,
+                    unknown_ids,
+                    changed_invariants,
+                    lost_numbers,
+                    missing_columns,
+                    ragged_lines,
+                    repeated_ids,
+                },
                 has_effect,
+                rules_version: if is_latest { RulesVersion::LATEST } else { RulesVersion::First },
             }
         }
     }

@@ -6,6 +6,7 @@ mod asked;
 mod bills;
 mod budget;
 mod close;
+mod rules;
 mod scored;
 
 use super::{State, removal_key};
@@ -129,6 +130,7 @@ impl State {
                 self.agents_changed(agents);
                 Ok(())
             }
+            Event::RulesChanged { rules_version } => self.rules_changed(*rules_version),
             Event::SettingsChanged { reach } => {
                 self.settings_changed(reach);
                 Ok(())

@@ -32,6 +32,8 @@ pub(super) struct Rows<R> {
     /// Where the next row begins, and on which line.
     next: usize,
     line: u64,
+    /// The line that the current row begins on.
+    row_line: u64,
     /// The current row, and its cells as far as the header goes.
     start: usize,
     scanned: Scanned,
@@ -44,9 +46,15 @@ pub(super) struct Row<'a> {
     text: &'a [u8],
     slots: &'a [Slot],
     cells: usize,
+    line: u64,
 }
 
 impl<'a> Row<'a> {
+    /// The line that it begins on.
+    pub(super) const fn line(self) -> u64 {
+        self.line
+    }
+
     /// How many cells it has; these can be more than the header's, but only those are looked at.
     pub(super) const fn cells(self) -> usize {
         self.cells
@@ -97,6 +105,7 @@ impl<R: Read> Rows<R> {
             ended: false,
             next: 0,
             line: 1,
+            row_line: 1,
             start: 0,
             scanned: Scanned::default(),
             slots: vec![Slot::default(); COLUMNS],
@@ -148,7 +157,8 @@ impl<R: Read> Rows<R> {
     fn row(&self) -> Row<'_> {
         let Scanned { cells, end, .. } = self.scanned;
         let text = self.buffer.get(self.start..end).unwrap_or_default();
-        Row { text, slots: self.slots.get(..cells).unwrap_or(&self.slots), cells }
+        let slots = self.slots.get(..cells).unwrap_or(&self.slots);
+        Row { text, slots, cells, line: self.row_line }
     }
 
     fn advance(&mut self) -> Result<bool, SweepError> {
@@ -174,6 +184,7 @@ impl<R: Read> Rows<R> {
         };
         let Some(next) = self.behind_line_end(scanned.end) else { return Ok(Found::Cut) };
         (self.start, self.next, self.scanned) = (self.next, next, scanned);
+        self.row_line = self.line;
         let row = self.row().text;
         let blank = scanned.cells == 1 && self.header.len() != 1 && row.trim_ascii().is_empty();
         let found = if blank || row.is_empty() { Found::BlankLine } else { Found::Row };

@@ -13,6 +13,13 @@ use std::hash::{DefaultHasher, Hasher};
 /// and so many places without a number.
 pub(super) const MAX_FIGURES: usize = 1 << 17;
 
+/// So many lines and ids are named where something is wrong with a file.
+pub(super) const MAX_NAMED: usize = 5;
+/// So many ids that are text are kept to be named.
+const MAX_ID_TEXTS: usize = 1 << 10;
+/// So many characters of each.
+const LONGEST_ID_TEXT: usize = 40;
+
 /// Where the columns that mean something stand.
 struct Layout {
     columns: usize,
@@ -87,6 +94,10 @@ pub(super) struct Picked {
     pub(super) invariants: Vec<Vec<(RowId, u64)>>,
     /// The fingerprint of all configured metrics in all rows.
     pub(super) fingerprint: u64,
+    /// The fingerprint of all rows' ids, and of what stands in configured metrics where no number does.
+    pub(super) shape: u64,
+    /// How ids that are text read, as far as these are kept.
+    pub(super) id_texts: BTreeMap<RowId, String>,
 }
 
 impl Picked {
@@ -99,6 +110,8 @@ impl Picked {
             missing_more: false,
             invariants: vec![Vec::new(); layout.invariants.len()],
             fingerprint: 0,
+            shape: 0,
+            id_texts: BTreeMap::new(),
         }
     }
 
@@ -116,6 +129,7 @@ impl Picked {
         self.keep_missing(row, id, layout);
         let digest = fingerprint(row, Some(id), &layout.metrics);
         self.fingerprint = self.fingerprint.wrapping_add(digest);
+        self.shape = self.shape.wrapping_add(shape(row, id, &layout.metrics));
         for (kept, column) in self.invariants.iter_mut().zip(layout.invariants.chunks(1)) {
             kept.push((id, fingerprint(row, None, column)));
         }
@@ -143,11 +157,26 @@ impl Picked {
         }
     }
 
-    /// Puts everything in the order of the ids: then what the rows' order was cannot matter.
+    /// Keeps how an id reads that is no number, so that a repeated one can be named.
+    fn keep_id_text(&mut self, id: RowId, cell: Option<&[u8]>) {
+        if id.number().is_some() || self.id_texts.len() >= MAX_ID_TEXTS {
+            return;
+        }
+        let text = String::from_utf8_lossy(cell.unwrap_or_default());
+        let text = text.trim().chars().take(LONGEST_ID_TEXT).collect();
+        self.id_texts.entry(id).or_insert(text);
+    }
+
+    /// Puts everything in the order of the ids, and of the numbers of one id: then what the rows' order was cannot matter.
     fn sort(&mut self) {
-        self.rows.sort_unstable_by_key(|row| row.id_and_ok);
+        self.rows.sort_unstable_by(|one, other| {
+            let by_number = || one.primary.total_cmp(&other.primary);
+            one.id_and_ok.cmp(&other.id_and_ok).then_with(by_number)
+        });
         for metric in &mut self.metrics {
-            metric.sort_unstable_by_key(|(id, _)| *id);
+            metric.sort_unstable_by(|one, other| {
+                one.0.cmp(&other.0).then_with(|| one.1.total_cmp(&other.1))
+            });
         }
         self.missing.sort_unstable();
         self.invariants.iter_mut().for_each(|column| column.sort_unstable());
@@ -168,6 +197,20 @@ fn fingerprint(row: Row<'_>, id: Option<RowId>, columns: &[Option<usize>]) -> u6
     hasher.finish()
 }
 
+/// The fingerprint of a row's id, and of what stands in these columns where no number does.
+fn shape(row: Row<'_>, id: RowId, columns: &[Option<usize>]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write_i64(id.with_bit(false));
+    for (column, at) in columns.iter().enumerate() {
+        if at.is_some_and(|at| row.number(at).is_some()) {
+            continue;
+        }
+        hasher.write_usize(column);
+        cell::fingerprint(&mut hasher, at.and_then(|at| row.cell(at)).as_deref(), None);
+    }
+    hasher.finish()
+}
+
 /// What is known of the rows so far.
 pub(super) struct Tally {
     layout: Layout,
@@ -175,6 +218,8 @@ pub(super) struct Tally {
     picked: Picked,
     rows_read: u32,
     ragged_rows: u32,
+    /// The lines on which the first of them begin.
+    ragged_lines: Vec<u64>,
 }
 
 impl Tally {
@@ -186,7 +231,8 @@ impl Tally {
         let layout = Layout::new(index, policy);
         let selection = limit.map_or(Selection::All, Selection::First);
         let picked = Picked::new(&layout);
-        Self { layout, selection, picked, rows_read: 0, ragged_rows: 0 }
+        let (rows_read, ragged_rows, ragged_lines) = (0, 0, Vec::new());
+        Self { layout, selection, picked, rows_read, ragged_rows, ragged_lines }
     }
 
     pub(super) const fn rows_read(&self) -> u32 {
@@ -198,6 +244,9 @@ impl Tally {
         self.rows_read = number.saturating_add(1);
         let ragged = row.cells() != self.layout.columns;
         self.ragged_rows = self.ragged_rows.saturating_add(u32::from(ragged));
+        if ragged && self.ragged_lines.len() < MAX_NAMED {
+            self.ragged_lines.push(row.line());
+        }
         let id_cell = self.layout.id.and_then(|at| row.cell(at));
         let id_number = id_cell.as_deref().and_then(cell::id_number);
         if self.selects(id_number) {
@@ -208,6 +257,9 @@ impl Tally {
                 RowId::of_row(number)
             };
             self.picked.add(row, id, &self.layout);
+            if has_ids {
+                self.picked.keep_id_text(id, id_cell.as_deref());
+            }
         }
     }
 
@@ -226,9 +278,9 @@ impl Tally {
         }
     }
 
-    /// What was selected and how, and how many rows of the file were not as long as the header.
-    pub(super) fn finish(mut self) -> (Picked, Selection, u32) {
+    /// What was selected and how, how many rows of the file were not as long as the header, and the lines of the first of these.
+    pub(super) fn finish(mut self) -> (Picked, Selection, u32, Vec<u64>) {
         self.picked.sort();
-        (self.picked, self.selection, self.ragged_rows)
+        (self.picked, self.selection, self.ragged_rows, self.ragged_lines)
     }
 }

@@ -183,7 +183,7 @@ fn the_primary_that_the_user_named_must_be_there() {
     policy.primary = "volatility".to_owned();
     assert_eq!(
         read(&policy).unwrap_err().to_string(),
-        "`r.csv` has no column `volatility`, the primary metric"
+        "`r.csv` has no column `volatility`, the primary metric; its columns: `config_id`, `sharpe`"
     );
 }
 
@@ -193,6 +193,30 @@ fn rows_of_the_wrong_length_and_repeated_ids_are_counted() {
     assert_eq!((sweep.ragged_rows(), sweep.duplicate_ids(), sweep.rows_used()), (2, 2, 7));
     let sweep = read(b"config_id,m\n0,1\n5\n5,1\n1,2\n", Some(2)).unwrap();
     assert_eq!((sweep.ragged_rows(), sweep.duplicate_ids(), sweep.rows_used()), (1, 0, 2));
+}
+
+#[test]
+fn lines_of_the_wrong_length_and_repeated_ids_are_named() {
+    let text = b"config_id,m\n0,1\n\n1\n1,2,3\nx,1\n y,1\nx,1\n3,\"1\n\"\n3\n";
+    let sweep = read(text, None).unwrap();
+    assert_eq!(sweep.ragged_lines(), [4, 5, 11]);
+    assert_eq!(sweep.repeated_ids(), ["1", "3", "x"]);
+    let many: String = (0..20).map(|id| format!("{id}\n{id},1\n")).collect();
+    let sweep = read(format!("config_id,m\n{many}").as_bytes(), None).unwrap();
+    assert_eq!(sweep.ragged_lines(), [2, 4, 6, 8, 10]);
+    assert_eq!(sweep.repeated_ids(), ["0", "1", "2", "3", "4"]);
+}
+
+#[test]
+fn rounding_is_no_difference_however_many_rows_there_are() {
+    let count = tally::MAX_FIGURES + 10;
+    let rows = |last: f64| {
+        let text: String = (1..count).map(|id| format!("{id},{id}\n")).collect();
+        read(format!("config_id,m\n0,{last}\n{text}").as_bytes(), None).unwrap()
+    };
+    let differ = |one: f64, other: f64| rows(one).differs_beyond_rounding(&rows(other), &policy());
+    assert!(!differ(0.3, 0.1 + 0.2) && !differ(0.3, 0.3));
+    assert!(differ(0.3, 0.300_000_001), "the primary is compared row by row");
 }
 
 #[test]

@@ -13,6 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use treebeam_core::event::{RunStarted, WorldKind};
 use treebeam_core::policy::{Agents, Meaning, Reach};
+use treebeam_core::rules_version::RulesVersion;
 use treebeam_edge::agent::bucket::Limits;
 use treebeam_edge::agent::budgeted::Budget;
 use treebeam_edge::agent::calls::Calls;
@@ -118,6 +119,7 @@ impl Site {
             agents: Agents::default(),
             given: None,
             replays: None,
+            rules_version: RulesVersion::LATEST,
             at: user.head_time,
         };
         let runs = make_runs_root(repo.path()).expect("a folder for runs");

@@ -10,6 +10,7 @@ use treebeam_core::event::{RunStarted, WorldKind};
 use treebeam_core::id::{EvalId, Place};
 use treebeam_core::measure::WorktreePath;
 use treebeam_core::policy::{Agents, Meaning, Reach};
+use treebeam_core::rules_version::RulesVersion;
 use treebeam_edge::agent::bucket::Limits;
 use treebeam_edge::agent::budgeted::Budget;
 use treebeam_edge::agent::calls::Calls;
@@ -151,6 +152,7 @@ fn started(user: &UserRepo) -> RunStarted {
         agents: Agents::default(),
         given: None,
         replays: None,
+        rules_version: RulesVersion::LATEST,
         at: user.head_time,
     }
 }

@@ -13,8 +13,8 @@ use treebeam_core::event::{
     RunStarted, Runner, SentBack, Stop, Subject, Takeover, Wish, WorldKind,
 };
 use treebeam_core::evidence::{
-    Artifact, Comparison, Completeness, Form, Grade, LostNumbers, Paired, Reason, Recommendation,
-    Scored,
+    Artifact, Comparison, Completeness, Form, Grade, LostNumbers, Paired, PrimaryMeans, Reason,
+    Recommendation, Scored,
 };
 use treebeam_core::gate::{self, Verdict};
 use treebeam_core::group::IdeaSource;
@@ -22,6 +22,7 @@ use treebeam_core::id::{Depth, EvalId, NodeId, Place, Sha256, TurnId};
 use treebeam_core::num::Finite;
 use treebeam_core::policy::{Agents, ChosenBy, Direction, Meaning, Metric, Reach, ScorePolicy};
 use treebeam_core::role::Role;
+use treebeam_core::rules_version::RulesVersion;
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_790_000_000 + second).unwrap()
@@ -70,6 +71,7 @@ pub(crate) fn started() -> RunStarted {
         agents: agents("small"),
         given: None,
         replays: None,
+        rules_version: RulesVersion::First,
         at: at(0),
     }
 }
@@ -150,6 +152,10 @@ fn comparison(score: f64, grade: Grade, reasons: Vec<Reason>) -> Comparison {
         },
         primary_delta: Some(delta),
         paired: Some(Paired { pairs: 2, mean_difference: delta, wins: 1, losses: 1, low, high }),
+        primary_means: Some(PrimaryMeans {
+            baseline: finite(1.5),
+            candidate: finite(1.5 + score / 3.0),
+        }),
     }
 }
 
@@ -162,6 +168,7 @@ fn good() -> Scored {
         completeness: Completeness { expected_count: 2, ok_count: 2, error_count: 0 },
         form: Form::default(),
         has_effect: true,
+        rules_version: RulesVersion::LATEST,
     }
 }
 
@@ -169,16 +176,21 @@ fn poor() -> Scored {
     let risk = Reason::RiskRegressed(vec!["draw, down".to_owned(), "cvar".to_owned()]);
     let reasons = vec![Reason::PrimaryMetricRegressed, risk, Reason::InsufficientSignal];
     let worse = comparison(-1e-7, Grade::Weak, reasons);
-    let unknown = Comparison { primary_delta: None, paired: None, ..worse.clone() };
+    let unknown =
+        Comparison { primary_delta: None, paired: None, primary_means: None, ..worse.clone() };
     let form = Form {
         ragged_rows: 1,
         duplicate_ids: 1,
         unknown_ids: 3,
         changed_invariants: vec!["seed".to_owned()],
         lost_numbers: vec![LostNumbers { column: "sharpe".to_owned(), rows: 2 }],
+        missing_columns: vec!["status".to_owned()],
+        ragged_lines: vec![3],
+        repeated_ids: vec!["0".to_owned()],
     };
     let completeness = Completeness { expected_count: 2, ok_count: 1, error_count: 1 };
-    Scored { vs_parent: worse, vs_root: unknown, completeness, form, has_effect: false }
+    let (has_effect, rules_version) = (false, RulesVersion::LATEST);
+    Scored { vs_parent: worse, vs_root: unknown, completeness, form, has_effect, rules_version }
 }
 
 /// So many answers of each role, one of them of unknown price.
@@ -508,6 +520,7 @@ fn out_of_budget() -> Vec<Event> {
         Event::Stopped { reason: Stop::MaxCost, at: at(86) },
         goes_on(),
         Event::AgentsChanged { agents: agents("large") },
+        Event::RulesChanged { rules_version: RulesVersion::LATEST },
         ask(1, 87),
         reached(BudgetKind::Tokens, Intent::Propose(IdeaSource::Node(node))),
         Event::Stopped { reason: Stop::MaxTokens, at: at(88) },

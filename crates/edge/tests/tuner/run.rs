@@ -12,6 +12,7 @@ use treebeam_core::id::NodeId;
 use treebeam_core::num::Finite;
 use treebeam_core::path;
 use treebeam_core::policy::{Agents, ChosenBy, Direction, Meaning, Metric, Reach, ScorePolicy};
+use treebeam_core::rules_version::RulesVersion;
 use treebeam_core::state::State;
 use treebeam_core::tuner::change::Change;
 use treebeam_core::tuner::constant::constants;
@@ -149,6 +150,7 @@ fn searched(repo: &TempRepo, ideas: u32) -> State {
         agents: Agents::default(),
         given: None,
         replays: None,
+        rules_version: RulesVersion::LATEST,
         at: user.head_time,
     };
     let runs = make_runs_root(repo.path()).expect("a folder for runs");

@@ -12,7 +12,7 @@ use treebeam_core::event::{EvalStage, Failure, FailureKind};
 use treebeam_core::evidence::Artifact;
 use treebeam_core::path;
 use treebeam_core::plan::Outcome;
-use treebeam_core::score::{Judgement, judge};
+use treebeam_core::score::{Judgement, judge_by};
 use treebeam_core::sweep::Sweep;
 
 pub(super) fn score(brief: &ForScore, world: World<'_>) -> Result<Outcome, Halt> {
@@ -57,7 +57,8 @@ fn judged(
 ) -> Result<Judgement, String> {
     let (parent, root, candidate) = (parent?, root.transpose()?, candidate?);
     let root = root.as_ref().unwrap_or(&parent);
-    judge(&parent, root, &candidate, &brief.meaning, brief.root_rows)
+    let (rules, rows) = (brief.rules_version, brief.root_rows);
+    judge_by(rules, [&parent, root], &candidate, &brief.meaning, rows)
         .map_err(|error| error.to_string())
 }
 

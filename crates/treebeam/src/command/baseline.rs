@@ -15,6 +15,7 @@ use treebeam_core::event::{Given, RunStarted, WorldKind};
 use treebeam_core::facts::{Baseline, Facts};
 use treebeam_core::id::Commit;
 use treebeam_core::policy::{Agents, Meaning, Reach};
+use treebeam_core::rules_version::RulesVersion;
 use treebeam_edge::store::{RunDir, Store, copy_out};
 use treebeam_run::port::Interrupt as _;
 
@@ -42,6 +43,7 @@ pub(super) fn run(here: &Path, args: &BaselineArgs, output: Output) -> Result<Ex
         agents: Agents::default(),
         given: Some(Given { ideas: Vec::new(), in_place: None }),
         replays: None,
+        rules_version: RulesVersion::LATEST,
         at: begin::time(&home, WorldKind::Real),
     };
     if CtrlC.is_asked_for() {

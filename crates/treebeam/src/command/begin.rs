@@ -84,12 +84,13 @@ pub(super) fn must_sweep(measure: &Measure) -> Result<(), Failure> {
     ))
 }
 
-/// Refuses a baseline that cannot be read, before anything is begun.
+/// Refuses a baseline that cannot be read, or lacks a column that the run needs, before anything is begun.
 pub(super) fn must_be_readable(top: &Path, meaning: &Meaning) -> Result<(), Failure> {
     let Measure { baseline_csv, root_baseline_csv, .. } = &meaning.measure;
     for path in [baseline_csv, root_baseline_csv].into_iter().flatten() {
         let reader = input::open(&top.join(path.as_str()), path.as_str()).map_err(unmeasured)?;
-        Sweep::read(reader, path.as_str(), meaning.limit(), &meaning.score)?;
+        Sweep::read(reader, path.as_str(), meaning.limit(), &meaning.score)?
+            .require(&meaning.score)?;
     }
     Ok(())
 }

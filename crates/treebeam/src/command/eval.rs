@@ -21,6 +21,7 @@ use treebeam_core::event::{Given, RunStarted, WorldKind};
 use treebeam_core::id::{Commit, RunId};
 use treebeam_core::measure::UserPath;
 use treebeam_core::policy::{Meaning, Reach};
+use treebeam_core::rules_version::RulesVersion;
 use treebeam_edge::input;
 use treebeam_edge::store::Store;
 use treebeam_run::port::{Interrupt as _, Role};
@@ -62,6 +63,7 @@ pub(super) fn run(here: &Path, args: &EvalArgs, output: Output) -> Result<Exit, 
         agents: settings::agents(&config, &home.repo.toplevel, WorldKind::Real)?,
         given: Some(Given { ideas, in_place }),
         replays: None,
+        rules_version: RulesVersion::LATEST,
         at,
     };
     if CtrlC.is_asked_for() {

@@ -14,6 +14,7 @@ use treebeam_edge::git::{Chapter, ExportError, GitRepo};
 use treebeam_edge::store::{self, RunFiles};
 use treebeam_run::port::Files as _;
 use treebeam_view::figure::change;
+use treebeam_view::primary::primary_change;
 
 /// The longest idea that a commit quotes, in bytes.
 const MOST_QUOTED: usize = 1 << 20;
@@ -122,13 +123,14 @@ impl<'a> Step<'a> {
 
     fn gain(&self, facts: &Facts) -> String {
         let (parent, root) = (&self.measured.scored.vs_parent, &self.measured.scored.vs_root);
-        let primary = &facts.meaning.score.primary;
+        let policy = &facts.meaning.score;
         format!(
-            "{primary}: {} against its parent, {} against the root.\nScore: {} against its parent, {} against the root.",
-            change(parent.primary_delta),
-            change(root.primary_delta),
+            "Against its parent: {primary} {}.\nAgainst the root: {primary} {}.\nScore: {} against its parent, {} against the root.",
+            primary_change(policy, parent),
+            primary_change(policy, root),
             change(Some(parent.recommendation.score)),
             change(Some(root.recommendation.score)),
+            primary = policy.primary,
         )
     }
 

@@ -97,6 +97,7 @@ pub(super) fn start(
         agents,
         given: None,
         replays: Some(recorded),
+        rules_version: before.rules_version,
         at: begin::time(home, before.world),
     };
     run::launch(home, config, started, args, output)
@@ -115,6 +116,10 @@ fn must_be_repeatable(facts: &Facts) -> Result<(), Failure> {
         let Stage::Failed { failure, .. } = &eval.stage else { return false };
         failure.kind.is_worth_a_retry() && eval.attempt <= facts.reach.eval_retries
     };
+    let of_other_rules = |eval: &Eval| {
+        let measured = eval.measured();
+        measured.is_some_and(|measured| measured.scored.rules_version != facts.rules_version)
+    };
     let depths = |node: &Node| node.expansions.iter().map(|asked| asked.depth).collect::<Vec<_>>();
     let asked_again = |node: &Node| depths(node).windows(2).any(|pair| pair[0] == pair[1]);
     let why = match facts.stop_reason() {
@@ -125,6 +130,9 @@ fn must_be_repeatable(facts: &Facts) -> Result<(), Failure> {
         }
         Some(_) if facts.evals.iter().any(|eval| own(&eval)) => {
             "ideas were added to it while it ran"
+        }
+        Some(_) if facts.evals.iter().any(|eval| of_other_rules(&eval)) => {
+            "the rules that it is scored by changed while it was not over"
         }
         Some(_)
             if facts.evals.iter().any(|eval| again(&eval))

@@ -19,6 +19,7 @@ use treebeam_core::facts::{Baseline, Eval, Expansion, Facts, Ideas, Phase, Stage
 use treebeam_core::id::{Commit, NodeId, Place};
 use treebeam_core::measure::UserPath;
 use treebeam_core::plan::{self, Again};
+use treebeam_core::rules_version::RulesVersion;
 use treebeam_core::state::State;
 use treebeam_edge::store::{Claim, Force, RunDir, Store};
 use treebeam_run::Halt;
@@ -85,9 +86,33 @@ fn go_on(
     let run = store.run().clone();
     let left = world::enter(home, config, store, state, Lines::None, |store, mut state, world| {
         send_back(store, &mut state, world, &flags.again, output)?;
+        follow_latest_rules(store, &mut state, output)?;
         drive(store, state, world, flags.quiet, output)
     })?;
     Ok(Driven::Left(run, left))
+}
+
+/// Records that new depths go by the latest rules. A run that goes by the answers of another one keeps that one's.
+fn follow_latest_rules(
+    store: &mut Store,
+    state: &mut State,
+    output: Output,
+) -> Result<(), Failure> {
+    let is_over = state.stop_reason().is_some();
+    if is_over || state.replays.is_some() || state.rules_version.is_latest() {
+        return Ok(());
+    }
+    let event = Event::RulesChanged { rules_version: RulesVersion::LATEST };
+    state.apply(&event).map_err(Halt::from)?;
+    store.append(std::slice::from_ref(&event))?;
+    if output == Output::Json {
+        terminal::json(&event)?;
+    }
+    terminal::note(&format!(
+        "depth {} and those after it go by newer rules of scoring; closed depths stay as they are",
+        state.depth
+    ));
+    Ok(())
 }
 
 /// Refuses to go on from nodes whose branches were removed: worktrees are made at them.

@@ -16,6 +16,7 @@ use crate::world;
 use treebeam_core::event::{Event, RunStarted, WorldKind};
 use treebeam_core::id::RunId;
 use treebeam_core::policy::{Meaning, Reach};
+use treebeam_core::rules_version::RulesVersion;
 use treebeam_edge::store::{Store, StoreError};
 use treebeam_run::port::{Interrupt as _, Role};
 
@@ -121,6 +122,7 @@ fn start(
         agents: settings::agents(config, &home.repo.toplevel, world)?,
         given: None,
         replays: None,
+        rules_version: RulesVersion::LATEST,
         at: begin::time(home, world),
     };
     launch(home, config, started, args, output)

@@ -11,8 +11,9 @@ use std::error::Error;
 use treebeam_core::audit::{self, Finding, Severity};
 use treebeam_core::event::{Leftover, LeftoverKind};
 use treebeam_core::evidence::{Artifact, Scored};
-use treebeam_core::facts::{Baseline, Eval, Facts};
+use treebeam_core::facts::{Baseline, Eval, Facts, Measured, Stage};
 use treebeam_core::id::{Commit, Place, RunPath, Sha256};
+use treebeam_core::rules_version::RulesVersion;
 use treebeam_core::score;
 use treebeam_core::state::State;
 use treebeam_core::sweep::Sweep;
@@ -202,10 +203,13 @@ fn places(
 /// Scores every candidate again from the artifacts.
 fn decisions(run: &RunDir, facts: &Facts, findings: &mut Vec<Finding>) {
     let files = RunFiles::new(run.clone());
-    let mut sweeps = BTreeMap::new();
+    let (mut sweeps, mut today) = (BTreeMap::new(), BTreeMap::new());
     for eval in facts.evals.iter().filter(|eval| eval.measured().is_some()) {
         match again(facts, &eval, &files, &mut sweeps) {
-            Ok(scored) => findings.extend(audit::decision(facts, &eval, &scored)),
+            Ok(Rescored { recorded, latest }) => {
+                findings.extend(audit::decision(facts, &eval, &recorded));
+                today.extend(latest.map(|scored| (eval.id, scored)));
+            }
             Err(why) => {
                 let what = format!("it cannot be scored again: {why}");
                 let advice = "its artifacts are not what was scored";
@@ -213,6 +217,15 @@ fn decisions(run: &RunDir, facts: &Facts, findings: &mut Vec<Finding>) {
             }
         }
     }
+    findings.extend(audit::changed_by_rules(facts, &today));
+}
+
+/// The figures of an eval, computed again from its artifacts.
+struct Rescored {
+    /// By the rules that it was scored by.
+    recorded: Scored,
+    /// By the latest rules, where these are others and the eval was decided.
+    latest: Option<Scored>,
 }
 
 fn again(
@@ -220,7 +233,7 @@ fn again(
     eval: &Eval,
     files: &RunFiles,
     baselines: &mut BTreeMap<Sha256, Sweep>,
-) -> Result<Scored, String> {
+) -> Result<Rescored, String> {
     let read = |artifact: &Artifact| {
         let reader = files.open(artifact).map_err(|error| in_full(&error))?;
         let (name, meaning) = (artifact.path.as_str(), &facts.meaning);
@@ -232,7 +245,7 @@ fn again(
     };
     let parent = facts.node(eval.parent).and_then(|node| facts.baseline_of(node));
     let parent = parent.ok_or_else(missing)?;
-    let results = &eval.measured().ok_or_else(missing)?.results;
+    let Measured { results, scored, .. } = eval.measured().ok_or_else(missing)?;
     for artifact in [root, &parent] {
         if let Entry::Vacant(free) = baselines.entry(artifact.sha256) {
             free.insert(read(artifact)?);
@@ -242,7 +255,16 @@ fn again(
     else {
         return Err(missing());
     };
-    score::judge(parent, root, &read(results)?, &facts.meaning, *rows)
-        .map(|judgement| judgement.scored)
-        .map_err(|error| error.to_string())
+    let candidate = read(&results)?;
+    let by = |rules| {
+        score::judge_by(rules, [parent, root], &candidate, &facts.meaning, *rows)
+            .map(|judgement| judgement.scored)
+            .map_err(|error| error.to_string())
+    };
+    let decided_by_older =
+        !scored.rules_version.is_latest() && matches!(eval.stage, Stage::Decided(..));
+    Ok(Rescored {
+        recorded: by(scored.rules_version)?,
+        latest: decided_by_older.then(|| by(RulesVersion::LATEST)).transpose()?,
+    })
 }

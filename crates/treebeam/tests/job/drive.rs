@@ -13,6 +13,7 @@ use std::time::Duration;
 use treebeam_core::event::{EvalStage, FailureKind, RunStarted, WorldKind};
 use treebeam_core::facts::{Eval, History, Stage};
 use treebeam_core::policy::{Agents, Meaning, Reach};
+use treebeam_core::rules_version::RulesVersion;
 use treebeam_core::state::State;
 use treebeam_edge::dry::{DryAgent, DryClock};
 use treebeam_edge::executor::LocalExecutor;
@@ -64,6 +65,7 @@ impl Field {
             agents: Agents::default(),
             given: None,
             replays: None,
+            rules_version: RulesVersion::LATEST,
             at: user.head_time,
         };
         fs::remove_dir_all(self.run.root()).expect("no run");

@@ -4,6 +4,7 @@
 use super::BINARY;
 use std::fs;
 use std::time::{Duration, SystemTime};
+use treebeam_testkit::older_run;
 use treebeam_testkit::program::{RUN, Site};
 use treebeam_testkit::repo::TempRepo;
 
@@ -177,6 +178,13 @@ pub(crate) fn all() -> Vec<Scenario> {
         Scenario::new(
             "line without end",
             vec![small().killed("kill after 2 swept"), resume().after(take_the_line_end)],
+        ),
+        Scenario::new(
+            "older rules",
+            vec![
+                small().killed("kill before 1 depth_closed"),
+                resume().after(older_run::write_as_older_run),
+            ],
         ),
         Scenario::new(
             "unfinished file",

@@ -108,7 +108,7 @@ fn table(facts: &Facts, sides: &[Side<'_>; 2]) -> Markup {
         ("outcome", of(&|side| eval(side, &|eval| Outcome::of(eval).to_string()))),
         ("why", of(&|side| eval(side, &|eval| brief_reason(eval, REASON_CHARS)))),
         ("rank score", of(&|side| side.score(facts))),
-        ("primary against the root", of(&|side| eval(side, &|eval| change(root(eval))))),
+        ("gain against the root", of(&|side| eval(side, &|eval| change(root(eval))))),
         ("commit", of(&|side| side.commit().unwrap_or_else(|| NONE.to_owned()))),
         ("answers", of(&|side| eval(side, &|eval| words::bill(&eval.spent().total())))),
     ];

@@ -11,6 +11,7 @@ use crate::figure::change;
 use crate::line::{REASON_CHARS, shorten};
 use crate::markdown::percent;
 use crate::outcome::{Outcome, brief_reason};
+use crate::primary::primary_change;
 use crate::read;
 use crate::score::verdict;
 use crate::show::{ended_at, place_in_beam, started_at};
@@ -21,6 +22,7 @@ use treebeam_core::event::Failure;
 use treebeam_core::evidence::{Comparison, Scored};
 use treebeam_core::facts::{Eval, Facts, Stage};
 use treebeam_core::gate::{Check, Verdict};
+use treebeam_core::policy::ScorePolicy;
 
 /// The longest failure that is shown; the whole message is in `treebeam show`.
 const FAILURE_CHARS: usize = 2_000;
@@ -34,7 +36,7 @@ pub fn row(eval: &Eval) -> Markup {
         span.id { (mark::icon(outcome)) (read::eval_name(eval)) }
         span.idea { (title(&eval.idea.title)) }
         span class={ "outcome " (mark::class(outcome)) } { (outcome) }
-        span.figure title="primary against its parent" { (change(scored.and_then(|scored| scored.vs_parent.primary_delta))) }
+        span.figure title="gain in the primary metric against its parent" { (change(scored.and_then(|scored| scored.vs_parent.primary_delta))) }
         span.figure title="rank score: against the root" { (change(read::rank_score(eval))) }
     }
 }
@@ -44,7 +46,7 @@ pub fn row(eval: &Eval) -> Markup {
 pub fn page(facts: &Facts, eval: &Eval, material: &Material) -> Markup {
     html! {
         (record(facts, eval))
-        @if let Some(scored) = read::scored(eval) { (comparisons(&scored, material)) }
+        @if let Some(scored) = read::scored(eval) { (comparisons(&scored, &facts.meaning.score, material)) }
         (figures(facts, material))
         @if let Some(verdict) = eval.verdict() { (gate(&verdict)) }
         (documents(material))
@@ -134,16 +136,21 @@ fn answers(eval: &Eval) -> Markup {
     }
 }
 
-fn comparisons(scored: &Scored, material: &Material) -> Markup {
+fn comparisons(scored: &Scored, policy: &ScorePolicy, material: &Material) -> Markup {
     html! {
         div.pair {
-            (against("its parent", &scored.vs_parent, material.vs_parent.as_ref()))
-            (against("the root", &scored.vs_root, material.vs_root.as_ref()))
+            (against("its parent", &scored.vs_parent, policy, material.vs_parent.as_ref()))
+            (against("the root", &scored.vs_root, policy, material.vs_root.as_ref()))
         }
     }
 }
 
-fn against(name: &str, found: &Comparison, drawn: Option<&Against>) -> Markup {
+fn against(
+    name: &str,
+    found: &Comparison,
+    policy: &ScorePolicy,
+    drawn: Option<&Against>,
+) -> Markup {
     let recommendation = &found.recommendation;
     let explore =
         if recommendation.should_explore { "worth exploring" } else { "not worth exploring" };
@@ -153,7 +160,7 @@ fn against(name: &str, found: &Comparison, drawn: Option<&Against>) -> Markup {
             h3 { "Against " (name) }
             p {
                 strong { (recommendation.grade) } ", score " (change(read::score(found))) ": " (explore)
-                " (" (brief(&reasons.join("; "), REASON_CHARS)) "). Primary " (change(found.primary_delta)) "; "
+                " (" (brief(&reasons.join("; "), REASON_CHARS)) "). " (title(&policy.primary)) " " (primary_change(policy, found)) "; gain " (change(found.primary_delta)) "; "
                 (found.candidate_rows_used) " rows, baseline " (found.baseline_rows_used) "."
             }
             @if let Some(drawn) = drawn { (paired::plot(name, &drawn.changes, found.paired)) }

@@ -21,7 +21,7 @@ pub fn head(facts: &Facts) -> Markup {
         p.phase { (phase(facts)) }
         dl.tiles {
             (tile("best gain", &gain(facts), &where_from(facts)))
-            (tile("primary metric", &primary(facts), &metric(facts)))
+            (tile("gain in the primary", &primary(facts), &metric(facts)))
             (tile("evals", &facts.evals.len().to_string(), &Counts::overall(facts).to_string()))
             (tile("spent", &words::cents(&facts.spent().total()), &asked(facts)))
             (tile("time", &took(facts), &format!("since {:.0}", facts.created_at)))

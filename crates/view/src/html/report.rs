@@ -161,7 +161,7 @@ fn evals(facts: &Facts) -> Markup {
                 output aria-live="polite" {}
             }
             div.rows.head aria-hidden="true" {
-                span { "eval" } span { "idea" } span { "outcome" } span { "primary" } span { "rank score" }
+                span { "eval" } span { "idea" } span { "outcome" } span { "gain" } span { "rank score" }
             }
             (PreEscaped(HOLE))
             @if facts.evals.is_empty() { p.note { "None yet." } }

@@ -277,7 +277,7 @@ fn newest(facts: &Facts) -> Markup {
 fn rows<'a>(evals: impl Iterator<Item = Cow<'a, Eval>>) -> Markup {
     html! {
         div.rows.head aria-hidden="true" {
-            span { "eval" } span { "idea" } span { "outcome" } span { "primary" } span { "rank score" }
+            span { "eval" } span { "idea" } span { "outcome" } span { "gain" } span { "rank score" }
         }
         ul.rows { @for each in evals { li { a.row href={ "#" (read::eval_name(&each)) } { (eval::row(&each)) } } } }
     }

@@ -3,6 +3,7 @@
 use super::{Colour, Scoring, Side, Tone};
 use crate::figure::{NONE, change, figure};
 use crate::line::{field, list, one_line};
+use crate::primary::primary_change;
 use crate::words::count;
 use treebeam_core::evidence::{Grade, Paired, Reason, Recommendation};
 use treebeam_core::gate::{Check, Rule, Verdict};
@@ -35,10 +36,11 @@ pub(super) fn recommendation(scoring: &Scoring<'_>, colour: Colour) -> Vec<Strin
     lines.extend(reasons.map(|reason| field("", &in_words(reason, recommendation, thresholds))));
     lines.extend(no_primary(scoring).map(|words| field("", &words)));
     let primary = one_line(&scoring.policy.primary);
-    let delta = change(comparison.primary_delta);
+    let gain = change(comparison.primary_delta);
+    let own = primary_change(scoring.policy, comparison);
     let direction = scoring.policy.primary_direction();
     let primary = format!("{primary} ({direction} is better)");
-    lines.push(field("primary", &format!("{primary}: delta {delta}, positive is better")));
+    lines.push(field("primary", &format!("{primary} {own}; gain {gain}")));
     lines
 }
 
@@ -102,8 +104,8 @@ pub(crate) fn paired_words(paired: Option<Paired>) -> Vec<String> {
     let (low, high) = (change(Some(low)), change(Some(high)));
     let drawn = pairs.saturating_sub(wins).saturating_sub(losses);
     vec![
-        format!("the primary in {}, positive is better:", count(pairs, "pair")),
-        format!("mean difference {mean}, 95 % interval {low} to {high}"),
+        format!("the gain in the primary, in {}:", count(pairs, "pair")),
+        format!("mean gain {mean}, 95 % interval {low} to {high}"),
         format!("{wins} won, {losses} lost, {drawn} drawn"),
     ]
 }

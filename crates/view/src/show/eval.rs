@@ -4,6 +4,7 @@ use super::{artifact, ended_at, place_in_beam, started_at, title};
 use crate::figure::change;
 use crate::line::{REASON_CHARS, failed, field, list, one_line};
 use crate::outcome::{Outcome, reason};
+use crate::primary::primary_change;
 use crate::read;
 use crate::score::{Colour, completeness, verdict};
 use crate::words::{self, age, bills, count};
@@ -14,6 +15,7 @@ use treebeam_core::facts::{Eval, Facts, Fate, Stage, Work};
 use treebeam_core::group::Group;
 use treebeam_core::id::Place;
 use treebeam_core::path;
+use treebeam_core::policy::ScorePolicy;
 
 pub(super) fn lines(facts: &Facts, eval: &Eval) -> Vec<String> {
     let mut lines = vec![
@@ -37,8 +39,9 @@ pub(super) fn lines(facts: &Facts, eval: &Eval) -> Vec<String> {
     lines.extend(list("time", times(eval)));
     lines.extend(list("answers", bills(&eval.spent())));
     if let Some(scored) = read::scored(eval) {
-        lines.extend(comparison("vs parent", &scored.vs_parent));
-        lines.extend(comparison("vs root", &scored.vs_root));
+        let policy = &facts.meaning.score;
+        lines.extend(comparison("vs parent", &scored.vs_parent, policy));
+        lines.extend(comparison("vs root", &scored.vs_root, policy));
         lines.push(field("complete", &completeness(scored.completeness, facts.meaning.limit())));
     }
     lines.extend(gate(eval));
@@ -94,7 +97,7 @@ fn times(eval: &Eval) -> Vec<String> {
     times
 }
 
-fn comparison(name: &str, comparison: &Comparison) -> Vec<String> {
+fn comparison(name: &str, comparison: &Comparison, policy: &ScorePolicy) -> Vec<String> {
     let Comparison { baseline_rows_used, candidate_rows_used, recommendation, .. } = comparison;
     let Recommendation { should_explore, grade, positive_signals, negative_signals, .. } =
         recommendation;
@@ -102,13 +105,14 @@ fn comparison(name: &str, comparison: &Comparison) -> Vec<String> {
     let reasons: Vec<_> = recommendation.reasons.iter().map(ToString::to_string).collect();
     let score = change(read::score(comparison));
     let used = count(recommendation.metrics_used, "metric");
-    let delta = change(comparison.primary_delta);
+    let (own, gain) = (primary_change(policy, comparison), change(comparison.primary_delta));
+    let primary = one_line(&policy.primary);
     let mut lines = list(
         name,
         [
             format!("{grade}, score {score}: {explore} ({})", one_line(&reasons.join("; "))),
             format!("of {used} {positive_signals} got better and {negative_signals} got worse"),
-            format!("primary {delta}, positive is better"),
+            format!("{primary} {own}; gain {gain}"),
             format!("rows used: {candidate_rows_used}, baseline {baseline_rows_used}"),
         ],
     );

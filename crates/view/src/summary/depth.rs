@@ -166,7 +166,7 @@ fn evals(facts: &Facts, evals: &[Cow<'_, Eval>]) -> String {
         "outcome",
         "reason",
         "commit",
-        "primary vs parent",
+        "gain vs parent",
         "rank score",
         "grade",
         "should_explore",

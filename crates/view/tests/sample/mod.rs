@@ -17,6 +17,7 @@ use treebeam_core::idea;
 use treebeam_core::num::Finite;
 use treebeam_core::plan::{self, Move, Outcome, Proposal, Running, Step};
 use treebeam_core::policy::{Agents, Meaning, Reach};
+use treebeam_core::rules_version::RulesVersion;
 use treebeam_core::state::State;
 
 /// What becomes of an idea.
@@ -73,6 +74,7 @@ pub(crate) fn started() -> RunStarted {
         agents: Agents::default(),
         given: None,
         replays: None,
+        rules_version: RulesVersion::LATEST,
         at: now(),
     }
 }
@@ -249,6 +251,7 @@ fn scored(eval: EvalId) -> Scored {
         completeness: Completeness { expected_count: 4, ok_count: ok, error_count: 4 - ok },
         form: Form::default(),
         has_effect: true,
+        rules_version: RulesVersion::LATEST,
     }
 }
 
@@ -275,6 +278,7 @@ fn comparison(score: f64, primary: Option<f64>) -> Comparison {
         },
         primary_delta: primary.and_then(Finite::new),
         paired: None,
+        primary_means: None,
     }
 }
 

@@ -268,6 +268,7 @@ impl Blocks {
             former: config.former_agents,
             given: config.given,
             replays: config.replays,
+            rules_version: config.rules_version,
             baseline: root.into_baseline().map_err(|why| format!("root: {why}"))?,
             nodes: self.nodes.ok_or_else(|| missing("nodes"))?.0,
             evals: self.evaluations.ok_or_else(|| missing("evaluations"))?.0.into(),

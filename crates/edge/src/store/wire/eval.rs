@@ -2,6 +2,7 @@
 
 use super::decision::Decision;
 use super::document::Row;
+use super::relative::Relative;
 use super::run::CopiedFile;
 use super::work::WorkLine;
 use jiff::Timestamp;
@@ -9,15 +10,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use treebeam_core::bill::Bills;
 use treebeam_core::event::{Approval, BudgetKind, Failure, Idea, Subject};
-use treebeam_core::evidence::{
-    Artifact, Comparison, Completeness, Form, Grade, Paired, Reason, Recommendation, Scored,
-};
+use treebeam_core::evidence::{Artifact, Completeness, Form, Scored};
 use treebeam_core::facts::{Eval, Facts, Measured, Stage, Work};
 use treebeam_core::gate::Word;
 use treebeam_core::group::Group;
 use treebeam_core::id::{Commit, Depth, EvalId, GitTree, NodeId, Place, RunPath, Sha256, TurnId};
-use treebeam_core::num::Finite;
 use treebeam_core::path;
+use treebeam_core::rules_version::RulesVersion;
 use treebeam_run::figures;
 
 /// An eval as it is published.
@@ -74,6 +73,9 @@ pub(super) struct EvalLine {
     completeness: Option<Completeness>,
     form: Option<Form>,
     has_effect: Option<bool>,
+    /// Not in older manifests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rules_version: Option<RulesVersion>,
     decision: Option<Decision>,
     files_changed: Option<u32>,
     rounds: Option<u32>,
@@ -115,34 +117,6 @@ enum StageName {
     Unfinished,
     Superseded,
     SetAside,
-}
-
-/// A candidate against one baseline, as it is published.
-#[derive(Serialize, Deserialize)]
-struct Relative {
-    recommendation_summary: Summary,
-    primary_delta: Option<Finite>,
-    #[serde(skip_deserializing)]
-    baseline_csv_path: Option<RunPath>,
-    baseline_rows_used: u32,
-    candidate_rows_used: u32,
-    paired: Option<Paired>,
-    #[serde(skip_deserializing)]
-    summary_json_path: Option<RunPath>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct Summary {
-    should_explore: bool,
-    grade: Grade,
-    score: Finite,
-    reasons: Vec<String>,
-    /// The columns of the reason `risk_regressed`, which may hold any character.
-    #[serde(default)]
-    risk_regressed_columns: Vec<String>,
-    positive_signals: u32,
-    negative_signals: u32,
-    metrics_used: u32,
 }
 
 impl EvalLine {
@@ -204,6 +178,7 @@ impl EvalLine {
             completeness: measured.map(|m| m.scored.completeness),
             form: measured.map(|m| m.scored.form.clone()),
             has_effect: measured.map(|m| m.scored.has_effect),
+            rules_version: measured.map(|m| m.scored.rules_version),
             decision: Decision::of(&eval.stage, &facts.meaning),
             files_changed: work.map(|work| work.files_changed),
             rounds: work.map(|work| work.rounds),
@@ -246,6 +221,7 @@ impl EvalLine {
             completeness: needed(self.completeness, "completeness")?,
             form: needed(self.form.take(), "form")?,
             has_effect: needed(self.has_effect, "has_effect")?,
+            rules_version: self.rules_version.unwrap_or(RulesVersion::of_older_records()),
         };
         let at = needed(self.finished_at, "finished_at")?;
         Ok(Box::new(Measured { work: self.work()?, results: self.results()?, scored, at }))
@@ -397,72 +373,5 @@ fn finished_at(eval: &Eval) -> Option<Timestamp> {
         | Stage::Implemented(_)
         | Stage::Sweeping(_)
         | Stage::Swept(..) => None,
-    }
-}
-
-impl Relative {
-    fn of(comparison: &Comparison, baseline: Option<&Artifact>, summary: RunPath) -> Self {
-        Self {
-            recommendation_summary: Summary::of(&comparison.recommendation),
-            primary_delta: comparison.primary_delta,
-            baseline_csv_path: baseline.map(|artifact| artifact.path.clone()),
-            baseline_rows_used: comparison.baseline_rows_used,
-            candidate_rows_used: comparison.candidate_rows_used,
-            paired: comparison.paired,
-            summary_json_path: Some(summary),
-        }
-    }
-
-    fn into_comparison(self) -> Result<Comparison, String> {
-        Ok(Comparison {
-            baseline_rows_used: self.baseline_rows_used,
-            candidate_rows_used: self.candidate_rows_used,
-            recommendation: self.recommendation_summary.into_recommendation()?,
-            primary_delta: self.primary_delta,
-            paired: self.paired,
-        })
-    }
-}
-
-impl Summary {
-    fn of(recommendation: &Recommendation) -> Self {
-        let columns = recommendation.reasons.iter().find_map(|reason| match reason {
-            Reason::RiskRegressed(columns) => Some(columns.clone()),
-            Reason::PrimaryMetricRegressed
-            | Reason::NetImprovement
-            | Reason::InsufficientSignal => None,
-        });
-        Self {
-            should_explore: recommendation.should_explore,
-            grade: recommendation.grade,
-            score: recommendation.score,
-            reasons: recommendation.reasons.iter().map(ToString::to_string).collect(),
-            risk_regressed_columns: columns.unwrap_or_default(),
-            positive_signals: recommendation.positive_signals,
-            negative_signals: recommendation.negative_signals,
-            metrics_used: recommendation.metrics_used,
-        }
-    }
-
-    fn into_recommendation(mut self) -> Result<Recommendation, String> {
-        let columns = &mut self.risk_regressed_columns;
-        let reason = |text: &String| match text.as_str() {
-            "primary_metric_regressed" => Ok(Reason::PrimaryMetricRegressed),
-            "net_improvement" => Ok(Reason::NetImprovement),
-            "insufficient_signal" => Ok(Reason::InsufficientSignal),
-            text if text.starts_with("risk_regressed: ") => {
-                Ok(Reason::RiskRegressed(std::mem::take(columns)))
-            }
-            _ => Err(format!("`reasons` has {text:?}")),
-        };
-        Ok(Recommendation {
-            reasons: self.reasons.iter().map(reason).collect::<Result<_, _>>()?,
-            should_explore: self.should_explore,
-            grade: self.grade,
-            score: self.score,
-            positive_signals: self.positive_signals,
-            negative_signals: self.negative_signals,
-            metrics_used: self.metrics_used,
-        })
     }
 }

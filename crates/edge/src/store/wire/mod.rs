@@ -9,6 +9,7 @@ pub(super) mod document;
 mod eval;
 pub(super) mod line;
 mod node;
+mod relative;
 mod run;
 mod v1;
 mod work;

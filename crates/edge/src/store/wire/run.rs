@@ -18,6 +18,7 @@ use treebeam_core::facts::{
 use treebeam_core::id::{Commit, Depth, EvalId, GitTree, NodeId, Place, RunId, RunPath, Sha256};
 use treebeam_core::path;
 use treebeam_core::policy::{Agents, DedupeScope, Meaning, Reach};
+use treebeam_core::rules_version::RulesVersion;
 use treebeam_run::figures;
 
 /// Where a copy came from.
@@ -71,6 +72,9 @@ pub(super) struct RunConfig {
     /// Null where agents are asked, and not in older manifests.
     #[serde(default)]
     pub(super) replays: Option<RunId>,
+    /// Not in older manifests.
+    #[serde(default = "RulesVersion::of_older_records")]
+    pub(super) rules_version: RulesVersion,
 }
 
 #[derive(Serialize)]
@@ -94,6 +98,7 @@ impl RunConfig {
             former_agents: facts.former.clone(),
             given: facts.given.clone(),
             replays: facts.replays.clone(),
+            rules_version: facts.rules_version,
         }
     }
 }

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 use treebeam_core::id::RunId;
+use treebeam_core::rules_version::RulesVersion;
 use treebeam_core::state::State;
 use treebeam_edge::store::following::{Follower, Look};
 use treebeam_edge::store::{RunDir, StoreError, lease};
@@ -362,6 +363,7 @@ pub(super) mod tests {
             agents: Agents::default(),
             given: None,
             replays: None,
+            rules_version: RulesVersion::LATEST,
             at: jiff::Timestamp::UNIX_EPOCH,
         };
         drop(Store::create(folder, &started).unwrap());

@@ -57,6 +57,7 @@ impl News {
             | Event::PromotionFailed { .. }
             | Event::SettingsChanged { .. }
             | Event::AgentsChanged { .. }
+            | Event::RulesChanged { .. }
             | Event::IdeaAdded(_)
             | Event::Stopped { .. } => Self::Everything,
         }

@@ -1,0 +1,59 @@
+//! Why a run is over.
+
+use super::BudgetKind;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Why a run is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Stop {
+    /// All depths are done.
+    #[serde(rename = "max_depth_reached")]
+    MaxDepth,
+    /// No candidate of a depth was promoted.
+    #[serde(rename = "empty_frontier")]
+    EmptyFrontier,
+    /// No node of the frontier got an idea.
+    #[serde(rename = "no_ideas")]
+    NoIdeas,
+    /// The budget of evals is used up.
+    #[serde(rename = "max_total_idea_evals_reached")]
+    MaxEvals,
+    /// The next answer could cost more than is left.
+    #[serde(rename = "max_cost_reached")]
+    MaxCost,
+    /// The next answer could take more tokens than are left.
+    #[serde(rename = "max_tokens_reached")]
+    MaxTokens,
+    /// The time is over.
+    #[serde(rename = "deadline_reached")]
+    Deadline,
+    /// An eval failed, and that was to end the run.
+    #[serde(rename = "strict_depth_failure")]
+    StrictDepthFailure,
+}
+
+impl From<BudgetKind> for Stop {
+    fn from(budget: BudgetKind) -> Self {
+        match budget {
+            BudgetKind::Cost => Self::MaxCost,
+            BudgetKind::Tokens => Self::MaxTokens,
+            BudgetKind::Deadline => Self::Deadline,
+        }
+    }
+}
+
+impl fmt::Display for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::MaxDepth => "max_depth_reached",
+            Self::EmptyFrontier => "empty_frontier",
+            Self::NoIdeas => "no_ideas",
+            Self::MaxEvals => "max_total_idea_evals_reached",
+            Self::MaxCost => "max_cost_reached",
+            Self::MaxTokens => "max_tokens_reached",
+            Self::Deadline => "deadline_reached",
+            Self::StrictDepthFailure => "strict_depth_failure",
+        })
+    }
+}

@@ -1,0 +1,57 @@
+//! The version of the rules by which candidates are scored and judged. Figures carry the version that they were made by: a closed
+//! depth is checked by the rules that closed it, whatever the rules are today.
+
+use serde::{Deserialize, Serialize};
+
+/// A version of the rules of scoring and judging, recorded as a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "u32", into = "u32")]
+pub enum RulesVersion {
+    /// A change of the last bit is an effect, and a candidate may drop a column.
+    First,
+    /// A difference that rounding explains is none, and a candidate has each column of the form that the root has.
+    Second,
+}
+
+impl RulesVersion {
+    /// The version that new figures are made by.
+    pub const LATEST: Self = Self::Second;
+
+    /// Version of the records that state none.
+    #[must_use]
+    pub const fn of_older_records() -> Self {
+        Self::First
+    }
+
+    /// Whether this is the version that new figures are made by.
+    #[must_use]
+    pub fn is_latest(self) -> bool {
+        self == Self::LATEST
+    }
+}
+
+impl From<RulesVersion> for u32 {
+    fn from(version: RulesVersion) -> Self {
+        match version {
+            RulesVersion::First => 1,
+            RulesVersion::Second => 2,
+        }
+    }
+}
+
+/// A recorded version of the rules that this program does not know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("version {0} of the rules is unknown to this treebeam; a newer one may know it")]
+pub struct UnknownRulesVersion(u32);
+
+impl TryFrom<u32> for RulesVersion {
+    type Error = UnknownRulesVersion;
+
+    fn try_from(number: u32) -> Result<Self, Self::Error> {
+        match number {
+            1 => Ok(Self::First),
+            2 => Ok(Self::Second),
+            other => Err(UnknownRulesVersion(other)),
+        }
+    }
+}
