@@ -10,7 +10,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 use treebeam_core::id::RunId;
-use treebeam_core::rules_version::RulesVersion;
 use treebeam_core::state::State;
 use treebeam_edge::store::following::{Follower, Look};
 use treebeam_edge::store::{RunDir, StoreError, lease};
