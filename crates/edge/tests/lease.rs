@@ -225,6 +225,23 @@ fn a_dead_owner_on_this_machine_is_replaced_at_once_whatever_the_clock_says() {
     }
 }
 
+/// After a kill a child may hold the lock until it has become another program.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_lock_that_outlives_its_dead_owner_for_a_moment_is_waited_for() {
+    let scene = Scene::new();
+    let note = scene.left();
+    write_note(&scene.run(), &note, &json!({"pid": u32::MAX}));
+    let held = File::open(scene.run().lock()).unwrap();
+    held.lock().unwrap();
+    let holder = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(700));
+        drop(held);
+    });
+    taken(&scene, Force::No, Takeover::OwnerDead);
+    holder.join().unwrap();
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_living_owner_on_this_machine_stays_whatever_the_clock_says() {

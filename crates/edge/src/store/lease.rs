@@ -24,12 +24,15 @@ use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, TryLockError, remove_file};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use treebeam_core::event::{Event, Takeover};
 
-/// How often the lock is tried, and how long after each time.
+/// How often the lock of a living owner is tried, and how long after each time.
 const TRIES: u32 = 5;
 const MOMENT: Duration = Duration::from_millis(10);
+/// How long a lock is waited for whose owner is not alive: after a kill, a child of the dead process may hold it until the
+/// child becomes another program.
+const ORPHANED_LOCK_PATIENCE: Duration = Duration::from_secs(3);
 
 /// The most waiting questions that a note names.
 const MOST_WAITING: usize = 8;
@@ -354,20 +357,30 @@ fn lock(run: &RunDir) -> Result<Lock, StoreError> {
     let mut how = OpenOptions::new();
     how.create(true).write(true).truncate(false);
     let lock = how.open(&path).map_err(StoreError::io("open", &path))?;
-    for tries_left in (0..TRIES).rev() {
+    let begun = Instant::now();
+    loop {
         match lock.try_lock() {
-            Ok(()) => break,
-            Err(TryLockError::WouldBlock) if tries_left == 0 => {
-                return Err(locked(run, alive(&Note::read(run)), Whereabouts::Here));
+            Ok(()) => return Ok(Lock(lock)),
+            Err(TryLockError::WouldBlock) => {
+                let note = Note::read(run);
+                if begun.elapsed() >= lock_patience(&note) {
+                    return Err(locked(run, alive(&note), Whereabouts::Here));
+                }
+                thread::sleep(MOMENT);
             }
-            // Somebody who only asks who runs it holds the lock for a moment.
-            Err(TryLockError::WouldBlock) => thread::sleep(MOMENT),
             Err(TryLockError::Error(error)) => {
                 return Err(StoreError::io("lock", &path)(error));
             }
         }
     }
-    Ok(Lock(lock))
+}
+
+/// How long a lock that is held is waited for, by its note. A process that only reads who runs the run holds it for a moment.
+fn lock_patience(note: &Note) -> Duration {
+    match standing(note) {
+        Standing::Left | Standing::Dead => ORPHANED_LOCK_PATIENCE,
+        Standing::Alive | Standing::Elsewhere(_) => MOMENT * TRIES,
+    }
 }
 
 fn standing(note: &Note) -> Standing {
