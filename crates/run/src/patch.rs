@@ -16,12 +16,18 @@ pub fn find(reply: &str) -> Result<String, String> {
         return Err(format!("the answer is longer than {} MiB", REPLY_BYTES >> 20));
     }
     let lines = lines(text);
-    let diff = if envelope::begins(&lines) { envelope::read(&lines)? } else { unified(&lines) };
+    let diff = if envelope::begins(&lines) { envelope::read(&lines)? } else { unified(&lines)? };
     let has_content = diff.iter().any(|file| !file.hunks.is_empty() || file.is_complete());
     if !has_content {
         return Err("the answer has no unified diff".to_owned());
     }
     Ok(diff.iter().map(File::text).collect())
+}
+
+/// Why a unified diff cannot be whole, in words for its author; nothing where it may be.
+#[must_use]
+pub fn cut_off(diff: &str) -> Option<String> {
+    unified(&diff.lines().collect::<Vec<_>>()).err()
 }
 
 /// The lines of a reply. Where those that head its diff end with `\r`, all of them do, and it means nothing; where they do
@@ -56,9 +62,43 @@ struct File {
     /// All that comes before the hunks.
     head: Vec<String>,
     hunks: Vec<Hunk>,
+    /// What it lacks at its end, in words.
+    lacks: Option<String>,
 }
 
+/// How git names a file without content, in both of its formats.
+const EMPTY_BLOBS: [&str; 2] = ["e69de29", "473a0f4"];
+
 impl File {
+    /// How it shows that a diff was cut off in or behind it, given the lines that follow. A closing fence says that its author
+    /// came to the end: then it is the counts that are wrong.
+    fn cut_off(&self, rest: &[&str]) -> Option<String> {
+        let mut rest = rest.iter().filter(|line| !line.trim().is_empty());
+        let next = rest.next();
+        if next.is_some_and(|line| is_fence(line)) {
+            return None;
+        }
+        let begins = |line: &str| {
+            let half = line == "@" || FILE_BEGINNINGS[0].starts_with(line);
+            half || FILE_BEGINNINGS.iter().any(|words| line.starts_with(words))
+        };
+        if rest.next_back().or(next).is_some_and(|line| begins(line)) {
+            return Some("it ends where another file begins".to_owned());
+        }
+        self.lacks.clone()
+    }
+
+    /// Whether its head means nothing, or something else, without a hunk.
+    fn wants_hunks(&self) -> bool {
+        let is_name = |line: &String| line.starts_with("--- ") || line.starts_with("+++ ");
+        let has_content = |line: &String| {
+            let blobs = line.strip_prefix("index ").and_then(|blobs| blobs.split_once(".."));
+            let is_empty = |blob: &str| EMPTY_BLOBS.iter().any(|empty| blob.starts_with(empty));
+            blobs.is_some_and(|(old, new)| !is_empty(old) && !is_empty(new))
+        };
+        !self.is_complete() || self.head.iter().any(|line| is_name(line) || has_content(line))
+    }
+
     /// Whether it means something without a hunk: another mode, another name, an empty file.
     fn is_complete(&self) -> bool {
         let known = ["rename to ", "new mode ", "new file mode ", "deleted file mode ", "copy to "];
@@ -115,10 +155,10 @@ impl Hunk {
     }
 }
 
-/// All files of the unified diffs among these lines.
-fn unified(lines: &[&str]) -> Vec<File> {
+/// All files of the unified diffs among these lines, which must not end before the last of them does.
+fn unified(lines: &[&str]) -> Result<Vec<File>, String> {
     let mut files: Vec<File> = Vec::new();
-    let (mut at, mut fenced) = (0, false);
+    let (mut at, mut fenced, mut end) = (0, false, 0);
     while let Some(line) = lines.get(at) {
         if is_fence(line) {
             fenced = !fenced;
@@ -126,12 +166,15 @@ fn unified(lines: &[&str]) -> Vec<File> {
         } else if begins_file(lines, at) {
             let (file, next) = read_file(lines, at, fenced);
             files.push(file);
-            at = next;
+            (at, end) = (next, next);
         } else {
             at += 1;
         }
     }
-    files
+    match files.last().and_then(|last| last.cut_off(lines.get(end..).unwrap_or_default())) {
+        Some(why) => Err(format!("the diff was cut off: {why}; answer with the whole diff")),
+        None => Ok(files),
+    }
 }
 
 fn is_fence(line: &str) -> bool {
@@ -143,6 +186,9 @@ fn begins_file(lines: &[&str], at: usize) -> bool {
     let is = |at: usize, start: &str| lines.get(at).is_some_and(|line| line.starts_with(start));
     is(at, "diff --git ") || (is(at, "--- ") && is(at + 1, "+++ ") && is(at + 2, "@@"))
 }
+
+/// How a file's part begins, as far as no other text begins so.
+const FILE_BEGINNINGS: [&str; 4] = ["diff --git ", "--- a/", "--- /dev/null", "+++ b/"];
 
 const HEADS: [&str; 13] = [
     "index ",
@@ -175,8 +221,14 @@ fn read_file(lines: &[&str], start: usize, fenced: bool) -> (File, usize) {
             break;
         }
     }
+    // The last line may have been cut itself.
+    let rest = lines.get(at..).unwrap_or_default().iter().filter(|line| !line.trim().is_empty());
+    if rest.count() <= 1 && file.wants_hunks() {
+        file.lacks = Some("its last file has no hunk".to_owned());
+    }
     while lines.get(at).is_some_and(|line| line.starts_with("@@")) {
-        let (hunk, next) = read_hunk(lines, at, fenced);
+        let (hunk, next, lacks) = read_hunk(lines, at, fenced);
+        file.lacks = lacks;
         file.hunks.extend(Some(hunk).filter(Hunk::changes));
         at = next;
     }
@@ -196,7 +248,7 @@ fn without_time(line: &str) -> &str {
 
 /// One hunk, and the line after it. Inside of a fence all lines that look like it belong to it; where nothing marks the end,
 /// its own counts do.
-fn read_hunk(lines: &[&str], start: usize, fenced: bool) -> (Hunk, usize) {
+fn read_hunk(lines: &[&str], start: usize, fenced: bool) -> (Hunk, usize, Option<String>) {
     let header = lines.get(start).copied().unwrap_or_default();
     let Numbers { start: first, old, new, section } = numbers(header);
     let mut hunk = Hunk { start: first, section, lines: Vec::new() };
@@ -214,7 +266,19 @@ fn read_hunk(lines: &[&str], start: usize, fenced: bool) -> (Hunk, usize) {
         at += 1;
     }
     trim(&mut hunk, old, new, lines.get(start + 1..at).unwrap_or_default());
-    (hunk, at)
+    let lacks = lacking(&hunk, old, new).map(|lacks| format!("its last hunk, `{header}`, {lacks}"));
+    (hunk, at, lacks)
+}
+
+/// What a hunk lacks of the lines that its header announces; nothing where it has more of one kind: that header is wrong.
+fn lacking(hunk: &Hunk, old: u64, new: u64) -> Option<String> {
+    if hunk.lines.is_empty() {
+        return Some("has no lines".to_owned());
+    }
+    let (has_old, has_new) = (hunk.count('-'), hunk.count('+'));
+    let lacks = hunk.start.is_some() && has_old <= old && has_new <= new;
+    (lacks && (has_old, has_new) != (old, new))
+        .then(|| format!("has {has_old} of {old} old and {has_new} of {new} new lines"))
 }
 
 /// Blank lines at the end belong to the text around, unless the counts want them.

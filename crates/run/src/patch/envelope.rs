@@ -23,6 +23,12 @@ pub(super) fn read(lines: &[&str]) -> Result<Vec<File>, String> {
             Some(_) | None => {}
         }
     }
+    if inside && !files.is_empty() {
+        return Err(
+            "the patch was cut off: it has no `*** End Patch`; answer with the whole patch"
+                .to_owned(),
+        );
+    }
     for file in &mut files {
         file.hunks.retain(Hunk::changes);
     }
@@ -53,7 +59,7 @@ fn head_line(head: &str, files: &mut Vec<File>) -> Result<(), String> {
     if path.is_empty() {
         return Err(format!("`*** {kind}` names no file"));
     }
-    files.push(File { head: lines, hunks: Vec::new() });
+    files.push(File { head: lines, ..File::default() });
     Ok(())
 }
 

@@ -27,6 +27,32 @@ fn a_diff_is_found_whatever_is_around_it() {
     assert!(find(&"x".repeat(REPLY_BYTES + 1)).is_err_and(|why| why.contains("longer than 4 MiB")));
 }
 
+/// Each diff with the number of its bytes from which on nothing is lost but the end of its last line.
+#[test]
+fn a_diff_that_was_cut_is_refused_wherever_that_was() {
+    let two = format!(
+        "{BARE}@@ -9,3 +10,3 @@\n c\n-d\n+e\n f\ndiff --git a/y b/y\n--- a/y\n+++ b/y\n@@ -1,2 +1,2 @@\n-g\n+h\n i\n"
+    );
+    // At these places a diff without a fence looks whole: after a hunk, and inside of a last line.
+    let ends = [BARE.len(), two.find("diff --git a/y").unwrap_or(0), two.len()];
+    let looks_whole = |cut: usize| ends.iter().any(|end| (end - 2..=*end).contains(&cut));
+    for before in ["", "So:\n```diff\n"] {
+        for cut in (0..two.len()).filter(|cut| !looks_whole(*cut)) {
+            let found = find(&format!("{before}{}", &two[..cut]));
+            assert!(found.is_err(), "{cut}: {found:?}");
+        }
+        assert!(find(&format!("{before}{two}")).is_ok());
+    }
+    let why = find(&two[..two.len() - 6]).unwrap_err();
+    let lacks = "its last hunk, `@@ -1,2 +1,2 @@`, has 1 of 2 old and 0 of 2 new lines";
+    assert_eq!(why, format!("the diff was cut off: {lacks}; answer with the whole diff"));
+    let why = find("*** Begin Patch\n*** Update File: a\n@@\n x\n-y\n").unwrap_err();
+    assert!(why.contains("`*** End Patch`"), "{why}");
+    let empty = "diff --git a/e b/e\nnew file mode 100644\nindex 0000000..e69de29\n";
+    assert_eq!(find(empty).as_deref(), Ok(empty));
+    assert!(find(&empty.replace("e69de29", "1234567")).is_err());
+}
+
 #[test]
 fn several_diffs_become_one() {
     let bare = "--- a/y\n+++ b/y\n@@ -4,2 +4,1 @@\n c\n-d\n";
