@@ -89,6 +89,11 @@ fn what_is_no_repository_is_refused_by_name() -> Outcome {
     assert_eq!(refused(open_with(&plain.beside("nothing"), plain.variables())), "NotARepository");
     plain.git(["init", "--quiet"])?;
     assert_eq!(refused(opened(&plain)), "NoCommits");
+    let gone = files()?;
+    let head = gone.git(["rev-parse", "HEAD"])?;
+    let object = gone.path().join(".git/objects").join(&head[..2]).join(&head[2..]);
+    fs::remove_file(object)?;
+    assert_eq!(refused(opened(&gone)), "HeadMissing");
     let bare = TempRepo::folder("bare")?;
     bare.git(["init", "--quiet", "--bare"])?;
     assert_eq!(refused(opened(&bare)), "Bare");
@@ -371,12 +376,61 @@ fn badly_counted_hunks_are_counted_again() -> Outcome {
     let repo = files()?;
     let git = run_in(&repo)?;
     let head = git.user().head.clone();
+    let new =
+        "diff --git a/n b/n\nnew file mode 100644\n--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+x\n";
+    let counted_badly = A_TO_B.replace("-1 +1", "-1,3 +1,4");
     let cases =
-        [A_TO_B.replace("-1 +1", "-1,3 +1,4"), A_TO_B.trim_end().to_owned(), format!("{A_TO_B}\n")];
+        [format!("{counted_badly}{new}"), A_TO_B.trim_end().to_owned(), format!("{A_TO_B}\n")];
     for diff in cases {
         git.checkout(eval(1), &head)?;
         assert_eq!(git.apply(eval(1), &diff)?, Applied::Cleanly, "{diff}");
     }
+    Ok(())
+}
+
+#[test]
+fn a_diff_whose_last_hunk_is_shorter_than_it_says_is_refused() -> Outcome {
+    let repo = files()?;
+    let git = run_in(&repo)?;
+    git.checkout(eval(1), &git.user().head)?;
+    let Applied::Refused(why) = git.apply(eval(1), &A_TO_B.replace("-1 +1", "-1,3 +1,4"))? else {
+        return Err("half a diff was applied".into());
+    };
+    assert!(why.contains("cut off") && why.contains("1 of 3 old and 1 of 4 new lines"), "{why}");
+    assert_eq!(git.changes(eval(1))?, []);
+    Ok(())
+}
+
+#[test]
+fn new_files_that_do_not_belong_into_a_change_are_named() -> Outcome {
+    let repo = TempRepo::with(&[
+        ("a.txt", "a\n"),
+        ("old.csv", &"1,2,3\n".repeat(400)),
+        (".gitignore", "*.log\n"),
+    ])?;
+    let git = run_in(&repo)?.with_max_new_file_bytes(1 << 10);
+    let head = git.user().head.clone();
+    let added = |path: &str, lines: usize| {
+        let body = "+0123456\n".repeat(lines);
+        format!(
+            "diff --git a/{path} b/{path}\nnew file mode 100644\n--- /dev/null\n+++ b/{path}\n@@ -0,0 +1,{lines} @@\n{body}"
+        )
+    };
+    let unwanted = |diff: &str| -> Result<String, Box<dyn Error>> {
+        git.checkout(eval(1), &head)?;
+        assert_eq!(git.apply(eval(1), diff)?, Applied::Cleanly);
+        Ok(git.staged_changes(eval(1))?.unwanted.join("\n"))
+    };
+    assert_eq!(unwanted(&added("n.py", 128))?, "");
+    let large = unwanted(&format!("{}{}", added("n.py", 1), added("sub/cache.bin", 129)))?;
+    assert!(large.starts_with("`sub/cache.bin` is new and has 2 KiB"), "{large}");
+    assert!(large.contains("`max_new_file_kib`") && !large.contains("n.py"), "{large}");
+    let ignored = unwanted(&added("out/run.log", 1))?;
+    assert_eq!(ignored, "`out/run.log` is new, and git ignores it: leave it out");
+    let moved = "diff --git a/old.csv b/new.csv\nsimilarity index 100%\nrename from old.csv\nrename to new.csv\n";
+    assert_eq!(unwanted(moved)?, "");
+    let grown = "--- a/old.csv\n+++ b/old.csv\n@@ -1,1 +1,2 @@\n+0\n 1,2,3\n";
+    assert_eq!(unwanted(grown)?, "");
     Ok(())
 }
 

@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 use treebeam_core::event::{Leftover, LeftoverKind};
 use treebeam_core::id::{Commit, EvalId, Place};
 use treebeam_edge::git::{GitRepo, Own, open_with};
@@ -317,4 +317,165 @@ fn a_file_that_lies_there_as_committed_is_nobodys_work() {
     assert_eq!(work_in(&run), None);
     fs::write(&file, "b\r\n").unwrap();
     assert_eq!(work_in(&run).unwrap(), "it has changes that are not committed: `a.txt`");
+}
+
+/// Where a call is killed for the first time: with what it has begun and not ended, or after all of it.
+#[derive(Clone, Copy, Debug)]
+enum KilledAt {
+    Amid,
+    End,
+}
+
+/// What a git that is killed amid this call leaves, as a script in the worktree of a candidate: `$d` is its git folder.
+fn left_amid(call: &str) -> &'static str {
+    match call {
+        "apply" => "echo z > a.txt; echo z > sub/new.txt; touch \"$d/index.lock\"",
+        "read-tree" => "echo z > a.txt; touch \"$d/index.lock\"",
+        "write-tree" => "touch \"$d/index.lock\"",
+        "update-ref --no-deref --stdin" => {
+            "touch \"$d/HEAD.lock\"; mkdir -p \"$c/refs/heads/tree/r1\"; touch \"$c/refs/heads/tree/r1/e0001.lock\""
+        }
+        "update-ref --no-deref -d" => {
+            "touch \"$c/packed-refs.lock\"; touch \"$c/refs/heads/tree/r1/e0001.lock\""
+        }
+        _ => ":",
+    }
+}
+
+/// A git that kills itself at this call, as often as `times` says; each call of it is a line in `killed` beside the
+/// repository.
+fn killing(repo: &TempRepo, call: &str, at: KilledAt, times: u32) -> GitRepo {
+    let act = match at {
+        KilledAt::Amid => left_amid(call),
+        KilledAt::End => "git \"$@\" > /dev/null",
+    };
+    let text = format!(
+        "for a in \"$@\"; do case $a in --git-dir=*) d=${{a#--git-dir=}};; esac; done\n\
+         c='{common}'\n\
+         case \" $* \" in *' {call} '*) if [ $(cat '{killed}' 2> /dev/null | wc -l) -lt {times} ]; then\n\
+         echo x >> '{killed}'; {act}; kill -9 $$; fi;; esac",
+        common = repo.path().join(".git").display(),
+        killed = repo.beside("killed").display(),
+    );
+    run_through(repo, &text)
+}
+
+fn lock_files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap().flatten() {
+        let path = entry.path();
+        if entry.file_type().unwrap().is_dir() {
+            found.extend(lock_files(&path));
+        } else if path.extension().is_some_and(|end| end == "lock")
+            && !path.ends_with("treebeam.lock")
+        {
+            found.push(path);
+        }
+    }
+    found
+}
+
+#[test]
+fn a_git_that_was_killed_is_run_again_from_a_known_state() {
+    let calls = [
+        "read-tree",
+        "apply",
+        "diff-index",
+        "write-tree",
+        "commit-tree",
+        "update-ref --no-deref --stdin",
+        "diff-tree",
+        "update-ref --no-deref -d",
+    ];
+    let expected = undisturbed();
+    for (call, at) in calls.iter().flat_map(|call| [(call, KilledAt::Amid), (call, KilledAt::End)])
+    {
+        let what = format!("{call} {at:?}");
+        let repo = files();
+        let git = killing(&repo, call, at, 1);
+        let head = git.user().head.clone();
+        git.checkout(e1(), &head).unwrap();
+        assert_eq!(git.apply(e1(), A_TO_B).unwrap(), Applied::Cleanly, "{what}");
+        assert_eq!(git.changes(e1()).unwrap().len(), 1, "{what}");
+        let commit = git.commit(e1(), &note()).unwrap();
+        assert_eq!(commit, expected, "{what}");
+        assert!(!git.diff_stat(&head, &commit).unwrap().is_empty(), "{what}");
+        for kind in [LeftoverKind::Worktree, LeftoverKind::Branch] {
+            git.discard(Leftover { place: e1(), kind }, 1).unwrap();
+        }
+        assert_eq!(git.refs().unwrap(), [], "{what}");
+        assert!(repo.beside("killed").exists(), "{what}: it was killed");
+        assert_eq!(lock_files(&repo.path().join(".git")), [""; 0].map(PathBuf::from), "{what}");
+    }
+}
+
+#[test]
+fn a_git_that_is_killed_each_time_ends_in_words() {
+    for call in ["read-tree", "apply", "write-tree"] {
+        let repo = files();
+        let git = killing(&repo, call, KilledAt::Amid, u32::MAX);
+        let all = || {
+            git.checkout(e1(), &git.user().head)?;
+            git.apply(e1(), A_TO_B)?;
+            git.commit(e1(), &note()).map(drop)
+        };
+        let said = all().unwrap_err().in_full();
+        assert!(
+            said.contains(&format!("git {call}` for e0001")) && said.contains("killed"),
+            "{said}"
+        );
+        let tries = fs::read_to_string(repo.beside("killed")).unwrap().lines().count();
+        assert_eq!(tries, 3, "{call}");
+    }
+}
+
+#[test]
+fn a_lock_of_the_packed_refs_is_waited_for_once() {
+    let repo = files();
+    let git = run_in(&repo);
+    let places = [1, 2, 3].map(|number| Place::Candidate(EvalId::new(number)));
+    let head = git.user().head.clone();
+    places.iter().for_each(|place| git.keep(*place, &head).unwrap());
+    let lock = repo.path().join(".git/packed-refs.lock");
+    fs::write(&lock, "").unwrap();
+    let remove = |place| git.discard(Leftover { place, kind: LeftoverKind::Branch }, 1);
+    let begun = Instant::now();
+    let said = thread::scope(|scope| {
+        let threads = places.map(|place| scope.spawn(move || remove(place).unwrap_err().in_full()));
+        threads.map(|thread| thread.join().unwrap())
+    });
+    assert!(remove(places[0]).is_err());
+    let waited = begun.elapsed();
+    assert!(waited >= Duration::from_secs(9) && waited < Duration::from_secs(15), "{waited:?}");
+    assert!(
+        said[0].contains("packed-refs.lock") && said[0].contains("remove that file"),
+        "{said:?}"
+    );
+    assert!(said.iter().all(|words| *words == said[0]), "{said:?}");
+    fs::remove_file(&lock).unwrap();
+    places.iter().for_each(|place| remove(*place).unwrap());
+    assert_eq!(git.refs().unwrap(), []);
+}
+
+#[test]
+fn a_lock_of_the_packed_refs_goes_when_it_is_old_or_the_runs_own() {
+    let repo = files();
+    let git = run_in(&repo);
+    let lock = |name: &str, age: u64| {
+        let path = repo.path().join(".git").join(name);
+        let past = SystemTime::now() - Duration::from_secs(age);
+        fs::File::create(&path).unwrap().set_modified(past).unwrap();
+        path
+    };
+    git.keep(e1(), &git.user().head).unwrap();
+    let packed = lock("packed-refs.lock", 20);
+    git.unlock_refs().unwrap();
+    assert!(packed.exists(), "another git may hold it");
+    // A git that was killed while it deleted a ref leaves both.
+    lock("refs/heads/tree/r1/e0001.lock", 20);
+    git.unlock_refs().unwrap();
+    assert!(!packed.exists());
+    lock("packed-refs.lock", 11 * 60);
+    git.discard(Leftover { place: e1(), kind: LeftoverKind::Branch }, 1).unwrap();
+    assert_eq!(git.refs().unwrap(), []);
 }

@@ -64,6 +64,27 @@ pub enum Halt {
     },
 }
 
+impl Halt {
+    /// The same, where the world refused something, with what the run was doing. An interruption stays as it is.
+    fn during(self, doing: &str) -> Self {
+        match self {
+            Self::Port(error) if !error.is_interruption() => {
+                let hint = error.hint.clone();
+                let above = PortError::new(format!("the run stopped while {doing}"));
+                Self::Port(PortError { hint, ..above.caused_by(error) })
+            }
+            other @ (Self::Port(_)
+            | Self::Interrupted(_)
+            | Self::Agent(_)
+            | Self::RootUnsound { .. }
+            | Self::InputsChanged { .. }
+            | Self::Promotion { .. }
+            | Self::Unexpected(_)
+            | Self::Broken { .. }) => other,
+        }
+    }
+}
+
 impl From<AgentError> for Halt {
     /// Whoever waits for an answer when everything is asked to end was interrupted, and nothing else.
     fn from(error: AgentError) -> Self {

@@ -114,6 +114,14 @@ pub trait Repo: Sync {
     /// When git cannot tell.
     fn changes(&self, place: Place) -> Result<Vec<Change>, PortError>;
 
+    /// What the index of the worktree changes against its commit, with what of that does not belong into a commit.
+    ///
+    /// # Errors
+    /// When git cannot tell.
+    fn staged_changes(&self, place: Place) -> Result<StagedChanges, PortError> {
+        Ok(StagedChanges { changes: self.changes(place)?, unwanted: Vec::new() })
+    }
+
     /// The same as a unified diff, cut at `limit` bytes: for people and agents to read.
     ///
     /// # Errors
@@ -190,6 +198,15 @@ pub trait Repo: Sync {
     /// # Errors
     /// When it is still there afterwards.
     fn discard(&self, leftover: Leftover, attempt: u32) -> Result<(), PortError>;
+}
+
+/// A change that may become a commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StagedChanges {
+    /// The paths that change.
+    pub changes: Vec<Change>,
+    /// Why some of the new files do not belong into a commit, one line for each of them.
+    pub unwanted: Vec<String>,
 }
 
 /// A file of a commit.

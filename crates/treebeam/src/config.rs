@@ -49,6 +49,7 @@ use tables::Tables;
 use treebeam_core::policy::{Meaning, Reach};
 use treebeam_edge::agent::price::Prices;
 use treebeam_edge::agent::settings::Tuner;
+use treebeam_edge::git::DEFAULT_MAX_NEW_FILE_BYTES;
 use treebeam_edge::store::{Claim, Force};
 use treebeam_run::port::{Cost, Role};
 
@@ -214,7 +215,13 @@ impl Config {
 
     /// How long an owner of a run on another host may be silent, if that was said.
     pub(crate) fn lock_stale_after(&self) -> Option<Duration> {
-        self.tables.lock_stale_seconds.map(|seconds| Duration::from_secs(seconds.0.into()))
+        self.tables.lock_stale_seconds.map(|seconds| Duration::from_secs(seconds.0.get().into()))
+    }
+
+    /// How large a new file of a candidate may be, in bytes.
+    pub(crate) fn max_new_file_bytes(&self) -> u64 {
+        let kibibytes = self.tables.max_new_file_kib.map(|size| u64::from(size.0.get()) << 10);
+        kibibytes.unwrap_or(DEFAULT_MAX_NEW_FILE_BYTES)
     }
 
     /// How long a run waits for a server of agents.
@@ -317,6 +324,7 @@ impl Config {
         set(&mut all, "runs_root", json!(runs_root.as_deref().unwrap_or(".treebeam/runs")));
         set(&mut all, "base_on_working_tree", json!(self.is_based_on_working_tree()));
         set(&mut all, "keep_worktrees", json!(self.keeps_worktrees()));
+        set(&mut all, "max_new_file_kib", json!(self.max_new_file_bytes() >> 10));
         let Tuner { files, seed } = self.tuner();
         set(&mut all, "tuner", json!({ "files": files, "seed": seed }));
         set(&mut all, "outage_patience", json!("auto"));

@@ -29,10 +29,13 @@ use clap::Parser as _;
 use failure::Exit;
 use std::panic;
 use std::process::ExitCode;
+use treebeam_edge::interrupt as interrupt_signals;
 use treebeam_edge::process;
 
 fn main() -> ExitCode {
     process::share_memory();
+    // Where that cannot be, the signal ends the program, as it ends others.
+    let _ = interrupt_signals::survive_file_size_limit();
     panic::set_hook(Box::new(terminal::bug));
     let ended = panic::catch_unwind(|| match command::run(cli::Cli::parse()) {
         Ok(exit) => exit,

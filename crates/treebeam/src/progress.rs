@@ -7,6 +7,7 @@ use crate::command::Output;
 use crate::interrupt::CtrlC;
 use crate::terminal;
 use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{IsTerminal as _, stderr};
 use std::sync::OnceLock;
@@ -87,6 +88,8 @@ pub(crate) struct Progress {
     failed: u64,
     /// Evals of the open depth that count no more.
     gone: u64,
+    /// Why things could not be removed, as far as that was shown: one reason may hold for many.
+    reasons_shown: BTreeSet<String>,
 }
 
 enum Manner {
@@ -110,7 +113,8 @@ impl Progress {
         };
         let scored = stage(|stage| matches!(stage, Stage::Scored(_)));
         let failed = stage(|stage| matches!(stage, Stage::Failed { .. }));
-        Self { manner, depth: None, scored, failed, gone: gone(facts) }
+        let (gone, reasons_shown) = (gone(facts), BTreeSet::new());
+        Self { manner, depth: None, scored, failed, gone, reasons_shown }
     }
 
     /// Shows what has just been recorded.
@@ -123,7 +127,7 @@ impl Progress {
             if matches!(self.manner, Manner::Json) {
                 // A reader that has gone away does not stop the run.
                 drop(terminal::json(event));
-            } else if let Some(line) = line(state, event) {
+            } else if let Some(line) = line(state, event).filter(|_| self.is_news(event)) {
                 self.say(&line);
             }
         }
@@ -135,6 +139,12 @@ impl Progress {
         if let Manner::Bar(bar) = &self.manner {
             bar.finish_and_clear();
         }
+    }
+
+    /// Whether it says something that was not shown before.
+    fn is_news(&mut self, event: &Event) -> bool {
+        let Event::DiscardDeferred { why, .. } = event else { return true };
+        self.reasons_shown.insert(why.clone())
     }
 
     fn count(&mut self, event: &Event) {

@@ -46,7 +46,8 @@ pub(crate) fn enter<T>(
     act: impl FnOnce(&mut Store, State, World<'_>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let (run, fence) = (store.run().clone(), store.fence());
-    let repo = GitRepo::new(home.repo.clone(), run.root(), state.run.clone())?;
+    let repo = GitRepo::new(home.repo.clone(), run.root(), state.run.clone())?
+        .with_max_new_file_bytes(config.max_new_file_bytes());
     repo.unlock_refs()?;
     let files = Fenced::new(RunFiles::new(run.clone()), fence.clone());
     let inbox = RunInbox::new(run.clone(), store.epoch(), progress::note);

@@ -60,7 +60,7 @@ fn fill() {
         }
         assert!(what.contains("the disk is full"), "{what}");
         failed += 1;
-        by_git += u32::from(said.stderr.contains("error: `git "));
+        by_git += u32::from(said.stderr.contains(": `git "));
         disk.leave(u64::MAX);
         let again = disk.site.call(&WORDS);
         assert_eq!(again.code, Some(0), "{what}\nand then: {}", again.stderr);

@@ -68,6 +68,12 @@ fn a_root_that_fails_is_mended_by_a_new_run_or_outside_of_its_commit() {
         "`treebeam resume t` sweeps",
     ];
     let said = site.call(&["run", "--run-id", RUN]).exits(4).says(hints);
+    for (view, words) in
+        [("list", "measured nothing: the sweep exited 1"), ("status", "measured nothing")]
+    {
+        let said = site.call(&[view]).exits(0).stdout;
+        assert!(said.contains(words) && !said.contains("go on"), "{view}: {said}");
+    }
     let short = root.get(..12).expect("an id");
     assert!(said.stderr.contains(short), "{short}: {}", said.stderr);
     let _ = site.repo.git(["rm", "-q", "broken"]).expect("a removal");
@@ -84,6 +90,50 @@ fn what_is_protected_is_named_when_the_coder_repeats_it() {
     let _ = said.says([line, "the diff does not apply"]);
     let [error] = &errors(&site)[..] else { panic!("not one") };
     assert_eq!(error["kind"], "protected", "{error}");
+}
+
+#[test]
+fn a_new_file_that_is_too_large_goes_back_to_the_coder() {
+    let site = site("x");
+    site.repo.write("treebeam.toml", &format!("max_new_file_kib = 1\n{CONFIG}")).expect("a file");
+    let large = adds("cache.bin")
+        .replace("+1 @@\n+a line", "+1 @@\n+a long line")
+        .replace("long", &"long ".repeat(500));
+    site.repo.write("change.diff", &large).expect("a file");
+    site.repo.commit("a large file").expect("a commit");
+    let _ = site.call(&["run", "--run-id", RUN]).exits(1);
+    let [error] = &errors(&site)[..] else { panic!("not one") };
+    let message = error["message"].as_str().unwrap_or_default();
+    assert!(message.contains("`cache.bin` is new and has 3 KiB"), "{message}");
+    let prompt = site.text("eval/0001/experiment/coder_prompt_round_1.txt");
+    assert!(prompt.contains("a new file may have 1 KiB (`max_new_file_kib`)"), "{prompt}");
+}
+
+/// Nobody waits for it again and again, and it is not told for each ref.
+#[test]
+fn a_lock_of_the_packed_refs_costs_one_wait_and_one_message() {
+    let site = Site::new(BINARY);
+    let lock = site.repo.path().join(".git/packed-refs.lock");
+    std::fs::write(&lock, "").expect("a lock");
+    let begun = std::time::Instant::now();
+    let flags = ["--ideas-per-node=6", "--beam-width=1", "--max-depth=2"];
+    let said = site.call(&[&["run", "--dry-run", "--run-id", RUN], &flags[..]].concat()).exits(0);
+    let waited = begun.elapsed();
+    assert!(waited < std::time::Duration::from_secs(30), "{waited:?}");
+    assert_eq!(said.stderr.matches("packed-refs.lock").count(), 1, "{}", said.stderr);
+    assert_eq!(site.manifest()["evaluations"].as_object().expect("evals").len(), 12);
+    assert!(lock.exists(), "another git may hold it");
+}
+
+#[test]
+fn the_limit_of_a_files_size_is_told_as_what_it_is() {
+    let repo = treebeam_testkit::repo::TempRepo::with(&[("a.txt", "a\n")]).expect("a repository");
+    let limited = repo.beside("limited");
+    let text = format!("#!/bin/sh\nulimit -f 16\nexec '{BINARY}' \"$@\"\n");
+    treebeam_testkit::repo::script(&limited, &text).expect("a script");
+    let site = Site::of(repo, limited.to_str().expect("a path"));
+    let said = site.call(&["run", "--dry-run", "--run-id", RUN, "--max-depth=2"]).exits(1);
+    let _ = said.says(["ulimit -f"]);
 }
 
 #[test]

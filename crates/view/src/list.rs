@@ -2,16 +2,19 @@
 //! the same. Whether a process is at a run, and how old it is, is not on record: the caller says so.
 
 use crate::figure::change;
-use crate::line::one_line;
+use crate::line::{one_line, shorten};
 use crate::read;
 use crate::width::columns;
 use crate::words;
 use std::time::Duration;
 use treebeam_core::bill::Bills;
 use treebeam_core::event::Stop;
-use treebeam_core::facts::Facts;
+use treebeam_core::facts::{Baseline, Facts};
 use treebeam_core::id::{Depth, NodeId};
 use treebeam_core::num::Finite;
+
+/// The most characters of why a root cannot be compared with.
+const MAX_REASON_CHARS: usize = 200;
 
 /// One run directory.
 #[derive(Clone, Debug)]
@@ -62,6 +65,13 @@ pub enum Standing {
     },
     /// It is over.
     Stopped(Stop),
+    /// No process runs it, and its root has no results: there is nothing to go on from.
+    Unmeasured {
+        /// Why its root cannot be compared with, where it was swept.
+        refused: Option<String>,
+        /// The command that measures the root.
+        resume_command: String,
+    },
     /// Nobody runs it, and it is not over.
     Resumable {
         /// The command that goes on with it.
@@ -84,7 +94,7 @@ impl Digest {
             (Some(by), _) if facts.history.paused_since.is_some() => Standing::Paused { by },
             (Some(by), _) => Standing::Running { by },
             (None, Some(reason)) => Standing::Stopped(reason),
-            (None, None) => Standing::Resumable { way_on: way_on.to_owned() },
+            (None, None) => Self::unended(facts, way_on.to_owned()),
         };
         let best = facts.best();
         Self {
@@ -101,6 +111,18 @@ impl Digest {
     }
 }
 
+impl Digest {
+    /// How a run stands that no process runs, and that is not over.
+    fn unended(facts: &Facts, resume_command: String) -> Standing {
+        let refused = match &facts.baseline {
+            Baseline::Measured { .. } => return Standing::Resumable { way_on: resume_command },
+            Baseline::Refused { why } => Some(why.clone()),
+            Baseline::Unmeasured => None,
+        };
+        Standing::Unmeasured { refused, resume_command }
+    }
+}
+
 impl Listed {
     /// How it stands, in one word.
     #[must_use]
@@ -109,7 +131,10 @@ impl Listed {
             Ok(Digest { standing: Standing::Running { .. }, .. }) => "running",
             Ok(Digest { standing: Standing::Paused { .. }, .. }) => "paused",
             Ok(Digest { standing: Standing::Stopped(_), .. }) => "stopped",
-            Ok(Digest { standing: Standing::Resumable { .. }, .. }) => "resumable",
+            Ok(Digest {
+                standing: Standing::Resumable { .. } | Standing::Unmeasured { .. },
+                ..
+            }) => "resumable",
             Err(_) => "unreadable",
         }
     }
@@ -128,6 +153,14 @@ impl Listed {
                 format!("paused{until}: `treebeam unpause {}`; {}", self.run, one_line(by))
             }
             Standing::Stopped(reason) => format!("stopped: {}", words::stop(*reason)),
+            Standing::Unmeasured { refused: Some(why), .. } => {
+                let why = shorten(&one_line(why), MAX_REASON_CHARS);
+                let remove = format!("`treebeam clean {} --delete` removes it", self.run);
+                format!("measured nothing: {why}; mend that and start a new run, {remove}")
+            }
+            Standing::Unmeasured { refused: None, resume_command } => {
+                format!("measured nothing yet: `{resume_command}` measures the root")
+            }
             Standing::Resumable { way_on } => format!("can go on{until}: `{way_on}`"),
         }
     }

@@ -10,7 +10,7 @@ use crate::width::{columns, fit, wrap};
 use crate::words::{self, count};
 use treebeam_core::bill::Cost;
 use treebeam_core::event::Leftover;
-use treebeam_core::facts::{Eval, Facts, Removal};
+use treebeam_core::facts::{Baseline, Eval, Facts, Removal};
 use treebeam_core::id::NodeId;
 use treebeam_core::policy::Reach;
 
@@ -110,6 +110,9 @@ fn foot(facts: &Facts, runner: Option<&str>, way_on: &str) -> Vec<String> {
             lines.extend(paused(facts));
             lines.extend(to_stop(facts));
             lines
+        }
+        None if matches!(facts.baseline, Baseline::Refused { .. }) => {
+            about("running", "nobody: it measured nothing, for its root cannot be compared with", 2)
         }
         None if facts.stop_reason().is_none() => {
             let why = facts.stopped_after().map_or_else(

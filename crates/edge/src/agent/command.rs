@@ -118,17 +118,11 @@ pub(super) fn answer(
 fn read(ended: Ended, program: &str, doing: Doing) -> Result<Reply, Trouble> {
     let Ended { status, stdout, stderr } = ended;
     if !status.success() {
-        return Err(Trouble::unanswered(format!(
-            "`{program}` failed, {status}: {}",
-            tail(&stderr)
-        )));
+        return Err(Trouble::unanswered(format!("`{program}` failed, {status}:{}", tail(&stderr))));
     }
     let text = text(stdout, program, Spent::Nothing)?;
     if text.trim().is_empty() && doing == Doing::Reading {
-        return Err(Trouble::unanswered(format!(
-            "`{program}` answered nothing: {}",
-            tail(&stderr)
-        )));
+        return Err(Trouble::unanswered(format!("`{program}` answered nothing:{}", tail(&stderr))));
     }
     Ok(Reply::of(text))
 }
@@ -145,11 +139,16 @@ pub(super) fn text(stdout: Captured, program: &str, spent: Spent) -> Result<Stri
     })
 }
 
-/// The end of what a program complained of.
+/// The end of what a program complained of, as it stands behind a colon.
 pub(super) fn tail(stderr: &Captured) -> String {
     let text = String::from_utf8_lossy(&stderr.bytes);
     let text = text.trim();
     let start = text.char_indices().rev().nth(SHOWN).map_or(0, |(at, _)| at);
     let tail = text.get(start..).unwrap_or_default();
-    if tail.is_empty() { "it said nothing".to_owned() } else { tail.to_owned() }
+    match tail.lines().count() {
+        0 => " it said nothing".to_owned(),
+        1 => format!(" {tail}"),
+        // Of several lines the last one is shown where there is room for one: those are told from what is before them.
+        _ => format!("\n{tail}"),
+    }
 }

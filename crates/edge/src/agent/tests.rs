@@ -13,6 +13,7 @@ use super::servers::ServerBook;
 use super::settings::{Key, Line, Model, Settings, Wire};
 use super::wait::{Nap, Observer, Pause, Wait};
 use crate::env_file::Secret;
+use crate::process::Captured;
 use crate::store::RunDir;
 use jiff::Timestamp;
 use std::collections::{BTreeMap, VecDeque};
@@ -583,4 +584,14 @@ fn a_slot_comes_back_whatever_happens_inside() {
     script.lines.clear_poison();
     script.lines.lock().unwrap().push_back(Ok(reply("b")));
     assert!(ask().is_ok());
+}
+
+#[test]
+fn the_end_of_several_lines_of_complaint_stands_on_lines_of_its_own() {
+    let said = |text: &str| {
+        super::command::tail(&Captured { bytes: text.as_bytes().to_vec(), dropped: 0 })
+    };
+    assert_eq!(said(" \n"), " it said nothing");
+    assert_eq!(said("no key\n"), " no key");
+    assert_eq!(said("looking\nno prices\n\n"), "\nlooking\nno prices");
 }

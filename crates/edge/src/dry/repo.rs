@@ -4,7 +4,9 @@ use super::draw;
 use treebeam_core::event::{Leftover, LeftoverKind};
 use treebeam_core::id::{Commit, GitTree, Place};
 use treebeam_core::protect::{Change, Protected};
-use treebeam_run::port::{Applied, Binaries, CommitNote, CommittedTree, PortError, Repo, RepoFile};
+use treebeam_run::port::{
+    Applied, Binaries, CommitNote, CommittedTree, PortError, Repo, RepoFile, StagedChanges,
+};
 
 /// One in this many worktrees cannot be removed at first.
 const ONE_IN: u64 = 4;
@@ -36,6 +38,9 @@ impl<R: Repo> Repo for FlakyCleanup<R> {
     }
     fn changes(&self, place: Place) -> Result<Vec<Change>, PortError> {
         self.repo.changes(place)
+    }
+    fn staged_changes(&self, place: Place) -> Result<StagedChanges, PortError> {
+        self.repo.staged_changes(place)
     }
     fn staged(&self, place: Place, limit: usize) -> Result<String, PortError> {
         self.repo.staged(place, limit)

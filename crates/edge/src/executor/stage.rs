@@ -5,7 +5,7 @@ use super::outcome::{JobFailure, Ran, is_plain};
 use super::results::remove;
 use super::spec::{Command, Spec, Stage};
 use crate::process::{self, Captured, Ended, Log, ProcessError, Program, Whole};
-use crate::store::RunDir;
+use crate::store::{self, RunDir};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -155,7 +155,14 @@ pub(super) fn failed(stage: Stage, kind: FailureKind, message: String) -> JobFai
 }
 
 fn in_words(ran: &port::Ran) -> String {
+    const FILE_SIZE: &str = "it reached the limit of a file's size (`ulimit -f`)";
     match (ran.exit_code, ran.signal) {
+        (Some(code), _) if code == 128 + process::FILE_SIZE_SIGNAL => {
+            format!("exited {code}, {FILE_SIZE}")
+        }
+        (None, Some(process::FILE_SIZE_SIGNAL)) => {
+            format!("was ended by signal {}, {FILE_SIZE}", process::FILE_SIZE_SIGNAL)
+        }
         (Some(code), _) => format!("exited {code}"),
         (None, Some(signal)) => format!("was ended by signal {signal}"),
         (None, None) => "failed".to_owned(),
@@ -187,5 +194,11 @@ fn last(text: &str, most: usize) -> &str {
 
 fn chain(error: &ProcessError) -> String {
     let cause = std::error::Error::source(error).map(|cause| format!(": {cause}"));
-    format!("{error}{}", cause.unwrap_or_default())
+    let cure = match error {
+        ProcessError::Start { source, .. } => store::cure(source).map(|cure| format!("; {cure}")),
+        ProcessError::Lost { .. }
+        | ProcessError::Interrupted { .. }
+        | ProcessError::Deadline { .. } => None,
+    };
+    format!("{error}{}{}", cause.unwrap_or_default(), cure.unwrap_or_default())
 }

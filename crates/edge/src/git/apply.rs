@@ -1,6 +1,7 @@
 //! Putting a diff into a worktree and its index: all of it or nothing. It does not judge what a diff changes.
 
 use super::call::{Answer, Call};
+use super::killed::MAX_KILLED_TRIES;
 use super::said::without_paths;
 use super::worktree::Worktree;
 use super::{GitRepo, gc, lock, place};
@@ -8,16 +9,32 @@ use crate::process::Input;
 use std::collections::BTreeSet;
 use std::path::Path;
 use treebeam_core::id::Place;
+use treebeam_run::patch;
 use treebeam_run::port::{Applied, PortError};
 
 /// No list of paths is longer, in bytes.
 const MOST_PATHS: usize = 64 << 20;
 
 impl GitRepo {
+    /// Applies a diff. A git that is killed meanwhile may leave files half-written, and even an index that has the diff: it is
+    /// tried again in a worktree that is made again.
     pub(super) fn apply_diff(&self, place: Place, diff: &str) -> Result<Applied, PortError> {
+        for _ in 1..MAX_KILLED_TRIES {
+            match self.try_diff(place, diff)? {
+                Some(applied) => return Ok(applied),
+                None => self.make_again(place)?,
+            }
+        }
+        self.try_diff(place, diff)?.ok_or_else(|| {
+            PortError::new(format!("`git apply` for {place} was killed {MAX_KILLED_TRIES} times"))
+        })
+    }
+
+    /// What became of a diff; nothing where git was killed.
+    fn try_diff(&self, place: Place, diff: &str) -> Result<Option<Applied>, PortError> {
         let patch = Patch { repo: self, place, worktree: self.find(place)?, text: ended(diff) };
         let applied = patch.try_both()?;
-        if applied == Applied::Cleanly {
+        if applied == Some(Applied::Cleanly) {
             self.note_applied(place, diff);
         }
         Ok(applied)
@@ -54,9 +71,12 @@ struct Patch<'a> {
 }
 
 impl Patch<'_> {
-    fn try_both(&self) -> Result<Applied, PortError> {
+    fn try_both(&self) -> Result<Option<Applied>, PortError> {
         let answer = self.apply(Counts::AsWritten)?;
         if answer.stderr.contains("error: corrupt patch") {
+            if let Some(why) = patch::cut_off(&self.text) {
+                return Ok(Some(Applied::Refused(format!("error: {why}"))));
+            }
             // Models count lines badly. Counting for them comes second: it trips over a blank line at the end.
             return self.outcome(&self.apply(Counts::Again)?, Counts::Again);
         }
@@ -87,18 +107,20 @@ impl Patch<'_> {
     fn apply_once(&self, counts: Counts) -> Result<Answer, PortError> {
         let arguments = ["apply", "--index", "--whitespace=nowarn", counts.flag(), "-"];
         let input = lock::held(&self.worktree.seat.git_dir, self.text.as_bytes())?;
-        self.call(&arguments).input(input).answer()
+        self.call(&arguments).input(input).once().answer()
     }
 
-    fn outcome(&self, answer: &Answer, counts: Counts) -> Result<Applied, PortError> {
+    fn outcome(&self, answer: &Answer, counts: Counts) -> Result<Option<Applied>, PortError> {
+        if answer.was_killed() {
+            return Ok(None);
+        }
         if answer.code == Some(0) {
-            return Ok(Applied::Cleanly);
+            return Ok(Some(Applied::Cleanly));
         }
         if gave_up(answer) {
             self.unlock()?;
-            return Ok(Applied::Refused(
-                "error: malformed diff: git gave up reading it".to_owned(),
-            ));
+            let why = "error: malformed diff: git gave up reading it";
+            return Ok(Some(Applied::Refused(why.to_owned())));
         }
         if is_gits_fault(answer) {
             return Err(answer.failure());
@@ -109,7 +131,7 @@ impl Patch<'_> {
         let seat = &self.worktree.seat;
         let common_dir = place::plain(&self.repo.user.common_dir.to_string_lossy());
         let paths = [seat.work_tree.as_str(), &seat.git_dir, &self.repo.run_dir, &common_dir];
-        Ok(Applied::Refused(without_paths(&answer.stderr, &paths)))
+        Ok(Some(Applied::Refused(without_paths(&answer.stderr, &paths))))
     }
 
     /// Nobody else works in this worktree, so the lock is that of the git that has just died.

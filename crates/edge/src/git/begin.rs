@@ -37,7 +37,7 @@ pub fn begin(dir: &Path, first: &FirstCommit) -> Result<(), OpenError> {
         git.sealed(&seat, &["add", "--all"]).done()?;
         let dates = [("GIT_AUTHOR_DATE", first.date), ("GIT_COMMITTER_DATE", first.date)];
         let commit = git.sealed(&seat, &["commit", "--quiet", "--message", first.message]);
-        commit.envs(first.identity.variables()).envs(dates).done().map(drop)
+        commit.envs(first.identity.variables()).envs(dates).once().done().map(drop)
     };
     make().map_err(|cause| OpenError::Unmade { dir: dir.display().to_string(), cause })
 }

@@ -4,8 +4,9 @@
 //! candidate did to its folder, the call stays where it was sent. A call *as the user* sees what the user's own git would
 //! see, and is only used to read. Neither runs a hook, a filter or any other command that somebody has configured.
 
-use super::said::{GitSaid, hint_for};
-use crate::process::{Captured, Input, Keep, Program};
+use super::killed::{self, AbsentLocks, MAX_KILLED_TRIES};
+use super::said::{GitSaid, hint_for, hint_for_signal};
+use crate::process::{Captured, Input, Keep, ProcessError, Program};
 use crate::store::probe::free_space;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -178,7 +179,8 @@ impl Git {
                 ("GIT_ATTR_NOSYSTEM", "1"),
                 ("GIT_CEILING_DIRECTORIES", &seat.work_tree),
             ]);
-        Call::new(program, Path::new(&seat.work_tree), arguments)
+        let locks = ["index.lock", "HEAD.lock"].map(|name| Path::new(&seat.git_dir).join(name));
+        Call::new(program, Path::new(&seat.work_tree), arguments).locking(locks)
     }
 
     /// A call in a folder that is no repository yet. It sees no configuration at all.
@@ -208,6 +210,9 @@ pub(super) struct Call {
     program: Program,
     folder: PathBuf,
     what: String,
+    /// Lock files that git may take for it, and leave behind where it is killed.
+    locks: Vec<PathBuf>,
+    tries: u32,
 }
 
 impl Call {
@@ -225,7 +230,19 @@ impl Call {
             program: program.args(arguments).envs(fixed).deadline(DEADLINE),
             folder: folder.to_owned(),
             what: format!("`git {}`", name.unwrap_or(&"")),
+            locks: Vec::new(),
+            tries: MAX_KILLED_TRIES,
         }
+    }
+    /// Git may take these lock files too.
+    pub(super) fn locking(mut self, locks: impl IntoIterator<Item = PathBuf>) -> Self {
+        self.locks.extend(locks);
+        self
+    }
+    /// Without a repetition where git is killed: the call must not be made again as it is.
+    pub(super) fn once(mut self) -> Self {
+        self.tries = 1;
+        self
     }
     /// About what it is, for a message: `e0012`.
     pub(super) fn about(mut self, subject: impl std::fmt::Display) -> Self {
@@ -240,6 +257,9 @@ impl Call {
         mut self,
         variables: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Self {
+        let variables: Vec<_> = variables.into_iter().collect();
+        let index = variables.iter().filter(|(name, _)| *name == "GIT_INDEX_FILE");
+        self.locks.extend(index.map(|(_, index)| PathBuf::from(format!("{index}.lock"))));
         self.program = self.program.envs(variables);
         self
     }
@@ -249,17 +269,38 @@ impl Call {
         self
     }
 
-    /// Runs it, however it ends.
+    /// Runs it, however it ends. Where git is killed it is run again, without the locks that the killed one left.
     pub(super) fn answer(self) -> Result<Answer, PortError> {
-        let Self { program, folder, what } = self;
-        let ended = match program.run() {
-            Ok(ended) => ended,
-            Err(error) => {
-                return Err(PortError::new(format!("{what} did not finish")).caused_by(error));
+        let unfinished = |what: &str| PortError::new(format!("{what} did not finish"));
+        for tries_left in (0..self.tries).rev() {
+            let absent = AbsentLocks::note(&self.locks);
+            let answer =
+                self.run_once().map_err(|error| unfinished(&self.what).caused_by(error))?;
+            if !answer.was_killed() {
+                return Ok(answer);
             }
-        };
-        let stderr = String::from_utf8_lossy(&ended.stderr.bytes).into_owned();
-        Ok(Answer { what, folder, code: ended.status.code(), stdout: ended.stdout, stderr })
+            absent.remove_left().map_err(|error| unfinished(&self.what).caused_by(error))?;
+            if tries_left == 0 {
+                return Ok(answer);
+            }
+        }
+        Err(unfinished(&self.what))
+    }
+
+    fn run_once(&self) -> Result<Answer, ProcessError> {
+        let Self { program, folder, what, .. } = self;
+        let program = program
+            .duplicate()
+            .map_err(|source| ProcessError::Start { program: what.clone(), source })?;
+        let ended = program.run()?;
+        Ok(Answer {
+            what: what.clone(),
+            folder: folder.clone(),
+            code: ended.status.code(),
+            signal: killed::ending_signal(ended.status),
+            stderr: String::from_utf8_lossy(&ended.stderr.bytes).into_owned(),
+            stdout: ended.stdout,
+        })
     }
 
     /// Runs it; it must succeed.
@@ -276,11 +317,17 @@ pub(super) struct Answer {
     /// Where it ran.
     folder: PathBuf,
     pub(super) code: Option<i32>,
+    /// The signal that ended it.
+    signal: Option<i32>,
     pub(super) stdout: Captured,
     pub(super) stderr: String,
 }
 
 impl Answer {
+    /// Whether git was killed before it could answer.
+    pub(super) fn was_killed(&self) -> bool {
+        self.signal.is_some_and(killed::is_kill)
+    }
     /// The whole answer as text; half of one is an error.
     pub(super) fn whole(&self) -> Result<String, PortError> {
         if self.stdout.dropped > 0 {
@@ -301,7 +348,9 @@ impl Answer {
     }
     pub(super) fn failure(&self) -> PortError {
         let error = PortError::new(format!("{} failed", self.what)).caused_by(self.said());
-        match hint_for(&self.stderr).map(str::to_owned).or_else(|| self.little_room()) {
+        let by_signal = || Some(hint_for_signal(self.signal?)?.to_owned());
+        let hint = hint_for(&self.stderr).map(str::to_owned).or_else(by_signal);
+        match hint.or_else(|| self.little_room()) {
             Some(hint) => error.hint(hint),
             None => error,
         }
@@ -312,6 +361,6 @@ impl Answer {
         Some(format!("the disk is full ({left} bytes are left): make room, then resume the run"))
     }
     pub(super) fn said(&self) -> GitSaid {
-        GitSaid::new(self.code, &self.stderr)
+        GitSaid::new(self.code, self.signal, &self.stderr)
     }
 }

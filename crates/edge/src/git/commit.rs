@@ -106,6 +106,7 @@ impl GitRepo {
         let arguments = ["update-ref", "--no-deref", "--stdin"];
         let call = self.user.git.sealed(&worktree.seat, &arguments).about(place);
         let input = lock::held(&worktree.seat.git_dir, transaction.as_bytes())?;
+        let call = call.locking([self.ref_lock(&self.reference(place))]);
         call.input(input).done().map(drop)
     }
 

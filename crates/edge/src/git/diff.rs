@@ -62,12 +62,17 @@ impl GitRepo {
     }
 
     pub(super) fn index_changes(&self, place: Place) -> Result<Vec<Change>, PortError> {
+        Ok(changes(&self.raw_index_changes(place)?))
+    }
+
+    /// What git says of each path that the index of a worktree changes.
+    pub(super) fn raw_index_changes(&self, place: Place) -> Result<String, PortError> {
         let worktree = self.find(place)?;
         let arguments = ["diff-index", "--cached", "--raw", "-z", "--no-renames"];
         let against = ["--ignore-submodules=none", worktree.base.as_str(), "--"];
         let arguments = [arguments.as_slice(), &against].concat();
         let call = self.user.git.sealed(&worktree.seat, &arguments).about(place);
-        Ok(changes(&call.keep(MOST_CHANGES).done()?.whole()?))
+        call.keep(MOST_CHANGES).done()?.whole()
     }
 
     pub(super) fn index_diff(&self, place: Place, limit: usize) -> Result<String, PortError> {
@@ -132,7 +137,7 @@ impl GitRepo {
 }
 
 /// Reads `:100644 000000 1234… 0000… D\0path\0`, again and again.
-fn changes(raw: &str) -> Vec<Change> {
+pub(super) fn changes(raw: &str) -> Vec<Change> {
     let mut parts = raw.split('\0');
     let mut changes = Vec::new();
     while let (Some(head), Some(path)) = (parts.next(), parts.next()) {

@@ -55,8 +55,11 @@ impl GitRepo {
             commits.push(self.write_chapter(parent, chapter)?);
         }
         let tip = commits.last().unwrap_or(base);
-        if self.must_be_free(branch, Some(tip))? == Standing::Free {
-            self.create(branch, tip)?;
+        if self.must_be_free(branch, Some(tip))? == Standing::Free
+            && let Err(error) = self.create(branch, tip)
+            && self.must_be_free(branch, Some(tip))? == Standing::Free
+        {
+            return Err(error.into());
         }
         Ok(commits)
     }
@@ -96,7 +99,8 @@ impl GitRepo {
     fn create(&self, branch: &str, tip: &Commit) -> Result<(), PortError> {
         let reference = format!("refs/heads/{branch}");
         let arguments = ["update-ref", "--no-deref", &reference, tip.as_str(), ""];
-        self.user.git.sealed(&self.seat(), &arguments).about(branch).done().map(drop)
+        let call = self.user.git.sealed(&self.seat(), &arguments).about(branch);
+        call.locking([self.ref_lock(&reference)]).done().map(drop)
     }
 }
 

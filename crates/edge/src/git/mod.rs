@@ -4,8 +4,8 @@
 //! # Layout
 //! [`open`] finds the repository, [`fn@begin`] makes one, [`GitRepo`] is the port. `call` runs one git command, `said` reads its complaints;
 //! `worktree` makes and removes worktrees, `admin`, `workshop` and `lock` are git's side of that; `apply`, `commit`, `diff`
-//! and `refs` are what is done in them, `content` what a commit holds, `gc` what others may do to it; `identity` is who does it, `place` where, `stale` what a
-//! cut-off git left, `taken` what somebody has changed in a worktree, `sight` whether somebody has, `touched` whether that is protected, `used` whose it is; `head` is where a worktree is; `look` is for the doctor, `leftover` for `treebeam clean`;
+//! and `refs` are what is done in them, `content` what a commit holds, `new_files` what does not belong into one, `gc` what others may do to it; `identity` is who does it, `place` where, `stale` what a
+//! cut-off git left, `killed` how a git that was killed is run again, `packed_refs` how the lock of the packed refs is waited for, `taken` what somebody has changed in a worktree, `sight` whether somebody has, `touched` whether that is protected, `used` whose it is; `head` is where a worktree is; `look` is for the doctor, `leftover` for `treebeam clean`;
 //! `snapshot` makes a commit of what the user has not committed, `switch` moves the user's own checkout where that is wanted, `export` makes a branch for the user.
 
 mod admin;
@@ -19,10 +19,13 @@ mod export;
 mod gc;
 mod head;
 mod identity;
+mod killed;
 mod leftover;
 mod lock;
 mod look;
+mod new_files;
 mod open;
+mod packed_refs;
 mod place;
 mod refs;
 mod said;
@@ -42,6 +45,7 @@ pub use diff::Paint;
 pub use export::{Chapter, ExportError};
 pub use identity::Identity;
 pub use leftover::{Orphan, Own, remove_folder};
+pub use new_files::DEFAULT_MAX_NEW_FILE_BYTES;
 pub use open::{OpenError, UserRepo, open, open_with};
 pub(crate) use place::{Stamp, is_link_to, stamp};
 pub use said::GitSaid;
@@ -49,13 +53,16 @@ pub use taken::{Before, Looked, MOST_CHANGED, Taken};
 
 use call::Seat;
 use content::Remembered;
+use packed_refs::PackedRefs;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Mutex;
 use treebeam_core::event::{Leftover, LeftoverKind};
 use treebeam_core::id::{Commit, GitTree, Place, RunId};
 use treebeam_core::protect::{Change, Protected};
-use treebeam_run::port::{Applied, Binaries, CommitNote, CommittedTree, PortError, Repo, RepoFile};
+use treebeam_run::port::{
+    Applied, Binaries, CommitNote, CommittedTree, PortError, Repo, RepoFile, StagedChanges,
+};
 use worktree::Worktree;
 
 /// The worktrees, commits and refs of one run in the user's repository.
@@ -66,6 +73,8 @@ pub struct GitRepo {
     run_dir: String,
     known: Mutex<BTreeMap<Place, Worktree>>,
     remembered: Remembered,
+    packed_refs: PackedRefs,
+    max_new_file_bytes: u64,
 }
 
 impl GitRepo {
@@ -76,7 +85,9 @@ impl GitRepo {
     pub fn new(user: UserRepo, run_dir: &Path, run: RunId) -> Result<Self, PortError> {
         let run_dir = place::real(run_dir)?;
         let (known, remembered) = (Mutex::default(), Remembered::default());
-        Ok(Self { user, run, run_dir, known, remembered })
+        let packed_refs = PackedRefs::default();
+        let max_new_file_bytes = DEFAULT_MAX_NEW_FILE_BYTES;
+        Ok(Self { user, run, run_dir, known, remembered, packed_refs, max_new_file_bytes })
     }
 
     /// The repository.
@@ -104,6 +115,9 @@ impl Repo for GitRepo {
     }
     fn changes(&self, place: Place) -> Result<Vec<Change>, PortError> {
         self.index_changes(place)
+    }
+    fn staged_changes(&self, place: Place) -> Result<StagedChanges, PortError> {
+        self.checked_changes(place)
     }
     fn staged(&self, place: Place, limit: usize) -> Result<String, PortError> {
         self.index_diff(place, limit)

@@ -45,6 +45,14 @@ pub enum OpenError {
         /// Where.
         dir: String,
     },
+    /// A repository whose checked out commit is gone.
+    #[error("the commit {commit} that is checked out in `{dir}` is missing from its repository")]
+    HeadMissing {
+        /// Where.
+        dir: String,
+        /// The commit.
+        commit: Commit,
+    },
     /// A path that cannot be written into a file as text.
     #[error("`{dir}` lies at a path that is not UTF-8")]
     NotUtf8 {
@@ -92,6 +100,9 @@ impl OpenError {
             }
             Self::Bare { .. } => "run treebeam in a clone or a worktree of it",
             Self::NoCommits { .. } => "commit first: `git add -A && git commit`",
+            Self::HeadMissing { .. } => {
+                "see what `git fsck` says; `git fetch` brings back what a remote has, or check out a commit that is there"
+            }
             Self::NotUtf8 { .. } => "move the repository to a path of ordinary characters",
             Self::Unmade { .. } => "see whether `git init` works there",
             Self::Unanswered { .. } | Self::Refused { .. } => {
@@ -223,11 +234,24 @@ impl Asked<'_> {
         let mut lines = text.lines();
         let has_submodules = lines.next().is_some_and(|line| !line.ends_with(" missing"));
         let head = lines.next().filter(|line| !line.ends_with(" missing"));
-        let head = head.ok_or_else(|| OpenError::NoCommits { dir: self.dir() })?;
+        let Some(head) = head else { return Err(self.no_head()) };
         let odd = || OpenError::Refused { dir: self.dir(), said: answer.said() };
         let commit = head.split(' ').next().and_then(|name| name.parse().ok()).ok_or_else(odd)?;
         let time = lines.find_map(|line| line.strip_prefix("committer ")).and_then(time);
         Ok((commit, time.ok_or_else(odd)?, has_submodules))
+    }
+
+    /// Why there is no commit that is checked out.
+    fn no_head(&self) -> OpenError {
+        let dir = self.dir();
+        let name = self.git.as_user(self.dir, &["rev-parse", "--verify", "--quiet", "HEAD"]);
+        match name.answer() {
+            Err(cause) => OpenError::Unanswered { dir, cause },
+            Ok(answer) => match answer.beginning().trim().parse() {
+                Ok(commit) if answer.code == Some(0) => OpenError::HeadMissing { dir, commit },
+                Ok(_) | Err(_) => OpenError::NoCommits { dir },
+            },
+        }
     }
 
     /// Who commits, and which filters are not to run.

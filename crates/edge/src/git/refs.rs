@@ -1,6 +1,7 @@
 //! The run's refs: `refs/heads/tree/<run>/…`. It writes no others.
 
 use super::GitRepo;
+use std::path::PathBuf;
 use treebeam_core::id::{Commit, Place};
 use treebeam_run::port::PortError;
 
@@ -39,7 +40,8 @@ impl GitRepo {
     pub(super) fn set_ref(&self, place: Place, commit: &Commit) -> Result<(), PortError> {
         let reference = self.reference(place);
         let arguments = ["update-ref", "--no-deref", &reference, commit.as_str()];
-        self.user.git.sealed(&self.seat(), &arguments).about(place).done().map(drop)
+        let call = self.user.git.sealed(&self.seat(), &arguments).about(place);
+        call.locking([self.ref_lock(&reference)]).done().map(drop)
     }
 
     /// Removes a ref, unless somebody has that branch checked out and would be left without a commit.
@@ -51,7 +53,13 @@ impl GitRepo {
                 .hint("switch to another branch; it is tried again"));
         }
         let arguments = ["update-ref", "--no-deref", "-d", &reference];
-        self.user.git.sealed(&self.seat(), &arguments).about(place).done().map(drop)
+        let call = self.user.git.sealed(&self.seat(), &arguments).about(place);
+        self.packed_refs.change(&self.user.common_dir, call.locking([self.ref_lock(&reference)]))
+    }
+
+    /// The lock file that git takes for a ref while refs are in files.
+    pub(super) fn ref_lock(&self, reference: &str) -> PathBuf {
+        self.user.common_dir.join(format!("{reference}.lock"))
     }
 
     pub(super) fn reference(&self, place: Place) -> String {

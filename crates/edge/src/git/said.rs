@@ -1,5 +1,6 @@
 //! Git's own words: cut to a length, and read for what the user can do. It runs nothing.
 
+use crate::process::FILE_SIZE_SIGNAL;
 use std::fmt::Write as _;
 
 /// Longer words are cut.
@@ -11,13 +12,19 @@ const MOST: usize = 2_000;
 pub struct GitSaid(String);
 
 impl GitSaid {
-    /// The words, or the exit code where there are none.
-    pub(super) fn new(code: Option<i32>, stderr: &str) -> Self {
+    /// The words, or the signal or the exit code where there are none.
+    pub(super) fn new(code: Option<i32>, signal: Option<i32>, stderr: &str) -> Self {
         let words = cut(stderr.trim(), MOST);
-        match (words.is_empty(), code) {
-            (false, _) => Self(words),
-            (true, Some(code)) => Self(format!("git ended with exit code {code} and no message")),
-            (true, None) => Self("git was killed by a signal".to_owned()),
+        match (words.is_empty(), signal, code) {
+            (false, _, _) => Self(words),
+            (true, Some(FILE_SIZE_SIGNAL), _) => {
+                Self(format!("git was ended by signal {FILE_SIZE_SIGNAL}: a file grew too large"))
+            }
+            (true, Some(signal), _) => Self(format!("git was killed by signal {signal}")),
+            (true, None, Some(code)) => {
+                Self(format!("git ended with exit code {code} and no message"))
+            }
+            (true, None, None) => Self("git was killed by a signal".to_owned()),
         }
     }
 }
@@ -42,9 +49,17 @@ fn cut(text: &str, limit: usize) -> String {
     kept
 }
 
+/// What to do about a file that would be larger than this process may write.
+const FILE_SIZE_HINT: &str = "a file may not grow larger than the limit of this shell allows: raise it (`ulimit -f unlimited`), then resume the run";
+
+/// What the user can do about a git that was ended by a signal.
+pub(super) fn hint_for_signal(signal: i32) -> Option<&'static str> {
+    (signal == FILE_SIZE_SIGNAL).then_some(FILE_SIZE_HINT)
+}
+
 /// What the user can do about a failure that is not the diff's fault.
 pub(super) fn hint_for(stderr: &str) -> Option<&'static str> {
-    const HINTS: [(&str, &str); 12] = [
+    const HINTS: [(&str, &str); 15] = [
         ("No space left on device", "the disk is full: make room, then resume the run"),
         (
             "Input/output error",
@@ -55,6 +70,15 @@ pub(super) fn hint_for(stderr: &str) -> Option<&'static str> {
         (
             "Too many open files",
             "raise the limit of open files (`ulimit -n`) or run fewer evals at once",
+        ),
+        ("File too large", FILE_SIZE_HINT),
+        (
+            "Resource temporarily unavailable",
+            "too few processes are allowed: raise the limit (`ulimit -u`), or lower `--max-parallel-evals`",
+        ),
+        (
+            "Cannot allocate memory",
+            "the machine has too little memory: end something else, or lower `--max-parallel-evals`",
         ),
         ("Out of diskspace", "the disk is full: make room, then resume the run"),
         ("insufficient permission", "check that you own the repository and the run directory"),
@@ -87,9 +111,11 @@ mod tests {
     fn words_are_cut_between_characters() {
         assert_eq!(cut("aéé", 2), "a\n[4 more bytes]");
         assert_eq!(
-            GitSaid::new(Some(1), " \n").to_string(),
+            GitSaid::new(Some(1), None, " \n").to_string(),
             "git ended with exit code 1 and no message"
         );
+        let killed = GitSaid::new(None, Some(9), "").to_string();
+        assert_eq!(killed, "git was killed by signal 9");
         let words = without_paths("in /r/c/1/a and /r/c/1: no", &["/r/c/1"]);
         assert_eq!(words, "in a and .: no");
     }

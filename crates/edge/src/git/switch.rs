@@ -209,7 +209,12 @@ impl Switch<'_> {
         let arguments = ["update-ref", "--no-deref", "-m", &message, "HEAD"];
         let commits = [self.to.as_str(), self.from.as_str()];
         let call = self.call(&[arguments.as_slice(), &commits].concat());
-        call.input(lock::held(&self.seat.git_dir, &[])?).done().map(drop)
+        let pointed = call.input(lock::held(&self.seat.git_dir, &[])?).done();
+        match pointed {
+            // A git that was killed after it had done so is run again, and finds it done.
+            Err(_) if self.user.checked_out()? == *self.to => Ok(()),
+            other => other.map(drop),
+        }
     }
 }
 

@@ -40,6 +40,15 @@ pub(crate) fn is_heard_soon() -> bool {
     HEARD.load(Ordering::SeqCst)
 }
 
+/// Lets a write fail that would make a file larger than this process may, instead of ending the process. Programs that are
+/// started from here are ended as they would be otherwise.
+///
+/// # Errors
+/// When the system does not let it.
+pub fn survive_file_size_limit() -> io::Result<()> {
+    system::survive_file_size_limit()
+}
+
 /// From now on calls `asked` at each request, on a thread of its own. The program no longer ends by itself then.
 ///
 /// # Errors

@@ -1,6 +1,7 @@
 //! Signals, as Unix has them: interrupt, termination, hangup and the stop of a terminal.
 
 use rustix::process::{Signal, getpgrp, getsid, kill_current_process_group};
+use signal_hook::consts::signal::SIGXFSZ;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP};
 use signal_hook::iterator::Signals;
 use signal_hook::{flag, low_level};
@@ -16,6 +17,11 @@ pub(super) fn listen(mut asked: impl FnMut() + Send + 'static) -> io::Result<()>
     let mut signals = Signals::new([SIGINT, SIGTERM].into_iter().chain(hangup))?;
     thread::Builder::new().spawn(move || signals.forever().for_each(|_| asked()))?;
     Ok(())
+}
+
+/// Catches the signal of a file that would grow too large: its write fails then. Whoever ignores it keeps doing so.
+pub(super) fn survive_file_size_limit() -> io::Result<()> {
+    flag::register(SIGXFSZ, Arc::default()).map(drop)
 }
 
 /// Notes each request to stop for a while.

@@ -26,6 +26,12 @@ pub(super) fn listen(mut asked: impl FnMut() + Send + 'static) -> io::Result<()>
     Ok(())
 }
 
+/// There is no such signal.
+#[expect(clippy::unnecessary_wraps, reason = "it is otherwise elsewhere")]
+pub(super) fn survive_file_size_limit() -> io::Result<()> {
+    Ok(())
+}
+
 /// Nobody asks a program to stop for a while.
 pub(super) fn note_suspension(_asked: Arc<AtomicBool>) -> io::Result<()> {
     Ok(())

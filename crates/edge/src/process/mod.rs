@@ -16,7 +16,7 @@ use log::Logged;
 use pipes::Pipes;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io;
+use std::io::{self, Seek as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
@@ -43,6 +43,8 @@ mod system;
 #[path = "windows.rs"]
 mod system;
 
+/// `SIGXFSZ`, which ends a program that would make a file larger than it may.
+pub const FILE_SIZE_SIGNAL: i32 = 25;
 /// Hangup, interrupt and termination: a service manager sends them to a program and to all that it has started.
 const ENDING: [i32; 3] = [1, 2, 15];
 
@@ -204,6 +206,33 @@ impl Program {
     pub fn whole(mut self, whole: Whole) -> Self {
         self.whole = Some(whole);
         self
+    }
+
+    /// The same program once more, with its input from the beginning.
+    pub(crate) fn duplicate(&self) -> io::Result<Self> {
+        let input = match &self.input {
+            Input::Null => Input::Null,
+            Input::Bytes(bytes) => Input::Bytes(Arc::clone(bytes)),
+            Input::Handle(file) => {
+                let mut copy = file.try_clone()?;
+                copy.rewind()?;
+                Input::Handle(copy)
+            }
+        };
+        let log = self.log.as_ref().map(|log| -> io::Result<Log> {
+            Ok(Log { file: log.file.try_clone()?, head: log.head, tail: log.tail })
+        });
+        Ok(Self {
+            path: self.path.clone(),
+            arguments: self.arguments.clone(),
+            environment: self.environment.clone(),
+            folder: self.folder.clone(),
+            input,
+            keep: self.keep,
+            log: log.transpose()?,
+            deadline: self.deadline,
+            whole: self.whole.clone(),
+        })
     }
 
     /// Runs it to its end.

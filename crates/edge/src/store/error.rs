@@ -123,7 +123,15 @@ pub enum Whereabouts {
 }
 
 /// What to do about errors of the system that have one cause, whatever was tried.
-const CURES: [(io::ErrorKind, &str); 4] = [
+const CURES: [(io::ErrorKind, &str); 6] = [
+    (
+        io::ErrorKind::FileTooLarge,
+        "a file may not grow larger than the limit of this shell allows: raise it (`ulimit -f unlimited`), then try again",
+    ),
+    (
+        io::ErrorKind::OutOfMemory,
+        "the machine has too little memory: end something else, or lower `--max-parallel-evals`",
+    ),
     (
         io::ErrorKind::StorageFull,
         "the disk is full: make room, then try again; a run that has begun goes on with `treebeam resume`",
@@ -151,6 +159,9 @@ pub fn cure(error: &io::Error) -> Option<&'static str> {
             Trouble::OpenFiles => {
                 "too many files are open: raise the limit (`ulimit -n`), or lower `--max-parallel-evals`"
             }
+            Trouble::Processes => {
+                "too few processes are allowed: raise the limit (`ulimit -u`), or lower `--max-parallel-evals`"
+            }
             Trouble::Device => {
                 "the disk itself reports an error: see the system's log, and save what is on it before you go on"
             }
@@ -163,6 +174,8 @@ pub fn cure(error: &io::Error) -> Option<&'static str> {
 pub(super) enum Trouble {
     /// This process, or the system, can open no more files.
     OpenFiles,
+    /// This user, or the system, can have no more processes or threads.
+    Processes,
     /// The disk does not do what it should.
     Device,
 }

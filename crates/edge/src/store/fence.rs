@@ -12,7 +12,7 @@ use treebeam_core::id::{Commit, EvalId, GitTree, Place, RunPath};
 use treebeam_core::protect::{Change, Protected};
 use treebeam_run::port::{
     Agent, AgentError, Applied, Ask, Binaries, CommitNote, CommittedTree, Edits, Executor, Files,
-    Job, JobEnd, JobKey, PortError, Reply, Repo, RepoFile, Role,
+    Job, JobEnd, JobKey, PortError, Reply, Repo, RepoFile, Role, StagedChanges,
 };
 
 /// A port behind the fence of a run.
@@ -53,6 +53,9 @@ impl<R: Repo + Send> Repo for Fenced<R> {
     }
     fn changes(&self, place: Place) -> Result<Vec<Change>, PortError> {
         self.port.changes(place)
+    }
+    fn staged_changes(&self, place: Place) -> Result<StagedChanges, PortError> {
+        self.port.staged_changes(place)
     }
     fn staged(&self, place: Place, limit: usize) -> Result<String, PortError> {
         self.port.staged(place, limit)

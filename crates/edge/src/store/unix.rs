@@ -23,6 +23,7 @@ pub(super) fn sync_file(path: &Path) -> io::Result<()> {
 pub(super) fn trouble(error: &io::Error) -> Option<Trouble> {
     match Errno::from_io_error(error)? {
         Errno::MFILE | Errno::NFILE => Some(Trouble::OpenFiles),
+        Errno::AGAIN => Some(Trouble::Processes),
         Errno::IO => Some(Trouble::Device),
         _ => None,
     }

@@ -9,6 +9,8 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 use std::time::Duration;
+use treebeam_core::group::IdeaSource;
+use treebeam_core::id::Place;
 use treebeam_core::plan::Step;
 
 /// How long one question to the executor may wait for a job to end.
@@ -27,6 +29,7 @@ impl Coordinator<'_, '_> {
                 Some(brief) => stage::perform(brief, world),
                 None => Err(broken(step, NOTHING)),
             });
+            let done = done.map_err(|halt| halt.during(&doing(step)));
             Report::Stepped(step, done)
         })
     }
@@ -48,7 +51,8 @@ impl Coordinator<'_, '_> {
         let executor = self.world.executor;
         self.spawn(move || {
             let wait = || executor.wait(PATIENCE).map_err(Halt::from);
-            Report::Polled(guarded(Step::Sweep(job), wait))
+            let ended = guarded(Step::Sweep(job), wait);
+            Report::Polled(ended.map_err(|halt| halt.during("waiting for sweeps")))
         })
     }
 
@@ -68,7 +72,9 @@ impl Coordinator<'_, '_> {
                 Some(brief) => stage::sweep::collect(&end, brief, world),
                 None => Err(broken(step, NOTHING)),
             };
-            Report::Collected(subject, guarded(step, take_in))
+            let done = guarded(step, take_in);
+            let doing = format!("taking in the results of {subject}");
+            Report::Collected(subject, done.map_err(|halt| halt.during(&doing)))
         })
     }
 
@@ -106,6 +112,21 @@ impl<'scope> Coordinator<'scope, '_> {
     }
 }
 
+/// What a step does, for a message.
+fn doing(step: Step) -> String {
+    match step {
+        Step::Propose(IdeaSource::Node(node)) => {
+            format!("asking for the ideas of {}", Place::Node(node))
+        }
+        Step::Propose(IdeaSource::Control) => "asking for the control group's ideas".to_owned(),
+        Step::Implement(eval) => format!("implementing {}", Place::Candidate(eval)),
+        Step::Sweep(subject) => format!("submitting the sweep of {subject}"),
+        Step::Score(eval) => format!("scoring {}", Place::Candidate(eval)),
+        Step::Promote(eval) => format!("promoting {}", Place::Candidate(eval)),
+        Step::Discard(leftover) => format!("removing {leftover}"),
+    }
+}
+
 fn guarded<T>(step: Step, work: impl FnOnce() -> Result<T, Halt>) -> Result<T, Halt> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(broken(step, &said(&*panic))))
 }
@@ -118,4 +139,25 @@ fn said(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
     text.unwrap_or("it did not say why").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::port::Interrupted;
+    use treebeam_core::id::EvalId;
+
+    #[test]
+    fn an_error_of_a_port_says_what_the_run_was_doing() {
+        let error = PortError::new("`git apply` failed").hint("make room");
+        let halt = Halt::from(error).during(&doing(Step::Implement(EvalId::new(3))));
+        let Halt::Port(error) = halt else { panic!("{halt:?}") };
+        assert_eq!(error.in_full(), "the run stopped while implementing e0003: `git apply` failed");
+        assert_eq!(error.hint.as_deref(), Some("make room"));
+        let interrupted = PortError::new("no answer").caused_by(Interrupted);
+        let Halt::Port(error) = Halt::from(interrupted).during("waiting") else {
+            panic!("another")
+        };
+        assert_eq!(error.what, "no answer");
+    }
 }

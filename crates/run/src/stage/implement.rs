@@ -7,7 +7,7 @@ use crate::drive::Halt;
 use crate::outline::{Sight, outline};
 use crate::port::{
     AgentError, Applied, Ask, Binaries, CommitNote, CommittedTree, Moment, PortError, Reply, Role,
-    World,
+    StagedChanges, World,
 };
 use crate::prompt::{Earlier, Matter};
 use crate::review::{self, Review};
@@ -313,11 +313,13 @@ impl<'a> Desk<'a> {
 
     /// Whether the change may stand, whoever reviews it.
     fn look_over(&self) -> Result<u32, Setback> {
-        let changes = self.world.repo.changes(self.place)?;
+        let StagedChanges { changes, unwanted } = self.world.repo.staged_changes(self.place)?;
         if changes.is_empty() {
             return Err(Problem::new(FailureKind::NoChange, "the diff changes nothing").into());
         }
-        match self.violations(&changes)? {
+        let violations: Vec<String> =
+            self.violations(&changes)?.into_iter().chain(unwanted).collect();
+        match Some(violations.join("; ")).filter(|violations| !violations.is_empty()) {
             None => Ok(u32::try_from(changes.len()).unwrap_or(u32::MAX)),
             Some(violations) => Err(Problem::new(FailureKind::Protected, violations).into()),
         }

@@ -3,7 +3,7 @@
 use super::{ConfigFlag, SpendingFlags, Strategy, TalkFlags};
 use crate::config::control::Compared;
 use crate::config::deadline::Until;
-use crate::config::number::{AtOnce, Configurations, Count, Limit, Seconds, Width};
+use crate::config::number::{AtOnce, Configurations, Count, Limit, Seconds, SilenceSeconds, Width};
 use clap::{ArgAction, Args, ValueEnum};
 use serde::Serialize;
 
@@ -105,7 +105,7 @@ pub(crate) struct GoingFlags {
     pub(crate) talk: TalkFlags,
     /// How long the run's owner on another host may be silent before it counts as dead [default: 600]
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, help_heading = "Options")]
-    pub(crate) lock_stale_seconds: Option<Count>,
+    pub(crate) lock_stale_seconds: Option<SilenceSeconds>,
     /// Take the run from an owner on another host, and go on from the manifest alone if the journal is missing or too
     /// short; a living owner on this host keeps the run
     #[arg(long, help_heading = "Options")]

@@ -71,7 +71,7 @@ fn fill(document: &mut Value, found: &Digest) {
     let (running, stop_reason) = match &found.standing {
         Standing::Running { by } | Standing::Paused { by } => (Some(by), None),
         Standing::Stopped(reason) => (None, Some(reason)),
-        Standing::Resumable { .. } => (None, None),
+        Standing::Resumable { .. } | Standing::Unmeasured { .. } => (None, None),
     };
     document["running"] = json!(running);
     document["stop_reason"] = json!(stop_reason);

@@ -1,9 +1,11 @@
 //! The key `deadline`: a moment, a time of day, how long after the run's beginning, or `none`. Flag and key share the type.
 
 use jiff::civil::Time;
-use jiff::{ToSpan as _, Zoned};
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, ToSpan as _, Zoned};
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 use treebeam_core::policy::Deadline;
 
@@ -23,9 +25,30 @@ impl FromStr for Until {
         if let Some(deadline) = next(text, &Zoned::now()) {
             return Ok(Self(Some(deadline)));
         }
-        let deadline = text.parse();
+        let deadline = text.parse().and_then(plausible);
         let why = |why| format!("{why}; a time of day such as `07:00`, or `{NONE}`, will do too");
         deadline.map(|deadline| Self(Some(deadline))).map_err(why)
+    }
+}
+
+/// The longest time that a run may be given: ten years.
+const MAX_RUN_HOURS: i64 = 10 * 8766;
+/// The years that a deadline may lie in.
+const DEADLINE_YEARS: RangeInclusive<i16> = 2000..=2100;
+
+/// The same deadline, unless it can only be a slip. A record may have any.
+fn plausible(deadline: Deadline) -> Result<Deadline, String> {
+    match deadline {
+        Deadline::After(time) if time > SignedDuration::from_hours(MAX_RUN_HOURS) => {
+            Err(format!("it must be at most {MAX_RUN_HOURS}h after the run's beginning"))
+        }
+        Deadline::At(moment)
+            if !DEADLINE_YEARS.contains(&moment.to_zoned(TimeZone::UTC).year()) =>
+        {
+            let (first, last) = (DEADLINE_YEARS.start(), DEADLINE_YEARS.end());
+            Err(format!("it must lie in the years {first} to {last}"))
+        }
+        Deadline::After(_) | Deadline::At(_) => Ok(deadline),
     }
 }
 
@@ -83,6 +106,19 @@ mod tests {
         check("07:00:30", Some("2026-02-01T06:00:30Z"));
         for odd in ["7:00", "24:00", "07:60", "07:00:60", "07:00:00:00", "07", "-7:00", "8h"] {
             check(odd, None);
+        }
+    }
+
+    #[test]
+    fn a_deadline_that_can_only_be_a_slip_is_refused() {
+        for good in ["1s", "87660h", "2000-01-01T00:00:00Z", "2100-12-31T00:00:00Z"] {
+            assert!(good.parse::<Until>().is_ok(), "{good}");
+        }
+        let slips = ["0s", "-8h", "87661h", "1000000000h", "99999999999999999999999h"];
+        let years = ["1999-12-31T00:00:00Z", "9999-12-30T22:00:00Z", "-009999-01-03T00:00:00Z"];
+        for slip in slips.into_iter().chain(years) {
+            let why = slip.parse::<Until>().unwrap_err();
+            assert!(why.starts_with("it must "), "{slip}: {why}");
         }
     }
 

@@ -225,6 +225,12 @@ pub(crate) const KEYS: [Key; 81] = {
             Toml,
             "whether the candidates of `eval` keep their worktrees",
         ),
+        key(
+            "max_new_file_kib",
+            Process,
+            Toml,
+            "how large a new file of a candidate may be, in KiB, 1 to 1048576",
+        ),
         key("runs_root", Place, Text, "the folder of all runs, relative to the repository's root"),
         key(
             "max_cost_usd",
@@ -406,8 +412,9 @@ pub(crate) const KEYS: [Key; 81] = {
 };
 
 /// Keys at the top that `run` and `resume` have no flags for.
-const WITHOUT_FLAG: [&str; 20] = [
+const WITHOUT_FLAG: [&str; 21] = [
     "outage_patience",
+    "max_new_file_kib",
     "context_max_chars",
     "protect",
     "runs_root",

@@ -19,6 +19,11 @@ pub(crate) type Seconds = OneTo<2_592_000>;
 /// How many of something are under way at once.
 pub(crate) type AtOnce = OneTo<256>;
 
+/// How large a file is: at most one GiB.
+pub(crate) type Kibibytes = OneTo<1_048_576>;
+/// How long a process is silent, in seconds.
+pub(crate) type SilenceSeconds = OneTo<{ u32::MAX }>;
+
 /// How many turns of a conversation.
 pub(crate) type Turns = OneTo<1000>;
 /// How many characters of them.

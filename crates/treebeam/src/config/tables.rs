@@ -7,7 +7,8 @@ use super::deadline::Until;
 use super::gate::GateTable;
 use super::measure::{OrNone, Said};
 use super::number::{
-    AtOnce, Configurations, Count, Folder, Globs, Limit, MemoryChars, Seconds, Turns, Width,
+    AtOnce, Configurations, Count, Folder, Globs, Kibibytes, Limit, MemoryChars, Seconds,
+    SilenceSeconds, Turns, Width,
 };
 use super::outage::OutagePatience;
 use super::prompts::{Chars, ContextTable, PromptsTable, UserFile};
@@ -55,10 +56,11 @@ pub(crate) struct Tables {
     proceed_on_max_review_rounds: Option<bool>,
     keep_rejected_worktrees: Option<bool>,
     keep_failed_artifacts: Option<bool>,
-    pub(super) lock_stale_seconds: Option<Count>,
+    pub(super) lock_stale_seconds: Option<SilenceSeconds>,
     pub(super) ideas_file: Option<OrNone<UserPath>>,
     pub(super) base_on_working_tree: Option<bool>,
     pub(super) keep_worktrees: Option<bool>,
+    pub(super) max_new_file_kib: Option<Kibibytes>,
     pub(super) runs_root: Option<Folder>,
     max_cost_usd: Option<Dollars>,
     max_tokens_total: Option<Limit<Tokens>>,

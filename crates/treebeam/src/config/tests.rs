@@ -167,6 +167,18 @@ fn wrong_keys_at_the_top() {
         "line 1: `sweep_max_parallel`: it must be a whole number or `\"none\"`, not `true`",
     );
     check(
+        "lock_stale_seconds = 0",
+        "line 1: `lock_stale_seconds`: it must be a whole number from 1 to 4294967295, not 0",
+    );
+    check(
+        "max_new_file_kib = 0",
+        "line 1: `max_new_file_kib`: it must be a whole number from 1 to 1048576, not 0",
+    );
+    for deadline in ["1000000000h", "0s", "-8h", "9999-12-30T22:00:00Z"] {
+        let said = toml(&format!("beam_width = 2\ndeadline = '{deadline}'")).map(drop).unwrap_err();
+        assert!(said.to_string().starts_with("`c.toml`, line 2: `deadline`: it must "), "{said}");
+    }
+    check(
         "max_depth = -1",
         "line 1: `max_depth`: it must be a whole number from 0 to 4294967295, not -1",
     );

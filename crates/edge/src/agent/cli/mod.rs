@@ -197,11 +197,11 @@ fn said(ended: Ended, cli: &Cli, question: &Question, doing: Doing) -> Result<Re
     let said = said.map_err(|refusal| failure::judge(refusal, cli))?;
     let spent = said.usage.map_or(Spent::Perhaps, Spent::Known);
     if !success {
-        let why = format!("`{program}` failed, {}: {tail}", ended.status);
+        let why = format!("`{program}` failed, {}:{tail}", ended.status);
         return Err(Trouble::Unanswered { why, spent });
     }
     if said.text.trim().is_empty() && doing == Doing::Reading {
-        let why = format!("`{program}` answered nothing: {tail}");
+        let why = format!("`{program}` answered nothing:{tail}");
         return Err(Trouble::Unanswered { why, spent });
     }
     Ok(reply(said, question))
