@@ -1,7 +1,9 @@
 //! Whether a run's record holds together: what it refers to, what it says about itself, and whether its decisions follow
 //! from its evidence. Looking at files and refs is left to the caller.
 
+mod digests;
 mod twins;
+pub use digests::{evals_without_digests, recorded_files};
 
 use crate::event::{Idea, Stop};
 use crate::evidence::{Artifact, Scored};
@@ -12,6 +14,8 @@ use crate::gate::{Verdict, gate};
 use crate::group::Group;
 use crate::id::{EvalId, RunPath, Sha256};
 use crate::path;
+use crate::policy;
+use crate::protect::{Change, Protected};
 use crate::rank::{self, Contender};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -250,6 +254,32 @@ pub fn decision(facts: &Facts, eval: &Eval, again: &Scored) -> Option<Finding> {
         );
         Finding::new(what, place, advice)
     })
+}
+
+/// Whether the settings protect what treebeam always protects. Settings that do not were not written by treebeam.
+#[must_use]
+pub fn protection(facts: &Facts) -> Option<Finding> {
+    let protect = &facts.meaning.protect;
+    let always = policy::protect(&[]);
+    let lost: Vec<_> = always.iter().filter(|glob| !protect.contains(glob)).collect();
+    let first = lost.first()?;
+    let what = format!("the recorded `protect` lacks `{first}`, which is always protected");
+    Some(Finding::new(
+        what,
+        "the run's settings",
+        "the settings were edited; do not trust this run",
+    ))
+}
+
+/// Whether a candidate's commit changes only what it may, by the recorded `protect` and by what is always protected.
+#[must_use]
+pub fn protected_changes(facts: &Facts, eval: EvalId, changes: &[Change]) -> Option<Finding> {
+    let globs = policy::protect(&facts.meaning.protected());
+    let protected = Protected::new(&globs).ok()?;
+    let mut touched = changes.iter().filter(|change| protected.covers(&change.path));
+    let path = &touched.next()?.path;
+    let what = format!("its commit changes `{path}`, which is protected");
+    Some(Finding::new(what, format!("eval {eval}"), "do not trust this eval, or what came of it"))
 }
 
 /// Whether each closed depth promoted its best.

@@ -10,6 +10,7 @@ mod kind;
 mod leftover;
 mod runner;
 mod stop;
+mod written;
 
 pub use again::{Rerun, SentBack};
 pub use approval::Approval;
@@ -19,6 +20,7 @@ pub use idea::{ContextPack, FileDigest, Given, Idea, IdeaAdded, IdeasProposed, N
 pub use leftover::{Leftover, LeftoverKind};
 pub use runner::{Runner, Takeover};
 pub use stop::Stop;
+pub use written::{ArtifactsRestored, FilesRecorded};
 
 use crate::bill::Bills;
 use crate::conversation::Turn;
@@ -183,6 +185,10 @@ pub enum Event {
     },
     /// Work of the open depth is done again, because the user wanted it.
     SentBack(Box<SentBack>),
+    /// The digests of the files that a step has written; the end of the step follows.
+    FilesRecorded(Box<FilesRecorded>),
+    /// Artifacts that were changed on disk are what they were again; evals that were swept meanwhile are suspect.
+    ArtifactsRestored(Box<ArtifactsRestored>),
     /// All evals of a depth have ended; this is what becomes of them.
     DepthClosed {
         /// Which depth.
@@ -414,6 +420,8 @@ pub enum FailureKind {
     Protected,
     /// Protected inputs are not what they were for the root. Of several sweeps that ran then, nobody knows whose doing it was.
     Inputs,
+    /// Artifacts of the run changed while it was swept. Of several sweeps that ran then, any can have changed them.
+    Artifacts,
     /// The change changes nothing.
     NoChange,
     /// The worktree could not be set up.
@@ -438,6 +446,7 @@ impl fmt::Display for FailureKind {
             Self::Rejected => "rejected",
             Self::Protected => "protected",
             Self::Inputs => "inputs",
+            Self::Artifacts => "artifacts",
             Self::NoChange => "no_change",
             Self::Setup => "setup",
             Self::Tests => "tests",

@@ -422,6 +422,9 @@ pub fn accept(state: &State, outcome: &Outcome, at: Timestamp) -> Option<Event> 
             let tree = Some(tree);
             Event::Implemented { eval, commit, tree, files_changed, rounds, approval, bills, at }
         }
+        Outcome::Swept { eval, .. } if state.history.suspects.contains(&eval) => {
+            again::failure(state, eval, again::suspect(), Bills::default(), at)
+        }
         Outcome::Swept { eval, results } => Event::Swept { eval, results, at },
         Outcome::Scored { eval, scored, same_code_as } => {
             Event::Scored { eval, scored, same_code_as, at }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use treebeam_core::event::{Leftover, LeftoverKind, RunStarted, Subject, WorldKind};
 use treebeam_core::evidence::Artifact;
-use treebeam_core::id::{Commit, EvalId, GitTree, NodeId, Place, RunPath};
+use treebeam_core::id::{Commit, EvalId, GitTree, NodeId, Place, RunPath, Sha256};
 use treebeam_core::policy::{Agents, Meaning, Reach};
 use treebeam_core::protect::{Change, Protected};
 use treebeam_core::rules_version::RulesVersion;
@@ -90,7 +90,7 @@ impl Files for &Reached {
     fn find(&self, _: &RunPath, _: usize) -> Result<Option<Vec<u8>>, PortError> {
         self.refuse()
     }
-    fn link(&self, _: &RunPath, _: &RunPath) -> Result<(), PortError> {
+    fn link(&self, _: &RunPath, _: &RunPath) -> Result<Sha256, PortError> {
         self.refuse()
     }
     fn remove_submissions(&self, _: EvalId) -> Result<(), PortError> {
@@ -100,6 +100,9 @@ impl Files for &Reached {
         self.refuse()
     }
     fn settle(&self) -> Result<(), PortError> {
+        self.refuse()
+    }
+    fn restore(&self, _: &[Artifact]) -> Result<Vec<RunPath>, PortError> {
         self.refuse()
     }
     fn open(&self, _: &Artifact) -> Result<Box<dyn Read>, PortError> {

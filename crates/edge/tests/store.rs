@@ -464,3 +464,39 @@ fn a_link_is_not_imported() {
         assert!(error.to_string().contains("no regular file"), "{error}");
     }
 }
+
+#[test]
+fn a_changed_artifact_is_restored_from_a_copy_that_is_what_was_recorded() {
+    let root = TempDir::new().unwrap();
+    let files = RunFiles::new(RunDir::new(root.path()));
+    let submitted = path("eval/0007/s2/meta_config_sweep_results.csv");
+    let stable = path("eval/0007/experiment/meta_config_sweep_results.csv");
+    files.write(&submitted, b"a,b\n1,2\n").unwrap();
+    let linked = files.link(&submitted, &stable).unwrap();
+    let artifact = files.import(&stable, "e0007.csv").unwrap();
+    assert_eq!(linked, artifact.sha256, "a link says what it leads to");
+    let (full, all) = (root.path().join("artifacts/e0007.csv"), [artifact.clone()]);
+    assert_eq!(files.restore(&all).unwrap(), []);
+    let is_whole = || {
+        let mut text = String::new();
+        files.open(&artifact).unwrap().read_to_string(&mut text).unwrap();
+        assert_eq!(text, "a,b\n1,2\n");
+    };
+    fs::write(&full, "a,b\n1,3\n").unwrap();
+    assert_eq!(files.restore(&all).unwrap(), [artifact.path.clone()]);
+    is_whole();
+    fs::remove_file(&full).unwrap();
+    assert_eq!(files.restore(&all).unwrap(), [artifact.path.clone()]);
+    is_whole();
+    // The stable name may be another file by now: that of a later attempt, or one that was changed too.
+    fs::remove_file(root.path().join(stable.as_str())).unwrap();
+    files.write(&stable, b"a,b\n9,9\n").unwrap();
+    fs::write(&full, "a,b\n1,3\n").unwrap();
+    assert_eq!(files.restore(&all).unwrap(), [artifact.path.clone()]);
+    is_whole();
+    fs::write(root.path().join(submitted.as_str()), "").unwrap();
+    fs::write(&full, "a,b\n1,3\n").unwrap();
+    let error = files.restore(&all).unwrap_err();
+    assert!(error.to_string().contains("no copy in the run"), "{error}");
+    assert_eq!(fs::read(&full).unwrap(), b"a,b\n1,3\n", "what cannot be restored stays");
+}

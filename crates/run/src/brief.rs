@@ -7,7 +7,7 @@ use crate::port::{Job, JobKey, Moment};
 use crate::summary::About;
 use jiff::Timestamp;
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 use std::time::Duration;
 use treebeam_core::bill::Bills;
@@ -111,8 +111,18 @@ pub(crate) struct ForSweep {
 
 /// What is needed to take in what a job left behind.
 pub(crate) enum ForCollecting {
-    Root { commit: Commit, meaning: Box<Meaning> },
-    Eval { about: Box<About>, commit: Commit, protect: Vec<String>, inputs: Option<Sha256> },
+    Root {
+        commit: Commit,
+        meaning: Box<Meaning>,
+    },
+    Eval {
+        about: Box<About>,
+        commit: Commit,
+        protect: Vec<String>,
+        inputs: Option<Sha256>,
+        /// The artifacts that decisions still rest on.
+        artifacts: Vec<Artifact>,
+    },
 }
 
 pub(crate) struct ForScore {
@@ -196,9 +206,25 @@ pub(crate) fn for_collecting(state: &Facts, subject: Subject) -> Option<ForColle
             let eval = state.eval(eval)?;
             let (about, commit) = (Box::new(about(state, &eval)?), eval.work()?.commit);
             let (protect, inputs) = (state.meaning.protect.clone(), inputs(state));
-            ForCollecting::Eval { about, commit, protect, inputs }
+            let artifacts = decisive_artifacts(state);
+            ForCollecting::Eval { about, commit, protect, inputs, artifacts }
         }
     })
+}
+
+/// The artifacts that later decisions rest on: those of the root, of the frontier, and of the evals of the open depth.
+fn decisive_artifacts(state: &Facts) -> Vec<Artifact> {
+    let root = match &state.baseline {
+        Baseline::Measured { results, .. } => Some(results.clone()),
+        Baseline::Unmeasured | Baseline::Refused { .. } => None,
+    };
+    let nodes = state.nodes.first().into_iter();
+    let nodes = nodes.chain(state.frontier.iter().filter_map(|id| state.node(*id)));
+    let baselines = nodes.filter_map(|node| state.baseline_of(node));
+    let open = state.open_evals().iter().filter_map(Eval::results);
+    let all = root.into_iter().chain(baselines).chain(open);
+    let by_path: BTreeMap<_, _> = all.map(|it| (it.path.clone(), it)).collect();
+    by_path.into_values().collect()
 }
 
 /// What the protected inputs have to be: what they were for the root, once that is measured.

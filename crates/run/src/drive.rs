@@ -7,6 +7,7 @@ mod threads;
 
 use crate::brief;
 use crate::port::{AgentError, Checkpoint, Interrupted, JobEnd, Journal, Moment, PortError, World};
+use crate::stage::StepEnd;
 use inbox::Heard;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -14,7 +15,7 @@ use std::thread::{self, Scope};
 use treebeam_core::event::{Event, Subject};
 use treebeam_core::facts::Baseline;
 use treebeam_core::id::EvalId;
-use treebeam_core::plan::{self, Move, Outcome, Running, Step};
+use treebeam_core::plan::{self, Move, Running, Step};
 use treebeam_core::state::{State, Unexpected};
 
 /// Why the loop ended before the run did. Nothing is lost: a resume goes on from the record.
@@ -142,9 +143,9 @@ pub fn drive(
 
 /// What a thread brings back.
 enum Report {
-    Stepped(Step, Result<Option<Outcome>, Halt>),
+    Stepped(Step, Result<Option<StepEnd>, Halt>),
     Polled(Result<Vec<JobEnd>, Halt>),
-    Collected(Subject, Result<Outcome, Halt>),
+    Collected(Subject, Result<StepEnd, Halt>),
 }
 
 /// Why there is nothing more to start.
@@ -157,7 +158,7 @@ struct Coordinator<'scope, 'env> {
     state: State,
     running: Running,
     /// Outcomes whose turn has not come.
-    held: Vec<(Option<Step>, Outcome)>,
+    held: Vec<(Option<Step>, StepEnd)>,
     /// Events that are applied and not yet on disk: nothing is done about them before they are.
     batch: Vec<Event>,
     /// An append has failed: the state is ahead of what is on disk, and nothing more may be written.

@@ -4,7 +4,7 @@
 //! # Layout
 //! [`port`] is what the world must offer. [`drive`](fn@drive) is the loop, [`clear`](fn@clear) removes
 //! what a run left that nobody drives. `brief` says what a stage is told, `stage` has one
-//! file per step, `counted` asks and counts, `haul` is what asking for ideas has brought, [`alone`] asks for them without a run, `summary` is an eval's page, [`prompt`], [`outline`], `reply`, `review` and [`patch`] are the texts that go
+//! file per step, `counted` asks and counts, `haul` is what asking for ideas has brought, `step_files` notes the digest of each file that a step writes, [`alone`] asks for them without a run, `summary` is an eval's page, [`prompt`], [`outline`], `reply`, `review` and [`patch`] are the texts that go
 //! to and come from agents, [`conversation`] is what a branch has said and goes on from, [`figures`] is a comparison as JSON.
 
 pub mod alone;
@@ -22,6 +22,7 @@ pub mod prompt;
 pub mod reply;
 mod review;
 mod stage;
+mod step_files;
 mod summary;
 
 pub use clear::{Clearing, clear};

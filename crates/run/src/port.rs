@@ -19,7 +19,7 @@ use std::io::Read;
 use std::time::Duration;
 use treebeam_core::event::{EvalStage, Event, FailureKind, Leftover, Subject};
 use treebeam_core::evidence::Artifact;
-use treebeam_core::id::{Commit, EvalId, GitTree, NodeId, Place, RunPath};
+use treebeam_core::id::{Commit, EvalId, GitTree, NodeId, Place, RunPath, Sha256};
 use treebeam_core::measure::UserPath;
 use treebeam_core::protect::{Change, Protected};
 use treebeam_core::state::State;
@@ -381,11 +381,11 @@ pub trait Files: Sync {
     /// When it is longer, or cannot be read.
     fn find(&self, path: &RunPath, limit: usize) -> Result<Option<Vec<u8>>, PortError>;
 
-    /// Makes `to` the same file as `from`, in place of what was there.
+    /// Makes `to` the same file as `from`, in place of what was there, and returns its digest.
     ///
     /// # Errors
     /// When `from` is no regular file or `to` cannot be written.
-    fn link(&self, from: &RunPath, to: &RunPath) -> Result<(), PortError>;
+    fn link(&self, from: &RunPath, to: &RunPath) -> Result<Sha256, PortError>;
 
     /// Removes what the sweeps of an eval wrote, all submissions of it.
     ///
@@ -404,6 +404,12 @@ pub trait Files: Sync {
     /// # Errors
     /// When they may not be on disk.
     fn settle(&self) -> Result<(), PortError>;
+
+    /// Checks artifacts, and replaces each that is not what was recorded with a copy in the run that is. Returns those.
+    ///
+    /// # Errors
+    /// When no copy in the run is what was recorded, or the artifact cannot be written.
+    fn restore(&self, artifacts: &[Artifact]) -> Result<Vec<RunPath>, PortError>;
 
     /// Opens an artifact after checking its digest.
     ///

@@ -462,9 +462,10 @@ impl Files for MemoryWorld {
         Ok(self.lock().files.get(path.as_str()).cloned())
     }
 
-    fn link(&self, from: &RunPath, to: &RunPath) -> Result<(), PortError> {
+    fn link(&self, from: &RunPath, to: &RunPath) -> Result<Sha256, PortError> {
         let bytes = self.read(from, usize::MAX)?;
-        self.write(to, &bytes)
+        self.write(to, &bytes)?;
+        Ok(Sha256::of(&bytes))
     }
 
     fn remove_submissions(&self, eval: EvalId) -> Result<(), PortError> {
@@ -482,6 +483,18 @@ impl Files for MemoryWorld {
 
     fn settle(&self) -> Result<(), PortError> {
         Ok(())
+    }
+
+    fn restore(&self, artifacts: &[Artifact]) -> Result<Vec<RunPath>, PortError> {
+        let mut restored = Vec::new();
+        for Artifact { path, sha256, source } in artifacts {
+            if Sha256::of(&self.read(path, usize::MAX)?) != *sha256 {
+                let copy = self.lock().files.get(source).cloned().unwrap_or_default();
+                self.write(path, &copy)?;
+                restored.push(path.clone());
+            }
+        }
+        Ok(restored)
     }
 
     fn open(&self, artifact: &Artifact) -> Result<Box<dyn Read>, PortError> {

@@ -286,6 +286,10 @@ fn line(facts: &Facts, event: &Event) -> Option<String> {
                 "depth {depth} closed: {passed} of {scored} scored passed the gate, {promoted} promoted"
             )
         }
+        Event::ArtifactsRestored(restored) => {
+            let paths: Vec<_> = restored.artifacts.iter().map(|it| format!("`{it}`")).collect();
+            format!("changed on disk, restored: {}; sweeps under way fail", paths.join(", "))
+        }
         Event::NodeAdded { node, from, .. } => format!("e{from} is n{node} now"),
         Event::PromotionFailed { eval, why } => format!("e{eval} not promoted yet: {why}"),
         Event::DiscardDeferred { leftover, why, .. } => {
@@ -320,6 +324,7 @@ fn line(facts: &Facts, event: &Event) -> Option<String> {
         | Event::AgentsChanged { .. }
         | Event::RulesChanged { .. }
         | Event::SentBack(_)
+        | Event::FilesRecorded(_)
         | Event::LockTakenOver { .. }
         | Event::RemovalAsked { .. }
         | Event::Stopped { .. } => return None,

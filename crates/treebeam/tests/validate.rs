@@ -279,3 +279,114 @@ fn a_moved_run_directory_still_validates() {
     other.must_be_sound();
     let _ = other.call(&["report", RUN]).exits(0);
 }
+
+// ---- digests of what a step wrote
+
+/// The files of a folder of the run and below it, by their names in the run.
+fn files_below(site: &Site, folder: &str) -> Vec<String> {
+    let entries = fs::read_dir(site.path(folder)).expect("a folder");
+    let names = entries.map(|entry| {
+        let entry = entry.expect("an entry");
+        let name = format!("{folder}/{}", entry.file_name().to_str().expect("UTF-8"));
+        if entry.path().is_dir() { files_below(site, &name) } else { vec![name] }
+    });
+    names.collect::<Vec<_>>().concat()
+}
+
+#[test]
+fn every_file_that_a_step_wrote_is_compared_with_its_recorded_digest() {
+    let site = site();
+    let folders = ["eval/0001/experiment", "eval/root/experiment", "node_ideas", "conversations"];
+    let names: Vec<String> = folders.iter().flat_map(|name| files_below(&site, name)).collect();
+    for part in ["candidate.diff", "patch_round_0", "coder_prompt", "summary.json", "scoring_root"]
+    {
+        assert!(names.iter().any(|name| name.contains(part)), "no {part} in {names:?}");
+    }
+    assert!(names.iter().any(|name| name.starts_with("conversations/")), "{names:?}");
+    let before: Vec<_> =
+        names.iter().map(|name| fs::read(site.path(name)).expect("to read")).collect();
+    for (name, bytes) in names.iter().zip(&before) {
+        fs::write(site.path(name), [bytes.as_slice(), b"\n"].concat()).expect("to write");
+    }
+    let found: Vec<_> = names.iter().map(|name| format!("`{name}` has sha256 ")).collect();
+    finds(&site, &found.iter().map(String::as_str).collect::<Vec<_>>());
+    for (name, bytes) in names.iter().zip(&before) {
+        fs::write(site.path(name), bytes).expect("to write");
+    }
+    site.must_be_sound();
+    for name in ["conversations/c0000.json", "conversations/c0000.jsonl"] {
+        let torn = |text: String| Some(text[..text.len() / 2].to_owned());
+        spoiled(&site, name, torn, &[&format!("{name}` has sha256 ")]);
+        spoiled(&site, name, |_| None, &[&format!("{name}` cannot be read")]);
+    }
+}
+
+#[test]
+fn a_run_without_digests_is_sound_and_says_so_once() {
+    let site = site();
+    let without = |text: &str| {
+        let mut text: String = text
+            .lines()
+            .filter(|line| !line.contains("\"files_recorded\""))
+            .fold(String::new(), |all, line| all + line + "\n");
+        let numbered = |(number, line): (usize, &str)| {
+            let rest = line.split_once(',').expect("a number").1;
+            format!("{{\"seq\":{},{rest}\n", number + 1)
+        };
+        text = text.lines().enumerate().map(numbered).collect();
+        summed_journal(&text)
+    };
+    fs::write(site.path("journal.jsonl"), without(&site.text("journal.jsonl"))).expect("to write");
+    for manifest in ["manifest.json", "manifest.json.prev"] {
+        let _ = fs::remove_file(site.path(manifest));
+    }
+    let _ = site.call(&["resume", RUN]).exits(0);
+    let said = site.call(&["validate", RUN]).exits(0).says(["is sound; warnings: 1"]);
+    assert_eq!(said.stderr.matches("have no recorded digest").count(), 1, "{}", said.stderr);
+}
+
+// ---- objects of git
+
+#[test]
+fn an_object_that_is_gone_from_git_is_found() {
+    let site = site();
+    let git = |arguments: &[&str]| site.repo.git_in(site.repo.path(), arguments).expect("git");
+    let tree = format!("refs/heads/tree/{RUN}");
+    let changed = git(&["diff-tree", "-r", &format!("{tree}/n0000"), &format!("{tree}/n0001")]);
+    let blob = changed.split([' ', '\t']).nth(3).expect("a blob").to_owned();
+    let commit = git(&["rev-parse", &format!("{tree}/n0001")]).trim().to_owned();
+    let root_tree = git(&["rev-parse", &format!("{tree}/n0001^{{tree}}")]).trim().to_owned();
+    let lacks = "git lacks 1 objects of its commit";
+    for (object, found) in [(&blob, lacks), (&root_tree, lacks), (&commit, "is gone from git")] {
+        let file = site.repo.path().join(".git/objects").join(&object[..2]).join(&object[2..]);
+        let away = file.with_extension("away");
+        fs::rename(&file, &away).unwrap_or_else(|error| panic!("{object}: {error}"));
+        finds(
+            &site,
+            &[&format!("node 0001: {}", if found == lacks { lacks } else { "its commit" }), found],
+        );
+        fs::rename(&away, &file).expect("to move");
+        site.must_be_sound();
+    }
+}
+
+#[test]
+fn settings_that_no_longer_protect_are_found_where_all_sums_were_made_to_fit() {
+    let site = site();
+    let (journal, manifest) = (site.text("journal.jsonl"), site.text("manifest.json"));
+    let protect = site.manifest()["policy"]["protect"].clone();
+    let now = format!("\"protect\":{protect}");
+    let edit = |to: &str| {
+        let journal = summed_journal(&journal.replacen(&now, to, 1));
+        fs::write(site.path("journal.jsonl"), journal).expect("to write");
+        let manifest = summed_manifest(&manifest.replacen(&now, to, 1));
+        fs::write(site.path("manifest.json"), manifest).expect("to write");
+    };
+    edit("\"protect\":[]");
+    finds(&site, &["the recorded `protect` lacks `treebeam.toml`, which is always protected"]);
+    // One that covers what candidates have changed was not the one that they were held to.
+    edit(&now.replacen('[', "[\"treebeam_dry_run.txt\",", 1));
+    finds(&site, &["eval 0001: its commit changes `treebeam_dry_run.txt`, which is protected"]);
+    edit(&now);
+    site.must_be_sound();
+}

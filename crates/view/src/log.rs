@@ -8,8 +8,8 @@ use crate::words::{self, count};
 use jiff::Timestamp;
 use treebeam_core::conversation::Turn;
 use treebeam_core::event::{
-    Approval, Event, Failure, IdeaAdded, IdeasProposed, Intent, Leftover, LeftoverKind, MessageId,
-    Rerun, RunStarted, SentBack, Subject, Wish,
+    Approval, ArtifactsRestored, Event, Failure, IdeaAdded, IdeasProposed, Intent, Leftover,
+    LeftoverKind, MessageId, Rerun, RunStarted, SentBack, Subject, Wish,
 };
 use treebeam_core::evidence::{Artifact, Scored};
 use treebeam_core::gate::Verdict;
@@ -42,6 +42,8 @@ fn subject(event: &Event) -> String {
         | Event::LockTakenOver { .. }
         | Event::Asked { .. }
         | Event::DeadlinePassed { .. }
+        | Event::FilesRecorded(_)
+        | Event::ArtifactsRestored(_)
         | Event::IdeaRefused { .. }
         | Event::Stopped { .. } => "run".to_owned(),
         Event::RootMeasured { .. } | Event::RootRefused { .. } => node(NodeId::ROOT),
@@ -119,6 +121,8 @@ fn what(event: &Event) -> String {
             format!("the time is over at {at}: nothing more begins at this depth")
         }
         Event::SentBack(sent) => sent_back(sent),
+        Event::ArtifactsRestored(restored) => self::restored(restored),
+        Event::FilesRecorded(recorded) => format!("digests of files: {}", recorded.files.len()),
         Event::DepthClosed { depth, verdicts, beam, cut_short } => {
             let cut = if *cut_short { ", cut short by the budget" } else { "" };
             format!("depth {depth} closed{cut}: {}", closing(verdicts, beam))
@@ -253,6 +257,19 @@ fn scores(scored: &Scored) -> String {
 }
 
 /// What is done again, each with its evals or nodes.
+fn restored(restored: &ArtifactsRestored) -> String {
+    let ArtifactsRestored { artifacts, suspects, .. } = restored;
+    let paths: Vec<_> = artifacts.iter().map(|path| format!("`{path}`")).collect();
+    let suspects: Vec<_> = suspects.iter().map(|id| Place::Candidate(*id).to_string()).collect();
+    let paths = paths.join(", ");
+    match suspects.join(", ") {
+        none if none.is_empty() => format!("changed on disk, restored: {paths}"),
+        suspects => {
+            format!("changed on disk, restored: {paths}; swept meanwhile, suspect: {suspects}")
+        }
+    }
+}
+
 fn sent_back(sent: &SentBack) -> String {
     let evals = |ids: &[EvalId]| listed(ids.iter().copied().map(Place::Candidate));
     let rerun = sent.rerun.iter().map(|Rerun { of, eval }| {

@@ -48,6 +48,7 @@ impl FailureKind {
             | Self::Tests
             | Self::Sweep
             | Self::Timeout
+            | Self::Artifacts
             | Self::NoResults
             | Self::Results => true,
             Self::Protected | Self::Inputs | Self::NoChange => false,

@@ -36,6 +36,8 @@ kinds! {
     BudgetReached => "budget_reached",
     DeadlinePassed => "deadline_passed",
     SentBack => "sent_back",
+    FilesRecorded => "files_recorded",
+    ArtifactsRestored => "artifacts_restored",
     DepthClosed => "depth_closed",
     NodeAdded => "node_added",
     PromotionFailed => "promotion_failed",

@@ -4,7 +4,7 @@ use crate::event::{MessageId, Subject};
 use crate::evidence::Artifact;
 use crate::id::{Depth, EvalId};
 use jiff::Timestamp;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What depends on how often the run was interrupted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,4 +30,6 @@ pub struct History {
     /// Results of sweeps that the results of an older twin stand in for: whether a candidate was swept before its twin was
     /// known depends on what ended first.
     pub replaced_sweeps: BTreeMap<EvalId, Artifact>,
+    /// Evals that were being swept when artifacts were found changed: none of their results count.
+    pub suspects: BTreeSet<EvalId>,
 }

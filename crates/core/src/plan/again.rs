@@ -2,7 +2,7 @@
 //! next. Closed depths stand, but for the last one where nothing was promoted from it.
 
 use crate::bill::Bills;
-use crate::event::{Event, Failure, FailureKind, Rerun, SentBack};
+use crate::event::{EvalStage, Event, Failure, FailureKind, Rerun, SentBack};
 use crate::facts::{Eval, Expansion, Facts, Node, Phase, Stage};
 use crate::group::Group;
 use crate::id::{Commit, EvalId};
@@ -79,7 +79,7 @@ fn swept(state: &Facts, failed: &[EvalId]) -> Vec<EvalId> {
         let eval = state.eval(**id);
         let failure = eval.as_ref().and_then(|eval| eval.failure_of_a_fresh_candidate());
         failure.is_some_and(|failure| match failure.kind {
-            FailureKind::Timeout | FailureKind::Inputs => true,
+            FailureKind::Timeout | FailureKind::Inputs | FailureKind::Artifacts => true,
             FailureKind::Setup
             | FailureKind::Sweep
             | FailureKind::NoResults
@@ -168,6 +168,14 @@ fn not_begun(state: &Facts, node: &Node, successors: &BTreeSet<EvalId>) -> Vec<E
         !begun && eval.idea.turn.is_some() && !successors.contains(&eval.id)
     };
     evals.filter(fresh).map(|eval| eval.id).collect()
+}
+
+/// The failure of an eval that was being swept when artifacts were found changed.
+pub(super) fn suspect() -> Failure {
+    let message =
+        "artifacts of the run were changed on disk while it was swept: its results do not count";
+    let (stage, kind) = (EvalStage::Sweep, FailureKind::Artifacts);
+    Failure { stage, kind, message: message.to_owned() }
 }
 
 /// What a failure means for the record: the end of its eval, or of one attempt.

@@ -102,10 +102,12 @@ impl State {
                 self.candidate_scored(*eval, scored, *same_code_as, *at)
             }
             Event::EvalFailed { eval, failure, bills, at } => {
+                self.facts.history.suspects.remove(eval);
                 self.charge(*eval, bills)?;
                 self.eval_failed(*eval, failure, *at)
             }
             Event::AttemptFailed { eval, attempt, failure, bills, .. } => {
+                self.facts.history.suspects.remove(eval);
                 self.attempt_failed(*eval, *attempt, failure, bills)
             }
             Event::BudgetReached { budget, step, bills } => {
@@ -113,6 +115,11 @@ impl State {
             }
             Event::DeadlinePassed { .. } => self.deadline_passed(),
             Event::SentBack(sent) => self.sent_back(sent),
+            Event::FilesRecorded(_) => Ok(()),
+            Event::ArtifactsRestored(restored) => {
+                self.facts.history.suspects.extend(&restored.suspects);
+                Ok(())
+            }
             Event::DepthClosed { depth, verdicts, beam, cut_short } => {
                 self.depth_closed(*depth, verdicts, beam, *cut_short)
             }

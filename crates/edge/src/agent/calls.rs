@@ -6,14 +6,16 @@
 use super::question::Question;
 use super::servers::ServerId;
 use super::settings::Settings;
-use crate::store::{RunDir, durable};
+use crate::store::{DigestWriter, RunDir, durable};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufWriter, Read as _, Write};
 use std::ops::AddAssign;
 use std::path::{Path, PathBuf};
+use treebeam_core::event::FileDigest;
 use treebeam_core::id::{Place, Sha256};
 use treebeam_core::path;
 use treebeam_run::port::{Continuation, Cost, PortError, Reply, Role};
@@ -165,7 +167,8 @@ impl Calls {
         Ok(if record.sha256 != digest(&record.reply) {
             Kept::Damaged("its checksum is wrong".to_owned())
         } else if record.digest == question.digest() {
-            Kept::Reply(record.reply)
+            let kept_as = self.file_digest(&file, Sha256::of(&bytes));
+            Kept::Reply(Reply { kept_as, ..record.reply })
         } else {
             Kept::Other(record.reply)
         })
@@ -189,17 +192,25 @@ impl Calls {
         let (key, from) = (&question.key, question.goes_on_from());
         let digest = question.digest();
         let document = json!({ "key": key, "continues": from, "digest": digest, "why": why });
-        self.put(question, "forgotten", &document)
+        self.put(question, "forgotten", &document).map(drop)
     }
 
-    /// Keeps an answer: on disk, its name too, when this returns.
+    /// The digest of a file of a run, named as the run names it. None outside of a run.
+    fn file_digest(&self, file: &Path, sha256: Sha256) -> Option<FileDigest> {
+        let Self::Run(run) = self else { return None };
+        let parts = file.strip_prefix(run.root()).ok()?.iter().map(OsStr::to_str);
+        let path = parts.collect::<Option<Vec<_>>>()?.join("/").parse().ok()?;
+        Some(FileDigest { path, sha256 })
+    }
+
+    /// Keeps an answer: on disk, its name too, when this returns. Returns the digest of its file.
     pub(super) fn keep(
         &self,
         question: &Question,
         settings: &Settings,
         reply: &Reply,
         asked_at: Timestamp,
-    ) -> Result<(), PortError> {
+    ) -> Result<Option<FileDigest>, PortError> {
         let tokens = reply.usage.map_or(0, |usage| usage.total());
         let call = Call {
             amount: Amount { tokens, cost: reply.cost.unwrap_or_default() },
@@ -218,7 +229,8 @@ impl Calls {
             schema: "treebeam.call/1",
             sha256: digest(reply),
         };
-        self.put(question, "json", &call)
+        let sha256 = self.put(question, "json", &call)?;
+        Ok(self.file_digest(&self.file(question, "json"), sha256))
     }
 
     /// Keeps what came in place of an answer, in place of what came before, and says where.
@@ -242,7 +254,7 @@ impl Calls {
     /// Reserves the worst that a call may cost. What an earlier call of that key had reserved counts as lost.
     pub(super) fn reserve(&self, question: &Question, worst: Amount) -> Result<(), PortError> {
         self.lose(question)?;
-        self.put(question, "pending", &json!({ "amount": worst }))
+        self.put(question, "pending", &json!({ "amount": worst })).map(drop)
     }
 
     /// Nothing was spent after all, or what was spent stands elsewhere.
@@ -348,12 +360,16 @@ impl Calls {
         question: &Question,
         kind: &str,
         document: &impl Serialize,
-    ) -> Result<(), PortError> {
+    ) -> Result<Sha256, PortError> {
+        let mut sha256 = None;
         self.write(question, kind, |file| {
-            let mut file = BufWriter::new(file);
+            let mut file = BufWriter::new(DigestWriter::new(file));
             serde_json::to_writer(&mut file, document)?;
-            file.flush()
-        })
+            let written = file.into_inner().map_err(io::IntoInnerError::into_error)?;
+            sha256 = Some(written.finish());
+            Ok(())
+        })?;
+        sha256.ok_or_else(|| PortError::new(format!("cannot write the {kind} of a call")))
     }
 
     fn write(

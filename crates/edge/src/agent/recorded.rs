@@ -43,8 +43,8 @@ impl<A: Answer> Answer for Recorded<'_, A> {
             }
             answered => answered?,
         };
-        self.calls.keep(question, settings, &reply, asked_at)?;
+        let kept_as = self.calls.keep(question, settings, &reply, asked_at)?;
         self.calls.release(question)?;
-        Ok(reply)
+        Ok(Reply { kept_as, ..reply })
     }
 }

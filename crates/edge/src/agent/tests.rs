@@ -25,6 +25,7 @@ use std::sync::{Barrier, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 use treebeam_core::event::BudgetKind;
+use treebeam_core::id::{EvalId, Place, Sha256};
 use treebeam_run::port::{Continuation, PortError, Reply, Role, Usage};
 
 /// Sees all, and may want to stop.
@@ -101,6 +102,25 @@ fn files(folder: &Path) -> Vec<String> {
     names.retain(|name| name != "lock");
     names.sort();
     names
+}
+
+#[test]
+fn an_answer_in_a_run_names_its_file_and_the_digest_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = RunDir::new(folder.path());
+    let (calls, crew, watcher) = (Calls::Run(run), crew(), Watcher::default());
+    let script = Script::of([Ok(reply("one"))]);
+    let layer = Recorded { inner: &script, calls: &calls, crew: &crew, observer: &watcher };
+    let place = Some(Place::Candidate(EvalId::new(3)));
+    let question = Question { place, ..question("coder-e0003-a1-r0", "p") };
+    for _ in ["asked", "read again"] {
+        let reply = layer.answer(&question, &Within::default()).unwrap();
+        let kept = reply.kept_as.expect("a file");
+        assert_eq!(kept.path.as_str(), "eval/0003/calls/coder-e0003-a1-r0.json");
+        let bytes = fs::read(folder.path().join(kept.path.as_str())).unwrap();
+        assert_eq!(kept.sha256, Sha256::of(&bytes));
+    }
+    assert_eq!(script.asked(), 1);
 }
 
 #[test]

@@ -141,10 +141,15 @@ pub(super) fn changes(raw: &str) -> Vec<Change> {
     let mut parts = raw.split('\0');
     let mut changes = Vec::new();
     while let (Some(head), Some(path)) = (parts.next(), parts.next()) {
-        let to = head.split(' ').nth(1).map_or(Mode::File, mode);
-        changes.push(Change { path: path.to_owned(), to });
+        changes.push(change(head, path));
     }
     changes
+}
+
+/// One change, from what stands before its path.
+pub(super) fn change(head: &str, path: &str) -> Change {
+    let to = head.split(' ').nth(1).map_or(Mode::File, mode);
+    Change { path: path.to_owned(), to }
 }
 
 fn mode(digits: &str) -> Mode {

@@ -4,7 +4,7 @@
 //! # Layout
 //! [`open`] finds the repository, [`fn@begin`] makes one, [`GitRepo`] is the port. `call` runs one git command, `said` reads its complaints;
 //! `worktree` makes and removes worktrees, `admin`, `workshop` and `lock` are git's side of that; `apply`, `commit`, `diff`
-//! and `refs` are what is done in them, `content` what a commit holds, `new_files` what does not belong into one, `gc` what others may do to it; `identity` is who does it, `place` where, `stale` what a
+//! and `refs` are what is done in them, `content` what a commit holds, `objects` whether that is all there, `new_files` what does not belong into one, `gc` what others may do to it; `identity` is who does it, `place` where, `stale` what a
 //! cut-off git left, `killed` how a git that was killed is run again, `packed_refs` how the lock of the packed refs is waited for, `taken` what somebody has changed in a worktree, `sight` whether somebody has, `touched` whether that is protected, `used` whose it is; `head` is where a worktree is; `look` is for the doctor, `leftover` for `treebeam clean`;
 //! `snapshot` makes a commit of what the user has not committed, `switch` moves the user's own checkout where that is wanted, `export` makes a branch for the user.
 
@@ -24,6 +24,7 @@ mod leftover;
 mod lock;
 mod look;
 mod new_files;
+mod objects;
 mod open;
 mod packed_refs;
 mod place;
@@ -46,6 +47,7 @@ pub use export::{Chapter, ExportError};
 pub use identity::Identity;
 pub use leftover::{Orphan, Own, remove_folder};
 pub use new_files::DEFAULT_MAX_NEW_FILE_BYTES;
+pub use objects::MissingObjects;
 pub use open::{OpenError, UserRepo, open, open_with};
 pub(crate) use place::{Stamp, is_link_to, stamp};
 pub use said::GitSaid;

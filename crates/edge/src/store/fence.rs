@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use treebeam_core::event::Leftover;
 use treebeam_core::evidence::Artifact;
-use treebeam_core::id::{Commit, EvalId, GitTree, Place, RunPath};
+use treebeam_core::id::{Commit, EvalId, GitTree, Place, RunPath, Sha256};
 use treebeam_core::protect::{Change, Protected};
 use treebeam_run::port::{
     Agent, AgentError, Applied, Ask, Binaries, CommitNote, CommittedTree, Edits, Executor, Files,
@@ -113,7 +113,7 @@ impl<F: Files + Send> Files for Fenced<F> {
     fn find(&self, path: &RunPath, limit: usize) -> Result<Option<Vec<u8>>, PortError> {
         self.port.find(path, limit)
     }
-    fn link(&self, from: &RunPath, to: &RunPath) -> Result<(), PortError> {
+    fn link(&self, from: &RunPath, to: &RunPath) -> Result<Sha256, PortError> {
         self.inside()?.link(from, to)
     }
     fn remove_submissions(&self, eval: EvalId) -> Result<(), PortError> {
@@ -124,6 +124,9 @@ impl<F: Files + Send> Files for Fenced<F> {
     }
     fn settle(&self) -> Result<(), PortError> {
         self.port.settle()
+    }
+    fn restore(&self, artifacts: &[Artifact]) -> Result<Vec<RunPath>, PortError> {
+        self.inside()?.restore(artifacts)
     }
     fn open(&self, artifact: &Artifact) -> Result<Box<dyn Read>, PortError> {
         self.port.open(artifact)

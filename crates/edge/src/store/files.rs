@@ -3,6 +3,7 @@
 
 use super::durable;
 use super::error::StoreError;
+use super::healing::{self, VerifiedArtifacts};
 use super::layout::RunDir;
 use sha2::Digest as _;
 use std::collections::BTreeSet;
@@ -24,13 +25,15 @@ pub struct RunFiles {
     run: RunDir,
     /// Folders in which there are names that may not be on disk.
     unsettled: Mutex<BTreeSet<PathBuf>>,
+    verified: VerifiedArtifacts,
 }
 
 impl RunFiles {
     /// The files of this run.
     #[must_use]
     pub const fn new(run: RunDir) -> Self {
-        Self { run, unsettled: Mutex::new(BTreeSet::new()) }
+        let unsettled = Mutex::new(BTreeSet::new());
+        Self { run, unsettled, verified: VerifiedArtifacts::new() }
     }
 }
 
@@ -67,11 +70,13 @@ impl Files for RunFiles {
         }
     }
 
-    fn link(&self, from: &RunPath, to: &RunPath) -> Result<(), PortError> {
-        drop(self.open_plain(from)?);
+    fn link(&self, from: &RunPath, to: &RunPath) -> Result<Sha256, PortError> {
+        let mut file = self.open_plain(from)?;
         let (source, full) = (self.run.path(from), self.run.path(to));
         durable::sync_file(&source).map_err(failed("sync", from))?;
-        self.in_its_folder(&full, || durable::also_name(&source, &full)).map_err(failed("link", to))
+        let sha256 = copy_and_digest(&mut file, &mut io::sink()).map_err(failed("read", from))?;
+        let linked = self.in_its_folder(&full, || durable::also_name(&source, &full));
+        linked.map(|()| sha256).map_err(failed("link", to))
     }
 
     fn remove_submissions(&self, eval: EvalId) -> Result<(), PortError> {
@@ -102,6 +107,19 @@ impl Files for RunFiles {
             unsettled.pop_first();
         }
         Ok(())
+    }
+
+    fn restore(&self, artifacts: &[Artifact]) -> Result<Vec<RunPath>, PortError> {
+        let mut restored = Vec::new();
+        for artifact in artifacts {
+            let full = self.run.path(&artifact.path);
+            let is_recorded = || digest(&full).ok() == Some(artifact.sha256);
+            if !self.verified.holds(&full, artifact, is_recorded) {
+                self.copy_back(artifact)?;
+                restored.push(artifact.path.clone());
+            }
+        }
+        Ok(restored)
     }
 
     fn open(&self, artifact: &Artifact) -> Result<Box<dyn Read>, PortError> {
@@ -149,6 +167,31 @@ impl RunFiles {
         let changed = above.take(if is_new { usize::MAX } else { 1 }).map(Path::to_owned);
         self.unsettled.lock().unwrap_or_else(PoisonError::into_inner).extend(changed);
         Ok(())
+    }
+
+    /// Replaces an artifact with a copy in the run that is what was recorded.
+    fn copy_back(&self, artifact: &Artifact) -> Result<(), PortError> {
+        let Artifact { path, sha256, .. } = artifact;
+        let full = self.run.path(path);
+        for copy in healing::copies(&self.run, artifact) {
+            let Ok(mut source) = self.open_plain(&copy) else { continue };
+            if copy_and_digest(&mut source, &mut io::sink()).ok() != Some(*sha256) {
+                continue;
+            }
+            source.rewind().map_err(failed("read", &copy))?;
+            let mut copied = None;
+            let write = |file: &mut File| {
+                copied = Some(copy_and_digest(&mut source, file)?);
+                Ok(())
+            };
+            self.in_its_folder(&full, || durable::replace_from(self.run.root(), &full, write))
+                .map_err(failed("restore", path))?;
+            if copied == Some(*sha256) {
+                return self.settle();
+            }
+        }
+        let what = format!("`{path}` was changed, and no copy in the run is what was recorded");
+        Err(PortError::new(what).hint("restore it from a backup"))
     }
 
     /// How long a file is, and what is in it if it is no longer than the limit. None where there is no such regular file,
@@ -223,6 +266,35 @@ fn artifact_path(name: &str) -> Result<RunPath, PortError> {
     let plain = !name.is_empty() && !name.contains('/') && !name.starts_with('.');
     let path = plain.then(|| format!("{}/{name}", path::ARTIFACTS).parse().ok()).flatten();
     path.ok_or_else(|| PortError::new(format!("{name:?} is no name for an artifact")))
+}
+
+/// A writer that computes the digest of what goes through it.
+pub(crate) struct DigestWriter<W> {
+    to: W,
+    digest: sha2::Sha256,
+}
+
+impl<W: Write> DigestWriter<W> {
+    pub(crate) fn new(to: W) -> Self {
+        Self { to, digest: sha2::Sha256::new() }
+    }
+
+    /// The digest of all that was written.
+    pub(crate) fn finish(self) -> Sha256 {
+        Sha256::from_bytes(self.digest.finalize().into())
+    }
+}
+
+impl<W: Write> Write for DigestWriter<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.to.write(bytes)?;
+        self.digest.update(bytes.get(..written).unwrap_or_default());
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
 }
 
 pub(crate) fn copy_and_digest(from: &mut impl Read, to: &mut impl io::Write) -> io::Result<Sha256> {

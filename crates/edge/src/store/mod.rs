@@ -14,6 +14,7 @@ mod error;
 pub mod fence;
 pub mod files;
 pub mod following;
+mod healing;
 pub mod inbox;
 pub mod journal;
 pub mod layout;
@@ -29,6 +30,7 @@ mod os;
 #[path = "windows.rs"]
 mod os;
 pub mod probe;
+mod recorded;
 pub mod removal;
 mod unnamed;
 mod wire;
@@ -37,7 +39,7 @@ pub use agreement::disagreement;
 pub(crate) use durable::sync_dir;
 pub use error::{StoreError, Whereabouts, cure};
 pub use fence::Fenced;
-pub(crate) use files::copy_and_digest;
+pub(crate) use files::{DigestWriter, copy_and_digest};
 pub use files::{RunFiles, copy_out, digest};
 pub use layout::{
     RunDir, began, is_runs_root, make_named_runs_root, make_runs_root, runs, runs_root,
@@ -45,3 +47,4 @@ pub use layout::{
 pub use lease::Claim;
 pub use note::Note;
 pub use opening::{Force, OpenStats, Opened, Store, open_to_read, replay_journal};
+pub use recorded::{RecordedDigests, recorded_digests};

@@ -8,9 +8,10 @@ use std::num::NonZeroU32;
 use treebeam_core::bill::{Bill, Bills, Cost, Usage};
 use treebeam_core::conversation::{Continuation, Summary, Turn, Way};
 use treebeam_core::event::{
-    Approval, BudgetKind, ContextPack, EvalStage, Event, Failure, FailureKind, FileDigest, Idea,
-    IdeaAdded, IdeasProposed, Intent, Leftover, LeftoverKind, MessageId, NewEval, Repeat, Rerun,
-    RunStarted, Runner, SentBack, Stop, Subject, Takeover, Wish, WorldKind,
+    Approval, ArtifactsRestored, BudgetKind, ContextPack, EvalStage, Event, Failure, FailureKind,
+    FileDigest, FilesRecorded, Idea, IdeaAdded, IdeasProposed, Intent, Leftover, LeftoverKind,
+    MessageId, NewEval, Repeat, Rerun, RunStarted, Runner, SentBack, Stop, Subject, Takeover, Wish,
+    WorldKind,
 };
 use treebeam_core::evidence::{
     Artifact, Comparison, Completeness, Form, Grade, LostNumbers, Paired, PrimaryMeans, Reason,
@@ -483,10 +484,24 @@ fn done_again() -> Vec<Event> {
         begin_again(9, 3, 77),
         implemented(9, 78),
         submitted(Subject::Eval(eval(9)), 2),
-        failed(9, EvalStage::Sweep, FailureKind::Sweep, 79),
+        changed_artifact(9),
+        recorded("eval/0009/experiment/sweep.log"),
+        failed(9, EvalStage::Sweep, FailureKind::Artifacts, 79),
         Event::DepthClosed { depth: Depth(3), verdicts: vec![], beam: vec![], cut_short: false },
         Event::Stopped { reason: Stop::EmptyFrontier, at: at(80) },
     ]
+}
+
+fn recorded(file: &str) -> Event {
+    let files =
+        vec![FileDigest { path: file.parse().unwrap(), sha256: Sha256::of(file.as_bytes()) }];
+    Event::FilesRecorded(Box::new(FilesRecorded { files }))
+}
+
+fn changed_artifact(suspect: u32) -> Event {
+    let (artifacts, suspects) =
+        (vec!["artifacts/root.csv".parse().unwrap()], vec![EvalId::new(suspect)]);
+    Event::ArtifactsRestored(Box::new(ArtifactsRestored { artifacts, suspects, at: at(79) }))
 }
 
 fn reached(budget: BudgetKind, step: Intent) -> Event {

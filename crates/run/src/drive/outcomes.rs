@@ -3,7 +3,9 @@
 use super::{Coordinator, Halt, Report};
 use crate::brief;
 use crate::port::Moment;
-use treebeam_core::event::EvalStage;
+use crate::stage::StepEnd;
+use treebeam_core::event::{ArtifactsRestored, EvalStage, Event, FilesRecorded};
+use treebeam_core::id::RunPath;
 use treebeam_core::plan::{self, Outcome};
 use treebeam_core::state::State;
 
@@ -49,12 +51,20 @@ impl Coordinator<'_, '_> {
         let mut seen = Ok(());
         loop {
             let before = waiting.len();
-            for (step, outcome) in std::mem::take(&mut waiting) {
-                let at = self.world.clock.at_or_now(ending(&self.state, &outcome));
-                let Some(event) = plan::accept(&self.state, &outcome, at) else {
-                    waiting.push((step, outcome));
+            for (step, end) in std::mem::take(&mut waiting) {
+                let at = self.world.clock.at_or_now(ending(&self.state, &end.outcome));
+                let Some(event) = plan::accept(&self.state, &end.outcome, at) else {
+                    waiting.push((step, end));
                     continue;
                 };
+                let StepEnd { outcome, files, restored } = end;
+                if !restored.is_empty() {
+                    self.suspect_sweeps(restored)?;
+                }
+                // Before the end: a step whose end is on record has its digests on record too.
+                if !files.is_empty() {
+                    self.apply(Event::FilesRecorded(Box::new(FilesRecorded { files })))?;
+                }
                 self.apply(event)?;
                 if let Some(step) = step {
                     self.running.steps.remove(&step);
@@ -66,6 +76,18 @@ impl Coordinator<'_, '_> {
                 return seen;
             }
         }
+    }
+
+    /// Records which artifacts were changed and restored. Any sweep that is under way can have changed them: it may have
+    /// changed others' results as well as its own.
+    fn suspect_sweeps(&mut self, artifacts: Vec<RunPath>) -> Result<(), Halt> {
+        let suspects = self.state.sweeping().iter().copied().collect();
+        let at = self.world.clock.now();
+        self.apply(Event::ArtifactsRestored(Box::new(ArtifactsRestored {
+            artifacts,
+            suspects,
+            at,
+        })))
     }
 
     /// Some outcomes are recorded and end the loop all the same: without a root there is nothing to compare with, and a

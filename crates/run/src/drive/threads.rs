@@ -69,7 +69,7 @@ impl Coordinator<'_, '_> {
         self.spawn(move || {
             let step = Step::Sweep(subject);
             let take_in = || match &brief {
-                Some(brief) => stage::sweep::collect(&end, brief, world),
+                Some(brief) => stage::collect(&end, brief, world),
                 None => Err(broken(step, NOTHING)),
             };
             let done = guarded(step, take_in);

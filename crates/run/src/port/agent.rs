@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use treebeam_core::bill::{Bill, Cost, Usage};
 pub use treebeam_core::conversation::Continuation;
-use treebeam_core::event::BudgetKind;
+use treebeam_core::event::{BudgetKind, FileDigest};
 use treebeam_core::id::{NodeId, Place};
 use treebeam_core::role::Role;
 
@@ -88,6 +88,9 @@ pub struct Reply {
     /// How long it took, in milliseconds, all tries together, without the waiting for a slot or for a rate limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub millis: Option<u64>,
+    /// The file of the run that the answer is kept in, where it is kept in one.
+    #[serde(skip)]
+    pub kept_as: Option<FileDigest>,
 }
 
 impl Reply {
@@ -95,7 +98,8 @@ impl Reply {
     #[must_use]
     pub const fn of(text: String) -> Self {
         let (usage, cost, id, model) = (None, None, None, None);
-        Self { text, usage, cost, id, model, edits: None, taken: None, millis: None }
+        let (edits, taken, millis, kept_as) = (None, None, None, None);
+        Self { text, usage, cost, id, model, edits, taken, millis, kept_as }
     }
 
     /// What it took. An answer of which nothing but its text is known is none that is paid for.

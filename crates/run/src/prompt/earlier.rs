@@ -40,6 +40,7 @@ fn told(failure: &Failure) -> String {
         | FailureKind::Rejected
         | FailureKind::Protected
         | FailureKind::Inputs
+        | FailureKind::Artifacts
         | FailureKind::NoChange
         | FailureKind::Setup
         | FailureKind::Tests

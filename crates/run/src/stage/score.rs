@@ -36,6 +36,7 @@ pub(super) fn score(brief: &ForScore, world: World<'_>) -> Result<Outcome, Halt>
 
 /// The comparison, or in words why the candidate's results cannot be compared.
 fn compare(brief: &ForScore, world: World<'_>) -> Result<Result<Judgement, String>, PortError> {
+    world.files.restore(&[brief.parent.clone(), brief.root.clone(), brief.results.clone()])?;
     let read = |artifact: &Artifact| -> Result<Result<Sweep, String>, PortError> {
         let (name, meaning) = (artifact.path.as_str(), &brief.meaning);
         let reader = world.files.open(artifact)?;

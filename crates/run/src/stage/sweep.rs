@@ -42,8 +42,9 @@ pub(crate) fn collect(
 ) -> Result<Outcome, Halt> {
     match brief {
         ForCollecting::Root { commit, meaning } => of_root(end, commit, meaning, world),
-        ForCollecting::Eval { about, commit, protect, inputs } => {
-            of_eval(end, about, Swept { commit, protect, inputs: inputs.as_ref() }, world)
+        ForCollecting::Eval { about, commit, protect, inputs, artifacts } => {
+            let inputs = inputs.as_ref();
+            of_eval(end, about, Swept { commit, protect, inputs, artifacts }, world)
         }
     }
 }
@@ -58,6 +59,8 @@ struct Swept<'a> {
     protect: &'a [String],
     /// What the protected inputs were when the root was measured.
     inputs: Option<&'a Sha256>,
+    /// What may not have changed meanwhile.
+    artifacts: &'a [Artifact],
 }
 
 impl Swept<'_> {
@@ -71,6 +74,10 @@ impl Swept<'_> {
             }
         };
         let failed = failed.map(String::as_str);
+        let changed = world.files.restore(self.artifacts)?;
+        if !changed.is_empty() {
+            return Ok(Err((FailureKind::Artifacts, suspect(&changed, failed))));
+        }
         if let Some(why) = inputs::look_over(self.inputs, failed, world)? {
             return Ok(Err((FailureKind::Inputs, why)));
         }
@@ -94,6 +101,16 @@ impl Swept<'_> {
     }
 }
 
+/// Why the results of a sweep do not count, in words; `failed` is what the job says itself of its failure.
+fn suspect(changed: &[RunPath], failed: Option<&str>) -> String {
+    let names: Vec<_> = changed.iter().map(ToString::to_string).collect();
+    let said = failed.map_or_else(String::new, |said| format!("; the job itself: {said}"));
+    let names = inputs::named(&names);
+    format!(
+        "artifacts of the run were changed on disk while it was swept, and are restored: {names}{said}"
+    )
+}
+
 fn of_root(
     end: &JobEnd,
     commit: &Commit,
@@ -108,7 +125,7 @@ fn of_root(
         }
     };
     // Where the sweep itself does that, it would fail every candidate.
-    let swept = Swept { commit, protect: &meaning.protect, inputs: None };
+    let swept = Swept { commit, protect: &meaning.protect, inputs: None, artifacts: &[] };
     match swept.look_over(Subject::Root, world)? {
         Some(why) => Ok(Outcome::RootRefused { why }),
         None => root(results, end, commit, meaning, world),

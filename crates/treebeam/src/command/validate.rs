@@ -1,5 +1,8 @@
 //! `treebeam validate`: checks that a run's record, files, refs and decisions hold together, and writes what it found.
 
+mod commits;
+mod digests;
+
 use super::Output;
 use crate::failure::{Exit, Failure};
 use crate::terminal;
@@ -153,7 +156,9 @@ fn of_note(note: &Note) -> Finding {
 }
 
 fn files(run: &RunDir, facts: &Facts, findings: &mut Vec<Finding>) {
-    for reference in audit::references(facts) {
+    let recorded = digests::recorded(run);
+    findings.extend(digests::note(facts, &recorded));
+    for reference in digests::references(facts, &recorded) {
         let (path, by) = (&reference.path, &reference.by);
         let finding = match (store::digest(&run.path(path)), reference.sha256) {
             (Err(error), _) => {
@@ -177,6 +182,7 @@ fn places(
     findings: &mut Vec<Finding>,
 ) -> Result<(), Failure> {
     let repo = GitRepo::new(repo.clone(), run.root(), facts.run.clone())?;
+    findings.extend(commits::check(&repo, facts)?);
     let refs: BTreeMap<String, Commit> = repo.refs()?.into_iter().collect();
     for node in &facts.nodes {
         let planted = matches!(facts.baseline, Baseline::Measured { .. });

@@ -42,7 +42,7 @@ const fn key(name: &'static str, scope: Scope, form: Form, about: &'static str) 
 }
 
 /// Every key, in the order in which they are shown.
-pub(crate) const KEYS: [Key; 81] = {
+pub(crate) const KEYS: [Key; 82] = {
     use Form::{Text, Toml};
     use Scope::{Meaning, Place, Process, Reach};
     [

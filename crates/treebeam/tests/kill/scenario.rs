@@ -206,6 +206,11 @@ pub(crate) fn all() -> Vec<Scenario> {
             vec![small(), Act::resume(&["--force"]).after(shorten_the_journal)],
         ),
         Scenario::new(
+            "artifact changed",
+            vec![small().killed("kill before 2 swept"), resume().after(change_an_artifact)],
+        )
+        .in_its_own_way(),
+        Scenario::new(
             "no name yet",
             vec![small().killed("kill before 1 rename .treebeam/runs/t"), small()],
         ),
@@ -229,6 +234,11 @@ fn tell_the_next(site: &Site, kind: &str) {
     );
     fs::create_dir_all(site.path("inbox")).expect("an inbox");
     fs::write(site.path("inbox/20260921T000000-000000000-1.json"), message).expect("a message");
+}
+
+/// As if the sweep that is under way had done it.
+fn change_an_artifact(site: &Site) {
+    fs::write(site.path("artifacts/root.csv"), "config_id,status\n").expect("an artifact");
 }
 
 fn take_the_line_end(site: &Site) {

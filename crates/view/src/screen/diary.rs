@@ -23,7 +23,10 @@ pub struct Diary {
 impl Diary {
     /// Remembers an event that was written at this time.
     pub fn note(&mut self, at: Timestamp, event: &Event) {
-        self.events.push_back((at, log::brief(event)));
+        // Digests are for `validate`: no news for a person who watches.
+        if !matches!(event, Event::FilesRecorded(_)) {
+            self.events.push_back((at, log::brief(event)));
+        }
         if self.events.len() > EVENTS {
             self.events.pop_front();
         }

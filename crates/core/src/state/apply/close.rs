@@ -48,6 +48,7 @@ impl State {
             cut_short,
         });
         self.facts.phase = Phase::Promoting { left: beam.to_vec() };
+        self.facts.history.suspects.clear();
         self.go_deeper();
         Ok(())
     }

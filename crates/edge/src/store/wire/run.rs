@@ -417,6 +417,8 @@ pub(super) struct HistoryBlock {
     /// Seldom there.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     replaced_sweeps: BTreeMap<EvalId, CopiedFile>,
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    suspects: BTreeSet<EvalId>,
 }
 
 impl HistoryBlock {
@@ -438,6 +440,7 @@ impl HistoryBlock {
                 .iter()
                 .map(|(eval, results)| (*eval, CopiedFile::of(results)))
                 .collect(),
+            suspects: history.suspects.clone(),
         }
     }
 
@@ -455,6 +458,7 @@ impl HistoryBlock {
             stop_after: self.stop_after_depth,
             messages: self.messages,
             replaced_sweeps: replaced.map(|(eval, file)| (eval, file.into_artifact())).collect(),
+            suspects: self.suspects,
         })
     }
 }

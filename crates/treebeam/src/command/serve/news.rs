@@ -43,6 +43,7 @@ impl News {
             | Event::DeadlinePassed { .. }
             | Event::LockTakenOver { .. } => Self::parts(&[Part::Steering, Part::Overview]),
             Event::Discarded { .. }
+            | Event::FilesRecorded(_)
             | Event::DiscardDeferred { .. }
             | Event::RemovalAsked { .. } => Self::default(),
             Event::RunStarted(_)
@@ -52,6 +53,7 @@ impl News {
             | Event::ProposalFailed { .. }
             | Event::BudgetReached { .. }
             | Event::SentBack(_)
+            | Event::ArtifactsRestored(_)
             | Event::DepthClosed { .. }
             | Event::NodeAdded { .. }
             | Event::PromotionFailed { .. }

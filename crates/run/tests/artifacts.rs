@@ -1,0 +1,135 @@
+//! Artifacts that a sweep changes on disk: they are restored, what was swept meanwhile fails, and the run goes on.
+
+#![cfg(test)]
+
+use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use treebeam_core::event::{Event, FailureKind, Subject};
+use treebeam_core::facts::{Eval, Stage};
+use treebeam_core::id::{EvalId, RunPath, Sha256};
+use treebeam_core::policy::{Meaning, Reach};
+use treebeam_core::state::State;
+use treebeam_run::port::{Executor, Files as _, Job, JobEnd, JobKey, PortError, World};
+use treebeam_run::{Halt, drive};
+use treebeam_testkit::journal::MemoryJournal;
+use treebeam_testkit::memory::MemoryWorld;
+
+/// An executor one of whose sweeps overwrites an artifact, once, before it ends.
+struct Overwriting<'a> {
+    world: &'a MemoryWorld,
+    by: EvalId,
+    artifact: RunPath,
+    done: AtomicBool,
+}
+
+impl<'a> Overwriting<'a> {
+    fn new(world: &'a MemoryWorld, by: u32, artifact: &str) -> Self {
+        let artifact = artifact.parse().expect("a path");
+        Self { world, by: EvalId::new(by), artifact, done: AtomicBool::new(false) }
+    }
+}
+
+impl Executor for Overwriting<'_> {
+    fn submit(&self, job: &Job) -> Result<(), PortError> {
+        self.world.submit(job)
+    }
+    fn adopt(&self, jobs: &[Job]) -> Result<Vec<JobKey>, PortError> {
+        self.world.adopt(jobs)
+    }
+    fn wait(&self, patience: Duration) -> Result<Vec<JobEnd>, PortError> {
+        let ends = self.world.wait(patience)?;
+        let ended = ends.iter().any(|end| end.key.subject == Subject::Eval(self.by));
+        if ended && !self.done.swap(true, Ordering::SeqCst) {
+            self.world.write(&self.artifact, b"config_id,status\n")?;
+        }
+        Ok(ends)
+    }
+}
+
+fn begun(parallel: u32, eval_retries: u32) -> MemoryJournal {
+    let number = |n| NonZeroU32::new(n).expect("not zero");
+    let meaning = Meaning {
+        ideas_per_node: number(4),
+        sweep_config_limit: Some(number(4)),
+        ..Meaning::default()
+    };
+    let max_parallel_evals = number(parallel);
+    let reach = Reach { max_depth: 2, max_parallel_evals, eval_retries, ..Reach::default() };
+    MemoryJournal::begun(meaning, reach)
+}
+
+fn go(journal: &mut MemoryJournal, executor: &Overwriting<'_>) -> Result<State, Halt> {
+    let ports = World { executor, ..executor.world.ports() };
+    drive(journal.state(), ports, journal, &mut |_, _| {})
+}
+
+fn is_suspect(eval: &Eval) -> bool {
+    matches!(&eval.stage, Stage::Failed { failure, .. } if failure.kind == FailureKind::Artifacts)
+}
+
+fn restorations(journal: &MemoryJournal) -> Vec<(String, Vec<u32>)> {
+    let restored = journal.events.iter().filter_map(|event| match event {
+        Event::ArtifactsRestored(restored) => Some(restored),
+        _ => None,
+    });
+    let told = restored.map(|it| {
+        let names: Vec<_> = it.artifacts.iter().map(ToString::to_string).collect();
+        (names.join(" "), it.suspects.iter().map(|id| id.number()).collect())
+    });
+    told.collect()
+}
+
+#[test]
+fn a_changed_artifact_is_restored_and_the_sweep_that_ran_fails() {
+    for artifact in ["artifacts/root.csv", "artifacts/e0001.csv"] {
+        let (world, mut journal) = (MemoryWorld::new(7, 7), begun(1, 0));
+        let before = go(&mut begun(1, 0), &Overwriting::new(&MemoryWorld::new(7, 7), 99, artifact));
+        let before = before.expect("a run");
+        let sound = before.eval(EvalId::new(1)).expect("an eval").into_owned();
+        let state = go(&mut journal, &Overwriting::new(&world, 2, artifact)).expect("a run");
+        assert_eq!(restorations(&journal), [(artifact.to_owned(), vec![2])]);
+        let failed: Vec<u32> = state
+            .evals
+            .iter()
+            .filter(|eval| is_suspect(eval))
+            .map(|eval| eval.id.number())
+            .collect();
+        assert_eq!(failed, [2]);
+        // What was measured before it stands as if nothing had been.
+        let after = state.eval(EvalId::new(1)).expect("an eval").into_owned();
+        assert_eq!(after.measured().map(|it| it.scored), sound.measured().map(|it| it.scored));
+        let now = world.read(&artifact.parse().expect("a path"), usize::MAX).expect("a file");
+        assert_ne!(Sha256::of(&now), Sha256::of(b"config_id,status\n"));
+        assert!(state.history.suspects.is_empty());
+    }
+}
+
+#[test]
+fn every_sweep_that_was_under_way_is_suspect_and_tried_again_where_that_is_wanted() {
+    let (world, mut journal) = (MemoryWorld::new(7, 7), begun(4, 1));
+    let state =
+        go(&mut journal, &Overwriting::new(&world, 2, "artifacts/root.csv")).expect("a run");
+    let all = restorations(&journal);
+    let [(_, suspects)] = all.as_slice() else { panic!("{all:?}") };
+    assert!(suspects.contains(&2), "{suspects:?}");
+    let again = journal.events.iter().filter_map(|event| match event {
+        Event::AttemptFailed { eval, failure, .. } if failure.kind == FailureKind::Artifacts => {
+            Some(eval.number())
+        }
+        _ => None,
+    });
+    let mut again: Vec<u32> = again.collect();
+    again.sort_unstable();
+    let swept = |id: &u32| {
+        // One whose job failed by itself is tried again for that.
+        let failed = |event: &Event| {
+            matches!(event, Event::AttemptFailed { eval, failure, .. }
+                if eval.number() == *id && failure.kind != FailureKind::Artifacts)
+        };
+        !journal.events.iter().any(failed)
+    };
+    let expected: Vec<u32> = suspects.iter().copied().filter(swept).collect();
+    assert_eq!(again, expected);
+    assert!(state.evals.iter().all(|eval| !is_suspect(&eval)));
+}

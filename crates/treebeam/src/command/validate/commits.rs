@@ -1,0 +1,76 @@
+//! Checks that git has all objects of each node's commit, and that no candidate's commit changes what is protected.
+
+use std::collections::BTreeSet;
+use treebeam_core::audit::{self, Finding};
+use treebeam_core::event::{Leftover, LeftoverKind};
+use treebeam_core::facts::{Baseline, Facts, Node};
+use treebeam_core::id::{Commit, EvalId, Place};
+use treebeam_edge::git::{GitRepo, MissingObjects};
+use treebeam_run::port::PortError;
+
+/// What is wrong with the commits of a run.
+///
+/// # Errors
+/// When git cannot be run.
+pub(super) fn check(repo: &GitRepo, facts: &Facts) -> Result<Vec<Finding>, PortError> {
+    let kept = facts.nodes.iter().filter(|node| is_kept(facts, node));
+    let kept: BTreeSet<Commit> = kept.map(|node| node.commit.clone()).collect();
+    let missing = repo.missing_objects(&kept)?;
+    let of_node = |node: &Node| Some(finding(node, missing.get(&node.commit)?));
+    let mut found: Vec<Finding> = facts.nodes.iter().filter_map(of_node).collect();
+    found.extend(audit::protection(facts));
+    let whole: BTreeSet<&Commit> =
+        kept.iter().filter(|commit| !missing.contains_key(*commit)).collect();
+    found.extend(changes(repo, facts, &whole)?);
+    Ok(found)
+}
+
+/// Whether a node has a ref that keeps its commit.
+fn is_kept(facts: &Facts, node: &Node) -> bool {
+    let branch = Leftover { place: Place::Node(node.id), kind: LeftoverKind::Branch };
+    let measured = matches!(facts.baseline, Baseline::Measured { .. });
+    measured && facts.has(branch) && !facts.leftovers.contains_key(&branch)
+}
+
+fn finding(node: &Node, missing: &MissingObjects) -> Finding {
+    let what = match missing {
+        MissingObjects::Commit => format!("its commit {} is gone from git", node.commit.short()),
+        MissingObjects::Parts(count, first) => {
+            let commit = node.commit.short();
+            format!("git lacks {count} objects of its commit {commit}, the first is {first}")
+        }
+        MissingObjects::Unreadable(why) => {
+            format!("git cannot read its commit {}: {why}", node.commit.short())
+        }
+    };
+    let advice = "fetch the objects from a copy of the repository, or restore `.git` from a backup";
+    Finding::new(what, format!("node {}", node.id), advice)
+}
+
+/// Candidates that change what is protected. One that is not kept, and gone, cannot be checked.
+fn changes(
+    repo: &GitRepo,
+    facts: &Facts,
+    whole: &BTreeSet<&Commit>,
+) -> Result<Vec<Finding>, PortError> {
+    let candidates: Vec<(EvalId, Commit, Commit)> = facts
+        .evals
+        .iter()
+        .filter_map(|eval| {
+            let parent = &facts.node(eval.parent)?.commit;
+            let commit = eval.work()?.commit;
+            whole.contains(parent).then(|| (eval.id, parent.clone(), commit))
+        })
+        .collect();
+    let commits = candidates.iter().map(|(_, _, commit)| commit.clone()).collect();
+    let there = repo.commits_there(&commits)?;
+    let there: Vec<_> =
+        candidates.into_iter().filter(|(_, _, commit)| there.contains(commit)).collect();
+    let pairs: Vec<_> =
+        there.iter().map(|(_, parent, commit)| (parent.clone(), commit.clone())).collect();
+    let all = repo.changes_between(&pairs)?;
+    let found = there.iter().zip(&all);
+    let found =
+        found.filter_map(|((id, ..), changes)| audit::protected_changes(facts, *id, changes));
+    Ok(found.collect())
+}
