@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use treebeam_core::audit;
 use treebeam_core::event::{Event, Stop, Subject, Takeover};
-use treebeam_core::facts::{Facts, Fate, History, Stage};
+use treebeam_core::facts::{Facts, Fate, Stage};
 use treebeam_core::id::NodeId;
 use treebeam_core::policy::{DedupeScope, Meaning, Reach};
 use treebeam_core::state::State;
@@ -54,10 +54,15 @@ struct Settled {
 
 fn settled(state: State, disk: Disk) -> Settled {
     let mut facts = state.into_facts();
-    facts.history = History::default();
+    let history = std::mem::take(&mut facts.history);
     facts.reach.max_parallel_evals = NonZeroU32::MIN;
     let worktrees = disk.worktrees.into_keys().collect();
-    let artifacts = disk.files.into_iter().filter(|(path, _)| path.starts_with("artifacts/"));
+    // Whether a twin was swept before the older one was known is for the history to say.
+    let counts = |path: &str| {
+        let is_replaced = history.replaced_sweeps.values().any(|own| own.path.as_str() == path);
+        path.starts_with("artifacts/") && !is_replaced
+    };
+    let artifacts = disk.files.into_iter().filter(|(path, _)| counts(path));
     Settled { facts, refs: disk.refs, worktrees, artifacts: artifacts.collect() }
 }
 

@@ -288,7 +288,8 @@ impl State {
         let Some(started_at) = self.started_at(eval)? else {
             return wrong(format!("eval {eval} failed, but was not under way"));
         };
-        let work = self.eval_mut(eval)?.work().map(Box::new);
+        let work = self.eval_mut(eval)?.work();
+        let work = work.map(|work| Box::new(Work { same_code_as: None, ..work }));
         let failure = Box::new(failure.clone());
         self.eval_mut(eval)?.again = None;
         self.keep_replaced(eval)?;
