@@ -2,7 +2,7 @@
 //!
 //! # Layout
 //! [`agent`] is the door to models and programs that answer, [`process`] starts child processes, [`executor`] runs tests and sweeps, [`interrupt`] hears when the program is to end, [`git`] is the user's repository,
-//! [`store`] a run on disk, [`clock`] the time on the wall, [`input`] opens the user's own files, [`env_file`] reads `.env` files, [`web`] is a small web server, and [`dry`] is the world
+//! [`store`] a run on disk, [`clock`] the time on the wall, [`input`] opens the user's own files, [`user_state`] is what treebeam keeps for a user, [`env_file`] reads `.env` files, [`web`] is a small web server, and [`dry`] is the world
 //! without a model and without a sweep.
 
 pub mod agent;
@@ -17,4 +17,5 @@ pub mod interrupt;
 pub mod process;
 pub mod store;
 pub mod transition;
+pub mod user_state;
 pub mod web;

@@ -2,10 +2,12 @@
 //! What a request may do, and to whom it is answered at all, is for the caller to say; what it may cost is bounded here:
 //! how many come at once, how long their heads and their bodies take, and how large they are.
 
+mod connections;
 mod stream;
 
 pub use stream::{Outlet, Sent, Stream, stream};
 
+use connections::{AnswerBody, ConnectionHandle, OpenConnections, PlainBody};
 use http_body_util::{BodyExt as _, Either, Full, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
@@ -20,15 +22,14 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
 /// The longest body of a request.
 pub const MOST_BODY: usize = 256 << 10;
 /// The longest head of a request.
 const MOST_HEAD: usize = 32 << 10;
-/// How many connections there are at once; the next one waits.
-const MOST_CONNECTIONS: usize = 128;
+/// How often a full server looks for room.
+const ROOM_CHECK_INTERVAL: Duration = Duration::from_millis(10);
 /// How long nobody is let in after the system had no room for one.
 const REST: Duration = Duration::from_millis(100);
 
@@ -41,6 +42,8 @@ pub struct Request {
     pub path: String,
     /// What came after the question mark, as it was sent.
     pub query: String,
+    /// The server that the target names, with its port, where the target is a whole address.
+    pub authority: Option<String>,
     /// Under which name we were called; none where it is not said once and in plain letters.
     pub host: Option<String>,
     /// From which site the request comes.
@@ -93,19 +96,28 @@ pub trait Site: Send + Sync {
     fn too_long(&self) -> Answer;
 }
 
+/// How long the two parts of a request may take to come.
+#[derive(Clone, Copy, Debug)]
+pub struct RequestTimeouts {
+    /// The head, from the moment that the connection is open or the answer before it was sent.
+    pub head: Duration,
+    /// The body, from the end of the head.
+    pub body: Duration,
+}
+
 /// A server, until it is dropped or stopped.
 #[derive(Debug)]
 pub struct Server(Runtime);
 
 impl Server {
-    /// Answers whoever comes here, and waits so long for a head and then for a body.
+    /// Answers whoever comes here, within these times.
     ///
     /// # Errors
     /// When the system does not let us.
     pub fn start(
         listener: TcpListener,
         site: Arc<dyn Site>,
-        patience: Duration,
+        timeouts: RequestTimeouts,
     ) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
@@ -113,7 +125,7 @@ impl Server {
             let _inside = runtime.enter();
             tokio::net::TcpListener::from_std(listener)?
         };
-        runtime.spawn(accept(listener, site, patience));
+        runtime.spawn(accept(listener, site, timeouts));
         Ok(Self(runtime))
     }
 
@@ -123,59 +135,75 @@ impl Server {
     }
 }
 
-async fn accept(listener: tokio::net::TcpListener, site: Arc<dyn Site>, patience: Duration) {
-    let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+async fn accept(listener: tokio::net::TcpListener, site: Arc<dyn Site>, timeouts: RequestTimeouts) {
+    let connections = OpenConnections::default();
     loop {
-        let Ok(place) = Arc::clone(&room).acquire_owned().await else { return };
         let Ok((connection, _)) = listener.accept().await else {
+            connections.close_longest_waiting();
             sleep(REST).await;
             continue;
         };
-        let site = Arc::clone(&site);
-        tokio::spawn(async move {
-            converse(connection, site, patience).await;
-            drop(place);
-        });
+        while !connections.make_room() {
+            sleep(ROOM_CHECK_INTERVAL).await;
+        }
+        let handle = connections.add();
+        let id = handle.id();
+        let task = tokio::spawn(converse(connection, Arc::clone(&site), timeouts, handle));
+        connections.set_task(id, task.abort_handle());
     }
 }
 
-async fn converse(connection: TcpStream, site: Arc<dyn Site>, patience: Duration) {
+async fn converse(
+    connection: TcpStream,
+    site: Arc<dyn Site>,
+    timeouts: RequestTimeouts,
+    handle: ConnectionHandle,
+) {
+    let handle = Arc::new(handle);
     let answering = service_fn(move |request| {
-        let site = Arc::clone(&site);
-        async move { Ok::<_, Infallible>(answer(request, site, patience).await) }
+        let (site, handle) = (Arc::clone(&site), Arc::clone(&handle));
+        async move { Ok::<_, Infallible>(answer(request, site, timeouts.body, &handle).await) }
     });
     let conversation = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(patience)
+        .header_read_timeout(timeouts.head)
         .max_buf_size(MOST_HEAD)
         .serve_connection(TokioIo::new(connection), answering);
     // One that breaks off was not worth more than that.
     drop(conversation.await);
 }
 
-type Sending = Response<Either<Full<Bytes>, Stream>>;
+type Sending = Response<AnswerBody>;
 
 async fn answer(
     request: hyper::Request<Incoming>,
     site: Arc<dyn Site>,
-    patience: Duration,
+    body_timeout: Duration,
+    handle: &ConnectionHandle,
 ) -> Sending {
     let (head, body) = request.into_parts();
     let mut request = Request {
         method: head.method.to_string(),
         path: head.uri.path().to_owned(),
         query: head.uri.query().unwrap_or_default().to_owned(),
+        authority: head.uri.authority().map(ToString::to_string),
         host: once(&head.headers, &header::HOST),
         origin: given(&head.headers, &header::ORIGIN),
         cookie: once(&head.headers, &header::COOKIE),
         last_event: once(&head.headers, &HeaderName::from_static("last-event-id")),
         body: Vec::new(),
     };
-    let read = timeout(patience, Limited::new(body, MOST_BODY).collect()).await;
-    let Ok(Ok(body)) = read else { return sending(site.too_long()) };
-    request.body = body.to_bytes().to_vec();
-    let answered = tokio::task::spawn_blocking(move || site.answer(&request)).await;
-    answered.map_or_else(|_| plain(StatusCode::INTERNAL_SERVER_ERROR), sending)
+    let read = timeout(body_timeout, Limited::new(body, MOST_BODY).collect()).await;
+    let mark = handle.begin_answer();
+    let answered = match read {
+        Ok(Ok(body)) => {
+            request.body = body.to_bytes().to_vec();
+            tokio::task::spawn_blocking(move || site.answer(&request)).await.ok()
+        }
+        Ok(Err(_)) | Err(_) => Some(site.too_long()),
+    };
+    let plain = answered.and_then(response).unwrap_or_else(internal_error);
+    plain.map(|body| AnswerBody::new(body, mark))
 }
 
 /// A header that may stand there once, in plain letters.
@@ -195,7 +223,8 @@ fn given(headers: &HeaderMap, name: &HeaderName) -> Given {
     }
 }
 
-fn sending(answer: Answer) -> Sending {
+/// An answer as it is sent; none where a header of it cannot be.
+fn response(answer: Answer) -> Option<Response<PlainBody>> {
     let body = match answer.body {
         Body::Whole(bytes) => Either::Left(Full::new(Bytes::from(bytes))),
         Body::Stream(stream) => Either::Right(stream),
@@ -204,12 +233,12 @@ fn sending(answer: Answer) -> Sending {
     for (name, value) in answer.headers {
         response = response.header(name, value);
     }
-    response.body(body).unwrap_or_else(|_| plain(StatusCode::INTERNAL_SERVER_ERROR))
+    response.body(body).ok()
 }
 
-fn plain(status: StatusCode) -> Sending {
+fn internal_error() -> Response<PlainBody> {
     let mut response = Response::new(Either::Left(Full::default()));
-    *response.status_mut() = status;
+    *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
     response
 }
 

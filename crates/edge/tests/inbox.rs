@@ -11,10 +11,12 @@ use tempfile::TempDir;
 use treebeam_core::event::Wish;
 use treebeam_core::id::NodeId;
 use treebeam_edge::store::RunDir;
-use treebeam_edge::store::inbox::{Fate, Outgoing, RunInbox, fate, post, withdraw};
+use treebeam_edge::store::inbox::{Fate, Outgoing, RunInbox, fate, message_file, post, withdraw};
+use treebeam_edge::user_state::{InboxSecret, UserStateError};
 use treebeam_run::port::{Inbox as _, Message, OwnIdea, Request};
 
 const EPOCH: u64 = 3;
+const SECRET: InboxSecret = InboxSecret::new([7; 32]);
 
 struct Home {
     _folder: TempDir,
@@ -30,7 +32,7 @@ fn home() -> Home {
 
 impl Home {
     fn inbox(&self, tell: fn(&str)) -> RunInbox {
-        RunInbox::new(self.run.clone(), EPOCH, tell)
+        RunInbox::new(self.run.clone(), EPOCH, Ok(SECRET), tell)
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -40,6 +42,15 @@ impl Home {
     fn write(&self, name: &str, letter: &Value) {
         fs::create_dir_all(self.run.inbox()).unwrap();
         fs::write(self.path(name), letter.to_string()).unwrap();
+    }
+
+    /// Writes a message as it is posted, under a name of its own.
+    fn sign(&self, name: &str, message: &Outgoing, secret: &InboxSecret) {
+        fs::create_dir_all(self.run.inbox()).unwrap();
+        let id = name.parse().unwrap();
+        let at = Timestamp::UNIX_EPOCH;
+        let bytes = message_file(&self.run, &id, at, message, secret).unwrap();
+        fs::write(self.path(&format!("{name}.json")), bytes).unwrap();
     }
 
     fn names(&self, folder: &str) -> Vec<String> {
@@ -78,7 +89,8 @@ fn what_is_written_is_read_in_order_and_once() {
         wish(Wish::Stop),
         Outgoing::Idea(OwnIdea { node: None, ..idea.clone() }),
     ];
-    let ids: Vec<_> = sent.iter().map(|message| post(&home.run, message).unwrap()).collect();
+    let ids: Vec<_> =
+        sent.iter().map(|message| post(&home.run, message, &SECRET).unwrap()).collect();
     assert!(ids.is_sorted_by(|a, b| a < b), "{ids:?}");
     let read = inbox.look();
     assert_eq!(read.iter().map(|message| message.id.clone()).collect::<Vec<_>>(), ids);
@@ -102,7 +114,7 @@ fn a_message_that_is_set_aside_is_found_with_its_reason() {
     static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
     let home = home();
     let inbox = home.inbox(|text| SAID.lock().unwrap().push(text.to_owned()));
-    let id = post(&home.run, &wish(Wish::Pause)).unwrap();
+    let id = post(&home.run, &wish(Wish::Pause), &SECRET).unwrap();
     inbox.set_aside(&id, "the run is over");
     assert_eq!(fate(&home.run, &id), Fate::Refused("the run is over".to_owned()));
     assert_eq!(inbox.look(), []);
@@ -114,7 +126,7 @@ fn a_message_that_is_set_aside_is_found_with_its_reason() {
 fn a_wish_for_another_opening_of_the_run_is_not_for_this_one() {
     let home = home();
     let inbox = home.inbox(|_| {});
-    let at = |epoch| post(&home.run, &Outgoing::Wish { wish: Wish::Stop, epoch }).unwrap();
+    let at = |epoch| post(&home.run, &Outgoing::Wish { wish: Wish::Stop, epoch }, &SECRET).unwrap();
     let (before, after) = (at(EPOCH - 1), at(EPOCH + 1));
     assert_eq!(inbox.look(), []);
     let Fate::Refused(why) = fate(&home.run, &before) else { panic!("it is left") };
@@ -136,7 +148,7 @@ fn what_is_no_message_is_set_aside_and_mentioned_once() {
     let mut newer = letter("pause", &pause);
     newer["message_version"] = json!(2);
     home.write("b4.json", &newer);
-    home.write("b5.json", &letter("idea", &json!({"node": null, "text": " "})));
+    home.sign("b5", &Outgoing::Idea(OwnIdea { node: None, text: " ".to_owned() }), &SECRET);
     home.write("b6.json", &letter("idea", &json!({"node": "x", "text": "IDEA: x"})));
     home.write("b7.json", &letter("idea", &json!({"node": null, "text": "x".repeat(300_000)})));
     fs::write(home.path("b8.json"), b"\xff\xfe{").unwrap();
@@ -144,7 +156,7 @@ fn what_is_no_message_is_set_aside_and_mentioned_once() {
     fs::create_dir(home.path("c1.json")).unwrap();
     fs::write(home.path("c1.json/in it"), "").unwrap();
     home.write(".new-half", &json!(7));
-    home.write("d.json", &letter("pause", &pause));
+    home.sign("d", &wish(Wish::Pause), &SECRET);
     let read = inbox.look();
     let [Message { id, request }] = &read[..] else { panic!("{read:?}") };
     assert_eq!((id.as_str(), request), ("d", &Request::Wish(Wish::Pause)));
@@ -166,6 +178,52 @@ fn what_is_no_message_is_set_aside_and_mentioned_once() {
     }
 }
 
+/// A candidate can write into the run's folder, and read there what the user has posted.
+#[test]
+fn a_message_without_the_users_secret_is_set_aside_and_named() {
+    static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    let (home, other) = (home(), home());
+    let inbox = home.inbox(|text| SAID.lock().unwrap().push(text.to_owned()));
+    let (stop, idea) = (wish(Wish::Stop), OwnIdea { node: None, text: "Mine\n".to_owned() });
+    home.write("a-none.json", &letter("stop", &json!({"to_epoch": EPOCH})));
+    home.write("a-idea.json", &letter("idea", &json!({"node": null, "text": "Mine"})));
+    home.write("a-odd.json", &letter("stop", &json!({"to_epoch": EPOCH, "signature": ""})));
+    home.sign("b-other-secret", &stop, &InboxSecret::new([8; 32]));
+    // One of the user's own, under another name, with other words, and of another run.
+    let own = post(&home.run, &wish(Wish::Pause), &SECRET).unwrap();
+    let text = fs::read_to_string(home.path(&format!("{own}.json"))).unwrap();
+    fs::write(home.path("c-again.json"), &text).unwrap();
+    withdraw(&home.run, &own).unwrap();
+    fs::write(home.path(&format!("{own}.json")), text.replace("pause", "stop")).unwrap();
+    home.sign("d-idea", &Outgoing::Idea(idea), &SECRET);
+    let changed = fs::read_to_string(home.path("d-idea.json")).unwrap().replace("Mine", "Theirs");
+    fs::write(home.path("d-idea.json"), changed).unwrap();
+    let elsewhere = RunDir::new(other.run.root().with_file_name("u"));
+    fs::create_dir_all(elsewhere.root()).unwrap();
+    let id = "e-elsewhere".parse().unwrap();
+    let bytes = message_file(&elsewhere, &id, Timestamp::UNIX_EPOCH, &stop, &SECRET).unwrap();
+    fs::write(home.path("e-elsewhere.json"), bytes).unwrap();
+    assert_eq!(inbox.look(), []);
+    assert_eq!(home.names(""), ["refused"]);
+    let said = SAID.lock().unwrap().clone();
+    assert_eq!(said.len(), 8, "{said:?}");
+    assert!(said.iter().all(|line| line.contains("is set aside: it does not carry")), "{said:?}");
+    home.sign("f", &stop, &SECRET);
+    assert_eq!(inbox.look().len(), 1, "and one that has it is acted upon");
+}
+
+#[test]
+fn without_a_secret_nothing_is_acted_upon() {
+    let home = home();
+    let _ = post(&home.run, &wish(Wish::Stop), &SECRET).unwrap();
+    let none = Err(UserStateError::Nowhere);
+    let inbox = RunInbox::new(home.run.clone(), EPOCH, none, |text| {
+        assert!(text.contains("there is no place for the user's state"), "{text}");
+    });
+    assert_eq!(inbox.look(), []);
+    assert_eq!(home.names(""), ["refused"]);
+}
+
 #[cfg(unix)]
 #[test]
 fn a_pipe_and_a_link_are_not_opened_and_one_that_cannot_be_moved_is_passed_over() {
@@ -173,7 +231,7 @@ fn a_pipe_and_a_link_are_not_opened_and_one_that_cannot_be_moved_is_passed_over(
     static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
     let home = home();
     let inbox = home.inbox(|text| SAID.lock().unwrap().push(text.to_owned()));
-    let id = post(&home.run, &wish(Wish::Unpause)).unwrap();
+    let id = post(&home.run, &wish(Wish::Unpause), &SECRET).unwrap();
     treebeam_testkit::repo::pipe(&home.path("a1.json")).unwrap();
     symlink(home.path(&format!("{id}.json")), home.path("a2.json")).unwrap();
     symlink("/dev/zero", home.path("a3.json")).unwrap();

@@ -5,8 +5,8 @@
 use std::io::{self, Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::time::Duration;
-use treebeam_edge::web::{Answer, Body, Request, Server, Site};
+use std::time::{Duration, Instant};
+use treebeam_edge::web::{Answer, Body, Request, RequestTimeouts, Server, Site};
 
 /// How long anything is waited for before the test fails.
 const LONG: Duration = Duration::from_mins(2);
@@ -29,7 +29,8 @@ impl Site for Plain {
 fn start(patience: Duration) -> (Server, SocketAddr) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let at = listener.local_addr().unwrap();
-    (Server::start(listener, Arc::new(Plain), patience).unwrap(), at)
+    let timeouts = RequestTimeouts { head: patience, body: patience };
+    (Server::start(listener, Arc::new(Plain), timeouts).unwrap(), at)
 }
 
 fn connect(at: SocketAddr, says: &str) -> TcpStream {
@@ -78,4 +79,62 @@ fn nobody_waits_for_those_who_are_slow() {
         "POST /c HTTP/1.1\r\nhost: here\r\nconnection: close\r\ncontent-length: 4\r\n\r\nbody";
     assert!(to_its_end(connect(at, whole)).ends_with("POST /c 4"));
     drop(slow);
+}
+
+/// Lets this process have as many files open as it may.
+#[cfg(unix)]
+fn open_many_files() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let most = getrlimit(Resource::Nofile).maximum;
+    setrlimit(Resource::Nofile, Rlimit { current: most, maximum: most }).unwrap();
+}
+
+/// They say nothing, half a head, or a head whose body never comes; the server would wait two minutes for each.
+#[cfg(unix)]
+#[test]
+fn a_page_is_answered_at_once_while_a_thousand_strangers_hold_connections() {
+    open_many_files();
+    let (_server, at) = start(LONG);
+    let stranger = |number: usize| {
+        let body_to_come = "POST / HTTP/1.1\r\nhost: here\r\ncontent-length: 4\r\n\r\n";
+        let says = ["", "GET / HTTP/1.1\r\nhost: ", body_to_come][number % 3];
+        let mut connection = TcpStream::connect(at).unwrap();
+        // It may be closed by now.
+        drop(connection.write_all(says.as_bytes()));
+        connection
+    };
+    let mut strangers: Vec<_> = (0..500).map(stranger).collect();
+    for round in 0..10 {
+        strangers.extend((0..50).map(stranger));
+        let begun = Instant::now();
+        let page = "GET /page HTTP/1.1\r\nhost: here\r\nconnection: close\r\n\r\n";
+        assert!(to_its_end(connect(at, page)).ends_with("GET /page 0"));
+        assert!(begun.elapsed() < Duration::from_secs(1), "{round}: {:?}", begun.elapsed());
+    }
+    assert_eq!(strangers.len(), 1000);
+}
+
+#[test]
+fn the_server_that_a_whole_address_names_is_told() {
+    struct Named;
+    impl Site for Named {
+        fn answer(&self, request: &Request) -> Answer {
+            let said = format!("{:?} {:?}", request.authority, request.path);
+            Answer { status: 200, headers: Vec::new(), body: Body::Whole(said.into_bytes()) }
+        }
+        fn too_long(&self) -> Answer {
+            Plain.too_long()
+        }
+    }
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let at = listener.local_addr().unwrap();
+    let timeouts = RequestTimeouts { head: LONG, body: LONG };
+    let _server = Server::start(listener, Arc::new(Named), timeouts).unwrap();
+    for (target, expect) in
+        [("/a", "None \"/a\""), ("http://evil.invalid:80/a", "Some(\"evil.invalid:80\") \"/a\"")]
+    {
+        let request = format!("GET {target} HTTP/1.1\r\nhost: here\r\nconnection: close\r\n\r\n");
+        let said = to_its_end(connect(at, &request));
+        assert!(said.ends_with(expect), "{said}");
+    }
 }

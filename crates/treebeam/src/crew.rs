@@ -8,12 +8,16 @@ use crate::failure::Failure;
 use crate::program;
 use std::path::Path;
 use std::time::Duration;
+use treebeam_core::policy::Agents;
 use treebeam_edge::agent::crew::Crew;
 use treebeam_edge::agent::settings::{
     self, Key, MAX_TOKENS, MAX_TOKENS_CLI, Settings, TIMEOUT, Tuner,
 };
 use treebeam_edge::agent::shield;
 use treebeam_run::port::Role;
+
+/// What the variable of a key is called in the record.
+pub(crate) const KEY_WORD: &str = "api_key_env";
 
 /// A role that somebody is set for.
 #[derive(Debug)]
@@ -68,7 +72,19 @@ pub(crate) fn without_keys(config: &Config, dotenv: &Dotenv) -> Result<Crew, Fai
     described(&seats)
 }
 
-fn find_key(agent: &Agent, dotenv: &Dotenv) -> KeyPlace {
+/// Adds to what is recorded of agents from which variable each one's key is read.
+pub(crate) fn describe_keys(config: &Config, agents: &mut Agents) {
+    for role in Role::ALL {
+        let Some(agent) = config.agent(role) else { continue };
+        if let Some(words) = agents.0.get_mut(role.name()) {
+            let variable = key_variable(agent).unwrap_or("none").to_owned();
+            words.insert(KEY_WORD.to_owned(), variable);
+        }
+    }
+}
+
+/// The variable that an agent's key is read from, if it needs one.
+fn key_variable(agent: &Agent) -> Option<&str> {
     // A key goes where it was meant to go: to another server only when that is said.
     let own_server = |model: &Model| model.base_url.is_none();
     let usual = match &agent.line {
@@ -76,7 +92,11 @@ fn find_key(agent: &Agent, dotenv: &Dotenv) -> KeyPlace {
         // A coding agent has a login of its own.
         Line::Model(_) | Line::Command(_) | Line::Cli(_) | Line::Tuner => None,
     };
-    let Some(variable) = agent.api_key_env.as_deref().or(usual) else { return KeyPlace::None };
+    agent.api_key_env.as_deref().or(usual)
+}
+
+fn find_key(agent: &Agent, dotenv: &Dotenv) -> KeyPlace {
+    let Some(variable) = key_variable(agent) else { return KeyPlace::None };
     match dotenv.secret(variable) {
         None => KeyPlace::Missing { variable: variable.to_owned() },
         Some((value, file)) => {

@@ -13,6 +13,7 @@ use treebeam_edge::git::OpenError;
 use treebeam_edge::ideas_dir::IdeasDirError;
 use treebeam_edge::input::InputError;
 use treebeam_edge::store::{StoreError, cure};
+use treebeam_edge::user_state::UserStateError;
 use treebeam_run::Halt;
 use treebeam_run::port::{AgentError, Interrupted, PortError};
 
@@ -173,6 +174,13 @@ impl From<ScoreError> for Failure {
     fn from(error: ScoreError) -> Self {
         let hint = Some(error.hint().to_owned());
         Self::new(Exit::Failed, error.into(), hint)
+    }
+}
+
+impl From<UserStateError> for Failure {
+    fn from(error: UserStateError) -> Self {
+        let hint = error.hint();
+        Self::new(Exit::Environment, error.into(), Some(hint.to_owned()))
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! # Layout
 //! `cli` is the command line, `command` has one file per command, `config` is the configuration with the origin of each
-//! value, `settings` keeps a run's meaning on resume, `dotenv` finds `.env` files, `crew` the agents and their keys, `given` reads the user's own ideas, `wiring` finds runs, `world` puts their ports together,
+//! value, `settings` keeps a run's meaning on resume, `uncommitted` asks about what a file that is not committed names, `dotenv` finds `.env` files, `crew` the agents and their keys, `given` reads the user's own ideas, `wiring` finds runs, `world` puts their ports together,
 //! `progress` shows a run while it goes on, `interrupt` is Ctrl-C, `terminal` prints, and `failure` is how a command
 //! fails: message, hint, exit code.
 
@@ -21,6 +21,7 @@ mod program;
 mod progress;
 mod settings;
 mod terminal;
+mod uncommitted;
 mod way_on;
 mod wiring;
 mod world;

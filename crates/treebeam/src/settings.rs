@@ -62,12 +62,23 @@ pub(crate) fn changes(config: &Config, top: &Path, run: &Facts) -> Result<Vec<Ev
         must_remember(config, top, run.world, &reach)?;
     }
     let reach = (reach != run.reach).then_some(Event::SettingsChanged { reach });
-    let roles = run.agents.other_roles(&agents);
+    let roles = with_key_variables(&run.agents, &agents).other_roles(&agents);
     for role in &roles {
         terminal::note(&format!("`agents.{role}` is another one from now on"));
     }
     let agents = (!roles.is_empty()).then_some(Event::AgentsChanged { agents });
     Ok(reach.into_iter().chain(agents).collect())
+}
+
+/// What is recorded of agents. An older treebeam did not record from which variable a key is read: that counts as unchanged.
+fn with_key_variables(recorded: &Agents, asked: &Agents) -> Agents {
+    let mut recorded = recorded.clone();
+    for (role, words) in &mut recorded.0 {
+        if let Some(variable) = asked.0.get(role).and_then(|asked| asked.get(crew::KEY_WORD)) {
+            words.entry(crew::KEY_WORD.to_owned()).or_insert_with(|| variable.clone());
+        }
+    }
+    recorded
 }
 
 fn must_remember(
@@ -95,6 +106,7 @@ pub(crate) fn agents(config: &Config, top: &Path, world: WorldKind) -> Result<Ag
         WorldKind::Real => {
             let dotenv = Dotenv::load(top, config)?;
             let mut agents = crew::without_keys(config, &dotenv)?.in_words();
+            crew::describe_keys(config, &mut agents);
             config.prompts(top)?.describe(&mut agents);
             Ok(agents)
         }

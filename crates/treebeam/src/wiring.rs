@@ -10,6 +10,7 @@ use treebeam_core::plan::{self, Again};
 use treebeam_edge::git::{self, UserRepo};
 use treebeam_edge::store::lease::{self, Presence};
 use treebeam_edge::store::{self, RunDir};
+use treebeam_edge::user_state::{InboxSecret, UserState, UserStateError};
 
 /// The user's repository and its runs.
 pub(crate) struct Home {
@@ -47,7 +48,18 @@ impl Home {
             let what = format!("`runs_root`: `{root}` is no folder for runs alone");
             return Err(Failure::usage(what).hint("name a folder that is empty, or not there yet"));
         }
+        self.remember_runs_root();
         Ok(&self.runs_root)
+    }
+
+    /// Remembers for the user that runs lie there, where that is not the usual place. Where that cannot be written, a resume
+    /// asks again.
+    pub(crate) fn remember_runs_root(&self) {
+        if self.runs_root != store::runs_root(&self.repo.toplevel)
+            && let Ok(state) = UserState::find()
+        {
+            drop(state.remember_runs_root(&self.runs_root));
+        }
     }
 
     /// The run of that name, or the latest one that can be read and is unfinished, or has something to do again for these wishes.
@@ -100,6 +112,16 @@ impl Home {
     }
 }
 
+/// The secret that messages to a run are signed with. It lies outside of the run and of its repository.
+pub(crate) fn inbox_secret(
+    run: &RunDir,
+    repo: Option<&UserRepo>,
+) -> Result<InboxSecret, UserStateError> {
+    let folders = repo.iter().flat_map(|repo| [&*repo.toplevel, &*repo.common_dir]);
+    let folders: Vec<&Path> = folders.chain([run.root()]).collect();
+    UserState::find()?.inbox_secret(&folders)
+}
+
 /// Where the runs of a repository lie.
 pub(crate) fn runs_root(repo: &UserRepo, config: &Config) -> PathBuf {
     match config.runs_root() {
@@ -109,7 +131,7 @@ pub(crate) fn runs_root(repo: &UserRepo, config: &Config) -> PathBuf {
 }
 
 /// A path without `.` and `..`. Links are not looked at: what is named need not be there.
-fn plain(path: &Path) -> PathBuf {
+pub(crate) fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
         match part {

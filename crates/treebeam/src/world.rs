@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::interrupt::CtrlC;
 use crate::progress::now::{Lines, SeenAgent, SeenExecutor};
 use crate::progress::{self, Onlooker};
-use crate::wiring::Home;
+use crate::wiring::{self, Home};
 use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -50,7 +50,11 @@ pub(crate) fn enter<T>(
         .with_max_new_file_bytes(config.max_new_file_bytes());
     repo.unlock_refs()?;
     let files = Fenced::new(RunFiles::new(run.clone()), fence.clone());
-    let inbox = RunInbox::new(run.clone(), store.epoch(), progress::note);
+    let secret = wiring::inbox_secret(&run, Some(&home.repo));
+    if let Err(error) = &secret {
+        progress::note(&format!("no message can reach this run: {error}; {}", error.hint()));
+    }
+    let inbox = RunInbox::new(run.clone(), store.epoch(), secret, progress::note);
     match state.world {
         WorldKind::Dry { seed } => {
             let executor = DryExecutor::new(seed, run.clone(), &state.meaning.score);

@@ -4,10 +4,15 @@
 #![cfg(test)]
 #![cfg(unix)]
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
+use treebeam_core::event::Wish;
+use treebeam_edge::store::RunDir;
+use treebeam_edge::store::inbox::{Outgoing, message_file};
+use treebeam_edge::user_state::UserState;
 use treebeam_testkit::held::HeldGit;
 use treebeam_testkit::program::{Call, RUN, Said, Signal, Site};
 
@@ -88,12 +93,27 @@ fn tell(site: &Site, command: &str) -> Value {
     document
 }
 
-/// A file of the inbox as `treebeam` writes it.
-fn letter(site: &Site, name: &str, kind: &str, epoch: u64) {
+/// A message as the user's own `treebeam` writes it, under this name.
+fn letter(site: &Site, name: &str, wish: Wish, epoch: u64) {
+    let home = site.repo.home().into_os_string();
+    let state = UserState::find_in(|name| (name == "HOME").then(|| home.clone()));
+    let secret = state.and_then(|state| state.inbox_secret(&[])).expect("the user's secret");
+    let (id, message) = (name.parse().expect("a name"), Outgoing::Wish { wish, epoch });
+    let run = RunDir::new(site.path(""));
+    let bytes = message_file(&run, &id, Timestamp::UNIX_EPOCH, &message, &secret);
+    write_file(site, name, &bytes.expect("a message"));
+}
+
+/// A message of this kind that only knows the run's folder.
+fn forged(site: &Site, name: &str, kind: &str) {
     let letter = json!({
-        "message_version": 1, "at": "2026-01-31T22:00:00Z", "kind": kind, "to_epoch": epoch
+        "message_version": 1, "at": "2026-01-31T22:00:00Z", "kind": kind, "to_epoch": 1
     });
-    fs::write(site.path(&format!("inbox/{name}.json")), letter.to_string()).expect("a message");
+    write_file(site, name, letter.to_string().as_bytes());
+}
+
+fn write_file(site: &Site, name: &str, bytes: &[u8]) {
+    fs::write(site.path(&format!("inbox/{name}.json")), bytes).expect("a message");
 }
 
 fn pause(site: &Site, git: &HeldGit) {
@@ -236,7 +256,7 @@ fn a_message_that_a_killed_process_left_means_nothing_to_the_next() {
     // Killed before it read the message.
     let (site, git, call) = held();
     call.signal(Signal::Stop);
-    letter(&site, "m1", "stop", 1);
+    letter(&site, "m1", Wish::Stop, 1);
     drop(call);
     git.let_go();
     let said = site.call(&["resume", RUN]).says(["`inbox/m1.json` is set aside", "before"]);
@@ -245,16 +265,60 @@ fn a_message_that_a_killed_process_left_means_nothing_to_the_next() {
 
     // Killed after the record and before the removal: as if the file were there again.
     let (site, git, call) = held();
-    letter(&site, "m1", "pause", 1);
+    letter(&site, "m1", Wish::Pause, 1);
     await_that("the message is read", || !asked(&site).is_empty());
-    letter(&site, "m1", "pause", 1);
+    letter(&site, "m1", Wish::Pause, 1);
     await_that("it is removed again", || messages(&site).is_empty());
     assert_eq!(asked(&site), was(&[("pause", true)]), "it counts once");
     drop(call);
     git.let_go();
-    letter(&site, "m1", "pause", 2);
+    letter(&site, "m1", Wish::Pause, 2);
     check_ended(&whole, &site, site.call(&["resume", RUN]));
     assert_eq!(asked(&site), was(&[("pause", true), ("unpause", false)]));
+}
+
+/// A candidate can write into the run's folder, and does not have the user's secret.
+#[test]
+fn a_message_without_the_users_secret_is_set_aside_and_the_users_own_is_heard() {
+    let whole = whole();
+    let (site, git, call) = held();
+    forged(&site, "m1", "stop");
+    await_that("it is set aside", || messages(&site).is_empty());
+    assert_eq!(tell(&site, "pause")["outcome"], "taken");
+    assert_eq!(tell(&site, "unpause")["outcome"], "taken");
+    // A user with another home folder is another one.
+    let other = site.repo.variables().into_iter();
+    let other = other.chain([("XDG_STATE_HOME".into(), site.repo.beside("other").into())]);
+    let said = site.call_with(site.repo.path(), other.collect(), &["stop", RUN]).exits(1);
+    let _ = said.says(["run `t` was not told to stop: it does not carry this user's secret"]);
+    // Nor is it written into the repository, and where there is no place for it, nothing is said.
+    for (name, value) in [("XDG_STATE_HOME", site.repo.path().join("state")), ("HOME", "".into())] {
+        let mut variables = site.repo.variables();
+        variables.retain(|(known, _)| known != name);
+        variables.push((name.into(), value.into()));
+        let said = site.call_with(site.repo.path(), variables, &["stop", RUN]).exits(4);
+        let _ = said.says(["the user's state", "hint: set `XDG_STATE_HOME` to a folder"]);
+    }
+    assert!(!site.repo.path().join("state").exists());
+    git.let_go();
+    let said = call.end(PATIENCE).says(["`inbox/m1.json` is set aside: it does not carry"]);
+    check_ended(&whole, &site, said);
+    assert_eq!(asked(&site), was(&[("pause", true), ("unpause", true)]));
+    let found = site.call(&["doctor"]).stdout;
+    assert!(found.contains("run `t` has set 2 messages aside"), "{found}");
+}
+
+#[test]
+fn a_run_without_a_place_for_the_users_state_goes_on_and_says_that_nothing_reaches_it() {
+    let site = Site::new(BINARY);
+    let nowhere = site.repo.beside("file");
+    fs::write(&nowhere, "").expect("a file");
+    let variables = site.repo.variables().into_iter();
+    let variables = variables.chain([("XDG_STATE_HOME".into(), nowhere.into())]).collect();
+    let said = site.call_with(site.repo.path(), variables, &START).exits(0);
+    let _ = said.says(["note: no message can reach this run: cannot", "set `XDG_STATE_HOME`"]);
+    site.must_be_sound();
+    whole().must_equal(&site);
 }
 
 #[test]
@@ -310,7 +374,7 @@ fn hostile_files_stop_nothing() {
     fs::create_dir(path("3.json")).expect("a folder");
     treebeam_testkit::repo::pipe(&path("4.json")).expect("a pipe");
     std::os::unix::fs::symlink("/dev/zero", path("5.json")).expect("a link");
-    letter(&site, "6", "dance", 1);
+    forged(&site, "6", "dance");
     fs::write(path("7.json"), r#"{"message_version":9,"kind":"stop"}"#).expect("a file");
     fs::write(path("no message"), "").expect("a file");
     await_that("all is set aside", || messages(&site).is_empty());

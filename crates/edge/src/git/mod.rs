@@ -4,7 +4,7 @@
 //! # Layout
 //! [`open`] finds the repository, [`fn@begin`] makes one, [`GitRepo`] is the port. `call` runs one git command, `said` reads its complaints;
 //! `worktree` makes and removes worktrees, `admin`, `workshop` and `lock` are git's side of that; `apply`, `commit`, `diff`
-//! and `refs` are what is done in them, `content` what a commit holds, `objects` whether that is all there, `new_files` what does not belong into one, `gc` what others may do to it; `identity` is who does it, `place` where, `stale` what a
+//! and `refs` are what is done in them, `content` what a commit holds, `committed` whether it has a file as it is, `objects` whether that is all there, `new_files` what does not belong into one, `gc` what others may do to it; `identity` is who does it, `place` where, `stale` what a
 //! cut-off git left, `killed` how a git that was killed is run again, `packed_refs` how the lock of the packed refs is waited for, `taken` what somebody has changed in a worktree, `sight` whether somebody has, `touched` whether that is protected, `used` whose it is; `head` is where a worktree is; `look` is for the doctor, `leftover` for `treebeam clean`;
 //! `snapshot` makes a commit of what the user has not committed, `switch` moves the user's own checkout where that is wanted, `export` makes a branch for the user.
 
@@ -13,6 +13,7 @@ mod apply;
 mod begin;
 mod call;
 mod commit;
+mod committed;
 mod content;
 mod diff;
 mod export;

@@ -3,11 +3,13 @@
 //! `inbox/refused/`, with the reason beside it, and never stops anything.
 //!
 //! A wish names the opening of the run that it is for, so that one which was left behind means nothing to the next
-//! process. An idea is for the run, and waits.
+//! process. An idea is for the run, and waits. A message is signed with the user's secret, so that what only writes into
+//! the run's folder, such as a candidate, steers nothing.
 
 use super::durable;
 use super::error::StoreError;
 use super::layout::RunDir;
+use crate::user_state::{InboxSecret, UserStateError};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -34,6 +36,8 @@ const MENTIONED: usize = 1000;
 const TRIES: u32 = 10;
 /// How long it is not worth looking again.
 const REST: Duration = Duration::from_millis(400);
+/// Why a message is set aside that the user's own treebeam did not write.
+const UNSIGNED: &str = "it does not carry this user's secret: no treebeam of this user wrote it";
 /// Where messages go that are not acted upon.
 const REFUSED: &str = "refused";
 
@@ -58,6 +62,26 @@ struct Letter {
     at: Timestamp,
     #[serde(flatten)]
     said: Said,
+    /// The signature of the rest, for this run and under this name. An older treebeam wrote none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    signature: Option<String>,
+}
+
+/// The part of a message that is signed.
+#[derive(Serialize)]
+struct SignedPart<'a> {
+    run: &'a str,
+    message: &'a MessageId,
+    said: &'a Said,
+}
+
+impl SignedPart<'_> {
+    fn text(run: &RunDir, message: &MessageId, said: &Said) -> io::Result<Vec<u8>> {
+        // A run that is named by a path may be named as `.`.
+        let root = run.root().canonicalize()?;
+        let run = root.file_name().unwrap_or_default().to_string_lossy();
+        Ok(serde_json::to_vec(&SignedPart { run: &run, message, said })?)
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -122,23 +146,44 @@ fn reason(path: &Path) -> PathBuf {
     path.with_extension("why.txt")
 }
 
+/// The file of a message with this name, as it is written: signed.
+///
+/// # Errors
+/// When the run is not there.
+pub fn message_file(
+    run: &RunDir,
+    id: &MessageId,
+    at: Timestamp,
+    message: &Outgoing,
+    secret: &InboxSecret,
+) -> io::Result<Vec<u8>> {
+    let said = Said::of(message);
+    let signature = Some(secret.sign(&SignedPart::text(run, id, &said)?));
+    let letter = Letter { message_version: VERSION, at, said, signature };
+    let mut bytes = serde_json::to_vec(&letter)?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}
+
 /// Puts a message into a run's inbox. It is there for good once this returns.
 ///
 /// # Errors
 /// When it cannot be written.
-pub fn post(run: &RunDir, message: &Outgoing) -> Result<MessageId, StoreError> {
+pub fn post(
+    run: &RunDir,
+    message: &Outgoing,
+    secret: &InboxSecret,
+) -> Result<MessageId, StoreError> {
     let inbox = run.inbox();
     fs::create_dir_all(&inbox).map_err(StoreError::io("create", &inbox))?;
     let mut tries_left = TRIES;
     loop {
         let at = Timestamp::now();
-        let letter = Letter { message_version: VERSION, at, said: Said::of(message) };
         let id = name(at)?;
-        let write = |file: &mut File| {
-            serde_json::to_writer(&mut *file, &letter)?;
-            file.write_all(b"\n")
-        };
         let path = file(run, &id);
+        let letter = message_file(run, &id, at, message, secret);
+        let letter = letter.map_err(StoreError::io("write", &path))?;
+        let write = |file: &mut File| file.write_all(&letter);
         tries_left -= 1;
         match durable::put_first(&path, write) {
             // Another one of this very moment; or whoever has just opened the run took this one for left behind.
@@ -182,6 +227,14 @@ pub fn fate(run: &RunDir, id: &MessageId) -> Fate {
     Fate::Refused(why.trim_end().to_owned())
 }
 
+/// The number of messages that were set aside, by their names alone.
+#[must_use]
+pub fn count_refused(run: &RunDir) -> usize {
+    let Ok(entries) = fs::read_dir(run.inbox().join(REFUSED)) else { return 0 };
+    let names = entries.filter_map(Result::ok).map(|entry| entry.file_name());
+    names.filter(|name| !name.as_encoded_bytes().ends_with(b".why.txt")).count()
+}
+
 /// Takes a message back that was not read.
 ///
 /// # Errors
@@ -196,15 +249,39 @@ pub fn withdraw(run: &RunDir, id: &MessageId) -> Result<(), StoreError> {
 pub struct RunInbox {
     run: RunDir,
     epoch: u64,
+    /// The secret that messages are signed with, or why there is none.
+    secret: Result<InboxSecret, String>,
     tell: fn(&str),
     mentioned: Mutex<BTreeSet<OsString>>,
 }
 
 impl RunInbox {
-    /// The inbox of a run that was opened with this epoch; `tell` is for what a person should know.
+    /// The inbox of a run that was opened with this epoch; `tell` is for what a person should know. Without a secret every
+    /// message is set aside.
     #[must_use]
-    pub const fn new(run: RunDir, epoch: u64, tell: fn(&str)) -> Self {
-        Self { run, epoch, tell, mentioned: Mutex::new(BTreeSet::new()) }
+    pub fn new(
+        run: RunDir,
+        epoch: u64,
+        secret: Result<InboxSecret, UserStateError>,
+        tell: fn(&str),
+    ) -> Self {
+        let secret = secret.map_err(|error| error.to_string());
+        Self { run, epoch, secret, tell, mentioned: Mutex::new(BTreeSet::new()) }
+    }
+
+    /// Refuses a message that the user's secret has not signed for this run, under this name.
+    fn must_be_signed(&self, id: &MessageId, letter: &Letter) -> Result<(), Odd> {
+        let secret = match &self.secret {
+            Ok(secret) => secret,
+            Err(why) => {
+                return Err(Odd::Refused(format!(
+                    "nothing can be checked for who wrote it: {why}"
+                )));
+            }
+        };
+        let text = SignedPart::text(&self.run, id, &letter.said)?;
+        let signature = letter.signature.as_deref().unwrap_or_default();
+        if secret.has_signed(&text, signature) { Ok(()) } else { Err(Odd::because(UNSIGNED)) }
     }
 
     /// The names in the inbox, the oldest message first.
@@ -224,7 +301,9 @@ impl RunInbox {
         let id = name.to_str().and_then(|name| name.strip_suffix(".json"));
         let id = id.and_then(|id| id.parse().ok());
         let id = id.ok_or_else(|| Odd::because("its name is not that of a message"))?;
-        let request = match open(&self.run.inbox().join(name))? {
+        let letter = open(&self.run.inbox().join(name))?;
+        self.must_be_signed(&id, &letter)?;
+        let request = match letter.said.into_outgoing().map_err(Odd::Refused)? {
             Outgoing::Idea(idea) => Request::Idea(idea),
             Outgoing::Wish { wish, epoch } if epoch == self.epoch => Request::Wish(wish),
             Outgoing::Wish { epoch, .. } if epoch > self.epoch => return Ok(None),
@@ -283,7 +362,7 @@ impl From<io::Error> for Odd {
 }
 
 /// Reads a message as a stranger's: a regular file of bounded length, of a version and a kind that are known.
-fn open(path: &Path) -> Result<Outgoing, Odd> {
+fn open(path: &Path) -> Result<Letter, Odd> {
     // Looked at before it is opened, because opening a pipe waits.
     if !path.symlink_metadata()?.is_file() {
         return Err(Odd::because("it is no regular file"));
@@ -296,7 +375,7 @@ fn open(path: &Path) -> Result<Outgoing, Odd> {
     decode(&bytes).map_err(Odd::Refused)
 }
 
-fn decode(bytes: &[u8]) -> Result<Outgoing, String> {
+fn decode(bytes: &[u8]) -> Result<Letter, String> {
     #[derive(Deserialize)]
     struct Head {
         message_version: u64,
@@ -308,8 +387,7 @@ fn decode(bytes: &[u8]) -> Result<Outgoing, String> {
             "it has version {message_version}; this treebeam knows version {VERSION}"
         ));
     }
-    let letter: Letter = serde_json::from_slice(bytes).map_err(wrong)?;
-    letter.said.into_outgoing()
+    serde_json::from_slice(bytes).map_err(wrong)
 }
 
 impl Inbox for RunInbox {

@@ -111,6 +111,11 @@ pub(crate) struct GoingFlags {
     #[arg(long, help_heading = "Options")]
     #[serde(skip)]
     pub(crate) force: bool,
+    /// Go on with a run though a configuration file of the repository, not committed as it is, names other programs, paths,
+    /// variables or addresses than the run has on record; without it a terminal is asked
+    #[arg(long, help_heading = "Options")]
+    #[serde(skip)]
+    pub(crate) accept_config: bool,
     /// Show no progress
     #[arg(long, short, help_heading = "Options")]
     #[serde(skip)]

@@ -7,7 +7,7 @@ use crate::cli::IdeaArgs;
 use crate::failure::{Exit, Failure};
 use crate::terminal;
 use crate::way_on;
-use crate::wiring::Found;
+use crate::wiring::{self, Found};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::path::Path;
@@ -60,7 +60,8 @@ pub(super) fn give(found: &Found, own: OwnIdea) -> Result<Given, Failure> {
         return Err(not_added(id, &why, Failure::usage));
     }
     let (title, sha256) = (idea::title(&own.text), Sha256::of(own.text.as_bytes()));
-    let message = inbox::post(&found.run, &Outgoing::Idea(own))?;
+    let secret = wiring::inbox_secret(&found.run, found.repo.as_ref())?;
+    let message = inbox::post(&found.run, &Outgoing::Idea(own), &secret)?;
     let eval = match answer(&found.run, &message, None) {
         Answer::Refused(why) => return Err(not_added(id, &why, Failure::failed)),
         Answer::Waiting | Answer::Left => None,

@@ -10,6 +10,7 @@ use crate::progress::Progress;
 use crate::progress::now::Lines;
 use crate::settings;
 use crate::terminal;
+use crate::uncommitted::{self, ConfigConsent};
 use crate::wiring::Home;
 use crate::world;
 use serde::Serialize;
@@ -56,6 +57,8 @@ pub(super) fn open(
         terminal::json(takeover)?;
     }
     settings::same_meaning(config, &state)?;
+    let consent = if flags.accept_config { ConfigConsent::Given } else { ConfigConsent::Open };
+    uncommitted::must_be_accepted(config, home, &state, consent)?;
     go_on(home, config, store, state, flags, output)
 }
 

@@ -32,22 +32,26 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
-use treebeam_core::id::RunId;
+use treebeam_core::id::{RunId, Sha256};
+use treebeam_edge::agent::shield;
 use treebeam_edge::store::{RunDir, StoreError};
-use treebeam_edge::web::{Answer, Request, Server, Site};
+use treebeam_edge::web::{Answer, Request, RequestTimeouts, Server, Site};
 use treebeam_edge::{interrupt, store, web};
 
 /// The token, where the user wants to know it beforehand: so pages find their server again when it was started anew.
 const TOKEN: &str = "TREEBEAM_SERVE_TOKEN";
-/// How long the head of a request, and then its body, may take to come.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long the parts of a request may take to come.
+const REQUEST_TIMEOUTS: RequestTimeouts =
+    RequestTimeouts { head: Duration::from_secs(5), body: Duration::from_secs(10) };
 /// A shorter one might be guessed.
 const SHORTEST_TOKEN: usize = 20;
 
 pub(super) fn run(here: &Path, args: &ServeArgs, output: Output) -> Result<Exit, Failure> {
+    // The token is in this process. Where it cannot be shielded it is as open as any other program.
+    drop(shield());
     let runs = Runs::find(here, args.run.as_deref())?;
     let (listener, at) = bind(args)?;
-    let (guard, hub) = (Guard::new(at, token()?), Hub::new(random()?));
+    let (guard, hub) = (Guard::new(at, token()?, runs.digest()), Hub::new(random()?));
     let start = runs.named.as_ref().map_or_else(|| "/".to_owned(), |(id, _)| format!("/runs/{id}"));
     let address = guard.address(at, &start);
     let (asked, is_asked) = channel();
@@ -56,7 +60,7 @@ pub(super) fn run(here: &Path, args: &ServeArgs, output: Output) -> Result<Exit,
     })?;
     let runs = Arc::new(runs);
     let site = Dashboard { runs, guard, hub, listing: Listing::default() };
-    let server = Server::start(listener, Arc::new(site), PATIENCE)?;
+    let server = Server::start(listener, Arc::new(site), REQUEST_TIMEOUTS)?;
     match output {
         Output::Json => terminal::json(&json!({
             "schema": "treebeam.serve/1",
@@ -130,6 +134,15 @@ impl Runs {
         let found = Found::find(here, Some(name))?;
         let id = store::open_to_read(&found.run)?.state.run.clone();
         Ok(Self { home: Home::find(here).ok(), named: Some((id, found)) })
+    }
+
+    /// The digest of the folder that is served: that of the run that was named, or else the one of all runs.
+    fn digest(&self) -> Sha256 {
+        let named = self.named.as_ref().map(|(_, found)| found.run.root());
+        let folder = named.or_else(|| self.home.as_ref().map(|home| home.runs_root.as_path()));
+        let folder = folder.unwrap_or(Path::new(""));
+        let real = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        Sha256::of(real.as_os_str().as_encoded_bytes())
     }
 }
 

@@ -5,7 +5,7 @@ use super::Output;
 use crate::failure::{Exit, Failure};
 use crate::terminal;
 use crate::way_on;
-use crate::wiring::{Found, Home};
+use crate::wiring::{self, Found, Home};
 use serde_json::json;
 use std::path::Path;
 use std::thread;
@@ -29,7 +29,7 @@ pub(super) fn run(
     wish: Wish,
     output: Output,
 ) -> Result<Exit, Failure> {
-    let told = tell(&find(here, name)?.run, wish)?;
+    let told = tell(&find(here, name)?, wish)?;
     let command = if wish == Wish::StopAfterDepth { Wish::Stop } else { wish };
     match output {
         Output::Json => terminal::json(&json!({
@@ -55,14 +55,16 @@ pub(super) struct Told {
 }
 
 /// Tells whoever runs a run, and waits a little for what comes of it.
-pub(super) fn tell(run: &RunDir, wish: Wish) -> Result<Told, Failure> {
+pub(super) fn tell(found: &Found, wish: Wish) -> Result<Told, Failure> {
+    let run = &found.run;
     let state = store::open_to_read(run)?.state;
     let id = &state.run;
     if let Some(reason) = state.stop_reason() {
         return Err(Failure::failed(format!("run `{id}` is over ({reason}): nothing to {wish}")));
     }
     let owner = owner(run, &state, wish)?;
-    let message = inbox::post(run, &Outgoing::Wish { wish, epoch: owner.epoch })?;
+    let secret = wiring::inbox_secret(run, found.repo.as_ref())?;
+    let message = inbox::post(run, &Outgoing::Wish { wish, epoch: owner.epoch }, &secret)?;
     let (outcome, text) = match answer(run, &message, Some(owner.epoch)) {
         Answer::Taken => ("taken", taken(run, &state, wish)?),
         Answer::Waiting => {

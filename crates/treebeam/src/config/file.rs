@@ -111,6 +111,11 @@ impl ConfigFile {
         &self.name
     }
 
+    /// The text that was read.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
     /// Whether all that it says is good, by itself and together.
     pub(crate) fn check(self) -> Result<(), ConfigError> {
         super::Config::of(Some(self), [])?.values()?;

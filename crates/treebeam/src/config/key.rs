@@ -436,6 +436,34 @@ const WITHOUT_FLAG: [&str; 21] = [
     "keep_worktrees",
 ];
 
+/// Keys whose values name a program, a path, a variable or an address, or hold such names. A run that is there takes a new
+/// value of theirs from a file that is not committed only where the user accepts it.
+const NAMING: [&str; 23] = [
+    "setup_command",
+    "test_command",
+    "test_cwd",
+    "sweep_command",
+    "sweep_cwd",
+    "sweep_config_limit_flag",
+    "results_csv",
+    "baseline_csv",
+    "pass_env",
+    "inputs",
+    "ideas_file",
+    "runs_root",
+    "ideas_context_files",
+    "agents.coordinator",
+    "agents.planner",
+    "agents.coder",
+    "agents.reviewer",
+    "agents.ideas",
+    "prompts.coordinator",
+    "prompts.planner",
+    "prompts.coder",
+    "prompts.reviewer",
+    "prompts.ideas",
+];
+
 /// How the names of variables begin.
 pub(crate) const PREFIX: &str = "TREEBEAM_";
 
@@ -453,6 +481,11 @@ impl Key {
     pub(crate) fn flag(&self) -> Option<String> {
         let flag = !WITHOUT_FLAG.contains(&self.name) && !self.name.contains('.');
         flag.then(|| format!("--{}", self.name.replace('_', "-")))
+    }
+
+    /// Whether its value names a program, a path, a variable or an address.
+    pub(crate) fn is_naming(&self) -> bool {
+        NAMING.contains(&self.name)
     }
 
     /// Whether it says, together with others, which metrics count and which of them is the primary.

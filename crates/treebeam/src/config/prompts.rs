@@ -226,6 +226,11 @@ impl Config {
         paths.chain(listed).filter_map(as_git_has_it).collect()
     }
 
+    /// Whether the files that the user lists for the generator of ideas lie in part outside of the repository.
+    pub(crate) fn lists_files_elsewhere(&self) -> bool {
+        self.context_files().iter().any(|file| as_git_has_it(&file.0).is_none())
+    }
+
     /// What a run needs and takes from no commit, as git names it: these, and inputs, which git does not track.
     pub(crate) fn not_committed(&self) -> Vec<String> {
         let inputs = self.tables.measure().inputs.into_iter().flatten();

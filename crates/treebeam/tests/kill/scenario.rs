@@ -4,6 +4,10 @@
 use super::BINARY;
 use std::fs;
 use std::time::{Duration, SystemTime};
+use treebeam_core::event::Wish;
+use treebeam_edge::store::RunDir;
+use treebeam_edge::store::inbox::{Outgoing, message_file};
+use treebeam_edge::user_state::UserState;
 use treebeam_testkit::older_run;
 use treebeam_testkit::program::{RUN, Site};
 use treebeam_testkit::repo::TempRepo;
@@ -218,22 +222,26 @@ pub(crate) fn all() -> Vec<Scenario> {
 }
 
 fn want_it_stopped(site: &Site) {
-    tell_the_next(site, "stop");
+    tell_the_next(site, Wish::Stop);
 }
 
 fn want_it_stopped_after_the_depth(site: &Site) {
-    tell_the_next(site, "stop_after_depth");
+    tell_the_next(site, Wish::StopAfterDepth);
 }
 
 /// A message to the process that opens the run next.
-fn tell_the_next(site: &Site, kind: &str) {
+fn tell_the_next(site: &Site, wish: Wish) {
     let note: serde_json::Value = serde_json::from_str(&site.text("run.lock.json")).expect("JSON");
     let epoch = note["epoch"].as_u64().expect("an epoch") + 1;
-    let message = format!(
-        r#"{{"message_version":1,"at":"2026-09-21T00:00:00Z","kind":"{kind}","to_epoch":{epoch}}}"#
-    );
+    let home = site.repo.home().into_os_string();
+    let state = UserState::find_in(|name| (name == "HOME").then(|| home.clone()));
+    let secret = state.and_then(|state| state.inbox_secret(&[])).expect("the user's secret");
+    let name = "20260921T000000-000000000-1";
+    let (id, run) = (name.parse().expect("a name"), RunDir::new(site.path("")));
+    let message = Outgoing::Wish { wish, epoch };
+    let message = message_file(&run, &id, jiff::Timestamp::UNIX_EPOCH, &message, &secret);
     fs::create_dir_all(site.path("inbox")).expect("an inbox");
-    fs::write(site.path("inbox/20260921T000000-000000000-1.json"), message).expect("a message");
+    fs::write(site.path(&format!("inbox/{name}.json")), message.expect("it")).expect("a message");
 }
 
 /// As if the sweep that is under way had done it.

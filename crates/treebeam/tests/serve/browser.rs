@@ -14,6 +14,8 @@ pub(crate) struct Serving {
     pub(crate) call: Call,
     pub(crate) port: u16,
     pub(crate) token: String,
+    /// The name of its cookie.
+    pub(crate) cookie: String,
 }
 
 /// What was answered.
@@ -42,7 +44,13 @@ impl Serving {
         let line: Value = serde_json::from_str(&line).expect("one line of JSON");
         let token = line["url"].as_str().and_then(|url| url.split_once("token="));
         let port = line["port"].as_u64().and_then(|port| port.try_into().ok());
-        Self { call, port: port.expect("a port"), token: token.expect("a token").1.to_owned() }
+        let (port, token) = (port.expect("a port"), token.expect("a token").1.to_owned());
+        let mut serving = Self { call, port, token, cookie: String::new() };
+        let first = format!("/style.css?token={}", serving.token);
+        let answered = serving.ask("GET", &first, &[("host", serving.host())], "");
+        let cookie = answered.head.split_once("set-cookie: ").expect("a cookie").1;
+        serving.cookie = cookie.split_once('=').expect("its name").0.to_owned();
+        serving
     }
 
     pub(crate) fn host(&self) -> String {
@@ -51,7 +59,7 @@ impl Serving {
 
     /// The headers of a browser that was let in before.
     pub(crate) fn known(&self) -> Vec<(&'static str, String)> {
-        vec![("host", self.host()), ("cookie", format!("treebeam_{}={}", self.port, self.token))]
+        vec![("host", self.host()), ("cookie", format!("{}={}", self.cookie, self.token))]
     }
 
     pub(crate) fn connect(&self) -> TcpStream {

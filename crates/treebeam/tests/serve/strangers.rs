@@ -3,6 +3,7 @@
 use super::browser::{Answered, Serving};
 use super::{finished, routes};
 use std::io::{Read as _, Write as _};
+use std::time::Instant;
 use treebeam_testkit::program::Site;
 
 /// What every answer has, whatever it says.
@@ -25,14 +26,15 @@ fn strangers_are_refused_at_every_address() {
     let serving = Serving::start(&site, &[], None);
     let before = super::snapshot(&site);
     let host = ("host", serving.host());
-    let cookie = ("cookie", format!("treebeam_{}={}", serving.port, serving.token));
+    let cookie = ("cookie", format!("{}={}", serving.cookie, serving.token));
     let other = |name, value: &str| (name, value.to_owned());
-    let wrong_token = other("cookie", &format!("treebeam_{}={}x", serving.port, serving.token));
+    let wrong_token = other("cookie", &format!("{}={}x", serving.cookie, serving.token));
     let elsewhere = other("host", &format!("evil.invalid:{}", serving.port));
     let cases = [
         ("a foreign host", vec![elsewhere, cookie.clone()]),
         ("another port", vec![other("host", "127.0.0.1:1"), cookie.clone()]),
         ("no port", vec![other("host", "127.0.0.1"), cookie.clone()]),
+        ("a whole address of another server", vec![host.clone(), cookie.clone()]),
         (
             "a foreign origin",
             vec![host.clone(), cookie.clone(), other("origin", "http://evil.invalid")],
@@ -43,7 +45,11 @@ fn strangers_are_refused_at_every_address() {
     ];
     for (method, path) in routes(&site) {
         for (what, headers) in &cases {
-            let answered = serving.ask(&method, &path, headers, "");
+            let target = match *what {
+                "a whole address of another server" => format!("http://evil.invalid{path}"),
+                _ => path.clone(),
+            };
+            let answered = serving.ask(&method, &target, headers, "");
             assert_eq!(answered.status, 403, "{what}: {method} {path}");
             must_be_sealed(&answered, what);
             assert!(
@@ -82,14 +88,19 @@ fn the_token_in_the_address_becomes_a_cookie_that_no_script_sees() {
     let host = [("host", serving.host())];
     let answered = serving.ask("GET", &format!("/?token={}", serving.token), &host, "");
     let cookie = format!(
-        "set-cookie: treebeam_{}={}; path=/; httponly; samesite=strict",
-        serving.port, serving.token
+        "set-cookie: {}={}; path=/; httponly; samesite=strict",
+        serving.cookie, serving.token
     );
+    assert!(serving.cookie.starts_with(&format!("treebeam_{}_", serving.port)));
     assert!(answered.status == 200 && answered.head.contains(&cookie), "{}", answered.head);
     let local = [("host", format!("localhost:{}", serving.port))];
     assert_eq!(serving.ask("GET", &format!("/?token={}", serving.token), &local, "").status, 200);
     let other = Serving::start(&site, &[], None);
     assert!(other.token != serving.token && other.token.len() == 48);
+    let named = Serving::start(&site, &[super::RUN], None);
+    let folder = |serving: &Serving| serving.cookie.rsplit('_').next().map(str::to_owned);
+    assert_eq!(folder(&other), folder(&serving));
+    assert_ne!(folder(&named), folder(&serving), "it serves the folder of one run");
 }
 
 #[test]
@@ -188,6 +199,20 @@ fn what_is_too_much_is_refused() {
         assert_eq!(serving.ask("GET", path, &serving.known(), "").status, 503, "{path}");
     }
     assert!(serving.page("/runs/t").contains("Over."), "pages are still there");
+}
+
+#[test]
+fn a_connection_without_its_request_is_closed_after_five_seconds() {
+    let site = finished();
+    let serving = Serving::start(&site, &[], None);
+    for half in ["", "GET / HTTP/1.1\r\nhost: "] {
+        let begun = Instant::now();
+        let mut connection = serving.connect();
+        connection.write_all(half.as_bytes()).expect("half a head");
+        drop(connection.read_to_end(&mut Vec::new()));
+        let waited = begun.elapsed().as_secs();
+        assert!((4..9).contains(&waited), "{half:?} was waited for {waited} s");
+    }
 }
 
 #[test]

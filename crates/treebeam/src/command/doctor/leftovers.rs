@@ -9,13 +9,14 @@ use std::path::{Path, PathBuf};
 use treebeam_core::facts::Removal;
 use treebeam_core::id::RunId;
 use treebeam_edge::git::{Orphan, UserRepo};
-use treebeam_edge::store::{self, RunDir};
+use treebeam_edge::store::{self, RunDir, inbox};
 
 const SUBJECT: &str = "leftovers";
 
 pub(super) fn checks(repo: &UserRepo, runs_root: &Path) -> Vec<Check> {
     let runs = store::runs(runs_root).unwrap_or_default();
     let mut checks: Vec<Check> = runs.iter().filter_map(|id| of_run(runs_root, id)).collect();
+    checks.extend(runs.iter().filter_map(|id| set_aside(&RunDir::of(runs_root, id), id)));
     checks.extend(missed(repo, runs_root));
     if checks.is_empty() {
         checks.push(Check::ok(SUBJECT, "none"));
@@ -35,6 +36,15 @@ fn of_run(runs_root: &Path, id: &RunId) -> Option<Check> {
     let count = opened.state.leftovers.values().filter(deferred).count();
     let says = format!("run `{id}` could not remove {count} of its leftovers yet");
     let todo = format!("`treebeam clean {id}` tries again");
+    (count > 0).then(|| Check::warning(SUBJECT, says, todo))
+}
+
+/// Messages that a run did not act upon. What is in them is not read.
+fn set_aside(run: &RunDir, id: &RunId) -> Option<Check> {
+    let count = inbox::count_refused(run);
+    let messages = if count == 1 { "1 message".to_owned() } else { format!("{count} messages") };
+    let says = format!("run `{id}` has set {messages} aside");
+    let todo = "its `inbox/refused/` has them, each with the reason; remove what you have seen";
     (count > 0).then(|| Check::warning(SUBJECT, says, todo))
 }
 

@@ -28,7 +28,7 @@ pub(super) fn stop_after_depth(site: &Dashboard, asked: &Asked<'_>) -> Result<Pa
 
 fn wish(site: &Dashboard, asked: &Asked<'_>, wish: Wish) -> Result<Page, Refusal> {
     let watched = site.watched(asked)?;
-    let told = steer::tell(&watched.run, wish)?;
+    let told = steer::tell(&site.found(asked)?, wish)?;
     watched.doubt();
     Ok(said(asked, &told.text))
 }

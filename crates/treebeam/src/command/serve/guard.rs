@@ -4,7 +4,11 @@
 use super::form::Fields;
 use std::hint::black_box;
 use std::net::SocketAddr;
+use treebeam_core::id::Sha256;
 use treebeam_edge::web::{Given, Request};
+
+/// How many digits of the folder's digest the cookie's name has.
+const SCOPE_DIGITS: usize = 16;
 
 /// What a request must have.
 pub(super) struct Guard {
@@ -35,8 +39,10 @@ pub(super) enum Stranger {
 }
 
 impl Guard {
-    pub(super) fn new(at: SocketAddr, token: String) -> Self {
-        let port = at.port();
+    /// The guard of a server at this address. `scope` is the digest of the folder whose runs it shows: browsers send a
+    /// cookie to every port of a host, so its name tells one server's cookie from another's.
+    pub(super) fn new(at: SocketAddr, token: String, scope: Sha256) -> Self {
+        let (port, scope) = (at.port(), scope.to_string());
         let mut names = vec![at.to_string()];
         if at.ip().is_loopback() {
             let loopback = ["127.0.0.1", "localhost", "[::1]"];
@@ -48,13 +54,15 @@ impl Guard {
             let short: Vec<_> = short.collect();
             names.extend(short);
         }
-        Self { names, token, cookie: format!("treebeam_{port}") }
+        let scope = scope.get(..SCOPE_DIGITS).unwrap_or(&scope);
+        Self { names, token, cookie: format!("treebeam_{port}_{scope}") }
     }
 
     /// Lets a request in, or says why not.
     pub(super) fn check(&self, request: &Request) -> Result<Shown, Stranger> {
         let ours = |name: &str| self.names.iter().any(|own| own.eq_ignore_ascii_case(name));
-        if !request.host.as_deref().is_some_and(ours) {
+        let target_is_ours = request.authority.as_deref().is_none_or(ours);
+        if !target_is_ours || !request.host.as_deref().is_some_and(ours) {
             return Err(Stranger::Host);
         }
         let from_us = match &request.origin {
@@ -112,10 +120,44 @@ mod tests {
         }
     }
 
+    fn guard(at: &str) -> (Guard, String) {
+        let scope = Sha256::of(b"/runs");
+        let guard = Guard::new(at.parse().unwrap(), "secret".to_owned(), scope);
+        let name = guard.cookie().split_once('=').expect("a name").0.to_owned();
+        (guard, name)
+    }
+
+    #[test]
+    fn the_name_of_the_cookie_has_the_port_and_the_folder_of_the_runs() {
+        let name = |at: &str, folder: &str| {
+            let scope = Sha256::of(folder.as_bytes());
+            Guard::new(at.parse().unwrap(), "secret".to_owned(), scope).cookie
+        };
+        let one = name("127.0.0.1:4000", "/a");
+        assert!(one.starts_with("treebeam_4000_") && one.len() == 14 + SCOPE_DIGITS, "{one}");
+        assert_ne!(one, name("127.0.0.1:4000", "/b"));
+        assert_ne!(one, name("127.0.0.1:4001", "/a"));
+    }
+
+    #[test]
+    fn a_whole_address_of_another_server_is_refused() {
+        let (guard, name) = guard("127.0.0.1:4000");
+        let check = |authority: &str, expect| {
+            let good = request("127.0.0.1:4000", Given::Nothing, &format!("{name}=secret"), "");
+            let found = guard.check(&Request { authority: Some(authority.to_owned()), ..good });
+            assert_eq!(found, expect, "{authority}");
+        };
+        check("127.0.0.1:4000", Ok(Shown::InCookie));
+        check("LOCALHOST:4000", Ok(Shown::InCookie));
+        for other in ["evil.invalid:4000", "127.0.0.1:4001", "127.0.0.1", "a@127.0.0.1:4000", ""] {
+            check(other, Err(Stranger::Host));
+        }
+    }
+
     #[test]
     fn by_our_own_name_from_no_other_site_and_with_the_token() {
-        let guard = Guard::new("127.0.0.1:4000".parse().unwrap(), "secret".to_owned());
-        let good = "treebeam_4000=secret";
+        let (guard, name) = guard("127.0.0.1:4000");
+        let good = &*format!("{name}=secret");
         let check = |host: &str, origin: Option<&str>, cookie: &str, query: &str, expect| {
             let origin = origin.map_or(Given::Nothing, |origin| Given::This(origin.to_owned()));
             let found = guard.check(&request(host, origin, cookie, query));
@@ -136,15 +178,16 @@ mod tests {
         {
             check("localhost:4000", Some(origin), good, "", Err(Stranger::Origin));
         }
-        check("localhost:4000", None, "a=b; treebeam_4000=secret", "", Ok(Shown::InCookie));
+        check("localhost:4000", None, &format!("a=b; {good}"), "", Ok(Shown::InCookie));
         check("localhost:4000", None, "", "a=b&token=secret", Ok(Shown::InAddress));
         for cookie in [
             "",
-            "treebeam_4000=",
-            "treebeam_4000=secre",
-            "treebeam_4000=secretx",
+            &format!("{name}="),
+            &format!("{name}=secre"),
+            &format!("{name}=secretx"),
             "x=secret",
-            "treebeam_4000=Secret",
+            "treebeam_4000=secret",
+            &format!("{name}=Secret"),
         ] {
             check("localhost:4000", None, cookie, "token=", Err(Stranger::Token));
         }
@@ -155,9 +198,9 @@ mod tests {
 
     #[test]
     fn elsewhere_than_on_loopback_only_the_address_itself_is_our_name() {
-        let guard = Guard::new("192.0.2.7:80".parse().unwrap(), "secret".to_owned());
-        let check =
-            |host: &str| guard.check(&request(host, Given::Nothing, "treebeam_80=secret", ""));
+        let (guard, name) = guard("192.0.2.7:80");
+        let cookie = format!("{name}=secret");
+        let check = |host: &str| guard.check(&request(host, Given::Nothing, &cookie, ""));
         assert!(check("192.0.2.7:80").is_ok() && check("192.0.2.7").is_ok());
         assert_eq!(check("localhost:80"), Err(Stranger::Host));
     }
