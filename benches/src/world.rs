@@ -15,7 +15,7 @@ use treebeam_core::protect::{Change, Mode, Protected};
 use treebeam_run::port::{
     Agent, AgentError, Applied, Ask, Binaries, Clock, CommitNote, CommittedTree, Edits, Executor,
     Files, Job, JobEnd, JobExit, JobKey, Moment, PortError, Reply, Repo, RepoFile, Role,
-    Undisturbed, World,
+    TouchedFiles, Undisturbed, World,
 };
 use treebeam_run::prompt::Prompts;
 
@@ -158,7 +158,7 @@ impl Repo for ThinWorld {
     }
 
     fn changes(&self, _: Place) -> Result<Vec<Change>, PortError> {
-        Ok(vec![Change { path: "model.py".to_owned(), to: Mode::File }])
+        Ok(vec![Change { path: "model.py".to_owned(), is_new: false, to: Mode::File }])
     }
 
     fn staged(&self, _: Place, _: usize) -> Result<String, PortError> {
@@ -177,8 +177,11 @@ impl Repo for ThinWorld {
         commit.as_str().parse().map_err(|_| PortError::new("no name for a tree"))
     }
 
-    fn touched(&self, _: Place, _: &Commit, _: &Protected) -> Result<Vec<String>, PortError> {
-        Ok(Vec::new())
+    fn touched(&self, _: Place, _: &Commit, _: &Protected) -> Result<TouchedFiles, PortError> {
+        Ok(TouchedFiles::default())
+    }
+    fn restore(&self, _: Place, _: &Commit, _: &[String]) -> Result<(), PortError> {
+        Ok(())
     }
 
     fn keep(&self, _: Place, _: &Commit) -> Result<(), PortError> {

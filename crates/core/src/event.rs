@@ -29,6 +29,7 @@ use crate::gate::Verdict;
 use crate::group::IdeaSource;
 use crate::id::{Commit, Depth, EvalId, GitTree, NodeId, Place, RunId, Sha256};
 use crate::policy::{Agents, Meaning, Reach};
+use crate::root_checks::RootChecks;
 use crate::rules_version::RulesVersion;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -64,6 +65,9 @@ pub enum Event {
         /// The root's files. Older runs do not say.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tree: Option<GitTree>,
+        /// What its candidates' sweeps are held to. Older runs do not say: protected files and inputs alone.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        checks: Option<Box<RootChecks>>,
         /// When.
         at: Timestamp,
     },

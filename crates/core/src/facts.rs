@@ -26,6 +26,7 @@ use crate::gate::Word;
 use crate::group::Group;
 use crate::id::{Commit, Depth, EvalId, GitTree, NodeId, RunId, Sha256, TurnId};
 use crate::policy::{Agents, Meaning, Reach};
+use crate::root_checks::RootChecks;
 use crate::rules_version::RulesVersion;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -111,6 +112,8 @@ pub enum Baseline {
         protected_inputs: Option<Sha256>,
         /// The root's files. Older runs do not say.
         tree: Option<GitTree>,
+        /// What candidates' sweeps are held to. Older runs do not say.
+        checks: Option<Box<RootChecks>>,
         /// When.
         at: Timestamp,
     },

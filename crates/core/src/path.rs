@@ -16,6 +16,8 @@ pub const CANDIDATE_DIFF: &str = "candidate.diff";
 pub const CANDIDATE_DIFF_BYTES: usize = 16 << 20;
 /// How an eval compares with the root, in its experiment.
 pub const SCORING_ROOT: &str = "scoring_root.json";
+/// The inputs as they were when the root was measured, in the root's experiment.
+pub const ROOT_INPUTS: &str = "inputs.list";
 /// What the commands of a job wrote to their outputs, each where there was one.
 pub const LOGS: [&str; 3] = ["setup.log", "tests.log", "sweep.log"];
 /// The copies that decisions rest on.
@@ -89,6 +91,12 @@ pub fn of_subject(subject: Subject) -> RunPath {
         Subject::Root => folder("eval", &"root"),
         Subject::Eval(id) => eval(id),
     }
+}
+
+/// The list of the inputs as they were when the root was measured.
+#[must_use]
+pub fn root_inputs() -> RunPath {
+    of_subject(Subject::Root).join("experiment").join(ROOT_INPUTS)
 }
 
 /// The fresh output folder of one submission, counted from 1.

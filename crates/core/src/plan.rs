@@ -19,6 +19,7 @@ use crate::facts::{Eval, Expansion, Facts, Phase, Removal, Stage};
 use crate::group::IdeaSource;
 use crate::id::{Commit, EvalId, GitTree, NodeId, Sha256};
 use crate::policy::DedupeScope;
+use crate::root_checks::RootChecks;
 use crate::state::State;
 use jiff::{SignedDuration, Timestamp};
 use std::borrow::Cow;
@@ -91,6 +92,8 @@ pub enum Outcome {
         protected_inputs: Option<Sha256>,
         /// The root's files.
         tree: GitTree,
+        /// What candidates' sweeps are held to.
+        checks: Box<RootChecks>,
     },
     /// The root's sweep is in, and cannot be compared with.
     RootRefused {
@@ -401,9 +404,10 @@ pub fn announce(state: &State, step: Step, at: Timestamp) -> Option<Event> {
 #[must_use]
 pub fn accept(state: &State, outcome: &Outcome, at: Timestamp) -> Option<Event> {
     Some(match outcome.clone() {
-        Outcome::RootMeasured { baseline, rows, parent, protected_inputs, tree } => {
-            let (protected_inputs, tree) = (protected_inputs.map(Box::new), Some(tree));
-            Event::RootMeasured { baseline, rows, parent, protected_inputs, tree, at }
+        Outcome::RootMeasured { baseline, rows, parent, protected_inputs, tree, checks } => {
+            let protected_inputs = protected_inputs.map(Box::new);
+            let (tree, checks) = (Some(tree), Some(checks));
+            Event::RootMeasured { baseline, rows, parent, protected_inputs, tree, checks, at }
         }
         Outcome::RootRefused { why } => Event::RootRefused { why },
         Outcome::Proposed(proposal) => {

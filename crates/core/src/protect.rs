@@ -1,12 +1,22 @@
-//! What a candidate may not touch: protected paths, links, and git's own control files.
+//! What a candidate may not touch: protected paths, links, and git's own control files. Paths are compared as file systems
+//! that fold case and normalise Unicode compare them, whatever the file system of this machine does.
+
+mod imports;
+mod names;
+
+pub use imports::{ProtectedImports, is_python_module};
+pub use names::folded_path;
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
+use names::{controls_git, refused_new_path};
 
 /// One path that a candidate changes, as git's index has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     /// The path, `/` between its parts, relative to the repository.
     pub path: String,
+    /// Whether the parent commit has nothing at this path.
+    pub is_new: bool,
     /// What it becomes.
     pub to: Mode,
 }
@@ -44,9 +54,11 @@ impl Protected {
     /// When one of them is no glob.
     pub fn new(globs: &[String]) -> Result<Self, BadGlob> {
         let mut set = GlobSetBuilder::new();
-        let beginnings = globs.iter().map(|glob| beginning(glob).to_owned()).collect();
+        let beginnings = globs.iter().map(|glob| folded_path(beginning(glob))).collect();
         for glob in globs {
-            set.add(Glob::new(glob).map_err(|error| BadGlob(error.to_string()))?);
+            let as_written = Glob::new(glob).map_err(|error| BadGlob(error.to_string()))?;
+            // Folding may break a glob that is whole, such as `[Z-a]`.
+            set.add(Glob::new(&folded_path(glob)).unwrap_or(as_written));
         }
         let globs = set.build().map_err(|error| BadGlob(error.to_string()))?;
         Ok(Self { globs, beginnings })
@@ -61,29 +73,32 @@ impl Protected {
     /// Whether one of the globs matches a path.
     #[must_use]
     pub fn covers(&self, path: &str) -> bool {
-        self.globs.is_match(path)
+        self.globs.is_match(folded_path(path))
     }
 
     /// Whether one of the globs could match a path below this folder.
     #[must_use]
     pub fn may_cover_below(&self, folder: &str) -> bool {
-        let folder = format!("{folder}/");
+        let folder = format!("{}/", folded_path(folder));
         let may = |it: &String| it.starts_with(&folder) || folder.starts_with(it.as_str());
         self.beginnings.iter().any(may)
     }
 
     fn violation(&self, change: &Change) -> Option<String> {
         let path = &change.path;
-        let name = path.rsplit('/').next().unwrap_or(path);
         match change.to {
             Mode::Symlink => Some(format!("`{path}` becomes a symbolic link")),
             Mode::Gitlink => Some(format!("`{path}` becomes a submodule")),
-            Mode::File | Mode::Deleted if matches!(name, ".gitattributes" | ".gitmodules") => {
+            Mode::File | Mode::Deleted if controls_git(path) => {
                 Some(format!("`{path}` controls git"))
             }
-            Mode::File | Mode::Deleted => {
-                self.covers(path).then(|| format!("`{path}` is protected"))
+            Mode::File | Mode::Deleted if self.covers(path) => {
+                Some(format!("`{path}` is protected"))
             }
+            Mode::File if change.is_new => {
+                refused_new_path(path).map(|why| format!("`{path}` may not be added: {why}"))
+            }
+            Mode::File | Mode::Deleted => None,
         }
     }
 }
@@ -125,7 +140,8 @@ mod tests {
     fn what_may_not_be_touched_is_named() -> Result<(), BadGlob> {
         let protected = Protected::new(&["eval/**".to_owned(), "*.lock".to_owned()])?;
         let check = |path: &str, to| {
-            protected.violations(&[Change { path: path.to_owned(), to }]).join("; ")
+            let change = Change { path: path.to_owned(), is_new: false, to };
+            protected.violations(&[change]).join("; ")
         };
         assert_eq!(check("src/model.py", Mode::File), "");
         assert_eq!(check("eval/score.py", Mode::File), "`eval/score.py` is protected");
@@ -134,6 +150,68 @@ mod tests {
         assert_eq!(check("lib", Mode::Gitlink), "`lib` becomes a submodule");
         assert_eq!(check("sub/.gitattributes", Mode::File), "`sub/.gitattributes` controls git");
         assert!(Protected::new(&["a[".to_owned()]).is_err());
+        Ok(())
+    }
+
+    #[test]
+    fn paths_are_compared_without_case_and_normalised() -> Result<(), BadGlob> {
+        let globs = ["sweep.py", "Eval/**", "caf\u{e9}/*.py", "[Z-a].txt"];
+        let protected = Protected::new(&globs.map(str::to_owned))?;
+        for path in ["SWEEP.PY", "Sweep.py", "eval/x.py", "EVAL/X.PY", "cafe\u{301}/A.py"] {
+            assert!(protected.covers(path), "{path}");
+        }
+        assert!(!protected.covers("sweeps.py"));
+        assert!(protected.may_cover_below("EVAL") && protected.may_cover_below("CAFE\u{301}"));
+        let check = |path: &str| {
+            let change = Change { path: path.to_owned(), is_new: false, to: Mode::File };
+            protected.violations(&[change]).join("; ")
+        };
+        assert_eq!(check("SWEEP.PY"), "`SWEEP.PY` is protected");
+        for path in [".GITATTRIBUTES", "a/.GitModules", ".Git/config", "a/.GIT/hooks/x", "git~1/x"]
+        {
+            assert_eq!(check(path), format!("`{path}` controls git"));
+        }
+        assert_eq!(check(".gitignore"), "");
+        Ok(())
+    }
+
+    #[test]
+    fn some_new_files_cannot_come_in() -> Result<(), BadGlob> {
+        let protected = Protected::new(&[])?;
+        let check = |path: &str, is_new, to| {
+            let change = Change { path: path.to_owned(), is_new, to };
+            !protected.violations(&[change]).is_empty()
+        };
+        for path in [
+            "hook.pth",
+            "lib/A.PTH",
+            "sitecustomize.py",
+            "src/UserCustomize.py",
+            "sitecustomize/__init__.py",
+            "usercustomize.cpython-311-x86_64-linux-gnu.so",
+            "conftest.py",
+            "a/b/Conftest.py",
+            "__pycache__/model.cpython-311.pyc",
+            "a/__PyCache__/notes.txt",
+            "model.pyc",
+            "model.PYO",
+            "CON",
+            "a/nul/b.py",
+            "aux.txt",
+            "Com1.tar.gz",
+            "lpt\u{b2}.py",
+            "a /b.py",
+            "a.py.",
+            "a:b.py",
+            "a\\b.py",
+        ] {
+            assert!(check(path, true, Mode::File), "{path:?}");
+            assert!(!check(path, false, Mode::File), "{path:?} is there already");
+            assert!(!check(path, false, Mode::Deleted), "{path:?} goes");
+        }
+        for path in ["model.py", "console.py", "aux_data/x.py", ".config", "a.b/c d.py", "com0"] {
+            assert!(!check(path, true, Mode::File), "{path:?}");
+        }
         Ok(())
     }
 }

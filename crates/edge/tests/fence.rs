@@ -16,7 +16,7 @@ use treebeam_core::rules_version::RulesVersion;
 use treebeam_edge::store::{Fenced, Force, Store};
 use treebeam_run::port::{
     Agent, AgentError, Applied, Ask, Binaries, CommitNote, CommittedTree, Edits, Executor, Files,
-    Job, JobEnd, JobKey, PortError, Reply, Repo, RepoFile, Role,
+    Job, JobEnd, JobKey, PortError, Reply, Repo, RepoFile, Role, TouchedFiles,
 };
 
 const PLACE: Place = Place::Candidate(EvalId::FIRST);
@@ -54,7 +54,10 @@ impl Repo for &Reached {
     fn tree(&self, _: &Commit) -> Result<GitTree, PortError> {
         self.refuse()
     }
-    fn touched(&self, _: Place, _: &Commit, _: &Protected) -> Result<Vec<String>, PortError> {
+    fn touched(&self, _: Place, _: &Commit, _: &Protected) -> Result<TouchedFiles, PortError> {
+        self.refuse()
+    }
+    fn restore(&self, _: Place, _: &Commit, _: &[String]) -> Result<(), PortError> {
         self.refuse()
     }
     fn keep(&self, _: Place, _: &Commit) -> Result<(), PortError> {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use treebeam_core::id::{Commit, EvalId, Place};
 use treebeam_core::protect::Protected;
 use treebeam_edge::git::{GitRepo, open_with};
-use treebeam_run::port::Repo as _;
+use treebeam_run::port::{Repo as _, TouchedFiles};
 use treebeam_testkit::repo::TempRepo;
 
 type Outcome = Result<(), Box<dyn Error>>;
@@ -54,15 +54,27 @@ impl Bench {
         self.repo.path().join(".treebeam/runs/r1").join(PLACE.worktree().as_str())
     }
 
-    /// What is touched after this was done to a fresh worktree.
+    /// The protected files that are touched after this was done to a fresh worktree.
     fn after(
         &self,
         sabotage: impl FnOnce(&Path) -> std::io::Result<()>,
     ) -> Result<Vec<String>, Box<dyn Error>> {
+        Ok(self.all_after(sabotage)?.protected)
+    }
+
+    /// All files that are touched after this was done to a fresh worktree. A process that did not make it sees the same.
+    fn all_after(
+        &self,
+        sabotage: impl FnOnce(&Path) -> std::io::Result<()>,
+    ) -> Result<TouchedFiles, Box<dyn Error>> {
         self.git.checkout(PLACE, &self.commit)?;
         sabotage(&self.worktree())?;
         let protected = Protected::new(&["tests/**".to_owned()])?;
-        Ok(self.git.touched(PLACE, &self.commit, &protected)?)
+        let touched = self.git.touched(PLACE, &self.commit, &protected)?;
+        let user = open_with(self.repo.path(), self.repo.variables())?;
+        let later = GitRepo::new(user, &self.repo.path().join(".treebeam/runs/r1"), "r1".parse()?)?;
+        assert_eq!(touched, later.touched(PLACE, &self.commit, &protected)?);
+        Ok(touched)
     }
 }
 
@@ -139,5 +151,66 @@ fn what_is_changed_is_named_whatever_hides_it() -> Outcome {
         fs::rename(at, at.with_extension("away"))?;
         symlink(at.with_extension("away"), at)
     })?;
+    Ok(())
+}
+
+/// Files that nobody protects are compared too.
+#[test]
+fn all_tracked_files_are_compared_with_the_commit() -> Outcome {
+    let bench = Bench::new()?;
+    let check =
+        |name: &str, expect: &[&str], sabotage: &dyn Fn(&Path) -> std::io::Result<()>| -> Outcome {
+            let touched = bench.all_after(sabotage)?;
+            assert_eq!(
+                (touched.protected, touched.other),
+                (Vec::new(), expect.iter().copied().map(str::to_owned).collect()),
+                "{name}"
+            );
+            Ok(())
+        };
+    let model = &["model.py"];
+    check("nothing", &[], &|_| Ok(()))?;
+    check("the same text", &[], &|at| fs::write(at.join("model.py"), "x\n"))?;
+    check("new files", &[], &|at| fs::write(at.join("new.py"), "x\n"))?;
+    check("another text", model, &|at| fs::write(at.join("model.py"), "y\n"))?;
+    check("gone", model, &|at| fs::remove_file(at.join("model.py")))?;
+    check("attributes", &[".gitattributes"], &|at| fs::remove_file(at.join(".gitattributes")))?;
+    check("another text with the time of before", model, &|at| {
+        let path = at.join("model.py");
+        let then = fs::metadata(&path)?.modified()?;
+        fs::write(&path, "y\n")?;
+        fs::File::options().append(true).open(&path)?.set_modified(then)
+    })?;
+    check("a link", model, &|at| {
+        fs::rename(at.join("model.py"), at.join("same.py"))?;
+        symlink("same.py", at.join("model.py"))
+    })?;
+    check("with an index that says otherwise", model, &|at| {
+        fs::write(at.join("model.py"), "y\n")?;
+        let add = bench.repo.git_in(at, &["add", "model.py"]);
+        add.map(drop).map_err(std::io::Error::other)
+    })?;
+    check("without a `.git`", model, &|at| {
+        fs::write(at.join("model.py"), "y\n")?;
+        fs::remove_file(at.join(".git"))
+    })?;
+    Ok(())
+}
+
+#[test]
+fn files_are_restored_as_they_were_committed() -> Outcome {
+    let bench = Bench::new()?;
+    let touched = bench.all_after(|at| {
+        fs::remove_file(at.join("model.py"))?;
+        fs::create_dir(at.join("model.py"))?;
+        fs::write(at.join("tests/lines.txt"), "other\n")
+    })?;
+    assert_eq!(touched.other, ["model.py"]);
+    let paths = ["model.py", "tests/lines.txt"].map(str::to_owned);
+    bench.git.restore(PLACE, &bench.commit, &paths)?;
+    assert_eq!(fs::read(bench.worktree().join("model.py"))?, b"x\n");
+    assert_eq!(fs::read(bench.worktree().join("tests/lines.txt"))?, b"a\r\nb\r\n");
+    let protected = Protected::new(&["tests/**".to_owned()])?;
+    assert_eq!(bench.git.touched(PLACE, &bench.commit, &protected)?, TouchedFiles::default());
     Ok(())
 }

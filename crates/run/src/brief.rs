@@ -17,10 +17,12 @@ use treebeam_core::facts::{Baseline, Eval, Facts, Measured, Node, Origin, Remova
 use treebeam_core::gate::{self, Verdict};
 use treebeam_core::group::IdeaSource;
 use treebeam_core::id::{Commit, EvalId, NodeId, RunId, Sha256};
+use treebeam_core::measure::WorktreePath;
 use treebeam_core::num::Finite;
 use treebeam_core::plan::{self, Step};
 use treebeam_core::policy::{ContextStrategy, DedupeScope, Meaning};
 use treebeam_core::rules_version::RulesVersion;
+use treebeam_core::root_checks::{InputScope, RecordedInputs, RootChecks};
 use treebeam_core::state::State;
 use treebeam_core::versus;
 
@@ -97,6 +99,8 @@ pub(crate) struct ForCoder {
     pub(crate) root_commit: Commit,
     /// What measures the code.
     pub(crate) commands: Vec<String>,
+    /// Folders below the worktree in which they run.
+    pub(crate) command_folders: Vec<String>,
     /// How long the answers may take together.
     pub(crate) timeout: Option<Duration>,
     /// When the run's time is over.
@@ -105,24 +109,32 @@ pub(crate) struct ForCoder {
 
 pub(crate) struct ForSweep {
     pub(crate) job: Job,
-    /// What the protected inputs were when the root was measured.
-    pub(crate) inputs: Option<Sha256>,
+    pub(crate) inputs: ForInputs,
+}
+
+/// What the inputs have to be, and who may have changed them.
+pub(crate) struct ForInputs {
+    /// What they were when the root was measured.
+    pub(crate) since: Option<RecordedInputs>,
+    /// Other evals whose sweeps are under way.
+    pub(crate) under_way: Vec<EvalId>,
+}
+
+/// What a candidate's sweep must leave as it was.
+pub(crate) struct SweepBounds {
+    pub(crate) protect: Vec<String>,
+    pub(crate) results_csv: Option<WorktreePath>,
+    /// What follows from the root's own sweep; nothing is known of it in older runs.
+    pub(crate) checks: Option<RootChecks>,
+    pub(crate) inputs: ForInputs,
+    /// The artifacts that decisions still rest on.
+    pub(crate) artifacts: Vec<Artifact>,
 }
 
 /// What is needed to take in what a job left behind.
 pub(crate) enum ForCollecting {
-    Root {
-        commit: Commit,
-        meaning: Box<Meaning>,
-    },
-    Eval {
-        about: Box<About>,
-        commit: Commit,
-        protect: Vec<String>,
-        inputs: Option<Sha256>,
-        /// The artifacts that decisions still rest on.
-        artifacts: Vec<Artifact>,
-    },
+    Root { commit: Commit, meaning: Box<Meaning> },
+    Eval { about: Box<About>, commit: Commit, bounds: Box<SweepBounds> },
 }
 
 pub(crate) struct ForScore {
@@ -159,7 +171,7 @@ pub(crate) fn of(state: &State, step: Step) -> Option<Brief> {
         }
         Step::Implement(eval) => Brief::Implement(Box::new(for_coder(state, &*state.eval(eval)?)?)),
         Step::Sweep(subject) => {
-            Brief::Sweep(ForSweep { job: job(state, subject)?, inputs: inputs(state) })
+            Brief::Sweep(ForSweep { job: job(state, subject)?, inputs: inputs(state, subject) })
         }
         Step::Score(eval) => Brief::Score(Box::new(for_score(state, &*state.eval(eval)?)?)),
         Step::Promote(eval) => {
@@ -196,7 +208,7 @@ pub(crate) fn attempt_of(state: &Facts, eval: EvalId) -> u32 {
     state.eval(eval).map_or(1, |eval| eval.attempt)
 }
 
-pub(crate) fn for_collecting(state: &Facts, subject: Subject) -> Option<ForCollecting> {
+pub(crate) fn for_collecting(state: &State, subject: Subject) -> Option<ForCollecting> {
     Some(match subject {
         Subject::Root => {
             let commit = state.node(NodeId::ROOT)?.commit.clone();
@@ -205,9 +217,14 @@ pub(crate) fn for_collecting(state: &Facts, subject: Subject) -> Option<ForColle
         Subject::Eval(eval) => {
             let eval = state.eval(eval)?;
             let (about, commit) = (Box::new(about(state, &eval)?), eval.work()?.commit);
-            let (protect, inputs) = (state.meaning.protect.clone(), inputs(state));
-            let artifacts = decisive_artifacts(state);
-            ForCollecting::Eval { about, commit, protect, inputs, artifacts }
+            let bounds = SweepBounds {
+                protect: state.meaning.protect.clone(),
+                results_csv: state.meaning.measure.results_csv.clone(),
+                checks: root_checks(state).cloned(),
+                inputs: inputs(state, subject),
+                artifacts: decisive_artifacts(state),
+            };
+            ForCollecting::Eval { about, commit, bounds: Box::new(bounds) }
         }
     })
 }
@@ -227,12 +244,30 @@ fn decisive_artifacts(state: &Facts) -> Vec<Artifact> {
     by_path.into_values().collect()
 }
 
-/// What the protected inputs have to be: what they were for the root, once that is measured.
-const fn inputs(state: &Facts) -> Option<Sha256> {
+fn root_checks(state: &Facts) -> Option<&RootChecks> {
     match &state.baseline {
-        Baseline::Measured { protected_inputs, .. } => *protected_inputs,
+        Baseline::Measured { checks, .. } => checks.as_deref(),
         Baseline::Unmeasured | Baseline::Refused { .. } => None,
     }
+}
+
+/// What the inputs have to be: what they were for the root, once that is measured.
+fn inputs(state: &State, subject: Subject) -> ForInputs {
+    let recorded = match &state.baseline {
+        Baseline::Measured { protected_inputs, .. } => *protected_inputs,
+        Baseline::Unmeasured | Baseline::Refused { .. } => None,
+    };
+    let scope = root_checks(state).map_or(InputScope::Protected, |checks| checks.inputs);
+    let others = state.sweeping().iter().filter(|eval| Subject::Eval(**eval) != subject);
+    ForInputs {
+        since: recorded.map(|sha256| RecordedInputs { sha256, scope }),
+        under_way: others.copied().collect(),
+    }
+}
+
+fn command_folders(meaning: &Meaning) -> Vec<String> {
+    let folders = [&meaning.measure.test_cwd, &meaning.measure.sweep_cwd];
+    folders.into_iter().flatten().map(|folder| folder.as_str().to_owned()).collect()
 }
 
 fn about(state: &Facts, eval: &Eval) -> Option<About> {
@@ -283,6 +318,7 @@ fn for_coder(state: &State, eval: &Eval) -> Option<ForCoder> {
         protect: state.meaning.protected(),
         root_commit: state.node(NodeId::ROOT)?.commit.clone(),
         commands: state.meaning.commands(),
+        command_folders: command_folders(&state.meaning),
         timeout: timeout(state),
         until: state.deadline(),
     })

@@ -3,6 +3,7 @@
 
 mod inbox;
 mod outcomes;
+mod suspects;
 mod threads;
 
 use crate::brief;
@@ -124,6 +125,7 @@ pub fn drive(
             broken: false,
             promotion_failures: 0,
             losses: BTreeMap::new(),
+            void: BTreeMap::new(),
             polling: false,
             collecting: BTreeSet::new(),
             threads: 0,
@@ -166,6 +168,8 @@ struct Coordinator<'scope, 'env> {
     promotion_failures: u32,
     /// How often in a row the job of a subject was lost.
     losses: BTreeMap<Subject, u32>,
+    /// Submissions whose results do not count, though their jobs are still under way.
+    void: BTreeMap<Subject, u32>,
     polling: bool,
     /// Jobs that have ended and whose results are being taken in.
     collecting: BTreeSet<Subject>,
@@ -186,6 +190,9 @@ impl Coordinator<'_, '_> {
             left => left,
         };
         let usable = !self.broken && !matches!(left, Err(Halt::Unexpected(_)));
+        if let (true, Err(Halt::InputsChanged { subject, .. })) = (usable, &left) {
+            self.void_sweeps_beside(*subject)?;
+        }
         let down = if usable { self.wind_down() } else { Ok(()) };
         let left = left?;
         down.map(|()| left)
@@ -238,7 +245,11 @@ impl Coordinator<'_, '_> {
             self.threads -= 1;
             match report {
                 Report::Stepped(step, Ok(Some(outcome))) => self.held.push((Some(step), outcome)),
-                Report::Collected(_, Ok(outcome)) => self.held.push((None, outcome)),
+                Report::Collected(subject, Ok(outcome)) => {
+                    if self.void.remove(&subject).is_none() {
+                        self.held.push((None, outcome));
+                    }
+                }
                 Report::Stepped(..) | Report::Collected(..) | Report::Polled(_) => {}
             }
         }

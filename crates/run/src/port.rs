@@ -7,7 +7,7 @@ mod job;
 mod user;
 
 pub use agent::{Agent, AgentError, Ask, Continuation, Edits, Reply};
-pub use inputs::Inputs;
+pub use inputs::{InputList, Inputs};
 pub use job::{JobStage, Ran, Used};
 pub use treebeam_core::bill::{Cost, Usage};
 pub use treebeam_core::role::Role;
@@ -19,7 +19,7 @@ use std::io::Read;
 use std::time::Duration;
 use treebeam_core::event::{EvalStage, Event, FailureKind, Leftover, Subject};
 use treebeam_core::evidence::Artifact;
-use treebeam_core::id::{Commit, EvalId, GitTree, NodeId, Place, RunPath, Sha256};
+use treebeam_core::id::{Commit, EvalId, NodeId, Place, RunPath, GitTree, Sha256};
 use treebeam_core::measure::UserPath;
 use treebeam_core::protect::{Change, Protected};
 use treebeam_core::state::State;
@@ -140,7 +140,7 @@ pub trait Repo: Sync {
     /// When git cannot tell.
     fn tree(&self, commit: &Commit) -> Result<GitTree, PortError>;
 
-    /// Which protected files of a commit the worktree no longer has as the commit has them, whatever became of the worktree.
+    /// Which files of a commit the worktree no longer has as the commit has them, whatever became of the worktree.
     ///
     /// # Errors
     /// When git cannot tell.
@@ -149,7 +149,13 @@ pub trait Repo: Sync {
         place: Place,
         commit: &Commit,
         protected: &Protected,
-    ) -> Result<Vec<String>, PortError>;
+    ) -> Result<TouchedFiles, PortError>;
+
+    /// Writes files of a commit into the worktree, in place of what is there.
+    ///
+    /// # Errors
+    /// When git cannot.
+    fn restore(&self, place: Place, commit: &Commit, paths: &[String]) -> Result<(), PortError>;
 
     /// Lets the place's ref point at `commit`.
     ///
@@ -207,6 +213,13 @@ pub struct StagedChanges {
     pub changes: Vec<Change>,
     /// Why some of the new files do not belong into a commit, one line for each of them.
     pub unwanted: Vec<String>,
+/// Tracked files of a worktree that are not what the commit has, by path.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TouchedFiles {
+    /// Those that are protected.
+    pub protected: Vec<String>,
+    /// All others.
+    pub other: Vec<String>,
 }
 
 /// A file of a commit.
@@ -329,13 +342,23 @@ pub struct JobEnd {
     pub used: Option<Used>,
     /// The file of the user's that its results are; none: they were measured.
     pub given: Option<UserPath>,
+    /// The digest of the results once all processes of the job were gone, where that is known.
+    pub results_sha256: Option<Sha256>,
 }
 
 impl JobEnd {
     /// The end of a job of which nothing else is known.
     #[must_use]
     pub const fn new(key: JobKey, exit: JobExit) -> Self {
-        Self { key, exit, logs: Vec::new(), ran: Vec::new(), used: None, given: None }
+        Self {
+            key,
+            exit,
+            logs: Vec::new(),
+            ran: Vec::new(),
+            used: None,
+            given: None,
+            results_sha256: None,
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 pub(crate) mod discard;
 mod idea;
 mod implement;
+mod imports;
 mod inputs;
 mod promote;
 mod score;

@@ -3,49 +3,67 @@
 
 #![cfg(test)]
 
+use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU32, Ordering};
 use treebeam_core::event::{Event, FailureKind, Subject};
 use treebeam_core::facts::{Eval, Stage};
-use treebeam_core::id::Sha256;
+use treebeam_core::id::{EvalId, RunPath, Sha256};
 use treebeam_core::policy::{Meaning, Reach};
+use treebeam_core::root_checks::{InputScope, RecordedInputs};
 use treebeam_core::state::State;
-use treebeam_run::port::{Inputs, PortError, World};
+use treebeam_run::port::{InputList, Inputs, PortError, World};
 use treebeam_run::{Halt, drive};
 use treebeam_testkit::journal::MemoryJournal;
 use treebeam_testkit::memory::MemoryWorld;
 
-/// One file, which is another one from this look on.
+/// One file, which is another one from this look on, until it is restored.
 struct Data {
     looks: AtomicU32,
     other_from: u32,
+    restored_at: u32,
+    /// Which inputs the digest on record is of.
+    scope: InputScope,
 }
 
 impl Data {
     fn new(other_from: u32) -> Self {
-        Self { looks: AtomicU32::new(0), other_from }
+        Self { looks: AtomicU32::new(0), other_from, restored_at: u32::MAX, scope: InputScope::All }
+    }
+
+    /// Restored as soon as somebody has seen that it is another one.
+    fn for_one_look(look: u32) -> Self {
+        Self { restored_at: look + 1, ..Self::new(look) }
     }
 }
 
 impl Inputs for Data {
-    fn fingerprint(&self) -> Result<Option<Sha256>, PortError> {
-        Ok(Some(Sha256::of(b"prices")))
+    fn list(&self, root_job: &RunPath) -> Result<Option<InputList>, PortError> {
+        assert_eq!(root_job.as_str(), "eval/root/s1");
+        Ok(Some(InputList { bytes: b"prices".into(), sha256: Sha256::of(b"prices") }))
     }
-    fn changed(&self, since: &Sha256) -> Result<Option<Vec<String>>, PortError> {
-        assert_eq!(*since, Sha256::of(b"prices"));
+    fn changed(&self, since: &RecordedInputs) -> Result<Option<Vec<String>>, PortError> {
+        let sha256 = Sha256::of(b"prices");
+        assert_eq!(*since, RecordedInputs { sha256, scope: self.scope });
         let look = self.looks.fetch_add(1, Ordering::SeqCst) + 1;
-        Ok((look >= self.other_from).then(|| vec!["data/prices.csv".to_owned()]))
+        let is_other = (self.other_from..self.restored_at).contains(&look);
+        Ok(is_other.then(|| vec!["data/prices.csv".to_owned()]))
     }
 }
 
 fn begun() -> MemoryJournal {
+    begun_with(1)
+}
+
+fn begun_with(max_parallel_evals: u32) -> MemoryJournal {
     let number = |n| NonZeroU32::new(n).expect("not zero");
     let meaning = Meaning {
         ideas_per_node: number(4),
         sweep_config_limit: Some(number(4)),
         ..Meaning::default()
     };
-    MemoryJournal::begun(meaning, Reach { max_depth: 1, ..Reach::default() })
+    let max_parallel_evals = number(max_parallel_evals);
+    MemoryJournal::begun(meaning, Reach { max_depth: 1, max_parallel_evals, ..Reach::default() })
 }
 
 fn go(journal: &mut MemoryJournal, world: &MemoryWorld, data: &Data) -> Result<State, Halt> {
@@ -93,6 +111,70 @@ fn nothing_is_measured_while_they_are_others() {
         let before = journal.events[..after].iter().filter(|event| swept(event)).count();
         assert!(before < usize::try_from(look.div_ceil(2)).expect("a number"), "look {look}");
     }
+}
+
+/// Evals whose sweeps were given away and have not come back.
+fn under_way(events: &[Event]) -> BTreeSet<EvalId> {
+    let mut found = BTreeSet::new();
+    for event in events {
+        match event {
+            Event::SweepSubmitted { subject: Subject::Eval(eval), .. } => {
+                found.insert(*eval);
+            }
+            Event::Swept { eval, .. } | Event::EvalFailed { eval, .. } => {
+                found.remove(eval);
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// They may have been measured on the changed data, or have changed them, though all is restored when they end.
+#[test]
+fn whatever_was_under_way_when_it_was_noticed_is_swept_again() {
+    let (mut suspects, mut halts) = (0, 0);
+    for look in 1..=8 {
+        let (world, mut journal) = (MemoryWorld::new(7, 7), begun_with(4));
+        let data = Data::for_one_look(look);
+        if let Err(halt) = go(&mut journal, &world, &data) {
+            assert!(matches!(halt, Halt::InputsChanged { .. }), "{halt}");
+            halts += 1;
+            let _ = go(&mut journal, &world, &data).expect("a run");
+        }
+        let is_notice = |event: &Event| matches!(event, Event::EvalFailed { failure, .. } if failure.kind == FailureKind::Inputs);
+        let Some(noticed) = journal.events.iter().position(is_notice) else { continue };
+        let (before, after) = journal.events.split_at(noticed + 1);
+        for suspect in under_way(before) {
+            let place = |is: &dyn Fn(&Event) -> bool| after.iter().position(is);
+            let submitted = |event: &Event| matches!(event, Event::SweepSubmitted { subject: Subject::Eval(eval), submission: 2.. } if *eval == suspect);
+            let swept =
+                |event: &Event| matches!(event, Event::Swept { eval, .. } if *eval == suspect);
+            let (submitted, swept) = (place(&submitted), place(&swept));
+            assert!(
+                submitted.is_some() && (swept.is_none() || submitted < swept),
+                "look {look}: {suspect}"
+            );
+            suspects += 1;
+        }
+    }
+    assert!(suspects > 0 && halts > 0, "{suspects} {halts}");
+}
+
+/// A digest that an older run has on record is of what `protect` matches.
+#[test]
+fn an_older_record_is_compared_as_it_was_made() {
+    let (world, mut journal) = (MemoryWorld::new(7, 7), begun());
+    let _ = go(&mut journal, &world, &Data::new(u32::MAX)).expect("a run");
+    let is_root = |event: &Event| matches!(event, Event::RootMeasured { .. });
+    let root = journal.events.iter().position(is_root).expect("a root");
+    journal.events.truncate(root + 1);
+    if let Some(Event::RootMeasured { checks, .. }) = journal.events.last_mut() {
+        *checks = None;
+    }
+    let data = Data { scope: InputScope::Protected, ..Data::new(u32::MAX) };
+    let _ = go(&mut journal, &world, &data).expect("a run");
+    assert!(data.looks.into_inner() > 0);
 }
 
 /// A run of before has nothing on record to compare with.

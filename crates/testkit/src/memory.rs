@@ -15,8 +15,8 @@ use treebeam_core::path;
 use treebeam_core::protect::{Change, Mode, Protected};
 use treebeam_run::port::{
     Applied, Binaries, Clock, CommitNote, CommittedTree, Executor, Files, Inbox, Interrupt, Job,
-    JobEnd, JobExit, JobKey, Message, Moment, PortError, Repo, RepoFile, Request, Undisturbed,
-    World,
+    JobEnd, JobExit, JobKey, Message, Moment, PortError, Repo, RepoFile, Request, TouchedFiles,
+    Undisturbed, World,
 };
 use treebeam_run::prompt::Prompts;
 
@@ -288,7 +288,7 @@ impl Repo for MemoryWorld {
     }
 
     fn changes(&self, _: Place) -> Result<Vec<Change>, PortError> {
-        Ok(vec![Change { path: "model.py".to_owned(), to: Mode::File }])
+        Ok(vec![Change { path: "model.py".to_owned(), is_new: false, to: Mode::File }])
     }
 
     fn staged(&self, place: Place, _: usize) -> Result<String, PortError> {
@@ -327,8 +327,12 @@ impl Repo for MemoryWorld {
         Ok(self.lock().committed(commit.as_str()).tree)
     }
 
-    fn touched(&self, _: Place, _: &Commit, _: &Protected) -> Result<Vec<String>, PortError> {
-        Ok(Vec::new())
+    fn touched(&self, _: Place, _: &Commit, _: &Protected) -> Result<TouchedFiles, PortError> {
+        Ok(TouchedFiles::default())
+    }
+
+    fn restore(&self, _: Place, _: &Commit, _: &[String]) -> Result<(), PortError> {
+        Ok(())
     }
 
     fn keep(&self, place: Place, commit: &Commit) -> Result<(), PortError> {

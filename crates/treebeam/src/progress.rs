@@ -243,8 +243,9 @@ fn asked_for(source: IdeaSource) -> String {
 /// One line about an event that a person wants to know of.
 fn line(facts: &Facts, event: &Event) -> Option<String> {
     Some(match event {
-        Event::RootMeasured { baseline, rows, parent, .. } => {
-            log::root(&format!("{rows} configurations"), baseline, parent.as_ref())
+        Event::RootMeasured { baseline, rows, parent, checks, .. } => {
+            let root = log::root(&format!("{rows} configurations"), baseline, parent.as_ref());
+            root + &log::rewritten(checks.as_deref())
         }
         Event::IdeasProposed(proposed) => {
             let (ideas, repeats) = (proposed.queued.len(), proposed.repeats.len());

@@ -81,7 +81,8 @@ pub(crate) fn enter<T>(
             let plan = Plan { replays: recorded, ..plan(config, &dotenv, &repo, &store, &state)? };
             let executor = executor(home, &dotenv, &store, &state)?;
             let inputs = ProtectedInputs::new(&home.repo.toplevel, &state.meaning)
-                .map_err(|error| Failure::usage(error.to_string()))?;
+                .map_err(|error| Failure::usage(error.to_string()))?
+                .recorded_in(store.run().clone());
             let onlooker = Onlooker { board: Some(store.wait_board()) };
             let door = Door::open(&plan, &onlooker)?;
             let agent = SeenAgent { agent: door, lines };

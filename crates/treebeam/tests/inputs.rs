@@ -4,7 +4,6 @@
 #![cfg(test)]
 #![cfg(unix)]
 
-use serde_json::Value;
 use std::fs;
 use treebeam_testkit::program::{RUN, Said, Site};
 
@@ -142,13 +141,50 @@ fn a_change_that_is_worth_it_is_promoted_and_others_may_write_to_what_is_not_pro
 }
 
 #[test]
-fn where_nothing_is_protected_nothing_is_looked_at() {
+fn inputs_are_protected_without_a_pattern() {
     let site = site("eval/**", "fails good");
+    let _ = run(&site).exits(4);
+    let [kind, message] = failure(&site, "0001");
+    assert!(kind == "inputs" && message.contains("`data/prices.csv`"), "{message}");
+    site.repo.write("data/prices.csv", PRICES).expect("prices");
+    let _ = site.call(&["resume", RUN, "--quiet"]).exits(0);
+    let _ = site.call(&["validate", RUN]).exits(0);
+    assert_eq!(site.manifest()["root"]["checks"]["inputs"], "all");
+}
+
+/// The root's own sweep writes to it, and so may those of candidates; compiled code may come whenever Python likes.
+#[test]
+fn what_the_roots_own_sweep_writes_may_be_written() {
+    let site = site("eval/**", "comment good");
+    site.repo.write("data/index", "").expect("an index");
+    let sweep = SWEEP.replace("change = open", "open('data/index', 'a').write('x')\nos.makedirs('data/__pycache__', exist_ok=True)\nopen('data/new-' + os.path.basename(os.environ['TREEBEAM_WORKTREE']), 'w')\nchange = open");
+    site.repo.write("sweep.py", &sweep).expect("a sweep");
+    site.repo.git(["commit", "--quiet", "-am", "with an index"]).expect("a commit");
     let _ = run(&site).exits(0);
-    assert_eq!(failure(&site, "0001")[0], "sweep");
-    assert_eq!(site.manifest()["root"]["protected_inputs_sha256"], Value::Null);
-    let measured = site.events().into_iter().find(|event| event["type"] == "root_measured");
-    assert_eq!(measured.expect("the root").get("protected_inputs"), None);
+    let _ = site.call(&["validate", RUN]).exits(0);
+    let index = fs::read_to_string(site.repo.path().join("data/index")).expect("an index");
+    assert_eq!((index.as_str(), failure(&site, "0001")[0].as_str()), ("xxx", ""));
+}
+
+/// A candidate's commit with a new file beside its change, which an agent wrote that went for the judge.
+#[test]
+fn what_python_would_run_unasked_goes_back_to_the_coder() {
+    for (file, says) in [
+        ("sitecustomize.py", "may not be added"),
+        ("a.pth", "may not be added"),
+        ("random.py", "protected files import `random` from elsewhere"),
+        ("AUX.txt", "may not be added"),
+    ] {
+        let site = site("sweep.py", "good");
+        let patch = format!("print(\"--- /dev/null\\n+++ b/{file}\\n@@ -0,0 +1 @@\\n+x = 1\")");
+        site.repo.write("agent.py", &format!("{AGENT}    {patch}\n")).expect("an agent");
+        site.repo.write("sweep.py", &format!("import random\n{SWEEP}")).expect("a sweep");
+        site.repo.git(["commit", "--quiet", "-am", "another agent"]).expect("a commit");
+        let words = ["run", "--quiet", "--run-id", RUN, "--ideas-per-node=1", "--max-depth=1"];
+        let _ = site.call(&words);
+        let [kind, message] = failure(&site, "0001");
+        assert!(kind == "protected" && message.contains(says), "{file}: {kind}: {message}");
+    }
 }
 
 #[test]

@@ -16,6 +16,7 @@ use treebeam_core::gate::Verdict;
 use treebeam_core::group::IdeaSource;
 use treebeam_core::id::{EvalId, NodeId, Place};
 use treebeam_core::policy::Reach;
+use treebeam_core::root_checks::RootChecks;
 
 /// An event that was recorded at this time, on one line.
 #[must_use]
@@ -81,8 +82,9 @@ fn what(event: &Event) -> String {
         Event::StepStarted { step: Intent::Implement(_), attempt, .. } => {
             format!("being implemented{}", again(*attempt))
         }
-        Event::RootMeasured { baseline, rows, parent, .. } => {
-            root(&count(*rows, "row"), baseline, parent.as_ref())
+        Event::RootMeasured { baseline, rows, parent, checks, .. } => {
+            let root = root(&count(*rows, "row"), baseline, parent.as_ref());
+            root + &rewritten(checks.as_deref())
         }
         Event::RootRefused { why } => format!("root cannot be compared with: {why}"),
         Event::IdeasProposed(proposed) => ideas(proposed),
@@ -164,6 +166,19 @@ pub fn root(rows: &str, baseline: &Artifact, parent: Option<&Artifact>) -> Strin
     let parent = parent.and_then(Artifact::given);
     let parent = parent.map(|file| format!(", those of the parent from `{file}`"));
     format!("root not measured: {rows} taken from `{file}`{}", parent.unwrap_or_default())
+}
+
+/// Names the tracked files that the root's own sweep rewrites.
+#[must_use]
+pub fn rewritten(checks: Option<&RootChecks>) -> String {
+    let rewritten = checks.map_or(&[][..], |checks| &checks.rewritten);
+    let names: Vec<String> = rewritten.iter().map(|path| format!("`{path}`")).collect();
+    match names.as_slice() {
+        [] => String::new(),
+        names => {
+            format!("; its sweep rewrites tracked files, which are restored: {}", names.join(", "))
+        }
+    }
 }
 
 fn wish_words(wish: Wish, message: Option<&MessageId>) -> &'static str {

@@ -52,13 +52,16 @@ impl State {
         match event {
             Event::RunStarted(_) => wrong("a run starts twice"),
             Event::StepStarted { step, attempt, at } => self.step_started(*step, *attempt, *at),
-            Event::RootMeasured { baseline, rows, parent, protected_inputs, tree, at } => {
-                let (results, parent, tree) = (baseline.clone(), parent.clone(), tree.clone());
-                let (rows, protected_inputs, at) =
-                    (*rows, protected_inputs.as_deref().copied(), *at);
-                let measured =
-                    Baseline::Measured { results, rows, parent, protected_inputs, tree, at };
-                self.root_measured(measured)
+            Event::RootMeasured { baseline, rows, parent, protected_inputs, tree, checks, at } => {
+                self.root_measured(Baseline::Measured {
+                    results: baseline.clone(),
+                    rows: *rows,
+                    parent: parent.clone(),
+                    protected_inputs: protected_inputs.as_deref().copied(),
+                    tree: tree.clone(),
+                    checks: checks.clone(),
+                    at: *at,
+                })
             }
             Event::RootRefused { why } => self.root_refused(why),
             Event::IdeasProposed(proposed) => self.ideas_proposed(proposed),

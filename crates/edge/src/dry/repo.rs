@@ -6,6 +6,7 @@ use treebeam_core::id::{Commit, GitTree, Place};
 use treebeam_core::protect::{Change, Protected};
 use treebeam_run::port::{
     Applied, Binaries, CommitNote, CommittedTree, PortError, Repo, RepoFile, StagedChanges,
+    TouchedFiles,
 };
 
 /// One in this many worktrees cannot be removed at first.
@@ -56,8 +57,11 @@ impl<R: Repo> Repo for FlakyCleanup<R> {
         place: Place,
         commit: &Commit,
         protected: &Protected,
-    ) -> Result<Vec<String>, PortError> {
+    ) -> Result<TouchedFiles, PortError> {
         self.repo.touched(place, commit, protected)
+    }
+    fn restore(&self, place: Place, commit: &Commit, paths: &[String]) -> Result<(), PortError> {
+        self.repo.restore(place, commit, paths)
     }
     fn keep(&self, place: Place, commit: &Commit) -> Result<(), PortError> {
         self.repo.keep(place, commit)

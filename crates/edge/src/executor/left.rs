@@ -12,6 +12,8 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
+use treebeam_core::path;
+use treebeam_run::port::JobKey;
 
 /// How long the end of jobs is waited for that were told to end: longer than they wait for what they kill.
 const PATIENCE: Duration = Duration::from_secs(40);
@@ -56,6 +58,19 @@ fn names(folder: &Path) -> io::Result<Vec<String>> {
     };
     let name = |entry: fs::DirEntry| entry.file_name().into_string().ok();
     entries.filter_map(|entry| entry.map(name).transpose()).collect()
+}
+
+/// Ends the jobs of submissions before this one: the worktree is its own.
+pub(super) fn end_earlier(run: &RunDir, key: JobKey) -> io::Result<()> {
+    let mut left = Vec::new();
+    for submission in 1..key.submission {
+        let path = path::submission(key.subject, submission);
+        let folder = run.path(&path);
+        if claim::is_held(&folder)? {
+            left.push(LeftJob { name: path.to_string(), folder });
+        }
+    }
+    withdraw(run, left).into_iter().try_for_each(|(_, ended)| ended)
 }
 
 /// A job that has a result has ended all that it ever started.

@@ -3,6 +3,7 @@
 
 use super::claim::{self, Claim};
 use super::inputs;
+use super::left;
 use super::limit;
 use super::outcome::{Outcome, is_plain};
 use super::spec::{Command, SPEC, Spec, Stage, Times};
@@ -238,6 +239,8 @@ impl Executor for LocalExecutor {
             if self.is_known(*key, *timeout).map_err(failed)? {
                 self.jobs().entry(*key).or_insert(Watched::Anothers);
                 known.push(*key);
+            } else {
+                left::end_earlier(&self.local.run_dir, *key).map_err(failed)?;
             }
         }
         Ok(known)

@@ -5,7 +5,7 @@
 //! process of one job: it alone owns deadline, capture, kill and result. They share files in the submission's folder and
 //! nothing else: `spec` is what is to be done, `claim` is who does it, `limit` is how long that may take, `outcome` is
 //! what became of it. `stage` runs one command, `results` looks for the CSV, `inputs` links what git does not track, for agents too,
-//! [`protected`] sees whether anybody has changed what of that no candidate may. [`given`] has results that are there
+//! [`protected`] sees whether anybody has changed what of that no candidate may, by a `listing`. [`given`] has results that are there
 //! already. [`InPlace`] lets jobs run in the user's own worktree. `left` ends jobs
 //! whose run is to go.
 
@@ -16,6 +16,7 @@ pub(crate) mod inputs;
 pub mod job;
 mod left;
 mod limit;
+mod listing;
 pub mod local;
 mod outcome;
 pub mod protected;

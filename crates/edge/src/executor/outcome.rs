@@ -120,6 +120,7 @@ impl Outcome {
         let logs = path::LOGS.iter().filter(|name| is_plain(&folder.join(name), u64::MAX));
         let logs: Vec<RunPath> = logs.map(|name| run_path.join(name)).collect();
         let is_there = is_plain(&folder.join(path::RESULTS_CSV), MOST_BYTES);
+        let results_sha256 = self.results.as_ref().map(|results| results.sha256);
         let exit = match self.failure {
             Some(JobFailure { kind, message, .. }) => JobExit::Failed { kind, message },
             None if is_there => JobExit::Done { results: run_path.join(path::RESULTS_CSV) },
@@ -129,7 +130,8 @@ impl Outcome {
             },
         };
         let ran = self.stages.into_iter().map(|stage| stage.ran).collect();
-        JobEnd { logs, ran, used: Some(self.usage), ..JobEnd::new(key, exit) }
+        let used = Some(self.usage);
+        JobEnd { logs, ran, used, results_sha256, ..JobEnd::new(key, exit) }
     }
 }
 

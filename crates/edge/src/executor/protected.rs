@@ -1,27 +1,40 @@
-//! The protected inputs: files that git does not track, that sweeps are given as links, and that no candidate may change.
-//! What they are, as one digest, and which of them are others since. Reads only, and content only of what the system says
+//! The inputs: files that git does not track, that sweeps are given as links, and that no candidate may change. What they
+//! are, as one list with its digest, and which of them are others since. Reads only, and content only of what the system says
 //! was changed. Links in an input are known by where they lead and not followed: what lies outside is no input.
 
+use super::listing::InputListing;
+use super::outcome::is_plain;
+use super::spec::SPEC;
 use super::system;
 use crate::git::{Stamp, stamp};
-use crate::store::copy_and_digest;
+use crate::store::{RunDir, copy_and_digest};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
-use treebeam_core::id::Sha256;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use treebeam_core::id::{RunPath, Sha256};
 use treebeam_core::measure::WorktreePath;
+use treebeam_core::path;
 use treebeam_core::policy::Meaning;
 use treebeam_core::protect::{BadGlob, Protected};
-use treebeam_run::port::{Inputs, PortError};
+use treebeam_core::root_checks::{InputScope, RecordedInputs};
+use treebeam_run::port::{InputList, Inputs, PortError};
 
 /// Where Python puts what it makes of the code that it reads, whoever wrote that.
-const CACHE: &str = "__pycache__";
-/// A file that was changed less than so many seconds ago may be changed again without its times telling.
-const RECENT: u64 = 2;
+const PYTHON_CACHE: &str = "__pycache__";
+/// Endings of such files elsewhere.
+const COMPILED: [&str; 2] = [".pyc", ".pyo"];
+/// What a virtual environment has in its folder.
+const ENVIRONMENT_MARKS: [&str; 2] = ["pyvenv.cfg", "conda-meta"];
+/// Of larger files size and time are compared, not the content.
+const MAX_READ_BYTES: u64 = 1 << 30;
+/// No longer list of inputs is read, in bytes.
+const MAX_LIST_BYTES: u64 = 1 << 30;
+/// A file that was changed less than this ago may be changed again without its times telling.
+const RECENT: Duration = Duration::from_secs(2);
 
 /// The protected inputs of a run.
 #[derive(Debug)]
@@ -30,6 +43,8 @@ pub struct ProtectedInputs {
     top: PathBuf,
     inputs: Vec<WorktreePath>,
     protected: Protected,
+    /// The run whose record has the list of them.
+    run: Option<RunDir>,
     memory: Mutex<Memory>,
 }
 
@@ -39,11 +54,27 @@ struct Memory {
     /// Digests of files, with what the system said of each when it was read.
     read: BTreeMap<OsString, (Stamp, Sha256)>,
     /// All of them as they were at a fingerprint.
-    seen: Option<(Sha256, Listing)>,
+    seen: Option<(Sha256, InputListing)>,
 }
 
-/// The digest of each file, by its path in the repository.
-type Listing = BTreeMap<OsString, Sha256>;
+/// A file of an input.
+struct FoundInput {
+    path: PathBuf,
+    /// Whether its size and time stand for its content.
+    by_time: bool,
+    /// Whether they do where it is large.
+    may_be_large: bool,
+}
+
+/// The files of all inputs, by path in the repository.
+type FoundInputs = BTreeMap<OsString, FoundInput>;
+
+/// A folder of an input that is to be walked.
+struct InputFolder {
+    name: OsString,
+    path: PathBuf,
+    by_time: bool,
+}
 
 impl ProtectedInputs {
     /// Those of a run in the repository whose top level this is.
@@ -53,45 +84,69 @@ impl ProtectedInputs {
     pub fn new(top: &Path, meaning: &Meaning) -> Result<Self, BadGlob> {
         let (top, inputs) = (top.to_owned(), meaning.measure.inputs.clone());
         let protected = Protected::new(&meaning.protecting_inputs())?;
-        Ok(Self { top, inputs, protected, memory: Mutex::default() })
+        Ok(Self { top, inputs, protected, run: None, memory: Mutex::default() })
     }
 
-    /// Whether there is none.
+    /// The same inputs, with the list that is recorded in this run.
+    #[must_use]
+    pub fn recorded_in(self, run: RunDir) -> Self {
+        Self { run: Some(run), ..self }
+    }
+
+    /// Whether no glob of `protect` matches one of them.
     ///
     /// # Errors
     /// When a folder in which there may be one cannot be read.
     pub fn is_empty(&self) -> Result<bool, PortError> {
-        Ok(self.found()?.is_empty())
+        Ok(self.found(InputScope::Protected)?.is_empty())
     }
 
     fn memory(&self) -> MutexGuard<'_, Memory> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What each of them is now.
-    fn look(&self, memory: &mut Memory) -> Result<Listing, PortError> {
-        let found = self.found()?;
+    /// What each wanted one is now.
+    fn look(
+        &self,
+        scope: InputScope,
+        memory: &mut Memory,
+        wanted: impl Fn(&OsStr, &Path) -> bool,
+    ) -> Result<InputListing, PortError> {
+        let found = self.found(scope)?;
         memory.read.retain(|name, _| found.contains_key(name));
-        let mut listing = Listing::new();
-        for (name, path) in found {
-            match memory.digest(&name, &path) {
-                Ok(digest) => drop(listing.insert(name, digest)),
+        let mut listing = InputListing::default();
+        for (name, input) in found {
+            if !wanted(&name, &input.path) {
+                continue;
+            }
+            match memory.digest(&name, &input) {
+                Ok(digest) => listing.insert(name.as_encoded_bytes(), digest),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error)
+                    if error.kind() == io::ErrorKind::PermissionDenied && !self.covers(&name) =>
+                {
+                    listing.insert(name.as_encoded_bytes(), Sha256::of(b"unreadable\0"));
+                }
                 Err(error) => return Err(unreadable(&name, error)),
             }
         }
         Ok(listing)
     }
 
-    /// Where each of them lies, by its path in the repository.
-    fn found(&self) -> Result<BTreeMap<OsString, PathBuf>, PortError> {
-        let mut found = BTreeMap::new();
+    /// Where each of them lies.
+    fn found(&self, scope: InputScope) -> Result<FoundInputs, PortError> {
+        let mut found = FoundInputs::new();
         for input in &self.inputs {
             let name = OsString::from(input.as_str());
             // The input itself may be a link: what it leads to is what sweeps are given.
             match self.top.join(input.as_str()).canonicalize() {
-                Ok(path) if path.is_dir() => self.walk(name, path, &mut found)?,
-                Ok(path) if self.covers(&name) => drop(found.insert(name, path)),
+                Ok(path) if path.is_dir() => {
+                    self.walk(scope, InputFolder { name, path, by_time: false }, &mut found)?;
+                }
+                Ok(path) if self.is_looked_at(scope, &name) => {
+                    let may_be_large = scope == InputScope::All;
+                    found.insert(name, FoundInput { path, by_time: false, may_be_large });
+                }
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
                     return Err(unreadable(&name, error));
                 }
@@ -101,48 +156,133 @@ impl ProtectedInputs {
         Ok(found)
     }
 
-    /// Adds those in a folder, and in its folders, as far as a glob leads.
+    /// Adds those in a folder, and in its folders.
     fn walk(
         &self,
-        name: OsString,
-        path: PathBuf,
-        found: &mut BTreeMap<OsString, PathBuf>,
+        scope: InputScope,
+        folder: InputFolder,
+        found: &mut FoundInputs,
     ) -> Result<(), PortError> {
-        let mut left = vec![(name, path)];
-        while let Some((folder, path)) = left.pop() {
-            if !self.protected.may_cover_below(&folder.to_string_lossy()) {
+        let mut left = vec![folder];
+        while let Some(InputFolder { name: folder, path, by_time }) = left.pop() {
+            if !self.is_walked(scope, &folder) {
                 continue;
             }
-            for (name, path, is_folder) in inside(&folder, &path)? {
+            let entries = match inside(&folder, &path) {
+                Err(error) if self.may_be_skipped(scope, &folder, &error) => continue,
+                entries => entries.map_err(|error| unreadable(&folder, error))?,
+            };
+            let is_mark = |(_, path, _): &(OsString, PathBuf, bool)| {
+                path.file_name().is_some_and(|name| ENVIRONMENT_MARKS.iter().any(|it| name == *it))
+            };
+            let by_time = scope == InputScope::All && (by_time || entries.iter().any(is_mark));
+            for (name, path, is_folder) in entries {
                 if is_folder {
-                    left.push((name, path));
-                } else if self.covers(&name) {
-                    found.insert(name, path);
+                    left.push(InputFolder { name, path, by_time });
+                } else if self.is_looked_at(scope, &name) {
+                    let may_be_large = scope == InputScope::All;
+                    found.insert(name, FoundInput { path, by_time, may_be_large });
                 }
             }
         }
         Ok(())
     }
 
+    /// Whether there may be files in a folder that are looked at.
+    fn is_walked(&self, scope: InputScope, folder: &OsStr) -> bool {
+        let is_wanted = scope == InputScope::All && !is_cache(folder);
+        is_wanted || self.protected.may_cover_below(&folder.to_string_lossy())
+    }
+
+    fn is_looked_at(&self, scope: InputScope, name: &OsStr) -> bool {
+        let in_cache = || Path::new(name).ancestors().skip(1).any(|at| is_cache(at.as_os_str()));
+        let is_compiled = || COMPILED.iter().any(|end| name.to_string_lossy().ends_with(end));
+        self.covers(name) || (scope == InputScope::All && !is_compiled() && !in_cache())
+    }
+
+    /// Whether a folder that cannot be read is left out, as no candidate can read it either.
+    fn may_be_skipped(&self, scope: InputScope, folder: &OsStr, error: &io::Error) -> bool {
+        scope == InputScope::All
+            && error.kind() == io::ErrorKind::PermissionDenied
+            && !self.protected.may_cover_below(&folder.to_string_lossy())
+    }
+
     fn covers(&self, name: &OsStr) -> bool {
         self.protected.covers(&name.to_string_lossy())
     }
+
+    /// When the root's own sweep was begun; nothing where there was none.
+    fn root_begun(&self, root_job: &RunPath) -> Option<Duration> {
+        let job = self.run.as_ref()?.path(root_job).join(SPEC);
+        fs::symlink_metadata(job).ok().map(|found| system::changed_at(&found))
+    }
+
+    /// The recorded list with this digest.
+    fn recorded(&self, sha256: &Sha256) -> Result<InputListing, PortError> {
+        let path = path::root_inputs();
+        let gone = || {
+            let what = format!("`{path}`, the list of the inputs, is not what was recorded");
+            PortError::new(what).hint("restore the file from a backup, or start a new run")
+        };
+        let file = self.run.as_ref().ok_or_else(gone)?.path(&path);
+        if !is_plain(&file, MAX_LIST_BYTES) {
+            return Err(gone());
+        }
+        let bytes = fs::read(file).map_err(|error| gone().caused_by(error))?;
+        let same = Sha256::of(&bytes) == *sha256;
+        InputListing::parse(&bytes).filter(|_| same).ok_or_else(gone)
+    }
+
+    /// Which of those that a glob of `protect` matches are others, as far as that is known.
+    fn changed_protected(&self, since: &Sha256) -> Result<Option<Vec<String>>, PortError> {
+        let mut memory = self.memory();
+        let now = self.look(InputScope::Protected, &mut memory, |_, _| true)?;
+        let digest = now.digest();
+        if digest == *since {
+            memory.seen = Some((digest, now));
+            return Ok(None);
+        }
+        let then = memory.seen.as_ref().filter(|(digest, _)| digest == since);
+        Ok(Some(then.map_or_else(Vec::new, |(_, then)| then.differing(&now))))
+    }
+
+    /// Which of those that were listed are others, and which are new that a glob of `protect` matches.
+    fn changed_listed(&self, since: &Sha256) -> Result<Option<Vec<String>>, PortError> {
+        let mut memory = self.memory();
+        let then = match memory.seen.take() {
+            Some((digest, then)) if digest == *since => then,
+            Some(_) | None => self.recorded(since)?,
+        };
+        let wanted =
+            |name: &OsStr, _: &Path| then.contains(name.as_encoded_bytes()) || self.covers(name);
+        let now = self.look(InputScope::All, &mut memory, wanted);
+        let names = now.map(|now| then.differing(&now));
+        memory.seen = Some((*since, then));
+        Ok(Some(names?).filter(|names| !names.is_empty()))
+    }
+}
+
+/// Whether a folder holds what programs write for themselves.
+fn is_cache(folder: &OsStr) -> bool {
+    let name = Path::new(folder).file_name().unwrap_or_default().to_string_lossy();
+    let name = name.to_ascii_lowercase();
+    matches!(&*name, PYTHON_CACHE | "cache" | ".cache") || name.ends_with("_cache")
 }
 
 /// What is in a folder, and whether it is one itself. A folder that is gone has nothing in it.
-fn inside(folder: &OsStr, path: &Path) -> Result<Vec<(OsString, PathBuf, bool)>, PortError> {
+fn inside(folder: &OsStr, path: &Path) -> io::Result<Vec<(OsString, PathBuf, bool)>> {
     let listed = fs::read_dir(path).and_then(|entries| {
         let entry = |entry: fs::DirEntry| {
             let name = entry.file_name();
             let full = [folder, OsStr::new("/"), &name].into_iter().collect::<OsString>();
             let is_folder = entry.file_type()?.is_dir();
-            Ok((name != CACHE || !is_folder).then(|| (full, entry.path(), is_folder)))
+            Ok((name != PYTHON_CACHE || !is_folder).then(|| (full, entry.path(), is_folder)))
         };
         entries.filter_map(|it| it.and_then(entry).transpose()).collect()
     });
     match listed {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        listed => listed.map_err(|error| unreadable(folder, error)),
+        listed => listed,
     }
 }
 
@@ -153,7 +293,8 @@ fn unreadable(name: &OsStr, error: io::Error) -> PortError {
 
 impl Memory {
     /// What is in a file, or where a link leads. Nothing else is opened.
-    fn digest(&mut self, name: &OsStr, path: &Path) -> io::Result<Sha256> {
+    fn digest(&mut self, name: &OsStr, input: &FoundInput) -> io::Result<Sha256> {
+        let path = &input.path;
         let found = fs::symlink_metadata(path)?;
         if found.is_symlink() {
             let target = fs::read_link(path)?.into_os_string();
@@ -161,6 +302,9 @@ impl Memory {
         }
         if !found.is_file() {
             return Ok(Sha256::of(b"no file\0"));
+        }
+        if input.by_time || (input.may_be_large && found.len() > MAX_READ_BYTES) {
+            return Ok(size_and_time(&found));
         }
         let (now, settled) = (stamp(&found), is_settled(&found));
         if let Some((then, digest)) = self.read.get(name)
@@ -176,54 +320,43 @@ impl Memory {
     }
 }
 
+/// What stands for the content of a file that is not read.
+fn size_and_time(found: &Metadata) -> Sha256 {
+    let time = found.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    let nanos = time.unwrap_or_default().as_nanos();
+    Sha256::of(format!("size and time\0{} {nanos}", found.len()).as_bytes())
+}
+
 /// Whether its times would tell if it was changed from now on.
 fn is_settled(found: &Metadata) -> bool {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     system::changed_at(found) + RECENT <= now
 }
 
-/// One digest of all: of their paths, in order, and of what is in each.
-fn digest_of(listing: &Listing) -> Sha256 {
-    let mut text = Vec::new();
-    for (name, digest) in listing {
-        text.extend_from_slice(name.as_encoded_bytes());
-        text.extend_from_slice(format!("\0{digest}\n").as_bytes());
-    }
-    Sha256::of(&text)
-}
-
-/// Those that are in only one of the two, or not the same in both.
-fn differing(then: &Listing, now: &Listing) -> Vec<String> {
-    let changed = then.iter().filter(|(name, digest)| now.get(*name) != Some(*digest));
-    let new = now.iter().filter(|(name, _)| !then.contains_key(*name));
-    let mut names: Vec<String> =
-        changed.chain(new).map(|(name, _)| name.to_string_lossy().into_owned()).collect();
-    names.sort_unstable();
-    names
-}
-
 impl Inputs for ProtectedInputs {
-    fn fingerprint(&self) -> Result<Option<Sha256>, PortError> {
+    fn list(&self, root_job: &RunPath) -> Result<Option<InputList>, PortError> {
         let mut memory = self.memory();
-        let now = self.look(&mut memory)?;
-        if now.is_empty() {
+        let begun = self.root_begun(root_job);
+        // What the root's own sweep has written, candidates' sweeps may write too.
+        let wanted = |name: &OsStr, path: &Path| {
+            let changed_at = || fs::symlink_metadata(path).map(|found| system::changed_at(&found));
+            let is_older = |begun| changed_at().is_ok_and(|at| at <= begun);
+            self.covers(name) || begun.is_none_or(is_older)
+        };
+        let listing = self.look(InputScope::All, &mut memory, wanted)?;
+        if listing.is_empty() {
             return Ok(None);
         }
-        let digest = digest_of(&now);
-        memory.seen = Some((digest, now));
-        Ok(Some(digest))
+        let list = InputList { bytes: listing.to_bytes(), sha256: listing.digest() };
+        memory.seen = Some((list.sha256, listing));
+        Ok(Some(list))
     }
 
-    fn changed(&self, since: &Sha256) -> Result<Option<Vec<String>>, PortError> {
-        let mut memory = self.memory();
-        let now = self.look(&mut memory)?;
-        let digest = digest_of(&now);
-        if digest == *since {
-            memory.seen = Some((digest, now));
-            return Ok(None);
+    fn changed(&self, since: &RecordedInputs) -> Result<Option<Vec<String>>, PortError> {
+        match since.scope {
+            InputScope::Protected => self.changed_protected(&since.sha256),
+            InputScope::All => self.changed_listed(&since.sha256),
         }
-        let then = memory.seen.as_ref().filter(|(digest, _)| digest == since);
-        Ok(Some(then.map_or_else(Vec::new, |(_, then)| differing(then, &now))))
     }
 }
 
@@ -262,12 +395,121 @@ mod tests {
         }
     }
 
-    fn fingerprint(inputs: &ProtectedInputs) -> Result<Sha256, PortError> {
-        inputs.fingerprint()?.ok_or_else(|| PortError::new("no input is protected"))
+    /// The digest that an older run has on record.
+    fn fingerprint(inputs: &ProtectedInputs) -> Result<RecordedInputs, PortError> {
+        let listing = inputs.look(InputScope::Protected, &mut inputs.memory(), |_, _| true)?;
+        let sha256 = listing.digest();
+        inputs.memory().seen = Some((sha256, listing));
+        Ok(RecordedInputs { sha256, scope: InputScope::Protected })
+    }
+
+    /// A run whose root's sweep has begun now, and all that is recorded of its inputs after `sweep`.
+    fn listed(
+        inputs: ProtectedInputs,
+        run: &Path,
+        sweep: impl FnOnce() -> io::Result<()>,
+    ) -> Result<(ProtectedInputs, RecordedInputs), Box<dyn std::error::Error>> {
+        let root_job = path::submission(treebeam_core::event::Subject::Root, 1);
+        let dir = RunDir::new(run);
+        for folder in [dir.path(&root_job), run.join("eval/root/experiment")] {
+            fs::create_dir_all(folder)?;
+        }
+        fs::write(dir.path(&root_job).join(SPEC), "")?;
+        std::thread::sleep(Duration::from_millis(30));
+        sweep()?;
+        let inputs = inputs.recorded_in(dir);
+        let list = inputs.list(&root_job)?.ok_or("there are no inputs")?;
+        fs::write(run.join(path::root_inputs().as_str()), &list.bytes)?;
+        Ok((inputs, RecordedInputs { sha256: list.sha256, scope: InputScope::All }))
     }
 
     #[test]
-    fn only_what_a_pattern_of_the_user_matches_is_protected() -> Outcome {
+    fn all_inputs_stay_as_they_are_without_a_pattern() -> Outcome {
+        type Touch = fn(&Field) -> io::Result<()>;
+        let touches: [(&[&str], Touch); 9] = [
+            (&["data/a.csv"], |field| fs::write(field.path("data/a.csv"), "data/b.csv")),
+            (&["data/raw/b.csv"], |field| fs::remove_dir_all(field.path("data/raw"))),
+            (&["venv/x.py"], |field| fs::write(field.path("venv/x.py"), "longer than it was")),
+            (&[], |field| fs::write(field.path("data/new"), "")),
+            (&[], |field| fs::write(field.path("data/__pycache__/a.pyc"), "x")),
+            (&[], |field| fs::write(field.path("venv/a.pyc"), "x")),
+            (&[], |field| fs::write(field.path("data/.cache/old"), "another")),
+            (&[], |field| fs::write(field.path("data/seen.log"), "root, e0001")),
+            (&[], |field| fs::write(field.path("data/index"), "root, e0001")),
+        ];
+        for (number, (names, touch)) in touches.into_iter().enumerate() {
+            let field = Field::new()?;
+            fs::create_dir_all(field.path("data/.cache"))?;
+            for file in ["data/.cache/old", "data/seen.log", "venv/pyvenv.cfg"] {
+                fs::write(field.path(file), "")?;
+            }
+            std::thread::sleep(Duration::from_millis(30));
+            let sweep = || {
+                fs::write(field.path("data/seen.log"), "root")?;
+                fs::write(field.path("data/index"), "root")
+            };
+            let run = tempfile::tempdir()?;
+            let (inputs, since) = listed(field.inputs(&[])?, run.path(), sweep)?;
+            let later =
+                || Ok::<_, BadGlob>(field.inputs(&[])?.recorded_in(RunDir::new(run.path())));
+            assert_eq!(inputs.changed(&since)?, None, "{number}");
+            touch(&field)?;
+            let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+            let names = Some(names).filter(|names| !names.is_empty());
+            assert_eq!(inputs.changed(&since)?, names, "{number}");
+            assert_eq!(later()?.changed(&since)?, names, "{number}: by the record");
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn what_a_pattern_matches_counts_whatever_it_is() -> Outcome {
+        for (touched, text) in [("data/new", "x"), ("data/seen.log", "root, e0001")] {
+            let field = Field::new()?;
+            let run = tempfile::tempdir()?;
+            let sweep = || fs::write(field.path("data/seen.log"), "root");
+            let (inputs, since) = listed(field.inputs(&["data/**"])?, run.path(), sweep)?;
+            assert_eq!(inputs.changed(&since)?, None);
+            fs::write(field.path(touched), text)?;
+            assert_eq!(inputs.changed(&since)?, Some(vec![touched.to_owned()]));
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn an_environment_is_known_by_sizes_and_times() -> Outcome {
+        let field = Field::new()?;
+        fs::write(field.path("venv/pyvenv.cfg"), "")?;
+        let old = SystemTime::UNIX_EPOCH + Duration::from_secs(1);
+        let set_time =
+            |time| File::options().append(true).open(field.path("venv/x.py"))?.set_modified(time);
+        set_time(old)?;
+        std::thread::sleep(Duration::from_millis(30));
+        let run = tempfile::tempdir()?;
+        let (inputs, since) = listed(field.inputs(&[])?, run.path(), || Ok(()))?;
+        fs::write(field.path("venv/x.py"), "VENV/X.PY")?;
+        assert_eq!(inputs.changed(&since)?, Some(vec!["venv/x.py".to_owned()]));
+        set_time(old)?;
+        assert_eq!(inputs.changed(&since)?, None, "its content is not read");
+        Ok(())
+    }
+
+    #[test]
+    fn a_list_that_was_changed_is_not_believed() -> Outcome {
+        let field = Field::new()?;
+        let run = tempfile::tempdir()?;
+        let (_, since) = listed(field.inputs(&[])?, run.path(), || Ok(()))?;
+        let list = run.path().join(path::root_inputs().as_str());
+        fs::write(&list, "")?;
+        let later = field.inputs(&[])?.recorded_in(RunDir::new(run.path()));
+        assert!(later.changed(&since).is_err());
+        fs::remove_file(&list)?;
+        assert!(later.changed(&since).is_err());
+        Ok(())
+    }
+
+    #[test]
+    fn only_what_a_pattern_of_the_user_matches_is_protected_in_an_older_run() -> Outcome {
         let field = Field::new()?;
         for (protect, count) in [
             (&[][..], 0),
@@ -277,8 +519,8 @@ mod tests {
             (&["data"], 0),
         ] {
             let inputs = field.inputs(protect)?;
-            assert_eq!(inputs.found()?.len(), count, "{protect:?}");
-            assert_eq!(inputs.fingerprint()?.is_some(), count > 0, "{protect:?}");
+            assert_eq!(inputs.found(InputScope::Protected)?.len(), count, "{protect:?}");
+            assert_eq!(inputs.is_empty()?, count == 0, "{protect:?}");
         }
         Ok(())
     }
@@ -355,7 +597,7 @@ mod tests {
         symlink("../venv/x.py", field.path("data/link"))?;
         rustix::fs::mkfifoat(rustix::fs::CWD, field.path("data/pipe"), 0o600.into())?;
         let inputs = field.inputs(&["data/**"])?;
-        assert_eq!(inputs.found()?.len(), 5);
+        assert_eq!(inputs.found(InputScope::Protected)?.len(), 5);
         let since = fingerprint(&inputs)?;
         fs::write(field.path("venv/x.py"), "another")?;
         assert_eq!(inputs.changed(&since)?, None);

@@ -2,6 +2,8 @@
 //! only when all that the sweep has started is gone, so that nobody changes it any more. What is in it is not its business.
 
 use super::outcome::Results;
+use super::system;
+use crate::git::stamp;
 use crate::store::{self, durable};
 use std::fs::{self, File};
 use std::io;
@@ -45,12 +47,16 @@ impl Places<'_> {
             self.fetch(named)?;
         }
         look(&own, path::RESULTS_CSV)?;
-        let digest = || -> io::Result<Results> {
-            File::open(&own)?.sync_all()?;
-            let bytes = fs::symlink_metadata(&own)?.len();
-            Ok(Results { path: path::RESULTS_CSV.to_owned(), sha256: store::digest(&own)?, bytes })
-        };
-        digest().map_err(|error| unreadable(path::RESULTS_CSV, &error))
+        let unreadable = |error| unreadable(path::RESULTS_CSV, &error);
+        let seen = || fs::symlink_metadata(&own);
+        let before = File::open(&own).and_then(|file| file.sync_all()).and_then(|()| seen());
+        let before = before.map_err(unreadable)?;
+        let sha256 = store::digest(&own).map_err(unreadable)?;
+        if stamp(&before) != stamp(&seen().map_err(unreadable)?) {
+            let message = "the results were changed after all processes of the sweep were gone";
+            return Err((FailureKind::Results, message.to_owned()));
+        }
+        Ok(Results { path: path::RESULTS_CSV.to_owned(), sha256, bytes: before.len() })
     }
 
     /// Copies results from the worktree.
@@ -109,6 +115,8 @@ fn look(file: &Path, name: &str) -> Result<(), Missing> {
         "a folder".to_owned()
     } else if !found.is_file() {
         "no regular file".to_owned()
+    } else if system::names_of(&found) > 1 {
+        "a file with more than one name, by another of which they could be changed".to_owned()
     } else if found.len() > MOST_BYTES {
         format!("larger than {} MiB", MOST_BYTES >> 20)
     } else {

@@ -5,13 +5,24 @@ use std::io;
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
+use std::time::Duration;
 
 pub(super) use std::fs::remove_file as unlink;
 pub(super) use std::os::unix::fs::symlink as link;
 
-/// When anything of a file was last changed, in seconds of Unix time.
-pub(super) fn changed_at(found: &fs::Metadata) -> u64 {
-    u64::try_from(found.ctime().max(found.mtime())).unwrap_or_default()
+/// When anything of a file was last changed, in Unix time.
+pub(super) fn changed_at(found: &fs::Metadata) -> Duration {
+    let time = |seconds: i64, nanos: i64| {
+        let (seconds, nanos) = (u64::try_from(seconds), u32::try_from(nanos));
+        Duration::new(seconds.unwrap_or_default(), nanos.unwrap_or_default())
+    };
+    let content = time(found.mtime(), found.mtime_nsec());
+    time(found.ctime(), found.ctime_nsec()).max(content)
+}
+
+/// How many names a file has.
+pub(super) fn names_of(found: &fs::Metadata) -> u64 {
+    found.nlink()
 }
 
 /// Whether this file is our standard input: whoever started us has given us its lock with it.

@@ -4,7 +4,7 @@ use std::fs::{self, Metadata};
 use std::io;
 use std::os::windows::fs::{symlink_dir, symlink_file};
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Makes a link.
 pub(super) fn link(from: &Path, place: &Path) -> io::Result<()> {
@@ -16,10 +16,15 @@ pub(super) fn unlink(place: &Path) -> io::Result<()> {
     fs::remove_file(place).or_else(|_| fs::remove_dir(place))
 }
 
-/// When a file was last changed, in seconds of Unix time.
-pub(super) fn changed_at(found: &Metadata) -> u64 {
+/// When a file was last changed, in Unix time.
+pub(super) fn changed_at(found: &Metadata) -> Duration {
     let since = |time: SystemTime| time.duration_since(UNIX_EPOCH).ok();
-    found.modified().ok().and_then(since).map_or(0, |since| since.as_secs())
+    found.modified().ok().and_then(since).unwrap_or_default()
+}
+
+/// How many names a file has; not told there without opening it.
+pub(super) fn names_of(_found: &Metadata) -> u64 {
+    1
 }
 
 /// A lock belongs to the process that took it here, and cannot be handed down.

@@ -148,8 +148,9 @@ pub(super) fn changes(raw: &str) -> Vec<Change> {
 
 /// One change, from what stands before its path.
 pub(super) fn change(head: &str, path: &str) -> Change {
+    let is_new = head.starts_with(":000000 ");
     let to = head.split(' ').nth(1).map_or(Mode::File, mode);
-    Change { path: path.to_owned(), to }
+    Change { path: path.to_owned(), is_new, to }
 }
 
 fn mode(digits: &str) -> Mode {
@@ -168,9 +169,10 @@ mod tests {
     #[test]
     fn raw_changes_are_read_by_mode() {
         let raw = ":100644 100755 a b M\0x y\0:100644 000000 a 0 D\0z\0:000000 160000 0 b A\0ü\0";
-        let read: Vec<_> = changes(raw).into_iter().map(|c| (c.path, c.to)).collect();
-        let expected = [("x y", Mode::File), ("z", Mode::Deleted), ("ü", Mode::Gitlink)];
-        assert_eq!(read, expected.map(|(path, to)| (path.to_owned(), to)));
+        let read: Vec<_> = changes(raw).into_iter().map(|c| (c.path, c.is_new, c.to)).collect();
+        let expected =
+            [("x y", false, Mode::File), ("z", false, Mode::Deleted), ("ü", true, Mode::Gitlink)];
+        assert_eq!(read, expected.map(|(path, is_new, to)| (path.to_owned(), is_new, to)));
         assert!(changes("").is_empty());
     }
 }

@@ -5,7 +5,7 @@
 //! [`open`] finds the repository, [`fn@begin`] makes one, [`GitRepo`] is the port. `call` runs one git command, `said` reads its complaints;
 //! `worktree` makes and removes worktrees, `admin`, `workshop` and `lock` are git's side of that; `apply`, `commit`, `diff`
 //! and `refs` are what is done in them, `content` what a commit holds, `committed` whether it has a file as it is, `objects` whether that is all there, `new_files` what does not belong into one, `gc` what others may do to it; `identity` is who does it, `place` where, `stale` what a
-//! cut-off git left, `killed` how a git that was killed is run again, `packed_refs` how the lock of the packed refs is waited for, `taken` what somebody has changed in a worktree, `sight` whether somebody has, `touched` whether that is protected, `used` whose it is; `head` is where a worktree is; `look` is for the doctor, `leftover` for `treebeam clean`;
+//! cut-off git left, `killed` how a git that was killed is run again, `packed_refs` how the lock of the packed refs is waited for, `taken` what somebody has changed in a worktree, `sight` whether somebody has, `touched` which files are not as committed, `tracked` which may not be, `used` whose it is; `head` is where a worktree is; `look` is for the doctor, `leftover` for `treebeam clean`;
 //! `snapshot` makes a commit of what the user has not committed, `switch` moves the user's own checkout where that is wanted, `export` makes a branch for the user.
 
 mod admin;
@@ -38,6 +38,7 @@ mod switch;
 mod switching;
 mod taken;
 mod touched;
+mod tracked;
 mod used;
 mod workshop;
 mod worktree;
@@ -65,6 +66,7 @@ use treebeam_core::id::{Commit, GitTree, Place, RunId};
 use treebeam_core::protect::{Change, Protected};
 use treebeam_run::port::{
     Applied, Binaries, CommitNote, CommittedTree, PortError, Repo, RepoFile, StagedChanges,
+    TouchedFiles,
 };
 use worktree::Worktree;
 
@@ -108,10 +110,16 @@ impl GitRepo {
 
 impl Repo for GitRepo {
     fn checkout(&self, place: Place, commit: &Commit) -> Result<(), PortError> {
-        self.make_for_use(place, commit)
+        self.make_for_use(place, commit)?;
+        self.remember_files(place, commit);
+        Ok(())
     }
     fn renew(&self, place: Place, commit: &Commit) -> Result<(), PortError> {
-        if self.is_known(place) { Ok(()) } else { self.make(place, commit) }
+        if !self.is_known(place) {
+            self.make(place, commit)?;
+            self.remember_files(place, commit);
+        }
+        Ok(())
     }
     fn apply(&self, place: Place, diff: &str) -> Result<Applied, PortError> {
         self.apply_diff(place, diff)
@@ -126,7 +134,9 @@ impl Repo for GitRepo {
         self.index_diff(place, limit)
     }
     fn commit(&self, place: Place, note: &CommitNote) -> Result<CommittedTree, PortError> {
-        self.make_commit(place, note)
+        let committed = self.make_commit(place, note)?;
+        self.remember_files(place, &committed.commit);
+        Ok(committed)
     }
     fn tree(&self, commit: &Commit) -> Result<GitTree, PortError> {
         self.tree_of(commit)
@@ -136,8 +146,11 @@ impl Repo for GitRepo {
         place: Place,
         commit: &Commit,
         protected: &Protected,
-    ) -> Result<Vec<String>, PortError> {
+    ) -> Result<TouchedFiles, PortError> {
         self.touched_files(place, commit, protected)
+    }
+    fn restore(&self, place: Place, commit: &Commit, paths: &[String]) -> Result<(), PortError> {
+        self.restore_files(place, commit, paths)
     }
     fn keep(&self, place: Place, commit: &Commit) -> Result<(), PortError> {
         self.set_ref(place, commit)

@@ -16,7 +16,7 @@ use treebeam_run::port::{Applied, PortError};
 /// No change is larger, in bytes: neither the files that it touches nor its diff.
 pub const MOST_CHANGED: usize = 16 << 20;
 /// What the names of copied indexes begin with.
-const INDEX: &str = "index-";
+pub(super) const INDEX: &str = "index-";
 /// No list of paths is longer, in bytes.
 const MOST_PATHS: usize = 64 << 20;
 

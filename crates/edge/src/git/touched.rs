@@ -1,15 +1,17 @@
-//! Whether the protected files of a worktree are still what its commit has. The commit is the repository's, the list of files
-//! and their attributes are the commit's: nothing that was done to the worktree or to its `.git` leads elsewhere. Reads only.
+//! Which files of a worktree are not what its commit has. The commit is the repository's, the list of files and their
+//! attributes are the commit's: nothing that was done to the worktree or to its `.git` leads elsewhere. Of protected files
+//! the content is always compared, of others where the system says that they were changed. Reads only.
 
 use super::GitRepo;
 use super::call::Seat;
+use super::tracked::TrackedFile;
 use crate::process::Input;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use treebeam_core::id::{Commit, Place};
 use treebeam_core::protect::Protected;
-use treebeam_run::port::PortError;
+use treebeam_run::port::{PortError, TouchedFiles};
 
 /// No list of files is longer, in bytes.
 const MOST_PATHS: usize = 256 << 20;
@@ -24,32 +26,27 @@ struct Entry {
     path: String,
 }
 
+impl From<&TrackedFile<'_>> for Entry {
+    fn from(file: &TrackedFile<'_>) -> Self {
+        let [mode, object, path] = [file.mode, file.object, file.path].map(str::to_owned);
+        Self { mode, object, path }
+    }
+}
+
 impl GitRepo {
     pub(super) fn touched_files(
         &self,
         place: Place,
         commit: &Commit,
         protected: &Protected,
-    ) -> Result<Vec<String>, PortError> {
+    ) -> Result<TouchedFiles, PortError> {
         let look = Look { repo: self, seat: self.seat_in(place)?, commit };
-        let entries = look.entries(|path| protected.covers(path))?;
-        let (mut touched, mut files) = (Vec::new(), BTreeMap::new());
-        for entry in entries {
-            let there = look.is_straight(&entry.path);
-            match entry.mode.as_str() {
-                "160000" => {}
-                "120000" if there && look.is_same_link(&entry)? => {}
-                "100644" | "100755" if there && look.is_file(&entry.path) => {
-                    files.insert(entry.path, entry.object);
-                }
-                _ => touched.push(entry.path),
-            }
-        }
-        // As it lies there first; then as git would take it up, which may end lines otherwise.
-        let changed = look.differing(files, Form::AsItLies)?;
-        touched.extend(look.differing(changed, Form::AsGitTakesIt)?.into_keys());
-        touched.sort_unstable();
-        Ok(touched)
+        let entries = self.with_tracked(place, commit, |file| {
+            (file.may_differ || protected.covers(file.path)).then(|| Entry::from(file))
+        })?;
+        let touched = look.touched(entries)?;
+        let (protected, other) = touched.into_iter().partition(|path| protected.covers(path));
+        Ok(TouchedFiles { protected, other })
     }
 
     /// Of these paths, those that do not hold what the commit has, byte for byte. Git may call a file changed that nobody has
@@ -96,6 +93,27 @@ struct Look<'a> {
 }
 
 impl Look<'_> {
+    /// Those that are not as committed, in order.
+    fn touched(&self, entries: Vec<Entry>) -> Result<Vec<String>, PortError> {
+        let (mut touched, mut files) = (Vec::new(), BTreeMap::new());
+        for entry in entries {
+            let there = self.is_straight(&entry.path);
+            match entry.mode.as_str() {
+                "160000" => {}
+                "120000" if there && self.is_same_link(&entry)? => {}
+                "100644" | "100755" if there && self.is_file(&entry.path) => {
+                    files.insert(entry.path, entry.object);
+                }
+                _ => touched.push(entry.path),
+            }
+        }
+        // As it lies there first; then as git would take it up, which may end lines otherwise.
+        let changed = self.differing(files, Form::AsItLies)?;
+        touched.extend(self.differing(changed, Form::AsGitTakesIt)?.into_keys());
+        touched.sort_unstable();
+        Ok(touched)
+    }
+
     /// The files of the commit that are wanted.
     fn entries(&self, wanted: impl Fn(&str) -> bool) -> Result<Vec<Entry>, PortError> {
         let arguments = ["ls-tree", "-r", "-z", "--full-tree", self.commit.as_str()];

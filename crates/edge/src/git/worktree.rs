@@ -4,12 +4,13 @@
 use super::admin::{self, Admin};
 use super::call::Seat;
 use super::lock::RepoLock;
+use super::tracked::IndexCopy;
 use super::workshop::{self, Layout, Workshop};
 use super::{GitRepo, place, used};
 use std::fs;
 use std::io;
 use std::path::Path;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 use treebeam_core::id::{Commit, Place};
 use treebeam_run::port::{Applied, PortError};
 
@@ -22,11 +23,13 @@ pub(super) struct Worktree {
     pub(super) base: Commit,
     /// What was put into it since: enough to make it again.
     pub(super) applied: Vec<String>,
+    /// What its files were before commands ran there, where that is known.
+    pub(super) index: Option<Arc<IndexCopy>>,
 }
 
 impl Worktree {
     fn new(seat: Seat, base: Commit) -> Self {
-        Self { seat, base, applied: Vec::new() }
+        Self { seat, base, applied: Vec::new(), index: None }
     }
 }
 

@@ -12,7 +12,7 @@ use treebeam_core::id::{Commit, EvalId, GitTree, Place, RunPath, Sha256};
 use treebeam_core::protect::{Change, Protected};
 use treebeam_run::port::{
     Agent, AgentError, Applied, Ask, Binaries, CommitNote, CommittedTree, Edits, Executor, Files,
-    Job, JobEnd, JobKey, PortError, Reply, Repo, RepoFile, Role, StagedChanges,
+    Job, JobEnd, JobKey, PortError, Reply, Repo, RepoFile, Role, StagedChanges, TouchedFiles,
 };
 
 /// A port behind the fence of a run.
@@ -71,8 +71,11 @@ impl<R: Repo + Send> Repo for Fenced<R> {
         place: Place,
         commit: &Commit,
         protected: &Protected,
-    ) -> Result<Vec<String>, PortError> {
+    ) -> Result<TouchedFiles, PortError> {
         self.port.touched(place, commit, protected)
+    }
+    fn restore(&self, place: Place, commit: &Commit, paths: &[String]) -> Result<(), PortError> {
+        self.inside()?.restore(place, commit, paths)
     }
     fn keep(&self, place: Place, commit: &Commit) -> Result<(), PortError> {
         self.inside()?.keep(place, commit)

@@ -23,6 +23,7 @@ use treebeam_core::id::{Depth, EvalId, NodeId, Place, Sha256, TurnId};
 use treebeam_core::num::Finite;
 use treebeam_core::policy::{Agents, ChosenBy, Direction, Meaning, Metric, Reach, ScorePolicy};
 use treebeam_core::role::Role;
+use treebeam_core::root_checks::{InputScope, RootChecks};
 use treebeam_core::rules_version::RulesVersion;
 
 fn at(second: i64) -> Timestamp {
@@ -330,6 +331,10 @@ fn first_depth() -> Vec<Event> {
             parent: None,
             protected_inputs: Some(Box::new(Sha256::of(b"prices"))),
             tree: Some(format!("{:040x}", 7).parse().unwrap()),
+            checks: Some(Box::new(RootChecks {
+                rewritten: vec!["out/seen.log".to_owned()],
+                inputs: InputScope::All,
+            })),
             at: at(10),
         },
         ask(0, 11),

@@ -4,7 +4,7 @@ use super::{Coordinator, Halt, Report};
 use crate::brief;
 use crate::port::Moment;
 use crate::stage::StepEnd;
-use treebeam_core::event::{ArtifactsRestored, EvalStage, Event, FilesRecorded};
+use treebeam_core::event::{EvalStage, ArtifactsRestored, Event, FilesRecorded, FailureKind, Subject};
 use treebeam_core::id::RunPath;
 use treebeam_core::plan::{self, Outcome};
 use treebeam_core::state::State;
@@ -39,7 +39,10 @@ impl Coordinator<'_, '_> {
             Report::Collected(subject, done) => {
                 self.collecting.remove(&subject);
                 self.running.jobs.remove(&subject);
-                self.held.push((None, done?));
+                let outcome = done?;
+                if self.void.remove(&subject).is_none() {
+                    self.held.push((None, outcome));
+                }
             }
         }
         Ok(())
@@ -48,6 +51,7 @@ impl Coordinator<'_, '_> {
     /// Accepts outcomes in the order in which their turns come, whatever the order in which they came.
     pub(super) fn accept_held(&mut self) -> Result<(), Halt> {
         let mut waiting = std::mem::take(&mut self.held);
+        self.drop_suspects(&mut waiting)?;
         let mut seen = Ok(());
         loop {
             let before = waiting.len();
@@ -102,6 +106,9 @@ impl Coordinator<'_, '_> {
                 }
             }
             Outcome::RootRefused { why } => return Err(Halt::RootUnsound { why: why.clone() }),
+            Outcome::EvalFailed { eval, failure, .. } if failure.kind == FailureKind::Inputs => {
+                self.void_sweeps_beside(Subject::Eval(*eval))?;
+            }
             Outcome::RootMeasured { .. }
             | Outcome::Proposed(_)
             | Outcome::ProposalFailed { .. }

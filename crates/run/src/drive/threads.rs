@@ -59,6 +59,7 @@ impl Coordinator<'_, '_> {
     /// Takes in what a job left behind. The late end of an earlier submission is nobody's any more.
     pub(super) fn collect(&mut self, end: JobEnd) -> Result<(), Halt> {
         let subject = end.key.subject;
+        self.forget_void(&end);
         let current = end.key.submission == self.state.submissions(subject);
         let expected = current && self.running.jobs.contains(&subject);
         if !expected || self.collecting.contains(&subject) || self.is_run_again(&end) {

@@ -1,7 +1,7 @@
 //! What is shown of a repository of texts, within which limit. With a real git it is shown elsewhere.
 
 use super::*;
-use crate::port::{Applied, Binaries, CommitNote, CommittedTree};
+use crate::port::{Applied, Binaries, CommitNote, CommittedTree, TouchedFiles};
 use proptest::prelude::*;
 use treebeam_core::event::Leftover;
 use treebeam_core::id::{GitTree, Place};
@@ -59,8 +59,11 @@ impl Repo for Texts {
         };
         Ok(files.iter().map(text).collect())
     }
-    fn touched(&self, _: Place, _: &Commit, _: &Protected) -> Result<Vec<String>, PortError> {
-        Ok(Vec::new())
+    fn touched(&self, _: Place, _: &Commit, _: &Protected) -> Result<TouchedFiles, PortError> {
+        Ok(TouchedFiles::default())
+    }
+    fn restore(&self, _: Place, _: &Commit, _: &[String]) -> Result<(), PortError> {
+        Ok(())
     }
     fn discard(&self, _: Leftover, _: u32) -> Result<(), PortError> {
         Ok(())

@@ -329,7 +329,8 @@ impl<'a> Desk<'a> {
     fn violations(&self, changes: &[Change]) -> Result<Option<String>, PortError> {
         let protected = Protected::new(&self.brief.protect)
             .map_err(|error| PortError::new("cannot read `protect`").caused_by(error))?;
-        let violations = protected.violations(changes);
+        let mut violations = protected.violations(changes);
+        violations.extend(super::imports::shadowing(changes, &protected, self.brief, self.world)?);
         Ok((!violations.is_empty()).then(|| violations.join("; ")))
     }
 

@@ -2,26 +2,28 @@
 //! is paid for; a candidate's failure is its own.
 
 use super::inputs;
-use crate::brief::{ForCollecting, ForSweep};
+use crate::brief::{ForCollecting, ForSweep, SweepBounds};
 use crate::drive::Halt;
-use crate::port::{JobEnd, JobExit, PortError, World};
+use crate::port::{JobEnd, JobExit, JobKey, PortError, TouchedFiles, World};
 use crate::summary::{About, Summary};
 use treebeam_core::bill::Bills;
 use treebeam_core::event::{EvalStage, Failure, FailureKind, Subject};
 use treebeam_core::evidence::{Artifact, Completeness};
 use treebeam_core::gate::Rules;
 use treebeam_core::id::{Commit, RunPath, Sha256};
+use treebeam_core::measure::WorktreePath;
 use treebeam_core::path;
 use treebeam_core::plan::Outcome;
 use treebeam_core::policy::Meaning;
 use treebeam_core::protect::Protected;
+use treebeam_core::root_checks::{InputScope, RootChecks};
 use treebeam_core::sweep::{Sweep, SweepError};
 
 /// The root has no worktree yet; that of a candidate whose sweep is repeated may be gone, or may have been touched; one that
 /// a process before left is not believed.
 pub(super) fn submit(brief: &ForSweep, world: World<'_>) -> Result<(), Halt> {
     let ForSweep { job, inputs } = brief;
-    inputs::require(inputs.as_ref(), job.key.subject, world)?;
+    inputs::require(inputs, job.key.subject, world)?;
     let place = job.key.subject.place();
     if job.key.subject == Subject::Root {
         world.repo.keep(place, &job.commit)?;
@@ -42,9 +44,8 @@ pub(crate) fn collect(
 ) -> Result<Outcome, Halt> {
     match brief {
         ForCollecting::Root { commit, meaning } => of_root(end, commit, meaning, world),
-        ForCollecting::Eval { about, commit, protect, inputs, artifacts } => {
-            let inputs = inputs.as_ref();
-            of_eval(end, about, Swept { commit, protect, inputs, artifacts }, world)
+        ForCollecting::Eval { about, commit, bounds } => {
+            of_eval(end, about, Swept { commit, bounds }, world)
         }
     }
 }
@@ -56,11 +57,7 @@ type Found<'a> = Result<&'a RunPath, (FailureKind, String)>;
 #[derive(Clone, Copy)]
 struct Swept<'a> {
     commit: &'a Commit,
-    protect: &'a [String],
-    /// What the protected inputs were when the root was measured.
-    inputs: Option<&'a Sha256>,
-    /// What may not have changed meanwhile.
-    artifacts: &'a [Artifact],
+    bounds: &'a SweepBounds,
 }
 
 impl Swept<'_> {
@@ -74,30 +71,46 @@ impl Swept<'_> {
             }
         };
         let failed = failed.map(String::as_str);
-        let changed = world.files.restore(self.artifacts)?;
+        let changed = world.files.restore(&self.bounds.artifacts)?;
         if !changed.is_empty() {
             return Ok(Err((FailureKind::Artifacts, suspect(&changed, failed))));
         }
-        if let Some(why) = inputs::look_over(self.inputs, failed, world)? {
+        if let Some(why) = inputs::look_over(&self.bounds.inputs, failed, world)? {
             return Ok(Err((FailureKind::Inputs, why)));
         }
         let why = match failed {
             None => self.look_over(end.key.subject, world)?,
             Some(_) => None,
         };
-        Ok(why.map_or(results, |why| Err((FailureKind::Protected, why))))
+        Ok(why.map_or(results, Err))
     }
 
-    /// What is wrong with the worktree that a sweep has left, in words.
-    fn look_over(self, subject: Subject, world: World<'_>) -> Result<Option<String>, PortError> {
-        let protected = Protected::new(self.protect)
-            .map_err(|error| PortError::new("cannot read `protect`").caused_by(error))?;
-        let touched = world.repo.touched(subject.place(), self.commit, &protected)?;
-        if touched.is_empty() {
-            return Ok(None);
+    /// What is wrong with the worktree that a sweep has left, in words. What the root's own sweep rewrites too is restored.
+    fn look_over(
+        self,
+        subject: Subject,
+        world: World<'_>,
+    ) -> Result<Option<(FailureKind, String)>, PortError> {
+        let SweepBounds { protect, results_csv, checks, .. } = self.bounds;
+        let touched = touched(subject, self.commit, protect, world)?;
+        if !touched.protected.is_empty() {
+            return Ok(Some((FailureKind::Protected, protected_in_words(&touched))));
         }
-        let names = inputs::named(&touched);
-        Ok(Some(format!("the sweep left protected files other than committed: {names}")))
+        // An older run does not say what its root's sweep rewrites.
+        let Some(checks) = checks else { return Ok(None) };
+        let other = but_results(touched.other, results_csv.as_ref());
+        let is_usual = |path: &String| checks.rewritten.contains(path);
+        let (usual, unusual): (Vec<String>, Vec<String>) = other.into_iter().partition(is_usual);
+        if !unusual.is_empty() {
+            let names = inputs::named(&unusual);
+            let what = "tests and sweep left files other than committed";
+            let why = "what is measured must be what is committed";
+            return Ok(Some((FailureKind::Sweep, format!("{what}: {names}; {why}"))));
+        }
+        if !usual.is_empty() {
+            world.repo.restore(subject.place(), self.commit, &usual)?;
+        }
+        Ok(None)
     }
 }
 
@@ -109,6 +122,28 @@ fn suspect(changed: &[RunPath], failed: Option<&str>) -> String {
     format!(
         "artifacts of the run were changed on disk while it was swept, and are restored: {names}{said}"
     )
+}
+
+fn touched(
+    subject: Subject,
+    commit: &Commit,
+    protect: &[String],
+    world: World<'_>,
+) -> Result<TouchedFiles, PortError> {
+    let protected = Protected::new(protect)
+        .map_err(|error| PortError::new("cannot read `protect`").caused_by(error))?;
+    world.repo.touched(subject.place(), commit, &protected)
+}
+
+fn protected_in_words(touched: &TouchedFiles) -> String {
+    let names = inputs::named(&touched.protected);
+    format!("the sweep left protected files other than committed: {names}")
+}
+
+/// A sweep may write its results where the user says that it does.
+fn but_results(mut paths: Vec<String>, results_csv: Option<&WorktreePath>) -> Vec<String> {
+    paths.retain(|path| results_csv.is_none_or(|results| path != results.as_str()));
+    paths
 }
 
 fn of_root(
@@ -124,12 +159,16 @@ fn of_root(
             return Ok(Outcome::RootRefused { why: why.clone() });
         }
     };
-    // Where the sweep itself does that, it would fail every candidate.
-    let swept = Swept { commit, protect: &meaning.protect, inputs: None, artifacts: &[] };
-    match swept.look_over(Subject::Root, world)? {
-        Some(why) => Ok(Outcome::RootRefused { why }),
-        None => root(results, end, commit, meaning, world),
+    let touched = touched(Subject::Root, commit, &meaning.protect, world)?;
+    if !touched.protected.is_empty() {
+        // Where the sweep itself does that, it would fail every candidate.
+        return Ok(Outcome::RootRefused { why: protected_in_words(&touched) });
     }
+    let rewritten = but_results(touched.other, meaning.measure.results_csv.as_ref());
+    if !rewritten.is_empty() {
+        world.repo.restore(Subject::Root.place(), commit, &rewritten)?;
+    }
+    root(results, end, commit, meaning, RootChecks { rewritten, inputs: InputScope::All }, world)
 }
 
 fn of_eval(
@@ -141,9 +180,12 @@ fn of_eval(
     let About { eval, attempt, .. } = *about;
     keep_logs(end, &path::attempt(eval, attempt), world)?;
     let summary = Summary::open(about, world.files)?.swept(end);
-    let outcome = match swept.results(end, world)? {
+    let found = match swept.results(end, world)? {
+        Ok(results) => take_in(results, end, attempt, world)?,
+        Err(failed) => Err(failed),
+    };
+    let outcome = match found {
         Ok(results) => {
-            let results = take_in(results, end, attempt, world)?;
             summary.write(about, world.files)?;
             Outcome::Swept { eval, results }
         }
@@ -166,13 +208,14 @@ fn keep_logs(end: &JobEnd, home: &RunPath, world: World<'_>) -> Result<(), PortE
     if end.logs.is_empty() { Ok(()) } else { world.files.settle() }
 }
 
-/// Links the accepted submission to its stable place, and copies its results to where decisions rest on them.
+/// Links the accepted submission to its stable place, and copies its results to where decisions rest on them. Results that
+/// are no longer what they were when the job's processes were gone are refused.
 fn take_in(
     results: &RunPath,
     end: &JobEnd,
     attempt: u32,
     world: World<'_>,
-) -> Result<Artifact, PortError> {
+) -> Result<Result<Artifact, (FailureKind, String)>, PortError> {
     let subject = end.key.subject;
     let submission = path::submission(subject, end.key.submission);
     let home = path::of_subject(subject);
@@ -181,10 +224,14 @@ fn take_in(
     world.files.link(results, &stable)?;
     let artifact = world.files.import(&stable, &path::artifact_name(subject, attempt))?;
     world.files.settle()?;
-    Ok(match &end.given {
+    if end.results_sha256.is_some_and(|sha256| sha256 != artifact.sha256) {
+        let why = "the results were changed after all processes of the sweep were gone";
+        return Ok(Err((FailureKind::Results, why.to_owned())));
+    }
+    Ok(Ok(match &end.given {
         Some(file) => artifact.taken_from(file),
         None => artifact,
-    })
+    }))
 }
 
 fn root(
@@ -192,9 +239,13 @@ fn root(
     end: &JobEnd,
     commit: &Commit,
     meaning: &Meaning,
+    checks: RootChecks,
     world: World<'_>,
 ) -> Result<Outcome, Halt> {
-    let own = take_in(results, end, 1, world)?;
+    let own = match take_in(results, end, 1, world)? {
+        Ok(own) => own,
+        Err((_, why)) => return Ok(Outcome::RootRefused { why }),
+    };
     // Where the user names another one for the root, the sweep is what its candidates have as their parent's.
     let (baseline, parent) = match &meaning.measure.root_baseline_csv {
         None => (own, None),
@@ -210,12 +261,21 @@ fn root(
     }
     Ok(match rows_of(&baseline, meaning, world)? {
         Ok(rows) => {
-            let protected_inputs = world.inputs.fingerprint()?;
-            let tree = world.repo.tree(commit)?;
-            Outcome::RootMeasured { baseline, rows, parent, protected_inputs, tree }
+            let protected_inputs = keep_inputs(end.key, world)?;
+            let (checks, tree) = (Box::new(checks), world.repo.tree(commit)?);
+            Outcome::RootMeasured { baseline, rows, parent, protected_inputs, tree, checks }
         }
         Err(why) => Outcome::RootRefused { why },
     })
+}
+
+/// Writes down what the inputs are, for processes that come later: the digest of the list.
+fn keep_inputs(key: JobKey, world: World<'_>) -> Result<Option<Sha256>, PortError> {
+    let job = path::submission(key.subject, key.submission);
+    let Some(list) = world.inputs.list(&job)? else { return Ok(None) };
+    world.files.write(&path::root_inputs(), &list.bytes)?;
+    world.files.settle()?;
+    Ok(Some(list.sha256))
 }
 
 /// How many rows results have that can be compared with, or in words why they cannot.

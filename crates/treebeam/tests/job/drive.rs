@@ -189,6 +189,37 @@ fn a_sweep_that_touches_what_is_protected_fails_alone() {
     }
 }
 
+/// Adds a line to a tracked log, which the root's sweep does too, and some candidates rewrite the model.
+#[test]
+fn a_sweep_that_changes_tracked_files_fails_where_the_roots_own_does_not() {
+    let field = Field::new();
+    for (file, text) in [("seen.log", "nothing\n"), ("tool.py", "x = 1\n")] {
+        field.site.repo.write(file, text).expect("a file");
+    }
+    field.site.repo.commit("a log and a tool").expect("a commit");
+    let only_some = "if grep -q 'gain 45' treebeam_dry_run.txt 2>/dev/null; then";
+    let touches = "echo x >> seen.log; rm -f .git";
+    let script = format!("{SWEEP}\n{touches}; {only_some} echo y > tool.py; fi");
+    let (store, state) = field.begin_with(&script);
+    let end = field.drive(store, state);
+    let changed = |eval: &Eval| {
+        let Stage::Failed { failure, .. } = &eval.stage else { return None };
+        let message = &failure.message;
+        message.contains("files other than committed").then(|| (failure.kind, message.clone()))
+    };
+    let failed: Vec<_> = end.evals.iter().filter_map(|eval| changed(&eval)).collect();
+    assert!(!failed.is_empty() && end.nodes.len() > 1, "{failed:#?}");
+    for (kind, message) in failed {
+        let expect = "tests and sweep left files other than committed: `tool.py`; ";
+        assert!(kind == FailureKind::Sweep && message.starts_with(expect), "{message}");
+    }
+    let root = |file: &str| fs::read_to_string(field.run.root().join("wt/0000").join(file));
+    assert_eq!(root("seen.log").expect("a log"), "nothing\n", "restored");
+    let journal = fs::read_to_string(field.run.root().join("journal.jsonl")).expect("a journal");
+    let recorded = r#""checks":{"rewritten":["seen.log"],"inputs":"all"}"#;
+    assert_eq!(journal.matches(recorded).count(), 1, "named once");
+}
+
 #[test]
 fn a_root_whose_sweep_touches_what_is_protected_is_refused() {
     let field = Field::new();

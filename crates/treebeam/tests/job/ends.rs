@@ -112,6 +112,12 @@ fn each_ends_as_it_should() {
             Some(Results),
             "are a link",
         ),
+        (
+            "a second name",
+            python("open(p, 'w').write('a'); os.link(p, p + 'x')"),
+            Some(Results),
+            "are a file with more than one name",
+        ),
         ("a pipe", python("os.mkfifo(p)"), Some(Results), "are no regular file"),
         ("a folder", python("os.mkdir(p)"), Some(Results), "are a folder"),
         (

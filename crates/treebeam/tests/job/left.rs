@@ -1,11 +1,13 @@
 //! Sweeps that a run has left behind when its runner went, and `treebeam clean`.
 
-use crate::field::{process_of, until};
+use crate::field::{Field, key, process_of, until};
 use crate::kills::kill;
 use crate::limits::hanging;
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
+use treebeam_core::measure::{CommandLine, Measure};
+use treebeam_run::port::{Executor as _, Job};
 use treebeam_testkit::fault::Fault;
 use treebeam_testkit::hostile;
 use treebeam_testkit::program::{RUN, Signal, Site};
@@ -49,6 +51,26 @@ fn a_run_that_goes_takes_its_running_sweeps_with_it() {
     let _ = said.says(["ended: run t: running sweep `eval/0001/s1`", "removed: run t: directory"]);
     assert!(process_of(&folder).is_none());
     nothing_is_left(&site, &word);
+}
+
+/// Where another submission takes the place of one that still runs, two would share a worktree.
+#[test]
+fn the_job_of_an_earlier_submission_is_ended_before_the_next_one_begins() {
+    let field = Field::new();
+    let word = word("earlier");
+    let parts = ["python3", "-c", hostile::TREE, &word, "wait"].map(str::to_owned);
+    let hangs =
+        Measure { sweep_command: Some(CommandLine::Program(parts.into())), ..Measure::default() };
+    let first = field.executor(hangs);
+    let job = field.job(1, 1);
+    first.submit(&job).expect("to submit");
+    let folder = field.folder(job.key);
+    until(|| fs::read(folder.join("sweep.log")).is_ok_and(|log| log == b"ready\n"));
+    let next = field.executor(Measure::default());
+    let again = Job { key: key(1, 2), ..job };
+    assert_eq!(next.adopt(&[again]).expect("to adopt"), []);
+    assert!(process_of(&folder).is_none());
+    assert_eq!(hostile::survivors(&word), Vec::<u32>::new());
 }
 
 #[test]

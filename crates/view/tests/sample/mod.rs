@@ -17,6 +17,7 @@ use treebeam_core::idea;
 use treebeam_core::num::Finite;
 use treebeam_core::plan::{self, Move, Outcome, Proposal, Running, Step};
 use treebeam_core::policy::{Agents, Meaning, Reach};
+use treebeam_core::root_checks::{InputScope, RootChecks};
 use treebeam_core::rules_version::RulesVersion;
 use treebeam_core::state::State;
 
@@ -150,6 +151,7 @@ fn outcome(step: Step) -> Outcome {
             parent: None,
             protected_inputs: None,
             tree: tree(0),
+            checks: Box::new(RootChecks { rewritten: Vec::new(), inputs: InputScope::All }),
         },
         Step::Sweep(Subject::Eval(eval)) => match script(eval) {
             Script::Fails(stage, kind, message) => failed(eval, *stage, *kind, message),

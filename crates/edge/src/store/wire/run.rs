@@ -18,6 +18,7 @@ use treebeam_core::facts::{
 use treebeam_core::id::{Commit, Depth, EvalId, GitTree, NodeId, Place, RunId, RunPath, Sha256};
 use treebeam_core::path;
 use treebeam_core::policy::{Agents, DedupeScope, Meaning, Reach};
+use treebeam_core::root_checks::RootChecks;
 use treebeam_core::rules_version::RulesVersion;
 use treebeam_run::figures;
 
@@ -146,6 +147,8 @@ pub(super) struct Root {
     /// Not in older manifests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     root_tree: Option<GitTree>,
+    #[serde(default)]
+    checks: Option<Box<RootChecks>>,
 }
 
 impl Root {
@@ -159,6 +162,10 @@ impl Root {
             Baseline::Measured { results, rows, parent, protected_inputs, at, .. } => {
                 (Some(results), Some(*rows), parent.as_ref(), *protected_inputs, Some(*at))
             }
+        };
+        let checks = match &facts.baseline {
+            Baseline::Unmeasured | Baseline::Refused { .. } => None,
+            Baseline::Measured { checks, .. } => checks.clone(),
         };
         Self {
             root_commit: facts.nodes.first().map(|root| root.commit.clone()),
@@ -174,6 +181,7 @@ impl Root {
             parent_baseline_provenance: parent.map(CopiedFile::of),
             protected_inputs_sha256: inputs,
             root_tree,
+            checks,
         }
     }
 
@@ -188,6 +196,7 @@ impl Root {
             parent: self.parent_baseline_provenance.map(CopiedFile::into_artifact),
             protected_inputs: self.protected_inputs_sha256,
             tree: self.root_tree,
+            checks: self.checks,
             at: needed(self.root_baseline_measured_at, "root_baseline_measured_at")?,
         })
     }

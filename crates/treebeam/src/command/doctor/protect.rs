@@ -19,26 +19,14 @@ pub(super) fn checks(repo: &UserRepo, config: &Config) -> Result<Vec<Check>, Fai
             checks.push(idle(glob, &tracked));
         }
     }
-    checks.extend(unguarded(&meaning, repo));
     Ok(checks)
-}
-
-/// Inputs of which nothing is protected: data that change in the night change what is measured, and nobody notices. What is
-/// wrong with an input itself is told elsewhere.
-fn unguarded(meaning: &Meaning, repo: &UserRepo) -> Option<Check> {
-    let first = meaning.measure.inputs.first()?;
-    let protected = ProtectedInputs::new(&repo.toplevel, meaning).ok()?;
-    let is_none = protected.is_empty().ok()?;
-    let says = "none of `inputs` is protected: where they change during a run, nobody notices";
-    let todo = format!("list the data in `protect`, such as `{first}/**`");
-    is_none.then(|| Check::warning("protect", says, todo))
 }
 
 /// How much of the user's is protected from candidates.
 fn amount(meaning: &Meaning, tracked: &[String], config: &Config) -> Result<Check, Failure> {
     let protected = read(&meaning.protect)?;
     let theirs = |path: &&String| *path != "treebeam.toml" && !path.starts_with(".treebeam/");
-    let change = |path: &String| Change { path: path.clone(), to: Mode::File };
+    let change = |path: &String| Change { path: path.clone(), is_new: false, to: Mode::File };
     let tracked: Vec<Change> = tracked.iter().filter(theirs).map(change).collect();
     let count =
         protected.violations(&tracked).iter().filter(|said| said.ends_with("is protected")).count();

@@ -1,0 +1,63 @@
+//! Names of files that no candidate may bring in, and how paths are compared. It knows nothing of what a user protects.
+
+use unicode_normalization::UnicodeNormalization as _;
+
+/// A path as a file system that ignores case and normalises Unicode compares it.
+#[must_use]
+pub fn folded_path(path: &str) -> String {
+    if path.is_ascii() {
+        return path.to_ascii_lowercase();
+    }
+    // Through upper case, so that all forms of a letter meet.
+    path.nfc().flat_map(char::to_uppercase).flat_map(char::to_lowercase).nfc().collect()
+}
+
+/// Whether git goes by what is at this path.
+pub(super) fn controls_git(path: &str) -> bool {
+    let path = folded_path(path);
+    let mut parts = path.split('/');
+    // `git~1` is the short name of `.git` on Windows.
+    parts.any(|part| matches!(part, ".git" | "git~1"))
+        || matches!(path.rsplit('/').next(), Some(".gitattributes" | ".gitmodules"))
+}
+
+/// Why a new file at this path is refused.
+pub(super) fn refused_new_path(path: &str) -> Option<&'static str> {
+    let path = folded_path(path);
+    let name = path.rsplit('/').next().unwrap_or(&path);
+    let runs_unasked = |part: &str| {
+        let module = part.split('.').next().unwrap_or(part);
+        matches!(module, "sitecustomize" | "usercustomize")
+    };
+    if has_ending(name, &["pth"]) || name == "conftest.py" || path.split('/').any(runs_unasked) {
+        Some("Python runs such files without being asked")
+    } else if has_ending(name, &["pyc", "pyo"]) || path.split('/').any(|part| part == "__pycache__")
+    {
+        Some("compiled code is not what can be read")
+    } else if path.split('/').any(is_reserved_by_windows) {
+        Some("Windows has no such file names")
+    } else {
+        None
+    }
+}
+
+/// Whether what follows the last dot is one of these.
+pub(super) fn has_ending(name: &str, endings: &[&str]) -> bool {
+    name.rsplit_once('.').is_some_and(|(_, ending)| endings.contains(&ending))
+}
+
+/// Whether a part of a path stands for a device on Windows, or cannot be written there.
+fn is_reserved_by_windows(part: &str) -> bool {
+    let device = part.split('.').next().unwrap_or(part).trim_end();
+    let number = ["com", "lpt"].iter().find_map(|kind| device.strip_prefix(kind));
+    let is_port = number.is_some_and(|number| {
+        let mut digits = number.chars();
+        let digit =
+            digits.next().is_some_and(|digit| "123456789\u{b9}\u{b2}\u{b3}".contains(digit));
+        digit && digits.next().is_none()
+    });
+    is_port
+        || matches!(device, "con" | "prn" | "aux" | "nul" | "conin$" | "conout$")
+        || part.ends_with(['.', ' '])
+        || part.contains([':', '\\'])
+}

@@ -1,0 +1,55 @@
+//! Sweeps that were under way when inputs were found changed: each of them may have been measured on other data, or may have
+//! changed them, and is submitted again. That is on record at once, as a submission whose job comes later.
+
+use super::{Coordinator, Halt};
+use crate::port::JobEnd;
+use treebeam_core::event::{Event, FailureKind, Subject};
+use treebeam_core::plan::{Outcome, Step};
+
+impl Coordinator<'_, '_> {
+    /// Makes all sweeps void that are under way, or are being collected, but for the one that found the change.
+    pub(super) fn void_sweeps_beside(&mut self, subject: Subject) -> Result<(), Halt> {
+        let is_suspect = |other: &Subject| *other != subject && !self.void.contains_key(other);
+        let suspects: Vec<Subject> = self.running.jobs.iter().copied().filter(is_suspect).collect();
+        for subject in suspects {
+            let void = self.state.submissions(subject);
+            self.submit_later(subject)?;
+            self.void.insert(subject, void);
+        }
+        Ok(())
+    }
+
+    /// Leaves out the results that came in together with the news that inputs are changed.
+    pub(super) fn drop_suspects(
+        &mut self,
+        held: &mut Vec<(Option<Step>, Outcome)>,
+    ) -> Result<(), Halt> {
+        let is_notice = |(_, outcome): &(_, Outcome)| matches!(outcome, Outcome::EvalFailed { failure, .. } if failure.kind == FailureKind::Inputs);
+        if !held.iter().any(is_notice) {
+            return Ok(());
+        }
+        let mut suspects = Vec::new();
+        held.retain(|(_, outcome)| match outcome {
+            Outcome::Swept { eval, .. } => {
+                suspects.push(Subject::Eval(*eval));
+                false
+            }
+            _ => true,
+        });
+        suspects.into_iter().try_for_each(|subject| self.submit_later(subject))
+    }
+
+    fn submit_later(&mut self, subject: Subject) -> Result<(), Halt> {
+        let submission = self.state.submissions(subject) + 1;
+        self.apply(Event::SweepSubmitted { subject, submission })
+    }
+
+    /// Lets a sweep be planned again once the job of its void submission has ended.
+    pub(super) fn forget_void(&mut self, end: &JobEnd) {
+        let subject = end.key.subject;
+        if self.void.get(&subject) == Some(&end.key.submission) {
+            self.void.remove(&subject);
+            self.running.jobs.remove(&subject);
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! New Python files of a candidate that would be imported in place of what protected files import. The protected files are
+//! read only where a candidate brings in a file that could be one.
+
+use crate::brief::ForCoder;
+use crate::port::{PortError, RepoFile, World};
+use treebeam_core::protect::{Change, Mode, Protected, ProtectedImports, is_python_module};
+
+/// No longer file is looked at for its imports, in bytes.
+const MAX_SOURCE_BYTES: u64 = 1 << 20;
+
+/// What is wrong with these changes, in words, one line each.
+pub(super) fn shadowing(
+    changes: &[Change],
+    protected: &Protected,
+    brief: &ForCoder,
+    world: World<'_>,
+) -> Result<Vec<String>, PortError> {
+    let added = changes.iter().filter(|change| change.is_new && change.to == Mode::File);
+    let modules: Vec<&str> =
+        added.map(|change| change.path.as_str()).filter(|path| is_python_module(path)).collect();
+    if modules.is_empty() {
+        return Ok(Vec::new());
+    }
+    let files = world.repo.files(&brief.about.parent_commit)?;
+    let folders: Vec<&str> = brief.command_folders.iter().map(String::as_str).collect();
+    let paths = files.iter().map(|file| file.path.as_str());
+    let mut imports = ProtectedImports::new(paths, &folders);
+    let is_source = |file: &&RepoFile| {
+        is_python_module(&file.path)
+            && file.bytes <= MAX_SOURCE_BYTES
+            && protected.covers(&file.path)
+    };
+    let sources: Vec<RepoFile> = files.iter().filter(is_source).cloned().collect();
+    for (file, text) in sources.iter().zip(world.repo.texts(&sources)?) {
+        imports.add_protected(&file.path, text.as_deref().unwrap_or_default());
+    }
+    Ok(modules.into_iter().filter_map(|path| imports.violation(path)).collect())
+}
