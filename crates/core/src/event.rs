@@ -264,6 +264,11 @@ pub enum Event {
         /// When, on the wall.
         at: Timestamp,
     },
+    /// The journal had lost its name while the run went on, and has it again: nothing of it is lost.
+    JournalRestored {
+        /// When that was noticed, on the wall.
+        at: Timestamp,
+    },
     /// The user asked something of the run while it ran.
     Asked {
         /// What.

@@ -1,7 +1,8 @@
 //! Files that the user names on the command line or that lie where a user puts them: read only, and only regular ones,
 //! because opening a pipe or a device may wait for ever. What is in them is none of its business.
 
-use std::fs::{File, Metadata};
+use crate::store::record_file::{LinkPolicy, UnusableFile, open_regular};
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -68,6 +69,12 @@ impl InputError {
 
     fn of(source: io::Error, file: &str) -> Self {
         let file = file.to_owned();
+        match UnusableFile::in_error(&source) {
+            Some(UnusableFile::Folder) => return Self::Folder { file },
+            Some(UnusableFile::Special | UnusableFile::Link) => return Self::Special { file },
+            Some(UnusableFile::TooLong { limit }) => return Self::TooLong { file, limit },
+            None => {}
+        }
         if matches!(source.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) {
             return Self::Missing { file };
         }
@@ -80,12 +87,8 @@ impl InputError {
 /// # Errors
 /// When it is missing, no regular file, or cannot be opened.
 pub fn open(path: &Path, name: &str) -> Result<File, InputError> {
-    let failed = |error| InputError::of(error, name);
-    // Looked at before it is opened, because opening a pipe waits, and after, because it may be another file by then.
-    must_be_regular(&path.metadata().map_err(failed)?, name)?;
-    let file = File::open(path).map_err(failed)?;
-    must_be_regular(&file.metadata().map_err(failed)?, name)?;
-    Ok(file)
+    let opened = open_regular(File::options().read(true), path, LinkPolicy::Follow);
+    opened.map(|(file, _)| file).map_err(|error| InputError::of(error, name))
 }
 
 /// Reads a whole file as text.
@@ -117,17 +120,6 @@ fn read_all(from: impl Read, name: &str, limit: u64) -> Result<String, InputErro
         let line = good.split(|byte| *byte == b'\n').count();
         InputError::NotUtf8 { file: name.to_owned(), line }
     })
-}
-
-fn must_be_regular(metadata: &Metadata, name: &str) -> Result<(), InputError> {
-    let file = name.to_owned();
-    if metadata.is_file() {
-        Ok(())
-    } else if metadata.is_dir() {
-        Err(InputError::Folder { file })
-    } else {
-        Err(InputError::Special { file })
-    }
 }
 
 #[cfg(test)]

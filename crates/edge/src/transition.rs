@@ -92,7 +92,7 @@ steps! {
     "journal_line_ended" "a last line that lacks nothing but its end gets it"
     [Write] [".treebeam/runs/*/journal.jsonl"]
 
-    "journal_copied" "a run is taken from a process that may still write: its journal is another file from here on"
+    "journal_copied" "a run is taken from a process that may still write, or its journal has lost its name: it is another file from here on"
     [Rename] [".treebeam/runs/*/journal.jsonl"]
 
     "journal_set_aside" "a journal that ends before the manifest is put by"

@@ -223,7 +223,13 @@ fn settled(site: &Site, end: State) -> Settled {
     for folder in ["artifacts", "node_ideas", "eval"] {
         collect(&site.run().root().join(folder), folder, &mut files);
     }
-    Settled { facts, refs: site.git(["for-each-ref"]), reports, files, nodes }
+    Settled {
+        facts,
+        refs: site.git(["for-each-ref", "--exclude=refs/treebeam/**"]),
+        reports,
+        files,
+        nodes,
+    }
 }
 
 fn names(folder: &Path) -> Vec<String> {

@@ -64,6 +64,14 @@ fn pass(
             note("short");
             make(Share::Half).unwrap_or_else(all)
         }
+        Some(Fault::Lose) => {
+            let done = all();
+            let error = io::Error::last_os_error();
+            unlink_at_once(&orders.root.0.join(&operation.path));
+            note("lost");
+            restore(&error);
+            done
+        }
         Some(Fault::Kill(when)) => {
             let outcome = match when {
                 When::Before => "killed before",
@@ -78,6 +86,14 @@ fn pass(
             die()
         }
     }
+}
+
+/// Removes a name, past everything here.
+fn unlink_at_once(path: &std::path::Path) {
+    use std::os::unix::ffi::OsStrExt as _;
+    let Ok(path) = std::ffi::CString::new(path.as_os_str().as_bytes()) else { return };
+    // SAFETY: the path ends with a zero and lives as long as the call.
+    unsafe { syscall(SYS_unlinkat, AT_FDCWD, path.as_ptr(), 0) };
 }
 
 fn number(error: &io::Error) -> c_int {

@@ -7,6 +7,7 @@
 //! fail ENOSPC 23+ write              every write from the 23rd on
 //! fail EIO 4-6 fsync                 three of them, then the disk is well again
 //! short 5 write                      half of the bytes are written, and that is what the call says
+//! lose 2 write swept                 right after the operation its file has no name any more
 //! ```
 //!
 //! A rule without words is about what changes files, and not about the heartbeat, which comes when it likes. A rule with
@@ -23,6 +24,8 @@ pub enum Fault {
     Fail(i32),
     /// Half of it happens.
     Short,
+    /// It happens, and its file loses its name right after.
+    Lose,
 }
 
 /// When the program dies.
@@ -91,6 +94,7 @@ impl Rule {
             }),
             "fail" => Fault::Fail(number(words.next()?)?),
             "short" => Fault::Short,
+            "lose" => Fault::Lose,
             _ => return None,
         };
         let (first, last) = range(words.next()?)?;

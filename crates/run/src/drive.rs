@@ -238,7 +238,9 @@ impl Coordinator<'_, '_> {
             }
             self.record()?;
             if self.threads == 0 {
-                self.journal.checkpoint(&self.state, Checkpoint::End)?;
+                self.examine()?;
+                self.record()?;
+                self.checkpoint(Checkpoint::End)?;
                 return seen;
             }
             let Ok(report) = self.receiver.recv() else { return seen };
@@ -314,17 +316,48 @@ impl Coordinator<'_, '_> {
 
     /// Puts on disk what was decided; only then may anything be done about it.
     fn record(&mut self) -> Result<(), Halt> {
-        let batch = std::mem::take(&mut self.batch);
-        if batch.is_empty() {
+        if self.batch.is_empty() {
             return Ok(());
         }
-        self.broken = true;
-        self.journal.append(&batch)?;
-        self.broken = false;
+        self.examine()?;
+        let appended = self.journal.append(&self.batch);
+        self.rescue_unless(appended)?;
+        let batch = std::mem::take(&mut self.batch);
         (self.watch)(&self.state, &batch);
         if batch.iter().any(|event| matches!(event, Event::DepthClosed { .. })) {
-            self.journal.checkpoint(&self.state, Checkpoint::DepthClosed)?;
+            self.checkpoint(Checkpoint::DepthClosed)?;
         }
         Ok(())
+    }
+
+    /// Compares the journal with what was written. What was put right is recorded with what comes next.
+    fn examine(&mut self) -> Result<(), Halt> {
+        let examined = self.journal.examine();
+        match self.rescue_unless(examined)? {
+            Some(event) => self.apply(event),
+            None => Ok(()),
+        }
+    }
+
+    /// After an error of the journal nothing more is written to it; what it has lost is kept in the manifest.
+    fn rescue_unless<T>(&mut self, done: Result<T, PortError>) -> Result<T, Halt> {
+        done.map_err(|error| {
+            self.broken = true;
+            match self.journal.rescue(&self.state, self.batch.len()) {
+                Ok(()) => error.into(),
+                Err(unsaved) => error.hint(unsaved.in_full()).into(),
+            }
+        })
+    }
+
+    /// Writes the state down, and lets the repository name the journal's last line.
+    fn checkpoint(&mut self, moment: Checkpoint) -> Result<(), Halt> {
+        self.journal.checkpoint(&self.state, moment)?;
+        let Some(tip) = self.journal.tip() else { return Ok(()) };
+        match self.world.repo.mark_journal(&tip) {
+            // The next stop or closed depth says it.
+            Err(error) if error.is_interruption() => Ok(()),
+            marked => Ok(marked?),
+        }
     }
 }

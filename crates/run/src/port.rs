@@ -187,6 +187,14 @@ pub trait Repo: Sync {
     /// When git cannot tell.
     fn diff_stat(&self, from: &Commit, to: &Commit) -> Result<String, PortError>;
 
+    /// Lets the repository name this line as one that the run's journal has. A world without git keeps nothing.
+    ///
+    /// # Errors
+    /// When git cannot.
+    fn mark_journal(&self, _tip: &JournalTip) -> Result<(), PortError> {
+        Ok(())
+    }
+
     /// The regular files of a commit, in the order of their paths. Of very many only the first.
     ///
     /// # Errors
@@ -213,6 +221,8 @@ pub struct StagedChanges {
     pub changes: Vec<Change>,
     /// Why some of the new files do not belong into a commit, one line for each of them.
     pub unwanted: Vec<String>,
+}
+
 /// Tracked files of a worktree that are not what the commit has, by path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TouchedFiles {
@@ -449,11 +459,43 @@ pub trait Journal {
     /// When they may not be on disk. That is final for this process.
     fn append(&mut self, events: &[Event]) -> Result<(), PortError>;
 
+    /// Compares the journal on disk with what was written, and puts back one that was removed. The event says so, and is to
+    /// be recorded.
+    ///
+    /// # Errors
+    /// When it was cut or changed. That is final for this process.
+    fn examine(&mut self) -> Result<Option<Event>, PortError> {
+        Ok(None)
+    }
+
+    /// The last line that is on disk; none where there is none, or lines are not kept.
+    fn tip(&self) -> Option<JournalTip> {
+        None
+    }
+
+    /// Writes the whole state down because the journal was damaged: what it no longer has is in the state. Does nothing where
+    /// the journal is sound. The state is `unwritten` events ahead of what was appended.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    fn rescue(&mut self, _state: &State, _unwritten: usize) -> Result<(), PortError> {
+        Ok(())
+    }
+
     /// A good moment to write the whole state down, so that a later start reads less.
     ///
     /// # Errors
     /// When it cannot be written.
     fn checkpoint(&mut self, state: &State, moment: Checkpoint) -> Result<(), PortError>;
+}
+
+/// A line of a journal, as the one after it names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JournalTip {
+    /// Number of its event.
+    pub seq: u64,
+    /// Digest of the line without its line end.
+    pub digest: Sha256,
 }
 
 /// When a state is offered for a checkpoint.

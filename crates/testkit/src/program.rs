@@ -257,10 +257,10 @@ impl Site {
         journal.lines().map(event).collect()
     }
 
-    /// All refs of the repository.
+    /// All refs of the repository but those of journals, which hold times on the wall.
     #[must_use]
     pub fn refs(&self) -> String {
-        self.repo.git(["for-each-ref"]).expect("the refs")
+        self.repo.git(["for-each-ref", "--exclude=refs/treebeam/**"]).expect("the refs")
     }
 
     /// Both runs must be the same but for how they came about: reports, refs, manifest, and all files that were accepted.

@@ -17,12 +17,13 @@ struct Source {
 
 type Rule = fn(&[Source]) -> Vec<String>;
 
-const RULES: [Rule; 10] = [
+const RULES: [Rule; 11] = [
     crates_look_left,
     purity_is_enforced,
     file_names_say_something,
     files_say_what_they_are,
     files_are_short,
+    run_files_have_one_door,
     nothing_is_left_undone,
     architecture_names_everything,
     architecture_is_short,
@@ -372,6 +373,58 @@ fn nothing_is_left_undone_can_fail() {
     check(nothing_is_left_undone, "crates/core/src/rank.rs", "fn rank() {}\n", 0);
     check(nothing_is_left_undone, "crates/core/src/rank.rs", "fn rank() {\n    todo!()\n}\n", 1);
     check(nothing_is_left_undone, "crates/core/src/rank.rs", "// FIXME: later\n", 1);
+}
+
+/// Where files of a run are opened, and only through `store/record_file.rs`.
+const READERS_OF_RUNS: [&str; 4] = [
+    "crates/edge/src/store/",
+    "crates/edge/src/agent/calls.rs",
+    "crates/edge/src/executor/",
+    "crates/treebeam/src/",
+];
+
+/// Files among those that open something else: the door itself, the system, the folder of all runs, the user's own.
+const OTHER_OPENERS: [&str; 9] = [
+    "crates/edge/src/store/record_file.rs",
+    "crates/edge/src/store/unix.rs",
+    "crates/edge/src/store/windows.rs",
+    "crates/edge/src/store/layout.rs",
+    "crates/edge/src/store/probe.rs",
+    "crates/edge/src/executor/protected.rs",
+    "crates/edge/src/executor/results.rs",
+    "crates/treebeam/src/command/demo/example.rs",
+    "crates/treebeam/src/command/doctor.rs",
+];
+
+/// Opening whatever has a name may wait for ever, or read without end.
+fn run_files_have_one_door(files: &[Source]) -> Vec<String> {
+    let opens = |line: &&str| {
+        ["File::open(", "fs::read(", "fs::read_to_string("].iter().any(|call| line.contains(call))
+    };
+    let mut complaints = Vec::new();
+    for file in crate_sources(files) {
+        let reads_runs = READERS_OF_RUNS.iter().any(|place| file.path.starts_with(place));
+        if !reads_runs || OTHER_OPENERS.contains(&&*file.path) {
+            continue;
+        }
+        let code = file.text.lines().take_while(|line| !line.contains("cfg(test)"));
+        let code = code.take_while(|line| !line.starts_with("#[cfg(all(test"));
+        complaints.extend(code.filter(opens).map(|line| {
+            format!("{}: open it with `store::record_file`: {}", file.path, line.trim())
+        }));
+    }
+    complaints
+}
+
+#[test]
+fn run_files_have_one_door_can_fail() {
+    let rule = run_files_have_one_door;
+    let text = "let text = fs::read(path)?;\n";
+    check(rule, "crates/edge/src/store/journal.rs", text, 1);
+    check(rule, "crates/treebeam/src/command/show.rs", "let file = File::open(path)?;\n", 1);
+    check(rule, "crates/edge/src/store/journal.rs", &format!("#[cfg(test)]\n{text}"), 0);
+    check(rule, "crates/edge/src/store/record_file.rs", text, 0);
+    check(rule, "crates/edge/src/git/head.rs", text, 0);
 }
 
 // ---- documents

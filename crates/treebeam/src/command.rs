@@ -69,9 +69,24 @@ fn must_be_a_folder(named: &Path) -> Result<(), Failure> {
     Err(Failure::usage(what).hint("name the folder of your repository, or one in it"))
 }
 
+/// The folder of the repository in which a run lies that is resumed by its path, where that is another than the one at
+/// hand. The path is absolute then.
+fn home_of_resumed(cli: &mut Cli) -> Result<Option<PathBuf>, Failure> {
+    let Command::Resume(args) = &mut cli.command else { return Ok(None) };
+    let here = cli.directory.as_deref().unwrap_or(Path::new("."));
+    let Some(found) = wiring::RunPathHome::find(here, args.run.as_deref())? else {
+        return Ok(None);
+    };
+    args.run = Some(found.run);
+    Ok(found.toplevel)
+}
+
 /// Does what the command line asks for.
-pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
-    let folder = cli.directory;
+pub(crate) fn run(mut cli: Cli) -> Result<Exit, Failure> {
+    let folder = match home_of_resumed(&mut cli)? {
+        Some(toplevel) => Some(toplevel),
+        None => cli.directory,
+    };
     if let Some(folder) = &folder {
         must_be_a_folder(folder)?;
         way_on::is_from(folder);

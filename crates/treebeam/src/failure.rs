@@ -194,6 +194,8 @@ impl From<StoreError> for Failure {
             | StoreError::Contradiction { .. }
             | StoreError::JournalMissing { .. }
             | StoreError::JournalShort { .. }
+            | StoreError::ManifestDamaged { .. }
+            | StoreError::JournalChanged { .. }
             | StoreError::Newer { .. }
             | StoreError::TooLong { .. }
             | StoreError::Broken { .. } => Exit::Failed,

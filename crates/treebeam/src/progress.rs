@@ -327,6 +327,7 @@ fn line(facts: &Facts, event: &Event) -> Option<String> {
         | Event::SentBack(_)
         | Event::FilesRecorded(_)
         | Event::LockTakenOver { .. }
+        | Event::JournalRestored { .. }
         | Event::RemovalAsked { .. }
         | Event::Stopped { .. } => return None,
     })

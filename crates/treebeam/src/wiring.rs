@@ -68,6 +68,9 @@ impl Home {
         name: Option<&str>,
         wishes: &[Again],
     ) -> Result<RunDir, Failure> {
+        if let Some(path) = name.filter(|name| is_path(name)) {
+            return Ok(RunDir::new(path));
+        }
         if let Some(name) = name {
             return Ok(self.named(&name.parse()?));
         }
@@ -173,7 +176,7 @@ pub(crate) struct Found {
 impl Found {
     /// The run with that name or at that path, or the latest one of the repository.
     pub(crate) fn find(directory: &Path, name: Option<&str>) -> Result<Self, Failure> {
-        if let Some(path) = name.filter(|name| name.contains(['/', '\\'])) {
+        if let Some(path) = name.filter(|name| is_path(name)) {
             let run = RunDir::new(directory.join(path));
             let repo = git::open(run.root()).ok().filter(|repo| lies_in(&run, repo));
             return Ok(Self { run, repo });
@@ -187,6 +190,38 @@ impl Found {
         };
         Ok(Self { run: home.named(&id), repo: Some(home.repo) })
     }
+}
+
+/// A run that is to go on and is named by its path.
+pub(crate) struct RunPathHome {
+    /// The path of its directory, absolute.
+    pub(crate) run: String,
+    /// The top of its repository, where that is not the one at hand.
+    pub(crate) toplevel: Option<PathBuf>,
+}
+
+impl RunPathHome {
+    /// The run at a path, as seen from a folder, with its repository; none where the run is named by its id.
+    pub(crate) fn find(directory: &Path, name: Option<&str>) -> Result<Option<Self>, Failure> {
+        let Some(path) = name.filter(|name| is_path(name)) else { return Ok(None) };
+        let Found { run, repo } = Found::find(directory, Some(path))?;
+        let Some(repo) = repo else {
+            store::open_to_read(&run)?;
+            let what =
+                format!("`{}` is not where the runs of a repository are", run.root().display());
+            return Err(Failure::usage(what).hint(
+                "a run goes on in its repository: move it back, to `.treebeam/runs/` there",
+            ));
+        };
+        let is_here = git::open(directory).is_ok_and(|here| here.toplevel == repo.toplevel);
+        let toplevel = (!is_here).then_some(repo.toplevel);
+        Ok(Some(Self { run: run.root().to_string_lossy().into_owned(), toplevel }))
+    }
+}
+
+/// Whether a run is named by its path and not by its id.
+fn is_path(name: &str) -> bool {
+    name.contains(['/', '\\'])
 }
 
 /// Whether a run directory lies where the runs of a repository lie.

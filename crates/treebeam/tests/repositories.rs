@@ -276,7 +276,8 @@ fn what_is_the_users_stays_as_it_was() {
         let index = fs::read(site.repo.path().join(".git/index")).expect("an index");
         let head = fs::read(site.repo.path().join(".git/HEAD")).expect("a head");
         let config = fs::read(site.repo.path().join(".git/config")).expect("a config");
-        let mine = git(&["for-each-ref", "--exclude=refs/heads/tree/**"]);
+        let mine =
+            git(&["for-each-ref", "--exclude=refs/heads/tree/**", "--exclude=refs/treebeam/**"]);
         let log = fs::read(site.repo.path().join(".git/logs/HEAD")).expect("a log");
         (index, head, config, log, mine, git(&["stash", "list"]), files(site.repo.path()))
     };

@@ -130,14 +130,25 @@ fn summed_manifest(text: &str) -> String {
     format!("{body}\"checksum\":\"{}\"}}\n", Sha256::of(body.as_bytes()))
 }
 
-/// A journal in which each line has a fitting sum again.
+/// How the digest of the line before begins in a line.
+const PREV: &str = "\"prev\":\"";
+
+/// A journal in which each line has a fitting sum again, and the digest of the line before it where it has one.
 fn summed_journal(text: &str) -> String {
-    let summed = |line: &str| {
-        let body = &line[..line.rfind(",\"sum\":\"").expect("a sum")];
-        let sum = Sha256::of(body.as_bytes()).to_string();
-        format!("{body},\"sum\":\"{}\"}}\n", &sum[..16])
-    };
-    text.lines().map(summed).collect()
+    let mut prev = Sha256::of(b"").to_string();
+    let mut summed = String::new();
+    for line in text.lines() {
+        let mut line = line[..line.rfind(",\"sum\":\"").expect("a sum")].to_owned();
+        if let Some(at) = line.find(PREV) {
+            line.replace_range(at + PREV.len()..at + PREV.len() + 64, &prev);
+        }
+        let sum = Sha256::of(line.as_bytes()).to_string();
+        line.push_str(&format!(",\"sum\":\"{}\"}}", &sum[..16]));
+        prev = Sha256::of(line.as_bytes()).to_string();
+        summed.push_str(&line);
+        summed.push('\n');
+    }
+    summed
 }
 
 #[test]
@@ -276,6 +287,10 @@ fn a_moved_run_directory_still_validates() {
         "refs/heads/tree/*:refs/heads/tree/*",
     ]);
     fs::rename(site.path(""), runs.join(RUN)).expect("to move");
+    let said = other.call(&["validate", RUN]).exits(0);
+    let _ = said.says(["warning", "`refs/treebeam/t` is missing", "is sound; warnings: 1"]);
+    let of_journal = "refs/treebeam/*:refs/treebeam/*";
+    git(&["fetch", "--quiet", &site.repo.path().display().to_string(), of_journal]);
     other.must_be_sound();
     let _ = other.call(&["report", RUN]).exits(0);
 }
@@ -389,4 +404,104 @@ fn settings_that_no_longer_protect_are_found_where_all_sums_were_made_to_fit() {
     finds(&site, &["eval 0001: its commit changes `treebeam_dry_run.txt`, which is protected"]);
     edit(&now);
     site.must_be_sound();
+// ---- the chain of the journal
+
+/// The journal with its last lines gone, and with no manifest that knows of them.
+fn cut(site: &Site, lines: usize) {
+    for name in ["manifest.json", "manifest.json.prev"] {
+        drop(fs::remove_file(site.path(name)));
+    }
+    let journal = site.text("journal.jsonl");
+    let kept = journal.lines().count() - lines;
+    let kept: String = journal.split_inclusive('\n').take(kept).collect();
+    fs::write(site.path("journal.jsonl"), kept).expect("to write");
+}
+
+#[test]
+fn a_journal_that_was_cut_at_a_line_end_is_found() {
+    for lines in [1, 2, 5] {
+        let site = site();
+        cut(&site, lines);
+        finds(&site, &["but `refs/treebeam/t` names event", "it was cut"]);
+    }
+}
+
+#[test]
+fn a_journal_that_was_rebuilt_without_its_ref_is_found() {
+    let site = site();
+    let rebuild = |text: String| {
+        let at = text.find("\"t\":\"20").expect("a time") + "\"t\":\"20".len();
+        let mut text = text;
+        text.replace_range(at..=at, "1");
+        Some(summed_journal(&text))
+    };
+    spoiled(&site, "journal.jsonl", rebuild, &["is not the one that `refs/treebeam/t` names"]);
+}
+
+#[test]
+fn a_changed_line_breaks_the_chain_even_where_its_sum_fits() {
+    let site = site();
+    let spoil = |text: String| {
+        let line = text.lines().nth(4).expect("a line");
+        let body =
+            line[..line.rfind(",\"sum\":\"").expect("a sum")].replacen("\"t\":\"2", "\"t\":\"1", 1);
+        let sum = Sha256::of(body.as_bytes()).to_string();
+        Some(text.replacen(line, &format!("{body},\"sum\":\"{}\"}}", &sum[..16]), 1))
+    };
+    spoiled(&site, "journal.jsonl", spoil, &["line 6: event 5 is not the line that event 6 names"]);
+}
+
+#[test]
+fn the_ref_of_a_journal_goes_with_its_run_and_its_absence_is_a_warning() {
+    let site = site();
+    let git = |arguments: &[&str]| site.repo.git_in(site.repo.path(), arguments).expect("git");
+    let blob = git(&["cat-file", "blob", "refs/treebeam/t"]);
+    let named: serde_json::Value = serde_json::from_str(&blob).expect("JSON");
+    let journal = site.text("journal.jsonl");
+    assert_eq!(named["seq"], journal.lines().count());
+    let last = journal.lines().last().expect("a line");
+    assert_eq!(named["digest"], Sha256::of(last.as_bytes()).to_string());
+    git(&["update-ref", "-d", "refs/treebeam/t"]);
+    let said = site.call(&["validate", RUN]).exits(0);
+    let _ = said.says(["warning", "`refs/treebeam/t` is missing", "is sound; warnings: 1"]);
+    site.resume(&["--max-total-idea-evals=14"]);
+    let _ = site.call(&["export", RUN]).exits(0);
+    let said = site.call(&["clean", RUN, "--delete", "--yes"]).exits(0);
+    let _ = said.says(["removed: run t: ref `refs/treebeam/t`"]);
+    assert_eq!(git(&["for-each-ref", "refs/treebeam"]), "");
+}
+
+#[test]
+fn a_run_of_an_older_treebeam_is_not_chained_and_not_damaged() {
+    let site = site();
+    let git = |arguments: &[&str]| site.repo.git_in(site.repo.path(), arguments).expect("git");
+    git(&["update-ref", "-d", "refs/treebeam/t"]);
+    for name in ["manifest.json", "manifest.json.prev"] {
+        drop(fs::remove_file(site.path(name)));
+    }
+    let plain = |line: &str| {
+        let at = line.find(PREV).expect("a digest");
+        format!("{}{}\n", &line[..at], &line[at + PREV.len() + 64 + "\",".len()..])
+    };
+    let older: String = site.text("journal.jsonl").lines().map(plain).collect();
+    fs::write(site.path("journal.jsonl"), summed_journal(&older)).expect("to write");
+    let _ = site.call(&["resume", RUN, "--quiet"]).exits(0);
+    git(&["update-ref", "-d", "refs/treebeam/t"]);
+    let said = site.call(&["validate", RUN]).exits(0);
+    let _ = said.says(["of the journal are not chained: an older treebeam wrote them", "is sound"]);
+    site.resume(&["--max-total-idea-evals=14"]);
+    let said = site.call(&["validate", RUN]).exits(0);
+    let _ = said.says(["are not chained", "run t is sound"]);
+    cut(&site, 1);
+    finds(&site, &["it was cut"]);
+}
+
+#[test]
+fn an_archived_run_validates_without_its_ref_and_says_so() {
+    let site = site();
+    let archive = tempfile::tempdir().expect("a folder");
+    let run = archive.path().join("kept");
+    fs::rename(site.path(""), &run).expect("to move");
+    let said = site.call_in(archive.path(), &["validate", "./kept"]).exits(0);
+    let _ = said.says(["the end of the journal is not checked: its ref is in the repository"]);
 }

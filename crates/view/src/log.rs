@@ -41,6 +41,7 @@ fn subject(event: &Event) -> String {
         | Event::RulesChanged { .. }
         | Event::RemovalAsked { .. }
         | Event::LockTakenOver { .. }
+        | Event::JournalRestored { .. }
         | Event::Asked { .. }
         | Event::DeadlinePassed { .. }
         | Event::FilesRecorded(_)
@@ -146,6 +147,9 @@ fn what(event: &Event) -> String {
         }
         Event::LockTakenOver { from: None, because, .. } => {
             format!("taken over from a process that is not known, {because}")
+        }
+        Event::JournalRestored { .. } => {
+            "journal put back: it had been removed or renamed while the run went on".to_owned()
         }
         Event::Asked { wish, message, .. } => wish_words(*wish, message.as_ref()).to_owned(),
         Event::IdeaAdded(added) => {

@@ -48,6 +48,7 @@ kinds! {
     AgentsChanged => "agents_changed",
     RulesChanged => "rules_changed",
     LockTakenOver => "lock_takeover",
+    JournalRestored => "journal_restored",
     Asked => "asked",
     IdeaAdded => "idea_added",
     IdeaRefused => "idea_refused",

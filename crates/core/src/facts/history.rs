@@ -13,6 +13,8 @@ pub struct History {
     pub submissions: BTreeMap<Subject, u32>,
     /// How often the run was taken from a process that did not leave cleanly.
     pub lock_takeovers: u32,
+    /// How often the journal had lost its name and was put back.
+    pub journal_restorations: u32,
     /// How often the reach was changed.
     pub settings_changes: u32,
     /// How often a promotion had to be tried again.

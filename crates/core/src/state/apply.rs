@@ -149,6 +149,10 @@ impl State {
                 self.facts.history.lock_takeovers += 1;
                 Ok(())
             }
+            Event::JournalRestored { .. } => {
+                self.facts.history.journal_restorations += 1;
+                Ok(())
+            }
             Event::Asked { wish, message, at } => self.wished(*wish, message.as_ref(), *at),
             Event::IdeaAdded(added) => self.idea_added(added),
             Event::IdeaRefused { message, .. } => self.remember(message),

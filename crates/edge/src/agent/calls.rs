@@ -6,12 +6,13 @@
 use super::question::Question;
 use super::servers::ServerId;
 use super::settings::Settings;
-use crate::store::{DigestWriter, RunDir, durable};
+use crate::store::{RunDir, durable, DigestWriter};
+use crate::store::record_file::{self, RecordKind};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::ffi::OsStr;
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, BufWriter, Read as _, Write};
 use std::ops::AddAssign;
 use std::path::{Path, PathBuf};
@@ -20,8 +21,6 @@ use treebeam_core::id::{Place, Sha256};
 use treebeam_core::path;
 use treebeam_run::port::{Continuation, Cost, PortError, Reply, Role};
 
-/// The longest file that is read: a reply, its prompt, and what JSON makes of both.
-const MOST_BYTES: u64 = 256 << 20;
 /// How much of a file has what it cost.
 const HEAD: usize = 256;
 /// The longest key.
@@ -280,7 +279,7 @@ impl Calls {
         let path = folder.join("lock");
         let open = || {
             make(folder)?;
-            OpenOptions::new().create(true).write(true).truncate(false).open(&path)
+            record_file::open_lock(&path)
         };
         let file = open().map_err(failed("open", &path))?;
         match file.try_lock() {
@@ -412,10 +411,7 @@ fn digest(reply: &Reply) -> Sha256 {
 }
 
 fn read(file: &Path) -> io::Result<Vec<u8>> {
-    if fs::metadata(file)?.len() > MOST_BYTES {
-        return Err(io::Error::other("it is too long"));
-    }
-    fs::read(file)
+    record_file::read(file, RecordKind::RecordedCall)
 }
 
 fn list(folder: &Path) -> io::Result<Vec<String>> {
@@ -478,7 +474,8 @@ fn amount_of(file: &Path) -> Option<Amount> {
         amount: Amount,
     }
     let mut head = Vec::with_capacity(HEAD);
-    File::open(file).ok()?.take(HEAD as u64).read_to_end(&mut head).ok()?;
+    let opened = record_file::open(file, RecordKind::RecordedCall).ok()?;
+    opened.take(HEAD as u64).read_to_end(&mut head).ok()?;
     let first = head.strip_prefix(br#"{"amount":"#).and_then(|rest| {
         serde_json::Deserializer::from_slice(rest).into_iter::<Amount>().next()?.ok()
     });

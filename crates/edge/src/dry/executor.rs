@@ -3,6 +3,7 @@
 
 use super::results::Shape;
 use super::{Recipe, STATE_FILE, draw};
+use crate::store::record_file::{self, RecordKind};
 use crate::store::{self, RunDir};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -96,7 +97,8 @@ impl DryExecutor {
 
     fn find(&self, key: JobKey) -> Option<JobEnd> {
         let folder = path::submission(key.subject, key.submission);
-        let text = fs::read(self.run_dir.path(&folder.join(path::EVAL_RESULT))).ok()?;
+        let result = self.run_dir.path(&folder.join(path::EVAL_RESULT));
+        let text = record_file::read(&result, RecordKind::JobResult).ok()?;
         Some(ended(key, serde_json::from_slice(&text).ok()?))
     }
 }

@@ -4,10 +4,7 @@ use super::draw;
 use treebeam_core::event::{Leftover, LeftoverKind};
 use treebeam_core::id::{Commit, GitTree, Place};
 use treebeam_core::protect::{Change, Protected};
-use treebeam_run::port::{
-    Applied, Binaries, CommitNote, CommittedTree, PortError, Repo, RepoFile, StagedChanges,
-    TouchedFiles,
-};
+use treebeam_run::port::{Applied, Binaries, CommitNote, PortError, Repo, RepoFile, CommittedTree, StagedChanges, TouchedFiles, JournalTip};
 
 /// One in this many worktrees cannot be removed at first.
 const ONE_IN: u64 = 4;
@@ -80,6 +77,9 @@ impl<R: Repo> Repo for FlakyCleanup<R> {
     }
     fn diff_stat(&self, from: &Commit, to: &Commit) -> Result<String, PortError> {
         self.repo.diff_stat(from, to)
+    }
+    fn mark_journal(&self, tip: &JournalTip) -> Result<(), PortError> {
+        self.repo.mark_journal(tip)
     }
     fn files(&self, commit: &Commit) -> Result<Vec<RepoFile>, PortError> {
         self.repo.files(commit)

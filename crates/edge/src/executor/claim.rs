@@ -4,6 +4,7 @@
 
 use super::outcome::is_plain;
 use super::system;
+use crate::store::record_file::{self, RecordKind};
 use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -24,7 +25,7 @@ pub(super) enum Claim {
 
 /// Takes the lock of the job in this folder, if nobody has it.
 pub(super) fn take(folder: &Path) -> io::Result<Claim> {
-    let file = File::options().write(true).create(true).truncate(false).open(lock(folder))?;
+    let file = record_file::open_lock(&lock(folder))?;
     match file.try_lock() {
         Ok(()) => Ok(Claim::Ours(file)),
         Err(TryLockError::WouldBlock) => Ok(Claim::Anothers),
@@ -38,7 +39,7 @@ pub(super) fn is_held(folder: &Path) -> io::Result<bool> {
     if !is_plain(&path, u64::MAX) {
         return Ok(false);
     }
-    match File::open(path)?.try_lock_shared() {
+    match record_file::open(&path, RecordKind::Lock)?.try_lock_shared() {
         Ok(()) => Ok(false),
         Err(TryLockError::WouldBlock) => Ok(true),
         Err(TryLockError::Error(error)) => Err(error),
@@ -48,7 +49,7 @@ pub(super) fn is_held(folder: &Path) -> io::Result<bool> {
 /// The lock of the job in this folder, as its own process has it: handed down on standard input, or free.
 pub(super) fn inherit(folder: &Path) -> io::Result<Claim> {
     if system::is_standard_input(&lock(folder)) {
-        Ok(Claim::Ours(File::open(lock(folder))?))
+        Ok(Claim::Ours(record_file::open(&lock(folder), RecordKind::Lock)?))
     } else {
         take(folder)
     }

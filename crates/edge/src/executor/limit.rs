@@ -2,11 +2,10 @@
 //! job's folder, where no sweep that clears its folder removes it, or that nobody wants it any more. The runner writes the
 //! file, the job's process reads it.
 
-use super::outcome::is_plain;
 use crate::store::durable;
+use crate::store::record_file::{self, RecordKind};
 use serde::{Deserialize, Serialize};
 use std::cell::Cell;
-use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -51,11 +50,8 @@ fn put(scratch: &Path, folder: &Path, said: Said) -> io::Result<()> {
 
 /// What was said to the job in this folder; nothing where nobody has, or it cannot be read.
 fn heard(folder: &Path) -> Option<Said> {
-    let file = file(folder);
-    if !is_plain(&file, LONGEST) {
-        return None;
-    }
-    serde_json::from_slice(&fs::read(file).ok()?).ok()
+    let file = record_file::open(&file(folder), RecordKind::Lock).ok()?;
+    serde_json::from_slice(&record_file::read_to_limit(file, LONGEST).ok()?).ok()
 }
 
 /// How long a job may take, as its own process knows it.

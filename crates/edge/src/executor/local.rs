@@ -5,10 +5,11 @@ use super::claim::{self, Claim};
 use super::inputs;
 use super::left;
 use super::limit;
-use super::outcome::{Outcome, is_plain};
+use super::outcome::Outcome;
 use super::spec::{Command, SPEC, Spec, Stage, Times};
 use crate::process::{self, Program};
 use crate::store::RunDir;
+use crate::store::record_file::{self, RecordKind};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -170,8 +171,8 @@ pub(super) fn end_orphans(folder: &Path) -> io::Result<()> {
 
 fn complaints(folder: &Path) -> String {
     let path = folder.join(COMPLAINTS);
-    // Opening a pipe that a sweep put in its place would wait.
-    let text = if is_plain(&path, MOST) { fs::read(path).unwrap_or_default() } else { Vec::new() };
+    let opened = record_file::open(&path, RecordKind::Log);
+    let text = opened.and_then(|file| record_file::read_to_limit(file, MOST)).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     let text: String = text.trim().chars().take(SHOWN).collect();
     if text.is_empty() { String::new() } else { format!(": {text}") }

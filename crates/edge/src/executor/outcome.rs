@@ -3,10 +3,11 @@
 
 use super::results::MOST_BYTES;
 use super::spec::{Spec, Stage};
+use crate::store::record_file::{self, RecordKind};
 use crate::store::{self, durable};
 use serde::{Deserialize, Serialize};
-use std::fs::{self, File};
-use std::io::{self, Read as _, Write as _};
+use std::fs;
+use std::io::{self, Write as _};
 use std::path::Path;
 use treebeam_core::event::FailureKind;
 use treebeam_core::id::{Commit, RunPath, Sha256};
@@ -109,8 +110,7 @@ impl Outcome {
         if !is_plain(&file, LONGEST) || !is_folder(folder) {
             return Ok(None);
         }
-        let mut text = Vec::new();
-        File::open(&file)?.take(LONGEST).read_to_end(&mut text)?;
+        let text = record_file::read(&file, RecordKind::JobResult)?;
         Ok(serde_json::from_slice(&text).ok())
     }
 

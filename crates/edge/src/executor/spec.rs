@@ -1,10 +1,10 @@
 //! What a job is to do, as a file in its folder. It holds no value of a variable: those are in the environment that the
 //! job's process is started with. Where the run lies follows from where the file lies.
 
+use crate::store::record_file::{self, RecordKind};
 use crate::store::{RunDir, durable};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
-use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -97,7 +97,7 @@ impl Spec {
         if path.file_name() != Some(OsStr::new(SPEC)) {
             return Err(wrong("a job is named by its file `job.json`"));
         }
-        let spec: Self = serde_json::from_slice(&fs::read(&path)?)?;
+        let spec: Self = serde_json::from_slice(&record_file::read(&path, RecordKind::JobOrder)?)?;
         if spec.version != VERSION {
             return Err(wrong("it is of another version of treebeam"));
         }

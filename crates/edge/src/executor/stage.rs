@@ -1,11 +1,12 @@
 //! One command of a job: where it runs, what it knows, what it says, and how that is told.
 
 use super::limit::Limit;
-use super::outcome::{JobFailure, Ran, is_plain};
+use super::outcome::{JobFailure, Ran};
 use super::results::remove;
 use super::spec::{Command, Spec, Stage};
 use crate::process::{self, Captured, Ended, Log, ProcessError, Program, Whole};
-use crate::store::{self, RunDir};
+use crate::store::{RunDir, self};
+use crate::store::record_file::{self, RecordKind};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -134,11 +135,8 @@ impl Site<'_> {
     /// The end of what a command said that was ended. Opening a pipe that it put in place of its log would wait.
     fn logged_tail(&self, stage: Stage) -> String {
         let path = self.folder.join(stage.log());
-        if !is_plain(&path, u64::MAX) {
-            return String::new();
-        }
         let read = || -> io::Result<Vec<u8>> {
-            let mut file = File::open(&path)?;
+            let mut file = record_file::open(&path, RecordKind::Log)?;
             let most = (TOLD as u64 * 4).min(file.metadata()?.len());
             file.seek(SeekFrom::End(-i64::try_from(most).unwrap_or(0)))?;
             let mut bytes = Vec::new();

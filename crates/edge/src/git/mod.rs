@@ -4,7 +4,7 @@
 //! # Layout
 //! [`open`] finds the repository, [`fn@begin`] makes one, [`GitRepo`] is the port. `call` runs one git command, `said` reads its complaints;
 //! `worktree` makes and removes worktrees, `admin`, `workshop` and `lock` are git's side of that; `apply`, `commit`, `diff`
-//! and `refs` are what is done in them, `content` what a commit holds, `committed` whether it has a file as it is, `objects` whether that is all there, `new_files` what does not belong into one, `gc` what others may do to it; `identity` is who does it, `place` where, `stale` what a
+//! and `refs` are what is done in them, `journal_ref` names the last line of the run's journal, `content` what a commit holds, `committed` whether it has a file as it is, `objects` whether that is all there, `new_files` what does not belong into one, `gc` what others may do to it; `identity` is who does it, `place` where, `stale` what a
 //! cut-off git left, `killed` how a git that was killed is run again, `packed_refs` how the lock of the packed refs is waited for, `taken` what somebody has changed in a worktree, `sight` whether somebody has, `touched` which files are not as committed, `tracked` which may not be, `used` whose it is; `head` is where a worktree is; `look` is for the doctor, `leftover` for `treebeam clean`;
 //! `snapshot` makes a commit of what the user has not committed, `switch` moves the user's own checkout where that is wanted, `export` makes a branch for the user.
 
@@ -21,6 +21,7 @@ mod gc;
 mod head;
 mod identity;
 mod killed;
+mod journal_ref;
 mod leftover;
 mod lock;
 mod look;
@@ -47,6 +48,7 @@ pub use begin::{FirstCommit, begin};
 pub use diff::Paint;
 pub use export::{Chapter, ExportError};
 pub use identity::Identity;
+pub use journal_ref::journal_ref;
 pub use leftover::{Orphan, Own, remove_folder};
 pub use new_files::DEFAULT_MAX_NEW_FILE_BYTES;
 pub use objects::MissingObjects;
@@ -64,10 +66,7 @@ use std::sync::Mutex;
 use treebeam_core::event::{Leftover, LeftoverKind};
 use treebeam_core::id::{Commit, GitTree, Place, RunId};
 use treebeam_core::protect::{Change, Protected};
-use treebeam_run::port::{
-    Applied, Binaries, CommitNote, CommittedTree, PortError, Repo, RepoFile, StagedChanges,
-    TouchedFiles,
-};
+use treebeam_run::port::{Applied, Binaries, CommitNote, PortError, Repo, RepoFile, CommittedTree, StagedChanges, TouchedFiles, JournalTip};
 use worktree::Worktree;
 
 /// The worktrees, commits and refs of one run in the user's repository.
@@ -169,6 +168,9 @@ impl Repo for GitRepo {
     }
     fn diff_stat(&self, from: &Commit, to: &Commit) -> Result<String, PortError> {
         self.stat(from, to)
+    }
+    fn mark_journal(&self, tip: &JournalTip) -> Result<(), PortError> {
+        self.set_journal_ref(tip)
     }
     fn files(&self, commit: &Commit) -> Result<Vec<RepoFile>, PortError> {
         self.files_of(commit)

@@ -1,7 +1,7 @@
 //! Lock files of refs that a git which was killed, or a power cut, left behind: git refuses for as long as they are there.
 //! Only a run's owner removes them, only where no git that is alive can still need them, and never the user's own.
 
-use super::{GitRepo, packed_refs, place};
+use super::{GitRepo, place, packed_refs, journal_ref};
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -30,6 +30,8 @@ impl GitRepo {
         let own = common_dir.join(format!("refs/heads/tree/{}", self.run));
         let fail =
             |error| PortError::new("a lock that git left cannot be removed").caused_by(error);
+        let of_journal = common_dir.join(format!("{}.lock", journal_ref(&self.run)));
+        outlast(&of_journal).map_err(fail)?;
         let packed = packed_refs::lock_file(common_dir);
         remove_old(&packed, PACKED).map_err(fail)?;
         let left = remove_locks(&own).map_err(fail)?;

@@ -4,7 +4,8 @@ use super::error::StoreError;
 use super::journal::Reader;
 use super::layout::RunDir;
 use super::manifest::{self, Mark};
-use std::fs;
+use super::record_file::{self, RecordKind, UnusableFile};
+use super::wire::document;
 use std::io;
 use treebeam_core::event::Event;
 use treebeam_core::state::State;
@@ -15,12 +16,17 @@ use treebeam_core::state::State;
 /// When the journal is damaged, or a file cannot be read.
 pub fn disagreement(run: &RunDir) -> Result<Option<String>, StoreError> {
     let path = run.manifest();
-    let found = match fs::read(&path) {
+    let found = match record_file::read(&path, RecordKind::Manifest) {
         Ok(found) => found,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if UnusableFile::in_error(&error).is_some() => return Ok(None),
         Err(error) => return Err(StoreError::io("read", &path)(error)),
     };
-    let Ok((_, mark)) = manifest::decode(&found) else { return Ok(None) };
+    let mark = match manifest::decode(&found) {
+        Ok((_, mark)) => Some(mark),
+        Err(_) => document::unverified_mark(&found),
+    };
+    let Some(mark) = mark else { return Ok(None) };
     if mark.journal_starts_at != 1 {
         return Ok(None);
     }

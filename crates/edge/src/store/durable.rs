@@ -1,6 +1,7 @@
 //! Whole files or none: written under another name, synced, then renamed. Knows nothing of what is in them.
 
 use super::os;
+use super::record_file::{self, RecordKind};
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -59,8 +60,21 @@ pub(super) fn replace_and_open(
     let mut file = os::temporary_in(path.parent().unwrap_or(Path::new(".")))?;
     write(file.as_file_mut())?;
     file.as_file().sync_all()?;
-    let open = OpenOptions::new().append(true).open(file.path())?;
+    let open = OpenOptions::new().read(true).append(true).open(file.path())?;
     file.persist(path).map_err(|error| error.error)?;
+    Ok(open)
+}
+
+/// Writes a new file where none has this name, and keeps it open to read it and to append to it.
+pub(super) fn put_first_and_open(
+    path: &Path,
+    write: impl FnOnce(&mut File) -> io::Result<()>,
+) -> io::Result<File> {
+    let mut file = os::temporary_in(path.parent().unwrap_or(Path::new(".")))?;
+    write(file.as_file_mut())?;
+    file.as_file().sync_all()?;
+    let open = OpenOptions::new().read(true).append(true).open(file.path())?;
+    file.persist_noclobber(path).map_err(|error| error.error)?;
     Ok(open)
 }
 
@@ -105,7 +119,7 @@ pub(super) fn also_name(from: &Path, to: &Path) -> io::Result<()> {
     let step = &half_named(to);
     remove(step)?;
     if fs::hard_link(from, step).is_err() {
-        let mut source = File::open(from)?;
+        let mut source = record_file::open(from, RecordKind::Artifact)?;
         return replace(to, |file| io::copy(&mut source, file).map(drop));
     }
     fs::rename(step, to)?;

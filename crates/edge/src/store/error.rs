@@ -1,6 +1,7 @@
 //! What can be wrong with a run on disk: what, where, why, and what to do about it.
 
 use super::os;
+use super::record_file::UnusableFile;
 use std::io;
 use std::path::{Path, PathBuf};
 use treebeam_core::state::Unexpected;
@@ -49,6 +50,14 @@ pub enum StoreError {
         /// The directory.
         path: PathBuf,
     },
+    /// The manifest is damaged, and there is no journal.
+    #[error("`{}` is damaged, and there is no journal beside it: {why}", path.display())]
+    ManifestDamaged {
+        /// The manifest.
+        path: PathBuf,
+        /// What is wrong with it, and where.
+        why: String,
+    },
     /// A line of the journal is not what was written.
     #[error("`{}` line {line}: {why}", path.display())]
     BadLine {
@@ -84,6 +93,14 @@ pub enum StoreError {
         last: u64,
         /// The manifest's.
         seq: u64,
+    },
+    /// The journal was cut or changed while this process had the run.
+    #[error("`{}` was changed while the run went on: {why}", path.display())]
+    JournalChanged {
+        /// The journal.
+        path: PathBuf,
+        /// How it differs from what was written.
+        why: String,
     },
     /// The manifest was written by a newer treebeam.
     #[error("`{}` has version {version}; this treebeam knows versions up to {known}", path.display())]
@@ -190,6 +207,9 @@ impl StoreError {
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         Some(match self {
+            Self::Io { source, .. } if UnusableFile::in_error(source).is_some() => {
+                "something else has the name of a file of the run: move it away, and put the file back from a backup"
+            }
             Self::Io { source, .. } => {
                 cure(source).unwrap_or("check that the disk is there, has room, and may be written")
             }
@@ -206,11 +226,17 @@ impl StoreError {
             Self::NotARun { .. } => {
                 "`treebeam list` shows the runs of this repository, `treebeam run` starts one"
             }
+            Self::ManifestDamaged { .. } => {
+                "restore the run directory from a backup: nothing else has its record; `treebeam clean RUN --delete` removes it"
+            }
             Self::BadLine { .. } | Self::Contradiction { .. } => {
                 "the file was changed or damaged: restore it from a backup; nothing was written"
             }
             Self::JournalMissing { .. } | Self::JournalShort { .. } => {
                 "restore the journal from a backup, or go on from the manifest alone: `treebeam resume RUN --force`"
+            }
+            Self::JournalChanged { .. } => {
+                "the file was left as it is, and `manifest.json` has all that was recorded: move the journal away, then `treebeam resume RUN --force` goes on from the manifest; or restore the journal from a backup"
             }
             Self::Newer { .. } => "use the newer treebeam that wrote it; the file was not touched",
             Self::TooLong { .. } => return None,
@@ -236,6 +262,8 @@ impl From<StoreError> for PortError {
             | StoreError::BadLine { .. }
             | StoreError::JournalMissing { .. }
             | StoreError::JournalShort { .. }
+            | StoreError::ManifestDamaged { .. }
+            | StoreError::JournalChanged { .. }
             | StoreError::Newer { .. }
             | StoreError::TooLong { .. }
             | StoreError::Broken { .. } => port,

@@ -11,8 +11,7 @@ use treebeam_core::evidence::Artifact;
 use treebeam_core::id::{Commit, EvalId, GitTree, Place, RunPath, Sha256};
 use treebeam_core::protect::{Change, Protected};
 use treebeam_run::port::{
-    Agent, AgentError, Applied, Ask, Binaries, CommitNote, CommittedTree, Edits, Executor, Files,
-    Job, JobEnd, JobKey, PortError, Reply, Repo, RepoFile, Role, StagedChanges, TouchedFiles,
+    Agent, AgentError, Applied, Ask, Binaries, CommitNote, Edits, Executor, Files, Job, JobEnd, JobKey, PortError, Reply, Repo, RepoFile, Role, CommittedTree, StagedChanges, TouchedFiles, JournalTip,
 };
 
 /// A port behind the fence of a run.
@@ -94,6 +93,9 @@ impl<R: Repo + Send> Repo for Fenced<R> {
     }
     fn diff_stat(&self, from: &Commit, to: &Commit) -> Result<String, PortError> {
         self.port.diff_stat(from, to)
+    }
+    fn mark_journal(&self, tip: &JournalTip) -> Result<(), PortError> {
+        self.inside()?.mark_journal(tip)
     }
     fn files(&self, commit: &Commit) -> Result<Vec<RepoFile>, PortError> {
         self.port.files(commit)

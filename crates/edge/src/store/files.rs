@@ -5,6 +5,7 @@ use super::durable;
 use super::error::StoreError;
 use super::healing::{self, VerifiedArtifacts};
 use super::layout::RunDir;
+use super::record_file::{self, RecordKind, UnusableFile};
 use sha2::Digest as _;
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -43,13 +44,11 @@ fn failed(doing: &str, path: &RunPath) -> impl FnOnce(io::Error) -> PortError {
 }
 
 fn read(file: File, path: &RunPath, limit: usize) -> Result<Vec<u8>, PortError> {
-    let most = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
-    let mut bytes = Vec::new();
-    file.take(most).read_to_end(&mut bytes).map_err(failed("read", path))?;
-    if bytes.len() > limit {
-        return Err(PortError::new(format!("`{path}` is longer than {limit} bytes")));
-    }
-    Ok(bytes)
+    let most = u64::try_from(limit).unwrap_or(u64::MAX);
+    record_file::read_to_limit(file, most).map_err(|error| match UnusableFile::in_error(&error) {
+        Some(_) => PortError::new(format!("`{path}` is longer than {limit} bytes")),
+        None => failed("read", path)(error),
+    })
 }
 
 impl Files for RunFiles {
@@ -58,12 +57,12 @@ impl Files for RunFiles {
     }
 
     fn read(&self, path: &RunPath, limit: usize) -> Result<Vec<u8>, PortError> {
-        let file = File::open(self.run.path(path)).map_err(failed("read", path))?;
+        let file = self.open_record(path).map_err(failed("read", path))?;
         read(file, path, limit)
     }
 
     fn find(&self, path: &RunPath, limit: usize) -> Result<Option<Vec<u8>>, PortError> {
-        match File::open(self.run.path(path)) {
+        match self.open_record(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(failed("read", path)(error)),
             Ok(file) => read(file, path, limit).map(Some),
@@ -124,7 +123,7 @@ impl Files for RunFiles {
 
     fn open(&self, artifact: &Artifact) -> Result<Box<dyn Read>, PortError> {
         let path = &artifact.path;
-        let mut file = File::open(self.run.path(path)).map_err(failed("open", path))?;
+        let mut file = self.open_record(path).map_err(failed("open", path))?;
         let found = copy_and_digest(&mut file, &mut io::sink()).map_err(failed("read", path))?;
         if found != artifact.sha256 {
             let what = format!("`{path}` has the sha256 {found}, recorded is {}", artifact.sha256);
@@ -204,17 +203,23 @@ impl RunFiles {
         Some((length, short.then(|| read(file, path, limit).ok()).flatten()))
     }
 
+    fn open_record(&self, path: &RunPath) -> io::Result<File> {
+        record_file::open(&self.run.path(path), RecordKind::Artifact)
+    }
+
     /// Opens a regular file that no link leads to.
     fn open_plain(&self, path: &RunPath) -> Result<File, PortError> {
         let root = self.run.root().canonicalize().map_err(failed("open", path))?;
         let full = self.run.path(path).canonicalize().map_err(failed("open", path))?;
         let straight = full == RunDir::new(root).path(path);
-        // Looked at before it is opened, because opening a pipe waits.
-        let regular = full.symlink_metadata().map_err(failed("open", path))?.is_file();
-        if !regular || !straight {
-            return Err(PortError::new(format!("`{path}` is no regular file")));
+        let opened = straight.then(|| record_file::open(&full, RecordKind::Log));
+        match opened {
+            Some(Err(error)) if UnusableFile::in_error(&error).is_none() => {
+                Err(failed("open", path)(error))
+            }
+            Some(Ok(file)) => Ok(file),
+            Some(Err(_)) | None => Err(PortError::new(format!("`{path}` is no regular file"))),
         }
-        File::open(&full).map_err(failed("open", path))
     }
 }
 
@@ -247,10 +252,7 @@ fn remove_submissions(folder: &Path) -> io::Result<()> {
 /// # Errors
 /// When it is missing, no regular file, or cannot be read.
 pub fn digest(path: &Path) -> io::Result<Sha256> {
-    if !fs::symlink_metadata(path)?.is_file() {
-        return Err(io::Error::other("it is not a regular file"));
-    }
-    copy_and_digest(&mut File::open(path)?, &mut io::sink())
+    copy_and_digest(&mut record_file::open(path, RecordKind::Artifact)?, &mut io::sink())
 }
 
 /// Copies a file of a run to where the user wants it, in place of what is there.
@@ -258,7 +260,7 @@ pub fn digest(path: &Path) -> io::Result<Sha256> {
 /// # Errors
 /// When it cannot be read or written.
 pub fn copy_out(from: &Path, to: &Path) -> io::Result<()> {
-    let mut source = File::open(from)?;
+    let mut source = record_file::open(from, RecordKind::Artifact)?;
     durable::replace(to, |file| copy_and_digest(&mut source, file).map(drop))
 }
 

@@ -39,10 +39,10 @@ impl Follower {
     pub fn open(run: &RunDir) -> Result<Self, StoreError> {
         let Loaded { state, tip, .. } = load(run, Force::No)?;
         let path = run.journal();
-        let at = tip.line_at.unwrap_or(tip.length);
+        let at = tip.line.map_or(tip.length, |line| line.at);
         let mut reader = Reader::open_at(&path, at).map_err(StoreError::io("open", &path))?;
         // The last line is read again, so that the next one is known to follow it.
-        let last = if tip.line_at.is_some() { reader.next_record()? } else { None };
+        let last = if tip.line.is_some() { reader.next_record()? } else { None };
         if last.is_some_and(|last| last.seq != tip.seq) {
             return Err(reader.bad(format!("event {} stood here a moment ago", tip.seq)));
         }

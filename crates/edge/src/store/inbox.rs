@@ -10,12 +10,13 @@ use super::durable;
 use super::error::StoreError;
 use super::layout::RunDir;
 use crate::user_state::{InboxSecret, UserStateError};
+use super::record_file::{self, RecordKind, UnusableFile};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -26,8 +27,6 @@ use treebeam_run::reply;
 
 /// The version that is written, and the newest that is read.
 const VERSION: u64 = 1;
-/// The longest message: the longest idea, each letter of it escaped.
-const LIMIT: u64 = 256 << 10;
 /// How many files are looked at each time; the rest has its turn at the next look.
 const AT_ONCE: usize = 1000;
 /// How many odd files are remembered, so that each is mentioned once.
@@ -223,8 +222,8 @@ pub fn fate(run: &RunDir, id: &MessageId) -> Fate {
     if refused.symlink_metadata().is_err() {
         return Fate::Taken;
     }
-    let why = fs::read_to_string(reason(&refused)).unwrap_or_default();
-    Fate::Refused(why.trim_end().to_owned())
+    let why = record_file::read(&reason(&refused), RecordKind::InboxMessage).unwrap_or_default();
+    Fate::Refused(String::from_utf8_lossy(&why).trim_end().to_owned())
 }
 
 /// The number of messages that were set aside, by their names alone.
@@ -323,7 +322,10 @@ impl RunInbox {
         // The reason first: whoever finds the file there finds the reason too. If neither works, the file stays where it
         // is, and is nobody's message at the next look either.
         let moved = fs::create_dir_all(&aside)
-            .and_then(|()| fs::write(reason(&to), format!("{why}\n")))
+            .and_then(|()| {
+                let text = format!("{why}\n");
+                record_file::overwrite(&reason(&to), RecordKind::InboxMessage, text.as_bytes())
+            })
             .and_then(|()| fs::rename(&from, &to));
         self.mention(name, if moved.is_ok() { "set aside" } else { "left alone" }, why);
     }
@@ -363,15 +365,13 @@ impl From<io::Error> for Odd {
 
 /// Reads a message as a stranger's: a regular file of bounded length, of a version and a kind that are known.
 fn open(path: &Path) -> Result<Letter, Odd> {
-    // Looked at before it is opened, because opening a pipe waits.
-    if !path.symlink_metadata()?.is_file() {
-        return Err(Odd::because("it is no regular file"));
-    }
-    let mut bytes = Vec::new();
-    File::open(path)?.take(LIMIT + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > LIMIT {
-        return Err(Odd::Refused(format!("it is longer than {LIMIT} bytes")));
-    }
+    let bytes = record_file::read(path, RecordKind::InboxMessage).map_err(|error| {
+        match UnusableFile::in_error(&error) {
+            Some(why @ UnusableFile::TooLong { .. }) => Odd::Refused(why.to_string()),
+            Some(_) => Odd::because("it is no regular file"),
+            None => Odd::from(error),
+        }
+    })?;
     decode(&bytes).map_err(Odd::Refused)
 }
 

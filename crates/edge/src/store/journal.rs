@@ -3,12 +3,14 @@
 
 use super::durable;
 use super::error::StoreError;
+use super::record_file::{self, RecordKind};
 use super::wire::line::{self, Unended};
 use jiff::Timestamp;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use treebeam_core::event::Event;
+use treebeam_core::id::Sha256;
 
 pub use super::wire::line::Record;
 
@@ -26,11 +28,23 @@ pub struct Reader {
     /// Where the next one begins.
     next_at: u64,
     begun_at: u64,
-    last: Option<(u64, u64)>,
+    /// The number of the line that counted last, and the line.
+    last: Option<(u64, JournalLine)>,
     highest_epoch: u64,
     end: Option<End>,
     /// Whether the line that was read last has yet to get its end.
     owed: bool,
+}
+
+/// A line that is in a journal, as the next append compares it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct JournalLine {
+    /// Where it begins.
+    pub(super) at: u64,
+    /// Its length without the line end.
+    pub(super) bytes: u64,
+    /// Digest of those bytes.
+    pub(super) digest: Sha256,
 }
 
 /// How a journal ends.
@@ -55,7 +69,7 @@ impl Reader {
 
     /// Opens a journal where a line begins.
     pub(super) fn open_at(path: &Path, at: u64) -> io::Result<Self> {
-        let mut file = File::open(path)?;
+        let mut file = record_file::open(path, RecordKind::Journal)?;
         file.seek(SeekFrom::Start(at))?;
         Ok(Self {
             path: path.to_owned(),
@@ -74,7 +88,7 @@ impl Reader {
     /// Opens a journal at the first line that begins here or later.
     pub(super) fn open_within(path: &Path, at: u64) -> io::Result<Self> {
         let Some(before) = at.checked_sub(1) else { return Self::open_at(path, 0) };
-        let mut input = BufReader::new(File::open(path)?);
+        let mut input = BufReader::new(record_file::open(path, RecordKind::Journal)?);
         input.seek(SeekFrom::Start(before))?;
         let skipped = u64::try_from(input.skip_until(b'\n')?).unwrap_or(u64::MAX);
         Self::open_at(path, before.saturating_add(skipped))
@@ -105,20 +119,30 @@ impl Reader {
             if !self.read_line()? {
                 break;
             }
-            let record = line::read(&self.line).map_err(|why| self.bad(why))?;
+            let (record, digest) = line::read(&self.line).map_err(|why| self.bad(why))?;
             if record.epoch < self.highest_epoch {
                 continue;
             }
-            if let Some((seq, _)) = self.last
-                && record.seq != seq + 1
-            {
-                return Err(self.bad(format!("event {} follows event {seq}", record.seq)));
-            }
+            self.must_follow(&record)?;
             self.highest_epoch = record.epoch;
-            self.last = Some((record.seq, self.line_at));
+            let bytes = u64::try_from(self.line.len()).unwrap_or(u64::MAX);
+            self.last = Some((record.seq, JournalLine { at: self.line_at, bytes, digest }));
             return Ok(Some(record));
         }
         Ok(None)
+    }
+
+    /// Refuses a line that is not the next one, or that names another one as the line before it.
+    fn must_follow(&self, record: &Record) -> Result<(), StoreError> {
+        let Some((seq, line)) = self.last else { return Ok(()) };
+        if record.seq != seq + 1 {
+            return Err(self.bad(format!("event {} follows event {seq}", record.seq)));
+        }
+        if record.prev.is_some_and(|prev| prev != line.digest) {
+            let why = format!("event {seq} is not the line that event {} names", record.seq);
+            return Err(self.bad(format!("{why}: one of the two was changed")));
+        }
+        Ok(())
     }
 
     /// Puts the next whole line into `self.line`; false at the end.
@@ -179,7 +203,12 @@ impl Reader {
 
     /// The number of the last line that counted, and where it begins.
     pub(super) fn last(&self) -> Option<(u64, u64)> {
-        self.last
+        self.last.map(|(seq, line)| (seq, line.at))
+    }
+
+    /// The last line that counted.
+    pub(super) fn last_line(&self) -> Option<JournalLine> {
+        self.last.map(|(_, line)| line)
     }
 
     /// The highest epoch of the lines that were read.
@@ -209,7 +238,8 @@ impl Reader {
 
     /// Counts lines, which is needed only when something is wrong.
     pub(super) fn line_number(&self) -> u64 {
-        let before = File::open(&self.path).map(|file| BufReader::new(file.take(self.line_at)));
+        let before = record_file::open(&self.path, RecordKind::Journal)
+            .map(|file| BufReader::new(file.take(self.line_at)));
         let ends = before.map(|input| input.bytes().filter(|b| matches!(b, Ok(b'\n'))).count());
         u64::try_from(ends.unwrap_or(0)).unwrap_or(u64::MAX) + 1
     }
@@ -229,8 +259,8 @@ pub(super) struct Writer {
     epoch: u64,
     /// The number of the last line.
     seq: u64,
-    /// Where that line begins.
-    line_at: Option<u64>,
+    /// That line.
+    line: Option<JournalLine>,
     length: u64,
     broken: bool,
 }
@@ -240,8 +270,8 @@ pub(super) struct Writer {
 pub(super) struct Tip {
     /// The number of the last line.
     pub(super) seq: u64,
-    /// Where that line begins, if it is in the file.
-    pub(super) line_at: Option<u64>,
+    /// That line, if it is in the file.
+    pub(super) line: Option<JournalLine>,
     /// How the file ends.
     pub(super) end: End,
     /// Where the last line that was read ends, a torn one not counted.
@@ -252,22 +282,24 @@ impl Writer {
     /// Makes a journal with nothing in it.
     pub(super) fn create(path: &Path, epoch: u64, seq: u64) -> Result<Self, StoreError> {
         let mut how = OpenOptions::new();
-        let file = how.append(true).create_new(true).open(path);
+        let file = how.read(true).append(true).create_new(true).open(path);
         let file = file.map_err(StoreError::io("create", path))?;
         let path = path.to_owned();
-        Ok(Self { path, file, epoch, seq, line_at: None, length: 0, broken: false })
+        Ok(Self { path, file, epoch, seq, line: None, length: 0, broken: false })
     }
 
     /// Goes on with a journal, after cutting a torn last line.
     pub(super) fn resume(path: &Path, epoch: u64, tip: Tip) -> Result<Self, StoreError> {
-        let file = OpenOptions::new().append(true).open(path);
+        let mut how = OpenOptions::new();
+        let file = record_file::open_with(how.read(true).append(true), path, RecordKind::Journal);
         Self::go_on(path, file.map_err(StoreError::io("open", path))?, epoch, tip)
     }
 
     /// Goes on with a copy of a journal, which takes its name. Whoever has the old one open writes to a file that nobody
     /// finds any more.
     pub(super) fn renew(path: &Path, epoch: u64, tip: Tip) -> Result<Self, StoreError> {
-        let mut old = File::open(path).map_err(StoreError::io("open", path))?.take(tip.length);
+        let old = record_file::open(path, RecordKind::Journal);
+        let mut old = old.map_err(StoreError::io("open", path))?.take(tip.length);
         let copy = |file: &mut File| io::copy(&mut old, file).map(drop);
         let file = durable::replace_and_open(path, copy).map_err(StoreError::io("copy", path))?;
         let folder = path.parent().unwrap_or(path);
@@ -278,8 +310,8 @@ impl Writer {
 
     fn go_on(path: &Path, file: File, epoch: u64, tip: Tip) -> Result<Self, StoreError> {
         let length = mend(&file, tip.end).map_err(StoreError::io("mend", path))?;
-        let Tip { seq, line_at, .. } = tip;
-        Ok(Self { path: path.to_owned(), file, epoch, seq, line_at, length, broken: false })
+        let Tip { seq, line, .. } = tip;
+        Ok(Self { path: path.to_owned(), file, epoch, seq, line, length, broken: false })
     }
 
     /// Appends events in one write and one sync.
@@ -291,7 +323,7 @@ impl Writer {
             return Ok(());
         }
         self.broken = true;
-        let (lines, last_at) = self.encode(events)?;
+        let (lines, last) = self.encode(events)?;
         let write = self.file.write_all(&lines).and_then(|()| self.file.sync_data());
         // Asked for, not added up: a late line of somebody else may have come between.
         let end = write.and_then(|()| self.file.stream_position());
@@ -299,25 +331,38 @@ impl Writer {
         self.broken = false;
         self.seq += u64::try_from(events.len()).unwrap_or(u64::MAX);
         let written = u64::try_from(lines.len()).unwrap_or(u64::MAX);
-        self.line_at = (self.length + last_at).checked_sub(written);
+        let begin = self.length.checked_sub(written);
+        self.line = begin.map(|begin| JournalLine { at: begin + last.at, ..last });
         Ok(())
     }
 
-    /// The lines, and where among them the last one begins.
-    fn encode(&self, events: &[Event]) -> Result<(Vec<u8>, u64), StoreError> {
+    /// The lines, and the last one of them.
+    fn encode(&self, events: &[Event]) -> Result<(Vec<u8>, JournalLine), StoreError> {
         let now = Timestamp::now();
-        let (mut lines, mut start) = (Vec::new(), 0);
+        let mut lines = Vec::new();
+        let digest = self.line.map_or_else(line::chain_start, |line| line.digest);
+        let mut last = JournalLine { at: 0, bytes: 0, digest };
         for (seq, event) in (self.seq + 1..).zip(events) {
-            start = lines.len();
-            let written = line::write(seq, self.epoch, now, event, &mut lines);
+            let start = lines.len();
+            let written = line::write(seq, self.epoch, now, last.digest, event, &mut lines);
             written.map_err(io::Error::from).map_err(StoreError::io("write", &self.path))?;
             let bytes = lines.len() - start;
             if bytes > LINE_LIMIT {
                 let (path, limit) = (self.path.clone(), LINE_LIMIT);
                 return Err(StoreError::TooLong { path, bytes, limit });
             }
+            let line = lines.get(start..).and_then(|line| line.strip_suffix(b"\n"));
+            let line = line.unwrap_or_default();
+            let number = |size: usize| u64::try_from(size).unwrap_or(u64::MAX);
+            let (at, bytes) = (number(start), number(line.len()));
+            last = JournalLine { at, bytes, digest: line::digest(line) };
         }
-        Ok((lines, u64::try_from(start).unwrap_or(u64::MAX)))
+        Ok((lines, last))
+    }
+
+    /// Goes on with another file of the same content.
+    pub(super) fn go_on_with(&mut self, file: File) {
+        self.file = file;
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -333,8 +378,8 @@ impl Writer {
     pub(super) fn epoch(&self) -> u64 {
         self.epoch
     }
-    pub(super) fn line_at(&self) -> Option<u64> {
-        self.line_at
+    pub(super) fn last_line(&self) -> Option<&JournalLine> {
+        self.line.as_ref()
     }
     pub(super) fn length(&self) -> u64 {
         self.length
@@ -363,8 +408,9 @@ mod tests {
     #[test]
     fn a_failed_write_is_final() {
         let path = Path::new("/dev/full");
-        let tip = Tip { seq: 4, line_at: None, end: End::Clean, length: 0 };
-        let mut writer = Writer::resume(path, 1, tip).unwrap();
+        let file = OpenOptions::new().append(true).open(path).unwrap();
+        let tip = Tip { seq: 4, line: None, end: End::Clean, length: 0 };
+        let mut writer = Writer::go_on(path, file, 1, tip).unwrap();
         let stop = Event::Stopped { reason: Stop::NoIdeas, at: Timestamp::UNIX_EPOCH };
         assert!(matches!(writer.append(std::slice::from_ref(&stop)), Err(StoreError::Io { .. })));
         assert!(matches!(

@@ -3,6 +3,7 @@
 use super::durable;
 use super::error::StoreError;
 use super::journal;
+use super::record_file;
 use jiff::Timestamp;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -173,7 +174,7 @@ pub fn runs(root: &Path) -> Result<Vec<RunId>, StoreError> {
             continue;
         };
         let dir = RunDir::of(root, &run);
-        if dir.journal().is_file() || dir.manifest().is_file() {
+        if record_file::is_there(&dir.journal()) || record_file::is_there(&dir.manifest()) {
             found.push((began(&dir), run));
         }
     }

@@ -13,16 +13,19 @@ pub use holder::{Holder, WaitingQuestion};
 pub(super) use judge::Process;
 
 use super::error::{StoreError, Whereabouts};
+use super::journal_guard::has_later_epoch;
 use super::layout::RunDir;
 use super::opening::Force;
 use super::os;
+use super::record_file::{self, RecordKind, UnusableFile};
 use heart::Heart;
 use holder::Note;
 use jiff::Timestamp;
 use judge::{Here, Standing, Verdict};
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions, TryLockError, remove_file};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::fs::{File, TryLockError, remove_file};
+use std::sync::{Arc, OnceLock, Mutex, MutexGuard, PoisonError};
+use std::io::ErrorKind;
 use std::thread;
 use std::time::{Duration, Instant};
 use treebeam_core::event::{Event, Takeover};
@@ -161,7 +164,7 @@ impl Announced {
         let journal = os::file_id(journal).map_err(StoreError::io("look at", &path))?;
         let Self { run, lock, me } = self;
         let (lost, waits) = (OnceLock::new(), Mutex::default());
-        let owned = Arc::new(Owned { run, me, journal, lost, waits });
+        let owned = Arc::new(Owned { run, me, journal: Mutex::new(journal), lost, waits });
         let beating = Arc::clone(&owned);
         let heart = Heart::start(move || beating.beat());
         let heart = Some(heart.map_err(StoreError::io("keep a heartbeat in", &path))?);
@@ -183,6 +186,15 @@ impl Lease {
     /// Where it is told which questions wait.
     pub(super) fn wait_board(&self) -> WaitBoard {
         WaitBoard(Arc::clone(&self.owned))
+    /// Puts another file of the same content in the journal's place. Checks of the ownership wait meanwhile.
+    pub(super) fn replace_journal<'a>(
+        &self,
+        put: impl FnOnce() -> Result<&'a File, StoreError>,
+    ) -> Result<(), StoreError> {
+        let mut journal = self.owned.journal.lock().unwrap_or_else(PoisonError::into_inner);
+        *journal =
+            os::file_id(put()?).map_err(StoreError::io("look at", &self.owned.run.journal()))?;
+        Ok(())
     }
 
     /// Something has happened that others should see soon.
@@ -240,11 +252,20 @@ impl WaitBoard {
 struct Owned {
     run: RunDir,
     me: Holder,
-    journal: os::FileId,
-    /// Who has the run now, once that is somebody else.
-    lost: OnceLock<String>,
+    journal: Mutex<os::FileId>,
+    /// Why the run is not ours any more, once it is not.
+    lost: OnceLock<RunLoss>,
     /// The questions that wait, by number.
     waits: Mutex<BTreeMap<u64, WaitingQuestion>>,
+}
+
+/// How a run was lost.
+#[derive(Debug)]
+enum RunLoss {
+    /// Another process has it, and which.
+    TakenBy(String),
+    /// Another file has the name of its journal, and why that is no takeover.
+    JournalReplaced(String),
 }
 
 impl Owned {
@@ -254,21 +275,26 @@ impl Owned {
 
     fn check(&self) -> Result<(), StoreError> {
         if self.lost.get().is_none()
-            && let Some(by) = self.another()?
+            && let Some(loss) = self.loss()?
         {
-            self.lost.get_or_init(|| by);
+            self.lost.get_or_init(|| loss);
         }
         match self.lost.get() {
             None => Ok(()),
-            Some(by) => {
-                Err(StoreError::Lost { path: self.run.root().to_owned(), holder: by.clone() })
+            Some(RunLoss::TakenBy(holder)) => {
+                let (path, holder) = (self.run.root().to_owned(), holder.clone());
+                Err(StoreError::Lost { path, holder })
+            }
+            Some(RunLoss::JournalReplaced(why)) => {
+                let (path, why) = (self.run.journal(), why.clone());
+                Err(StoreError::JournalChanged { path, why })
             }
         }
     }
 
-    /// Who has the run, if it is another. A note may be gone, damaged or written over by one that is late; whoever took the
+    /// How the run was lost, if it was. A note may be gone, damaged or written over by one that is late; whoever took the
     /// run from a process that may still write has also put another journal in the place of this one.
-    fn another(&self) -> Result<Option<String>, StoreError> {
+    fn loss(&self) -> Result<Option<RunLoss>, StoreError> {
         let (newer, same) = match &Note::read(&self.run) {
             Note::Of(holder) => {
                 ((holder.epoch >= self.me.epoch).then(|| holder.to_string()), holder.is(&self.me))
@@ -276,12 +302,24 @@ impl Owned {
             Note::Missing | Note::Unreadable(_) => (None, false),
         };
         if newer.is_some() && !same {
-            return Ok(newer);
+            return Ok(newer.map(RunLoss::TakenBy));
         }
+        let ours = self.journal.lock().unwrap_or_else(PoisonError::into_inner);
         let path = self.run.journal();
-        let found = File::open(&path).and_then(|file| os::file_id(&file));
-        let found = found.map_err(StoreError::io("look at", &path))?;
-        Ok((found != self.journal).then(|| "another process".to_owned()))
+        let found = record_file::open(&path, RecordKind::Journal);
+        Ok(match found.and_then(|file| os::file_id(&file)) {
+            Ok(found) if found == *ours => None,
+            Ok(_) if !same || has_later_epoch(&path, self.me.epoch) => {
+                Some(RunLoss::TakenBy("another process".to_owned()))
+            }
+            Ok(_) => Some(RunLoss::JournalReplaced("another file has its name".to_owned())),
+            // The one who writes puts it back before the next line.
+            Err(error) if error.kind() == ErrorKind::NotFound && self.run.root().is_dir() => None,
+            Err(error) => match UnusableFile::in_error(&error) {
+                Some(why) => Some(RunLoss::JournalReplaced(why.to_string())),
+                None => return Err(StoreError::io("look at", &path)(error)),
+            },
+        })
     }
 
     fn beat(&self) {
@@ -308,7 +346,7 @@ pub fn holder(run: &RunDir) -> Option<Holder> {
 /// Who runs the run at this moment, in words; nobody if its lock is free.
 #[must_use]
 pub fn runner(run: &RunDir) -> Option<String> {
-    let lock = File::open(run.lock()).ok()?;
+    let lock = record_file::open(&run.lock(), RecordKind::Lock).ok()?;
     match lock.try_lock_shared() {
         Err(TryLockError::WouldBlock) => Some(alive(&Note::read(run))),
         Ok(()) | Err(TryLockError::Error(_)) => None,
@@ -329,10 +367,11 @@ pub enum Presence {
 /// Who runs the run at this moment. A process of another machine counts as long as its heartbeat is fresh.
 #[must_use]
 pub fn presence(run: &RunDir) -> Presence {
-    let lock = File::open(run.lock()).map(|file| match file.try_lock_shared() {
-        Err(TryLockError::WouldBlock) => true,
-        Ok(()) | Err(TryLockError::Error(_)) => false,
-    });
+    let lock =
+        record_file::open(&run.lock(), RecordKind::Lock).map(|file| match file.try_lock_shared() {
+            Err(TryLockError::WouldBlock) => true,
+            Ok(()) | Err(TryLockError::Error(_)) => false,
+        });
     let note = Note::read(run);
     let found = standing(&note);
     match (note, lock.unwrap_or(false)) {
@@ -354,9 +393,7 @@ pub fn presence(run: &RunDir) -> Presence {
 
 fn lock(run: &RunDir) -> Result<Lock, StoreError> {
     let path = run.lock();
-    let mut how = OpenOptions::new();
-    how.create(true).write(true).truncate(false);
-    let lock = how.open(&path).map_err(StoreError::io("open", &path))?;
+    let lock = record_file::open_lock(&path).map_err(StoreError::io("open", &path))?;
     let begun = Instant::now();
     loop {
         match lock.try_lock() {

@@ -7,7 +7,8 @@ use super::layout::RunDir;
 use super::manifest::{self, Found, Mark, Present};
 use super::note::Note;
 use super::opening::{Force, OpenStats};
-use std::path::Path;
+use super::record_file;
+use std::path::{Path, PathBuf};
 use treebeam_core::event::Event;
 use treebeam_core::state::{State, Unexpected};
 
@@ -59,7 +60,7 @@ pub(super) fn load(run: &RunDir, force: Force) -> Result<Loaded, StoreError> {
     let names = [(run.manifest(), Present::Good), (run.previous_manifest(), Present::Unusable)];
     for (name, present) in names {
         let Some(base) = good_manifest(&name, present, &mut notes)? else { continue };
-        match (path.is_file(), force) {
+        match (record_file::is_there(&path), force) {
             (false, Force::No) => return Err(StoreError::JournalMissing { path }),
             (false, Force::Yes) => return Ok(from_manifest(base, notes, "missing")),
             (true, _) => match from_both(&path, base, force, &mut notes)? {
@@ -68,10 +69,20 @@ pub(super) fn load(run: &RunDir, force: Force) -> Result<Loaded, StoreError> {
             },
         }
     }
-    if path.is_file() {
+    if record_file::is_there(&path) {
         return from_journal(&path, notes);
     }
-    Err(StoreError::NotARun { path: run.root().to_owned() })
+    let path = run.root().to_owned();
+    Err(damaged_manifest(&notes).map_or(StoreError::NotARun { path }, |(path, why)| {
+        StoreError::ManifestDamaged { path: path.clone(), why: why.clone() }
+    }))
+}
+
+/// The newest manifest that is damaged, and what is wrong with it.
+fn damaged_manifest(notes: &[Note]) -> Option<(&PathBuf, &String)> {
+    notes.iter().find_map(|note| {
+        if let Note::Damaged { path, why } = note { Some((path, why)) } else { None }
+    })
 }
 
 /// The manifest of this name, or a note on what is wrong with it.
@@ -102,7 +113,12 @@ pub(super) fn from_journal(path: &Path, notes: Vec<Note>) -> Result<Loaded, Stor
         return Err(StoreError::NotARun { path });
     };
     if first.seq != 1 {
-        let why = format!("the journal begins with event {}, and no manifest is good", first.seq);
+        let damaged = damaged_manifest(&notes).map(|(_, why)| format!(" ({why})"));
+        let damaged = damaged.unwrap_or_default();
+        let why = format!(
+            "the journal begins with event {}, and no manifest is good{damaged}",
+            first.seq
+        );
         return Err(reader.bad(why));
     }
     let Event::RunStarted(started) = &first.event else {
@@ -112,7 +128,7 @@ pub(super) fn from_journal(path: &Path, notes: Vec<Note>) -> Result<Loaded, Stor
     let stats = OpenStats { events_replayed: 1, ..OpenStats::default() };
     let loaded = Loaded {
         state: State::begin(started),
-        tip: Tip { seq: 1, line_at: Some(0), end: End::Clean, length: 0 },
+        tip: Tip { seq: 1, line: reader.last_line(), end: End::Clean, length: 0 },
         epoch: 0,
         starts_at: 1,
         checkpoint: written,
@@ -128,7 +144,7 @@ fn from_manifest(base: Base, mut notes: Vec<Note>, journal_is: &'static str) -> 
     notes.push(Note::ManifestAlone { journal_is, seq: mark.seq });
     Loaded {
         state,
-        tip: Tip { seq: mark.seq, line_at: None, end: End::Clean, length: 0 },
+        tip: Tip { seq: mark.seq, line: None, end: End::Clean, length: 0 },
         epoch: mark.epoch,
         starts_at: mark.seq + 1,
         checkpoint: Written { seq: mark.seq, bytes, journal_length: 0, present },
@@ -147,7 +163,7 @@ fn from_both(
 ) -> Result<Option<Loaded>, StoreError> {
     let mark = base.mark;
     let reader = match find(path, mark)? {
-        Place::At(reader) => reader,
+        Place::At(reader) => *reader,
         Place::Overruled => return Ok(None),
         Place::Beyond if force == Force::Yes => {
             return Ok(Some(from_manifest(base, std::mem::take(notes), "too short")));
@@ -159,10 +175,10 @@ fn from_both(
     };
     let Base { state, bytes, present, .. } = base;
     let journal_length = reader.position();
-    let line_at = reader.last().map(|(_, at)| at);
+    let line = reader.last_line();
     let loaded = Loaded {
         state,
-        tip: Tip { seq: mark.seq, line_at, end: End::Clean, length: journal_length },
+        tip: Tip { seq: mark.seq, line, end: End::Clean, length: journal_length },
         epoch: mark.epoch,
         starts_at: reader.last().map_or(mark.seq + 1, |_| mark.journal_starts_at),
         checkpoint: Written { seq: mark.seq, bytes, journal_length, present },
@@ -176,7 +192,7 @@ fn from_both(
 /// Where a manifest's event stands in the journal.
 enum Place {
     /// Here: it was read, and what follows was not.
-    At(Reader),
+    At(Box<Reader>),
     /// After its end.
     Beyond,
     /// Where it stood, there is one of a later owner: the manifest's owner had lost the run.
@@ -191,12 +207,12 @@ fn find(path: &Path, mark: Mark) -> Result<Place, StoreError> {
         && record.seq == mark.seq
         && record.epoch <= mark.epoch
     {
-        return Ok(Place::At(reader));
+        return Ok(Place::At(reader.into()));
     }
     let mut reader = Reader::open(path)?;
     let Some(first) = reader.next_record()? else {
         let fresh = mark.journal_starts_at > mark.seq;
-        return Ok(if fresh { Place::At(reader) } else { Place::Beyond });
+        return Ok(if fresh { Place::At(reader.into()) } else { Place::Beyond });
     };
     if first.seq > mark.seq {
         return begins_after(path, &reader, first.seq, mark);
@@ -208,13 +224,13 @@ fn find(path: &Path, mark: Mark) -> Result<Place, StoreError> {
     }
     // A manifest of version 1 knows no epoch, and its time knew no takeover.
     let overruled = last.epoch > mark.epoch && mark.epoch > 0;
-    Ok(if overruled { Place::Overruled } else { Place::At(reader) })
+    Ok(if overruled { Place::Overruled } else { Place::At(reader.into()) })
 }
 
 /// A journal that begins after the manifest's event may begin only right after it.
 fn begins_after(path: &Path, reader: &Reader, first: u64, mark: Mark) -> Result<Place, StoreError> {
     if first == mark.seq + 1 {
-        return Reader::open(path).map(Place::At);
+        return Reader::open(path).map(|reader| Place::At(reader.into()));
     }
     Err(reader.bad(format!(
         "the journal begins with event {first}, the manifest ends with event {}",
@@ -238,9 +254,9 @@ fn replay(mut reader: Reader, mut loaded: Loaded) -> Result<Loaded, StoreError> 
         })?;
         loaded.stats.events_replayed += 1;
     }
-    if let Some((seq, line_at)) = reader.last() {
+    if let Some((seq, _)) = reader.last() {
         loaded.tip.seq = seq;
-        loaded.tip.line_at = Some(line_at);
+        loaded.tip.line = reader.last_line();
     }
     loaded.tip.end = reader.ending();
     loaded.tip.length = match loaded.tip.end {

@@ -4,9 +4,10 @@
 use super::durable;
 use super::error::StoreError;
 use super::layout::RunDir;
+use super::record_file::{self, RecordKind, UnusableFile};
 use super::wire::document;
 use serde::{Deserialize, Serialize};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use treebeam_core::facts::Facts;
@@ -60,10 +61,13 @@ pub(super) struct Found {
 
 /// Reads a manifest file. None: there is no such file; a string: it is damaged, and why.
 pub(super) fn read(path: &Path) -> Result<Option<Result<Found, String>>, StoreError> {
-    let bytes = match fs::read(path) {
+    let bytes = match record_file::read(path, RecordKind::Manifest) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(StoreError::io("read", path)(error)),
+        Err(error) => match UnusableFile::in_error(&error) {
+            Some(why) => return Ok(Some(Err(why.to_string()))),
+            None => return Err(StoreError::io("read", path)(error)),
+        },
     };
     match decode(&bytes) {
         Ok((facts, mark)) => {

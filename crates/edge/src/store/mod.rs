@@ -6,9 +6,11 @@
 //! writes and reads the whole state, [`lease`] keeps a second runner out and lets go of a lost run, [`files`] are the run's other files,
 //! [`fence`] keeps one that has lost its run from everything else, [`removal`] takes whole runs away and finds what was never finished.
 //! [`following`] keeps up with a run that another process runs, [`inbox`] is how other processes talk to the one that runs a run.
+//! [`record_file`] is the door to all files of a run, `journal_guard` notices a journal that is damaged while its run goes on, [`chain`] is how far lines are chained.
 //! `agreement` compares journal and manifest, `unnamed` is a run that is being made, `wire` owns the shapes on disk and their versions, `durable` the order of writing, syncing and renaming.
 
 mod agreement;
+pub mod chain;
 pub(crate) mod durable;
 mod error;
 pub mod fence;
@@ -17,6 +19,7 @@ pub mod following;
 mod healing;
 pub mod inbox;
 pub mod journal;
+mod journal_guard;
 pub mod layout;
 pub mod lease;
 mod loading;
@@ -31,6 +34,7 @@ mod os;
 mod os;
 pub mod probe;
 mod recorded;
+pub mod record_file;
 pub mod removal;
 mod unnamed;
 mod wire;

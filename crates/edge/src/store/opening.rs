@@ -4,21 +4,28 @@
 use super::durable;
 use super::error::StoreError;
 use super::journal::Writer;
+use super::journal_guard::{JournalCondition, has_later_epoch};
 use super::layout::{FOLDERS, RunDir};
-use super::lease::{Claim, Fence, Lease, Taken, WaitBoard};
+use super::lease::{Claim, Fence, Lease, Taken, WaitBoard, self};
 use super::loading::{Loaded, Source, Written, from_journal, load};
 use super::manifest::{self, Mark, Present};
 use super::note::Note;
+use super::record_file;
 use super::unnamed;
+use jiff::Timestamp;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 use treebeam_core::event::{Event, RunStarted};
 use treebeam_core::state::State;
-use treebeam_run::port::{Checkpoint, Journal, PortError};
+use treebeam_run::port::{Checkpoint, Journal, JournalTip, PortError};
 
 /// The journal may grow by this much before a manifest is worth its while.
 const TAIL: u64 = 64 * 1024;
+/// A process that has copied a journal to take its run over has recorded the takeover by then.
+const TAKEOVER_SETTLES_WITHIN: Duration = Duration::from_secs(2);
 
 /// Whether to go on where only the user can know that nothing is lost: from a manifest whose journal is missing or too
 /// short, and with a run that a process on another machine may still have.
@@ -83,6 +90,18 @@ pub struct Store {
     checkpoint: Written,
     takeover: Option<Event>,
     lease: Lease,
+    repair: JournalRepair,
+}
+
+/// What this process knows of damage to its journal.
+#[derive(Debug, Default)]
+struct JournalRepair {
+    /// The journal was put back, and that is not on record.
+    is_restored: bool,
+    /// The journal was cut or changed: it is left as it is.
+    is_changed: bool,
+    /// Another file has its name.
+    is_replaced: bool,
 }
 
 /// How a process comes to a run.
@@ -125,7 +144,7 @@ impl Store {
         claim: impl Into<Claim>,
     ) -> Result<(Self, State, Vec<Note>), StoreError> {
         let files = [run.journal(), run.manifest(), run.previous_manifest()];
-        if !files.iter().any(|file| file.is_file()) {
+        if !files.iter().any(|file| record_file::is_there(file)) {
             return Err(StoreError::NotARun { path: run.root().to_owned() });
         }
         Self::enter(run, claim.into(), Entry::Found)
@@ -160,7 +179,8 @@ impl Store {
         let lease = announced.keep(journal.file())?;
         let Loaded { state, checkpoint, starts_at, source, notes, .. } = loaded;
         let run = run.clone();
-        let mut store = Self { run, journal, starts_at, checkpoint, takeover, lease };
+        let repair = JournalRepair::default();
+        let mut store = Self { run, journal, starts_at, checkpoint, takeover, lease, repair };
         if source == Source::ManifestAlone {
             store.write_manifest(&state)?;
         }
@@ -214,12 +234,47 @@ impl Store {
             seq: self.journal.seq(),
             epoch: self.journal.epoch(),
             journal_starts_at: self.starts_at,
-            journal_line_at: self.journal.line_at(),
+            journal_line_at: self.journal.last_line().map(|line| line.at),
         };
+        self.write_manifest_at(state, mark)
+    }
+
+    fn write_manifest_at(&mut self, state: &State, mark: Mark) -> Result<(), StoreError> {
         let bytes = manifest::write(&self.run, state, mark, self.checkpoint.present)?;
         let (seq, journal_length) = (mark.seq, self.journal.length());
         self.checkpoint = Written { seq, bytes, journal_length, present: Present::Good };
         Ok(())
+    }
+
+    /// Compares the journal with what was written, and puts back one that was removed or renamed.
+    fn examine_journal(&mut self) -> Result<(), StoreError> {
+        let ours = self.must_be_ours();
+        self.repair.is_replaced |= matches!(ours, Err(StoreError::JournalChanged { .. }));
+        ours?;
+        match self.journal.condition()? {
+            JournalCondition::Intact => Ok(()),
+            JournalCondition::Nameless => {
+                let Self { journal, lease, .. } = self;
+                lease.replace_journal(|| {
+                    journal.regain_name()?;
+                    Ok(journal.file())
+                })?;
+                self.repair.is_restored = true;
+                Ok(())
+            }
+            JournalCondition::Changed(why) => {
+                self.repair.is_changed = true;
+                Err(StoreError::JournalChanged { path: self.run.journal(), why })
+            }
+        }
+    }
+
+    /// Whether a process of another host has taken the run: it says so within this time of having copied the journal.
+    fn is_taken_from_us(&self) -> bool {
+        thread::sleep(TAKEOVER_SETTLES_WITHIN);
+        let note = lease::holder(&self.run);
+        note.is_some_and(|holder| holder.epoch > self.epoch())
+            || has_later_epoch(&self.run.journal(), self.epoch())
     }
 
     fn is_due(&self, moment: Checkpoint) -> bool {
@@ -236,10 +291,36 @@ impl Store {
 
 impl Journal for Store {
     fn append(&mut self, events: &[Event]) -> Result<(), PortError> {
-        self.must_be_ours()?;
+        self.examine_journal()?;
         self.journal.append(events)?;
         self.lease.nudge();
         Ok(())
+    }
+
+    fn examine(&mut self) -> Result<Option<Event>, PortError> {
+        self.examine_journal()?;
+        let is_restored = std::mem::take(&mut self.repair.is_restored);
+        Ok(is_restored.then(|| Event::JournalRestored { at: Timestamp::now() }))
+    }
+
+    fn tip(&self) -> Option<JournalTip> {
+        let digest = self.journal.last_line()?.digest;
+        Some(JournalTip { seq: self.journal.seq(), digest })
+    }
+
+    fn rescue(&mut self, state: &State, unwritten: usize) -> Result<(), PortError> {
+        let JournalRepair { is_changed, is_replaced, .. } = self.repair;
+        let is_ours = is_changed || (is_replaced && !self.is_taken_from_us());
+        if !is_ours {
+            return Ok(());
+        }
+        let mark = Mark {
+            seq: self.journal.seq() + u64::try_from(unwritten).unwrap_or(u64::MAX),
+            epoch: self.journal.epoch(),
+            journal_starts_at: self.starts_at,
+            journal_line_at: None,
+        };
+        Ok(self.write_manifest_at(state, mark)?)
     }
 
     fn checkpoint(&mut self, state: &State, moment: Checkpoint) -> Result<(), PortError> {

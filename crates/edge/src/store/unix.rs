@@ -3,10 +3,12 @@
 
 use super::error::Trouble;
 use super::lease::Process;
+use super::record_file::{self, LinkPolicy, RecordKind};
+use rustix::fs::OFlags;
 use rustix::io::Errno;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 /// Makes the names in a directory durable.
@@ -16,7 +18,17 @@ pub(super) fn sync_dir(path: &Path) -> io::Result<()> {
 
 /// Makes what is in a file durable, whoever wrote it.
 pub(super) fn sync_file(path: &Path) -> io::Result<()> {
-    File::open(path)?.sync_all()
+    record_file::open(path, RecordKind::Log)?.sync_all()
+}
+
+/// Lets an open return at once whatever has the name, and fail where that is a link which is not to be followed.
+pub(super) fn open_without_waiting(options: &mut OpenOptions, links: LinkPolicy) {
+    let at_once = OFlags::NONBLOCK | OFlags::NOCTTY;
+    let flags = match links {
+        LinkPolicy::Follow => at_once,
+        LinkPolicy::Refuse => at_once | OFlags::NOFOLLOW,
+    };
+    options.custom_flags(flags.bits().cast_signed());
 }
 
 /// What trouble an error is, where the standard library does not say.

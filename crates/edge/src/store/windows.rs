@@ -3,7 +3,8 @@
 
 use super::error::Trouble;
 use super::lease::Process;
-use std::fs::File;
+use super::record_file::LinkPolicy;
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::Path;
 
@@ -16,6 +17,19 @@ pub(super) fn sync_dir(_path: &Path) -> io::Result<()> {
 /// Makes what is in a file durable, whoever wrote it: only one who may write to it can ask for that.
 pub(super) fn sync_file(path: &Path) -> io::Result<()> {
     File::options().write(true).open(path)?.sync_all()
+}
+
+/// Lets an open see a link itself where that is not to be followed. No name of a folder leads to a pipe.
+pub(super) fn open_without_waiting(options: &mut OpenOptions, links: LinkPolicy) {
+    /// `FILE_FLAG_OPEN_REPARSE_POINT`.
+    const LINK_ITSELF: u32 = 0x0020_0000;
+    #[cfg(windows)]
+    if links == LinkPolicy::Refuse {
+        use std::os::windows::fs::OpenOptionsExt as _;
+        options.custom_flags(LINK_ITSELF);
+    }
+    #[cfg(not(windows))]
+    let _ = (options, links, LINK_ITSELF);
 }
 
 /// What trouble an error is, where the standard library does not say: not asked for.

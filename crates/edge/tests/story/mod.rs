@@ -406,6 +406,7 @@ fn after_the_stop() -> Vec<Event> {
         Event::DepthClosed { depth: Depth(2), verdicts: vec![], beam: vec![], cut_short: false },
         deferred(leftover(3, LeftoverKind::Branch), 44),
         taken_over(None, Takeover::Forced, 44),
+        Event::JournalRestored { at: at(44) },
         Event::Stopped { reason: Stop::EmptyFrontier, at: at(45) },
     ]
 }

@@ -2,6 +2,7 @@
 
 mod commits;
 mod digests;
+mod chain;
 
 use super::Output;
 use crate::failure::{Exit, Failure};
@@ -107,6 +108,7 @@ pub(super) fn look(found: &Found) -> Result<Checked, Failure> {
     if let Some(repo) = &found.repo {
         places(repo, run, &state, &mut findings)?;
     }
+    chain::check(run, found.repo.as_ref(), &state, &mut findings)?;
     decisions(run, &state, &mut findings);
     Ok(Checked { state, findings })
 }

@@ -3,7 +3,6 @@
 
 use super::interject;
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,6 +11,7 @@ use treebeam_core::event::Subject;
 use treebeam_core::id::Place;
 use treebeam_core::path;
 use treebeam_edge::store::RunDir;
+use treebeam_edge::store::record_file::{self, RecordKind};
 use treebeam_run::port::{
     Agent, AgentError, Ask, Edits, Executor, Job, JobEnd, JobKey, PortError, Reply, Role,
 };
@@ -159,8 +159,7 @@ impl<E> SeenExecutor<E> {
 
 /// The last line of a log that says anything, without what a terminal would obey.
 fn last_line(log: &Path) -> Option<String> {
-    let is_file = std::fs::symlink_metadata(log).is_ok_and(|found| found.is_file());
-    let mut file = File::open(log).ok().filter(|_| is_file)?;
+    let mut file = record_file::open(log, RecordKind::Log).ok()?;
     let length = file.metadata().ok()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(TAIL))).ok()?;
     let mut end = Vec::new();

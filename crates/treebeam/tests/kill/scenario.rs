@@ -209,6 +209,7 @@ pub(crate) fn all() -> Vec<Scenario> {
             "manifest alone",
             vec![small(), Act::resume(&["--force"]).after(shorten_the_journal)],
         ),
+        Scenario::new("journal removed", vec![small().with("lose 1 write swept")]),
         Scenario::new(
             "artifact changed",
             vec![small().killed("kill before 2 swept"), resume().after(change_an_artifact)],

@@ -151,7 +151,10 @@ impl Field {
     /// The repository is the same, and nobody is at work in it any more.
     #[track_caller]
     pub(crate) fn must_be_as(&self, other: &Self) {
-        for of_git in [&["for-each-ref"][..], &["worktree", "list", "--porcelain"]] {
+        for of_git in [
+            &["for-each-ref", "--exclude=refs/treebeam/**"][..],
+            &["worktree", "list", "--porcelain"],
+        ] {
             let [ours, theirs] = [self, other].map(|it| {
                 let repo = &it.site.repo;
                 it.plain(&repo.git_in(repo.path(), of_git).expect("git"))

@@ -5,16 +5,14 @@ use crate::store::durable;
 use crate::store::error::{StoreError, cure};
 use crate::store::layout::RunDir;
 use crate::store::os;
+use crate::store::record_file::{self, RecordKind};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::path::Path;
 use treebeam_core::event::Runner;
-
-/// The longest note that is read.
-const NOTE_LIMIT: u64 = 64 * 1024;
 
 /// Who runs a run, as its note says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -160,7 +158,6 @@ fn written_at(path: &Path) -> Option<Timestamp> {
 }
 
 fn text(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    File::open(path)?.take(NOTE_LIMIT).read_to_string(&mut text)?;
-    Ok(text)
+    let bytes = record_file::read(path, RecordKind::LockNote)?;
+    String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }

@@ -110,6 +110,11 @@ pub(in crate::store) fn read(bytes: &[u8]) -> Result<(Facts, Mark), Unreadable> 
     Ok((document.facts, document.mark))
 }
 
+/// Where the journal stood when a document was written whose checksum does not fit; none where it says nothing of that.
+pub(in crate::store) fn unverified_mark(bytes: &[u8]) -> Option<Mark> {
+    serde_json::from_slice::<Document>(bytes).ok().map(|document| document.mark)
+}
+
 /// The version: at the beginning, where this program puts it, or else wherever it stands.
 fn version(bytes: &[u8]) -> Result<u64, Unreadable> {
     #[derive(serde::Deserialize)]
@@ -129,7 +134,8 @@ fn version(bytes: &[u8]) -> Result<u64, Unreadable> {
 }
 
 fn verify(bytes: &[u8]) -> Result<(), Unreadable> {
-    let no_checksum = || Unreadable::Damaged("it has no checksum at its end".to_owned());
+    let damaged = |what: &str| Unreadable::Damaged(format!("{what}: {}", whereabouts(bytes)));
+    let no_checksum = || damaged("it has no checksum at its end");
     let last_line = CHECKSUM.len() + 64 + "\"}\n".len();
     let at = bytes.len().checked_sub(last_line).ok_or_else(no_checksum)?;
     let (body, last) = bytes.split_at(at);
@@ -140,7 +146,20 @@ fn verify(bytes: &[u8]) -> Result<(), Unreadable> {
     if digits == Sha256::of(body).to_string().as_bytes() {
         Ok(())
     } else {
-        Err(Unreadable::Damaged("the checksum does not fit".to_owned()))
+        Err(damaged("the checksum does not fit"))
+    }
+}
+
+/// Where a document is damaged, as far as it says so itself.
+fn whereabouts(bytes: &[u8]) -> String {
+    if let Err(error) = serde_json::from_slice::<serde::de::IgnoredAny>(bytes) {
+        return format!("it is no JSON document: {error}");
+    }
+    match serde_json::from_slice::<Document>(bytes) {
+        Err(error) => error.to_string(),
+        Ok(_) => {
+            "a value in it was changed; `treebeam validate` compares it with the journal".to_owned()
+        }
     }
 }
 

@@ -1,7 +1,9 @@
-//! One line of the journal: `{"seq":…,"epoch":…,"t":…,"event":{…},"sum":"…"}`.
+//! One line of the journal: `{"seq":…,"epoch":…,"t":…,"prev":"…","event":{…},"sum":"…"}`. `prev` is the digest of the line
+//! before it, as a reader accepts lines; older lines have none.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use sha2::Digest as _;
 use treebeam_core::event::Event;
 use treebeam_core::id::Sha256;
 
@@ -21,6 +23,9 @@ pub struct Record {
     pub epoch: u64,
     /// The time on the wall; only for people.
     pub t: Timestamp,
+    /// Digest of the line before it, of those that count; lines of an older treebeam have none.
+    #[serde(default)]
+    pub prev: Option<Sha256>,
     /// What happened.
     pub event: Event,
 }
@@ -30,7 +35,18 @@ struct Envelope<'a> {
     seq: u64,
     epoch: u64,
     t: Timestamp,
+    prev: Sha256,
     event: &'a Event,
+}
+
+/// What the first line of a journal follows: the digest of nothing.
+pub(in crate::store) fn chain_start() -> Sha256 {
+    Sha256::of(b"")
+}
+
+/// Digest of a line without its line end, which the next line names.
+pub(in crate::store) fn digest(line: &[u8]) -> Sha256 {
+    Sha256::of(line)
 }
 
 /// Appends a line.
@@ -38,11 +54,12 @@ pub(in crate::store) fn write(
     seq: u64,
     epoch: u64,
     t: Timestamp,
+    prev: Sha256,
     event: &Event,
     to: &mut Vec<u8>,
 ) -> serde_json::Result<()> {
     let start = to.len();
-    serde_json::to_writer(&mut *to, &Envelope { seq, epoch, t, event })?;
+    serde_json::to_writer(&mut *to, &Envelope { seq, epoch, t, prev, event })?;
     to.pop();
     let sum = sum(to.get(start..).unwrap_or_default());
     to.extend_from_slice(SUM);
@@ -51,13 +68,12 @@ pub(in crate::store) fn write(
     Ok(())
 }
 
-/// Reads a line, without its line end.
-pub(in crate::store) fn read(line: &[u8]) -> Result<Record, String> {
-    if !is_whole(line) {
-        return Err("the checksum does not fit the line".to_owned());
-    }
-    serde_json::from_slice(line)
-        .map_err(|error| format!("the line is whole, but this treebeam cannot read it: {error}"))
+/// Reads a line, without its line end, and gives its digest.
+pub(in crate::store) fn read(line: &[u8]) -> Result<(Record, Sha256), String> {
+    let digest = digest_of_whole(line).ok_or("the checksum does not fit the line")?;
+    let record = serde_json::from_slice(line)
+        .map_err(|error| format!("the line is whole, but this treebeam cannot read it: {error}"))?;
+    Ok((record, digest))
 }
 
 /// How a last line without a line end stands.
@@ -84,18 +100,30 @@ pub(in crate::store) fn judge_unended(line: &[u8]) -> Unended {
 }
 
 fn is_whole(line: &[u8]) -> bool {
-    let Some((body, end)) = line.len().checked_sub(END).and_then(|at| line.split_at_checked(at))
-    else {
-        return false;
-    };
-    let digits = end.strip_prefix(SUM).and_then(|rest| rest.strip_suffix(b"\"}"));
-    digits.is_some_and(|digits| digits == sum(body).as_bytes())
+    digest_of_whole(line).is_some()
+}
+
+/// Digest of a line whose checksum fits: both are made in one go over the line.
+fn digest_of_whole(line: &[u8]) -> Option<Sha256> {
+    let (body, end) = line.split_at_checked(line.len().checked_sub(END)?)?;
+    let digits = end.strip_prefix(SUM)?.strip_suffix(b"\"}")?;
+    let mut hasher = sha2::Sha256::new_with_prefix(body);
+    let of_body = Sha256::from_bytes(hasher.clone().finalize().into());
+    if digits != first_digits(of_body).as_bytes() {
+        return None;
+    }
+    hasher.update(end);
+    Some(Sha256::from_bytes(hasher.finalize().into()))
 }
 
 fn sum(body: &[u8]) -> String {
-    let mut digest = Sha256::of(body).to_string();
-    digest.truncate(DIGITS);
-    digest
+    first_digits(Sha256::of(body))
+}
+
+fn first_digits(digest: Sha256) -> String {
+    let mut digits = digest.to_string();
+    digits.truncate(DIGITS);
+    digits
 }
 
 #[cfg(test)]
@@ -106,15 +134,17 @@ mod tests {
     fn line() -> Vec<u8> {
         let event = Event::Stopped { reason: Stop::NoIdeas, at: Timestamp::UNIX_EPOCH };
         let mut line = Vec::new();
-        write(7, 2, Timestamp::UNIX_EPOCH, &event, &mut line).unwrap();
+        write(7, 2, Timestamp::UNIX_EPOCH, chain_start(), &event, &mut line).unwrap();
         line
     }
 
     #[test]
     fn a_line_is_read_as_it_was_written() {
         let line = line();
-        let record = read(line.strip_suffix(b"\n").unwrap()).unwrap();
+        let line = line.strip_suffix(b"\n").unwrap();
+        let (record, of_line) = read(line).unwrap();
         assert_eq!((record.seq, record.epoch), (7, 2));
+        assert_eq!((record.prev, of_line), (Some(chain_start()), digest(line)));
         assert!(matches!(record.event, Event::Stopped { reason: Stop::NoIdeas, .. }));
     }
 

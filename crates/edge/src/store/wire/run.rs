@@ -417,6 +417,9 @@ pub(super) struct HistoryBlock {
     /// Not in the manifests of the first treebeam.
     #[serde(default)]
     lock_takeovers: u32,
+    /// Written only where it happened: manifests of older runs have no such field.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    journal_restorations: u32,
     #[serde(default)]
     paused_since: Option<Timestamp>,
     #[serde(default)]
@@ -441,6 +444,7 @@ impl HistoryBlock {
             deferred_cleanups: history.deferred_cleanups,
             cleanups: history.cleanups,
             lock_takeovers: history.lock_takeovers,
+            journal_restorations: history.journal_restorations,
             paused_since: history.paused_since,
             stop_after_depth: history.stop_after,
             messages: history.messages.clone(),
@@ -463,6 +467,7 @@ impl HistoryBlock {
             deferred_cleanups: self.deferred_cleanups,
             cleanups: self.cleanups,
             lock_takeovers: self.lock_takeovers,
+            journal_restorations: self.journal_restorations,
             paused_since: self.paused_since,
             stop_after: self.stop_after_depth,
             messages: self.messages,
@@ -470,6 +475,11 @@ impl HistoryBlock {
             suspects: self.suspects,
         })
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+const fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 fn subject(text: &str) -> Result<Subject, String> {

@@ -190,12 +190,25 @@ fn forget(orphan: &Orphan, home: &Home) -> Item {
     item.tried(home.repo.forget(orphan).map_err(|error| error.in_full()))
 }
 
+/// Removes the ref of a run's journal, where there is one. It goes last: the rest says what it is about.
+fn journal_ref(id: &RunId, repo: &GitRepo) -> Option<Item> {
+    let removed = match repo.has_journal_ref() {
+        Ok(false) => return None,
+        Ok(true) => repo.remove_journal_ref(),
+        Err(error) => Err(error),
+    };
+    Some(Item::of_journal_ref(id).tried(removed.map_err(|error| error.in_full())))
+}
+
 fn refs(id: &RunId, places: &[Place], home: &Home, seat: &Path) -> Vec<Item> {
     let item = |place: Place| Item::of_leftover(id, Leftover { place, kind: LeftoverKind::Branch });
     match GitRepo::new(home.repo.clone(), seat, id.clone()) {
         Ok(repo) => {
             let remove = |place: &Place| repo.remove_ref(*place).map_err(|error| error.in_full());
-            places.iter().map(|place| item(*place).tried(remove(place))).collect()
+            let removed = places.iter().map(|place| item(*place).tried(remove(place)));
+            let mut items: Vec<_> = removed.collect();
+            items.extend(journal_ref(id, &repo));
+            items
         }
         Err(error) => {
             let why = error.in_full();

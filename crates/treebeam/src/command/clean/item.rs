@@ -5,6 +5,7 @@ use treebeam_core::event::{Leftover, LeftoverKind};
 use treebeam_core::id::Place;
 use treebeam_core::id::RunId;
 use treebeam_core::path;
+use treebeam_edge::git::journal_ref;
 
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Item {
@@ -61,6 +62,11 @@ impl Item {
             (LeftoverKind::Dir, place @ Place::Node(_)) => (Kind::SweepOutput, place.to_string()),
         };
         Self::new(Some(run), kind, name)
+    }
+
+    /// The ref that names the last line of a run's journal.
+    pub(super) fn of_journal_ref(run: &RunId) -> Self {
+        Self::new(Some(run), Kind::Ref, journal_ref(run))
     }
 
     /// Whether it is the same thing, whatever becomes of it.

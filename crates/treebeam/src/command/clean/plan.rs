@@ -35,7 +35,7 @@ pub(super) enum Work {
     Orphan(Orphan),
     /// What never became a run.
     Unborn(PathBuf),
-    /// Refs of a run that has no directory.
+    /// Refs of a run that has no directory, that of its journal included where it is there.
     Refs(RunId, Vec<Place>),
 }
 
@@ -198,6 +198,9 @@ impl Plan {
                 }
             }
             self.keep_foreign(id, foreign);
+            if repo.has_journal_ref()? {
+                items.push(Item::of_journal_ref(id));
+            }
         }
         let directory = Item::new(Some(id), Kind::RunDirectory, run.root().display().to_string());
         let directory = directory.weighing(removal::bytes(run.root()));
@@ -249,11 +252,14 @@ impl Plan {
         let repo = GitRepo::new(home.repo.clone(), &home.repo.toplevel, id.clone())?;
         let (places, foreign) = repo.own_refs()?;
         self.keep_foreign(id, foreign);
-        self.on_request += places.len();
-        if !places.is_empty() {
-            let branch = |place| Leftover { place, kind: LeftoverKind::Branch };
-            let item = |place: &Place| Item::of_leftover(id, branch(*place));
-            let items = places.iter().map(item).collect();
+        let branch = |place| Leftover { place, kind: LeftoverKind::Branch };
+        let item = |place: &Place| Item::of_leftover(id, branch(*place));
+        let mut items: Vec<_> = places.iter().map(item).collect();
+        if repo.has_journal_ref()? {
+            items.push(Item::of_journal_ref(id));
+        }
+        self.on_request += items.len();
+        if !items.is_empty() {
             self.push(Work::Refs(id.clone(), places), items);
         }
         Ok(())

@@ -41,7 +41,8 @@ impl News {
             Event::Asked { .. }
             | Event::IdeaRefused { .. }
             | Event::DeadlinePassed { .. }
-            | Event::LockTakenOver { .. } => Self::parts(&[Part::Steering, Part::Overview]),
+            | Event::LockTakenOver { .. }
+            | Event::JournalRestored { .. } => Self::parts(&[Part::Steering, Part::Overview]),
             Event::Discarded { .. }
             | Event::FilesRecorded(_)
             | Event::DiscardDeferred { .. }

@@ -1,0 +1,119 @@
+//! Compares the journal that is open with what lies at its path, before each append: a record that was removed, cut or
+//! changed while its run goes on is noticed by the one process that still has all of it. A journal that has lost its name
+//! gets it back; one that was changed is left as it is.
+
+use super::durable;
+use super::error::StoreError;
+use super::journal::{JournalLine, Reader, Writer};
+use super::os;
+use super::record_file::{self, RecordKind, UnusableFile};
+use super::wire::line;
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+
+/// How much of a journal's end is searched for lines of a later owner.
+const SEARCHED_TAIL_BYTES: u64 = 1 << 20;
+
+/// How a journal on disk compares with what this process wrote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum JournalCondition {
+    /// It is what was written.
+    Intact,
+    /// It is whole, but has no name any more.
+    Nameless,
+    /// It was cut or changed, and how.
+    Changed(String),
+}
+
+impl Writer {
+    /// Compares the open journal with what was written, and with what lies at its path.
+    pub(super) fn condition(&self) -> Result<JournalCondition, StoreError> {
+        let look = || -> io::Result<JournalCondition> {
+            if let Some(why) = self.content_change()? {
+                return Ok(JournalCondition::Changed(why));
+            }
+            match record_file::open(self.path(), RecordKind::Journal) {
+                Ok(found) if os::file_id(&found)? == os::file_id(self.file())? => {
+                    Ok(JournalCondition::Intact)
+                }
+                Ok(_) => Ok(JournalCondition::Changed("another file has its name".to_owned())),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    Ok(JournalCondition::Nameless)
+                }
+                Err(error) => match UnusableFile::in_error(&error) {
+                    Some(why) => Ok(JournalCondition::Changed(why.to_string())),
+                    None => Err(error),
+                },
+            }
+        };
+        look().map_err(StoreError::io("look at", self.path()))
+    }
+
+    /// How the content of the open file differs from what was written.
+    fn content_change(&self) -> io::Result<Option<String>> {
+        let (length, written) = (self.file().metadata()?.len(), self.length());
+        if length < written {
+            return Ok(Some(format!("it has {length} bytes, {written} were written")));
+        }
+        if let Some(last) = self.last_line()
+            && !is_at(self.file(), last)?
+        {
+            return Ok(Some(format!("its last line, event {}, was changed", self.seq())));
+        }
+        if length > written && !self.has_only_inert_lines(written)? {
+            return Ok(Some(format!("something was added to it after event {}", self.seq())));
+        }
+        Ok(None)
+    }
+
+    /// Whether all that follows here are lines of epochs that are over, which no reader accepts.
+    fn has_only_inert_lines(&self, from: u64) -> io::Result<bool> {
+        let mut file = self.file();
+        file.seek(SeekFrom::Start(from))?;
+        let mut added = Vec::new();
+        file.take(SEARCHED_TAIL_BYTES).read_to_end(&mut added)?;
+        let Some(lines) = added.strip_suffix(b"\n") else { return Ok(false) };
+        let is_inert =
+            |text: &[u8]| line::read(text).is_ok_and(|(record, _)| record.epoch < self.epoch());
+        Ok(lines.split(|byte| *byte == b'\n').all(is_inert))
+    }
+
+    /// Gives a journal that has lost its name a copy of that name, and goes on with the copy.
+    pub(super) fn regain_name(&mut self) -> Result<(), StoreError> {
+        let path = self.path().to_owned();
+        let (mut old, length) = (self.file(), self.length());
+        let copy = |new: &mut File| -> io::Result<()> {
+            old.seek(SeekFrom::Start(0))?;
+            io::copy(&mut old.take(length), new).map(drop)
+        };
+        let file = durable::put_first_and_open(&path, copy);
+        let file = file.map_err(StoreError::io("put back", &path))?;
+        let folder = path.parent().unwrap_or(&path);
+        durable::sync_dir(folder).map_err(StoreError::io("sync", folder))?;
+        self.go_on_with(file);
+        Ok(())
+    }
+}
+
+/// Whether a line of a journal is where it was written.
+fn is_at(mut file: &File, line: &JournalLine) -> io::Result<bool> {
+    file.seek(SeekFrom::Start(line.at))?;
+    let mut found = Vec::new();
+    file.take(line.bytes).read_to_end(&mut found)?;
+    Ok(line::digest(&found) == line.digest)
+}
+
+/// Whether the end of a journal has lines of a later epoch than this: another process goes on with the run.
+pub(super) fn has_later_epoch(path: &std::path::Path, epoch: u64) -> bool {
+    let search = || -> io::Result<bool> {
+        let length = record_file::open(path, RecordKind::Journal)?.metadata()?.len();
+        let mut reader = Reader::open_within(path, length.saturating_sub(SEARCHED_TAIL_BYTES))?;
+        while let Ok(Some(record)) = reader.next_record() {
+            if record.epoch > epoch {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    };
+    search().unwrap_or(false)
+}
