@@ -109,7 +109,7 @@ pub enum Baseline {
         /// What candidates of the root are compared with as their parent, where that is another sweep.
         parent: Option<Artifact>,
         /// What the protected inputs were then, where there are any.
-        protected_inputs: Option<Sha256>,
+        protected_inputs: Option<Box<Sha256>>,
         /// The root's files. Older runs do not say.
         tree: Option<GitTree>,
         /// What candidates' sweeps are held to. Older runs do not say.

@@ -21,8 +21,8 @@ use treebeam_core::measure::WorktreePath;
 use treebeam_core::num::Finite;
 use treebeam_core::plan::{self, Step};
 use treebeam_core::policy::{ContextStrategy, DedupeScope, Meaning};
-use treebeam_core::rules_version::RulesVersion;
 use treebeam_core::root_checks::{InputScope, RecordedInputs, RootChecks};
+use treebeam_core::rules_version::RulesVersion;
 use treebeam_core::state::State;
 use treebeam_core::versus;
 
@@ -254,7 +254,7 @@ fn root_checks(state: &Facts) -> Option<&RootChecks> {
 /// What the inputs have to be: what they were for the root, once that is measured.
 fn inputs(state: &State, subject: Subject) -> ForInputs {
     let recorded = match &state.baseline {
-        Baseline::Measured { protected_inputs, .. } => *protected_inputs,
+        Baseline::Measured { protected_inputs, .. } => protected_inputs.as_deref().copied(),
         Baseline::Unmeasured | Baseline::Refused { .. } => None,
     };
     let scope = root_checks(state).map_or(InputScope::Protected, |checks| checks.inputs);

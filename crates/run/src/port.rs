@@ -19,7 +19,7 @@ use std::io::Read;
 use std::time::Duration;
 use treebeam_core::event::{EvalStage, Event, FailureKind, Leftover, Subject};
 use treebeam_core::evidence::Artifact;
-use treebeam_core::id::{Commit, EvalId, NodeId, Place, RunPath, GitTree, Sha256};
+use treebeam_core::id::{Commit, EvalId, GitTree, NodeId, Place, RunPath, Sha256};
 use treebeam_core::measure::UserPath;
 use treebeam_core::protect::{Change, Protected};
 use treebeam_core::state::State;

@@ -404,6 +404,8 @@ fn settings_that_no_longer_protect_are_found_where_all_sums_were_made_to_fit() {
     finds(&site, &["eval 0001: its commit changes `treebeam_dry_run.txt`, which is protected"]);
     edit(&now);
     site.must_be_sound();
+}
+
 // ---- the chain of the journal
 
 /// The journal with its last lines gone, and with no manifest that knows of them.

@@ -52,47 +52,14 @@ impl State {
         match event {
             Event::RunStarted(_) => wrong("a run starts twice"),
             Event::StepStarted { step, attempt, at } => self.step_started(*step, *attempt, *at),
-            Event::RootMeasured { baseline, rows, parent, protected_inputs, tree, checks, at } => {
-                self.root_measured(Baseline::Measured {
-                    results: baseline.clone(),
-                    rows: *rows,
-                    parent: parent.clone(),
-                    protected_inputs: protected_inputs.as_deref().copied(),
-                    tree: tree.clone(),
-                    checks: checks.clone(),
-                    at: *at,
-                })
-            }
+            Event::RootMeasured { .. } => self.root_measured(event),
             Event::RootRefused { why } => self.root_refused(why),
             Event::IdeasProposed(proposed) => self.ideas_proposed(proposed),
             Event::ProposalFailed { source, why, turns, bills, conversation, .. } => {
                 let ideas = Ideas::Failed { why: why.clone(), turns: *turns };
                 self.proposal_failed(*source, ideas, bills, conversation)
             }
-            Event::Implemented {
-                eval,
-                commit,
-                tree,
-                files_changed,
-                rounds,
-                approval,
-                bills,
-                at,
-            } => {
-                let work = Work {
-                    started_at: self.implementing_since(*eval)?,
-                    implemented_at: Some(*at),
-                    commit: commit.clone(),
-                    files_changed: *files_changed,
-                    rounds: *rounds,
-                    approval: *approval,
-                    made_in: self.take_maker(*eval, commit)?,
-                    tree: tree.clone(),
-                    same_code_as: None,
-                };
-                self.charge(*eval, bills)?;
-                self.enter(*eval, Stage::Implemented(Box::new(work)))
-            }
+            Event::Implemented { .. } => self.candidate_committed(event),
             Event::SweepSubmitted { subject, submission } => self.submitted(*subject, *submission),
             Event::Swept { eval, results, .. } => {
                 let Stage::Sweeping(work) = &self.stage(*eval)? else {
@@ -206,13 +173,47 @@ impl State {
         }
     }
 
-    fn root_measured(&mut self, baseline: Baseline) -> Result<(), Unexpected> {
+    fn root_measured(&mut self, event: &Event) -> Result<(), Unexpected> {
+        let Event::RootMeasured { baseline, rows, parent, protected_inputs, tree, checks, at } =
+            event
+        else {
+            return wrong("the root was not measured");
+        };
         if !matches!(self.facts.phase, Phase::Measuring) {
             return wrong("the root is measured twice");
         }
-        self.facts.baseline = baseline;
+        self.facts.baseline = Baseline::Measured {
+            results: baseline.clone(),
+            rows: *rows,
+            parent: parent.clone(),
+            protected_inputs: protected_inputs.clone(),
+            tree: tree.clone(),
+            checks: checks.clone(),
+            at: *at,
+        };
         self.facts.phase = Phase::Searching;
         Ok(())
+    }
+
+    fn candidate_committed(&mut self, event: &Event) -> Result<(), Unexpected> {
+        let Event::Implemented { eval, commit, tree, files_changed, rounds, approval, bills, at } =
+            event
+        else {
+            return wrong("no candidate was committed");
+        };
+        let work = Work {
+            started_at: self.implementing_since(*eval)?,
+            implemented_at: Some(*at),
+            commit: commit.clone(),
+            files_changed: *files_changed,
+            rounds: *rounds,
+            approval: *approval,
+            made_in: self.take_maker(*eval, commit)?,
+            tree: tree.clone(),
+            same_code_as: None,
+        };
+        self.charge(*eval, bills)?;
+        self.enter(*eval, Stage::Implemented(Box::new(work)))
     }
 
     fn root_refused(&mut self, why: &str) -> Result<(), Unexpected> {

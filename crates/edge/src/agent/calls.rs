@@ -6,8 +6,8 @@
 use super::question::Question;
 use super::servers::ServerId;
 use super::settings::Settings;
-use crate::store::{RunDir, durable, DigestWriter};
 use crate::store::record_file::{self, RecordKind};
+use crate::store::{DigestWriter, RunDir, durable};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

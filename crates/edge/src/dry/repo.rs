@@ -4,7 +4,10 @@ use super::draw;
 use treebeam_core::event::{Leftover, LeftoverKind};
 use treebeam_core::id::{Commit, GitTree, Place};
 use treebeam_core::protect::{Change, Protected};
-use treebeam_run::port::{Applied, Binaries, CommitNote, PortError, Repo, RepoFile, CommittedTree, StagedChanges, TouchedFiles, JournalTip};
+use treebeam_run::port::{
+    Applied, Binaries, CommitNote, CommittedTree, JournalTip, PortError, Repo, RepoFile,
+    StagedChanges, TouchedFiles,
+};
 
 /// One in this many worktrees cannot be removed at first.
 const ONE_IN: u64 = 4;

@@ -20,8 +20,8 @@ mod export;
 mod gc;
 mod head;
 mod identity;
-mod killed;
 mod journal_ref;
+mod killed;
 mod leftover;
 mod lock;
 mod look;
@@ -66,7 +66,10 @@ use std::sync::Mutex;
 use treebeam_core::event::{Leftover, LeftoverKind};
 use treebeam_core::id::{Commit, GitTree, Place, RunId};
 use treebeam_core::protect::{Change, Protected};
-use treebeam_run::port::{Applied, Binaries, CommitNote, PortError, Repo, RepoFile, CommittedTree, StagedChanges, TouchedFiles, JournalTip};
+use treebeam_run::port::{
+    Applied, Binaries, CommitNote, CommittedTree, JournalTip, PortError, Repo, RepoFile,
+    StagedChanges, TouchedFiles,
+};
 use worktree::Worktree;
 
 /// The worktrees, commits and refs of one run in the user's repository.

@@ -1,7 +1,7 @@
 //! Lock files of refs that a git which was killed, or a power cut, left behind: git refuses for as long as they are there.
 //! Only a run's owner removes them, only where no git that is alive can still need them, and never the user's own.
 
-use super::{GitRepo, place, packed_refs, journal_ref};
+use super::{GitRepo, journal_ref, packed_refs, place};
 use std::fs;
 use std::io;
 use std::path::Path;

@@ -11,7 +11,9 @@ use treebeam_core::evidence::Artifact;
 use treebeam_core::id::{Commit, EvalId, GitTree, Place, RunPath, Sha256};
 use treebeam_core::protect::{Change, Protected};
 use treebeam_run::port::{
-    Agent, AgentError, Applied, Ask, Binaries, CommitNote, Edits, Executor, Files, Job, JobEnd, JobKey, PortError, Reply, Repo, RepoFile, Role, CommittedTree, StagedChanges, TouchedFiles, JournalTip,
+    Agent, AgentError, Applied, Ask, Binaries, CommitNote, CommittedTree, Edits, Executor, Files,
+    Job, JobEnd, JobKey, JournalTip, PortError, Reply, Repo, RepoFile, Role, StagedChanges,
+    TouchedFiles,
 };
 
 /// A port behind the fence of a run.

@@ -9,8 +9,8 @@
 use super::durable;
 use super::error::StoreError;
 use super::layout::RunDir;
-use crate::user_state::{InboxSecret, UserStateError};
 use super::record_file::{self, RecordKind, UnusableFile};
+use crate::user_state::{InboxSecret, UserStateError};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;

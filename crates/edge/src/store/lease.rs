@@ -24,8 +24,8 @@ use jiff::Timestamp;
 use judge::{Here, Standing, Verdict};
 use std::collections::BTreeMap;
 use std::fs::{File, TryLockError, remove_file};
-use std::sync::{Arc, OnceLock, Mutex, MutexGuard, PoisonError};
 use std::io::ErrorKind;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 use treebeam_core::event::{Event, Takeover};
@@ -186,6 +186,8 @@ impl Lease {
     /// Where it is told which questions wait.
     pub(super) fn wait_board(&self) -> WaitBoard {
         WaitBoard(Arc::clone(&self.owned))
+    }
+
     /// Puts another file of the same content in the journal's place. Checks of the ownership wait meanwhile.
     pub(super) fn replace_journal<'a>(
         &self,

@@ -33,8 +33,8 @@ mod os;
 #[path = "windows.rs"]
 mod os;
 pub mod probe;
-mod recorded;
 pub mod record_file;
+mod recorded;
 pub mod removal;
 mod unnamed;
 mod wire;

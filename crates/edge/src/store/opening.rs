@@ -6,7 +6,7 @@ use super::error::StoreError;
 use super::journal::Writer;
 use super::journal_guard::{JournalCondition, has_later_epoch};
 use super::layout::{FOLDERS, RunDir};
-use super::lease::{Claim, Fence, Lease, Taken, WaitBoard, self};
+use super::lease::{self, Claim, Fence, Lease, Taken, WaitBoard};
 use super::loading::{Loaded, Source, Written, from_journal, load};
 use super::manifest::{self, Mark, Present};
 use super::note::Note;

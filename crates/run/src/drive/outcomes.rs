@@ -4,7 +4,9 @@ use super::{Coordinator, Halt, Report};
 use crate::brief;
 use crate::port::Moment;
 use crate::stage::StepEnd;
-use treebeam_core::event::{EvalStage, ArtifactsRestored, Event, FilesRecorded, FailureKind, Subject};
+use treebeam_core::event::{
+    ArtifactsRestored, EvalStage, Event, FailureKind, FileDigest, FilesRecorded, Subject,
+};
 use treebeam_core::id::RunPath;
 use treebeam_core::plan::{self, Outcome};
 use treebeam_core::state::State;
@@ -39,9 +41,10 @@ impl Coordinator<'_, '_> {
             Report::Collected(subject, done) => {
                 self.collecting.remove(&subject);
                 self.running.jobs.remove(&subject);
-                let outcome = done?;
-                if self.void.remove(&subject).is_none() {
-                    self.held.push((None, outcome));
+                let end = done?;
+                match self.void.remove(&subject) {
+                    None => self.held.push((None, end)),
+                    Some(_) => self.record_files(end.files)?,
                 }
             }
         }
@@ -66,9 +69,7 @@ impl Coordinator<'_, '_> {
                     self.suspect_sweeps(restored)?;
                 }
                 // Before the end: a step whose end is on record has its digests on record too.
-                if !files.is_empty() {
-                    self.apply(Event::FilesRecorded(Box::new(FilesRecorded { files })))?;
-                }
+                self.record_files(files)?;
                 self.apply(event)?;
                 if let Some(step) = step {
                     self.running.steps.remove(&step);
@@ -80,6 +81,14 @@ impl Coordinator<'_, '_> {
                 return seen;
             }
         }
+    }
+
+    /// Records the digests of the files that a step has written.
+    pub(super) fn record_files(&mut self, files: Vec<FileDigest>) -> Result<(), Halt> {
+        if files.is_empty() {
+            return Ok(());
+        }
+        self.apply(Event::FilesRecorded(Box::new(FilesRecorded { files })))
     }
 
     /// Records which artifacts were changed and restored. Any sweep that is under way can have changed them: it may have

@@ -3,6 +3,7 @@
 
 use super::{Coordinator, Halt};
 use crate::port::JobEnd;
+use crate::stage::StepEnd;
 use treebeam_core::event::{Event, FailureKind, Subject};
 use treebeam_core::plan::{Outcome, Step};
 
@@ -22,21 +23,26 @@ impl Coordinator<'_, '_> {
     /// Leaves out the results that came in together with the news that inputs are changed.
     pub(super) fn drop_suspects(
         &mut self,
-        held: &mut Vec<(Option<Step>, Outcome)>,
+        held: &mut Vec<(Option<Step>, StepEnd)>,
     ) -> Result<(), Halt> {
-        let is_notice = |(_, outcome): &(_, Outcome)| matches!(outcome, Outcome::EvalFailed { failure, .. } if failure.kind == FailureKind::Inputs);
+        let is_notice = |(_, end): &(_, StepEnd)| matches!(&end.outcome, Outcome::EvalFailed { failure, .. } if failure.kind == FailureKind::Inputs);
         if !held.iter().any(is_notice) {
             return Ok(());
         }
-        let mut suspects = Vec::new();
-        held.retain(|(_, outcome)| match outcome {
-            Outcome::Swept { eval, .. } => {
-                suspects.push(Subject::Eval(*eval));
-                false
-            }
-            _ => true,
-        });
-        suspects.into_iter().try_for_each(|subject| self.submit_later(subject))
+        let is_result = |(_, end): &(_, StepEnd)| matches!(end.outcome, Outcome::Swept { .. });
+        let (suspects, kept) = std::mem::take(held).into_iter().partition(is_result);
+        *held = kept;
+        let suspects: Vec<(Option<Step>, StepEnd)> = suspects;
+        suspects.into_iter().try_for_each(|(_, end)| self.void_result(end))
+    }
+
+    /// Leaves out one result. The files that collecting it wrote are there until the next one.
+    fn void_result(&mut self, end: StepEnd) -> Result<(), Halt> {
+        self.record_files(end.files)?;
+        match end.outcome {
+            Outcome::Swept { eval, .. } => self.submit_later(Subject::Eval(eval)),
+            _ => Ok(()),
+        }
     }
 
     fn submit_later(&mut self, subject: Subject) -> Result<(), Halt> {

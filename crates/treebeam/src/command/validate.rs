@@ -1,8 +1,8 @@
 //! `treebeam validate`: checks that a run's record, files, refs and decisions hold together, and writes what it found.
 
+mod chain;
 mod commits;
 mod digests;
-mod chain;
 
 use super::Output;
 use crate::failure::{Exit, Failure};

@@ -159,9 +159,13 @@ impl Root {
         };
         let (results, rows, parent, inputs, at) = match &facts.baseline {
             Baseline::Unmeasured | Baseline::Refused { .. } => (None, None, None, None, None),
-            Baseline::Measured { results, rows, parent, protected_inputs, at, .. } => {
-                (Some(results), Some(*rows), parent.as_ref(), *protected_inputs, Some(*at))
-            }
+            Baseline::Measured { results, rows, parent, protected_inputs, at, .. } => (
+                Some(results),
+                Some(*rows),
+                parent.as_ref(),
+                protected_inputs.as_deref().copied(),
+                Some(*at),
+            ),
         };
         let checks = match &facts.baseline {
             Baseline::Unmeasured | Baseline::Refused { .. } => None,
@@ -194,7 +198,7 @@ impl Root {
             results: copied.into_artifact(),
             rows: needed(self.root_baseline_rows, "root_baseline_rows")?,
             parent: self.parent_baseline_provenance.map(CopiedFile::into_artifact),
-            protected_inputs: self.protected_inputs_sha256,
+            protected_inputs: self.protected_inputs_sha256.map(Box::new),
             tree: self.root_tree,
             checks: self.checks,
             at: needed(self.root_baseline_measured_at, "root_baseline_measured_at")?,
