@@ -118,7 +118,7 @@ impl Seat<'_> {
         }
     }
 
-    /// Refuses a program that is not there. One that is named by a relative path may come with the worktree.
+    /// Refuses a program that is not there. A relative path may come with the worktree.
     pub(crate) fn must_be_installed(&self) -> Result<(), Failure> {
         let is_missing = |program: &&str| {
             let is_anywhere = program::is_path(program) && Path::new(program).is_relative();

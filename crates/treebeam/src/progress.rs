@@ -49,7 +49,7 @@ pub(crate) fn note(text: &str) {
 
 /// Sees what goes on behind the door to agents.
 pub(crate) struct Onlooker {
-    /// Where other processes see what waits, in a run.
+    /// The board on which other processes see what waits; none outside of a run.
     pub(crate) board: Option<WaitBoard>,
 }
 

@@ -46,8 +46,8 @@ impl Unanswered {
     }
 }
 
-/// The run on one screen: who runs it, if somebody does, which questions to agents wait there, and which command would go on
-/// with it.
+/// The run on one screen: who runs it, if somebody does, which of its questions wait, and which
+/// command would go on with it.
 #[must_use]
 pub fn status(
     facts: &Facts,

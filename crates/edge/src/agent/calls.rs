@@ -307,7 +307,7 @@ impl Calls {
         Ok(self.sums()?.unanswered)
     }
 
-    /// Whether a server has given an answer that is kept here. Only a run keeps that in mind; what cannot be read says nothing.
+    /// True if an answer of this server is recorded in this run. Unreadable files are passed over.
     pub(super) fn have_answer_of(&self, server: &ServerId) -> bool {
         let Self::Run(_) = self else { return false };
         let gave = |file: &Path| server_of(file).as_ref() == Some(server);
@@ -451,7 +451,7 @@ impl Sums {
     }
 }
 
-/// Whether a file of this name is an answer.
+/// True if a file of this name holds an answer.
 fn is_answer(name: &str) -> bool {
     let kind = name.split_once('.').map(|(_, kind)| kind);
     kind.is_some_and(|kind| kind == "json" || kind.starts_with("old-"))

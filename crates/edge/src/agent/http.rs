@@ -159,7 +159,8 @@ fn not_sent(error: reqwest::Error) -> Trouble {
     Trouble::Passing { why, fault, wait: None, spent }
 }
 
-/// Why an answer is cut that has no end within its time: a server may send a byte now and then for ever.
+/// The reason for cutting an answer that has no end within its time: a server may send a byte
+/// now and then for ever.
 fn endless(bytes: usize, last: Instant, total: Duration) -> String {
     let (total, ago) = (total.as_secs_f32(), last.elapsed().as_secs_f32());
     if ago > total / 2.0 {

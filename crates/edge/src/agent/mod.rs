@@ -117,7 +117,7 @@ impl<'a> Door<'a> {
         self.answer_within(question, &Within::default())
     }
 
-    /// Answers a question that need not belong to a run, and waits for no answer any longer than this.
+    /// Answers a question that need not belong to a run, within this time.
     ///
     /// # Errors
     /// When no usable answer came.

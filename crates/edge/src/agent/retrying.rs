@@ -5,7 +5,7 @@
 
 use super::question::{Answer, Fault, Meter, Question, Spent, Trouble};
 use super::servers::{ServerBook, ServerId};
-use super::wait::{Nap, Pause};
+use super::wait::{Nap, RetryPause};
 use jiff::Timestamp;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::Rng as _;
@@ -23,13 +23,13 @@ pub struct Patience {
     pub pause: Duration,
     /// The longest pause that we choose ourselves.
     pub longest_pause: Duration,
-    /// How long after a question was first asked it is asked again, whatever the other side says.
+    /// The longest time after its first try that a question is asked again.
     pub wait: Duration,
-    /// How long a rate limit is waited for at least where the other side does not say how long it lasts.
+    /// The least time that a rate limit of unstated length is waited for.
     pub rate_limit: Duration,
-    /// How long it may wait for a server that has answered in this run, stated waits aside.
+    /// The time that a server is waited for that has answered in this run, without stated pauses.
     pub outage: Duration,
-    /// How long it may wait for a server that has not answered in this run, stated waits aside.
+    /// The time that any other server is waited for, without stated pauses.
     pub first_answer: Duration,
 }
 
@@ -44,7 +44,7 @@ impl Patience {
         outage: Duration::from_hours(6),
         first_answer: Duration::from_mins(30),
     };
-    /// For a command with a person before it: all waiting ends within a minute.
+    /// For a command that a person waits for: all waiting ends within a minute.
     pub const BRIEF: Self = Self {
         tries: 3,
         pause: Duration::from_millis(500),
@@ -55,14 +55,14 @@ impl Patience {
         first_answer: Duration::ZERO,
     };
 
-    /// The same with another patience for outages, whether or not a server has answered before.
+    /// Replaces the patience for outages, for all servers alike.
     #[must_use]
     pub fn with_outage(self, outage: Duration) -> Self {
         Self { outage, first_answer: outage, wait: self.wait.max(outage), ..self }
     }
 }
 
-/// How much slower a question is asked again whose tries may each have cost something.
+/// Factor by which the longest pause grows for questions whose tries may each have cost something.
 const PAID_PAUSES: u32 = 10;
 
 /// A layer that tries again.
@@ -72,7 +72,7 @@ pub(super) struct Retrying<'a, A, N> {
     patience: Patience,
     jitter: Mutex<Pcg64Mcg>,
     servers: ServerBook<'a>,
-    /// Names questions that wait.
+    /// Number of the next question.
     next_wait: AtomicU64,
 }
 
@@ -112,18 +112,18 @@ impl<'a, A, N> Retrying<'a, A, N> {
     }
 }
 
-/// Why a question is to be asked again, if it is.
-struct Setback {
+/// A trouble after which a question may be asked again.
+struct RetryableTrouble {
     why: String,
-    kind: SetbackKind,
-    /// When the other side wants to be asked again.
+    kind: TroubleKind,
+    /// The pause that the other side stated.
     stated: Option<Duration>,
     spent: Spent,
 }
 
-/// What a setback says of the server.
+/// The part of the other side that a trouble is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum SetbackKind {
+enum TroubleKind {
     /// It takes no more questions for now.
     Limited,
     /// No question would be answered now.
@@ -132,18 +132,18 @@ enum SetbackKind {
     BadAnswer,
 }
 
-impl Setback {
-    /// The setback in a trouble that may go away by itself; all other trouble comes back.
+impl RetryableTrouble {
+    /// Takes in a trouble that may go away by itself; all other trouble comes back.
     fn from_trouble(trouble: Trouble) -> Result<Self, Trouble> {
         match trouble {
             Trouble::TooMany { why, wait } => {
-                let (kind, spent) = (SetbackKind::Limited, Spent::Nothing);
+                let (kind, spent) = (TroubleKind::Limited, Spent::Nothing);
                 Ok(Self { why, kind, stated: wait, spent })
             }
             Trouble::Passing { why, fault, wait, spent } => {
                 let kind = match fault {
-                    Fault::Answering => SetbackKind::BadAnswer,
-                    Fault::Unreachable | Fault::Overloaded => SetbackKind::Outage(fault),
+                    Fault::Answering => TroubleKind::BadAnswer,
+                    Fault::Unreachable | Fault::Overloaded => TroubleKind::Outage(fault),
                 };
                 Ok(Self { why, kind, stated: wait, spent })
             }
@@ -157,21 +157,21 @@ impl Setback {
         }
     }
 
-    /// What a question ends with that is not asked again.
+    /// The trouble that a question ends with if it is not asked again.
     fn given_up(self, counts: &RetryCounts, waited: Duration) -> Trouble {
         let Self { why, kind, spent, .. } = self;
         let all = counts.limits + counts.failures;
         let unavailable = |what: String, hint: &str| Trouble::from(PortError::new(what).hint(hint));
         let seconds = waited.as_secs();
         match kind {
-            SetbackKind::Limited => unavailable(
+            TroubleKind::Limited => unavailable(
                 format!("the agent still takes no questions after {seconds} s: {why}"),
                 "lower `llm_max_inflight` or `llm_rate_limit`, or go on later",
             ),
-            SetbackKind::BadAnswer => {
+            TroubleKind::BadAnswer => {
                 Trouble::Unanswered { why: format!("{why}, {} times", counts.failures), spent }
             }
-            SetbackKind::Outage(fault) => {
+            TroubleKind::Outage(fault) => {
                 let hint = match fault {
                     Fault::Unreachable => "check the network and `base_url`, then go on",
                     Fault::Overloaded | Fault::Answering => {
@@ -185,12 +185,12 @@ impl Setback {
     }
 }
 
-/// How a question has fared so far. Times are those of [`Nap::now`].
+/// Counts of the tries and pauses of one question. Times are those of [`Nap::now`].
 struct RetryCounts {
     begun: Duration,
-    /// When the first setback came.
-    first_setback: Option<Duration>,
-    /// How long it waited because the other side wanted it to.
+    /// The time of the first trouble.
+    first_trouble: Option<Duration>,
+    /// The sum of the pauses that the other side stated.
     stated: Duration,
     failures: u32,
     limits: u32,
@@ -198,40 +198,40 @@ struct RetryCounts {
 
 impl RetryCounts {
     const fn new(begun: Duration) -> Self {
-        Self { begun, first_setback: None, stated: Duration::ZERO, failures: 0, limits: 0 }
+        Self { begun, first_trouble: None, stated: Duration::ZERO, failures: 0, limits: 0 }
     }
 
-    /// How long it has waited of its own accord.
+    /// The time since the first trouble, without the stated pauses.
     fn own(&self, now: Duration) -> Duration {
-        let since = self.first_setback.map_or(Duration::ZERO, |then| now.saturating_sub(then));
+        let since = self.first_trouble.map_or(Duration::ZERO, |then| now.saturating_sub(then));
         since.saturating_sub(self.stated)
     }
 }
 
 impl<A, N: Nap> Retrying<'_, A, N> {
-    /// How long to wait before a question is asked again; none where it is given up.
+    /// The pause before a question is asked again; none where it is given up.
     fn next_pause(
         &self,
-        setback: &Setback,
+        trouble: &RetryableTrouble,
         counts: &mut RetryCounts,
         server: &ServerId,
     ) -> Option<Duration> {
         let now = self.nap.now();
-        counts.first_setback.get_or_insert(now);
-        let count = match setback.kind {
-            SetbackKind::Limited => &mut counts.limits,
-            SetbackKind::Outage(_) | SetbackKind::BadAnswer => &mut counts.failures,
+        counts.first_trouble.get_or_insert(now);
+        let count = match trouble.kind {
+            TroubleKind::Limited => &mut counts.limits,
+            TroubleKind::Outage(_) | TroubleKind::BadAnswer => &mut counts.failures,
         };
         *count += 1;
         let tried = *count;
-        let own = self.pause(tried, setback.spent);
-        let stated = setback.stated.map_or(Duration::ZERO, |wait| self.stated(wait));
+        let own = self.pause(tried, trouble.spent);
+        let stated = trouble.stated.map_or(Duration::ZERO, |wait| self.stated(wait));
         let left = self.patience.wait.saturating_sub(now.saturating_sub(counts.begun));
-        let is_over = match setback.kind {
-            SetbackKind::BadAnswer => tried >= self.patience.tries,
-            SetbackKind::Limited | SetbackKind::Outage(_) => {
+        let is_over = match trouble.kind {
+            TroubleKind::BadAnswer => tried >= self.patience.tries,
+            TroubleKind::Limited | TroubleKind::Outage(_) => {
                 self.servers.is_given_up(server)
-                    || (stated <= own && self.is_out_of_patience(setback, counts, server, tried))
+                    || (stated <= own && self.is_out_of_patience(trouble, counts, server, tried))
             }
         };
         if is_over || left.is_zero() {
@@ -244,10 +244,10 @@ impl<A, N: Nap> Retrying<'_, A, N> {
         Some(pause)
     }
 
-    /// Whether a question has waited long enough for a server that does not say how long it takes.
+    /// True if a question has waited long enough for a server that states no pause of its own.
     fn is_out_of_patience(
         &self,
-        setback: &Setback,
+        trouble: &RetryableTrouble,
         counts: &RetryCounts,
         server: &ServerId,
         tried: u32,
@@ -256,9 +256,9 @@ impl<A, N: Nap> Retrying<'_, A, N> {
             return false;
         }
         let waited = counts.own(self.nap.now());
-        let least = match setback.kind {
-            SetbackKind::Limited => self.patience.rate_limit,
-            SetbackKind::Outage(_) | SetbackKind::BadAnswer => Duration::ZERO,
+        let least = match trouble.kind {
+            TroubleKind::Limited => self.patience.rate_limit,
+            TroubleKind::Outage(_) | TroubleKind::BadAnswer => Duration::ZERO,
         };
         let Patience { outage, first_answer, .. } = self.patience;
         // Whether it has answered is only looked up where that decides.
@@ -267,7 +267,7 @@ impl<A, N: Nap> Retrying<'_, A, N> {
                 && waited >= self.outage(server).max(least))
     }
 
-    /// How long a server is waited for.
+    /// The patience with a server that is gone or overloaded.
     fn outage(&self, server: &ServerId) -> Duration {
         let Patience { outage, first_answer, .. } = self.patience;
         if self.servers.has_answered(server) { outage } else { first_answer }
@@ -295,36 +295,36 @@ impl<A: Answer, N: Nap> Retrying<'_, A, N> {
         let mut counts = RetryCounts::new(self.nap.now());
         let mut since = None;
         loop {
-            let setback = match self.inner.answer(question, &watch) {
+            let trouble = match self.inner.answer(question, &watch) {
                 Ok(reply) => {
                     self.servers.note_answer(&server);
                     return Ok(Reply { millis: Some(watch.millis()), ..reply });
                 }
-                Err(trouble) => Setback::from_trouble(trouble)?,
+                Err(trouble) => RetryableTrouble::from_trouble(trouble)?,
             };
-            let Some(pause) = self.next_pause(&setback, &mut counts, &server) else {
-                if setback.kind != SetbackKind::BadAnswer {
+            let Some(pause) = self.next_pause(&trouble, &mut counts, &server) else {
+                if trouble.kind != TroubleKind::BadAnswer {
                     self.servers.give_up(&server);
                 }
                 let waited = self.nap.now().saturating_sub(counts.begun);
-                return Err(setback.given_up(&counts, waited));
+                return Err(trouble.given_up(&counts, waited));
             };
-            if setback.spent != Spent::Nothing {
+            if trouble.spent != Spent::Nothing {
                 meter.another_try()?;
             }
             let left = meter.end().map(|end| end.saturating_duration_since(Instant::now()));
-            self.nap.nap(&Pause {
+            self.nap.nap(&RetryPause {
                 id,
                 role: question.role,
-                why: &setback.why,
+                why: &trouble.why,
                 since: *since.get_or_insert_with(Timestamp::now),
                 length: left.map_or(pause, |left| left.min(pause)),
                 is_in_vain: &|| {
-                    setback.kind != SetbackKind::BadAnswer && self.servers.is_given_up(&server)
+                    trouble.kind != TroubleKind::BadAnswer && self.servers.is_given_up(&server)
                 },
             })?;
             if left.is_some_and(|left| left <= pause) {
-                return Err(Trouble::too_late(&setback.why));
+                return Err(Trouble::too_late(&trouble.why));
             }
         }
     }

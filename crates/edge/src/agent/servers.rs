@@ -20,12 +20,12 @@ impl ServerId {
     }
 }
 
-/// What is known of one server.
+/// The facts about one server.
 #[derive(Clone, Copy, Debug, Default)]
 struct ServerRecord {
-    /// Whether it has answered in this run; none until that was looked up.
+    /// True if it has answered in this run; none until that was looked up.
     has_answered: Option<bool>,
-    /// Whether a question has been given up because of it.
+    /// True if a question was given up because of it and it has not answered since.
     is_given_up: bool,
 }
 
@@ -62,12 +62,13 @@ impl<'a> ServerBook<'a> {
         self.records().entry(server.clone()).or_default().is_given_up = true;
     }
 
-    /// Whether a question has been given up because of a server that has not answered since.
+    /// True if a question was given up because of a server that has not answered since.
     pub(super) fn is_given_up(&self, server: &ServerId) -> bool {
         self.records().get(server).is_some_and(|record| record.is_given_up)
     }
 
-    /// Whether a server has answered in this run. Answers to an earlier process of the run are looked up once, on disk.
+    /// True if a server has answered in this run. Answers to an earlier process of the run are
+    /// looked up once, on disk.
     pub(super) fn has_answered(&self, server: &ServerId) -> bool {
         if let Some(known) = self.records().get(server).and_then(|record| record.has_answered) {
             return known;

@@ -11,7 +11,7 @@ use super::recorded::Recorded;
 use super::retrying::{Patience, Retrying};
 use super::servers::ServerBook;
 use super::settings::{Key, Line, Model, Settings, Wire};
-use super::wait::{Nap, Observer, Pause, Wait};
+use super::wait::{Nap, Observer, RetryPause, Wait};
 use crate::env_file::Secret;
 use crate::process::Captured;
 use crate::store::RunDir;
@@ -225,7 +225,7 @@ impl Nap for &Naps {
     fn now(&self) -> Duration {
         self.0.lock().unwrap().iter().sum()
     }
-    fn nap(&self, pause: &Pause<'_>) -> Result<(), Trouble> {
+    fn nap(&self, pause: &RetryPause<'_>) -> Result<(), Trouble> {
         self.0.lock().unwrap().push(pause.length);
         Ok(())
     }

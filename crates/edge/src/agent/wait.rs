@@ -32,7 +32,7 @@ pub struct Wait<'a> {
     pub role: Role,
     /// Why.
     pub why: &'a str,
-    /// Since when it has had to wait, now and then being asked again.
+    /// The time of its first pause.
     pub since: Timestamp,
     /// How long.
     pub length: Duration,
@@ -41,13 +41,13 @@ pub struct Wait<'a> {
 }
 
 /// A pause of a question before it is asked again.
-pub(super) struct Pause<'a> {
+pub(super) struct RetryPause<'a> {
     pub(super) id: u64,
     pub(super) role: Role,
     pub(super) why: &'a str,
     pub(super) since: Timestamp,
     pub(super) length: Duration,
-    /// Whether waiting any longer is of no use.
+    /// True once waiting any longer is of no use.
     pub(super) is_in_vain: &'a dyn Fn() -> bool,
 }
 
@@ -56,7 +56,7 @@ pub(super) trait Nap: Sync {
     /// The time on a clock that only goes forward.
     fn now(&self) -> Duration;
     /// Waits for a pause to end, unless the program is to stop or waiting is in vain.
-    fn nap(&self, pause: &Pause<'_>) -> Result<(), Trouble>;
+    fn nap(&self, pause: &RetryPause<'_>) -> Result<(), Trouble>;
     /// Ends the wait of a question, if it had to wait.
     fn end_wait(&self, _id: u64) {}
 }
@@ -65,7 +65,7 @@ pub(super) trait Nap: Sync {
 pub(super) struct RealNap<'a> {
     observer: &'a dyn Observer,
     begun: Instant,
-    /// The questions whose waiting was told.
+    /// Numbers of the questions that were reported as waiting.
     told: Mutex<BTreeSet<u64>>,
 }
 
@@ -84,8 +84,8 @@ impl Nap for RealNap<'_> {
         self.begun.elapsed()
     }
 
-    fn nap(&self, pause: &Pause<'_>) -> Result<(), Trouble> {
-        let Pause { id, role, why, since, length, is_in_vain } = *pause;
+    fn nap(&self, pause: &RetryPause<'_>) -> Result<(), Trouble> {
+        let RetryPause { id, role, why, since, length, is_in_vain } = *pause;
         let now = Timestamp::now();
         let until = now.saturating_add(length).unwrap_or(now);
         self.told().insert(id);

@@ -183,7 +183,7 @@ impl Lease {
         Fence(Arc::clone(&self.owned))
     }
 
-    /// Where it is told which questions wait.
+    /// The board on which waiting questions are put up.
     pub(super) fn wait_board(&self) -> WaitBoard {
         WaitBoard(Arc::clone(&self.owned))
     }

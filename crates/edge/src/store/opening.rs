@@ -219,7 +219,7 @@ impl Store {
         self.lease.fence()
     }
 
-    /// Where other processes are told which questions to agents wait.
+    /// The board that tells other processes which questions to agents wait.
     #[must_use]
     pub fn wait_board(&self) -> WaitBoard {
         self.lease.wait_board()

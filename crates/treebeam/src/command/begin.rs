@@ -121,7 +121,8 @@ pub(super) fn must_be_able(seats: &[Seat<'_>], needed: &[Role]) -> Result<(), Fa
     Ok(())
 }
 
-/// Refuses a program of an agent that no worktree can have: its relative path is neither here nor tracked by git.
+/// Refuses a program of an agent that no worktree can have: its relative path leads to no file
+/// here, and git does not track it.
 pub(super) fn must_come_with_worktrees(home: &Home, seats: &[Seat<'_>]) -> Result<(), Failure> {
     let top = &home.repo.toplevel;
     for seat in seats {

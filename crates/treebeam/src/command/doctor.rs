@@ -273,7 +273,8 @@ fn cost(estimate: &Estimate) -> Check {
     }
 }
 
-/// Whether the program of a coding agent is there, and can be what is expected. Each is asked once.
+/// Looks whether the program of a coding agent is there, and is what is expected. Each is asked
+/// once.
 fn program(
     here: &Path,
     settings: &Settings,

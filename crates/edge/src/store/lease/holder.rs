@@ -39,7 +39,7 @@ pub struct Holder {
     pub waiting: Vec<WaitingQuestion>,
 }
 
-/// A question to an agent that has to wait before it is asked again, as the note of a run's owner tells it.
+/// A question to an agent that has to wait before it is asked again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitingQuestion {
     /// The role that is asked.

@@ -67,7 +67,7 @@ pub(super) fn run(here: &Path, args: &CheckArgs, output: Output) -> Result<Exit,
     Ok(failures.map(Failure::exit).max_by_key(|exit| exit.code()).unwrap_or(Exit::Done))
 }
 
-/// Whether an agent has its key and its program.
+/// Checks that an agent has its key and its program.
 fn is_ready(seat: &Seat<'_>) -> Result<(), Failure> {
     seat.settings()?;
     seat.must_be_installed()
