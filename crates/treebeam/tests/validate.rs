@@ -424,7 +424,7 @@ fn a_journal_that_was_cut_at_a_line_end_is_found() {
     for lines in [1, 2, 5] {
         let site = site();
         cut(&site, lines);
-        finds(&site, &["but `refs/treebeam/t` names event", "it was cut"]);
+        finds(&site, &["it was cut"]);
     }
 }
 
@@ -467,7 +467,7 @@ fn the_ref_of_a_journal_goes_with_its_run_and_its_absence_is_a_warning() {
     let said = site.call(&["validate", RUN]).exits(0);
     let _ = said.says(["warning", "`refs/treebeam/t` is missing", "is sound; warnings: 1"]);
     site.resume(&["--max-total-idea-evals=14"]);
-    let _ = site.call(&["export", RUN]).exits(0);
+    let _ = site.call(&["export", RUN, "--branch", "kept"]).exits(0);
     let said = site.call(&["clean", RUN, "--delete", "--yes"]).exits(0);
     let _ = said.says(["removed: run t: ref `refs/treebeam/t`"]);
     assert_eq!(git(&["for-each-ref", "refs/treebeam"]), "");
