@@ -256,7 +256,8 @@ pub fn decision(facts: &Facts, eval: &Eval, again: &Scored) -> Option<Finding> {
     })
 }
 
-/// Whether the settings protect what treebeam always protects. Settings that do not were not written by treebeam.
+/// Whether the settings protect what treebeam always protects. Settings that do not were not
+/// written by treebeam.
 #[must_use]
 pub fn protection(facts: &Facts) -> Option<Finding> {
     let protect = &facts.meaning.protect;
@@ -271,7 +272,8 @@ pub fn protection(facts: &Facts) -> Option<Finding> {
     ))
 }
 
-/// Whether a candidate's commit changes only what it may, by the recorded `protect` and by what is always protected.
+/// Whether a candidate's commit changes only what it may, by the recorded `protect` and by what is
+/// always protected.
 #[must_use]
 pub fn protected_changes(facts: &Facts, eval: EvalId, changes: &[Change]) -> Option<Finding> {
     let globs = policy::protect(&facts.meaning.protected());

@@ -191,7 +191,8 @@ pub enum Event {
     SentBack(Box<SentBack>),
     /// The digests of the files that a step has written; the end of the step follows.
     FilesRecorded(Box<FilesRecorded>),
-    /// Artifacts that were changed on disk are what they were again; evals that were swept meanwhile are suspect.
+    /// Artifacts that were changed on disk are what they were again; evals that were swept
+    /// meanwhile are suspect.
     ArtifactsRestored(Box<ArtifactsRestored>),
     /// All evals of a depth have ended; this is what becomes of them.
     DepthClosed {
@@ -429,7 +430,8 @@ pub enum FailureKind {
     Protected,
     /// Protected inputs are not what they were for the root. Of several sweeps that ran then, nobody knows whose doing it was.
     Inputs,
-    /// Artifacts of the run changed while it was swept. Of several sweeps that ran then, any can have changed them.
+    /// Artifacts of the run changed while it was swept. Of several sweeps that ran then, any can
+    /// have changed them.
     Artifacts,
     /// The change changes nothing.
     NoChange,

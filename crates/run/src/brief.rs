@@ -229,7 +229,8 @@ pub(crate) fn for_collecting(state: &State, subject: Subject) -> Option<ForColle
     })
 }
 
-/// The artifacts that later decisions rest on: those of the root, of the frontier, and of the evals of the open depth.
+/// The artifacts that later decisions rest on: those of the root, of the frontier, and of the evals
+/// of the open depth.
 fn decisive_artifacts(state: &Facts) -> Vec<Artifact> {
     let root = match &state.baseline {
         Baseline::Measured { results, .. } => Some(results.clone()),

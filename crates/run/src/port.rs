@@ -438,7 +438,8 @@ pub trait Files: Sync {
     /// When they may not be on disk.
     fn settle(&self) -> Result<(), PortError>;
 
-    /// Checks artifacts, and replaces each that is not what was recorded with a copy in the run that is. Returns those.
+    /// Checks artifacts, and replaces each that is not what was recorded with a copy in the run
+    /// that is. Returns those.
     ///
     /// # Errors
     /// When no copy in the run is what was recorded, or the artifact cannot be written.

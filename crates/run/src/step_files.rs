@@ -1,5 +1,6 @@
-//! The digests of the files that one step writes: its own, and the answers that its agents keep. Each is computed as the
-//! file is written; files are read again only where the step did not write them itself.
+//! The digests of the files that one step writes: its own, and the answers that its agents keep.
+//! Each is computed as the file is written; files are read again only where the step did not write
+//! them itself.
 
 use crate::port::{Agent, AgentError, Ask, Edits, Files, PortError, Reply, Role, World};
 use crate::stage::StepEnd;
@@ -31,7 +32,8 @@ impl StepDigests {
         self.noted().digests.insert(path, sha256);
     }
 
-    /// The end of the step, with the files that it has written and restored, in the order of their paths.
+    /// The end of the step, with the files that it has written and restored, in the order of their
+    /// paths.
     pub(crate) fn into_end(self, outcome: Outcome) -> StepEnd {
         let noted = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
         let digests = noted.digests.into_iter();

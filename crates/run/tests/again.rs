@@ -232,7 +232,8 @@ fn a_wish_acts_again_on_what_has_failed_since() {
             .count()
     };
     while failed(&journal) == 0 {
-        // A sweep whose end was cut off is submitted again, and digests are recorded again: these alone lead nowhere.
+        // A sweep whose end was cut off is submitted again, and digests are recorded again: these
+        // alone lead nowhere.
         let leads_nowhere = |event: &&Event| {
             matches!(event, Event::SweepSubmitted { .. } | Event::FilesRecorded(_))
         };

@@ -1,4 +1,5 @@
-//! Artifacts that a sweep changes on disk: they are restored, what was swept meanwhile fails, and the run goes on.
+//! Artifacts that a sweep changes on disk: they are restored, what was swept meanwhile fails, and
+//! the run goes on.
 
 #![cfg(test)]
 

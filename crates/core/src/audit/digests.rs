@@ -1,5 +1,5 @@
-//! Which of the files with a recorded digest must have it now. A step that is under way may have written its files anew
-//! and not be on record yet.
+//! Which of the files with a recorded digest must have it now. A step that is under way may have
+//! written its files anew and not be on record yet.
 
 use super::Reference;
 use crate::facts::{Baseline, Expansion, Facts, Ideas, Stage};
@@ -20,7 +20,8 @@ pub fn recorded_files(facts: &Facts, digests: &BTreeMap<RunPath, Sha256>) -> Vec
     settled.collect()
 }
 
-/// Evals that have ended, and none of whose files has a recorded digest: an older treebeam recorded none.
+/// Evals that have ended, and none of whose files has a recorded digest: an older treebeam recorded
+/// none.
 #[must_use]
 pub fn evals_without_digests(facts: &Facts, digests: &BTreeMap<RunPath, Sha256>) -> usize {
     let owners = digests.keys().filter_map(FileOwner::of);

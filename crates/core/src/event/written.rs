@@ -1,5 +1,6 @@
-//! Files of the run: the artifacts that were changed and restored, and the digests of what a step has written. `validate`
-//! compares the digests with the disk; no decision reads them, and the state does not hold them.
+//! Files of the run: the artifacts that were changed and restored, and the digests of what a step
+//! has written. `validate` compares the digests with the disk; no decision reads them, and the
+//! state does not hold them.
 
 use super::FileDigest;
 use crate::id::{EvalId, RunPath};

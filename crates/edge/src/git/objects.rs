@@ -1,5 +1,6 @@
-//! Whether the repository still has what commits consist of, and what candidates change. It reads only, without checking
-//! anything out: one git process for any number of commits, and one for each where something is missing.
+//! Whether the repository still has what commits consist of, and what candidates change. It reads
+//! only, without checking anything out: one git process for any number of commits, and one for each
+//! where something is missing.
 
 use super::GitRepo;
 use super::diff::change;
@@ -79,7 +80,8 @@ impl GitRepo {
         Ok(Some(MissingObjects::Parts(1 + names.count(), first.to_owned())))
     }
 
-    /// What each of these commits changes against the commit beside it, in the same order. Both must be there.
+    /// What each of these commits changes against the commit beside it, in the same order. Both
+    /// must be there.
     ///
     /// # Errors
     /// When git cannot be run, or lacks something of one of them.
@@ -105,7 +107,8 @@ fn lines(commits: &BTreeSet<Commit>) -> Input {
     Input::bytes(lines.into_bytes())
 }
 
-/// Reads `<commit>\0`, followed by `:100644 000000 1234… 0000… D\0path\0` for each change, again and again.
+/// Reads `<commit>\0`, followed by `:100644 000000 1234… 0000… D\0path\0` for each change, again
+/// and again.
 fn changes_by_commit(raw: &str) -> Vec<Vec<Change>> {
     let mut parts = raw.split('\0').filter(|part| !part.is_empty());
     let mut all: Vec<Vec<Change>> = Vec::new();

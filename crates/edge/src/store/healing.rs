@@ -1,5 +1,5 @@
-//! Artifacts that were changed on disk: which of them need not be read to know that they were not, and where else in the
-//! run their content lies.
+//! Artifacts that were changed on disk: which of them need not be read to know that they were not,
+//! and where else in the run their content lies.
 
 use super::layout::RunDir;
 use crate::git::{Stamp, stamp};
@@ -12,7 +12,8 @@ use treebeam_core::evidence::Artifact;
 use treebeam_core::id::{Place, RunPath, Sha256};
 use treebeam_core::path;
 
-/// The artifacts whose digest this process has verified, each with what the system said of its file then.
+/// The artifacts whose digest this process has verified, each with what the system said of its file
+/// then.
 #[derive(Debug)]
 pub(super) struct VerifiedArtifacts(Mutex<BTreeMap<RunPath, (Sha256, Stamp)>>);
 
@@ -21,8 +22,8 @@ impl VerifiedArtifacts {
         Self(Mutex::new(BTreeMap::new()))
     }
 
-    /// Whether an artifact is what was recorded. Its digest is asked for only where the system says something else of the
-    /// file than when it was last verified.
+    /// Whether an artifact is what was recorded. Its digest is asked for only where the system says
+    /// something else of the file than when it was last verified.
     pub(super) fn holds(
         &self,
         full: &Path,
@@ -51,8 +52,8 @@ fn stamp_of(full: &Path) -> Option<Stamp> {
     found.is_file().then(|| stamp(&found))
 }
 
-/// Where in the run the content of an artifact may lie: the file that it was copied from, and what each submission of its
-/// sweep has left.
+/// Where in the run the content of an artifact may lie: the file that it was copied from, and what
+/// each submission of its sweep has left.
 pub(super) fn copies(run: &RunDir, artifact: &Artifact) -> Vec<RunPath> {
     let subject = subject(artifact);
     let home = path::of_subject(subject);

@@ -492,7 +492,7 @@ fn done_again() -> Vec<Event> {
         submitted(Subject::Eval(eval(9)), 2),
         changed_artifact(9),
         recorded("eval/0009/experiment/sweep.log"),
-        failed(9, EvalStage::Sweep, FailureKind::Artifacts, 79),
+        failed(9, EvalStage::Sweep, FailureKind::Sweep, 79),
         Event::DepthClosed { depth: Depth(3), verdicts: vec![], beam: vec![], cut_short: false },
         Event::Stopped { reason: Stop::EmptyFrontier, at: at(80) },
     ]

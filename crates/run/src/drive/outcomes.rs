@@ -91,8 +91,8 @@ impl Coordinator<'_, '_> {
         self.apply(Event::FilesRecorded(Box::new(FilesRecorded { files })))
     }
 
-    /// Records which artifacts were changed and restored. Any sweep that is under way can have changed them: it may have
-    /// changed others' results as well as its own.
+    /// Records which artifacts were changed and restored. Any sweep that is under way can have
+    /// changed them: it may have changed others' results as well as its own.
     fn suspect_sweeps(&mut self, artifacts: Vec<RunPath>) -> Result<(), Halt> {
         let suspects = self.state.sweeping().iter().copied().collect();
         let at = self.world.clock.now();

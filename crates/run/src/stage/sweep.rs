@@ -114,7 +114,8 @@ impl Swept<'_> {
     }
 }
 
-/// Why the results of a sweep do not count, in words; `failed` is what the job says itself of its failure.
+/// Why the results of a sweep do not count, in words; `failed` is what the job says itself of its
+/// failure.
 fn suspect(changed: &[RunPath], failed: Option<&str>) -> String {
     let names: Vec<_> = changed.iter().map(ToString::to_string).collect();
     let said = failed.map_or_else(String::new, |said| format!("; the job itself: {said}"));

@@ -1,6 +1,7 @@
-//! Checks that git has all objects of each node's commit, and that no candidate's commit changes what is protected.
+//! Checks that git has all objects of each node's commit, and that no candidate's commit changes
+//! what is protected.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use treebeam_core::audit::{self, Finding};
 use treebeam_core::event::{Leftover, LeftoverKind};
 use treebeam_core::facts::{Baseline, Facts, Node};
@@ -21,7 +22,14 @@ pub(super) fn check(repo: &GitRepo, facts: &Facts) -> Result<Vec<Finding>, PortE
     found.extend(audit::protection(facts));
     let whole: BTreeSet<&Commit> =
         kept.iter().filter(|commit| !missing.contains_key(*commit)).collect();
-    found.extend(changes(repo, facts, &whole)?);
+    match changes(repo, facts, &whole, &missing) {
+        Ok(changes) => found.extend(changes),
+        Err(error) => {
+            let what = format!("what candidates change cannot be read: {}", error.in_full());
+            let advice = "git lacks something of their commits: restore it from a copy";
+            found.push(Finding::new(what, "git", advice));
+        }
+    }
     Ok(found)
 }
 
@@ -52,6 +60,7 @@ fn changes(
     repo: &GitRepo,
     facts: &Facts,
     whole: &BTreeSet<&Commit>,
+    missing: &BTreeMap<Commit, MissingObjects>,
 ) -> Result<Vec<Finding>, PortError> {
     let candidates: Vec<(EvalId, Commit, Commit)> = facts
         .evals
@@ -59,7 +68,8 @@ fn changes(
         .filter_map(|eval| {
             let parent = &facts.node(eval.parent)?.commit;
             let commit = eval.work()?.commit;
-            whole.contains(parent).then(|| (eval.id, parent.clone(), commit))
+            let readable = whole.contains(parent) && !missing.contains_key(&commit);
+            readable.then(|| (eval.id, parent.clone(), commit))
         })
         .collect();
     let commits = candidates.iter().map(|(_, _, commit)| commit.clone()).collect();

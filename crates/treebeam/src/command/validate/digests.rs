@@ -6,7 +6,8 @@ use treebeam_core::facts::Facts;
 use treebeam_core::id::RunPath;
 use treebeam_edge::store::{self, RecordedDigests, RunDir};
 
-/// The digests that the journal has of files. A journal that cannot be read has none; that is a finding of its own.
+/// The digests that the journal has of files. A journal that cannot be read has none; that is a
+/// finding of its own.
 pub(super) fn recorded(run: &RunDir) -> RecordedDigests {
     store::recorded_digests(run).unwrap_or_default()
 }

@@ -1,0 +1,66 @@
+//! The run's files of the world in memory.
+
+use super::MemoryWorld;
+use std::io::{Cursor, Read};
+use treebeam_core::event::Subject;
+use treebeam_core::evidence::Artifact;
+use treebeam_core::id::{EvalId, RunPath, Sha256};
+use treebeam_core::path;
+use treebeam_run::port::{Files, PortError};
+
+impl Files for MemoryWorld {
+    fn write(&self, path: &RunPath, bytes: &[u8]) -> Result<(), PortError> {
+        self.lock().files.insert(path.to_string(), bytes.to_vec());
+        Ok(())
+    }
+
+    fn read(&self, path: &RunPath, _: usize) -> Result<Vec<u8>, PortError> {
+        let disk = self.lock();
+        let file = disk.files.get(path.as_str());
+        file.cloned().ok_or_else(|| PortError::new(format!("no file {path}")))
+    }
+
+    fn find(&self, path: &RunPath, _: usize) -> Result<Option<Vec<u8>>, PortError> {
+        Ok(self.lock().files.get(path.as_str()).cloned())
+    }
+
+    fn link(&self, from: &RunPath, to: &RunPath) -> Result<Sha256, PortError> {
+        let bytes = self.read(from, usize::MAX)?;
+        self.write(to, &bytes)?;
+        Ok(Sha256::of(&bytes))
+    }
+
+    fn remove_submissions(&self, eval: EvalId) -> Result<(), PortError> {
+        let folder = format!("{}/s", path::of_subject(Subject::Eval(eval)));
+        self.lock().files.retain(|path, _| !path.starts_with(&folder));
+        Ok(())
+    }
+
+    fn import(&self, from: &RunPath, name: &str) -> Result<Artifact, PortError> {
+        let bytes = self.read(from, usize::MAX)?;
+        let path: RunPath = format!("artifacts/{name}").parse().expect("a path");
+        self.write(&path, &bytes)?;
+        Ok(Artifact { path, sha256: Sha256::of(&bytes), source: from.to_string() })
+    }
+
+    fn settle(&self) -> Result<(), PortError> {
+        Ok(())
+    }
+
+    fn restore(&self, artifacts: &[Artifact]) -> Result<Vec<RunPath>, PortError> {
+        let mut restored = Vec::new();
+        for Artifact { path, sha256, source } in artifacts {
+            if Sha256::of(&self.read(path, usize::MAX)?) != *sha256 {
+                let copy = self.lock().files.get(source).cloned().unwrap_or_default();
+                self.write(path, &copy)?;
+                restored.push(path.clone());
+            }
+        }
+        Ok(restored)
+    }
+
+    fn open(&self, artifact: &Artifact) -> Result<Box<dyn Read>, PortError> {
+        let bytes = self.read(&artifact.path, usize::MAX)?;
+        Ok(Box::new(Cursor::new(bytes)))
+    }
+}
