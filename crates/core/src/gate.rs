@@ -241,7 +241,12 @@ fn well_formed(scored: &Scored) -> Check {
     let columns = [changed_invariants, &form.missing_columns];
     let passed =
         counts.iter().all(|count| **count == 0) && columns.iter().all(|all| all.is_empty());
-    let mut figures = format!("ragged rows: {ragged_rows}");
+    let mut figures = String::new();
+    if !form.missing_columns.is_empty() {
+        let missing = named(&form.missing_columns, scored.rules_version);
+        figures.push_str(&format!("lacks columns of the root: {missing}; "));
+    }
+    figures.push_str(&format!("ragged rows: {ragged_rows}"));
     if !form.ragged_lines.is_empty() {
         let lines: Vec<String> = form.ragged_lines.iter().map(ToString::to_string).collect();
         let more = if lines.len() < usize_of(*ragged_rows) { ", …" } else { "" };
@@ -254,10 +259,6 @@ fn well_formed(scored: &Scored) -> Check {
     }
     if *unknown_ids > 0 {
         figures.push_str(&format!(", ids that the root does not have: {unknown_ids}"));
-    }
-    if !form.missing_columns.is_empty() {
-        let missing = named(&form.missing_columns, scored.rules_version);
-        figures.push_str(&format!(", columns that the root has and this lacks: {missing}"));
     }
     if !changed_invariants.is_empty() {
         figures

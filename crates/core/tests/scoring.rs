@@ -387,9 +387,8 @@ fn gated_with(root: &str, candidate: &str, invariants: &[&str]) -> String {
 #[test]
 fn a_column_of_the_form_may_not_be_dropped() {
     let root = "config_id,status,m,cost,seed,note\n0,ok,1,2,7,x\n1,ok,2,2,7,y\n";
-    let lacks = |column: &str| {
-        let form = "malformed: ragged rows: 0, repeated ids: 0";
-        format!("{form}, columns that the root has and this lacks: {column}")
+    let lacks = |columns: &str| {
+        format!("malformed: lacks columns of the root: {columns}; ragged rows: 0, repeated ids: 0")
     };
     for (candidate, expect) in [
         ("config_id,status,m,cost,seed\n0,ok,2,2,7\n1,ok,3,2,7\n", "passed".to_owned()),

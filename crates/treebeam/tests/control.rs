@@ -94,7 +94,7 @@ fn a_run_without_time_goes_on_with_both() {
     assert_eq!(late.manifest()["evaluations"], serde_json::json!({}), "nothing begins");
     let said = late.call(&["best", RUN]).exits(0).stdout;
     assert!(
-        said.contains("control     no word on whether the tree beats the root alone"),
+        said.contains("control     nothing to compare between the tree and the root alone"),
         "{said}"
     );
     let _ = late.call(&["resume", RUN, "--quiet", "--deadline=none"]).exits(0);

@@ -47,6 +47,21 @@ fn a_path_is_a_branch_with_one_commit_for_each_idea() {
 }
 
 #[test]
+fn a_metric_that_fell_is_said_to_have_fallen() {
+    let site = Site::new(BINARY);
+    site.repo.write("treebeam.toml", "[score]\nprimary = 'error_pct:lower'\n").expect("a file");
+    site.repo.commit("settings").expect("a commit");
+    site.run(&["--quiet", "--ideas-per-node=5", "--beam-width=1", "--max-depth=1"]);
+    let _ = site.call(&["export", "--branch=best"]).exits(0);
+    let said = git(&site, &["log", "-1", "--format=%B", "best"]);
+    let line = said.lines().find(|line| line.starts_with("Against the root: error_pct "));
+    let line = line.unwrap_or_else(|| panic!("{said}"));
+    let figures: Vec<f64> = line.split([' ', ',']).filter_map(|word| word.parse().ok()).collect();
+    assert!(figures.len() == 2 && figures[1] < figures[0], "{line}");
+    assert!(line.contains(" → ") && line.contains(", −") && line.ends_with(" %."), "{line}");
+}
+
+#[test]
 fn what_shows_the_branch_can_be_typed_as_it_is() {
     let site = site();
     let _ = site.call(&["export", "--branch=one"]).exits(0).says(["`git log -p one` shows them"]);

@@ -114,6 +114,30 @@ fn tried(site: &Site) -> Value {
     site.call(&eval).json_lines().remove(0)
 }
 
+/// Columns of settings that the given results lack were found only when candidates were compared, if at all.
+#[test]
+fn a_metric_that_the_given_results_lack_is_found_late() {
+    let site = measured_by("open('ran', 'w')\n", "");
+    let config = "sweep_command = ['python3', 'sweep.py']\nbaseline_csv = 'base.csv'\n[score]\n\
+                  metrics = [{ column = 'a' }, { column = 'statu' }, { column = 'zzzzzzzz' }]\n";
+    let refused = |config: &str, expect: &str| {
+        site.repo.write("treebeam.toml", config).expect("a file");
+        site.repo.commit("settings").expect("a commit");
+        let said = site.call(&["run", "--quiet", "--run-id", RUN, "--max-depth=1"]);
+        assert!(said.code != Some(0) && said.stderr.contains(expect), "{}", said.stderr);
+        assert!(!site.path("journal.jsonl").exists(), "nothing has begun");
+    };
+    refused(config, "`base.csv` has no column `statu`, a metric; nearest: `status`");
+    let other = config.replace("{ column = 'statu' }, ", "");
+    let columns = "`config_id`, `status`, `a`";
+    let lacks = format!("`base.csv` has no column `zzzzzzzz`, a metric; its columns: {columns}");
+    refused(&other, &lacks);
+    refused(
+        "sweep_command = ['true']\nbaseline_csv = 'base.csv'\n",
+        &format!("the primary metric; its columns: {columns}"),
+    );
+}
+
 #[test]
 fn minus_infinity_in_the_manifest() {
     let sweep = "import os\nopen(os.environ['AGENTIC_RESULTS_CSV'], 'w').write(\

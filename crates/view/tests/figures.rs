@@ -20,8 +20,16 @@ use treebeam_view::summary;
 
 // ---- luck
 
+/// The sample, in which all that was swept is whole.
 fn facts() -> Facts {
-    (*sample::finished()).clone()
+    let mut facts = (*sample::finished()).clone();
+    for eval in facts.evals.unsettle() {
+        change(eval, |measured| {
+            let complete = &mut measured.scored.completeness;
+            (complete.ok_count, complete.error_count) = (complete.expected_count, 0);
+        });
+    }
+    facts
 }
 
 /// Changes the figures of an eval that has some.
@@ -81,27 +89,45 @@ fn what_cannot_be_the_best_is_not_counted() {
 }
 
 #[test]
+fn what_is_not_valid_is_no_draw_and_of_fewer_than_five_nothing_is_told() {
+    let mut facts = with_error(0.1, 20);
+    let spoilt = |facts: &mut Facts, at: usize, how: &dyn Fn(&mut Measured)| {
+        change(&mut facts.evals.unsettle()[at], how);
+    };
+    spoilt(&mut facts, 0, &|measured| measured.scored.completeness.ok_count = 1);
+    let found = luck(&facts).unwrap();
+    assert_eq!(found.candidates(), 5);
+    assert!(found.by_configurations.yardstick().is_some());
+    spoilt(&mut facts, 1, &|measured| measured.scored.form.ragged_rows = 1);
+    let found = luck(&facts).unwrap();
+    assert_eq!((found.candidates(), found.without_effect), (4, 0));
+    assert_eq!((found.by_configurations, found.by_candidates), (Measure::TooFew, Measure::TooFew));
+    let why = "How large luck is cannot be told: there are fewer than 5 valid candidates.";
+    assert!(summary(&facts).contains(why));
+}
+
+#[test]
 fn the_same_words_stand_on_the_page_and_in_the_summary() {
     let check = |error: f64, about: &str, standing: Standing, words: &str| {
         let facts = with_error(error, 20);
         assert_eq!(luck(&facts).unwrap().standing(), Some(standing));
         let (page, summary) = (trust(&facts, None).into_string(), summary(&facts));
         for text in [&page, &summary.replace('\\', "")] {
-            assert!(text.contains("picked from 6 candidates, by the very results"), "{text}");
+            assert!(text.contains("picked from 6 valid candidates, by the very results"), "{text}");
             assert!(text.contains("2 evals ended without a score."), "{text}");
             assert!(text.contains(about), "{text}");
             assert!(text.contains(words), "{text}");
             assert!(text.contains("Judge it on data that the search never saw"), "{text}");
         }
     };
-    let between = "This one shows +0.55: more than luck is likely to show by one measure, and not by the other.";
+    let between = "This one has a gain of +0.55: more than luck is likely to show by one measure, and not by the other.";
     check(0.1, "about +0.173 to +0.96 in", Standing::Between, between);
     // More than the best of a search without effect shows on average, and no rare thing.
     check(
         0.25,
         "about +0.432 to +0.96 in",
         Standing::Within,
-        "shows +0.55: luck alone may show that.",
+        "has a gain of +0.55: luck alone may show that.",
     );
 }
 
@@ -185,7 +211,7 @@ fn where_nothing_is_better_there_is_nothing_to_trust() {
         page.contains("No node ranks above the root; 6 candidates had figures of their own."),
         "{page}"
     );
-    assert!(!page.contains("This one shows") && !page.contains("Judge it"), "{page}");
+    assert!(!page.contains("This one has") && !page.contains("Judge it"), "{page}");
 }
 
 // ---- models

@@ -106,13 +106,12 @@ fn comparison(name: &str, comparison: &Comparison, policy: &ScorePolicy) -> Vec<
     let score = change(read::score(comparison));
     let used = count(recommendation.metrics_used, "metric");
     let (own, gain) = (primary_change(policy, comparison), change(comparison.primary_delta));
-    let primary = one_line(&policy.primary);
     let mut lines = list(
         name,
         [
             format!("{grade}, score {score}: {explore} ({})", one_line(&reasons.join("; "))),
             format!("of {used} {positive_signals} got better and {negative_signals} got worse"),
-            format!("{primary} {own}; gain {gain}"),
+            format!("primary {own}; gain {gain}"),
             format!("rows used: {candidate_rows_used}, baseline {baseline_rows_used}"),
         ],
     );
