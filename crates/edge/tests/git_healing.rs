@@ -397,7 +397,7 @@ fn a_git_that_was_killed_is_run_again_from_a_known_state() {
         git.checkout(e1(), &head).unwrap();
         assert_eq!(git.apply(e1(), A_TO_B).unwrap(), Applied::Cleanly, "{what}");
         assert_eq!(git.changes(e1()).unwrap().len(), 1, "{what}");
-        let commit = git.commit(e1(), &note()).unwrap();
+        let commit = git.commit(e1(), &note()).unwrap().commit;
         assert_eq!(commit, expected, "{what}");
         assert!(!git.diff_stat(&head, &commit).unwrap().is_empty(), "{what}");
         for kind in [LeftoverKind::Worktree, LeftoverKind::Branch] {
@@ -435,7 +435,9 @@ fn a_lock_of_the_packed_refs_is_waited_for_once() {
     let git = run_in(&repo);
     let places = [1, 2, 3].map(|number| Place::Candidate(EvalId::new(number)));
     let head = git.user().head.clone();
-    places.iter().for_each(|place| git.keep(*place, &head).unwrap());
+    for place in &places {
+        git.keep(*place, &head).unwrap();
+    }
     let lock = repo.path().join(".git/packed-refs.lock");
     fs::write(&lock, "").unwrap();
     let remove = |place| git.discard(Leftover { place, kind: LeftoverKind::Branch }, 1);
@@ -453,7 +455,9 @@ fn a_lock_of_the_packed_refs_is_waited_for_once() {
     );
     assert!(said.iter().all(|words| *words == said[0]), "{said:?}");
     fs::remove_file(&lock).unwrap();
-    places.iter().for_each(|place| remove(*place).unwrap());
+    for place in &places {
+        remove(*place).unwrap();
+    }
     assert_eq!(git.refs().unwrap(), []);
 }
 

@@ -483,17 +483,17 @@ fn a_changed_artifact_is_restored_from_a_copy_that_is_what_was_recorded() {
         assert_eq!(text, "a,b\n1,2\n");
     };
     fs::write(&full, "a,b\n1,3\n").unwrap();
-    assert_eq!(files.restore(&all).unwrap(), [artifact.path.clone()]);
+    assert_eq!(files.restore(&all).unwrap(), std::slice::from_ref(&artifact.path));
     is_whole();
     fs::remove_file(&full).unwrap();
-    assert_eq!(files.restore(&all).unwrap(), [artifact.path.clone()]);
+    assert_eq!(files.restore(&all).unwrap(), std::slice::from_ref(&artifact.path));
     is_whole();
     // The stable name may be another file by now: that of a later attempt, or one that was changed
     // too.
     fs::remove_file(root.path().join(stable.as_str())).unwrap();
     files.write(&stable, b"a,b\n9,9\n").unwrap();
     fs::write(&full, "a,b\n1,3\n").unwrap();
-    assert_eq!(files.restore(&all).unwrap(), [artifact.path.clone()]);
+    assert_eq!(files.restore(&all).unwrap(), std::slice::from_ref(&artifact.path));
     is_whole();
     fs::write(root.path().join(submitted.as_str()), "").unwrap();
     fs::write(&full, "a,b\n1,3\n").unwrap();

@@ -70,9 +70,8 @@ fn is_suspect(eval: &Eval) -> bool {
 }
 
 fn restorations(journal: &MemoryJournal) -> Vec<(String, Vec<u32>)> {
-    let restored = journal.events.iter().filter_map(|event| match event {
-        Event::ArtifactsRestored(restored) => Some(restored),
-        _ => None,
+    let restored = journal.events.iter().filter_map(|event| {
+        if let Event::ArtifactsRestored(restored) = event { Some(restored) } else { None }
     });
     let told = restored.map(|it| {
         let names: Vec<_> = it.artifacts.iter().map(ToString::to_string).collect();
@@ -114,11 +113,12 @@ fn every_sweep_that_was_under_way_is_suspect_and_tried_again_where_that_is_wante
     let all = restorations(&journal);
     let [(_, suspects)] = all.as_slice() else { panic!("{all:?}") };
     assert!(suspects.contains(&2), "{suspects:?}");
-    let again = journal.events.iter().filter_map(|event| match event {
-        Event::AttemptFailed { eval, failure, .. } if failure.kind == FailureKind::Artifacts => {
-            Some(eval.number())
+    let again = journal.events.iter().filter_map(|event| {
+        if let Event::AttemptFailed { eval, failure, .. } = event {
+            (failure.kind == FailureKind::Artifacts).then(|| eval.number())
+        } else {
+            None
         }
-        _ => None,
     });
     let mut again: Vec<u32> = again.collect();
     again.sort_unstable();

@@ -117,14 +117,10 @@ fn nothing_is_measured_while_they_are_others() {
 fn under_way(events: &[Event]) -> BTreeSet<EvalId> {
     let mut found = BTreeSet::new();
     for event in events {
-        match event {
-            Event::SweepSubmitted { subject: Subject::Eval(eval), .. } => {
-                found.insert(*eval);
-            }
-            Event::Swept { eval, .. } | Event::EvalFailed { eval, .. } => {
-                found.remove(eval);
-            }
-            _ => {}
+        if let Event::SweepSubmitted { subject: Subject::Eval(eval), .. } = event {
+            found.insert(*eval);
+        } else if let Event::Swept { eval, .. } | Event::EvalFailed { eval, .. } = event {
+            found.remove(eval);
         }
     }
     found

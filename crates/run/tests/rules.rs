@@ -39,12 +39,13 @@ fn go(journal: &mut MemoryJournal, world: &MemoryWorld) -> Result<State, Halt> {
 
 /// What was decided, whatever the rules: each eval's depth, idea, commit and rank score, and each depth's beam.
 fn decided(facts: &Facts) -> Vec<String> {
-    let of = |eval: &Eval| match &eval.stage {
-        Stage::Decided(measured, word, fate) => {
+    let of = |eval: &Eval| {
+        if let Stage::Decided(measured, word, fate) = &eval.stage {
             let score = measured.scored.vs_root.recommendation.score;
             format!("{} {} {score} {} {fate:?}", eval.id, measured.work.commit, word.passed())
+        } else {
+            format!("{} {:?}", eval.id, std::mem::discriminant(&eval.stage))
         }
-        other => format!("{} {:?}", eval.id, std::mem::discriminant(other)),
     };
     let beams = facts.closed.iter().map(|closed| format!("{:?}", closed.beam));
     facts.evals.iter().map(|eval| of(&eval)).chain(beams).collect()

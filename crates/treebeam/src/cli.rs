@@ -19,6 +19,7 @@ pub(crate) use serve::ServeArgs;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 use std::path::PathBuf;
+use treebeam_core::event::Wish;
 
 /// A beam search over code states that runs by itself overnight.
 #[derive(Debug, Parser)]
@@ -230,6 +231,13 @@ pub(crate) struct StopArgs {
     /// Go on until the depth that is open is at its end, its promotions included
     #[arg(long)]
     pub(crate) after_depth: bool,
+}
+
+impl StopArgs {
+    /// When the run is to stop.
+    pub(crate) fn wish(&self) -> Wish {
+        if self.after_depth { Wish::StopAfterDepth } else { Wish::Stop }
+    }
 }
 
 const SCORE_HELP: &str = "\

@@ -157,10 +157,7 @@ pub(crate) fn run(mut cli: Cli) -> Result<Exit, Failure> {
         Command::Agents(args) => agents::run(&here, &args, output),
         Command::Pause(args) => steer::run(&here, args.run.as_deref(), Wish::Pause, output),
         Command::Unpause(args) => steer::run(&here, args.run.as_deref(), Wish::Unpause, output),
-        Command::Stop(args) => {
-            let wish = if args.after_depth { Wish::StopAfterDepth } else { Wish::Stop };
-            steer::run(&here, args.steer.run.as_deref(), wish, output)
-        }
+        Command::Stop(args) => steer::run(&here, args.steer.run.as_deref(), args.wish(), output),
         Command::Idea { command: IdeaCommand::Add(args) } => {
             idea::add(&here, &find(args.run.as_deref())?, &args, output)
         }

@@ -39,10 +39,10 @@ impl Coordinator<'_, '_> {
     /// Leaves out one result. The files that collecting it wrote are there until the next one.
     fn void_result(&mut self, end: StepEnd) -> Result<(), Halt> {
         self.record_files(end.files)?;
-        match end.outcome {
-            Outcome::Swept { eval, .. } => self.submit_later(Subject::Eval(eval)),
-            _ => Ok(()),
+        if let Outcome::Swept { eval, .. } = end.outcome {
+            self.submit_later(Subject::Eval(eval))?;
         }
+        Ok(())
     }
 
     fn submit_later(&mut self, subject: Subject) -> Result<(), Halt> {

@@ -349,6 +349,7 @@ pub(super) mod tests {
     use std::sync::mpsc::channel;
     use treebeam_core::event::{RunStarted, WorldKind};
     use treebeam_core::policy::{Agents, Meaning, Reach};
+    use treebeam_core::rules_version::RulesVersion;
     use treebeam_edge::store::Store;
 
     /// A run that has begun.
