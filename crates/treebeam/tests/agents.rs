@@ -190,6 +190,23 @@ fn check_asks_each_distinct_agent_once() {
 
 #[test]
 #[cfg(unix)]
+fn check_asks_different_servers_at_the_same_time() {
+    let site = Site::new(BINARY);
+    // Each of these answers once the other one has been asked.
+    let program = |role: &str, own: &str, other: &str| {
+        let look = format!("[ -e {other} ] && echo ok && exit; sleep 0.1");
+        let script = format!("cat > /dev/null; touch {own}; for i in $(seq 200); do {look}; done");
+        format!("[agents.{role}]\nprovider = 'command'\ncommand = \"\"\"{script}\"\"\"\n")
+    };
+    configure(&site, &(program("coder", "one", "two") + &program("planner", "two", "one")));
+    let document = site.call(&["agents", "check", "--json"]).exits(0).json_lines().remove(0);
+    let agents = document["agents"].as_array().expect("agents");
+    let replies: Vec<_> = agents.iter().map(|agent| &agent["reply"]).collect();
+    assert_eq!(replies, ["ok", "ok"], "{document}");
+}
+
+#[test]
+#[cfg(unix)]
 fn a_program_answers_and_knows_only_what_it_needs() {
     let site = Site::new(BINARY);
     let script = "cat; echo; env | sort; cat /proc/$PPID/environ 2>/dev/null | tr '\\0' '\\n'; pwd";

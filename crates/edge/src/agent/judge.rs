@@ -40,7 +40,8 @@ pub(super) fn judge(refusal: &Refusal<'_>, model: &Model, continues: Option<&str
         400 | 429 if says(&SPENT) => spent(&why, model),
         404 => unknown(&why, model),
         429 => Trouble::TooMany { why, wait },
-        502..=504 | 529 => {
+        // The last ones are Cloudflare's: the server behind it is gone.
+        502..=504 | 520..=527 | 529 | 530 => {
             Trouble::Passing { why, fault: Fault::Overloaded, wait, spent: Spent::Nothing }
         }
         408 | 409 | 425 | 500.. => {
@@ -253,6 +254,22 @@ mod tests {
         check(400, r#"{"error":{"message":"bad"}}"#, "unanswered: openai-chat answered 400: bad");
         check(418, "", "unanswered: openai-chat answered 418: nothing more");
         check(307, "", "unavailable: openai-chat answered 307");
+    }
+
+    #[test]
+    fn a_server_that_is_gone_or_overloaded_is_told_from_one_that_answers_badly() {
+        let headers = BTreeMap::new();
+        let fault_of = |status: u16| {
+            let refusal = Refusal { status, headers: &headers, body: "<html>oops</html>" };
+            let trouble = judge(&refusal, &model(), None);
+            if let Trouble::Passing { fault, .. } = trouble { Some(fault) } else { None }
+        };
+        for status in [502, 503, 504, 520, 521, 524, 527, 529, 530] {
+            assert_eq!(fault_of(status), Some(Fault::Overloaded), "{status}");
+        }
+        for status in [408, 409, 425, 500, 501, 519, 528] {
+            assert_eq!(fault_of(status), Some(Fault::Answering), "{status}");
+        }
     }
 
     #[test]

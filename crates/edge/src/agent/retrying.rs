@@ -62,6 +62,9 @@ impl Patience {
     }
 }
 
+/// The longest single pause that the other side may ask for, however long outages are waited for.
+const LONGEST_STATED_PAUSE: Duration = Duration::from_hours(24);
+
 /// Factor by which the longest pause grows for questions whose tries may each have cost something.
 const PAID_PAUSES: u32 = 10;
 
@@ -107,7 +110,7 @@ impl<'a, A, N> Retrying<'a, A, N> {
 
     /// A pause that the other side has asked for, and a little more.
     fn stated(&self, wait: Duration) -> Duration {
-        let wait = wait.min(self.patience.wait);
+        let wait = wait.min(self.patience.wait).min(LONGEST_STATED_PAUSE);
         wait + self.spread((wait / 10).min(Duration::from_secs(1)))
     }
 }

@@ -1,5 +1,5 @@
 //! `treebeam agents check`: one tiny question to each distinct agent, really asked. Whether a provider goes on from its own
-//! answers is tried where it claims to.
+//! answers is tried where it claims to. A server that does not answer is waited for once, all servers at the same time.
 
 use super::watcher::Watcher;
 use super::{columns, none_set, plan, settings};
@@ -11,15 +11,19 @@ use crate::failure::{Exit, Failure};
 use crate::terminal;
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU32;
+use std::panic::resume_unwind;
 use std::path::Path;
 use std::process;
+use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 use treebeam_edge::agent::Door;
 use treebeam_edge::agent::question::Question;
-use treebeam_run::port::{AgentError, Cost, Reply, Role};
+use treebeam_run::port::{AgentError, Cost, Reply};
 
 const PROMPT: &str = "Reply with the single word: ok";
-/// How long an agent may take for an answer.
+/// How long a server may take for an answer, and for all answers that do not come together.
 const PATIENCE: Duration = Duration::from_mins(1);
 /// How much of an answer is shown.
 const SHOWN: usize = 60;
@@ -30,32 +34,59 @@ struct Checked {
     continuation: Option<(&'static str, Option<String>)>,
 }
 
+impl Checked {
+    const fn failed(failure: Failure) -> Self {
+        Self { answer: Err(failure), continuation: None }
+    }
+}
+
+/// The time that is left to wait for a server in vain. An answer uses up nothing of it.
+struct ServerPatience {
+    left: Duration,
+}
+
+impl ServerPatience {
+    /// Asks for an answer within the time that is left.
+    fn wait(
+        &mut self,
+        ask: impl FnOnce(Duration) -> Result<Reply, AgentError>,
+    ) -> Result<Reply, AgentError> {
+        let begun = Instant::now();
+        let answer = ask(self.left);
+        if answer.is_err() {
+            self.left = self.left.saturating_sub(begun.elapsed());
+        }
+        answer
+    }
+}
+
 pub(super) fn run(here: &Path, args: &CheckArgs, output: Output) -> Result<Exit, Failure> {
     let (config, dotenv) = settings(here, &args.config, Some(&args.spending))?;
     let seats = crew::seats(&config, &dotenv);
     if seats.is_empty() {
         return Err(none_set());
     }
-    let (ready, lacking): (Vec<Seat<'_>>, Vec<Seat<'_>>) =
-        seats.into_iter().partition(|seat| is_ready(seat).is_ok());
-    let plan = plan(here, &config, &ready)?;
-    let door = Door::open(&plan, &Watcher)?;
-    let mut rows: Vec<(Role, &Seat<'_>, usize)> = Vec::new();
-    let mut checked: Vec<(String, Checked)> = Vec::new();
-    for seat in ready.iter().chain(&lacking) {
-        let name = format!("{:?}", seat.agent);
-        let known = checked.iter().position(|(other, _)| *other == name);
-        let place = known.unwrap_or_else(|| {
-            checked.push((name, check(&door, seat)));
-            checked.len() - 1
-        });
-        rows.push((seat.role, seat, place));
+    let mut checked: BTreeMap<String, Checked> = BTreeMap::new();
+    let (mut ready, mut lacking) = (Vec::new(), Vec::new());
+    for seat in seats {
+        match is_ready(&seat) {
+            Ok(()) => ready.push(seat),
+            Err(failure) => {
+                checked.entry(name(&seat)).or_insert_with(|| Checked::failed(failure));
+                lacking.push(seat);
+            }
+        }
     }
-    rows.sort_by_key(|(role, ..)| *role);
-    let rows: Vec<(&Seat<'_>, &Checked)> = rows
-        .into_iter()
-        .filter_map(|(_, seat, place)| Some((seat, &checked.get(place)?.1)))
-        .collect();
+    let servers = by_server(&ready);
+    let mut plan = plan(here, &config, &ready)?;
+    // A server that does not answer keeps no slot from the others.
+    let all = u32::try_from(servers.len()).ok().and_then(NonZeroU32::new);
+    plan.limits.in_flight = all.map_or(plan.limits.in_flight, |all| plan.limits.in_flight.max(all));
+    checked.extend(check_servers(&Door::open(&plan, &Watcher)?, &servers));
+    let both = ready.iter().chain(&lacking);
+    let mut rows: Vec<(&Seat<'_>, &Checked)> =
+        both.filter_map(|seat| Some((seat, checked.get(&name(seat))?))).collect();
+    rows.sort_by_key(|(seat, _)| seat.role);
     match output {
         Output::Json => terminal::json(&json!({
             "schema": "treebeam.agents.check/1",
@@ -63,7 +94,7 @@ pub(super) fn run(here: &Path, args: &CheckArgs, output: Output) -> Result<Exit,
         }))?,
         Output::Text => tell(&rows)?,
     }
-    let failures = checked.iter().filter_map(|(_, checked)| checked.answer.as_ref().err());
+    let failures = checked.values().filter_map(|checked| checked.answer.as_ref().err());
     Ok(failures.map(Failure::exit).max_by_key(|exit| exit.code()).unwrap_or(Exit::Done))
 }
 
@@ -73,12 +104,50 @@ fn is_ready(seat: &Seat<'_>) -> Result<(), Failure> {
     seat.must_be_installed()
 }
 
-/// Asks one agent.
-fn check(door: &Door<'_>, seat: &Seat<'_>) -> Checked {
-    let failed = |failure| Checked { answer: Err(failure), continuation: None };
-    if let Err(failure) = is_ready(seat) {
-        return failed(failure);
+/// What tells an agent from others: two roles may have the same one.
+fn name(seat: &Seat<'_>) -> String {
+    format!("{:?}", seat.agent)
+}
+
+/// The server or program behind an agent.
+fn server(seat: &Seat<'_>) -> String {
+    let base_url = match &seat.agent.line {
+        Line::Model(model) => Some(model.base_url.as_deref().unwrap_or(model.wire.home())),
+        Line::Cli(cli) => cli.base_url.as_deref().or_else(|| seat.program()),
+        Line::Command(_) | Line::Tuner => None,
+    };
+    base_url.map_or_else(|| seat.model(), str::to_owned)
+}
+
+/// The distinct agents, by their servers.
+fn by_server<'s, 'a>(seats: &'s [Seat<'a>]) -> Vec<Vec<&'s Seat<'a>>> {
+    let mut names = BTreeSet::new();
+    let mut servers: BTreeMap<String, Vec<&'s Seat<'a>>> = BTreeMap::new();
+    for seat in seats.iter().filter(|seat| names.insert(name(seat))) {
+        servers.entry(server(seat)).or_default().push(seat);
     }
+    servers.into_values().collect()
+}
+
+/// Asks the agents of all servers, those of different servers at the same time.
+fn check_servers(door: &Door<'_>, servers: &[Vec<&Seat<'_>>]) -> Vec<(String, Checked)> {
+    thread::scope(|scope| {
+        let begin = |seats| scope.spawn(move || check_server(door, seats));
+        let threads: Vec<ScopedJoinHandle<'_, _>> =
+            servers.iter().map(Vec::as_slice).map(begin).collect();
+        let ended = threads.into_iter().map(ScopedJoinHandle::join);
+        ended.flat_map(|checked| checked.unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    })
+}
+
+/// Asks the agents of one server, one after another.
+fn check_server(door: &Door<'_>, seats: &[&Seat<'_>]) -> Vec<(String, Checked)> {
+    let mut patience = ServerPatience { left: PATIENCE };
+    seats.iter().map(|seat| (name(seat), check(door, seat, &mut patience))).collect()
+}
+
+/// Asks one agent.
+fn check(door: &Door<'_>, seat: &Seat<'_>, patience: &mut ServerPatience) -> Checked {
     let key = format!("check-{}-{}-{}", seat.role, Timestamp::now().as_nanosecond(), process::id());
     let question = Question {
         key,
@@ -90,11 +159,11 @@ fn check(door: &Door<'_>, seat: &Seat<'_>) -> Checked {
         node: None,
     };
     let begun = Instant::now();
-    match door.answer_before(&question, PATIENCE) {
-        Err(error) => failed(error.into()),
+    match patience.wait(|within| door.answer_before(&question, within)) {
+        Err(error) => Checked::failed(error.into()),
         Ok(reply) => {
             let taken = begun.elapsed();
-            let continuation = continuation(door, seat, &question, &reply);
+            let continuation = continuation(door, seat, &question, &reply, patience);
             Checked { answer: Ok((reply, taken)), continuation }
         }
     }
@@ -106,6 +175,7 @@ fn continuation(
     seat: &Seat<'_>,
     first: &Question,
     reply: &Reply,
+    patience: &mut ServerPatience,
 ) -> Option<(&'static str, Option<String>)> {
     let continues = match &seat.agent.line {
         Line::Model(model) => model.wire.continues(),
@@ -120,7 +190,7 @@ fn continuation(
         continues: Some(continuation),
         ..first.clone()
     };
-    match door.answer_before(&second, PATIENCE) {
+    match patience.wait(|within| door.answer_before(&second, within)) {
         Ok(_) => Some(("native", None)),
         Err(AgentError::Forgotten(why)) => {
             Some(("replay", Some(format!("`auto` falls back to replay: {why}"))))
@@ -191,4 +261,32 @@ fn tell(rows: &[(&Seat<'_>, &Checked)]) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_brings_no_answer_uses_up_the_patience_with_a_server() {
+        let pause = Duration::from_millis(20);
+        let mut patience = ServerPatience { left: PATIENCE };
+        let answer = patience.wait(|within| {
+            assert_eq!(within, PATIENCE);
+            thread::sleep(pause);
+            Ok(Reply::of("ok".to_owned()))
+        });
+        assert!(answer.is_ok());
+        assert_eq!(patience.left, PATIENCE);
+        let mut in_vain = || {
+            let answer = patience.wait(|_| {
+                thread::sleep(pause);
+                Err(AgentError::OutOfTime("silence".to_owned()))
+            });
+            assert!(answer.is_err());
+            patience.left
+        };
+        assert!(in_vain() <= PATIENCE.saturating_sub(pause));
+        assert!(in_vain() <= PATIENCE.saturating_sub(pause * 2));
+    }
 }
