@@ -2,12 +2,45 @@
 //! file is no setting.
 
 use super::Tables;
-use super::key::{Form, Key, PREFIX};
+use super::key::{Form, KEYS, Key, PREFIX};
+use super::no_key::no_key;
 use super::origin::{Origin, Wrong};
 use super::words::in_words;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use treebeam_core::nearest::nearest;
+
+/// What a program that treebeam starts is told in its environment: no settings.
+const NO_KEYS: [&str; 8] =
+    ["ROLE", "ROUND", "RUN", "NODE", "EVAL", "WORKTREE", "MARK", "SERVE_TOKEN"];
+
+impl Key {
+    /// The key that a variable sets; none if it is none of ours.
+    pub(crate) fn of_variable(name: &str) -> Result<Option<&'static Self>, String> {
+        let Some(rest) = name.strip_prefix(PREFIX) else { return Ok(None) };
+        if NO_KEYS.contains(&rest) {
+            return Ok(None);
+        }
+        if let Some(key) = KEYS.iter().find(|key| key.variable() == name) {
+            return Ok(Some(key));
+        }
+        if let Some(why) = no_key(&rest.to_lowercase()) {
+            return Err(why);
+        }
+        let known = KEYS.each_ref().map(Self::variable);
+        // What all of them begin with makes none of them more alike.
+        let rests = known.each_ref().map(|known| known.trim_start_matches(PREFIX));
+        let nearest = nearest(rest, &rests).into_iter().next();
+        let in_table = |known: &&&str| known.starts_with(&format!("{rest}_"));
+        let nearest = nearest.or_else(|| rests.iter().find(in_table).map(|&name| name.to_owned()));
+        let nearest = match nearest {
+            Some(nearest) => format!("nearest: `{PREFIX}{nearest}`"),
+            None => format!("known: `{}`", known.join("`, `")),
+        };
+        Err(format!("no configuration key has this variable; {nearest}"))
+    }
+}
 
 /// What the variables say, by key, if all of that is good. A variable without a value says nothing.
 pub(super) fn said(

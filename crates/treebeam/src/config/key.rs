@@ -1,9 +1,6 @@
 //! The keys that there are: one table, for file, environment, `treebeam config`, `treebeam init` and the documents. Their
 //! values are read by the tables of [`super::Tables`]; a test keeps the two alike.
 
-use super::no_key::no_key;
-use treebeam_core::nearest::nearest;
-
 /// A configuration key.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Key {
@@ -467,10 +464,6 @@ const NAMING: [&str; 23] = [
 /// How the names of variables begin.
 pub(crate) const PREFIX: &str = "TREEBEAM_";
 
-/// What a program that treebeam starts is told in its environment: no settings.
-const NO_KEYS: [&str; 8] =
-    ["ROLE", "ROUND", "RUN", "NODE", "EVAL", "WORKTREE", "MARK", "SERVE_TOKEN"];
-
 impl Key {
     /// The variable that sets it.
     pub(crate) fn variable(&self) -> String {
@@ -491,30 +484,5 @@ impl Key {
     /// Whether it says, together with others, which metrics count and which of them is the primary.
     pub(crate) fn chooses_metrics(&self) -> bool {
         ["score.preset", "score.primary", "score.metrics"].contains(&self.name)
-    }
-
-    /// The key that a variable sets; none if it is none of ours.
-    pub(crate) fn of_variable(name: &str) -> Result<Option<&'static Self>, String> {
-        let Some(rest) = name.strip_prefix(PREFIX) else { return Ok(None) };
-        if NO_KEYS.contains(&rest) {
-            return Ok(None);
-        }
-        if let Some(key) = KEYS.iter().find(|key| key.variable() == name) {
-            return Ok(Some(key));
-        }
-        if let Some(why) = no_key(&rest.to_lowercase()) {
-            return Err(why);
-        }
-        let known = KEYS.each_ref().map(Self::variable);
-        // What all of them begin with makes none of them more alike.
-        let rests = known.each_ref().map(|known| known.trim_start_matches(PREFIX));
-        let nearest = nearest(rest, &rests).into_iter().next();
-        let in_table = |known: &&&str| known.starts_with(&format!("{rest}_"));
-        let nearest = nearest.or_else(|| rests.iter().find(in_table).map(|&name| name.to_owned()));
-        let nearest = match nearest {
-            Some(nearest) => format!("nearest: `{PREFIX}{nearest}`"),
-            None => format!("known: `{}`", known.join("`, `")),
-        };
-        Err(format!("no configuration key has this variable; {nearest}"))
     }
 }
