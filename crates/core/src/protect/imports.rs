@@ -23,7 +23,7 @@ pub struct ProtectedImports {
     names: BTreeSet<String>,
     /// Folders that Python may search for them.
     roots: BTreeSet<String>,
-    /// Modules that are protected themselves.
+    /// Protected modules, and the folders above protected files.
     protected: BTreeSet<Module>,
     /// Modules, packages and folders that are there.
     there: BTreeSet<Module>,
@@ -48,9 +48,12 @@ impl ProtectedImports {
     pub fn add_protected(&mut self, path: &str, text: &str) {
         let path = folded_path(path);
         self.protected.extend(module(&path));
-        // Python searches the folder of a script; tests are found from the folders above theirs.
-        let above = path.match_indices('/').filter_map(|(at, _)| path.get(..at));
-        self.roots.extend(above.map(str::to_owned));
+        for folder in path.match_indices('/').filter_map(|(at, _)| path.get(..at)) {
+            // Python searches the folder of a script; tests are found from the folders above theirs.
+            self.roots.insert(folder.to_owned());
+            // `eval.py` and `eval/__init__.py` run in place of, or before, what lies in `eval`.
+            self.protected.insert(split_last(folder));
+        }
         self.names.extend(text.lines().flat_map(imported_names));
     }
 
@@ -60,7 +63,8 @@ impl ProtectedImports {
         let module = module(&folded_path(path))?;
         let (folder, name) = &module;
         if self.protected.contains(&module) {
-            return Some(format!("`{path}` would be imported in place of a protected module"));
+            let what = "would be imported in place of a protected module or package";
+            return Some(format!("`{path}` {what}"));
         }
         let is_found_first = self.roots.contains(folder)
             && self.names.contains(name)
@@ -156,6 +160,7 @@ mod tests {
         let mut imports = ProtectedImports::new(paths, &["research"]);
         let text = "import random\nimport model, flat\nfrom eval import tools\nimport lib.parts\n";
         imports.add_protected("eval/score.py", text);
+        imports.add_protected("tests/deep/check.py", "");
         for path in [
             "random.py",
             "Random.py",
@@ -166,6 +171,13 @@ mod tests {
             "eval/score/__init__.py",
             "eval/score.so",
             "eval/model.py",
+            // A folder without `__init__.py` is a package that gives way to both.
+            "eval.py",
+            "Eval.py",
+            "eval/__init__.py",
+            "tests.py",
+            "tests/deep.so",
+            "tests/deep/__init__.py",
         ] {
             assert!(imports.violation(path).is_some(), "{path}");
         }

@@ -143,7 +143,7 @@ impl ProtectedInputs {
                 Ok(path) if path.is_dir() => {
                     self.walk(scope, InputFolder { name, path, by_time: false }, &mut found)?;
                 }
-                Ok(path) if self.is_looked_at(scope, &name) => {
+                Ok(path) if self.is_looked_at(scope, &name, &name) => {
                     let may_be_large = scope == InputScope::All;
                     found.insert(name, FoundInput { path, by_time: false, may_be_large });
                 }
@@ -163,9 +163,10 @@ impl ProtectedInputs {
         folder: InputFolder,
         found: &mut FoundInputs,
     ) -> Result<(), PortError> {
+        let input = folder.name.clone();
         let mut left = vec![folder];
         while let Some(InputFolder { name: folder, path, by_time }) = left.pop() {
-            if !self.is_walked(scope, &folder) {
+            if !self.is_walked(scope, &input, &folder) {
                 continue;
             }
             let entries = match inside(&folder, &path) {
@@ -179,7 +180,7 @@ impl ProtectedInputs {
             for (name, path, is_folder) in entries {
                 if is_folder {
                     left.push(InputFolder { name, path, by_time });
-                } else if self.is_looked_at(scope, &name) {
+                } else if self.is_looked_at(scope, &input, &name) {
                     let may_be_large = scope == InputScope::All;
                     found.insert(name, FoundInput { path, by_time, may_be_large });
                 }
@@ -188,14 +189,14 @@ impl ProtectedInputs {
         Ok(())
     }
 
-    /// Whether there may be files in a folder that are looked at.
-    fn is_walked(&self, scope: InputScope, folder: &OsStr) -> bool {
-        let is_wanted = scope == InputScope::All && !is_cache(folder);
+    /// Whether there may be files in a folder of an input that are looked at.
+    fn is_walked(&self, scope: InputScope, input: &OsStr, folder: &OsStr) -> bool {
+        let is_wanted = scope == InputScope::All && !is_in_cache(input, Path::new(folder));
         is_wanted || self.protected.may_cover_below(&folder.to_string_lossy())
     }
 
-    fn is_looked_at(&self, scope: InputScope, name: &OsStr) -> bool {
-        let in_cache = || Path::new(name).ancestors().skip(1).any(|at| is_cache(at.as_os_str()));
+    fn is_looked_at(&self, scope: InputScope, input: &OsStr, name: &OsStr) -> bool {
+        let in_cache = || Path::new(name).parent().is_some_and(|at| is_in_cache(input, at));
         let is_compiled = || COMPILED.iter().any(|end| name.to_string_lossy().ends_with(end));
         self.covers(name) || (scope == InputScope::All && !is_compiled() && !in_cache())
     }
@@ -262,10 +263,15 @@ impl ProtectedInputs {
     }
 }
 
-/// Whether a folder holds what programs write for themselves.
-fn is_cache(folder: &OsStr) -> bool {
-    let name = Path::new(folder).file_name().unwrap_or_default().to_string_lossy();
-    let name = name.to_ascii_lowercase();
+/// Whether a folder is a cache below an input, or lies in one. An input that is itself called like a cache is what the user
+/// wants sweeps to read.
+fn is_in_cache(input: &OsStr, folder: &Path) -> bool {
+    folder.strip_prefix(input).is_ok_and(|below| below.iter().any(is_cache))
+}
+
+/// Whether a folder of this name holds what programs write for themselves.
+fn is_cache(name: &OsStr) -> bool {
+    let name = name.to_string_lossy().to_ascii_lowercase();
     matches!(&*name, PYTHON_CACHE | "cache" | ".cache") || name.ends_with("_cache")
 }
 
@@ -458,6 +464,40 @@ mod tests {
             let names = Some(names).filter(|names| !names.is_empty());
             assert_eq!(inputs.changed(&since)?, names, "{number}");
             assert_eq!(later()?.changed(&since)?, names, "{number}: by the record");
+        }
+        Ok(())
+    }
+
+    /// Only what the user has not named is left out as a cache.
+    #[test]
+    fn an_input_that_is_called_like_a_cache_is_one_all_the_same() -> Outcome {
+        for input in ["cache", ".cache", "data_cache", "Data_Cache/raw", "data_cache/raw/a.csv"] {
+            let field = Field::new()?;
+            let names = match input {
+                "data_cache/raw/a.csv" => vec![input.to_owned()],
+                folder => vec![format!("{folder}/a.csv"), format!("{folder}/deep/a.csv")],
+            };
+            let caches = [format!("{input}/cache/x"), format!("{input}/deep/x_cache/deep/x")];
+            let caches = if names.len() > 1 { &caches[..] } else { &[] };
+            for file in names.iter().chain(caches) {
+                let path = field.path(file);
+                fs::create_dir_all(path.parent().ok_or("a folder")?)?;
+                fs::write(path, "as it was")?;
+            }
+            std::thread::sleep(Duration::from_millis(30));
+            let mut meaning = Meaning::default();
+            meaning.measure.inputs = vec![WorktreePath::try_from(input.to_owned())?];
+            let run = tempfile::tempdir()?;
+            let inputs = ProtectedInputs::new(field.0.path(), &meaning)?;
+            let (inputs, since) = listed(inputs, run.path(), || Ok(()))?;
+            for cache in caches {
+                fs::write(field.path(cache), "another")?;
+            }
+            assert_eq!(inputs.changed(&since)?, None, "{input}");
+            for name in &names {
+                fs::write(field.path(name), "another")?;
+            }
+            assert_eq!(inputs.changed(&since)?, Some(names), "{input}");
         }
         Ok(())
     }
