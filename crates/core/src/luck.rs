@@ -6,7 +6,7 @@
 //! so depths add up. A gain is held against what only one such search in twenty exceeds: half of them exceed the average. How
 //! large the noise is can be told in two ways, and neither is right: see [`Luck`].
 
-use crate::facts::{Eval, Facts};
+use crate::facts::{Eval, Facts, Measured};
 use crate::gate::{self, Rule};
 use crate::id::{Depth, EvalId, NodeId};
 use crate::num::Finite;
@@ -69,7 +69,8 @@ impl Measure {
 pub struct DepthLuck {
     /// Which.
     pub depth: Depth,
-    /// How many valid candidates have figures that differ from their parent's.
+    /// How many valid candidates have figures that differ from their parent's. Those that took over the figures of an older
+    /// one with the same code are no draws of their own, and do not count.
     pub candidates: u32,
     /// What the best of so many shows, in units of the noise of one.
     pub best_of: BestOf,
@@ -171,7 +172,7 @@ impl Luck {
     }
 }
 
-/// A candidate with figures.
+/// A candidate with figures of its own.
 struct Candidate {
     depth: Depth,
     /// Its change against its parent.
@@ -229,7 +230,9 @@ fn is_without_effect(eval: &Eval) -> bool {
 }
 
 fn candidate(eval: &Eval) -> Option<Candidate> {
-    let scored = &eval.measured().filter(|measured| measured.scored.has_effect)?.scored;
+    let is_draw =
+        |measured: &Measured| measured.scored.has_effect && measured.work.same_code_as.is_none();
+    let scored = &eval.measured().filter(is_draw)?.scored;
     let change = scored.vs_parent.primary_delta?.get();
     let paired = scored.vs_parent.paired.filter(|paired| paired.pairs as usize >= FEWEST);
     let error = paired.map(|paired| (paired.high.get() - paired.low.get()) / INTERVAL_WIDTH);

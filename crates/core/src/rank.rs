@@ -38,8 +38,7 @@ impl Contender {
 }
 
 /// The best `width` contenders, best first: by score, primary delta, absence of a risk regression, fewer files, older id.
-/// Of
-/// those with the same git tree only the oldest counts.
+/// Of those with the same git tree only the oldest counts.
 #[must_use]
 pub fn beam(contenders: impl Iterator<Item = Contender>, width: usize) -> Vec<EvalId> {
     let mut trees = BTreeSet::new();

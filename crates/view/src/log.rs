@@ -275,7 +275,7 @@ fn scores(scored: &Scored) -> String {
     )
 }
 
-/// What is done again, each with its evals or nodes.
+/// Artifacts that were changed on disk, and the evals that were swept meanwhile.
 fn restored(restored: &ArtifactsRestored) -> String {
     let ArtifactsRestored { artifacts, suspects, .. } = restored;
     let paths: Vec<_> = artifacts.iter().map(|path| format!("`{path}`")).collect();
@@ -289,6 +289,7 @@ fn restored(restored: &ArtifactsRestored) -> String {
     }
 }
 
+/// What is done again, each with its evals or nodes.
 fn sent_back(sent: &SentBack) -> String {
     let evals = |ids: &[EvalId]| listed(ids.iter().copied().map(Place::Candidate));
     let rerun = sent.rerun.iter().map(|Rerun { of, eval }| {

@@ -9,10 +9,16 @@ use treebeam_core::policy::{Direction, ScorePolicy};
 #[must_use]
 pub fn primary_change(policy: &ScorePolicy, comparison: &Comparison) -> String {
     match (comparison.primary_means, comparison.primary_delta) {
-        (Some(means), _) => means_in_words(means),
+        (Some(means), gain) => means_in_words(but_for_rounding(means, gain)),
         (None, Some(gain)) => by_how_much(gain, policy.primary_direction()),
         (None, None) => NONE.to_owned(),
     }
+}
+
+/// The means as they are shown: with a gain of 0 they differ by no more than rounding, and nothing changed.
+fn but_for_rounding(means: PrimaryMeans, gain: Option<Finite>) -> PrimaryMeans {
+    let is_unchanged = gain == Some(Finite::ZERO);
+    PrimaryMeans { candidate: if is_unchanged { means.baseline } else { means.candidate }, ..means }
 }
 
 fn means_in_words(PrimaryMeans { baseline, candidate }: PrimaryMeans) -> String {
@@ -52,6 +58,7 @@ fn signed(number: Finite) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use treebeam_core::evidence::{Grade, Recommendation};
 
     fn finite(number: f64) -> Finite {
         Finite::new(number).unwrap_or_default()
@@ -71,6 +78,34 @@ mod tests {
             let means = PrimaryMeans { baseline: finite(baseline), candidate: finite(candidate) };
             assert_eq!(means_in_words(means), expect);
         }
+    }
+
+    #[test]
+    fn what_rounding_leaves_is_no_change() {
+        let compared = |baseline: f64, candidate: f64, gain: f64| {
+            let means = PrimaryMeans { baseline: finite(baseline), candidate: finite(candidate) };
+            let recommendation = Recommendation {
+                should_explore: false,
+                grade: Grade::Mixed,
+                score: Finite::ZERO,
+                positive_signals: 0,
+                negative_signals: 0,
+                metrics_used: 1,
+                reasons: Vec::new(),
+            };
+            let comparison = Comparison {
+                baseline_rows_used: 1,
+                candidate_rows_used: 1,
+                recommendation,
+                primary_delta: Finite::new(gain),
+                paired: None,
+                primary_means: Some(means),
+            };
+            primary_change(&ScorePolicy::trading(), &comparison)
+        };
+        assert_eq!(compared(1.0, 1.0 + 2.0 * f64::EPSILON, 0.0), "1 → 1, 0 %");
+        assert_eq!(compared(0.3, 0.1 + 0.2, 0.0), "0.3 → 0.3, 0 %");
+        assert_eq!(compared(1e-13, -1e-13, -2e-13), "1e-13 → -1e-13, −200 %");
     }
 
     #[test]

@@ -80,7 +80,7 @@ fn untold(luck: &Luck) -> String {
     let why = if [luck.by_configurations, luck.by_candidates].contains(&Measure::NoNoise) {
         "there is no noise to measure it by".to_owned()
     } else if luck.candidates() < MIN_CANDIDATES {
-        format!("there are fewer than {MIN_CANDIDATES} valid candidates")
+        format!("there are fewer than {MIN_CANDIDATES} valid candidates that changed a figure")
     } else {
         "there are too few candidates, with too few configurations".to_owned()
     };

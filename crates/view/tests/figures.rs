@@ -6,7 +6,7 @@ mod sample;
 use jiff::{SignedDuration, Timestamp};
 use std::collections::BTreeMap;
 use treebeam_core::bill::{Bill, Bills};
-use treebeam_core::event::Event;
+use treebeam_core::event::{Event, Subject};
 use treebeam_core::evidence::Paired;
 use treebeam_core::facts::{Eval, Facts, Measured, Stage};
 use treebeam_core::id::{EvalId, NodeId};
@@ -102,8 +102,34 @@ fn what_is_not_valid_is_no_draw_and_of_fewer_than_five_nothing_is_told() {
     let found = luck(&facts).unwrap();
     assert_eq!((found.candidates(), found.without_effect), (4, 0));
     assert_eq!((found.by_configurations, found.by_candidates), (Measure::TooFew, Measure::TooFew));
-    let why = "How large luck is cannot be told: there are fewer than 5 valid candidates.";
+    let why = "How large luck is cannot be told: there are fewer than 5 valid candidates that changed a figure.";
     assert!(summary(&facts).contains(why));
+}
+
+/// Its figures are those of the older candidate with the same code, which counts already.
+#[test]
+fn a_twin_is_no_draw_of_its_own() {
+    let mut facts = with_error(0.1, 20);
+    let as_it_was = luck(&facts).unwrap();
+    let older = Some(Subject::Eval(EvalId::FIRST));
+    change(&mut facts.evals.unsettle()[1], |measured| measured.work.same_code_as = older);
+    let found = luck(&facts).unwrap();
+    assert_eq!((as_it_was.candidates(), found.candidates()), (6, 5));
+    assert_eq!(found.depths[0].candidates, 3);
+    assert_eq!(found.without_effect, as_it_was.without_effect);
+}
+
+#[test]
+fn the_control_verdict_stands_where_no_candidate_is_valid() {
+    let mut facts = facts();
+    for eval in facts.evals.unsettle() {
+        change(eval, |measured| measured.scored.completeness.ok_count = 1);
+    }
+    assert_eq!(luck(&facts), None);
+    assert_eq!(trust(&facts, None).into_string(), "");
+    facts.meaning.control = "best-of-n".parse().ok();
+    let page = trust(&facts, None).into_string();
+    assert!(page.contains("Control: nothing to compare between the tree and the root"), "{page}");
 }
 
 #[test]
@@ -208,7 +234,7 @@ fn where_nothing_is_better_there_is_nothing_to_trust() {
     assert_eq!(facts.best(), NodeId::ROOT);
     let page = trust(&facts, None).into_string();
     assert!(
-        page.contains("No node ranks above the root; 6 candidates had figures of their own."),
+        page.contains("No node ranks above the root; 6 valid candidates had figures of their own."),
         "{page}"
     );
     assert!(!page.contains("This one has") && !page.contains("Judge it"), "{page}");

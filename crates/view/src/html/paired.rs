@@ -18,7 +18,7 @@ pub(crate) fn plot(against: &str, changes: &[f64], paired: Option<Paired>) -> Ma
     let (Some(least), Some(most)) = ends else { return html! {} };
     let scale = Scale::new((least.min(0.0), most.max(0.0)), (FIELD.3, FIELD.2));
     let said = format!(
-        "The primary against {against} in {}, sorted",
+        "The gain in the primary against {against} in {}, sorted",
         count(changes.len(), "configuration")
     );
     let width = px((0.7 * (FIELD.1 - FIELD.0) / float(changes.len().min(MOST))).clamp(1.0, 9.0));

@@ -17,29 +17,34 @@ use treebeam_core::score::Details;
 /// More depths than this are shown when they are asked for.
 const FEW: usize = 12;
 
-/// The section, with its heading; nothing where nothing has figures. The best against the root on results that the search
-/// saw and on those that it never saw, where that is known.
+/// The section, with its heading; empty where there are neither figures nor a control group. The best against the root on
+/// results that the search saw and on those that it never saw, where that is known.
 #[must_use]
 pub fn trust(facts: &Facts, unseen: Option<(&Details, &Details)>) -> Markup {
-    let Some((luck, sentences)) = sentences(facts) else { return html! {} };
+    let (told, control) = (sentences(facts), control(facts));
+    if told.is_none() && control.is_empty() {
+        return html! {};
+    }
+    let (luck, sentences) = told.unzip();
     let is_better = facts.best() != NodeId::ROOT;
     html! {
         h2 { "How far to trust the best" }
-        @for sentence in sentences { p { (sentence) } }
+        @for sentence in sentences.unwrap_or_default() { p { (sentence) } }
         @if let (Some((seen, unseen)), true) = (unseen, is_better) {
             h3 { "On data that the search never saw" }
             (holdout(&facts.meaning.score, seen, unseen))
         } @else if is_better { p { strong { (ADVICE) } } }
-        (control(facts))
-        (by_measure(&luck))
-        (by_depth(facts, &luck))
+        @for sentence in control { p.note { "Control: " (sentence) "." } }
+        @if let Some(luck) = &luck {
+            (by_measure(luck))
+            (by_depth(facts, luck))
+        }
     }
 }
 
-/// Whether the tree did better than the root alone.
-fn control(facts: &Facts) -> Markup {
-    let said = versus::verdict(facts).into_iter().chain(versus::spending(facts));
-    html! { @for sentence in said { p.note { "Control: " (sentence) "." } } }
+/// Whether the tree did better than the root alone, in sentences; none for a run without a control group.
+fn control(facts: &Facts) -> Vec<String> {
+    versus::verdict(facts).into_iter().chain(versus::spending(facts)).collect()
 }
 
 fn by_measure(luck: &Luck) -> Markup {
