@@ -317,11 +317,14 @@ pub fn changed_by_rules(facts: &Facts, today: &BTreeMap<EvalId, Scored>) -> Vec<
             rules_warning(what, format!("eval {id}"))
         })
     });
-    let beams = depths(facts).filter_map(|(depth, evals, closed)| {
+    verdicts.chain(beams_changed_by_rules(facts, today)).collect()
+}
+
+fn beams_changed_by_rules(facts: &Facts, today: &BTreeMap<EvalId, Scored>) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let mut kept = twins::KeptTrees::new(facts);
+    for (depth, evals, closed) in depths(facts) {
         let evals: Vec<_> = evals.filter_map(|id| facts.eval(id)).collect();
-        if !evals.iter().any(|eval| today.contains_key(&eval.id)) {
-            return None;
-        }
         let contenders = evals.iter().filter_map(|eval| match today.get(&eval.id) {
             None => contender(eval),
             Some(scored) => {
@@ -330,17 +333,17 @@ pub fn changed_by_rules(facts: &Facts, today: &BTreeMap<EvalId, Scored>) -> Vec<
                 Some(Contender::new(eval.id, Measured { scored: scored.clone(), ..measured }))
             }
         });
+        let contenders = contenders.filter(|one| kept.has_room(one));
         let latest = rank::beam(contenders, facts.promoted_at_most());
-        (latest != closed.beam).then(|| {
-            let what = format!(
-                "today's rules would promote {}; {} promoted",
-                in_words(&latest),
-                in_words(&closed.beam)
-            );
-            rules_warning(what, format!("depth {depth}"))
-        })
-    });
-    verdicts.chain(beams).collect()
+        let is_scored_anew = evals.iter().any(|eval| today.contains_key(&eval.id));
+        if is_scored_anew && latest != closed.beam {
+            let (latest, recorded) = (in_words(&latest), in_words(&closed.beam));
+            let what = format!("today's rules would promote {latest}; {recorded} promoted");
+            found.push(rules_warning(what, format!("depth {depth}")));
+        }
+        kept.keep(facts, &closed.beam);
+    }
+    found
 }
 
 fn rules_warning(what: String, place: String) -> Finding {

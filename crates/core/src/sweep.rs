@@ -222,7 +222,7 @@ impl Sweep {
     /// Reads a results CSV, called `name` in errors, with the rows that the limit selects.
     ///
     /// # Errors
-    /// Where the text is no sound CSV with rows, cannot be read, or lacks the primary metric that the user named.
+    /// Where the text is no sound CSV with rows, or cannot be read.
     pub fn read(
         reader: impl Read,
         name: &str,
@@ -232,9 +232,6 @@ impl Sweep {
         let mut rows = Rows::new(reader, name)?;
         let (header, line) = (rows.header().to_vec(), rows.header_line());
         let index = index(&header, name, line)?;
-        if policy.primary_chosen_by == ChosenBy::User {
-            require(&policy.primary, Role::Primary, &header, name)?;
-        }
         let mut tally = Tally::new(&index, policy, limit);
         while let Some(row) = rows.next()? {
             tally.row(row);
@@ -259,15 +256,23 @@ impl Sweep {
         })
     }
 
-    /// Refuses a sweep that lacks the primary metric or a column that the user named: as a baseline it would make what it was
-    /// named for void. The default names and the other metrics of a preset are nobody's choice.
+    /// Refuses a sweep that lacks the primary metric.
+    ///
+    /// # Errors
+    /// Names the metric and the columns that could be meant.
+    pub fn require_primary(&self, policy: &ScorePolicy) -> Result<(), SweepError> {
+        require(&policy.primary, Role::Primary, &self.header, &self.name)
+    }
+
+    /// Refuses a sweep that lacks a column that the user named: as a baseline it would make what it was named for
+    /// void. The default names and the metrics of a preset are nobody's choice.
     ///
     /// # Errors
     /// Names the first such column.
     pub fn require(&self, policy: &ScorePolicy) -> Result<(), SweepError> {
         let has = |column: &str, role| require(column, role, &self.header, &self.name);
-        has(&policy.primary, Role::Primary)?;
         if policy.primary_chosen_by == ChosenBy::User {
+            has(&policy.primary, Role::Primary)?;
             let preset = ScorePolicy::trading().metrics;
             let mut own = policy.metrics.iter().filter(|metric| !preset.contains(metric));
             own.try_for_each(|metric| has(&metric.column, Role::Metric))?;

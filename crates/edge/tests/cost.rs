@@ -137,7 +137,7 @@ fn a_stopped_run_opens_without_its_journal_and_a_cut_off_one_with_a_short_tail()
 fn the_plan_offers_no_more_than_there_is_room_for() -> Outcome {
     for slots in [1, 4, 64] {
         let mut journal = begun(1_000, 1, 10_000);
-        journal.fuse = Some(5);
+        journal.fuse = Some(8);
         let state = journal.state();
         assert!(
             drive(state, MemoryWorld::new(7, 7).ports(), &mut journal, &mut |_, _| {}).is_err()

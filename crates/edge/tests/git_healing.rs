@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 use treebeam_core::event::{Leftover, LeftoverKind};
-use treebeam_core::id::{Commit, EvalId, Place};
+use treebeam_core::id::{Commit, EvalId, Place, Sha256};
 use treebeam_edge::git::{GitRepo, Own, open_with};
-use treebeam_run::port::{Applied, CommitNote, Repo};
+use treebeam_run::port::{Applied, CommitNote, JournalTip, Repo};
 use treebeam_testkit::repo::{TempRepo, script};
 
 const A_TO_B: &str = "diff --git a/a.txt b/a.txt\n--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-a\n+b\n";
@@ -338,6 +338,12 @@ fn left_amid(call: &str) -> &'static str {
         "update-ref --no-deref -d" => {
             "touch \"$c/packed-refs.lock\"; touch \"$c/refs/heads/tree/r1/e0001.lock\""
         }
+        "update-ref --no-deref refs/treebeam/r1" => {
+            "mkdir -p \"$c/refs/treebeam\"; touch \"$c/refs/treebeam/r1.lock\""
+        }
+        "update-ref --no-deref -d refs/treebeam/r1" => {
+            "touch \"$c/packed-refs.lock\"; touch \"$c/refs/treebeam/r1.lock\""
+        }
         _ => ":",
     }
 }
@@ -386,7 +392,10 @@ fn a_git_that_was_killed_is_run_again_from_a_known_state() {
         "update-ref --no-deref --stdin",
         "diff-tree",
         "update-ref --no-deref -d",
+        "update-ref --no-deref refs/treebeam/r1",
+        "update-ref --no-deref -d refs/treebeam/r1",
     ];
+    let tip = JournalTip { seq: 7, digest: Sha256::of(b"a line") };
     let expected = undisturbed();
     for (call, at) in calls.iter().flat_map(|call| [(call, KilledAt::Amid), (call, KilledAt::End)])
     {
@@ -404,6 +413,10 @@ fn a_git_that_was_killed_is_run_again_from_a_known_state() {
             git.discard(Leftover { place: e1(), kind }, 1).unwrap();
         }
         assert_eq!(git.refs().unwrap(), [], "{what}");
+        git.mark_journal(&tip).unwrap();
+        assert_eq!(git.journal_tip().unwrap(), Some(tip), "{what}");
+        git.remove_journal_ref().unwrap();
+        assert!(!git.has_journal_ref().unwrap(), "{what}");
         assert!(repo.beside("killed").exists(), "{what}: it was killed");
         assert_eq!(lock_files(&repo.path().join(".git")), [""; 0].map(PathBuf::from), "{what}");
     }
@@ -472,13 +485,16 @@ fn a_lock_of_the_packed_refs_goes_when_it_is_old_or_the_runs_own() {
         path
     };
     git.keep(e1(), &git.user().head).unwrap();
-    let packed = lock("packed-refs.lock", 20);
-    git.unlock_refs().unwrap();
-    assert!(packed.exists(), "another git may hold it");
-    // A git that was killed while it deleted a ref leaves both.
-    lock("refs/heads/tree/r1/e0001.lock", 20);
-    git.unlock_refs().unwrap();
-    assert!(!packed.exists());
+    fs::create_dir_all(repo.path().join(".git/refs/treebeam")).unwrap();
+    for reference in ["refs/heads/tree/r1/e0001.lock", "refs/treebeam/r1.lock"] {
+        let packed = lock("packed-refs.lock", 20);
+        git.unlock_refs().unwrap();
+        assert!(packed.exists(), "another git may hold it");
+        // A git that was killed while it deleted a ref leaves both, that of the ref taken first.
+        lock(reference, 21);
+        git.unlock_refs().unwrap();
+        assert!(!packed.exists(), "{reference}");
+    }
     lock("packed-refs.lock", 11 * 60);
     git.discard(Leftover { place: e1(), kind: LeftoverKind::Branch }, 1).unwrap();
     assert_eq!(git.refs().unwrap(), []);

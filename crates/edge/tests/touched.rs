@@ -4,7 +4,7 @@
 
 use std::error::Error;
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use treebeam_core::id::{Commit, EvalId, Place};
 use treebeam_core::protect::Protected;
@@ -194,6 +194,22 @@ fn all_tracked_files_are_compared_with_the_commit() -> Outcome {
         fs::write(at.join("model.py"), "y\n")?;
         fs::remove_file(at.join(".git"))
     })?;
+    Ok(())
+}
+
+/// An unreadable file fails its eval by name and ends no run. Where tests run as root, every file can be read.
+#[test]
+fn a_file_that_cannot_be_read_counts_as_changed() -> Outcome {
+    let bench = Bench::new()?;
+    let files = ["model.py", "tests/check.py"];
+    let touched = bench.all_after(|at| {
+        let unreadable = || fs::Permissions::from_mode(0o000);
+        files.iter().try_for_each(|file| fs::set_permissions(at.join(file), unreadable()))
+    })?;
+    let is_root = fs::File::open(bench.worktree().join("model.py")).is_ok();
+    let [other, protected] = files.map(|file| vec![file.to_owned()]);
+    let expect = if is_root { TouchedFiles::default() } else { TouchedFiles { protected, other } };
+    assert_eq!(touched, expect);
     Ok(())
 }
 

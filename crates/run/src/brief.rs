@@ -124,6 +124,8 @@ pub(crate) struct ForInputs {
 pub(crate) struct SweepBounds {
     pub(crate) protect: Vec<String>,
     pub(crate) results_csv: Option<WorktreePath>,
+    /// Whether the root's own sweep was run: with `baseline_csv` its results were there already.
+    pub(crate) root_was_swept: bool,
     /// What follows from the root's own sweep; nothing is known of it in older runs.
     pub(crate) checks: Option<RootChecks>,
     pub(crate) inputs: ForInputs,
@@ -133,8 +135,18 @@ pub(crate) struct SweepBounds {
 
 /// What is needed to take in what a job left behind.
 pub(crate) enum ForCollecting {
-    Root { commit: Commit, meaning: Box<Meaning> },
-    Eval { about: Box<About>, commit: Commit, bounds: Box<SweepBounds> },
+    Root { commit: Commit, meaning: Box<Meaning>, watch: JobWatch },
+    Eval { about: Box<About>, commit: Commit, bounds: Box<SweepBounds>, watch: JobWatch },
+}
+
+/// Which process submitted a job. A worktree from before a power cut may lack contents that were
+/// never synced, so it says nothing about what an adopted job did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum JobWatch {
+    /// The job was submitted by this process, in a worktree that was whole.
+    Own,
+    /// The job was submitted by an earlier process of the run.
+    Adopted,
 }
 
 pub(crate) struct ForScore {
@@ -208,11 +220,15 @@ pub(crate) fn attempt_of(state: &Facts, eval: EvalId) -> u32 {
     state.eval(eval).map_or(1, |eval| eval.attempt)
 }
 
-pub(crate) fn for_collecting(state: &State, subject: Subject) -> Option<ForCollecting> {
+pub(crate) fn for_collecting(
+    state: &State,
+    subject: Subject,
+    watch: JobWatch,
+) -> Option<ForCollecting> {
     Some(match subject {
         Subject::Root => {
             let commit = state.node(NodeId::ROOT)?.commit.clone();
-            ForCollecting::Root { commit, meaning: Box::new(state.meaning.clone()) }
+            ForCollecting::Root { commit, meaning: Box::new(state.meaning.clone()), watch }
         }
         Subject::Eval(eval) => {
             let eval = state.eval(eval)?;
@@ -220,11 +236,12 @@ pub(crate) fn for_collecting(state: &State, subject: Subject) -> Option<ForColle
             let bounds = SweepBounds {
                 protect: state.meaning.protect.clone(),
                 results_csv: state.meaning.measure.results_csv.clone(),
+                root_was_swept: state.meaning.measure.baseline_csv.is_none(),
                 checks: root_checks(state).cloned(),
                 inputs: inputs(state, subject),
                 artifacts: decisive_artifacts(state),
             };
-            ForCollecting::Eval { about, commit, bounds: Box::new(bounds) }
+            ForCollecting::Eval { about, commit, bounds: Box::new(bounds), watch }
         }
     })
 }

@@ -125,6 +125,7 @@ pub fn drive(
             broken: false,
             promotion_failures: 0,
             losses: BTreeMap::new(),
+            adopted: BTreeSet::new(),
             void: BTreeMap::new(),
             polling: false,
             collecting: BTreeSet::new(),
@@ -147,7 +148,8 @@ pub fn drive(
 enum Report {
     Stepped(Step, Result<Option<StepEnd>, Halt>),
     Polled(Result<Vec<JobEnd>, Halt>),
-    Collected(Subject, Result<StepEnd, Halt>),
+    /// Nothing came of a job whose sweep has to be run again.
+    Collected(Subject, Result<Option<StepEnd>, Halt>),
 }
 
 /// Why there is nothing more to start.
@@ -168,6 +170,8 @@ struct Coordinator<'scope, 'env> {
     promotion_failures: u32,
     /// How often in a row the job of a subject was lost.
     losses: BTreeMap<Subject, u32>,
+    /// Jobs that an earlier process of the run submitted, and that are not collected yet.
+    adopted: BTreeSet<Subject>,
     /// Submissions whose results do not count, though their jobs are still under way.
     void: BTreeMap<Subject, u32>,
     polling: bool,
@@ -189,6 +193,8 @@ impl Coordinator<'_, '_> {
             Err(Halt::Port(error)) if error.is_interruption() => Ok(Left::Interrupted),
             left => left,
         };
+        // A question that waits for a server would keep the run from its end for hours.
+        self.world.interrupt.end_waits();
         let usable = !self.broken && !matches!(left, Err(Halt::Unexpected(_)));
         if let (true, Err(Halt::InputsChanged { subject, .. })) = (usable, &left) {
             self.void_sweeps_beside(*subject)?;
@@ -247,7 +253,7 @@ impl Coordinator<'_, '_> {
             self.threads -= 1;
             match report {
                 Report::Stepped(step, Ok(Some(outcome))) => self.held.push((Some(step), outcome)),
-                Report::Collected(subject, Ok(outcome)) => {
+                Report::Collected(subject, Ok(Some(outcome))) => {
                     if self.void.remove(&subject).is_none() {
                         self.held.push((None, outcome));
                     }
@@ -268,6 +274,7 @@ impl Coordinator<'_, '_> {
             .collect();
         let known = self.world.executor.adopt(&jobs)?;
         self.running.jobs = known.into_iter().map(|key| key.subject).collect();
+        self.adopted.clone_from(&self.running.jobs);
         Ok(())
     }
 

@@ -4,11 +4,15 @@
 mod agent;
 mod inputs;
 mod job;
+mod repo;
 mod user;
 
 pub use agent::{Agent, AgentError, Ask, Continuation, Edits, Reply};
 pub use inputs::{InputList, Inputs};
 pub use job::{JobStage, Ran, Used};
+pub use repo::{
+    Applied, Binaries, CommitNote, CommittedTree, Repo, RepoFile, StagedChanges, TouchedFiles,
+};
 pub use treebeam_core::bill::{Cost, Usage};
 pub use treebeam_core::role::Role;
 pub use user::{Inbox, Interrupt, Message, OwnIdea, Request, Undisturbed};
@@ -17,11 +21,10 @@ use crate::prompt::Prompts;
 use jiff::Timestamp;
 use std::io::Read;
 use std::time::Duration;
-use treebeam_core::event::{EvalStage, Event, FailureKind, Leftover, Subject};
+use treebeam_core::event::{EvalStage, Event, FailureKind, Subject};
 use treebeam_core::evidence::Artifact;
-use treebeam_core::id::{Commit, EvalId, GitTree, NodeId, Place, RunPath, Sha256};
+use treebeam_core::id::{Commit, EvalId, NodeId, RunPath, Sha256};
 use treebeam_core::measure::UserPath;
-use treebeam_core::protect::{Change, Protected};
 use treebeam_core::state::State;
 
 /// The world refused: the run cannot go on, but nothing is lost.
@@ -86,200 +89,6 @@ impl PortError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it was asked to end together with treebeam")]
 pub struct Interrupted;
-
-/// The user's repository: worktrees, commits and refs of this run, never the user's own checkout.
-pub trait Repo: Sync {
-    /// Makes a fresh worktree at `place`, in the state of `commit`, in place of whatever a cut-off attempt left there.
-    ///
-    /// # Errors
-    /// When git cannot.
-    fn checkout(&self, place: Place, commit: &Commit) -> Result<(), PortError>;
-
-    /// Makes the worktree at `place` anew, unless this process has made it: of what a process before wrote, a power cut may
-    /// have left empty files.
-    ///
-    /// # Errors
-    /// When git cannot.
-    fn renew(&self, place: Place, commit: &Commit) -> Result<(), PortError>;
-
-    /// Applies a unified diff to the worktree and its index. One that does not apply changes nothing.
-    ///
-    /// # Errors
-    /// When git itself fails; a diff that does not apply is no error.
-    fn apply(&self, place: Place, diff: &str) -> Result<Applied, PortError>;
-
-    /// What the index of the worktree changes against its commit.
-    ///
-    /// # Errors
-    /// When git cannot tell.
-    fn changes(&self, place: Place) -> Result<Vec<Change>, PortError>;
-
-    /// What the index of the worktree changes against its commit, with what of that does not belong into a commit.
-    ///
-    /// # Errors
-    /// When git cannot tell.
-    fn staged_changes(&self, place: Place) -> Result<StagedChanges, PortError> {
-        Ok(StagedChanges { changes: self.changes(place)?, unwanted: Vec::new() })
-    }
-
-    /// The same as a unified diff, cut at `limit` bytes: for people and agents to read.
-    ///
-    /// # Errors
-    /// When git cannot tell.
-    fn staged(&self, place: Place, limit: usize) -> Result<String, PortError>;
-
-    /// Commits the index and lets the place's ref point at the commit. A ref that already has this parent, tree and message stays.
-    ///
-    /// # Errors
-    /// When git cannot.
-    fn commit(&self, place: Place, note: &CommitNote) -> Result<CommittedTree, PortError>;
-
-    /// The git tree of a commit: its files, whoever made it and when.
-    ///
-    /// # Errors
-    /// When git cannot tell.
-    fn tree(&self, commit: &Commit) -> Result<GitTree, PortError>;
-
-    /// Which files of a commit the worktree no longer has as the commit has them, whatever became of the worktree.
-    ///
-    /// # Errors
-    /// When git cannot tell.
-    fn touched(
-        &self,
-        place: Place,
-        commit: &Commit,
-        protected: &Protected,
-    ) -> Result<TouchedFiles, PortError>;
-
-    /// Writes files of a commit into the worktree, in place of what is there.
-    ///
-    /// # Errors
-    /// When git cannot.
-    fn restore(&self, place: Place, commit: &Commit, paths: &[String]) -> Result<(), PortError>;
-
-    /// Lets the place's ref point at `commit`.
-    ///
-    /// # Errors
-    /// When git cannot.
-    fn keep(&self, place: Place, commit: &Commit) -> Result<(), PortError>;
-
-    /// Whether there still is such a commit: one that no ref points at may be gone.
-    ///
-    /// # Errors
-    /// When git cannot tell.
-    fn has(&self, commit: &Commit) -> Result<bool, PortError>;
-
-    /// The change from one commit to another, as a unified diff, cut at `limit` bytes.
-    ///
-    /// # Errors
-    /// When git cannot tell.
-    fn diff(
-        &self,
-        from: &Commit,
-        to: &Commit,
-        binaries: Binaries,
-        limit: usize,
-    ) -> Result<String, PortError>;
-
-    /// The change from one commit to another, as `git diff --stat` shows it.
-    ///
-    /// # Errors
-    /// When git cannot tell.
-    fn diff_stat(&self, from: &Commit, to: &Commit) -> Result<String, PortError>;
-
-    /// Lets the repository name this line as one that the run's journal has. A world without git keeps nothing.
-    ///
-    /// # Errors
-    /// When git cannot.
-    fn mark_journal(&self, _tip: &JournalTip) -> Result<(), PortError> {
-        Ok(())
-    }
-
-    /// The regular files of a commit, in the order of their paths. Of very many only the first.
-    ///
-    /// # Errors
-    /// When git cannot tell.
-    fn files(&self, commit: &Commit) -> Result<Vec<RepoFile>, PortError>;
-
-    /// The texts of these files, in the same order; nothing where one is no text.
-    ///
-    /// # Errors
-    /// When git cannot tell.
-    fn texts(&self, files: &[RepoFile]) -> Result<Vec<Option<String>>, PortError>;
-
-    /// Removes a worktree or a ref, at which attempt, counted from 1. One that is not there is removed already.
-    ///
-    /// # Errors
-    /// When it is still there afterwards.
-    fn discard(&self, leftover: Leftover, attempt: u32) -> Result<(), PortError>;
-}
-
-/// A change that may become a commit.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StagedChanges {
-    /// The paths that change.
-    pub changes: Vec<Change>,
-    /// Why some of the new files do not belong into a commit, one line for each of them.
-    pub unwanted: Vec<String>,
-}
-
-/// Tracked files of a worktree that are not what the commit has, by path.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TouchedFiles {
-    /// Those that are protected.
-    pub protected: Vec<String>,
-    /// All others.
-    pub other: Vec<String>,
-}
-
-/// A file of a commit.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RepoFile {
-    /// Its path, `/` between its parts.
-    pub path: String,
-    /// How long it is.
-    pub bytes: u64,
-    /// Git's name for what is in it.
-    pub object: String,
-}
-
-/// What a diff has of files that are no text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Binaries {
-    /// All of it, coded: to be applied.
-    InFull,
-    /// That they differ: to be read.
-    Named,
-}
-
-/// What became of a diff.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Applied {
-    /// It is in the worktree and in the index.
-    Cleanly,
-    /// Nothing changed; git's own words.
-    Refused(String),
-}
-
-/// A commit that was made, with the files that it has.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CommittedTree {
-    /// The commit.
-    pub commit: Commit,
-    /// Its files.
-    pub tree: GitTree,
-}
-
-/// What a commit says.
-#[derive(Clone, Debug)]
-pub struct CommitNote {
-    /// The first line.
-    pub title: String,
-    /// `Key: value` lines at the end.
-    pub trailers: Vec<(&'static str, String)>,
-    /// Author's and committer's date.
-    pub at: Timestamp,
-}
 
 /// Where tests and sweeps run. A job outlives the runner.
 pub trait Executor: Sync {

@@ -36,15 +36,15 @@ pub(crate) fn perform(brief: &Brief, world: World<'_>) -> Result<Option<StepEnd>
     Ok(outcome.map(|outcome| digests.into_end(outcome)))
 }
 
-/// Takes in what an ended job left behind.
+/// Takes in what an ended job left behind; nothing where the sweep has to be run again.
 pub(crate) fn collect(
     end: &JobEnd,
     brief: &ForCollecting,
     world: World<'_>,
-) -> Result<StepEnd, Halt> {
+) -> Result<Option<StepEnd>, Halt> {
     let digests = StepDigests::default();
     let outcome = noting(world, &digests, |world| sweep::collect(end, brief, world))?;
-    Ok(digests.into_end(outcome))
+    Ok(outcome.map(|outcome| digests.into_end(outcome)))
 }
 
 fn outcome_of(brief: &Brief, world: World<'_>) -> Result<Option<Outcome>, Halt> {

@@ -3,15 +3,17 @@
 
 #![cfg(test)]
 
+use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use treebeam_core::event::{Event, FailureKind, Subject};
 use treebeam_core::facts::{Eval, Stage};
 use treebeam_core::id::{EvalId, RunPath, Sha256};
 use treebeam_core::policy::{Meaning, Reach};
 use treebeam_core::state::State;
-use treebeam_run::port::{Executor, Files as _, Job, JobEnd, JobKey, PortError, World};
+use treebeam_run::port::{Executor, Files as _, Job, JobEnd, JobExit, JobKey, PortError, World};
 use treebeam_run::{Halt, drive};
 use treebeam_testkit::journal::MemoryJournal;
 use treebeam_testkit::memory::MemoryWorld;
@@ -43,6 +45,98 @@ impl Executor for Overwriting<'_> {
         let ended = ends.iter().any(|end| end.key.subject == Subject::Eval(self.by));
         if ended && !self.done.swap(true, Ordering::SeqCst) {
             self.world.write(&self.artifact, b"config_id,status\n")?;
+        }
+        Ok(ends)
+    }
+}
+
+/// How many sweeps are under way before the first one ends.
+const CROWD: usize = 4;
+/// How often the executor is asked for ends, a millisecond apart, before it makes do with fewer.
+const MOST_WAITS: u32 = 500;
+
+/// An executor of which no eval's sweep ends before several are under way. The first one to end overwrites an artifact, and
+/// no other one ends before that is on record.
+struct CrowdedExecutor<'a> {
+    world: &'a MemoryWorld,
+    artifact: RunPath,
+    crowd: Mutex<CrowdState>,
+}
+
+#[derive(Default)]
+struct CrowdState {
+    /// Evals whose sweeps were submitted before the first one ended.
+    under_way: BTreeSet<u32>,
+    /// The eval whose sweep overwrote the artifact.
+    culprit: Option<u32>,
+    waits: u32,
+    /// Whether the restored artifact is on record.
+    is_noticed: bool,
+    /// Whether the first jobs of the others are lost.
+    loses_suspects: bool,
+}
+
+impl CrowdState {
+    fn is_held(&self) -> bool {
+        match self.culprit {
+            None => (1..CROWD).contains(&self.under_way.len()) && self.waits < MOST_WAITS,
+            Some(_) => !self.is_noticed,
+        }
+    }
+}
+
+impl<'a> CrowdedExecutor<'a> {
+    fn new(world: &'a MemoryWorld, artifact: &str) -> Self {
+        let artifact = artifact.parse().expect("a path");
+        Self { world, artifact, crowd: Mutex::default() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, CrowdState> {
+        self.crowd.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn drive(&self, journal: &mut MemoryJournal) -> State {
+        let ports = World { executor: self, ..self.world.ports() };
+        let is_notice = |event: &Event| matches!(event, Event::ArtifactsRestored(_));
+        let ended = drive(journal.state(), ports, journal, &mut |_, events| {
+            self.lock().is_noticed |= events.iter().any(is_notice);
+        });
+        ended.expect("a run")
+    }
+}
+
+impl Executor for CrowdedExecutor<'_> {
+    fn submit(&self, job: &Job) -> Result<(), PortError> {
+        let mut crowd = self.lock();
+        if let (Subject::Eval(eval), None) = (job.key.subject, crowd.culprit) {
+            crowd.under_way.insert(eval.number());
+            crowd.waits = 0;
+        }
+        drop(crowd);
+        self.world.submit(job)
+    }
+    fn adopt(&self, jobs: &[Job]) -> Result<Vec<JobKey>, PortError> {
+        self.world.adopt(jobs)
+    }
+    fn wait(&self, patience: Duration) -> Result<Vec<JobEnd>, PortError> {
+        if self.lock().is_held() {
+            self.lock().waits += 1;
+            std::thread::sleep(Duration::from_millis(1));
+            return Ok(Vec::new());
+        }
+        let mut ends = self.world.wait(patience)?;
+        for end in &mut ends {
+            let Subject::Eval(eval) = end.key.subject else { continue };
+            let mut crowd = self.lock();
+            if crowd.culprit.is_none() {
+                crowd.culprit = Some(eval.number());
+                self.world.write(&self.artifact, b"config_id,status\n")?;
+            } else if crowd.loses_suspects
+                && end.key.submission == 1
+                && crowd.under_way.contains(&eval.number())
+            {
+                end.exit = JobExit::Lost { message: "it was killed".to_owned() };
+            }
         }
         Ok(ends)
     }
@@ -108,11 +202,13 @@ fn a_changed_artifact_is_restored_and_the_sweep_that_ran_fails() {
 #[test]
 fn every_sweep_that_was_under_way_is_suspect_and_tried_again_where_that_is_wanted() {
     let (world, mut journal) = (MemoryWorld::new(7, 7), begun(4, 1));
-    let state =
-        go(&mut journal, &Overwriting::new(&world, 2, "artifacts/root.csv")).expect("a run");
+    let executor = CrowdedExecutor::new(&world, "artifacts/root.csv");
+    let state = executor.drive(&mut journal);
     let all = restorations(&journal);
     let [(_, suspects)] = all.as_slice() else { panic!("{all:?}") };
-    assert!(suspects.contains(&2), "{suspects:?}");
+    let under_way: Vec<u32> = executor.lock().under_way.iter().copied().collect();
+    assert_eq!(*suspects, under_way);
+    assert!(suspects.len() > 1, "{suspects:?}");
     let again = journal.events.iter().filter_map(|event| {
         if let Event::AttemptFailed { eval, failure, .. } = event {
             (failure.kind == FailureKind::Artifacts).then(|| eval.number())
@@ -133,4 +229,23 @@ fn every_sweep_that_was_under_way_is_suspect_and_tried_again_where_that_is_wante
     let expected: Vec<u32> = suspects.iter().copied().filter(swept).collect();
     assert_eq!(again, expected);
     assert!(state.evals.iter().all(|eval| !is_suspect(&eval)));
+}
+
+/// What counts is the sweep that was under way: one whose job is lost is swept afresh.
+#[test]
+fn a_suspect_whose_sweep_is_run_afresh_is_one_no_more() {
+    let (world, mut journal) = (MemoryWorld::new(7, 7), begun(4, 0));
+    let executor = CrowdedExecutor::new(&world, "artifacts/root.csv");
+    executor.lock().loses_suspects = true;
+    let state = executor.drive(&mut journal);
+    let suspects: Vec<_> = restorations(&journal).into_iter().flat_map(|(_, ids)| ids).collect();
+    assert!(suspects.len() > 1, "{suspects:?}");
+    let culprit = executor.lock().culprit;
+    let failed: Vec<u32> =
+        state.evals.iter().filter(|it| is_suspect(it)).map(|it| it.id.number()).collect();
+    assert_eq!(failed, culprit.into_iter().collect::<Vec<_>>());
+    let others = suspects.into_iter().filter(|id| Some(*id) != culprit);
+    let mut submissions = others.map(|id| state.submissions(Subject::Eval(EvalId::new(id))));
+    assert!(submissions.all(|number| number == 2));
+    assert!(state.history.suspects.is_empty());
 }

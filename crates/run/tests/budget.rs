@@ -4,10 +4,13 @@
 #![cfg(test)]
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use treebeam_core::audit;
 use treebeam_core::event::{BudgetKind, Event, Stop, Takeover};
 use treebeam_core::facts::{Eval, Facts, History, Stage};
+use treebeam_core::id::{RunPath, Sha256};
+use treebeam_core::path;
 use treebeam_core::policy::{Meaning, Reach};
 use treebeam_core::state::State;
 use treebeam_run::port::{AgentError, OwnIdea, Request};
@@ -94,6 +97,44 @@ fn a_budget_closes_the_depth_with_what_finished_wherever_it_is_reached() {
         assert_eq!(journal.state(), end, "the events lead to the state");
     }
     assert!(some_finished > 0 && none_asked > 1, "{some_finished}, {none_asked} of {all}");
+}
+
+/// The digests of files that a journal has.
+fn recorded_digests(journal: &MemoryJournal) -> BTreeMap<RunPath, Sha256> {
+    let mut digests = BTreeMap::new();
+    for event in &journal.events {
+        if let Event::FilesRecorded(recorded) = event {
+            digests.extend(recorded.files.iter().map(|file| (file.path.clone(), file.sha256)));
+        }
+    }
+    digests
+}
+
+#[test]
+fn the_files_of_an_eval_that_a_budget_has_ended_must_have_their_digests() {
+    let mut compared = 0;
+    for purse in 0..answers(1) {
+        let world = MemoryWorld::new(7, 7).with_purse(purse);
+        let mut journal = MemoryJournal::begun(meaning(1), reach(1));
+        let end = go(&mut journal, &world).expect("a run that stops");
+        let (digests, disk) = (recorded_digests(&journal), world.disk());
+        let references = audit::recorded_files(&end, &digests);
+        for eval in end.evals.iter().filter(|eval| matches!(eval.stage, Stage::Unfinished { .. })) {
+            let folder = format!("{}/", path::eval(eval.id));
+            for (path, sha256) in
+                digests.iter().filter(|(path, _)| path.as_str().starts_with(&folder))
+            {
+                let reference = references.iter().find(|reference| reference.path == *path);
+                assert!(reference.is_some(), "{purse} answers: `{path}` is not compared");
+                let bytes = disk.files.get(path.as_str()).expect("a recorded file");
+                assert_eq!(Sha256::of(bytes), *sha256, "{purse} answers: `{path}`");
+                compared += 1;
+            }
+        }
+        // One that was never begun has no file, and so no digest.
+        assert_eq!(audit::evals_without_digests(&end, &digests), 0, "{purse} answers");
+    }
+    assert!(compared > 0, "no budget was reached amid an eval");
 }
 
 #[test]

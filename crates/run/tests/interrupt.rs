@@ -4,10 +4,18 @@
 #![cfg(test)]
 
 use std::num::NonZeroU32;
-use treebeam_core::event::{Event, Stop, Subject};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+use treebeam_core::event::{Event, Stop, Subject, Wish};
 use treebeam_core::facts::{Facts, History};
+use treebeam_core::id::{EvalId, Place};
 use treebeam_core::policy::{Meaning, Reach};
 use treebeam_core::state::State;
+use treebeam_run::port::{
+    Agent, AgentError, Ask, Checkpoint, Edits, Interrupt, Journal, PortError, Reply, Request, Role,
+    World,
+};
 use treebeam_run::{Halt, drive};
 use treebeam_testkit::journal::MemoryJournal;
 use treebeam_testkit::memory::{Disk, MemoryWorld, Trouble};
@@ -146,5 +154,112 @@ fn a_refused_root_is_on_record_even_if_it_comes_in_late() {
         world.interrupt_after(None);
         let end = go(&mut journal, &world).expect("a resumed run");
         assert!(end.submissions(Subject::Root) <= 2);
+    }
+}
+
+/// The longest time that a question of a test waits.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+
+/// What ends a run while a question waits for a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RunEnding {
+    Stop,
+    KeyRefused,
+    JournalCut,
+}
+
+/// An agent of the world in memory whose server is gone for the first candidate, until all waits are ended.
+struct UnreachableServer<'a> {
+    world: &'a MemoryWorld,
+    ending: RunEnding,
+    is_waited_for: AtomicBool,
+    waits_are_over: AtomicBool,
+}
+
+impl Agent for UnreachableServer<'_> {
+    fn answers(&self, role: Role) -> bool {
+        self.world.answers(role)
+    }
+    fn edits(&self, role: Role) -> Edits {
+        self.world.edits(role)
+    }
+    fn continues(&self, role: Role) -> bool {
+        self.world.continues(role)
+    }
+    fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
+        if ask.role != Role::Coder {
+            return self.world.ask(ask);
+        }
+        if ask.place == Place::Candidate(EvalId::FIRST) {
+            if self.ending == RunEnding::Stop {
+                self.world.post("1-stop", Request::Wish(Wish::Stop), 0);
+            }
+            self.is_waited_for.store(true, Ordering::SeqCst);
+            wait_for(&self.waits_are_over);
+            return Err(AgentError::Interrupted);
+        }
+        wait_for(&self.is_waited_for);
+        if self.ending == RunEnding::KeyRefused {
+            return Err(PortError::new("the key is wrong").into());
+        }
+        self.world.ask(ask)
+    }
+}
+
+impl Interrupt for UnreachableServer<'_> {
+    fn is_asked_for(&self) -> bool {
+        false
+    }
+    fn end_waits(&self) {
+        self.waits_are_over.store(true, Ordering::SeqCst);
+    }
+}
+
+fn wait_for(flag: &AtomicBool) {
+    let begun = Instant::now();
+    while !flag.load(Ordering::SeqCst) && begun.elapsed() < LONGEST_WAIT {
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// A journal that is damaged, in one of the endings, once a question waits.
+struct DamagedJournal<'a> {
+    journal: MemoryJournal,
+    server: &'a UnreachableServer<'a>,
+}
+
+impl Journal for DamagedJournal<'_> {
+    fn append(&mut self, events: &[Event]) -> Result<(), PortError> {
+        let is_waited_for = self.server.is_waited_for.load(Ordering::SeqCst);
+        if self.server.ending == RunEnding::JournalCut && is_waited_for {
+            return Err(PortError::new("it was cut"));
+        }
+        self.journal.append(events)
+    }
+    fn checkpoint(&mut self, state: &State, moment: Checkpoint) -> Result<(), PortError> {
+        self.journal.checkpoint(state, moment)
+    }
+}
+
+#[test]
+fn whatever_ends_a_run_ends_the_waits_of_its_questions() {
+    for ending in [RunEnding::Stop, RunEnding::KeyRefused, RunEnding::JournalCut] {
+        let world = MemoryWorld::new(7, 7);
+        let (is_waited_for, waits_are_over) = (AtomicBool::new(false), AtomicBool::new(false));
+        let server = UnreachableServer { world: &world, ending, is_waited_for, waits_are_over };
+        let journal = begun(4);
+        let state = journal.state();
+        let mut journal = DamagedJournal { journal, server: &server };
+        let ports = World { agent: &server, interrupt: &server, ..world.ports() };
+        let started = Instant::now();
+        let left = drive(state, ports, &mut journal, &mut |_, _| {});
+        let as_expected = match ending {
+            RunEnding::Stop => matches!(left, Err(Halt::Interrupted(_))),
+            RunEnding::KeyRefused => matches!(left, Err(Halt::Agent(_))),
+            RunEnding::JournalCut => matches!(left, Err(Halt::Port(_))),
+        };
+        assert!(as_expected, "{ending:?}: {left:?}");
+        assert!(server.is_waited_for.load(Ordering::SeqCst), "{ending:?}: a question waited");
+        assert!(started.elapsed() < LONGEST_WAIT, "{ending:?}: the wait was ended");
     }
 }

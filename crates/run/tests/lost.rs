@@ -62,3 +62,24 @@ fn what_is_lost_each_time_fails_alone() {
     let lost = end.evals.iter().filter(|eval| is_lost(&eval.stage));
     assert!(lost.count() > 0);
 }
+
+/// Nothing syncs a worktree: of a sweep that had ended when the power was cut, the files may be torn
+/// by the time that its results are taken in.
+#[test]
+fn a_sweep_whose_worktree_a_power_cut_has_torn_is_run_again_and_nothing_else_changes() {
+    let mut clean = begun();
+    let expected = tree(go(&mut clean, &MemoryWorld::new(7, 7)).expect("a run"));
+    let mut repeated = 0;
+    for cut in 1..clean.events.len() {
+        let (world, mut journal) = (MemoryWorld::new(7, 7), begun());
+        journal.fuse = Some(cut);
+        assert!(go(&mut journal, &world).is_err(), "cut {cut}");
+        journal.fuse = None;
+        world.cut_power();
+        let end = go(&mut journal, &world).expect("a run");
+        let subjects = end.evals.iter().map(|eval| Subject::Eval(eval.id)).chain([Subject::Root]);
+        repeated += subjects.filter(|subject| end.submissions(*subject) > 1).count();
+        assert_eq!(tree(end), expected, "cut {cut}");
+    }
+    assert!(repeated > 0, "no cut came between a sweep's end and its record");
+}

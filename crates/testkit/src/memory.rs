@@ -3,19 +3,18 @@
 
 mod agent;
 mod files;
+mod repo;
 
 use jiff::{SignedDuration, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use treebeam_core::event::{FailureKind, Leftover, LeftoverKind, MessageId};
-use treebeam_core::id::{Commit, GitTree, Place, Sha256};
+use treebeam_core::event::{FailureKind, MessageId};
+use treebeam_core::id::{Commit, Sha256};
 use treebeam_core::path;
-use treebeam_core::protect::{Change, Mode, Protected};
 use treebeam_run::port::{
-    Applied, Binaries, Clock, CommitNote, CommittedTree, Executor, Inbox, Interrupt, Job, JobEnd,
-    JobExit, JobKey, Message, Moment, PortError, Repo, RepoFile, Request, TouchedFiles,
-    Undisturbed, World,
+    Clock, Executor, Inbox, Interrupt, Job, JobEnd, JobExit, JobKey, Message, Moment, PortError,
+    Request, Undisturbed, World,
 };
 use treebeam_run::prompt::Prompts;
 
@@ -39,6 +38,8 @@ pub struct MemoryWorld {
     discard_takes: Duration,
     /// Whether ideas differ in words more often than in code.
     same_code: bool,
+    /// Tracked files that each sweep leaves other than committed: the root's, and any other.
+    rewritten: [Vec<String>; 2],
 }
 
 /// Between an idea's code and the words that make it another idea.
@@ -88,6 +89,8 @@ pub struct Disk {
     /// What makes two commits the same: not when they were made.
     contents: BTreeMap<String, String>,
     ended: BTreeSet<String>,
+    /// Worktrees from before a power cut: of what was written there, contents are missing.
+    torn: BTreeSet<String>,
     /// The keys of the questions that were answered.
     paid: BTreeSet<String>,
 }
@@ -111,6 +114,7 @@ impl MemoryWorld {
             answer_takes,
             discard_takes,
             same_code: false,
+            rewritten: [Vec::new(), Vec::new()],
         }
     }
 
@@ -118,6 +122,13 @@ impl MemoryWorld {
     #[must_use]
     pub fn with_same_code(self) -> Self {
         Self { same_code: true, ..self }
+    }
+
+    /// The same world, in which the root's own sweep and those of candidates rewrite these tracked files.
+    #[must_use]
+    pub fn with_rewritten_files(self, by_root: &[&str], by_candidates: &[&str]) -> Self {
+        let owned = |paths: &[&str]| paths.iter().map(|&path| path.to_owned()).collect();
+        Self { rewritten: [by_root, by_candidates].map(owned), ..self }
     }
 
     /// The same world, in which it takes a moment to remove something.
@@ -218,7 +229,8 @@ impl MemoryWorld {
     /// The same world as it is now, which goes its own way from here, its sweeps in another order.
     #[must_use]
     pub fn fork(&self, order: u64) -> Self {
-        let fork = Self { same_code: self.same_code, ..Self::new(self.seed, order) };
+        let (same_code, rewritten) = (self.same_code, self.rewritten.clone());
+        let fork = Self { same_code, rewritten, ..Self::new(self.seed, order) };
         *fork.lock() = self.disk();
         let jobs = self.engine.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for job in jobs.into_values() {
@@ -230,6 +242,12 @@ impl MemoryWorld {
     /// The engine forgets what has not ended, as if the machine had been restarted.
     pub fn restart(&self) {
         self.engine.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// Leaves each worktree without some of its contents, as nothing syncs them.
+    pub fn cut_power(&self) {
+        let Disk { worktrees, torn, .. } = &mut *self.lock();
+        torn.extend(worktrees.keys().cloned());
     }
 
     fn lock(&self) -> MutexGuard<'_, Disk> {
@@ -248,136 +266,6 @@ fn draw(seed: u64, text: &str) -> u64 {
 
 fn commit(text: &str) -> Commit {
     text.parse().expect("a commit name")
-}
-
-impl Disk {
-    /// A commit with its tree, which is the changes that led to it.
-    fn committed(&self, name: &str) -> CommittedTree {
-        let changes = self.commits.get(name).map_or(&[][..], Vec::as_slice);
-        let digest = Sha256::of(changes.join("\n").as_bytes());
-        let tree = digest.to_string().parse().expect("a tree name");
-        CommittedTree { commit: commit(name), tree }
-    }
-}
-
-impl Repo for MemoryWorld {
-    fn checkout(&self, place: Place, commit: &Commit) -> Result<(), PortError> {
-        let mut disk = self.lock();
-        disk.worktrees.insert(place.to_string(), (commit.to_string(), None));
-        Ok(())
-    }
-
-    fn renew(&self, place: Place, commit: &Commit) -> Result<(), PortError> {
-        if self.lock().worktrees.contains_key(&place.to_string()) {
-            return Ok(());
-        }
-        self.checkout(place, commit)
-    }
-
-    fn apply(&self, place: Place, diff: &str) -> Result<Applied, PortError> {
-        let change = diff.lines().find_map(|line| line.strip_prefix("+do ")).unwrap_or_default();
-        let change = change.split(SAID_BY).next().unwrap_or_default();
-        if change.contains("never-applies") {
-            return Ok(Applied::Refused("it never does".to_owned()));
-        }
-        let mut disk = self.lock();
-        let worktree = disk.worktrees.get_mut(&place.to_string());
-        worktree.ok_or_else(|| PortError::new("no worktree"))?.1 = Some(change.to_owned());
-        Ok(Applied::Cleanly)
-    }
-
-    fn changes(&self, _: Place) -> Result<Vec<Change>, PortError> {
-        Ok(vec![Change { path: "model.py".to_owned(), is_new: false, to: Mode::File }])
-    }
-
-    fn staged(&self, place: Place, _: usize) -> Result<String, PortError> {
-        let disk = self.lock();
-        let change = disk.worktrees.get(&place.to_string()).and_then(|(_, change)| change.clone());
-        Ok(format!("+do {}\n", change.unwrap_or_default()))
-    }
-
-    fn commit(&self, place: Place, note: &CommitNote) -> Result<CommittedTree, PortError> {
-        let mut disk = self.lock();
-        let worktree = disk.worktrees.get(&place.to_string()).cloned();
-        let (parent, change) = worktree.ok_or_else(|| PortError::new("no worktree"))?;
-        let change = change.unwrap_or_default();
-        let content = format!("{parent} {change} {} {:?}", note.title, note.trailers);
-        if let Some(standing) = disk.refs.get(&place.to_string())
-            && disk.contents.get(standing) == Some(&content)
-        {
-            return Ok(disk.committed(standing));
-        }
-        let text = format!("{content} {}", note.at);
-        let name: String = Sha256::of(text.as_bytes()).to_string().chars().take(40).collect();
-        disk.contents.insert(name.clone(), content);
-        let mut changes = disk.commits.get(&parent).cloned().unwrap_or_default();
-        changes.push(change);
-        if self.same_code {
-            // The files have each part once, whichever came first.
-            changes.sort_unstable();
-            changes.dedup();
-        }
-        disk.commits.insert(name.clone(), changes);
-        disk.refs.insert(place.to_string(), name.clone());
-        Ok(disk.committed(&name))
-    }
-
-    fn tree(&self, commit: &Commit) -> Result<GitTree, PortError> {
-        Ok(self.lock().committed(commit.as_str()).tree)
-    }
-
-    fn touched(&self, _: Place, _: &Commit, _: &Protected) -> Result<TouchedFiles, PortError> {
-        Ok(TouchedFiles::default())
-    }
-
-    fn restore(&self, _: Place, _: &Commit, _: &[String]) -> Result<(), PortError> {
-        Ok(())
-    }
-
-    fn keep(&self, place: Place, commit: &Commit) -> Result<(), PortError> {
-        self.lock().refs.insert(place.to_string(), commit.to_string());
-        Ok(())
-    }
-
-    fn has(&self, commit: &Commit) -> Result<bool, PortError> {
-        Ok(self.lock().commits.contains_key(commit.as_str()))
-    }
-
-    fn diff(&self, from: &Commit, to: &Commit, _: Binaries, _: usize) -> Result<String, PortError> {
-        Ok(format!("{from}..{to}\n"))
-    }
-
-    fn diff_stat(&self, from: &Commit, to: &Commit) -> Result<String, PortError> {
-        Ok(format!("{from}..{to}\n"))
-    }
-
-    fn files(&self, _: &Commit) -> Result<Vec<RepoFile>, PortError> {
-        let file = |path: &str| RepoFile {
-            path: path.to_owned(),
-            bytes: 20,
-            object: Sha256::of(path.as_bytes()).to_string(),
-        };
-        Ok(["README.md", "model.py"].map(file).into())
-    }
-
-    fn texts(&self, files: &[RepoFile]) -> Result<Vec<Option<String>>, PortError> {
-        Ok(files.iter().map(|file| Some(format!("this is {}\n", file.path))).collect())
-    }
-
-    fn discard(&self, leftover: Leftover, attempt: u32) -> Result<(), PortError> {
-        std::thread::sleep(self.discard_takes);
-        let name = leftover.place.to_string();
-        if attempt == 1 && self.draw(&name).is_multiple_of(3) {
-            return Err(PortError::new("in use"));
-        }
-        let mut disk = self.lock();
-        match leftover.kind {
-            LeftoverKind::Worktree => drop(disk.worktrees.remove(&name)),
-            LeftoverKind::Branch => drop(disk.refs.remove(&name)),
-            LeftoverKind::Dir => {}
-        }
-        Ok(())
-    }
 }
 
 impl Executor for MemoryWorld {

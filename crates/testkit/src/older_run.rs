@@ -1,7 +1,7 @@
 //! Makes a recorded run what a treebeam before the versions of the rules would have recorded: figures and verdicts by the first
 //! rules, events without the fields that came later, and no manifest.
 
-use crate::program::Site;
+use crate::program::{RUN, Site};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -50,6 +50,8 @@ pub fn write_as_older_run(site: &Site) {
     for name in ["manifest.json", "manifest.json.prev"] {
         drop(fs::remove_file(site.path(name)));
     }
+    let name = format!("refs/treebeam/{RUN}");
+    site.repo.git(["update-ref", "-d", &name]).expect("a ref that is gone");
 }
 
 fn make_older(

@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{IsTerminal as _, stderr};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use treebeam_core::event::{Event, IdeaAdded, Intent, Wish};
 use treebeam_core::evidence::Scored;
@@ -21,7 +22,7 @@ use treebeam_core::id::{Depth, Place};
 use treebeam_core::state::State;
 use treebeam_edge::agent::wait::{Observer, Wait};
 use treebeam_edge::store::lease::{WaitBoard, WaitingQuestion};
-use treebeam_run::port::Interrupt as _;
+use treebeam_run::port::Interrupt;
 use treebeam_view::line::gist;
 use treebeam_view::log;
 
@@ -50,7 +51,16 @@ pub(crate) fn note(text: &str) {
 /// Sees what goes on behind the door to agents.
 pub(crate) struct Onlooker {
     /// The board on which other processes see what waits; none outside of a run.
-    pub(crate) board: Option<WaitBoard>,
+    board: Option<WaitBoard>,
+    /// True once the loop has left the run: no question waits any longer.
+    is_run_left: AtomicBool,
+}
+
+impl Onlooker {
+    /// An onlooker that puts waits up on this board.
+    pub(crate) fn new(board: Option<WaitBoard>) -> Self {
+        Self { board, is_run_left: AtomicBool::new(false) }
+    }
 }
 
 impl Observer for Onlooker {
@@ -75,7 +85,17 @@ impl Observer for Onlooker {
         note(text);
     }
     fn wants_to_stop(&self) -> bool {
+        CtrlC.is_asked_for() || self.is_run_left.load(Ordering::SeqCst)
+    }
+}
+
+/// Asks for what Ctrl-C asks for, and ends the waits of a run that the loop leaves for any reason.
+impl Interrupt for Onlooker {
+    fn is_asked_for(&self) -> bool {
         CtrlC.is_asked_for()
+    }
+    fn end_waits(&self) {
+        self.is_run_left.store(true, Ordering::SeqCst);
     }
 }
 
@@ -291,6 +311,9 @@ fn line(facts: &Facts, event: &Event) -> Option<String> {
             let paths: Vec<_> = restored.artifacts.iter().map(|it| format!("`{it}`")).collect();
             format!("changed on disk, restored: {}; sweeps under way fail", paths.join(", "))
         }
+        Event::JournalRestored { .. } => {
+            "`journal.jsonl` was removed or renamed, and is put back".to_owned()
+        }
         Event::NodeAdded { node, from, .. } => format!("e{from} is n{node} now"),
         Event::PromotionFailed { eval, why } => format!("e{eval} not promoted yet: {why}"),
         Event::DiscardDeferred { leftover, why, .. } => {
@@ -327,8 +350,21 @@ fn line(facts: &Facts, event: &Event) -> Option<String> {
         | Event::SentBack(_)
         | Event::FilesRecorded(_)
         | Event::LockTakenOver { .. }
-        | Event::JournalRestored { .. }
         | Event::RemovalAsked { .. }
         | Event::Stopped { .. } => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn questions_wait_until_the_loop_has_left_the_run() {
+        let onlooker = Onlooker::new(None);
+        assert!(!onlooker.wants_to_stop());
+        onlooker.end_waits();
+        assert!(onlooker.wants_to_stop());
+        assert!(!onlooker.is_asked_for(), "nobody has interrupted the run");
+    }
 }

@@ -83,7 +83,7 @@ pub(crate) fn enter<T>(
             let inputs = ProtectedInputs::new(&home.repo.toplevel, &state.meaning)
                 .map_err(|error| Failure::usage(error.to_string()))?
                 .recorded_in(store.run().clone());
-            let onlooker = Onlooker { board: Some(store.wait_board()) };
+            let onlooker = Onlooker::new(Some(store.wait_board()));
             let door = Door::open(&plan, &onlooker)?;
             let agent = SeenAgent { agent: door, lines };
             let executor = SeenExecutor::new(executor, run, lines);
@@ -94,7 +94,7 @@ pub(crate) fn enter<T>(
                 files: &files,
                 inputs: &inputs,
                 clock: &WallClock,
-                interrupt: &CtrlC,
+                interrupt: &onlooker,
                 inbox: &inbox,
                 prompts: &told.prompts,
             };

@@ -161,7 +161,13 @@ type Files = BTreeMap<String, Vec<u8>>;
 fn users(root: &Path) -> Files {
     let mut files = Files::new();
     collect(root, "", &mut files);
-    let ours = [".treebeam/", ".git/objects/", ".git/refs/heads/tree/", ".git/worktrees/"];
+    let ours = [
+        ".treebeam/",
+        ".git/objects/",
+        ".git/refs/heads/tree/",
+        ".git/refs/treebeam/",
+        ".git/worktrees/",
+    ];
     files.retain(|path, _| {
         path != ".git/treebeam.lock" && !ours.iter().any(|folder| path.starts_with(folder))
     });

@@ -87,7 +87,7 @@ fn a_failure_is_the_error_that_was_asked_for() {
     let hit: Vec<_> =
         fault.operations().into_iter().filter(|op| op.outcome == "failed 28").collect();
     assert_eq!(hit.len(), 1, "{hit:?}");
-    assert_eq!(hit[0].events, ["swept"]);
+    assert_eq!(hit[0].events, ["files_recorded", "swept"]);
     let (site, fault) = (Site::new(BINARY), Fault::plan("fail EMFILE 3+ pipe"));
     let _ = start(&site, &fault).exits(4).says(["Too many open files"]);
 }

@@ -11,7 +11,7 @@ const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 
 fn searched(depths: &str) -> Site {
     let site = Site::new(BINARY);
-    let flags = ["--quiet", "--ideas-per-node=7", "--beam-width=1", depths];
+    let flags = ["--quiet", "--ideas-per-node=16", "--beam-width=1", depths];
     site.run(&flags);
     site
 }

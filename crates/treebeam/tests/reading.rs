@@ -176,7 +176,7 @@ fn a_damaged_run_is_listed_with_the_others() {
     fs::write(runs.join("bad/journal.jsonl"), journal).expect("a journal");
     let said = site.call(&["list"]).exits(0);
     assert!(said.stdout.contains("bad "), "{}", said.stdout);
-    assert!(said.stdout.contains("line 3: the checksum does not fit"), "{}", said.stdout);
+    assert!(said.stdout.contains("line 4: the checksum does not fit"), "{}", said.stdout);
     assert!(said.stdout.contains("stopped: all depths are done"), "{}", said.stdout);
     let list = document(site.call(&["list", "--json"]), "treebeam.list/1");
     let find = |id: &str| {
@@ -188,7 +188,7 @@ fn a_damaged_run_is_listed_with_the_others() {
         (&"unreadable".into(), &"stopped".into())
     );
     assert!(find("bad")["error"].is_string() && find(RUN)["error"].is_null());
-    let _ = site.call(&["log", "bad"]).exits(1).says(["line 3"]);
+    let _ = site.call(&["log", "bad"]).exits(1).says(["line 4"]);
 }
 
 #[test]

@@ -110,7 +110,7 @@ fn nothing_in_the_place_of_a_file_keeps_a_command_waiting() {
 fn disturbed(treat: impl FnOnce(&Path)) -> (Site, Said) {
     let site = Site::new(BINARY);
     let git = HeldGit::new(&site);
-    let run = [&["run", "--dry-run", "--run-id", RUN][..], &SMALL].concat();
+    let run = [&["run", "--dry-run", "--run-id", RUN][..], &SMALL[1..]].concat();
     let call = git.begin(&site, &run);
     treat(&site.path("journal.jsonl"));
     git.let_go();
@@ -128,7 +128,7 @@ fn a_journal_that_loses_its_name_during_a_run_is_put_back() {
     };
     for treat in [remove, rename] {
         let (site, said) = disturbed(treat);
-        let _ = said.exits(0);
+        let _ = said.exits(0).says(["`journal.jsonl` was removed or renamed, and is put back"]);
         let events = site.events();
         let restored = events.iter().filter(|event| event["type"] == "journal_restored");
         assert_eq!(restored.count(), 1);

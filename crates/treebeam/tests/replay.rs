@@ -165,6 +165,7 @@ fn a_tree_that_is_another_one_is_said() {
     fs::write(site.repo.beside("mood"), "bad").expect("a file");
     let flat = site.call(&["run", "--replay", "flat", "--run-id", "a", "--quiet"]).exits(1);
     assert!(flat.stderr.contains("the tree is not that of run flat: e0"), "{}", flat.stderr);
+    assert!(flat.stderr.contains(", gain +"), "a gain is called gain: {}", flat.stderr);
     // Deeper, somebody would have been told of the results.
     let deep = site.call(&["run", "--replay", RUN, "--run-id", "b", "--quiet"]).exits(4);
     assert!(deep.stderr.contains("was another question"), "{}", deep.stderr);

@@ -98,6 +98,24 @@ fn a_resume_does_not_run_a_command_that_an_uncommitted_file_has_changed() {
     let _ = site.call(&["resume", RUN, "--ideas-per-node=1"]).exits(0);
 }
 
+/// Nobody is asked by it, but its configuration may name agents, and is rarely committed.
+#[test]
+fn a_baseline_that_did_not_end_goes_on_with_the_configuration_that_it_began_with() {
+    let site = Site::new(BINARY);
+    let flag = site.repo.beside("prices");
+    let sweep = format!("cat '{}' && {SWEEP}", flag.display());
+    for (name, text) in [("agent.sh", AGENT), ("sweep.sh", &sweep), ("model.txt", "1\n")] {
+        site.repo.write(name, text).expect("a file");
+    }
+    site.repo.commit("a state").expect("a commit");
+    configure(&site, &agents(CODER));
+    let baseline = ["baseline", "--quiet", "--run-id", RUN];
+    let _ = site.call(&baseline).exits(4).says(["No such file"]);
+    fs::write(&flag, "1\n").expect("a file");
+    let said = site.call(&["resume", RUN]).exits(0);
+    assert!(!said.stderr.contains("agents.coder"), "{}", said.stderr);
+}
+
 #[test]
 fn what_is_committed_outside_of_the_repository_or_said_by_the_user_is_taken() {
     let site = site();

@@ -3,6 +3,8 @@
 #![cfg(test)]
 
 use std::fs;
+#[cfg(unix)]
+use std::path::Path;
 use treebeam_core::id::Sha256;
 use treebeam_testkit::program::{RUN, Site};
 
@@ -336,6 +338,46 @@ fn every_file_that_a_step_wrote_is_compared_with_its_recorded_digest() {
     }
 }
 
+/// A run whose agents are programs: each of their answers is kept.
+#[cfg(unix)]
+const PROGRAMS: &str = r#"sweep_command = ["sh", "sweep.sh"]
+ideas_per_node = 1
+max_depth = 1
+[score]
+primary = "gain:higher"
+[agents.ideas]
+provider = "command"
+command = ["printf", "IDEA: a change\nRATIONALE: to see\nREQUIRED_CHANGES: all\n"]
+[agents.coder]
+provider = "command"
+command = ["cat", "change.diff"]
+"#;
+
+#[cfg(unix)]
+#[test]
+fn an_edited_answer_of_an_agent_is_found() {
+    let site = Site::new(BINARY);
+    let sweep = "printf 'config_id,status,gain\\n0,ok,1\\n' > \"$AGENTIC_RESULTS_CSV\"\n";
+    let change =
+        "diff --git a/x b/x\nnew file mode 100644\n--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+x\n";
+    for (name, text) in [("treebeam.toml", PROGRAMS), ("sweep.sh", sweep), ("change.diff", change)]
+    {
+        site.repo.write(name, text).expect("a file");
+    }
+    site.repo.commit("agents").expect("a commit");
+    let _ = site.call(&["run", "--quiet", "--run-id", RUN]).exits(0);
+    site.must_be_sound();
+    for folder in ["node_ideas/0000/calls", "eval/0001/calls"] {
+        let mut names = files_below(&site, folder);
+        names.retain(|name| Path::new(name).extension().is_some_and(|kind| kind == "json"));
+        assert!(!names.is_empty(), "no answer in {folder}");
+        for name in names {
+            let spoil = |text: String| Some(text.replacen('{', "{ ", 1));
+            spoiled(&site, &name, spoil, &[&format!("{name}` has sha256 ")]);
+        }
+    }
+}
+
 #[test]
 fn a_run_without_digests_is_sound_and_says_so_once() {
     let site = site();
@@ -386,7 +428,7 @@ fn an_object_that_is_gone_from_git_is_found() {
 fn settings_that_no_longer_protect_are_found_where_all_sums_were_made_to_fit() {
     let site = site();
     let (journal, manifest) = (site.text("journal.jsonl"), site.text("manifest.json"));
-    let protect = site.manifest()["policy"]["protect"].clone();
+    let protect = site.manifest()["run_config"]["protect"].clone();
     let now = format!("\"protect\":{protect}");
     let edit = |to: &str| {
         let journal = summed_journal(&journal.replacen(&now, to, 1));
@@ -425,15 +467,17 @@ fn a_journal_that_was_cut_at_a_line_end_is_found() {
     }
 }
 
+/// The journal with another time in its first line, and all sums made to fit.
+fn rebuilt(mut text: String) -> String {
+    let at = text.find("\"t\":\"20").expect("a time") + "\"t\":\"20".len();
+    text.replace_range(at..=at, "1");
+    summed_journal(&text)
+}
+
 #[test]
 fn a_journal_that_was_rebuilt_without_its_ref_is_found() {
     let site = site();
-    let rebuild = |text: String| {
-        let at = text.find("\"t\":\"20").expect("a time") + "\"t\":\"20".len();
-        let mut text = text;
-        text.replace_range(at..=at, "1");
-        Some(summed_journal(&text))
-    };
+    let rebuild = |text| Some(rebuilt(text));
     spoiled(&site, "journal.jsonl", rebuild, &["is not the one that `refs/treebeam/t` names"]);
 }
 
@@ -448,6 +492,35 @@ fn a_changed_line_breaks_the_chain_even_where_its_sum_fits() {
         Some(text.replacen(line, &format!("{body},\"sum\":\"{}\"}}", &sum[..16]), 1))
     };
     spoiled(&site, "journal.jsonl", spoil, &["line 6: event 5 is not the line that event 6 names"]);
+}
+
+/// Its manifest is read from its last event on, and no other check reads what is before it.
+#[test]
+fn damage_in_a_journal_that_was_begun_after_a_manifest_is_found() {
+    let site = site();
+    fs::remove_file(site.path("journal.jsonl")).expect("to remove");
+    site.resume(&["--force", "--max-total-idea-evals=14"]);
+    assert!(!site.text("journal.jsonl").contains("\"run_started\""), "it was begun anew");
+    let spoil = |text: String| Some(text.replacen("\"t\":\"2", "\"t\":\"1", 1));
+    spoiled(&site, "journal.jsonl", spoil, &["line 1: the checksum does not fit"]);
+}
+
+/// The next stop writes the ref anew: after that nothing tells of it.
+#[test]
+fn a_resume_says_that_its_journal_is_not_the_one_that_the_ref_names() {
+    let site = site();
+    let said = site.resume(&["--max-total-idea-evals=14"]);
+    assert!(!said.stderr.contains("refs/treebeam/"), "{}", said.stderr);
+    cut(&site, 2);
+    let said = site.resume(&[]);
+    let _ = said.says(["`journal.jsonl`: it ends at event ", "`refs/treebeam/t` names event "]);
+    let journal = rebuilt(site.text("journal.jsonl"));
+    fs::write(site.path("journal.jsonl"), journal).expect("to write");
+    for name in ["manifest.json", "manifest.json.prev"] {
+        drop(fs::remove_file(site.path(name)));
+    }
+    let said = site.resume(&[]);
+    let _ = said.says(["is not the one that `refs/treebeam/t` names: it was rewritten"]);
 }
 
 #[test]

@@ -71,7 +71,7 @@ impl FileOwner {
     fn is_settled(self, facts: &Facts) -> bool {
         match self {
             Self::RootSweep => matches!(facts.baseline, Baseline::Measured { .. }),
-            Self::Eval(id) => facts.eval(id).is_some_and(|eval| has_ended(&eval.stage)),
+            Self::Eval(id) => facts.eval(id).is_some_and(|eval| is_at_rest(&eval.stage)),
             // The control group's questions and answers lie with the root's.
             Self::NodeIdeas(NodeId::ROOT) => {
                 has_ideas(&facts.control) && Self::has_ideas_of(facts, NodeId::ROOT)
@@ -98,6 +98,12 @@ impl FileOwner {
 
 fn has_ideas(expansions: &[Expansion]) -> bool {
     expansions.iter().all(|expansion| !matches!(expansion.ideas, Ideas::Asked))
+}
+
+/// Whether no step of the eval is under way. A budget has ended those of an unfinished eval, which has no files where none
+/// was begun.
+const fn is_at_rest(stage: &Stage) -> bool {
+    has_ended(stage) || matches!(stage, Stage::Unfinished { .. })
 }
 
 const fn has_ended(stage: &Stage) -> bool {

@@ -319,6 +319,8 @@ impl State {
             };
             let sweeping = Stage::Sweeping(work.clone());
             self.enter(eval, sweeping)?;
+            // A sweep that begins after artifacts were restored has measured nothing of what they were.
+            self.facts.history.suspects.remove(&eval);
         } else if matches!(self.facts.phase, Phase::Measuring) {
             self.facts.baseline = Baseline::Unmeasured;
         } else {

@@ -172,17 +172,18 @@ fn a_reader_that_fails_is_named_with_its_reason() {
 #[test]
 fn the_primary_that_the_user_named_must_be_there() {
     let mut policy = ScorePolicy { primary: "sharp".to_owned(), ..policy() };
-    let read =
-        |policy: &ScorePolicy| Sweep::read(&b"config_id,sharpe\n0,1\n"[..], "r.csv", None, policy);
-    assert!(read(&policy).is_ok(), "a preset's may be missing");
+    let text = &b"config_id,sharpe\n0,1\n"[..];
+    let read = |policy: &ScorePolicy| Sweep::read(text, "r.csv", None, policy).unwrap();
+    assert!(read(&policy).require(&policy).is_ok(), "a preset's may be missing");
     policy.primary_chosen_by = ChosenBy::User;
+    assert!(read(&policy).require(&policy).is_err(), "a user's may not");
     assert_eq!(
-        read(&policy).unwrap_err().to_string(),
+        read(&policy).require_primary(&policy).unwrap_err().to_string(),
         "`r.csv` has no column `sharp`, the primary metric; nearest: `sharpe`"
     );
     policy.primary = "volatility".to_owned();
     assert_eq!(
-        read(&policy).unwrap_err().to_string(),
+        read(&policy).require_primary(&policy).unwrap_err().to_string(),
         "`r.csv` has no column `volatility`, the primary metric; its columns: `config_id`, `sharpe`"
     );
 }

@@ -38,7 +38,7 @@ impl GitRepo {
         let object: String = write.about(&self.run).input(Input::bytes(text)).done()?.word()?;
         let name = journal_ref(&self.run);
         let set = git.sealed(&self.seat(), &["update-ref", "--no-deref", &name, &object]);
-        set.about(&self.run).done().map(drop)
+        set.about(&self.run).locking([self.ref_lock(&name)]).done().map(drop)
     }
 
     /// The line that the run's journal ref names; none where there is no such ref.
@@ -84,6 +84,7 @@ impl GitRepo {
     pub fn remove_journal_ref(&self) -> Result<(), PortError> {
         let name = journal_ref(&self.run);
         let call = self.user.git.sealed(&self.seat(), &["update-ref", "--no-deref", "-d", &name]);
-        call.about(&self.run).done().map(drop)
+        let call = call.about(&self.run).locking([self.ref_lock(&name)]);
+        self.packed_refs.change(&self.user.common_dir, call)
     }
 }

@@ -31,10 +31,11 @@ impl GitRepo {
         let fail =
             |error| PortError::new("a lock that git left cannot be removed").caused_by(error);
         let of_journal = common_dir.join(format!("{}.lock", journal_ref(&self.run)));
-        outlast(&of_journal).map_err(fail)?;
+        let of_journal = outlast(&of_journal).map_err(fail)?;
         let packed = packed_refs::lock_file(common_dir);
         remove_old(&packed, PACKED).map_err(fail)?;
-        let left = remove_locks(&own).map_err(fail)?;
+        let mut left = remove_locks(&own).map_err(fail)?;
+        left.extend(of_journal);
         if is_left_with(&packed, &left) { place::remove(&packed).map_err(fail) } else { Ok(()) }
     }
 }

@@ -8,6 +8,7 @@ use super::tracked::TrackedFile;
 use crate::process::Input;
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::path::Path;
 use treebeam_core::id::{Commit, Place};
 use treebeam_core::protect::Protected;
@@ -65,7 +66,7 @@ impl GitRepo {
         let files = entries.into_iter().filter(|entry| {
             entry.mode.starts_with("100")
                 && look.is_straight(&entry.path)
-                && look.is_file(&entry.path)
+                && look.is_readable_file(&entry.path)
         });
         let files: BTreeMap<_, _> = files.map(|entry| (entry.path, entry.object)).collect();
         let differing = look.differing(files.clone(), Form::AsItLies)?;
@@ -101,7 +102,7 @@ impl Look<'_> {
             match entry.mode.as_str() {
                 "160000" => {}
                 "120000" if there && self.is_same_link(&entry)? => {}
-                "100644" | "100755" if there && self.is_file(&entry.path) => {
+                "100644" | "100755" if there && self.is_readable_file(&entry.path) => {
                     files.insert(entry.path, entry.object);
                 }
                 _ => touched.push(entry.path),
@@ -142,8 +143,10 @@ impl Look<'_> {
             && fs::symlink_metadata(&full).is_ok()
     }
 
-    fn is_file(&self, path: &str) -> bool {
-        fs::symlink_metadata(self.full(path)).is_ok_and(|found| found.is_file())
+    /// Whether git can hash what lies at a path. Where it cannot, it ends with an error, whatever the others are.
+    fn is_readable_file(&self, path: &str) -> bool {
+        let full = self.full(path);
+        can_be_hashed(&full, || fs::File::open(&full))
     }
 
     fn is_same_link(&self, entry: &Entry) -> Result<bool, PortError> {
@@ -197,5 +200,29 @@ impl Look<'_> {
             None => call,
         };
         call.done()?.whole()
+    }
+}
+
+/// Whether a path is a regular file that opens. Nothing else is opened: a pipe would wait for a writer.
+fn can_be_hashed(path: &Path, open: impl FnOnce() -> io::Result<fs::File>) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.is_file()) && open().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Root may open any file, so the system's refusal is handed in.
+    #[test]
+    fn only_a_regular_file_that_opens_is_hashed() -> io::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let file = folder.path().join("model.py");
+        fs::write(&file, "x")?;
+        assert!(can_be_hashed(&file, || fs::File::open(&file)));
+        assert!(!can_be_hashed(&file, || Err(io::ErrorKind::PermissionDenied.into())));
+        let never = || -> io::Result<fs::File> { panic!("it is no file") };
+        assert!(!can_be_hashed(folder.path(), never));
+        assert!(!can_be_hashed(&folder.path().join("gone"), never));
+        Ok(())
     }
 }

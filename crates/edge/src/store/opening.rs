@@ -14,7 +14,7 @@ use super::record_file;
 use super::unnamed;
 use jiff::Timestamp;
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -102,6 +102,29 @@ struct JournalRepair {
     is_changed: bool,
     /// Another file has its name.
     is_replaced: bool,
+}
+
+impl JournalRepair {
+    /// Notes whether a journal that had lost its name was put back. One that was not is lost with this process: only the
+    /// manifest can keep what was recorded.
+    fn note_put_back(
+        &mut self,
+        path: PathBuf,
+        put_back: Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let Err(error) = put_back else {
+            self.is_restored = true;
+            return Ok(());
+        };
+        let is_taken = |source: &io::Error| source.kind() == ErrorKind::AlreadyExists;
+        if matches!(&error, StoreError::Io { source, .. } if is_taken(source)) {
+            self.is_replaced = true;
+        } else {
+            self.is_changed = true;
+        }
+        let why = format!("it was removed or renamed: {}", PortError::from(error).in_full());
+        Err(StoreError::JournalChanged { path, why })
+    }
 }
 
 /// How a process comes to a run.
@@ -255,12 +278,11 @@ impl Store {
             JournalCondition::Intact => Ok(()),
             JournalCondition::Nameless => {
                 let Self { journal, lease, .. } = self;
-                lease.replace_journal(|| {
+                let put_back = lease.replace_journal(|| {
                     journal.regain_name()?;
                     Ok(journal.file())
-                })?;
-                self.repair.is_restored = true;
-                Ok(())
+                });
+                self.repair.note_put_back(self.run.journal(), put_back)
             }
             JournalCondition::Changed(why) => {
                 self.repair.is_changed = true;
@@ -386,4 +408,31 @@ fn start_over(path: &Path, epoch: u64, seq: u64) -> Result<Writer, StoreError> {
         fs::rename(path, &aside).map_err(StoreError::io("set aside", path))?;
     }
     Writer::create(path, epoch, seq)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use treebeam_core::policy::{Meaning, Reach};
+    use treebeam_testkit::journal::MemoryJournal;
+
+    #[test]
+    fn what_was_in_a_journal_that_cannot_be_put_back_is_kept_in_the_manifest() {
+        for kind in [ErrorKind::StorageFull, ErrorKind::AlreadyExists] {
+            let root = tempfile::tempdir().expect("a folder");
+            let mut events = MemoryJournal::begun(Meaning::default(), Reach::default()).events;
+            let Some(Event::RunStarted(started)) = events.pop() else { panic!("no start") };
+            let (mut store, state) = Store::create(root.path(), &started).expect("a run");
+            let journal = store.run.journal();
+            fs::remove_file(&journal).expect("to remove it");
+            store.rescue(&state, 0).expect("nothing to do");
+            assert!(!store.run.manifest().exists(), "{kind}: nothing is known to be wrong yet");
+            let error = StoreError::io("put back", &journal)(kind.into());
+            let error = store.repair.note_put_back(journal, Err(error)).expect_err("an error");
+            assert!(error.hint().is_some_and(|hint| hint.contains("--force")), "{kind}");
+            assert!(error.to_string().contains("cannot put back `"), "{error}");
+            store.rescue(&state, 0).expect("to write the manifest");
+            assert!(store.run.manifest().is_file(), "{kind}");
+        }
+    }
 }

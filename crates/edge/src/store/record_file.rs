@@ -173,7 +173,9 @@ pub(crate) fn read_to_limit(file: File, limit: u64) -> io::Result<Vec<u8>> {
 pub(crate) fn overwrite(path: &Path, kind: RecordKind, bytes: &[u8]) -> io::Result<()> {
     use std::io::Write as _;
     let mut file = open_with(File::options().create(true).write(true).truncate(false), path, kind)?;
-    file.set_len(0)?;
+    if file.metadata()?.len() > 0 {
+        file.set_len(0)?;
+    }
     file.write_all(bytes)
 }
 

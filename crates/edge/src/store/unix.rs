@@ -104,7 +104,23 @@ pub(super) fn temporary_in(dir: &Path) -> io::Result<tempfile::NamedTempFile> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::error::cure;
     use super::*;
+
+    #[test]
+    fn a_limit_of_the_system_is_told_as_what_it_is() {
+        for (errno, expect) in [
+            (Errno::AGAIN, "too few processes are allowed: raise the limit (`ulimit -u`)"),
+            (Errno::MFILE, "too many files are open: raise the limit (`ulimit -n`)"),
+            (Errno::NFILE, "too many files are open: raise the limit (`ulimit -n`)"),
+            (Errno::FBIG, "a file may not grow larger than the limit of this shell allows"),
+            (Errno::IO, "the disk itself reports an error"),
+        ] {
+            let cure = cure(&io::Error::from(errno)).unwrap_or_default();
+            assert!(cure.starts_with(expect), "{errno}: {cure}");
+        }
+        assert_eq!(cure(&io::Error::from(Errno::NOENT)), None);
+    }
 
     #[test]
     fn a_name_may_hold_anything() {

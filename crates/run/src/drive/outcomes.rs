@@ -41,10 +41,12 @@ impl Coordinator<'_, '_> {
             Report::Collected(subject, done) => {
                 self.collecting.remove(&subject);
                 self.running.jobs.remove(&subject);
-                let end = done?;
-                match self.void.remove(&subject) {
-                    None => self.held.push((None, end)),
-                    Some(_) => self.record_files(end.files)?,
+                let is_void = self.void.remove(&subject).is_some();
+                let Some(end) = done? else { return Ok(()) };
+                if is_void {
+                    self.record_files(end.files)?;
+                } else {
+                    self.held.push((None, end));
                 }
             }
         }

@@ -2,7 +2,7 @@
 //! reports back once and never brings the loop down.
 
 use super::{Coordinator, Halt, Report};
-use crate::brief;
+use crate::brief::{self, JobWatch};
 use crate::port::{JobEnd, JobExit, PortError};
 use crate::stage;
 use std::any::Any;
@@ -66,7 +66,9 @@ impl Coordinator<'_, '_> {
             return Ok(());
         }
         self.collecting.insert(subject);
-        let (world, brief) = (self.world, brief::for_collecting(&self.state, subject));
+        let is_adopted = self.adopted.remove(&subject);
+        let watch = if is_adopted { JobWatch::Adopted } else { JobWatch::Own };
+        let (world, brief) = (self.world, brief::for_collecting(&self.state, subject, watch));
         self.spawn(move || {
             let step = Step::Sweep(subject);
             let take_in = || match &brief {

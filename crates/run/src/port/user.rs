@@ -8,6 +8,8 @@ use treebeam_core::id::NodeId;
 pub trait Interrupt: Sync {
     /// Whether nothing new may begin. Asked before anything does.
     fn is_asked_for(&self) -> bool;
+    /// Ends the waits of all questions to agents: the loop has left the run, and nothing is to begin.
+    fn end_waits(&self) {}
 }
 
 /// What the user has to say to a run while it runs. Nothing that lies there stops the run: what cannot be understood is

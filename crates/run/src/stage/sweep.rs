@@ -2,7 +2,7 @@
 //! is paid for; a candidate's failure is its own.
 
 use super::inputs;
-use crate::brief::{ForCollecting, ForSweep, SweepBounds};
+use crate::brief::{ForCollecting, ForSweep, JobWatch, SweepBounds};
 use crate::drive::Halt;
 use crate::port::{JobEnd, JobExit, JobKey, PortError, TouchedFiles, World};
 use crate::summary::{About, Summary};
@@ -15,7 +15,7 @@ use treebeam_core::measure::WorktreePath;
 use treebeam_core::path;
 use treebeam_core::plan::Outcome;
 use treebeam_core::policy::Meaning;
-use treebeam_core::protect::Protected;
+use treebeam_core::protect::{Protected, folded_path};
 use treebeam_core::root_checks::{InputScope, RootChecks};
 use treebeam_core::sweep::{Sweep, SweepError};
 
@@ -36,16 +36,19 @@ pub(super) fn submit(brief: &ForSweep, world: World<'_>) -> Result<(), Halt> {
     Ok(world.executor.submit(job)?)
 }
 
-/// Takes in what an ended job left behind.
+/// Takes in what an ended job left behind. Nothing comes of an adopted job in whose worktree a file
+/// is other than committed: its sweep is run again in a worktree that this process makes.
 pub(crate) fn collect(
     end: &JobEnd,
     brief: &ForCollecting,
     world: World<'_>,
-) -> Result<Outcome, Halt> {
+) -> Result<Option<Outcome>, Halt> {
     match brief {
-        ForCollecting::Root { commit, meaning } => of_root(end, commit, meaning, world),
-        ForCollecting::Eval { about, commit, bounds } => {
-            of_eval(end, about, Swept { commit, bounds }, world)
+        ForCollecting::Root { commit, meaning, watch } => {
+            of_root(end, commit, meaning, *watch, world)
+        }
+        ForCollecting::Eval { about, commit, bounds, watch } => {
+            of_eval(end, about, Swept { commit, bounds, watch: *watch }, world)
         }
     }
 }
@@ -58,11 +61,17 @@ type Found<'a> = Result<&'a RunPath, (FailureKind, String)>;
 struct Swept<'a> {
     commit: &'a Commit,
     bounds: &'a SweepBounds,
+    watch: JobWatch,
 }
 
 impl Swept<'_> {
-    /// The results of a job, or why there are none: one that failed may have changed what it was given too.
-    fn results<'a>(self, end: &'a JobEnd, world: World<'_>) -> Result<Found<'a>, PortError> {
+    /// The results of a job, or why there are none: one that failed may have changed what it was
+    /// given too. Nothing where the sweep has to be run again.
+    fn results<'a>(
+        self,
+        end: &'a JobEnd,
+        world: World<'_>,
+    ) -> Result<Option<Found<'a>>, PortError> {
         let (results, failed) = match &end.exit {
             JobExit::Done { results } => (Ok(results), None),
             JobExit::Failed { kind, message } => (Err((*kind, message.clone())), Some(message)),
@@ -73,16 +82,19 @@ impl Swept<'_> {
         let failed = failed.map(String::as_str);
         let changed = world.files.restore(&self.bounds.artifacts)?;
         if !changed.is_empty() {
-            return Ok(Err((FailureKind::Artifacts, suspect(&changed, failed))));
+            return Ok(Some(Err((FailureKind::Artifacts, suspect(&changed, failed)))));
         }
         if let Some(why) = inputs::look_over(&self.bounds.inputs, failed, world)? {
-            return Ok(Err((FailureKind::Inputs, why)));
+            return Ok(Some(Err((FailureKind::Inputs, why))));
         }
         let why = match failed {
             None => self.look_over(end.key.subject, world)?,
             Some(_) => None,
         };
-        Ok(why.map_or(results, Err))
+        Ok(match (why, self.watch) {
+            (Some(_), JobWatch::Adopted) => None,
+            (why, _) => Some(why.map_or(results, Err)),
+        })
     }
 
     /// What is wrong with the worktree that a sweep has left, in words. What the root's own sweep rewrites too is restored.
@@ -102,15 +114,26 @@ impl Swept<'_> {
         let is_usual = |path: &String| checks.rewritten.contains(path);
         let (usual, unusual): (Vec<String>, Vec<String>) = other.into_iter().partition(is_usual);
         if !unusual.is_empty() {
-            let names = inputs::named(&unusual);
-            let what = "tests and sweep left files other than committed";
-            let why = "what is measured must be what is committed";
-            return Ok(Some((FailureKind::Sweep, format!("{what}: {names}; {why}"))));
+            return Ok(Some((FailureKind::Sweep, self.unusual_in_words(&unusual))));
         }
         if !usual.is_empty() {
             world.repo.restore(subject.place(), self.commit, &usual)?;
         }
         Ok(None)
+    }
+
+    /// Why results do not count whose sweep left these tracked files other than committed.
+    fn unusual_in_words(self, files: &[String]) -> String {
+        let names = inputs::named(files);
+        let what = "tests and sweep left files other than committed";
+        let why = "what is measured must be what is committed";
+        let advice = if self.bounds.root_was_swept {
+            ""
+        } else {
+            "; with `baseline_csv` it is not known what the root's own sweep rewrites: leave \
+             `baseline_csv` out, or take the files out of git"
+        };
+        format!("{what}: {names}; {why}{advice}")
     }
 }
 
@@ -143,7 +166,8 @@ fn protected_in_words(touched: &TouchedFiles) -> String {
 
 /// A sweep may write its results where the user says that it does.
 fn but_results(mut paths: Vec<String>, results_csv: Option<&WorktreePath>) -> Vec<String> {
-    paths.retain(|path| results_csv.is_none_or(|results| path != results.as_str()));
+    let results = results_csv.map(|results| folded_path(results.as_str()));
+    paths.retain(|path| results.as_ref() != Some(&folded_path(path)));
     paths
 }
 
@@ -151,25 +175,30 @@ fn of_root(
     end: &JobEnd,
     commit: &Commit,
     meaning: &Meaning,
+    watch: JobWatch,
     world: World<'_>,
-) -> Result<Outcome, Halt> {
+) -> Result<Option<Outcome>, Halt> {
     keep_logs(end, &path::of_subject(Subject::Root).join("experiment"), world)?;
     let results = match &end.exit {
         JobExit::Done { results } => results,
         JobExit::Failed { message: why, .. } | JobExit::Lost { message: why } => {
-            return Ok(Outcome::RootRefused { why: why.clone() });
+            return Ok(Some(Outcome::RootRefused { why: why.clone() }));
         }
     };
     let touched = touched(Subject::Root, commit, &meaning.protect, world)?;
+    if watch == JobWatch::Adopted && !touched.is_empty() {
+        return Ok(None);
+    }
     if !touched.protected.is_empty() {
         // Where the sweep itself does that, it would fail every candidate.
-        return Ok(Outcome::RootRefused { why: protected_in_words(&touched) });
+        return Ok(Some(Outcome::RootRefused { why: protected_in_words(&touched) }));
     }
     let rewritten = but_results(touched.other, meaning.measure.results_csv.as_ref());
     if !rewritten.is_empty() {
         world.repo.restore(Subject::Root.place(), commit, &rewritten)?;
     }
-    root(results, end, commit, meaning, RootChecks { rewritten, inputs: InputScope::All }, world)
+    let checks = RootChecks { rewritten, inputs: InputScope::All };
+    root(results, end, commit, meaning, checks, world).map(Some)
 }
 
 fn of_eval(
@@ -177,13 +206,14 @@ fn of_eval(
     about: &About,
     swept: Swept<'_>,
     world: World<'_>,
-) -> Result<Outcome, Halt> {
+) -> Result<Option<Outcome>, Halt> {
     let About { eval, attempt, .. } = *about;
     keep_logs(end, &path::attempt(eval, attempt), world)?;
     let summary = Summary::open(about, world.files)?.swept(end);
     let found = match swept.results(end, world)? {
-        Ok(results) => take_in(results, end, attempt, world)?,
-        Err(failed) => Err(failed),
+        None => return Ok(None),
+        Some(Ok(results)) => take_in(results, end, attempt, world)?,
+        Some(Err(failed)) => Err(failed),
     };
     let outcome = match found {
         Ok(results) => {
@@ -197,7 +227,7 @@ fn of_eval(
         }
     };
     world.files.settle()?;
-    Ok(outcome)
+    Ok(Some(outcome))
 }
 
 /// Links what the commands said to where it stays, whatever becomes of the submission.
@@ -307,7 +337,10 @@ pub(super) fn in_words(
 
 /// How many rows the root's results have, if they can be compared with: by the rule that candidates are judged by.
 fn sound(sweep: &Sweep, whose: &str, meaning: &Meaning) -> Result<u32, String> {
-    sweep.require(&meaning.score).map_err(|error| error.to_string())?;
+    sweep
+        .require_primary(&meaning.score)
+        .and_then(|()| sweep.require(&meaning.score))
+        .map_err(|error| error.to_string())?;
     let rows = sweep.rows_used();
     let found = sweep.completeness(meaning.limit(), meaning.gate.min_rows.unwrap_or(rows));
     if !Rules::of(meaning).are_complete(rows, found) {

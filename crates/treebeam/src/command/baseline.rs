@@ -6,6 +6,7 @@ use crate::config::Config;
 use crate::failure::{Exit, Failure};
 use crate::interrupt::{self, CtrlC};
 use crate::progress::now::Lines;
+use crate::settings;
 use crate::terminal;
 use crate::wiring::Home;
 use crate::world;
@@ -14,7 +15,7 @@ use std::path::{Path, PathBuf};
 use treebeam_core::event::{Given, RunStarted, WorldKind};
 use treebeam_core::facts::{Baseline, Facts};
 use treebeam_core::id::Commit;
-use treebeam_core::policy::{Agents, Meaning, Reach};
+use treebeam_core::policy::{Meaning, Reach};
 use treebeam_core::rules_version::RulesVersion;
 use treebeam_edge::store::{RunDir, Store, copy_out};
 use treebeam_run::port::Interrupt as _;
@@ -40,7 +41,7 @@ pub(super) fn run(here: &Path, args: &BaselineArgs, output: Output) -> Result<Ex
         root,
         meaning,
         reach,
-        agents: Agents::default(),
+        agents: settings::agents(&config, &home.repo.toplevel, WorldKind::Real)?,
         given: Some(Given { ideas: Vec::new(), in_place: None }),
         replays: None,
         rules_version: RulesVersion::LATEST,

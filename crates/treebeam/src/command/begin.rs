@@ -89,8 +89,9 @@ pub(super) fn must_be_readable(top: &Path, meaning: &Meaning) -> Result<(), Fail
     let Measure { baseline_csv, root_baseline_csv, .. } = &meaning.measure;
     for path in [baseline_csv, root_baseline_csv].into_iter().flatten() {
         let reader = input::open(&top.join(path.as_str()), path.as_str()).map_err(unmeasured)?;
-        Sweep::read(reader, path.as_str(), meaning.limit(), &meaning.score)?
-            .require(&meaning.score)?;
+        let sweep = Sweep::read(reader, path.as_str(), meaning.limit(), &meaning.score)?;
+        sweep.require_primary(&meaning.score)?;
+        sweep.require(&meaning.score)?;
     }
     Ok(())
 }
@@ -193,7 +194,8 @@ fn printable(c: char) -> Vec<char> {
     if c.is_control() { c.escape_debug().collect() } else { vec![c] }
 }
 
-/// Refs outlive a run directory that was deleted, and are shared by all checkouts of a repository.
+/// Refuses a name whose refs are in the way of a new run, and removes the journal ref that an earlier run of this
+/// name left. Refs outlive a run directory that was deleted, and are shared by all checkouts of a repository.
 pub(super) fn must_be_free(home: &Home, id: &RunId) -> Result<(), Failure> {
     let runs_root = home.make_runs_root()?;
     let repo = GitRepo::new(home.repo.clone(), runs_root, id.clone())?;
@@ -204,8 +206,39 @@ pub(super) fn must_be_free(home: &Home, id: &RunId) -> Result<(), Failure> {
             Failure::usage(what).hint("choose another `--run-id`, or rename or delete that branch")
         );
     }
+    // It names the last line of another journal: the new one would count as cut.
+    if !home.named(id).root().exists() && repo.has_journal_ref()? {
+        repo.remove_journal_ref()?;
+    }
     if home.repo.has_submodules {
         terminal::note("this repository has submodules: they stay empty in the run's worktrees");
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use treebeam_core::id::Sha256;
+    use treebeam_edge::{git, store};
+    use treebeam_run::port::{JournalTip, Repo as _};
+    use treebeam_testkit::repo::TempRepo;
+
+    #[test]
+    fn a_new_run_begins_without_the_journal_ref_of_an_earlier_one() {
+        let folder = TempRepo::with(&[("a.txt", "a\n")]).expect("a repository");
+        let repo = git::open_with(folder.path(), folder.variables()).expect("a repository");
+        let home = Home { runs_root: store::runs_root(&repo.toplevel), repo };
+        let id: RunId = "nightly".parse().expect("a name");
+        let earlier = GitRepo::new(home.repo.clone(), folder.path(), id.clone()).expect("a run");
+        let tip = JournalTip { seq: 40, digest: Sha256::of(b"a line") };
+        earlier.mark_journal(&tip).expect("a ref");
+        // A run that is refused changes nothing.
+        folder.git(["branch", "tree"]).expect("a branch");
+        assert!(must_be_free(&home, &id).is_err());
+        assert_eq!(earlier.journal_tip().expect("a ref"), Some(tip));
+        folder.git(["branch", "--quiet", "-D", "tree"]).expect("a removal");
+        must_be_free(&home, &id).expect("a free name");
+        assert!(!earlier.has_journal_ref().expect("an answer"));
+    }
 }

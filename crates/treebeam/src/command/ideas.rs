@@ -175,7 +175,7 @@ impl Asked<'_> {
         let told = config.prompts(&home.repo.toplevel)?;
         let workplace = Workplace::make(home, dir, &seats)?;
         let plan = self.plan(&seats, &workplace)?;
-        let onlooker = Onlooker { board: None };
+        let onlooker = Onlooker::new(None);
         let agent = SeenAgent { agent: Door::open(&plan, &onlooker)?, lines: Lines::None };
         let wanted = Wanted {
             count: missing.get(),

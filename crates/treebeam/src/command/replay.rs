@@ -210,7 +210,7 @@ fn told(facts: &Facts, eval: &Eval) -> String {
         |node: &&Node| matches!(node.origin, Origin::Promoted { from, .. } if from == eval.id);
     let node = facts.nodes.iter().find(made);
     let node = node.map(|node| format!(" as {}", Place::Node(node.id))).unwrap_or_default();
-    let gain = gain.map(|gain| format!(", {gain} against the root")).unwrap_or_default();
+    let gain = gain.map(|gain| format!(", gain {gain} against the root")).unwrap_or_default();
     let parent = Place::Node(eval.parent);
     format!("{:?} on {parent}, {outcome}{node}{gain}", eval.idea.title)
 }

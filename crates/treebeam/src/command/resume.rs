@@ -1,5 +1,6 @@
 //! `treebeam resume`: goes on with a run until a stop condition, and writes its reports when it stops.
 
+use super::validate::chain;
 use super::{Output, baseline, begin, replay, report, status};
 use crate::again;
 use crate::cli::{AgainFlags, GoingFlags, ResumeArgs};
@@ -72,6 +73,7 @@ fn go_on(
     output: Output,
 ) -> Result<Driven, Failure> {
     Home::must_be_named(store.run(), &state.run)?;
+    chain::tell_of_difference(home, &store, &state)?;
     replay::must_not_be_sent_back(&state, &flags.again)?;
     for changed in settings::changes(config, &home.repo.toplevel, &state)? {
         state.apply(&changed).map_err(Halt::from)?;

@@ -13,7 +13,7 @@ use std::panic;
 use std::path::Path;
 use std::thread;
 use treebeam_core::gate::{self, Verdict};
-use treebeam_core::policy::Meaning;
+use treebeam_core::policy::{ChosenBy, Meaning};
 use treebeam_core::rank;
 use treebeam_core::score::{Judgement, judge};
 use treebeam_core::sweep::{Role, Selection, Sweep, SweepError};
@@ -28,9 +28,13 @@ pub(super) fn run(here: &Path, args: &ScoreArgs, output: Output) -> Result<Exit,
         sweep_config_limit: limit.and_then(NonZeroU32::new),
         ..config.meaning(Meaning::default())?
     };
-    let read = |file: &Path| read(here, file, limit, &meaning, config.primary.as_ref());
+    let primary = config.primary.as_ref();
+    let read = |file: &Path| read(here, file, limit, &meaning);
     let (baseline, candidate) = side_by_side(|| read(&args.baseline), || read(&args.candidate))?;
-    baseline.require(&meaning.score)?;
+    baseline.require(&meaning.score).map_err(|error| unread(error, primary))?;
+    if meaning.score.primary_chosen_by == ChosenBy::User {
+        candidate.require_primary(&meaning.score).map_err(|error| unread(error, primary))?;
+    }
     let judgement = judge(&baseline, &baseline, &candidate, &meaning, baseline.rows_used())?;
     let verdict = Verdict {
         checks: gate::results(&judgement.scored, &meaning),
@@ -88,20 +92,14 @@ fn config(here: &Path, args: &ScoreArgs) -> Result<Config, Failure> {
     Ok(config.with_flags(&said)?)
 }
 
-fn read(
-    here: &Path,
-    file: &Path,
-    limit: Option<u32>,
-    meaning: &Meaning,
-    primary: Option<&Primary>,
-) -> Result<Sweep, Failure> {
+fn read(here: &Path, file: &Path, limit: Option<u32>, meaning: &Meaning) -> Result<Sweep, Failure> {
     if file == Path::new("-") {
         let failure = Failure::usage("`-`: standard input is not read");
         return Err(failure.hint("write it to a file first; a file of that name is `./-`"));
     }
     let name = file.display().to_string();
     let reader = input::open(&here.join(file), &name)?;
-    Sweep::read(reader, &name, limit, &meaning.score).map_err(|error| unread(error, primary))
+    Ok(Sweep::read(reader, &name, limit, &meaning.score)?)
 }
 
 /// A column's name may have a colon in it: that a direction was meant shows only where there is no such column.

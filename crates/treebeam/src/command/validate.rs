@@ -1,6 +1,6 @@
 //! `treebeam validate`: checks that a run's record, files, refs and decisions hold together, and writes what it found.
 
-mod chain;
+pub(super) mod chain;
 mod commits;
 mod digests;
 
@@ -22,7 +22,7 @@ use treebeam_core::score;
 use treebeam_core::state::State;
 use treebeam_core::sweep::Sweep;
 use treebeam_edge::git::{GitRepo, UserRepo};
-use treebeam_edge::store::{self, Note, RunDir, RunFiles};
+use treebeam_edge::store::{self, Note, RunDir, RunFiles, StoreError};
 use treebeam_run::port::Files as _;
 
 /// What was found, for people, in the run's directory.
@@ -117,21 +117,27 @@ pub(super) fn look(found: &Found) -> Result<Checked, Failure> {
 fn record(run: &RunDir, findings: &mut Vec<Finding>) -> Result<State, Failure> {
     let opened = store::open_to_read(run)?;
     findings.extend(opened.notes.iter().map(of_note));
-    findings.extend(match store::disagreement(run) {
-        Ok(what) => what.map(|what| {
+    match store::disagreement(run) {
+        Ok(what) => findings.extend(what.map(|what| {
             let advice = "the journal is the truth; restore the run directory from a copy";
             Finding::new(what, "manifest.json", advice)
-        }),
-        Err(error) => {
-            let advice = error.hint().unwrap_or_default();
-            Some(Finding::new(in_full(&error), "journal.jsonl", advice))
-        }
-    });
+        })),
+        Err(error) => add_journal_damage(&error, findings),
+    }
     if opened.state.stop_reason().is_some() && !run.manifest().is_file() {
         let advice = "`treebeam resume` writes it anew";
         findings.push(Finding::new("the manifest is missing", "manifest.json", advice));
     }
     Ok(opened.state)
+}
+
+/// Adds why the journal cannot be read. Several checks read it: the same damage is one finding.
+fn add_journal_damage(error: &StoreError, findings: &mut Vec<Finding>) {
+    let advice = error.hint().unwrap_or_default();
+    let found = Finding::new(in_full(error), "journal.jsonl", advice);
+    if !findings.contains(&found) {
+        findings.push(found);
+    }
 }
 
 /// What is wrong and why, in one line.
@@ -158,11 +164,12 @@ fn of_note(note: &Note) -> Finding {
 }
 
 fn files(run: &RunDir, facts: &Facts, findings: &mut Vec<Finding>) {
-    let recorded = digests::recorded(run);
+    let recorded = digests::recorded(run, findings);
     findings.extend(digests::note(facts, &recorded));
     for reference in digests::references(facts, &recorded) {
         let (path, by) = (&reference.path, &reference.by);
         let finding = match (store::digest(&run.path(path)), reference.sha256) {
+            (Err(_), Some(recorded)) if digests::is_set_aside(run, path, recorded) => None,
             (Err(error), _) => {
                 Some((format!("`{path}` cannot be read: {error}"), "restore the file"))
             }

@@ -9,14 +9,22 @@ use crate::failure::Failure;
 use crate::way_on;
 use crate::wiring::Home;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 use treebeam_core::event::{Leftover, LeftoverKind};
 use treebeam_core::facts::Facts;
 use treebeam_core::id::{Place, RunId};
 use treebeam_core::plan::removal::{on_request, overdue};
 use treebeam_edge::executor;
 use treebeam_edge::git::{GitRepo, Orphan};
+use treebeam_edge::store::lease::{self, Presence};
 use treebeam_edge::store::removal::{self, Gone};
-use treebeam_edge::store::{self, RunDir, StoreError, Whereabouts, lease};
+use treebeam_edge::store::{self, RunDir, StoreError, Whereabouts};
+
+/// How long a lock without an owner is waited for.
+const ORPHANED_LOCK_PATIENCE: Duration = Duration::from_secs(3);
+/// How often it is looked at meanwhile.
+const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Something to do, and what will be gone then.
 pub(super) struct Part {
@@ -337,12 +345,22 @@ impl Plan {
 
 /// Refuses a run that somebody runs, before anybody is asked anything. The lease says it again.
 fn must_be_free(run: &RunDir, args: &CleanArgs) -> Result<(), Failure> {
-    match lease::runner(run) {
-        Some(holder) if !args.dry_run => {
-            let (path, owner) = (run.root().to_owned(), Whereabouts::Here);
-            Err(StoreError::Locked { path, holder, owner }.into())
+    let holder = if args.dry_run { None } else { lasting_runner(run) };
+    let Some(holder) = holder else { return Ok(()) };
+    let (path, owner) = (run.root().to_owned(), Whereabouts::Here);
+    Err(StoreError::Locked { path, holder, owner }.into())
+}
+
+/// Who runs the run. A lock without an owner is waited for: a child of a process that was just killed may still hold it.
+fn lasting_runner(run: &RunDir) -> Option<String> {
+    let begun = Instant::now();
+    loop {
+        let runner = lease::runner(run)?;
+        let has_owner = matches!(lease::presence(run), Presence::Owner(_));
+        if has_owner || begun.elapsed() >= ORPHANED_LOCK_PATIENCE {
+            return Some(runner);
         }
-        _ => Ok(()),
+        thread::sleep(LOCK_POLL_INTERVAL);
     }
 }
 
@@ -377,4 +395,24 @@ fn on_disk(run: &RunDir) -> Vec<Place> {
     let mut places: Vec<_> = nodes.chain(evals).collect();
     places.sort();
     places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+
+    #[test]
+    fn a_lock_without_an_owner_is_waited_for() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let run = RunDir::new(folder.path());
+        let held = File::create(run.lock()).expect("a lock");
+        held.lock().expect("to hold it");
+        let child = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(300));
+            drop(held);
+        });
+        assert_eq!(lasting_runner(&run), None);
+        child.join().expect("its end");
+    }
 }

@@ -1,19 +1,22 @@
 //! Checks the chain of a journal's lines, and its end against the run's journal ref: finds a journal that was cut at a line
-//! end, or rebuilt without that ref. Whoever rewrites both is not found.
+//! end, or rebuilt without that ref. Whoever rewrites both is not found. A resume looks at the end too, and only tells of it.
 
+use super::{add_journal_damage, in_full};
 use crate::failure::Failure;
 use crate::terminal;
+use crate::wiring::Home;
 use treebeam_core::audit::Finding;
 use treebeam_core::facts::Facts;
 use treebeam_edge::git::{GitRepo, UserRepo, journal_ref};
-use treebeam_edge::store::RunDir;
 use treebeam_edge::store::chain::{self, ChainSurvey};
-use treebeam_run::port::JournalTip;
+use treebeam_edge::store::{RunDir, Store};
+use treebeam_run::port::{Journal as _, JournalTip};
 
 /// Name of the file in findings.
 const JOURNAL: &str = "journal.jsonl";
 
-/// Adds what is wrong with the chain. A journal that cannot be read was found before.
+/// Adds what is wrong with the chain. It is the one check that reads all lines of a journal that does not begin with the
+/// run's first event.
 pub(super) fn check(
     run: &RunDir,
     repo: Option<&UserRepo>,
@@ -30,11 +33,21 @@ pub(super) fn check(
             None
         }
     };
-    let Ok(survey) = chain::survey(run, tip.map(|tip| tip.seq)) else { return Ok(()) };
+    let survey = match chain::survey(run, tip.map(|tip| tip.seq)) {
+        Ok(survey) => survey,
+        Err(error) => {
+            add_journal_damage(&error, findings);
+            return Ok(());
+        }
+    };
     tell_of_older_lines(&survey);
     findings.extend(survey.unchained.first().map(|event| not_chained(*event)));
     match (&repo, tip) {
-        (Some(_), Some(tip)) => findings.extend(compared_with_ref(&survey, tip, facts)),
+        (Some(_), Some(tip)) => {
+            let what = difference(&survey, tip, facts);
+            let advice = "restore the journal from a backup";
+            findings.extend(what.map(|what| Finding::new(what, JOURNAL, advice)));
+        }
         (Some(_), None) => findings.extend(without_ref(&survey, facts)),
         (None, _) => {
             terminal::note("the end of the journal is not checked: its ref is in the repository");
@@ -63,8 +76,36 @@ fn not_chained(event: u64) -> Finding {
     Finding::new(what, JOURNAL, advice).warning()
 }
 
-/// The line that the ref names must be in the journal, as it was.
-fn compared_with_ref(survey: &ChainSurvey, tip: JournalTip, facts: &Facts) -> Option<Finding> {
+/// How the journal of a run that goes on differs from what its ref names, as a note: the next stop of the run writes the ref
+/// anew, and the difference cannot be found any more.
+pub(in crate::command) fn tell_of_difference(
+    home: &Home,
+    store: &Store,
+    facts: &Facts,
+) -> Result<(), Failure> {
+    let repo = GitRepo::new(home.repo.clone(), store.run().root(), facts.run.clone())?;
+    let named = match repo.journal_tip() {
+        Ok(named) => named.filter(|named| store.tip() != Some(*named)),
+        Err(error) => {
+            terminal::note(&error.in_full());
+            None
+        }
+    };
+    let Some(named) = named else { return Ok(()) };
+    match chain::survey(store.run(), Some(named.seq)) {
+        Ok(survey) => {
+            if let Some(what) = difference(&survey, named, facts) {
+                let next = "the run goes on, and its next stop writes the ref anew";
+                terminal::note(&format!("`{JOURNAL}`: {what}; {next}"));
+            }
+        }
+        Err(error) => terminal::note(&in_full(&error)),
+    }
+    Ok(())
+}
+
+/// How the journal differs from the line that the ref names, which must be in it as it was.
+fn difference(survey: &ChainSurvey, tip: JournalTip, facts: &Facts) -> Option<String> {
     let name = journal_ref(&facts.run);
     let JournalTip { seq, digest } = tip;
     let is_before = survey.first > seq || (survey.first == 0 && survey.last >= seq);
@@ -74,17 +115,14 @@ fn compared_with_ref(survey: &ChainSurvey, tip: JournalTip, facts: &Facts) -> Op
         ));
         return None;
     }
-    let (what, advice) = if survey.last < seq {
+    if survey.last < seq {
         let last = survey.last;
-        let what = format!("it ends at event {last}, but `{name}` names event {seq}: it was cut");
-        (what, "restore the journal from a backup")
-    } else if survey.digest != Some(digest) {
-        let what = format!("its event {seq} is not the one that `{name}` names: it was rewritten");
-        (what, "restore the journal from a backup")
-    } else {
-        return None;
-    };
-    Some(Finding::new(what, JOURNAL, advice))
+        return Some(format!(
+            "it ends at event {last}, but `{name}` names event {seq}: it was cut"
+        ));
+    }
+    (survey.digest != Some(digest))
+        .then(|| format!("its event {seq} is not the one that `{name}` names: it was rewritten"))
 }
 
 /// A depth was closed, or the run stopped, and nothing in the repository says so.

@@ -1,15 +1,35 @@
 //! Compares the files of a run with the digests that its journal has of them.
 
+use super::add_journal_damage;
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs;
 use treebeam_core::audit::{self, Finding, Reference};
 use treebeam_core::facts::Facts;
-use treebeam_core::id::RunPath;
+use treebeam_core::id::{RunPath, Sha256};
 use treebeam_edge::store::{self, RecordedDigests, RunDir};
 
-/// The digests that the journal has of files. A journal that cannot be read has none; that is a
-/// finding of its own.
-pub(super) fn recorded(run: &RunDir) -> RecordedDigests {
-    store::recorded_digests(run).unwrap_or_default()
+/// The digests that the journal has of files. A journal that cannot be read has none, and is a
+/// finding.
+pub(super) fn recorded(run: &RunDir, findings: &mut Vec<Finding>) -> RecordedDigests {
+    store::recorded_digests(run).unwrap_or_else(|error| {
+        add_journal_damage(&error, findings);
+        RecordedDigests::default()
+    })
+}
+
+/// Whether a recorded answer of this digest was put aside as `<key>.old-<n>`: its question has
+/// changed since, and was not answered anew.
+pub(super) fn is_set_aside(run: &RunDir, path: &RunPath, sha256: Sha256) -> bool {
+    let file = run.path(path);
+    let (Some(folder), Some(key)) = (file.parent(), file.file_stem().and_then(OsStr::to_str))
+    else {
+        return false;
+    };
+    let begin = format!("{key}.old-");
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut aside = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(&begin));
+    aside.any(|entry| store::digest(&entry.path()).is_ok_and(|found| found == sha256))
 }
 
 /// Every file that the record refers to, each once, with its digest where one is recorded.
@@ -34,4 +54,25 @@ pub(super) fn note(facts: &Facts, digests: &RecordedDigests) -> Option<Finding> 
     let advice = "none is needed: decisions rest on the artifacts, which have one";
     (evals > 0 && digests.from_the_start)
         .then(|| Finding::new(what, "journal.jsonl", advice).warning())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_that_was_put_aside_is_known_by_its_digest() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let run = RunDir::new(folder.path());
+        let path: RunPath = "eval/0001/calls/coder-e0001-a1-r0.json".parse().expect("a path");
+        let answer = run.path(&path);
+        fs::create_dir_all(answer.parent().expect("a folder")).expect("a folder");
+        let is_known = || is_set_aside(&run, &path, Sha256::of(b"an answer"));
+        assert!(!is_known());
+        fs::write(answer.with_extension("old-1"), "another answer").expect("to write");
+        fs::write(answer.with_extension("raw"), "an answer").expect("to write");
+        assert!(!is_known());
+        fs::write(answer.with_extension("old-2"), "an answer").expect("to write");
+        assert!(is_known());
+    }
 }
