@@ -17,7 +17,7 @@ pub(crate) fn run(workspace: &Workspace) -> anyhow::Result<()> {
     )?;
     let deny = tools::cargo_deny(workspace)?;
     step("dependencies", workspace.command(deny).args(["check", "bans", "licenses", "sources"]))?;
-    step("tests", workspace.cargo().args(["test", "--workspace"]))?;
+    step("tests", workspace.cargo().args(["test", "--workspace", "--no-fail-fast"]))?;
     match counterparts::install(workspace, &Group::ALL) {
         Err(error) if error.is::<NoPip>() => {
             eprintln!(
