@@ -6,12 +6,18 @@ use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 use treebeam_core::id::Sha256;
 
 /// Where ideas go that others are to replace.
 pub const SET_ASIDE: &str = "set_aside";
 /// The longest batch that is read.
 const MOST_BYTES: u64 = 256 << 20;
+/// The longest time that the lock of a dead process is waited for.
+const ORPHANED_LOCK_PATIENCE: Duration = Duration::from_secs(3);
+/// The pause between two looks at a lock.
+const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// How many digits of a digest name a folder.
 const DIGITS: usize = 16;
 
@@ -163,10 +169,19 @@ impl IdeasDir {
         let path = own.join(format!("{name}.lock"));
         let open = OpenOptions::new().create(true).write(true).truncate(false).open(&path);
         let lock = open.map_err(failed("open", &path))?;
-        match lock.try_lock() {
-            Ok(()) => Ok(Self { folder, batch: own.join(format!("{name}.json")), lock }),
-            Err(TryLockError::WouldBlock) => Err(IdeasDirError::Busy { folder }),
-            Err(TryLockError::Error(error)) => Err(failed("lock", &path)(error)),
+        let begun = Instant::now();
+        loop {
+            match lock.try_lock() {
+                Ok(()) => {
+                    return Ok(Self { folder, batch: own.join(format!("{name}.json")), lock });
+                }
+                // The child of a process that was killed may hold it until it has started its program.
+                Err(TryLockError::WouldBlock) if begun.elapsed() < ORPHANED_LOCK_PATIENCE => {
+                    thread::sleep(LOCK_POLL_INTERVAL);
+                }
+                Err(TryLockError::WouldBlock) => return Err(IdeasDirError::Busy { folder }),
+                Err(TryLockError::Error(error)) => return Err(failed("lock", &path)(error)),
+            }
         }
     }
 

@@ -85,6 +85,6 @@ impl GitRepo {
         let name = journal_ref(&self.run);
         let call = self.user.git.sealed(&self.seat(), &["update-ref", "--no-deref", "-d", &name]);
         let call = call.about(&self.run).locking([self.ref_lock(&name)]);
-        self.packed_refs.change(&self.user.common_dir, call)
+        self.user.packed_refs.change(&self.user.common_dir, call)
     }
 }

@@ -59,7 +59,6 @@ pub use taken::{Before, Looked, MOST_CHANGED, Taken};
 
 use call::Seat;
 use content::Remembered;
-use packed_refs::PackedRefs;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Mutex;
@@ -80,7 +79,6 @@ pub struct GitRepo {
     run_dir: String,
     known: Mutex<BTreeMap<Place, Worktree>>,
     remembered: Remembered,
-    packed_refs: PackedRefs,
     max_new_file_bytes: u64,
 }
 
@@ -92,9 +90,8 @@ impl GitRepo {
     pub fn new(user: UserRepo, run_dir: &Path, run: RunId) -> Result<Self, PortError> {
         let run_dir = place::real(run_dir)?;
         let (known, remembered) = (Mutex::default(), Remembered::default());
-        let packed_refs = PackedRefs::default();
         let max_new_file_bytes = DEFAULT_MAX_NEW_FILE_BYTES;
-        Ok(Self { user, run, run_dir, known, remembered, packed_refs, max_new_file_bytes })
+        Ok(Self { user, run, run_dir, known, remembered, max_new_file_bytes })
     }
 
     /// The repository.

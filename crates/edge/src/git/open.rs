@@ -4,11 +4,13 @@
 use super::admin;
 use super::call::{Git, Surroundings};
 use super::identity::{Identity, filters};
+use super::packed_refs::PackedRefs;
 use super::said::GitSaid;
 use crate::process::Input;
 use jiff::Timestamp;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use treebeam_core::id::Commit;
 use treebeam_run::port::PortError;
 
@@ -128,6 +130,8 @@ pub struct UserRepo {
     /// Who commits.
     pub identity: Identity,
     pub(super) git: Git,
+    /// The wait for the lock of the packed refs, which all runs of this process share.
+    pub(super) packed_refs: Arc<PackedRefs>,
 }
 
 /// Finds the repository that `dir` is in, as the user's own git would.
@@ -159,7 +163,17 @@ pub fn open_with(
     let (head, head_time, has_submodules) = asked.head()?;
     let (identity, filters) = asked.settings()?;
     let git = asked.git.without(filters);
-    Ok(UserRepo { toplevel, common_dir, head, head_time, has_submodules, identity, git })
+    let packed_refs = Arc::default();
+    Ok(UserRepo {
+        toplevel,
+        common_dir,
+        head,
+        head_time,
+        has_submodules,
+        identity,
+        git,
+        packed_refs,
+    })
 }
 
 /// A git that will do, to be used in a folder that is no repository yet.

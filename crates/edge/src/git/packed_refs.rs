@@ -18,7 +18,7 @@ const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The lock of the packed refs that was waited for in vain, as far as this process knows.
 #[derive(Debug, Default)]
-pub(super) struct PackedRefs {
+pub(crate) struct PackedRefs {
     stuck: Mutex<Option<Stamp>>,
 }
 

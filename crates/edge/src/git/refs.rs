@@ -54,7 +54,9 @@ impl GitRepo {
         }
         let arguments = ["update-ref", "--no-deref", "-d", &reference];
         let call = self.user.git.sealed(&self.seat(), &arguments).about(place);
-        self.packed_refs.change(&self.user.common_dir, call.locking([self.ref_lock(&reference)]))
+        self.user
+            .packed_refs
+            .change(&self.user.common_dir, call.locking([self.ref_lock(&reference)]))
     }
 
     /// The lock file that git takes for a ref while refs are in files.
