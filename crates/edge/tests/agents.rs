@@ -53,6 +53,7 @@ const PATIENCE: Patience = Patience {
     rate_limit: Duration::from_millis(300),
     outage: Duration::ZERO,
     first_answer: Duration::ZERO,
+    first_byte: None,
 };
 
 fn plan(url: &str, timeout: Duration, folder: &std::path::Path) -> Plan {
@@ -404,6 +405,33 @@ fn an_answer_that_would_come_too_late_is_not_waited_for() {
     assert!(reply.millis.is_some() && reply.usage.is_some(), "{reply:?}");
     let bill = reply.bill();
     assert_eq!((bill.calls, bill.calls_without_price), (1, 1), "nobody knows the price of `m-1`");
+}
+
+/// A person who asks one question does not wait for `timeout_sec` until a silent server is given up.
+#[test]
+fn a_server_that_does_not_begin_to_answer_is_given_up_early_where_that_is_wanted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = Server::start(|_| vec![Act::Pause(Duration::from_mins(2))]);
+    let first_byte = Some(Duration::from_millis(200));
+    let patience = Patience { tries: 1, first_byte, ..PATIENCE };
+    let plan = Plan { patience, ..plan(&server.url(), Duration::from_mins(1), folder.path()) };
+    let begun = Instant::now();
+    let answer = Door::open(&plan, &Nobody).expect("a door").answer(&question(Role::Coder));
+    let told = matches!(&answer, Err(AgentError::Unanswered(why))
+        if why.contains("no answer began within 0.2 s"));
+    assert!(told && begun.elapsed() < LONG, "{answer:?}");
+}
+
+/// The proxy of a server that is gone takes connections and hangs up.
+#[test]
+fn a_server_that_hangs_up_before_it_answers_is_waited_for_like_one_that_is_gone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = Server::start(|hit| if hit.number < 6 { Vec::new() } else { good(Wire::Chat) });
+    let patience = Patience { tries: 2, first_answer: Duration::from_mins(1), ..PATIENCE };
+    let plan = Plan { patience, ..plan(&server.url(), LONG, folder.path()) };
+    let answer = Door::open(&plan, &Nobody).expect("a door").answer(&question(Role::Planner));
+    assert!(answer.is_ok(), "{answer:?}");
+    assert_eq!(server.hits().len(), 7);
 }
 
 #[test]

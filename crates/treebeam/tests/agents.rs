@@ -202,7 +202,7 @@ fn check_asks_different_servers_at_the_same_time() {
     let document = site.call(&["agents", "check", "--json"]).exits(0).json_lines().remove(0);
     let agents = document["agents"].as_array().expect("agents");
     let replies: Vec<_> = agents.iter().map(|agent| &agent["reply"]).collect();
-    assert_eq!(replies, ["ok", "ok"], "{document}");
+    assert_eq!(replies, ["ok\n", "ok\n"], "{document}");
 }
 
 #[test]

@@ -106,3 +106,16 @@ fn a_run_that_waits_for_a_server_says_so_and_ends_in_order() {
     site.must_be_sound();
     assert_eq!(site.manifest()["state"]["stop_reason"], "max_depth_reached");
 }
+
+#[test]
+fn a_server_is_given_up_when_the_configured_patience_is_over() {
+    let server = Server::start(|_| Act::answer(503, &[], "{}"));
+    let site = site(&server.url());
+    let config = site.repo.path().join("treebeam.toml");
+    let text = std::fs::read_to_string(&config).expect("the configuration");
+    std::fs::write(&config, format!("outage_patience = '0s'\n{text}")).expect("a file");
+    let call = site.begin(&["run", "--run-id", RUN, "--quiet"]);
+    let _ = call.end(PATIENCE).exits(4).says(["answered 503", "6 times"]);
+    assert_eq!(server.hits().len(), 6);
+    site.must_be_sound();
+}

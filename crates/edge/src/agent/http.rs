@@ -6,6 +6,7 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
 use std::collections::BTreeMap;
 use std::error::Error;
+use std::io;
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
@@ -40,6 +41,8 @@ pub(super) enum HeaderText {
 /// How long to wait.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Deadlines {
+    /// For the beginning of an answer.
+    pub(super) first_byte: Duration,
     /// For more of an answer that has begun.
     pub(super) idle: Duration,
     /// For all of it.
@@ -85,10 +88,10 @@ impl Http {
         let Request { url, body, deadlines, .. } = request;
         let due = Instant::now() + deadlines.total;
         let sent = self.client.post(url).headers(headers).body(body).send();
-        let mut response = match timeout(deadlines.total, sent).await {
+        let mut response = match timeout(deadlines.first_byte, sent).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => return Err(not_sent(error)),
-            Err(_) => return Err(silent(deadlines.total)),
+            Err(_) => return Err(silent(deadlines.first_byte)),
         };
         let status = response.status().as_u16();
         let text = |(name, value): (&HeaderName, &HeaderValue)| {
@@ -153,10 +156,27 @@ fn not_sent(error: reqwest::Error) -> Trouble {
     }
     let (fault, spent) = if error.is_connect() {
         (Fault::Unreachable, Spent::Nothing)
+    } else if is_hung_up(&error) {
+        (Fault::Unreachable, Spent::Perhaps)
     } else {
         (Fault::Answering, Spent::Perhaps)
     };
     Trouble::Passing { why, fault, wait: None, spent }
+}
+
+/// Returns true if the other side closed the connection before it began to answer, as the proxy of a
+/// server that is gone does.
+fn is_hung_up(error: &(dyn Error + 'static)) -> bool {
+    let io_kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
+    matches!(
+        io_kind,
+        Some(
+            io::ErrorKind::ConnectionReset
+                | io::ErrorKind::ConnectionAborted
+                | io::ErrorKind::BrokenPipe
+        )
+    ) || error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_incomplete_message)
+        || error.source().is_some_and(is_hung_up)
 }
 
 /// The reason for cutting an answer that has no end within its time: a server may send a byte

@@ -96,7 +96,8 @@ impl<'a> Door<'a> {
     pub fn open(plan: &'a Plan, observer: &'a dyn Observer) -> Result<Self, PortError> {
         let Plan { crew, prices, calls, surroundings, .. } = plan;
         surroundings.clear()?;
-        let real = Real { http: Http::new()?, crew, surroundings };
+        let first_byte = plan.patience.first_byte;
+        let real = Real { http: Http::new()?, crew, surroundings, first_byte };
         let limited = Limited::new(real, plan.limits, crew, observer);
         let seed = u64::from(std::process::id());
         let (nap, servers) = (RealNap::new(observer), ServerBook::new(crew, calls));

@@ -23,6 +23,8 @@ pub(super) struct Real<'a> {
     pub(super) http: Http,
     pub(super) crew: &'a Crew,
     pub(super) surroundings: &'a Surroundings,
+    /// The longest time until a server begins to answer.
+    pub(super) first_byte: Option<Duration>,
 }
 
 impl Answer for Real<'_> {
@@ -80,7 +82,11 @@ impl Real<'_> {
             url: format!("{}{}", model.base_url, written.path),
             headers,
             body: written.body.to_string(),
-            deadlines: Deadlines { idle: IDLE.min(timeout), total: timeout },
+            deadlines: Deadlines {
+                first_byte: self.first_byte.map_or(timeout, |first| first.min(timeout)),
+                idle: IDLE.min(timeout),
+                total: timeout,
+            },
         })?;
         let body = hide(response.body, model.key.as_ref());
         if (200..300).contains(&response.status) {

@@ -31,6 +31,8 @@ pub struct Patience {
     pub outage: Duration,
     /// The time that any other server is waited for, without stated pauses.
     pub first_answer: Duration,
+    /// The longest time until a server begins to answer, where it is shorter than `timeout_sec`.
+    pub first_byte: Option<Duration>,
 }
 
 impl Patience {
@@ -43,6 +45,7 @@ impl Patience {
         rate_limit: Duration::ZERO,
         outage: Duration::from_hours(6),
         first_answer: Duration::from_mins(30),
+        first_byte: None,
     };
     /// For a command that a person waits for: all waiting ends within a minute.
     pub const BRIEF: Self = Self {
@@ -53,7 +56,11 @@ impl Patience {
         rate_limit: Duration::from_secs(55),
         outage: Duration::ZERO,
         first_answer: Duration::ZERO,
+        first_byte: None,
     };
+    /// For a single question that a person waits for: a server that says nothing is given up, too.
+    pub const SINGLE_QUESTION: Self =
+        Self { first_byte: Some(Duration::from_secs(55)), ..Self::BRIEF };
 
     /// Replaces the patience for outages, for all servers alike.
     #[must_use]
@@ -163,7 +170,7 @@ impl RetryableTrouble {
     /// The trouble that a question ends with if it is not asked again.
     fn given_up(self, counts: &RetryCounts, waited: Duration) -> Trouble {
         let Self { why, kind, spent, .. } = self;
-        let all = counts.limits + counts.failures;
+        let all = counts.limits + counts.outages + counts.bad_answers;
         let unavailable = |what: String, hint: &str| Trouble::from(PortError::new(what).hint(hint));
         let seconds = waited.as_secs();
         match kind {
@@ -172,7 +179,7 @@ impl RetryableTrouble {
                 "lower `llm_max_inflight` or `llm_rate_limit`, or go on later",
             ),
             TroubleKind::BadAnswer => {
-                Trouble::Unanswered { why: format!("{why}, {} times", counts.failures), spent }
+                Trouble::Unanswered { why: format!("{why}, {} times", counts.bad_answers), spent }
             }
             TroubleKind::Outage(fault) => {
                 let hint = match fault {
@@ -195,13 +202,15 @@ struct RetryCounts {
     first_trouble: Option<Duration>,
     /// The sum of the pauses that the other side stated.
     stated: Duration,
-    failures: u32,
     limits: u32,
+    outages: u32,
+    bad_answers: u32,
 }
 
 impl RetryCounts {
     const fn new(begun: Duration) -> Self {
-        Self { begun, first_trouble: None, stated: Duration::ZERO, failures: 0, limits: 0 }
+        let (limits, outages, bad_answers) = (0, 0, 0);
+        Self { begun, first_trouble: None, stated: Duration::ZERO, limits, outages, bad_answers }
     }
 
     /// The time since the first trouble, without the stated pauses.
@@ -223,7 +232,8 @@ impl<A, N: Nap> Retrying<'_, A, N> {
         counts.first_trouble.get_or_insert(now);
         let count = match trouble.kind {
             TroubleKind::Limited => &mut counts.limits,
-            TroubleKind::Outage(_) | TroubleKind::BadAnswer => &mut counts.failures,
+            TroubleKind::Outage(_) => &mut counts.outages,
+            TroubleKind::BadAnswer => &mut counts.bad_answers,
         };
         *count += 1;
         let tried = *count;

@@ -250,6 +250,7 @@ const PATIENCE: Patience = Patience {
     rate_limit: Duration::ZERO,
     outage: Duration::from_mins(2),
     first_answer: Duration::ZERO,
+    first_byte: None,
 };
 
 /// Lets nobody out before enough are in, and remembers how many there were at once.

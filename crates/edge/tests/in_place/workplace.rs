@@ -46,6 +46,7 @@ const PATIENCE: Patience = Patience {
     rate_limit: Duration::from_millis(50),
     outage: Duration::from_millis(50),
     first_answer: Duration::ZERO,
+    first_byte: None,
 };
 
 /// A repository with a run in it.

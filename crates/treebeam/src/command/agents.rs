@@ -59,7 +59,7 @@ fn plan(here: &Path, config: &Config, seats: &[Seat<'_>]) -> Result<Plan, Failur
         prices: config.prices(),
         budget: Budget::from(&reach),
         limits: Limits::from(&reach),
-        patience: Patience::BRIEF,
+        patience: Patience::SINGLE_QUESTION,
         calls: Calls::Folder(calls),
         replays: None,
         surroundings: Surroundings::Folder(home.to_owned()),

@@ -69,6 +69,7 @@ impl Five<'_> {
                 rate_limit: self.wait,
                 outage: Duration::ZERO,
                 first_answer: Duration::ZERO,
+                first_byte: None,
             },
             calls: Calls::Folder(folder.path().join("calls")),
             replays: None,

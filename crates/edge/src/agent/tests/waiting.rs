@@ -97,6 +97,11 @@ fn who_has_answered_before_is_waited_for_while_it_is_gone() {
         let slack = PATIENCE.longest_pause;
         assert!(waited >= PATIENCE.outage && waited <= PATIENCE.outage + slack, "{waited:?}");
     }
+    // While a server starts again it may answer badly: that does not end the wait for it.
+    let mut starts = vec![Unreachable; 20];
+    starts.push(Answering);
+    let (said, _) = after_an_answer(starts);
+    assert_eq!(said.expect("an answer"), "back");
     let (said, naps) = after_an_answer(vec![Answering; 50]);
     assert!(matches!(&said, Err(Trouble::Unanswered { .. })), "{said:?}");
     assert_eq!(naps.len(), 3);
