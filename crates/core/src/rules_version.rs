@@ -23,6 +23,12 @@ impl RulesVersion {
         Self::First
     }
 
+    /// Whether this is the version of the records that state none.
+    #[must_use]
+    pub fn is_of_older_records(&self) -> bool {
+        *self == Self::of_older_records()
+    }
+
     /// Whether this is the version that new figures are made by.
     #[must_use]
     pub fn is_latest(self) -> bool {

@@ -259,6 +259,12 @@ fn counted_improvement(pair: (f64, f64), direction: Direction, rules: RulesVersi
 }
 
 impl MetricUse {
+    /// Returns by how much the metric got better, 0 where the means differ by no more than rounding.
+    #[must_use]
+    pub fn gain(&self) -> f64 {
+        self.counted_improvement(RulesVersion::LATEST)
+    }
+
     fn counted_improvement(&self, rules: RulesVersion) -> f64 {
         counted_improvement((self.baseline_mean, self.candidate_mean), self.direction, rules)
     }

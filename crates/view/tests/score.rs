@@ -105,6 +105,13 @@ fn a_metric_shows_its_own_pairs() {
 }
 
 #[test]
+fn what_rounding_leaves_is_marked_as_equal() {
+    let text = shown("config_id,a,b\n0,1.0000000000000002,1\n1,2,1\n", None, Colour::Off);
+    let line = text.lines().find(|line| line.contains(" a *")).unwrap_or(&text);
+    assert!(line.contains('=') && !line.contains('▲'), "{text}");
+}
+
+#[test]
 fn foreign_text_stays_on_its_line() {
     let text = shown("config_id,a,b\n0,2,2\n1,3,1\n", None, Colour::Off);
     assert!(text.starts_with("baseline    base .csv: 2 rows used\n"), "{text}");

@@ -93,14 +93,12 @@ pub(crate) fn name(policy: &ScorePolicy, metric: &MetricUse) -> String {
     flags.iter().filter(|(set, _)| *set).fold(name, |name, (_, flag)| name + flag)
 }
 
-/// Whether it got better.
+/// Marks whether a metric got better, worse, or is equal but for rounding.
 pub(crate) fn mark(metric: &MetricUse) -> (&'static str, Tone) {
-    if metric.raw_improvement > 0.0 {
-        ("▲", Tone::Good)
-    } else if metric.raw_improvement < 0.0 {
-        ("▼", Tone::Bad)
-    } else {
-        ("=", Tone::Even)
+    match metric.gain() {
+        gain if gain > 0.0 => ("▲", Tone::Good),
+        gain if gain < 0.0 => ("▼", Tone::Bad),
+        _ => ("=", Tone::Even),
     }
 }
 
