@@ -129,7 +129,7 @@ fn under_way(events: &[Event]) -> BTreeSet<EvalId> {
 /// They may have been measured on the changed data, or have changed them, though all is restored when they end.
 #[test]
 fn whatever_was_under_way_when_it_was_noticed_is_swept_again() {
-    let (mut suspects, mut halts) = (0, 0);
+    let (mut suspects, mut halts, mut named) = (0, 0, 0);
     for look in 1..=8 {
         let (world, mut journal) = (MemoryWorld::new(7, 7), begun_with(4));
         let data = Data::for_one_look(look);
@@ -141,7 +141,12 @@ fn whatever_was_under_way_when_it_was_noticed_is_swept_again() {
         let is_notice = |event: &Event| matches!(event, Event::EvalFailed { failure, .. } if failure.kind == FailureKind::Inputs);
         let Some(noticed) = journal.events.iter().position(is_notice) else { continue };
         let (before, after) = journal.events.split_at(noticed + 1);
+        let message = match before.last() {
+            Some(Event::EvalFailed { failure, .. }) => failure.message.clone(),
+            other => panic!("no notice: {other:?}"),
+        };
         for suspect in under_way(before) {
+            named += usize::from(message.contains(&format!("e{suspect}")));
             let place = |is: &dyn Fn(&Event) -> bool| after.iter().position(is);
             let submitted = |event: &Event| matches!(event, Event::SweepSubmitted { subject: Subject::Eval(eval), submission: 2.. } if *eval == suspect);
             let swept =
@@ -155,6 +160,7 @@ fn whatever_was_under_way_when_it_was_noticed_is_swept_again() {
         }
     }
     assert!(suspects > 0 && halts > 0, "{suspects} {halts}");
+    assert!(named > 0, "the notice names whose sweeps are under way");
 }
 
 /// A digest that an older run has on record is of what `protect` matches.

@@ -369,6 +369,7 @@ impl Inputs for ProtectedInputs {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write as _;
 
     type Outcome = Result<(), Box<dyn std::error::Error>>;
 
@@ -531,6 +532,24 @@ mod tests {
         assert_eq!(inputs.changed(&since)?, Some(vec!["venv/x.py".to_owned()]));
         set_time(old)?;
         assert_eq!(inputs.changed(&since)?, None, "its content is not read");
+        Ok(())
+    }
+
+    #[test]
+    fn a_file_over_the_limit_is_known_by_its_size_and_time() -> Outcome {
+        let field = Field::new()?;
+        let large = File::create(field.path("data/large.bin"))?;
+        large.set_len(MAX_READ_BYTES + 1)?;
+        let old = SystemTime::UNIX_EPOCH + Duration::from_secs(1);
+        large.set_modified(old)?;
+        let run = tempfile::tempdir()?;
+        std::thread::sleep(Duration::from_millis(30));
+        let (inputs, since) = listed(field.inputs(&[])?, run.path(), || Ok(()))?;
+        (&large).write_all(b"another content")?;
+        large.set_modified(old)?;
+        assert_eq!(inputs.changed(&since)?, None, "its content is not read");
+        large.set_modified(old + Duration::from_secs(1))?;
+        assert_eq!(inputs.changed(&since)?, Some(vec!["data/large.bin".to_owned()]));
         Ok(())
     }
 

@@ -57,6 +57,8 @@ impl Coordinator<'_, '_> {
     pub(super) fn accept_held(&mut self) -> Result<(), Halt> {
         let mut waiting = std::mem::take(&mut self.held);
         self.drop_suspects(&mut waiting)?;
+        // First those that found artifacts changed: sweeps that ended beside them are suspect too.
+        waiting.sort_by_key(|(_, end)| end.restored.is_empty());
         let mut seen = Ok(());
         loop {
             let before = waiting.len();
