@@ -16,7 +16,7 @@ use treebeam_core::state::State;
 use treebeam_core::sweep::Sweep;
 
 /// Fields that came with the versions of the rules.
-const LATER_FIELDS: [&str; 5] =
+pub const LATER_FIELDS: [&str; 5] =
     ["rules_version", "primary_means", "missing_columns", "ragged_lines", "repeated_ids"];
 
 /// Rewrites the record of a site's run as an older one. Digests of results are those of the files as they are now.

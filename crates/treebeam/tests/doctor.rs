@@ -290,12 +290,15 @@ fn an_agent_that_is_not_installed_is_missed_before_anything_is_measured() {
     write(&site, "treebeam.toml", &text);
     let missing = ["`agents.coder`: the program `nosuchcodex` is not found", "hint: install `nos"];
     let _ = site.call(&["run", "--run-id", RUN, "--quiet"]).exits(4).says(missing);
+    write(&site, "idea.txt", "Try it\n");
     for (program, why) in [
         ("/no/such/agent", "the program `/no/such/agent` is not found"),
         ("./nosuchagent", "there is no program `./nosuchagent`"),
     ] {
         write(&site, "treebeam.toml", &config(program));
         let _ = site.call(&["run", "--run-id", RUN, "--quiet"]).exits(4).says([why]);
+        let eval = ["eval", "--idea=idea.txt", "--run-id", RUN, "--quiet"];
+        let _ = site.call(&eval).exits(4).says([why]);
     }
     assert!(!site.path("").exists(), "no run has begun");
     // What comes with the worktree cannot be told beforehand.

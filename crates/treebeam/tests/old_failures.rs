@@ -138,6 +138,30 @@ fn a_metric_that_the_given_results_lack_is_found_late() {
     );
 }
 
+/// The sweep of the root shows which columns there are: a metric that it lacks is refused before any agent is asked.
+#[test]
+fn a_metric_that_the_roots_own_results_lack_is_found_before_any_agent_is_asked() {
+    let sweep = "import os\nopen(os.environ['AGENTIC_RESULTS_CSV'], 'w').write(\
+                 'config_id,status,gain\\n0,ok,1\\n1,ok,2\\n')\n";
+    for (score, expect) in [
+        ("[score]\nprimary = 'gian'\n", "nearest: `gain`"),
+        ("[score]\nprimary = 'zzzzzzzz'\n", "its columns: `config_id`, `status`, `gain`"),
+        ("", "the primary metric; its columns: `config_id`, `status`, `gain`"),
+    ] {
+        let site = measured_by(sweep, "");
+        let asked = site.repo.beside("asked").display().to_string();
+        let agents: String = ["coder", "ideas"]
+            .map(|role| {
+                format!("[agents.{role}]\nprovider = 'command'\ncommand = 'touch {asked}'\n")
+            })
+            .concat();
+        let config = format!("sweep_command = ['python3', 'sweep.py']\n{score}{agents}");
+        site.repo.write("treebeam.toml", &config).expect("a file");
+        let _ = site.call(&["run", "--quiet", "--run-id", RUN]).exits(4).says([expect]);
+        assert!(!site.repo.beside("asked").exists(), "an agent was asked");
+    }
+}
+
 #[test]
 fn minus_infinity_in_the_manifest() {
     let sweep = "import os\nopen(os.environ['AGENTIC_RESULTS_CSV'], 'w').write(\

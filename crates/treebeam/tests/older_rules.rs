@@ -4,7 +4,7 @@
 #![cfg(test)]
 
 use std::fs;
-use treebeam_testkit::older_run::write_as_older_run;
+use treebeam_testkit::older_run::{LATER_FIELDS, write_as_older_run};
 use treebeam_testkit::program::{RUN, Site};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
@@ -84,4 +84,10 @@ fn an_older_run_that_is_not_touched_is_sound() {
     let findings = said["findings"].as_array().expect("findings");
     let places: Vec<_> = findings.iter().map(|finding| &finding["what"]).collect();
     assert_eq!(places, ["the manifest is missing"], "nothing else");
+    let _ = site.call(&["resume", RUN, "--quiet"]).exits(0);
+    let manifest = site.text("manifest.json");
+    for field in LATER_FIELDS {
+        assert!(!manifest.contains(&format!("\"{field}\"")), "older manifests have no `{field}`");
+    }
+    let _ = site.call(&["validate", RUN]).exits(0).says(["is sound"]);
 }

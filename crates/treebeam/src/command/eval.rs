@@ -42,6 +42,7 @@ pub(super) fn run(here: &Path, args: &EvalArgs, output: Output) -> Result<Exit, 
     begin::must_be_readable(&home.repo.toplevel, &meaning)?;
     let seats = begin::seats(&home, &config, &ASKED)?;
     begin::must_be_able(&seats, &[Role::Coder])?;
+    begin::must_come_with_worktrees(&home, &seats)?;
     let given = [Some(&named), args.baseline.as_ref(), args.root_baseline.as_ref()];
     let given: Vec<PathBuf> = given.into_iter().flatten().map(|path| here.join(path)).collect();
     let basis = Basis::of(args, &config);

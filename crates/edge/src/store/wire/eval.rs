@@ -2,6 +2,7 @@
 
 use super::decision::Decision;
 use super::document::Row;
+use super::form::FormLine;
 use super::relative::Relative;
 use super::run::CopiedFile;
 use super::work::WorkLine;
@@ -10,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use treebeam_core::bill::Bills;
 use treebeam_core::event::{Approval, BudgetKind, Failure, Idea, Subject};
-use treebeam_core::evidence::{Artifact, Completeness, Form, Scored};
+use treebeam_core::evidence::{Artifact, Completeness, Scored};
 use treebeam_core::facts::{Eval, Facts, Measured, Stage, Work};
 use treebeam_core::gate::Word;
 use treebeam_core::group::Group;
@@ -71,9 +72,9 @@ pub(super) struct EvalLine {
     parent_relative: Option<Relative>,
     root_relative: Option<Relative>,
     completeness: Option<Completeness>,
-    form: Option<Form>,
+    form: Option<FormLine>,
     has_effect: Option<bool>,
-    /// Not in older manifests.
+    /// Not for figures by the first rules.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rules_version: Option<RulesVersion>,
     decision: Option<Decision>,
@@ -176,9 +177,11 @@ impl EvalLine {
                 )
             }),
             completeness: measured.map(|m| m.scored.completeness),
-            form: measured.map(|m| m.scored.form.clone()),
+            form: measured.map(|m| FormLine::from(&m.scored.form)),
             has_effect: measured.map(|m| m.scored.has_effect),
-            rules_version: measured.map(|m| m.scored.rules_version),
+            rules_version: measured
+                .map(|m| m.scored.rules_version)
+                .filter(|version| !version.is_of_older_records()),
             decision: Decision::of(&eval.stage, &facts.meaning),
             files_changed: work.map(|work| work.files_changed),
             rounds: work.map(|work| work.rounds),
@@ -219,7 +222,7 @@ impl EvalLine {
             vs_parent: needed(self.parent_relative.take(), "parent_relative")?.into_comparison()?,
             vs_root: needed(self.root_relative.take(), "root_relative")?.into_comparison()?,
             completeness: needed(self.completeness, "completeness")?,
-            form: needed(self.form.take(), "form")?,
+            form: needed(self.form.take(), "form")?.into(),
             has_effect: needed(self.has_effect, "has_effect")?,
             rules_version: self.rules_version.unwrap_or(RulesVersion::of_older_records()),
         };

@@ -7,6 +7,7 @@ mod control;
 mod decision;
 pub(super) mod document;
 mod eval;
+mod form;
 pub(super) mod line;
 mod node;
 mod relative;

@@ -18,7 +18,7 @@ pub(super) struct Relative {
     candidate_rows_used: u32,
     paired: Option<Paired>,
     /// Not in older manifests.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     primary_means: Option<PrimaryMeans>,
     #[serde(skip_deserializing)]
     summary_json_path: Option<RunPath>,

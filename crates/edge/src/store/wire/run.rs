@@ -73,8 +73,11 @@ pub(super) struct RunConfig {
     /// Null where agents are asked, and not in older manifests.
     #[serde(default)]
     pub(super) replays: Option<RunId>,
-    /// Not in older manifests.
-    #[serde(default = "RulesVersion::of_older_records")]
+    /// Not in the manifests of runs by the first rules.
+    #[serde(
+        default = "RulesVersion::of_older_records",
+        skip_serializing_if = "RulesVersion::is_of_older_records"
+    )]
     pub(super) rules_version: RulesVersion,
 }
 
@@ -147,7 +150,8 @@ pub(super) struct Root {
     /// Not in older manifests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     root_tree: Option<GitTree>,
-    #[serde(default)]
+    /// Not in older manifests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     checks: Option<Box<RootChecks>>,
 }
 
