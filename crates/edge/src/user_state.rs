@@ -174,7 +174,10 @@ impl UserState {
 fn real(path: &Path) -> PathBuf {
     let there = path.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
     let Some((above, real)) = there else { return path.to_owned() };
-    path.strip_prefix(above).map_or_else(|_| real.clone(), |rest| real.join(rest))
+    match path.strip_prefix(above) {
+        Ok(rest) if !rest.as_os_str().is_empty() => real.join(rest),
+        Ok(_) | Err(_) => real,
+    }
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {

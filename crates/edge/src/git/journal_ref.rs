@@ -2,7 +2,7 @@
 //! stops. It lies outside of `refs/heads`, is in no commit, and is removed with the run. It finds a journal that was cut at
 //! a line end or rebuilt by anything that does not write this ref too.
 
-use super::GitRepo;
+use super::{GitRepo, gc};
 use crate::process::Input;
 use serde::{Deserialize, Serialize};
 use treebeam_core::id::{RunId, Sha256};
@@ -26,8 +26,27 @@ pub fn journal_ref(run: &RunId) -> String {
 }
 
 impl GitRepo {
-    /// Lets the run's journal ref name this line. Said twice, it stays as it is.
+    /// Lets the run's journal ref name this line. Said twice, it stays as it is. What a gc of the
+    /// user's takes away meanwhile is written again: a ref to nothing would break the repository.
     pub(super) fn set_journal_ref(&self, tip: &JournalTip) -> Result<(), PortError> {
+        for _ in 0..gc::REPEATS {
+            self.user.outlast_gc();
+            let lull = self.user.lull();
+            match self.point_journal_ref(tip) {
+                Err(error) if gc::is_loss(&error.in_full()) => continue,
+                Err(error) => return Err(error),
+                Ok(()) if self.user.lasts(lull) => return Ok(()),
+                Ok(()) => self.user.outlast_gc(),
+            }
+            if self.journal_tip().ok().flatten().as_ref() == Some(tip) {
+                return Ok(());
+            }
+        }
+        let what = format!("`{}` is lost to a `git gc` again and again", journal_ref(&self.run));
+        Err(PortError::new(what).hint("let the other git end, then go on"))
+    }
+
+    fn point_journal_ref(&self, tip: &JournalTip) -> Result<(), PortError> {
         let JournalTip { seq, digest } = *tip;
         let blob = JournalBlob { run: self.run.clone(), seq, digest };
         let mut text = serde_json::to_vec(&blob)
