@@ -6,7 +6,7 @@ mod again;
 mod close;
 pub mod removal;
 
-pub use again::{Again, send_back};
+pub use again::{Again, SUSPECT_SWEEP, send_back};
 
 use crate::bill::Bills;
 use crate::conversation::Turn;

@@ -105,8 +105,14 @@ impl Files for &Reached {
     fn settle(&self) -> Result<(), PortError> {
         self.refuse()
     }
-    fn restore(&self, _: &[Artifact]) -> Result<Vec<RunPath>, PortError> {
+    fn changed(&self, _: &[Artifact]) -> Result<Vec<Artifact>, PortError> {
+        Ok(Vec::new())
+    }
+    fn restore(&self, _: &[Artifact]) -> Result<(), PortError> {
         self.refuse()
+    }
+    fn open_copy(&self, artifact: &Artifact) -> Result<Box<dyn Read>, PortError> {
+        self.open(artifact)
     }
     fn open(&self, _: &Artifact) -> Result<Box<dyn Read>, PortError> {
         self.refuse()

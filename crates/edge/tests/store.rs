@@ -476,28 +476,38 @@ fn a_changed_artifact_is_restored_from_a_copy_that_is_what_was_recorded() {
     let artifact = files.import(&stable, "e0007.csv").unwrap();
     assert_eq!(linked, artifact.sha256, "a link says what it leads to");
     let (full, all) = (root.path().join("artifacts/e0007.csv"), [artifact.clone()]);
-    assert_eq!(files.restore(&all).unwrap(), []);
+    assert_eq!(files.changed(&all).unwrap(), []);
     let is_whole = || {
         let mut text = String::new();
         files.open(&artifact).unwrap().read_to_string(&mut text).unwrap();
         assert_eq!(text, "a,b\n1,2\n");
     };
+    let must_be_found_and_restored = || {
+        let before = fs::read(&full).ok();
+        assert_eq!(files.changed(&all).unwrap(), all);
+        assert_eq!(fs::read(&full).ok(), before, "nothing is written before it is on record");
+        let mut text = String::new();
+        files.open_copy(&artifact).unwrap().read_to_string(&mut text).unwrap();
+        assert_eq!(text, "a,b\n1,2\n");
+        files.restore(&all).unwrap();
+    };
     fs::write(&full, "a,b\n1,3\n").unwrap();
-    assert_eq!(files.restore(&all).unwrap(), std::slice::from_ref(&artifact.path));
+    must_be_found_and_restored();
     is_whole();
     fs::remove_file(&full).unwrap();
-    assert_eq!(files.restore(&all).unwrap(), std::slice::from_ref(&artifact.path));
+    must_be_found_and_restored();
     is_whole();
     // The stable name may be another file by now: that of a later attempt, or one that was changed
     // too.
     fs::remove_file(root.path().join(stable.as_str())).unwrap();
     files.write(&stable, b"a,b\n9,9\n").unwrap();
     fs::write(&full, "a,b\n1,3\n").unwrap();
-    assert_eq!(files.restore(&all).unwrap(), std::slice::from_ref(&artifact.path));
+    must_be_found_and_restored();
     is_whole();
     fs::write(root.path().join(submitted.as_str()), "").unwrap();
     fs::write(&full, "a,b\n1,3\n").unwrap();
-    let error = files.restore(&all).unwrap_err();
-    assert!(error.to_string().contains("no copy in the run"), "{error}");
+    for error in [files.changed(&all).unwrap_err(), files.restore(&all).unwrap_err()] {
+        assert!(error.to_string().contains("no copy in the run"), "{error}");
+    }
     assert_eq!(fs::read(&full).unwrap(), b"a,b\n1,3\n", "what cannot be restored stays");
 }

@@ -1,30 +1,31 @@
 //! What a stage is told. Built from the state when the step starts, so that no stage ever sees the state.
 
 mod control;
+mod outcome_line;
 
 use crate::conversation::{ForTalk, thread};
 use crate::port::{Job, JobKey, Moment};
 use crate::summary::About;
 use jiff::Timestamp;
+use outcome_line::outcome_line;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 use std::time::Duration;
 use treebeam_core::bill::Bills;
 use treebeam_core::event::{Failure, Idea, Leftover, Subject};
-use treebeam_core::evidence::{Artifact, Comparison};
-use treebeam_core::facts::{Baseline, Eval, Facts, Measured, Node, Origin, Removal, Stage, Work};
-use treebeam_core::gate::{self, Verdict};
+use treebeam_core::evidence::Artifact;
+use treebeam_core::facts::{Baseline, Eval, Facts, Node, Removal, Stage, Work};
 use treebeam_core::group::IdeaSource;
 use treebeam_core::id::{Commit, EvalId, NodeId, RunId, Sha256};
 use treebeam_core::measure::WorktreePath;
-use treebeam_core::num::Finite;
 use treebeam_core::plan::{self, Step};
 use treebeam_core::policy::{ContextStrategy, DedupeScope, Meaning};
 use treebeam_core::root_checks::{InputScope, RecordedInputs, RootChecks};
 use treebeam_core::rules_version::RulesVersion;
 use treebeam_core::state::State;
-use treebeam_core::versus;
+
+pub(crate) use outcome_line::short_line;
 
 /// The most outcomes of other ideas that a generator is told, the newest: a deep branch costs no more than a shallow one.
 const OUTCOMES: usize = 60;
@@ -129,6 +130,8 @@ pub(crate) struct SweepBounds {
     /// What follows from the root's own sweep; nothing is known of it in older runs.
     pub(crate) checks: Option<RootChecks>,
     pub(crate) inputs: ForInputs,
+    /// Whether artifacts were found changed while this candidate was swept.
+    pub(crate) is_suspect: bool,
     /// The artifacts that decisions still rest on.
     pub(crate) artifacts: Vec<Artifact>,
 }
@@ -234,6 +237,7 @@ pub(crate) fn for_collecting(
             let eval = state.eval(eval)?;
             let (about, commit) = (Box::new(about(state, &eval)?), eval.work()?.commit);
             let bounds = SweepBounds {
+                is_suspect: state.history.suspects.contains(&about.eval),
                 protect: state.meaning.protect.clone(),
                 results_csv: state.meaning.measure.results_csv.clone(),
                 root_was_swept: state.meaning.measure.baseline_csv.is_none(),
@@ -248,7 +252,7 @@ pub(crate) fn for_collecting(
 
 /// The artifacts that later decisions rest on: those of the root, of the frontier, and of the evals
 /// of the open depth.
-fn decisive_artifacts(state: &Facts) -> Vec<Artifact> {
+pub(crate) fn decisive_artifacts(state: &Facts) -> Vec<Artifact> {
     let root = match &state.baseline {
         Baseline::Measured { results, .. } => Some(results.clone()),
         Baseline::Unmeasured | Baseline::Refused { .. } => None,
@@ -449,80 +453,4 @@ fn beside<'a>(
     };
     let on_chain = |eval: &Eval| chain.iter().any(|link| link.id == eval.id);
     evals.filter(move |eval| eval.stands() && !on_chain(eval))
-}
-
-/// What came of an idea, with the figures of the node that it was tried on beside its own: the difference is what it did.
-fn outcome_line(facts: &Facts, eval: &Eval) -> String {
-    let (title, on) = (&eval.idea.title, eval.parent);
-    if let Some((measured, verdict)) = judged(facts, eval) {
-        let [score, delta] = against_root(&measured.scored.vs_root);
-        let [score_before, delta_before] = figures_of(facts, on);
-        let grade = measured.scored.vs_root.recommendation.grade;
-        let gain = gain_word(measured.scored.rules_version);
-        let reason = verdict.reason();
-        return format!(
-            "{title}: on n{on}, {grade} against the root, score {score} (n{on}: {score_before}), \
-             primary {gain} {delta} (n{on}: {delta_before}); {reason}"
-        );
-    }
-    match &eval.stage {
-        Stage::Failed { failure, .. } => {
-            format!("{title}: on n{on}, {}", gate::failed(failure).reason())
-        }
-        Stage::Unfinished { .. } => format!("{title}: on n{on}, not tried to its end"),
-        Stage::Queued
-        | Stage::Implementing(_)
-        | Stage::Implemented(_)
-        | Stage::Sweeping(_)
-        | Stage::Swept(..)
-        | Stage::Scored(_)
-        | Stage::Decided(..)
-        | Stage::Superseded(..)
-        | Stage::SetAside => format!("{title}: under way"),
-    }
-}
-
-/// The same in as few words as will do: the change, its score, and the first word of why.
-pub(crate) fn short_line(facts: &Facts, eval: &Eval) -> String {
-    let (title, on) = (&eval.idea.title, eval.parent);
-    let Some((measured, verdict)) = judged(facts, eval) else {
-        let unfinished = matches!(eval.stage, Stage::Unfinished { .. });
-        let what = if unfinished { "not tried to its end" } else { "failed" };
-        return format!("{title}: on n{on}, {what}");
-    };
-    let ([score, _], [before, _]) = (against_root(&measured.scored.vs_root), figures_of(facts, on));
-    let reason = verdict.reason();
-    let word = reason.split(':').next().unwrap_or_default();
-    format!("{title}: on n{on}, score {score} (n{on}: {before}); {word}")
-}
-
-/// An eval with its figures and what the gate says to them, or would say.
-fn judged(facts: &Facts, eval: &Eval) -> Option<(Measured, Verdict)> {
-    Some((eval.measured()?, versus::word_on(facts, eval)?))
-}
-
-/// The word for the primary's gain: an older run, and one that goes by its answers, keeps the older word.
-const fn gain_word(rules: RulesVersion) -> &'static str {
-    match rules {
-        RulesVersion::First => "delta",
-        RulesVersion::Second => "gain",
-    }
-}
-
-/// The score and the primary's gain.
-fn against_root(comparison: &Comparison) -> [String; 2] {
-    let delta = comparison.primary_delta.map_or("n/a".to_owned(), Finite::short);
-    [comparison.recommendation.score.short(), delta]
-}
-
-/// The same of a node: those of the eval that it was, and nothing for the root.
-fn figures_of(facts: &Facts, node: NodeId) -> [String; 2] {
-    let eval = facts.node(node).and_then(|node| match node.origin {
-        Origin::Root => None,
-        Origin::Promoted { from, .. } => facts.eval(from),
-    });
-    match eval.as_ref().map(|eval| &eval.stage) {
-        Some(Stage::Decided(measured, ..)) => against_root(&measured.scored.vs_root),
-        Some(_) | None => ["0".to_owned(), "0".to_owned()],
-    }
 }

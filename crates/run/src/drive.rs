@@ -206,6 +206,7 @@ impl Coordinator<'_, '_> {
 
     /// Nobody has to wake the loop up: it looks into the inbox now and then, and at an interrupt with it.
     fn go(&mut self) -> Result<Left, Halt> {
+        self.finish_restoring()?;
         self.adopt()?;
         self.unpause()?;
         loop {

@@ -247,12 +247,24 @@ pub trait Files: Sync {
     /// When they may not be on disk.
     fn settle(&self) -> Result<(), PortError>;
 
-    /// Checks artifacts, and replaces each that is not what was recorded with a copy in the run
-    /// that is. Returns those.
+    /// Returns those artifacts that are not what was recorded. Nothing is written: that they were
+    /// changed has to be on record before they are restored.
     ///
     /// # Errors
-    /// When no copy in the run is what was recorded, or the artifact cannot be written.
-    fn restore(&self, artifacts: &[Artifact]) -> Result<Vec<RunPath>, PortError>;
+    /// When no copy in the run is what was recorded of one of them.
+    fn changed(&self, artifacts: &[Artifact]) -> Result<Vec<Artifact>, PortError>;
+
+    /// Replaces each artifact that is not what was recorded with a copy in the run that is.
+    ///
+    /// # Errors
+    /// When there is no such copy, or the artifact cannot be written.
+    fn restore(&self, artifacts: &[Artifact]) -> Result<(), PortError>;
+
+    /// Opens a copy in the run that is what was recorded of an artifact.
+    ///
+    /// # Errors
+    /// When there is none.
+    fn open_copy(&self, artifact: &Artifact) -> Result<Box<dyn Read>, PortError>;
 
     /// Opens an artifact after checking its digest.
     ///

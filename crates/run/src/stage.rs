@@ -14,7 +14,7 @@ use crate::drive::Halt;
 use crate::port::{JobEnd, World};
 use crate::step_files::{StepDigests, noting};
 use treebeam_core::event::FileDigest;
-use treebeam_core::id::RunPath;
+use treebeam_core::evidence::Artifact;
 use treebeam_core::plan::Outcome;
 
 /// The outcome of a step.
@@ -23,8 +23,8 @@ pub(crate) struct StepEnd {
     pub(crate) outcome: Outcome,
     /// The digests of the files that it has written.
     pub(crate) files: Vec<FileDigest>,
-    /// The artifacts that it found changed, and has restored.
-    pub(crate) restored: Vec<RunPath>,
+    /// The artifacts that it found changed.
+    pub(crate) changed_artifacts: Vec<Artifact>,
 }
 
 /// Does one step; the files that it wrote are on disk before its outcome is known. Nothing comes of a step whose outcome

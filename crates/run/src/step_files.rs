@@ -4,7 +4,7 @@
 
 use crate::port::{Agent, AgentError, Ask, Edits, Files, PortError, Reply, Role, World};
 use crate::stage::StepEnd;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use treebeam_core::event::FileDigest;
@@ -16,11 +16,11 @@ use treebeam_core::plan::Outcome;
 #[derive(Debug, Default)]
 pub(crate) struct StepDigests(Mutex<Noted>);
 
-/// The digests of the files that were written, by path, and the artifacts that were restored.
+/// The digests of the files that were written, and the artifacts that were found changed, by path.
 #[derive(Debug, Default)]
 struct Noted {
     digests: BTreeMap<RunPath, Sha256>,
-    restored: BTreeSet<RunPath>,
+    changed_artifacts: BTreeMap<RunPath, Artifact>,
 }
 
 impl StepDigests {
@@ -32,13 +32,14 @@ impl StepDigests {
         self.noted().digests.insert(path, sha256);
     }
 
-    /// The end of the step, with the files that it has written and restored, in the order of their
-    /// paths.
+    /// The end of the step, with the files that it has written and the artifacts that it found
+    /// changed, in the order of their paths.
     pub(crate) fn into_end(self, outcome: Outcome) -> StepEnd {
         let noted = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
         let digests = noted.digests.into_iter();
         let files = digests.map(|(path, sha256)| FileDigest { path, sha256 }).collect();
-        StepEnd { outcome, files, restored: noted.restored.into_iter().collect() }
+        let changed_artifacts = noted.changed_artifacts.into_values().collect();
+        StepEnd { outcome, files, changed_artifacts }
     }
 }
 
@@ -92,10 +93,19 @@ impl Files for NotingFiles<'_> {
         self.files.settle()
     }
 
-    fn restore(&self, artifacts: &[Artifact]) -> Result<Vec<RunPath>, PortError> {
-        let restored = self.files.restore(artifacts)?;
-        self.digests.noted().restored.extend(restored.iter().cloned());
-        Ok(restored)
+    fn changed(&self, artifacts: &[Artifact]) -> Result<Vec<Artifact>, PortError> {
+        let changed = self.files.changed(artifacts)?;
+        let by_path = changed.iter().map(|artifact| (artifact.path.clone(), artifact.clone()));
+        self.digests.noted().changed_artifacts.extend(by_path);
+        Ok(changed)
+    }
+
+    fn restore(&self, artifacts: &[Artifact]) -> Result<(), PortError> {
+        self.files.restore(artifacts)
+    }
+
+    fn open_copy(&self, artifact: &Artifact) -> Result<Box<dyn Read>, PortError> {
+        self.files.open_copy(artifact)
     }
 
     fn open(&self, artifact: &Artifact) -> Result<Box<dyn Read>, PortError> {

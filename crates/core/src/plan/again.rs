@@ -170,12 +170,14 @@ fn not_begun(state: &Facts, node: &Node, successors: &BTreeSet<EvalId>) -> Vec<E
     evals.filter(fresh).map(|eval| eval.id).collect()
 }
 
+/// Why the results of a sweep do not count that was under way when artifacts were found changed.
+pub const SUSPECT_SWEEP: &str =
+    "artifacts of the run were changed on disk while it was swept: its results do not count";
+
 /// The failure of an eval that was being swept when artifacts were found changed.
 pub(super) fn suspect() -> Failure {
-    let message =
-        "artifacts of the run were changed on disk while it was swept: its results do not count";
     let (stage, kind) = (EvalStage::Sweep, FailureKind::Artifacts);
-    Failure { stage, kind, message: message.to_owned() }
+    Failure { stage, kind, message: SUSPECT_SWEEP.to_owned() }
 }
 
 /// What a failure means for the record: the end of its eval, or of one attempt.

@@ -132,8 +132,14 @@ impl<F: Files + Send> Files for Fenced<F> {
     fn settle(&self) -> Result<(), PortError> {
         self.port.settle()
     }
-    fn restore(&self, artifacts: &[Artifact]) -> Result<Vec<RunPath>, PortError> {
+    fn changed(&self, artifacts: &[Artifact]) -> Result<Vec<Artifact>, PortError> {
+        self.port.changed(artifacts)
+    }
+    fn restore(&self, artifacts: &[Artifact]) -> Result<(), PortError> {
         self.inside()?.restore(artifacts)
+    }
+    fn open_copy(&self, artifact: &Artifact) -> Result<Box<dyn Read>, PortError> {
+        self.port.open_copy(artifact)
     }
     fn open(&self, artifact: &Artifact) -> Result<Box<dyn Read>, PortError> {
         self.port.open(artifact)

@@ -108,17 +108,20 @@ impl Files for RunFiles {
         Ok(())
     }
 
-    fn restore(&self, artifacts: &[Artifact]) -> Result<Vec<RunPath>, PortError> {
-        let mut restored = Vec::new();
-        for artifact in artifacts {
-            let full = self.run.path(&artifact.path);
-            let is_recorded = || digest(&full).ok() == Some(artifact.sha256);
-            if !self.verified.holds(&full, artifact, is_recorded) {
-                self.copy_back(artifact)?;
-                restored.push(artifact.path.clone());
-            }
-        }
-        Ok(restored)
+    fn changed(&self, artifacts: &[Artifact]) -> Result<Vec<Artifact>, PortError> {
+        let changed: Vec<_> =
+            artifacts.iter().filter(|artifact| !self.is_recorded(artifact)).cloned().collect();
+        changed.iter().try_for_each(|artifact| self.intact_copy(artifact).map(drop))?;
+        Ok(changed)
+    }
+
+    fn restore(&self, artifacts: &[Artifact]) -> Result<(), PortError> {
+        let mut changed = artifacts.iter().filter(|artifact| !self.is_recorded(artifact));
+        changed.try_for_each(|artifact| self.copy_back(artifact))
+    }
+
+    fn open_copy(&self, artifact: &Artifact) -> Result<Box<dyn Read>, PortError> {
+        Ok(Box::new(self.intact_copy(artifact)?))
     }
 
     fn open(&self, artifact: &Artifact) -> Result<Box<dyn Read>, PortError> {
@@ -168,29 +171,44 @@ impl RunFiles {
         Ok(())
     }
 
-    /// Replaces an artifact with a copy in the run that is what was recorded.
-    fn copy_back(&self, artifact: &Artifact) -> Result<(), PortError> {
+    /// Returns true if an artifact is what was recorded.
+    fn is_recorded(&self, artifact: &Artifact) -> bool {
+        let full = self.run.path(&artifact.path);
+        let is_recorded = || digest(&full).ok() == Some(artifact.sha256);
+        self.verified.holds(&full, artifact, is_recorded)
+    }
+
+    /// Opens a copy in the run that is what was recorded of an artifact.
+    fn intact_copy(&self, artifact: &Artifact) -> Result<File, PortError> {
         let Artifact { path, sha256, .. } = artifact;
-        let full = self.run.path(path);
         for copy in healing::copies(&self.run, artifact) {
             let Ok(mut source) = self.open_plain(&copy) else { continue };
-            if copy_and_digest(&mut source, &mut io::sink()).ok() != Some(*sha256) {
-                continue;
-            }
-            source.rewind().map_err(failed("read", &copy))?;
-            let mut copied = None;
-            let write = |file: &mut File| {
-                copied = Some(copy_and_digest(&mut source, file)?);
-                Ok(())
-            };
-            self.in_its_folder(&full, || durable::replace_from(self.run.root(), &full, write))
-                .map_err(failed("restore", path))?;
-            if copied == Some(*sha256) {
-                return self.settle();
+            if copy_and_digest(&mut source, &mut io::sink()).ok() == Some(*sha256) {
+                source.rewind().map_err(failed("read", &copy))?;
+                return Ok(source);
             }
         }
         let what = format!("`{path}` was changed, and no copy in the run is what was recorded");
         Err(PortError::new(what).hint("restore it from a backup"))
+    }
+
+    /// Replaces an artifact with a copy in the run that is what was recorded.
+    fn copy_back(&self, artifact: &Artifact) -> Result<(), PortError> {
+        let Artifact { path, sha256, .. } = artifact;
+        let full = self.run.path(path);
+        let mut source = self.intact_copy(artifact)?;
+        let mut copied = None;
+        let write = |file: &mut File| {
+            copied = Some(copy_and_digest(&mut source, file)?);
+            Ok(())
+        };
+        self.in_its_folder(&full, || durable::replace_from(self.run.root(), &full, write))
+            .map_err(failed("restore", path))?;
+        if copied == Some(*sha256) {
+            return self.settle();
+        }
+        let what = format!("the copy of `{path}` was changed while it was read");
+        Err(PortError::new(what).hint("go on with the run: other copies are looked at again"))
     }
 
     /// How long a file is, and what is in it if it is no longer than the limit. None where there is no such regular file,

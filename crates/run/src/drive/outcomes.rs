@@ -7,7 +7,7 @@ use crate::stage::StepEnd;
 use treebeam_core::event::{
     ArtifactsRestored, EvalStage, Event, FailureKind, FileDigest, FilesRecorded, Subject,
 };
-use treebeam_core::id::RunPath;
+use treebeam_core::evidence::Artifact;
 use treebeam_core::plan::{self, Outcome};
 use treebeam_core::state::State;
 
@@ -58,7 +58,7 @@ impl Coordinator<'_, '_> {
         let mut waiting = std::mem::take(&mut self.held);
         self.drop_suspects(&mut waiting)?;
         // First those that found artifacts changed: sweeps that ended beside them are suspect too.
-        waiting.sort_by_key(|(_, end)| end.restored.is_empty());
+        waiting.sort_by_key(|(_, end)| end.changed_artifacts.is_empty());
         let mut seen = Ok(());
         loop {
             let before = waiting.len();
@@ -68,9 +68,9 @@ impl Coordinator<'_, '_> {
                     waiting.push((step, end));
                     continue;
                 };
-                let StepEnd { outcome, files, restored } = end;
-                if !restored.is_empty() {
-                    self.suspect_sweeps(restored)?;
+                let StepEnd { outcome, files, changed_artifacts } = end;
+                if !changed_artifacts.is_empty() {
+                    self.suspect_sweeps(&changed_artifacts)?;
                 }
                 // Before the end: a step whose end is on record has its digests on record too.
                 self.record_files(files)?;
@@ -95,16 +95,27 @@ impl Coordinator<'_, '_> {
         self.apply(Event::FilesRecorded(Box::new(FilesRecorded { files })))
     }
 
-    /// Records which artifacts were changed and restored. Any sweep that is under way can have
-    /// changed them: it may have changed others' results as well as its own.
-    fn suspect_sweeps(&mut self, artifacts: Vec<RunPath>) -> Result<(), Halt> {
+    /// Records which artifacts were changed, and restores them. Any sweep that is under way can
+    /// have changed them: it may have changed others' results as well as its own.
+    fn suspect_sweeps(&mut self, changed: &[Artifact]) -> Result<(), Halt> {
+        let artifacts = changed.iter().map(|artifact| artifact.path.clone()).collect();
         let suspects = self.state.sweeping().iter().copied().collect();
         let at = self.world.clock.now();
         self.apply(Event::ArtifactsRestored(Box::new(ArtifactsRestored {
             artifacts,
             suspects,
             at,
-        })))
+        })))?;
+        self.record()?;
+        Ok(self.world.files.restore(changed)?)
+    }
+
+    /// Restores what a process that was cut off has recorded as changed: who is suspect is known.
+    pub(super) fn finish_restoring(&self) -> Result<(), Halt> {
+        if self.state.history.suspects.is_empty() {
+            return Ok(());
+        }
+        Ok(self.world.files.restore(&brief::decisive_artifacts(&self.state))?)
     }
 
     /// Some outcomes are recorded and end the loop all the same: without a root there is nothing to compare with, and a

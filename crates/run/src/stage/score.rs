@@ -36,10 +36,15 @@ pub(super) fn score(brief: &ForScore, world: World<'_>) -> Result<Outcome, Halt>
 
 /// The comparison, or in words why the candidate's results cannot be compared.
 fn compare(brief: &ForScore, world: World<'_>) -> Result<Result<Judgement, String>, PortError> {
-    world.files.restore(&[brief.parent.clone(), brief.root.clone(), brief.results.clone()])?;
+    let all = [brief.parent.clone(), brief.root.clone(), brief.results.clone()];
+    let changed = world.files.changed(&all)?;
     let read = |artifact: &Artifact| -> Result<Result<Sweep, String>, PortError> {
         let (name, meaning) = (artifact.path.as_str(), &brief.meaning);
-        let reader = world.files.open(artifact)?;
+        let reader = if changed.contains(artifact) {
+            world.files.open_copy(artifact)?
+        } else {
+            world.files.open(artifact)?
+        };
         in_words(Sweep::read(reader, name, meaning.limit(), &meaning.score))
     };
     let parent = read(&brief.parent)?;

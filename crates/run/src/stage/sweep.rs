@@ -13,7 +13,7 @@ use treebeam_core::gate::Rules;
 use treebeam_core::id::{Commit, RunPath, Sha256};
 use treebeam_core::measure::WorktreePath;
 use treebeam_core::path;
-use treebeam_core::plan::Outcome;
+use treebeam_core::plan::{Outcome, SUSPECT_SWEEP};
 use treebeam_core::policy::Meaning;
 use treebeam_core::protect::{Protected, folded_path};
 use treebeam_core::root_checks::{InputScope, RootChecks};
@@ -80,9 +80,9 @@ impl Swept<'_> {
             }
         };
         let failed = failed.map(String::as_str);
-        let changed = world.files.restore(&self.bounds.artifacts)?;
-        if !changed.is_empty() {
-            return Ok(Some(Err((FailureKind::Artifacts, suspect(&changed, failed)))));
+        let changed = world.files.changed(&self.bounds.artifacts)?;
+        if self.bounds.is_suspect || !changed.is_empty() {
+            return Ok(Some(Err((FailureKind::Artifacts, suspect(failed)))));
         }
         if let Some(why) = inputs::look_over(&self.bounds.inputs, failed, world)? {
             return Ok(Some(Err((FailureKind::Inputs, why))));
@@ -137,15 +137,11 @@ impl Swept<'_> {
     }
 }
 
-/// Why the results of a sweep do not count, in words; `failed` is what the job says itself of its
-/// failure.
-fn suspect(changed: &[RunPath], failed: Option<&str>) -> String {
-    let names: Vec<_> = changed.iter().map(ToString::to_string).collect();
+/// Why the results of a suspect sweep do not count; `failed` is what the job says itself of its
+/// failure. Which artifacts were changed is on record beside it.
+fn suspect(failed: Option<&str>) -> String {
     let said = failed.map_or_else(String::new, |said| format!("; the job itself: {said}"));
-    let names = inputs::named(&names);
-    format!(
-        "artifacts of the run were changed on disk while it was swept, and are restored: {names}{said}"
-    )
+    format!("{SUSPECT_SWEEP}{said}")
 }
 
 fn touched(

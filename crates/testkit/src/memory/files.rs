@@ -47,16 +47,27 @@ impl Files for MemoryWorld {
         Ok(())
     }
 
-    fn restore(&self, artifacts: &[Artifact]) -> Result<Vec<RunPath>, PortError> {
-        let mut restored = Vec::new();
-        for Artifact { path, sha256, source } in artifacts {
-            if Sha256::of(&self.read(path, usize::MAX)?) != *sha256 {
-                let copy = self.lock().files.get(source).cloned().unwrap_or_default();
-                self.write(path, &copy)?;
-                restored.push(path.clone());
+    fn changed(&self, artifacts: &[Artifact]) -> Result<Vec<Artifact>, PortError> {
+        let mut changed = Vec::new();
+        for artifact in artifacts {
+            if Sha256::of(&self.read(&artifact.path, usize::MAX)?) != artifact.sha256 {
+                changed.push(artifact.clone());
             }
         }
-        Ok(restored)
+        Ok(changed)
+    }
+
+    fn restore(&self, artifacts: &[Artifact]) -> Result<(), PortError> {
+        for Artifact { path, source, .. } in self.changed(artifacts)? {
+            let copy = self.lock().files.get(&source).cloned().unwrap_or_default();
+            self.write(&path, &copy)?;
+        }
+        Ok(())
+    }
+
+    fn open_copy(&self, artifact: &Artifact) -> Result<Box<dyn Read>, PortError> {
+        let copy = self.lock().files.get(&artifact.source).cloned().unwrap_or_default();
+        Ok(Box::new(Cursor::new(copy)))
     }
 
     fn open(&self, artifact: &Artifact) -> Result<Box<dyn Read>, PortError> {

@@ -150,7 +150,6 @@ pub(super) struct Root {
     /// Not in older manifests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     root_tree: Option<GitTree>,
-    /// Not in older manifests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     checks: Option<Box<RootChecks>>,
 }
