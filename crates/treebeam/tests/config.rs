@@ -33,7 +33,7 @@ fn a_run_takes_its_metrics_and_gate_from_the_file() {
     for word in ["\tpromoted\t", "\tpassed\t", "\trejected\t", "\tfailed\t"] {
         assert!(results.contains(word), "no {word:?} in:\n{results}");
     }
-    assert!(results.contains("no column `loss`, the primary metric"), "{results}");
+    assert!(results.contains("malformed: lacks columns of the root: loss"), "{results}");
     let best = site.call(&["status", RUN, "--json"]).json_lines()[0]["best"].clone();
     assert_ne!(best, "n0000");
 }

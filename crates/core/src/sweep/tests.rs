@@ -171,7 +171,8 @@ fn a_reader_that_fails_is_named_with_its_reason() {
 
 #[test]
 fn the_primary_that_the_user_named_must_be_there() {
-    let mut policy = ScorePolicy { primary: "sharp".to_owned(), ..policy() };
+    let (primary, invariant_columns) = ("sharp".to_owned(), Vec::new());
+    let mut policy = ScorePolicy { primary, invariant_columns, ..policy() };
     let text = &b"config_id,sharpe\n0,1\n"[..];
     let read = |policy: &ScorePolicy| Sweep::read(text, "r.csv", None, policy).unwrap();
     assert!(read(&policy).require(&policy).is_ok(), "a preset's may be missing");

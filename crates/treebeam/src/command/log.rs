@@ -118,6 +118,10 @@ impl<'a> Log<'a> {
         }
         let line = match self.output {
             Output::Json => serde_json::to_string(&record.event)? + "\n",
+            // Digests are for `validate`: no news for a person who reads the log.
+            Output::Text if matches!(record.event, Event::FilesRecorded(_)) => {
+                return Ok(Audience::There);
+            }
             Output::Text => treebeam_view::log::line(record.t, &record.event),
         };
         terminal::offer(line.as_bytes())
