@@ -2,7 +2,8 @@
 //!
 //! # Layout
 //! [`workspace`] knows where things are and runs a command, [`tools`] sees to what the checks need,
-//! and each chore has a file: [`checks`] (`test`), [`campaign`], [`counterparts`].
+//! and each chore has a file: [`checks`] (`test`), [`campaign`], [`counterparts`]. What the chores
+//! know of the project's own sources is in the library, [`xtask`].
 
 #![expect(
     clippy::print_stdout,
@@ -16,7 +17,13 @@ mod counterparts;
 mod tools;
 mod workspace;
 
+use std::io::Write as _;
 use std::process::ExitCode;
+
+use anyhow::Context as _;
+use xtask::figures::SourceFigures;
+use xtask::sources::read_sources;
+use xtask::survey::Survey;
 
 use crate::campaign::Campaign;
 use crate::counterparts::Group;
@@ -35,6 +42,8 @@ Chores:
                      install the real servers, libraries and models that tests talk to, or some
                      of them (`servers`, `sdks`, `model`, `agents`, `browser`), and print the folder that has them
   bench [PART…]      run the benchmarks, or the parts named
+  figures            print how many lines, types and functions the sources have, how they are
+                     named, and which modules form cycles
 
 Exit codes: 0 done, 1 failed, 2 wrong usage; a failed command's own exit code is passed on.
 ";
@@ -48,6 +57,7 @@ enum Chore {
     Campaigns(&'static [Campaign]),
     Counterparts(Vec<Group>),
     Bench(Vec<String>),
+    Figures,
 }
 
 fn main() -> ExitCode {
@@ -81,6 +91,7 @@ fn parse(args: &[String]) -> Option<Chore> {
             let groups: Option<Vec<Group>> = names.iter().map(|name| Group::named(name)).collect();
             groups.map(Chore::Counterparts)
         }
+        ["figures"] => Some(Chore::Figures),
         ["bench", ref parts @ ..] => {
             Some(Chore::Bench(parts.iter().map(|&part| part.to_owned()).collect()))
         }
@@ -105,7 +116,16 @@ fn run(chore: Chore) -> anyhow::Result<()> {
             Ok(())
         }
         Chore::Bench(parts) => bench(&Workspace::find()?, &parts),
+        Chore::Figures => print_figures(&Workspace::find()?),
     }
+}
+
+/// Prints the figures of the sources, or fails with the files that do not parse.
+fn print_figures(workspace: &Workspace) -> anyhow::Result<()> {
+    let survey = Survey::from_sources(&read_sources(&workspace.root)?);
+    anyhow::ensure!(survey.parse_errors.is_empty(), "{}", survey.parse_errors.join("\n"));
+    let table = SourceFigures::from_survey(&survey).to_string();
+    std::io::stdout().write_all(table.as_bytes()).context("could not print the figures")
 }
 
 fn bench(workspace: &Workspace, parts: &[String]) -> anyhow::Result<()> {
@@ -143,6 +163,7 @@ mod tests {
         check("counterparts", Some(&Chore::Counterparts(Group::ALL.to_vec())));
         check("counterparts model", Some(&Chore::Counterparts(vec![Group::Model])));
         check("counterparts modle", None);
+        check("figures", Some(&Chore::Figures));
         check("tset", None);
         check("test everything", None);
     }
