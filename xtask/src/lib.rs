@@ -2,8 +2,10 @@
 //!
 //! # Layout
 //! [`sources`] reads the repository's text files, [`survey`] parses the Rust files among them,
-//! and [`figures`] counts what the survey found. The chores print and write; nothing here does.
+//! [`figures`] counts what the survey found, and [`architecture`] makes the table of files in
+//! ARCHITECTURE.md. The chores print and write; nothing here does.
 
+pub mod architecture;
 pub mod figures;
 pub mod sources;
 pub mod survey;

@@ -17,10 +17,12 @@ mod counterparts;
 mod tools;
 mod workspace;
 
+use std::fs;
 use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+use xtask::architecture::{self, ARCHITECTURE_PATH, BEGIN_MARK, END_MARK};
 use xtask::figures::SourceFigures;
 use xtask::sources::read_sources;
 use xtask::survey::Survey;
@@ -44,6 +46,7 @@ Chores:
   bench [PART…]      run the benchmarks, or the parts named
   figures            print how many lines, types and functions the sources have, how they are
                      named, and which modules form cycles
+  architecture       make the table of files in ARCHITECTURE.md from the heads of the files
 
 Exit codes: 0 done, 1 failed, 2 wrong usage; a failed command's own exit code is passed on.
 ";
@@ -58,6 +61,7 @@ enum Chore {
     Counterparts(Vec<Group>),
     Bench(Vec<String>),
     Figures,
+    Architecture,
 }
 
 fn main() -> ExitCode {
@@ -92,6 +96,7 @@ fn parse(args: &[String]) -> Option<Chore> {
             groups.map(Chore::Counterparts)
         }
         ["figures"] => Some(Chore::Figures),
+        ["architecture"] => Some(Chore::Architecture),
         ["bench", ref parts @ ..] => {
             Some(Chore::Bench(parts.iter().map(|&part| part.to_owned()).collect()))
         }
@@ -117,6 +122,7 @@ fn run(chore: Chore) -> anyhow::Result<()> {
         }
         Chore::Bench(parts) => bench(&Workspace::find()?, &parts),
         Chore::Figures => print_figures(&Workspace::find()?),
+        Chore::Architecture => write_file_table(&Workspace::find()?),
     }
 }
 
@@ -126,6 +132,18 @@ fn print_figures(workspace: &Workspace) -> anyhow::Result<()> {
     anyhow::ensure!(survey.parse_errors.is_empty(), "{}", survey.parse_errors.join("\n"));
     let table = SourceFigures::from_survey(&survey).to_string();
     std::io::stdout().write_all(table.as_bytes()).context("could not print the figures")
+}
+
+/// Brings the table of files in ARCHITECTURE.md up to date.
+fn write_file_table(workspace: &Workspace) -> anyhow::Result<()> {
+    let files = read_sources(&workspace.root)?;
+    let Some(updated) = architecture::updated_document(&files)? else {
+        anyhow::bail!(
+            "{ARCHITECTURE_PATH} has no table of files\nhint: put the lines `{BEGIN_MARK}` and `{END_MARK}` where it belongs"
+        );
+    };
+    let path = workspace.root.join(ARCHITECTURE_PATH);
+    fs::write(&path, updated).with_context(|| format!("could not write `{}`", path.display()))
 }
 
 fn bench(workspace: &Workspace, parts: &[String]) -> anyhow::Result<()> {
@@ -164,6 +182,7 @@ mod tests {
         check("counterparts model", Some(&Chore::Counterparts(vec![Group::Model])));
         check("counterparts modle", None);
         check("figures", Some(&Chore::Figures));
+        check("architecture", Some(&Chore::Architecture));
         check("tset", None);
         check("test everything", None);
     }
