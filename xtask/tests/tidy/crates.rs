@@ -1,0 +1,201 @@
+//! Rules on crates: what each may depend on, and that its lints are in place.
+
+use crate::{Project, check, project_of, source};
+
+/// Dependences that a crate may have.
+struct Allowed {
+    name: &'static str,
+    ours: &'static [&'static str],
+    /// Packages from outside, or `None` for all that `deny.toml` lets through.
+    outside: Option<&'static [&'static str]>,
+}
+
+/// Crates depend on crates to their left only; the pure ones and the loop also name what they use
+/// from outside.
+const CRATE_LINE: [Allowed; 7] = [
+    Allowed {
+        name: "core",
+        ours: &[],
+        outside: Some(&[
+            "fast-float2",
+            "globset",
+            "jiff",
+            "memchr",
+            "postcard",
+            "rand_pcg",
+            "serde",
+            "sha2",
+            "thiserror",
+            "unicode-normalization",
+        ]),
+    },
+    Allowed {
+        name: "view",
+        ours: &["treebeam-core"],
+        outside: Some(&["jiff", "maud", "unicode-width"]),
+    },
+    Allowed {
+        name: "run",
+        ours: &["treebeam-core"],
+        outside: Some(&["jiff", "serde", "serde_json", "thiserror"]),
+    },
+    Allowed { name: "edge", ours: &["treebeam-core", "treebeam-run"], outside: None },
+    Allowed { name: "fault", ours: &[], outside: Some(&["libc"]) },
+    Allowed {
+        name: "testkit",
+        ours: &["treebeam-core", "treebeam-fault", "treebeam-run"],
+        outside: None,
+    },
+    Allowed {
+        name: "treebeam",
+        ours: &["treebeam-core", "treebeam-edge", "treebeam-run", "treebeam-view"],
+        outside: None,
+    },
+];
+
+/// Crates depend on nothing but what [`CRATE_LINE`] allows.
+pub(crate) fn crates_look_left(project: &Project) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for name in project.crate_names() {
+        let path = format!("crates/{name}/Cargo.toml");
+        let Some(allowed) = CRATE_LINE.iter().find(|allowed| allowed.name == name) else {
+            complaints.push(format!(
+                "{path}: a crate without a place in the line; give it one in `CRATE_LINE`"
+            ));
+            continue;
+        };
+        for dependency in dependencies(project.text_of(&path).unwrap_or_default()) {
+            if !may_depend(allowed, dependency) {
+                complaints.push(format!(
+                    "{path}: `{name}` may not depend on `{dependency}`; move the code that needs it"
+                ));
+            }
+        }
+    }
+    complaints
+}
+
+/// Tells if a crate may depend on a package.
+fn may_depend(allowed: &Allowed, dependency: &str) -> bool {
+    if dependency.starts_with("treebeam") {
+        return allowed.ours.contains(&dependency);
+    }
+    allowed.outside.is_none_or(|outside| outside.contains(&dependency))
+}
+
+/// Packages that a manifest needs to be built, for any target; not those of its tests.
+fn dependencies(manifest: &str) -> Vec<&str> {
+    let mut names = Vec::new();
+    let mut listed = false;
+    for line in manifest.lines().map(str::trim) {
+        if let Some(header) = line.strip_prefix('[') {
+            let header = header.trim_end_matches(']');
+            listed = is_dependency_table(header);
+            if let Some((table, name)) = header.rsplit_once('.')
+                && is_dependency_table(table)
+            {
+                names.push(name);
+            }
+        } else if listed && !line.is_empty() && !line.starts_with('#') {
+            names.push(package(line));
+        }
+    }
+    names
+}
+
+/// Tells if a table of a manifest lists packages that the crate needs to be built.
+fn is_dependency_table(header: &str) -> bool {
+    let table = header.rsplit('.').next().unwrap_or(header);
+    matches!(table, "dependencies" | "build-dependencies")
+}
+
+/// Package named by a line such as `serde.workspace = true` or `x = { package = "serde_json" }`.
+fn package(line: &str) -> &str {
+    let renamed = line.split_once("package = \"").and_then(|(_, rest)| rest.split('"').next());
+    let key = line.split(['.', '=', ' ']).next().unwrap_or(line);
+    renamed.unwrap_or(key).trim_matches('"')
+}
+
+#[test]
+fn crates_look_left_can_fail() {
+    check(
+        crates_look_left,
+        "crates/core/Cargo.toml",
+        "[dependencies]\nmemchr.workspace = true\n",
+        0,
+    );
+    check(
+        crates_look_left,
+        "crates/core/Cargo.toml",
+        "[dev-dependencies]\nserde_json = \"1\"\n",
+        0,
+    );
+    check(crates_look_left, "crates/core/Cargo.toml", "[dependencies]\nserde_json = \"1\"\n", 1);
+    check(
+        crates_look_left,
+        "crates/core/Cargo.toml",
+        "[dependencies.serde_json]\nversion = \"1\"\n",
+        1,
+    );
+    check(
+        crates_look_left,
+        "crates/core/Cargo.toml",
+        "[target.'cfg(unix)'.dependencies]\nx = { package = \"nix\" }\n",
+        1,
+    );
+    check(
+        crates_look_left,
+        "crates/run/Cargo.toml",
+        "[dependencies]\ntreebeam-core = { path = \"\" }\n",
+        0,
+    );
+    check(
+        crates_look_left,
+        "crates/run/Cargo.toml",
+        "[dependencies]\ntreebeam-edge.workspace = true\n",
+        1,
+    );
+    check(crates_look_left, "crates/edge/Cargo.toml", "[dependencies]\nnix = \"0.31\"\n", 0);
+    check(
+        crates_look_left,
+        "crates/edge/Cargo.toml",
+        "[dependencies]\ntreebeam-testkit.workspace = true\n",
+        1,
+    );
+    check(crates_look_left, "crates/new/Cargo.toml", "", 1);
+}
+
+/// The crates that may not touch the world say so in a `clippy.toml` of their own, with reasons.
+pub(crate) fn purity_is_enforced(project: &Project) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for name in project.crate_names() {
+        let path = format!("crates/{name}/clippy.toml");
+        let bans = project.text_of(&path).unwrap_or_default();
+        if matches!(name, "core" | "view" | "run") && !bans.contains("std::fs::") {
+            complaints.push(format!("{path}: has to ban the file system, among others"));
+        }
+        let bare =
+            bans.lines().filter(|line| line.contains("path = ") && !line.contains("reason = "));
+        complaints.extend(bare.map(|line| format!("{path}: give a reason: `{}`", line.trim())));
+        let manifest = format!("crates/{name}/Cargo.toml");
+        if !project.text_of(&manifest).unwrap_or_default().contains("[lints]\nworkspace = true") {
+            complaints.push(format!("{manifest}: add `[lints]` with `workspace = true`"));
+        }
+    }
+    complaints
+}
+
+#[test]
+fn purity_is_enforced_can_fail() {
+    let manifest = |text: &str| source("crates/core/Cargo.toml", text);
+    let good = manifest("[lints]\nworkspace = true\n");
+    let bans = source("crates/core/clippy.toml", "{ path = \"std::fs::read\", reason = \"pure\" }");
+    assert_eq!(purity_is_enforced(&project_of([good, bans])).len(), 0);
+    let bans = source("crates/core/clippy.toml", "{ path = \"std::fs::read\" }");
+    assert_eq!(
+        purity_is_enforced(&project_of([manifest("[lints]\nworkspace = true\n"), bans])).len(),
+        1
+    );
+    assert_eq!(purity_is_enforced(&project_of([manifest("[lints]\nworkspace = true\n")])).len(), 1);
+    assert_eq!(purity_is_enforced(&project_of([manifest("")])).len(), 2);
+}
