@@ -1,5 +1,7 @@
 //! Rules on crates: what each may depend on, and that its lints are in place.
 
+use xtask::survey::module_cycles;
+
 use crate::{Project, check, project_of, source};
 
 /// Dependences that a crate may have.
@@ -198,4 +200,40 @@ fn purity_is_enforced_can_fail() {
     );
     assert_eq!(purity_is_enforced(&project_of([manifest("[lints]\nworkspace = true\n")])).len(), 1);
     assert_eq!(purity_is_enforced(&project_of([manifest("")])).len(), 2);
+}
+
+// ---- modules
+
+/// Top-level modules of a crate depend on each other in one direction only.
+pub(crate) fn modules_form_no_cycle(project: &Project) -> Vec<String> {
+    let cycles = module_cycles(&project.survey().files);
+    cycles
+        .into_iter()
+        .map(|cycle| {
+            let edges = cycle
+                .edges
+                .iter()
+                .map(|edge| format!("`{}` → `{}` ({})", edge.from, edge.to, edge.example));
+            format!(
+                "{}: modules {} form a cycle, cut it: {}",
+                cycle.folder,
+                cycle.modules.join(", "),
+                edges.collect::<Vec<_>>().join(", ")
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn modules_form_no_cycle_can_fail() {
+    let rule = modules_form_no_cycle;
+    let files = |first: &str, second: &str| {
+        let path = "crates/core/src/facts/lookup.rs";
+        project_of([source("crates/core/src/gate.rs", first), source(path, second)])
+    };
+    assert_eq!(rule(&files("use crate::facts::Eval;", "use super::Eval;")).len(), 0);
+    assert_eq!(rule(&files("use crate::facts::Eval;", "use crate::gate::Verdict;")).len(), 1);
+    assert_eq!(rule(&files("use super::facts::Eval;", "use crate::{gate, rank};")).len(), 1);
+    let in_tests = "#[cfg(test)]\nmod tests { use crate::gate::Verdict; }";
+    assert_eq!(rule(&files("use crate::facts::Eval;", in_tests)).len(), 0);
 }

@@ -1,5 +1,6 @@
 //! Rules on documents: what they have to name, and how long they may be.
 
+use xtask::architecture::{self, ARCHITECTURE_PATH, BEGIN_MARK, END_MARK};
 use xtask::sources::SourceFile;
 
 use crate::{Project, check, project_of, source};
@@ -57,6 +58,55 @@ pub(crate) fn architecture_is_short(project: &Project) -> Vec<String> {
 fn architecture_is_short_can_fail() {
     check(architecture_is_short, "ARCHITECTURE.md", &"x\n".repeat(LONGEST_ARCHITECTURE), 0);
     check(architecture_is_short, "ARCHITECTURE.md", &"x\n".repeat(LONGEST_ARCHITECTURE + 1), 1);
+}
+
+/// Most bytes that ARCHITECTURE.md may have.
+const MAX_ARCHITECTURE_BYTES: usize = 12 * 1024;
+
+/// ARCHITECTURE.md is small, however long its lines are.
+pub(crate) fn architecture_is_small(project: &Project) -> Vec<String> {
+    let bytes = project.text_of("ARCHITECTURE.md").map_or(0, str::len);
+    if bytes <= MAX_ARCHITECTURE_BYTES {
+        return Vec::new();
+    }
+    vec![format!(
+        "ARCHITECTURE.md: {bytes} bytes; cut it to {MAX_ARCHITECTURE_BYTES}, details belong in `docs/`"
+    )]
+}
+
+#[test]
+fn architecture_is_small_can_fail() {
+    check(architecture_is_small, "ARCHITECTURE.md", &"x".repeat(MAX_ARCHITECTURE_BYTES), 0);
+    check(architecture_is_small, "ARCHITECTURE.md", &"x".repeat(MAX_ARCHITECTURE_BYTES + 1), 1);
+}
+
+/// The table of files in ARCHITECTURE.md is what `cargo xtask architecture` makes.
+pub(crate) fn file_table_is_current(project: &Project) -> Vec<String> {
+    match architecture::updated_document(&project.files) {
+        Err(error) => vec![format!("{error:#}")],
+        Ok(Some(updated)) if project.text_of(ARCHITECTURE_PATH) != Some(&updated) => {
+            vec![format!(
+                "{ARCHITECTURE_PATH}: its table of files is not up to date; call `cargo xtask architecture`"
+            )]
+        }
+        Ok(_) => Vec::new(),
+    }
+}
+
+#[test]
+fn file_table_is_current_can_fail() {
+    let files = |document: &str| {
+        let gate = source("crates/core/src/gate.rs", "//! Checks.\n");
+        [gate, source(ARCHITECTURE_PATH, document)]
+    };
+    let outdated = format!("{BEGIN_MARK}\n{END_MARK}\n");
+    let updated = architecture::updated_document(&files(&outdated)).unwrap().unwrap();
+    let complaints = |document: &str| file_table_is_current(&project_of(files(document))).len();
+    assert_eq!(complaints("# Architecture\n"), 0);
+    assert_eq!(complaints(&updated), 0);
+    assert_eq!(complaints(&outdated), 1);
+    assert_eq!(complaints(BEGIN_MARK), 1);
+    assert_eq!(file_table_is_current(&project_of([])).len(), 1);
 }
 
 /// Exit codes of the program.
