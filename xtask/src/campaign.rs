@@ -12,7 +12,7 @@ pub(crate) struct Campaign {
     cargo: &'static [&'static str],
 }
 
-const CAMPAIGNS: &[Campaign] = &[
+const ALL_CAMPAIGNS: &[Campaign] = &[
     Campaign {
         name: "agents",
         what: "hundreds of calls to a model, each killed at another moment; 2,000 kills amid a hundred calls",
@@ -134,7 +134,7 @@ const CAMPAIGNS: &[Campaign] = &[
 ];
 
 pub(crate) fn campaigns() -> &'static [Campaign] {
-    CAMPAIGNS
+    ALL_CAMPAIGNS
 }
 
 pub(crate) fn list() {

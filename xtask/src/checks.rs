@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Instant;
 
-use crate::counterparts::{self, Group, NoPip, system};
+use crate::counterparts::{self, CounterpartGroup, NoPip, system};
 use crate::tools;
 use crate::workspace::{Workspace, step};
 
@@ -18,7 +18,7 @@ pub(crate) fn run(workspace: &Workspace) -> anyhow::Result<()> {
     let deny = tools::cargo_deny(workspace)?;
     step("dependencies", workspace.command(deny).args(["check", "bans", "licenses", "sources"]))?;
     step("tests", workspace.cargo().args(["test", "--workspace", "--no-fail-fast"]))?;
-    match counterparts::install(workspace, &Group::ALL) {
+    match counterparts::install(workspace, &CounterpartGroup::ALL) {
         Err(error) if error.is::<NoPip>() => {
             eprintln!(
                 "==> LEFT OUT: what is tested with real counterparts, a browser and tmux: {error}"
@@ -30,13 +30,15 @@ pub(crate) fn run(workspace: &Workspace) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Tests that talk to real servers, models and agents, and that look at the program as a person does.
+/// Runs the tests that talk to real servers, models and agents, and those that look at the program
+/// as a person does.
 fn with_counterparts(workspace: &Workspace, folder: &Path) -> anyhow::Result<()> {
-    // Named, so that no other test that is ignored begins; of the workspace, as before, so that nothing is built again.
+    // Named, so that no other test that is ignored begins; of the workspace, as before, so that
+    // nothing is built again.
     let mut real = vec!["test", "--workspace", "--test", "counterparts", "--test", "in_place"];
     let programs = [
-        (system::BROWSER, "browser", "TREEBEAM_BROWSER"),
-        (system::TMUX, "watch", "TREEBEAM_TMUX"),
+        (system::WEB_BROWSER, "browser", "TREEBEAM_BROWSER"),
+        (system::TMUX_PROGRAM, "watch", "TREEBEAM_TMUX"),
     ];
     let mut variables = Vec::new();
     for (program, test, variable) in programs {

@@ -28,10 +28,10 @@ use xtask::sources::read_sources;
 use xtask::survey::Survey;
 
 use crate::campaign::Campaign;
-use crate::counterparts::Group;
+use crate::counterparts::CounterpartGroup;
 use crate::workspace::{StepFailed, Workspace, step};
 
-const HELP: &str = "\
+const HELP_TEXT: &str = "\
 Chores of the treebeam project.
 
 Usage: cargo xtask <chore>
@@ -51,14 +51,14 @@ Chores:
 Exit codes: 0 done, 1 failed, 2 wrong usage; a failed command's own exit code is passed on.
 ";
 
-/// What the command line asked for.
+/// Chore that the command line asked for.
 #[derive(Clone, Debug, PartialEq)]
 enum Chore {
     Help,
     Test,
     ListCampaigns,
     Campaigns(&'static [Campaign]),
-    Counterparts(Vec<Group>),
+    Counterparts(Vec<CounterpartGroup>),
     Bench(Vec<String>),
     Figures,
     Architecture,
@@ -90,9 +90,10 @@ fn parse(args: &[String]) -> Option<Chore> {
         ["campaign"] => Some(Chore::Campaigns(campaign::campaigns())),
         ["campaign", "--list"] => Some(Chore::ListCampaigns),
         ["campaign", name] => campaign::named(name).map(Chore::Campaigns),
-        ["counterparts"] => Some(Chore::Counterparts(Group::ALL.to_vec())),
+        ["counterparts"] => Some(Chore::Counterparts(CounterpartGroup::ALL.to_vec())),
         ["counterparts", ref names @ ..] => {
-            let groups: Option<Vec<Group>> = names.iter().map(|name| Group::named(name)).collect();
+            let groups: Option<Vec<CounterpartGroup>> =
+                names.iter().map(|name| CounterpartGroup::named(name)).collect();
             groups.map(Chore::Counterparts)
         }
         ["figures"] => Some(Chore::Figures),
@@ -107,7 +108,7 @@ fn parse(args: &[String]) -> Option<Chore> {
 fn run(chore: Chore) -> anyhow::Result<()> {
     match chore {
         Chore::Help => {
-            print!("{HELP}");
+            print!("{HELP_TEXT}");
             Ok(())
         }
         Chore::ListCampaigns => {
@@ -150,7 +151,7 @@ fn bench(workspace: &Workspace, parts: &[String]) -> anyhow::Result<()> {
     let mut bench = workspace.cargo();
     bench.args(["bench", "-p", "treebeam-benches", "--"]).args(parts);
     if parts.iter().any(|part| part == "agents") {
-        let folder = counterparts::install(workspace, &[Group::Sdks])?;
+        let folder = counterparts::install(workspace, &[CounterpartGroup::Sdks])?;
         bench.env("TREEBEAM_COUNTERPARTS", folder);
     }
     step("bench", &mut bench)
@@ -178,8 +179,8 @@ mod tests {
         check("campaign corruptoin", None);
         check("bench", Some(&Chore::Bench(Vec::new())));
         check("bench agents", Some(&Chore::Bench(vec!["agents".to_owned()])));
-        check("counterparts", Some(&Chore::Counterparts(Group::ALL.to_vec())));
-        check("counterparts model", Some(&Chore::Counterparts(vec![Group::Model])));
+        check("counterparts", Some(&Chore::Counterparts(CounterpartGroup::ALL.to_vec())));
+        check("counterparts model", Some(&Chore::Counterparts(vec![CounterpartGroup::Model])));
         check("counterparts modle", None);
         check("figures", Some(&Chore::Figures));
         check("architecture", Some(&Chore::Architecture));

@@ -1,5 +1,7 @@
-//! Installs npm packages into a folder with the node that was installed beside it; one that the machine may have is not
-//! looked for, so that it makes no difference. No script of a package runs.
+//! Installs npm packages into a folder with the node that was installed beside it.
+//!
+//! A node that the machine may have makes no difference: it is not looked for. No script of a
+//! package runs.
 
 use std::path::Path;
 

@@ -1,5 +1,6 @@
-//! Installs Python packages into a folder: `PYTHONPATH` is all that using them takes. The python3 of the machine runs
-//! them; it gets nothing installed.
+//! Installs Python packages into a folder: `PYTHONPATH` is all that using them takes.
+//!
+//! The python3 of the machine runs them; it gets nothing installed.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -13,11 +14,12 @@ use super::system;
 use crate::workspace::{Workspace, step};
 
 /// The versions of all packages that come along.
-pub(super) const CONSTRAINTS: &str = include_str!("../../counterparts/constraints.txt");
+pub(super) const PIP_CONSTRAINTS: &str = include_str!("../../counterparts/constraints.txt");
 
-/// Says the version, and for which machine packages have to be.
-const WHO: &str = "import sys, sysconfig; print('python', '%d.%d' % sys.version_info[:2], sysconfig.get_platform())";
-const OLDEST: (u32, u32) = (3, 11);
+/// Prints the version of Python, and the machine that packages have to be for.
+const VERSION_SCRIPT: &str = "import sys, sysconfig; print('python', '%d.%d' % sys.version_info[:2], sysconfig.get_platform())";
+/// Oldest version of Python that the counterparts run on.
+const MIN_PYTHON_VERSION: (u32, u32) = (3, 11);
 
 /// A python3 and a pip.
 pub(super) struct Python {
@@ -29,13 +31,13 @@ pub(super) struct Python {
 
 impl Python {
     pub(super) fn find(workspace: &Workspace, folder: &Path) -> anyhow::Result<Self> {
-        let kind = said("python3", &["-c", WHO])
+        let kind = said("python3", &["-c", VERSION_SCRIPT])
             .context("`python3` is not there, and tests against real counterparts need it\nhint: install Python 3.11 or later")?;
         anyhow::ensure!(
-            version(&kind).is_some_and(|version| version >= OLDEST),
+            version(&kind).is_some_and(|version| version >= MIN_PYTHON_VERSION),
             "`python3` is {kind}, and the counterparts need {}.{}\nhint: put a later one first in `PATH`",
-            OLDEST.0,
-            OLDEST.1
+            MIN_PYTHON_VERSION.0,
+            MIN_PYTHON_VERSION.1
         );
         fs::create_dir_all(folder)
             .with_context(|| format!("could not make `{}`", folder.display()))?;
@@ -54,7 +56,7 @@ impl Python {
         into: &Path,
     ) -> anyhow::Result<()> {
         let constraints = into.with_extension("txt");
-        fs::write(&constraints, CONSTRAINTS)?;
+        fs::write(&constraints, PIP_CONSTRAINTS)?;
         let mut pip = self.pip(workspace, packages, into);
         let installed = step("set-up", pip.arg("--constraint").arg(&constraints));
         fs::remove_file(constraints)?;
@@ -117,7 +119,7 @@ impl fmt::Display for NoPip {
 
 impl std::error::Error for NoPip {}
 
-/// What a program says, where it is there and content.
+/// Output of a program, or `None` if it is missing or fails.
 fn said(program: impl AsRef<OsStr>, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program).args(arguments).output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
@@ -137,7 +139,7 @@ mod tests {
     #[test]
     fn versions_are_compared_as_numbers() {
         assert_eq!(version("python 3.11 linux-x86_64"), Some((3, 11)));
-        assert!(version("python 3.9 win-amd64") < Some(OLDEST));
+        assert!(version("python 3.9 win-amd64") < Some(MIN_PYTHON_VERSION));
         assert_eq!(version("what"), None);
     }
 }

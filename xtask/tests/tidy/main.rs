@@ -1,8 +1,8 @@
 //! Tidy: what the project promises about its own sources, checked like everything else.
 //!
-//! A rule is a function from the project to complaints; each complaint names a file and says what to
-//! do. [`RULES`] lists them, one test runs them all on the repository, and one test per rule shows
-//! that it can fail. [`COMING`] has the rules that the repository does not keep yet.
+//! A rule is a function from the project to complaints; each complaint names a file and says what
+//! to do. [`RULES`] lists them, one test runs them all on the repository, and one test per rule
+//! shows that it can fail. [`COMING`] has the rules that the repository does not keep yet.
 
 #![cfg(test)]
 
