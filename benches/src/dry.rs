@@ -11,13 +11,13 @@ use std::process::Command;
 use std::time::Instant;
 use tempfile::TempDir;
 use treebeam_core::event::{RunStarted, WorldKind};
-use treebeam_core::policy::{Agents, Meaning, Reach};
+use treebeam_core::policy::{FixedSettings, RecordedAgents, RunLimits};
 use treebeam_core::rules_version::RulesVersion;
 use treebeam_edge::dry::{DryAgent, DryClock, DryExecutor};
-use treebeam_edge::git::{GitRepo, open_with};
-use treebeam_edge::store::{RunFiles, Store, make_runs_root};
-use treebeam_run::port::{Undisturbed, World};
-use treebeam_run::prompt::Prompts;
+use treebeam_edge::git::{GitRepo, open_repo_with};
+use treebeam_edge::store::{RunFiles, RunStore, make_runs_root};
+use treebeam_run::port::{RunPorts, SilentUser};
+use treebeam_run::prompt::PromptSet;
 
 const FILES: u32 = 50;
 const EVALS: u32 = 200;
@@ -153,41 +153,42 @@ impl Bench {
 
 /// What `treebeam run --dry-run` does, but that every cleanup works at once.
 fn drive(repo: &Path, variables: Vec<(OsString, OsString)>) -> Outcome<()> {
-    let user = open_with(repo, variables)?;
+    let user = open_repo_with(repo, variables)?;
     let started = started(user.head.clone(), user.head_time)?;
-    let (mut store, state) = Store::create(&make_runs_root(repo)?, &started)?;
-    let run = store.run().clone();
+    let (mut store, state) = RunStore::create(&make_runs_root(repo)?, &started)?;
+    let run = store.run_dir().clone();
     let repo = GitRepo::new(user, run.root(), started.run.clone())?;
     let (agent, executor) = (
         DryAgent::new(SEED, run.clone()),
-        DryExecutor::new(SEED, run.clone(), &state.meaning.score),
+        DryExecutor::new(SEED, run.clone(), &state.settings.score),
     );
     let (files, clock) = (RunFiles::new(run), DryClock::new(started.at));
-    let world = World {
+    let world = RunPorts {
         repo: &repo,
         agent: &agent,
         executor: &executor,
         files: &files,
-        inputs: &Undisturbed,
+        inputs: &SilentUser,
         clock: &clock,
-        interrupt: &Undisturbed,
-        inbox: &Undisturbed,
-        prompts: Prompts::built_in(),
+        interrupt: &SilentUser,
+        inbox: &SilentUser,
+        prompts: PromptSet::built_in(),
     };
-    let state = treebeam_run::drive(state, world, &mut store, &mut |_, _| {})?;
+    let state = treebeam_run::drive_run(state, world, &mut store, &mut |_, _| {})?;
     let made = u32::try_from(state.evals.len())?;
     if made == EVALS { Ok(()) } else { Err(format!("{made} evals, not {EVALS}").into()) }
 }
 
 fn started(root: treebeam_core::id::Commit, at: jiff::Timestamp) -> Outcome<RunStarted> {
     let at_least_one = |n| NonZeroU32::new(n).unwrap_or(NonZeroU32::MIN);
-    let meaning = Meaning {
+    let meaning = FixedSettings {
         ideas_per_node: at_least_one(20),
         beam_width: at_least_one(2),
         sweep_config_limit: NonZeroU32::new(10),
-        ..Meaning::default()
+        ..FixedSettings::default()
     };
-    let reach = Reach { max_depth: 50, max_total_idea_evals: Some(EVALS), ..Reach::default() };
+    let reach =
+        RunLimits { max_depth: 50, max_total_idea_evals: Some(EVALS), ..RunLimits::default() };
     let world = WorldKind::Dry { seed: SEED };
     Ok(RunStarted {
         run: "bench".parse()?,
@@ -195,7 +196,7 @@ fn started(root: treebeam_core::id::Commit, at: jiff::Timestamp) -> Outcome<RunS
         root,
         meaning,
         reach,
-        agents: Agents::default(),
+        agents: RecordedAgents::default(),
         given: None,
         replays: None,
         rules_version: RulesVersion::LATEST,

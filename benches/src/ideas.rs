@@ -5,8 +5,8 @@ use crate::search::{Shape, started};
 use crate::world::{Cleanup, ThinWorld, Told};
 use crate::{Outcome, gauge, row};
 use treebeam_core::event::RunStarted;
-use treebeam_core::policy::{ContextStrategy, Meaning, Reach};
-use treebeam_edge::store::Store;
+use treebeam_core::policy::{ContextStrategy, FixedSettings, RunLimits};
+use treebeam_edge::store::RunStore;
 
 /// 2,000 evals on 50 depths.
 const SHAPE: Shape = Shape { ideas: 40, beam: 1, cleanup: Cleanup::Works };
@@ -35,7 +35,7 @@ pub(crate) fn ideas() -> Outcome<()> {
             &format!(
                 "{} characters, at most {}",
                 late.memory,
-                Reach::default().idea_history_max_chars
+                RunLimits::default().idea_history_max_chars
             ),
         );
         row(
@@ -50,10 +50,10 @@ fn search(strategy: ContextStrategy) -> Outcome<Vec<Told>> {
     let folder = gauge::in_memory()?;
     let world = ThinWorld::new(SHAPE.cleanup);
     let begun = started(SHAPE)?;
-    let meaning = Meaning { ideas_context_strategy: strategy, ..begun.meaning };
-    let reach = Reach { max_depth: DEPTHS, ..begun.reach };
+    let meaning = FixedSettings { ideas_context_strategy: strategy, ..begun.meaning };
+    let reach = RunLimits { max_depth: DEPTHS, ..begun.reach };
     let begun = RunStarted { meaning, reach, ..begun };
-    let (mut store, state) = Store::create(folder.path(), &begun)?;
-    treebeam_run::drive(state, world.ports(), &mut store, &mut |_, _| {})?;
+    let (mut store, state) = RunStore::create(folder.path(), &begun)?;
+    treebeam_run::drive_run(state, world.ports(), &mut store, &mut |_, _| {})?;
     Ok(world.told())
 }

@@ -125,7 +125,7 @@ impl Run {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let runner = command.spawn()?;
         let folder = RunDir::new(bench.repo().join(".treebeam/runs/bench"));
-        let journal = Tail::new(&folder.journal());
+        let journal = Tail::new(&folder.journal_path());
         let mut run = Self { runner, journal, folder };
         // The root's own sweep is no eval's.
         run.go_on_to(1)?;

@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::fs::{self, File};
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::time::Instant;
-use treebeam_edge::store::{Force, OpenStats, RunDir, Store, open_to_read};
+use treebeam_edge::store::{ForcePolicy, OpenStats, RunDir, RunStore, open_to_read};
 
 const REPEATS: usize = 5;
 
@@ -17,7 +17,7 @@ pub(crate) fn resume() -> Outcome<()> {
     let searched = search_in(folder.path(), DEEP)?;
     let run = &searched.run;
     measure(&format!("{} evals, stopped", searched.evals), run)?;
-    fs::rename(run.previous_manifest(), run.manifest())?;
+    fs::rename(run.previous_manifest_path(), run.manifest_path())?;
     measure(&format!("{} evals, cut off before its last manifest", searched.evals), run)
 }
 
@@ -27,7 +27,7 @@ fn measure(name: &str, run: &RunDir) -> Outcome<()> {
     let (mut opened, mut ratios) = (Vec::new(), Vec::new());
     for _ in 0..REPEATS {
         let begun = Instant::now();
-        drop(Store::open_to_run(run, Force::No)?);
+        drop(RunStore::open_to_run(run, ForcePolicy::No)?);
         let ours = begun.elapsed();
         let begun = Instant::now();
         plainly(run, &stats)?;
@@ -44,8 +44,8 @@ fn measure(name: &str, run: &RunDir) -> Outcome<()> {
 
 /// Reads what opening the run reads, as JSON of any kind.
 fn plainly(run: &RunDir, stats: &OpenStats) -> Outcome<()> {
-    let manifest: Value = serde_json::from_slice(&fs::read(run.manifest())?)?;
-    let mut journal = File::open(run.journal())?;
+    let manifest: Value = serde_json::from_slice(&fs::read(run.manifest_path())?)?;
+    let mut journal = File::open(run.journal_path())?;
     let length = journal.metadata()?.len();
     journal.seek(SeekFrom::Start(length - stats.journal_bytes_read))?;
     let mut tail = Vec::new();

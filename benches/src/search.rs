@@ -11,11 +11,11 @@ use std::num::NonZeroU32;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use treebeam_core::event::{Event, RunStarted, WorldKind};
-use treebeam_core::policy::{Agents, Meaning, Reach};
+use treebeam_core::policy::{FixedSettings, RecordedAgents, RunLimits};
 use treebeam_core::rules_version::RulesVersion;
 use treebeam_core::state::State;
-use treebeam_edge::store::{Force, RunDir, Store};
-use treebeam_run::port::{Checkpoint, Journal, PortError};
+use treebeam_edge::store::{ForcePolicy, RunDir, RunStore};
+use treebeam_run::port::{CheckpointKind, Journal, PortError};
 
 /// How many evals a long run has.
 pub(crate) const EVALS: u32 = 20_100;
@@ -126,12 +126,12 @@ pub(crate) fn search_in(folder: &Path, shape: Shape) -> Outcome<Searched> {
 
 fn search(folder: &Path, shape: Shape, mirror: Mirror) -> Outcome<Searched> {
     let world = ThinWorld::new(shape.cleanup);
-    let (store, state) = Store::create(folder, &started(shape)?)?;
-    let run = store.run().clone();
+    let (store, state) = RunStore::create(folder, &started(shape)?)?;
+    let run = store.run_dir().clone();
     let meter = Meter::default();
     let mut journal = Metered::new(store, &meter, mirror)?;
     let (mut marks, mut ended) = (vec![meter.mark()], 0);
-    let state = treebeam_run::drive(state, world.ports(), &mut journal, &mut |_, events| {
+    let state = treebeam_run::drive_run(state, world.ports(), &mut journal, &mut |_, events| {
         meter.events.set(meter.events.get() + u32::try_from(events.len()).unwrap_or(0));
         ended += events.iter().filter(|event| is_end(event)).count();
         if ended >= marks.len() * usize::try_from(SAMPLE).unwrap_or(1) {
@@ -151,13 +151,14 @@ fn is_end(event: &Event) -> bool {
 
 pub(crate) fn started(shape: Shape) -> Outcome<RunStarted> {
     let at_least_one = |n| NonZeroU32::new(n).unwrap_or(NonZeroU32::MIN);
-    let meaning = Meaning {
+    let meaning = FixedSettings {
         ideas_per_node: at_least_one(shape.ideas),
         beam_width: at_least_one(shape.beam),
         sweep_config_limit: NonZeroU32::new(4),
-        ..Meaning::default()
+        ..FixedSettings::default()
     };
-    let reach = Reach { max_depth: 1_000, max_total_idea_evals: Some(EVALS), ..Reach::default() };
+    let reach =
+        RunLimits { max_depth: 1_000, max_total_idea_evals: Some(EVALS), ..RunLimits::default() };
     let (world, root) = (WorldKind::Dry { seed: 1 }, commit(0, "root")?);
     Ok(RunStarted {
         run: "bench".parse()?,
@@ -165,7 +166,7 @@ pub(crate) fn started(shape: Shape) -> Outcome<RunStarted> {
         root,
         meaning,
         reach,
-        agents: Agents::default(),
+        agents: RecordedAgents::default(),
         given: None,
         replays: None,
         rules_version: RulesVersion::LATEST,
@@ -230,15 +231,15 @@ impl Mark {
 
 /// The real journal, watched.
 struct Metered<'a> {
-    store: Store,
+    store: RunStore,
     meter: &'a Meter,
     journal: File,
     mirror: Option<File>,
 }
 
 impl<'a> Metered<'a> {
-    fn new(store: Store, meter: &'a Meter, mirror: Mirror) -> Outcome<Self> {
-        let journal = File::open(store.run().journal())?;
+    fn new(store: RunStore, meter: &'a Meter, mirror: Mirror) -> Outcome<Self> {
+        let journal = File::open(store.run_dir().journal_path())?;
         let mirror = match mirror {
             Mirror::Nowhere => None,
             Mirror::Disk => Some(tempfile::tempfile()?),
@@ -259,13 +260,14 @@ impl<'a> Metered<'a> {
 impl Journal for Metered<'_> {
     fn append(&mut self, events: &[Event]) -> Result<(), PortError> {
         self.store.append(events)?;
-        let length = std::fs::metadata(self.store.run().journal()).map_or(0, |file| file.len());
+        let length =
+            std::fs::metadata(self.store.run_dir().journal_path()).map_or(0, |file| file.len());
         self.meter.appended.set(length);
-        self.reflect().map_err(|error| PortError::new("no mirror").caused_by(error))
+        self.reflect().map_err(|error| PortError::new("no mirror").with_cause(error))
     }
 
-    fn checkpoint(&mut self, state: &State, moment: Checkpoint) -> Result<(), PortError> {
-        self.meter.apart(|| self.store.checkpoint(state, moment))
+    fn write_checkpoint(&mut self, state: &State, moment: CheckpointKind) -> Result<(), PortError> {
+        self.meter.apart(|| self.store.write_checkpoint(state, moment))
     }
 }
 
@@ -280,7 +282,7 @@ pub(crate) fn memory() -> Outcome<()> {
     };
     row("peak memory of a run of 20,000 evals, above a bare process", &per_eval(run));
     row("peak memory of opening it again, above a bare process", &per_eval(open));
-    let manifest = RunDir::new(folder.path().join("bench")).manifest().metadata()?.len();
+    let manifest = RunDir::new(folder.path().join("bench")).manifest_path().metadata()?.len();
     row("its manifest", &format!("{:.1} KiB per eval", number(manifest / 1024) / f64::from(EVALS)));
     Ok(())
 }
@@ -289,7 +291,7 @@ pub(crate) fn memory() -> Outcome<()> {
 pub(crate) fn child(task: &str, folder: &Path) -> Outcome<()> {
     match task {
         "search" => drop(search_in(folder, DEEP)?),
-        "open" => drop(Store::open_to_run(&RunDir::new(folder.join("bench")), Force::No)?),
+        "open" => drop(RunStore::open_to_run(&RunDir::new(folder.join("bench")), ForcePolicy::No)?),
         _ => {}
     }
     println!("{}", gauge::peak_memory());

@@ -9,15 +9,15 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use treebeam_core::event::{Leftover, LeftoverKind};
 use treebeam_core::evidence::Artifact;
-use treebeam_core::id::{Commit, EvalId, GitTree, Place, RunPath, Sha256};
+use treebeam_core::id::{CodePlace, Commit, EvalId, GitTree, RunPath, Sha256};
 use treebeam_core::path;
-use treebeam_core::protect::{Change, Mode, Protected};
+use treebeam_core::protect::{PathChange, PathKind, ProtectedPaths};
 use treebeam_run::port::{
-    Agent, AgentError, Applied, Ask, Binaries, Clock, CommitNote, CommittedTree, Edits, Executor,
-    Files, Job, JobEnd, JobExit, JobKey, Moment, PortError, Reply, Repo, RepoFile, Role,
-    TouchedFiles, Undisturbed, World,
+    Agent, AgentError, AgentReply, AgentRequest, AgentRole, ApplyResult, BinaryDiff, Clock,
+    CommitNote, CommittedTree, EditMode, Executor, FileStore, JobEnd, JobExit, JobKey, PortError,
+    RecordedMoment, Repo, RepoFile, RunPorts, SilentUser, SweepJob, TouchedFiles,
 };
-use treebeam_run::prompt::Prompts;
+use treebeam_run::prompt::PromptSet;
 
 /// How many files of conversations are kept: those of the newest nodes.
 const TALKS: usize = 96;
@@ -39,14 +39,14 @@ pub(crate) enum Cleanup {
 pub(crate) struct ThinWorld {
     cleanup: Cleanup,
     /// Where worktrees are at, and by how much their change makes them better.
-    worktrees: Mutex<BTreeMap<Place, (i32, i32)>>,
+    worktrees: Mutex<BTreeMap<CodePlace, (i32, i32)>>,
     /// Idea files that were not read yet.
     ideas: Mutex<BTreeMap<String, Vec<u8>>>,
     /// Files of the conversations that are being had, and of those that they come from.
     talks: Mutex<BTreeMap<String, Vec<u8>>>,
     /// What ended sweeps brought, until it is taken in.
     results: Mutex<BTreeMap<String, i32>>,
-    jobs: Mutex<Vec<Job>>,
+    jobs: Mutex<Vec<SweepJob>>,
     /// What generators of ideas were told, and how many files were looked at since the one before.
     told: Mutex<Vec<Told>>,
     looked: Mutex<u32>,
@@ -68,17 +68,17 @@ impl ThinWorld {
         }
     }
 
-    pub(crate) fn ports(&self) -> World<'_> {
-        World {
+    pub(crate) fn ports(&self) -> RunPorts<'_> {
+        RunPorts {
             repo: self,
             agent: self,
             executor: self,
             files: self,
-            inputs: &Undisturbed,
+            inputs: &SilentUser,
             clock: self,
-            interrupt: &Undisturbed,
-            inbox: &Undisturbed,
-            prompts: Prompts::built_in(),
+            interrupt: &SilentUser,
+            inbox: &SilentUser,
+            prompts: PromptSet::built_in(),
         }
     }
 }
@@ -113,13 +113,13 @@ fn lock<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 fn draw(text: &str) -> u32 {
-    let digest = Sha256::of(text.as_bytes());
+    let digest = Sha256::hash_bytes(text.as_bytes());
     digest.as_bytes().iter().take(4).fold(0, |number, byte| number << 8 | u32::from(*byte))
 }
 
 /// The name of a commit that is worth so much.
 pub(crate) fn commit(worth: i32, text: &str) -> Result<Commit, PortError> {
-    let rest: String = Sha256::of(text.as_bytes()).to_string().chars().take(32).collect();
+    let rest: String = Sha256::hash_bytes(text.as_bytes()).to_string().chars().take(32).collect();
     let name = format!("{:08x}{rest}", worth.cast_unsigned());
     name.parse().map_err(|_| PortError::new("no name for a commit"))
 }
@@ -136,63 +136,78 @@ fn after(text: &str, word: &str) -> Option<i32> {
 }
 
 impl Repo for ThinWorld {
-    fn checkout(&self, place: Place, commit: &Commit) -> Result<(), PortError> {
-        if matches!(place, Place::Candidate(_)) {
+    fn checkout_worktree(&self, place: CodePlace, commit: &Commit) -> Result<(), PortError> {
+        if matches!(place, CodePlace::Candidate(_)) {
             lock(&self.worktrees).insert(place, (worth(commit), 0));
         }
         Ok(())
     }
 
-    fn renew(&self, _: Place, _: &Commit) -> Result<(), PortError> {
+    fn renew_worktree(&self, _: CodePlace, _: &Commit) -> Result<(), PortError> {
         Ok(())
     }
 
-    fn apply(&self, place: Place, diff: &str) -> Result<Applied, PortError> {
+    fn apply_to_worktree(&self, place: CodePlace, diff: &str) -> Result<ApplyResult, PortError> {
         if diff.contains("never-applies") {
-            return Ok(Applied::Refused("it never does".to_owned()));
+            return Ok(ApplyResult::Refused("it never does".to_owned()));
         }
         if let Some(worktree) = lock(&self.worktrees).get_mut(&place) {
             worktree.1 = after(diff, "gain ").unwrap_or(0);
         }
-        Ok(Applied::Cleanly)
+        Ok(ApplyResult::Cleanly)
     }
 
-    fn changes(&self, _: Place) -> Result<Vec<Change>, PortError> {
-        Ok(vec![Change { path: "model.py".to_owned(), is_new: false, to: Mode::File }])
+    fn staged_paths(&self, _: CodePlace) -> Result<Vec<PathChange>, PortError> {
+        Ok(vec![PathChange { path: "model.py".to_owned(), is_new: false, to: PathKind::File }])
     }
 
-    fn staged(&self, _: Place, _: usize) -> Result<String, PortError> {
+    fn staged_diff(&self, _: CodePlace, _: usize) -> Result<String, PortError> {
         Ok(String::new())
     }
-    fn commit(&self, place: Place, note: &CommitNote) -> Result<CommittedTree, PortError> {
+    fn commit_staged(
+        &self,
+        place: CodePlace,
+        note: &CommitNote,
+    ) -> Result<CommittedTree, PortError> {
         let worktree = lock(&self.worktrees).get(&place).copied();
         let (before, gain) = worktree.ok_or_else(|| PortError::new("no worktree"))?;
         let commit = commit(before + gain, &format!("{place} {}", note.title))?;
-        let tree = self.tree(&commit)?;
+        let tree = self.git_tree(&commit)?;
         Ok(CommittedTree { commit, tree })
     }
 
     /// No two commits have the same files.
-    fn tree(&self, commit: &Commit) -> Result<GitTree, PortError> {
+    fn git_tree(&self, commit: &Commit) -> Result<GitTree, PortError> {
         commit.as_str().parse().map_err(|_| PortError::new("no name for a tree"))
     }
 
-    fn touched(&self, _: Place, _: &Commit, _: &Protected) -> Result<TouchedFiles, PortError> {
+    fn find_touched_files(
+        &self,
+        _: CodePlace,
+        _: &Commit,
+        _: &ProtectedPaths,
+    ) -> Result<TouchedFiles, PortError> {
         Ok(TouchedFiles::default())
     }
-    fn restore(&self, _: Place, _: &Commit, _: &[String]) -> Result<(), PortError> {
+    fn restore_paths(&self, _: CodePlace, _: &Commit, _: &[String]) -> Result<(), PortError> {
         Ok(())
     }
 
-    fn keep(&self, _: Place, _: &Commit) -> Result<(), PortError> {
+    fn set_place_ref(&self, _: CodePlace, _: &Commit) -> Result<(), PortError> {
         Ok(())
     }
 
-    fn has(&self, _: &Commit) -> Result<bool, PortError> {
+    fn commit_exists(&self, _: &Commit) -> Result<bool, PortError> {
         Ok(true)
     }
 
-    fn diff(&self, from: &Commit, to: &Commit, _: Binaries, _: usize) -> Result<String, PortError> {
+    fn diff_commits(
+        &self,
+        from: &Commit,
+        to: &Commit,
+        _: BinaryDiff,
+        _: usize,
+    ) -> Result<String, PortError> {
         Ok(format!("{from}..{to}\n"))
     }
 
@@ -200,15 +215,15 @@ impl Repo for ThinWorld {
         Ok(format!("{from}..{to}\n"))
     }
 
-    fn files(&self, _: &Commit) -> Result<Vec<RepoFile>, PortError> {
+    fn list_files(&self, _: &Commit) -> Result<Vec<RepoFile>, PortError> {
         Ok(Vec::new())
     }
 
-    fn texts(&self, _: &[RepoFile]) -> Result<Vec<Option<String>>, PortError> {
+    fn read_texts(&self, _: &[RepoFile]) -> Result<Vec<Option<String>>, PortError> {
         Ok(Vec::new())
     }
 
-    fn discard(&self, leftover: Leftover, _: u32) -> Result<(), PortError> {
+    fn discard_leftover(&self, leftover: Leftover, _: u32) -> Result<(), PortError> {
         lock(&self.worktrees).remove(&leftover.place);
         let sticks = self.cleanup == Cleanup::Sticks && leftover.kind == LeftoverKind::Worktree;
         if sticks && draw(&leftover.place.to_string()).is_multiple_of(4) {
@@ -219,35 +234,35 @@ impl Repo for ThinWorld {
 }
 
 impl Agent for ThinWorld {
-    fn answers(&self, role: Role) -> bool {
-        matches!(role, Role::Ideas | Role::Coder)
+    fn can_answer(&self, role: AgentRole) -> bool {
+        matches!(role, AgentRole::Ideas | AgentRole::Coder)
     }
-    fn edits(&self, _: Role) -> Edits {
-        Edits::Diff
+    fn edit_mode(&self, _: AgentRole) -> EditMode {
+        EditMode::Diff
     }
-    fn continues(&self, _: Role) -> bool {
+    fn can_continue(&self, _: AgentRole) -> bool {
         false
     }
-    fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
+    fn ask(&self, ask: &AgentRequest) -> Result<AgentReply, AgentError> {
         let text = match ask.role {
-            Role::Ideas => {
+            AgentRole::Ideas => {
                 self.tell(&ask.prompt);
                 ideas(ask)
             }
-            Role::Coder => {
+            AgentRole::Coder => {
                 let idea = ask.prompt.lines().find_map(|line| line.strip_prefix("IDEA: "));
                 let idea = idea.ok_or_else(|| AgentError::Unanswered("no idea".to_owned()))?;
                 format!("--- a/model.py\n+++ b/model.py\n@@ -1 +1,2 @@\n x\n+do {idea}\n")
             }
-            role @ (Role::Coordinator | Role::Planner | Role::Reviewer) => {
+            role @ (AgentRole::Coordinator | AgentRole::Planner | AgentRole::Reviewer) => {
                 return Err(AgentError::Unanswered(format!("there is no {role} here")));
             }
         };
-        Ok(Reply::of(text))
+        Ok(AgentReply::from_text(text))
     }
 }
 
-fn ideas(ask: &Ask) -> String {
+fn ideas(ask: &AgentRequest) -> String {
     let wanted = after(&ask.prompt, "Propose ").unwrap_or(1);
     let idea = |index: i32| {
         let tag = format!("{} {index}", ask.key);
@@ -262,17 +277,17 @@ fn ideas(ask: &Ask) -> String {
 }
 
 impl Executor for ThinWorld {
-    fn submit(&self, job: &Job) -> Result<(), PortError> {
+    fn submit_job(&self, job: &SweepJob) -> Result<(), PortError> {
         lock(&self.jobs).push(job.clone());
         self.arrived.notify_one();
         Ok(())
     }
 
-    fn adopt(&self, _: &[Job]) -> Result<Vec<JobKey>, PortError> {
+    fn adopt_jobs(&self, _: &[SweepJob]) -> Result<Vec<JobKey>, PortError> {
         Ok(Vec::new())
     }
 
-    fn wait(&self, patience: Duration) -> Result<Vec<JobEnd>, PortError> {
+    fn wait_for_jobs(&self, patience: Duration) -> Result<Vec<JobEnd>, PortError> {
         let jobs = lock(&self.jobs);
         let waited = self.arrived.wait_timeout_while(jobs, patience, |jobs| jobs.is_empty());
         let (mut jobs, _) = waited.unwrap_or_else(PoisonError::into_inner);
@@ -283,11 +298,11 @@ impl Executor for ThinWorld {
 }
 
 impl ThinWorld {
-    fn end(&self, job: &Job) -> JobEnd {
+    fn end(&self, job: &SweepJob) -> JobEnd {
         let subject = job.key.subject;
-        let stable = path::of_subject(subject).join("experiment").join(path::RESULTS_CSV);
+        let stable = path::subject_folder(subject).join("experiment").join(path::RESULTS_CSV);
         lock(&self.results).insert(stable.to_string(), worth(&job.commit));
-        let results = path::submission(subject, job.key.submission).join(path::RESULTS_CSV);
+        let results = path::submission_folder(subject, job.key.submission).join(path::RESULTS_CSV);
         JobEnd::new(job.key, JobExit::Done { results })
     }
 }
@@ -304,8 +319,8 @@ fn results_csv(worth: i32) -> String {
     csv
 }
 
-impl Files for ThinWorld {
-    fn write(&self, path: &RunPath, bytes: &[u8]) -> Result<(), PortError> {
+impl FileStore for ThinWorld {
+    fn write_file(&self, path: &RunPath, bytes: &[u8]) -> Result<(), PortError> {
         let name = path.as_str();
         if name.starts_with("node_ideas/") && bytes.starts_with(b"IDEA: ") {
             lock(&self.ideas).insert(name.to_owned(), bytes.to_vec());
@@ -320,63 +335,63 @@ impl Files for ThinWorld {
         Ok(())
     }
 
-    fn read(&self, path: &RunPath, _: usize) -> Result<Vec<u8>, PortError> {
+    fn read_file(&self, path: &RunPath, _: usize) -> Result<Vec<u8>, PortError> {
         let text = lock(&self.ideas).remove(path.as_str());
         text.ok_or_else(|| PortError::new(format!("no file `{path}`")))
     }
 
-    fn find(&self, path: &RunPath, _: usize) -> Result<Option<Vec<u8>>, PortError> {
+    fn find_file(&self, path: &RunPath, _: usize) -> Result<Option<Vec<u8>>, PortError> {
         let name = path.as_str();
         let counts =
             ["node_ideas/", "conversations/"].iter().any(|folder| name.starts_with(folder));
-        if counts || name.ends_with(path::SCORING_ROOT) {
+        if counts || name.ends_with(path::SCORING_ROOT_FILE) {
             *lock(&self.looked) += 1;
         }
         let kept = if name.contains("/calls/") { &self.ideas } else { &self.talks };
         Ok(lock(kept).get(name).cloned())
     }
 
-    fn link(&self, from: &RunPath, _: &RunPath) -> Result<Sha256, PortError> {
-        Ok(Sha256::of(from.as_str().as_bytes()))
+    fn link_file(&self, from: &RunPath, _: &RunPath) -> Result<Sha256, PortError> {
+        Ok(Sha256::hash_bytes(from.as_str().as_bytes()))
     }
 
-    fn changed(&self, _: &[Artifact]) -> Result<Vec<Artifact>, PortError> {
+    fn find_changed_artifacts(&self, _: &[Artifact]) -> Result<Vec<Artifact>, PortError> {
         Ok(Vec::new())
     }
-    fn restore(&self, _: &[Artifact]) -> Result<(), PortError> {
+    fn restore_artifacts(&self, _: &[Artifact]) -> Result<(), PortError> {
         Ok(())
     }
-    fn open_copy(&self, artifact: &Artifact) -> Result<Box<dyn Read>, PortError> {
-        self.open(artifact)
+    fn open_copy_of(&self, artifact: &Artifact) -> Result<Box<dyn Read>, PortError> {
+        self.open_artifact(artifact)
     }
 
     fn remove_submissions(&self, _: EvalId) -> Result<(), PortError> {
         Ok(())
     }
 
-    fn import(&self, from: &RunPath, name: &str) -> Result<Artifact, PortError> {
-        let path = format!("{}/{name}", path::ARTIFACTS).parse();
+    fn import_artifact(&self, from: &RunPath, name: &str) -> Result<Artifact, PortError> {
+        let path = format!("{}/{name}", path::ARTIFACTS_FOLDER).parse();
         let path = path.map_err(|_| PortError::new("no name for an artifact"))?;
         let worth = lock(&self.results).remove(from.as_str()).unwrap_or(0);
-        let mut digest = *Sha256::of(name.as_bytes()).as_bytes();
+        let mut digest = *Sha256::hash_bytes(name.as_bytes()).as_bytes();
         for (place, byte) in digest.iter_mut().zip(worth.to_be_bytes()) {
             *place = byte;
         }
         Ok(Artifact { path, sha256: Sha256::from_bytes(digest), source: from.to_string() })
     }
 
-    fn settle(&self) -> Result<(), PortError> {
+    fn sync_files(&self) -> Result<(), PortError> {
         Ok(())
     }
 
-    fn open(&self, artifact: &Artifact) -> Result<Box<dyn Read>, PortError> {
+    fn open_artifact(&self, artifact: &Artifact) -> Result<Box<dyn Read>, PortError> {
         let worth = artifact.sha256.as_bytes().first_chunk().copied().unwrap_or_default();
         Ok(Box::new(Cursor::new(results_csv(i32::from_be_bytes(worth)))))
     }
 }
 
 impl Clock for ThinWorld {
-    fn at(&self, _: Moment) -> Timestamp {
+    fn recorded_time(&self, _: RecordedMoment) -> Timestamp {
         Timestamp::UNIX_EPOCH
     }
     fn now(&self) -> Timestamp {

@@ -11,24 +11,26 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
-use treebeam_edge::agent::bucket::Limits;
-use treebeam_edge::agent::budgeted::Budget;
-use treebeam_edge::agent::calls::Calls;
-use treebeam_edge::agent::command::Surroundings;
-use treebeam_edge::agent::crew::Crew;
-use treebeam_edge::agent::price::Prices;
-use treebeam_edge::agent::question::Question;
-use treebeam_edge::agent::retrying::Patience;
-use treebeam_edge::agent::settings::{Line, MAX_TOKENS, Model, Settings, Wire};
-use treebeam_edge::agent::wait::{Observer, Wait};
-use treebeam_edge::agent::{Door, Plan};
-use treebeam_run::port::Role;
+use treebeam_edge::agent::bucket::AgentLimits;
+use treebeam_edge::agent::budget_layer::Budget;
+use treebeam_edge::agent::call_store::CallStore;
+use treebeam_edge::agent::command::AgentWorkspace;
+use treebeam_edge::agent::price::ModelPrices;
+use treebeam_edge::agent::question::AgentQuestion;
+use treebeam_edge::agent::retry_layer::RetryPolicy;
+use treebeam_edge::agent::retry_timer::{DoorObserver, QuestionWait};
+use treebeam_edge::agent::role_agents::RoleAgents;
+use treebeam_edge::agent::settings::{
+    AgentKind, AgentSettings, DEFAULT_MAX_TOKENS, ModelAgent, WireFormat,
+};
+use treebeam_edge::agent::{AgentDoor, DoorPlan};
+use treebeam_run::port::AgentRole;
 
 struct Nobody;
 
-impl Observer for Nobody {
-    fn waits(&self, _: &Wait<'_>) {}
-    fn note(&self, _: &str) {}
+impl DoorObserver for Nobody {
+    fn on_wait(&self, _: &QuestionWait<'_>) {}
+    fn on_note(&self, _: &str) {}
     fn wants_to_stop(&self) -> bool {
         false
     }
@@ -36,54 +38,54 @@ impl Observer for Nobody {
 
 /// A door, and how many questions went through it.
 pub(super) struct Behind {
-    door: Door<'static>,
+    door: AgentDoor<'static>,
     asked: AtomicU32,
 }
 
 impl Behind {
     pub(super) fn new(port: u16, folder: &Path) -> Outcome<Self> {
         // A door lives as long as what it is opened with: here as long as the process.
-        let plan: &'static Plan = Box::leak(Box::new(plan(port, folder)));
-        Ok(Self { door: Door::open(plan, &Nobody)?, asked: AtomicU32::new(0) })
+        let plan: &'static DoorPlan = Box::leak(Box::new(plan(port, folder)));
+        Ok(Self { door: AgentDoor::open(plan, &Nobody)?, asked: AtomicU32::new(0) })
     }
 
     fn ask(&self, expected: &str) -> Result<(), String> {
-        let question = Question {
+        let question = AgentQuestion {
             key: format!("call-{}", self.asked.fetch_add(1, Ordering::Relaxed)),
-            role: Role::Coder,
+            role: AgentRole::Coder,
             round: 0,
             prompt: PROMPT.into(),
             continues: None,
             place: None,
             node: None,
         };
-        let reply = self.door.answer(&question).map_err(|error| error.to_string())?;
+        let reply = self.door.answer_question(&question).map_err(|error| error.to_string())?;
         if reply.text == expected { Ok(()) } else { Err(format!("answered {:?}", reply.text)) }
     }
 }
 
-fn plan(port: u16, folder: &Path) -> Plan {
-    let model = Model {
-        wire: Wire::Chat,
+fn plan(port: u16, folder: &Path) -> DoorPlan {
+    let model = ModelAgent {
+        wire: WireFormat::Chat,
         name: "m-1".to_owned(),
         base_url: format!("http://127.0.0.1:{port}/v1"),
         key: None,
         temperature: None,
-        max_tokens: MAX_TOKENS,
+        max_tokens: DEFAULT_MAX_TOKENS,
         effort: None,
         extra: serde_json::Map::new(),
     };
-    let settings = Settings { line: Line::Model(model), timeout: Duration::from_mins(1) };
+    let settings = AgentSettings { line: AgentKind::Model(model), timeout: Duration::from_mins(1) };
     let many = NonZeroU32::MIN.saturating_add(999);
-    Plan {
-        crew: Crew::new(BTreeMap::from([(Role::Coder, settings)])),
-        prices: Prices::default(),
+    DoorPlan {
+        crew: RoleAgents::new(BTreeMap::from([(AgentRole::Coder, settings)])),
+        prices: ModelPrices::default(),
         budget: Budget::default(),
-        limits: Limits { in_flight: many, requests: None, tokens: None },
-        patience: Patience::BRIEF,
-        calls: Calls::Folder(folder.join("calls")),
+        limits: AgentLimits { in_flight: many, requests: None, tokens: None },
+        patience: RetryPolicy::BRIEF,
+        calls: CallStore::Folder(folder.join("calls")),
         replays: None,
-        surroundings: Surroundings::Folder(folder.to_owned()),
+        surroundings: AgentWorkspace::Folder(folder.to_owned()),
     }
 }
 

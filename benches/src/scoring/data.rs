@@ -100,7 +100,7 @@ fn made(path: &Path, rows: u32, digits: Digits, mut random: Random) -> io::Resul
 
 /// The names of all metrics: those that score a candidate stand among others.
 fn metrics() -> Vec<String> {
-    let mut scoring = ScorePolicy::trading().metrics.into_iter().map(|metric| metric.column);
+    let mut scoring = ScorePolicy::trading_preset().metrics.into_iter().map(|metric| metric.column);
     let every_seventh = (0..COLUMNS - 2).map(|at| {
         let own = || format!("metric_{at}");
         if at % 7 == 3 { scoring.next().unwrap_or_else(own) } else { own() }
@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn every_column_has_a_name_of_its_own_and_every_metric_is_there() {
         let mut names = metrics();
-        let policy = ScorePolicy::trading();
+        let policy = ScorePolicy::trading_preset();
         assert!(policy.metrics.iter().all(|metric| names.contains(&metric.column)));
         names.sort();
         names.dedup();

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Instant;
 use treebeam_core::policy::ScorePolicy;
-use treebeam_core::score::{Details, compare};
+use treebeam_core::score::{ComparisonDetails, compare_sweeps};
 use treebeam_core::sweep::Sweep;
 
 /// Each column's mean, of the baseline and of the candidate.
@@ -36,8 +36,8 @@ pub(crate) fn serve(threads: &str, files: [&Path; 2]) -> Outcome<()> {
 }
 
 /// Everything that `treebeam score` computes, with one thread or with one for each file.
-fn score(threads: &str, [baseline, candidate]: [&Path; 2]) -> Outcome<Details> {
-    let policy = ScorePolicy::trading();
+fn score(threads: &str, [baseline, candidate]: [&Path; 2]) -> Outcome<ComparisonDetails> {
+    let policy = ScorePolicy::trading_preset();
     let (baseline, candidate) = if threads == "1" {
         (read(baseline, &policy), read(candidate, &policy))
     } else {
@@ -47,15 +47,15 @@ fn score(threads: &str, [baseline, candidate]: [&Path; 2]) -> Outcome<Details> {
             (first.join().unwrap_or_else(|_| Err("a thread panicked".to_owned())), second)
         })
     };
-    Ok(compare(&baseline?, &candidate?, &policy)?)
+    Ok(compare_sweeps(&baseline?, &candidate?, &policy)?)
 }
 
 fn read(path: &Path, policy: &ScorePolicy) -> Result<Sweep, String> {
     let file = File::open(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    Sweep::read(file, &path.to_string_lossy(), None, policy).map_err(|error| error.to_string())
+    Sweep::read_csv(file, &path.to_string_lossy(), None, policy).map_err(|error| error.to_string())
 }
 
-fn means_of(details: &Details) -> Means {
+fn means_of(details: &ComparisonDetails) -> Means {
     let columns = || details.columns.iter();
     [
         columns().map(|column| (column.column.clone(), column.baseline_mean)).collect(),

@@ -5,44 +5,45 @@ mod digests;
 mod twins;
 pub use digests::{evals_without_digests, recorded_files};
 
-use crate::event::{Idea, Stop};
-use crate::evidence::{Artifact, Scored};
+use crate::event::{Idea, StopReason};
+use crate::evidence::{Artifact, CandidateScore};
 use crate::facts::{
-    ClosedDepth, Eval, Expansion, Facts, Fate, Ideas, Measured, Node, Origin, Phase, Stage, Work,
+    Candidate, CandidateFate, ClosedDepth, Eval, Expansion, ExpansionIdeas, Facts, Node,
+    NodeOrigin, RunPhase, ScoredCandidate, Stage,
 };
-use crate::gate::{Verdict, gate};
-use crate::group::Group;
+use crate::gate::{GateVerdict, judge_candidate};
+use crate::group::EvalGroup;
 use crate::id::{EvalId, RunPath, Sha256};
 use crate::path;
 use crate::policy;
-use crate::protect::{Change, Protected};
-use crate::rank::{self, Contender};
+use crate::protect::{PathChange, ProtectedPaths};
+use crate::rank::{self, RankedCandidate};
 use std::collections::BTreeMap;
 use std::fmt;
 
 /// Something that is not as it should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
+pub struct AuditFinding {
     /// What is wrong.
     pub what: String,
     /// Where: a file, a node, an eval.
     pub place: String,
     /// How serious it is.
-    pub severity: Severity,
+    pub severity: FindingSeverity,
     /// What to do about it.
     pub advice: String,
 }
 
 /// How serious a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
+pub enum FindingSeverity {
     /// A result of the run cannot be trusted.
     Error,
     /// Worth knowing; the results stand.
     Warning,
 }
 
-impl fmt::Display for Severity {
+impl fmt::Display for FindingSeverity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Error => "error",
@@ -51,7 +52,7 @@ impl fmt::Display for Severity {
     }
 }
 
-impl Finding {
+impl AuditFinding {
     /// A finding that makes a result doubtful.
     #[must_use]
     pub fn new(
@@ -59,20 +60,20 @@ impl Finding {
         place: impl Into<String>,
         advice: impl Into<String>,
     ) -> Self {
-        let severity = Severity::Error;
+        let severity = FindingSeverity::Error;
         Self { what: what.into(), place: place.into(), severity, advice: advice.into() }
     }
 
     /// The same finding, where the results stand all the same.
     #[must_use]
-    pub fn warning(self) -> Self {
-        Self { severity: Severity::Warning, ..self }
+    pub fn into_warning(self) -> Self {
+        Self { severity: FindingSeverity::Warning, ..self }
     }
 }
 
 /// A file that the record refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reference {
+pub struct FileReference {
     /// The file.
     pub path: RunPath,
     /// What it must contain, where that is recorded.
@@ -83,51 +84,57 @@ pub struct Reference {
 
 /// Every file that the record refers to.
 #[must_use]
-pub fn references(facts: &Facts) -> Vec<Reference> {
+pub fn recorded_references(facts: &Facts) -> Vec<FileReference> {
     let root = facts.nodes.first().and_then(|root| facts.baseline_of(root));
-    let root = root.into_iter().flat_map(|artifact| of_artifact(&artifact, "the root's baseline"));
-    let nodes = facts.nodes.iter().flat_map(of_node);
-    let control =
-        facts.control.iter().flat_map(|expansion| of_expansion(expansion, "the control group"));
-    let evals = facts.evals.iter().flat_map(|eval| of_eval(&eval));
-    root.chain(nodes).chain(control).chain(evals).chain(twins::replaced(facts)).collect()
+    let root =
+        root.into_iter().flat_map(|artifact| artifact_references(&artifact, "the root's baseline"));
+    let nodes = facts.nodes.iter().flat_map(node_references);
+    let control = facts
+        .control
+        .iter()
+        .flat_map(|expansion| expansion_references(expansion, "the control group"));
+    let evals = facts.evals.iter().flat_map(|eval| eval_references(&eval));
+    root.chain(nodes).chain(control).chain(evals).chain(twins::replaced_references(facts)).collect()
 }
 
 /// A copy, and what it was copied from where that is the run's too.
-fn of_artifact(artifact: &Artifact, by: &str) -> Vec<Reference> {
+fn artifact_references(artifact: &Artifact, by: &str) -> Vec<FileReference> {
     let sha256 = Some(artifact.sha256);
     let paths = [Some(artifact.path.clone()), artifact.source.parse().ok()];
     let paths = paths.into_iter().flatten();
-    paths.map(|path| Reference { path, sha256, by: by.to_owned() }).collect()
+    paths.map(|path| FileReference { path, sha256, by: by.to_owned() }).collect()
 }
 
-fn of_idea(idea: &Idea, by: &str) -> Reference {
-    Reference { path: idea.path.clone(), sha256: Some(idea.sha256), by: by.to_owned() }
+fn idea_reference(idea: &Idea, by: &str) -> FileReference {
+    FileReference { path: idea.path.clone(), sha256: Some(idea.sha256), by: by.to_owned() }
 }
 
-fn of_node(node: &Node) -> Vec<Reference> {
+fn node_references(node: &Node) -> Vec<FileReference> {
     let by = format!("node {}", node.id);
-    let asked = node.expansions.iter().flat_map(|expansion| of_expansion(expansion, &by));
-    asked.chain(of_conversation(node)).collect()
+    let asked = node.expansions.iter().flat_map(|expansion| expansion_references(expansion, &by));
+    asked.chain(conversation_references(node)).collect()
 }
 
-fn of_expansion(expansion: &Expansion, by: &str) -> Vec<Reference> {
-    let Ideas::Proposed { untried, context, .. } = &expansion.ideas else { return Vec::new() };
+fn expansion_references(expansion: &Expansion, by: &str) -> Vec<FileReference> {
+    let ExpansionIdeas::Proposed { untried, context, .. } = &expansion.ideas else {
+        return Vec::new();
+    };
     let (path, sha256) = (context.path.clone(), Some(context.sha256));
-    let told = Reference { path, sha256, by: by.to_owned() };
-    std::iter::once(told).chain(untried.iter().map(|idea| of_idea(idea, by))).collect()
+    let told = FileReference { path, sha256, by: by.to_owned() };
+    std::iter::once(told).chain(untried.iter().map(|idea| idea_reference(idea, by))).collect()
 }
 
 /// Questions, answers, and the files that are kept of both.
-fn of_conversation(node: &Node) -> Vec<Reference> {
+fn conversation_references(node: &Node) -> Vec<FileReference> {
     let by = format!("conversation c{}", node.id);
-    let of = |path, sha256| Reference { path, sha256, by: by.clone() };
+    let of = |path, sha256| FileReference { path, sha256, by: by.clone() };
     let mut found = Vec::new();
-    for known in node.conversation() {
+    for known in node.conversation_turns() {
         let Some(turn) = known.turn else { continue };
         found.push(of(known.prompt_path(), Some(turn.prompt)));
         found.extend(turn.reply.map(|sha256| of(known.reply_path(), Some(sha256))));
-        found.extend(known.summary().map(|(summary, path)| of(path, Some(summary.reply))));
+        found
+            .extend(known.summary_with_path().map(|(summary, path)| of(path, Some(summary.reply))));
     }
     if !found.is_empty() {
         let kept = [path::conversation_state, path::conversation_log, path::conversation_summary];
@@ -136,12 +143,12 @@ fn of_conversation(node: &Node) -> Vec<Reference> {
     found
 }
 
-fn of_eval(eval: &Eval) -> Vec<Reference> {
+fn eval_references(eval: &Eval) -> Vec<FileReference> {
     let by = format!("eval {}", eval.id);
-    let folder = path::experiment(eval.id);
+    let folder = path::experiment_folder(eval.id);
     let in_folder =
-        |name: &str, sha256| Reference { path: folder.join(name), sha256, by: by.clone() };
-    let mut found = vec![of_idea(&eval.idea, &by)];
+        |name: &str, sha256| FileReference { path: folder.join(name), sha256, by: by.clone() };
+    let mut found = vec![idea_reference(&eval.idea, &by)];
     let begun = !matches!(
         eval.stage,
         Stage::Queued | Stage::Implementing(_) | Stage::Unfinished { .. } | Stage::SetAside
@@ -149,19 +156,19 @@ fn of_eval(eval: &Eval) -> Vec<Reference> {
     if begun {
         found.push(in_folder("idea.md", Some(eval.idea.sha256)));
     }
-    found.extend(eval.results().into_iter().flat_map(|results| of_artifact(&results, &by)));
-    if eval.measured().is_some() {
+    found.extend(eval.results().into_iter().flat_map(|results| artifact_references(&results, &by)));
+    if eval.scored_candidate().is_some() {
         let names = ["summary.json", "scoring_parent.json", "scoring_root.json"];
         found.extend(names.map(|name| in_folder(name, None)));
     }
     found
 }
 
-const REPLAYABLE: &str = "the journal has the events; restore the run directory from a copy";
+const RESTORE_ADVICE: &str = "the journal has the events; restore the run directory from a copy";
 
 /// What the record says about itself that cannot be.
 #[must_use]
-pub fn structure(facts: &Facts) -> Vec<Finding> {
+pub fn check_structure(facts: &Facts) -> Vec<AuditFinding> {
     let mut found = Vec::new();
     for node in &facts.nodes {
         found.extend(node_findings(facts, node));
@@ -173,99 +180,105 @@ pub fn structure(facts: &Facts) -> Vec<Finding> {
         });
         found.extend(holes.map(|id| {
             let what = format!("depth {depth} counts node {id} as expanded, the node does not");
-            Finding::new(what, format!("node {id}"), REPLAYABLE)
+            AuditFinding::new(what, format!("node {id}"), RESTORE_ADVICE)
         }));
     }
-    found.extend(frontier_findings(facts));
+    found.extend(frontier_finding(facts));
     found.extend(facts.evals.iter().filter_map(|eval| group_finding(facts, &eval)));
-    found.extend(facts.evals.iter().filter_map(|eval| twins::finding(facts, &eval)));
+    found.extend(facts.evals.iter().filter_map(|eval| twins::twin_finding(facts, &eval)));
     found
 }
 
-fn node_findings(facts: &Facts, node: &Node) -> Vec<Finding> {
+fn node_findings(facts: &Facts, node: &Node) -> Vec<AuditFinding> {
     let mut found = Vec::new();
     let place = format!("node {}", node.id);
-    let outside = |artifact: &Artifact| !artifact.path.is_below(path::ARTIFACTS);
+    let outside = |artifact: &Artifact| !artifact.path.is_below(path::ARTIFACTS_FOLDER);
     if let Some(artifact) = facts.baseline_of(node).filter(outside) {
         let what = format!("its baseline `{}` lies outside `artifacts/`", artifact.path);
-        found.push(Finding::new(
+        found.push(AuditFinding::new(
             what,
             place.clone(),
             "a baseline must be a copy that nobody changes",
         ));
     }
-    if let Origin::Promoted { parent, from, .. } = node.origin {
+    if let NodeOrigin::Promoted { parent, from, .. } = node.origin {
         let eval = facts.eval(from);
         let same = eval.is_some_and(|eval| {
             let promoted =
-                matches!(eval.stage, Stage::Decided(_, _, Fate::Promoted(id)) if id == node.id);
-            let commit = eval.work().is_some_and(|work| work.commit == node.commit);
+                matches!(eval.stage, Stage::Decided(_, _, CandidateFate::Promoted(id)) if id == node.id);
+            let commit = eval.candidate().is_some_and(|work| work.commit == node.commit);
             promoted && commit && eval.parent == parent
         });
         if !same {
             let what = format!("it is not what eval {from} was promoted to");
-            found.push(Finding::new(what, place, REPLAYABLE));
+            found.push(AuditFinding::new(what, place, RESTORE_ADVICE));
         }
     }
     found
 }
 
 /// An eval of the control group came of what was asked for it, and one of the tree of what its node was asked.
-fn group_finding(facts: &Facts, eval: &Eval) -> Option<Finding> {
-    let came_of = |expansion: &Expansion| expansion.evals().any(|id| *id == eval.id);
+fn group_finding(facts: &Facts, eval: &Eval) -> Option<AuditFinding> {
+    let came_of = |expansion: &Expansion| expansion.eval_ids().any(|id| *id == eval.id);
     let agrees = match eval.group {
-        Group::Tree => facts.node(eval.parent)?.expansions.iter().any(came_of),
-        Group::Control => facts.control.iter().any(came_of),
+        EvalGroup::Tree => facts.node(eval.parent)?.expansions.iter().any(came_of),
+        EvalGroup::Control => facts.control.iter().any(came_of),
     };
     (!agrees).then(|| {
         let what = "nobody was asked for its idea, in the tree or for the control group";
-        Finding::new(what, format!("eval {}", eval.id), REPLAYABLE)
+        AuditFinding::new(what, format!("eval {}", eval.id), RESTORE_ADVICE)
     })
 }
 
 /// The frontier must be what the closed depths lead to; a run that ended for want of one has none.
-fn frontier_findings(facts: &Facts) -> Option<Finding> {
-    let promoting = matches!(facts.phase, Phase::Promoting { .. });
-    let none_left = facts.stop_reason() == Some(Stop::EmptyFrontier) && facts.frontier.is_empty();
-    let agrees = promoting || none_left || facts.frontier == facts.standing_frontier();
+fn frontier_finding(facts: &Facts) -> Option<AuditFinding> {
+    let promoting = matches!(facts.phase, RunPhase::Promoting { .. });
+    let none_left =
+        facts.stop_reason() == Some(StopReason::EmptyFrontier) && facts.frontier.is_empty();
+    let agrees = promoting || none_left || facts.frontier == facts.promoted_frontier();
     (!agrees).then(|| {
         let what = "the frontier is not what the closed depths lead to";
-        Finding::new(what, "state.frontier_node_ids", REPLAYABLE)
+        AuditFinding::new(what, "state.frontier_node_ids", RESTORE_ADVICE)
     })
 }
 
 /// Whether the figures of an eval, computed again from the artifacts, and the decision that follows, are the recorded ones.
 #[must_use]
-pub fn decision(facts: &Facts, eval: &Eval, again: &Scored) -> Option<Finding> {
-    let measured = eval.measured()?;
+pub fn check_decision(facts: &Facts, eval: &Eval, again: &CandidateScore) -> Option<AuditFinding> {
+    let measured = eval.scored_candidate()?;
     let place = format!("eval {}", eval.id);
     let advice = "do not trust this decision; the artifacts are what was measured";
     if measured.scored != *again {
         let what = "its recorded figures are not those of its artifacts";
-        return Some(Finding::new(what, place, advice));
+        return Some(AuditFinding::new(what, place, advice));
     }
-    let verdict = eval.verdict()?;
-    let derived = gate(again, measured.work.files_changed, measured.work.approval, &facts.meaning);
+    let verdict = eval.gate_verdict()?;
+    let derived = judge_candidate(
+        again,
+        measured.work.files_changed,
+        measured.work.approval,
+        &facts.settings,
+    );
     (verdict != derived).then(|| {
         let what = format!(
             "its recorded verdict ({}) does not follow from its figures ({})",
             verdict.reason(),
             derived.reason()
         );
-        Finding::new(what, place, advice)
+        AuditFinding::new(what, place, advice)
     })
 }
 
 /// Whether the settings protect what treebeam always protects. Settings that do not were not
 /// written by treebeam.
 #[must_use]
-pub fn protection(facts: &Facts) -> Option<Finding> {
-    let protect = &facts.meaning.protect;
-    let always = policy::protect(&[]);
+pub fn check_protection(facts: &Facts) -> Option<AuditFinding> {
+    let protect = &facts.settings.protect;
+    let always = policy::with_own_globs(&[]);
     let lost: Vec<_> = always.iter().filter(|glob| !protect.contains(glob)).collect();
     let first = lost.first()?;
     let what = format!("the recorded `protect` lacks `{first}`, which is always protected");
-    Some(Finding::new(
+    Some(AuditFinding::new(
         what,
         "the run's settings",
         "the settings were edited; do not trust this run",
@@ -275,28 +288,37 @@ pub fn protection(facts: &Facts) -> Option<Finding> {
 /// Whether a candidate's commit changes only what it may, by the recorded `protect` and by what is
 /// always protected.
 #[must_use]
-pub fn protected_changes(facts: &Facts, eval: EvalId, changes: &[Change]) -> Option<Finding> {
-    let globs = policy::protect(&facts.meaning.protected());
-    let protected = Protected::new(&globs).ok()?;
+pub fn check_protected_changes(
+    facts: &Facts,
+    eval: EvalId,
+    changes: &[PathChange],
+) -> Option<AuditFinding> {
+    let globs = policy::with_own_globs(&facts.settings.protected_globs());
+    let protected = ProtectedPaths::new(&globs).ok()?;
     let mut touched = changes.iter().filter(|change| protected.covers(&change.path));
     let path = &touched.next()?.path;
     let what = format!("its commit changes `{path}`, which is protected");
-    Some(Finding::new(what, format!("eval {eval}"), "do not trust this eval, or what came of it"))
+    Some(AuditFinding::new(
+        what,
+        format!("eval {eval}"),
+        "do not trust this eval, or what came of it",
+    ))
 }
 
 /// Whether each closed depth promoted its best.
 #[must_use]
-pub fn beams(facts: &Facts) -> Vec<Finding> {
-    let width = facts.promoted_at_most();
+pub fn check_beams(facts: &Facts) -> Vec<AuditFinding> {
+    let width = facts.max_promoted();
     let mut found = Vec::new();
     let mut kept = twins::KeptTrees::new(facts);
-    for (depth, evals, closed) in depths(facts) {
-        let contenders = evals.filter_map(|id| facts.eval(id).and_then(|eval| contender(&eval)));
-        if rank::beam(contenders.filter(|one| kept.has_room(one)), width) != closed.beam {
+    for (depth, evals, closed) in closed_depths(facts) {
+        let contenders =
+            evals.filter_map(|id| facts.eval(id).and_then(|eval| ranked_candidate(&eval)));
+        if rank::select_beam(contenders.filter(|one| kept.is_new_tree(one)), width) != closed.beam {
             let what = "the promoted evals are not the best that passed the gate";
-            found.push(Finding::new(what, format!("depth {depth}"), REPLAYABLE));
+            found.push(AuditFinding::new(what, format!("depth {depth}"), RESTORE_ADVICE));
         }
-        kept.keep(facts, &closed.beam);
+        kept.add_beam(facts, &closed.beam);
     }
     found
 }
@@ -304,11 +326,15 @@ pub fn beams(facts: &Facts) -> Vec<Finding> {
 /// The decisions that today's rules would make otherwise, where older ones made them: `today` has the figures that today's rules
 /// give the evals that were scored by older ones.
 #[must_use]
-pub fn changed_by_rules(facts: &Facts, today: &BTreeMap<EvalId, Scored>) -> Vec<Finding> {
+pub fn decisions_changed_by_rules(
+    facts: &Facts,
+    today: &BTreeMap<EvalId, CandidateScore>,
+) -> Vec<AuditFinding> {
     let verdicts = today.iter().filter_map(|(id, scored)| {
         let eval = facts.eval(*id)?;
-        let (recorded, latest) = (eval.verdict()?, verdict_on(facts, &eval, scored)?);
-        (recorded.passed() != latest.passed()).then(|| {
+        let (recorded, latest) =
+            (eval.gate_verdict()?, verdict_with_figures(facts, &eval, scored)?);
+        (recorded.has_passed() != latest.has_passed()).then(|| {
             let what = format!(
                 "today's rules would decide otherwise: {} (recorded: {})",
                 latest.reason(),
@@ -320,38 +346,45 @@ pub fn changed_by_rules(facts: &Facts, today: &BTreeMap<EvalId, Scored>) -> Vec<
     verdicts.chain(beams_changed_by_rules(facts, today)).collect()
 }
 
-fn beams_changed_by_rules(facts: &Facts, today: &BTreeMap<EvalId, Scored>) -> Vec<Finding> {
+fn beams_changed_by_rules(
+    facts: &Facts,
+    today: &BTreeMap<EvalId, CandidateScore>,
+) -> Vec<AuditFinding> {
     let mut found = Vec::new();
     let mut kept = twins::KeptTrees::new(facts);
-    for (depth, evals, closed) in depths(facts) {
+    for (depth, evals, closed) in closed_depths(facts) {
         let evals: Vec<_> = evals.filter_map(|id| facts.eval(id)).collect();
         let contenders = evals.iter().filter_map(|eval| match today.get(&eval.id) {
-            None => contender(eval),
+            None => ranked_candidate(eval),
             Some(scored) => {
-                let passed = verdict_on(facts, eval, scored).is_some_and(|latest| latest.passed());
-                let measured = eval.measured().filter(|_| passed)?;
-                Some(Contender::new(eval.id, Measured { scored: scored.clone(), ..measured }))
+                let passed = verdict_with_figures(facts, eval, scored)
+                    .is_some_and(|latest| latest.has_passed());
+                let measured = eval.scored_candidate().filter(|_| passed)?;
+                Some(RankedCandidate::new(
+                    eval.id,
+                    ScoredCandidate { scored: scored.clone(), ..measured },
+                ))
             }
         });
-        let contenders = contenders.filter(|one| kept.has_room(one));
-        let latest = rank::beam(contenders, facts.promoted_at_most());
+        let contenders = contenders.filter(|one| kept.is_new_tree(one));
+        let latest = rank::select_beam(contenders, facts.max_promoted());
         let is_scored_anew = evals.iter().any(|eval| today.contains_key(&eval.id));
         if is_scored_anew && latest != closed.beam {
-            let (latest, recorded) = (in_words(&latest), in_words(&closed.beam));
+            let (latest, recorded) = (format_eval_list(&latest), format_eval_list(&closed.beam));
             let what = format!("today's rules would promote {latest}; {recorded} promoted");
             found.push(rules_warning(what, format!("depth {depth}")));
         }
-        kept.keep(facts, &closed.beam);
+        kept.add_beam(facts, &closed.beam);
     }
     found
 }
 
-fn rules_warning(what: String, place: String) -> Finding {
+fn rules_warning(what: String, place: String) -> AuditFinding {
     let advice = "none is needed: a closed depth stands as the rules of its time decided it";
-    Finding::new(what, place, advice).warning()
+    AuditFinding::new(what, place, advice).into_warning()
 }
 
-fn in_words(evals: &[EvalId]) -> String {
+fn format_eval_list(evals: &[EvalId]) -> String {
     match evals {
         [] => "none".to_owned(),
         [one] => format!("eval {one}"),
@@ -363,14 +396,18 @@ fn in_words(evals: &[EvalId]) -> String {
 }
 
 /// The gate's verdict on a decided eval, had it these figures.
-fn verdict_on(facts: &Facts, eval: &Eval, scored: &Scored) -> Option<Verdict> {
+fn verdict_with_figures(
+    facts: &Facts,
+    eval: &Eval,
+    scored: &CandidateScore,
+) -> Option<GateVerdict> {
     let Stage::Decided(measured, ..) = &eval.stage else { return None };
-    let Work { files_changed, approval, .. } = measured.work;
-    Some(gate(scored, files_changed, approval, &facts.meaning))
+    let Candidate { files_changed, approval, .. } = measured.work;
+    Some(judge_candidate(scored, files_changed, approval, &facts.settings))
 }
 
 /// Each closed depth with the ids of its evals.
-fn depths(
+fn closed_depths(
     facts: &Facts,
 ) -> impl Iterator<Item = (u32, impl Iterator<Item = EvalId>, &ClosedDepth)> {
     let mut first = EvalId::FIRST;
@@ -381,7 +418,7 @@ fn depths(
     })
 }
 
-fn contender(eval: &Eval) -> Option<Contender> {
+fn ranked_candidate(eval: &Eval) -> Option<RankedCandidate> {
     let Stage::Decided(measured, word, _) = &eval.stage else { return None };
-    word.passed().then(|| Contender::new(eval.id, (**measured).clone()))
+    word.has_passed().then(|| RankedCandidate::new(eval.id, (**measured).clone()))
 }

@@ -1,6 +1,6 @@
 //! What the answers of agents took: calls, tokens, money and time, by role. Nothing here limits it or says it beforehand.
 
-use crate::role::Role;
+use crate::role::AgentRole;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,23 +9,23 @@ use std::time::Duration;
 
 /// What the answers to some questions took, by role. Roles that answered nothing are not on it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "BTreeMap<Role, Bill>", into = "BTreeMap<Role, Bill>")]
-pub struct Bills(Vec<(Role, Bill)>);
+#[serde(from = "BTreeMap<AgentRole, AgentBill>", into = "BTreeMap<AgentRole, AgentBill>")]
+pub struct RoleBills(Vec<(AgentRole, AgentBill)>);
 
 // A list in the order of roles: each eval holds one, of a role or two, and a map takes room for eleven.
-impl From<BTreeMap<Role, Bill>> for Bills {
-    fn from(map: BTreeMap<Role, Bill>) -> Self {
+impl From<BTreeMap<AgentRole, AgentBill>> for RoleBills {
+    fn from(map: BTreeMap<AgentRole, AgentBill>) -> Self {
         Self(map.into_iter().collect())
     }
 }
 
-impl From<Bills> for BTreeMap<Role, Bill> {
-    fn from(bills: Bills) -> Self {
+impl From<RoleBills> for BTreeMap<AgentRole, AgentBill> {
+    fn from(bills: RoleBills) -> Self {
         bills.0.into_iter().collect()
     }
 }
 
-impl Bills {
+impl RoleBills {
     /// Whether nothing was answered.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -33,7 +33,7 @@ impl Bills {
     }
 
     /// Puts what one more answer took on it.
-    pub fn add(&mut self, role: Role, bill: Bill) {
+    pub fn add(&mut self, role: AgentRole, bill: AgentBill) {
         if bill.calls == 0 {
             return;
         }
@@ -47,40 +47,40 @@ impl Bills {
 
     /// All roles together.
     #[must_use]
-    pub fn total(&self) -> Bill {
-        self.0.iter().fold(Bill::default(), |mut sum, (_, bill)| {
+    pub fn total(&self) -> AgentBill {
+        self.0.iter().fold(AgentBill::default(), |mut sum, (_, bill)| {
             sum += *bill;
             sum
         })
     }
 
     /// Each role that answered, in the order in which they come to their turn.
-    pub fn by_role(&self) -> impl Iterator<Item = (Role, &Bill)> {
+    pub fn by_role(&self) -> impl Iterator<Item = (AgentRole, &AgentBill)> {
         self.0.iter().map(|(role, bill)| (*role, bill))
     }
 
-    fn of(&self, role: Role) -> Option<&Bill> {
+    fn bill_of(&self, role: AgentRole) -> Option<&AgentBill> {
         self.0.iter().find(|(of, _)| *of == role).map(|(_, bill)| bill)
     }
 
     /// What came after another one, where this one goes on from it.
     #[must_use]
-    pub fn since(&self, before: &Self) -> Self {
+    pub fn spent_since(&self, before: &Self) -> Self {
         let mut since = Self::default();
         for (role, bill) in self.by_role() {
-            since.add(role, before.of(role).map_or(*bill, |before| bill.since(before)));
+            since.add(role, before.bill_of(role).map_or(*bill, |before| bill.spent_since(before)));
         }
         since
     }
 }
 
-impl AddAssign<&Self> for Bills {
+impl AddAssign<&Self> for RoleBills {
     fn add_assign(&mut self, other: &Self) {
         other.by_role().for_each(|(role, bill)| self.add(role, *bill));
     }
 }
 
-impl<'a> FromIterator<&'a Self> for Bills {
+impl<'a> FromIterator<&'a Self> for RoleBills {
     fn from_iter<I: IntoIterator<Item = &'a Self>>(all: I) -> Self {
         let mut sum = Self::default();
         all.into_iter().for_each(|bills| sum += bills);
@@ -90,14 +90,14 @@ impl<'a> FromIterator<&'a Self> for Bills {
 
 /// What some answers took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Line", into = "Line")]
-pub struct Bill {
+#[serde(from = "BillRecord", into = "BillRecord")]
+pub struct AgentBill {
     /// How many answers.
     pub calls: u32,
     /// Of how many of them nobody knows the price: what they cost is not in `cost`.
     pub calls_without_price: u32,
     /// Tokens, as far as that was said.
-    pub usage: Usage,
+    pub usage: TokenUsage,
     /// Money, as far as prices are known.
     pub cost: Cost,
     /// How long the answers took, in milliseconds, without the waiting for a slot or for a rate limit.
@@ -106,7 +106,7 @@ pub struct Bill {
 
 /// A bill as it is written: `flatten` would do the same in JSON alone.
 #[derive(Serialize, Deserialize)]
-struct Line {
+struct BillRecord {
     calls: u32,
     calls_without_price: u32,
     input: u64,
@@ -116,39 +116,39 @@ struct Line {
     millis: u64,
 }
 
-impl From<Line> for Bill {
-    fn from(line: Line) -> Self {
-        let Line { calls, calls_without_price, input, cached, output, cost, millis } = line;
-        let usage = Usage { input, cached, output };
+impl From<BillRecord> for AgentBill {
+    fn from(line: BillRecord) -> Self {
+        let BillRecord { calls, calls_without_price, input, cached, output, cost, millis } = line;
+        let usage = TokenUsage { input, cached, output };
         Self { calls, calls_without_price, usage, cost, millis }
     }
 }
 
-impl From<Bill> for Line {
-    fn from(bill: Bill) -> Self {
-        let Bill { calls, calls_without_price, usage, cost, millis } = bill;
-        let Usage { input, cached, output } = usage;
+impl From<AgentBill> for BillRecord {
+    fn from(bill: AgentBill) -> Self {
+        let AgentBill { calls, calls_without_price, usage, cost, millis } = bill;
+        let TokenUsage { input, cached, output } = usage;
         Self { calls, calls_without_price, input, cached, output, cost, millis }
     }
 }
 
-impl Bill {
+impl AgentBill {
     /// How long the answers took.
     #[must_use]
-    pub const fn time(&self) -> Duration {
+    pub const fn answer_time(&self) -> Duration {
         Duration::from_millis(self.millis)
     }
 
     /// What came after another one, where this one goes on from it.
     #[must_use]
-    pub const fn since(&self, before: &Self) -> Self {
+    pub const fn spent_since(&self, before: &Self) -> Self {
         Self {
             calls: self.calls.saturating_sub(before.calls),
             calls_without_price: self
                 .calls_without_price
                 .saturating_sub(before.calls_without_price),
-            usage: self.usage.since(&before.usage),
-            cost: self.cost.minus(before.cost),
+            usage: self.usage.spent_since(&before.usage),
+            cost: self.cost.saturating_sub(before.cost),
             millis: self.millis.saturating_sub(before.millis),
         }
     }
@@ -160,7 +160,7 @@ impl Bill {
     }
 }
 
-impl AddAssign for Bill {
+impl AddAssign for AgentBill {
     fn add_assign(&mut self, other: Self) {
         self.calls = self.calls.saturating_add(other.calls);
         self.calls_without_price =
@@ -173,7 +173,7 @@ impl AddAssign for Bill {
 
 /// What an answer took, in tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Usage {
+pub struct TokenUsage {
     /// What was read, all of it.
     pub input: u64,
     /// How much of that was in a cache.
@@ -182,10 +182,10 @@ pub struct Usage {
     pub output: u64,
 }
 
-impl Usage {
+impl TokenUsage {
     /// What came after another one, where both were counted from the same beginning.
     #[must_use]
-    pub const fn since(&self, before: &Self) -> Self {
+    pub const fn spent_since(&self, before: &Self) -> Self {
         Self {
             input: self.input.saturating_sub(before.input),
             cached: self.cached.saturating_sub(before.cached),
@@ -195,12 +195,12 @@ impl Usage {
 
     /// Read and written.
     #[must_use]
-    pub const fn total(&self) -> u64 {
+    pub const fn total_tokens(&self) -> u64 {
         self.input.saturating_add(self.output)
     }
 }
 
-impl Add for Usage {
+impl Add for TokenUsage {
     type Output = Self;
     fn add(self, other: Self) -> Self {
         Self {
@@ -219,27 +219,27 @@ pub struct Cost(u64);
 impl Cost {
     /// So many millionths of a millionth of a dollar.
     #[must_use]
-    pub const fn pico(amount: u64) -> Self {
+    pub const fn from_pico_dollars(amount: u64) -> Self {
         Self(amount)
     }
 
     /// So many dollars; what is no amount is none.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates")]
-    pub fn dollars(amount: f64) -> Self {
+    pub fn from_dollars(amount: f64) -> Self {
         Self((amount * 1e12).round() as u64)
     }
 
     /// In dollars.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "shown to people")]
-    pub fn in_dollars(self) -> f64 {
+    pub fn to_dollars(self) -> f64 {
         self.0 as f64 / 1e12
     }
 
     /// What is left of it.
     #[must_use]
-    pub const fn minus(self, other: Self) -> Self {
+    pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 }
@@ -253,7 +253,7 @@ impl Add for Cost {
 
 impl fmt::Display for Cost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "${:.6}", self.in_dollars())
+        write!(f, "${:.6}", self.to_dollars())
     }
 }
 
@@ -261,28 +261,37 @@ impl fmt::Display for Cost {
 mod tests {
     use super::*;
 
-    fn bill(calls_without_price: u32, cost: u64) -> Bill {
-        let usage = Usage { input: 10, cached: 4, output: 3 };
-        Bill { calls: 1, calls_without_price, usage, cost: Cost::pico(cost), millis: 1500 }
+    fn bill(calls_without_price: u32, cost: u64) -> AgentBill {
+        let usage = TokenUsage { input: 10, cached: 4, output: 3 };
+        AgentBill {
+            calls: 1,
+            calls_without_price,
+            usage,
+            cost: Cost::from_pico_dollars(cost),
+            millis: 1500,
+        }
     }
 
     #[test]
     fn roles_add_up_and_an_empty_bill_is_none() {
-        let mut bills = Bills::default();
-        bills.add(Role::Ideas, Bill::default());
-        assert!(bills.is_empty() && bills.total() == Bill::default());
-        bills.add(Role::Coder, bill(0, 7));
-        bills.add(Role::Reviewer, bill(1, 0));
-        bills.add(Role::Coder, bill(0, 7));
-        let twice: Bills = [&bills, &bills].into_iter().collect();
+        let mut bills = RoleBills::default();
+        bills.add(AgentRole::Ideas, AgentBill::default());
+        assert!(bills.is_empty() && bills.total() == AgentBill::default());
+        bills.add(AgentRole::Coder, bill(0, 7));
+        bills.add(AgentRole::Reviewer, bill(1, 0));
+        bills.add(AgentRole::Coder, bill(0, 7));
+        let twice: RoleBills = [&bills, &bills].into_iter().collect();
         let total = twice.total();
         assert_eq!((total.calls, total.calls_without_price), (6, 2));
-        assert_eq!(total.usage, Usage { input: 60, cached: 24, output: 18 });
-        assert_eq!((total.cost, total.time()), (Cost::pico(28), Duration::from_secs(9)));
-        assert_eq!(twice.since(&bills), bills);
-        assert!(bills.since(&bills).is_empty());
+        assert_eq!(total.usage, TokenUsage { input: 60, cached: 24, output: 18 });
+        assert_eq!(
+            (total.cost, total.answer_time()),
+            (Cost::from_pico_dollars(28), Duration::from_secs(9))
+        );
+        assert_eq!(twice.spent_since(&bills), bills);
+        assert!(bills.spent_since(&bills).is_empty());
         let roles: Vec<_> = twice.by_role().map(|(role, bill)| (role, bill.calls)).collect();
-        assert_eq!(roles, [(Role::Coder, 4), (Role::Reviewer, 2)]);
+        assert_eq!(roles, [(AgentRole::Coder, 4), (AgentRole::Reviewer, 2)]);
     }
 
     #[test]
@@ -291,7 +300,7 @@ mod tests {
         assert_eq!(bill(0, 0).known_cost(), Some(Cost::default()));
         let mut mixed = bill(1, 0);
         mixed += bill(0, 7);
-        assert_eq!(mixed.known_cost(), Some(Cost::pico(7)));
-        assert_eq!(Bill::default().known_cost(), None);
+        assert_eq!(mixed.known_cost(), Some(Cost::from_pico_dollars(7)));
+        assert_eq!(AgentBill::default().known_cost(), None);
     }
 }

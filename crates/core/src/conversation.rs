@@ -3,9 +3,9 @@
 
 mod pack;
 
-pub use pack::{Written, pack, pack_with, told_in_short};
+pub use pack::{WrittenSummary, count_summarised_turns, pack_turns, pack_with_summary};
 
-use crate::bill::Usage;
+use crate::bill::TokenUsage;
 use crate::id::{NodeId, Sha256, TurnId};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -13,7 +13,7 @@ use std::fmt;
 /// How a generator comes to know what was said before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Mode {
+pub enum ConversationMode {
     /// Not at all.
     Off,
     /// By the provider's own memory where it has one, else by being told again.
@@ -25,10 +25,10 @@ pub enum Mode {
     Replay,
 }
 
-impl Mode {
+impl ConversationMode {
     /// What a run does whose record does not say: it began before there were conversations.
     #[must_use]
-    pub const fn unsaid() -> Self {
+    pub const fn default_for_older_runs() -> Self {
         Self::Off
     }
 
@@ -39,7 +39,7 @@ impl Mode {
     }
 }
 
-impl fmt::Display for Mode {
+impl fmt::Display for ConversationMode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Off => "off",
@@ -53,14 +53,14 @@ impl fmt::Display for Mode {
 /// How one question went on from what was said before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Way {
+pub enum ContinuationKind {
     /// The provider remembers it.
     Native,
     /// It was told again.
     Replay,
 }
 
-impl fmt::Display for Way {
+impl fmt::Display for ContinuationKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Native => "native",
@@ -78,7 +78,7 @@ pub struct Continuation {
     pub tokens: u64,
     /// What the conversation had taken by then, where the provider counts that and not single answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub taken: Option<Usage>,
+    pub taken: Option<TokenUsage>,
 }
 
 /// One question and answer, as it is recorded.
@@ -87,7 +87,7 @@ pub struct Turn {
     /// How many ideas were asked for.
     pub asked: u32,
     /// How it went on from the turn before.
-    pub way: Way,
+    pub way: ContinuationKind,
     /// The digest of the question.
     pub prompt: Sha256,
     /// The digest of the answer; none came where there is none.
@@ -100,7 +100,7 @@ pub struct Turn {
     pub continuation: Option<Continuation>,
     /// What somebody wrote about older turns, to be told in this one and in those after it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub summary: Option<Summary>,
+    pub summary: Option<TurnSummary>,
     /// What did not go as it was meant to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
@@ -108,7 +108,7 @@ pub struct Turn {
 
 /// A summary that somebody was asked for, as it is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Summary {
+pub struct TurnSummary {
     /// The last turn that it is about.
     pub until: TurnId,
     /// Its digest.
@@ -118,7 +118,7 @@ pub struct Summary {
 /// A turn as it is remembered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Past {
+pub struct PastTurn {
     /// Which.
     pub turn_id: TurnId,
     /// What was asked and what came of it, in one line.
@@ -129,7 +129,7 @@ pub struct Past {
     pub continuation: Option<Continuation>,
 }
 
-impl Past {
+impl PastTurn {
     /// Whether there was an answer of which more than its line is known.
     #[must_use]
     pub const fn is_answered(&self) -> bool {
@@ -146,13 +146,13 @@ pub struct Conversation {
     /// The turn of another conversation that it goes on from.
     pub fork_from_turn_id: Option<TurnId>,
     /// Its turns.
-    pub turns: Vec<Past>,
+    pub turns: Vec<PastTurn>,
 }
 
 impl Conversation {
     /// One that goes on from a turn of this one, and knows nothing of what came after it; none if this one has no such turn.
     #[must_use]
-    pub fn fork(&self, node_id: NodeId, at: TurnId) -> Option<Self> {
+    pub fn fork_at(&self, node_id: NodeId, at: TurnId) -> Option<Self> {
         let end = self.turns.iter().position(|past| past.turn_id == at)? + 1;
         let turns = self.turns.iter().take(end).cloned().collect();
         Some(Self { node_id, fork_from_turn_id: Some(at), turns })
@@ -160,20 +160,20 @@ impl Conversation {
 
     /// A node that it knows of no turn of: the name of one that forks from it, where nobody else gives it one.
     #[must_use]
-    pub fn next_node(&self) -> NodeId {
+    pub fn next_node_id(&self) -> NodeId {
         let nodes = self.turns.iter().map(|past| past.turn_id.node).chain([self.node_id]);
         nodes.max().unwrap_or(NodeId::ROOT).next()
     }
 
     /// Its last turn.
     #[must_use]
-    pub fn latest(&self) -> Option<TurnId> {
+    pub fn latest_turn(&self) -> Option<TurnId> {
         self.turns.last().map(|past| past.turn_id)
     }
 
     /// The name of its next turn.
     #[must_use]
-    pub fn next(&self) -> TurnId {
+    pub fn next_turn(&self) -> TurnId {
         let own = self.turns.iter().rev().find(|past| past.turn_id.node == self.node_id);
         let number = own.map_or(0, |past| past.turn_id.number) + 1;
         TurnId { node: self.node_id, number }
@@ -181,7 +181,7 @@ impl Conversation {
 
     /// What the next question goes on from, where the provider remembers all that was answered.
     #[must_use]
-    pub fn continuation(&self) -> Option<&Continuation> {
+    pub fn latest_continuation(&self) -> Option<&Continuation> {
         self.turns.iter().rev().find(|past| past.is_answered())?.continuation.as_ref()
     }
 }

@@ -1,34 +1,36 @@
 //! What happened. Past tense, append-only, the only thing that a run's state is made of.
 //! How an event is written to disk is pinned by snapshot tests of the store; fields are only added.
 
-mod again;
 mod approval;
-mod asked;
 mod budget;
 mod idea;
 mod kind;
 mod leftover;
-mod runner;
+mod recorded_files;
+mod redo;
 mod stop;
-mod written;
+mod takeover;
+mod user_request;
 
-pub use again::{Rerun, SentBack};
 pub use approval::Approval;
-pub use asked::{MessageId, Wish};
 pub use budget::BudgetKind;
-pub use idea::{ContextPack, FileDigest, Given, Idea, IdeaAdded, IdeasProposed, NewEval, Repeat};
+pub use idea::{
+    ContextPack, FileDigest, Idea, IdeaAdded, IdeasProposed, NewEval, RepeatedIdea, UserIdeas,
+};
 pub use leftover::{Leftover, LeftoverKind};
-pub use runner::{Runner, Takeover};
-pub use stop::Stop;
-pub use written::{ArtifactsRestored, FilesRecorded};
+pub use recorded_files::{ArtifactsRestored, FilesRecorded};
+pub use redo::{EvalRerun, SentBack};
+pub use stop::StopReason;
+pub use takeover::{RunnerProcess, TakeoverReason};
+pub use user_request::{MessageId, UserRequest};
 
-use crate::bill::Bills;
+use crate::bill::RoleBills;
 use crate::conversation::Turn;
-use crate::evidence::{Artifact, Scored};
-use crate::gate::Verdict;
+use crate::evidence::{Artifact, CandidateScore};
+use crate::gate::GateVerdict;
 use crate::group::IdeaSource;
-use crate::id::{Commit, Depth, EvalId, GitTree, NodeId, Place, RunId, Sha256};
-use crate::policy::{Agents, Meaning, Reach};
+use crate::id::{CodePlace, Commit, Depth, EvalId, GitTree, NodeId, RunId, Sha256};
+use crate::policy::{FixedSettings, RecordedAgents, RunLimits};
 use crate::root_checks::RootChecks;
 use crate::rules_version::RulesVersion;
 use jiff::Timestamp;
@@ -44,7 +46,7 @@ pub enum Event {
     /// A step that costs something begins; its outcome is an event of its own.
     StepStarted {
         /// Which.
-        step: Intent,
+        step: PaidStep,
         /// Which try of it, counted from 1; interruptions do not count.
         attempt: u32,
         /// When.
@@ -88,8 +90,8 @@ pub enum Event {
         /// How many turns its conversation took.
         turns: u32,
         /// What the answers took.
-        #[serde(default, skip_serializing_if = "Bills::is_empty")]
-        bills: Bills,
+        #[serde(default, skip_serializing_if = "RoleBills::is_empty")]
+        bills: RoleBills,
         /// The turns; nothing is known of them where there is no conversation.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         conversation: Vec<Turn>,
@@ -113,15 +115,15 @@ pub enum Event {
         #[serde(default)]
         approval: Approval,
         /// What the answers of this attempt took.
-        #[serde(default, skip_serializing_if = "Bills::is_empty")]
-        bills: Bills,
+        #[serde(default, skip_serializing_if = "RoleBills::is_empty")]
+        bills: RoleBills,
         /// When.
         at: Timestamp,
     },
     /// A sweep is about to be given to the executor.
     SweepSubmitted {
         /// What is swept.
-        subject: Subject,
+        subject: SweepSubject,
         /// Which submission, counted from 1.
         submission: u32,
     },
@@ -139,10 +141,10 @@ pub enum Event {
         /// Which eval.
         eval: EvalId,
         /// The figures.
-        scored: Box<Scored>,
+        scored: Box<CandidateScore>,
         /// The older twin with the same git tree whose results these are, in place of an own sweep.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        same_code_as: Option<Subject>,
+        same_code_as: Option<SweepSubject>,
         /// When.
         at: Timestamp,
     },
@@ -151,10 +153,10 @@ pub enum Event {
         /// Which eval.
         eval: EvalId,
         /// Where and why.
-        failure: Failure,
+        failure: EvalFailure,
         /// What the answers of this attempt took, where it failed before it was a commit.
-        #[serde(default, skip_serializing_if = "Bills::is_empty")]
-        bills: Bills,
+        #[serde(default, skip_serializing_if = "RoleBills::is_empty")]
+        bills: RoleBills,
         /// When.
         at: Timestamp,
     },
@@ -165,10 +167,10 @@ pub enum Event {
         /// Which attempt, counted from 1.
         attempt: u32,
         /// Where and why.
-        failure: Failure,
+        failure: EvalFailure,
         /// What the answers of this attempt took, where it failed before it was a commit.
-        #[serde(default, skip_serializing_if = "Bills::is_empty")]
-        bills: Bills,
+        #[serde(default, skip_serializing_if = "RoleBills::is_empty")]
+        bills: RoleBills,
         /// When.
         at: Timestamp,
     },
@@ -177,10 +179,10 @@ pub enum Event {
         /// Which budget.
         budget: BudgetKind,
         /// The step: what it was paid for stays.
-        step: Intent,
+        step: PaidStep,
         /// What its answers have taken so far. Where the step goes on later, its end has them again.
-        #[serde(default, skip_serializing_if = "Bills::is_empty")]
-        bills: Bills,
+        #[serde(default, skip_serializing_if = "RoleBills::is_empty")]
+        bills: RoleBills,
     },
     /// The time is over: nothing more begins at this depth, and only sweeps that run come to their end.
     DeadlinePassed {
@@ -199,7 +201,7 @@ pub enum Event {
         /// Which depth.
         depth: Depth,
         /// The gate's word on every scored eval of the tree, in id order.
-        verdicts: Vec<(EvalId, Verdict)>,
+        verdicts: Vec<(EvalId, GateVerdict)>,
         /// The evals to promote, best first.
         beam: Vec<EvalId>,
         /// Whether the budget left ideas or nodes untried.
@@ -243,12 +245,12 @@ pub enum Event {
     /// The run goes on with another reach; a stopped run is open again.
     SettingsChanged {
         /// From now on.
-        reach: Reach,
+        reach: RunLimits,
     },
     /// Others do the work from now on.
     AgentsChanged {
         /// They.
-        agents: Agents,
+        agents: RecordedAgents,
     },
     /// What is scored and judged from now on goes by other rules. Scored evals of the open depth are to be scored anew.
     RulesChanged {
@@ -259,9 +261,9 @@ pub enum Event {
     #[serde(rename = "lock_takeover")]
     LockTakenOver {
         /// Who had it; nobody where that could not be read.
-        from: Option<Runner>,
+        from: Option<RunnerProcess>,
         /// Why it could be taken.
-        because: Takeover,
+        because: TakeoverReason,
         /// When, on the wall.
         at: Timestamp,
     },
@@ -273,7 +275,7 @@ pub enum Event {
     /// The user asked something of the run while it ran.
     Asked {
         /// What.
-        wish: Wish,
+        wish: UserRequest,
         /// The message that said so; none where going on with the run said so.
         message: Option<MessageId>,
         /// When it was read, on the wall.
@@ -295,7 +297,7 @@ pub enum Event {
     /// The run is over, unless its reach is changed.
     Stopped {
         /// Why.
-        reason: Stop,
+        reason: StopReason,
         /// When.
         at: Timestamp,
     },
@@ -311,15 +313,15 @@ pub struct RunStarted {
     /// The commit that the root is.
     pub root: Commit,
     /// What its results mean.
-    pub meaning: Meaning,
+    pub meaning: FixedSettings,
     /// How far it goes.
-    pub reach: Reach,
+    pub reach: RunLimits,
     /// Who does the work.
     #[serde(default)]
-    pub agents: Agents,
+    pub agents: RecordedAgents,
     /// The ideas that it is about; none where agents are asked for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub given: Option<Given>,
+    pub given: Option<UserIdeas>,
     /// The run whose answers it goes by; none where agents are asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replays: Option<RunId>,
@@ -346,7 +348,7 @@ pub enum WorldKind {
 /// A step whose beginning is recorded, because it is paid for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Intent {
+pub enum PaidStep {
     /// Ask for a node's ideas, or for the control group's.
     Propose(IdeaSource),
     /// Implement an eval's idea.
@@ -356,25 +358,25 @@ pub enum Intent {
 /// What a sweep measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Subject {
+pub enum SweepSubject {
     /// The root.
     Root,
     /// A candidate.
     Eval(EvalId),
 }
 
-impl Subject {
+impl SweepSubject {
     /// Where its worktree is.
     #[must_use]
-    pub const fn place(self) -> Place {
+    pub const fn code_place(self) -> CodePlace {
         match self {
-            Self::Root => Place::Node(NodeId::ROOT),
-            Self::Eval(eval) => Place::Candidate(eval),
+            Self::Root => CodePlace::Node(NodeId::ROOT),
+            Self::Eval(eval) => CodePlace::Candidate(eval),
         }
     }
 }
 
-impl fmt::Display for Subject {
+impl fmt::Display for SweepSubject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Root => f.write_str("root"),
@@ -407,7 +409,7 @@ impl fmt::Display for EvalStage {
 
 /// Where and why an eval failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Failure {
+pub struct EvalFailure {
     /// At which stage.
     pub stage: EvalStage,
     /// What kind of failure.

@@ -19,19 +19,19 @@ pub struct Artifact {
 }
 
 /// What a source begins with that the run did not measure.
-const OF_USER: &str = "repo:";
+const USER_SOURCE_PREFIX: &str = "repo:";
 
 impl Artifact {
     /// The same, as a copy of a file of the user's.
     #[must_use]
-    pub fn taken_from(self, file: &UserPath) -> Self {
-        Self { source: format!("{OF_USER}{file}"), ..self }
+    pub fn with_user_source(self, file: &UserPath) -> Self {
+        Self { source: format!("{USER_SOURCE_PREFIX}{file}"), ..self }
     }
 
     /// The file of the user's that it was copied from; none: the run measured it.
     #[must_use]
-    pub fn given(&self) -> Option<&str> {
-        self.source.strip_prefix(OF_USER)
+    pub fn user_source(&self) -> Option<&str> {
+        self.source.strip_prefix(USER_SOURCE_PREFIX)
     }
 }
 
@@ -63,7 +63,7 @@ impl fmt::Display for Grade {
 /// Why a recommendation is as it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Reason {
+pub enum RecommendationReason {
     /// The primary metric is worse by more than its threshold.
     PrimaryMetricRegressed,
     /// These guarded columns are worse by more than their threshold.
@@ -74,7 +74,7 @@ pub enum Reason {
     InsufficientSignal,
 }
 
-impl Reason {
+impl RecommendationReason {
     /// What it is called, whatever the columns.
     #[must_use]
     pub const fn name(&self) -> &'static str {
@@ -87,7 +87,7 @@ impl Reason {
     }
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for RecommendationReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())?;
         match self {
@@ -115,25 +115,25 @@ pub struct Recommendation {
     /// How many both sides had.
     pub metrics_used: u32,
     /// Why.
-    pub reasons: Vec<Reason>,
+    pub reasons: Vec<RecommendationReason>,
 }
 
 impl Recommendation {
     /// Whether the primary metric regressed beyond its threshold.
     #[must_use]
-    pub fn primary_regressed(&self) -> bool {
-        self.reasons.contains(&Reason::PrimaryMetricRegressed)
+    pub fn has_primary_regression(&self) -> bool {
+        self.reasons.contains(&RecommendationReason::PrimaryMetricRegressed)
     }
     /// Whether a guarded metric regressed beyond its threshold.
     #[must_use]
-    pub fn risk_regressed(&self) -> bool {
-        self.reasons.iter().any(|reason| matches!(reason, Reason::RiskRegressed(_)))
+    pub fn has_risk_regression(&self) -> bool {
+        self.reasons.iter().any(|reason| matches!(reason, RecommendationReason::RiskRegressed(_)))
     }
 }
 
 /// The primary metric compared configuration by configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Paired {
+pub struct PairedDifference {
     /// How many configurations both sides have.
     pub pairs: u32,
     /// The mean difference, positive is better.
@@ -160,7 +160,7 @@ pub struct Comparison {
     /// The primary's change, positive is better whatever its direction.
     pub primary_delta: Option<Finite>,
     /// Configuration by configuration; none with fewer than two pairs.
-    pub paired: Option<Paired>,
+    pub paired: Option<PairedDifference>,
     /// The primary's means. Figures of the first rules do not have them.
     #[serde(default)]
     pub primary_means: Option<PrimaryMeans>,
@@ -177,7 +177,7 @@ pub struct PrimaryMeans {
 
 /// How many configurations were expected, and what became of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Completeness {
+pub struct SweepCompleteness {
     /// With a limit N: N; without: the fewest rows that will do.
     pub expected_count: u32,
     /// Distinct expected configurations that are ok.
@@ -188,7 +188,7 @@ pub struct Completeness {
 
 /// Whether a candidate's CSV has the form of a sweep.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Form {
+pub struct ResultsForm {
     /// Rows that are shorter or longer than the header.
     pub ragged_rows: u32,
     /// Rows that repeat an id.
@@ -223,15 +223,15 @@ pub struct LostNumbers {
 
 /// Everything that the gate and the rank look at.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Scored {
+pub struct CandidateScore {
     /// Against the parent node's own sweep.
     pub vs_parent: Comparison,
     /// Against the root's.
     pub vs_root: Comparison,
     /// Whether all configurations are there.
-    pub completeness: Completeness,
+    pub completeness: SweepCompleteness,
     /// Whether the file is what a sweep writes.
-    pub form: Form,
+    pub form: ResultsForm,
     /// Whether any configured metric differs from the parent's in any row.
     pub has_effect: bool,
     /// The version of the rules that these figures were made by.

@@ -4,27 +4,27 @@
 use std::num::NonZeroU128;
 
 /// How many 64-bit limbs hold any sum of 2⁶⁴ numbers: 2098 bits of `f64` range, 64 of count, the sign.
-const LIMBS: usize = 34;
+const LIMB_COUNT: usize = 34;
 
 /// How many chunks hold the same: each has 32 bits of its own and room for carries, the top one has the sign.
-const CHUNKS: usize = 2 * (LIMBS - 1) + 1;
+const CHUNK_COUNT: usize = 2 * (LIMB_COUNT - 1) + 1;
 
 /// What is added to a chunk is below 2⁵²; after so many numbers the carries move on, long before one is lost.
-const CARRY_AFTER: u64 = 1_024;
+const CARRY_INTERVAL: u64 = 1_024;
 
 /// The bits of an `f64`'s significand, with the one that is not stored.
-const SIGNIFICAND: u32 = f64::MANTISSA_DIGITS;
+const SIGNIFICAND_BITS: u32 = f64::MANTISSA_DIGITS;
 
 /// The exact sum of the numbers added to it: chunk `i` counts in units of 2⁻¹⁰⁷⁴⁺³²ⁱ.
 #[derive(Clone, Debug)]
 pub struct ExactSum {
     added: u64,
-    chunks: [i64; CHUNKS],
+    chunks: [i64; CHUNK_COUNT],
 }
 
 impl Default for ExactSum {
     fn default() -> Self {
-        Self { added: 0, chunks: [0; CHUNKS] }
+        Self { added: 0, chunks: [0; CHUNK_COUNT] }
     }
 }
 
@@ -43,12 +43,13 @@ impl ExactSum {
     #[inline]
     pub fn add(&mut self, number: f64) {
         let bits = number.to_bits();
-        let exponent = (bits >> (SIGNIFICAND - 1)) & 0x7ff;
+        let exponent = (bits >> (SIGNIFICAND_BITS - 1)) & 0x7ff;
         if exponent == 0x7ff {
             return;
         }
         let normal = u64::from(exponent != 0);
-        let significand = (bits & ((1 << (SIGNIFICAND - 1)) - 1)) | (normal << (SIGNIFICAND - 1));
+        let significand =
+            (bits & ((1 << (SIGNIFICAND_BITS - 1)) - 1)) | (normal << (SIGNIFICAND_BITS - 1));
         let shift = exponent - normal;
         let (chunk, within) = (shift / 32, shift % 32);
         let sign = bits.cast_signed() >> 63;
@@ -60,13 +61,13 @@ impl ExactSum {
         *first += (low ^ sign) - sign;
         *second += (high ^ sign) - sign;
         self.added += 1;
-        if self.added.is_multiple_of(CARRY_AFTER) {
-            self.carry();
+        if self.added.is_multiple_of(CARRY_INTERVAL) {
+            self.carry_chunks();
         }
     }
 
     /// Moves what a chunk holds beyond its 32 bits into the next one.
-    fn carry(&mut self) {
+    fn carry_chunks(&mut self) {
         let mut carry = 0;
         let [chunks @ .., top] = &mut self.chunks;
         for chunk in chunks {
@@ -79,23 +80,23 @@ impl ExactSum {
 
     /// How many numbers were added.
     #[must_use]
-    pub fn added(&self) -> u32 {
+    pub fn number_count(&self) -> u32 {
         u32::try_from(self.added).unwrap_or(u32::MAX)
     }
 
     /// The mean of what was added, rounded once to the nearest `f64`, ties to even; none of nothing.
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
-        let (negative, magnitude) = self.split();
-        let number = divide(&magnitude, self.added)?.round()?;
+        let (negative, magnitude) = self.sign_and_magnitude();
+        let number = divide_limbs(&magnitude, self.added)?.round_to_f64()?;
         Some(if negative && number != 0.0 { -number } else { number })
     }
 
     /// The sign and the size, in units of 2⁻¹⁰⁷⁴.
-    fn split(&self) -> (bool, [u64; LIMBS]) {
+    fn sign_and_magnitude(&self) -> (bool, [u64; LIMB_COUNT]) {
         let mut carried = self.clone();
-        carried.carry();
-        let mut limbs = [0; LIMBS];
+        carried.carry_chunks();
+        let mut limbs = [0; LIMB_COUNT];
         for (limb, chunks) in limbs.iter_mut().zip(carried.chunks.chunks(2)) {
             *limb = match *chunks {
                 [low, high] => (low | (high << 32)).cast_unsigned(),
@@ -115,7 +116,7 @@ impl ExactSum {
 }
 
 /// The leading bits of a quotient, and how what follows them compares with half of their last one.
-struct Quotient {
+struct ExactQuotient {
     /// At least 65 bits, or all there are.
     window: u128,
     /// How many bits the window stands above the unit.
@@ -129,7 +130,7 @@ struct Quotient {
 }
 
 /// Long division, only as far as the result needs it.
-fn divide(limbs: &[u64; LIMBS], count: u64) -> Option<Quotient> {
+fn divide_limbs(limbs: &[u64; LIMB_COUNT], count: u64) -> Option<ExactQuotient> {
     let divisor = NonZeroU128::new(count.into())?;
     let (mut window, mut rest, mut height) = (0_u128, 0_u128, 0_u32);
     let used = limbs.iter().rposition(|limb| *limb != 0).map_or(0, |at| at + 1);
@@ -145,14 +146,14 @@ fn divide(limbs: &[u64; LIMBS], count: u64) -> Option<Quotient> {
         }
     }
     let more = below.iter().any(|limb| *limb != 0);
-    Some(Quotient { window, height, twice_rest: rest << 1, divisor: divisor.get(), more })
+    Some(ExactQuotient { window, height, twice_rest: rest << 1, divisor: divisor.get(), more })
 }
 
-impl Quotient {
+impl ExactQuotient {
     /// The nearest `f64`, ties to even.
-    fn round(&self) -> Option<f64> {
+    fn round_to_f64(&self) -> Option<f64> {
         let bits = u128::BITS - self.window.leading_zeros();
-        let dropped = bits.saturating_sub(SIGNIFICAND);
+        let dropped = bits.saturating_sub(SIGNIFICAND_BITS);
         let kept = u64::try_from(self.window >> dropped).ok()?;
         let up = if dropped == 0 {
             // Numbers this small are spaced by the unit: nothing finer than the rest decides.
@@ -165,7 +166,7 @@ impl Quotient {
         };
         // The significand's top bit is itself the exponent 1, so that adding carries over as it should.
         let exponent = u64::from(dropped + self.height);
-        let encoded = kept + u64::from(up) + (exponent << (SIGNIFICAND - 1));
+        let encoded = kept + u64::from(up) + (exponent << (SIGNIFICAND_BITS - 1));
         (exponent < 0x7ff).then(|| f64::from_bits(encoded)).filter(|number| number.is_finite())
     }
 }

@@ -1,31 +1,32 @@
 //! What is known about a run: plain data, readable by everyone, changed by nobody but
 //! [`State::apply`](crate::state::State::apply).
 
-mod barren;
 mod context;
-mod evals;
+mod conversation_turns;
+mod eval_budget;
+mod eval_list;
 mod history;
 mod lookup;
 mod packed;
-mod room;
-mod talk;
+mod reopen;
 
-pub use context::KnownContext;
-pub use evals::Evals;
-pub use history::History;
-pub use talk::KnownTurn;
+pub use context::StoredContext;
+pub use conversation_turns::NodeTurn;
+pub use eval_list::EvalList;
+pub use history::RunHistory;
 
-use self::packed::Packed;
-use crate::bill::Bills;
+use self::packed::PackedEvals;
+use crate::bill::RoleBills;
 use crate::conversation::Turn;
 use crate::event::{
-    Approval, BudgetKind, Failure, Given, Idea, Intent, Leftover, Repeat, Stop, Subject, WorldKind,
+    Approval, BudgetKind, EvalFailure, Idea, Leftover, PaidStep, RepeatedIdea, StopReason,
+    SweepSubject, UserIdeas, WorldKind,
 };
-use crate::evidence::{Artifact, Scored};
-use crate::gate::Word;
-use crate::group::Group;
+use crate::evidence::{Artifact, CandidateScore};
+use crate::gate::StoredVerdict;
+use crate::group::EvalGroup;
 use crate::id::{Commit, Depth, EvalId, GitTree, NodeId, RunId, Sha256, TurnId};
-use crate::policy::{Agents, Meaning, Reach};
+use crate::policy::{FixedSettings, RecordedAgents, RunLimits};
 use crate::root_checks::RootChecks;
 use crate::rules_version::RulesVersion;
 use jiff::Timestamp;
@@ -42,25 +43,25 @@ pub struct Facts {
     /// When it began.
     pub created_at: Timestamp,
     /// What its results mean.
-    pub meaning: Meaning,
+    pub settings: FixedSettings,
     /// How far it goes.
-    pub reach: Reach,
+    pub limits: RunLimits,
     /// Who does the work.
-    pub agents: Agents,
+    pub agents: RecordedAgents,
     /// Those who did it before, the first ones first.
-    pub former: Vec<Former>,
+    pub former_agents: Vec<FormerAgents>,
     /// The ideas that it is about; none where agents are asked for them.
-    pub given: Option<Given>,
+    pub user_ideas: Option<UserIdeas>,
     /// The run whose answers it goes by, where nobody is asked.
     pub replays: Option<RunId>,
     /// The version of the rules that candidates of the open depth are scored and judged by.
     pub rules_version: RulesVersion,
     /// The root's own sweep.
-    pub baseline: Baseline,
+    pub baseline: RootBaseline,
     /// All nodes, by id.
     pub nodes: Vec<Node>,
     /// All evals, by id.
-    pub evals: Evals,
+    pub evals: EvalList,
     /// What was tried on the root for comparison: at most once at each depth.
     pub control: Vec<Expansion>,
     /// The depth that is open, or the next one.
@@ -70,29 +71,29 @@ pub struct Facts {
     /// The depths that are closed, in order.
     pub closed: Vec<ClosedDepth>,
     /// What the run is at.
-    pub phase: Phase,
+    pub phase: RunPhase,
     /// The budget that was reached, until the user says something else.
-    pub reached: Option<Reached>,
+    pub reached_budget: Option<ReachedBudget>,
     /// What is on disk and no longer needed.
-    pub leftovers: BTreeMap<Leftover, Removal>,
+    pub leftovers: BTreeMap<Leftover, RemovalState>,
     /// What nodes had and have no more, because the user wanted it so.
     pub removed: BTreeSet<Leftover>,
     /// What depends on how often the run was interrupted, and on nothing else.
-    pub history: History,
+    pub history: RunHistory,
 }
 
 /// Agents in whose place others came.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Former {
+pub struct FormerAgents {
     /// Who they were.
-    pub agents: Agents,
+    pub agents: RecordedAgents,
     /// What all answers of the run had taken by then.
-    pub spent: Bills,
+    pub spent: RoleBills,
 }
 
 /// The root's own sweep.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Baseline {
+pub enum RootBaseline {
     /// Not there yet.
     Unmeasured,
     /// The last one could not be compared with.
@@ -125,7 +126,7 @@ pub struct Node {
     /// Its name.
     pub id: NodeId,
     /// Where it comes from.
-    pub origin: Origin,
+    pub origin: NodeOrigin,
     /// How deep in the tree.
     pub depth: Depth,
     /// Its code.
@@ -139,7 +140,7 @@ pub struct Node {
 
 /// Where a node comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub enum NodeOrigin {
     /// The user's commit.
     Root,
     /// A candidate.
@@ -161,18 +162,18 @@ pub struct Expansion {
     /// When it was begun.
     pub started_at: Timestamp,
     /// How it stands.
-    pub ideas: Ideas,
+    pub ideas: ExpansionIdeas,
     /// The evals that the user's own ideas became, apart from those that were asked for.
     pub added: Vec<EvalId>,
     /// What the answers took.
-    pub bills: Bills,
+    pub bills: RoleBills,
     /// What is known of its turns; nothing where there was no conversation.
     pub conversation: Vec<Turn>,
 }
 
 /// The ideas of one expansion.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Ideas {
+pub enum ExpansionIdeas {
     /// Asked for.
     Asked,
     /// There.
@@ -182,11 +183,11 @@ pub enum Ideas {
         /// Those that the budget left untried.
         untried: Vec<Idea>,
         /// Those that were skipped.
-        repeats: Vec<Repeat>,
+        repeats: Vec<RepeatedIdea>,
         /// How many turns it took.
         turns: u32,
         /// What the generator was told.
-        context: KnownContext,
+        context: StoredContext,
     },
     /// None came.
     Failed {
@@ -205,7 +206,7 @@ pub struct Eval {
     /// The node that it is tried on.
     pub parent: NodeId,
     /// Whether it may become a node, or is tried for comparison.
-    pub group: Group,
+    pub group: EvalGroup,
     /// The depth at which it is tried.
     pub depth: Depth,
     /// What is tried.
@@ -213,11 +214,11 @@ pub struct Eval {
     /// Which try of it, counted from 1; interruptions do not count.
     pub attempt: u32,
     /// Why the attempts before this one failed, oldest first.
-    pub failures: Vec<Failure>,
+    pub failures: Vec<EvalFailure>,
     /// A candidate that is there already and is to be measured, where nobody is asked for another. Nothing once that begins.
-    pub again: Option<Box<Work>>,
+    pub again: Option<Box<Candidate>>,
     /// What the answers of each attempt took, the first one first, as far as any took something.
-    pub bills: Vec<Bills>,
+    pub bills: Vec<RoleBills>,
     /// When it was created.
     #[serde(with = "packed::time")]
     pub queued_at: Timestamp,
@@ -233,24 +234,24 @@ pub enum Stage {
     /// Being implemented since.
     Implementing(#[serde(with = "packed::time")] Timestamp),
     /// Committed.
-    Implemented(Box<Work>),
+    Implemented(Box<Candidate>),
     /// Being swept.
-    Sweeping(Box<Work>),
+    Sweeping(Box<Candidate>),
     /// Swept.
-    Swept(Box<Work>, Box<Artifact>),
+    Swept(Box<Candidate>, Box<Artifact>),
     /// Compared. An eval of the control group comes no further.
-    Scored(Box<Measured>),
+    Scored(Box<ScoredCandidate>),
     /// Judged, with its depth.
-    Decided(Box<Measured>, Word, Fate),
+    Decided(Box<ScoredCandidate>, StoredVerdict, CandidateFate),
     /// Ended without a score.
     Failed {
         /// When it was begun.
         #[serde(with = "packed::time")]
         started_at: Timestamp,
         /// What it had got to.
-        work: Option<Box<Work>>,
+        work: Option<Box<Candidate>>,
         /// Where and why it ended.
-        failure: Box<Failure>,
+        failure: Box<EvalFailure>,
         /// When it ended.
         #[serde(with = "packed::time")]
         at: Timestamp,
@@ -264,14 +265,14 @@ pub enum Stage {
         budget: BudgetKind,
     },
     /// Compared, and evaluated again under another id: its figures stay on record and count no more.
-    Superseded(Box<Measured>, EvalId),
+    Superseded(Box<ScoredCandidate>, EvalId),
     /// Never begun: its node was asked for another idea in its place.
     SetAside,
 }
 
 /// A candidate's code.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Work {
+pub struct Candidate {
     /// When it was begun.
     #[serde(with = "packed::time")]
     pub started_at: Timestamp,
@@ -291,19 +292,19 @@ pub struct Work {
     /// The candidate's files. Older runs do not say.
     pub tree: Option<GitTree>,
     /// The older twin with the same git tree whose results stand for this candidate's own sweep.
-    pub same_code_as: Option<Subject>,
+    pub same_code_as: Option<SweepSubject>,
 }
 
 /// A candidate with its figures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Measured {
+pub struct ScoredCandidate {
     /// Its code.
-    pub work: Work,
+    pub work: Candidate,
     /// Its sweep.
     #[serde(with = "packed::results")]
     pub results: Artifact,
     /// Its figures.
-    pub scored: Scored,
+    pub scored: CandidateScore,
     /// When it was compared.
     #[serde(with = "packed::time")]
     pub at: Timestamp,
@@ -311,7 +312,7 @@ pub struct Measured {
 
 /// What became of a judged candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Fate {
+pub enum CandidateFate {
     /// Not among the best of its depth.
     Dropped,
     /// Among the best; its node is being made.
@@ -337,7 +338,7 @@ pub struct ClosedDepth {
 
 /// What the run is at.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Phase {
+pub enum RunPhase {
     /// The root's sweep is being made.
     Measuring,
     /// Ideas are asked for and tried.
@@ -350,7 +351,7 @@ pub enum Phase {
     /// It is over.
     Stopped {
         /// Why.
-        reason: Stop,
+        reason: StopReason,
         /// Since when.
         at: Timestamp,
     },
@@ -358,24 +359,24 @@ pub enum Phase {
 
 /// A budget that was reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reached {
+pub struct ReachedBudget {
     /// Which.
     pub budget: BudgetKind,
     /// The steps of the open depth that it stopped.
-    pub refused: BTreeSet<Intent>,
+    pub refused: BTreeSet<PaidStep>,
 }
 
-impl Reached {
+impl ReachedBudget {
     /// It has stopped nothing yet.
     #[must_use]
-    pub const fn of(budget: BudgetKind) -> Self {
+    pub const fn new(budget: BudgetKind) -> Self {
         Self { budget, refused: BTreeSet::new() }
     }
 }
 
 /// How the removal of a leftover stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Removal {
+pub enum RemovalState {
     /// Not wanted: the user asked to keep it.
     Kept,
     /// To be done.
@@ -396,21 +397,21 @@ impl Node {
     #[must_use]
     pub const fn parent(&self) -> Option<NodeId> {
         match self.origin {
-            Origin::Root => None,
-            Origin::Promoted { parent, .. } => Some(parent),
+            NodeOrigin::Root => None,
+            NodeOrigin::Promoted { parent, .. } => Some(parent),
         }
     }
 
     /// How many turns its conversation has.
     #[must_use]
-    pub fn turns(&self) -> u32 {
-        self.expansions.iter().map(Expansion::turns).sum()
+    pub fn turn_count(&self) -> u32 {
+        self.expansions.iter().map(Expansion::turn_count).sum()
     }
 
     /// The last turn of its conversation; turn 0 stands for the fork itself.
     #[must_use]
     pub fn latest_turn(&self) -> TurnId {
-        TurnId { node: self.id, number: self.turns() }
+        TurnId { node: self.id, number: self.turn_count() }
     }
 
     /// Its expansion at this depth.
@@ -422,40 +423,40 @@ impl Node {
     /// Whether asking for its ideas failed at this depth.
     #[must_use]
     pub fn got_no_ideas_at(&self, depth: Depth) -> bool {
-        self.expansion_at(depth).is_some_and(|e| matches!(e.ideas, Ideas::Failed { .. }))
+        self.expansion_at(depth).is_some_and(|e| matches!(e.ideas, ExpansionIdeas::Failed { .. }))
     }
 
     /// Whether its ideas at this depth are there, or known not to come.
     #[must_use]
     pub fn is_expanded_at(&self, depth: Depth) -> bool {
-        self.expansion_at(depth).is_some_and(|e| !matches!(e.ideas, Ideas::Asked))
+        self.expansion_at(depth).is_some_and(|e| !matches!(e.ideas, ExpansionIdeas::Asked))
     }
 }
 
 impl Expansion {
     /// One that has just begun.
     #[must_use]
-    pub fn begun(depth: Depth, started_at: Timestamp) -> Self {
-        let (added, bills, conversation) = (Vec::new(), Bills::default(), Vec::new());
-        Self { depth, started_at, ideas: Ideas::Asked, added, bills, conversation }
+    pub fn new(depth: Depth, started_at: Timestamp) -> Self {
+        let (added, bills, conversation) = (Vec::new(), RoleBills::default(), Vec::new());
+        Self { depth, started_at, ideas: ExpansionIdeas::Asked, added, bills, conversation }
     }
 
     /// The evals that it became, the user's own last.
     #[must_use]
-    pub fn evals(&self) -> impl DoubleEndedIterator<Item = &EvalId> {
+    pub fn eval_ids(&self) -> impl DoubleEndedIterator<Item = &EvalId> {
         let asked_for: &[EvalId] = match &self.ideas {
-            Ideas::Proposed { evals, .. } => evals,
-            Ideas::Asked | Ideas::Failed { .. } => &[],
+            ExpansionIdeas::Proposed { evals, .. } => evals,
+            ExpansionIdeas::Asked | ExpansionIdeas::Failed { .. } => &[],
         };
         asked_for.iter().chain(&self.added)
     }
 
     /// How many turns it took.
     #[must_use]
-    pub const fn turns(&self) -> u32 {
+    pub const fn turn_count(&self) -> u32 {
         match self.ideas {
-            Ideas::Asked => 0,
-            Ideas::Proposed { turns, .. } | Ideas::Failed { turns, .. } => turns,
+            ExpansionIdeas::Asked => 0,
+            ExpansionIdeas::Proposed { turns, .. } | ExpansionIdeas::Failed { turns, .. } => turns,
         }
     }
 }

@@ -9,7 +9,7 @@ use std::str::FromStr;
 /// Which part of a run an eval belongs to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Group {
+pub enum EvalGroup {
     /// It may become a node.
     #[default]
     Tree,
@@ -17,7 +17,7 @@ pub enum Group {
     Control,
 }
 
-impl Group {
+impl EvalGroup {
     /// Whether it is of the tree, as all are in a run without a control group.
     #[must_use]
     pub fn is_tree(&self) -> bool {
@@ -37,11 +37,11 @@ pub enum IdeaSource {
 
 impl IdeaSource {
     /// The word for the control group, where others have a node's id.
-    const CONTROL: &str = "control";
+    const CONTROL_NAME: &str = "control";
 
     /// The node that its ideas are tried on.
     #[must_use]
-    pub const fn node(self) -> NodeId {
+    pub const fn node_id(self) -> NodeId {
         match self {
             Self::Node(id) => id,
             Self::Control => NodeId::ROOT,
@@ -50,10 +50,10 @@ impl IdeaSource {
 
     /// What its evals belong to.
     #[must_use]
-    pub const fn group(self) -> Group {
+    pub const fn group(self) -> EvalGroup {
         match self {
-            Self::Node(_) => Group::Tree,
-            Self::Control => Group::Control,
+            Self::Node(_) => EvalGroup::Tree,
+            Self::Control => EvalGroup::Control,
         }
     }
 }
@@ -63,7 +63,7 @@ impl fmt::Display for IdeaSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Node(id) => id.fmt(f),
-            Self::Control => f.write_str(Self::CONTROL),
+            Self::Control => f.write_str(Self::CONTROL_NAME),
         }
     }
 }
@@ -71,7 +71,7 @@ impl fmt::Display for IdeaSource {
 impl FromStr for IdeaSource {
     type Err = BadName;
     fn from_str(text: &str) -> Result<Self, BadName> {
-        if text == Self::CONTROL {
+        if text == Self::CONTROL_NAME {
             return Ok(Self::Control);
         }
         text.parse().map(Self::Node)

@@ -19,7 +19,7 @@ pub struct BadName {
     pub expected: &'static str,
 }
 
-fn bad(text: &str, expected: &'static str) -> BadName {
+fn bad_name(text: &str, expected: &'static str) -> BadName {
     BadName { text: text.chars().take(80).collect(), expected }
 }
 
@@ -94,8 +94,8 @@ macro_rules! counted {
             fn from_str(text: &str) -> Result<Self, BadName> {
                 let digits = text.len() >= 4 && text.bytes().all(|b| b.is_ascii_digit());
                 let number = digits.then(|| text.parse().ok()).flatten();
-                let id = number.map(Self).ok_or_else(|| bad(text, $expected))?;
-                if id.to_string() == text { Ok(id) } else { Err(bad(text, $expected)) }
+                let id = number.map(Self).ok_or_else(|| bad_name(text, $expected))?;
+                if id.to_string() == text { Ok(id) } else { Err(bad_name(text, $expected)) }
             }
         }
         as_text!($name);
@@ -149,7 +149,7 @@ impl fmt::Display for Depth {
 pub struct RunId(String);
 
 impl RunId {
-    const EXPECTED: &str =
+    const EXPECTED_FORM: &str =
         "a run id: 1 to 40 letters, digits, `-` or `_`, starting with a letter or digit";
 
     /// The name as text.
@@ -165,15 +165,15 @@ impl FromStr for RunId {
         let fits = (1..=40).contains(&text.len())
             && text.starts_with(|c: char| c.is_ascii_alphanumeric())
             && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
-        if is_device(text) {
-            return Err(bad(text, "a name that Windows does not keep for a device"));
+        if is_windows_device(text) {
+            return Err(bad_name(text, "a name that Windows does not keep for a device"));
         }
-        if fits { Ok(Self(text.to_owned())) } else { Err(bad(text, Self::EXPECTED)) }
+        if fits { Ok(Self(text.to_owned())) } else { Err(bad_name(text, Self::EXPECTED_FORM)) }
     }
 }
 
 /// Names that Windows keeps for itself.
-fn is_device(name: &str) -> bool {
+fn is_windows_device(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let numbered = name.strip_prefix("com").or_else(|| name.strip_prefix("lpt"));
     matches!(name.as_str(), "con" | "prn" | "aux" | "nul")
@@ -224,7 +224,7 @@ impl Commit {
     }
     /// The first twelve digits, for people.
     #[must_use]
-    pub fn short(&self) -> &str {
+    pub fn short_name(&self) -> &str {
         self.0.get(..12).unwrap_or(&self.0)
     }
 }
@@ -236,7 +236,7 @@ impl FromStr for Commit {
         if hex && matches!(text.len(), 40 | 64) {
             Ok(Self(text.to_owned()))
         } else {
-            Err(bad(text, "a full commit name in lowercase hex"))
+            Err(bad_name(text, "a full commit name in lowercase hex"))
         }
     }
 }
@@ -276,13 +276,13 @@ impl<'de> Deserialize<'de> for Sha256 {
 impl Sha256 {
     /// The digest of these bytes.
     #[must_use]
-    pub fn of(bytes: &[u8]) -> Self {
+    pub fn hash_bytes(bytes: &[u8]) -> Self {
         use sha2::Digest as _;
         Self(sha2::Sha256::digest(bytes).into())
     }
     /// The digest of these bytes, one after another.
     #[must_use]
-    pub fn of_parts<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Self {
+    pub fn hash_parts<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Self {
         use sha2::Digest as _;
         let digest = parts.into_iter().fold(sha2::Sha256::new(), sha2::Sha256::chain_update);
         Self(digest.finalize().into())
@@ -314,7 +314,7 @@ impl fmt::Debug for Sha256 {
 impl FromStr for Sha256 {
     type Err = BadName;
     fn from_str(text: &str) -> Result<Self, BadName> {
-        let wrong = || bad(text, "a sha256 in lowercase hex");
+        let wrong = || bad_name(text, "a sha256 in lowercase hex");
         let lower = text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
         if !lower || text.len() != 64 {
             return Err(wrong());
@@ -336,7 +336,7 @@ pub struct RunPath(String);
 
 impl RunPath {
     /// A folder of the run directory, by its fixed name.
-    pub(crate) fn below(folder: &str) -> Self {
+    pub(crate) fn from_folder(folder: &str) -> Self {
         Self(folder.to_owned())
     }
     /// The path as text.
@@ -366,7 +366,7 @@ impl FromStr for RunPath {
         if plain && text.split('/').all(part) {
             Ok(Self(text.to_owned()))
         } else {
-            Err(bad(text, "a path inside the run directory"))
+            Err(bad_name(text, "a path inside the run directory"))
         }
     }
 }
@@ -397,7 +397,7 @@ impl fmt::Display for TurnId {
 impl FromStr for TurnId {
     type Err = BadName;
     fn from_str(text: &str) -> Result<Self, BadName> {
-        let wrong = || bad(text, "a turn id such as `c0003-t1`");
+        let wrong = || bad_name(text, "a turn id such as `c0003-t1`");
         let (node, number) =
             text.strip_prefix('c').and_then(|rest| rest.split_once("-t")).ok_or_else(wrong)?;
         let node = node.parse().map_err(|_| wrong())?;
@@ -410,14 +410,14 @@ as_text!(TurnId);
 /// Where a code state lies: a worktree and a ref that go by the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub enum Place {
+pub enum CodePlace {
     /// A node's: worktree `wt/0003`, ref `n0003`.
     Node(NodeId),
     /// A candidate's: worktree `cand/0012`, ref `e0012`.
     Candidate(EvalId),
 }
 
-impl Place {
+impl CodePlace {
     /// The ref's name below `refs/heads/`.
     #[must_use]
     pub fn ref_name(self, run: &RunId) -> String {
@@ -425,7 +425,7 @@ impl Place {
     }
     /// The worktree's path.
     #[must_use]
-    pub fn worktree(self) -> RunPath {
+    pub fn worktree_path(self) -> RunPath {
         match self {
             Self::Node(id) => RunPath(format!("wt/{id}")),
             Self::Candidate(id) => RunPath(format!("cand/{id}")),
@@ -433,7 +433,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for CodePlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Node(id) => write!(f, "n{id}"),
@@ -442,18 +442,18 @@ impl fmt::Display for Place {
     }
 }
 
-impl FromStr for Place {
+impl FromStr for CodePlace {
     type Err = BadName;
     fn from_str(text: &str) -> Result<Self, BadName> {
-        let wrong = |_| bad(text, "a node or an eval such as `n0003` or `e0012`");
+        let wrong = |_| bad_name(text, "a node or an eval such as `n0003` or `e0012`");
         match text.split_at_checked(1) {
             Some(("n", id)) => id.parse().map(Self::Node).map_err(wrong),
             Some(("e", id)) => id.parse().map(Self::Candidate).map_err(wrong),
-            _ => Err(bad(text, "a node or an eval such as `n0003` or `e0012`")),
+            _ => Err(bad_name(text, "a node or an eval such as `n0003` or `e0012`")),
         }
     }
 }
-as_text!(Place);
+as_text!(CodePlace);
 
 #[cfg(test)]
 mod tests {
@@ -468,8 +468,8 @@ mod tests {
             assert!(text.parse::<NodeId>().is_err(), "{text}");
         }
         assert_eq!("c0003-t12".parse::<TurnId>().map(|t| t.to_string()), Ok("c0003-t12".into()));
-        assert_eq!("e0012".parse(), Ok(Place::Candidate(EvalId(12))));
-        assert!("x0012".parse::<Place>().is_err() && "é".parse::<Place>().is_err());
+        assert_eq!("e0012".parse(), Ok(CodePlace::Candidate(EvalId(12))));
+        assert!("x0012".parse::<CodePlace>().is_err() && "é".parse::<CodePlace>().is_err());
     }
 
     #[test]

@@ -4,13 +4,13 @@ use crate::id::Sha256;
 use unicode_normalization::UnicodeNormalization as _;
 
 /// The longest slug in a file name: paths must stay short.
-const SLUG_CHARS: usize = 40;
+const MAX_SLUG_CHARS: usize = 40;
 /// The longest title that is kept beside the file.
-pub(crate) const TITLE_CHARS: usize = 100;
+pub(crate) const MAX_TITLE_CHARS: usize = 100;
 
 /// A part of an idea, by the word that begins it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Part {
+pub enum IdeaPart {
     /// What to change, in one line.
     Idea,
     /// Why.
@@ -19,7 +19,7 @@ pub enum Part {
     RequiredChanges,
 }
 
-impl Part {
+impl IdeaPart {
     /// The word, as it is asked for.
     #[must_use]
     pub const fn key(self) -> &'static str {
@@ -33,9 +33,9 @@ impl Part {
 
 /// A line that begins a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Beginning<'a> {
+pub struct PartHeading<'a> {
     /// Which part.
-    pub part: Part,
+    pub part: IdeaPart,
     /// Whether it is counted, as in `Idea 2:`.
     pub is_numbered: bool,
     /// What stands behind the colon.
@@ -45,28 +45,30 @@ pub struct Beginning<'a> {
 /// What a line begins, if it begins a part. Markdown around the key does not count: headings, bullets, numbers, quotes,
 /// emphasis, cells of a table.
 #[must_use]
-pub fn beginning(line: &str) -> Option<Beginning<'_>> {
-    let (key, rest) = bare(line).split_once(':')?;
-    let key = key.trim_matches(MARKS).to_ascii_lowercase().replace([' ', '-'], "_");
+pub fn parse_part_heading(line: &str) -> Option<PartHeading<'_>> {
+    let (key, rest) = strip_markdown_start(line).split_once(':')?;
+    let key = key.trim_matches(MARKDOWN_MARKS).to_ascii_lowercase().replace([' ', '-'], "_");
     let (word, number) = match key.split_once('_') {
         Some(("idea", number)) => ("idea", number),
         _ => (key.as_str(), ""),
     };
     let part = match word {
-        "idea" if number.trim_start_matches('#').bytes().all(|b| b.is_ascii_digit()) => Part::Idea,
-        "rationale" => Part::Rationale,
-        "required_changes" | "required_change" => Part::RequiredChanges,
+        "idea" if number.trim_start_matches('#').bytes().all(|b| b.is_ascii_digit()) => {
+            IdeaPart::Idea
+        }
+        "rationale" => IdeaPart::Rationale,
+        "required_changes" | "required_change" => IdeaPart::RequiredChanges,
         _ => return None,
     };
-    Some(Beginning { part, is_numbered: !number.is_empty(), rest: unmarked(rest) })
+    Some(PartHeading { part, is_numbered: !number.is_empty(), rest: strip_markdown_end(rest) })
 }
 
 /// What Markdown puts around words.
-const MARKS: [char; 5] = ['*', '_', '`', '|', ' '];
+const MARKDOWN_MARKS: [char; 5] = ['*', '_', '`', '|', ' '];
 
 /// A line without the Markdown that it begins with.
-fn bare(line: &str) -> &str {
-    let noise = |c: char| MARKS.contains(&c) || "#>-+•\t".contains(c);
+fn strip_markdown_start(line: &str) -> &str {
+    let noise = |c: char| MARKDOWN_MARKS.contains(&c) || "#>-+•\t".contains(c);
     let line = line.trim_start_matches(noise);
     let digits = line.trim_start_matches(|c: char| c.is_ascii_digit());
     match digits.strip_prefix(['.', ')']) {
@@ -76,7 +78,7 @@ fn bare(line: &str) -> &str {
 }
 
 /// What stands behind a key, without the end of what was put around both.
-fn unmarked(rest: &str) -> &str {
+fn strip_markdown_end(rest: &str) -> &str {
     let rest =
         rest.trim_start_matches(['*', '_', ' ', '\t']).trim_end_matches(['|', ' ', '\t', '\r']);
     match rest.strip_suffix("**") {
@@ -87,33 +89,34 @@ fn unmarked(rest: &str) -> &str {
 
 /// The first line of the `IDEA:` part, or the first line that says anything.
 #[must_use]
-pub fn title(text: &str) -> String {
+pub fn idea_title(text: &str) -> String {
     let says_something = |line: &&str| !line.is_empty();
-    let after_key = text.lines().map(str::trim).skip_while(|line| value(line).is_none());
-    let mut lines = after_key.map(|line| value(line).unwrap_or(line)).filter(says_something);
+    let after_key = text.lines().map(str::trim).skip_while(|line| idea_line_text(line).is_none());
+    let mut lines =
+        after_key.map(|line| idea_line_text(line).unwrap_or(line)).filter(says_something);
     let fallback = || text.lines().map(str::trim).find(says_something);
     let line = lines.next().or_else(fallback).unwrap_or("untitled");
-    line.chars().filter(|c| !c.is_control()).take(TITLE_CHARS).collect()
+    line.chars().filter(|c| !c.is_control()).take(MAX_TITLE_CHARS).collect()
 }
 
-fn value(line: &str) -> Option<&str> {
-    let begun = beginning(line).filter(|begun| begun.part == Part::Idea)?;
+fn idea_line_text(line: &str) -> Option<&str> {
+    let begun = parse_part_heading(line).filter(|begun| begun.part == IdeaPart::Idea)?;
     Some(begun.rest.trim_matches(['*', ' ']))
 }
 
 /// `007_wider_window.md`: ordered by number, readable, safe on every file system.
 #[must_use]
-pub fn file_name(number: u32, title: &str) -> String {
-    format!("{number:03}_{}.md", slug(title))
+pub fn idea_file_name(number: u32, title: &str) -> String {
+    format!("{number:03}_{}.md", title_slug(title))
 }
 
 /// `u07_wider_window.md`: an idea of the user's, after all that were asked for and never one of their names.
 #[must_use]
-pub fn own_file_name(number: u32, title: &str) -> String {
-    format!("u{number:02}_{}.md", slug(title))
+pub fn user_idea_file_name(number: u32, title: &str) -> String {
+    format!("u{number:02}_{}.md", title_slug(title))
 }
 
-fn slug(title: &str) -> String {
+fn title_slug(title: &str) -> String {
     let mut slug = String::new();
     for c in title.chars() {
         if c.is_ascii_alphanumeric() {
@@ -121,7 +124,7 @@ fn slug(title: &str) -> String {
         } else if !slug.is_empty() && !slug.ends_with('_') {
             slug.push('_');
         }
-        if slug.len() == SLUG_CHARS {
+        if slug.len() == MAX_SLUG_CHARS {
             break;
         }
     }
@@ -131,14 +134,14 @@ fn slug(title: &str) -> String {
 
 /// What is left of an idea when its form does not count: Unicode form, line ends, white space, blank lines, bullets, case.
 #[must_use]
-pub fn normalise(text: &str) -> String {
+pub fn normalise_idea(text: &str) -> String {
     let composed: String = text.nfc().collect();
-    let lines = composed.lines().map(normal_line).filter(|line| !line.is_empty());
+    let lines = composed.lines().map(normalise_line).filter(|line| !line.is_empty());
     // A letter may have one sign of its own in lower case alone.
     lines.collect::<Vec<_>>().join("\n").nfc().collect()
 }
 
-fn normal_line(line: &str) -> String {
+fn normalise_line(line: &str) -> String {
     let words: Vec<_> = line.split_whitespace().collect();
     let line = words.join(" ").to_lowercase();
     let bare = line.trim_start_matches(['-', '*', '+', '•', '#', '>', ' ']);
@@ -152,8 +155,8 @@ fn normal_line(line: &str) -> String {
 
 /// Two ideas with the same fingerprint are the same idea.
 #[must_use]
-pub fn fingerprint(text: &str) -> Sha256 {
-    Sha256::of(normalise(text).as_bytes())
+pub fn idea_fingerprint(text: &str) -> Sha256 {
+    Sha256::hash_bytes(normalise_idea(text).as_bytes())
 }
 
 #[cfg(test)]
@@ -169,19 +172,24 @@ mod tests {
             "IDEA:  widen the   window\r\n\r\nREQUIRED_CHANGES:\r\n* Set window to 20\r\n* keep the rest\r\n",
             "# idea: Widen the window\n\trequired_changes:\n1. set window to 20\n2) keep the rest",
         ] {
-            assert_eq!(normalise(same), normalise(plain));
-            assert_eq!(fingerprint(same), fingerprint(plain));
+            assert_eq!(normalise_idea(same), normalise_idea(plain));
+            assert_eq!(idea_fingerprint(same), idea_fingerprint(plain));
         }
-        assert_eq!(normalise("cafe\u{301}"), normalise("café"));
-        assert_eq!(normalise("J\u{30c}"), normalise("\u{1f0}"), "composed in lower case alone");
-        assert_ne!(fingerprint(plain), fingerprint("IDEA: Widen the window to 21"));
-        assert_eq!(normalise("2.5 times the window"), "2.5 times the window");
+        assert_eq!(normalise_idea("cafe\u{301}"), normalise_idea("café"));
+        assert_eq!(
+            normalise_idea("J\u{30c}"),
+            normalise_idea("\u{1f0}"),
+            "composed in lower case alone"
+        );
+        assert_ne!(idea_fingerprint(plain), idea_fingerprint("IDEA: Widen the window to 21"));
+        assert_eq!(normalise_idea("2.5 times the window"), "2.5 times the window");
     }
 
     #[test]
     fn markdown_around_a_key_does_not_count() {
-        let check = |line: &str, expect: Option<(Part, bool, &str)>| {
-            let found = beginning(line).map(|begun| (begun.part, begun.is_numbered, begun.rest));
+        let check = |line: &str, expect: Option<(IdeaPart, bool, &str)>| {
+            let found =
+                parse_part_heading(line).map(|begun| (begun.part, begun.is_numbered, begun.rest));
             assert_eq!(found, expect, "{line:?}");
         };
         for line in [
@@ -195,17 +203,20 @@ mod tests {
             "| IDEA: Widen it |",
             "\t`IDEA`: Widen it",
         ] {
-            check(line, Some((Part::Idea, false, "Widen it")));
+            check(line, Some((IdeaPart::Idea, false, "Widen it")));
         }
         for line in ["Idea 2: Widen it", "### Idea #2: Widen it", "2) **IDEA 2:** Widen it"] {
-            check(line, Some((Part::Idea, true, "Widen it")));
+            check(line, Some((IdeaPart::Idea, true, "Widen it")));
         }
         check(
             "**Rationale:** it is **too** narrow",
-            Some((Part::Rationale, false, "it is **too** narrow")),
+            Some((IdeaPart::Rationale, false, "it is **too** narrow")),
         );
-        check("- Required changes:", Some((Part::RequiredChanges, false, "")));
-        check("REQUIRED_CHANGES: use `a**b`", Some((Part::RequiredChanges, false, "use `a**b`")));
+        check("- Required changes:", Some((IdeaPart::RequiredChanges, false, "")));
+        check(
+            "REQUIRED_CHANGES: use `a**b`",
+            Some((IdeaPart::RequiredChanges, false, "use `a**b`")),
+        );
         for line in ["", ":", "I have no idea: sorry", "ideas: two", "Idea two: x", "idea", "12:30"]
         {
             check(line, None);
@@ -215,7 +226,7 @@ mod tests {
     proptest! {
         #[test]
         fn file_names_are_safe_on_every_file_system(number in 0_u32..2000, title in "\\PC{0,80}|(con|NUL|\\.|/|\\\\|:| |-){0,60}") {
-            for name in [file_name(number, &title), own_file_name(number, &title)] {
+            for name in [idea_file_name(number, &title), user_idea_file_name(number, &title)] {
                 prop_assert!(name.len() < 60, "{name}");
                 prop_assert!(name.strip_suffix(".md").is_some_and(|stem| !stem.ends_with('_')), "{name}");
                 let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '.';
@@ -227,16 +238,16 @@ mod tests {
 
         #[test]
         fn any_text_has_a_title_and_a_fingerprint(text in "(IDEA|:|\\*|#|\\PC|\n|\r|\u{301}|İ){0,80}") {
-            prop_assert!(!title(&text).contains(char::is_control) && title(&text).chars().count() <= TITLE_CHARS);
+            prop_assert!(!idea_title(&text).contains(char::is_control) && idea_title(&text).chars().count() <= MAX_TITLE_CHARS);
             let crlf = text.replace('\r', "").replace('\n', "\r\n");
-            prop_assert_eq!(fingerprint(&text.replace('\r', "")), fingerprint(&crlf));
+            prop_assert_eq!(idea_fingerprint(&text.replace('\r', "")), idea_fingerprint(&crlf));
         }
     }
 
     #[test]
     fn titles_and_file_names() {
         let check = |text: &str, expected: &str| {
-            assert_eq!(file_name(7, &title(text)), expected, "{text:?}");
+            assert_eq!(idea_file_name(7, &idea_title(text)), expected, "{text:?}");
         };
         check("IDEA: Widen the window\nRATIONALE: x", "007_widen_the_window.md");
         check("**IDEA:** Über-smooth!\n", "007_ber_smooth.md");
@@ -245,7 +256,7 @@ mod tests {
         check("", "007_untitled.md");
         check("IDEA: ../../etc/passwd con:", "007_etc_passwd_con.md");
         check("IDEA: 漢字", "007_idea.md");
-        assert!(file_name(1, &"x".repeat(500)).len() < 50);
-        assert_eq!(own_file_name(7, "Widen: the window"), "u07_widen_the_window.md");
+        assert!(idea_file_name(1, &"x".repeat(500)).len() < 50);
+        assert_eq!(user_idea_file_name(7, "Widen: the window"), "u07_widen_the_window.md");
     }
 }

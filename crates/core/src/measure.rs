@@ -7,7 +7,7 @@ use std::fmt;
 /// What is run to measure a code state, and what it finds. Runs of the first treebeam do not say.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Measure {
+pub struct MeasureSettings {
     /// Run first in each worktree.
     pub setup_command: Option<CommandLine>,
     /// Must succeed before the sweep.
@@ -39,7 +39,7 @@ pub struct BadMeasure(String);
 
 /// A line for the shell, or a program with its arguments.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Said", untagged)]
+#[serde(try_from = "RawCommandLine", untagged)]
 pub enum CommandLine {
     /// For the shell.
     Shell(String),
@@ -52,17 +52,17 @@ pub enum CommandLine {
     untagged,
     expecting = "it must be a text for the shell, or a list of a program and its arguments"
 )]
-enum Said {
+enum RawCommandLine {
     Shell(String),
     Program(Vec<String>),
 }
 
-impl TryFrom<Said> for CommandLine {
+impl TryFrom<RawCommandLine> for CommandLine {
     type Error = BadMeasure;
-    fn try_from(said: Said) -> Result<Self, BadMeasure> {
+    fn try_from(said: RawCommandLine) -> Result<Self, BadMeasure> {
         let (first, command) = match said {
-            Said::Shell(line) => (line.clone(), Self::Shell(line)),
-            Said::Program(parts) => {
+            RawCommandLine::Shell(line) => (line.clone(), Self::Shell(line)),
+            RawCommandLine::Program(parts) => {
                 (parts.first().cloned().unwrap_or_default(), Self::Program(parts))
             }
         };
@@ -88,7 +88,7 @@ impl CommandLine {
 
     /// The program and its arguments, with the system's shell where it is one's line.
     #[must_use]
-    pub fn parts(&self) -> Vec<String> {
+    pub fn to_argv(&self) -> Vec<String> {
         let shell = |words: [&str; 2], line: &String| {
             words.into_iter().map(str::to_owned).chain([line.clone()]).collect()
         };
@@ -219,6 +219,6 @@ mod tests {
         let line = CommandLine::Shell("python a.py".to_owned()).with_flag(&flag, 3);
         assert_eq!(line, CommandLine::Shell("python a.py --limit 3".to_owned()));
         let list = CommandLine::Program(vec!["a".to_owned()]).with_flag(&flag, 3);
-        assert_eq!(list.parts(), ["a", "--limit", "3"]);
+        assert_eq!(list.to_argv(), ["a", "--limit", "3"]);
     }
 }

@@ -2,26 +2,26 @@
 
 /// The few names nearest to `wanted`, nearest first; names that have little in common with it are left out.
 #[must_use]
-pub fn nearest(wanted: &str, names: &[impl AsRef<str>]) -> Vec<String> {
-    const FEW: usize = 3;
-    let wanted: Vec<char> = wanted.to_lowercase().chars().take(LONGEST).collect();
+pub fn nearest_names(wanted: &str, names: &[impl AsRef<str>]) -> Vec<String> {
+    const MAX_NEAREST: usize = 3;
+    let wanted: Vec<char> = wanted.to_lowercase().chars().take(MAX_COMPARED_CHARS).collect();
     let mut ranked: Vec<(usize, &str)> = names
         .iter()
         .map(AsRef::as_ref)
-        .map(|name: &str| (distance(&wanted, &name.to_lowercase()), name))
+        .map(|name: &str| (edit_distance(&wanted, &name.to_lowercase()), name))
         .filter(|(distance, name)| *distance * 2 <= wanted.len().max(name.chars().count()))
         .collect();
     ranked.sort_unstable();
-    ranked.into_iter().take(FEW).map(|(_, name)| name.to_owned()).collect()
+    ranked.into_iter().take(MAX_NEAREST).map(|(_, name)| name.to_owned()).collect()
 }
 
 /// Names are compared up to here.
-const LONGEST: usize = 200;
+const MAX_COMPARED_CHARS: usize = 200;
 
 /// How many letters must be put in, left out or replaced to make one of the other.
-fn distance(from: &[char], to: &str) -> usize {
+fn edit_distance(from: &[char], to: &str) -> usize {
     let mut row: Vec<usize> = (0..=from.len()).collect();
-    for (line, letter) in to.chars().take(LONGEST).enumerate() {
+    for (line, letter) in to.chars().take(MAX_COMPARED_CHARS).enumerate() {
         let mut diagonal = line;
         let mut left = line + 1;
         if let Some(first) = row.first_mut() {
@@ -51,14 +51,14 @@ mod tests {
             ("flaw", "lawn", 2),
             ("é", "e", 1),
         ] {
-            assert_eq!(distance(&from.chars().collect::<Vec<_>>(), to), expect, "{from} {to}");
+            assert_eq!(edit_distance(&from.chars().collect::<Vec<_>>(), to), expect, "{from} {to}");
         }
     }
 
     #[test]
     fn the_nearest_come_first_and_strangers_not_at_all() {
         let names = ["config_id", "status", "sharpe", "sharp_e", "shape"].map(str::to_owned);
-        assert_eq!(nearest("Sharpe", &names), ["sharpe", "shape", "sharp_e"]);
-        assert!(nearest("volatility", &names).is_empty());
+        assert_eq!(nearest_names("Sharpe", &names), ["sharpe", "shape", "sharp_e"]);
+        assert!(nearest_names("volatility", &names).is_empty());
     }
 }

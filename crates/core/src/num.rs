@@ -20,12 +20,12 @@ impl Finite {
     }
     /// The number to six significant digits, for words: the record has it whole.
     #[must_use]
-    pub fn short(self) -> String {
-        Self(format!("{:.5e}", self.0).parse().unwrap_or(self.0)).exact()
+    pub fn to_short_string(self) -> String {
+        Self(format!("{:.5e}", self.0).parse().unwrap_or(self.0)).to_exact_string()
     }
     /// The shortest text that reads back as the same number, with an exponent where the digits would run long.
     #[must_use]
-    pub fn exact(self) -> String {
+    pub fn to_exact_string(self) -> String {
         let size = self.0.abs();
         let readable = size == 0.0 || (1e-5..1e16).contains(&size);
         if readable { self.0.to_string() } else { format!("{:e}", self.0) }
@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn words_have_short_numbers() {
         let check = |number, expected: &str| {
-            assert_eq!(Finite::new(number).map(Finite::short).as_deref(), Some(expected));
+            assert_eq!(Finite::new(number).map(Finite::to_short_string).as_deref(), Some(expected));
         };
         check(0.032_399_999_999_999_88, "0.0324");
         check(-1.0 / 3.0, "-0.333333");

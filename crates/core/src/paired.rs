@@ -1,23 +1,23 @@
 //! The primary metric compared configuration by configuration: does a change act alike on all of them, or is its mean
 //! the work of a few? Says nothing about other data: configurations of one sweep can be near copies of each other.
 
-use crate::evidence::Paired;
+use crate::evidence::PairedDifference;
 use crate::exact::ExactSum;
 use crate::num::Finite;
 use crate::policy::Direction;
-use crate::rounding::is_no_difference;
+use crate::rounding::is_rounding_difference;
 use crate::sweep::{RowId, Sweep};
 use rand_pcg::Lcg64Xsh32;
 use rand_pcg::rand_core::Rng;
 
 /// How many resamples the interval rests on.
-const RESAMPLES: usize = 1_000;
+const RESAMPLE_COUNT: usize = 1_000;
 /// More pairs than this are dealt into at most so many lots at random, and lots are drawn: the interval is the same but for
 /// a part of its chance error, and the draws do not grow with the pairs.
 const MAX_LOTS: usize = 2_000;
 /// Where the random draws begin; the stream is a digest of the differences. The same pairs give the same interval, and
 /// others get draws of their own: the chance error of the draws is not the same for all comparisons of a run.
-const SEED: u64 = 0x7472_6565_6265_616d;
+const RESAMPLING_SEED: u64 = 0x7472_6565_6265_616d;
 
 /// How many configurations got better and worse in one metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,11 +38,15 @@ impl PairCounts {
         candidate: &Sweep,
         direction: Direction,
     ) -> Option<Self> {
-        let changes = changes(baseline.metric(metric)?, candidate.metric(metric)?, direction);
-        Self::of(&changes.collect::<Vec<f64>>())
+        let changes = paired_changes(
+            baseline.metric_figures(metric)?,
+            candidate.metric_figures(metric)?,
+            direction,
+        );
+        Self::from_changes(&changes.collect::<Vec<f64>>())
     }
 
-    fn of(changes: &[f64]) -> Option<Self> {
+    fn from_changes(changes: &[f64]) -> Option<Self> {
         let count =
             |kept: fn(&&f64) -> bool| u32::try_from(changes.iter().filter(kept).count()).ok();
         let pairs = u32::try_from(changes.len()).ok().filter(|pairs| *pairs >= 2)?;
@@ -54,53 +58,60 @@ impl PairCounts {
 /// Compares the primary of the configurations that are ok on both sides. An id that stands twice on a side, or has no finite
 /// primary there, is left out. None with fewer than two pairs.
 #[must_use]
-pub fn paired(baseline: &Sweep, candidate: &Sweep, direction: Direction) -> Option<Paired> {
-    summarize(primary_changes(baseline, candidate, direction))
+pub fn compare_paired(
+    baseline: &Sweep,
+    candidate: &Sweep,
+    direction: Direction,
+) -> Option<PairedDifference> {
+    summarise_differences(primary_changes(baseline, candidate, direction))
 }
 
 /// By how much the primary got better in each configuration that both sides have, the worst first.
 #[must_use]
 pub fn primary_changes(baseline: &Sweep, candidate: &Sweep, direction: Direction) -> Vec<f64> {
-    let changes = changes(baseline.primaries(), candidate.primaries(), direction);
+    let changes =
+        paired_changes(baseline.primary_figures(), candidate.primary_figures(), direction);
     let mut differences: Vec<f64> = changes.collect();
     differences.sort_unstable_by(f64::total_cmp);
     differences
 }
 
 /// By how much each configuration that both sides have got better.
-fn changes(
+fn paired_changes(
     before: impl Iterator<Item = (RowId, f64)>,
     after: impl Iterator<Item = (RowId, f64)>,
     direction: Direction,
 ) -> impl Iterator<Item = f64> {
-    let gain = move |pair| gain(pair, direction);
-    matched(before, after).map(gain).filter(|change| change.is_finite())
+    let gain = move |pair| gain_beyond_rounding(pair, direction);
+    match_by_id(before, after).map(gain).filter(|change| change.is_finite())
 }
 
 /// By how much a number got better. What rounding leaves of equal numbers is nothing: where a metric does not depend on what
 /// was changed, it must not decide.
-pub(crate) fn gain((before, after): (f64, f64), direction: Direction) -> f64 {
+pub(crate) fn gain_beyond_rounding((before, after): (f64, f64), direction: Direction) -> f64 {
     match direction {
-        _ if is_no_difference(before, after) => 0.0,
+        _ if is_rounding_difference(before, after) => 0.0,
         Direction::Higher => after - before,
         Direction::Lower => before - after,
     }
 }
 
 /// What both sides have for the same id, each in the order of ids. An id that stands twice on a side is left out.
-pub(crate) fn matched<T: Copy>(
+pub(crate) fn match_by_id<T: Copy>(
     before: impl Iterator<Item = (RowId, T)>,
     after: impl Iterator<Item = (RowId, T)>,
 ) -> impl Iterator<Item = (T, T)> {
-    let mut after = once_each(after).peekable();
-    once_each(before).filter_map(move |(id, before)| {
+    let mut after = unique_ids(after).peekable();
+    unique_ids(before).filter_map(move |(id, before)| {
         while after.next_if(|(other, _)| *other < id).is_some() {}
         after.next_if(|(other, _)| *other == id).map(|(_, after)| (before, after))
     })
 }
 
 /// Those whose id stands once, given in the order of ids.
-fn once_each<T: Copy>(items: impl Iterator<Item = (RowId, T)>) -> impl Iterator<Item = (RowId, T)> {
+fn unique_ids<T: Copy>(
+    items: impl Iterator<Item = (RowId, T)>,
+) -> impl Iterator<Item = (RowId, T)> {
     let mut items = items.peekable();
     std::iter::from_fn(move || {
         loop {
@@ -114,11 +125,11 @@ fn once_each<T: Copy>(items: impl Iterator<Item = (RowId, T)>) -> impl Iterator<
 }
 
 /// The figures of sorted differences.
-fn summarize(differences: Vec<f64>) -> Option<Paired> {
-    let PairCounts { pairs, wins, losses } = PairCounts::of(&differences)?;
+fn summarise_differences(differences: Vec<f64>) -> Option<PairedDifference> {
+    let PairCounts { pairs, wins, losses } = PairCounts::from_changes(&differences)?;
     let mean = differences.iter().copied().collect::<ExactSum>().mean()?;
-    let (low, high) = interval(differences, mean)?;
-    Some(Paired {
+    let (low, high) = bootstrap_interval(differences, mean)?;
+    Some(PairedDifference {
         pairs,
         mean_difference: Finite::new(mean)?,
         wins,
@@ -129,20 +140,21 @@ fn summarize(differences: Vec<f64>) -> Option<Paired> {
 }
 
 /// The middle 95 % of the means of resamples, drawn with replacement.
-fn interval(sorted: Vec<f64>, mean: f64) -> Option<(f64, f64)> {
+fn bootstrap_interval(sorted: Vec<f64>, mean: f64) -> Option<(f64, f64)> {
     let (least, most) = (*sorted.first()?, *sorted.last()?);
-    let mut random = Lcg64Xsh32::new(SEED, digest(&sorted));
-    let lots = lots(sorted, mean, &mut random)?;
-    let mut means: Vec<f64> =
-        (0..RESAMPLES).map(|_| (mean + resample(&lots, &mut random)).clamp(least, most)).collect();
+    let mut random = Lcg64Xsh32::new(RESAMPLING_SEED, digest_numbers(&sorted));
+    let lots = deal_lots(sorted, mean, &mut random)?;
+    let mut means: Vec<f64> = (0..RESAMPLE_COUNT)
+        .map(|_| (mean + resample_mean(&lots, &mut random)).clamp(least, most))
+        .collect();
     means.sort_unstable_by(f64::total_cmp);
-    let cut = RESAMPLES * 25 / 1_000;
+    let cut = RESAMPLE_COUNT * 25 / 1_000;
     Some((*means.get(cut)?, *means.iter().rev().nth(cut)?))
 }
 
 /// Hardly the same for two lists of numbers (FNV-1a, a word at a time). Signs and powers of two aside: in another unit
 /// the same interval comes out in that unit.
-fn digest(numbers: &[f64]) -> u64 {
+fn digest_numbers(numbers: &[f64]) -> u64 {
     let mix = |digest: u64, number: &f64| {
         let significand = number.to_bits() & ((1 << (f64::MANTISSA_DIGITS - 1)) - 1);
         (digest ^ significand ^ (significand >> 26)).wrapping_mul(0x0100_0000_01b3)
@@ -151,32 +163,32 @@ fn digest(numbers: &[f64]) -> u64 {
 }
 
 /// What each lot adds to how far a resample's mean is from the mean of all. A lot is one pair, while these are not too many.
-fn lots(mut differences: Vec<f64>, mean: f64, random: &mut Lcg64Xsh32) -> Option<Vec<f64>> {
+fn deal_lots(mut differences: Vec<f64>, mean: f64, random: &mut Lcg64Xsh32) -> Option<Vec<f64>> {
     let pairs = f64::from(u32::try_from(differences.len()).ok()?);
     let share = |difference: &f64| difference / pairs - mean / pairs;
     let (all, lots) = (differences.len(), differences.len().min(MAX_LOTS));
     if all > lots {
-        shuffle(&mut differences, random);
+        shuffle_differences(&mut differences, random);
     }
     let lot = |at: usize| differences.get(at * all / lots..(at + 1) * all / lots);
     (0..lots).map(|at| Some(lot(at)?.iter().map(share).sum())).collect()
 }
 
-fn shuffle(differences: &mut [f64], random: &mut Lcg64Xsh32) {
+fn shuffle_differences(differences: &mut [f64], random: &mut Lcg64Xsh32) {
     for end in (1..differences.len()).rev() {
-        let other = draw(end + 1, random);
+        let other = draw_below(end + 1, random);
         differences.swap(end, other);
     }
 }
 
 /// How far the mean of one resample is from the mean of all.
-fn resample(lots: &[f64], random: &mut Lcg64Xsh32) -> f64 {
-    let one = |_| lots.get(draw(lots.len(), random)).copied().unwrap_or_default();
+fn resample_mean(lots: &[f64], random: &mut Lcg64Xsh32) -> f64 {
+    let one = |_| lots.get(draw_below(lots.len(), random)).copied().unwrap_or_default();
     (0..lots.len()).map(one).sum()
 }
 
 /// A number below `end`, which fits in 32 bits.
-fn draw(end: usize, random: &mut Lcg64Xsh32) -> usize {
+fn draw_below(end: usize, random: &mut Lcg64Xsh32) -> usize {
     let drawn = (u64::from(random.next_u32()) * end as u64) >> 32;
     usize::try_from(drawn).unwrap_or_default()
 }
@@ -192,10 +204,10 @@ mod tests {
             "config_id,mean_topN_avg_return_per_trade_pct_oos\n{}",
             rows.replace(' ', "\n")
         );
-        Sweep::read(text.as_bytes(), "test.csv", None, &ScorePolicy::trading()).unwrap()
+        Sweep::read_csv(text.as_bytes(), "test.csv", None, &ScorePolicy::trading_preset()).unwrap()
     }
 
-    fn figures(paired: Option<Paired>) -> String {
+    fn figures(paired: Option<PairedDifference>) -> String {
         paired.map_or("none".to_owned(), |p| {
             let (mean, low, high) = (p.mean_difference, p.low, p.high);
             format!(
@@ -207,7 +219,7 @@ mod tests {
 
     #[track_caller]
     fn check(baseline: &str, candidate: &str, expect: &str) {
-        let paired = paired(&sweep(baseline), &sweep(candidate), Direction::Higher);
+        let paired = compare_paired(&sweep(baseline), &sweep(candidate), Direction::Higher);
         assert_eq!(figures(paired), expect);
     }
 
@@ -235,7 +247,7 @@ mod tests {
     #[test]
     fn less_can_be_better() {
         let (baseline, candidate) = (sweep("0,1 1,2"), sweep("0,0.5 1,1.5"));
-        let lower = paired(&baseline, &candidate, Direction::Lower);
+        let lower = compare_paired(&baseline, &candidate, Direction::Lower);
         assert_eq!(figures(lower), "2 pairs, 2 wins, 0 losses, 0.5 [0.5, 0.5]");
     }
 
@@ -257,7 +269,7 @@ mod tests {
     #[test]
     fn the_interval_is_the_same_on_every_machine() {
         let differences: Vec<f64> = (0..20).map(|n| f64::from(n) / 8.0 - 1.0).collect();
-        let figures = figures(summarize(differences));
+        let figures = figures(summarise_differences(differences));
         assert_eq!(figures, "20 pairs, 11 wins, 8 losses, 0.1875 [-0.125, 0.48749999999999993]");
     }
 
@@ -266,12 +278,12 @@ mod tests {
     fn many_pairs_are_drawn_in_lots() {
         let differences: Vec<f64> =
             (0..50_000_u32).map(|n| f64::from(n % 1_000) / 1_000.0).collect();
-        let lots = lots(differences.clone(), 0.4995, &mut Lcg64Xsh32::new(1, 1)).unwrap();
+        let lots = deal_lots(differences.clone(), 0.4995, &mut Lcg64Xsh32::new(1, 1)).unwrap();
         assert_eq!(lots.len(), 2_000);
         assert!(lots.iter().sum::<f64>().abs() < 1e-12, "nothing is lost");
         let mut sorted = differences;
         sorted.sort_unstable_by(f64::total_cmp);
-        let paired = summarize(sorted).unwrap();
+        let paired = summarise_differences(sorted).unwrap();
         // The mean of 50,000 even numbers from 0 to 1 has a standard error of √(1/12) / √50,000.
         let expected = 1.96 * (1.0_f64 / 12.0).sqrt() / 50_000_f64.sqrt();
         let half = (paired.high.get() - paired.low.get()) / 2.0;
@@ -284,7 +296,7 @@ mod tests {
             mut differences in prop::collection::vec(any::<f64>().prop_filter("finite", |n| n.is_finite()), 2..20),
         ) {
             differences.sort_unstable_by(f64::total_cmp);
-            let paired = summarize(differences.clone()).unwrap();
+            let paired = summarise_differences(differences.clone()).unwrap();
             prop_assert!(differences[0] <= paired.low.get());
             prop_assert!(paired.low <= paired.high);
             prop_assert!(paired.high.get() <= differences[differences.len() - 1]);

@@ -1,21 +1,21 @@
 //! What to do next, and what an outcome means. Pure: the same state and the same running steps give the same moves.
 //! Nothing here waits, and nothing depends on what finished first.
 
-pub mod added;
-mod again;
 mod close;
+mod redo;
 pub mod removal;
+pub mod user_idea;
 
-pub use again::{Again, SUSPECT_SWEEP, send_back};
+pub use redo::{RedoKind, SUSPECT_SWEEP_MESSAGE, send_back};
 
-use crate::bill::Bills;
+use crate::bill::RoleBills;
 use crate::conversation::Turn;
 use crate::event::{
-    Approval, BudgetKind, ContextPack, Event, Failure, Idea, IdeasProposed, Intent, Leftover,
-    NewEval, Repeat, Stop, Subject,
+    Approval, BudgetKind, ContextPack, EvalFailure, Event, Idea, IdeasProposed, Leftover, NewEval,
+    PaidStep, RepeatedIdea, StopReason, SweepSubject,
 };
-use crate::evidence::{Artifact, Scored};
-use crate::facts::{Eval, Expansion, Facts, Phase, Removal, Stage};
+use crate::evidence::{Artifact, CandidateScore};
+use crate::facts::{Eval, Expansion, Facts, RemovalState, RunPhase, Stage};
 use crate::group::IdeaSource;
 use crate::id::{Commit, EvalId, GitTree, NodeId, Sha256};
 use crate::policy::DedupeScope;
@@ -34,7 +34,7 @@ pub enum Step {
     /// Turn an idea into a commit.
     Implement(EvalId),
     /// Give a sweep to the executor.
-    Sweep(Subject),
+    Sweep(SweepSubject),
     /// Compare a candidate with its parent and with the root.
     Score(EvalId),
     /// Turn a candidate into a node.
@@ -45,41 +45,41 @@ pub enum Step {
 
 /// What the loop is to do.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Move {
+pub enum PlanMove {
     /// Start this.
     Start(Step),
     /// Record this: a decision, which needs no world.
     Record(Event),
     /// Record that the run is over.
-    Stop(Stop),
+    Stop(StopReason),
 }
 
 /// What is under way in this process.
 #[derive(Clone, Debug, Default)]
-pub struct Running {
+pub struct RunningSteps {
     /// Steps that were started, or whose outcome still waits for its turn.
     pub steps: BTreeSet<Step>,
     /// Sweeps that the executor knows, or is being given.
-    pub jobs: BTreeSet<Subject>,
+    pub jobs: BTreeSet<SweepSubject>,
     /// Deferred leftovers that had their last try, at the end of the run.
     pub last_tries: BTreeSet<Leftover>,
 }
 
-impl Running {
-    fn has(&self, step: Step) -> bool {
+impl RunningSteps {
+    fn has_step(&self, step: Step) -> bool {
         self.steps.contains(&step)
     }
-    fn discards(&self) -> usize {
+    fn discard_count(&self) -> usize {
         self.steps.iter().filter(|step| matches!(step, Step::Discard(_))).count()
     }
-    fn searches(&self) -> bool {
-        self.steps.len() > self.discards()
+    fn is_searching(&self) -> bool {
+        self.steps.len() > self.discard_count()
     }
 }
 
 /// What a step brought.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Outcome {
+pub enum StepOutcome {
     /// The root's sweep is in, and sound.
     RootMeasured {
         /// Its results.
@@ -101,7 +101,7 @@ pub enum Outcome {
         why: String,
     },
     /// A node's ideas, or the control group's.
-    Proposed(Proposal),
+    Proposed(IdeaProposal),
     /// No ideas for a node, or for the control group.
     ProposalFailed {
         /// Which.
@@ -111,7 +111,7 @@ pub enum Outcome {
         /// How many turns it took.
         turns: u32,
         /// What the answers took.
-        bills: Bills,
+        bills: RoleBills,
         /// The turns, where there is a conversation.
         conversation: Vec<Turn>,
     },
@@ -130,7 +130,7 @@ pub enum Outcome {
         /// Who let it through.
         approval: Approval,
         /// What the answers took.
-        bills: Bills,
+        bills: RoleBills,
     },
     /// A candidate's sweep.
     Swept {
@@ -144,27 +144,27 @@ pub enum Outcome {
         /// Which eval.
         eval: EvalId,
         /// The figures.
-        scored: Box<Scored>,
+        scored: Box<CandidateScore>,
         /// The older twin whose results were compared, in place of an own sweep.
-        same_code_as: Option<Subject>,
+        same_code_as: Option<SweepSubject>,
     },
     /// A budget stopped a step before its end.
     OverBudget {
         /// Which step.
-        step: Intent,
+        step: PaidStep,
         /// Which budget.
         budget: BudgetKind,
         /// What the answers took that came before.
-        bills: Bills,
+        bills: RoleBills,
     },
     /// An eval that ends here.
     EvalFailed {
         /// Which.
         eval: EvalId,
         /// Where and why.
-        failure: Failure,
+        failure: EvalFailure,
         /// What the answers took, where it ends before it is a commit.
-        bills: Bills,
+        bills: RoleBills,
     },
     /// A node was made.
     Promoted(EvalId),
@@ -188,212 +188,227 @@ pub enum Outcome {
 
 /// The ideas of a node, or of the control group, before they get ids.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Proposal {
+pub struct IdeaProposal {
     /// Whose.
     pub source: IdeaSource,
     /// The ideas, in file-name order.
     pub ideas: Vec<Idea>,
     /// Those that were skipped as repeats.
-    pub repeats: Vec<Repeat>,
+    pub repeats: Vec<RepeatedIdea>,
     /// How many turns it took.
     pub turns: u32,
     /// What the generator was told.
     pub context: ContextPack,
     /// What the answers took.
-    pub bills: Bills,
+    pub bills: RoleBills,
     /// The turns, where there is a conversation.
     pub conversation: Vec<Turn>,
 }
 
 /// What may be started or recorded now, the most urgent first. Empty means: wait, or, with nothing running, the end.
 #[must_use]
-pub fn next(state: &State, running: &Running, now: Timestamp) -> Vec<Move> {
+pub fn next_moves(state: &State, running: &RunningSteps, now: Timestamp) -> Vec<PlanMove> {
     let mut moves = match &state.phase {
-        Phase::Stopped { .. } => return last_tries(state, running).into_iter().collect(),
+        RunPhase::Stopped { .. } => return last_discard_move(state, running).into_iter().collect(),
         // One that is being swept counts; none begins any more.
-        Phase::Measuring if is_overdue(state, now) && !running.jobs.contains(&Subject::Root) => {
-            return finish(state, running, Stop::Deadline);
+        RunPhase::Measuring
+            if is_deadline_overdue(state, now) && !running.jobs.contains(&SweepSubject::Root) =>
+        {
+            return finish_moves(state, running, StopReason::Deadline);
         }
-        Phase::Measuring => sweeps(state, running),
-        Phase::Promoting { left } => promote(left, running),
-        Phase::Searching => match close::stop(state) {
-            Some(reason) => return finish(state, running, reason),
+        RunPhase::Measuring => sweep_moves(state, running),
+        RunPhase::Promoting { left } => promote_moves(left, running),
+        RunPhase::Searching => match close::stop_before_depth(state) {
+            Some(reason) => return finish_moves(state, running, reason),
             None if state.stopped_after().is_some() => {
-                return last_tries(state, running).into_iter().collect();
+                return last_discard_move(state, running).into_iter().collect();
             }
-            None if is_overdue(state, now) => {
-                return vec![Move::Record(Event::DeadlinePassed { at: now })];
+            None if is_deadline_overdue(state, now) => {
+                return vec![PlanMove::Record(Event::DeadlinePassed { at: now })];
             }
-            None => search(state, running),
+            None => search_moves(state, running),
         },
     };
-    moves.extend(discard(state, running, now));
+    moves.extend(discard_move(state, running, now));
     moves
 }
 
 /// Whether the time is over and nobody has said so yet.
-fn is_overdue(state: &Facts, now: Timestamp) -> bool {
-    !state.is_late() && state.deadline().is_some_and(|deadline| deadline <= now)
+fn is_deadline_overdue(state: &Facts, now: Timestamp) -> bool {
+    !state.is_past_deadline() && state.deadline().is_some_and(|deadline| deadline <= now)
 }
 
-fn promote(left: &[EvalId], running: &Running) -> Vec<Move> {
+fn promote_moves(left: &[EvalId], running: &RunningSteps) -> Vec<PlanMove> {
     let first = left.first().map(|eval| Step::Promote(*eval));
-    first.filter(|step| !running.has(*step)).map(Move::Start).into_iter().collect()
+    first.filter(|step| !running.has_step(*step)).map(PlanMove::Start).into_iter().collect()
 }
 
-fn search(state: &State, running: &Running) -> Vec<Move> {
+fn search_moves(state: &State, running: &RunningSteps) -> Vec<PlanMove> {
     let mut moves = Vec::new();
-    let scored = state.swept().iter().copied().chain(state.measured_by_twin());
-    moves.extend(scored.map(|eval| Move::Start(Step::Score(eval))));
-    moves.extend(sweeps(state, running));
-    moves.extend(implement(state));
-    moves.extend(propose(state));
-    moves.retain(|step| !matches!(step, Move::Start(step) if running.has(*step)));
-    let removing = state.worktrees_due() > 0;
-    if moves.is_empty() && !running.searches() && !goes_on(state, running) && !removing {
-        moves.extend(state.yield_to_twin().map(|eval| Move::Start(Step::Score(eval))));
+    let scored = state.swept_evals().iter().copied().chain(state.evals_measured_by_twin());
+    moves.extend(scored.map(|eval| PlanMove::Start(Step::Score(eval))));
+    moves.extend(sweep_moves(state, running));
+    moves.extend(implement_moves(state));
+    moves.extend(propose_moves(state));
+    moves.retain(|step| !matches!(step, PlanMove::Start(step) if running.has_step(*step)));
+    let removing = state.due_worktree_count() > 0;
+    if moves.is_empty()
+        && !running.is_searching()
+        && !has_unfinished_work(state, running)
+        && !removing
+    {
+        moves.extend(state.evals_yielding_to_twin().map(|eval| PlanMove::Start(Step::Score(eval))));
         if moves.is_empty() {
-            moves.push(Move::Record(close::depth(state)));
+            moves.push(PlanMove::Record(close::close_depth_event(state)));
         }
     }
     moves
 }
 
 /// Whether something has still to come to its end. Once the time is over, that is what runs already.
-fn goes_on(state: &State, running: &Running) -> bool {
-    if state.is_late() { !running.jobs.is_empty() } else { state.going_on().next().is_some() }
+fn has_unfinished_work(state: &State, running: &RunningSteps) -> bool {
+    if state.is_past_deadline() {
+        !running.jobs.is_empty()
+    } else {
+        state.active_evals().next().is_some()
+    }
 }
 
 /// Before the end everything that is left behind is tried, and what was deferred once more.
-fn finish(state: &State, running: &Running, reason: Stop) -> Vec<Move> {
+fn finish_moves(state: &State, running: &RunningSteps, reason: StopReason) -> Vec<PlanMove> {
     if !running.steps.is_empty() {
         return Vec::new();
     }
-    vec![last_tries(state, running).unwrap_or(Move::Stop(reason))]
+    vec![last_discard_move(state, running).unwrap_or(PlanMove::Stop(reason))]
 }
 
-fn last_tries(state: &State, running: &Running) -> Option<Move> {
-    let worth_a_try = |(leftover, removal): &(&Leftover, &Removal)| match removal {
-        Removal::Kept => false,
-        Removal::Due => true,
-        Removal::Deferred { .. } => !running.last_tries.contains(leftover),
+fn last_discard_move(state: &State, running: &RunningSteps) -> Option<PlanMove> {
+    let worth_a_try = |(leftover, removal): &(&Leftover, &RemovalState)| match removal {
+        RemovalState::Kept => false,
+        RemovalState::Due => true,
+        RemovalState::Deferred { .. } => !running.last_tries.contains(leftover),
     };
     let (leftover, _) = state.leftovers.iter().find(worth_a_try)?;
-    running.steps.is_empty().then_some(Move::Start(Step::Discard(*leftover)))
+    running.steps.is_empty().then_some(PlanMove::Start(Step::Discard(*leftover)))
 }
 
 /// What a step tries to remove for the last time: something deferred, at the end of the run.
 #[must_use]
-pub fn last_try(state: &State, step: Step) -> Option<Leftover> {
+pub fn last_discard_try(state: &State, step: Step) -> Option<Leftover> {
     let Step::Discard(leftover) = step else { return None };
-    let deferred = matches!(state.leftovers.get(&leftover), Some(Removal::Deferred { .. }));
+    let deferred = matches!(state.leftovers.get(&leftover), Some(RemovalState::Deferred { .. }));
     let ending = match state.phase {
-        Phase::Stopped { .. } => true,
-        Phase::Searching => close::stop(state).is_some() || state.stopped_after().is_some(),
-        Phase::Measuring | Phase::Promoting { .. } => false,
+        RunPhase::Stopped { .. } => true,
+        RunPhase::Searching => {
+            close::stop_before_depth(state).is_some() || state.stopped_after().is_some()
+        }
+        RunPhase::Measuring | RunPhase::Promoting { .. } => false,
     };
     (deferred && ending).then_some(leftover)
 }
 
-fn discard(state: &State, running: &Running, now: Timestamp) -> Option<Move> {
-    let leftover = state.removable(now).filter(|_| running.discards() == 0)?;
-    Some(Move::Start(Step::Discard(leftover)))
+fn discard_move(state: &State, running: &RunningSteps, now: Timestamp) -> Option<PlanMove> {
+    let leftover = state.next_removable(now).filter(|_| running.discard_count() == 0)?;
+    Some(PlanMove::Start(Step::Discard(leftover)))
 }
 
 /// Sweeps that wait, and those that were submitted by a process that is gone, as far as the limit goes. A candidate with an
 /// older twin waits for the twin's results.
-fn sweeps(state: &State, running: &Running) -> Vec<Move> {
-    let most = state.reach.sweep_max_parallel.map_or(u32::MAX, NonZeroU32::get);
+fn sweep_moves(state: &State, running: &RunningSteps) -> Vec<PlanMove> {
+    let most = state.limits.sweep_max_parallel.map_or(u32::MAX, NonZeroU32::get);
     let room = usize::try_from(most).unwrap_or(usize::MAX).saturating_sub(running.jobs.len());
-    if state.is_late() {
+    if state.is_past_deadline() {
         return Vec::new();
     }
-    let first = (state.phase == Phase::Measuring).then_some(Subject::Root);
-    let waiting = state.implemented().iter().filter(|eval| !state.rests_on_twin(**eval));
-    let evals = state.sweeping().iter().chain(waiting).copied().map(Subject::Eval);
-    let unknown = |subject: &Subject| !running.jobs.contains(subject);
+    let first = (state.phase == RunPhase::Measuring).then_some(SweepSubject::Root);
+    let waiting =
+        state.implemented_evals().iter().filter(|eval| !state.is_waiting_for_twin(**eval));
+    let evals = state.sweeping_evals().iter().chain(waiting).copied().map(SweepSubject::Eval);
+    let unknown = |subject: &SweepSubject| !running.jobs.contains(subject);
     let waiting = first.into_iter().chain(evals).filter(unknown).take(room);
-    waiting.map(|subject| Move::Start(Step::Sweep(subject))).collect()
+    waiting.map(|subject| PlanMove::Start(Step::Sweep(subject))).collect()
 }
 
 /// Evals whose implementation was cut off, then new ones while there are slots, in the order of their ids; none of them once
 /// a budget is reached. A worktree that is still to be removed takes a slot, or the disk would fill up with them.
-fn implement(state: &State) -> Vec<Move> {
-    if state.is_late() {
+fn implement_moves(state: &State) -> Vec<PlanMove> {
+    if state.is_past_deadline() {
         return Vec::new();
     }
-    let goes_on = |eval: &EvalId| !state.is_refused(Intent::Implement(*eval));
-    let cut_off = state.implementing().iter().copied().filter(goes_on);
+    let goes_on = |eval: &EvalId| !state.is_stopped_by_budget(PaidStep::Implement(*eval));
+    let cut_off = state.implementing_evals().iter().copied().filter(goes_on);
     let mut begun: Vec<EvalId> = Vec::new();
-    let slots = if state.reached.is_none() { slots(state) } else { 0 };
-    let mut free = slots.saturating_sub(state.under_way().count() + state.worktrees_due());
-    for (node, queued) in state.queued() {
-        let room = free.min(free_on(state, node, &begun));
+    let slots = if state.reached_budget.is_none() { eval_slots(state) } else { 0 };
+    let mut free =
+        slots.saturating_sub(state.evals_under_way().count() + state.due_worktree_count());
+    for (node, queued) in state.queued_evals() {
+        let room = free.min(free_slots_on(state, node, &begun));
         begun.extend(queued.iter().take(room));
         free -= room.min(queued.len());
         if free == 0 {
             break;
         }
     }
-    cut_off.chain(begun).map(|eval| Move::Start(Step::Implement(eval))).collect()
+    cut_off.chain(begun).map(|eval| PlanMove::Start(Step::Implement(eval))).collect()
 }
 
-fn slots(state: &State) -> usize {
-    usize::try_from(state.reach.max_parallel_evals.get()).unwrap_or(usize::MAX)
+fn eval_slots(state: &State) -> usize {
+    usize::try_from(state.limits.max_parallel_evals.get()).unwrap_or(usize::MAX)
 }
 
 /// How many more may begin on a node, beside those that are under way and those that begin now. The control group's are the
 /// root's too.
-fn free_on(state: &State, node: NodeId, begun: &[EvalId]) -> usize {
-    let Some(most) = state.reach.max_parallel_per_node else { return usize::MAX };
+fn free_slots_on(state: &State, node: NodeId, begun: &[EvalId]) -> usize {
+    let Some(most) = state.limits.max_parallel_per_node else { return usize::MAX };
     let on_node = |eval: &EvalId| state.eval(*eval).is_some_and(|eval| eval.parent == node);
-    let busy = state.under_way().chain(begun.iter().copied()).filter(on_node).count();
+    let busy = state.evals_under_way().chain(begun.iter().copied()).filter(on_node).count();
     usize::try_from(most.get()).unwrap_or(usize::MAX).saturating_sub(busy)
 }
 
 /// Frontier nodes without ideas, in order: only those that will surely have room in the budget, whatever the ones before bring.
 /// After all of them, the control group.
-fn propose(state: &State) -> Vec<Move> {
-    let each = state.meaning.ideas_per_node.get();
-    let at_once = match state.meaning.dedupe_scope {
+fn propose_moves(state: &State) -> Vec<PlanMove> {
+    let each = state.settings.ideas_per_node.get();
+    let at_once = match state.settings.dedupe_scope {
         DedupeScope::Global => 1,
-        DedupeScope::NodePlusAncestors | DedupeScope::None => state.reach.max_parallel_evals.get(),
+        DedupeScope::NodePlusAncestors | DedupeScope::None => state.limits.max_parallel_evals.get(),
     };
-    let waiting = state.waiting_for_ideas().map(IdeaSource::Node);
+    let waiting = state.nodes_awaiting_ideas().map(IdeaSource::Node);
     let nodes = (0..at_once)
-        .zip(waiting.filter(|source| may_ask(state, *source)))
-        .filter(|(before, _)| state.room() > before.saturating_mul(each))
+        .zip(waiting.filter(|source| can_ask(state, *source)))
+        .filter(|(before, _)| state.remaining_evals() > before.saturating_mul(each))
         .map(|(_, source)| source);
-    let control = state.control_waits().then_some(IdeaSource::Control);
-    let control = control.filter(|source| may_ask(state, *source));
-    nodes.chain(control).map(|source| Move::Start(Step::Propose(source))).collect()
+    let control = state.is_control_awaiting_ideas().then_some(IdeaSource::Control);
+    let control = control.filter(|source| can_ask(state, *source));
+    nodes.chain(control).map(|source| PlanMove::Start(Step::Propose(source))).collect()
 }
 
 /// Once a budget is reached, only those go on that were asked and that it did not stop.
-fn may_ask(state: &State, source: IdeaSource) -> bool {
-    if state.is_late() {
+fn can_ask(state: &State, source: IdeaSource) -> bool {
+    if state.is_past_deadline() {
         return false;
     }
-    let asked = || state.asked_at_open_depth(source).is_some();
-    state.reached.is_none() || (asked() && !state.is_refused(Intent::Propose(source)))
+    let asked = || state.open_depth_expansion(source).is_some();
+    state.reached_budget.is_none()
+        || (asked() && !state.is_stopped_by_budget(PaidStep::Propose(source)))
 }
 
 /// What is recorded before a step is started; nothing where its beginning is on record, or costs nothing.
 #[must_use]
-pub fn announce(state: &State, step: Step, at: Timestamp) -> Option<Event> {
+pub fn start_event(state: &State, step: Step, at: Timestamp) -> Option<Event> {
     match step {
         Step::Propose(source) => {
-            let begun = state.asked_at_open_depth(source).is_some();
-            let intent = Intent::Propose(source);
+            let begun = state.open_depth_expansion(source).is_some();
+            let intent = PaidStep::Propose(source);
             (!begun).then_some(Event::StepStarted { step: intent, attempt: 1, at })
         }
         Step::Implement(id) => {
-            let begun = state.implementing().contains(&id);
+            let begun = state.implementing_evals().contains(&id);
             let attempt = state.eval(id)?.attempt;
-            (!begun).then_some(Event::StepStarted { step: Intent::Implement(id), attempt, at })
+            (!begun).then_some(Event::StepStarted { step: PaidStep::Implement(id), attempt, at })
         }
         Step::Sweep(subject) => {
-            let submission = state.submissions(subject) + 1;
+            let submission = state.submission_count(subject) + 1;
             Some(Event::SweepSubmitted { subject, submission })
         }
         Step::Score(_) | Step::Promote(_) | Step::Discard(_) => None,
@@ -402,46 +417,54 @@ pub fn announce(state: &State, step: Step, at: Timestamp) -> Option<Event> {
 
 /// What an outcome means for the record. None: its turn has not come, because an earlier node's ideas are still missing.
 #[must_use]
-pub fn accept(state: &State, outcome: &Outcome, at: Timestamp) -> Option<Event> {
+pub fn accept_outcome(state: &State, outcome: &StepOutcome, at: Timestamp) -> Option<Event> {
     Some(match outcome.clone() {
-        Outcome::RootMeasured { baseline, rows, parent, protected_inputs, tree, checks } => {
+        StepOutcome::RootMeasured { baseline, rows, parent, protected_inputs, tree, checks } => {
             let protected_inputs = protected_inputs.map(Box::new);
             let (tree, checks) = (Some(tree), Some(checks));
             Event::RootMeasured { baseline, rows, parent, protected_inputs, tree, checks, at }
         }
-        Outcome::RootRefused { why } => Event::RootRefused { why },
-        Outcome::Proposed(proposal) => {
+        StepOutcome::RootRefused { why } => Event::RootRefused { why },
+        StepOutcome::Proposed(proposal) => {
             if !is_next_in_line(state, proposal.source) {
                 return None;
             }
-            Event::IdeasProposed(Box::new(number(state, proposal, at)))
+            Event::IdeasProposed(Box::new(number_ideas(state, proposal, at)))
         }
-        Outcome::ProposalFailed { source, why, turns, bills, conversation } => {
+        StepOutcome::ProposalFailed { source, why, turns, bills, conversation } => {
             if !is_next_in_line(state, source) {
                 return None;
             }
             Event::ProposalFailed { source, why, turns, bills, conversation, at }
         }
-        Outcome::Implemented { eval, commit, tree, files_changed, rounds, approval, bills } => {
+        StepOutcome::Implemented { eval, commit, tree, files_changed, rounds, approval, bills } => {
             let tree = Some(tree);
             Event::Implemented { eval, commit, tree, files_changed, rounds, approval, bills, at }
         }
-        Outcome::Swept { eval, .. } if state.history.suspects.contains(&eval) => {
-            again::failure(state, eval, again::suspect(), Bills::default(), at)
+        StepOutcome::Swept { eval, .. } if state.history.suspects.contains(&eval) => {
+            redo::failure_event(
+                state,
+                eval,
+                redo::suspect_sweep_failure(),
+                RoleBills::default(),
+                at,
+            )
         }
-        Outcome::Swept { eval, results } => Event::Swept { eval, results, at },
-        Outcome::Scored { eval, scored, same_code_as } => {
+        StepOutcome::Swept { eval, results } => Event::Swept { eval, results, at },
+        StepOutcome::Scored { eval, scored, same_code_as } => {
             Event::Scored { eval, scored, same_code_as, at }
         }
-        Outcome::OverBudget { step, budget, bills } => Event::BudgetReached { budget, step, bills },
-        Outcome::EvalFailed { eval, failure, bills } => {
-            again::failure(state, eval, failure, bills, at)
+        StepOutcome::OverBudget { step, budget, bills } => {
+            Event::BudgetReached { budget, step, bills }
         }
-        Outcome::Promoted(from) => Event::NodeAdded { node: state.next_node(), from, at },
-        Outcome::PromotionFailed { eval, why } => Event::PromotionFailed { eval, why },
-        Outcome::Discarded(leftover) => Event::Discarded { leftover },
-        Outcome::DiscardFailed { leftover, why } => {
-            let retry_at = at.saturating_add(patience(state, &leftover)).unwrap_or(at);
+        StepOutcome::EvalFailed { eval, failure, bills } => {
+            redo::failure_event(state, eval, failure, bills, at)
+        }
+        StepOutcome::Promoted(from) => Event::NodeAdded { node: state.next_node_id(), from, at },
+        StepOutcome::PromotionFailed { eval, why } => Event::PromotionFailed { eval, why },
+        StepOutcome::Discarded(leftover) => Event::Discarded { leftover },
+        StepOutcome::DiscardFailed { leftover, why } => {
+            let retry_at = at.saturating_add(retry_delay(state, &leftover)).unwrap_or(at);
             Event::DiscardDeferred { leftover, why, retry_at }
         }
     })
@@ -449,26 +472,28 @@ pub fn accept(state: &State, outcome: &Outcome, at: Timestamp) -> Option<Event> 
 
 /// The control group is asked when no node is any more.
 fn is_next_in_line(state: &State, source: IdeaSource) -> bool {
-    let mut waiting = state.waiting_for_ideas().map(IdeaSource::Node);
+    let mut waiting = state.nodes_awaiting_ideas().map(IdeaSource::Node);
     source == IdeaSource::Control
-        || waiting.find(|node| !state.is_refused(Intent::Propose(*node))) == Some(source)
+        || waiting.find(|node| !state.is_stopped_by_budget(PaidStep::Propose(*node)))
+            == Some(source)
 }
 
 /// Gives out ids as far as the budget goes.
-fn number(state: &State, proposal: Proposal, at: Timestamp) -> IdeasProposed {
-    let room = usize::try_from(state.room_of(proposal.source.group())).unwrap_or(usize::MAX);
-    let Proposal { source, mut ideas, repeats, turns, context, bills, conversation } = proposal;
+fn number_ideas(state: &State, proposal: IdeaProposal, at: Timestamp) -> IdeasProposed {
+    let room =
+        usize::try_from(state.remaining_evals_of(proposal.source.group())).unwrap_or(usize::MAX);
+    let IdeaProposal { source, mut ideas, repeats, turns, context, bills, conversation } = proposal;
     let untried = ideas.split_off(room.min(ideas.len()));
-    let ids = (state.next_eval().number()..).map(EvalId::new);
+    let ids = (state.next_eval_id().number()..).map(EvalId::new);
     let queued = ids.zip(ideas).map(|(eval, idea)| NewEval { eval, idea }).collect();
     IdeasProposed { source, queued, untried, repeats, turns, context, bills, conversation, at }
 }
 
 /// 2, 4, 8… seconds, at most about an hour.
-fn patience(state: &Facts, leftover: &Leftover) -> SignedDuration {
+fn retry_delay(state: &Facts, leftover: &Leftover) -> SignedDuration {
     let attempts = match state.leftovers.get(leftover) {
-        Some(Removal::Deferred { attempts, .. }) => *attempts,
-        Some(Removal::Kept | Removal::Due) | None => 0,
+        Some(RemovalState::Deferred { attempts, .. }) => *attempts,
+        Some(RemovalState::Kept | RemovalState::Due) | None => 0,
     };
     SignedDuration::from_secs(2_i64 << attempts.min(11))
 }
@@ -484,14 +509,14 @@ pub fn tried_before(state: &Facts, source: IdeaSource) -> Vec<(EvalId, Sha256)> 
         IdeaSource::Control => state.control.as_slice(),
     };
     let of_tree = |eval: &Cow<'_, Eval>| eval.group.is_tree() && tried(eval);
-    match (state.meaning.dedupe_scope, source) {
+    match (state.settings.dedupe_scope, source) {
         (DedupeScope::None, _) => Vec::new(),
         (DedupeScope::Global, IdeaSource::Node(_)) => {
             state.evals.iter().filter(of_tree).map(known).collect()
         }
         (DedupeScope::NodePlusAncestors, _) | (DedupeScope::Global, IdeaSource::Control) => {
-            let expansions = state.lineage(source.node()).flat_map(|node| &node.expansions);
-            let evals = expansions.chain(control).flat_map(Expansion::evals);
+            let expansions = state.lineage(source.node_id()).flat_map(|node| &node.expansions);
+            let evals = expansions.chain(control).flat_map(Expansion::eval_ids);
             evals.filter_map(|id| state.eval(*id)).filter(tried).map(known).collect()
         }
     }

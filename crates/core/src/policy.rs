@@ -1,25 +1,25 @@
-//! What the user asked for: the run's [`Meaning`], which stays as it is, and its [`Reach`], which may change on resume.
+//! What the user asked for: the run's [`FixedSettings`], which stays as it is, and its [`RunLimits`], which may change on resume.
 //! Defaults and presets stand here; where a value came from (file, environment, flag) is the program's business.
 
 mod agents;
 mod control;
 mod deadline;
 
-pub use agents::{Agents, RateLimit};
-pub use control::{Control, Share};
-pub use deadline::Deadline;
+pub use agents::{RateLimit, RecordedAgents};
+pub use control::{ControlPolicy, ControlShare};
+pub use deadline::RunDeadline;
 
-use crate::conversation::Mode;
-use crate::measure::Measure;
+use crate::conversation::ConversationMode;
+use crate::measure::MeasureSettings;
 use crate::num::Finite;
-use crate::role::Role;
+use crate::role::AgentRole;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::num::NonZeroU32;
 
 /// Everything that decides what a result of this run means. A resume that would change it is refused.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Meaning {
+pub struct FixedSettings {
     /// K: how many ideas are tried on each node.
     pub ideas_per_node: NonZeroU32,
     /// B: how many candidates of a depth are promoted.
@@ -38,15 +38,15 @@ pub struct Meaning {
     pub protect: Vec<String>,
     /// What the tree is compared with: it takes its part of the evals, and what is said at the end rests on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub control: Option<Control>,
+    pub control: Option<ControlPolicy>,
     /// What is run to measure a code state.
     #[serde(flatten)]
-    pub measure: Measure,
+    pub measure: MeasureSettings,
 }
 
 /// How far and how fast the run goes, and what it leaves behind. May change on resume, as a recorded event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reach {
+pub struct RunLimits {
     /// D: nodes of the depths 0…D−1 are expanded.
     pub max_depth: u32,
     /// The most evals that the run may create.
@@ -84,7 +84,7 @@ pub struct Reach {
     pub max_tokens_total: Option<u64>,
     /// After this nothing is begun any more: no idea, no question, no sweep.
     #[serde(default)]
-    pub deadline: Option<Deadline>,
+    pub deadline: Option<RunDeadline>,
     /// How many questions to agents are under way at once.
     #[serde(default = "llm_max_inflight")]
     pub llm_max_inflight: NonZeroU32,
@@ -92,8 +92,8 @@ pub struct Reach {
     #[serde(default)]
     pub llm_rate_limit: RateLimit,
     /// How idea generators know what was said before. Runs without conversations do not say this or what follows.
-    #[serde(default = "Mode::unsaid")]
-    pub idea_conversation_mode: Mode,
+    #[serde(default = "ConversationMode::default_for_older_runs")]
+    pub idea_conversation_mode: ConversationMode,
     /// The most turns that they are told again word by word.
     #[serde(default = "idea_history_window_turns")]
     pub idea_history_window_turns: NonZeroU32,
@@ -102,7 +102,7 @@ pub struct Reach {
     pub idea_history_max_chars: NonZeroU32,
     /// Who sums up the turns that they are told in short; nobody, and each has its line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub summary_agent: Option<Role>,
+    pub summary_agent: Option<AgentRole>,
 }
 
 /// How many turns are told again, if the user says nothing.
@@ -120,18 +120,18 @@ const fn llm_max_inflight() -> NonZeroU32 {
     NonZeroU32::MIN.saturating_add(7)
 }
 
-impl Meaning {
+impl FixedSettings {
     /// N as a plain number.
     #[must_use]
-    pub fn limit(&self) -> Option<u32> {
+    pub fn config_limit(&self) -> Option<u32> {
         self.sweep_config_limit.map(NonZeroU32::get)
     }
 }
 
-impl Meaning {
+impl FixedSettings {
     /// What no candidate may change, as globs: where a sweep may write its results is among it.
     #[must_use]
-    pub fn protected(&self) -> Vec<String> {
+    pub fn protected_globs(&self) -> Vec<String> {
         let results = self.measure.results_csv.iter().map(|path| globset::escape(path.as_str()));
         self.protect.iter().cloned().chain(results).collect()
     }
@@ -139,21 +139,22 @@ impl Meaning {
     /// What makes an input a protected one, as globs. That test files of any folder are protected by itself says nothing of a
     /// virtual environment, which is full of them.
     #[must_use]
-    pub fn protecting_inputs(&self) -> Vec<String> {
-        let anywhere = |glob: &&String| glob.starts_with("**/") && TESTS.contains(&glob.as_str());
+    pub fn protected_input_globs(&self) -> Vec<String> {
+        let anywhere =
+            |glob: &&String| glob.starts_with("**/") && TEST_GLOBS.contains(&glob.as_str());
         self.protect.iter().filter(|glob| !anywhere(glob)).cloned().collect()
     }
 
     /// What measures a code state, each in one line.
     #[must_use]
-    pub fn commands(&self) -> Vec<String> {
-        let Measure { setup_command, test_command, sweep_command, .. } = &self.measure;
+    pub fn command_lines(&self) -> Vec<String> {
+        let MeasureSettings { setup_command, test_command, sweep_command, .. } = &self.measure;
         let all = [sweep_command, test_command, setup_command];
-        all.into_iter().flatten().map(|command| command.parts().join(" ")).collect()
+        all.into_iter().flatten().map(|command| command.to_argv().join(" ")).collect()
     }
 }
 
-impl Default for Meaning {
+impl Default for FixedSettings {
     fn default() -> Self {
         Self {
             ideas_per_node: NonZeroU32::MIN.saturating_add(6),
@@ -161,16 +162,16 @@ impl Default for Meaning {
             sweep_config_limit: None,
             dedupe_scope: DedupeScope::NodePlusAncestors,
             ideas_context_strategy: ContextStrategy::NodePlusAncestors,
-            score: ScorePolicy::trading(),
+            score: ScorePolicy::trading_preset(),
             gate: GatePolicy::default(),
-            protect: protect(&TESTS.map(str::to_owned)),
+            protect: with_own_globs(&TEST_GLOBS.map(str::to_owned)),
             control: None,
-            measure: Measure::default(),
+            measure: MeasureSettings::default(),
         }
     }
 }
 
-impl Default for Reach {
+impl Default for RunLimits {
     fn default() -> Self {
         Self {
             max_depth: 3,
@@ -191,7 +192,7 @@ impl Default for Reach {
             deadline: None,
             llm_max_inflight: llm_max_inflight(),
             llm_rate_limit: RateLimit::default(),
-            idea_conversation_mode: Mode::default(),
+            idea_conversation_mode: ConversationMode::default(),
             idea_history_window_turns: idea_history_window_turns(),
             idea_history_max_chars: idea_history_max_chars(),
             summary_agent: None,
@@ -200,14 +201,14 @@ impl Default for Reach {
 }
 
 /// Treebeam's own files, which are always protected.
-const OWN: [&str; 2] = ["treebeam.toml", ".treebeam/**"];
+const OWN_GLOBS: [&str; 2] = ["treebeam.toml", ".treebeam/**"];
 /// What is protected where the user says nothing else: test files.
-const TESTS: [&str; 4] = ["**/test_*.py", "**/*_test.py", "**/conftest.py", "tests/**"];
+const TEST_GLOBS: [&str; 4] = ["**/test_*.py", "**/*_test.py", "**/conftest.py", "tests/**"];
 
 /// What no candidate may change: treebeam's own files, and these.
 #[must_use]
-pub fn protect(globs: &[String]) -> Vec<String> {
-    let own = OWN.iter().filter(|own| !globs.iter().any(|glob| glob == *own));
+pub fn with_own_globs(globs: &[String]) -> Vec<String> {
+    let own = OWN_GLOBS.iter().filter(|own| !globs.iter().any(|glob| glob == *own));
     own.map(|own| (*own).to_owned()).chain(globs.iter().cloned()).collect()
 }
 
@@ -313,12 +314,12 @@ pub struct ScorePolicy {
     /// Columns that a candidate may not change.
     pub invariant_columns: Vec<String>,
     /// The numbers that the recommendation compares with.
-    pub thresholds: Thresholds,
+    pub thresholds: ScoreThresholds,
 }
 
 /// The numbers that the recommendation compares with.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Thresholds {
+pub struct ScoreThresholds {
     /// Worse by more than this part of the baseline: the primary has regressed.
     pub primary_regression: Finite,
     /// Worse by more than this part of the baseline: a guarded metric has regressed.
@@ -344,55 +345,55 @@ pub struct GatePolicy {
     pub min_ok_rate: Finite,
 }
 
-fn number(literal: f64) -> Finite {
+fn finite_literal(literal: f64) -> Finite {
     Finite::new(literal).unwrap_or_default()
 }
 
-impl Default for Thresholds {
+impl Default for ScoreThresholds {
     fn default() -> Self {
         Self {
-            primary_regression: number(0.05),
-            risk_regression: number(0.10),
-            clamp: number(2.0),
-            strong: number(0.10),
-            promising: number(0.03),
-            mixed: number(-0.02),
+            primary_regression: finite_literal(0.05),
+            risk_regression: finite_literal(0.10),
+            clamp: finite_literal(2.0),
+            strong: finite_literal(0.10),
+            promising: finite_literal(0.03),
+            mixed: finite_literal(-0.02),
         }
     }
 }
 
 impl Default for GatePolicy {
     fn default() -> Self {
-        Self { primary_tolerance: Finite::ZERO, min_rows: None, min_ok_rate: number(1.0) }
+        Self { primary_tolerance: Finite::ZERO, min_rows: None, min_ok_rate: finite_literal(1.0) }
     }
 }
 
 impl ScorePolicy {
     /// The column that names a configuration, if the user says nothing.
-    pub const ID_COLUMN: &str = "config_id";
+    pub const DEFAULT_ID_COLUMN: &str = "config_id";
     /// The column that says whether a configuration ran, if the user says nothing.
-    pub const STATUS_COLUMN: &str = "status";
+    pub const DEFAULT_STATUS_COLUMN: &str = "status";
 
     /// The names of the built-in presets.
-    pub const PRESETS: [&str; 1] = ["trading"];
+    pub const PRESET_NAMES: [&str; 1] = ["trading"];
 
     /// The preset of that name.
     #[must_use]
-    pub fn preset(name: &str) -> Option<Self> {
+    pub fn from_preset(name: &str) -> Option<Self> {
         match name {
-            "trading" => Some(Self::trading()),
+            "trading" => Some(Self::trading_preset()),
             _ => None,
         }
     }
 
     /// The built-in preset `trading`.
     #[must_use]
-    pub fn trading() -> Self {
+    pub fn trading_preset() -> Self {
         use Direction::{Higher, Lower};
         let plain = |column: &str, direction, weight| Metric {
             column: column.to_owned(),
             direction,
-            weight: number(weight),
+            weight: finite_literal(weight),
             guard: false,
         };
         let guarded = |column, weight| Metric { guard: true, ..plain(column, Higher, weight) };
@@ -416,10 +417,10 @@ impl ScorePolicy {
                 plain("sig_t_p_value", Lower, 0.5),
                 plain("sig_bootstrap_prob_mean_gt0", Higher, 0.5),
             ],
-            id_column: Self::ID_COLUMN.to_owned(),
-            status_column: Self::STATUS_COLUMN.to_owned(),
+            id_column: Self::DEFAULT_ID_COLUMN.to_owned(),
+            status_column: Self::DEFAULT_STATUS_COLUMN.to_owned(),
             invariant_columns: Vec::new(),
-            thresholds: Thresholds::default(),
+            thresholds: ScoreThresholds::default(),
         }
     }
 

@@ -12,18 +12,18 @@ use names::{controls_git, refused_new_path};
 
 /// One path that a candidate changes, as git's index has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct PathChange {
     /// The path, `/` between its parts, relative to the repository.
     pub path: String,
     /// Whether the parent commit has nothing at this path.
     pub is_new: bool,
     /// What it becomes.
-    pub to: Mode,
+    pub to: PathKind,
 }
 
 /// What a path is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub enum PathKind {
     /// A file, executable or not.
     File,
     /// A symbolic link.
@@ -41,20 +41,20 @@ pub struct BadGlob(String);
 
 /// The paths that no candidate may change.
 #[derive(Clone, Debug)]
-pub struct Protected {
+pub struct ProtectedPaths {
     globs: GlobSet,
     /// What all that a glob matches begins with, of each glob.
     beginnings: Vec<String>,
 }
 
-impl Protected {
+impl ProtectedPaths {
     /// Reads the globs.
     ///
     /// # Errors
     /// When one of them is no glob.
     pub fn new(globs: &[String]) -> Result<Self, BadGlob> {
         let mut set = GlobSetBuilder::new();
-        let beginnings = globs.iter().map(|glob| folded_path(beginning(glob))).collect();
+        let beginnings = globs.iter().map(|glob| folded_path(literal_prefix(glob))).collect();
         for glob in globs {
             let as_written = Glob::new(glob).map_err(|error| BadGlob(error.to_string()))?;
             // Folding may break a glob that is whole, such as `[Z-a]`.
@@ -66,8 +66,8 @@ impl Protected {
 
     /// What is wrong with these changes, in words, one line each; nothing when they may stand.
     #[must_use]
-    pub fn violations(&self, changes: &[Change]) -> Vec<String> {
-        changes.iter().filter_map(|change| self.violation(change)).collect()
+    pub fn list_violations(&self, changes: &[PathChange]) -> Vec<String> {
+        changes.iter().filter_map(|change| self.find_violation(change)).collect()
     }
 
     /// Whether one of the globs matches a path.
@@ -78,33 +78,33 @@ impl Protected {
 
     /// Whether one of the globs could match a path below this folder.
     #[must_use]
-    pub fn may_cover_below(&self, folder: &str) -> bool {
+    pub fn can_cover_below(&self, folder: &str) -> bool {
         let folder = format!("{}/", folded_path(folder));
         let may = |it: &String| it.starts_with(&folder) || folder.starts_with(it.as_str());
         self.beginnings.iter().any(may)
     }
 
-    fn violation(&self, change: &Change) -> Option<String> {
+    fn find_violation(&self, change: &PathChange) -> Option<String> {
         let path = &change.path;
         match change.to {
-            Mode::Symlink => Some(format!("`{path}` becomes a symbolic link")),
-            Mode::Gitlink => Some(format!("`{path}` becomes a submodule")),
-            Mode::File | Mode::Deleted if controls_git(path) => {
+            PathKind::Symlink => Some(format!("`{path}` becomes a symbolic link")),
+            PathKind::Gitlink => Some(format!("`{path}` becomes a submodule")),
+            PathKind::File | PathKind::Deleted if controls_git(path) => {
                 Some(format!("`{path}` controls git"))
             }
-            Mode::File | Mode::Deleted if self.covers(path) => {
+            PathKind::File | PathKind::Deleted if self.covers(path) => {
                 Some(format!("`{path}` is protected"))
             }
-            Mode::File if change.is_new => {
+            PathKind::File if change.is_new => {
                 refused_new_path(path).map(|why| format!("`{path}` may not be added: {why}"))
             }
-            Mode::File | Mode::Deleted => None,
+            PathKind::File | PathKind::Deleted => None,
         }
     }
 }
 
 /// What a glob has before the first character that may stand for another one.
-fn beginning(glob: &str) -> &str {
+fn literal_prefix(glob: &str) -> &str {
     let end = glob.find(['*', '?', '[', '{', '\\']).unwrap_or(glob.len());
     glob.get(..end).unwrap_or_default()
 }
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn folders_that_no_glob_leads_to_are_known() -> Result<(), BadGlob> {
         let may = |glob: &str, folder: &str| {
-            Protected::new(&[glob.to_owned()]).map(|it| it.may_cover_below(folder))
+            ProtectedPaths::new(&[glob.to_owned()]).map(|it| it.can_cover_below(folder))
         };
         for (glob, folder, expected) in [
             ("data/**", "data", true),
@@ -138,33 +138,36 @@ mod tests {
 
     #[test]
     fn what_may_not_be_touched_is_named() -> Result<(), BadGlob> {
-        let protected = Protected::new(&["eval/**".to_owned(), "*.lock".to_owned()])?;
+        let protected = ProtectedPaths::new(&["eval/**".to_owned(), "*.lock".to_owned()])?;
         let check = |path: &str, to| {
-            let change = Change { path: path.to_owned(), is_new: false, to };
-            protected.violations(&[change]).join("; ")
+            let change = PathChange { path: path.to_owned(), is_new: false, to };
+            protected.list_violations(&[change]).join("; ")
         };
-        assert_eq!(check("src/model.py", Mode::File), "");
-        assert_eq!(check("eval/score.py", Mode::File), "`eval/score.py` is protected");
-        assert_eq!(check("eval/score.py", Mode::Deleted), "`eval/score.py` is protected");
-        assert_eq!(check("data", Mode::Symlink), "`data` becomes a symbolic link");
-        assert_eq!(check("lib", Mode::Gitlink), "`lib` becomes a submodule");
-        assert_eq!(check("sub/.gitattributes", Mode::File), "`sub/.gitattributes` controls git");
-        assert!(Protected::new(&["a[".to_owned()]).is_err());
+        assert_eq!(check("src/model.py", PathKind::File), "");
+        assert_eq!(check("eval/score.py", PathKind::File), "`eval/score.py` is protected");
+        assert_eq!(check("eval/score.py", PathKind::Deleted), "`eval/score.py` is protected");
+        assert_eq!(check("data", PathKind::Symlink), "`data` becomes a symbolic link");
+        assert_eq!(check("lib", PathKind::Gitlink), "`lib` becomes a submodule");
+        assert_eq!(
+            check("sub/.gitattributes", PathKind::File),
+            "`sub/.gitattributes` controls git"
+        );
+        assert!(ProtectedPaths::new(&["a[".to_owned()]).is_err());
         Ok(())
     }
 
     #[test]
     fn paths_are_compared_without_case_and_normalised() -> Result<(), BadGlob> {
         let globs = ["sweep.py", "Eval/**", "caf\u{e9}/*.py", "[Z-a].txt"];
-        let protected = Protected::new(&globs.map(str::to_owned))?;
+        let protected = ProtectedPaths::new(&globs.map(str::to_owned))?;
         for path in ["SWEEP.PY", "Sweep.py", "eval/x.py", "EVAL/X.PY", "cafe\u{301}/A.py"] {
             assert!(protected.covers(path), "{path}");
         }
         assert!(!protected.covers("sweeps.py"));
-        assert!(protected.may_cover_below("EVAL") && protected.may_cover_below("CAFE\u{301}"));
+        assert!(protected.can_cover_below("EVAL") && protected.can_cover_below("CAFE\u{301}"));
         let check = |path: &str| {
-            let change = Change { path: path.to_owned(), is_new: false, to: Mode::File };
-            protected.violations(&[change]).join("; ")
+            let change = PathChange { path: path.to_owned(), is_new: false, to: PathKind::File };
+            protected.list_violations(&[change]).join("; ")
         };
         assert_eq!(check("SWEEP.PY"), "`SWEEP.PY` is protected");
         for path in [".GITATTRIBUTES", "a/.GitModules", ".Git/config", "a/.GIT/hooks/x", "git~1/x"]
@@ -177,10 +180,10 @@ mod tests {
 
     #[test]
     fn some_new_files_cannot_come_in() -> Result<(), BadGlob> {
-        let protected = Protected::new(&[])?;
+        let protected = ProtectedPaths::new(&[])?;
         let check = |path: &str, is_new, to| {
-            let change = Change { path: path.to_owned(), is_new, to };
-            !protected.violations(&[change]).is_empty()
+            let change = PathChange { path: path.to_owned(), is_new, to };
+            !protected.list_violations(&[change]).is_empty()
         };
         for path in [
             "hook.pth",
@@ -205,12 +208,12 @@ mod tests {
             "a:b.py",
             "a\\b.py",
         ] {
-            assert!(check(path, true, Mode::File), "{path:?}");
-            assert!(!check(path, false, Mode::File), "{path:?} is there already");
-            assert!(!check(path, false, Mode::Deleted), "{path:?} goes");
+            assert!(check(path, true, PathKind::File), "{path:?}");
+            assert!(!check(path, false, PathKind::File), "{path:?} is there already");
+            assert!(!check(path, false, PathKind::Deleted), "{path:?} goes");
         }
         for path in ["model.py", "console.py", "aux_data/x.py", ".config", "a.b/c d.py", "com0"] {
-            assert!(!check(path, true, Mode::File), "{path:?}");
+            assert!(!check(path, true, PathKind::File), "{path:?}");
         }
         Ok(())
     }

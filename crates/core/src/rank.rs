@@ -1,7 +1,7 @@
 //! Which of the passing candidates are best? Decided against the root, the same whatever finished first.
 
 use crate::evidence::Comparison;
-use crate::facts::Measured;
+use crate::facts::ScoredCandidate;
 use crate::id::{EvalId, GitTree};
 use crate::num::Finite;
 use std::cmp::Reverse;
@@ -9,14 +9,14 @@ use std::collections::BTreeSet;
 
 /// What a candidate is ranked by: its score against the root, or else its primary delta. None: never promoted.
 #[must_use]
-pub fn score(vs_root: &Comparison) -> Option<Finite> {
+pub fn rank_score(vs_root: &Comparison) -> Option<Finite> {
     let scored = vs_root.recommendation.metrics_used > 0;
     scored.then_some(vs_root.recommendation.score).or(vs_root.primary_delta)
 }
 
 /// A candidate that passed the gate, with what its place depends on.
 #[derive(Clone, Debug)]
-pub struct Contender {
+pub struct RankedCandidate {
     /// Which eval.
     pub eval: EvalId,
     /// How it compares with the root.
@@ -27,11 +27,11 @@ pub struct Contender {
     pub tree: Option<GitTree>,
 }
 
-impl Contender {
+impl RankedCandidate {
     /// A candidate with its figures.
     #[must_use]
-    pub fn new(eval: EvalId, measured: Measured) -> Self {
-        let Measured { work, scored, .. } = measured;
+    pub fn new(eval: EvalId, measured: ScoredCandidate) -> Self {
+        let ScoredCandidate { work, scored, .. } = measured;
         let (files_changed, tree) = (work.files_changed, work.tree);
         Self { eval, vs_root: scored.vs_root, files_changed, tree }
     }
@@ -40,7 +40,7 @@ impl Contender {
 /// The best `width` contenders, best first: by score, primary delta, absence of a risk regression, fewer files, older id.
 /// Of those with the same git tree only the oldest counts.
 #[must_use]
-pub fn beam(contenders: impl Iterator<Item = Contender>, width: usize) -> Vec<EvalId> {
+pub fn select_beam(contenders: impl Iterator<Item = RankedCandidate>, width: usize) -> Vec<EvalId> {
     let mut trees = BTreeSet::new();
     let mut contenders: Vec<_> = contenders.collect();
     contenders.sort_unstable_by_key(|c| c.eval);
@@ -48,8 +48,8 @@ pub fn beam(contenders: impl Iterator<Item = Contender>, width: usize) -> Vec<Ev
     let mut ranked: Vec<_> = contenders
         .into_iter()
         .filter_map(|c| {
-            let score = score(&c.vs_root)?;
-            let risk = c.vs_root.recommendation.risk_regressed();
+            let score = rank_score(&c.vs_root)?;
+            let risk = c.vs_root.recommendation.has_risk_regression();
             Some((Reverse(score), Reverse(c.vs_root.primary_delta), risk, c.files_changed, c.eval))
         })
         .collect();

@@ -7,7 +7,7 @@ use std::str::FromStr;
 /// Who is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Role {
+pub enum AgentRole {
     /// Says what to watch out for.
     Coordinator,
     /// Plans an idea's implementation.
@@ -20,7 +20,7 @@ pub enum Role {
     Ideas,
 }
 
-impl Role {
+impl AgentRole {
     /// All of them.
     pub const ALL: [Self; 5] =
         [Self::Coordinator, Self::Planner, Self::Coder, Self::Reviewer, Self::Ideas];
@@ -38,13 +38,13 @@ impl Role {
     }
 }
 
-impl fmt::Display for Role {
+impl fmt::Display for AgentRole {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-impl FromStr for Role {
+impl FromStr for AgentRole {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
         let names = || Self::ALL.map(|role| format!("`{role}`")).join(", ");

@@ -1,11 +1,11 @@
 //! When two numbers are equal but for rounding: the one rule that effects, signals and gains rest on.
 
 /// A difference up to this part of the larger number is rounding. It is relative: near 0 no difference is too small to count.
-const ROUNDING: f64 = 1e-12;
+const MAX_ROUNDING_RATIO: f64 = 1e-12;
 
 /// Whether two numbers differ by no more than rounding.
-pub(crate) fn is_no_difference(before: f64, after: f64) -> bool {
-    (before - after).abs() <= ROUNDING * before.abs().max(after.abs())
+pub(crate) fn is_rounding_difference(before: f64, after: f64) -> bool {
+    (before - after).abs() <= MAX_ROUNDING_RATIO * before.abs().max(after.abs())
 }
 
 #[cfg(test)]
@@ -27,9 +27,9 @@ mod tests {
             (5e-324, 1e-323, false),
             (-f64::MAX, f64::MAX, false),
         ] {
-            assert_eq!(is_no_difference(before, after), expect, "{before} {after}");
-            assert_eq!(is_no_difference(after, before), expect, "{after} {before}");
-            assert_eq!(is_no_difference(-before, -after), expect, "-{before} -{after}");
+            assert_eq!(is_rounding_difference(before, after), expect, "{before} {after}");
+            assert_eq!(is_rounding_difference(after, before), expect, "{after} {before}");
+            assert_eq!(is_rounding_difference(-before, -after), expect, "-{before} -{after}");
         }
     }
 }

@@ -2,16 +2,17 @@
 //! the gate and the rank look at. Decides nothing: that is [`crate::gate`] and [`crate::rank`].
 
 use crate::evidence::{
-    Comparison, Form, Grade, LostNumbers, PrimaryMeans, Reason, Recommendation, Scored,
+    CandidateScore, Comparison, Grade, LostNumbers, PrimaryMeans, Recommendation,
+    RecommendationReason, ResultsForm,
 };
 use crate::num::Finite;
-use crate::paired::{PairCounts, gain, matched, paired};
-use crate::policy::{Direction, Meaning, Metric, ScorePolicy, Thresholds};
+use crate::paired::{PairCounts, compare_paired, gain_beyond_rounding, match_by_id};
+use crate::policy::{Direction, FixedSettings, Metric, ScorePolicy, ScoreThresholds};
 use crate::rules_version::RulesVersion;
 use crate::sweep::Sweep;
 
 /// A baseline mean this near to 0 is nothing to be relative to.
-const NEAR_ZERO: f64 = 1e-12;
+const NEAR_ZERO_MEAN: f64 = 1e-12;
 
 /// Why two sweeps cannot be compared.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -40,7 +41,7 @@ impl ScoreError {
 
 /// A candidate against one baseline, with all figures.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Details {
+pub struct ComparisonDetails {
     /// What decisions rest on.
     pub comparison: Comparison,
     /// All shared columns, in the order of the baseline's header.
@@ -85,34 +86,34 @@ pub struct MetricUse {
 
 /// A candidate against its parent and the root.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Judgement {
+pub struct ScoringDetails {
     /// Everything that the gate and the rank look at.
-    pub scored: Scored,
+    pub scored: CandidateScore,
     /// All figures against the parent.
-    pub vs_parent: Details,
+    pub vs_parent: ComparisonDetails,
     /// All figures against the root.
-    pub vs_root: Details,
+    pub vs_root: ComparisonDetails,
 }
 
 /// Compares a candidate with a baseline, by the latest rules.
 ///
 /// # Errors
 /// Where rows are selected on both sides and no column has numbers on both.
-pub fn compare(
+pub fn compare_sweeps(
     baseline: &Sweep,
     candidate: &Sweep,
     policy: &ScorePolicy,
-) -> Result<Details, ScoreError> {
-    compare_by(RulesVersion::LATEST, baseline, candidate, policy)
+) -> Result<ComparisonDetails, ScoreError> {
+    compare_sweeps_by(RulesVersion::LATEST, baseline, candidate, policy)
 }
 
-fn compare_by(
+fn compare_sweeps_by(
     rules: RulesVersion,
     baseline: &Sweep,
     candidate: &Sweep,
     policy: &ScorePolicy,
-) -> Result<Details, ScoreError> {
-    let columns = deltas(baseline, candidate);
+) -> Result<ComparisonDetails, ScoreError> {
+    let columns = column_deltas(baseline, candidate);
     if columns.is_empty() && baseline.rows_used() > 0 && candidate.rows_used() > 0 {
         let (baseline, candidate) = (baseline.name().to_owned(), candidate.name().to_owned());
         return Err(ScoreError::NothingShared { baseline, candidate });
@@ -120,23 +121,23 @@ fn compare_by(
     let of = |(at, metric)| MetricUse::new(at, metric, baseline, candidate);
     let metrics: Vec<MetricUse> = policy.metrics.iter().enumerate().filter_map(of).collect();
     let direction = policy.primary_direction();
-    let primary = means(&policy.primary, baseline, candidate);
+    let primary = mean_pair(&policy.primary, baseline, candidate);
     let comparison = Comparison {
         baseline_rows_used: baseline.rows_used(),
         candidate_rows_used: candidate.rows_used(),
-        recommendation: recommend(&metrics, primary, policy, rules),
-        primary_delta: primary.and_then(|pair| Finite::new(gain(pair, direction))),
-        paired: paired(baseline, candidate, direction),
+        recommendation: build_recommendation(&metrics, primary, policy, rules),
+        primary_delta: primary.and_then(|pair| Finite::new(gain_beyond_rounding(pair, direction))),
+        paired: compare_paired(baseline, candidate, direction),
         primary_means: match rules {
             RulesVersion::First => None,
-            RulesVersion::Second => primary.and_then(PrimaryMeans::of),
+            RulesVersion::Second => primary.and_then(PrimaryMeans::from_pair),
         },
     };
-    Ok(Details { comparison, columns, metrics })
+    Ok(ComparisonDetails { comparison, columns, metrics })
 }
 
 impl PrimaryMeans {
-    fn of((baseline, candidate): (f64, f64)) -> Option<Self> {
+    fn from_pair((baseline, candidate): (f64, f64)) -> Option<Self> {
         let (baseline, candidate) = (Finite::new(baseline)?, Finite::new(candidate)?);
         Some(Self { baseline, candidate })
     }
@@ -147,65 +148,65 @@ impl PrimaryMeans {
 ///
 /// # Errors
 /// Where one of the two comparisons is not possible.
-pub fn judge(
+pub fn score_candidate(
     parent: &Sweep,
     root: &Sweep,
     candidate: &Sweep,
-    meaning: &Meaning,
+    meaning: &FixedSettings,
     root_rows: u32,
-) -> Result<Judgement, ScoreError> {
-    judge_by(RulesVersion::LATEST, [parent, root], candidate, meaning, root_rows)
+) -> Result<ScoringDetails, ScoreError> {
+    score_candidate_by(RulesVersion::LATEST, [parent, root], candidate, meaning, root_rows)
 }
 
 /// Compares a candidate with its parent and the root, in this order, by these rules.
 ///
 /// # Errors
 /// Where one of the two comparisons is not possible.
-pub fn judge_by(
+pub fn score_candidate_by(
     rules: RulesVersion,
     [parent, root]: [&Sweep; 2],
     candidate: &Sweep,
-    meaning: &Meaning,
+    meaning: &FixedSettings,
     root_rows: u32,
-) -> Result<Judgement, ScoreError> {
-    let vs_parent = compare_by(rules, parent, candidate, &meaning.score)?;
+) -> Result<ScoringDetails, ScoreError> {
+    let vs_parent = compare_sweeps_by(rules, parent, candidate, &meaning.score)?;
     let vs_root = if std::ptr::eq(parent, root) {
         vs_parent.clone()
     } else {
-        compare_by(rules, root, candidate, &meaning.score)?
+        compare_sweeps_by(rules, root, candidate, &meaning.score)?
     };
     let limit = meaning.sweep_config_limit.map(Into::into);
-    let scored = Scored {
+    let scored = CandidateScore {
         vs_parent: vs_parent.comparison.clone(),
         vs_root: vs_root.comparison.clone(),
         completeness: candidate.completeness(limit, meaning.gate.min_rows.unwrap_or(root_rows)),
-        form: form([parent, root], candidate, &meaning.score, rules),
+        form: check_form([parent, root], candidate, &meaning.score, rules),
         has_effect: match rules {
-            RulesVersion::First => parent.fingerprint() != candidate.fingerprint(),
+            RulesVersion::First => parent.metrics_fingerprint() != candidate.metrics_fingerprint(),
             RulesVersion::Second => parent.differs_beyond_rounding(candidate, &meaning.score),
         },
         rules_version: rules,
     };
-    Ok(Judgement { scored, vs_parent, vs_root })
+    Ok(ScoringDetails { scored, vs_parent, vs_root })
 }
 
-fn form(
+fn check_form(
     [parent, root]: [&Sweep; 2],
     candidate: &Sweep,
     policy: &ScorePolicy,
     rules: RulesVersion,
-) -> Form {
-    let first = Form {
+) -> ResultsForm {
+    let first = ResultsForm {
         ragged_rows: candidate.ragged_rows(),
         duplicate_ids: candidate.duplicate_ids(),
-        unknown_ids: root.unknown_ids(candidate),
+        unknown_ids: root.count_unknown_ids(candidate),
         changed_invariants: changed_invariants(root, candidate, policy),
         lost_numbers: lost_numbers(parent, candidate, policy),
-        ..Form::default()
+        ..ResultsForm::default()
     };
     match rules {
         RulesVersion::First => first,
-        RulesVersion::Second => Form {
+        RulesVersion::Second => ResultsForm {
             missing_columns: missing_columns(root, candidate, policy),
             ragged_lines: candidate.ragged_lines().to_vec(),
             repeated_ids: candidate.repeated_ids(),
@@ -229,9 +230,9 @@ fn missing_columns(root: &Sweep, candidate: &Sweep, policy: &ScorePolicy) -> Vec
     missing
 }
 
-fn deltas(baseline: &Sweep, candidate: &Sweep) -> Vec<ColumnDelta> {
-    let shared = baseline.means().filter_map(|(column, baseline_mean)| {
-        let candidate_mean = candidate.mean(column)?;
+fn column_deltas(baseline: &Sweep, candidate: &Sweep) -> Vec<ColumnDelta> {
+    let shared = baseline.column_means().filter_map(|(column, baseline_mean)| {
+        let candidate_mean = candidate.column_mean(column)?;
         let delta = candidate_mean - baseline_mean;
         Some(ColumnDelta { column: column.to_owned(), baseline_mean, candidate_mean, delta })
     });
@@ -239,11 +240,11 @@ fn deltas(baseline: &Sweep, candidate: &Sweep) -> Vec<ColumnDelta> {
 }
 
 /// The means of a column on both sides, the baseline's first.
-fn means(column: &str, baseline: &Sweep, candidate: &Sweep) -> Option<(f64, f64)> {
-    baseline.mean(column).zip(candidate.mean(column))
+fn mean_pair(column: &str, baseline: &Sweep, candidate: &Sweep) -> Option<(f64, f64)> {
+    baseline.column_mean(column).zip(candidate.column_mean(column))
 }
 
-fn improvement((baseline, candidate): (f64, f64), direction: Direction) -> f64 {
+fn raw_improvement((baseline, candidate): (f64, f64), direction: Direction) -> f64 {
     match direction {
         Direction::Higher => candidate - baseline,
         Direction::Lower => baseline - candidate,
@@ -253,8 +254,8 @@ fn improvement((baseline, candidate): (f64, f64), direction: Direction) -> f64 {
 /// By how much a mean got better, as far as the rules count it.
 fn counted_improvement(pair: (f64, f64), direction: Direction, rules: RulesVersion) -> f64 {
     match rules {
-        RulesVersion::First => improvement(pair, direction),
-        RulesVersion::Second => gain(pair, direction),
+        RulesVersion::First => raw_improvement(pair, direction),
+        RulesVersion::Second => gain_beyond_rounding(pair, direction),
     }
 }
 
@@ -271,10 +272,10 @@ impl MetricUse {
 
     /// What the metric of this number makes of two sweeps.
     fn new(at: usize, metric: &Metric, baseline: &Sweep, candidate: &Sweep) -> Option<Self> {
-        let pair = means(&metric.column, baseline, candidate)?;
-        let raw_improvement = improvement(pair, metric.direction);
+        let pair = mean_pair(&metric.column, baseline, candidate)?;
+        let raw_improvement = raw_improvement(pair, metric.direction);
         let size = pair.0.abs();
-        let unit = if size <= NEAR_ZERO { 1.0 } else { size };
+        let unit = if size <= NEAR_ZERO_MEAN { 1.0 } else { size };
         Some(Self {
             column: metric.column.clone(),
             direction: metric.direction,
@@ -288,27 +289,31 @@ impl MetricUse {
     }
 }
 
-fn recommend(
+fn build_recommendation(
     metrics: &[MetricUse],
     primary: Option<(f64, f64)>,
     policy: &ScorePolicy,
     rules: RulesVersion,
 ) -> Recommendation {
     let thresholds = &policy.thresholds;
-    let score = score(metrics, thresholds.clamp.get());
-    let positive_signals = signals(metrics, rules, |improvement| improvement > 0.0);
-    let negative_signals = signals(metrics, rules, |improvement| improvement < 0.0);
-    let mut reasons: Vec<Reason> = primary_regression(primary, policy, rules)
+    let score = weighted_score(metrics, thresholds.clamp.get());
+    let positive_signals = count_signals(metrics, rules, |improvement| improvement > 0.0);
+    let negative_signals = count_signals(metrics, rules, |improvement| improvement < 0.0);
+    let mut reasons: Vec<RecommendationReason> = primary_regression(primary, policy, rules)
         .into_iter()
         .chain(risk_regression(metrics, policy, rules))
         .collect();
     let enough = score >= thresholds.promising
         || positive_signals >= negative_signals.saturating_add(2).max(2);
     let should_explore = reasons.is_empty() && enough;
-    reasons.push(if should_explore { Reason::NetImprovement } else { Reason::InsufficientSignal });
+    reasons.push(if should_explore {
+        RecommendationReason::NetImprovement
+    } else {
+        RecommendationReason::InsufficientSignal
+    });
     Recommendation {
         should_explore,
-        grade: grade(score, thresholds),
+        grade: grade_score(score, thresholds),
         score,
         positive_signals,
         negative_signals,
@@ -318,7 +323,7 @@ fn recommend(
 }
 
 /// The weighted mean of the clamped relative improvements; 0 with no weight behind it.
-fn score(metrics: &[MetricUse], clamp: f64) -> Finite {
+fn weighted_score(metrics: &[MetricUse], clamp: f64) -> Finite {
     let (mut sum, mut weights) = (0.0, 0.0);
     for metric in metrics {
         sum += metric.weight.get() * metric.relative_improvement.min(clamp).max(-clamp);
@@ -327,7 +332,7 @@ fn score(metrics: &[MetricUse], clamp: f64) -> Finite {
     Finite::new(sum / weights).unwrap_or_default()
 }
 
-fn signals(metrics: &[MetricUse], rules: RulesVersion, counts: fn(f64) -> bool) -> u32 {
+fn count_signals(metrics: &[MetricUse], rules: RulesVersion, counts: fn(f64) -> bool) -> u32 {
     let counted = metrics.iter().filter(|metric| counts(metric.counted_improvement(rules))).count();
     u32::try_from(counted).unwrap_or(u32::MAX)
 }
@@ -336,18 +341,18 @@ fn primary_regression(
     primary: Option<(f64, f64)>,
     policy: &ScorePolicy,
     rules: RulesVersion,
-) -> Option<Reason> {
+) -> Option<RecommendationReason> {
     let pair = primary?;
     let allowed = policy.thresholds.primary_regression.get() * pair.0.abs();
     let regressed = counted_improvement(pair, policy.primary_direction(), rules) < -allowed;
-    regressed.then_some(Reason::PrimaryMetricRegressed)
+    regressed.then_some(RecommendationReason::PrimaryMetricRegressed)
 }
 
 fn risk_regression(
     metrics: &[MetricUse],
     policy: &ScorePolicy,
     rules: RulesVersion,
-) -> Option<Reason> {
+) -> Option<RecommendationReason> {
     let allowed = policy.thresholds.risk_regression.get();
     let guarded = |used: &&MetricUse| {
         policy.metrics.iter().any(|metric| metric.guard && metric.column == used.column)
@@ -355,14 +360,14 @@ fn risk_regression(
     let regressed: Vec<String> = metrics
         .iter()
         .filter(guarded)
-        .filter(|used| used.baseline_mean.abs() > NEAR_ZERO)
+        .filter(|used| used.baseline_mean.abs() > NEAR_ZERO_MEAN)
         .filter(|used| used.counted_improvement(rules) < -(allowed * used.baseline_mean.abs()))
         .map(|used| used.column.clone())
         .collect();
-    (!regressed.is_empty()).then_some(Reason::RiskRegressed(regressed))
+    (!regressed.is_empty()).then_some(RecommendationReason::RiskRegressed(regressed))
 }
 
-fn grade(score: Finite, thresholds: &Thresholds) -> Grade {
+fn grade_score(score: Finite, thresholds: &ScoreThresholds) -> Grade {
     if score >= thresholds.strong {
         Grade::Strong
     } else if score >= thresholds.promising {
@@ -377,8 +382,9 @@ fn grade(score: Finite, thresholds: &Thresholds) -> Grade {
 /// The invariant columns that differ from the root's in a configuration that both have.
 fn changed_invariants(root: &Sweep, candidate: &Sweep, policy: &ScorePolicy) -> Vec<String> {
     let changed = |at: usize| {
-        let (expected, found) = (root.invariant(at), candidate.invariant(at));
-        matched(expected.iter().copied(), found.iter().copied())
+        let (expected, found) =
+            (root.invariant_fingerprints(at), candidate.invariant_fingerprints(at));
+        match_by_id(expected.iter().copied(), found.iter().copied())
             .any(|(expected, found)| expected != found)
     };
     let columns = policy.invariant_columns.iter().enumerate();
@@ -390,24 +396,28 @@ fn lost_numbers(parent: &Sweep, candidate: &Sweep, policy: &ScorePolicy) -> Vec<
     let metrics = policy.metrics.iter().enumerate();
     let rows = metrics.map(|(at, metric)| {
         let column = metric.column.clone();
-        LostNumbers { rows: lost(at, &column, parent, candidate), column }
+        LostNumbers { rows: lost_number_rows(at, &column, parent, candidate), column }
     });
     rows.filter(|lost| lost.rows > 0).collect()
 }
 
 /// In how many configurations one metric lost its number. Where it has no column, or so many places without a number
 /// that these are not kept: by how many numbers it has fewer.
-fn lost(metric: usize, column: &str, parent: &Sweep, candidate: &Sweep) -> u32 {
-    let had = parent.numbers(column);
-    match (parent.missing(metric, column), candidate.missing(metric, column)) {
+fn lost_number_rows(metric: usize, column: &str, parent: &Sweep, candidate: &Sweep) -> u32 {
+    let had = parent.number_count(column);
+    match (
+        parent.rows_without_number(metric, column),
+        candidate.rows_without_number(metric, column),
+    ) {
         _ if had == 0 => 0,
         (Some(before), Some(after)) => {
-            let expected = |id| candidate.is_ok(id) == Some(true) && parent.is_ok(id).is_some();
+            let expected =
+                |id| candidate.is_row_ok(id) == Some(true) && parent.is_row_ok(id).is_some();
             let lost = after
                 .iter()
                 .filter(|(_, id)| expected(*id) && before.binary_search(&(metric, *id)).is_err());
             u32::try_from(lost.count()).unwrap_or(u32::MAX)
         }
-        _ => had.saturating_sub(candidate.numbers(column)),
+        _ => had.saturating_sub(candidate.number_count(column)),
     }
 }

@@ -7,10 +7,12 @@ mod index;
 mod removal;
 mod twins;
 
-pub use apply::Unexpected;
+pub use apply::StateError;
 
-use crate::event::{Event, Intent, Leftover, LeftoverKind, RunStarted};
-use crate::facts::{Baseline, Evals, Facts, History, Node, Origin, Phase, Removal};
+use crate::event::{Event, Leftover, LeftoverKind, PaidStep, RunStarted};
+use crate::facts::{
+    EvalList, Facts, Node, NodeOrigin, RemovalState, RootBaseline, RunHistory, RunPhase,
+};
 use crate::group::IdeaSource;
 use crate::id::{Depth, EvalId, NodeId};
 use jiff::Timestamp;
@@ -22,12 +24,12 @@ use twins::TwinKey;
 #[derive(Clone, Debug, PartialEq)]
 pub struct State {
     facts: Facts,
-    index: Index,
+    index: StateIndex,
 }
 
 /// Evals by stage and leftovers by time, so that finding the next one does not need a scan.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Index {
+struct StateIndex {
     /// Those of the control group last: what is short goes to the tree first.
     queued: BTreeMap<IdeaSource, BTreeSet<EvalId>>,
     implementing: BTreeSet<EvalId>,
@@ -52,10 +54,10 @@ impl Deref for State {
 impl State {
     /// The state of a run that has just begun.
     #[must_use]
-    pub fn begin(started: &RunStarted) -> Self {
+    pub fn from_run_started(started: &RunStarted) -> Self {
         let root = Node {
             id: NodeId::ROOT,
-            origin: Origin::Root,
+            origin: NodeOrigin::Root,
             depth: Depth(0),
             commit: started.root.clone(),
             created_at: started.at,
@@ -65,39 +67,41 @@ impl State {
             run: started.run.clone(),
             world: started.world,
             created_at: started.at,
-            meaning: started.meaning.clone(),
-            reach: started.reach.clone(),
+            settings: started.meaning.clone(),
+            limits: started.reach.clone(),
             agents: started.agents.clone(),
-            given: started.given.clone(),
-            former: Vec::new(),
+            user_ideas: started.given.clone(),
+            former_agents: Vec::new(),
             replays: started.replays.clone(),
             rules_version: started.rules_version,
-            baseline: Baseline::Unmeasured,
+            baseline: RootBaseline::Unmeasured,
             nodes: vec![root],
-            evals: Evals::default(),
+            evals: EvalList::default(),
             control: Vec::new(),
             depth: Depth(0),
             frontier: vec![NodeId::ROOT],
             closed: Vec::new(),
-            phase: Phase::Measuring,
-            reached: None,
+            phase: RunPhase::Measuring,
+            reached_budget: None,
             leftovers: BTreeMap::new(),
             removed: BTreeSet::new(),
-            history: History::default(),
+            history: RunHistory::default(),
         };
-        Self { facts, index: Index::default() }
+        Self { facts, index: StateIndex::default() }
     }
 
     /// The state that these events, from the first on, lead to.
     ///
     /// # Errors
     /// When they are not the events of a run.
-    pub fn replay<'a>(events: impl IntoIterator<Item = &'a Event>) -> Result<Self, Unexpected> {
+    pub fn from_events<'a>(
+        events: impl IntoIterator<Item = &'a Event>,
+    ) -> Result<Self, StateError> {
         let mut events = events.into_iter();
         let Some(Event::RunStarted(started)) = events.next() else {
-            return Err(Unexpected::new("the first event is not the start of a run"));
+            return Err(StateError::new("the first event is not the start of a run"));
         };
-        let mut state = Self::begin(started);
+        let mut state = Self::from_run_started(started);
         for event in events {
             state.apply(event)?;
         }
@@ -108,13 +112,13 @@ impl State {
     ///
     /// # Errors
     /// When the facts contradict each other.
-    pub fn restore(mut facts: Facts) -> Result<Self, Unexpected> {
-        facts.check()?;
+    pub fn from_facts(mut facts: Facts) -> Result<Self, StateError> {
+        facts.check_consistency()?;
         let twins = facts.evals.iter().filter_map(|eval| twins::twin_key(&eval)).collect();
-        facts.settle();
-        let mut index = Index { twins, ..Index::default() };
-        for eval in facts.evals.open() {
-            index.enter(eval);
+        facts.pack_closed_depths();
+        let mut index = StateIndex { twins, ..StateIndex::default() };
+        for eval in facts.evals.unpacked_evals() {
+            index.insert_eval(eval);
         }
         for (leftover, removal) in &facts.leftovers {
             index.removals.extend(removal_key(*leftover, removal));
@@ -129,44 +133,44 @@ impl State {
     }
 
     /// Evals that wait to be implemented: by node, the control group last, then by id.
-    pub fn queued(&self) -> impl Iterator<Item = (NodeId, &BTreeSet<EvalId>)> {
-        self.index.queued.iter().map(|(source, evals)| (source.node(), evals))
+    pub fn queued_evals(&self) -> impl Iterator<Item = (NodeId, &BTreeSet<EvalId>)> {
+        self.index.queued.iter().map(|(source, evals)| (source.node_id(), evals))
     }
 
     /// Evals that are being implemented.
     #[must_use]
-    pub fn implementing(&self) -> &BTreeSet<EvalId> {
+    pub fn implementing_evals(&self) -> &BTreeSet<EvalId> {
         &self.index.implementing
     }
 
     /// Evals that wait to be swept.
     #[must_use]
-    pub fn implemented(&self) -> &BTreeSet<EvalId> {
+    pub fn implemented_evals(&self) -> &BTreeSet<EvalId> {
         &self.index.implemented
     }
 
     /// Evals that are being swept.
     #[must_use]
-    pub fn sweeping(&self) -> &BTreeSet<EvalId> {
+    pub fn sweeping_evals(&self) -> &BTreeSet<EvalId> {
         &self.index.sweeping
     }
 
     /// Evals that wait to be compared.
     #[must_use]
-    pub fn swept(&self) -> &BTreeSet<EvalId> {
+    pub fn swept_evals(&self) -> &BTreeSet<EvalId> {
         &self.index.swept
     }
 
     /// What may be removed now: first what was not tried yet, then what has waited longest.
     #[must_use]
-    pub fn removable(&self, now: Timestamp) -> Option<Leftover> {
+    pub fn next_removable(&self, now: Timestamp) -> Option<Leftover> {
         let (not_before, _, leftover) = self.index.removals.first()?;
         not_before.is_none_or(|time| time <= now).then_some(*leftover)
     }
 
     /// How many worktrees wait to be removed, and were not tried yet.
     #[must_use]
-    pub fn worktrees_due(&self) -> usize {
+    pub fn due_worktree_count(&self) -> usize {
         let due = |(not_before, kind, _): &&RemovalKey| {
             not_before.is_none() && *kind == LeftoverKind::Worktree
         };
@@ -174,12 +178,12 @@ impl State {
     }
 
     /// Of those that are under way, the ones that no budget has stopped.
-    pub fn going_on(&self) -> impl Iterator<Item = EvalId> {
-        self.under_way().filter(|eval| !self.is_refused(Intent::Implement(*eval)))
+    pub fn active_evals(&self) -> impl Iterator<Item = EvalId> {
+        self.evals_under_way().filter(|eval| !self.is_stopped_by_budget(PaidStep::Implement(*eval)))
     }
 
     /// Evals between the beginning of their implementation and their end.
-    pub fn under_way(&self) -> impl Iterator<Item = EvalId> {
+    pub fn evals_under_way(&self) -> impl Iterator<Item = EvalId> {
         let index = &self.index;
         [&index.implementing, &index.implemented, &index.sweeping, &index.swept]
             .into_iter()
@@ -189,11 +193,11 @@ impl State {
 }
 
 /// Where a leftover stands among those that are to be removed; nowhere if it is kept.
-fn removal_key(leftover: Leftover, removal: &Removal) -> Option<RemovalKey> {
+fn removal_key(leftover: Leftover, removal: &RemovalState) -> Option<RemovalKey> {
     let not_before = match removal {
-        Removal::Kept => return None,
-        Removal::Due => None,
-        Removal::Deferred { retry_at, .. } => Some(*retry_at),
+        RemovalState::Kept => return None,
+        RemovalState::Due => None,
+        RemovalState::Deferred { retry_at, .. } => Some(*retry_at),
     };
     Some((not_before, leftover.kind, leftover))
 }

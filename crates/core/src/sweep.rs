@@ -9,18 +9,18 @@ mod rows;
 mod scan;
 mod tally;
 
-use crate::evidence::Completeness;
+use crate::evidence::SweepCompleteness;
 use crate::nearest;
 use crate::policy::{ChosenBy, ScorePolicy};
-use rows::Rows;
+use rows::RowReader;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, Read};
-use tally::{MAX_NAMED, Picked, Tally};
+use tally::{MAX_NAMED_ITEMS, RowTally, SelectedFigures};
 
 pub use cell::RowId;
 pub use rows::{MAX_COLUMNS, MAX_ROW_BYTES};
-pub use tally::Selection;
+pub use tally::RowSelection;
 
 /// Why a results CSV was refused.
 #[derive(Debug, thiserror::Error)]
@@ -68,7 +68,7 @@ pub enum SweepError {
         column: String,
     },
     /// Two columns have the same name.
-    #[error("`{file}`, line {line}: the columns {first} and {second} {}", alike(.column))]
+    #[error("`{file}`, line {line}: the columns {first} and {second} {}", duplicate_name_text(.column))]
     DuplicateColumn {
         /// Which file.
         file: String,
@@ -115,14 +115,14 @@ pub enum SweepError {
         header: String,
     },
     /// A column that the user named is not there.
-    #[error("`{file}` has no column `{column}`, {role}{}", suggestion(.nearest, .others))]
+    #[error("`{file}` has no column `{column}`, {role}{}", column_suggestion(.nearest, .others))]
     NoColumn {
         /// Which file.
         file: String,
         /// The column.
         column: String,
         /// What it was named for.
-        role: Role,
+        role: ColumnRole,
         /// What may have been meant.
         nearest: Vec<String>,
         /// The first other columns that could be meant.
@@ -142,7 +142,7 @@ pub enum SweepError {
 
 /// What a column was named for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum ColumnRole {
     /// The metric that may not regress.
     Primary,
     /// Another metric.
@@ -155,7 +155,7 @@ pub enum Role {
     Invariant,
 }
 
-impl fmt::Display for Role {
+impl fmt::Display for ColumnRole {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Primary => "the primary metric",
@@ -182,7 +182,7 @@ impl SweepError {
             Self::DuplicateColumn { .. } => Some("give each column a name of its own"),
             Self::TooManyColumns { .. } => Some("the first line has to be the header"),
             Self::Separator { .. } => Some("write the file with commas"),
-            Self::NoColumn { role: Role::Primary, .. } => {
+            Self::NoColumn { role: ColumnRole::Primary, .. } => {
                 Some("choose the primary with `--primary COL`, or with `primary` in `[score]`")
             }
             Self::NoColumn { .. } => Some("see `[score]` in the configuration"),
@@ -191,11 +191,11 @@ impl SweepError {
     }
 }
 
-fn alike(name: &str) -> String {
+fn duplicate_name_text(name: &str) -> String {
     if name.is_empty() { "have no name".to_owned() } else { format!("are both named `{name}`") }
 }
 
-fn suggestion(nearest: &[String], others: &[String]) -> String {
+fn column_suggestion(nearest: &[String], others: &[String]) -> String {
     match (nearest, others) {
         ([], []) => String::new(),
         ([], others) => format!("; its columns: `{}`", others.join("`, `")),
@@ -212,8 +212,8 @@ pub struct Sweep {
     /// Each column's mean and how many numbers are behind it, where there are any.
     means: Vec<Option<(f64, u32)>>,
     has_ids: bool,
-    selection: Selection,
-    picked: Picked,
+    selection: RowSelection,
+    picked: SelectedFigures,
     ragged_rows: u32,
     ragged_lines: Vec<u64>,
 }
@@ -223,25 +223,25 @@ impl Sweep {
     ///
     /// # Errors
     /// Where the text is no sound CSV with rows, or cannot be read.
-    pub fn read(
+    pub fn read_csv(
         reader: impl Read,
         name: &str,
         limit: Option<u32>,
         policy: &ScorePolicy,
     ) -> Result<Self, SweepError> {
-        let mut rows = Rows::new(reader, name)?;
+        let mut rows = RowReader::new(reader, name)?;
         let (header, line) = (rows.header().to_vec(), rows.header_line());
-        let index = index(&header, name, line)?;
-        let mut tally = Tally::new(&index, policy, limit);
-        while let Some(row) = rows.next()? {
-            tally.row(row);
+        let index = index_columns(&header, name, line)?;
+        let mut tally = RowTally::new(&index, policy, limit);
+        while let Some(row) = rows.next_row()? {
+            tally.add_row(row);
         }
         if tally.rows_read() == 0 {
             return Err(SweepError::NoRows { file: name.to_owned() });
         }
         let (mut picked, selection, ragged_rows, ragged_lines) = tally.finish();
         let sums = std::mem::take(&mut picked.sums);
-        let means = sums.iter().map(|sum| Some((sum.mean()?, sum.added()))).collect();
+        let means = sums.iter().map(|sum| Some((sum.mean()?, sum.number_count()))).collect();
         let (name, has_ids) = (name.to_owned(), index.contains_key(&policy.id_column));
         Ok(Self {
             name,
@@ -261,7 +261,7 @@ impl Sweep {
     /// # Errors
     /// Names the metric and the columns that could be meant.
     pub fn require_primary(&self, policy: &ScorePolicy) -> Result<(), SweepError> {
-        require(&policy.primary, Role::Primary, &self.header, &self.name)
+        require_column(&policy.primary, ColumnRole::Primary, &self.header, &self.name)
     }
 
     /// Refuses a sweep that lacks a column that the user named: as a baseline it would make what it was named for
@@ -269,21 +269,21 @@ impl Sweep {
     ///
     /// # Errors
     /// Names the first such column.
-    pub fn require(&self, policy: &ScorePolicy) -> Result<(), SweepError> {
-        let has = |column: &str, role| require(column, role, &self.header, &self.name);
+    pub fn require_columns(&self, policy: &ScorePolicy) -> Result<(), SweepError> {
+        let has = |column: &str, role| require_column(column, role, &self.header, &self.name);
         if policy.primary_chosen_by == ChosenBy::User {
-            has(&policy.primary, Role::Primary)?;
-            let preset = ScorePolicy::trading().metrics;
+            has(&policy.primary, ColumnRole::Primary)?;
+            let preset = ScorePolicy::trading_preset().metrics;
             let mut own = policy.metrics.iter().filter(|metric| !preset.contains(metric));
-            own.try_for_each(|metric| has(&metric.column, Role::Metric))?;
+            own.try_for_each(|metric| has(&metric.column, ColumnRole::Metric))?;
         }
-        if policy.id_column != ScorePolicy::ID_COLUMN {
-            has(&policy.id_column, Role::Id)?;
+        if policy.id_column != ScorePolicy::DEFAULT_ID_COLUMN {
+            has(&policy.id_column, ColumnRole::Id)?;
         }
-        if policy.status_column != ScorePolicy::STATUS_COLUMN {
-            has(&policy.status_column, Role::Status)?;
+        if policy.status_column != ScorePolicy::DEFAULT_STATUS_COLUMN {
+            has(&policy.status_column, ColumnRole::Status)?;
         }
-        policy.invariant_columns.iter().try_for_each(|column| has(column, Role::Invariant))
+        policy.invariant_columns.iter().try_for_each(|column| has(column, ColumnRole::Invariant))
     }
 
     /// What it is called in errors.
@@ -295,7 +295,7 @@ impl Sweep {
     /// How many rows were selected.
     #[must_use]
     pub fn rows_used(&self) -> u32 {
-        count(self.picked.rows.len())
+        saturating_u32(self.picked.rows.len())
     }
 
     /// Whether its rows have ids; where they have none, a row's number is its id.
@@ -306,34 +306,38 @@ impl Sweep {
 
     /// How the rows were selected.
     #[must_use]
-    pub const fn selection(&self) -> Selection {
+    pub const fn selection(&self) -> RowSelection {
         self.selection
     }
 
     /// The columns that have finite numbers in the selected rows, with the mean of these, in the header's order.
-    pub fn means(&self) -> impl Iterator<Item = (&str, f64)> {
+    pub fn column_means(&self) -> impl Iterator<Item = (&str, f64)> {
         let columns = self.header.iter().zip(&self.means);
         columns.filter_map(|(column, mean)| Some((column.as_str(), mean.as_ref()?.0)))
     }
 
     /// The mean of one column.
     #[must_use]
-    pub fn mean(&self, column: &str) -> Option<f64> {
-        self.figures(column).map(|(mean, _)| mean)
+    pub fn column_mean(&self, column: &str) -> Option<f64> {
+        self.column_figures(column).map(|(mean, _)| mean)
     }
 
     /// How many finite numbers one column has.
-    pub(crate) fn numbers(&self, column: &str) -> u32 {
-        self.figures(column).map_or(0, |(_, numbers)| numbers)
+    pub(crate) fn number_count(&self, column: &str) -> u32 {
+        self.column_figures(column).map_or(0, |(_, numbers)| numbers)
     }
 
-    fn figures(&self, column: &str) -> Option<(f64, u32)> {
+    fn column_figures(&self, column: &str) -> Option<(f64, u32)> {
         self.means.get(*self.index.get(column)?).copied().flatten()
     }
 
     /// The rows in which a metric, that of this number, has no number; none where these are too many to be kept, or
     /// the metric has no column.
-    pub(crate) fn missing(&self, metric: usize, column: &str) -> Option<&[(usize, RowId)]> {
+    pub(crate) fn rows_without_number(
+        &self,
+        metric: usize,
+        column: &str,
+    ) -> Option<&[(usize, RowId)]> {
         if self.picked.missing_more || !self.index.contains_key(column) {
             return None;
         }
@@ -344,19 +348,21 @@ impl Sweep {
     }
 
     /// How many ids another sweep has that this one has not, if both have ids.
-    pub(crate) fn unknown_ids(&self, other: &Self) -> u32 {
+    pub(crate) fn count_unknown_ids(&self, other: &Self) -> u32 {
         if !self.has_ids || !other.has_ids {
             return 0;
         }
         let ids = other.picked.rows.chunk_by(|one, other| one.id() == other.id());
-        count(ids.filter_map(<[_]>::first).filter(|row| self.is_ok(row.id()).is_none()).count())
+        saturating_u32(
+            ids.filter_map(<[_]>::first).filter(|row| self.is_row_ok(row.id()).is_none()).count(),
+        )
     }
 
     /// Whether the row with this id is ok; none if there is no such row.
-    pub(crate) fn is_ok(&self, id: RowId) -> Option<bool> {
+    pub(crate) fn is_row_ok(&self, id: RowId) -> Option<bool> {
         let rows = &self.picked.rows;
         let at = rows.partition_point(|row| row.id() < id);
-        rows.get(at).filter(|row| row.id() == id).map(|row| row.ok())
+        rows.get(at).filter(|row| row.id() == id).map(|row| row.is_ok())
     }
 
     /// How many rows of the whole file are shorter or longer than the header.
@@ -382,74 +388,79 @@ impl Sweep {
     pub fn repeated_ids(&self) -> Vec<String> {
         let by_id = self.picked.rows.chunk_by(|one, other| one.id() == other.id());
         let repeated = by_id.filter(|rows| rows.len() > 1).filter_map(<[_]>::first);
-        let named = repeated.filter_map(|row| match row.id().number() {
+        let named = repeated.filter_map(|row| match row.id().as_number() {
             Some(number) => Some(number.to_string()),
             None => self.picked.id_texts.get(&row.id()).cloned(),
         });
-        named.take(MAX_NAMED).collect()
+        named.take(MAX_NAMED_ITEMS).collect()
     }
 
     /// How many selected rows have the id of another one that was counted.
     #[must_use]
     pub fn duplicate_ids(&self) -> u32 {
         let distinct = self.picked.rows.chunk_by(|one, other| one.id() == other.id()).count();
-        count(self.picked.rows.len() - distinct)
+        saturating_u32(self.picked.rows.len() - distinct)
     }
 
     /// What became of the expected configurations: with a limit N the ids 0…N−1, without one at least `min_rows`.
     #[must_use]
-    pub fn completeness(&self, limit: Option<u32>, min_rows: u32) -> Completeness {
+    pub fn completeness(&self, limit: Option<u32>, min_rows: u32) -> SweepCompleteness {
         let expected = |id: RowId| {
-            let below = |limit: u32| id.number().is_some_and(|id| (0..limit.into()).contains(&id));
+            let below =
+                |limit: u32| id.as_number().is_some_and(|id| (0..limit.into()).contains(&id));
             limit.is_none_or(below)
         };
         let rows = &self.picked.rows;
         let ids = rows.chunk_by(|one, other| one.id() == other.id());
         let ok = ids.filter(|rows| {
-            rows.iter().any(|row| row.ok()) && rows.first().is_some_and(|row| expected(row.id()))
+            rows.iter().any(|row| row.is_ok()) && rows.first().is_some_and(|row| expected(row.id()))
         });
-        Completeness {
+        SweepCompleteness {
             expected_count: limit.unwrap_or(min_rows),
-            ok_count: count(ok.count()),
-            error_count: count(rows.iter().filter(|row| !row.ok()).count()),
+            ok_count: saturating_u32(ok.count()),
+            error_count: saturating_u32(rows.iter().filter(|row| !row.is_ok()).count()),
         }
     }
 
     /// Id and primary metric of each selected row that is ok, NaN where that is no finite number, in the order of the ids.
-    pub(crate) fn primaries(&self) -> impl Iterator<Item = (RowId, f64)> {
-        let ok = self.picked.rows.iter().filter(|row| row.ok());
+    pub(crate) fn primary_figures(&self) -> impl Iterator<Item = (RowId, f64)> {
+        let ok = self.picked.rows.iter().filter(|row| row.is_ok());
         ok.map(|row| (row.id(), row.primary()))
     }
 
     /// The same for the configured metric of this number; none where there were too many rows to keep it.
-    pub(crate) fn metric(&self, at: usize) -> Option<impl Iterator<Item = (RowId, f64)>> {
+    pub(crate) fn metric_figures(&self, at: usize) -> Option<impl Iterator<Item = (RowId, f64)>> {
         self.picked.metrics.get(at).map(|column| column.iter().copied())
     }
 
     /// Each selected row's id with the fingerprint of the invariant column of this number, in the order of the ids.
-    pub(crate) fn invariant(&self, at: usize) -> &[(RowId, u64)] {
+    pub(crate) fn invariant_fingerprints(&self, at: usize) -> &[(RowId, u64)] {
         self.picked.invariants.get(at).map_or(&[], Vec::as_slice)
     }
 
     /// One fingerprint of all configured metrics in all selected rows, whatever the rows' order.
-    pub(crate) const fn fingerprint(&self) -> u64 {
+    pub(crate) const fn metrics_fingerprint(&self) -> u64 {
         self.picked.fingerprint
     }
 }
 
-fn count(rows: usize) -> u32 {
+fn saturating_u32(rows: usize) -> u32 {
     u32::try_from(rows).unwrap_or(u32::MAX)
 }
 
 /// So many characters of a header are shown.
-const LONGEST_SHOWN: usize = 60;
+const MAX_SHOWN_HEADER_CHARS: usize = 60;
 
 /// Where each name stands; a name may not stand twice.
-fn index(header: &[String], file: &str, line: u64) -> Result<BTreeMap<String, usize>, SweepError> {
+fn index_columns(
+    header: &[String],
+    file: &str,
+    line: u64,
+) -> Result<BTreeMap<String, usize>, SweepError> {
     if let [one] = header
         && one.contains([';', '\t'])
     {
-        let header = one.chars().take(LONGEST_SHOWN).collect();
+        let header = one.chars().take(MAX_SHOWN_HEADER_CHARS).collect();
         return Err(SweepError::Separator { file: file.to_owned(), line, header });
     }
     let mut index = BTreeMap::new();
@@ -464,12 +475,18 @@ fn index(header: &[String], file: &str, line: u64) -> Result<BTreeMap<String, us
 }
 
 /// Refuses a header without a column that the user named.
-fn require(column: &str, role: Role, header: &[String], file: &str) -> Result<(), SweepError> {
+fn require_column(
+    column: &str,
+    role: ColumnRole,
+    header: &[String],
+    file: &str,
+) -> Result<(), SweepError> {
     if header.iter().any(|name| name == column) {
         return Ok(());
     }
-    let nearest = nearest::nearest(column, header);
-    let others = header.iter().filter(|name| !name.is_empty()).take(MAX_NAMED).cloned().collect();
+    let nearest = nearest::nearest_names(column, header);
+    let others =
+        header.iter().filter(|name| !name.is_empty()).take(MAX_NAMED_ITEMS).cloned().collect();
     let (file, column) = (file.to_owned(), column.to_owned());
     Err(SweepError::NoColumn { file, column, role, nearest, others })
 }

@@ -3,76 +3,78 @@
 //! tried, and what came of it, stands in the prompt, as for any agent.
 //!
 //! # Layout
-//! [`kind`] and [`scope`] say which files are looked at; [`constant`] finds what stands there, with `mask`, `json` and
+//! [`file_kind`] and [`scope`] say which files are looked at; [`constant`] finds what stands there, with `mask`, `json` and
 //! `nested` for the languages and [`literal`] for values and their form. [`change`] is one change as a sentence and as a
 //! diff, [`history`] reads what was tried. `axis` and `curve` are what is known about one constant, [`search`] chooses among
 //! all of them.
 
 pub mod change;
 pub mod constant;
+pub mod file_kind;
 pub mod history;
-pub mod kind;
 pub mod literal;
 pub mod scope;
 pub mod search;
 
 mod axis;
+mod code_mask;
 mod curve;
-mod fit;
 mod json;
-mod mask;
-mod nested;
+mod luck_fit;
+mod toml_yaml;
 
-use change::Change;
+use change::ConstantChange;
 use constant::Constant;
-use history::History;
-use search::Proposal;
+use history::TunerHistory;
+use search::TunerProposal;
 
 /// The most ideas of one answer.
-const MOST: usize = 1000;
+const MAX_IDEAS: usize = 1000;
 /// What heads an idea.
-const IDEA: &str = "=== IDEA ===";
+const IDEA_HEADING: &str = "=== IDEA ===";
 /// What heads the part of an idea that is read back.
-const REQUIRED: &str = "REQUIRED_CHANGES:";
+const REQUIRED_HEADING: &str = "REQUIRED_CHANGES:";
 /// How a prompt asks for ideas, before their number.
-const PROPOSE: &str = "propose ";
+const PROPOSE_PREFIX: &str = "propose ";
 /// How many constants are named when nobody asks for anything.
-const NAMED: usize = 3;
+const MAX_NAMED_CONSTANTS: usize = 3;
 
 /// What a prompt wants.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Wish {
+pub enum TunerRequest {
     /// So many ideas.
     Ideas(usize),
     /// This change.
-    Diff(Change),
+    Diff(ConstantChange),
     /// Nothing that is known here: it gets to know what there is.
-    Word,
+    Description,
 }
 
 /// Reads a prompt.
 ///
 /// # Errors
 /// When it asks for a change that is not one constant; in words.
-pub fn wish(prompt: &str) -> Result<Wish, String> {
+pub fn parse_request(prompt: &str) -> Result<TunerRequest, String> {
     let first = prompt.trim_start();
-    let asks = first.get(..PROPOSE.len()).is_some_and(|word| word.eq_ignore_ascii_case(PROPOSE));
+    let asks = first
+        .get(..PROPOSE_PREFIX.len())
+        .is_some_and(|word| word.eq_ignore_ascii_case(PROPOSE_PREFIX));
     if asks {
         let count =
-            first.get(PROPOSE.len()..).and_then(|rest| rest.split(' ').next()?.parse().ok());
-        return Ok(Wish::Ideas(count.unwrap_or(1).min(MOST)));
+            first.get(PROPOSE_PREFIX.len()..).and_then(|rest| rest.split(' ').next()?.parse().ok());
+        return Ok(TunerRequest::Ideas(count.unwrap_or(1).min(MAX_IDEAS)));
     }
-    match required(prompt) {
-        Some(lines) => wanted(&lines).map(Wish::Diff),
-        None if prompt.contains(IDEA) => Err(refusal()),
-        None => Ok(Wish::Word),
+    match required_lines(prompt) {
+        Some(lines) => parse_required_change(&lines).map(TunerRequest::Diff),
+        None if prompt.contains(IDEA_HEADING) => Err(refusal_message()),
+        None => Ok(TunerRequest::Description),
     }
 }
 
 /// The idea of a prompt alone, where it stands between fences; otherwise all of it.
 fn idea_in(prompt: &str) -> &str {
     let inside = || {
-        let (_, after) = prompt.split_once(IDEA)?;
+        let (_, after) = prompt.split_once(IDEA_HEADING)?;
         let (fence, text) = after.strip_prefix('\n')?.split_once('\n')?;
         let is_fence = fence.len() >= 3 && fence.bytes().all(|byte| byte == b'`');
         let (text, _) = text.split_once(&format!("\n{fence}")).filter(|_| is_fence)?;
@@ -82,37 +84,39 @@ fn idea_in(prompt: &str) -> &str {
 }
 
 /// The lines of what an idea requires; none where nothing of the kind is there.
-fn required(prompt: &str) -> Option<Vec<&str>> {
-    let mut lines =
-        idea_in(prompt).lines().map(bare).skip_while(|line| required_here(line).is_none());
-    let first = lines.next().and_then(required_here)?;
+fn required_lines(prompt: &str) -> Option<Vec<&str>> {
+    let mut lines = idea_in(prompt)
+        .lines()
+        .map(strip_line_markers)
+        .skip_while(|line| strip_required_heading(line).is_none());
+    let first = lines.next().and_then(strip_required_heading)?;
     let rest = lines.take_while(|line| !line.starts_with("=== "));
     Some([first].into_iter().chain(rest).filter(|line| !line.is_empty()).collect())
 }
 
 /// A line without bullets and the like.
-fn bare(line: &str) -> &str {
+fn strip_line_markers(line: &str) -> &str {
     line.trim().trim_start_matches(['-', '*', '#', '>', ' '])
 }
 
-fn required_here(line: &str) -> Option<&str> {
-    let head = line.get(..REQUIRED.len())?;
-    let rest = line.get(REQUIRED.len()..)?;
-    head.eq_ignore_ascii_case(REQUIRED).then(|| rest.trim_matches(['*', ' ']))
+fn strip_required_heading(line: &str) -> Option<&str> {
+    let head = line.get(..REQUIRED_HEADING.len())?;
+    let rest = line.get(REQUIRED_HEADING.len()..)?;
+    head.eq_ignore_ascii_case(REQUIRED_HEADING).then(|| rest.trim_matches(['*', ' ']))
 }
 
-fn wanted(lines: &[&str]) -> Result<Change, String> {
-    let [line] = lines else { return Err(refusal()) };
-    match Change::read(line) {
+fn parse_required_change(lines: &[&str]) -> Result<ConstantChange, String> {
+    let [line] = lines else { return Err(refusal_message()) };
+    match ConstantChange::parse(line) {
         Some((change, "" | ".")) => Ok(change),
-        Some(_) | None => Err(refusal()),
+        Some(_) | None => Err(refusal_message()),
     }
 }
 
-fn refusal() -> String {
+fn refusal_message() -> String {
     format!(
         "the tuner can only make changes like ``set `NAME` from 1 to 2 in `FILE` ``, one in an idea, \
-         as the only line under `{REQUIRED}`"
+         as the only line under `{REQUIRED_HEADING}`"
     )
 }
 
@@ -120,53 +124,64 @@ fn refusal() -> String {
 ///
 /// # Errors
 /// When there is no constant, or nothing is left to try; in words.
-pub fn ideas(
+pub fn propose_ideas(
     constants: &[Constant],
     prompt: &str,
     seed: u64,
     count: usize,
 ) -> Result<String, String> {
     if constants.is_empty() {
-        return Err(none_found());
+        return Err(no_constants_message());
     }
-    let proposals = search::propose(constants, &History::read(prompt), seed, count);
+    let proposals =
+        search::propose_changes(constants, &TunerHistory::from_prompt(prompt), seed, count);
     let found = proposals.len();
     if found == 0 {
-        return Err(format!("the tuner has nothing left to try with {}", counted(constants)));
+        return Err(format!(
+            "the tuner has nothing left to try with {}",
+            format_constant_count(constants)
+        ));
     }
     let mut reply = String::new();
     if found < count {
         reply.push_str(&format!("{found} of {count}: nothing else is left to try.\n\n"));
     }
-    let texts: Vec<String> = proposals.iter().map(idea).collect();
+    let texts: Vec<String> = proposals.iter().map(render_idea).collect();
     reply.push_str(&texts.join("\n"));
     Ok(reply)
 }
 
-fn idea(proposal: &Proposal) -> String {
-    let Proposal { change, why } = proposal;
-    format!("IDEA: {}\nRATIONALE: {why}\n{REQUIRED}\n- {change}\n", change.title())
+fn render_idea(proposal: &TunerProposal) -> String {
+    let TunerProposal { change, why } = proposal;
+    format!("IDEA: {}\nRATIONALE: {why}\n{REQUIRED_HEADING}\n- {change}\n", change.title())
 }
 
 /// What there is.
 ///
 /// # Errors
 /// When there is nothing; in words.
-pub fn word(constants: &[Constant]) -> Result<String, String> {
+pub fn describe_constants(constants: &[Constant]) -> Result<String, String> {
     if constants.is_empty() {
-        return Err(none_found());
+        return Err(no_constants_message());
     }
-    let named = constants.iter().take(NAMED).map(|constant| format!("`{}`", constant.id.name));
-    let more = if constants.len() > NAMED { ", …" } else { "" };
-    Ok(format!("{}: {}{more}\n", counted(constants), named.collect::<Vec<_>>().join(", ")))
+    let named = constants
+        .iter()
+        .take(MAX_NAMED_CONSTANTS)
+        .map(|constant| format!("`{}`", constant.id.name));
+    let more = if constants.len() > MAX_NAMED_CONSTANTS { ", …" } else { "" };
+    Ok(format!(
+        "{}: {}{more}\n",
+        format_constant_count(constants),
+        named.collect::<Vec<_>>().join(", ")
+    ))
 }
 
-fn none_found() -> String {
+fn no_constants_message() -> String {
     "the tuner finds no number and no flag that is given to a name; `tuner.files` says where it looks"
         .to_owned()
 }
 
-fn counted(constants: &[Constant]) -> String {
+fn format_constant_count(constants: &[Constant]) -> String {
     let mut files: Vec<&str> = constants.iter().map(|constant| constant.id.file.as_str()).collect();
     files.dedup();
     let plural = |count: usize| if count == 1 { "" } else { "s" };
@@ -179,17 +194,17 @@ mod tests {
     use super::*;
 
     fn found() -> Vec<Constant> {
-        constant::constants("train.py", "RATE = 0.1\nDEPTH = 3\nON = True\n")
+        constant::find_constants("train.py", "RATE = 0.1\nDEPTH = 3\nON = True\n")
     }
 
     #[test]
     fn what_a_prompt_wants() {
         let change = "set `RATE` from 0.1 to 0.2 in `train.py`";
         let check = |prompt: &str, expected: &str| {
-            let said = match wish(prompt) {
-                Ok(Wish::Ideas(count)) => format!("{count} ideas"),
-                Ok(Wish::Diff(change)) => change.to_string(),
-                Ok(Wish::Word) => "a word".to_owned(),
+            let said = match parse_request(prompt) {
+                Ok(TunerRequest::Ideas(count)) => format!("{count} ideas"),
+                Ok(TunerRequest::Diff(change)) => change.to_string(),
+                Ok(TunerRequest::Description) => "a word".to_owned(),
                 Err(why) => why,
             };
             assert!(said.contains(expected), "{prompt:?}: {said}");
@@ -215,28 +230,31 @@ mod tests {
 
     #[test]
     fn ideas_have_the_form_of_any_other() {
-        let reply = ideas(&found(), "", 0, 2).expect("ideas");
+        let reply = propose_ideas(&found(), "", 0, 2).expect("ideas");
         assert_eq!(reply.matches("IDEA: Set `").count(), 2, "{reply}");
-        assert_eq!(reply, ideas(&found(), "", 0, 2).expect("ideas"), "the same each time");
+        assert_eq!(reply, propose_ideas(&found(), "", 0, 2).expect("ideas"), "the same each time");
         for text in reply.split("\n\n") {
-            assert!(matches!(wish(text), Ok(Wish::Diff(_))), "{text}");
+            assert!(matches!(parse_request(text), Ok(TunerRequest::Diff(_))), "{text}");
         }
-        let all = ideas(&found(), "", 0, 100).expect("ideas");
+        let all = propose_ideas(&found(), "", 0, 100).expect("ideas");
         assert!(all.starts_with("5 of 100: nothing else is left to try.\n\nIDEA: "), "{all}");
     }
 
     #[test]
     fn nothing_is_said_to_be_nothing() {
-        assert!(ideas(&[], "", 0, 1).is_err_and(|why| why.contains("`tuner.files`")));
-        assert!(word(&[]).is_err());
-        assert_eq!(word(&found()).as_deref(), Ok("3 constants in 1 file: `RATE`, `DEPTH`, `ON`\n"));
+        assert!(propose_ideas(&[], "", 0, 1).is_err_and(|why| why.contains("`tuner.files`")));
+        assert!(describe_constants(&[]).is_err());
+        assert_eq!(
+            describe_constants(&found()).as_deref(),
+            Ok("3 constants in 1 file: `RATE`, `DEPTH`, `ON`\n")
+        );
         let repeated: String = ["`RATE` from 0.1 to 0.183", "`RATE` from 0.1 to 0.0523"]
             .iter()
             .chain(&["`DEPTH` from 3 to 6", "`DEPTH` from 3 to 1", "`ON` from True to False"])
             .map(|change| format!("- Set {change} in `train.py`\n"))
             .collect();
         let prompt = format!("=== YOU PROPOSED THESE, BUT THEY WERE TRIED BEFORE ===\n{repeated}");
-        let why = ideas(&found(), &prompt, 0, 3);
+        let why = propose_ideas(&found(), &prompt, 0, 3);
         assert_eq!(why, Err("the tuner has nothing left to try with 3 constants in 1 file".into()));
     }
 }

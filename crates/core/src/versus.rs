@@ -2,50 +2,50 @@
 //! the tree goes on from its nodes, and the control group goes on trying on the root. What both share counts for both, so that
 //! only the rest can tell them apart: as many evals of each side's own, in the order of their ids. Nothing is decided by it.
 
-use crate::bill::Bills;
-use crate::facts::{Eval, Expansion, Facts, Stage, Work};
-use crate::gate::{Verdict, gate};
-use crate::group::{Group, IdeaSource};
+use crate::bill::RoleBills;
+use crate::facts::{Candidate, Eval, Expansion, Facts, Stage};
+use crate::gate::{GateVerdict, judge_candidate};
+use crate::group::{EvalGroup, IdeaSource};
 use crate::id::{Depth, EvalId, NodeId};
 use crate::num::Finite;
-use crate::rank::{self, Contender};
+use crate::rank::{self, RankedCandidate};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 /// How a run with a control group stands.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Versus {
+pub enum ControlComparison {
     /// There is nothing to compare: one of them has no eval that is not the other's too.
-    Nothing {
+    NothingToCompare {
         /// The part of the evals that is the control group's own.
-        control: Spent,
+        control: SideSpend,
     },
     /// There is.
-    Compared(Box<Compared>),
+    Compared(Box<ComparedSides>),
 }
 
 /// Both sides.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Compared {
+pub struct ComparedSides {
     /// Which of them did better with the same number of evals.
-    pub ahead: Ahead,
+    pub ahead: LeadingSide,
     /// How many evals both of them begin with.
     pub shared: u32,
     /// What both share, with as many evals of the tree's own as the control group has.
-    pub tree: Side,
+    pub tree: SideResult,
     /// What both share, with as many evals of the control group's own as the tree has.
-    pub root: Side,
+    pub root: SideResult,
     /// The tree, all of it.
-    pub whole_tree: Side,
+    pub whole_tree: SideResult,
     /// All that was tried on the root.
-    pub whole_root: Side,
+    pub whole_root: SideResult,
     /// The part of it that is the control group's own.
-    pub control: Spent,
+    pub control: SideSpend,
 }
 
 /// Who did better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ahead {
+pub enum LeadingSide {
     /// The tree.
     Tree,
     /// Neither: they came to the same score.
@@ -56,32 +56,32 @@ pub enum Ahead {
 
 /// What some evals came to.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Side {
+pub struct SideResult {
     /// The best of them that the gate lets through; none where no such one is better than the root.
-    pub best: Option<Best>,
+    pub best: Option<SideBest>,
     /// What they took.
-    pub spent: Spent,
+    pub spent: SideSpend,
 }
 
 /// What some evals took.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Spent {
+pub struct SideSpend {
     /// How many they are, failed ones included.
     pub evals: u32,
     /// Their answers, and those that brought their ideas.
-    pub bills: Bills,
+    pub bills: RoleBills,
 }
 
 /// The best of a side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Best {
+pub struct SideBest {
     /// Which.
     pub eval: EvalId,
     /// Its score against the root.
     pub rank_score: Finite,
 }
 
-impl Side {
+impl SideResult {
     /// Its best score, the root counting as 0.
     #[must_use]
     pub fn rank_score(&self) -> Finite {
@@ -91,32 +91,32 @@ impl Side {
 
 /// How the tree stands against its control group; none where it has none.
 #[must_use]
-pub fn versus(facts: &Facts) -> Option<Versus> {
-    facts.control_group()?;
+pub fn compare_with_control(facts: &Facts) -> Option<ControlComparison> {
+    facts.control_policy()?;
     let ended = || facts.evals.iter().filter(|eval| has_ended(eval));
     let tree: Vec<_> = ended().filter(|eval| eval.group.is_tree()).collect();
     let root: Vec<_> = ended().filter(|eval| eval.parent == NodeId::ROOT).collect();
     let control: Vec<_> = ended().filter(|eval| !eval.group.is_tree()).collect();
-    let control = spent(facts, &control, |source| source == IdeaSource::Control);
+    let control = spend_of_side(facts, &control, |source| source == IdeaSource::Control);
     let shared = tree.iter().filter(|eval| is_shared(eval)).count();
     let same = tree.len().min(root.len()).saturating_sub(shared);
     if same == 0 {
-        return Some(Versus::Nothing { control });
+        return Some(ControlComparison::NothingToCompare { control });
     }
-    let (tree_first, root_first) = (first(&tree, same), first(&root, same));
+    let (tree_first, root_first) = (first_evals(&tree, same), first_evals(&root, same));
     let of_tree = |source| matches!(source, IdeaSource::Node(_));
-    let of_root = |source: IdeaSource| source.node() == NodeId::ROOT;
-    let side = |evals: &[Cow<'_, Eval>], mine: fn(IdeaSource) -> bool| Side {
-        best: best(facts, evals),
-        spent: spent(facts, evals, mine),
+    let of_root = |source: IdeaSource| source.node_id() == NodeId::ROOT;
+    let side = |evals: &[Cow<'_, Eval>], mine: fn(IdeaSource) -> bool| SideResult {
+        best: best_of_side(facts, evals),
+        spent: spend_of_side(facts, evals, mine),
     };
     let (tree_side, root_side) = (side(&tree_first, of_tree), side(&root_first, of_root));
     let ahead = match tree_side.rank_score().cmp(&root_side.rank_score()) {
-        std::cmp::Ordering::Greater => Ahead::Tree,
-        std::cmp::Ordering::Equal => Ahead::Neither,
-        std::cmp::Ordering::Less => Ahead::Control,
+        std::cmp::Ordering::Greater => LeadingSide::Tree,
+        std::cmp::Ordering::Equal => LeadingSide::Neither,
+        std::cmp::Ordering::Less => LeadingSide::Control,
     };
-    Some(Versus::Compared(Box::new(Compared {
+    Some(ControlComparison::Compared(Box::new(ComparedSides {
         ahead,
         shared: u32::try_from(shared).unwrap_or(u32::MAX),
         tree: tree_side,
@@ -128,7 +128,7 @@ pub fn versus(facts: &Facts) -> Option<Versus> {
 }
 
 /// The evals of a side that both share, and so many of its own, in the order of their ids.
-fn first<'a>(evals: &[Cow<'a, Eval>], own: usize) -> Vec<Cow<'a, Eval>> {
+fn first_evals<'a>(evals: &[Cow<'a, Eval>], own: usize) -> Vec<Cow<'a, Eval>> {
     let mut left = own;
     let counts = |eval: &&Cow<'a, Eval>| {
         if is_shared(eval) {
@@ -148,48 +148,54 @@ fn is_shared(eval: &Eval) -> bool {
 
 /// Whether it was tried to its end, and counts.
 fn has_ended(eval: &Eval) -> bool {
-    eval.stands() && (eval.measured().is_some() || matches!(eval.stage, Stage::Failed { .. }))
+    eval.is_current()
+        && (eval.scored_candidate().is_some() || matches!(eval.stage, Stage::Failed { .. }))
 }
 
 /// The gate's word on an eval: as it is recorded, or, of the control group, as it would be. Only so are both sides asked the
 /// same.
 #[must_use]
-pub fn word_on(facts: &Facts, eval: &Eval) -> Option<Verdict> {
-    let would_say = || would_say(facts, eval).filter(|_| eval.group == Group::Control);
-    eval.verdict().or_else(would_say)
+pub fn side_verdict(facts: &Facts, eval: &Eval) -> Option<GateVerdict> {
+    let would_say = || derived_verdict(facts, eval).filter(|_| eval.group == EvalGroup::Control);
+    eval.gate_verdict().or_else(would_say)
 }
 
 /// What the gate would say of an eval that it was not asked about, or not yet.
-fn would_say(facts: &Facts, eval: &Eval) -> Option<Verdict> {
+fn derived_verdict(facts: &Facts, eval: &Eval) -> Option<GateVerdict> {
     let Stage::Scored(measured) = &eval.stage else { return None };
-    let Work { files_changed, approval, .. } = measured.work;
-    Some(gate(&measured.scored, files_changed, approval, &facts.meaning))
+    let Candidate { files_changed, approval, .. } = measured.work;
+    Some(judge_candidate(&measured.scored, files_changed, approval, &facts.settings))
 }
 
-fn best(facts: &Facts, evals: &[Cow<'_, Eval>]) -> Option<Best> {
+fn best_of_side(facts: &Facts, evals: &[Cow<'_, Eval>]) -> Option<SideBest> {
     // While a depth is open, its evals count as they would at its close: the control group's do.
-    let word = |eval: &Eval| eval.verdict().or_else(|| would_say(facts, eval));
-    let passed = evals.iter().filter(|eval| word(eval).is_some_and(|word| word.passed()));
-    let contenders = passed.filter_map(|eval| Some(Contender::new(eval.id, eval.measured()?)));
-    let eval = rank::beam(contenders, 1).first().copied()?;
-    let rank_score = rank::score(&facts.eval(eval)?.measured()?.scored.vs_root)?;
-    (rank_score > Finite::ZERO).then_some(Best { eval, rank_score })
+    let word = |eval: &Eval| eval.gate_verdict().or_else(|| derived_verdict(facts, eval));
+    let passed = evals.iter().filter(|eval| word(eval).is_some_and(|word| word.has_passed()));
+    let contenders =
+        passed.filter_map(|eval| Some(RankedCandidate::new(eval.id, eval.scored_candidate()?)));
+    let eval = rank::select_beam(contenders, 1).first().copied()?;
+    let rank_score = rank::rank_score(&facts.eval(eval)?.scored_candidate()?.scored.vs_root)?;
+    (rank_score > Finite::ZERO).then_some(SideBest { eval, rank_score })
 }
 
 /// What these evals took, with the questions that brought them, and those on the way that brought nothing.
-fn spent(facts: &Facts, evals: &[Cow<'_, Eval>], mine: impl Fn(IdeaSource) -> bool) -> Spent {
+fn spend_of_side(
+    facts: &Facts,
+    evals: &[Cow<'_, Eval>],
+    mine: impl Fn(IdeaSource) -> bool,
+) -> SideSpend {
     let ids: BTreeSet<EvalId> = evals.iter().map(|eval| eval.id).collect();
     let last = evals.last().map_or(Depth(0), |eval| eval.depth);
     let counts = |expansion: &Expansion| {
-        let mut brought = expansion.evals().peekable();
+        let mut brought = expansion.eval_ids().peekable();
         let nothing = brought.peek().is_none() && !ids.is_empty() && expansion.depth <= last;
         nothing || brought.any(|id| ids.contains(id))
     };
     let asked =
         facts.all_expansions().filter(|(source, expansion)| mine(*source) && counts(expansion));
-    let mut bills: Bills = asked.map(|(_, expansion)| &expansion.bills).collect();
+    let mut bills: RoleBills = asked.map(|(_, expansion)| &expansion.bills).collect();
     for eval in evals {
-        bills += &eval.spent();
+        bills += &eval.total_spend();
     }
-    Spent { evals: u32::try_from(evals.len()).unwrap_or(u32::MAX), bills }
+    SideSpend { evals: u32::try_from(evals.len()).unwrap_or(u32::MAX), bills }
 }

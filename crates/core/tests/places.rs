@@ -7,17 +7,17 @@ use proptest::prelude::*;
 use std::cmp::Ordering;
 use std::num::NonZeroU32;
 use treebeam_core::event::Approval;
-use treebeam_core::evidence::{Comparison, Grade, Reason, Recommendation};
-use treebeam_core::gate::{Rule, Verdict, gate};
+use treebeam_core::evidence::{Comparison, Grade, Recommendation, RecommendationReason};
+use treebeam_core::gate::{GateRule, GateVerdict, judge_candidate};
 use treebeam_core::id::EvalId;
 use treebeam_core::num::Finite;
-use treebeam_core::policy::{Direction, Meaning, Metric, ScorePolicy};
-use treebeam_core::rank::{Contender, beam};
-use treebeam_core::score::{Judgement, judge};
+use treebeam_core::policy::{Direction, FixedSettings, Metric, ScorePolicy};
+use treebeam_core::rank::{RankedCandidate, select_beam};
+use treebeam_core::score::{ScoringDetails, score_candidate};
 use treebeam_core::sweep::Sweep;
 
 /// Primary `m` and, as heavy, `extra`.
-fn meaning(limit: Option<u32>) -> Meaning {
+fn meaning(limit: Option<u32>) -> FixedSettings {
     let metric = |column: &str| Metric {
         column: column.to_owned(),
         direction: Direction::Higher,
@@ -25,8 +25,12 @@ fn meaning(limit: Option<u32>) -> Meaning {
         guard: false,
     };
     let metrics = vec![metric("m"), metric("extra")];
-    let score = ScorePolicy { primary: "m".to_owned(), metrics, ..ScorePolicy::trading() };
-    Meaning { score, sweep_config_limit: limit.and_then(NonZeroU32::new), ..Meaning::default() }
+    let score = ScorePolicy { primary: "m".to_owned(), metrics, ..ScorePolicy::trading_preset() };
+    FixedSettings {
+        score,
+        sweep_config_limit: limit.and_then(NonZeroU32::new),
+        ..FixedSettings::default()
+    }
 }
 
 /// Whether there is a column that says how a configuration ended; all ended well.
@@ -43,23 +47,25 @@ fn text(rows: &[(String, String)], status: Status) -> String {
     format!("config_id,m,extra{name}\n{}", rows.collect::<String>())
 }
 
-fn judged(parent: &str, candidate: &str, meaning: &Meaning) -> (Judgement, Verdict) {
+fn judged(parent: &str, candidate: &str, meaning: &FixedSettings) -> (ScoringDetails, GateVerdict) {
     let read = |text: &str| {
-        Sweep::read(text.as_bytes(), "sweep.csv", meaning.limit(), &meaning.score).unwrap()
+        Sweep::read_csv(text.as_bytes(), "sweep.csv", meaning.config_limit(), &meaning.score)
+            .unwrap()
     };
     let parent = read(parent);
-    let judged = judge(&parent, &parent, &read(candidate), meaning, parent.rows_used()).unwrap();
-    let verdict = gate(&judged.scored, 1, Approval::Unreviewed, meaning);
+    let judged =
+        score_candidate(&parent, &parent, &read(candidate), meaning, parent.rows_used()).unwrap();
+    let verdict = judge_candidate(&judged.scored, 1, Approval::Unreviewed, meaning);
     (judged, verdict)
 }
 
 /// The places that are given to those of the candidates that pass; the first is eval 1.
-fn places(candidates: &[(Judgement, Verdict)]) -> Vec<EvalId> {
+fn places(candidates: &[(ScoringDetails, GateVerdict)]) -> Vec<EvalId> {
     let mut id = EvalId::FIRST;
     let mut contenders = Vec::new();
     for (judged, verdict) in candidates {
         let vs_root = judged.scored.vs_root.clone();
-        contenders.extend(verdict.passed().then_some(Contender {
+        contenders.extend(verdict.has_passed().then_some(RankedCandidate {
             eval: id,
             vs_root,
             files_changed: 1,
@@ -67,7 +73,7 @@ fn places(candidates: &[(Judgement, Verdict)]) -> Vec<EvalId> {
         }));
         id = id.next();
     }
-    beam(contenders.into_iter(), usize::MAX)
+    select_beam(contenders.into_iter(), usize::MAX)
 }
 
 /// What is no number.
@@ -111,8 +117,8 @@ proptest! {
         let sound = candidate(&rows, Status::Absent, |_, sound| sound.to_string());
         let spoilt = candidate(&spoilt_rows, Status::Absent, |(.., spoilt), sound| spoilt.map_or(sound.to_string(), str::to_owned));
         let (sound, spoilt) = (judged(&parent, &sound, &meaning), judged(&parent, &spoilt, &meaning));
-        prop_assert!(sound.1.passed(), "{}", sound.1.reason());
-        prop_assert_eq!(spoilt.1.first_failed().map(|check| check.rule), Some(Rule::Complete));
+        prop_assert!(sound.1.has_passed(), "{}", sound.1.reason());
+        prop_assert_eq!(spoilt.1.first_failed_check().map(|check| check.rule), Some(GateRule::Complete));
         prop_assert_eq!(places(&[spoilt, sound]), [EvalId::FIRST.next()]);
     }
 
@@ -138,9 +144,9 @@ proptest! {
         let parent = parent(&rows, Status::Ok);
         let spoilt = text(&spoilt_rows.iter().map(cells).collect::<Vec<_>>(), Status::Ok);
         let (_, verdict) = judged(&parent, &spoilt, &meaning);
-        let failed = verdict.first_failed().map(|check| check.rule);
+        let failed = verdict.first_failed_check().map(|check| check.rule);
         let all = spoilt_rows.iter().all(|(.., spoilt)| spoilt.is_some());
-        let expected = if all && in_primary { Rule::PrimaryPresent } else { Rule::NumbersKept };
+        let expected = if all && in_primary { GateRule::PrimaryPresent } else { GateRule::NumbersKept };
         prop_assert_eq!(failed, Some(expected), "{}", spoilt);
     }
 
@@ -151,7 +157,7 @@ proptest! {
         let sound = candidate(&rows, Status::Ok, |_, sound| sound.to_string());
         let spoilt = candidate(&rows, Status::Ok, |_, _| none.to_owned());
         let (sound, spoilt) = (judged(&parent, &sound, &meaning), judged(&parent, &spoilt, &meaning));
-        prop_assert!(sound.1.passed(), "{}", sound.1.reason());
+        prop_assert!(sound.1.has_passed(), "{}", sound.1.reason());
         prop_assert_eq!(spoilt.1.reason(), "primary_missing: no primary gain");
         prop_assert_eq!(places(&[spoilt, sound]), [EvalId::FIRST.next()]);
     }
@@ -182,7 +188,8 @@ fn passed() -> impl Strategy<Value = Vec<Passed>> {
             all.into_iter().map(|(score, metrics_used, primary_delta, risky, files_changed)| {
                 let this = eval;
                 eval = eval.next();
-                let risks = risky.then(|| Reason::RiskRegressed(vec!["risk".to_owned()]));
+                let risks =
+                    risky.then(|| RecommendationReason::RiskRegressed(vec!["risk".to_owned()]));
                 let recommendation = Recommendation {
                     should_explore: true,
                     grade: Grade::Mixed,
@@ -225,7 +232,7 @@ impl Passed {
     /// Whether it comes before another, rule by rule; a primary delta that is missing is the smallest.
     fn comes_before(&self, other: &Self) -> bool {
         let more = |mine: Option<f64>, others: Option<f64>| others.partial_cmp(&mine).unwrap();
-        let risk = |passed: &Self| passed.vs_root.recommendation.risk_regressed();
+        let risk = |passed: &Self| passed.vs_root.recommendation.has_risk_regression();
         let rules = [
             more(self.score(), other.score()),
             more(self.primary(), other.primary()),
@@ -241,9 +248,9 @@ fn ranked(passed: &[Passed], width: usize) -> Vec<EvalId> {
     let contender = |passed: &Passed| (passed.eval, passed.files_changed);
     let all = passed.iter().map(|one| {
         let (eval, files_changed) = contender(one);
-        Contender { eval, vs_root: one.vs_root.clone(), files_changed, tree: None }
+        RankedCandidate { eval, vs_root: one.vs_root.clone(), files_changed, tree: None }
     });
-    beam(all, width)
+    select_beam(all, width)
 }
 
 proptest! {

@@ -6,15 +6,15 @@
 use proptest::prelude::*;
 use std::num::NonZeroU32;
 use treebeam_core::event::Approval;
-use treebeam_core::evidence::{Paired, Recommendation};
-use treebeam_core::gate::{Verdict, gate};
+use treebeam_core::evidence::{PairedDifference, Recommendation};
+use treebeam_core::gate::{GateVerdict, judge_candidate};
 use treebeam_core::num::Finite;
-use treebeam_core::policy::{Direction, Meaning, Metric, ScorePolicy};
-use treebeam_core::score::{Details, Judgement, compare, judge};
+use treebeam_core::policy::{Direction, FixedSettings, Metric, ScorePolicy};
+use treebeam_core::score::{ComparisonDetails, ScoringDetails, compare_sweeps, score_candidate};
 use treebeam_core::sweep::Sweep;
 
 /// Primary `m`, the lower-is-better `cost`, the guarded `risk`, `extra`; `p` is invariant.
-fn meaning(limit: Option<u32>) -> Meaning {
+fn meaning(limit: Option<u32>) -> FixedSettings {
     let metric = |column: &str, direction, weight, guard| Metric {
         column: column.to_owned(),
         direction,
@@ -30,9 +30,13 @@ fn meaning(limit: Option<u32>) -> Meaning {
             metric("extra", Direction::Higher, 0.5, false),
         ],
         invariant_columns: vec!["p".to_owned()],
-        ..ScorePolicy::trading()
+        ..ScorePolicy::trading_preset()
     };
-    Meaning { score, sweep_config_limit: limit.and_then(NonZeroU32::new), ..Meaning::default() }
+    FixedSettings {
+        score,
+        sweep_config_limit: limit.and_then(NonZeroU32::new),
+        ..FixedSettings::default()
+    }
 }
 
 const COLUMNS: [&str; 7] = ["config_id", "status", "m", "cost", "risk", "extra", "p"];
@@ -52,7 +56,7 @@ const ODD: [&str; 11] = [
     "1e400",
 ];
 
-/// A table of cells below [`COLUMNS`]; a row may have one cell too many.
+/// A table of cells below [`INITIAL_COLUMNS`]; a row may have one cell too many.
 type Table = Vec<Vec<String>>;
 
 fn number() -> impl Strategy<Value = String> {
@@ -146,27 +150,31 @@ impl Writing {
     }
 }
 
-fn read(text: &str, meaning: &Meaning) -> Sweep {
-    Sweep::read(text.as_bytes(), "sweep.csv", meaning.limit(), &meaning.score).unwrap()
+fn read(text: &str, meaning: &FixedSettings) -> Sweep {
+    Sweep::read_csv(text.as_bytes(), "sweep.csv", meaning.config_limit(), &meaning.score).unwrap()
 }
 
 /// The whole way from three texts to the gate's word; columns in the order of their names.
-fn judged([parent, root, candidate]: [&str; 3], meaning: &Meaning) -> (Judgement, Verdict) {
+fn judged(
+    [parent, root, candidate]: [&str; 3],
+    meaning: &FixedSettings,
+) -> (ScoringDetails, GateVerdict) {
     let [parent, root, candidate] = [parent, root, candidate].map(|text| read(text, meaning));
-    let mut judged = judge(&parent, &root, &candidate, meaning, root.rows_used()).unwrap();
+    let mut judged =
+        score_candidate(&parent, &root, &candidate, meaning, root.rows_used()).unwrap();
     for details in [&mut judged.vs_parent, &mut judged.vs_root] {
         details.columns.sort_by(|a, b| a.column.cmp(&b.column));
     }
     // The lines of a file depend on how it is written.
     judged.scored.form.ragged_lines = Vec::new();
-    let verdict = gate(&judged.scored, 1, Approval::Unreviewed, meaning);
+    let verdict = judge_candidate(&judged.scored, 1, Approval::Unreviewed, meaning);
     (judged, verdict)
 }
 
-fn compared(baseline: &Table, candidate: &Table) -> Details {
+fn compared(baseline: &Table, candidate: &Table) -> ComparisonDetails {
     let meaning = meaning(None);
     let read = |table: &Table| read(&plain().text(table), &meaning);
-    compare(&read(baseline), &read(candidate), &meaning.score).unwrap()
+    compare_sweeps(&read(baseline), &read(candidate), &meaning.score).unwrap()
 }
 
 fn with(table: &Table, replace: impl Fn(usize, usize, &str) -> Option<String>) -> Table {
@@ -221,13 +229,13 @@ proptest! {
         };
         let at = |powers| compared(&text(0, powers), &text(1, powers));
         let (plain, scaled) = (at([0; 4]), at(powers));
-        let relative = |details: &Details| -> Vec<u64> {
+        let relative = |details: &ComparisonDetails| -> Vec<u64> {
             details.metrics.iter().map(|metric| metric.relative_improvement.to_bits()).collect()
         };
         prop_assert_eq!(relative(&plain), relative(&scaled));
         prop_assert_eq!(&plain.comparison.recommendation, &scaled.comparison.recommendation);
-        let paired = |details: &Details, scale: f64| {
-            let ends = |p: Paired| [p.mean_difference, p.low, p.high].map(|end| end.get() * scale);
+        let paired = |details: &ComparisonDetails, scale: f64| {
+            let ends = |p: PairedDifference| [p.mean_difference, p.low, p.high].map(|end| end.get() * scale);
             details.comparison.paired.map(|p| (p.pairs, p.wins, p.losses, ends(p)))
         };
         prop_assert_eq!(paired(&plain, 2_f64.powi(powers[0])), paired(&scaled, 1.0));
@@ -236,7 +244,7 @@ proptest! {
     #[test]
     fn the_other_way_round_every_improvement_turns(baseline in distinct(), candidate in distinct()) {
         let (there, back) = (compared(&baseline, &candidate), compared(&candidate, &baseline));
-        let raw = |details: &Details, sign: f64| -> Vec<(String, f64)> {
+        let raw = |details: &ComparisonDetails, sign: f64| -> Vec<(String, f64)> {
             details.metrics.iter().map(|metric| (metric.column.clone(), sign * metric.raw_improvement)).collect()
         };
         prop_assert_eq!(raw(&there, 1.0), raw(&back, -1.0));
@@ -248,11 +256,11 @@ proptest! {
         let signals = |r: &Recommendation| (r.positive_signals, r.negative_signals);
         let (positive, negative) = signals(&there.comparison.recommendation);
         prop_assert_eq!(signals(&back.comparison.recommendation), (negative, positive));
-        let delta = |details: &Details, sign: f64| details.comparison.primary_delta.map(|delta| sign * delta.get());
+        let delta = |details: &ComparisonDetails, sign: f64| details.comparison.primary_delta.map(|delta| sign * delta.get());
         prop_assert_eq!(delta(&there, 1.0), delta(&back, -1.0));
-        let paired = |details: &Details, sign: f64| details.comparison.paired.map(|p| (p.pairs, sign * p.mean_difference.get()));
+        let paired = |details: &ComparisonDetails, sign: f64| details.comparison.paired.map(|p| (p.pairs, sign * p.mean_difference.get()));
         prop_assert_eq!(paired(&there, 1.0), paired(&back, -1.0));
-        let wins = |details: &Details| details.comparison.paired.map(|p| (p.wins, p.losses));
+        let wins = |details: &ComparisonDetails| details.comparison.paired.map(|p| (p.wins, p.losses));
         prop_assert_eq!(wins(&there), wins(&back).map(|(wins, losses)| (losses, wins)));
     }
 
@@ -263,7 +271,7 @@ proptest! {
         prop_assert!(same.columns.iter().all(|column| column.delta == 0.0));
         prop_assert!(same.comparison.paired.is_none_or(|paired| paired.wins + paired.losses == 0));
         let text = plain().text(&table);
-        prop_assert!(!judged([&text; 3], &meaning(None)).1.passed());
+        prop_assert!(!judged([&text; 3], &meaning(None)).1.has_passed());
     }
 
     #[test]
@@ -278,7 +286,7 @@ proptest! {
         let of = |parent: &String, candidate: &String| judged([parent, &one[0], candidate], &meaning);
         prop_assert_eq!(of(&one[0], &one[1]), of(&other[0], &other[1]));
         prop_assert!(!of(&one[1], &other[1]).0.scored.has_effect);
-        let bits = |text: &String| -> Vec<u64> { read(text, &meaning).means().map(|(_, mean)| (mean + 0.0).to_bits()).collect() };
+        let bits = |text: &String| -> Vec<u64> { read(text, &meaning).column_means().map(|(_, mean)| (mean + 0.0).to_bits()).collect() };
         prop_assert_eq!(bits(&one[1]), bits(&other[1]));
     }
 }

@@ -152,7 +152,7 @@ fn text(mixed: &mut Mixed) -> Vec<u8> {
 }
 
 fn policy() -> ScorePolicy {
-    let trading = ScorePolicy::trading();
+    let trading = ScorePolicy::trading_preset();
     let metric = |column: &str, direction| Metric {
         column: column.to_owned(),
         direction,
@@ -191,16 +191,18 @@ impl Read for Pieces<'_> {
 type Seen = Result<(Vec<(String, u64)>, [u32; 9]), String>;
 
 fn seen(reader: impl Read, limit: Option<u32>, policy: &ScorePolicy) -> Seen {
-    let sweep = Sweep::read(reader, "any.csv", limit, policy).map_err(|error| error.to_string())?;
-    for (column, mean) in sweep.means() {
+    let sweep =
+        Sweep::read_csv(reader, "any.csv", limit, policy).map_err(|error| error.to_string())?;
+    for (column, mean) in sweep.column_means() {
         assert!(mean.is_finite(), "{column}: {mean}");
-        assert_eq!(sweep.mean(column).map(f64::to_bits), Some(mean.to_bits()), "{column}");
+        assert_eq!(sweep.column_mean(column).map(f64::to_bits), Some(mean.to_bits()), "{column}");
     }
     let (with, without) = (sweep.completeness(limit, 3), sweep.completeness(None, 3));
     let (rows, again) = (sweep.rows_used(), sweep.duplicate_ids());
     assert!(with.ok_count <= without.ok_count && with.error_count == without.error_count);
     assert!(without.ok_count + with.error_count <= rows && again <= rows.saturating_sub(1));
-    let means = sweep.means().map(|(column, mean)| (column.to_owned(), mean.to_bits())).collect();
+    let means =
+        sweep.column_means().map(|(column, mean)| (column.to_owned(), mean.to_bits())).collect();
     let counts = [
         rows,
         again,

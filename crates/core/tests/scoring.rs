@@ -5,11 +5,13 @@
 use std::num::NonZeroU32;
 use treebeam_core::event::Approval;
 use treebeam_core::evidence::{LostNumbers, Recommendation};
-use treebeam_core::gate::gate;
+use treebeam_core::gate::judge_candidate;
 use treebeam_core::num::Finite;
-use treebeam_core::policy::{ChosenBy, Direction, Meaning, Metric, ScorePolicy};
+use treebeam_core::policy::{ChosenBy, Direction, FixedSettings, Metric, ScorePolicy};
 use treebeam_core::rules_version::RulesVersion;
-use treebeam_core::score::{Judgement, ScoreError, compare, judge, judge_by};
+use treebeam_core::score::{
+    ScoreError, ScoringDetails, compare_sweeps, score_candidate, score_candidate_by,
+};
 use treebeam_core::sweep::Sweep;
 
 fn metric(column: &str, direction: Direction, weight: f64, guard: bool) -> Metric {
@@ -26,12 +28,12 @@ fn policy() -> ScorePolicy {
             metric("risk", Direction::Higher, 1.0, true),
             metric("extra", Direction::Higher, 0.5, false),
         ],
-        ..ScorePolicy::trading()
+        ..ScorePolicy::trading_preset()
     }
 }
 
 fn sweep(text: &str) -> Sweep {
-    Sweep::read(text.as_bytes(), "sweep.csv", None, &policy()).unwrap()
+    Sweep::read_csv(text.as_bytes(), "sweep.csv", None, &policy()).unwrap()
 }
 
 /// One row of `m`, `cost`, `risk`, `extra`.
@@ -59,7 +61,7 @@ fn verdict(recommendation: &Recommendation) -> String {
 
 #[track_caller]
 fn check(baseline: &str, candidate: &str, expect: &str) {
-    let details = compare(&row(baseline), &row(candidate), &policy()).unwrap();
+    let details = compare_sweeps(&row(baseline), &row(candidate), &policy()).unwrap();
     assert_eq!(verdict(&details.comparison.recommendation), expect, "{baseline} → {candidate}");
 }
 
@@ -86,9 +88,11 @@ fn recommendations() {
 #[test]
 fn thresholds_are_held_at_and_broken_beyond() {
     let regressed = |baseline: &str, candidate: &str| {
-        let recommendation =
-            compare(&row(baseline), &row(candidate), &policy()).unwrap().comparison.recommendation;
-        (recommendation.primary_regressed(), recommendation.risk_regressed())
+        let recommendation = compare_sweeps(&row(baseline), &row(candidate), &policy())
+            .unwrap()
+            .comparison
+            .recommendation;
+        (recommendation.has_primary_regression(), recommendation.has_risk_regression())
     };
     for (baseline, candidate, expect) in [
         ("100 1 -100 1", "95 1 -110 1", (false, false)),
@@ -107,12 +111,13 @@ fn thresholds_are_held_at_and_broken_beyond() {
 #[test]
 fn nothing_wins_by_being_no_number() {
     for bad in ["nan", "inf", "-inf", "", "1e400", "None"] {
-        let details = compare(&row("1 1 -1 1"), &row(&format!("{bad} 1 -1 1")), &policy()).unwrap();
+        let details =
+            compare_sweeps(&row("1 1 -1 1"), &row(&format!("{bad} 1 -1 1")), &policy()).unwrap();
         assert_eq!(details.comparison.primary_delta, None, "{bad}");
         assert_eq!(details.comparison.recommendation.metrics_used, 3, "{bad}");
         assert!(!details.comparison.recommendation.should_explore, "{bad}");
     }
-    let huge = compare(&row("-1.7e308 1 -1 1"), &row("1.7e308 1 -1 1"), &policy()).unwrap();
+    let huge = compare_sweeps(&row("-1.7e308 1 -1 1"), &row("1.7e308 1 -1 1"), &policy()).unwrap();
     assert_eq!(huge.comparison.primary_delta, None, "a delta that is no number");
     assert!(huge.metrics[0].raw_improvement.is_infinite());
     assert!(huge.comparison.recommendation.score.get() <= 2.0);
@@ -121,17 +126,19 @@ fn nothing_wins_by_being_no_number() {
 #[test]
 fn columns_come_in_the_order_of_the_baseline() {
     let details =
-        compare(&sweep("z,m,a\n1,2,x\n"), &sweep("a,m,z,new\n1,3,4,5\n"), &policy()).unwrap();
+        compare_sweeps(&sweep("z,m,a\n1,2,x\n"), &sweep("a,m,z,new\n1,3,4,5\n"), &policy())
+            .unwrap();
     let columns: Vec<_> = details.columns.iter().map(|c| (c.column.as_str(), c.delta)).collect();
     assert_eq!(columns, [("z", 3.0), ("m", 1.0)]);
 }
 
 #[test]
 fn without_a_shared_column_there_is_nothing_to_compare() {
-    let error = compare(&sweep("m\n1\n"), &sweep("n\n1\n"), &policy()).unwrap_err();
+    let error = compare_sweeps(&sweep("m\n1\n"), &sweep("n\n1\n"), &policy()).unwrap_err();
     assert!(matches!(error, ScoreError::NothingShared { .. }));
-    let none = |text: &str| Sweep::read(text.as_bytes(), "none.csv", Some(0), &policy()).unwrap();
-    let empty = compare(&none("m\n1\n"), &none("m\n1\n"), &policy()).unwrap();
+    let none =
+        |text: &str| Sweep::read_csv(text.as_bytes(), "none.csv", Some(0), &policy()).unwrap();
+    let empty = compare_sweeps(&none("m\n1\n"), &none("m\n1\n"), &policy()).unwrap();
     assert_eq!(
         verdict(&empty.comparison.recommendation),
         "leave mixed 0.0000 +0 -0 insufficient_signal"
@@ -141,20 +148,24 @@ fn without_a_shared_column_there_is_nothing_to_compare() {
 #[test]
 fn lower_can_be_better_for_the_primary() {
     let policy = ScorePolicy { primary: "cost".to_owned(), ..policy() };
-    let details = compare(&row("1 1 -1 1"), &row("1 0.5 -1 1"), &policy).unwrap();
+    let details = compare_sweeps(&row("1 1 -1 1"), &row("1 0.5 -1 1"), &policy).unwrap();
     assert_eq!(details.comparison.primary_delta, Finite::new(0.5));
-    assert!(!details.comparison.recommendation.primary_regressed());
+    assert!(!details.comparison.recommendation.has_primary_regression());
 }
 
-fn judged(parent: &str, candidate: &str) -> Judgement {
-    let mut meaning =
-        Meaning { score: policy(), sweep_config_limit: NonZeroU32::new(2), ..Meaning::default() };
+fn judged(parent: &str, candidate: &str) -> ScoringDetails {
+    let mut meaning = FixedSettings {
+        score: policy(),
+        sweep_config_limit: NonZeroU32::new(2),
+        ..FixedSettings::default()
+    };
     meaning.score.invariant_columns = vec!["seed".to_owned(), "periods".to_owned()];
     let read = |text: &str| {
         let text = format!("config_id,m,seed,periods\n{}\n", text.replace(' ', "\n"));
-        Sweep::read(text.as_bytes(), "sweep.csv", Some(2), &meaning.score).unwrap()
+        Sweep::read_csv(text.as_bytes(), "sweep.csv", Some(2), &meaning.score).unwrap()
     };
-    judge(&read(parent), &read("0,1,7,24 1,2,8,24"), &read(candidate), &meaning, 2).unwrap()
+    score_candidate(&read(parent), &read("0,1,7,24 1,2,8,24"), &read(candidate), &meaning, 2)
+        .unwrap()
 }
 
 #[test]
@@ -185,26 +196,28 @@ fn a_judgement_counts_what_is_there() {
 
 #[test]
 fn a_parent_that_is_the_root_is_compared_once_with_the_same_result() {
-    let (meaning, candidate) = (Meaning { score: policy(), ..Meaning::default() }, row("2 1 -1 1"));
+    let (meaning, candidate) =
+        (FixedSettings { score: policy(), ..FixedSettings::default() }, row("2 1 -1 1"));
     let (parent, root) = (row("1 1 -1 1"), row("1 1 -1 1"));
-    let once = judge(&parent, &parent, &candidate, &meaning, 1).unwrap();
-    let twice = judge(&parent, &root, &candidate, &meaning, 1).unwrap();
+    let once = score_candidate(&parent, &parent, &candidate, &meaning, 1).unwrap();
+    let twice = score_candidate(&parent, &root, &candidate, &meaning, 1).unwrap();
     assert_eq!(once, twice);
 }
 
 /// The first check of the gate that fails, with its figures; no limit, primary and only metric `m`, invariant `seed`.
 fn gated(parent: &str, candidate: &str, min_ok_rate: f64) -> String {
-    let mut meaning = Meaning { score: policy(), ..Meaning::default() };
+    let mut meaning = FixedSettings { score: policy(), ..FixedSettings::default() };
     meaning.score.invariant_columns = vec!["seed".to_owned()];
     meaning.gate.min_ok_rate = Finite::new(min_ok_rate).unwrap();
     let read = |rows: &str| {
         let text = format!("config_id,status,m,cost,seed\n{}\n", rows.replace(' ', "\n"));
-        Sweep::read(text.as_bytes(), "sweep.csv", None, &meaning.score).unwrap()
+        Sweep::read_csv(text.as_bytes(), "sweep.csv", None, &meaning.score).unwrap()
     };
     let (parent, candidate) = (read(parent), read(candidate));
-    let judged = judge(&parent, &parent, &candidate, &meaning, parent.rows_used()).unwrap();
-    let verdict = gate(&judged.scored, 1, Approval::Unreviewed, &meaning);
-    verdict.first_failed().map_or("passed".to_owned(), |_| verdict.reason())
+    let judged =
+        score_candidate(&parent, &parent, &candidate, &meaning, parent.rows_used()).unwrap();
+    let verdict = judge_candidate(&judged.scored, 1, Approval::Unreviewed, &meaning);
+    verdict.first_failed_check().map_or("passed".to_owned(), |_| verdict.reason())
 }
 
 #[test]
@@ -286,11 +299,12 @@ fn a_mean_over_other_configurations_does_not_hide_that_each_got_worse() {
 
 #[test]
 fn a_metric_whose_column_is_gone_has_lost_all_its_numbers() {
-    let sweep = |text: &str| Sweep::read(text.as_bytes(), "sweep.csv", None, &policy()).unwrap();
+    let sweep =
+        |text: &str| Sweep::read_csv(text.as_bytes(), "sweep.csv", None, &policy()).unwrap();
     let (parent, candidate) =
         (sweep("config_id,m,risk\n0,1,-1\n1,2,-2\n"), sweep("config_id,m\n0,2\n1,3\n"));
-    let meaning = Meaning { score: policy(), ..Meaning::default() };
-    let judged = judge(&parent, &parent, &candidate, &meaning, 2).unwrap();
+    let meaning = FixedSettings { score: policy(), ..FixedSettings::default() };
+    let judged = score_candidate(&parent, &parent, &candidate, &meaning, 2).unwrap();
     let lost = LostNumbers { column: "risk".to_owned(), rows: 2 };
     assert_eq!(judged.scored.form.lost_numbers, [lost]);
 }
@@ -300,8 +314,10 @@ fn a_baseline_has_the_columns_that_the_user_named() {
     let text = "config_id,status,m,cost,risk,extra,seed\n0,ok,1,1,1,1,7\n";
     let by_user = ScorePolicy { primary_chosen_by: ChosenBy::User, ..policy() };
     let check = |policy: &ScorePolicy, expect: &str| {
-        let sweep = Sweep::read(text.as_bytes(), "b.csv", None, policy).unwrap();
-        let said = sweep.require(policy).map_or_else(|error| error.to_string(), |()| String::new());
+        let sweep = Sweep::read_csv(text.as_bytes(), "b.csv", None, policy).unwrap();
+        let said = sweep
+            .require_columns(policy)
+            .map_or_else(|error| error.to_string(), |()| String::new());
         assert_eq!(said, expect);
     };
     check(&by_user, "");
@@ -342,22 +358,24 @@ fn rounding_is_no_effect_and_no_signal() {
         assert_eq!(gated(parent, candidate, 1.0), expect, "{parent} → {candidate}");
     }
     let (before, after) = ("0.3 1 -1 1", "0.30000000000000004 0.9999999999999999 -1 1");
-    let found = compare(&row(before), &row(after), &policy()).unwrap().comparison.recommendation;
+    let found =
+        compare_sweeps(&row(before), &row(after), &policy()).unwrap().comparison.recommendation;
     assert_eq!((found.positive_signals, found.negative_signals), (0, 0));
 }
 
 /// An older run is judged by the rules of its time, word by word.
 #[test]
 fn the_first_rules_say_what_they_always_said() {
-    let meaning = Meaning { score: policy(), ..Meaning::default() };
+    let meaning = FixedSettings { score: policy(), ..FixedSettings::default() };
     let said = |root: &str, candidate: &str| {
         let [root, candidate] = [root, candidate].map(sweep);
         let rules = RulesVersion::First;
-        let judged = judge_by(rules, [&root, &root], &candidate, &meaning, root.rows_used());
+        let judged =
+            score_candidate_by(rules, [&root, &root], &candidate, &meaning, root.rows_used());
         let scored = judged.unwrap().scored;
         assert_eq!(scored.vs_parent.primary_means, None);
-        let verdict = gate(&scored, 1, Approval::Unreviewed, &meaning);
-        (scored.rules_version, verdict.passed(), verdict.checks[4].figures.clone())
+        let verdict = judge_candidate(&scored, 1, Approval::Unreviewed, &meaning);
+        (scored.rules_version, verdict.has_passed(), verdict.checks[4].figures.clone())
     };
     let form = "ragged rows: 0, repeated ids: 0";
     let passed = (RulesVersion::First, true, form.to_owned());
@@ -374,14 +392,14 @@ fn gated_text(root: &str, candidate: &str) -> String {
 }
 
 fn gated_with(root: &str, candidate: &str, invariants: &[&str]) -> String {
-    let mut meaning = Meaning { score: policy(), ..Meaning::default() };
+    let mut meaning = FixedSettings { score: policy(), ..FixedSettings::default() };
     meaning.score.invariant_columns = invariants.iter().map(|name| (*name).to_owned()).collect();
     let read =
-        |text: &str| Sweep::read(text.as_bytes(), "sweep.csv", None, &meaning.score).unwrap();
+        |text: &str| Sweep::read_csv(text.as_bytes(), "sweep.csv", None, &meaning.score).unwrap();
     let (root, candidate) = (read(root), read(candidate));
-    let judged = judge(&root, &root, &candidate, &meaning, root.rows_used()).unwrap();
-    let verdict = gate(&judged.scored, 1, Approval::Unreviewed, &meaning);
-    verdict.first_failed().map_or("passed".to_owned(), |_| verdict.reason())
+    let judged = score_candidate(&root, &root, &candidate, &meaning, root.rows_used()).unwrap();
+    let verdict = judge_candidate(&judged.scored, 1, Approval::Unreviewed, &meaning);
+    verdict.first_failed_check().map_or("passed".to_owned(), |_| verdict.reason())
 }
 
 #[test]

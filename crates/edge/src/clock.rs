@@ -1,14 +1,14 @@
 //! The time on the wall, for recorded times too.
 
 use jiff::Timestamp;
-use treebeam_run::port::{Clock, Moment};
+use treebeam_run::port::{Clock, RecordedMoment};
 
 /// The clock of the real world.
 #[derive(Clone, Copy, Debug)]
 pub struct WallClock;
 
 impl Clock for WallClock {
-    fn at(&self, _: Moment) -> Timestamp {
+    fn recorded_time(&self, _: RecordedMoment) -> Timestamp {
         self.now()
     }
     fn now(&self) -> Timestamp {

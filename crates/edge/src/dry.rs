@@ -14,7 +14,7 @@ mod results;
 pub use agent::DryAgent;
 pub use clock::DryClock;
 pub use executor::DryExecutor;
-pub use recipe::Recipe;
+pub use recipe::DryRecipe;
 pub use repo::FlakyCleanup;
 
 /// The file of a candidate that says which changes were made to it, one a line.
@@ -23,10 +23,10 @@ pub const STATE_FILE: &str = "treebeam_dry_run.txt";
 const NOTES_FILE: &str = "treebeam_dry_notes.txt";
 
 /// A line of that file: whoever has it gets no ideas.
-const SILENT: &str = "no-ideas";
+const NO_IDEAS_LINE: &str = "no-ideas";
 
 /// A number that depends on the seed and the text alone.
-fn draw(seed: u64, text: &str) -> u64 {
-    let digest = treebeam_core::id::Sha256::of(format!("{seed}/{text}").as_bytes());
+fn draw_number(seed: u64, text: &str) -> u64 {
+    let digest = treebeam_core::id::Sha256::hash_bytes(format!("{seed}/{text}").as_bytes());
     digest.as_bytes().iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
 }

@@ -1,4 +1,4 @@
-//! `.env` files: variables that the user keeps beside the code, keys above all. They are read into [`Variables`] and never
+//! `.env` files: variables that the user keeps beside the code, keys above all. They are read into [`EnvVariables`] and never
 //! put into this process's own environment; a [`Secret`] is shown to nobody by accident.
 
 use crate::input::{self, InputError};
@@ -10,7 +10,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 /// The longest `.env` file that is read.
-const MOST_BYTES: u64 = 1 << 20;
+const MAX_ENV_FILE_BYTES: u64 = 1 << 20;
 
 /// A value that is not to be seen.
 #[derive(Clone, PartialEq, Eq)]
@@ -62,7 +62,7 @@ pub enum EnvError {
 
 /// A variable of a `.env` file.
 #[derive(Clone, Debug)]
-pub struct Variable {
+pub struct EnvVariable {
     /// What it is.
     pub value: Secret,
     /// The file that it is from.
@@ -71,40 +71,43 @@ pub struct Variable {
 
 /// The variables of some `.env` files.
 #[derive(Clone, Debug, Default)]
-pub struct Variables(BTreeMap<String, Variable>);
+pub struct EnvVariables(BTreeMap<String, EnvVariable>);
 
-impl Variables {
+impl EnvVariables {
     /// Adds what stands in a file, called `name` in errors. What is there already stays; a missing file adds nothing.
     ///
     /// # Errors
     /// When the file cannot be read, or a line of it is wrong.
-    pub fn add(&mut self, path: &Path, name: &str) -> Result<(), EnvError> {
+    pub fn add_file(&mut self, path: &Path, name: &str) -> Result<(), EnvError> {
         if !path.exists() {
             return Ok(());
         }
-        for (key, value) in parse(&input::text(path, name, MOST_BYTES)?, name)? {
+        for (key, value) in
+            parse_env_file(&input::read_text(path, name, MAX_ENV_FILE_BYTES)?, name)?
+        {
             let file = name.to_owned();
-            self.0.entry(key).or_insert(Variable { value: Secret(value), file });
+            self.0.entry(key).or_insert(EnvVariable { value: Secret(value), file });
         }
         Ok(())
     }
 
     /// A variable.
     #[must_use]
-    pub fn get(&self, name: &str) -> Option<&Variable> {
+    pub fn get(&self, name: &str) -> Option<&EnvVariable> {
         self.0.get(name)
     }
 
     /// All of them, by name.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &Variable)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &EnvVariable)> {
         self.0.iter().map(|(name, variable)| (name.as_str(), variable))
     }
 }
 
 /// In one file the last value of a name counts.
-fn parse(text: &str, name: &str) -> Result<BTreeMap<String, String>, EnvError> {
+fn parse_env_file(text: &str, name: &str) -> Result<BTreeMap<String, String>, EnvError> {
     let lines = Rc::new(Cell::new(0));
-    let reader = LineByLine { text: Cursor::new(text.as_bytes()), lines: Rc::clone(&lines) };
+    let reader =
+        LineCountingReader { text: Cursor::new(text.as_bytes()), lines: Rc::clone(&lines) };
     let mut found = BTreeMap::new();
     for entry in dotenvy::from_read_iter(reader) {
         let (key, value) = entry.map_err(|error| {
@@ -120,12 +123,12 @@ fn parse(text: &str, name: &str) -> Result<BTreeMap<String, String>, EnvError> {
 }
 
 /// Gives one line at a time and counts them: the reader of `.env` files does not say where it is.
-struct LineByLine<'a> {
+struct LineCountingReader<'a> {
     text: Cursor<&'a [u8]>,
     lines: Rc<Cell<usize>>,
 }
 
-impl Read for LineByLine<'_> {
+impl Read for LineCountingReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let rest = self.text.fill_buf()?;
         let end = rest.iter().position(|byte| *byte == b'\n').map_or(rest.len(), |at| at + 1);
@@ -148,7 +151,7 @@ mod tests {
     #[test]
     fn a_wrong_line_is_named_and_its_value_is_not() {
         let check = |text: &str, expect: &str| {
-            let said = parse(text, ".env").map(|found| format!("{found:?}"));
+            let said = parse_env_file(text, ".env").map(|found| format!("{found:?}"));
             let said = said.unwrap_or_else(|error| error.to_string());
             let expect = match expect.parse::<usize>() {
                 Ok(line) => format!(
@@ -177,9 +180,9 @@ mod tests {
         let path = |name: &str| folder.path().join(name);
         fs::write(path("a"), "KEY=first\nONE=1\n").unwrap();
         fs::write(path("b"), "KEY=second\nTWO=2\n").unwrap();
-        let mut variables = Variables::default();
+        let mut variables = EnvVariables::default();
         for name in ["a", "none", "b"] {
-            variables.add(&path(name), name).unwrap();
+            variables.add_file(&path(name), name).unwrap();
         }
         let key = variables.get("KEY").unwrap();
         assert_eq!((key.value.reveal(), key.file.as_str()), ("first", "a"));
@@ -187,6 +190,6 @@ mod tests {
         assert_eq!(names, ["KEY", "ONE", "TWO"]);
         let shown = format!("{variables:?} {}", key.value);
         assert!(!shown.contains("first") && shown.contains("hidden"), "{shown}");
-        assert!(variables.add(folder.path(), "folder").is_err());
+        assert!(variables.add_file(folder.path(), "folder").is_err());
     }
 }

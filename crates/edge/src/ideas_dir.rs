@@ -1,7 +1,7 @@
 //! A folder of ideas that the user names. A batch of new ones is on record whole before the first of them is written, so that
 //! whoever comes after a kill finishes it, and pays for nothing again. What an idea says is not known here.
 
-use crate::store::durable;
+use crate::store::atomic_file;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
@@ -11,15 +11,15 @@ use std::time::{Duration, Instant};
 use treebeam_core::id::Sha256;
 
 /// Where ideas go that others are to replace.
-pub const SET_ASIDE: &str = "set_aside";
+pub const SET_ASIDE_FOLDER: &str = "set_aside";
 /// The longest batch that is read.
-const MOST_BYTES: u64 = 256 << 20;
+const MAX_BATCH_BYTES: u64 = 256 << 20;
 /// The longest time that the lock of a dead process is waited for.
 const ORPHANED_LOCK_PATIENCE: Duration = Duration::from_secs(3);
 /// The pause between two looks at a lock.
 const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// How many digits of a digest name a folder.
-const DIGITS: usize = 16;
+const FOLDER_NAME_DIGITS: usize = 16;
 
 /// A folder of ideas that nobody else changes now.
 #[derive(Debug)]
@@ -33,14 +33,14 @@ pub struct IdeasDir {
 
 /// What is to be done in a folder: first the moves, then the files.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Batch {
+pub struct IdeasDirBatch {
     /// What is set aside, and where to, below the folder.
-    pub aside: Option<Aside>,
+    pub aside: Option<SetAsideFiles>,
     /// What is written.
-    pub files: Vec<NewFile>,
+    pub files: Vec<NewIdeaFile>,
     /// What the conversation has become.
     #[serde(default)]
-    pub conversation: Option<StateFile>,
+    pub conversation: Option<UserConversationFile>,
     /// How often ideas have been asked for here by then: what is asked next is another question.
     #[serde(default)]
     pub edition: u64,
@@ -48,7 +48,7 @@ pub struct Batch {
 
 /// A file that the user wants a conversation in, in place of whatever has its name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StateFile {
+pub struct UserConversationFile {
     /// Where; whole.
     pub path: PathBuf,
     /// What is in it.
@@ -57,7 +57,7 @@ pub struct StateFile {
 
 /// Files that go out of the way.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Aside {
+pub struct SetAsideFiles {
     /// Where to, below the folder.
     pub folder: String,
     /// Their names.
@@ -66,7 +66,7 @@ pub struct Aside {
 
 /// A file that is written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NewFile {
+pub struct NewIdeaFile {
     /// Its name.
     pub name: String,
     /// What is in it.
@@ -114,19 +114,19 @@ impl IdeasDirError {
     }
 }
 
-fn failed(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> IdeasDirError {
+fn io_error(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> IdeasDirError {
     let path = path.to_owned();
     move |source| IdeasDirError::Io { doing, path, source }
 }
 
 /// Writes a file whole.
-fn replace(path: &Path, text: &str) -> Result<(), IdeasDirError> {
-    durable::replace(path, |file| file.write_all(text.as_bytes()))
-        .and_then(|()| durable::sync_dir(above(path)))
-        .map_err(failed("write", path))
+fn replace_file(path: &Path, text: &str) -> Result<(), IdeasDirError> {
+    atomic_file::replace_file(path, |file| file.write_all(text.as_bytes()))
+        .and_then(|()| atomic_file::sync_dir(parent_dir(path)))
+        .map_err(io_error("write", path))
 }
 
-fn above(path: &Path) -> &Path {
+fn parent_dir(path: &Path) -> &Path {
     path.parent().unwrap_or(Path::new("."))
 }
 
@@ -134,11 +134,11 @@ fn above(path: &Path) -> &Path {
 ///
 /// # Errors
 /// When it cannot be written.
-pub fn put_state(state: &StateFile) -> Result<(), IdeasDirError> {
-    let StateFile { path, text } = state;
-    match durable::put_first(path, |file| file.write_all(text.as_bytes())) {
+pub fn write_conversation_file(state: &UserConversationFile) -> Result<(), IdeasDirError> {
+    let UserConversationFile { path, text } = state;
+    match atomic_file::create_file(path, |file| file.write_all(text.as_bytes())) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        written => written.map_err(failed("write", path)),
+        written => written.map_err(io_error("write", path)),
     }
 }
 
@@ -149,9 +149,9 @@ pub fn put_state(state: &StateFile) -> Result<(), IdeasDirError> {
 pub fn must_be_writable(path: &Path) -> Result<(), IdeasDirError> {
     let taken = || io::Error::new(io::ErrorKind::IsADirectory, "a folder has that name");
     if path.is_dir() {
-        return Err(failed("write", path)(taken()));
+        return Err(io_error("write", path)(taken()));
     }
-    tempfile::tempfile_in(above(path)).map(drop).map_err(failed("write", path))
+    tempfile::tempfile_in(parent_dir(path)).map(drop).map_err(io_error("write", path))
 }
 
 impl IdeasDir {
@@ -161,14 +161,14 @@ impl IdeasDir {
     /// When it cannot be made, or somebody else has it.
     pub fn open(folder: &Path, own: &Path) -> Result<Self, IdeasDirError> {
         for made in [folder, own] {
-            fs::create_dir_all(made).map_err(failed("create", made))?;
+            fs::create_dir_all(made).map_err(io_error("create", made))?;
         }
-        let folder = folder.canonicalize().map_err(failed("find", folder))?;
-        let digest = Sha256::of(folder.as_os_str().as_encoded_bytes()).to_string();
-        let name: String = digest.chars().take(DIGITS).collect();
+        let folder = folder.canonicalize().map_err(io_error("find", folder))?;
+        let digest = Sha256::hash_bytes(folder.as_os_str().as_encoded_bytes()).to_string();
+        let name: String = digest.chars().take(FOLDER_NAME_DIGITS).collect();
         let path = own.join(format!("{name}.lock"));
         let open = OpenOptions::new().create(true).write(true).truncate(false).open(&path);
-        let lock = open.map_err(failed("open", &path))?;
+        let lock = open.map_err(io_error("open", &path))?;
         let begun = Instant::now();
         loop {
             match lock.try_lock() {
@@ -180,7 +180,7 @@ impl IdeasDir {
                     thread::sleep(LOCK_POLL_INTERVAL);
                 }
                 Err(TryLockError::WouldBlock) => return Err(IdeasDirError::Busy { folder }),
-                Err(TryLockError::Error(error)) => return Err(failed("lock", &path)(error)),
+                Err(TryLockError::Error(error)) => return Err(io_error("lock", &path)(error)),
             }
         }
     }
@@ -193,13 +193,13 @@ impl IdeasDir {
 
     /// A folder of ours for whoever works on it.
     #[must_use]
-    pub fn workplace(&self) -> PathBuf {
+    pub fn work_folder(&self) -> PathBuf {
         self.batch.with_extension("")
     }
 
     /// How often ideas have been asked for here, to the end.
     #[must_use]
-    pub fn edition(&self) -> u64 {
+    pub fn read_edition(&self) -> u64 {
         let text = fs::read_to_string(self.edition_file()).unwrap_or_default();
         text.trim().parse().unwrap_or_default()
     }
@@ -212,19 +212,20 @@ impl IdeasDir {
     ///
     /// # Errors
     /// When the record cannot be understood, or something cannot be written.
-    pub fn finish(&self) -> Result<Option<Batch>, IdeasDirError> {
-        durable::remove_unfinished(&self.folder).map_err(failed("tidy", &self.folder))?;
+    pub fn finish_recorded(&self) -> Result<Option<IdeasDirBatch>, IdeasDirError> {
+        atomic_file::clear_unfinished_files(&self.folder)
+            .map_err(io_error("tidy", &self.folder))?;
         let file = &self.batch;
         let bytes = match fs::metadata(file) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Ok(known) if known.len() > MOST_BYTES => Err(io::Error::other("it is too long")),
+            Ok(known) if known.len() > MAX_BATCH_BYTES => Err(io::Error::other("it is too long")),
             Ok(_) | Err(_) => fs::read(file),
         };
-        let bytes = bytes.map_err(failed("read", file))?;
+        let bytes = bytes.map_err(io_error("read", file))?;
         let batch = serde_json::from_slice(&bytes);
         let batch =
             batch.map_err(|source| IdeasDirError::Damaged { file: file.clone(), source })?;
-        self.act(&batch)?;
+        self.apply_batch(&batch)?;
         Ok(Some(batch))
     }
 
@@ -232,47 +233,47 @@ impl IdeasDir {
     ///
     /// # Errors
     /// When something cannot be written.
-    pub fn put(&self, batch: &Batch) -> Result<(), IdeasDirError> {
+    pub fn record_and_apply(&self, batch: &IdeasDirBatch) -> Result<(), IdeasDirError> {
         let text = serde_json::to_vec(batch)
             .map_err(|source| IdeasDirError::Damaged { file: self.batch.clone(), source })?;
-        durable::replace(&self.batch, |file| file.write_all(&text))
-            .and_then(|()| durable::sync_dir(above(&self.batch)))
-            .map_err(failed("write", &self.batch))?;
-        self.act(batch)
+        atomic_file::replace_file(&self.batch, |file| file.write_all(&text))
+            .and_then(|()| atomic_file::sync_dir(parent_dir(&self.batch)))
+            .map_err(io_error("write", &self.batch))?;
+        self.apply_batch(batch)
     }
 
-    fn act(&self, batch: &Batch) -> Result<(), IdeasDirError> {
+    fn apply_batch(&self, batch: &IdeasDirBatch) -> Result<(), IdeasDirError> {
         if let Some(aside) = &batch.aside {
             self.set_aside(aside)?;
         }
-        for NewFile { name, text } in &batch.files {
+        for NewIdeaFile { name, text } in &batch.files {
             let path = self.folder.join(name);
-            match durable::put_first(&path, |file| file.write_all(text.as_bytes())) {
+            match atomic_file::create_file(&path, |file| file.write_all(text.as_bytes())) {
                 // It was written before the kill.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                written => written.map_err(failed("write", &path))?,
+                written => written.map_err(io_error("write", &path))?,
             }
         }
-        durable::sync_dir(&self.folder).map_err(failed("sync", &self.folder))?;
-        if let Some(StateFile { path, text }) = &batch.conversation {
-            replace(path, text)?;
+        atomic_file::sync_dir(&self.folder).map_err(io_error("sync", &self.folder))?;
+        if let Some(UserConversationFile { path, text }) = &batch.conversation {
+            replace_file(path, text)?;
         }
-        replace(&self.edition_file(), &batch.edition.to_string())?;
-        durable::remove(&self.batch).map_err(failed("remove", &self.batch))
+        replace_file(&self.edition_file(), &batch.edition.to_string())?;
+        atomic_file::remove_if_present(&self.batch).map_err(io_error("remove", &self.batch))
     }
 
-    fn set_aside(&self, aside: &Aside) -> Result<(), IdeasDirError> {
+    fn set_aside(&self, aside: &SetAsideFiles) -> Result<(), IdeasDirError> {
         let to = self.folder.join(&aside.folder);
-        fs::create_dir_all(&to).map_err(failed("create", &to))?;
+        fs::create_dir_all(&to).map_err(io_error("create", &to))?;
         for name in &aside.names {
             let (old, new) = (self.folder.join(name), to.join(name));
             // What is there already was moved before the kill: what has its old name now is another.
             if new.exists() || !old.exists() {
                 continue;
             }
-            fs::rename(&old, &new).map_err(failed("move", &old))?;
+            fs::rename(&old, &new).map_err(io_error("move", &old))?;
         }
-        durable::sync_dir(&to).map_err(failed("sync", &to))
+        atomic_file::sync_dir(&to).map_err(io_error("sync", &to))
     }
 }
 
@@ -281,14 +282,14 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
-    fn batch(path: PathBuf) -> Batch {
+    fn batch(path: PathBuf) -> IdeasDirBatch {
         let file =
-            |name: &str, text: &str| NewFile { name: name.to_owned(), text: text.to_owned() };
+            |name: &str, text: &str| NewIdeaFile { name: name.to_owned(), text: text.to_owned() };
         let names = ["001_a.md", "002_b.md"].map(str::to_owned).to_vec();
-        Batch {
-            aside: Some(Aside { folder: "set_aside/1".to_owned(), names }),
+        IdeasDirBatch {
+            aside: Some(SetAsideFiles { folder: "set_aside/1".to_owned(), names }),
             files: vec![file("001_a.md", "new a"), file("002_c.md", "new c")],
-            conversation: Some(StateFile { path, text: "said".to_owned() }),
+            conversation: Some(UserConversationFile { path, text: "said".to_owned() }),
             edition: 4,
         }
     }
@@ -340,9 +341,9 @@ mod tests {
             let batch = batch(state.clone());
             fs::write(folder.join(".new-x"), "half").expect("a file");
             fs::write(&dir.batch, serde_json::to_vec(&batch).expect("json")).expect("a file");
-            assert_eq!(dir.finish().expect("finished"), Some(batch), "{done}");
+            assert_eq!(dir.finish_recorded().expect("finished"), Some(batch), "{done}");
             assert_eq!(fs::read_to_string(&state).expect("a file"), "said", "{done}");
-            assert_eq!(dir.edition(), 4, "{done}");
+            assert_eq!(dir.read_edition(), 4, "{done}");
             let expect = [
                 ("001_a.md", "new a"),
                 ("002_c.md", "new c"),
@@ -351,7 +352,7 @@ mod tests {
             ];
             let expect = expect.map(|(name, text)| (name.to_owned(), text.to_owned())).into();
             assert_eq!(files(&folder), expect, "{done}");
-            assert_eq!(dir.finish().expect("nothing to do"), None, "{done}");
+            assert_eq!(dir.finish_recorded().expect("nothing to do"), None, "{done}");
         }
     }
 

@@ -67,7 +67,7 @@ impl InputError {
         }
     }
 
-    fn of(source: io::Error, file: &str) -> Self {
+    fn from_io(source: io::Error, file: &str) -> Self {
         let file = file.to_owned();
         match UnusableFile::in_error(&source) {
             Some(UnusableFile::Folder) => return Self::Folder { file },
@@ -86,24 +86,24 @@ impl InputError {
 ///
 /// # Errors
 /// When it is missing, no regular file, or cannot be opened.
-pub fn open(path: &Path, name: &str) -> Result<File, InputError> {
+pub fn open_input(path: &Path, name: &str) -> Result<File, InputError> {
     let opened = open_regular(File::options().read(true), path, LinkPolicy::Follow);
-    opened.map(|(file, _)| file).map_err(|error| InputError::of(error, name))
+    opened.map(|(file, _)| file).map_err(|error| InputError::from_io(error, name))
 }
 
 /// Reads a whole file as text.
 ///
 /// # Errors
 /// As [`open`]; and when it is longer than `limit` bytes or not UTF-8.
-pub fn text(path: &Path, name: &str, limit: u64) -> Result<String, InputError> {
-    read_all(open(path, name)?, name, limit)
+pub fn read_text(path: &Path, name: &str, limit: u64) -> Result<String, InputError> {
+    read_all(open_input(path, name)?, name, limit)
 }
 
 /// Reads standard input as text, to its end.
 ///
 /// # Errors
 /// When it cannot be read, is longer than `limit` bytes or not UTF-8.
-pub fn standard_input(limit: u64) -> Result<String, InputError> {
+pub fn read_standard_input(limit: u64) -> Result<String, InputError> {
     read_all(io::stdin().lock(), "-", limit)
 }
 
@@ -111,7 +111,7 @@ fn read_all(from: impl Read, name: &str, limit: u64) -> Result<String, InputErro
     let mut bytes = Vec::new();
     from.take(limit.saturating_add(1))
         .read_to_end(&mut bytes)
-        .map_err(|error| InputError::of(error, name))?;
+        .map_err(|error| InputError::from_io(error, name))?;
     if bytes.len() as u64 > limit {
         return Err(InputError::TooLong { file: name.to_owned(), limit });
     }
@@ -135,7 +135,7 @@ mod tests {
     fn only_regular_files_are_read() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
-        let read = |name: &str| said(text(&path(name), name, 8));
+        let read = |name: &str| said(read_text(&path(name), name, 8));
         fs::write(path("good"), "a\nb\n").unwrap();
         fs::write(path("long"), "123456789").unwrap();
         fs::write(path("latin"), b"a\nb\xe4\n").unwrap();
@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(read("latin"), "`latin`, line 2: not UTF-8");
         assert_eq!(read("none"), "there is no file `none`");
         assert_eq!(read("good/none"), "there is no file `good/none`");
-        assert_eq!(said(open(folder.path(), "folder")), "`folder` is a folder, not a file");
+        assert_eq!(said(open_input(folder.path(), "folder")), "`folder` is a folder, not a file");
     }
 
     #[cfg(unix)]
@@ -153,8 +153,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("good"), "a\n").unwrap();
         std::os::unix::fs::symlink("good", folder.path().join("link")).unwrap();
-        assert_eq!(said(open(&folder.path().join("link"), "link")), "read");
-        let zero = said(open(Path::new("/dev/zero"), "zero"));
+        assert_eq!(said(open_input(&folder.path().join("link"), "link")), "read");
+        let zero = said(open_input(Path::new("/dev/zero"), "zero"));
         assert_eq!(zero, "`zero` is no regular file: a pipe, a device or a socket");
     }
 }

@@ -7,13 +7,13 @@ use treebeam_core::event::Event;
 
 /// A step that is no event.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Step {
+pub struct TransitionStep {
     /// Its name.
     pub name: &'static str,
     /// What it is.
     pub about: &'static str,
     /// The calls that it is made of.
-    pub calls: &'static [Call],
+    pub calls: &'static [FileSystemCall],
     /// The paths, in a repository with the usual settings: what is made, or where it is moved. `*` is a part of a name,
     /// `**` is whatever lies below.
     pub paths: &'static [&'static str],
@@ -22,7 +22,7 @@ pub struct Step {
 /// How a file or folder is changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Call {
+pub enum FileSystemCall {
     /// A file is made, or emptied.
     Create,
     /// Bytes are written to its end.
@@ -41,16 +41,16 @@ pub enum Call {
     Rmdir,
 }
 
-use Call::{Create, Ftruncate, Link, Mkdir, Rename, Rmdir, Unlink, Write};
+use FileSystemCall::{Create, Ftruncate, Link, Mkdir, Rename, Rmdir, Unlink, Write};
 
 /// The kinds of events, each of which is a line of the journal.
-pub const EVENTS: &[&str] = Event::KINDS;
+pub const EVENT_KINDS: &[&str] = Event::KINDS;
 
 macro_rules! steps {
     ($($name:literal $about:literal $calls:tt $paths:tt)+) => {
         /// All other steps. Where two fit, the first one is meant.
-        pub const STEPS: &[Step] =
-            &[$(Step { name: $name, about: $about, calls: &$calls, paths: &$paths }),+];
+        pub const STEPS: &[TransitionStep] =
+            &[$(TransitionStep { name: $name, about: $about, calls: &$calls, paths: &$paths }),+];
     };
 }
 
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn no_two_have_one_name() {
-        let names = STEPS.iter().map(|step| step.name).chain(EVENTS.iter().copied());
+        let names = STEPS.iter().map(|step| step.name).chain(EVENT_KINDS.iter().copied());
         let count = names.clone().count();
         assert_eq!(names.collect::<BTreeSet<_>>().len(), count);
     }

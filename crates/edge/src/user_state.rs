@@ -12,17 +12,17 @@ use std::path::{Path, PathBuf};
 /// The file that holds the secret, as hexadecimal digits.
 const SECRET_FILE: &str = "inbox.secret";
 /// The folder with one empty file for each folder of runs that was used.
-const RUNS_ROOTS: &str = "runs-roots";
+const RUNS_ROOTS_FOLDER: &str = "runs-roots";
 /// The length of the secret in bytes.
 const SECRET_BYTES: usize = 32;
 /// The block size of SHA-256 in bytes.
-const BLOCK_BYTES: usize = 64;
+const SHA256_BLOCK_BYTES: usize = 64;
 
 /// Why the user's state directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum UserStateError {
     /// No variable says where it is.
-    #[error("there is no place for the user's state: {VARIABLES}")]
+    #[error("there is no place for the user's state: {UNSET_VARIABLES_REASON}")]
     Nowhere,
     /// It lies where agents and candidates work.
     #[error("the user's state directory `{}` lies in `{}`", path.display(), inside.display())]
@@ -55,7 +55,7 @@ pub enum UserStateError {
 #[cfg(windows)]
 const VARIABLES: &str = "neither `XDG_STATE_HOME` nor `LOCALAPPDATA` is an absolute path";
 #[cfg(not(windows))]
-const VARIABLES: &str = "neither `XDG_STATE_HOME` nor `HOME` is an absolute path";
+const UNSET_VARIABLES_REASON: &str = "neither `XDG_STATE_HOME` nor `HOME` is an absolute path";
 
 impl UserStateError {
     /// What to do about it.
@@ -70,7 +70,7 @@ impl UserStateError {
     }
 }
 
-fn failed(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> UserStateError {
+fn io_error(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> UserStateError {
     let path = path.to_owned();
     move |source| UserStateError::Io { doing, path, source }
 }
@@ -85,14 +85,16 @@ impl UserState {
     /// # Errors
     /// When no variable names it.
     pub fn find() -> Result<Self, UserStateError> {
-        Self::find_in(|name| std::env::var_os(name))
+        Self::find_from_variables(|name| std::env::var_os(name))
     }
 
     /// The directory that these variables name.
     ///
     /// # Errors
     /// When none of them does.
-    pub fn find_in(variable: impl Fn(&str) -> Option<OsString>) -> Result<Self, UserStateError> {
+    pub fn find_from_variables(
+        variable: impl Fn(&str) -> Option<OsString>,
+    ) -> Result<Self, UserStateError> {
         let absolute = |name: &str| variable(name).map(PathBuf::from).filter(|it| it.is_absolute());
         let usual = || Some(absolute(HOME_VARIABLE)?.join(BELOW_HOME));
         let state = absolute("XDG_STATE_HOME").or_else(usual).ok_or(UserStateError::Nowhere)?;
@@ -101,8 +103,8 @@ impl UserState {
 
     /// Refuses a directory inside of one of these folders.
     fn must_be_outside(&self, folders: &[&Path]) -> Result<(), UserStateError> {
-        let path = real(&self.0);
-        let around = folders.iter().find(|folder| path.starts_with(real(folder)));
+        let path = resolve_links(&self.0);
+        let around = folders.iter().find(|folder| path.starts_with(resolve_links(folder)));
         around.map_or(Ok(()), |inside| {
             Err(UserStateError::Inside { path: self.0.clone(), inside: (*inside).to_owned() })
         })
@@ -115,10 +117,10 @@ impl UserState {
     pub fn inbox_secret(&self, outside_of: &[&Path]) -> Result<InboxSecret, UserStateError> {
         self.must_be_outside(outside_of)?;
         let path = self.0.join(SECRET_FILE);
-        match open_own(&path) {
+        match open_private_file(&path) {
             Err(UserStateError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
                 self.make_secret(&path)?;
-                InboxSecret::read(&path, open_own(&path)?)
+                InboxSecret::read(&path, open_private_file(&path)?)
             }
             opened => InboxSecret::read(&path, opened?),
         }
@@ -132,7 +134,7 @@ impl UserState {
             getrandom::fill(&mut bytes).map_err(io::Error::other)?;
             // Only its owner may read a temporary file.
             let mut file = tempfile::Builder::new().prefix(".new-").tempfile_in(&self.0)?;
-            writeln!(file, "{}", hexadecimal(&bytes))?;
+            writeln!(file, "{}", hex_digits(&bytes))?;
             file.as_file().sync_all()?;
             match file.persist_noclobber(path) {
                 Err(error) if error.error.kind() != io::ErrorKind::AlreadyExists => {
@@ -141,13 +143,13 @@ impl UserState {
                 Ok(_) | Err(_) => sync_dir(&self.0),
             }
         };
-        make().map_err(failed("make", path))
+        make().map_err(io_error("make", path))
     }
 
     /// Whether treebeam has started or resumed a run in this folder of runs.
     #[must_use]
     pub fn knows_runs_root(&self, runs_root: &Path) -> bool {
-        self.mark_of(runs_root).is_file()
+        self.runs_root_marker(runs_root).is_file()
     }
 
     /// Remembers a folder of runs.
@@ -155,23 +157,23 @@ impl UserState {
     /// # Errors
     /// When that cannot be written.
     pub fn remember_runs_root(&self, runs_root: &Path) -> Result<(), UserStateError> {
-        let mark = self.mark_of(runs_root);
+        let mark = self.runs_root_marker(runs_root);
         let make = || -> io::Result<()> {
-            make_private_dir(&self.0.join(RUNS_ROOTS))?;
+            make_private_dir(&self.0.join(RUNS_ROOTS_FOLDER))?;
             OpenOptions::new().append(true).create(true).open(&mark).map(drop)
         };
-        make().map_err(failed("write", &mark))
+        make().map_err(io_error("write", &mark))
     }
 
-    fn mark_of(&self, runs_root: &Path) -> PathBuf {
-        let path = real(runs_root);
+    fn runs_root_marker(&self, runs_root: &Path) -> PathBuf {
+        let path = resolve_links(runs_root);
         let digest = Sha256::digest(path.as_os_str().as_encoded_bytes());
-        self.0.join(RUNS_ROOTS).join(hexadecimal(&digest))
+        self.0.join(RUNS_ROOTS_FOLDER).join(hex_digits(&digest))
     }
 }
 
 /// A path with its links followed, as far as it is there.
-fn real(path: &Path) -> PathBuf {
+fn resolve_links(path: &Path) -> PathBuf {
     let there = path.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
     let Some((above, real)) = there else { return path.to_owned() };
     match path.strip_prefix(above) {
@@ -180,7 +182,7 @@ fn real(path: &Path) -> PathBuf {
     }
 }
 
-fn hexadecimal(bytes: &[u8]) -> String {
+fn hex_digits(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -208,14 +210,14 @@ fn make_private_dir(path: &Path) -> io::Result<()> {
 
 /// Opens a regular file of this user's that no other user may read. Neither a link nor a pipe is followed or waited for.
 #[cfg(unix)]
-fn open_own(path: &Path) -> Result<File, UserStateError> {
+fn open_private_file(path: &Path) -> Result<File, UserStateError> {
     use rustix::fs::OFlags;
     use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let flags = i32::try_from(flags.bits()).unwrap_or_default();
     let open = || OpenOptions::new().read(true).custom_flags(flags).open(path);
-    let file = open().map_err(failed("read", path))?;
-    let found = file.metadata().map_err(failed("read", path))?;
+    let file = open().map_err(io_error("read", path))?;
+    let found = file.metadata().map_err(io_error("read", path))?;
     let odd = |why| Err(UserStateError::Odd { path: path.to_owned(), why });
     if !found.is_file() {
         odd("is no regular file")
@@ -230,11 +232,11 @@ fn open_own(path: &Path) -> Result<File, UserStateError> {
 
 #[cfg(not(unix))]
 fn open_own(path: &Path) -> Result<File, UserStateError> {
-    let found = fs::symlink_metadata(path).map_err(failed("read", path))?;
+    let found = fs::symlink_metadata(path).map_err(io_error("read", path))?;
     if !found.is_file() {
         return Err(UserStateError::Odd { path: path.to_owned(), why: "is no regular file" });
     }
-    File::open(path).map_err(failed("read", path))
+    File::open(path).map_err(io_error("read", path))
 }
 
 /// The secret that messages to a run are signed with. It is never written into a message, a run or an environment.
@@ -257,7 +259,7 @@ impl InboxSecret {
     fn read(path: &Path, file: File) -> Result<Self, UserStateError> {
         let mut text = String::new();
         let most = u64::try_from(2 * SECRET_BYTES + 2).unwrap_or(u64::MAX);
-        file.take(most).read_to_string(&mut text).map_err(failed("read", path))?;
+        file.take(most).read_to_string(&mut text).map_err(io_error("read", path))?;
         let digits = text.trim_end();
         let byte = |at: usize| u8::from_str_radix(digits.get(2 * at..2 * at + 2)?, 16).ok();
         let bytes: Option<Vec<u8>> = (0..SECRET_BYTES).map(byte).collect();
@@ -271,12 +273,12 @@ impl InboxSecret {
     #[must_use]
     pub fn sign(&self, text: &[u8]) -> String {
         let pad = |with: u8| {
-            let mut block = [with; BLOCK_BYTES];
+            let mut block = [with; SHA256_BLOCK_BYTES];
             block.iter_mut().zip(self.0).for_each(|(byte, key)| *byte ^= key);
             block
         };
         let inner = Sha256::new().chain_update(pad(0x36)).chain_update(text).finalize();
-        hexadecimal(&Sha256::new().chain_update(pad(0x5c)).chain_update(inner).finalize())
+        hex_digits(&Sha256::new().chain_update(pad(0x5c)).chain_update(inner).finalize())
     }
 
     /// Whether this is the signature of a text. The time that it takes says nothing about where two signatures differ.
@@ -303,7 +305,7 @@ mod tests {
                 HOME_VARIABLE => home.map(OsString::from),
                 _ => None,
             };
-            let found = UserState::find_in(variable).ok().map(|found| found.0);
+            let found = UserState::find_from_variables(variable).ok().map(|found| found.0);
             assert_eq!(found, expect.map(|path| PathBuf::from(path).join("treebeam")));
         };
         if cfg!(target_os = "linux") {

@@ -5,7 +5,7 @@
 mod connections;
 mod stream;
 
-pub use stream::{Outlet, Sent, Stream, stream};
+pub use stream::{EventSender, EventStream, SendResult, event_channel};
 
 use connections::{AnswerBody, ConnectionHandle, OpenConnections, PlainBody};
 use http_body_util::{BodyExt as _, Either, Full, Limited};
@@ -25,17 +25,17 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::time::{sleep, timeout};
 
 /// The longest body of a request.
-pub const MOST_BODY: usize = 256 << 10;
+pub const MAX_BODY_BYTES: usize = 256 << 10;
 /// The longest head of a request.
-const MOST_HEAD: usize = 32 << 10;
+const MAX_HEAD_BYTES: usize = 32 << 10;
 /// How often a full server looks for room.
 const ROOM_CHECK_INTERVAL: Duration = Duration::from_millis(10);
 /// How long nobody is let in after the system had no room for one.
-const REST: Duration = Duration::from_millis(100);
+const ACCEPT_RETRY_PAUSE: Duration = Duration::from_millis(100);
 
 /// What somebody asks for. Nothing of it has been believed yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Request {
+pub struct WebRequest {
     /// `GET`, `POST` or another one.
     pub method: String,
     /// The path, as it was sent.
@@ -47,7 +47,7 @@ pub struct Request {
     /// Under which name we were called; none where it is not said once and in plain letters.
     pub host: Option<String>,
     /// From which site the request comes.
-    pub origin: Given,
+    pub origin: HeaderState,
     /// What we gave to this browser before.
     pub cookie: Option<String>,
     /// The event that a browser saw last, where it comes back to a stream.
@@ -58,42 +58,42 @@ pub struct Request {
 
 /// A header that means something else when it is there and cannot be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Given {
+pub enum HeaderState {
     /// It is not there.
     #[default]
-    Nothing,
+    Absent,
     /// It is there once.
-    This(String),
+    Value(String),
     /// It is there, and not as it should be.
-    Odd,
+    Invalid,
 }
 
 /// What it is answered.
 #[derive(Debug)]
-pub struct Answer {
+pub struct WebAnswer {
     /// The status.
     pub status: u16,
     /// The headers.
     pub headers: Vec<(&'static str, String)>,
     /// The body.
-    pub body: Body,
+    pub body: WebBody,
 }
 
 /// The body of an answer.
 #[derive(Debug)]
-pub enum Body {
+pub enum WebBody {
     /// All of it.
     Whole(Vec<u8>),
     /// Events, as they come.
-    Stream(Stream),
+    Stream(EventStream),
 }
 
 /// Whoever answers requests.
-pub trait Site: Send + Sync {
+pub trait WebSite: Send + Sync {
     /// The answer to a request. It may take its time: others are answered meanwhile.
-    fn answer(&self, request: &Request) -> Answer;
+    fn answer_request(&self, request: &WebRequest) -> WebAnswer;
     /// The answer to one that is too long to be read.
-    fn too_long(&self) -> Answer;
+    fn answer_too_long(&self) -> WebAnswer;
 }
 
 /// How long the two parts of a request may take to come.
@@ -107,16 +107,16 @@ pub struct RequestTimeouts {
 
 /// A server, until it is dropped or stopped.
 #[derive(Debug)]
-pub struct Server(Runtime);
+pub struct WebServer(Runtime);
 
-impl Server {
+impl WebServer {
     /// Answers whoever comes here, within these times.
     ///
     /// # Errors
     /// When the system does not let us.
     pub fn start(
         listener: TcpListener,
-        site: Arc<dyn Site>,
+        site: Arc<dyn WebSite>,
         timeouts: RequestTimeouts,
     ) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
@@ -125,7 +125,7 @@ impl Server {
             let _inside = runtime.enter();
             tokio::net::TcpListener::from_std(listener)?
         };
-        runtime.spawn(accept(listener, site, timeouts));
+        runtime.spawn(accept_connections(listener, site, timeouts));
         Ok(Self(runtime))
     }
 
@@ -135,12 +135,16 @@ impl Server {
     }
 }
 
-async fn accept(listener: tokio::net::TcpListener, site: Arc<dyn Site>, timeouts: RequestTimeouts) {
+async fn accept_connections(
+    listener: tokio::net::TcpListener,
+    site: Arc<dyn WebSite>,
+    timeouts: RequestTimeouts,
+) {
     let connections = OpenConnections::default();
     loop {
         let Ok((connection, _)) = listener.accept().await else {
             connections.close_longest_waiting();
-            sleep(REST).await;
+            sleep(ACCEPT_RETRY_PAUSE).await;
             continue;
         };
         while !connections.make_room() {
@@ -148,26 +152,26 @@ async fn accept(listener: tokio::net::TcpListener, site: Arc<dyn Site>, timeouts
         }
         let handle = connections.add();
         let id = handle.id();
-        let task = tokio::spawn(converse(connection, Arc::clone(&site), timeouts, handle));
+        let task = tokio::spawn(serve_connection(connection, Arc::clone(&site), timeouts, handle));
         connections.set_task(id, task.abort_handle());
     }
 }
 
-async fn converse(
+async fn serve_connection(
     connection: TcpStream,
-    site: Arc<dyn Site>,
+    site: Arc<dyn WebSite>,
     timeouts: RequestTimeouts,
     handle: ConnectionHandle,
 ) {
     let handle = Arc::new(handle);
     let answering = service_fn(move |request| {
         let (site, handle) = (Arc::clone(&site), Arc::clone(&handle));
-        async move { Ok::<_, Infallible>(answer(request, site, timeouts.body, &handle).await) }
+        async move { Ok::<_, Infallible>(handle_request(request, site, timeouts.body, &handle).await) }
     });
     let conversation = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(timeouts.head)
-        .max_buf_size(MOST_HEAD)
+        .max_buf_size(MAX_HEAD_BYTES)
         .serve_connection(TokioIo::new(connection), answering);
     // One that breaks off was not worth more than that.
     drop(conversation.await);
@@ -175,59 +179,59 @@ async fn converse(
 
 type Sending = Response<AnswerBody>;
 
-async fn answer(
+async fn handle_request(
     request: hyper::Request<Incoming>,
-    site: Arc<dyn Site>,
+    site: Arc<dyn WebSite>,
     body_timeout: Duration,
     handle: &ConnectionHandle,
 ) -> Sending {
     let (head, body) = request.into_parts();
-    let mut request = Request {
+    let mut request = WebRequest {
         method: head.method.to_string(),
         path: head.uri.path().to_owned(),
         query: head.uri.query().unwrap_or_default().to_owned(),
         authority: head.uri.authority().map(ToString::to_string),
-        host: once(&head.headers, &header::HOST),
-        origin: given(&head.headers, &header::ORIGIN),
-        cookie: once(&head.headers, &header::COOKIE),
-        last_event: once(&head.headers, &HeaderName::from_static("last-event-id")),
+        host: single_header(&head.headers, &header::HOST),
+        origin: read_header(&head.headers, &header::ORIGIN),
+        cookie: single_header(&head.headers, &header::COOKIE),
+        last_event: single_header(&head.headers, &HeaderName::from_static("last-event-id")),
         body: Vec::new(),
     };
-    let read = timeout(body_timeout, Limited::new(body, MOST_BODY).collect()).await;
+    let read = timeout(body_timeout, Limited::new(body, MAX_BODY_BYTES).collect()).await;
     let mark = handle.begin_answer();
     let answered = match read {
         Ok(Ok(body)) => {
             request.body = body.to_bytes().to_vec();
-            tokio::task::spawn_blocking(move || site.answer(&request)).await.ok()
+            tokio::task::spawn_blocking(move || site.answer_request(&request)).await.ok()
         }
-        Ok(Err(_)) | Err(_) => Some(site.too_long()),
+        Ok(Err(_)) | Err(_) => Some(site.answer_too_long()),
     };
-    let plain = answered.and_then(response).unwrap_or_else(internal_error);
+    let plain = answered.and_then(build_response).unwrap_or_else(internal_error);
     plain.map(|body| AnswerBody::new(body, mark))
 }
 
 /// A header that may stand there once, in plain letters.
-fn once(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
-    match given(headers, name) {
-        Given::This(value) => Some(value),
-        Given::Nothing | Given::Odd => None,
+fn single_header(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
+    match read_header(headers, name) {
+        HeaderState::Value(value) => Some(value),
+        HeaderState::Absent | HeaderState::Invalid => None,
     }
 }
 
-fn given(headers: &HeaderMap, name: &HeaderName) -> Given {
+fn read_header(headers: &HeaderMap, name: &HeaderName) -> HeaderState {
     let mut values = headers.get_all(name).iter();
     match (values.next().map(HeaderValue::to_str), values.next()) {
-        (None, _) => Given::Nothing,
-        (Some(Ok(value)), None) => Given::This(value.to_owned()),
-        (Some(_), _) => Given::Odd,
+        (None, _) => HeaderState::Absent,
+        (Some(Ok(value)), None) => HeaderState::Value(value.to_owned()),
+        (Some(_), _) => HeaderState::Invalid,
     }
 }
 
 /// An answer as it is sent; none where a header of it cannot be.
-fn response(answer: Answer) -> Option<Response<PlainBody>> {
+fn build_response(answer: WebAnswer) -> Option<Response<PlainBody>> {
     let body = match answer.body {
-        Body::Whole(bytes) => Either::Left(Full::new(Bytes::from(bytes))),
-        Body::Stream(stream) => Either::Right(stream),
+        WebBody::Whole(bytes) => Either::Left(Full::new(Bytes::from(bytes))),
+        WebBody::Stream(stream) => Either::Right(stream),
     };
     let mut response = Response::builder().status(answer.status);
     for (name, value) in answer.headers {
@@ -246,7 +250,7 @@ fn internal_error() -> Response<PlainBody> {
 ///
 /// # Errors
 /// When the system has none.
-pub fn random() -> io::Result<[u8; 24]> {
+pub fn random_bytes() -> io::Result<[u8; 24]> {
     let mut bytes = [0; 24];
     getrandom::fill(&mut bytes).map_err(io::Error::other)?;
     Ok(bytes)

@@ -9,43 +9,43 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
-use treebeam_core::id::{EvalId, NodeId, Place};
-use treebeam_core::policy::Reach;
-use treebeam_edge::agent::bucket::Limits;
-use treebeam_edge::agent::budgeted::Budget;
-use treebeam_edge::agent::calls::Calls;
-use treebeam_edge::agent::command::Surroundings;
-use treebeam_edge::agent::crew::Crew;
-use treebeam_edge::agent::price::Prices;
-use treebeam_edge::agent::question::Question;
-use treebeam_edge::agent::retrying::Patience;
-use treebeam_edge::agent::settings::{Key, Line, Model, Settings, Wire};
-use treebeam_edge::agent::wait::{Observer, Wait};
-use treebeam_edge::agent::{Door, Plan};
+use treebeam_core::id::{CodePlace, EvalId, NodeId};
+use treebeam_core::policy::RunLimits;
+use treebeam_edge::agent::bucket::AgentLimits;
+use treebeam_edge::agent::budget_layer::Budget;
+use treebeam_edge::agent::call_store::CallStore;
+use treebeam_edge::agent::command::AgentWorkspace;
+use treebeam_edge::agent::price::ModelPrices;
+use treebeam_edge::agent::question::AgentQuestion;
+use treebeam_edge::agent::retry_layer::RetryPolicy;
+use treebeam_edge::agent::retry_timer::{DoorObserver, QuestionWait};
+use treebeam_edge::agent::role_agents::RoleAgents;
+use treebeam_edge::agent::settings::{AgentKind, AgentSettings, ApiKey, ModelAgent, WireFormat};
+use treebeam_edge::agent::{AgentDoor, DoorPlan};
 use treebeam_edge::env_file::Secret;
-use treebeam_run::port::{Agent as _, AgentError, Ask, Role};
+use treebeam_run::port::{Agent as _, AgentError, AgentRequest, AgentRole};
 use treebeam_testkit::server::{Act, Hit, Server, closed_port};
 
 const CANARY: &str = "sk-canary-4711";
-const ROLES: [(Role, Wire); 5] = [
-    (Role::Coordinator, Wire::Responses),
-    (Role::Planner, Wire::Chat),
-    (Role::Coder, Wire::Messages),
-    (Role::Reviewer, Wire::Gemini),
-    (Role::Ideas, Wire::Ollama),
+const ROLES: [(AgentRole, WireFormat); 5] = [
+    (AgentRole::Coordinator, WireFormat::Responses),
+    (AgentRole::Planner, WireFormat::Chat),
+    (AgentRole::Coder, WireFormat::Messages),
+    (AgentRole::Reviewer, WireFormat::Gemini),
+    (AgentRole::Ideas, WireFormat::Ollama),
 ];
 
 struct Nobody;
 
-impl Observer for Nobody {
-    fn waits(&self, _: &Wait<'_>) {}
-    fn note(&self, _: &str) {}
+impl DoorObserver for Nobody {
+    fn on_wait(&self, _: &QuestionWait<'_>) {}
+    fn on_note(&self, _: &str) {}
     fn wants_to_stop(&self) -> bool {
         false
     }
 }
 
-const PATIENCE: Patience = Patience {
+const PATIENCE: RetryPolicy = RetryPolicy {
     tries: 3,
     pause: Duration::from_millis(5),
     longest_pause: Duration::from_millis(20),
@@ -56,37 +56,37 @@ const PATIENCE: Patience = Patience {
     first_byte: None,
 };
 
-fn plan(url: &str, timeout: Duration, folder: &std::path::Path) -> Plan {
+fn plan(url: &str, timeout: Duration, folder: &std::path::Path) -> DoorPlan {
     let settings = |wire| {
         let value = Secret::new(CANARY.to_owned());
-        let model = Model {
+        let model = ModelAgent {
             wire,
             name: "m-1".to_owned(),
             base_url: url.to_owned(),
-            key: Some(Key { variable: "THE_KEY".to_owned(), value }),
+            key: Some(ApiKey { variable: "THE_KEY".to_owned(), value }),
             temperature: None,
             max_tokens: 50,
             effort: None,
             extra: Map::new(),
         };
-        Settings { line: Line::Model(model), timeout }
+        AgentSettings { line: AgentKind::Model(model), timeout }
     };
     let crew = ROLES.map(|(role, wire)| (role, settings(wire)));
-    Plan {
-        crew: Crew::new(BTreeMap::from(crew)),
-        prices: Prices::default(),
+    DoorPlan {
+        crew: RoleAgents::new(BTreeMap::from(crew)),
+        prices: ModelPrices::default(),
         budget: Budget::default(),
-        limits: Limits::from(&Reach::default()),
+        limits: AgentLimits::from(&RunLimits::default()),
         patience: PATIENCE,
-        calls: Calls::Folder(folder.join("calls")),
+        calls: CallStore::Folder(folder.join("calls")),
         replays: None,
-        surroundings: Surroundings::Folder(folder.to_owned()),
+        surroundings: AgentWorkspace::Folder(folder.to_owned()),
     }
 }
 
-fn question(role: Role) -> Question {
+fn question(role: AgentRole) -> AgentQuestion {
     let (key, prompt) = (format!("q-{role}"), "What?".to_owned());
-    Question {
+    AgentQuestion {
         key,
         role,
         round: 0,
@@ -98,7 +98,7 @@ fn question(role: Role) -> Question {
 }
 
 /// The pieces of a good answer, streamed, in which the model stops for this reason.
-fn pieces(wire: Wire, stop: Stop) -> Vec<Value> {
+fn pieces(wire: WireFormat, stop: Stop) -> Vec<Value> {
     let text = if stop == Stop::Empty { "" } else { "All good." };
     let word = |words: [&'static str; 3]| match stop {
         Stop::Done | Stop::Empty => words[0],
@@ -106,12 +106,12 @@ fn pieces(wire: Wire, stop: Stop) -> Vec<Value> {
         Stop::Refused => words[2],
     };
     match wire {
-        Wire::Chat => vec![
+        WireFormat::Chat => vec![
             json!({"id": "r", "choices": [{"delta": {"content": text}}]}),
             json!({"choices": [{"delta": {}, "finish_reason": word(["stop", "length", "content_filter"])}]}),
             json!({"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 4}}),
         ],
-        Wire::Responses => {
+        WireFormat::Responses => {
             let status = word(["completed", "incomplete", "incomplete"]);
             let reason = word(["", "max_output_tokens", "content_filter"]);
             let kind = format!("response.{status}");
@@ -121,18 +121,18 @@ fn pieces(wire: Wire, stop: Stop) -> Vec<Value> {
                 json!({"type": kind, "response": {"id": "r", "status": status, "incomplete_details": {"reason": reason}, "usage": usage}}),
             ]
         }
-        Wire::Messages => vec![
+        WireFormat::Messages => vec![
             json!({"type": "message_start", "message": {"id": "r", "usage": {"input_tokens": 3}}}),
             json!({"type": "content_block_delta", "delta": {"type": "text_delta", "text": text}}),
             json!({"type": "message_delta", "delta": {"stop_reason": word(["end_turn", "max_tokens", "refusal"])}, "usage": {"output_tokens": 4}}),
             json!({"type": "message_stop"}),
         ],
-        Wire::Gemini => vec![
+        WireFormat::Gemini => vec![
             json!({"candidates": [{"content": {"parts": [{"text": text}]}}]}),
             json!({"candidates": [{"finishReason": word(["STOP", "MAX_TOKENS", "SAFETY"])}], "usageMetadata": {"promptTokenCount": 3, "candidatesTokenCount": 4}}),
         ],
         // A refusal has no name of its own there.
-        Wire::Ollama => vec![
+        WireFormat::Ollama => vec![
             json!({"message": {"content": text}, "done": false}),
             json!({"message": {"content": ""}, "done": true, "done_reason": word(["stop", "length", "length"]), "prompt_eval_count": 3, "eval_count": 4}),
         ],
@@ -147,25 +147,25 @@ enum Stop {
     Empty,
 }
 
-fn written(wire: Wire, pieces: &[Value]) -> String {
+fn written(wire: WireFormat, pieces: &[Value]) -> String {
     match wire {
-        Wire::Ollama => pieces.iter().map(|piece| format!("{piece}\n")).collect(),
-        Wire::Chat | Wire::Responses | Wire::Messages | Wire::Gemini => {
+        WireFormat::Ollama => pieces.iter().map(|piece| format!("{piece}\n")).collect(),
+        WireFormat::Chat | WireFormat::Responses | WireFormat::Messages | WireFormat::Gemini => {
             pieces.iter().map(|piece| format!("data: {piece}\n\n")).collect()
         }
     }
 }
 
-fn stream(wire: Wire, stop: Stop) -> String {
-    let end = if wire == Wire::Chat { "data: [DONE]\n\n" } else { "" };
+fn stream(wire: WireFormat, stop: Stop) -> String {
+    let end = if wire == WireFormat::Chat { "data: [DONE]\n\n" } else { "" };
     written(wire, &pieces(wire, stop)) + end
 }
 
-fn content_type(wire: Wire) -> &'static str {
-    if wire == Wire::Ollama { "application/x-ndjson" } else { "text/event-stream" }
+fn content_type(wire: WireFormat) -> &'static str {
+    if wire == WireFormat::Ollama { "application/x-ndjson" } else { "text/event-stream" }
 }
 
-fn good(wire: Wire) -> Vec<Act> {
+fn good(wire: WireFormat) -> Vec<Act> {
     Act::answer(200, &[("content-type", content_type(wire))], &stream(wire, Stop::Done))
 }
 
@@ -180,7 +180,7 @@ enum Then {
     GivenUp,
 }
 
-type Fault = (&'static str, Then, Duration, fn(Wire) -> Vec<Act>);
+type Fault = (&'static str, Then, Duration, fn(WireFormat) -> Vec<Act>);
 
 const LONG: Duration = Duration::from_secs(20);
 /// For servers that say nothing: long enough for a good answer on a slow machine.
@@ -191,7 +191,7 @@ fn error(status: u16, headers: &[(&str, &str)], code: &str, message: &str) -> Ve
     Act::answer(status, headers, &body)
 }
 
-fn first_piece(wire: Wire) -> String {
+fn first_piece(wire: WireFormat) -> String {
     written(wire, &pieces(wire, Stop::Done)[..1])
 }
 
@@ -273,7 +273,8 @@ fn suffer((name, then, timeout, fault): Fault) {
             Server::start(move |hit| if hit.number == 0 { fault(wire) } else { good(wire) });
         let plan = plan(&server.url(), timeout, folder.path());
         let begun = Instant::now();
-        let answer = Door::open(&plan, &Nobody).expect("a door").answer(&question(role));
+        let answer =
+            AgentDoor::open(&plan, &Nobody).expect("a door").answer_question(&question(role));
         let what = format!("{name}, {role}: {answer:?}");
         assert!(begun.elapsed() < timeout * 3 + Duration::from_secs(20), "{what}");
         assert!(!what.contains(CANARY), "{what}");
@@ -292,7 +293,8 @@ fn suffer((name, then, timeout, fault): Fault) {
             _ => panic!("{what}"),
         }
         // What was answered is on disk: a door that is opened anew asks nobody.
-        let again = Door::open(&plan, &Nobody).expect("a door").answer(&question(role));
+        let again =
+            AgentDoor::open(&plan, &Nobody).expect("a door").answer_question(&question(role));
         let more = usize::from(then != Then::Again);
         assert_eq!(server.hits().len(), expect + more, "{what}");
         assert_eq!(again.expect("an answer").text, "All good.", "{what}");
@@ -328,7 +330,8 @@ fn what_stays_broken_is_given_up_after_some_tries() {
     for (role, wire) in ROLES {
         let server = Server::start(move |_| Act::half(200, content_type(wire), &first_piece(wire)));
         let plan = plan(&server.url(), LONG, folder.path());
-        let answer = Door::open(&plan, &Nobody).expect("a door").answer(&question(role));
+        let answer =
+            AgentDoor::open(&plan, &Nobody).expect("a door").answer_question(&question(role));
         assert!(
             matches!(&answer, Err(AgentError::Unanswered(why)) if why.ends_with(", 3 times")),
             "{answer:?}"
@@ -337,7 +340,9 @@ fn what_stays_broken_is_given_up_after_some_tries() {
     }
     let url = format!("http://127.0.0.1:{}", closed_port());
     let plan = plan(&url, LONG, folder.path());
-    let answer = Door::open(&plan, &Nobody).expect("a door").answer(&question(Role::Coder));
+    let answer = AgentDoor::open(&plan, &Nobody)
+        .expect("a door")
+        .answer_question(&question(AgentRole::Coder));
     assert!(matches!(&answer, Err(AgentError::Unavailable(_))), "{answer:?}");
 }
 
@@ -350,13 +355,14 @@ fn a_key_goes_to_the_server_that_was_named_and_to_no_other() {
         let leads_away = move |_: &Hit| Act::answer(307, &[("location", &target)], "");
         let server = Server::start(leads_away);
         let plan = plan(&server.url(), LONG, folder.path());
-        let answer = Door::open(&plan, &Nobody).expect("a door").answer(&question(role));
+        let answer =
+            AgentDoor::open(&plan, &Nobody).expect("a door").answer_question(&question(role));
         assert!(matches!(&answer, Err(AgentError::Unavailable(_))), "{answer:?}");
         assert_eq!((server.hits().len(), other.hits().len()), (1, 0));
         let name = match wire {
-            Wire::Chat | Wire::Responses | Wire::Ollama => "authorization",
-            Wire::Messages => "x-api-key",
-            Wire::Gemini => "x-goog-api-key",
+            WireFormat::Chat | WireFormat::Responses | WireFormat::Ollama => "authorization",
+            WireFormat::Messages => "x-api-key",
+            WireFormat::Gemini => "x-goog-api-key",
         };
         let hit = server.hits().remove(0);
         assert!(hit.header(name).is_some_and(|value| value.contains(CANARY)), "{hit:?}");
@@ -372,7 +378,9 @@ fn what_a_server_repeats_of_the_key_is_hidden() {
         Act::answer(200, &[], &body.to_string())
     });
     let plan = plan(&server.url(), LONG, folder.path());
-    let reply = Door::open(&plan, &Nobody).expect("a door").answer(&question(Role::Planner));
+    let reply = AgentDoor::open(&plan, &Nobody)
+        .expect("a door")
+        .answer_question(&question(AgentRole::Planner));
     assert_eq!(reply.expect("an answer").text, "your key is [hidden]");
     let record = std::fs::read_to_string(folder.path().join("calls/q-planner.json")).expect("it");
     assert!(!record.contains(CANARY), "{record}");
@@ -383,16 +391,16 @@ fn an_answer_that_would_come_too_late_is_not_waited_for() {
     let folder = tempfile::tempdir().expect("a folder");
     let server = Server::start(|hit| match hit.number {
         0 => vec![Act::Pause(Duration::from_mins(2))],
-        _ => good(Wire::Chat),
+        _ => good(WireFormat::Chat),
     });
     let plan = plan(&server.url(), Duration::from_mins(1), folder.path());
-    let door = Door::open(&plan, &Nobody).expect("a door");
-    let ask = |within| Ask {
+    let door = AgentDoor::open(&plan, &Nobody).expect("a door");
+    let ask = |within| AgentRequest {
         key: "late".to_owned(),
-        role: Role::Planner,
+        role: AgentRole::Planner,
         round: 0,
         prompt: "What?".into(),
-        place: Place::Candidate(EvalId::FIRST),
+        place: CodePlace::Candidate(EvalId::FIRST),
         node: NodeId::ROOT,
         continues: None,
         within,
@@ -413,10 +421,12 @@ fn a_server_that_does_not_begin_to_answer_is_given_up_early_where_that_is_wanted
     let folder = tempfile::tempdir().expect("a folder");
     let server = Server::start(|_| vec![Act::Pause(Duration::from_mins(2))]);
     let first_byte = Some(Duration::from_millis(200));
-    let patience = Patience { tries: 1, first_byte, ..PATIENCE };
-    let plan = Plan { patience, ..plan(&server.url(), Duration::from_mins(1), folder.path()) };
+    let patience = RetryPolicy { tries: 1, first_byte, ..PATIENCE };
+    let plan = DoorPlan { patience, ..plan(&server.url(), Duration::from_mins(1), folder.path()) };
     let begun = Instant::now();
-    let answer = Door::open(&plan, &Nobody).expect("a door").answer(&question(Role::Coder));
+    let answer = AgentDoor::open(&plan, &Nobody)
+        .expect("a door")
+        .answer_question(&question(AgentRole::Coder));
     let told = matches!(&answer, Err(AgentError::Unanswered(why))
         if why.contains("no answer began within 0.2 s"));
     assert!(told && begun.elapsed() < LONG, "{answer:?}");
@@ -426,10 +436,13 @@ fn a_server_that_does_not_begin_to_answer_is_given_up_early_where_that_is_wanted
 #[test]
 fn a_server_that_hangs_up_before_it_answers_is_waited_for_like_one_that_is_gone() {
     let folder = tempfile::tempdir().expect("a folder");
-    let server = Server::start(|hit| if hit.number < 6 { Vec::new() } else { good(Wire::Chat) });
-    let patience = Patience { tries: 2, first_answer: Duration::from_mins(1), ..PATIENCE };
-    let plan = Plan { patience, ..plan(&server.url(), LONG, folder.path()) };
-    let answer = Door::open(&plan, &Nobody).expect("a door").answer(&question(Role::Planner));
+    let server =
+        Server::start(|hit| if hit.number < 6 { Vec::new() } else { good(WireFormat::Chat) });
+    let patience = RetryPolicy { tries: 2, first_answer: Duration::from_mins(1), ..PATIENCE };
+    let plan = DoorPlan { patience, ..plan(&server.url(), LONG, folder.path()) };
+    let answer = AgentDoor::open(&plan, &Nobody)
+        .expect("a door")
+        .answer_question(&question(AgentRole::Planner));
     assert!(answer.is_ok(), "{answer:?}");
     assert_eq!(server.hits().len(), 7);
 }
@@ -444,10 +457,11 @@ fn an_answer_that_trickles_in_for_ever_is_ended_and_told() {
             let head = Act::open(200, content_type(wire), &first_piece(wire));
             head.into_iter().chain(drops).collect()
         });
-        let patience = Patience { tries: 1, ..PATIENCE };
-        let plan = Plan { patience, ..plan(&server.url(), SHORT, folder.path()) };
+        let patience = RetryPolicy { tries: 1, ..PATIENCE };
+        let plan = DoorPlan { patience, ..plan(&server.url(), SHORT, folder.path()) };
         let begun = Instant::now();
-        let answer = Door::open(&plan, &Nobody).expect("a door").answer(&question(role));
+        let answer =
+            AgentDoor::open(&plan, &Nobody).expect("a door").answer_question(&question(role));
         let told = matches!(&answer, Err(AgentError::Unanswered(why))
             if why.contains("trickled in and had no end after 1.5 s (`timeout_sec`)"));
         assert!(told && begun.elapsed() < LONG, "{role}: {answer:?}");
@@ -458,9 +472,9 @@ fn an_answer_that_trickles_in_for_ever_is_ended_and_told() {
 #[derive(Default)]
 struct Stopper(AtomicBool);
 
-impl Observer for Stopper {
-    fn waits(&self, _: &Wait<'_>) {}
-    fn note(&self, _: &str) {}
+impl DoorObserver for Stopper {
+    fn on_wait(&self, _: &QuestionWait<'_>) {}
+    fn on_note(&self, _: &str) {}
     fn wants_to_stop(&self) -> bool {
         self.0.load(Ordering::SeqCst)
     }
@@ -486,23 +500,24 @@ const AT_ONCE: [RetryForm; 9] = [
 ];
 
 /// How often a server of this kind is asked by one question, and what comes of it.
-fn storm(role: Role, status: u16, (_, form): RetryForm) -> (usize, Duration, bool) {
+fn storm(role: AgentRole, status: u16, (_, form): RetryForm) -> (usize, Duration, bool) {
     let server = Server::start(move |_| {
         let (headers, body) = form();
         Act::answer(status, &headers, &body)
     });
     let folder = tempfile::tempdir().expect("a folder");
-    let patience = Patience {
+    let patience = RetryPolicy {
         pause: Duration::from_millis(50),
         longest_pause: Duration::from_millis(500),
         wait: Duration::from_secs(2),
         outage: Duration::from_secs(2),
         ..PATIENCE
     };
-    let plan = Plan { patience, ..plan(&server.url(), LONG, folder.path()) };
+    let plan = DoorPlan { patience, ..plan(&server.url(), LONG, folder.path()) };
     let (stopper, begun) = (Stopper::default(), Instant::now());
     let answer = thread::scope(|scope| {
-        let ask = || Door::open(&plan, &stopper).expect("a door").answer(&question(role));
+        let ask =
+            || AgentDoor::open(&plan, &stopper).expect("a door").answer_question(&question(role));
         let asked = scope.spawn(ask);
         while !asked.is_finished() && begun.elapsed() < Duration::from_secs(6) {
             thread::sleep(Duration::from_millis(20));

@@ -10,8 +10,8 @@ use std::path::Path;
 use tempfile::TempDir;
 use treebeam_core::event::Event;
 use treebeam_core::state::State;
-use treebeam_edge::store::{RunDir, Store, open_to_read};
-use treebeam_run::port::{Checkpoint, Journal as _};
+use treebeam_edge::store::{RunDir, RunStore, open_to_read};
+use treebeam_run::port::{CheckpointKind, Journal as _};
 
 /// A run that has stopped, with two manifests.
 struct Finished {
@@ -34,16 +34,16 @@ fn finished() -> Finished {
     let second_stop =
         events.iter().rposition(|event| matches!(event, Event::SettingsChanged { .. }));
     events.truncate(second_stop.unwrap());
-    let (mut store, mut state) = Store::create(root.path(), &story::started()).unwrap();
+    let (mut store, mut state) = RunStore::create(root.path(), &story::started()).unwrap();
     for (n, event) in events.iter().enumerate().skip(1) {
         store.append(std::slice::from_ref(event)).unwrap();
         state.apply(event).unwrap();
         if n == 20 {
-            store.checkpoint(&state, Checkpoint::End).unwrap();
+            store.write_checkpoint(&state, CheckpointKind::End).unwrap();
         }
     }
-    store.checkpoint(&state, Checkpoint::End).unwrap();
-    let run = store.run().clone();
+    store.write_checkpoint(&state, CheckpointKind::End).unwrap();
+    let run = store.run_dir().clone();
     Finished { _root: root, run, state }
 }
 
@@ -80,22 +80,22 @@ impl Finished {
 #[test]
 fn a_manifest_cut_anywhere_costs_nothing() {
     let finished = finished();
-    let (opened, cuts) = finished.cut_everywhere(&finished.run.manifest());
+    let (opened, cuts) = finished.cut_everywhere(&finished.run.manifest_path());
     assert_eq!(opened, cuts);
 }
 
 #[test]
 fn a_previous_manifest_cut_anywhere_costs_nothing() {
     let finished = finished();
-    fs::remove_file(finished.run.manifest()).unwrap();
-    let (opened, cuts) = finished.cut_everywhere(&finished.run.previous_manifest());
+    fs::remove_file(finished.run.manifest_path()).unwrap();
+    let (opened, cuts) = finished.cut_everywhere(&finished.run.previous_manifest_path());
     assert_eq!(opened, cuts);
 }
 
 #[test]
 fn a_journal_cut_anywhere_is_noticed() {
     let finished = finished();
-    let (opened, _) = finished.cut_everywhere(&finished.run.journal());
+    let (opened, _) = finished.cut_everywhere(&finished.run.journal_path());
     assert_eq!(opened, 1, "only the last line's end may be missing");
 }
 
@@ -114,13 +114,13 @@ fn flips() -> u64 {
 #[test]
 fn no_flipped_bit_leads_to_another_state() {
     let finished = finished();
-    let with_manifest = [finished.run.journal(), finished.run.manifest()];
+    let with_manifest = [finished.run.journal_path(), finished.run.manifest_path()];
     flip(&finished, &with_manifest, flips() / 2);
-    fs::remove_file(finished.run.manifest()).unwrap();
-    let with_previous = [finished.run.journal(), finished.run.previous_manifest()];
+    fs::remove_file(finished.run.manifest_path()).unwrap();
+    let with_previous = [finished.run.journal_path(), finished.run.previous_manifest_path()];
     flip(&finished, &with_previous, flips() / 4);
-    fs::remove_file(finished.run.previous_manifest()).unwrap();
-    flip(&finished, &[finished.run.journal()], flips() / 4);
+    fs::remove_file(finished.run.previous_manifest_path()).unwrap();
+    flip(&finished, &[finished.run.journal_path()], flips() / 4);
 }
 
 fn change(path: &Path, byte: usize, to: u8) {

@@ -9,12 +9,12 @@ use std::num::NonZeroU32;
 use std::ops::Range;
 use tempfile::TempDir;
 use treebeam_core::event::{Event, Leftover, RunStarted};
-use treebeam_core::plan::{self, Move, Running};
-use treebeam_core::policy::{Meaning, Reach};
+use treebeam_core::plan::{self, PlanMove, RunningSteps};
+use treebeam_core::policy::{FixedSettings, RunLimits};
 use treebeam_core::state::State;
-use treebeam_edge::store::{Store, open_to_read};
-use treebeam_run::drive;
-use treebeam_run::port::{Checkpoint, Journal, PortError};
+use treebeam_edge::store::{RunStore, open_to_read};
+use treebeam_run::drive_run;
+use treebeam_run::port::{CheckpointKind, Journal, PortError};
 use treebeam_testkit::journal::MemoryJournal;
 use treebeam_testkit::memory::MemoryWorld;
 
@@ -25,13 +25,14 @@ fn number(n: u32) -> NonZeroU32 {
 }
 
 fn begun(ideas: u32, beam: u32, evals: u32) -> MemoryJournal {
-    let meaning = Meaning {
+    let meaning = FixedSettings {
         ideas_per_node: number(ideas),
         beam_width: number(beam),
         sweep_config_limit: Some(number(4)),
-        ..Meaning::default()
+        ..FixedSettings::default()
     };
-    let reach = Reach { max_depth: 50, max_total_idea_evals: Some(evals), ..Reach::default() };
+    let reach =
+        RunLimits { max_depth: 50, max_total_idea_evals: Some(evals), ..RunLimits::default() };
     MemoryJournal::begun(meaning, reach)
 }
 
@@ -47,8 +48,8 @@ impl Journal for Counting {
         self.lengths.push(self.journal.events.len());
         Ok(())
     }
-    fn checkpoint(&mut self, state: &State, moment: Checkpoint) -> Result<(), PortError> {
-        self.journal.checkpoint(state, moment)
+    fn write_checkpoint(&mut self, state: &State, moment: CheckpointKind) -> Result<(), PortError> {
+        self.journal.write_checkpoint(state, moment)
     }
 }
 
@@ -56,7 +57,7 @@ impl Journal for Counting {
 fn searched() -> Result<Counting, Box<dyn Error>> {
     let mut counting = Counting { journal: begun(100, 10, 2_100), lengths: Vec::new() };
     let state = counting.journal.state();
-    let end = drive(state, MemoryWorld::new(7, 7).ports(), &mut counting, &mut |_, _| {})?;
+    let end = drive_run(state, MemoryWorld::new(7, 7).ports(), &mut counting, &mut |_, _| {})?;
     assert_eq!(end.evals.len(), 2_100);
     assert!(end.closed.len() >= 3, "{} depths", end.closed.len());
     Ok(counting)
@@ -87,11 +88,11 @@ fn an_eval_late_in_a_run_takes_no_more_of_the_journal_than_an_early_one() -> Out
     let (early, late) =
         (between(&journal.events, 100..300), between(&journal.events, 1_900..2_100 - 1));
     let folder = TempDir::new()?;
-    let (mut store, _) = Store::create(folder.path(), started(&journal))?;
+    let (mut store, _) = RunStore::create(folder.path(), started(&journal))?;
     let mut bytes = |range: &Range<usize>| -> Result<f64, Box<dyn Error>> {
         let events = journal.events[range.clone()].iter().filter(|event| is_of_eval(event));
         let events: Vec<Event> = events.cloned().collect();
-        let path = store.run().journal();
+        let path = store.run_dir().journal_path();
         let before = fs::metadata(&path)?.len();
         store.append(&events)?;
         let grown = u32::try_from(fs::metadata(&path)?.len() - before)?;
@@ -111,21 +112,21 @@ fn an_eval_late_in_a_run_takes_no_more_of_the_journal_than_an_early_one() -> Out
 fn a_stopped_run_opens_without_its_journal_and_a_cut_off_one_with_a_short_tail() -> Outcome {
     let Counting { journal, .. } = searched()?;
     let folder = TempDir::new()?;
-    let (mut store, mut state) = Store::create(folder.path(), started(&journal))?;
-    let run = store.run().clone();
+    let (mut store, mut state) = RunStore::create(folder.path(), started(&journal))?;
+    let run = store.run_dir().clone();
     let rest = journal.events.get(1..).unwrap_or_default();
     let closes = |event: &Event| matches!(event, Event::DepthClosed { .. });
     for depth in rest.split_inclusive(closes) {
-        let before = fs::metadata(run.journal())?.len();
+        let before = fs::metadata(run.journal_path())?.len();
         depth.iter().try_for_each(|event| state.apply(event))?;
         store.append(depth)?;
-        let of_depth = fs::metadata(run.journal())?.len() - before;
+        let of_depth = fs::metadata(run.journal_path())?.len() - before;
         let cost = open_to_read(&run)?.stats;
         let short = (64 * 1024).max(cost.manifest_bytes / 2) + of_depth;
         assert!(cost.journal_bytes_read < short + 4096, "{cost:?}, {of_depth} of this depth");
-        store.checkpoint(&state, Checkpoint::DepthClosed)?;
+        store.write_checkpoint(&state, CheckpointKind::DepthClosed)?;
     }
-    store.checkpoint(&state, Checkpoint::End)?;
+    store.write_checkpoint(&state, CheckpointKind::End)?;
     let opened = open_to_read(&run)?;
     assert_eq!(opened.state, state);
     assert_eq!(opened.stats.events_replayed, 0);
@@ -140,16 +141,16 @@ fn the_plan_offers_no_more_than_there_is_room_for() -> Outcome {
         journal.fuse = Some(8);
         let state = journal.state();
         assert!(
-            drive(state, MemoryWorld::new(7, 7).ports(), &mut journal, &mut |_, _| {}).is_err()
+            drive_run(state, MemoryWorld::new(7, 7).ports(), &mut journal, &mut |_, _| {}).is_err()
         );
         let mut state = journal.state();
-        let reach = Reach { max_parallel_evals: number(slots), ..state.reach.clone() };
+        let reach = RunLimits { max_parallel_evals: number(slots), ..state.limits.clone() };
         state.apply(&Event::SettingsChanged { reach })?;
-        let queued: usize = state.queued().map(|(_, evals)| evals.len()).sum();
+        let queued: usize = state.queued_evals().map(|(_, evals)| evals.len()).sum();
         assert!(queued > 900, "{queued} queued");
-        let moves = plan::next(&state, &Running::default(), jiff::Timestamp::UNIX_EPOCH);
+        let moves = plan::next_moves(&state, &RunningSteps::default(), jiff::Timestamp::UNIX_EPOCH);
         assert_eq!(moves.len(), usize::try_from(slots)?);
-        assert!(moves.iter().all(|next| matches!(next, Move::Start(plan::Step::Implement(_)))));
+        assert!(moves.iter().all(|next| matches!(next, PlanMove::Start(plan::Step::Implement(_)))));
     }
     Ok(())
 }
@@ -158,7 +159,7 @@ fn the_plan_offers_no_more_than_there_is_room_for() -> Outcome {
 fn what_cannot_be_removed_does_not_get_in_the_way_of_what_can() -> Outcome {
     let Counting { journal, .. } = searched()?;
     let mut deferred: BTreeSet<Leftover> = BTreeSet::new();
-    let mut state = State::begin(started(&journal));
+    let mut state = State::from_run_started(started(&journal));
     for event in journal.events.iter().skip(1) {
         state.apply(event)?;
         if let Event::DiscardDeferred { leftover, .. } = event {
@@ -167,11 +168,11 @@ fn what_cannot_be_removed_does_not_get_in_the_way_of_what_can() -> Outcome {
         if let Event::Discarded { leftover } = event {
             deferred.remove(leftover);
         }
-        let next = state.removable(jiff::Timestamp::UNIX_EPOCH);
+        let next = state.next_removable(jiff::Timestamp::UNIX_EPOCH);
         assert!(next.is_none_or(|next| !deferred.contains(&next)), "{next:?} has to wait");
         let due = state.leftovers.len() - deferred.len();
         assert_eq!(next.is_some(), due > 0);
-        let later = state.removable(jiff::Timestamp::MAX);
+        let later = state.next_removable(jiff::Timestamp::MAX);
         assert_eq!(later.is_some(), !state.leftovers.is_empty());
     }
     Ok(())

@@ -10,20 +10,22 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 use treebeam_core::event::{Event, RunStarted, WorldKind};
-use treebeam_core::facts::{Facts, History};
+use treebeam_core::facts::{Facts, RunHistory};
 use treebeam_core::id::EvalId;
-use treebeam_core::plan::{self, Again};
-use treebeam_core::policy::{Agents, Meaning, Reach};
+use treebeam_core::plan::{self, RedoKind};
+use treebeam_core::policy::{FixedSettings, RecordedAgents, RunLimits};
 use treebeam_core::rules_version::RulesVersion;
 use treebeam_core::state::State;
 use treebeam_edge::dry::{DryAgent, DryClock, DryExecutor, FlakyCleanup};
-use treebeam_edge::git::{GitRepo, UserRepo, open_with};
+use treebeam_edge::git::{GitRepo, UserRepo, open_repo_with};
 use treebeam_edge::store::{
-    Force, Note, RunDir, RunFiles, Store, StoreError, make_runs_root, replay_journal,
+    ForcePolicy, OpenNote, RunDir, RunFiles, RunStore, StoreError, make_runs_root, replay_journal,
 };
-use treebeam_run::port::{Checkpoint, Clock as _, Journal, Moment, PortError, Undisturbed, World};
-use treebeam_run::prompt::Prompts;
-use treebeam_run::{Halt, drive};
+use treebeam_run::port::{
+    CheckpointKind, Clock as _, Journal, PortError, RecordedMoment, RunPorts, SilentUser,
+};
+use treebeam_run::prompt::PromptSet;
+use treebeam_run::{RunHalt, drive_run};
 use treebeam_testkit::repo::TempRepo;
 
 const SEED: u64 = 7;
@@ -35,18 +37,18 @@ fn number(n: u32) -> NonZeroU32 {
 }
 
 /// A run of two depths with a promotion, a rejection, a failure, and cleanups that do not work at first.
-fn meaning(ideas: u32) -> Meaning {
+fn meaning(ideas: u32) -> FixedSettings {
     let sweep_config_limit = Some(number(3));
-    Meaning { ideas_per_node: number(ideas), sweep_config_limit, ..Meaning::default() }
+    FixedSettings { ideas_per_node: number(ideas), sweep_config_limit, ..FixedSettings::default() }
 }
 
-fn reach(workers: u32) -> Reach {
-    Reach { max_depth: 2, max_parallel_evals: number(workers), ..Reach::default() }
+fn reach(workers: u32) -> RunLimits {
+    RunLimits { max_depth: 2, max_parallel_evals: number(workers), ..RunLimits::default() }
 }
 
 /// A journal whose power is cut after so many events, or after one of a kind, for good.
 struct Fused {
-    store: Store,
+    store: RunStore,
     left: usize,
     last: fn(&Event) -> bool,
     cut: bool,
@@ -71,9 +73,9 @@ impl Journal for Fused {
         self.powered()
     }
 
-    fn checkpoint(&mut self, state: &State, moment: Checkpoint) -> Result<(), PortError> {
+    fn write_checkpoint(&mut self, state: &State, moment: CheckpointKind) -> Result<(), PortError> {
         self.powered()?;
-        self.store.checkpoint(state, moment)
+        self.store.write_checkpoint(state, moment)
     }
 }
 
@@ -88,18 +90,18 @@ impl Site {
     }
 
     fn opened(&self) -> UserRepo {
-        open_with(self.repo.path(), self.repo.variables()).expect("the repository")
+        open_repo_with(self.repo.path(), self.repo.variables()).expect("the repository")
     }
 
     fn run(&self) -> RunDir {
         RunDir::new(self.repo.path().join(".treebeam/runs/t"))
     }
 
-    fn begin(&self, workers: u32) -> (Store, State) {
+    fn begin(&self, workers: u32) -> (RunStore, State) {
         self.begin_with(meaning(3), reach(workers))
     }
 
-    fn begin_with(&self, meaning: Meaning, reach: Reach) -> (Store, State) {
+    fn begin_with(&self, meaning: FixedSettings, reach: RunLimits) -> (RunStore, State) {
         let user = self.opened();
         let started = RunStarted {
             run: "t".parse().expect("a run id"),
@@ -107,62 +109,62 @@ impl Site {
             root: user.head.clone(),
             meaning,
             reach,
-            agents: Agents::default(),
+            agents: RecordedAgents::default(),
             given: None,
             replays: None,
             rules_version: RulesVersion::LATEST,
             at: user.head_time,
         };
         let runs = make_runs_root(self.repo.path()).expect("a folder for runs");
-        Store::create(&runs, &started).expect("a run")
+        RunStore::create(&runs, &started).expect("a run")
     }
 
     /// Drives the run with ports of its own, as a new process would.
-    fn go(&self, store: Store, state: State, events: usize) -> Result<State, Halt> {
+    fn go(&self, store: RunStore, state: State, events: usize) -> Result<State, RunHalt> {
         self.go_until(store, state, events, |_| false)
     }
 
     fn go_until(
         &self,
-        store: Store,
+        store: RunStore,
         state: State,
         left: usize,
         last: fn(&Event) -> bool,
-    ) -> Result<State, Halt> {
+    ) -> Result<State, RunHalt> {
         let run = self.run();
         let repo = GitRepo::new(self.opened(), run.root(), state.run.clone())?;
         let repo = FlakyCleanup::new(repo, SEED);
         let agent = DryAgent::new(SEED, run.clone());
-        let executor = DryExecutor::new(SEED, run.clone(), &state.meaning.score);
+        let executor = DryExecutor::new(SEED, run.clone(), &state.settings.score);
         let (files, clock) = (RunFiles::new(run), DryClock::new(state.created_at));
-        let world = World {
+        let world = RunPorts {
             repo: &repo,
             agent: &agent,
             executor: &executor,
             files: &files,
-            inputs: &Undisturbed,
+            inputs: &SilentUser,
             clock: &clock,
-            interrupt: &Undisturbed,
-            inbox: &Undisturbed,
-            prompts: Prompts::built_in(),
+            interrupt: &SilentUser,
+            inbox: &SilentUser,
+            prompts: PromptSet::built_in(),
         };
-        drive(state, world, &mut Fused { store, left, last, cut: false }, &mut |_, _| {})
+        drive_run(state, world, &mut Fused { store, left, last, cut: false }, &mut |_, _| {})
     }
 
-    fn resume(&self, events: usize) -> Result<State, Halt> {
+    fn resume(&self, events: usize) -> Result<State, RunHalt> {
         let (store, state) = self.open();
         self.go(store, state, events)
     }
 
     /// Opens the run. Another test of this process may be starting git at this moment, and its child has the lock's file
     /// open until it has become git.
-    fn open(&self) -> (Store, State) {
+    fn open(&self) -> (RunStore, State) {
         for _ in 0..1000 {
-            match Store::open_to_run(&self.run(), Force::No) {
+            match RunStore::open_to_run(&self.run(), ForcePolicy::No) {
                 Err(StoreError::Locked { .. }) => thread::sleep(Duration::from_millis(5)),
                 opened => {
                     let (store, state, notes) = opened.expect("the run");
-                    let takeover = |note: &Note| matches!(note, Note::TakenOver { .. });
+                    let takeover = |note: &OpenNote| matches!(note, OpenNote::TakenOver { .. });
                     assert!(notes.iter().all(takeover), "{notes:?}");
                     assert_eq!(notes.len(), store.takeover().iter().count(), "{notes:?}");
                     return (store, state);
@@ -175,15 +177,15 @@ impl Site {
     /// The note that a process leaves which is killed.
     fn leave_note(&self) {
         let (store, _) = self.open();
-        let note = fs::read_to_string(self.run().holder()).expect("a note");
+        let note = fs::read_to_string(self.run().lock_note_path()).expect("a note");
         drop(store);
         let (ours, nobody) = (format!("\"pid\":{},", std::process::id()), "\"pid\":4294967295,");
         assert!(note.contains(&ours), "{note}");
-        fs::write(self.run().holder(), note.replace(&ours, nobody)).expect("a note");
+        fs::write(self.run().lock_note_path(), note.replace(&ours, nobody)).expect("a note");
     }
 
     fn events(&self) -> usize {
-        fs::read_to_string(self.run().journal()).expect("a journal").lines().count()
+        fs::read_to_string(self.run().journal_path()).expect("a journal").lines().count()
     }
 
     fn git<const N: usize>(&self, arguments: [&str; N]) -> String {
@@ -212,12 +214,12 @@ fn settled(site: &Site, end: State) -> Settled {
     assert_eq!(list.matches("worktree ").count(), nodes.len() + 1, "{list}");
     assert_eq!(site.git(["status", "--porcelain"]), "");
     let mut facts = end.into_facts();
-    facts.history = History::default();
-    facts.reach.max_parallel_evals = NonZeroU32::MIN;
+    facts.history = RunHistory::default();
+    facts.limits.max_parallel_evals = NonZeroU32::MIN;
     let reports = [
-        treebeam_view::summary(&facts),
-        treebeam_view::graph(&facts),
-        treebeam_view::results_tsv(&facts),
+        treebeam_view::render_tree_summary(&facts),
+        treebeam_view::render_graph(&facts),
+        treebeam_view::render_results_tsv(&facts),
     ];
     let mut files = BTreeMap::new();
     for folder in ["artifacts", "node_ideas", "eval"] {
@@ -254,12 +256,12 @@ fn collect(folder: &Path, name: &str, found: &mut BTreeMap<String, String>) {
 }
 
 /// The run that is never cut, and how many events it has after its first.
-fn uncut(reach: Reach) -> (Settled, usize) {
+fn uncut(reach: RunLimits) -> (Settled, usize) {
     let site = Site::new();
     let tries_again = reach.eval_retries > 0;
     let (store, state) = site.begin_with(meaning(3), reach);
     let end = site.go(store, state, usize::MAX).expect("a whole run");
-    let kinds = fs::read_to_string(site.run().journal()).expect("a journal");
+    let kinds = fs::read_to_string(site.run().journal_path()).expect("a journal");
     for kind in ["node_added", "eval_failed", "discard_deferred", "depth_closed", "stopped"] {
         assert!(kinds.contains(&format!("\"type\":\"{kind}\"")), "no {kind} in the run");
     }
@@ -269,7 +271,7 @@ fn uncut(reach: Reach) -> (Settled, usize) {
 }
 
 fn cut_after_every_event(workers: u32, eval_retries: u32) {
-    let reach = |workers| Reach { eval_retries, ..reach(workers) };
+    let reach = |workers| RunLimits { eval_retries, ..reach(workers) };
     let expected = uncut(reach(1)).0;
     let (same, events) = uncut(reach(workers));
     assert_eq!(same, expected, "{workers} workers");
@@ -283,7 +285,7 @@ fn cut_after_every_event(workers: u32, eval_retries: u32) {
     });
 }
 
-fn check_cut(cut: usize, reach: Reach, expected: &Settled) {
+fn check_cut(cut: usize, reach: RunLimits, expected: &Settled) {
     let site = Site::new();
     let workers = reach.max_parallel_evals;
     let (store, state) = site.begin_with(meaning(3), reach);
@@ -326,18 +328,19 @@ fn a_run_that_is_cut_off_again_and_again_ends_the_same() {
 
 /// A run that was left when its third eval had failed, with two scored and two that have not begun; what there is to clean
 /// up is in any state. All of it is to be done again.
-fn sent_back(workers: u32) -> (Site, Store, State) {
+fn sent_back(workers: u32) -> (Site, RunStore, State) {
     let site = Site::new();
-    let (store, state) = site.begin_with(meaning(5), Reach { max_depth: 1, ..reach(1) });
+    let (store, state) = site.begin_with(meaning(5), RunLimits { max_depth: 1, ..reach(1) });
     let third =
         |event: &Event| matches!(event, Event::EvalFailed { eval, .. } if *eval == EvalId::new(3));
     assert!(site.go_until(store, state, usize::MAX, third).is_err(), "no third eval");
     let (mut store, mut state) = site.open();
-    let at = DryClock::new(state.created_at).at(Moment::SentBack(state.next_eval()));
-    let wishes = [Again::RetryFailed, Again::RerunEvals, Again::RegenerateIdeas];
+    let at = DryClock::new(state.created_at)
+        .recorded_time(RecordedMoment::SentBack(state.next_eval_id()));
+    let wishes = [RedoKind::RetryFailed, RedoKind::RerunEvals, RedoKind::RegenerateIdeas];
     let sent = plan::send_back(&state, &wishes, &|_| true, at).expect("something to do again");
     assert_eq!((sent.retried.len(), sent.rerun.len(), sent.set_aside.len()), (1, 2, 2));
-    let reach = Reach { max_parallel_evals: number(workers), ..state.reach.clone() };
+    let reach = RunLimits { max_parallel_evals: number(workers), ..state.limits.clone() };
     for event in [Event::SentBack(Box::new(sent)), Event::SettingsChanged { reach }] {
         state.apply(&event).expect("an event that can follow");
         store.append(&[event]).expect("an event on disk");

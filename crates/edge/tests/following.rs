@@ -10,9 +10,9 @@ use std::path::Path;
 use tempfile::TempDir;
 use treebeam_core::event::Event;
 use treebeam_core::state::State;
-use treebeam_edge::store::following::{Follower, Look};
-use treebeam_edge::store::{Force, RunDir, Store};
-use treebeam_run::port::{Checkpoint, Journal as _};
+use treebeam_edge::store::run_follower::{JournalUpdate, RunFollower};
+use treebeam_edge::store::{ForcePolicy, RunDir, RunStore};
+use treebeam_run::port::{CheckpointKind, Journal as _};
 
 struct Scene {
     root: TempDir,
@@ -25,18 +25,18 @@ impl Scene {
     }
 
     fn run(&self) -> RunDir {
-        RunDir::of(self.root.path(), &story::started().run)
+        RunDir::from_run_id(self.root.path(), &story::started().run)
     }
 
     /// A run with its first events, and who writes it.
-    fn begun(&self, events: usize) -> Store {
-        let mut store = Store::create(self.root.path(), &story::started()).unwrap().0;
+    fn begun(&self, events: usize) -> RunStore {
+        let mut store = RunStore::create(self.root.path(), &story::started()).unwrap().0;
         store.append(&self.events[1..events]).unwrap();
         store
     }
 
     fn state(&self, end: usize) -> State {
-        State::replay(&self.events[..end]).unwrap()
+        State::from_events(&self.events[..end]).unwrap()
     }
 }
 
@@ -45,10 +45,10 @@ fn append(path: &Path, bytes: &[u8]) {
 }
 
 /// The numbers of what a look brought; none where all was read anew.
-fn numbers(follower: &mut Follower) -> Option<Vec<u64>> {
-    match follower.look().unwrap() {
-        Look::More(records) => Some(records.iter().map(|record| record.seq).collect()),
-        Look::Anew => None,
+fn numbers(follower: &mut RunFollower) -> Option<Vec<u64>> {
+    match follower.read_updates().unwrap() {
+        JournalUpdate::Appended(records) => Some(records.iter().map(|record| record.seq).collect()),
+        JournalUpdate::Reloaded => None,
     }
 }
 
@@ -57,13 +57,13 @@ fn a_state_keeps_up_with_its_journal_whatever_the_pieces() {
     let scene = Scene::new();
     let all = scene.events.len();
     drop(scene.begun(all));
-    let journal = scene.run().journal();
+    let journal = scene.run().journal_path();
     let whole = fs::read(&journal).unwrap();
     let lines: Vec<_> = whole.split_inclusive(|byte| *byte == b'\n').collect();
     for (begin, piece) in [(1, 997), (2, 4096), (all / 2, 1), (all - 1, 3), (all, 1)] {
         let head = lines[..begin].concat();
         fs::write(&journal, &head).unwrap();
-        let mut follower = Follower::open(&scene.run()).unwrap();
+        let mut follower = RunFollower::open(&scene.run()).unwrap();
         assert_eq!(follower.state(), &scene.state(begin));
         let mut seen = Vec::new();
         let most = if piece == 1 { 3000 } else { usize::MAX };
@@ -85,11 +85,11 @@ fn a_state_keeps_up_with_its_journal_whatever_the_pieces() {
 fn what_was_recorded_last_is_known_at_once() {
     let scene = Scene::new();
     let mut store = scene.begun(20);
-    store.checkpoint(&scene.state(20), Checkpoint::End).unwrap();
+    store.write_checkpoint(&scene.state(20), CheckpointKind::End).unwrap();
     store.append(&scene.events[20..30]).unwrap();
-    let mut follower = Follower::open(&scene.run()).unwrap();
-    let recent = |follower: &Follower| {
-        let events = follower.recent().into_iter().map(|record| record.event);
+    let mut follower = RunFollower::open(&scene.run()).unwrap();
+    let recent = |follower: &RunFollower| {
+        let events = follower.recent_records().into_iter().map(|record| record.event);
         events.collect::<Vec<_>>()
     };
     assert_eq!(recent(&follower), scene.events[..30]);
@@ -105,13 +105,13 @@ fn what_was_recorded_last_is_known_at_once() {
 /// What is known at once of a run in which nothing but this happens, three times.
 fn known_at_once(event: &Event) -> Vec<u64> {
     let root = TempDir::new().unwrap();
-    let mut store = Store::create(root.path(), &story::started()).unwrap().0;
+    let mut store = RunStore::create(root.path(), &story::started()).unwrap().0;
     for _ in 0..3 {
         store.append(std::slice::from_ref(event)).unwrap();
     }
-    let run = RunDir::of(root.path(), &story::started().run);
-    let follower = Follower::open(&run).unwrap();
-    follower.recent().iter().map(|record| record.seq).collect()
+    let run = RunDir::from_run_id(root.path(), &story::started().run);
+    let follower = RunFollower::open(&run).unwrap();
+    follower.recent_records().iter().map(|record| record.seq).collect()
 }
 
 #[test]
@@ -119,19 +119,19 @@ fn a_takeover_and_another_journal_are_survived() {
     let scene = Scene::new();
     drop(scene.begun(10));
     let run = scene.run();
-    let mut follower = Follower::open(&run).unwrap();
-    append(&run.journal(), b"{\"seq\":11,\"epoch\":1,\"t\"");
+    let mut follower = RunFollower::open(&run).unwrap();
+    append(&run.journal_path(), b"{\"seq\":11,\"epoch\":1,\"t\"");
     assert_eq!(numbers(&mut follower), Some(Vec::new()));
-    let (mut store, ..) = Store::open_to_run(&run, Force::No).unwrap();
+    let (mut store, ..) = RunStore::open_to_run(&run, ForcePolicy::No).unwrap();
     store.append(&scene.events[10..12]).unwrap();
-    store.checkpoint(&scene.state(12), Checkpoint::End).unwrap();
+    store.write_checkpoint(&scene.state(12), CheckpointKind::End).unwrap();
     assert_eq!(numbers(&mut follower), Some(vec![11, 12]));
     assert_eq!(follower.state(), &scene.state(12));
     drop(store);
-    fs::remove_file(run.journal()).unwrap();
-    assert!(follower.look().is_err(), "nothing is there to be read");
+    fs::remove_file(run.journal_path()).unwrap();
+    assert!(follower.read_updates().is_err(), "nothing is there to be read");
     assert_eq!(follower.state(), &scene.state(12), "what was known stays known");
-    let (mut store, ..) = Store::open_to_run(&run, Force::Yes).unwrap();
+    let (mut store, ..) = RunStore::open_to_run(&run, ForcePolicy::Yes).unwrap();
     store.append(&scene.events[12..14]).unwrap();
     let _ = numbers(&mut follower);
     assert_eq!(follower.state(), &scene.state(14));
@@ -144,17 +144,17 @@ fn a_journal_that_went_back_in_time_is_read_anew() {
     let scene = Scene::new();
     drop(scene.begun(20));
     let run = scene.run();
-    let whole = fs::read(run.journal()).unwrap();
+    let whole = fs::read(run.journal_path()).unwrap();
     let lines: Vec<_> = whole.split_inclusive(|byte| *byte == b'\n').collect();
-    let mut follower = Follower::open(&run).unwrap();
+    let mut follower = RunFollower::open(&run).unwrap();
     assert_eq!(numbers(&mut follower), Some(Vec::new()));
-    fs::write(run.journal(), lines[..7].concat()).unwrap();
+    fs::write(run.journal_path(), lines[..7].concat()).unwrap();
     assert_eq!(numbers(&mut follower), None);
     assert_eq!(follower.state(), &scene.state(7));
-    append(&run.journal(), b"no line at all\n");
-    assert!(follower.look().is_err());
+    append(&run.journal_path(), b"no line at all\n");
+    assert!(follower.read_updates().is_err());
     assert_eq!(follower.state(), &scene.state(7));
-    fs::write(run.journal(), &whole).unwrap();
+    fs::write(run.journal_path(), &whole).unwrap();
     let _ = numbers(&mut follower);
     assert_eq!(follower.state(), &scene.state(20));
 }
@@ -163,7 +163,7 @@ fn a_journal_that_went_back_in_time_is_read_anew() {
 fn what_somebody_looks_at_stays_as_it_was() {
     let scene = Scene::new();
     let mut store = scene.begun(5);
-    let mut follower = Follower::open(&scene.run()).unwrap();
+    let mut follower = RunFollower::open(&scene.run()).unwrap();
     let seen = follower.snapshot();
     store.append(&scene.events[5..9]).unwrap();
     assert_eq!(numbers(&mut follower).map(|numbers| numbers.len()), Some(4));

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 use treebeam_core::event::{Leftover, LeftoverKind};
-use treebeam_core::id::{Commit, EvalId, Place, Sha256};
-use treebeam_edge::git::{GitRepo, Own, open_with};
-use treebeam_run::port::{Applied, CommitNote, JournalTip, Repo};
+use treebeam_core::id::{CodePlace, Commit, EvalId, Sha256};
+use treebeam_edge::git::{GitRepo, RunOwnWork, open_repo_with};
+use treebeam_run::port::{ApplyResult, CommitNote, JournalTip, Repo};
 use treebeam_testkit::repo::{TempRepo, script};
 
 const A_TO_B: &str = "diff --git a/a.txt b/a.txt\n--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-a\n+b\n";
@@ -25,7 +25,7 @@ fn run_with(repo: &TempRepo, variables: Vec<(OsString, OsString)>) -> GitRepo {
     let run_dir = repo.path().join(".treebeam/runs/r1");
     fs::create_dir_all(&run_dir).unwrap();
     fs::write(repo.path().join(".treebeam/.gitignore"), "*\n").unwrap();
-    let user = open_with(repo.path(), variables).unwrap();
+    let user = open_repo_with(repo.path(), variables).unwrap();
     GitRepo::new(user, &run_dir, "r1".parse().unwrap()).unwrap()
 }
 
@@ -46,8 +46,8 @@ fn run_through(repo: &TempRepo, text: &str) -> GitRepo {
     run_with(repo, variables)
 }
 
-fn e1() -> Place {
-    Place::Candidate(EvalId::new(1))
+fn e1() -> CodePlace {
+    CodePlace::Candidate(EvalId::new(1))
 }
 
 fn note() -> CommitNote {
@@ -64,10 +64,10 @@ fn must_work(repo: &TempRepo, git: &GitRepo, what: &str) {
         let answer = repo.git_in(repo.path(), command);
         assert!(answer.is_ok(), "{what}: {answer:?}");
     }
-    git.checkout(e1(), &git.user().head).unwrap();
-    assert_eq!(git.apply(e1(), A_TO_B).unwrap(), Applied::Cleanly, "{what}");
-    git.commit(e1(), &note()).unwrap();
-    git.discard(Leftover { place: e1(), kind: LeftoverKind::Worktree }, 1).unwrap();
+    git.checkout_worktree(e1(), &git.user_repo().head).unwrap();
+    assert_eq!(git.apply_to_worktree(e1(), A_TO_B).unwrap(), ApplyResult::Cleanly, "{what}");
+    git.commit_staged(e1(), &note()).unwrap();
+    git.discard_leftover(Leftover { place: e1(), kind: LeftoverKind::Worktree }, 1).unwrap();
     assert_eq!(repo.git(["worktree", "list"]).unwrap().lines().count(), 1, "{what}");
     assert!(!repo.path().join(".git/treebeam").exists(), "{what}");
 }
@@ -106,7 +106,7 @@ fn every_half_made_state_heals() {
     for (what, damage) in BROKEN {
         let repo = files();
         let git = run_in(&repo);
-        git.checkout(e1(), &git.user().head).unwrap();
+        git.checkout_worktree(e1(), &git.user_repo().head).unwrap();
         damage(&admin(&repo));
         must_work(&repo, &run_in(&repo), what);
     }
@@ -120,8 +120,8 @@ fn what_is_half_made_by_somebody_else_is_left() {
         let theirs = repo.path().join(".git/worktrees/theirs");
         damage(&theirs);
         let git = run_in(&repo);
-        git.checkout(e1(), &git.user().head).unwrap();
-        git.discard(Leftover { place: e1(), kind: LeftoverKind::Worktree }, 1).unwrap();
+        git.checkout_worktree(e1(), &git.user_repo().head).unwrap();
+        git.discard_leftover(Leftover { place: e1(), kind: LeftoverKind::Worktree }, 1).unwrap();
         assert!(theirs.exists() && repo.beside("theirs").exists(), "{what}");
     }
 }
@@ -131,8 +131,8 @@ fn a_name_that_somebody_has_taken_is_not_taken_from_them() {
     let repo = files();
     repo.git(["worktree", "add", "--quiet", "--detach", "../tree-r1-e0001"]).unwrap();
     let git = run_in(&repo);
-    git.checkout(e1(), &git.user().head).unwrap();
-    git.discard(Leftover { place: e1(), kind: LeftoverKind::Worktree }, 1).unwrap();
+    git.checkout_worktree(e1(), &git.user_repo().head).unwrap();
+    git.discard_leftover(Leftover { place: e1(), kind: LeftoverKind::Worktree }, 1).unwrap();
     assert_eq!(repo.git(["worktree", "list"]).unwrap().lines().count(), 2);
 }
 
@@ -140,9 +140,9 @@ fn a_name_that_somebody_has_taken_is_not_taken_from_them() {
 fn undisturbed() -> Commit {
     let repo = files();
     let git = run_in(&repo);
-    git.checkout(e1(), &git.user().head).unwrap();
-    git.apply(e1(), A_TO_B).unwrap();
-    git.commit(e1(), &note()).unwrap().commit
+    git.checkout_worktree(e1(), &git.user_repo().head).unwrap();
+    git.apply_to_worktree(e1(), A_TO_B).unwrap();
+    git.commit_staged(e1(), &note()).unwrap().commit
 }
 
 /// Each call is one after which a gc deletes every loose object that nothing pointed at before.
@@ -162,9 +162,9 @@ fn objects_that_a_gc_deletes_are_made_again() {
             pack = objects.join("pack").display(),
         );
         let git = run_through(&repo, &prune);
-        git.checkout(e1(), &git.user().head).unwrap();
-        assert_eq!(git.apply(e1(), A_TO_B).unwrap(), Applied::Cleanly, "{call}");
-        assert_eq!(git.commit(e1(), &note()).unwrap().commit, undisturbed(), "{call}");
+        git.checkout_worktree(e1(), &git.user_repo().head).unwrap();
+        assert_eq!(git.apply_to_worktree(e1(), A_TO_B).unwrap(), ApplyResult::Cleanly, "{call}");
+        assert_eq!(git.commit_staged(e1(), &note()).unwrap().commit, undisturbed(), "{call}");
         assert!(log.exists(), "{call}: something was deleted");
         let sound = repo.git(["fsck", "--connectivity-only"]);
         assert!(sound.is_ok(), "{call}: {sound:?}");
@@ -181,8 +181,8 @@ fn a_diff_is_not_blamed_for_what_a_gc_took_away() {
         once.display()
     );
     let git = run_through(&repo, &text);
-    git.checkout(e1(), &git.user().head).unwrap();
-    assert_eq!(git.apply(e1(), A_TO_B).unwrap(), Applied::Cleanly);
+    git.checkout_worktree(e1(), &git.user_repo().head).unwrap();
+    assert_eq!(git.apply_to_worktree(e1(), A_TO_B).unwrap(), ApplyResult::Cleanly);
     assert!(once.exists());
 }
 
@@ -198,14 +198,15 @@ fn a_git_that_still_writes_in_a_worktree_is_waited_for() {
             go.display()
         );
         let left = run_through(&repo, &text);
-        let head = left.user().head.clone();
-        left.checkout(e1(), &head).unwrap();
+        let head = left.user_repo().head.clone();
+        left.checkout_worktree(e1(), &head).unwrap();
         let resumed = run_in(&repo);
         thread::scope(|scope| {
-            let orphan =
-                scope.spawn(|| left.apply(e1(), A_TO_B).and_then(|_| left.commit(e1(), &note())));
+            let orphan = scope.spawn(|| {
+                left.apply_to_worktree(e1(), A_TO_B).and_then(|_| left.commit_staged(e1(), &note()))
+            });
             await_that(|| started.exists());
-            let fresh = scope.spawn(|| resumed.checkout(e1(), &head));
+            let fresh = scope.spawn(|| resumed.checkout_worktree(e1(), &head));
             thread::sleep(Duration::from_millis(300));
             let waited = !fresh.is_finished();
             fs::write(&go, "").unwrap();
@@ -236,7 +237,7 @@ fn with_tables() -> Option<TempRepo> {
 
 /// What somebody else's eyes see there, beside what the run has made.
 fn work_in(run: &GitRepo) -> Option<String> {
-    run.work_in(e1(), &Own::default()).unwrap()
+    run.find_user_work(e1(), &RunOwnWork::default()).unwrap()
 }
 
 #[test]
@@ -253,9 +254,9 @@ fn refs_in_tables_work_as_well() {
 fn what_a_user_has_in_worktrees_is_seen_wherever_refs_are() {
     for repo in [Some(files()), with_tables()].into_iter().flatten() {
         let run = run_in(&repo);
-        let head = run.user().head.clone();
-        run.checkout(e1(), &head).unwrap();
-        let worktree = repo.path().join(".treebeam/runs/r1").join(e1().worktree().as_str());
+        let head = run.user_repo().head.clone();
+        run.checkout_worktree(e1(), &head).unwrap();
+        let worktree = repo.path().join(".treebeam/runs/r1").join(e1().worktree_path().as_str());
         assert_eq!(work_in(&run), None);
         let commit = ["commit", "--quiet", "--allow-empty", "--message", "mine"];
         repo.git_in(&worktree, &commit).unwrap();
@@ -271,17 +272,21 @@ fn a_branch_that_is_checked_out_stays_wherever_refs_are() {
     let name = e1().ref_name(&"r1".parse().unwrap());
     for repo in [Some(files()), with_tables()].into_iter().flatten() {
         let run = run_in(&repo);
-        let (head, own) = (run.user().head.clone(), repo.beside("own"));
+        let (head, own) = (run.user_repo().head.clone(), repo.beside("own"));
         let own = own.to_str().unwrap();
-        run.keep(e1(), &head).unwrap();
+        run.set_place_ref(e1(), &head).unwrap();
         repo.git(["switch", "--quiet", &name]).unwrap();
-        assert!(run.discard(branch, 1).unwrap_err().to_string().contains("is checked out"));
+        assert!(
+            run.discard_leftover(branch, 1).unwrap_err().to_string().contains("is checked out")
+        );
         repo.git(["switch", "--quiet", "main"]).unwrap();
         repo.git(["worktree", "add", "--quiet", own, &name]).unwrap();
-        assert!(run.discard(branch, 1).unwrap_err().to_string().contains("is checked out"));
+        assert!(
+            run.discard_leftover(branch, 1).unwrap_err().to_string().contains("is checked out")
+        );
         repo.git(["worktree", "remove", own]).unwrap();
-        run.discard(branch, 1).unwrap();
-        assert_eq!(run.refs().unwrap(), []);
+        run.discard_leftover(branch, 1).unwrap();
+        assert_eq!(run.list_refs().unwrap(), []);
     }
 }
 
@@ -290,9 +295,10 @@ fn files_that_attributes_have_changed_are_nobodys_work() {
     let attributes = (".gitattributes", "*.txt text eol=crlf\n");
     let repo = TempRepo::with(&[("a.txt", "a\n"), attributes]).unwrap();
     let run = run_in(&repo);
-    let head = run.user().head.clone();
-    run.checkout(e1(), &head).unwrap();
-    let file = repo.path().join(".treebeam/runs/r1").join(e1().worktree().as_str()).join("a.txt");
+    let head = run.user_repo().head.clone();
+    run.checkout_worktree(e1(), &head).unwrap();
+    let file =
+        repo.path().join(".treebeam/runs/r1").join(e1().worktree_path().as_str()).join("a.txt");
     assert_eq!(fs::read(&file).unwrap(), b"a\r\n");
     assert_eq!(work_in(&run), None);
     fs::write(&file, "b\r\n").unwrap();
@@ -308,8 +314,9 @@ fn a_file_that_lies_there_as_committed_is_nobodys_work() {
     repo.git(["update-index", "--cacheinfo", &entry]).unwrap();
     repo.git(["commit", "--quiet", "--message", "as it lies"]).unwrap();
     let run = run_in(&repo);
-    run.checkout(e1(), &run.user().head.clone()).unwrap();
-    let file = repo.path().join(".treebeam/runs/r1").join(e1().worktree().as_str()).join("a.txt");
+    run.checkout_worktree(e1(), &run.user_repo().head.clone()).unwrap();
+    let file =
+        repo.path().join(".treebeam/runs/r1").join(e1().worktree_path().as_str()).join("a.txt");
     // Whatever git remembers of it, it has to look.
     fs::write(&file, "a\r\n").unwrap();
     let status = repo.git_in(file.parent().unwrap(), &["status", "--porcelain"]).unwrap();
@@ -395,24 +402,24 @@ fn a_git_that_was_killed_is_run_again_from_a_known_state() {
         "update-ref --no-deref refs/treebeam/r1",
         "update-ref --no-deref -d refs/treebeam/r1",
     ];
-    let tip = JournalTip { seq: 7, digest: Sha256::of(b"a line") };
+    let tip = JournalTip { seq: 7, digest: Sha256::hash_bytes(b"a line") };
     let expected = undisturbed();
     for (call, at) in calls.iter().flat_map(|call| [(call, KilledAt::Amid), (call, KilledAt::End)])
     {
         let what = format!("{call} {at:?}");
         let repo = files();
         let git = killing(&repo, call, at, 1);
-        let head = git.user().head.clone();
-        git.checkout(e1(), &head).unwrap();
-        assert_eq!(git.apply(e1(), A_TO_B).unwrap(), Applied::Cleanly, "{what}");
-        assert_eq!(git.changes(e1()).unwrap().len(), 1, "{what}");
-        let commit = git.commit(e1(), &note()).unwrap().commit;
+        let head = git.user_repo().head.clone();
+        git.checkout_worktree(e1(), &head).unwrap();
+        assert_eq!(git.apply_to_worktree(e1(), A_TO_B).unwrap(), ApplyResult::Cleanly, "{what}");
+        assert_eq!(git.staged_paths(e1()).unwrap().len(), 1, "{what}");
+        let commit = git.commit_staged(e1(), &note()).unwrap().commit;
         assert_eq!(commit, expected, "{what}");
         assert!(!git.diff_stat(&head, &commit).unwrap().is_empty(), "{what}");
         for kind in [LeftoverKind::Worktree, LeftoverKind::Branch] {
-            git.discard(Leftover { place: e1(), kind }, 1).unwrap();
+            git.discard_leftover(Leftover { place: e1(), kind }, 1).unwrap();
         }
-        assert_eq!(git.refs().unwrap(), [], "{what}");
+        assert_eq!(git.list_refs().unwrap(), [], "{what}");
         git.mark_journal(&tip).unwrap();
         assert_eq!(git.journal_tip().unwrap(), Some(tip), "{what}");
         git.remove_journal_ref().unwrap();
@@ -428,11 +435,11 @@ fn a_git_that_is_killed_each_time_ends_in_words() {
         let repo = files();
         let git = killing(&repo, call, KilledAt::Amid, u32::MAX);
         let all = || {
-            git.checkout(e1(), &git.user().head)?;
-            git.apply(e1(), A_TO_B)?;
-            git.commit(e1(), &note()).map(drop)
+            git.checkout_worktree(e1(), &git.user_repo().head)?;
+            git.apply_to_worktree(e1(), A_TO_B)?;
+            git.commit_staged(e1(), &note()).map(drop)
         };
-        let said = all().unwrap_err().in_full();
+        let said = all().unwrap_err().full_text();
         assert!(
             said.contains(&format!("git {call}` for e0001")) && said.contains("killed"),
             "{said}"
@@ -446,17 +453,18 @@ fn a_git_that_is_killed_each_time_ends_in_words() {
 fn a_lock_of_the_packed_refs_is_waited_for_once() {
     let repo = files();
     let git = run_in(&repo);
-    let places = [1, 2, 3].map(|number| Place::Candidate(EvalId::new(number)));
-    let head = git.user().head.clone();
+    let places = [1, 2, 3].map(|number| CodePlace::Candidate(EvalId::new(number)));
+    let head = git.user_repo().head.clone();
     for place in &places {
-        git.keep(*place, &head).unwrap();
+        git.set_place_ref(*place, &head).unwrap();
     }
     let lock = repo.path().join(".git/packed-refs.lock");
     fs::write(&lock, "").unwrap();
-    let remove = |place| git.discard(Leftover { place, kind: LeftoverKind::Branch }, 1);
+    let remove = |place| git.discard_leftover(Leftover { place, kind: LeftoverKind::Branch }, 1);
     let begun = Instant::now();
     let said = thread::scope(|scope| {
-        let threads = places.map(|place| scope.spawn(move || remove(place).unwrap_err().in_full()));
+        let threads =
+            places.map(|place| scope.spawn(move || remove(place).unwrap_err().full_text()));
         threads.map(|thread| thread.join().unwrap())
     });
     assert!(remove(places[0]).is_err());
@@ -471,7 +479,7 @@ fn a_lock_of_the_packed_refs_is_waited_for_once() {
     for place in &places {
         remove(*place).unwrap();
     }
-    assert_eq!(git.refs().unwrap(), []);
+    assert_eq!(git.list_refs().unwrap(), []);
 }
 
 #[test]
@@ -484,7 +492,7 @@ fn a_lock_of_the_packed_refs_goes_when_it_is_old_or_the_runs_own() {
         fs::File::create(&path).unwrap().set_modified(past).unwrap();
         path
     };
-    git.keep(e1(), &git.user().head).unwrap();
+    git.set_place_ref(e1(), &git.user_repo().head).unwrap();
     fs::create_dir_all(repo.path().join(".git/refs/treebeam")).unwrap();
     for reference in ["refs/heads/tree/r1/e0001.lock", "refs/treebeam/r1.lock"] {
         let packed = lock("packed-refs.lock", 20);
@@ -496,6 +504,6 @@ fn a_lock_of_the_packed_refs_goes_when_it_is_old_or_the_runs_own() {
         assert!(!packed.exists(), "{reference}");
     }
     lock("packed-refs.lock", 11 * 60);
-    git.discard(Leftover { place: e1(), kind: LeftoverKind::Branch }, 1).unwrap();
-    assert_eq!(git.refs().unwrap(), []);
+    git.discard_leftover(Leftover { place: e1(), kind: LeftoverKind::Branch }, 1).unwrap();
+    assert_eq!(git.list_refs().unwrap(), []);
 }

@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 use treebeam_core::event::{Leftover, LeftoverKind};
-use treebeam_core::id::{EvalId, NodeId, Place};
-use treebeam_edge::git::{GitRepo, open_with};
-use treebeam_run::port::{Applied, Binaries, CommitNote, Repo};
+use treebeam_core::id::{CodePlace, EvalId, NodeId};
+use treebeam_edge::git::{GitRepo, open_repo_with};
+use treebeam_run::port::{ApplyResult, BinaryDiff, CommitNote, Repo};
 use treebeam_testkit::repo::TempRepo;
 
 type Outcome = Result<(), Box<dyn Error>>;
@@ -38,12 +38,12 @@ fn repository(files: u32) -> TempRepo {
 fn run_in(repo: &TempRepo, run: &str) -> GitRepo {
     let run_dir = repo.path().join(".treebeam/runs").join(run);
     fs::create_dir_all(&run_dir).unwrap();
-    let user = open_with(repo.path(), repo.variables()).unwrap();
+    let user = open_repo_with(repo.path(), repo.variables()).unwrap();
     GitRepo::new(user, &run_dir, run.parse().unwrap()).unwrap()
 }
 
-fn eval(number: u32) -> Place {
-    Place::Candidate(EvalId::new(number))
+fn eval(number: u32) -> CodePlace {
+    CodePlace::Candidate(EvalId::new(number))
 }
 
 fn diff(number: u32) -> String {
@@ -59,19 +59,20 @@ fn note(title: &str) -> CommitNote {
 
 /// What an eval and its promotion do, and the removal of all of it.
 fn cycle(git: &GitRepo, number: u32) -> Outcome {
-    let (place, node) = (eval(number), Place::Node(NodeId::new(number)));
-    let head = git.user().head.clone();
-    git.checkout(place, &head)?;
-    assert_eq!(git.apply(place, &diff(number))?, Applied::Cleanly);
-    assert_eq!(git.changes(place)?.len(), 1);
-    let commit = git.commit(place, &note(&format!("{place}")))?.commit;
-    git.keep(node, &commit)?;
+    let (place, node) = (eval(number), CodePlace::Node(NodeId::new(number)));
+    let head = git.user_repo().head.clone();
+    git.checkout_worktree(place, &head)?;
+    assert_eq!(git.apply_to_worktree(place, &diff(number))?, ApplyResult::Cleanly);
+    assert_eq!(git.staged_paths(place)?.len(), 1);
+    let commit = git.commit_staged(place, &note(&format!("{place}")))?.commit;
+    git.set_place_ref(node, &commit)?;
     assert!(
-        git.diff(&head, &commit, Binaries::InFull, 4096)?.contains(&format!("+change {number}"))
+        git.diff_commits(&head, &commit, BinaryDiff::InFull, 4096)?
+            .contains(&format!("+change {number}"))
     );
     for place in [place, node] {
         for kind in [LeftoverKind::Worktree, LeftoverKind::Branch] {
-            git.discard(Leftover { place, kind }, 1)?;
+            git.discard_leftover(Leftover { place, kind }, 1)?;
         }
     }
     Ok(())
@@ -124,7 +125,7 @@ fn cycles_beside(
         let beside = foreign.join().unwrap();
         assert!(outcomes.iter().all(Result::is_ok), "{outcomes:?}");
         for git in &runs {
-            assert_eq!(git.refs().unwrap(), []);
+            assert_eq!(git.list_refs().unwrap(), []);
         }
         beside
     })

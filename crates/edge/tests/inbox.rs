@@ -8,12 +8,15 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use tempfile::TempDir;
-use treebeam_core::event::Wish;
+use treebeam_core::event::UserRequest;
 use treebeam_core::id::NodeId;
 use treebeam_edge::store::RunDir;
-use treebeam_edge::store::inbox::{Fate, Outgoing, RunInbox, fate, message_file, post, withdraw};
+use treebeam_edge::store::inbox::{
+    MessageStatus, OutgoingMessage, RunInbox, encode_message, message_status, post_message,
+    withdraw_message,
+};
 use treebeam_edge::user_state::{InboxSecret, UserStateError};
-use treebeam_run::port::{Inbox as _, Message, OwnIdea, Request};
+use treebeam_run::port::{Inbox as _, InboxMessage, MessageContent, UserIdea};
 
 const EPOCH: u64 = 3;
 const SECRET: InboxSecret = InboxSecret::new([7; 32]);
@@ -36,20 +39,20 @@ impl Home {
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.run.inbox().join(name)
+        self.run.inbox_path().join(name)
     }
 
     fn write(&self, name: &str, letter: &Value) {
-        fs::create_dir_all(self.run.inbox()).unwrap();
+        fs::create_dir_all(self.run.inbox_path()).unwrap();
         fs::write(self.path(name), letter.to_string()).unwrap();
     }
 
     /// Writes a message as it is posted, under a name of its own.
-    fn sign(&self, name: &str, message: &Outgoing, secret: &InboxSecret) {
-        fs::create_dir_all(self.run.inbox()).unwrap();
+    fn sign(&self, name: &str, message: &OutgoingMessage, secret: &InboxSecret) {
+        fs::create_dir_all(self.run.inbox_path()).unwrap();
         let id = name.parse().unwrap();
         let at = Timestamp::UNIX_EPOCH;
-        let bytes = message_file(&self.run, &id, at, message, secret).unwrap();
+        let bytes = encode_message(&self.run, &id, at, message, secret).unwrap();
         fs::write(self.path(&format!("{name}.json")), bytes).unwrap();
     }
 
@@ -72,41 +75,41 @@ fn letter(kind: &str, more: &Value) -> Value {
     letter
 }
 
-fn wish(wish: Wish) -> Outgoing {
-    Outgoing::Wish { wish, epoch: EPOCH }
+fn wish(wish: UserRequest) -> OutgoingMessage {
+    OutgoingMessage::Wish { wish, epoch: EPOCH }
 }
 
 #[test]
 fn what_is_written_is_read_in_order_and_once() {
     let home = home();
     let inbox = home.inbox(|text| panic!("{text}"));
-    assert_eq!(inbox.look(), [], "a run without an inbox has no messages");
-    let idea = OwnIdea { node: Some(NodeId::new(3)), text: "IDEA: \"x\" – ü\n".to_owned() };
+    assert_eq!(inbox.list_messages(), [], "a run without an inbox has no messages");
+    let idea = UserIdea { node: Some(NodeId::new(3)), text: "IDEA: \"x\" – ü\n".to_owned() };
     let sent = [
-        wish(Wish::Pause),
-        Outgoing::Idea(idea.clone()),
-        wish(Wish::Unpause),
-        wish(Wish::Stop),
-        Outgoing::Idea(OwnIdea { node: None, ..idea.clone() }),
+        wish(UserRequest::Pause),
+        OutgoingMessage::Idea(idea.clone()),
+        wish(UserRequest::Unpause),
+        wish(UserRequest::Stop),
+        OutgoingMessage::Idea(UserIdea { node: None, ..idea.clone() }),
     ];
     let ids: Vec<_> =
-        sent.iter().map(|message| post(&home.run, message, &SECRET).unwrap()).collect();
+        sent.iter().map(|message| post_message(&home.run, message, &SECRET).unwrap()).collect();
     assert!(ids.is_sorted_by(|a, b| a < b), "{ids:?}");
-    let read = inbox.look();
+    let read = inbox.list_messages();
     assert_eq!(read.iter().map(|message| message.id.clone()).collect::<Vec<_>>(), ids);
-    assert_eq!(read[0].request, Request::Wish(Wish::Pause));
-    assert_eq!(read[1].request, Request::Idea(idea));
-    assert_eq!(inbox.look(), read, "looking takes nothing");
+    assert_eq!(read[0].request, MessageContent::Wish(UserRequest::Pause));
+    assert_eq!(read[1].request, MessageContent::Idea(idea));
+    assert_eq!(inbox.list_messages(), read, "looking takes nothing");
     for id in &ids {
-        assert_eq!(fate(&home.run, id), Fate::Waiting);
+        assert_eq!(message_status(&home.run, id), MessageStatus::Waiting);
     }
-    inbox.forget(&ids[0]);
-    inbox.forget(&ids[0]);
-    inbox.forget(&ids[1]);
-    withdraw(&home.run, &ids[2]).unwrap();
-    assert_eq!(fate(&home.run, &ids[0]), Fate::Taken);
-    assert_eq!(fate(&home.run, &ids[2]), Fate::Taken);
-    assert_eq!(inbox.look(), read[3..]);
+    inbox.forget_message(&ids[0]);
+    inbox.forget_message(&ids[0]);
+    inbox.forget_message(&ids[1]);
+    withdraw_message(&home.run, &ids[2]).unwrap();
+    assert_eq!(message_status(&home.run, &ids[0]), MessageStatus::Taken);
+    assert_eq!(message_status(&home.run, &ids[2]), MessageStatus::Taken);
+    assert_eq!(inbox.list_messages(), read[3..]);
 }
 
 #[test]
@@ -114,10 +117,13 @@ fn a_message_that_is_set_aside_is_found_with_its_reason() {
     static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
     let home = home();
     let inbox = home.inbox(|text| SAID.lock().unwrap().push(text.to_owned()));
-    let id = post(&home.run, &wish(Wish::Pause), &SECRET).unwrap();
+    let id = post_message(&home.run, &wish(UserRequest::Pause), &SECRET).unwrap();
     inbox.set_aside(&id, "the run is over");
-    assert_eq!(fate(&home.run, &id), Fate::Refused("the run is over".to_owned()));
-    assert_eq!(inbox.look(), []);
+    assert_eq!(
+        message_status(&home.run, &id),
+        MessageStatus::Refused("the run is over".to_owned())
+    );
+    assert_eq!(inbox.list_messages(), []);
     let said = SAID.lock().unwrap().join("\n");
     assert_eq!(said, format!("`inbox/{id}.json` is set aside: the run is over"));
 }
@@ -126,12 +132,21 @@ fn a_message_that_is_set_aside_is_found_with_its_reason() {
 fn a_wish_for_another_opening_of_the_run_is_not_for_this_one() {
     let home = home();
     let inbox = home.inbox(|_| {});
-    let at = |epoch| post(&home.run, &Outgoing::Wish { wish: Wish::Stop, epoch }, &SECRET).unwrap();
+    let at = |epoch| {
+        post_message(&home.run, &OutgoingMessage::Wish { wish: UserRequest::Stop, epoch }, &SECRET)
+            .unwrap()
+    };
     let (before, after) = (at(EPOCH - 1), at(EPOCH + 1));
-    assert_eq!(inbox.look(), []);
-    let Fate::Refused(why) = fate(&home.run, &before) else { panic!("it is left") };
+    assert_eq!(inbox.list_messages(), []);
+    let MessageStatus::Refused(why) = message_status(&home.run, &before) else {
+        panic!("it is left")
+    };
     assert_eq!(why, "this `stop` was meant for a process that had the run before");
-    assert_eq!(fate(&home.run, &after), Fate::Waiting, "its reader may be there already");
+    assert_eq!(
+        message_status(&home.run, &after),
+        MessageStatus::Waiting,
+        "its reader may be there already"
+    );
 }
 
 #[test]
@@ -148,7 +163,7 @@ fn what_is_no_message_is_set_aside_and_mentioned_once() {
     let mut newer = letter("pause", &pause);
     newer["message_version"] = json!(2);
     home.write("b4.json", &newer);
-    home.sign("b5", &Outgoing::Idea(OwnIdea { node: None, text: " ".to_owned() }), &SECRET);
+    home.sign("b5", &OutgoingMessage::Idea(UserIdea { node: None, text: " ".to_owned() }), &SECRET);
     home.write("b6.json", &letter("idea", &json!({"node": "x", "text": "IDEA: x"})));
     home.write("b7.json", &letter("idea", &json!({"node": null, "text": "x".repeat(300_000)})));
     fs::write(home.path("b8.json"), b"\xff\xfe{").unwrap();
@@ -156,10 +171,10 @@ fn what_is_no_message_is_set_aside_and_mentioned_once() {
     fs::create_dir(home.path("c1.json")).unwrap();
     fs::write(home.path("c1.json/in it"), "").unwrap();
     home.write(".new-half", &json!(7));
-    home.sign("d", &wish(Wish::Pause), &SECRET);
-    let read = inbox.look();
-    let [Message { id, request }] = &read[..] else { panic!("{read:?}") };
-    assert_eq!((id.as_str(), request), ("d", &Request::Wish(Wish::Pause)));
+    home.sign("d", &wish(UserRequest::Pause), &SECRET);
+    let read = inbox.list_messages();
+    let [InboxMessage { id, request }] = &read[..] else { panic!("{read:?}") };
+    assert_eq!((id.as_str(), request), ("d", &MessageContent::Wish(UserRequest::Pause)));
     assert_eq!(home.names(""), [".new-half", "d.json", "refused"], "half a message is left alone");
     let refused = home.names("refused");
     assert_eq!(refused.iter().filter(|name| name.ends_with(".why.txt")).count(), 12);
@@ -184,43 +199,44 @@ fn a_message_without_the_users_secret_is_set_aside_and_named() {
     static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
     let (home, other) = (home(), home());
     let inbox = home.inbox(|text| SAID.lock().unwrap().push(text.to_owned()));
-    let (stop, idea) = (wish(Wish::Stop), OwnIdea { node: None, text: "Mine\n".to_owned() });
+    let (stop, idea) =
+        (wish(UserRequest::Stop), UserIdea { node: None, text: "Mine\n".to_owned() });
     home.write("a-none.json", &letter("stop", &json!({"to_epoch": EPOCH})));
     home.write("a-idea.json", &letter("idea", &json!({"node": null, "text": "Mine"})));
     home.write("a-odd.json", &letter("stop", &json!({"to_epoch": EPOCH, "signature": ""})));
     home.sign("b-other-secret", &stop, &InboxSecret::new([8; 32]));
     // One of the user's own, under another name, with other words, and of another run.
-    let own = post(&home.run, &wish(Wish::Pause), &SECRET).unwrap();
+    let own = post_message(&home.run, &wish(UserRequest::Pause), &SECRET).unwrap();
     let text = fs::read_to_string(home.path(&format!("{own}.json"))).unwrap();
     fs::write(home.path("c-again.json"), &text).unwrap();
-    withdraw(&home.run, &own).unwrap();
+    withdraw_message(&home.run, &own).unwrap();
     fs::write(home.path(&format!("{own}.json")), text.replace("pause", "stop")).unwrap();
-    home.sign("d-idea", &Outgoing::Idea(idea), &SECRET);
+    home.sign("d-idea", &OutgoingMessage::Idea(idea), &SECRET);
     let changed = fs::read_to_string(home.path("d-idea.json")).unwrap().replace("Mine", "Theirs");
     fs::write(home.path("d-idea.json"), changed).unwrap();
     let elsewhere = RunDir::new(other.run.root().with_file_name("u"));
     fs::create_dir_all(elsewhere.root()).unwrap();
     let id = "e-elsewhere".parse().unwrap();
-    let bytes = message_file(&elsewhere, &id, Timestamp::UNIX_EPOCH, &stop, &SECRET).unwrap();
+    let bytes = encode_message(&elsewhere, &id, Timestamp::UNIX_EPOCH, &stop, &SECRET).unwrap();
     fs::write(home.path("e-elsewhere.json"), bytes).unwrap();
-    assert_eq!(inbox.look(), []);
+    assert_eq!(inbox.list_messages(), []);
     assert_eq!(home.names(""), ["refused"]);
     let said = SAID.lock().unwrap().clone();
     assert_eq!(said.len(), 8, "{said:?}");
     assert!(said.iter().all(|line| line.contains("is set aside: it does not carry")), "{said:?}");
     home.sign("f", &stop, &SECRET);
-    assert_eq!(inbox.look().len(), 1, "and one that has it is acted upon");
+    assert_eq!(inbox.list_messages().len(), 1, "and one that has it is acted upon");
 }
 
 #[test]
 fn without_a_secret_nothing_is_acted_upon() {
     let home = home();
-    let _ = post(&home.run, &wish(Wish::Stop), &SECRET).unwrap();
+    let _ = post_message(&home.run, &wish(UserRequest::Stop), &SECRET).unwrap();
     let none = Err(UserStateError::Nowhere);
     let inbox = RunInbox::new(home.run.clone(), EPOCH, none, |text| {
         assert!(text.contains("there is no place for the user's state"), "{text}");
     });
-    assert_eq!(inbox.look(), []);
+    assert_eq!(inbox.list_messages(), []);
     assert_eq!(home.names(""), ["refused"]);
 }
 
@@ -231,14 +247,14 @@ fn a_pipe_and_a_link_are_not_opened_and_one_that_cannot_be_moved_is_passed_over(
     static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
     let home = home();
     let inbox = home.inbox(|text| SAID.lock().unwrap().push(text.to_owned()));
-    let id = post(&home.run, &wish(Wish::Unpause), &SECRET).unwrap();
+    let id = post_message(&home.run, &wish(UserRequest::Unpause), &SECRET).unwrap();
     treebeam_testkit::repo::pipe(&home.path("a1.json")).unwrap();
     symlink(home.path(&format!("{id}.json")), home.path("a2.json")).unwrap();
     symlink("/dev/zero", home.path("a3.json")).unwrap();
     // A file where the folder for what is refused should be.
     fs::write(home.path("refused"), "").unwrap();
     for _ in 0..3 {
-        assert_eq!(inbox.look().len(), 1);
+        assert_eq!(inbox.list_messages().len(), 1);
     }
     let said = SAID.lock().unwrap().clone();
     assert_eq!(said.len(), 3, "each once: {said:?}");

@@ -17,18 +17,18 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
-use treebeam_edge::agent::bucket::Limits;
-use treebeam_edge::agent::budgeted::Budget;
-use treebeam_edge::agent::calls::Calls;
-use treebeam_edge::agent::command::Surroundings;
-use treebeam_edge::agent::crew::Crew;
-use treebeam_edge::agent::price::Prices;
-use treebeam_edge::agent::question::Question;
-use treebeam_edge::agent::retrying::Patience;
-use treebeam_edge::agent::settings::{Line, Model, Settings, Wire};
-use treebeam_edge::agent::wait::{Observer, Wait};
-use treebeam_edge::agent::{Door, Plan};
-use treebeam_run::port::Role;
+use treebeam_edge::agent::bucket::AgentLimits;
+use treebeam_edge::agent::budget_layer::Budget;
+use treebeam_edge::agent::call_store::CallStore;
+use treebeam_edge::agent::command::AgentWorkspace;
+use treebeam_edge::agent::price::ModelPrices;
+use treebeam_edge::agent::question::AgentQuestion;
+use treebeam_edge::agent::retry_layer::RetryPolicy;
+use treebeam_edge::agent::retry_timer::{DoorObserver, QuestionWait};
+use treebeam_edge::agent::role_agents::RoleAgents;
+use treebeam_edge::agent::settings::{AgentKind, AgentSettings, ModelAgent, WireFormat};
+use treebeam_edge::agent::{AgentDoor, DoorPlan};
+use treebeam_run::port::AgentRole;
 use treebeam_testkit::program::{Signal, Site};
 use treebeam_testkit::repo::TempRepo;
 use treebeam_testkit::server::{Act, Hit, Server};
@@ -43,18 +43,18 @@ fn kills() -> usize {
 
 struct Nobody;
 
-impl Observer for Nobody {
-    fn waits(&self, _: &Wait<'_>) {}
-    fn note(&self, _: &str) {}
+impl DoorObserver for Nobody {
+    fn on_wait(&self, _: &QuestionWait<'_>) {}
+    fn on_note(&self, _: &str) {}
     fn wants_to_stop(&self) -> bool {
         false
     }
 }
 
 /// Each request says which start of the process it is from.
-fn plan(url: &str, folder: &Path, start: &str) -> Plan {
-    let model = Model {
-        wire: Wire::Chat,
+fn plan(url: &str, folder: &Path, start: &str) -> DoorPlan {
+    let model = ModelAgent {
+        wire: WireFormat::Chat,
         name: "m-1".to_owned(),
         base_url: url.to_owned(),
         key: None,
@@ -63,25 +63,25 @@ fn plan(url: &str, folder: &Path, start: &str) -> Plan {
         effort: None,
         extra: Map::from_iter([("start".to_owned(), json!(start))]),
     };
-    let settings = Settings { line: Line::Model(model), timeout: PATIENCE };
+    let settings = AgentSettings { line: AgentKind::Model(model), timeout: PATIENCE };
     let in_flight = NonZeroU32::new(AT_ONCE).expect("not zero");
-    Plan {
-        crew: Crew::new(BTreeMap::from([(Role::Coder, settings)])),
-        prices: Prices::default(),
+    DoorPlan {
+        crew: RoleAgents::new(BTreeMap::from([(AgentRole::Coder, settings)])),
+        prices: ModelPrices::default(),
         budget: Budget { tokens: Some(10_000_000), cost: None },
-        limits: Limits { in_flight, requests: None, tokens: None },
-        patience: Patience::BRIEF,
-        calls: Calls::Folder(folder.join("calls")),
+        limits: AgentLimits { in_flight, requests: None, tokens: None },
+        patience: RetryPolicy::BRIEF,
+        calls: CallStore::Folder(folder.join("calls")),
         replays: None,
-        surroundings: Surroundings::Folder(folder.to_owned()),
+        surroundings: AgentWorkspace::Folder(folder.to_owned()),
     }
 }
 
-fn question(number: u32) -> Question {
+fn question(number: u32) -> AgentQuestion {
     let (key, prompt) = (format!("q-{number}"), format!("q-{number}"));
-    Question {
+    AgentQuestion {
         key,
-        role: Role::Coder,
+        role: AgentRole::Coder,
         round: 0,
         prompt: prompt.into(),
         continues: None,
@@ -97,7 +97,7 @@ fn asks_a_hundred_questions() {
     let variable = |name| std::env::var(name).ok();
     let (Some(url), Some(folder)) = (variable("URL"), variable("FOLDER")) else { return };
     let plan = plan(&url, Path::new(&folder), &variable("START").expect("a number"));
-    let door = Door::open(&plan, &Nobody).expect("a door");
+    let door = AgentDoor::open(&plan, &Nobody).expect("a door");
     let next = AtomicU32::new(0);
     thread::scope(|scope| {
         for _ in 0..AT_ONCE {
@@ -107,7 +107,7 @@ fn asks_a_hundred_questions() {
                     if number >= CALLS {
                         return;
                     }
-                    let reply = door.answer(&question(number)).expect("an answer");
+                    let reply = door.answer_question(&question(number)).expect("an answer");
                     assert_eq!(reply.text, format!("You said: q-{number}"));
                 }
             });

@@ -13,14 +13,14 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
-use treebeam_core::event::{Event, Takeover};
-use treebeam_core::facts::{Facts, History};
+use treebeam_core::event::{Event, TakeoverReason};
+use treebeam_core::facts::{Facts, RunHistory};
 use treebeam_core::state::State;
 use treebeam_edge::store::{
-    Claim, Force, Note, RunDir, Store, StoreError, Whereabouts, disagreement, lease, open_to_read,
-    replay_journal,
+    ForcePolicy, OpenNote, OwnerLocation, RunClaim, RunDir, RunStore, StoreError,
+    find_manifest_mismatch, lease, open_to_read, replay_journal,
 };
-use treebeam_run::port::{Checkpoint, Journal as _};
+use treebeam_run::port::{CheckpointKind, Journal as _};
 
 /// So many seconds are a day.
 const DAY: i64 = 86_400;
@@ -37,11 +37,11 @@ impl Scene {
         Self { root: TempDir::new().unwrap(), events: story::events() }
     }
     fn run(&self) -> RunDir {
-        RunDir::of(self.root.path(), &story::started().run)
+        RunDir::from_run_id(self.root.path(), &story::started().run)
     }
     /// A run with its first events, and the one who runs it.
-    fn begun(&self) -> Store {
-        let mut store = Store::create(self.root.path(), &story::started()).unwrap().0;
+    fn begun(&self) -> RunStore {
+        let mut store = RunStore::create(self.root.path(), &story::started()).unwrap().0;
         store.append(&self.events[1..BEGUN]).unwrap();
         store
     }
@@ -53,12 +53,12 @@ impl Scene {
         note
     }
     fn state(&self, end: usize) -> State {
-        State::replay(&self.events[..end]).unwrap()
+        State::from_events(&self.events[..end]).unwrap()
     }
 }
 
 fn read_note(run: &RunDir) -> Value {
-    serde_json::from_slice(&fs::read(run.holder()).unwrap()).unwrap()
+    serde_json::from_slice(&fs::read(run.lock_note_path()).unwrap()).unwrap()
 }
 
 /// Writes a note with some fields changed, as another machine would.
@@ -67,7 +67,7 @@ fn write_note(run: &RunDir, note: &Value, changes: &Value) {
     for (name, value) in changes.as_object().unwrap() {
         note[name] = value.clone();
     }
-    fs::write(run.holder(), note.to_string()).unwrap();
+    fs::write(run.lock_note_path(), note.to_string()).unwrap();
 }
 
 fn ago(seconds: i64) -> Value {
@@ -80,12 +80,12 @@ fn elsewhere(seconds: i64) -> Value {
 
 /// The run with what it leaves behind set aside.
 fn lasting(state: &State) -> Facts {
-    Facts { history: History::default(), ..state.clone().into_facts() }
+    Facts { history: RunHistory::default(), ..state.clone().into_facts() }
 }
 
 #[track_caller]
-fn refused(run: &RunDir, claim: impl Into<Claim>, at: Whereabouts, says: &[&str]) {
-    let error = Store::open_to_run(run, claim).unwrap_err();
+fn refused(run: &RunDir, claim: impl Into<RunClaim>, at: OwnerLocation, says: &[&str]) {
+    let error = RunStore::open_to_run(run, claim).unwrap_err();
     assert!(matches!(&error, StoreError::Locked { owner, .. } if *owner == at), "{error}");
     for text in says {
         assert!(error.to_string().contains(text), "no {text:?} in: {error}");
@@ -95,16 +95,16 @@ fn refused(run: &RunDir, claim: impl Into<Claim>, at: Whereabouts, says: &[&str]
 
 /// Takes the run over, for this reason, and goes on to the end of the story. The record is sound then.
 #[track_caller]
-fn taken(scene: &Scene, claim: impl Into<Claim>, why: Takeover) {
+fn taken(scene: &Scene, claim: impl Into<RunClaim>, why: TakeoverReason) {
     let run = scene.run();
-    let (mut store, mut state, notes) = Store::open_to_run(&run, claim).unwrap();
+    let (mut store, mut state, notes) = RunStore::open_to_run(&run, claim).unwrap();
     assert!(
-        matches!(&notes[..], [Note::TakenOver { because, .. }] if *because == why),
+        matches!(&notes[..], [OpenNote::TakenOver { because, .. }] if *because == why),
         "{notes:?}"
     );
     let event = store.takeover().unwrap().clone();
     assert!(matches!(&event, Event::LockTakenOver { because, .. } if *because == why));
-    let lines = fs::read_to_string(run.journal()).unwrap();
+    let lines = fs::read_to_string(run.journal_path()).unwrap();
     let last: Value = serde_json::from_str(lines.lines().last().unwrap()).unwrap();
     assert_eq!(last["event"], serde_json::to_value(&event).unwrap(), "the event comes first");
     assert_eq!(lasting(&state), lasting(&scene.state(BEGUN)), "only history knows");
@@ -112,12 +112,12 @@ fn taken(scene: &Scene, claim: impl Into<Claim>, why: Takeover) {
     go_on(scene, &mut store, &mut state);
 }
 
-fn go_on(scene: &Scene, store: &mut Store, state: &mut State) {
+fn go_on(scene: &Scene, store: &mut RunStore, state: &mut State) {
     for event in &scene.events[BEGUN..] {
         store.append(std::slice::from_ref(event)).unwrap();
         state.apply(event).unwrap();
     }
-    store.checkpoint(state, Checkpoint::End).unwrap();
+    store.write_checkpoint(state, CheckpointKind::End).unwrap();
     sound(scene, state);
 }
 
@@ -126,7 +126,7 @@ fn sound(scene: &Scene, state: &State) {
     assert_eq!(lasting(state), lasting(&scene.state(scene.events.len())));
     assert_eq!(open_to_read(&run).unwrap().state, *state);
     assert_eq!(replay_journal(&run).unwrap().state, *state);
-    assert_eq!(disagreement(&run).unwrap(), None);
+    assert_eq!(find_manifest_mismatch(&run).unwrap(), None);
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn contest(lane: Option<(Scene, Value)>, round: usize) -> (Scene, Value) {
     let start = Barrier::new(4);
     let contend = || {
         start.wait();
-        Store::open_to_run(&run, Force::No)
+        RunStore::open_to_run(&run, ForcePolicy::No)
     };
     let opened: Vec<_> = thread::scope(|scope| {
         let contenders: Vec<_> = (0..4).map(|_| scope.spawn(contend)).collect();
@@ -174,34 +174,34 @@ fn contest(lane: Option<(Scene, Value)>, round: usize) -> (Scene, Value) {
 fn a_note_says_who_and_goes_when_its_writer_leaves() {
     let scene = Scene::new();
     let store = scene.begun();
-    let (run, holder) = (scene.run(), lease::holder(&scene.run()).unwrap());
+    let (run, holder) = (scene.run(), lease::find_holder(&scene.run()).unwrap());
     assert_eq!((holder.pid, holder.epoch), (std::process::id(), 1));
     assert_eq!(holder.boot_id.is_some(), cfg!(target_os = "linux"));
     assert_eq!(holder.start_time.is_some(), cfg!(target_os = "linux"));
-    let words = lease::runner(&run).unwrap();
+    let words = lease::describe_owner(&run).unwrap();
     assert!(words.contains(&format!("process {} on `", holder.pid)), "{words}");
     assert!(words.contains("last heartbeat 20"), "{words}");
     drop(store);
-    assert!(!run.holder().exists() && run.lock().is_file());
-    let (store, state, notes) = Store::open_to_run(&run, Force::No).unwrap();
+    assert!(!run.lock_note_path().exists() && run.lock_path().is_file());
+    let (store, state, notes) = RunStore::open_to_run(&run, ForcePolicy::No).unwrap();
     assert!(notes.is_empty() && store.takeover().is_none());
     assert_eq!(state, scene.state(BEGUN), "a clean handover leaves nothing");
-    assert_eq!(lease::holder(&run).unwrap().epoch, 2);
+    assert_eq!(lease::find_holder(&run).unwrap().epoch, 2);
 }
 
 #[test]
 fn the_heart_beats_after_an_event() {
     let scene = Scene::new();
     let store = scene.begun();
-    let first = lease::holder(&scene.run()).unwrap();
+    let first = lease::find_holder(&scene.run()).unwrap();
     let begun = Instant::now();
-    while lease::holder(&scene.run()).unwrap().last_heartbeat_at == first.last_heartbeat_at {
+    while lease::find_holder(&scene.run()).unwrap().last_heartbeat_at == first.last_heartbeat_at {
         assert!(begun.elapsed() < Duration::from_secs(9), "no heartbeat");
         thread::sleep(Duration::from_millis(20));
     }
     assert!(begun.elapsed() > Duration::from_millis(500), "and not at once again");
     drop(store);
-    assert!(!scene.run().holder().exists(), "nothing writes it anew");
+    assert!(!scene.run().lock_note_path().exists(), "nothing writes it anew");
 }
 
 #[cfg(target_os = "linux")]
@@ -220,7 +220,7 @@ fn a_dead_owner_on_this_machine_is_replaced_at_once_whatever_the_clock_says() {
             let mut note = scene.left();
             note["last_heartbeat_at"] = ago(heartbeat);
             write_note(&scene.run(), &note, &change);
-            taken(&scene, Force::No, Takeover::OwnerDead);
+            taken(&scene, ForcePolicy::No, TakeoverReason::OwnerDead);
         }
     }
 }
@@ -232,13 +232,13 @@ fn a_lock_that_outlives_its_dead_owner_for_a_moment_is_waited_for() {
     let scene = Scene::new();
     let note = scene.left();
     write_note(&scene.run(), &note, &json!({"pid": u32::MAX}));
-    let held = File::open(scene.run().lock()).unwrap();
+    let held = File::open(scene.run().lock_path()).unwrap();
     held.lock().unwrap();
     let holder = thread::spawn(move || {
         thread::sleep(Duration::from_millis(700));
         drop(held);
     });
-    taken(&scene, Force::No, Takeover::OwnerDead);
+    taken(&scene, ForcePolicy::No, TakeoverReason::OwnerDead);
     holder.join().unwrap();
 }
 
@@ -248,48 +248,48 @@ fn a_living_owner_on_this_machine_stays_whatever_the_clock_says() {
     let scene = Scene::new();
     let store = scene.begun();
     let (run, note) = (scene.run(), read_note(&scene.run()));
-    let never = Claim { force: Force::Yes, stale_after: Duration::ZERO };
+    let never = RunClaim { force: ForcePolicy::Yes, stale_after: Duration::ZERO };
     let name = format!("process {} on", std::process::id());
     for locks_work in [true, false] {
         if !locks_work {
-            fs::remove_file(run.lock()).unwrap();
+            fs::remove_file(run.lock_path()).unwrap();
         }
         for heartbeat in [-DAY, 0, DAY] {
             write_note(&run, &note, &json!({"last_heartbeat_at": ago(heartbeat)}));
-            refused(&run, Force::No, Whereabouts::Here, &[&name]);
-            refused(&run, never, Whereabouts::Here, &[&name]);
+            refused(&run, ForcePolicy::No, OwnerLocation::Here, &[&name]);
+            refused(&run, never, OwnerLocation::Here, &[&name]);
         }
     }
     drop(store);
-    assert!(!run.holder().exists());
+    assert!(!run.lock_note_path().exists());
 }
 
 #[test]
 fn an_owner_elsewhere_goes_by_its_heartbeat_or_by_force() {
-    let minute = Claim { force: Force::No, stale_after: Duration::from_mins(1) };
-    let check = |heartbeat: i64, claim: Claim, expected: Result<Takeover, &str>| {
+    let minute = RunClaim { force: ForcePolicy::No, stale_after: Duration::from_mins(1) };
+    let check = |heartbeat: i64, claim: RunClaim, expected: Result<TakeoverReason, &str>| {
         let scene = Scene::new();
         let note = scene.left();
         write_note(&scene.run(), &note, &elsewhere(heartbeat));
         match expected {
             Ok(why) => taken(&scene, claim, why),
             Err(says) => {
-                let before = fs::read(scene.run().journal()).unwrap();
-                refused(&scene.run(), claim, Whereabouts::Elsewhere, &["on `box` since", says]);
-                assert_eq!(fs::read(scene.run().journal()).unwrap(), before);
+                let before = fs::read(scene.run().journal_path()).unwrap();
+                refused(&scene.run(), claim, OwnerLocation::Elsewhere, &["on `box` since", says]);
+                assert_eq!(fs::read(scene.run().journal_path()).unwrap(), before);
                 assert_eq!(read_note(&scene.run())["hostname"], "box", "and the note stays");
             }
         }
     };
-    check(5, Force::No.into(), Err("it counts as dead after 600 s"));
-    check(599, Force::No.into(), Err("dead after 600 s"));
+    check(5, ForcePolicy::No.into(), Err("it counts as dead after 600 s"));
+    check(599, ForcePolicy::No.into(), Err("dead after 600 s"));
     check(50, minute, Err("dead after 60 s"));
-    check(-DAY, Force::No.into(), Err("in the future: the clocks differ"));
-    check(600, Force::No.into(), Ok(Takeover::HeartbeatStale));
-    check(DAY, Force::No.into(), Ok(Takeover::HeartbeatStale));
-    check(60, minute, Ok(Takeover::HeartbeatStale));
-    check(5, Force::Yes.into(), Ok(Takeover::Forced));
-    check(-DAY, Force::Yes.into(), Ok(Takeover::Forced));
+    check(-DAY, ForcePolicy::No.into(), Err("in the future: the clocks differ"));
+    check(600, ForcePolicy::No.into(), Ok(TakeoverReason::HeartbeatStale));
+    check(DAY, ForcePolicy::No.into(), Ok(TakeoverReason::HeartbeatStale));
+    check(60, minute, Ok(TakeoverReason::HeartbeatStale));
+    check(5, ForcePolicy::Yes.into(), Ok(TakeoverReason::Forced));
+    check(-DAY, ForcePolicy::Yes.into(), Ok(TakeoverReason::Forced));
 }
 
 #[test]
@@ -298,12 +298,17 @@ fn a_note_that_cannot_be_read_is_as_old_as_its_file() {
         let scene = Scene::new();
         scene.left();
         let run = scene.run();
-        fs::write(run.holder(), text).unwrap();
+        fs::write(run.lock_note_path(), text).unwrap();
         let says = ["a process without a name", "`run.lock.json` cannot be read"];
-        refused(&run, Force::No, Whereabouts::Elsewhere, &says);
+        refused(&run, ForcePolicy::No, OwnerLocation::Elsewhere, &says);
         let hour_ago = std::time::SystemTime::now() - Duration::from_hours(1);
-        File::options().write(true).open(run.holder()).unwrap().set_modified(hour_ago).unwrap();
-        taken(&scene, Force::No, Takeover::HeartbeatStale);
+        File::options()
+            .write(true)
+            .open(run.lock_note_path())
+            .unwrap()
+            .set_modified(hour_ago)
+            .unwrap();
+        taken(&scene, ForcePolicy::No, TakeoverReason::HeartbeatStale);
     }
 }
 
@@ -313,14 +318,14 @@ fn the_note_of_an_older_treebeam_is_understood() {
     scene.left();
     let time = "2026-01-31T22:00:00Z";
     let note = json!({"pid": 7, "hostname": "box", "created_at": time, "last_heartbeat_at": time});
-    fs::write(scene.run().holder(), note.to_string()).unwrap();
-    taken(&scene, Force::No, Takeover::HeartbeatStale);
+    fs::write(scene.run().lock_note_path(), note.to_string()).unwrap();
+    taken(&scene, ForcePolicy::No, TakeoverReason::HeartbeatStale);
 }
 
 /// A run that somebody elsewhere has, as far as its note says, and whose locks do not reach us.
 fn out_of_reach(run: &RunDir) {
     write_note(run, &read_note(run), &elsewhere(DAY));
-    fs::remove_file(run.lock()).unwrap();
+    fs::remove_file(run.lock_path()).unwrap();
 }
 
 #[test]
@@ -328,20 +333,20 @@ fn one_that_lost_its_run_notices_before_its_next_write_and_is_inert() {
     let scene = Scene::new();
     let mut old = scene.begun();
     let run = scene.run();
-    let lines = fs::read_to_string(run.journal()).unwrap();
-    let mut late = OpenOptions::new().append(true).open(run.journal()).unwrap();
+    let lines = fs::read_to_string(run.journal_path()).unwrap();
+    let mut late = OpenOptions::new().append(true).open(run.journal_path()).unwrap();
     out_of_reach(&run);
-    let (mut new, mut state, _) = Store::open_to_run(&run, Force::No).unwrap();
+    let (mut new, mut state, _) = RunStore::open_to_run(&run, ForcePolicy::No).unwrap();
 
-    let before = fs::read(run.journal()).unwrap();
+    let before = fs::read(run.journal_path()).unwrap();
     for _ in 0..2 {
         let error = old.append(&scene.events[BEGUN..BEGUN + 2]).unwrap_err();
         assert!(error.to_string().contains("was taken over by process"), "{error}");
-        let error = old.checkpoint(&scene.state(BEGUN + 1), Checkpoint::End).unwrap_err();
+        let error = old.write_checkpoint(&scene.state(BEGUN + 1), CheckpointKind::End).unwrap_err();
         assert!(error.to_string().contains("writes nothing more"), "{error}");
-        assert!(matches!(old.must_be_ours(), Err(StoreError::Lost { .. })));
+        assert!(matches!(old.check_ownership(), Err(StoreError::Lost { .. })));
     }
-    assert_eq!(fs::read(run.journal()).unwrap(), before);
+    assert_eq!(fs::read(run.journal_path()).unwrap(), before);
     new.append(&scene.events[BEGUN..BEGUN + 3]).unwrap();
     for event in &scene.events[BEGUN..BEGUN + 3] {
         state.apply(event).unwrap();
@@ -356,13 +361,17 @@ fn one_that_lost_its_run_notices_before_its_next_write_and_is_inert() {
         state.apply(event).unwrap();
     }
     thread::sleep(Duration::from_millis(1200));
-    assert_eq!(lease::holder(&run).unwrap().epoch, 2, "the old heart does not write over the new");
-    new.checkpoint(&state, Checkpoint::End).unwrap();
+    assert_eq!(
+        lease::find_holder(&run).unwrap().epoch,
+        2,
+        "the old heart does not write over the new"
+    );
+    new.write_checkpoint(&state, CheckpointKind::End).unwrap();
     sound(&scene, &state);
     drop(old);
-    assert_eq!(lease::holder(&run).unwrap().epoch, 2, "and does not take the new note away");
+    assert_eq!(lease::find_holder(&run).unwrap().epoch, 2, "and does not take the new note away");
     drop(new);
-    assert!(!run.holder().exists());
+    assert!(!run.lock_note_path().exists());
 }
 
 #[test]
@@ -371,14 +380,14 @@ fn one_that_lost_its_run_notices_even_when_its_successor_is_gone() {
     let mut old = scene.begun();
     let run = scene.run();
     out_of_reach(&run);
-    let (mut new, mut state, _) = Store::open_to_run(&run, Force::No).unwrap();
+    let (mut new, mut state, _) = RunStore::open_to_run(&run, ForcePolicy::No).unwrap();
     go_on(&scene, &mut new, &mut state);
     drop(new);
-    assert!(!run.holder().exists());
+    assert!(!run.lock_note_path().exists());
     let error = old.append(&scene.events[BEGUN..]).unwrap_err();
     assert!(error.to_string().contains("was taken over by another process"), "{error}");
     drop(old);
-    assert!(!run.holder().exists());
+    assert!(!run.lock_note_path().exists());
     sound(&scene, &state);
 }
 
@@ -388,9 +397,12 @@ fn a_late_note_does_not_take_the_run_back() {
     let mut old = scene.begun();
     let (run, note) = (scene.run(), read_note(&scene.run()));
     out_of_reach(&run);
-    let (mut new, mut state, _) = Store::open_to_run(&run, Force::No).unwrap();
-    fs::write(run.holder(), note.to_string()).unwrap();
-    assert!(matches!(old.must_be_ours(), Err(StoreError::Lost { .. })), "it has another journal");
+    let (mut new, mut state, _) = RunStore::open_to_run(&run, ForcePolicy::No).unwrap();
+    fs::write(run.lock_note_path(), note.to_string()).unwrap();
+    assert!(
+        matches!(old.check_ownership(), Err(StoreError::Lost { .. })),
+        "it has another journal"
+    );
     assert!(old.append(&scene.events[BEGUN..]).is_err());
     go_on(&scene, &mut new, &mut state);
 }
@@ -402,37 +414,37 @@ fn a_late_manifest_is_passed_over_or_merely_older() {
             let scene = Scene::new();
             let mut old = scene.begun();
             let run = scene.run();
-            let journal = fs::read(run.journal()).unwrap();
+            let journal = fs::read(run.journal_path()).unwrap();
             old.append(&scene.events[BEGUN..late]).unwrap();
-            old.checkpoint(&scene.state(late), Checkpoint::End).unwrap();
-            let late_manifest = fs::read(run.manifest()).unwrap();
-            fs::remove_file(run.manifest()).unwrap();
+            old.write_checkpoint(&scene.state(late), CheckpointKind::End).unwrap();
+            let late_manifest = fs::read(run.manifest_path()).unwrap();
+            fs::remove_file(run.manifest_path()).unwrap();
             // As if those events had not reached the file before it was copied.
-            let file = OpenOptions::new().write(true).open(run.journal()).unwrap();
+            let file = OpenOptions::new().write(true).open(run.journal_path()).unwrap();
             file.set_len(u64::try_from(journal.len()).unwrap()).unwrap();
             out_of_reach(&run);
-            let (mut new, mut state, _) = Store::open_to_run(&run, Force::No).unwrap();
+            let (mut new, mut state, _) = RunStore::open_to_run(&run, ForcePolicy::No).unwrap();
             let steps = scene.events[BEGUN..].iter().take(2);
             for event in steps {
                 new.append(std::slice::from_ref(event)).unwrap();
                 state.apply(event).unwrap();
             }
             if written_first {
-                new.checkpoint(&state, Checkpoint::End).unwrap();
-                fs::rename(run.manifest(), run.previous_manifest()).unwrap();
+                new.write_checkpoint(&state, CheckpointKind::End).unwrap();
+                fs::rename(run.manifest_path(), run.previous_manifest_path()).unwrap();
             }
-            fs::write(run.manifest(), &late_manifest).unwrap();
+            fs::write(run.manifest_path(), &late_manifest).unwrap();
             let opened = open_to_read(&run).unwrap();
             assert_eq!(opened.state, state, "a manifest of {late} events");
-            let passed_over = matches!(&opened.notes[..], [Note::Late { .. }]);
+            let passed_over = matches!(&opened.notes[..], [OpenNote::Late { .. }]);
             assert_eq!(passed_over, late > BEGUN, "{:?}", opened.notes);
             drop((old, new));
-            let (mut new, mut state, _) = Store::open_to_run(&run, Force::No).unwrap();
+            let (mut new, mut state, _) = RunStore::open_to_run(&run, ForcePolicy::No).unwrap();
             for event in &scene.events[BEGUN + 2..] {
                 new.append(std::slice::from_ref(event)).unwrap();
                 state.apply(event).unwrap();
             }
-            new.checkpoint(&state, Checkpoint::End).unwrap();
+            new.write_checkpoint(&state, CheckpointKind::End).unwrap();
             sound(&scene, &state);
             assert!(open_to_read(&run).unwrap().notes.is_empty(), "the next write repairs it");
         }
@@ -454,8 +466,8 @@ fn of_two_that_cannot_see_each_others_locks_at_most_one_writes() {
         let start = Barrier::new(2);
         let contend = || {
             start.wait();
-            drop(fs::remove_file(run.lock()));
-            let (mut store, state, _) = Store::open_to_run(&run, Force::No).ok()?;
+            drop(fs::remove_file(run.lock_path()));
+            let (mut store, state, _) = RunStore::open_to_run(&run, ForcePolicy::No).ok()?;
             // The other may have written before this one took the run.
             let first = lasting(&state) == lasting(&scene.state(BEGUN));
             let next = if first { BEGUN } else { BEGUN + 1 };
@@ -466,7 +478,7 @@ fn of_two_that_cannot_see_each_others_locks_at_most_one_writes() {
             let contenders: Vec<_> = (0..2).map(|_| scope.spawn(contend)).collect();
             contenders.into_iter().filter_map(|contender| contender.join().unwrap()).collect()
         });
-        let owners = opened.iter().filter(|(store, _)| store.must_be_ours().is_ok()).count();
+        let owners = opened.iter().filter(|(store, _)| store.check_ownership().is_ok()).count();
         assert!(owners <= 1, "round {round}");
         stopped += opened.len() - owners;
         written += opened.iter().filter(|(_, wrote)| *wrote).count();
@@ -475,7 +487,7 @@ fn of_two_that_cannot_see_each_others_locks_at_most_one_writes() {
         assert!(some.contains(&lasting(&state)), "round {round}");
         assert_eq!(open_to_read(&run).unwrap().state, state);
         drop(opened);
-        Store::open_to_run(&run, Force::Yes).unwrap();
+        RunStore::open_to_run(&run, ForcePolicy::Yes).unwrap();
     }
     assert!(written > ROUNDS / 2, "{written} wrote, {stopped} were stopped");
 }
@@ -486,10 +498,15 @@ fn a_torn_journal_is_taken_over_whole() {
         let scene = Scene::new();
         let note = scene.left();
         let run = scene.run();
-        let length = fs::metadata(run.journal()).unwrap().len();
-        OpenOptions::new().write(true).open(run.journal()).unwrap().set_len(length - cut).unwrap();
+        let length = fs::metadata(run.journal_path()).unwrap().len();
+        OpenOptions::new()
+            .write(true)
+            .open(run.journal_path())
+            .unwrap()
+            .set_len(length - cut)
+            .unwrap();
         write_note(&run, &note, &elsewhere(DAY));
-        let (store, state, notes) = Store::open_to_run(&run, Force::No).unwrap();
+        let (store, state, notes) = RunStore::open_to_run(&run, ForcePolicy::No).unwrap();
         assert_eq!(lasting(&state), lasting(&scene.state(end)));
         assert_eq!(notes.len(), 1 + BEGUN - end, "{notes:?}");
         drop(store);
@@ -503,11 +520,14 @@ fn a_damaged_run_keeps_its_note_for_the_next_one() {
     let scene = Scene::new();
     let note = scene.left();
     let run = scene.run();
-    let journal = fs::read(run.journal()).unwrap();
+    let journal = fs::read(run.journal_path()).unwrap();
     write_note(&run, &note, &json!({"pid": u32::MAX}));
-    fs::write(run.journal(), "no journal\n").unwrap();
-    assert!(matches!(Store::open_to_run(&run, Force::No), Err(StoreError::BadLine { .. })));
+    fs::write(run.journal_path(), "no journal\n").unwrap();
+    assert!(matches!(
+        RunStore::open_to_run(&run, ForcePolicy::No),
+        Err(StoreError::BadLine { .. })
+    ));
     assert_eq!(read_note(&run)["pid"], u32::MAX);
-    fs::write(run.journal(), journal).unwrap();
-    taken(&scene, Force::No, Takeover::OwnerDead);
+    fs::write(run.journal_path(), journal).unwrap();
+    taken(&scene, ForcePolicy::No, TakeoverReason::OwnerDead);
 }

@@ -7,40 +7,43 @@ mod story;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
-use treebeam_core::event::{Event, Intent};
+use treebeam_core::event::{Event, PaidStep};
 use treebeam_core::facts::Facts;
 use treebeam_core::group::IdeaSource;
 use treebeam_core::id::EvalId;
 use treebeam_core::state::State;
-use treebeam_edge::store::manifest::{Mark, Unreadable, decode, encode};
-use treebeam_edge::store::{Force, Store, open_to_read};
-use treebeam_run::port::{Checkpoint, Journal as _};
+use treebeam_edge::store::manifest::{
+    JournalMark, ManifestError, decode_manifest, encode_manifest,
+};
+use treebeam_edge::store::{ForcePolicy, RunStore, open_to_read};
+use treebeam_run::port::{CheckpointKind, Journal as _};
 
-const MARK: Mark = Mark { seq: 9, epoch: 2, journal_starts_at: 1, journal_line_at: Some(77) };
+const MARK: JournalMark =
+    JournalMark { seq: 9, epoch: 2, journal_starts_at: 1, journal_line_at: Some(77) };
 
 fn written(facts: &Facts) -> Vec<u8> {
     let mut bytes = Vec::new();
-    encode(facts, MARK, &mut bytes).unwrap();
+    encode_manifest(facts, MARK, &mut bytes).unwrap();
     bytes
 }
 
 fn states() -> impl Iterator<Item = State> {
     let events = story::events();
-    (1..=events.len()).map(move |end| State::replay(&events[..end]).unwrap())
+    (1..=events.len()).map(move |end| State::from_events(&events[..end]).unwrap())
 }
 
 fn last() -> State {
-    State::replay(&story::events()).unwrap()
+    State::from_events(&story::events()).unwrap()
 }
 
 #[test]
 fn every_state_of_a_run_survives_the_manifest() {
     for (seq, state) in states().enumerate() {
         let bytes = written(&state);
-        let (facts, mark) = decode(&bytes).unwrap();
+        let (facts, mark) = decode_manifest(&bytes).unwrap();
         assert_eq!(facts, *state, "after event {}", seq + 1);
         assert_eq!(mark, MARK);
-        assert_eq!(State::restore(facts).unwrap(), state);
+        assert_eq!(State::from_facts(facts).unwrap(), state);
         assert_eq!(bytes, written(&state), "the same bytes for the same state");
     }
 }
@@ -57,7 +60,7 @@ fn controlled() -> Vec<Event> {
     events.extend(told.iter().take(first + 1).skip(1).cloned());
     let Some(Event::IdeasProposed(proposed)) = events.last() else { panic!("no ideas") };
     let mut proposed = proposed.clone();
-    let step = Intent::Propose(IdeaSource::Control);
+    let step = PaidStep::Propose(IdeaSource::Control);
     events.push(Event::StepStarted { step, attempt: 1, at: proposed.at });
     proposed.source = IdeaSource::Control;
     proposed.conversation.clear();
@@ -80,10 +83,10 @@ fn controlled() -> Vec<Event> {
 fn a_control_group_survives_the_manifest() {
     let events = controlled();
     for end in 1..=events.len() {
-        let state = State::replay(&events[..end]).unwrap();
-        let (facts, _) = decode(&written(&state)).unwrap();
+        let state = State::from_events(&events[..end]).unwrap();
+        let (facts, _) = decode_manifest(&written(&state)).unwrap();
         assert_eq!(facts, *state, "after event {end}");
-        assert_eq!(State::restore(facts).unwrap(), state);
+        assert_eq!(State::from_facts(facts).unwrap(), state);
     }
     let [.., asked, proposed] = &events[..] else { panic!("no events") };
     let json = |event: &Event| serde_json::to_value(event).unwrap();
@@ -91,7 +94,7 @@ fn a_control_group_survives_the_manifest() {
     assert_eq!(json(proposed)["node"], "control");
     assert_eq!(serde_json::from_value::<Event>(json(proposed)).unwrap(), *proposed);
     let manifest: Value =
-        serde_json::from_slice(&written(&State::replay(&events).unwrap())).unwrap();
+        serde_json::from_slice(&written(&State::from_events(&events).unwrap())).unwrap();
     assert_eq!(manifest["evaluations"]["0004"]["group"], "control");
     assert_eq!(manifest["evaluations"]["0003"]["group"], Value::Null);
     assert_eq!(manifest["control"]["expansions"][0]["eval_ids"][0], "0004");
@@ -112,10 +115,10 @@ fn what_another_treebeam_said_stays_as_it_was() {
             }
         }
     }
-    let state = State::replay(&events).unwrap();
+    let state = State::from_events(&events).unwrap();
     let text = String::from_utf8(written(&state)).unwrap();
     assert!(text.contains("in so many words") && text.contains("node_ideas/0000/gone.md"));
-    assert_eq!(decode(text.as_bytes()).unwrap().0, *state);
+    assert_eq!(decode_manifest(text.as_bytes()).unwrap().0, *state);
 }
 
 #[test]
@@ -180,16 +183,16 @@ fn version_1_is_upgraded() {
     events.truncate(again.unwrap());
     let again = events.iter().rposition(|event| matches!(event, Event::SettingsChanged { .. }));
     events.truncate(again.unwrap());
-    let state = State::replay(&events).unwrap();
-    let (facts, mark) = decode(as_version_1(&state).to_string().as_bytes()).unwrap();
-    assert_eq!(mark, Mark { epoch: 0, journal_line_at: None, ..MARK });
-    let upgraded = State::restore(facts).unwrap();
+    let state = State::from_events(&events).unwrap();
+    let (facts, mark) = decode_manifest(as_version_1(&state).to_string().as_bytes()).unwrap();
+    assert_eq!(mark, JournalMark { epoch: 0, journal_line_at: None, ..MARK });
+    let upgraded = State::from_facts(facts).unwrap();
     assert_eq!(upgraded.nodes, state.nodes, "forks are derived");
     assert_eq!(upgraded.phase, state.phase);
     assert_eq!(upgraded.evals.len(), state.evals.len());
-    assert_eq!(upgraded.eval(EvalId::FIRST).unwrap().work().map(|work| work.rounds), Some(1));
+    assert_eq!(upgraded.eval(EvalId::FIRST).unwrap().candidate().map(|work| work.rounds), Some(1));
     assert_eq!(upgraded.history.submissions.len(), 3, "root and what got results");
-    let (again, _) = decode(&written(&upgraded)).unwrap();
+    let (again, _) = decode_manifest(&written(&upgraded)).unwrap();
     assert_eq!(again, *upgraded, "and is written in the new form");
 }
 
@@ -197,19 +200,19 @@ fn version_1_is_upgraded() {
 fn a_run_with_a_manifest_of_version_1_goes_on() {
     let root = tempfile::TempDir::new().unwrap();
     let events = story::events();
-    let (mut store, _) = Store::create(root.path(), &story::started()).unwrap();
+    let (mut store, _) = RunStore::create(root.path(), &story::started()).unwrap();
     store.append(&events[1..]).unwrap();
-    let run = store.run().clone();
+    let run = store.run_dir().clone();
     drop(store);
-    let mut old = as_version_1(&State::replay(&events[..30]).unwrap());
+    let mut old = as_version_1(&State::from_events(&events[..30]).unwrap());
     old["journal_seq"] = 30.into();
-    fs::write(run.manifest(), old.to_string()).unwrap();
-    let (mut store, state, notes) = Store::open_to_run(&run, Force::No).unwrap();
+    fs::write(run.manifest_path(), old.to_string()).unwrap();
+    let (mut store, state, notes) = RunStore::open_to_run(&run, ForcePolicy::No).unwrap();
     assert!(notes.is_empty() && state.phase == last().phase, "{notes:?}");
     assert_eq!(state.nodes, last().nodes);
-    store.checkpoint(&state, Checkpoint::End).unwrap();
-    assert!(fs::read(run.manifest()).unwrap().starts_with(b"{\n\"manifest_version\":2,\n"));
-    assert_eq!(fs::read(run.previous_manifest()).unwrap(), old.to_string().as_bytes());
+    store.write_checkpoint(&state, CheckpointKind::End).unwrap();
+    assert!(fs::read(run.manifest_path()).unwrap().starts_with(b"{\n\"manifest_version\":2,\n"));
+    assert_eq!(fs::read(run.previous_manifest_path()).unwrap(), old.to_string().as_bytes());
     let opened = open_to_read(&run).unwrap();
     assert_eq!((opened.state, opened.stats.events_replayed), (state, 0));
 }
@@ -218,18 +221,18 @@ fn a_run_with_a_manifest_of_version_1_goes_on() {
 fn a_newer_version_is_refused() {
     let text = String::from_utf8(written(&last())).unwrap();
     let newer = text.replacen("\"manifest_version\":2", "\"manifest_version\":3", 1);
-    assert_eq!(decode(newer.as_bytes()), Err(Unreadable::Newer(3)));
-    assert_eq!(decode(b" {\"manifest_version\": 12}"), Err(Unreadable::Newer(12)));
+    assert_eq!(decode_manifest(newer.as_bytes()), Err(ManifestError::Newer(3)));
+    assert_eq!(decode_manifest(b" {\"manifest_version\": 12}"), Err(ManifestError::Newer(12)));
 }
 
 /// With a checksum that fits, so that the content itself is looked at.
-fn edited(from: &str, to: &str) -> Result<(Facts, Mark), Unreadable> {
+fn edited(from: &str, to: &str) -> Result<(Facts, JournalMark), ManifestError> {
     let text = String::from_utf8(written(&last())).unwrap();
     let body = &text[..text.rfind("\"checksum\"").unwrap()];
     let body = body.replacen(from, to, 1);
     assert!(!text.starts_with(&body), "{from} occurs");
-    let sum = treebeam_core::id::Sha256::of(body.as_bytes());
-    decode(format!("{body}\"checksum\":\"{sum}\"}}\n").as_bytes())
+    let sum = treebeam_core::id::Sha256::hash_bytes(body.as_bytes());
+    decode_manifest(format!("{body}\"checksum\":\"{sum}\"}}\n").as_bytes())
 }
 
 #[test]
@@ -269,7 +272,7 @@ fn what_is_derived_is_not_believed_and_what_is_new_does_not_disturb() {
 #[test]
 fn only_history_knows_of_interruptions() {
     let facts = |events: Vec<Event>| {
-        let bytes = written(&State::replay(&events).unwrap());
+        let bytes = written(&State::from_events(&events).unwrap());
         let mut document: Value = serde_json::from_slice(&bytes).unwrap();
         let fields = document.as_object_mut().unwrap();
         fields.remove("history").unwrap();

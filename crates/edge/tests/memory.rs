@@ -9,11 +9,11 @@ use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tempfile::TempDir;
 use treebeam_core::event::Event;
-use treebeam_core::policy::{Meaning, Reach};
+use treebeam_core::policy::{FixedSettings, RunLimits};
 use treebeam_core::state::State;
-use treebeam_edge::store::{Store, open_to_read};
-use treebeam_run::drive;
-use treebeam_run::port::{Checkpoint, Journal as _};
+use treebeam_edge::store::{RunStore, open_to_read};
+use treebeam_run::drive_run;
+use treebeam_run::port::{CheckpointKind, Journal as _};
 use treebeam_testkit::journal::MemoryJournal;
 use treebeam_testkit::memory::MemoryWorld;
 
@@ -58,17 +58,17 @@ fn number(n: u32) -> NonZeroU32 {
 
 /// The events of a run with a beam of two, deep and narrow.
 fn searched() -> Vec<Event> {
-    let meaning = Meaning {
+    let meaning = FixedSettings {
         ideas_per_node: number(20),
         beam_width: number(2),
         sweep_config_limit: Some(number(4)),
-        ..Meaning::default()
+        ..FixedSettings::default()
     };
     let evals = u32::try_from(LATE).ok();
-    let reach = Reach { max_depth: 200, max_total_idea_evals: evals, ..Reach::default() };
+    let reach = RunLimits { max_depth: 200, max_total_idea_evals: evals, ..RunLimits::default() };
     let mut journal = MemoryJournal::begun(meaning, reach);
     let state = journal.state();
-    let end = drive(state, MemoryWorld::new(7, 7).ports(), &mut journal, &mut |_, _| {});
+    let end = drive_run(state, MemoryWorld::new(7, 7).ports(), &mut journal, &mut |_, _| {});
     assert_eq!(end.expect("a run").evals.len(), LATE);
     journal.events
 }
@@ -87,10 +87,10 @@ fn until(events: &[Event], evals: usize) -> &[Event] {
 fn opened(events: &[Event], state: &State) -> (State, usize) {
     let folder = TempDir::new().expect("a folder");
     let Some((Event::RunStarted(started), rest)) = events.split_first() else { panic!("no start") };
-    let (mut store, _) = Store::create(folder.path(), started).expect("a run");
+    let (mut store, _) = RunStore::create(folder.path(), started).expect("a run");
     store.append(rest).expect("a journal");
-    store.checkpoint(state, Checkpoint::End).expect("a manifest");
-    let run = store.run().clone();
+    store.write_checkpoint(state, CheckpointKind::End).expect("a manifest");
+    let run = store.run_dir().clone();
     drop(store);
     held(|| open_to_read(&run).expect("a run").state)
 }
@@ -98,7 +98,7 @@ fn opened(events: &[Event], state: &State) -> (State, usize) {
 #[test]
 fn an_eval_takes_little_and_hardly_more_where_it_was_read_from_the_disk() {
     let events = searched();
-    let of = |evals| held(|| State::replay(until(&events, evals)).expect("a state"));
+    let of = |evals| held(|| State::from_events(until(&events, evals)).expect("a state"));
     let [(early, small), (late, large)] = [EARLY, LATE].map(of);
     let each = (large - small) / (late.evals.len() - early.evals.len());
     assert!(each <= MOST, "{each} bytes per eval");

@@ -9,16 +9,18 @@ use std::num::NonZeroU32;
 use std::sync::Mutex;
 use treebeam_core::event::{RunStarted, WorldKind};
 use treebeam_core::id::{Commit, RunId};
-use treebeam_core::measure::{CommandLine, Measure};
-use treebeam_core::policy::{Agents, Meaning, Reach};
+use treebeam_core::measure::{CommandLine, MeasureSettings};
+use treebeam_core::policy::{FixedSettings, RecordedAgents, RunLimits};
 use treebeam_core::rules_version::RulesVersion;
 use treebeam_edge::dry::{DryAgent, DryClock, DryExecutor};
-use treebeam_edge::git::{GitRepo, open_with};
-use treebeam_edge::store::{RunFiles, Store};
-use treebeam_run::drive;
-use treebeam_run::outline::{Context, FileGlob};
-use treebeam_run::port::{Agent, AgentError, Ask, Edits, Reply, Repo, Role, Undisturbed, World};
-use treebeam_run::prompt::Prompts;
+use treebeam_edge::git::{GitRepo, open_repo_with};
+use treebeam_edge::store::{RunFiles, RunStore};
+use treebeam_run::drive_run;
+use treebeam_run::outline::{FileGlob, RepoContext};
+use treebeam_run::port::{
+    Agent, AgentError, AgentReply, AgentRequest, AgentRole, EditMode, Repo, RunPorts, SilentUser,
+};
+use treebeam_run::prompt::PromptSet;
 use treebeam_testkit::repo::TempRepo;
 
 type Outcome = Result<(), Box<dyn Error>>;
@@ -49,16 +51,16 @@ struct Listening {
 }
 
 impl Agent for Listening {
-    fn answers(&self, role: Role) -> bool {
-        self.agent.answers(role)
+    fn can_answer(&self, role: AgentRole) -> bool {
+        self.agent.can_answer(role)
     }
-    fn edits(&self, _: Role) -> Edits {
-        Edits::Diff
+    fn edit_mode(&self, _: AgentRole) -> EditMode {
+        EditMode::Diff
     }
-    fn continues(&self, _: Role) -> bool {
+    fn can_continue(&self, _: AgentRole) -> bool {
         false
     }
-    fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
+    fn ask(&self, ask: &AgentRequest) -> Result<AgentReply, AgentError> {
         self.heard.lock().expect("the list").push((ask.key.clone(), ask.prompt.to_string()));
         self.agent.ask(ask)
     }
@@ -68,57 +70,57 @@ impl Agent for Listening {
 fn heard(
     repo: &TempRepo,
     name: &str,
-    prompts: &Prompts,
+    prompts: &PromptSet,
     depth: u32,
 ) -> Result<Vec<(String, String)>, Box<dyn Error>> {
-    let user = open_with(repo.path(), repo.variables())?;
+    let user = open_repo_with(repo.path(), repo.variables())?;
     let runs = repo.beside("runs");
     fs::create_dir_all(&runs)?;
     let sweep = CommandLine::Program(vec!["python".to_owned(), "src/train.py".to_owned()]);
-    let meaning = Meaning {
+    let meaning = FixedSettings {
         ideas_per_node: NonZeroU32::new(3).ok_or("zero")?,
-        measure: Measure { sweep_command: Some(sweep), ..Measure::default() },
-        ..Meaning::default()
+        measure: MeasureSettings { sweep_command: Some(sweep), ..MeasureSettings::default() },
+        ..FixedSettings::default()
     };
     let started = RunStarted {
         run: name.parse::<RunId>()?,
         world: WorldKind::Dry { seed: 7 },
         root: user.head.clone(),
         meaning,
-        reach: Reach { max_depth: depth, ..Reach::default() },
-        agents: Agents::default(),
+        reach: RunLimits { max_depth: depth, ..RunLimits::default() },
+        agents: RecordedAgents::default(),
         given: None,
         replays: None,
         rules_version: RulesVersion::LATEST,
         at: user.head_time,
     };
-    let (mut store, state) = Store::create(&runs, &started)?;
-    let run = store.run().clone();
+    let (mut store, state) = RunStore::create(&runs, &started)?;
+    let run = store.run_dir().clone();
     let git = GitRepo::new(user, run.root(), started.run.clone())?;
     let agent = Listening { agent: DryAgent::new(7, run.clone()), heard: Mutex::default() };
     let executor = DryExecutor::new(7, run.clone(), &started.meaning.score);
     let (files, clock) = (RunFiles::new(run), DryClock::new(started.at));
-    let world = World {
+    let world = RunPorts {
         repo: &git,
         agent: &agent,
         executor: &executor,
         files: &files,
-        inputs: &Undisturbed,
+        inputs: &SilentUser,
         clock: &clock,
-        interrupt: &Undisturbed,
-        inbox: &Undisturbed,
+        interrupt: &SilentUser,
+        inbox: &SilentUser,
         prompts,
     };
-    drive(state, world, &mut store, &mut |_, _| {})?;
+    drive_run(state, world, &mut store, &mut |_, _| {})?;
     let mut heard = agent.heard.into_inner()?;
     heard.sort();
     Ok(heard)
 }
 
-fn prompts(context: &Context, max_chars: usize) -> Prompts {
-    let mut prompts = Prompts::built_in().clone();
-    for role in Role::ALL {
-        prompts.of_mut(role).context = context.clone();
+fn prompts(context: &RepoContext, max_chars: usize) -> PromptSet {
+    let mut prompts = PromptSet::built_in().clone();
+    for role in AgentRole::ALL {
+        prompts.for_role_mut(role).context = context.clone();
     }
     prompts.context_max_chars = max_chars;
     prompts
@@ -139,7 +141,7 @@ fn an_outline_is_what_git_has_and_the_same_each_time() -> Outcome {
     // Nothing that is only in the checkout is shown.
     one.write("src/untracked.py", "canary = 1\n")?;
     one.write("README.md", "canary\n")?;
-    let prompts = prompts(&Context::Outline, 20_000);
+    let prompts = prompts(&RepoContext::Outline, 20_000);
     let heard_here = heard(&one, "r1", &prompts, 2)?;
     assert_eq!(heard_here, heard(&other, "r1", &prompts, 2)?, "wherever it lies");
     let (_, first) =
@@ -177,7 +179,7 @@ fn an_outline_is_what_git_has_and_the_same_each_time() -> Outcome {
 fn the_limit_is_kept_and_files_can_be_named() -> Outcome {
     let repo = repo()?;
     for max_chars in [1, 400, 2_000, 10_000] {
-        let prompts = prompts(&Context::Outline, max_chars);
+        let prompts = prompts(&RepoContext::Outline, max_chars);
         let asked = heard(&repo, &format!("r{max_chars}"), &prompts, 1)?;
         for (key, prompt) in asked {
             let bare = !prompt.contains("=== FILES, WITH") && !prompt.contains("=== FILE ");
@@ -187,7 +189,7 @@ fn the_limit_is_kept_and_files_can_be_named() -> Outcome {
         }
     }
     let glob = |glob| FileGlob::new(glob).map_err(Box::<dyn Error>::from);
-    let named = Context::Files(vec![glob("data/*")?, glob("**/.env")?, glob("src/blob.py")?]);
+    let named = RepoContext::Files(vec![glob("data/*")?, glob("**/.env")?, glob("src/blob.py")?]);
     let asked = heard(&repo, "named", &prompts(&named, 20_000), 1)?;
     let (_, prompt) = asked.first().ok_or("a question")?;
     assert_eq!(shown(prompt).trim_end(), "=== FILE data/prices.csv ===\n```\n1,2\n```");
@@ -197,15 +199,15 @@ fn the_limit_is_kept_and_files_can_be_named() -> Outcome {
 #[test]
 fn files_and_texts_of_a_commit() -> Outcome {
     let repo = repo()?;
-    let user = open_with(repo.path(), repo.variables())?;
+    let user = open_repo_with(repo.path(), repo.variables())?;
     let head: Commit = user.head.clone();
     let folder = repo.beside("run");
     fs::create_dir_all(&folder)?;
     let git = GitRepo::new(user, &folder, "r1".parse::<RunId>()?)?;
-    let files = git.files(&head)?;
+    let files = git.list_files(&head)?;
     let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
     assert!(paths.is_sorted() && paths.len() == 10, "{paths:?}");
-    let texts = git.texts(&files)?;
+    let texts = git.read_texts(&files)?;
     let of = |path: &str| {
         let at = paths.iter().position(|known| *known == path).expect("a file");
         texts[at].clone()
@@ -213,7 +215,7 @@ fn files_and_texts_of_a_commit() -> Outcome {
     assert_eq!(of("src/train.py").as_deref(), Some(TRAIN));
     assert_eq!(of("src/big.py").map(|text| text.len()), Some(307_203));
     assert_eq!((of("src/blob.py"), of("src/latin.py")), (None, None));
-    assert_eq!(git.texts(&[])?, Vec::<Option<String>>::new());
+    assert_eq!(git.read_texts(&[])?, Vec::<Option<String>>::new());
     Ok(())
 }
 
@@ -227,12 +229,12 @@ fn links_and_submodules_are_no_files() -> Outcome {
     let module = cache("160000", head.trim(), "module");
     repo.git(["update-index", "--add", "--cacheinfo", &link, "--cacheinfo", &module])?;
     repo.git(["commit", "--quiet", "-m", "links"])?;
-    let user = open_with(repo.path(), repo.variables())?;
+    let user = open_repo_with(repo.path(), repo.variables())?;
     let head = user.head.clone();
     let folder = repo.beside("run");
     fs::create_dir_all(&folder)?;
     let git = GitRepo::new(user, &folder, "r1".parse::<RunId>()?)?;
-    let paths: Vec<String> = git.files(&head)?.into_iter().map(|file| file.path).collect();
+    let paths: Vec<String> = git.list_files(&head)?.into_iter().map(|file| file.path).collect();
     assert_eq!(paths, ["a.py"]);
     Ok(())
 }
@@ -241,20 +243,20 @@ fn links_and_submodules_are_no_files() -> Outcome {
 #[test]
 fn what_was_asked_once_needs_no_git() -> Outcome {
     let repo = repo()?;
-    let user = open_with(repo.path(), repo.variables())?;
+    let user = open_repo_with(repo.path(), repo.variables())?;
     let (head, above) = (user.head.clone(), repo.git(["rev-parse", "HEAD^"])?);
     let folder = repo.beside("run");
     fs::create_dir_all(&folder)?;
     let git = GitRepo::new(user, &folder, "r1".parse::<RunId>()?)?;
-    let files = git.files(&head)?;
+    let files = git.list_files(&head)?;
     let (some, rest) = files.split_at(5);
-    let (texts, objects) = (git.texts(some)?, repo.path().join(".git/objects"));
+    let (texts, objects) = (git.read_texts(some)?, repo.path().join(".git/objects"));
     fs::rename(&objects, repo.beside("objects"))?;
-    assert_eq!((git.files(&head)?, git.texts(some)?), (files.clone(), texts));
-    assert!(git.files(&above.trim().parse::<Commit>()?).is_err(), "another commit");
-    assert!(git.texts(rest).map_or(true, |texts| texts.iter().all(Option::is_none)));
+    assert_eq!((git.list_files(&head)?, git.read_texts(some)?), (files.clone(), texts));
+    assert!(git.list_files(&above.trim().parse::<Commit>()?).is_err(), "another commit");
+    assert!(git.read_texts(rest).map_or(true, |texts| texts.iter().all(Option::is_none)));
     // What was not there is asked for again.
     fs::rename(repo.beside("objects"), &objects)?;
-    assert!(git.texts(rest)?.iter().any(Option::is_some));
+    assert!(git.read_texts(rest)?.iter().any(Option::is_some));
     Ok(())
 }

@@ -2,10 +2,10 @@
 
 use std::error::Error;
 use std::fs;
-use treebeam_core::id::{EvalId, Place, RunId};
-use treebeam_edge::git::{GitRepo, open_with};
+use treebeam_core::id::{CodePlace, EvalId, RunId};
+use treebeam_edge::git::{GitRepo, open_repo_with};
 use treebeam_run::patch;
-use treebeam_run::port::{Applied, Repo as _};
+use treebeam_run::port::{ApplyResult, Repo as _};
 use treebeam_testkit::repo::TempRepo;
 
 type Outcome = Result<(), Box<dyn Error>>;
@@ -17,14 +17,16 @@ fn after(before: &str, reply: &str) -> Result<String, Box<dyn Error>> {
     let repo = TempRepo::with(&[("m.py", before)])?;
     let run_dir = repo.path().join(".treebeam/runs/r1");
     fs::create_dir_all(&run_dir)?;
-    let user = open_with(repo.path(), repo.variables())?;
+    let user = open_repo_with(repo.path(), repo.variables())?;
     let (head, git) = (user.head.clone(), GitRepo::new(user, &run_dir, "r1".parse::<RunId>()?)?);
-    let place = Place::Candidate(EvalId::new(1));
-    git.checkout(place, &head)?;
-    let found = patch::find(reply)?;
+    let place = CodePlace::Candidate(EvalId::new(1));
+    git.checkout_worktree(place, &head)?;
+    let found = patch::find_patch(reply)?;
     for diff in [&found, &patch::with_carriage_returns(&found)] {
-        if git.apply(place, diff)? == Applied::Cleanly {
-            return Ok(fs::read_to_string(run_dir.join(place.worktree().as_str()).join("m.py"))?);
+        if git.apply_to_worktree(place, diff)? == ApplyResult::Cleanly {
+            return Ok(fs::read_to_string(
+                run_dir.join(place.worktree_path().as_str()).join("m.py"),
+            )?);
         }
     }
     Ok("refused".to_owned())
@@ -73,20 +75,20 @@ fn what_is_staged_can_be_shown() -> Outcome {
     let repo = TempRepo::with(&[("m.py", BEFORE)])?;
     let run_dir = repo.path().join(".treebeam/runs/r1");
     fs::create_dir_all(&run_dir)?;
-    let user = open_with(repo.path(), repo.variables())?;
+    let user = open_repo_with(repo.path(), repo.variables())?;
     let (head, git) = (user.head.clone(), GitRepo::new(user, &run_dir, "r1".parse::<RunId>()?)?);
-    let place = Place::Candidate(EvalId::new(1));
-    git.checkout(place, &head)?;
-    assert_eq!(git.staged(place, 1000)?, "");
+    let place = CodePlace::Candidate(EvalId::new(1));
+    git.checkout_worktree(place, &head)?;
+    assert_eq!(git.staged_diff(place, 1000)?, "");
     let diff =
         "--- a/m.py\n+++ b/m.py\n@@ -1,4 +1,4 @@\n import math\n \n-RATE = 1\n+RATE = 2ü\n \n";
-    assert_eq!(git.apply(place, diff)?, Applied::Cleanly);
-    let shown = git.staged(place, 1000)?;
+    assert_eq!(git.apply_to_worktree(place, diff)?, ApplyResult::Cleanly);
+    let shown = git.staged_diff(place, 1000)?;
     assert!(shown.starts_with("diff --git a/m.py b/m.py\n"), "{shown}");
     assert!(shown.contains("\n-RATE = 1\n+RATE = 2ü\n"), "{shown}");
     let end = shown.find('ü').unwrap_or(0);
     for limit in [0, end, end + 1, end + 2] {
-        assert!(git.staged(place, limit)?.len() <= limit);
+        assert!(git.staged_diff(place, limit)?.len() <= limit);
     }
     Ok(())
 }

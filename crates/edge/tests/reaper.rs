@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
-use treebeam_edge::process::{AtATime, Mark, Program, Whole, become_reaper};
+use treebeam_edge::process::{ChildCount, ChildProgram, ProcessTree, TreeMarker, become_reaper};
 use treebeam_testkit::hostile;
 
 /// Starts one that becomes its sibling instead of its child, and that closes its outputs.
@@ -22,17 +22,17 @@ time.sleep(0.3)
 
 fn run(script: &str, arguments: &[&str]) {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let program = Program::new(Path::new("/usr/bin/env"), &std::env::temp_dir())
+    let program = ChildProgram::new(Path::new("/usr/bin/env"), &std::env::temp_dir())
         .args(["python3", "-c", script])
         .args(arguments)
         .envs([("PATH", path)])
-        .whole(Whole::new(Mark::fresh(), Duration::from_millis(200)));
+        .in_tree(ProcessTree::new(TreeMarker::unique(), Duration::from_millis(200)));
     assert!(program.run().expect("it ends by itself").status.success());
 }
 
 #[test]
 fn nothing_is_left_by_any_of_many_at_a_time() {
-    become_reaper(AtATime::Many).expect("Linux lets us");
+    become_reaper(ChildCount::Many).expect("Linux lets us");
     let word = |kind: &str, one: u32| format!("reaper-{kind}-{one}-{}", std::process::id());
     thread::scope(|scope| {
         for one in 0..3 {

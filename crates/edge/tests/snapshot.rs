@@ -4,8 +4,8 @@
 
 use std::fs;
 use treebeam_core::event::{Leftover, LeftoverKind};
-use treebeam_core::id::{Commit, NodeId, Place};
-use treebeam_edge::git::{GitRepo, UserRepo, open_with};
+use treebeam_core::id::{CodePlace, Commit, NodeId};
+use treebeam_edge::git::{GitRepo, UserRepo, open_repo_with};
 use treebeam_run::port::{PortError, Repo as _};
 use treebeam_testkit::repo::TempRepo;
 
@@ -15,12 +15,12 @@ fn files() -> TempRepo {
 }
 
 fn opened(repo: &TempRepo) -> UserRepo {
-    open_with(repo.path(), repo.variables()).unwrap()
+    open_repo_with(repo.path(), repo.variables()).unwrap()
 }
 
 fn snapshot(repo: &TempRepo) -> Result<Commit, PortError> {
     let at = "2026-01-02T03:04:05Z".parse().unwrap();
-    opened(repo).snapshot(&"r1".parse().unwrap(), at)
+    opened(repo).snapshot_commit(&"r1".parse().unwrap(), at)
 }
 
 /// What a commit has that `HEAD` has not, as `git diff --name-status` says it.
@@ -138,8 +138,8 @@ fn a_linked_worktree_has_its_own() {
     fs::write(other.join("a.txt"), "other\n").unwrap();
     repo.write("kept.txt", "not this\n").unwrap();
     let at = "2026-01-02T03:04:05Z".parse().unwrap();
-    let user = open_with(&other, repo.variables()).unwrap();
-    let commit = user.snapshot(&"r1".parse().unwrap(), at).unwrap();
+    let user = open_repo_with(&other, repo.variables()).unwrap();
+    let commit = user.snapshot_commit(&"r1".parse().unwrap(), at).unwrap();
     assert_eq!(change(&repo, &commit), "M\ta.txt");
 }
 
@@ -147,7 +147,7 @@ fn refusal(repo: &TempRepo) -> String {
     let before = users(repo);
     let error = snapshot(repo).unwrap_err();
     assert_eq!(users(repo), before);
-    format!("{}\n{}", error.in_full(), error.hint.unwrap_or_default())
+    format!("{}\n{}", error.full_text(), error.hint.unwrap_or_default())
 }
 
 #[test]
@@ -230,11 +230,11 @@ fn hooks_stay_silent_and_a_ref_keeps_it() {
     let run_dir = repo.path().join(".treebeam/runs/r1");
     fs::create_dir_all(&run_dir).unwrap();
     let git = GitRepo::new(opened(&repo), &run_dir, "r1".parse().unwrap()).unwrap();
-    let root = Place::Node(NodeId::new(0));
-    git.keep(root, &commit).unwrap();
+    let root = CodePlace::Node(NodeId::new(0));
+    git.set_place_ref(root, &commit).unwrap();
     repo.git(["gc", "--quiet", "--prune=now"]).unwrap();
-    git.checkout(root, &commit).unwrap();
-    let file = run_dir.join(root.worktree().as_str()).join("a.txt");
+    git.checkout_worktree(root, &commit).unwrap();
+    let file = run_dir.join(root.worktree_path().as_str()).join("a.txt");
     assert_eq!(fs::read_to_string(file).unwrap(), "changed\n");
-    git.discard(Leftover { place: root, kind: LeftoverKind::Worktree }, 1).unwrap();
+    git.discard_leftover(Leftover { place: root, kind: LeftoverKind::Worktree }, 1).unwrap();
 }

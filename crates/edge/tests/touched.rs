@@ -6,15 +6,15 @@ use std::error::Error;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
-use treebeam_core::id::{Commit, EvalId, Place};
-use treebeam_core::protect::Protected;
-use treebeam_edge::git::{GitRepo, open_with};
+use treebeam_core::id::{CodePlace, Commit, EvalId};
+use treebeam_core::protect::ProtectedPaths;
+use treebeam_edge::git::{GitRepo, open_repo_with};
 use treebeam_run::port::{Repo as _, TouchedFiles};
 use treebeam_testkit::repo::TempRepo;
 
 type Outcome = Result<(), Box<dyn Error>>;
 
-const PLACE: Place = Place::Candidate(EvalId::FIRST);
+const PLACE: CodePlace = CodePlace::Candidate(EvalId::FIRST);
 const ODD: &str = "tests/a\n\"b\".py";
 
 struct Bench {
@@ -44,14 +44,14 @@ impl Bench {
         repo.git(["commit", "--quiet", "-m", "old line ends"])?;
         let run_dir = repo.path().join(".treebeam/runs/r1");
         fs::create_dir_all(&run_dir)?;
-        let user = open_with(repo.path(), repo.variables())?;
+        let user = open_repo_with(repo.path(), repo.variables())?;
         let commit = user.head.clone();
         let git = GitRepo::new(user, &run_dir, "r1".parse()?)?;
         Ok(Self { repo, git, commit })
     }
 
     fn worktree(&self) -> PathBuf {
-        self.repo.path().join(".treebeam/runs/r1").join(PLACE.worktree().as_str())
+        self.repo.path().join(".treebeam/runs/r1").join(PLACE.worktree_path().as_str())
     }
 
     /// The protected files that are touched after this was done to a fresh worktree.
@@ -67,13 +67,13 @@ impl Bench {
         &self,
         sabotage: impl FnOnce(&Path) -> std::io::Result<()>,
     ) -> Result<TouchedFiles, Box<dyn Error>> {
-        self.git.checkout(PLACE, &self.commit)?;
+        self.git.checkout_worktree(PLACE, &self.commit)?;
         sabotage(&self.worktree())?;
-        let protected = Protected::new(&["tests/**".to_owned()])?;
-        let touched = self.git.touched(PLACE, &self.commit, &protected)?;
-        let user = open_with(self.repo.path(), self.repo.variables())?;
+        let protected = ProtectedPaths::new(&["tests/**".to_owned()])?;
+        let touched = self.git.find_touched_files(PLACE, &self.commit, &protected)?;
+        let user = open_repo_with(self.repo.path(), self.repo.variables())?;
         let later = GitRepo::new(user, &self.repo.path().join(".treebeam/runs/r1"), "r1".parse()?)?;
-        assert_eq!(touched, later.touched(PLACE, &self.commit, &protected)?);
+        assert_eq!(touched, later.find_touched_files(PLACE, &self.commit, &protected)?);
         Ok(touched)
     }
 }
@@ -223,10 +223,13 @@ fn files_are_restored_as_they_were_committed() -> Outcome {
     })?;
     assert_eq!(touched.other, ["model.py"]);
     let paths = ["model.py", "tests/lines.txt"].map(str::to_owned);
-    bench.git.restore(PLACE, &bench.commit, &paths)?;
+    bench.git.restore_paths(PLACE, &bench.commit, &paths)?;
     assert_eq!(fs::read(bench.worktree().join("model.py"))?, b"x\n");
     assert_eq!(fs::read(bench.worktree().join("tests/lines.txt"))?, b"a\r\nb\r\n");
-    let protected = Protected::new(&["tests/**".to_owned()])?;
-    assert_eq!(bench.git.touched(PLACE, &bench.commit, &protected)?, TouchedFiles::default());
+    let protected = ProtectedPaths::new(&["tests/**".to_owned()])?;
+    assert_eq!(
+        bench.git.find_touched_files(PLACE, &bench.commit, &protected)?,
+        TouchedFiles::default()
+    );
     Ok(())
 }

@@ -8,11 +8,11 @@ use std::num::NonZeroU32;
 use tempfile::TempDir;
 use treebeam_core::event::Event;
 use treebeam_core::facts::Stage;
-use treebeam_core::policy::{Meaning, Reach};
+use treebeam_core::policy::{FixedSettings, RunLimits};
 use treebeam_core::state::State;
-use treebeam_edge::store::{Store, open_to_read};
-use treebeam_run::drive;
-use treebeam_run::port::{Checkpoint, Journal as _};
+use treebeam_edge::store::{RunStore, open_to_read};
+use treebeam_run::drive_run;
+use treebeam_run::port::{CheckpointKind, Journal as _};
 use treebeam_testkit::journal::MemoryJournal;
 use treebeam_testkit::memory::MemoryWorld;
 
@@ -22,26 +22,28 @@ fn number(n: u32) -> NonZeroU32 {
 
 /// The manifest of a run with so many workers, whose sweeps end in this order, and the state that is read from it.
 fn written(order: u64, workers: u32) -> (Value, State) {
-    let meaning = Meaning {
+    let meaning = FixedSettings {
         ideas_per_node: number(6),
         beam_width: number(3),
         sweep_config_limit: Some(number(4)),
-        ..Meaning::default()
+        ..FixedSettings::default()
     };
-    let reach = Reach { max_depth: 3, max_parallel_evals: number(workers), ..Reach::default() };
+    let reach =
+        RunLimits { max_depth: 3, max_parallel_evals: number(workers), ..RunLimits::default() };
     let mut journal = MemoryJournal::begun(meaning, reach);
     let world = MemoryWorld::new(3, order).with_same_code();
-    let end = drive(journal.state(), world.ports(), &mut journal, &mut |_, _| {}).expect("a run");
+    let end =
+        drive_run(journal.state(), world.ports(), &mut journal, &mut |_, _| {}).expect("a run");
     let folder = TempDir::new().expect("a folder");
     let Some((Event::RunStarted(started), rest)) = journal.events.split_first() else {
         panic!("no start")
     };
-    let (mut store, _) = Store::create(folder.path(), started).expect("a run");
+    let (mut store, _) = RunStore::create(folder.path(), started).expect("a run");
     store.append(rest).expect("a journal");
-    store.checkpoint(&end, Checkpoint::End).expect("a manifest");
-    let run = store.run().clone();
+    store.write_checkpoint(&end, CheckpointKind::End).expect("a manifest");
+    let run = store.run_dir().clone();
     drop(store);
-    let text = std::fs::read(run.manifest()).expect("a manifest");
+    let text = std::fs::read(run.manifest_path()).expect("a manifest");
     let state = open_to_read(&run).expect("a run").state;
     assert_eq!(state, end, "the manifest is read back");
     (serde_json::from_slice(&text).expect("JSON"), state)

@@ -6,7 +6,7 @@ use std::io::{self, Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use treebeam_edge::web::{Answer, Body, Request, RequestTimeouts, Server, Site};
+use treebeam_edge::web::{RequestTimeouts, WebAnswer, WebBody, WebRequest, WebServer, WebSite};
 
 /// How long anything is waited for before the test fails.
 const LONG: Duration = Duration::from_mins(2);
@@ -15,22 +15,22 @@ const SHORT: Duration = Duration::from_millis(200);
 
 struct Plain;
 
-impl Site for Plain {
-    fn answer(&self, request: &Request) -> Answer {
+impl WebSite for Plain {
+    fn answer_request(&self, request: &WebRequest) -> WebAnswer {
         let said = format!("{} {} {}", request.method, request.path, request.body.len());
-        Answer { status: 200, headers: Vec::new(), body: Body::Whole(said.into_bytes()) }
+        WebAnswer { status: 200, headers: Vec::new(), body: WebBody::Whole(said.into_bytes()) }
     }
 
-    fn too_long(&self) -> Answer {
-        Answer { status: 413, headers: Vec::new(), body: Body::Whole(Vec::new()) }
+    fn answer_too_long(&self) -> WebAnswer {
+        WebAnswer { status: 413, headers: Vec::new(), body: WebBody::Whole(Vec::new()) }
     }
 }
 
-fn start(patience: Duration) -> (Server, SocketAddr) {
+fn start(patience: Duration) -> (WebServer, SocketAddr) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let at = listener.local_addr().unwrap();
     let timeouts = RequestTimeouts { head: patience, body: patience };
-    (Server::start(listener, Arc::new(Plain), timeouts).unwrap(), at)
+    (WebServer::start(listener, Arc::new(Plain), timeouts).unwrap(), at)
 }
 
 fn connect(at: SocketAddr, says: &str) -> TcpStream {
@@ -117,19 +117,19 @@ fn a_page_is_answered_at_once_while_a_thousand_strangers_hold_connections() {
 #[test]
 fn the_server_that_a_whole_address_names_is_told() {
     struct Named;
-    impl Site for Named {
-        fn answer(&self, request: &Request) -> Answer {
+    impl WebSite for Named {
+        fn answer_request(&self, request: &WebRequest) -> WebAnswer {
             let said = format!("{:?} {:?}", request.authority, request.path);
-            Answer { status: 200, headers: Vec::new(), body: Body::Whole(said.into_bytes()) }
+            WebAnswer { status: 200, headers: Vec::new(), body: WebBody::Whole(said.into_bytes()) }
         }
-        fn too_long(&self) -> Answer {
-            Plain.too_long()
+        fn answer_too_long(&self) -> WebAnswer {
+            Plain.answer_too_long()
         }
     }
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let at = listener.local_addr().unwrap();
     let timeouts = RequestTimeouts { head: LONG, body: LONG };
-    let _server = Server::start(listener, Arc::new(Named), timeouts).unwrap();
+    let _server = WebServer::start(listener, Arc::new(Named), timeouts).unwrap();
     for (target, expect) in
         [("/a", "None \"/a\""), ("http://evil.invalid:80/a", "Some(\"evil.invalid:80\") \"/a\"")]
     {

@@ -3,9 +3,11 @@
 
 #![expect(unsafe_code, reason = "these are the C library's own signatures, and raw system calls")]
 
-use crate::plan::{Fault, When};
-use crate::record::Orders;
-use crate::sight::{Kind, Operation, Root, beside, descriptor};
+use crate::operation::{
+    FaultRoot, FileOperation, OperationKind, descriptor_operation, resolve_path,
+};
+use crate::plan::{Fault, KillMoment};
+use crate::record::ProcessFaults;
 use libc::{
     AT_FDCWD, SYS_close, SYS_copy_file_range, SYS_dup, SYS_fcntl, SYS_fdatasync, SYS_flock,
     SYS_fsync, SYS_ftruncate, SYS_linkat, SYS_mkdirat, SYS_openat, SYS_pipe2, SYS_pread64,
@@ -18,12 +20,12 @@ use std::io;
 
 /// What a call is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Share {
+enum CallShare {
     All,
     Half,
 }
 
-impl Share {
+impl CallShare {
     fn of(self, length: size_t) -> size_t {
         match self {
             Self::All => length,
@@ -34,78 +36,82 @@ impl Share {
 
 /// Makes a call, or does to it what the plan says. A call that cannot be halved does nothing when it is to be.
 fn pass(
-    see: impl FnOnce(&Root) -> Option<Operation>,
-    make: impl Fn(Share) -> Option<c_long>,
+    see: impl FnOnce(&FaultRoot) -> Option<FileOperation>,
+    make: impl Fn(CallShare) -> Option<c_long>,
 ) -> c_long {
-    let all = || make(Share::All).unwrap_or(-1);
-    let Some(orders) = Orders::get() else { return all() };
+    let all = || make(CallShare::All).unwrap_or(-1);
+    let Some(orders) = ProcessFaults::get() else { return all() };
     let error = io::Error::last_os_error();
     let Some(operation) = see(&orders.root) else {
         restore(&error);
         return all();
     };
-    let met = orders.meet(&operation);
-    let note = |outcome: &str| orders.note(&operation, &met, outcome);
+    let met = orders.count_operation(&operation);
+    let log_operation = |outcome: &str| orders.log_operation(&operation, &met, outcome);
     restore(&error);
     match met.fault {
         None => {
             let done = all();
             let error = io::Error::last_os_error();
-            note(&if done < 0 { format!("error {}", number(&error)) } else { "done".to_owned() });
+            log_operation(&if done < 0 {
+                format!("error {}", error_number(&error))
+            } else {
+                "done".to_owned()
+            });
             restore(&error);
             done
         }
         Some(Fault::Fail(number)) => {
-            note(&format!("failed {number}"));
+            log_operation(&format!("failed {number}"));
             restore(&io::Error::from_raw_os_error(number));
             -1
         }
         Some(Fault::Short) => {
-            note("short");
-            make(Share::Half).unwrap_or_else(all)
+            log_operation("short");
+            make(CallShare::Half).unwrap_or_else(all)
         }
         Some(Fault::Lose) => {
             let done = all();
             let error = io::Error::last_os_error();
-            unlink_at_once(&orders.root.0.join(&operation.path));
-            note("lost");
+            unlink_directly(&orders.root.0.join(&operation.path));
+            log_operation("lost");
             restore(&error);
             done
         }
         Some(Fault::Kill(when)) => {
             let outcome = match when {
-                When::Before => "killed before",
-                When::Amid => {
-                    let _ = make(Share::Half);
+                KillMoment::Before => "killed before",
+                KillMoment::Amid => {
+                    let _ = make(CallShare::Half);
                     "killed amid"
                 }
-                When::After if all() < 0 => "killed after an error",
-                When::After => "killed after",
+                KillMoment::After if all() < 0 => "killed after an error",
+                KillMoment::After => "killed after",
             };
-            note(outcome);
-            die()
+            log_operation(outcome);
+            kill_self()
         }
     }
 }
 
 /// Removes a name, past everything here.
-fn unlink_at_once(path: &std::path::Path) {
+fn unlink_directly(path: &std::path::Path) {
     use std::os::unix::ffi::OsStrExt as _;
     let Ok(path) = std::ffi::CString::new(path.as_os_str().as_bytes()) else { return };
     // SAFETY: the path ends with a zero and lives as long as the call.
     unsafe { syscall(SYS_unlinkat, AT_FDCWD, path.as_ptr(), 0) };
 }
 
-fn number(error: &io::Error) -> c_int {
+fn error_number(error: &io::Error) -> c_int {
     error.raw_os_error().unwrap_or(0)
 }
 
 fn restore(error: &io::Error) {
     // SAFETY: it is the address of this thread's own error number.
-    unsafe { *libc::__errno_location() = number(error) };
+    unsafe { *libc::__errno_location() = error_number(error) };
 }
 
-fn die() -> ! {
+fn kill_self() -> ! {
     loop {
         // SAFETY: a signal to this process itself, which ends it.
         unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
@@ -113,7 +119,7 @@ fn die() -> ! {
 }
 
 /// Ends the program where the plan itself is wrong: nothing may go on as if there were none.
-pub(super) fn give_up(why: &str) -> ! {
+pub(super) fn abort_process(why: &str) -> ! {
     let text = format!("treebeam-fault: {why}\n");
     // SAFETY: the buffer lives as long as the call; ending at once runs nothing of the program.
     unsafe {
@@ -152,7 +158,7 @@ unsafe fn text<'a>(path: *const c_char) -> &'a CStr {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "the kernel's answer to a call with this type")]
-fn small(answer: c_long) -> c_int {
+fn to_c_int(answer: c_long) -> c_int {
     answer as c_int
 }
 
@@ -161,7 +167,7 @@ fn small(answer: c_long) -> c_int {
 macro_rules! whole {
     ($($argument:expr),+) => {
         // SAFETY: the arguments come unchanged from a caller who wanted this very call.
-        |share: Share| (share == Share::All).then(|| unsafe { syscall($($argument),+) })
+        |share: CallShare| (share == CallShare::All).then(|| unsafe { syscall($($argument),+) })
     };
 }
 
@@ -169,7 +175,7 @@ macro_rules! whole {
 macro_rules! partly {
     ($share:ident, $($argument:expr),+) => {
         // SAFETY: the arguments come from a caller who wanted this very call; less of a buffer is still a part of it.
-        |$share: Share| Some(unsafe { syscall($($argument),+) })
+        |$share: CallShare| Some(unsafe { syscall($($argument),+) })
     };
 }
 
@@ -177,10 +183,11 @@ macro_rules! partly {
 
 fn open_at(folder: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int {
     let makes = flags & (libc::O_CREAT | libc::O_TRUNC) != 0;
-    let (call, kind) = if makes { ("create", Kind::Change) } else { ("open", Kind::Look) };
+    let (call, kind) =
+        if makes { ("create", OperationKind::Change) } else { ("open", OperationKind::Look) };
     // SAFETY: the caller's path.
-    let see = |root: &Root| root.at(call, kind, &beside(folder, unsafe { text(path) }));
-    small(pass(see, whole!(SYS_openat, folder, path, flags, mode)))
+    let see = |root: &FaultRoot| root.at(call, kind, &resolve_path(folder, unsafe { text(path) }));
+    to_c_int(pass(see, whole!(SYS_openat, folder, path, flags, mode)))
 }
 
 // The C library's own take a variable number of arguments; the mode is in the same register either way.
@@ -207,18 +214,18 @@ unsafe extern "C" fn openat64(at: c_int, path: *const c_char, flags: c_int, mode
 #[unsafe(no_mangle)]
 unsafe extern "C" fn fcntl(file: c_int, command: c_int, argument: c_long) -> c_int {
     let copies = [libc::F_DUPFD, libc::F_DUPFD_CLOEXEC].contains(&command);
-    let see = |_: &Root| if copies { descriptor("dup") } else { None };
-    small(pass(see, whole!(SYS_fcntl, file, command, argument)))
+    let see = |_: &FaultRoot| if copies { descriptor_operation("dup") } else { None };
+    to_c_int(pass(see, whole!(SYS_fcntl, file, command, argument)))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn dup(file: c_int) -> c_int {
-    small(pass(|_| descriptor("dup"), whole!(SYS_dup, file)))
+    to_c_int(pass(|_| descriptor_operation("dup"), whole!(SYS_dup, file)))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pipe2(files: *mut c_int, flags: c_int) -> c_int {
-    small(pass(|_| descriptor("pipe"), whole!(SYS_pipe2, files, flags)))
+    to_c_int(pass(|_| descriptor_operation("pipe"), whole!(SYS_pipe2, files, flags)))
 }
 
 #[unsafe(no_mangle)]
@@ -229,12 +236,15 @@ unsafe extern "C" fn socketpair(
     files: *mut c_int,
 ) -> c_int {
     let make = whole!(SYS_socketpair, domain, kind, protocol, files);
-    small(pass(|_| descriptor("socketpair"), make))
+    to_c_int(pass(|_| descriptor_operation("socketpair"), make))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn flock(file: c_int, operation: c_int) -> c_int {
-    small(pass(|root| root.open("flock", Kind::Look, file), whole!(SYS_flock, file, operation)))
+    to_c_int(pass(
+        |root| root.open("flock", OperationKind::Look, file),
+        whole!(SYS_flock, file, operation),
+    ))
 }
 
 // ---- bytes; a signed size is a `c_long` wherever this is built
@@ -242,18 +252,18 @@ unsafe extern "C" fn flock(file: c_int, operation: c_int) -> c_int {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn read(file: c_int, to: *mut c_void, length: size_t) -> c_long {
     let make = partly!(share, SYS_read, file, to, share.of(length));
-    pass(|root| root.open("read", Kind::Look, file), make)
+    pass(|root| root.open("read", OperationKind::Look, file), make)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pread64(file: c_int, to: *mut c_void, length: size_t, at: off_t) -> c_long {
     let make = partly!(share, SYS_pread64, file, to, share.of(length), at);
-    pass(|root| root.open("read", Kind::Look, file), make)
+    pass(|root| root.open("read", OperationKind::Look, file), make)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn write(file: c_int, from: *const c_void, length: size_t) -> c_long {
-    let see = |root: &Root| {
+    let see = |root: &FaultRoot| {
         // SAFETY: the caller's buffer has this length.
         let bytes = unsafe { std::slice::from_raw_parts(from.cast::<u8>(), length) };
         root.write(file, bytes)
@@ -269,13 +279,13 @@ unsafe extern "C" fn pwrite64(
     at: off_t,
 ) -> c_long {
     let make = partly!(share, SYS_pwrite64, file, from, share.of(length), at);
-    pass(|root| root.open("write", Kind::Change, file), make)
+    pass(|root| root.open("write", OperationKind::Change, file), make)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn writev(file: c_int, from: *const iovec, count: c_int) -> c_long {
     let make = whole!(SYS_writev, file, from, count);
-    pass(|root| root.open("write", Kind::Change, file), make)
+    pass(|root| root.open("write", OperationKind::Change, file), make)
 }
 
 #[unsafe(no_mangle)]
@@ -289,29 +299,32 @@ unsafe extern "C" fn copy_file_range(
 ) -> c_long {
     let make =
         partly!(share, SYS_copy_file_range, from, from_at, to, to_at, share.of(length), flags);
-    pass(|root| root.open("copy", Kind::Change, to), make)
+    pass(|root| root.open("copy", OperationKind::Change, to), make)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn sendfile64(to: c_int, from: c_int, at: *mut off_t, length: size_t) -> c_long {
     let make = partly!(share, SYS_sendfile, to, from, at, share.of(length));
-    pass(|root| root.open("copy", Kind::Change, to), make)
+    pass(|root| root.open("copy", OperationKind::Change, to), make)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn fsync(file: c_int) -> c_int {
-    small(pass(|root| root.open("fsync", Kind::Change, file), whole!(SYS_fsync, file)))
+    to_c_int(pass(|root| root.open("fsync", OperationKind::Change, file), whole!(SYS_fsync, file)))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn fdatasync(file: c_int) -> c_int {
-    small(pass(|root| root.open("fsync", Kind::Change, file), whole!(SYS_fdatasync, file)))
+    to_c_int(pass(
+        |root| root.open("fsync", OperationKind::Change, file),
+        whole!(SYS_fdatasync, file),
+    ))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn ftruncate64(file: c_int, length: off_t) -> c_int {
     let make = whole!(SYS_ftruncate, file, length);
-    small(pass(|root| root.open("ftruncate", Kind::Change, file), make))
+    to_c_int(pass(|root| root.open("ftruncate", OperationKind::Change, file), make))
 }
 
 // ---- names
@@ -323,12 +336,12 @@ fn rename_at(
     to: *const c_char,
     flags: c_uint,
 ) -> c_int {
-    let see = |root: &Root| {
+    let see = |root: &FaultRoot| {
         // SAFETY: the caller's paths.
         let (from, to) = unsafe { (text(from), text(to)) };
-        root.between("rename", &beside(from_at, from), &beside(to_at, to))
+        root.two_path_operation("rename", &resolve_path(from_at, from), &resolve_path(to_at, to))
     };
-    small(pass(see, whole!(SYS_renameat2, from_at, from, to_at, to, flags)))
+    to_c_int(pass(see, whole!(SYS_renameat2, from_at, from, to_at, to, flags)))
 }
 
 #[unsafe(no_mangle)]
@@ -365,27 +378,30 @@ unsafe extern "C" fn linkat(
     to: *const c_char,
     flags: c_int,
 ) -> c_int {
-    let see = |root: &Root| {
+    let see = |root: &FaultRoot| {
         // SAFETY: the caller's paths.
         let (from, to) = unsafe { (text(from), text(to)) };
-        root.between("link", &beside(from_at, from), &beside(to_at, to))
+        root.two_path_operation("link", &resolve_path(from_at, from), &resolve_path(to_at, to))
     };
-    small(pass(see, whole!(SYS_linkat, from_at, from, to_at, to, flags)))
+    to_c_int(pass(see, whole!(SYS_linkat, from_at, from, to_at, to, flags)))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn symlink(target: *const c_char, path: *const c_char) -> c_int {
     // SAFETY: the caller's path.
-    let see =
-        |root: &Root| root.at("symlink", Kind::Change, &beside(AT_FDCWD, unsafe { text(path) }));
-    small(pass(see, whole!(SYS_symlinkat, target, AT_FDCWD, path)))
+    let see = |root: &FaultRoot| {
+        root.at("symlink", OperationKind::Change, &resolve_path(AT_FDCWD, unsafe { text(path) }))
+    };
+    to_c_int(pass(see, whole!(SYS_symlinkat, target, AT_FDCWD, path)))
 }
 
 fn unlink_at(folder: c_int, path: *const c_char, flags: c_int) -> c_int {
     let call = if flags & libc::AT_REMOVEDIR != 0 { "rmdir" } else { "unlink" };
     // SAFETY: the caller's path.
-    let see = |root: &Root| root.at(call, Kind::Change, &beside(folder, unsafe { text(path) }));
-    small(pass(see, whole!(SYS_unlinkat, folder, path, flags)))
+    let see = |root: &FaultRoot| {
+        root.at(call, OperationKind::Change, &resolve_path(folder, unsafe { text(path) }))
+    };
+    to_c_int(pass(see, whole!(SYS_unlinkat, folder, path, flags)))
 }
 
 #[unsafe(no_mangle)]
@@ -406,7 +422,8 @@ unsafe extern "C" fn rmdir(path: *const c_char) -> c_int {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn mkdir(path: *const c_char, mode: mode_t) -> c_int {
     // SAFETY: the caller's path.
-    let see =
-        |root: &Root| root.at("mkdir", Kind::Change, &beside(AT_FDCWD, unsafe { text(path) }));
-    small(pass(see, whole!(SYS_mkdirat, AT_FDCWD, path, mode)))
+    let see = |root: &FaultRoot| {
+        root.at("mkdir", OperationKind::Change, &resolve_path(AT_FDCWD, unsafe { text(path) }))
+    };
+    to_c_int(pass(see, whole!(SYS_mkdirat, AT_FDCWD, path, mode)))
 }

@@ -14,6 +14,6 @@ pub mod plan;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(test)))]
 mod calls;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(test)))]
-mod record;
+mod operation;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(test)))]
-mod sight;
+mod record;

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The program dies.
-    Kill(When),
+    Kill(KillMoment),
     /// It does not happen, and this is the error.
     Fail(i32),
     /// Half of it happens.
@@ -30,7 +30,7 @@ pub enum Fault {
 
 /// When the program dies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum When {
+pub enum KillMoment {
     /// Right before.
     Before,
     /// When half of the bytes are written; an operation without bytes does not happen.
@@ -41,7 +41,7 @@ pub enum When {
 
 /// What a rule has to know about an operation.
 #[derive(Clone, Copy, Debug)]
-pub struct Named<'a> {
+pub struct OperationName<'a> {
     /// The call, its paths and the events in it.
     pub name: &'a str,
     /// Whether a rule without words counts it.
@@ -50,7 +50,7 @@ pub struct Named<'a> {
 
 /// A rule and how often it was met.
 #[derive(Debug)]
-struct Rule {
+struct FaultRule {
     fault: Fault,
     first: u64,
     last: u64,
@@ -60,49 +60,49 @@ struct Rule {
 
 /// All rules.
 #[derive(Debug, Default)]
-pub struct Plan(Vec<Rule>);
+pub struct FaultPlan(Vec<FaultRule>);
 
-impl Plan {
+impl FaultPlan {
     /// Reads a plan.
     ///
     /// # Errors
     /// The rule that makes no sense.
     pub fn parse(text: &str) -> Result<Self, String> {
         let rules = text.split(';').map(str::trim).filter(|rule| !rule.is_empty());
-        let rule = |text: &str| Rule::parse(text).ok_or_else(|| format!("no rule: {text:?}"));
+        let rule = |text: &str| FaultRule::parse(text).ok_or_else(|| format!("no rule: {text:?}"));
         rules.map(rule).collect::<Result<_, _>>().map(Self)
     }
 
     /// What is to happen to this operation. Each rule counts it.
-    pub fn meet(&self, operation: Named<'_>) -> Option<Fault> {
-        let mut met = self.0.iter().filter_map(|rule| rule.meet(operation));
+    pub fn fault_for(&self, operation: OperationName<'_>) -> Option<Fault> {
+        let mut met = self.0.iter().filter_map(|rule| rule.fault_for(operation));
         let first = met.next();
         met.for_each(drop);
         first
     }
 }
 
-impl Rule {
+impl FaultRule {
     fn parse(text: &str) -> Option<Self> {
         let mut words = text.split_whitespace();
         let fault = match words.next()? {
             "kill" => Fault::Kill(match words.next()? {
-                "before" => When::Before,
-                "amid" => When::Amid,
-                "after" => When::After,
+                "before" => KillMoment::Before,
+                "amid" => KillMoment::Amid,
+                "after" => KillMoment::After,
                 _ => return None,
             }),
-            "fail" => Fault::Fail(number(words.next()?)?),
+            "fail" => Fault::Fail(parse_error_name(words.next()?)?),
             "short" => Fault::Short,
             "lose" => Fault::Lose,
             _ => return None,
         };
-        let (first, last) = range(words.next()?)?;
+        let (first, last) = parse_range(words.next()?)?;
         let words = words.map(str::to_owned).collect();
         Some(Self { fault, first, last, words, met: AtomicU64::new(0) })
     }
 
-    fn meet(&self, operation: Named<'_>) -> Option<Fault> {
+    fn fault_for(&self, operation: OperationName<'_>) -> Option<Fault> {
         let counts = match self.words.as_slice() {
             [] => operation.counts,
             words => words.iter().all(|word| operation.name.contains(word.as_str())),
@@ -116,7 +116,7 @@ impl Rule {
 }
 
 /// `3`, `3+` or `3-5`.
-fn range(text: &str) -> Option<(u64, u64)> {
+fn parse_range(text: &str) -> Option<(u64, u64)> {
     if let Some(first) = text.strip_suffix('+') {
         return Some((first.parse().ok()?, u64::MAX));
     }
@@ -125,7 +125,7 @@ fn range(text: &str) -> Option<(u64, u64)> {
 }
 
 /// The errors that a plan may name; the same numbers on all of Linux's common machines.
-const ERRORS: [(&str, i32); 9] = [
+const ERROR_NUMBERS: [(&str, i32); 9] = [
     ("EIO", 5),
     ("EACCES", 13),
     ("EBUSY", 16),
@@ -137,8 +137,8 @@ const ERRORS: [(&str, i32); 9] = [
     ("ENOLCK", 37),
 ];
 
-fn number(name: &str) -> Option<i32> {
-    ERRORS.iter().find(|(known, _)| *known == name).map(|(_, number)| *number)
+fn parse_error_name(name: &str) -> Option<i32> {
+    ERROR_NUMBERS.iter().find(|(known, _)| *known == name).map(|(_, number)| *number)
 }
 
 #[cfg(test)]
@@ -146,14 +146,17 @@ mod tests {
     use super::*;
 
     fn met(plan: &str, names: &[&str]) -> Vec<Option<Fault>> {
-        let plan = Plan::parse(plan).unwrap();
+        let plan = FaultPlan::parse(plan).unwrap();
         let counts = |name: &str| !name.contains("read") && !name.contains("heartbeat");
-        names.iter().map(|name| plan.meet(Named { name, counts: counts(name) })).collect()
+        names
+            .iter()
+            .map(|name| plan.fault_for(OperationName { name, counts: counts(name) }))
+            .collect()
     }
 
     #[test]
     fn a_rule_counts_what_it_is_about() {
-        let kill = Some(Fault::Kill(When::Before));
+        let kill = Some(Fault::Kill(KillMoment::Before));
         assert_eq!(met("kill before 2", &["a", "read a", "heartbeat", "b"])[3], kill);
         assert_eq!(met("kill before 1 read", &["a", "read a"]), [None, kill]);
         let full = Some(Fault::Fail(28));
@@ -167,8 +170,8 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_said() {
         for text in ["kill", "kill 3", "kill after", "fail EWHAT 3", "short x", "stop 3"] {
-            assert_eq!(Plan::parse(text).unwrap_err(), format!("no rule: {text:?}"));
+            assert_eq!(FaultPlan::parse(text).unwrap_err(), format!("no rule: {text:?}"));
         }
-        assert!(Plan::parse("; ;").unwrap().0.is_empty());
+        assert!(FaultPlan::parse("; ;").unwrap().0.is_empty());
     }
 }

@@ -3,46 +3,46 @@
 mod control;
 mod outcome_line;
 
-use crate::conversation::{ForTalk, thread};
-use crate::port::{Job, JobKey, Moment};
-use crate::summary::About;
+use crate::conversation::{ConversationBrief, build_thread};
+use crate::port::{JobKey, RecordedMoment, SweepJob};
+use crate::summary::EvalAttempt;
 use jiff::Timestamp;
 use outcome_line::outcome_line;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 use std::time::Duration;
-use treebeam_core::bill::Bills;
-use treebeam_core::event::{Failure, Idea, Leftover, Subject};
+use treebeam_core::bill::RoleBills;
+use treebeam_core::event::{EvalFailure, Idea, Leftover, SweepSubject};
 use treebeam_core::evidence::Artifact;
-use treebeam_core::facts::{Baseline, Eval, Facts, Node, Removal, Stage, Work};
+use treebeam_core::facts::{Candidate, Eval, Facts, Node, RemovalState, RootBaseline, Stage};
 use treebeam_core::group::IdeaSource;
 use treebeam_core::id::{Commit, EvalId, NodeId, RunId, Sha256};
 use treebeam_core::measure::WorktreePath;
 use treebeam_core::plan::{self, Step};
-use treebeam_core::policy::{ContextStrategy, DedupeScope, Meaning};
+use treebeam_core::policy::{ContextStrategy, DedupeScope, FixedSettings};
 use treebeam_core::root_checks::{InputScope, RecordedInputs, RootChecks};
 use treebeam_core::rules_version::RulesVersion;
 use treebeam_core::state::State;
 
-pub(crate) use outcome_line::short_line;
+pub(crate) use outcome_line::short_outcome_line;
 
 /// The most outcomes of other ideas that a generator is told, the newest: a deep branch costs no more than a shallow one.
-const OUTCOMES: usize = 60;
+const MAX_FULL_OUTCOMES: usize = 60;
 /// The most of those before them, which are told in short: so that nobody proposes what the branch has tried.
-const EARLIER: usize = 600;
+const MAX_SHORT_OUTCOMES: usize = 600;
 
 /// Everything that the stage of a step needs to know.
-pub(crate) enum Brief {
-    Propose(Box<ForIdeas>),
-    Implement(Box<ForCoder>),
-    Sweep(ForSweep),
-    Score(Box<ForScore>),
-    Promote(ForPromotion),
-    Discard(ForDiscard),
+pub(crate) enum StepBrief {
+    Propose(Box<IdeaBrief>),
+    Implement(Box<ImplementBrief>),
+    Sweep(SweepBrief),
+    Score(Box<ScoreBrief>),
+    Promote(PromotionBrief),
+    Discard(DiscardBrief),
 }
 
-pub(crate) struct ForIdeas {
+pub(crate) struct IdeaBrief {
     pub(crate) source: IdeaSource,
     /// Which expansion, counted from 1.
     pub(crate) expansion: u32,
@@ -57,21 +57,21 @@ pub(crate) struct ForIdeas {
     /// Where repeats are looked for, if at all.
     pub(crate) scope: DedupeScope,
     /// Those that the user gave: nobody is asked then.
-    pub(crate) given: Option<Vec<String>>,
+    pub(crate) user_ideas: Option<Vec<String>>,
     /// When the run's time is over.
     pub(crate) until: Option<Timestamp>,
-    pub(crate) talk: ForTalk,
-    pub(crate) told: Told,
+    pub(crate) conversation: ConversationBrief,
+    pub(crate) context: IdeaContext,
 }
 
 /// What the idea generator is told about a node's branch.
-pub(crate) struct Told {
+pub(crate) struct IdeaContext {
     pub(crate) node: NodeId,
     pub(crate) root_commit: Commit,
     pub(crate) commit: Commit,
     pub(crate) parent_commit: Option<Commit>,
     /// The eval that became the node, with its figures; nothing for the root.
-    pub(crate) standing: Option<(EvalId, String)>,
+    pub(crate) node_eval: Option<(EvalId, String)>,
     /// The ideas that led here, each with its figures.
     pub(crate) chain: Vec<String>,
     /// What was tried before that, in short.
@@ -85,15 +85,15 @@ pub(crate) struct Told {
     pub(crate) commands: Vec<String>,
 }
 
-pub(crate) struct ForCoder {
+pub(crate) struct ImplementBrief {
     pub(crate) run: RunId,
-    pub(crate) about: About,
+    pub(crate) about: EvalAttempt,
     /// A candidate that is there already, where nobody is asked for another.
-    pub(crate) again: Option<Work>,
+    pub(crate) reused: Option<Candidate>,
     /// Why earlier attempts failed, oldest first.
-    pub(crate) failures: Vec<Failure>,
+    pub(crate) failures: Vec<EvalFailure>,
     /// What their answers took.
-    pub(crate) before: Bills,
+    pub(crate) before: RoleBills,
     pub(crate) max_review_rounds: u32,
     pub(crate) proceed_on_max_review_rounds: bool,
     pub(crate) protect: Vec<String>,
@@ -108,13 +108,13 @@ pub(crate) struct ForCoder {
     pub(crate) until: Option<Timestamp>,
 }
 
-pub(crate) struct ForSweep {
-    pub(crate) job: Job,
-    pub(crate) inputs: ForInputs,
+pub(crate) struct SweepBrief {
+    pub(crate) job: SweepJob,
+    pub(crate) inputs: InputsBrief,
 }
 
 /// What the inputs have to be, and who may have changed them.
-pub(crate) struct ForInputs {
+pub(crate) struct InputsBrief {
     /// What they were when the root was measured.
     pub(crate) since: Option<RecordedInputs>,
     /// Other evals whose sweeps are under way.
@@ -129,7 +129,7 @@ pub(crate) struct SweepBounds {
     pub(crate) root_was_swept: bool,
     /// What follows from the root's own sweep; nothing is known of it in older runs.
     pub(crate) checks: Option<RootChecks>,
-    pub(crate) inputs: ForInputs,
+    pub(crate) inputs: InputsBrief,
     /// Whether artifacts were found changed while this candidate was swept.
     pub(crate) is_suspect: bool,
     /// The artifacts that decisions still rest on.
@@ -137,9 +137,9 @@ pub(crate) struct SweepBounds {
 }
 
 /// What is needed to take in what a job left behind.
-pub(crate) enum ForCollecting {
-    Root { commit: Commit, meaning: Box<Meaning>, watch: JobWatch },
-    Eval { about: Box<About>, commit: Commit, bounds: Box<SweepBounds>, watch: JobWatch },
+pub(crate) enum CollectBrief {
+    Root { commit: Commit, meaning: Box<FixedSettings>, watch: JobWatch },
+    Eval { about: Box<EvalAttempt>, commit: Commit, bounds: Box<SweepBounds>, watch: JobWatch },
 }
 
 /// Which process submitted a job. A worktree from before a power cut may lack contents that were
@@ -152,100 +152,103 @@ pub(crate) enum JobWatch {
     Adopted,
 }
 
-pub(crate) struct ForScore {
-    pub(crate) about: About,
+pub(crate) struct ScoreBrief {
+    pub(crate) about: EvalAttempt,
     /// The older twin whose results these are, in place of an own sweep.
-    pub(crate) same_code_as: Option<Subject>,
+    pub(crate) same_code_as: Option<SweepSubject>,
     pub(crate) results: Artifact,
     pub(crate) parent: Artifact,
     pub(crate) root: Artifact,
     pub(crate) root_rows: u32,
-    pub(crate) meaning: Meaning,
+    pub(crate) meaning: FixedSettings,
     pub(crate) rules_version: RulesVersion,
 }
 
-pub(crate) struct ForPromotion {
+pub(crate) struct PromotionBrief {
     pub(crate) eval: EvalId,
     pub(crate) node: NodeId,
     pub(crate) commit: Commit,
 }
 
-pub(crate) struct ForDiscard {
+pub(crate) struct DiscardBrief {
     pub(crate) leftover: Leftover,
     pub(crate) attempt: u32,
 }
 
 /// The brief of a step, if the state still has what it is about.
-pub(crate) fn of(state: &State, step: Step) -> Option<Brief> {
+pub(crate) fn step_brief(state: &State, step: Step) -> Option<StepBrief> {
     Some(match step {
         Step::Propose(IdeaSource::Node(node)) => {
-            Brief::Propose(Box::new(for_ideas(state, state.node(node)?)))
+            StepBrief::Propose(Box::new(idea_brief(state, state.node(node)?)))
         }
-        Step::Propose(IdeaSource::Control) => {
-            Brief::Propose(Box::new(control::for_ideas(state, state.node(NodeId::ROOT)?)))
+        Step::Propose(IdeaSource::Control) => StepBrief::Propose(Box::new(
+            control::control_idea_brief(state, state.node(NodeId::ROOT)?),
+        )),
+        Step::Implement(eval) => {
+            StepBrief::Implement(Box::new(implement_brief(state, &*state.eval(eval)?)?))
         }
-        Step::Implement(eval) => Brief::Implement(Box::new(for_coder(state, &*state.eval(eval)?)?)),
-        Step::Sweep(subject) => {
-            Brief::Sweep(ForSweep { job: job(state, subject)?, inputs: inputs(state, subject) })
-        }
-        Step::Score(eval) => Brief::Score(Box::new(for_score(state, &*state.eval(eval)?)?)),
+        Step::Sweep(subject) => StepBrief::Sweep(SweepBrief {
+            job: sweep_job(state, subject)?,
+            inputs: inputs_brief(state, subject),
+        }),
+        Step::Score(eval) => StepBrief::Score(Box::new(score_brief(state, &*state.eval(eval)?)?)),
         Step::Promote(eval) => {
-            let commit = state.eval(eval)?.work()?.commit;
-            Brief::Promote(ForPromotion { eval, node: state.next_node(), commit })
+            let commit = state.eval(eval)?.candidate()?.commit;
+            StepBrief::Promote(PromotionBrief { eval, node: state.next_node_id(), commit })
         }
-        Step::Discard(leftover) => Brief::Discard(for_discard(state, leftover)?),
+        Step::Discard(leftover) => StepBrief::Discard(discard_brief(state, leftover)?),
     })
 }
 
-pub(crate) fn for_discard(state: &State, leftover: Leftover) -> Option<ForDiscard> {
+pub(crate) fn discard_brief(state: &State, leftover: Leftover) -> Option<DiscardBrief> {
     let attempt = match state.leftovers.get(&leftover)? {
-        Removal::Kept | Removal::Due => 1,
-        Removal::Deferred { attempts, .. } => attempts + 1,
+        RemovalState::Kept | RemovalState::Due => 1,
+        RemovalState::Deferred { attempts, .. } => attempts + 1,
     };
-    Some(ForDiscard { leftover, attempt })
+    Some(DiscardBrief { leftover, attempt })
 }
 
 /// What the recorded beginning of a step is dated by; nothing where none is recorded, or it has no time.
-pub(crate) fn beginning(state: &State, step: Step) -> Option<Moment> {
+pub(crate) fn start_moment(state: &State, step: Step) -> Option<RecordedMoment> {
     match step {
-        Step::Propose(source) => Some(expansion(state, source.node())),
-        Step::Implement(eval) => Some(Moment::Begun(eval, attempt_of(state, eval))),
+        Step::Propose(source) => Some(expansion_moment(state, source.node_id())),
+        Step::Implement(eval) => Some(RecordedMoment::Begun(eval, attempt_number(state, eval))),
         Step::Sweep(_) | Step::Score(_) | Step::Promote(_) | Step::Discard(_) => None,
     }
 }
 
 /// What an expansion of a node at the open depth is dated by.
-pub(crate) fn expansion(state: &Facts, node: NodeId) -> Moment {
-    Moment::Expansion(node, state.first_open_eval())
+pub(crate) fn expansion_moment(state: &Facts, node: NodeId) -> RecordedMoment {
+    RecordedMoment::Expansion(node, state.first_open_eval_id())
 }
 
-pub(crate) fn attempt_of(state: &Facts, eval: EvalId) -> u32 {
+pub(crate) fn attempt_number(state: &Facts, eval: EvalId) -> u32 {
     state.eval(eval).map_or(1, |eval| eval.attempt)
 }
 
-pub(crate) fn for_collecting(
+pub(crate) fn collect_brief(
     state: &State,
-    subject: Subject,
+    subject: SweepSubject,
     watch: JobWatch,
-) -> Option<ForCollecting> {
+) -> Option<CollectBrief> {
     Some(match subject {
-        Subject::Root => {
+        SweepSubject::Root => {
             let commit = state.node(NodeId::ROOT)?.commit.clone();
-            ForCollecting::Root { commit, meaning: Box::new(state.meaning.clone()), watch }
+            CollectBrief::Root { commit, meaning: Box::new(state.settings.clone()), watch }
         }
-        Subject::Eval(eval) => {
+        SweepSubject::Eval(eval) => {
             let eval = state.eval(eval)?;
-            let (about, commit) = (Box::new(about(state, &eval)?), eval.work()?.commit);
+            let (about, commit) = (Box::new(eval_attempt(state, &eval)?), eval.candidate()?.commit);
             let bounds = SweepBounds {
                 is_suspect: state.history.suspects.contains(&about.eval),
-                protect: state.meaning.protect.clone(),
-                results_csv: state.meaning.measure.results_csv.clone(),
-                root_was_swept: state.meaning.measure.baseline_csv.is_none(),
+                protect: state.settings.protect.clone(),
+                results_csv: state.settings.measure.results_csv.clone(),
+                root_was_swept: state.settings.measure.baseline_csv.is_none(),
                 checks: root_checks(state).cloned(),
-                inputs: inputs(state, subject),
+                inputs: inputs_brief(state, subject),
                 artifacts: decisive_artifacts(state),
             };
-            ForCollecting::Eval { about, commit, bounds: Box::new(bounds), watch }
+            CollectBrief::Eval { about, commit, bounds: Box::new(bounds), watch }
         }
     })
 }
@@ -254,8 +257,8 @@ pub(crate) fn for_collecting(
 /// of the open depth.
 pub(crate) fn decisive_artifacts(state: &Facts) -> Vec<Artifact> {
     let root = match &state.baseline {
-        Baseline::Measured { results, .. } => Some(results.clone()),
-        Baseline::Unmeasured | Baseline::Refused { .. } => None,
+        RootBaseline::Measured { results, .. } => Some(results.clone()),
+        RootBaseline::Unmeasured | RootBaseline::Refused { .. } => None,
     };
     let nodes = state.nodes.first().into_iter();
     let nodes = nodes.chain(state.frontier.iter().filter_map(|id| state.node(*id)));
@@ -268,32 +271,32 @@ pub(crate) fn decisive_artifacts(state: &Facts) -> Vec<Artifact> {
 
 fn root_checks(state: &Facts) -> Option<&RootChecks> {
     match &state.baseline {
-        Baseline::Measured { checks, .. } => checks.as_deref(),
-        Baseline::Unmeasured | Baseline::Refused { .. } => None,
+        RootBaseline::Measured { checks, .. } => checks.as_deref(),
+        RootBaseline::Unmeasured | RootBaseline::Refused { .. } => None,
     }
 }
 
 /// What the inputs have to be: what they were for the root, once that is measured.
-fn inputs(state: &State, subject: Subject) -> ForInputs {
+fn inputs_brief(state: &State, subject: SweepSubject) -> InputsBrief {
     let recorded = match &state.baseline {
-        Baseline::Measured { protected_inputs, .. } => protected_inputs.as_deref().copied(),
-        Baseline::Unmeasured | Baseline::Refused { .. } => None,
+        RootBaseline::Measured { protected_inputs, .. } => protected_inputs.as_deref().copied(),
+        RootBaseline::Unmeasured | RootBaseline::Refused { .. } => None,
     };
     let scope = root_checks(state).map_or(InputScope::Protected, |checks| checks.inputs);
-    let others = state.sweeping().iter().filter(|eval| Subject::Eval(**eval) != subject);
-    ForInputs {
+    let others = state.sweeping_evals().iter().filter(|eval| SweepSubject::Eval(**eval) != subject);
+    InputsBrief {
         since: recorded.map(|sha256| RecordedInputs { sha256, scope }),
         under_way: others.copied().collect(),
     }
 }
 
-fn command_folders(meaning: &Meaning) -> Vec<String> {
+fn command_folders(meaning: &FixedSettings) -> Vec<String> {
     let folders = [&meaning.measure.test_cwd, &meaning.measure.sweep_cwd];
     folders.into_iter().flatten().map(|folder| folder.as_str().to_owned()).collect()
 }
 
-fn about(state: &Facts, eval: &Eval) -> Option<About> {
-    Some(About {
+fn eval_attempt(state: &Facts, eval: &Eval) -> Option<EvalAttempt> {
+    Some(EvalAttempt {
         eval: eval.id,
         attempt: eval.attempt,
         idea: eval.idea.clone(),
@@ -303,71 +306,71 @@ fn about(state: &Facts, eval: &Eval) -> Option<About> {
 }
 
 /// The sweep of a subject as it was last submitted.
-pub(crate) fn job(state: &State, subject: Subject) -> Option<Job> {
+pub(crate) fn sweep_job(state: &State, subject: SweepSubject) -> Option<SweepJob> {
     let commit = match subject {
-        Subject::Root => state.node(NodeId::ROOT)?.commit.clone(),
-        Subject::Eval(eval) => state.eval(eval)?.work()?.commit,
+        SweepSubject::Root => state.node(NodeId::ROOT)?.commit.clone(),
+        SweepSubject::Eval(eval) => state.eval(eval)?.candidate()?.commit,
     };
-    let key = JobKey { subject, submission: state.submissions(subject) };
-    let sweep_config_limit = state.meaning.limit();
-    Some(Job { key, commit, sweep_config_limit, timeout: time_left(state, subject) })
+    let key = JobKey { subject, submission: state.submission_count(subject) };
+    let sweep_config_limit = state.settings.config_limit();
+    Some(SweepJob { key, commit, sweep_config_limit, timeout: remaining_timeout(state, subject) })
 }
 
 /// How long one attempt of an eval may take, or the root's sweep.
-fn timeout(state: &Facts) -> Option<Duration> {
-    state.reach.eval_timeout_seconds.map(|seconds| Duration::from_secs(seconds.get().into()))
+fn attempt_timeout(state: &Facts) -> Option<Duration> {
+    state.limits.eval_timeout_seconds.map(|seconds| Duration::from_secs(seconds.get().into()))
 }
 
 /// What the answers of an attempt have left of that.
-fn time_left(state: &Facts, subject: Subject) -> Option<Duration> {
+fn remaining_timeout(state: &Facts, subject: SweepSubject) -> Option<Duration> {
     let bills = match subject {
-        Subject::Root => None,
-        Subject::Eval(eval) => state.eval(eval).and_then(|eval| eval.spent_on_attempt()),
+        SweepSubject::Root => None,
+        SweepSubject::Eval(eval) => state.eval(eval).and_then(|eval| eval.spend_on_attempt()),
     };
-    let took = bills.map_or(Duration::ZERO, |bills| bills.total().time());
-    Some(timeout(state)?.saturating_sub(took))
+    let took = bills.map_or(Duration::ZERO, |bills| bills.total().answer_time());
+    Some(attempt_timeout(state)?.saturating_sub(took))
 }
 
-fn for_coder(state: &State, eval: &Eval) -> Option<ForCoder> {
-    Some(ForCoder {
+fn implement_brief(state: &State, eval: &Eval) -> Option<ImplementBrief> {
+    Some(ImplementBrief {
         run: state.run.clone(),
-        about: about(state, eval)?,
-        again: eval.again.as_deref().cloned(),
+        about: eval_attempt(state, eval)?,
+        reused: eval.again.as_deref().cloned(),
         failures: eval.failures.clone(),
-        before: eval.spent_before_attempt(),
-        max_review_rounds: state.reach.max_review_rounds,
-        proceed_on_max_review_rounds: state.reach.proceed_on_max_review_rounds,
-        protect: state.meaning.protected(),
+        before: eval.spend_before_attempt(),
+        max_review_rounds: state.limits.max_review_rounds,
+        proceed_on_max_review_rounds: state.limits.proceed_on_max_review_rounds,
+        protect: state.settings.protected_globs(),
         root_commit: state.node(NodeId::ROOT)?.commit.clone(),
-        commands: state.meaning.commands(),
-        command_folders: command_folders(&state.meaning),
-        timeout: timeout(state),
+        commands: state.settings.command_lines(),
+        command_folders: command_folders(&state.settings),
+        timeout: attempt_timeout(state),
         until: state.deadline(),
     })
 }
 
-fn for_score(state: &State, eval: &Eval) -> Option<ForScore> {
+fn score_brief(state: &State, eval: &Eval) -> Option<ScoreBrief> {
     let (results, same_code_as) = if let Stage::Swept(_, results) = &eval.stage {
         (results.as_ref().clone(), None)
     } else {
         let original = state.original_of(eval)?;
         (state.results_for_twin(eval, original)?, Some(original))
     };
-    let Baseline::Measured { results: root, rows, .. } = &state.baseline else { return None };
+    let RootBaseline::Measured { results: root, rows, .. } = &state.baseline else { return None };
     let parent = state.baseline_of(state.node(eval.parent)?)?;
-    Some(ForScore {
-        about: about(state, eval)?,
+    Some(ScoreBrief {
+        about: eval_attempt(state, eval)?,
         same_code_as,
         results,
         parent: parent.clone(),
         root: root.clone(),
         root_rows: *rows,
-        meaning: state.meaning.clone(),
+        meaning: state.settings.clone(),
         rules_version: state.rules_version,
     })
 }
 
-fn for_ideas(state: &State, node: &Node) -> ForIdeas {
+fn idea_brief(state: &State, node: &Node) -> IdeaBrief {
     let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
     let expansions = match node.expansion_at(state.depth) {
         Some(_) => node.expansions.len(),
@@ -375,32 +378,32 @@ fn for_ideas(state: &State, node: &Node) -> ForIdeas {
     };
     let written = node.expansions.iter().map(|expansion| state.ideas_of(expansion).count());
     let source = IdeaSource::Node(node.id);
-    ForIdeas {
+    IdeaBrief {
         source,
         expansion: number(expansions),
-        count: state.ideas_wanted(node),
+        count: state.wanted_idea_count(node),
         first_number: number(written.sum::<usize>()) + 1,
-        turns_before: node.turns(),
+        turns_before: node.turn_count(),
         tried: plan::tried_before(state, source).into_iter().map(|(_, idea)| idea).collect(),
-        scope: state.meaning.dedupe_scope,
-        given: state.given.as_ref().map(|given| given.ideas.clone()),
+        scope: state.settings.dedupe_scope,
+        user_ideas: state.user_ideas.as_ref().map(|given| given.ideas.clone()),
         until: state.deadline(),
-        talk: for_talk(state, node),
-        told: told(state, node),
+        conversation: conversation_brief(state, node),
+        context: idea_context(state, node),
     }
 }
 
-fn for_talk(state: &State, node: &Node) -> ForTalk {
+fn conversation_brief(state: &State, node: &Node) -> ConversationBrief {
     let number = |number: NonZeroU32| usize::try_from(number.get()).unwrap_or(usize::MAX);
     let begun = node.expansion_at(state.depth);
     let parent = node.parent().and_then(|parent| state.node(parent));
-    let own = thread(state, node, state.depth, None);
-    let parent = parent.map(|parent| thread(state, parent, state.depth, Some(&own)));
-    ForTalk {
-        mode: state.reach.idea_conversation_mode,
-        window: number(state.reach.idea_history_window_turns),
-        max_chars: number(state.reach.idea_history_max_chars),
-        summary_agent: state.reach.summary_agent,
+    let own = build_thread(state, node, state.depth, None);
+    let parent = parent.map(|parent| build_thread(state, parent, state.depth, Some(&own)));
+    ConversationBrief {
+        mode: state.limits.idea_conversation_mode,
+        window: number(state.limits.idea_history_window_turns),
+        max_chars: number(state.limits.idea_history_max_chars),
+        summary_agent: state.limits.summary_agent,
         own,
         parent,
         at: begun.map_or(node.created_at, |expansion| expansion.started_at),
@@ -408,40 +411,41 @@ fn for_talk(state: &State, node: &Node) -> ForTalk {
 }
 
 /// What was known when the node was made: nothing of its own depth, so that it does not depend on what finished first.
-fn told(state: &State, node: &Node) -> Told {
+fn idea_context(state: &State, node: &Node) -> IdeaContext {
     let chain = state.idea_chain(node.id);
-    let mut beside = beside(state, node, &chain);
-    let mut newest: Vec<_> = beside.by_ref().take(OUTCOMES).collect();
-    let mut earlier: Vec<_> = beside.take(EARLIER).map(|eval| short_line(state, &eval)).collect();
+    let mut beside = related_evals(state, node, &chain);
+    let mut newest: Vec<_> = beside.by_ref().take(MAX_FULL_OUTCOMES).collect();
+    let mut earlier: Vec<_> =
+        beside.take(MAX_SHORT_OUTCOMES).map(|eval| short_outcome_line(state, &eval)).collect();
     newest.reverse();
     earlier.reverse();
     let mentioned = chain.iter().chain(&newest);
-    Told {
+    IdeaContext {
         node: node.id,
         root_commit: state.nodes.first().map_or(&node.commit, |root| &root.commit).clone(),
         commit: node.commit.clone(),
         parent_commit: node.parent().and_then(|up| state.node(up)).map(|up| up.commit.clone()),
-        standing: chain.last().map(|eval| (eval.id, outcome_line(state, eval))),
+        node_eval: chain.last().map(|eval| (eval.id, outcome_line(state, eval))),
         chain: chain.iter().map(|eval| outcome_line(state, eval)).collect(),
         earlier,
         outcomes: newest.iter().map(|eval| outcome_line(state, eval)).collect(),
         idea_files: mentioned.map(|eval| eval.idea.clone()).collect(),
-        protect: state.meaning.protected(),
-        commands: state.meaning.commands(),
+        protect: state.settings.protected_globs(),
+        commands: state.settings.command_lines(),
     }
 }
 
 /// The evals that a generator may be told of beside those that led to its node, the newest first.
-fn beside<'a>(
+fn related_evals<'a>(
     state: &'a State,
     node: &'a Node,
     chain: &'a [Cow<'_, Eval>],
 ) -> impl Iterator<Item = Cow<'a, Eval>> {
     let of = |node: &'a Node| {
         let before = node.expansions.iter().rev().filter(|expansion| expansion.depth < state.depth);
-        before.flat_map(|expansion| expansion.evals().rev()).filter_map(|id| state.eval(*id))
+        before.flat_map(|expansion| expansion.eval_ids().rev()).filter_map(|id| state.eval(*id))
     };
-    let evals: Box<dyn Iterator<Item = Cow<'_, Eval>>> = match state.meaning.ideas_context_strategy
+    let evals: Box<dyn Iterator<Item = Cow<'_, Eval>>> = match state.settings.ideas_context_strategy
     {
         ContextStrategy::NodeOnly => Box::new(of(node)),
         ContextStrategy::NodePlusAncestors => Box::new(state.lineage(node.id).flat_map(of)),
@@ -452,5 +456,5 @@ fn beside<'a>(
         }
     };
     let on_chain = |eval: &Eval| chain.iter().any(|link| link.id == eval.id);
-    evals.filter(move |eval| eval.stands() && !on_chain(eval))
+    evals.filter(move |eval| eval.is_current() && !on_chain(eval))
 }

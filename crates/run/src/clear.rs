@@ -2,21 +2,21 @@
 //! nothing else of the run, and does not ask whether it is time for another try.
 
 use crate::brief;
-use crate::drive::Halt;
-use crate::port::{Checkpoint, Files, Journal, Repo};
+use crate::drive::RunHalt;
+use crate::port::{CheckpointKind, FileStore, Journal, Repo};
 use crate::stage::discard;
 use jiff::Timestamp;
 use treebeam_core::event::{Event, Leftover};
-use treebeam_core::plan::{self, Outcome};
+use treebeam_core::plan::{self, StepOutcome};
 use treebeam_core::state::State;
 
 /// What removing needs of the world.
 #[derive(Clone, Copy)]
-pub struct Clearing<'a> {
+pub struct RemovalPorts<'a> {
     /// The user's repository.
     pub repo: &'a dyn Repo,
     /// The run's files.
-    pub files: &'a dyn Files,
+    pub files: &'a dyn FileStore,
     /// What time it is.
     pub now: Timestamp,
 }
@@ -25,28 +25,32 @@ pub struct Clearing<'a> {
 ///
 /// # Errors
 /// When the record cannot be written. What cannot be removed is deferred, and no error.
-pub fn clear(
+pub fn remove_leftovers(
     state: &mut State,
     asked: &[Leftover],
-    world: Clearing<'_>,
+    world: RemovalPorts<'_>,
     journal: &mut dyn Journal,
-    watch: &mut dyn FnMut(&Outcome),
-) -> Result<(), Halt> {
+    watch: &mut dyn FnMut(&StepOutcome),
+) -> Result<(), RunHalt> {
     if !asked.is_empty() {
-        record(state, journal, &Event::RemovalAsked { leftovers: asked.to_vec() })?;
+        record_event(state, journal, &Event::RemovalAsked { leftovers: asked.to_vec() })?;
     }
-    for leftover in plan::removal::overdue(state) {
-        let Some(brief) = brief::for_discard(state, leftover) else { continue };
-        let outcome = discard::discard(&brief, world.repo, world.files)?;
-        if let Some(event) = plan::accept(state, &outcome, world.now) {
-            record(state, journal, &event)?;
+    for leftover in plan::removal::overdue_leftovers(state) {
+        let Some(brief) = brief::discard_brief(state, leftover) else { continue };
+        let outcome = discard::discard_leftover(&brief, world.repo, world.files)?;
+        if let Some(event) = plan::accept_outcome(state, &outcome, world.now) {
+            record_event(state, journal, &event)?;
         }
         watch(&outcome);
     }
-    Ok(journal.checkpoint(state, Checkpoint::End)?)
+    Ok(journal.write_checkpoint(state, CheckpointKind::End)?)
 }
 
-fn record(state: &mut State, journal: &mut dyn Journal, event: &Event) -> Result<(), Halt> {
+fn record_event(
+    state: &mut State,
+    journal: &mut dyn Journal,
+    event: &Event,
+) -> Result<(), RunHalt> {
     state.apply(event)?;
     Ok(journal.append(std::slice::from_ref(event))?)
 }

@@ -7,9 +7,9 @@
 
 pub mod document;
 mod recall;
+mod session;
 mod sum_up;
-mod talk;
 
-pub(crate) use recall::{Thread, thread};
-pub(crate) use sum_up::sum_up;
-pub(crate) use talk::{ForTalk, Said, Talk, Told};
+pub(crate) use recall::{ConversationThread, build_thread};
+pub(crate) use session::{ConversationBrief, ConversationSession, TurnContext, TurnExchange};
+pub(crate) use sum_up::ask_for_summary;

@@ -7,21 +7,24 @@ mod suspects;
 mod threads;
 
 use crate::brief;
-use crate::port::{AgentError, Checkpoint, Interrupted, JobEnd, Journal, Moment, PortError, World};
+use crate::port::{
+    AgentError, CheckpointKind, InterruptionCause, JobEnd, Journal, PortError, RecordedMoment,
+    RunPorts,
+};
 use crate::stage::StepEnd;
-use inbox::Heard;
+use inbox::InboxEffect;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, Scope};
-use treebeam_core::event::{Event, Subject};
-use treebeam_core::facts::Baseline;
+use treebeam_core::event::{Event, SweepSubject};
+use treebeam_core::facts::RootBaseline;
 use treebeam_core::id::EvalId;
-use treebeam_core::plan::{self, Move, Running, Step};
-use treebeam_core::state::{State, Unexpected};
+use treebeam_core::plan::{self, PlanMove, RunningSteps, Step};
+use treebeam_core::state::{State, StateError};
 
 /// Why the loop ended before the run did. Nothing is lost: a resume goes on from the record.
 #[derive(Debug, thiserror::Error)]
-pub enum Halt {
+pub enum RunHalt {
     /// Somebody asked for it: what was under way has ended, what the executor has goes on without us.
     #[error("interrupted")]
     Interrupted(Box<State>),
@@ -41,7 +44,7 @@ pub enum Halt {
     #[error("the sweep of `{subject}` is not submitted: {why}")]
     InputsChanged {
         /// Whose sweep it is.
-        subject: Subject,
+        subject: SweepSubject,
         /// Which files, as far as that is known.
         why: String,
     },
@@ -55,7 +58,7 @@ pub enum Halt {
     },
     /// The record and the loop disagree.
     #[error(transparent)]
-    Unexpected(#[from] Unexpected),
+    Unexpected(#[from] StateError),
     /// A step did not end as a step does.
     #[error("{step} broke off: {why}")]
     Broken {
@@ -66,14 +69,14 @@ pub enum Halt {
     },
 }
 
-impl Halt {
+impl RunHalt {
     /// The same, where the world refused something, with what the run was doing. An interruption stays as it is.
-    fn during(self, doing: &str) -> Self {
+    fn while_doing(self, doing: &str) -> Self {
         match self {
             Self::Port(error) if !error.is_interruption() => {
                 let hint = error.hint.clone();
                 let above = PortError::new(format!("the run stopped while {doing}"));
-                Self::Port(PortError { hint, ..above.caused_by(error) })
+                Self::Port(PortError { hint, ..above.with_cause(error) })
             }
             other @ (Self::Port(_)
             | Self::Interrupted(_)
@@ -87,14 +90,14 @@ impl Halt {
     }
 }
 
-impl From<AgentError> for Halt {
+impl From<AgentError> for RunHalt {
     /// Whoever waits for an answer when everything is asked to end was interrupted, and nothing else.
     fn from(error: AgentError) -> Self {
         match error {
             AgentError::Unavailable(error) if error.is_interruption() => Self::Port(error),
             AgentError::Interrupted => {
                 let error = PortError::new("the answer is not there yet");
-                Self::Port(error.caused_by(Interrupted))
+                Self::Port(error.with_cause(InterruptionCause))
             }
             other @ (AgentError::Unavailable(_)
             | AgentError::Unanswered(_)
@@ -109,17 +112,17 @@ impl From<AgentError> for Halt {
 ///
 /// # Errors
 /// When the run cannot go on now.
-pub fn drive(
+pub fn drive_run(
     state: State,
-    world: World<'_>,
+    world: RunPorts<'_>,
     journal: &mut dyn Journal,
     watch: &mut dyn FnMut(&State, &[Event]),
-) -> Result<State, Halt> {
+) -> Result<State, RunHalt> {
     let (sender, receiver) = channel();
     thread::scope(|scope| {
-        let mut coordinator = Coordinator {
+        let mut coordinator = RunDriver {
             state,
-            running: Running::default(),
+            running: RunningSteps::default(),
             held: Vec::new(),
             batch: Vec::new(),
             broken: false,
@@ -137,30 +140,30 @@ pub fn drive(
             sender,
             receiver,
         };
-        match coordinator.run()? {
-            Left::AtTheEnd => Ok(coordinator.state),
-            Left::Interrupted => Err(Halt::Interrupted(Box::new(coordinator.state))),
+        match coordinator.drive_to_end()? {
+            LoopEnd::Finished => Ok(coordinator.state),
+            LoopEnd::Interrupted => Err(RunHalt::Interrupted(Box::new(coordinator.state))),
         }
     })
 }
 
 /// What a thread brings back.
-enum Report {
-    Stepped(Step, Result<Option<StepEnd>, Halt>),
-    Polled(Result<Vec<JobEnd>, Halt>),
+enum ThreadReport {
+    Stepped(Step, Result<Option<StepEnd>, RunHalt>),
+    Polled(Result<Vec<JobEnd>, RunHalt>),
     /// Nothing came of a job whose sweep has to be run again.
-    Collected(Subject, Result<Option<StepEnd>, Halt>),
+    Collected(SweepSubject, Result<Option<StepEnd>, RunHalt>),
 }
 
 /// Why there is nothing more to start.
-enum Left {
-    AtTheEnd,
+enum LoopEnd {
+    Finished,
     Interrupted,
 }
 
-struct Coordinator<'scope, 'env> {
+struct RunDriver<'scope, 'env> {
     state: State,
-    running: Running,
+    running: RunningSteps,
     /// Outcomes whose turn has not come.
     held: Vec<(Option<Step>, StepEnd)>,
     /// Events that are applied and not yet on disk: nothing is done about them before they are.
@@ -169,35 +172,35 @@ struct Coordinator<'scope, 'env> {
     broken: bool,
     promotion_failures: u32,
     /// How often in a row the job of a subject was lost.
-    losses: BTreeMap<Subject, u32>,
+    losses: BTreeMap<SweepSubject, u32>,
     /// Jobs that an earlier process of the run submitted, and that are not collected yet.
-    adopted: BTreeSet<Subject>,
+    adopted: BTreeSet<SweepSubject>,
     /// Submissions whose results do not count, though their jobs are still under way.
-    void: BTreeMap<Subject, u32>,
+    void: BTreeMap<SweepSubject, u32>,
     polling: bool,
     /// Jobs that have ended and whose results are being taken in.
-    collecting: BTreeSet<Subject>,
+    collecting: BTreeSet<SweepSubject>,
     /// Threads that have not reported back.
     threads: usize,
-    world: World<'env>,
+    world: RunPorts<'env>,
     journal: &'env mut dyn Journal,
     watch: &'env mut dyn FnMut(&State, &[Event]),
     scope: &'scope Scope<'scope, 'env>,
-    sender: Sender<Report>,
-    receiver: Receiver<Report>,
+    sender: Sender<ThreadReport>,
+    receiver: Receiver<ThreadReport>,
 }
 
-impl Coordinator<'_, '_> {
-    fn run(&mut self) -> Result<Left, Halt> {
-        let left = match self.go() {
-            Err(Halt::Port(error)) if error.is_interruption() => Ok(Left::Interrupted),
+impl RunDriver<'_, '_> {
+    fn drive_to_end(&mut self) -> Result<LoopEnd, RunHalt> {
+        let left = match self.run_loop() {
+            Err(RunHalt::Port(error)) if error.is_interruption() => Ok(LoopEnd::Interrupted),
             left => left,
         };
         // A question that waits for a server would keep the run from its end for hours.
         self.world.interrupt.end_waits();
-        let usable = !self.broken && !matches!(left, Err(Halt::Unexpected(_)));
-        if let (true, Err(Halt::InputsChanged { subject, .. })) = (usable, &left) {
-            self.void_sweeps_beside(*subject)?;
+        let usable = !self.broken && !matches!(left, Err(RunHalt::Unexpected(_)));
+        if let (true, Err(RunHalt::InputsChanged { subject, .. })) = (usable, &left) {
+            self.void_other_sweeps(*subject)?;
         }
         let down = if usable { self.wind_down() } else { Ok(()) };
         let left = left?;
@@ -205,109 +208,116 @@ impl Coordinator<'_, '_> {
     }
 
     /// Nobody has to wake the loop up: it looks into the inbox now and then, and at an interrupt with it.
-    fn go(&mut self) -> Result<Left, Halt> {
+    fn run_loop(&mut self) -> Result<LoopEnd, RunHalt> {
         self.finish_restoring()?;
-        self.adopt()?;
-        self.unpause()?;
+        self.adopt_jobs()?;
+        self.unpause_run()?;
         loop {
             let heard = self.read_inbox()?;
-            if heard == Heard::Stop || self.world.interrupt.is_asked_for() {
-                return Ok(self.left());
+            if heard == InboxEffect::Stop || self.world.interrupt.is_asked_for() {
+                return Ok(self.loop_end());
             }
             let paused = self.state.history.paused_since.is_some();
-            let steps = if paused { Vec::new() } else { self.plan()? };
-            self.record()?;
+            let steps = if paused { Vec::new() } else { self.plan_steps()? };
+            self.record_batch()?;
             for step in steps {
-                self.start(step)?;
+                self.start_step(step)?;
             }
-            self.poll()?;
+            self.poll_executor()?;
             if !paused && self.running.steps.is_empty() && self.running.jobs.is_empty() {
-                return Ok(self.left());
+                return Ok(self.loop_end());
             }
-            self.receive()?;
+            self.receive_reports()?;
         }
     }
 
     /// A run that is over has nothing left to interrupt; what could not be removed is tried another time.
-    fn left(&self) -> Left {
+    fn loop_end(&self) -> LoopEnd {
         let over = self.state.stop_reason().is_some();
-        if over { Left::AtTheEnd } else { Left::Interrupted }
+        if over { LoopEnd::Finished } else { LoopEnd::Interrupted }
     }
 
     /// Nothing new starts, but what is under way may end and is recorded, and the whole state is written down.
-    fn wind_down(&mut self) -> Result<(), Halt> {
+    fn wind_down(&mut self) -> Result<(), RunHalt> {
         let mut seen = Ok(());
         loop {
             match self.accept_held() {
-                Err(halt @ Halt::Unexpected(_)) => return Err(halt),
+                Err(halt @ RunHalt::Unexpected(_)) => return Err(halt),
                 // A halt like any other: what it follows from is recorded first.
                 accepted => seen = seen.and(accepted),
             }
-            self.record()?;
+            self.record_batch()?;
             if self.threads == 0 {
-                self.examine()?;
-                self.record()?;
-                self.checkpoint(Checkpoint::End)?;
+                self.check_journal()?;
+                self.record_batch()?;
+                self.write_checkpoint(CheckpointKind::End)?;
                 return seen;
             }
             let Ok(report) = self.receiver.recv() else { return seen };
             self.threads -= 1;
             match report {
-                Report::Stepped(step, Ok(Some(outcome))) => self.held.push((Some(step), outcome)),
-                Report::Collected(subject, Ok(Some(outcome))) => {
+                ThreadReport::Stepped(step, Ok(Some(outcome))) => {
+                    self.held.push((Some(step), outcome));
+                }
+                ThreadReport::Collected(subject, Ok(Some(outcome))) => {
                     if self.void.remove(&subject).is_none() {
                         self.held.push((None, outcome));
                     }
                 }
-                Report::Stepped(..) | Report::Collected(..) | Report::Polled(_) => {}
+                ThreadReport::Stepped(..)
+                | ThreadReport::Collected(..)
+                | ThreadReport::Polled(_) => {}
             }
         }
     }
 
     /// Sweeps that another process submitted and that the executor still knows.
-    fn adopt(&mut self) -> Result<(), Halt> {
-        let root = (self.state.baseline == Baseline::Unmeasured).then_some(Subject::Root);
-        let evals = self.state.sweeping().iter().copied().map(Subject::Eval);
+    fn adopt_jobs(&mut self) -> Result<(), RunHalt> {
+        let root = (self.state.baseline == RootBaseline::Unmeasured).then_some(SweepSubject::Root);
+        let evals = self.state.sweeping_evals().iter().copied().map(SweepSubject::Eval);
         let jobs: Vec<_> = evals
             .chain(root)
-            .filter_map(|subject| brief::job(&self.state, subject))
+            .filter_map(|subject| brief::sweep_job(&self.state, subject))
             .filter(|job| job.key.submission > 0)
             .collect();
-        let known = self.world.executor.adopt(&jobs)?;
+        let known = self.world.executor.adopt_jobs(&jobs)?;
         self.running.jobs = known.into_iter().map(|key| key.subject).collect();
         self.adopted.clone_from(&self.running.jobs);
         Ok(())
     }
 
     /// Decides until there is nothing left to decide, and says what is to be started.
-    fn plan(&mut self) -> Result<Vec<Step>, Halt> {
+    fn plan_steps(&mut self) -> Result<Vec<Step>, RunHalt> {
         let mut steps = Vec::new();
         loop {
-            let moves = plan::next(&self.state, &self.running, self.world.clock.now());
+            let moves = plan::next_moves(&self.state, &self.running, self.world.clock.now());
             if moves.is_empty() {
                 return Ok(steps);
             }
             for next in moves {
                 match next {
-                    Move::Start(step) => {
-                        self.announce(step)?;
+                    PlanMove::Start(step) => {
+                        self.announce_step(step)?;
                         steps.push(step);
                     }
-                    Move::Record(event) => self.apply(event)?,
-                    Move::Stop(reason) => {
-                        let at = self.world.clock.at(Moment::Stop(self.state.next_eval()));
-                        self.apply(Event::Stopped { reason, at })?;
+                    PlanMove::Record(event) => self.apply_event(event)?,
+                    PlanMove::Stop(reason) => {
+                        let at = self
+                            .world
+                            .clock
+                            .recorded_time(RecordedMoment::Stop(self.state.next_eval_id()));
+                        self.apply_event(Event::Stopped { reason, at })?;
                     }
                 }
             }
         }
     }
 
-    fn announce(&mut self, step: Step) -> Result<(), Halt> {
-        let at = self.world.clock.at_or_now(brief::beginning(&self.state, step));
-        self.running.last_tries.extend(plan::last_try(&self.state, step));
-        if let Some(event) = plan::announce(&self.state, step, at) {
-            self.apply(event)?;
+    fn announce_step(&mut self, step: Step) -> Result<(), RunHalt> {
+        let at = self.world.clock.recorded_time_or_now(brief::start_moment(&self.state, step));
+        self.running.last_tries.extend(plan::last_discard_try(&self.state, step));
+        if let Some(event) = plan::start_event(&self.state, step, at) {
+            self.apply_event(event)?;
         }
         self.running.steps.insert(step);
         if let Step::Sweep(subject) = step {
@@ -316,52 +326,52 @@ impl Coordinator<'_, '_> {
         Ok(())
     }
 
-    fn apply(&mut self, event: Event) -> Result<(), Halt> {
+    fn apply_event(&mut self, event: Event) -> Result<(), RunHalt> {
         self.state.apply(&event)?;
         self.batch.push(event);
         Ok(())
     }
 
     /// Puts on disk what was decided; only then may anything be done about it.
-    fn record(&mut self) -> Result<(), Halt> {
+    fn record_batch(&mut self) -> Result<(), RunHalt> {
         if self.batch.is_empty() {
             return Ok(());
         }
-        self.examine()?;
+        self.check_journal()?;
         let appended = self.journal.append(&self.batch);
-        self.rescue_unless(appended)?;
+        self.rescue_on_error(appended)?;
         let batch = std::mem::take(&mut self.batch);
         (self.watch)(&self.state, &batch);
         if batch.iter().any(|event| matches!(event, Event::DepthClosed { .. })) {
-            self.checkpoint(Checkpoint::DepthClosed)?;
+            self.write_checkpoint(CheckpointKind::DepthClosed)?;
         }
         Ok(())
     }
 
     /// Compares the journal with what was written. What was put right is recorded with what comes next.
-    fn examine(&mut self) -> Result<(), Halt> {
-        let examined = self.journal.examine();
-        match self.rescue_unless(examined)? {
-            Some(event) => self.apply(event),
+    fn check_journal(&mut self) -> Result<(), RunHalt> {
+        let examined = self.journal.check_integrity();
+        match self.rescue_on_error(examined)? {
+            Some(event) => self.apply_event(event),
             None => Ok(()),
         }
     }
 
     /// After an error of the journal nothing more is written to it; what it has lost is kept in the manifest.
-    fn rescue_unless<T>(&mut self, done: Result<T, PortError>) -> Result<T, Halt> {
+    fn rescue_on_error<T>(&mut self, done: Result<T, PortError>) -> Result<T, RunHalt> {
         done.map_err(|error| {
             self.broken = true;
-            match self.journal.rescue(&self.state, self.batch.len()) {
+            match self.journal.rescue_state(&self.state, self.batch.len()) {
                 Ok(()) => error.into(),
-                Err(unsaved) => error.hint(unsaved.in_full()).into(),
+                Err(unsaved) => error.with_hint(unsaved.full_text()).into(),
             }
         })
     }
 
     /// Writes the state down, and lets the repository name the journal's last line.
-    fn checkpoint(&mut self, moment: Checkpoint) -> Result<(), Halt> {
-        self.journal.checkpoint(&self.state, moment)?;
-        let Some(tip) = self.journal.tip() else { return Ok(()) };
+    fn write_checkpoint(&mut self, moment: CheckpointKind) -> Result<(), RunHalt> {
+        self.journal.write_checkpoint(&self.state, moment)?;
+        let Some(tip) = self.journal.last_line() else { return Ok(()) };
         match self.world.repo.mark_journal(&tip) {
             // The next stop or closed depth says it.
             Err(error) if error.is_interruption() => Ok(()),

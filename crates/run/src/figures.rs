@@ -2,18 +2,18 @@
 //! nothing but who did better of the tree and its control group, and writes nothing.
 
 use serde_json::{Value, json};
-use treebeam_core::bill::{Bill, Bills, Cost};
+use treebeam_core::bill::{AgentBill, Cost, RoleBills};
 use treebeam_core::evidence::Recommendation;
 use treebeam_core::facts::Facts;
-use treebeam_core::gate::Verdict;
-use treebeam_core::id::Place;
+use treebeam_core::gate::GateVerdict;
+use treebeam_core::id::CodePlace;
 use treebeam_core::paired::PairCounts;
-use treebeam_core::score::Details;
-use treebeam_core::versus::{Ahead, Side, Versus, versus};
+use treebeam_core::score::ComparisonDetails;
+use treebeam_core::versus::{ControlComparison, LeadingSide, SideResult, compare_with_control};
 
 /// One comparison with all of its figures, column by column.
 #[must_use]
-pub fn details(details: &Details) -> Value {
+pub fn comparison_json(details: &ComparisonDetails) -> Value {
     let columns = details.columns.iter().map(|column| {
         let figures = json!({
             "baseline_mean": column.baseline_mean,
@@ -28,7 +28,7 @@ pub fn details(details: &Details) -> Value {
         "candidate_rows_used": comparison.candidate_rows_used,
         "n_numeric_columns_compared": details.columns.len(),
         "column_deltas": Value::Object(columns.collect()),
-        "recommendation": recommendation(details),
+        "recommendation": recommendation_json(details),
         "primary_delta": comparison.primary_delta,
         "paired": comparison.paired,
     })
@@ -36,7 +36,7 @@ pub fn details(details: &Details) -> Value {
 
 /// What the metrics make of a comparison.
 #[must_use]
-pub fn recommendation(details: &Details) -> Value {
+pub fn recommendation_json(details: &ComparisonDetails) -> Value {
     let Recommendation {
         should_explore,
         grade,
@@ -54,7 +54,7 @@ pub fn recommendation(details: &Details) -> Value {
             "candidate_mean": metric.candidate_mean,
             "raw_improvement": metric.raw_improvement,
             "relative_improvement": metric.relative_improvement,
-            "paired": metric.paired.map(pair_counts),
+            "paired": metric.paired.map(pair_counts_json),
         });
         (metric.column.clone(), figures)
     });
@@ -70,15 +70,15 @@ pub fn recommendation(details: &Details) -> Value {
     })
 }
 
-fn pair_counts(counts: PairCounts) -> Value {
+fn pair_counts_json(counts: PairCounts) -> Value {
     json!({ "pairs": counts.pairs, "wins": counts.wins, "losses": counts.losses })
 }
 
 /// The gate's word, with every check.
 #[must_use]
-pub fn verdict(verdict: &Verdict) -> Value {
+pub fn verdict_json(verdict: &GateVerdict) -> Value {
     json!({
-        "passed": verdict.passed(),
+        "passed": verdict.has_passed(),
         "reason": verdict.reason(),
         "checks": verdict.checks,
         "rank_score": verdict.rank_score,
@@ -87,14 +87,14 @@ pub fn verdict(verdict: &Verdict) -> Value {
 
 /// What answers took, all together and by role; null where nothing was answered.
 #[must_use]
-pub fn usage(bills: &Bills) -> Value {
+pub fn usage_json(bills: &RoleBills) -> Value {
     if bills.is_empty() {
         return Value::Null;
     }
-    let mut all = bill(&bills.total());
+    let mut all = bill_json(&bills.total());
     let roles = bills.by_role().map(|(role, one)| {
-        let mut figures = bill(one);
-        figures["cost_usd"] = json!(one.known_cost().map(Cost::in_dollars));
+        let mut figures = bill_json(one);
+        figures["cost_usd"] = json!(one.known_cost().map(Cost::to_dollars));
         (role.to_string(), figures)
     });
     all["roles"] = Value::Object(roles.collect());
@@ -103,17 +103,17 @@ pub fn usage(bills: &Bills) -> Value {
 
 /// What answers cost, in dollars, as far as prices are known; nothing where none is.
 #[must_use]
-pub fn cost(bills: &Bills) -> Option<f64> {
-    bills.total().known_cost().map(Cost::in_dollars)
+pub fn cost_in_dollars(bills: &RoleBills) -> Option<f64> {
+    bills.total().known_cost().map(Cost::to_dollars)
 }
 
 /// How the tree stands against its control group; nothing for a run without one.
 #[must_use]
-pub fn control(facts: &Facts) -> Option<Value> {
-    let setting = facts.control_group()?.to_string();
-    let both = |tree: &Side, root: &Side| json!({ "tree": side(tree), "root_alone": side(root) });
-    Some(match versus(facts)? {
-        Versus::Nothing { control } => json!({
+pub fn control_json(facts: &Facts) -> Option<Value> {
+    let setting = facts.control_policy()?.to_string();
+    let both = |tree: &SideResult, root: &SideResult| json!({ "tree": side_json(tree), "root_alone": side_json(root) });
+    Some(match compare_with_control(facts)? {
+        ControlComparison::NothingToCompare { control } => json!({
             "setting": setting,
             "ahead": null,
             "control_evals": control.evals,
@@ -121,12 +121,12 @@ pub fn control(facts: &Facts) -> Option<Value> {
             "same_spend": null,
             "all": null,
         }),
-        Versus::Compared(compared) => json!({
+        ControlComparison::Compared(compared) => json!({
             "setting": setting,
             "ahead": match compared.ahead {
-                Ahead::Tree => "tree",
-                Ahead::Neither => "neither",
-                Ahead::Control => "control",
+                LeadingSide::Tree => "tree",
+                LeadingSide::Neither => "neither",
+                LeadingSide::Control => "control",
             },
             "control_evals": compared.control.evals,
             "shared_evals": compared.shared,
@@ -136,23 +136,23 @@ pub fn control(facts: &Facts) -> Option<Value> {
     })
 }
 
-fn side(side: &Side) -> Value {
+fn side_json(side: &SideResult) -> Value {
     json!({
         "evals": side.spent.evals,
-        "best": side.best.map(|best| Place::Candidate(best.eval)),
+        "best": side.best.map(|best| CodePlace::Candidate(best.eval)),
         "rank_score": side.rank_score(),
-        "llm_usage": usage(&side.spent.bills),
-        "cost_usd": cost(&side.spent.bills),
+        "llm_usage": usage_json(&side.spent.bills),
+        "cost_usd": cost_in_dollars(&side.spent.bills),
     })
 }
 
-fn bill(bill: &Bill) -> Value {
+fn bill_json(bill: &AgentBill) -> Value {
     json!({
         "calls": bill.calls,
         "calls_without_price": bill.calls_without_price,
         "input_tokens": bill.usage.input,
         "cached_tokens": bill.usage.cached,
         "output_tokens": bill.usage.output,
-        "seconds": bill.time().as_secs_f64(),
+        "seconds": bill.answer_time().as_secs_f64(),
     })
 }

@@ -4,17 +4,16 @@
 //! # Layout
 //! [`port`] is what the world must offer. [`drive`](fn@drive) is the loop, [`clear`](fn@clear) removes
 //! what a run left that nobody drives. `brief` says what a stage is told, `stage` has one
-//! file per step, `counted` asks and counts, `haul` is what asking for ideas has brought, `step_files` notes the digest of each file that a step writes, [`alone`] asks for them without a run, `summary` is an eval's page, [`prompt`], [`outline`], `reply`, `review` and [`patch`] are the texts that go
+//! file per step, `counted` asks and counts, `haul` is what asking for ideas has brought, `step_files` notes the digest of each file that a step writes, [`standalone_ideas`] asks for them without a run, `summary` is an eval's page, [`prompt`], [`outline`], `reply`, `review` and [`patch`] are the texts that go
 //! to and come from agents, [`conversation`] is what a branch has said and goes on from, [`figures`] is a comparison as JSON.
 
-pub mod alone;
 mod brief;
 mod clear;
 pub mod conversation;
-mod counted;
 mod drive;
 pub mod figures;
-mod haul;
+mod idea_batch;
+mod metered_agent;
 pub mod outline;
 pub mod patch;
 pub mod port;
@@ -22,8 +21,9 @@ pub mod prompt;
 pub mod reply;
 mod review;
 mod stage;
+pub mod standalone_ideas;
 mod step_files;
 mod summary;
 
-pub use clear::{Clearing, clear};
-pub use drive::{Halt, drive};
+pub use clear::{RemovalPorts, remove_leftovers};
+pub use drive::{RunHalt, drive_run};

@@ -5,27 +5,27 @@
 //! # Layout
 //! `choice` says which files, `tree` is the list of all of them.
 
-mod choice;
-mod tree;
+mod file_choice;
+mod file_tree;
 
-pub use choice::is_secret;
+pub use file_choice::is_secret;
 
-use crate::port::{Binaries, PortError, Repo, RepoFile};
-use crate::prompt::section::quoted;
+use crate::port::{BinaryDiff, PortError, Repo, RepoFile};
+use crate::prompt::section::quoted_section;
 use std::fmt;
 use treebeam_core::id::Commit;
-use treebeam_core::protect::Protected;
+use treebeam_core::protect::ProtectedPaths;
 
 /// No prompt shows more of the repository, in characters.
-pub const MOST_CHARS: u32 = 2_000_000;
+pub const MAX_CONTEXT_CHARS: u32 = 2_000_000;
 /// With less room than this, in characters, nothing more is begun.
-const LEAST: usize = 300;
+const MIN_SECTION_ROOM_CHARS: usize = 300;
 /// What heading, fences and a note about a cut take, in characters, but for a path.
-const AROUND: usize = 120;
+const SECTION_OVERHEAD_CHARS: usize = 120;
 
 /// How much of the repository somebody is shown.
 #[derive(Clone, Debug, Default)]
-pub enum Context {
+pub enum RepoContext {
     /// Nothing.
     #[default]
     Nothing,
@@ -39,7 +39,7 @@ pub enum Context {
 #[derive(Clone, Debug)]
 pub struct FileGlob {
     text: String,
-    paths: Protected,
+    paths: ProtectedPaths,
 }
 
 impl FileGlob {
@@ -49,7 +49,7 @@ impl FileGlob {
     /// When it is none; in words.
     pub fn new(glob: &str) -> Result<Self, String> {
         let text = glob.to_owned();
-        match Protected::new(std::slice::from_ref(&text)) {
+        match ProtectedPaths::new(std::slice::from_ref(&text)) {
             Ok(paths) if !glob.trim().is_empty() => Ok(Self { text, paths }),
             Ok(_) | Err(_) => Err(format!("{glob:?} is not a glob, such as `src/**/*.py`")),
         }
@@ -67,70 +67,80 @@ impl fmt::Display for FileGlob {
 }
 
 /// What there is to be seen, and by what it is chosen.
-pub(crate) struct Sight<'a> {
+pub(crate) struct OutlineInput<'a> {
     pub(crate) root: &'a Commit,
     /// The code state that is shown.
     pub(crate) commit: &'a Commit,
     /// What was said: the files that it names come first.
-    pub(crate) said: Vec<&'a str>,
+    pub(crate) texts: Vec<&'a str>,
     /// The commands that measure the code: their scripts come next.
     pub(crate) commands: &'a [String],
 }
 
 /// What somebody is shown; nothing where there is nothing to show.
-pub(crate) fn outline(
+pub(crate) fn render_outline(
     repo: &dyn Repo,
-    context: &Context,
+    context: &RepoContext,
     max_chars: usize,
-    sight: &Sight<'_>,
+    sight: &OutlineInput<'_>,
 ) -> Result<String, PortError> {
-    let mut page = Page { text: String::new(), left: max_chars };
+    let mut page = OutlinePage { text: String::new(), left: max_chars };
     let share = page.left / 5;
     let files = match context {
-        Context::Nothing => return Ok(String::new()),
-        Context::Outline | Context::Files(_) => repo.files(sight.commit)?,
+        RepoContext::Nothing => return Ok(String::new()),
+        RepoContext::Outline | RepoContext::Files(_) => repo.list_files(sight.commit)?,
     };
     let chosen = match context {
-        Context::Nothing => Vec::new(),
-        Context::Outline => {
-            page.add("FILES, WITH THEIR SIZES IN BYTES", &tree::tree(&files, share), share);
+        RepoContext::Nothing => Vec::new(),
+        RepoContext::Outline => {
+            page.add_section(
+                "FILES, WITH THEIR SIZES IN BYTES",
+                &file_tree::render_tree(&files, share),
+                share,
+            );
             if sight.root != sight.commit {
-                let change = repo.diff(sight.root, sight.commit, Binaries::Named, share)?;
-                page.add("THE CODE AT HAND DIFFERS FROM THE ROOT BY THIS", &change, share);
+                let change =
+                    repo.diff_commits(sight.root, sight.commit, BinaryDiff::Named, share)?;
+                page.add_section("THE CODE AT HAND DIFFERS FROM THE ROOT BY THIS", &change, share);
             }
-            choice::likely(&files, &sight.said, sight.commands)
+            file_choice::likely_files(&files, &sight.texts, sight.commands)
         }
-        Context::Files(globs) => choice::named(&files, globs),
+        RepoContext::Files(globs) => file_choice::files_by_globs(&files, globs),
     };
-    let chosen = choice::that_fit(&chosen, page.left, share);
-    let texts = if chosen.is_empty() { Vec::new() } else { repo.texts(&chosen)? };
+    let chosen = file_choice::files_that_fit(&chosen, page.left, share);
+    let texts = if chosen.is_empty() { Vec::new() } else { repo.read_texts(&chosen)? };
     for (file, text) in chosen.iter().zip(texts) {
         if let Some(text) = text {
-            page.add(&format!("FILE {}", shown(file)), &text, share.max(LEAST));
+            page.add_section(
+                &format!("FILE {}", printable_path(file)),
+                &text,
+                share.max(MIN_SECTION_ROOM_CHARS),
+            );
         }
     }
     Ok(page.text)
 }
 
 /// A path on one line.
-fn shown(file: &RepoFile) -> String {
+fn printable_path(file: &RepoFile) -> String {
     file.path.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
 /// Sections, as far as there is room.
-struct Page {
+struct OutlinePage {
     text: String,
     left: usize,
 }
 
-impl Page {
+impl OutlinePage {
     /// Adds a section of at most so many characters, cut to what is left; one that is not worth it is left out.
-    fn add(&mut self, head: &str, text: &str, most: usize) {
-        let room = self.left.min(most).saturating_sub(AROUND + head.chars().count());
-        if room == 0 || self.left < LEAST || text.trim().is_empty() {
+    fn add_section(&mut self, head: &str, text: &str, most: usize) {
+        let room =
+            self.left.min(most).saturating_sub(SECTION_OVERHEAD_CHARS + head.chars().count());
+        if room == 0 || self.left < MIN_SECTION_ROOM_CHARS || text.trim().is_empty() {
             return;
         }
-        let section = quoted(head, text, room) + "\n";
+        let section = quoted_section(head, text, room) + "\n";
         let length = section.chars().count();
         // A text of backticks has fences that are longer than itself.
         if length <= self.left {

@@ -4,35 +4,39 @@
 
 mod envelope;
 
-use crate::reply::{REPLY_BYTES, cut};
+use crate::reply::{MAX_REPLY_BYTES, truncate_text};
 
 /// The patch of a reply.
 ///
 /// # Errors
 /// When there is none, or it has a form that cannot be put into git's; in words for whoever wrote it.
-pub fn find(reply: &str) -> Result<String, String> {
-    let text = cut(reply, REPLY_BYTES);
+pub fn find_patch(reply: &str) -> Result<String, String> {
+    let text = truncate_text(reply, MAX_REPLY_BYTES);
     if text.len() < reply.len() {
-        return Err(format!("the answer is longer than {} MiB", REPLY_BYTES >> 20));
+        return Err(format!("the answer is longer than {} MiB", MAX_REPLY_BYTES >> 20));
     }
-    let lines = lines(text);
-    let diff = if envelope::begins(&lines) { envelope::read(&lines)? } else { unified(&lines)? };
+    let lines = reply_lines(text);
+    let diff = if envelope::is_envelope(&lines) {
+        envelope::parse_envelope(&lines)?
+    } else {
+        parse_unified_diff(&lines)?
+    };
     let has_content = diff.iter().any(|file| !file.hunks.is_empty() || file.is_complete());
     if !has_content {
         return Err("the answer has no unified diff".to_owned());
     }
-    Ok(diff.iter().map(File::text).collect())
+    Ok(diff.iter().map(FilePatch::to_diff_text).collect())
 }
 
 /// Why a unified diff cannot be whole, in words for its author; nothing where it may be.
 #[must_use]
-pub fn cut_off(diff: &str) -> Option<String> {
-    unified(&diff.lines().collect::<Vec<_>>()).err()
+pub fn truncation_error(diff: &str) -> Option<String> {
+    parse_unified_diff(&diff.lines().collect::<Vec<_>>()).err()
 }
 
 /// The lines of a reply. Where those that head its diff end with `\r`, all of them do, and it means nothing; where they do
 /// not, a `\r` belongs to the file that the diff is about.
-fn lines(text: &str) -> Vec<&str> {
+fn reply_lines(text: &str) -> Vec<&str> {
     let heads = |line: &&str| line.starts_with("diff --git ") || line.starts_with("--- ");
     let lines = text.strip_suffix('\n').unwrap_or(text).split('\n');
     match lines.clone().find(heads) {
@@ -58,29 +62,29 @@ fn is_content(line: &str) -> bool {
 
 /// What a patch says about one file.
 #[derive(Debug, Default)]
-struct File {
+struct FilePatch {
     /// All that comes before the hunks.
     head: Vec<String>,
-    hunks: Vec<Hunk>,
+    hunks: Vec<PatchHunk>,
     /// What it lacks at its end, in words.
     lacks: Option<String>,
 }
 
 /// How git names a file without content, in both of its formats.
-const EMPTY_BLOBS: [&str; 2] = ["e69de29", "473a0f4"];
+const EMPTY_BLOB_IDS: [&str; 2] = ["e69de29", "473a0f4"];
 
-impl File {
+impl FilePatch {
     /// How it shows that a diff was cut off in or behind it, given the lines that follow. A closing fence says that its author
     /// came to the end: then it is the counts that are wrong.
-    fn cut_off(&self, rest: &[&str]) -> Option<String> {
+    fn truncation_sign(&self, rest: &[&str]) -> Option<String> {
         let mut rest = rest.iter().filter(|line| !line.trim().is_empty());
         let next = rest.next();
         if next.is_some_and(|line| is_fence(line)) {
             return None;
         }
         let begins = |line: &str| {
-            let half = line == "@" || FILE_BEGINNINGS[0].starts_with(line);
-            half || FILE_BEGINNINGS.iter().any(|words| line.starts_with(words))
+            let half = line == "@" || FILE_START_LINES[0].starts_with(line);
+            half || FILE_START_LINES.iter().any(|words| line.starts_with(words))
         };
         if rest.next_back().or(next).is_some_and(|line| begins(line)) {
             return Some("it ends where another file begins".to_owned());
@@ -89,11 +93,11 @@ impl File {
     }
 
     /// Whether its head means nothing, or something else, without a hunk.
-    fn wants_hunks(&self) -> bool {
+    fn needs_hunks(&self) -> bool {
         let is_name = |line: &String| line.starts_with("--- ") || line.starts_with("+++ ");
         let has_content = |line: &String| {
             let blobs = line.strip_prefix("index ").and_then(|blobs| blobs.split_once(".."));
-            let is_empty = |blob: &str| EMPTY_BLOBS.iter().any(|empty| blob.starts_with(empty));
+            let is_empty = |blob: &str| EMPTY_BLOB_IDS.iter().any(|empty| blob.starts_with(empty));
             blobs.is_some_and(|(old, new)| !is_empty(old) && !is_empty(new))
         };
         !self.is_complete() || self.head.iter().any(|line| is_name(line) || has_content(line))
@@ -105,12 +109,12 @@ impl File {
         self.head.iter().any(|line| known.iter().any(|name| line.starts_with(name)))
     }
 
-    fn text(&self) -> String {
+    fn to_diff_text(&self) -> String {
         let mut text: String = self.head.iter().map(|line| format!("{line}\n")).collect();
         let mut shift: i64 = 0;
         let mut after: u64 = 1;
         for hunk in &self.hunks {
-            hunk.write(&mut text, &mut after, &mut shift);
+            hunk.write_hunk(&mut text, &mut after, &mut shift);
         }
         text
     }
@@ -118,7 +122,7 @@ impl File {
 
 /// A piece of a file, before and after.
 #[derive(Debug, Default)]
-struct Hunk {
+struct PatchHunk {
     /// Where it is in the old file, if that was said.
     start: Option<u64>,
     /// Which function it is in, as git writes it.
@@ -126,18 +130,18 @@ struct Hunk {
     lines: Vec<String>,
 }
 
-impl Hunk {
-    fn changes(&self) -> bool {
+impl PatchHunk {
+    fn has_changes(&self) -> bool {
         self.lines.iter().any(|line| line.starts_with(['+', '-']))
     }
 
-    fn count(&self, own: char) -> u64 {
+    fn count_lines(&self, own: char) -> u64 {
         self.lines.iter().filter(|line| line.starts_with([' ', own])).count() as u64
     }
 
     /// Writes it with line numbers that fit. `after`: where the next hunk may begin; `shift`: how much longer the new file is.
-    fn write(&self, text: &mut String, after: &mut u64, shift: &mut i64) {
-        let (old, new) = (self.count('-'), self.count('+'));
+    fn write_hunk(&self, text: &mut String, after: &mut u64, shift: &mut i64) {
+        let (old, new) = (self.count_lines('-'), self.count_lines('+'));
         // Git looks for the place by itself, but takes the first line for a place that has nothing before it.
         let start = self.start.unwrap_or(if old == 0 { 0 } else { *after + 1 });
         let new_start = match (old, new) {
@@ -156,22 +160,22 @@ impl Hunk {
 }
 
 /// All files of the unified diffs among these lines, which must not end before the last of them does.
-fn unified(lines: &[&str]) -> Result<Vec<File>, String> {
-    let mut files: Vec<File> = Vec::new();
+fn parse_unified_diff(lines: &[&str]) -> Result<Vec<FilePatch>, String> {
+    let mut files: Vec<FilePatch> = Vec::new();
     let (mut at, mut fenced, mut end) = (0, false, 0);
     while let Some(line) = lines.get(at) {
         if is_fence(line) {
             fenced = !fenced;
             at += 1;
         } else if begins_file(lines, at) {
-            let (file, next) = read_file(lines, at, fenced);
+            let (file, next) = parse_file_patch(lines, at, fenced);
             files.push(file);
             (at, end) = (next, next);
         } else {
             at += 1;
         }
     }
-    match files.last().and_then(|last| last.cut_off(lines.get(end..).unwrap_or_default())) {
+    match files.last().and_then(|last| last.truncation_sign(lines.get(end..).unwrap_or_default())) {
         Some(why) => Err(format!("the diff was cut off: {why}; answer with the whole diff")),
         None => Ok(files),
     }
@@ -188,9 +192,9 @@ fn begins_file(lines: &[&str], at: usize) -> bool {
 }
 
 /// How a file's part begins, as far as no other text begins so.
-const FILE_BEGINNINGS: [&str; 4] = ["diff --git ", "--- a/", "--- /dev/null", "+++ b/"];
+const FILE_START_LINES: [&str; 4] = ["diff --git ", "--- a/", "--- /dev/null", "+++ b/"];
 
-const HEADS: [&str; 13] = [
+const HEADER_LINE_STARTS: [&str; 13] = [
     "index ",
     "old mode ",
     "new mode ",
@@ -207,15 +211,18 @@ const HEADS: [&str; 13] = [
 ];
 
 /// One file of a diff, and the line after it.
-fn read_file(lines: &[&str], start: usize, fenced: bool) -> (File, usize) {
-    let mut file = File::default();
+fn parse_file_patch(lines: &[&str], start: usize, fenced: bool) -> (FilePatch, usize) {
+    let mut file = FilePatch::default();
     let mut at = start;
     let is_head = |at: usize| {
-        at == start || lines.get(at).is_some_and(|line| HEADS.iter().any(|h| line.starts_with(h)))
+        at == start
+            || lines
+                .get(at)
+                .is_some_and(|line| HEADER_LINE_STARTS.iter().any(|h| line.starts_with(h)))
     };
-    while is_head(at) && (at == start || !begins_file(lines, at) || is_bare(lines, start)) {
+    while is_head(at) && (at == start || !begins_file(lines, at) || has_git_header(lines, start)) {
         let Some(line) = lines.get(at) else { break };
-        file.head.push(without_time(line).to_owned());
+        file.head.push(strip_timestamp(line).to_owned());
         at += 1;
         if line.starts_with("+++ ") {
             break;
@@ -223,38 +230,38 @@ fn read_file(lines: &[&str], start: usize, fenced: bool) -> (File, usize) {
     }
     // The last line may have been cut itself.
     let rest = lines.get(at..).unwrap_or_default().iter().filter(|line| !line.trim().is_empty());
-    if rest.count() <= 1 && file.wants_hunks() {
+    if rest.count() <= 1 && file.needs_hunks() {
         file.lacks = Some("its last file has no hunk".to_owned());
     }
     while lines.get(at).is_some_and(|line| line.starts_with("@@")) {
-        let (hunk, next, lacks) = read_hunk(lines, at, fenced);
+        let (hunk, next, lacks) = parse_hunk(lines, at, fenced);
         file.lacks = lacks;
-        file.hunks.extend(Some(hunk).filter(Hunk::changes));
+        file.hunks.extend(Some(hunk).filter(PatchHunk::has_changes));
         at = next;
     }
     (file, at.max(start + 1))
 }
 
 /// Whether a file's part begins with git's own line, so that `---` behind it belongs to it.
-fn is_bare(lines: &[&str], start: usize) -> bool {
+fn has_git_header(lines: &[&str], start: usize) -> bool {
     lines.get(start).is_some_and(|line| line.starts_with("diff --git "))
 }
 
 /// `diff -u` writes the time of a file behind its name.
-fn without_time(line: &str) -> &str {
+fn strip_timestamp(line: &str) -> &str {
     let is_name = line.starts_with("--- ") || line.starts_with("+++ ");
     if is_name { line.split('\t').next().unwrap_or(line) } else { line }
 }
 
 /// One hunk, and the line after it. Inside of a fence all lines that look like it belong to it; where nothing marks the end,
 /// its own counts do.
-fn read_hunk(lines: &[&str], start: usize, fenced: bool) -> (Hunk, usize, Option<String>) {
+fn parse_hunk(lines: &[&str], start: usize, fenced: bool) -> (PatchHunk, usize, Option<String>) {
     let header = lines.get(start).copied().unwrap_or_default();
-    let Numbers { start: first, old, new, section } = numbers(header);
-    let mut hunk = Hunk { start: first, section, lines: Vec::new() };
+    let HunkHeader { start: first, old, new, section } = parse_hunk_header(header);
+    let mut hunk = PatchHunk { start: first, section, lines: Vec::new() };
     let mut at = start + 1;
     while let Some(line) = lines.get(at) {
-        let counted = !fenced && hunk.count('-') >= old && hunk.count('+') >= new;
+        let counted = !fenced && hunk.count_lines('-') >= old && hunk.count_lines('+') >= new;
         if counted && first.is_some() && !line.starts_with('\\') {
             break;
         }
@@ -265,28 +272,29 @@ fn read_hunk(lines: &[&str], start: usize, fenced: bool) -> (Hunk, usize, Option
         hunk.lines.push(if line.is_empty() { " ".to_owned() } else { (*line).to_owned() });
         at += 1;
     }
-    trim(&mut hunk, old, new, lines.get(start + 1..at).unwrap_or_default());
-    let lacks = lacking(&hunk, old, new).map(|lacks| format!("its last hunk, `{header}`, {lacks}"));
+    trim_blank_lines(&mut hunk, old, new, lines.get(start + 1..at).unwrap_or_default());
+    let lacks = describe_missing_lines(&hunk, old, new)
+        .map(|lacks| format!("its last hunk, `{header}`, {lacks}"));
     (hunk, at, lacks)
 }
 
 /// What a hunk lacks of the lines that its header announces; nothing where it has more of one kind: that header is wrong.
-fn lacking(hunk: &Hunk, old: u64, new: u64) -> Option<String> {
+fn describe_missing_lines(hunk: &PatchHunk, old: u64, new: u64) -> Option<String> {
     if hunk.lines.is_empty() {
         return Some("has no lines".to_owned());
     }
-    let (has_old, has_new) = (hunk.count('-'), hunk.count('+'));
+    let (has_old, has_new) = (hunk.count_lines('-'), hunk.count_lines('+'));
     let lacks = hunk.start.is_some() && has_old <= old && has_new <= new;
     (lacks && (has_old, has_new) != (old, new))
         .then(|| format!("has {has_old} of {old} old and {has_new} of {new} new lines"))
 }
 
 /// Blank lines at the end belong to the text around, unless the counts want them.
-fn trim(hunk: &mut Hunk, old: u64, new: u64, raw: &[&str]) {
+fn trim_blank_lines(hunk: &mut PatchHunk, old: u64, new: u64, raw: &[&str]) {
     let mut raw = raw;
     while let [before @ .., last] = raw
         && last.is_empty()
-        && (hunk.count('-') > old || hunk.count('+') > new || hunk.start.is_none())
+        && (hunk.count_lines('-') > old || hunk.count_lines('+') > new || hunk.start.is_none())
     {
         hunk.lines.pop();
         raw = before;
@@ -294,7 +302,7 @@ fn trim(hunk: &mut Hunk, old: u64, new: u64, raw: &[&str]) {
 }
 
 /// What the line of a hunk says.
-struct Numbers {
+struct HunkHeader {
     start: Option<u64>,
     old: u64,
     new: u64,
@@ -302,7 +310,7 @@ struct Numbers {
 }
 
 /// `@@ -3,7 +3,8 @@ fn name`; models leave the numbers out, or write what they like.
-fn numbers(header: &str) -> Numbers {
+fn parse_hunk_header(header: &str) -> HunkHeader {
     let inside = header.trim_start_matches('@');
     let (ranges, section) = inside.split_once("@@").unwrap_or(("", inside));
     let range = |sign: char| {
@@ -312,9 +320,9 @@ fn numbers(header: &str) -> Numbers {
     };
     match (range('-'), range('+')) {
         (Some((start, old)), Some((_, new))) => {
-            Numbers { start: Some(start), old, new, section: section.trim_end().to_owned() }
+            HunkHeader { start: Some(start), old, new, section: section.trim_end().to_owned() }
         }
-        _ => Numbers { start: None, old: 0, new: 0, section: String::new() },
+        _ => HunkHeader { start: None, old: 0, new: 0, section: String::new() },
     }
 }
 

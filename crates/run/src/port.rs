@@ -7,21 +7,21 @@ mod job;
 mod repo;
 mod user;
 
-pub use agent::{Agent, AgentError, Ask, Continuation, Edits, Reply};
-pub use inputs::{InputList, Inputs};
-pub use job::{JobStage, Ran, Used};
+pub use agent::{Agent, AgentError, AgentReply, AgentRequest, Continuation, EditMode};
+pub use inputs::{InputFiles, InputList};
+pub use job::{CommandRecord, JobStage, JobUsage};
 pub use repo::{
-    Applied, Binaries, CommitNote, CommittedTree, Repo, RepoFile, StagedChanges, TouchedFiles,
+    ApplyResult, BinaryDiff, CommitNote, CommittedTree, Repo, RepoFile, StagedChanges, TouchedFiles,
 };
-pub use treebeam_core::bill::{Cost, Usage};
-pub use treebeam_core::role::Role;
-pub use user::{Inbox, Interrupt, Message, OwnIdea, Request, Undisturbed};
+pub use treebeam_core::bill::{Cost, TokenUsage};
+pub use treebeam_core::role::AgentRole;
+pub use user::{Inbox, InboxMessage, Interrupt, MessageContent, SilentUser, UserIdea};
 
-use crate::prompt::Prompts;
+use crate::prompt::PromptSet;
 use jiff::Timestamp;
 use std::io::Read;
 use std::time::Duration;
-use treebeam_core::event::{EvalStage, Event, FailureKind, Subject};
+use treebeam_core::event::{EvalStage, Event, FailureKind, SweepSubject};
 use treebeam_core::evidence::Artifact;
 use treebeam_core::id::{Commit, EvalId, NodeId, RunPath, Sha256};
 use treebeam_core::measure::UserPath;
@@ -48,7 +48,7 @@ impl PortError {
     }
     /// What was tried and why it failed, all of it, in one line.
     #[must_use]
-    pub fn in_full(&self) -> String {
+    pub fn full_text(&self) -> String {
         let mut text = self.what.clone();
         let mut cause: Option<&dyn std::error::Error> =
             self.cause.as_deref().map(|cause| cause as &dyn std::error::Error);
@@ -64,7 +64,7 @@ impl PortError {
         let mut cause: Option<&(dyn std::error::Error + 'static)> =
             self.cause.as_deref().map(|cause| cause as _);
         while let Some(error) = cause {
-            if error.is::<Interrupted>() {
+            if error.is::<InterruptionCause>() {
                 return true;
             }
             cause = error.source();
@@ -73,13 +73,13 @@ impl PortError {
     }
     /// The same error with what to do about it.
     #[must_use]
-    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
     /// The same error with why it happened.
     #[must_use]
-    pub fn caused_by(mut self, cause: impl std::error::Error + Send + Sync + 'static) -> Self {
+    pub fn with_cause(mut self, cause: impl std::error::Error + Send + Sync + 'static) -> Self {
         self.cause = Some(Box::new(cause));
         self
     }
@@ -88,7 +88,7 @@ impl PortError {
 /// What an error is caused by where a child was asked to end together with the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it was asked to end together with treebeam")]
-pub struct Interrupted;
+pub struct InterruptionCause;
 
 /// Where tests and sweeps run. A job outlives the runner.
 pub trait Executor: Sync {
@@ -96,31 +96,31 @@ pub trait Executor: Sync {
     ///
     /// # Errors
     /// When the engine does not take it.
-    fn submit(&self, job: &Job) -> Result<(), PortError>;
+    fn submit_job(&self, job: &SweepJob) -> Result<(), PortError>;
 
     /// Which of these jobs the engine knows, running or ended. It will say the end of each of them. One that runs has from
     /// now on as much time in all as is said here.
     ///
     /// # Errors
     /// When the engine does not answer.
-    fn adopt(&self, jobs: &[Job]) -> Result<Vec<JobKey>, PortError>;
+    fn adopt_jobs(&self, jobs: &[SweepJob]) -> Result<Vec<JobKey>, PortError>;
 
     /// Waits for jobs to end, at most this long, and says each end once.
     ///
     /// # Errors
     /// When the engine does not answer.
-    fn wait(&self, patience: Duration) -> Result<Vec<JobEnd>, PortError>;
+    fn wait_for_jobs(&self, patience: Duration) -> Result<Vec<JobEnd>, PortError>;
 }
 
 impl<E: Executor + ?Sized> Executor for Box<E> {
-    fn submit(&self, job: &Job) -> Result<(), PortError> {
-        (**self).submit(job)
+    fn submit_job(&self, job: &SweepJob) -> Result<(), PortError> {
+        (**self).submit_job(job)
     }
-    fn adopt(&self, jobs: &[Job]) -> Result<Vec<JobKey>, PortError> {
-        (**self).adopt(jobs)
+    fn adopt_jobs(&self, jobs: &[SweepJob]) -> Result<Vec<JobKey>, PortError> {
+        (**self).adopt_jobs(jobs)
     }
-    fn wait(&self, patience: Duration) -> Result<Vec<JobEnd>, PortError> {
-        (**self).wait(patience)
+    fn wait_for_jobs(&self, patience: Duration) -> Result<Vec<JobEnd>, PortError> {
+        (**self).wait_for_jobs(patience)
     }
 }
 
@@ -128,14 +128,14 @@ impl<E: Executor + ?Sized> Executor for Box<E> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobKey {
     /// What is swept.
-    pub subject: Subject,
+    pub subject: SweepSubject,
     /// Which submission of it, counted from 1: each has a fresh folder.
     pub submission: u32,
 }
 
 /// A sweep to run.
 #[derive(Clone, Debug)]
-pub struct Job {
+pub struct SweepJob {
     /// Its name.
     pub key: JobKey,
     /// The code state that is swept.
@@ -156,11 +156,11 @@ pub struct JobEnd {
     /// What its commands said: regular files of its folder.
     pub logs: Vec<RunPath>,
     /// The commands that ran, in order, as far as that is known.
-    pub ran: Vec<Ran>,
+    pub commands: Vec<CommandRecord>,
     /// What it has used, where that is known.
-    pub used: Option<Used>,
+    pub usage: Option<JobUsage>,
     /// The file of the user's that its results are; none: they were measured.
-    pub given: Option<UserPath>,
+    pub user_baseline: Option<UserPath>,
     /// The digest of the results once all processes of the job were gone, where that is known.
     pub results_sha256: Option<Sha256>,
 }
@@ -173,9 +173,9 @@ impl JobEnd {
             key,
             exit,
             logs: Vec::new(),
-            ran: Vec::new(),
-            used: None,
-            given: None,
+            commands: Vec::new(),
+            usage: None,
+            user_baseline: None,
             results_sha256: None,
         }
     }
@@ -204,30 +204,30 @@ pub enum JobExit {
 }
 
 /// The run's own files.
-pub trait Files: Sync {
+pub trait FileStore: Sync {
     /// Writes a whole file: a reader sees the old one or the new one.
     ///
     /// # Errors
     /// When it cannot be written.
-    fn write(&self, path: &RunPath, bytes: &[u8]) -> Result<(), PortError>;
+    fn write_file(&self, path: &RunPath, bytes: &[u8]) -> Result<(), PortError>;
 
     /// Reads a file of at most `limit` bytes.
     ///
     /// # Errors
     /// When it is missing, longer, or cannot be read.
-    fn read(&self, path: &RunPath, limit: usize) -> Result<Vec<u8>, PortError>;
+    fn read_file(&self, path: &RunPath, limit: usize) -> Result<Vec<u8>, PortError>;
 
     /// The same, where there is such a file.
     ///
     /// # Errors
     /// When it is longer, or cannot be read.
-    fn find(&self, path: &RunPath, limit: usize) -> Result<Option<Vec<u8>>, PortError>;
+    fn find_file(&self, path: &RunPath, limit: usize) -> Result<Option<Vec<u8>>, PortError>;
 
     /// Makes `to` the same file as `from`, in place of what was there, and returns its digest.
     ///
     /// # Errors
     /// When `from` is no regular file or `to` cannot be written.
-    fn link(&self, from: &RunPath, to: &RunPath) -> Result<Sha256, PortError>;
+    fn link_file(&self, from: &RunPath, to: &RunPath) -> Result<Sha256, PortError>;
 
     /// Removes what the sweeps of an eval wrote, all submissions of it.
     ///
@@ -239,38 +239,38 @@ pub trait Files: Sync {
     ///
     /// # Errors
     /// When it is no regular file or cannot be copied.
-    fn import(&self, from: &RunPath, name: &str) -> Result<Artifact, PortError>;
+    fn import_artifact(&self, from: &RunPath, name: &str) -> Result<Artifact, PortError>;
 
     /// Puts on disk that all files which were written or linked are there. An outcome that rests on them comes after this.
     ///
     /// # Errors
     /// When they may not be on disk.
-    fn settle(&self) -> Result<(), PortError>;
+    fn sync_files(&self) -> Result<(), PortError>;
 
     /// Returns those artifacts that are not what was recorded. Nothing is written: that they were
     /// changed has to be on record before they are restored.
     ///
     /// # Errors
     /// When no copy in the run is what was recorded of one of them.
-    fn changed(&self, artifacts: &[Artifact]) -> Result<Vec<Artifact>, PortError>;
+    fn find_changed_artifacts(&self, artifacts: &[Artifact]) -> Result<Vec<Artifact>, PortError>;
 
     /// Replaces each artifact that is not what was recorded with a copy in the run that is.
     ///
     /// # Errors
     /// When there is no such copy, or the artifact cannot be written.
-    fn restore(&self, artifacts: &[Artifact]) -> Result<(), PortError>;
+    fn restore_artifacts(&self, artifacts: &[Artifact]) -> Result<(), PortError>;
 
     /// Opens a copy in the run that is what was recorded of an artifact.
     ///
     /// # Errors
     /// When there is none.
-    fn open_copy(&self, artifact: &Artifact) -> Result<Box<dyn Read>, PortError>;
+    fn open_copy_of(&self, artifact: &Artifact) -> Result<Box<dyn Read>, PortError>;
 
     /// Opens an artifact after checking its digest.
     ///
     /// # Errors
     /// When it is missing or is not what was recorded.
-    fn open(&self, artifact: &Artifact) -> Result<Box<dyn Read>, PortError>;
+    fn open_artifact(&self, artifact: &Artifact) -> Result<Box<dyn Read>, PortError>;
 }
 
 /// The append-only truth.
@@ -286,12 +286,12 @@ pub trait Journal {
     ///
     /// # Errors
     /// When it was cut or changed. That is final for this process.
-    fn examine(&mut self) -> Result<Option<Event>, PortError> {
+    fn check_integrity(&mut self) -> Result<Option<Event>, PortError> {
         Ok(None)
     }
 
     /// The last line that is on disk; none where there is none, or lines are not kept.
-    fn tip(&self) -> Option<JournalTip> {
+    fn last_line(&self) -> Option<JournalTip> {
         None
     }
 
@@ -300,7 +300,7 @@ pub trait Journal {
     ///
     /// # Errors
     /// When it cannot be written.
-    fn rescue(&mut self, _state: &State, _unwritten: usize) -> Result<(), PortError> {
+    fn rescue_state(&mut self, _state: &State, _unwritten: usize) -> Result<(), PortError> {
         Ok(())
     }
 
@@ -308,7 +308,7 @@ pub trait Journal {
     ///
     /// # Errors
     /// When it cannot be written.
-    fn checkpoint(&mut self, state: &State, moment: Checkpoint) -> Result<(), PortError>;
+    fn write_checkpoint(&mut self, state: &State, moment: CheckpointKind) -> Result<(), PortError>;
 }
 
 /// A line of a journal, as the one after it names it.
@@ -322,7 +322,7 @@ pub struct JournalTip {
 
 /// When a state is offered for a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Checkpoint {
+pub enum CheckpointKind {
     /// A depth has closed: write it if enough has happened since the last one.
     DepthClosed,
     /// The loop ends: write it.
@@ -332,18 +332,18 @@ pub enum Checkpoint {
 /// What time it is.
 pub trait Clock: Sync {
     /// The time of something that is recorded.
-    fn at(&self, moment: Moment) -> Timestamp;
+    fn recorded_time(&self, moment: RecordedMoment) -> Timestamp;
     /// The time on the wall: for waiting, for people and for the run's deadline, never for another decision.
     fn now(&self) -> Timestamp;
     /// The time of something that is recorded, or on the wall where nothing depends on it.
-    fn at_or_now(&self, moment: Option<Moment>) -> Timestamp {
-        moment.map_or_else(|| self.now(), |moment| self.at(moment))
+    fn recorded_time_or_now(&self, moment: Option<RecordedMoment>) -> Timestamp {
+        moment.map_or_else(|| self.now(), |moment| self.recorded_time(moment))
     }
 }
 
 /// What a recorded time belongs to, so that a world without time can make one up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Moment {
+pub enum RecordedMoment {
     /// The start of the run, or the measuring of its root.
     Start,
     /// An expansion of a node, at the depth that begins with this eval.
@@ -362,7 +362,7 @@ pub enum Moment {
 
 /// All ports together, and what those behind one of them are told.
 #[derive(Clone, Copy)]
-pub struct World<'a> {
+pub struct RunPorts<'a> {
     /// The user's repository.
     pub repo: &'a dyn Repo,
     /// Who answers.
@@ -370,9 +370,9 @@ pub struct World<'a> {
     /// Where sweeps run.
     pub executor: &'a dyn Executor,
     /// The run's files.
-    pub files: &'a dyn Files,
+    pub files: &'a dyn FileStore,
     /// What sweeps are given of the user's own files.
-    pub inputs: &'a dyn Inputs,
+    pub inputs: &'a dyn InputFiles,
     /// What time it is.
     pub clock: &'a dyn Clock,
     /// Whether to go on.
@@ -380,5 +380,5 @@ pub struct World<'a> {
     /// What the user has to say meanwhile.
     pub inbox: &'a dyn Inbox,
     /// What agents are told.
-    pub prompts: &'a Prompts,
+    pub prompts: &'a PromptSet,
 }

@@ -2,148 +2,151 @@
 //! time, duration, cost or process id. Where a user's templates lie is the program's business.
 //!
 //! # Layout
-//! [`Template`] is a prompt with open places, [`Placeholder`] is one of them; `section` is what stands in its place, `earlier` what
+//! [`PromptTemplate`] is a prompt with open places, [`Placeholder`] is one of them; `section` is what stands in its place, `earlier` what
 //! became of attempts before, `pack` a node's context pack, `listed` what the user adds to it. The built-in templates are files in `prompts/`.
 
-mod earlier;
-mod listed;
-mod pack;
+mod context_pack;
+mod earlier_attempts;
+mod listed_files;
 mod placeholder;
 pub(crate) mod section;
 mod template;
 
-pub(crate) use earlier::Earlier;
-pub(crate) use listed::listed;
-pub use listed::{ALL_CHARS, FILE_CHARS, Listed};
-pub(crate) use pack::{Seen, moved, pack};
-pub use placeholder::{Form, Placeholder};
-pub use template::{MOST_BYTES, Template, TemplateError};
+pub(crate) use context_pack::{BranchChanges, most_moved_metrics, render_context_pack};
+pub(crate) use earlier_attempts::EarlierAttempts;
+pub(crate) use listed_files::render_listed_files;
+pub use listed_files::{ListedFile, MAX_LISTED_CHARS, MAX_LISTED_FILE_CHARS};
+pub use placeholder::{Placeholder, PlaceholderForm};
+pub use template::{MAX_TEMPLATE_BYTES, PromptTemplate, TemplateError};
 
-use crate::haul::Request;
-use crate::outline::Context;
-use crate::port::{Edits, Role};
-use section::{list, plain, quoted, said};
+use crate::idea_batch::IdeaRequest;
+use crate::outline::RepoContext;
+use crate::port::{AgentRole, EditMode};
+use section::{bullet_list, introduced_section, plain_section, quoted_section};
 use std::sync::LazyLock;
 use template::Parts;
 
 /// The longest text of one kind (an idea, a plan) that goes into a prompt, in characters.
-const PART_CHARS: usize = 16_000;
+const MAX_PART_CHARS: usize = 16_000;
 /// The longest change: what is not seen cannot be reviewed.
-const CHANGE_CHARS: usize = 60_000;
+const MAX_CHANGE_CHARS: usize = 60_000;
 /// How much of the repository is shown where nobody says otherwise, in characters.
-pub const CONTEXT_CHARS: usize = 60_000;
+pub const DEFAULT_CONTEXT_CHARS: usize = 60_000;
 
 /// What agents are told, by role.
 #[derive(Clone, Debug)]
-pub struct Prompts {
-    coordinator: Prompt,
-    planner: Prompt,
-    coder: Prompt,
-    reviewer: Prompt,
-    ideas: Prompt,
+pub struct PromptSet {
+    coordinator: RolePrompt,
+    planner: RolePrompt,
+    coder: RolePrompt,
+    reviewer: RolePrompt,
+    ideas: RolePrompt,
     /// The most that is shown of the repository, in characters.
     pub context_max_chars: usize,
     /// What a generator of ideas is told beside.
-    pub listed: Vec<Listed>,
+    pub listed_files: Vec<ListedFile>,
 }
 
 /// What somebody in a role is told.
 #[derive(Clone, Debug)]
-pub struct Prompt {
+pub struct RolePrompt {
     /// In which words.
-    pub template: Template,
+    pub template: PromptTemplate,
     /// How much of the repository.
-    pub context: Context,
+    pub context: RepoContext,
 }
 
-static BUILT_IN: LazyLock<Prompts> = LazyLock::new(|| {
+static BUILT_IN_PROMPTS: LazyLock<PromptSet> = LazyLock::new(|| {
     // A test holds that nothing is wrong with them.
     let prompt = |role| {
-        let (template, _) = Template::read(role, built_in(role));
-        Prompt { template, context: Context::Nothing }
+        let (template, _) = PromptTemplate::parse_leniently(role, built_in_template(role));
+        RolePrompt { template, context: RepoContext::Nothing }
     };
-    Prompts {
-        coordinator: prompt(Role::Coordinator),
-        planner: prompt(Role::Planner),
-        coder: prompt(Role::Coder),
-        reviewer: prompt(Role::Reviewer),
-        ideas: prompt(Role::Ideas),
-        context_max_chars: CONTEXT_CHARS,
-        listed: Vec::new(),
+    PromptSet {
+        coordinator: prompt(AgentRole::Coordinator),
+        planner: prompt(AgentRole::Planner),
+        coder: prompt(AgentRole::Coder),
+        reviewer: prompt(AgentRole::Reviewer),
+        ideas: prompt(AgentRole::Ideas),
+        context_max_chars: DEFAULT_CONTEXT_CHARS,
+        listed_files: Vec::new(),
     }
 });
 
 /// The built-in template of a role.
 #[must_use]
-pub const fn built_in(role: Role) -> &'static str {
+pub const fn built_in_template(role: AgentRole) -> &'static str {
     match role {
-        Role::Coordinator => include_str!("../prompts/coordinator.md"),
-        Role::Planner => include_str!("../prompts/planner.md"),
-        Role::Coder => include_str!("../prompts/coder.md"),
-        Role::Reviewer => include_str!("../prompts/reviewer.md"),
-        Role::Ideas => include_str!("../prompts/ideas.md"),
+        AgentRole::Coordinator => include_str!("../prompts/coordinator.md"),
+        AgentRole::Planner => include_str!("../prompts/planner.md"),
+        AgentRole::Coder => include_str!("../prompts/coder.md"),
+        AgentRole::Reviewer => include_str!("../prompts/reviewer.md"),
+        AgentRole::Ideas => include_str!("../prompts/ideas.md"),
     }
 }
 
-impl Prompts {
+impl PromptSet {
     /// The built-in templates, with nothing of the repository: for agents that look for themselves, or not at all.
     #[must_use]
     pub fn built_in() -> &'static Self {
-        &BUILT_IN
+        &BUILT_IN_PROMPTS
     }
 
     /// What somebody in a role is told.
     #[must_use]
-    pub const fn of(&self, role: Role) -> &Prompt {
+    pub const fn for_role(&self, role: AgentRole) -> &RolePrompt {
         match role {
-            Role::Coordinator => &self.coordinator,
-            Role::Planner => &self.planner,
-            Role::Coder => &self.coder,
-            Role::Reviewer => &self.reviewer,
-            Role::Ideas => &self.ideas,
+            AgentRole::Coordinator => &self.coordinator,
+            AgentRole::Planner => &self.planner,
+            AgentRole::Coder => &self.coder,
+            AgentRole::Reviewer => &self.reviewer,
+            AgentRole::Ideas => &self.ideas,
         }
     }
 
     /// The same, to be changed.
-    pub const fn of_mut(&mut self, role: Role) -> &mut Prompt {
+    pub const fn for_role_mut(&mut self, role: AgentRole) -> &mut RolePrompt {
         match role {
-            Role::Coordinator => &mut self.coordinator,
-            Role::Planner => &mut self.planner,
-            Role::Coder => &mut self.coder,
-            Role::Reviewer => &mut self.reviewer,
-            Role::Ideas => &mut self.ideas,
+            AgentRole::Coordinator => &mut self.coordinator,
+            AgentRole::Planner => &mut self.planner,
+            AgentRole::Coder => &mut self.coder,
+            AgentRole::Reviewer => &mut self.reviewer,
+            AgentRole::Ideas => &mut self.ideas,
         }
     }
 
     /// Asks for ideas.
-    pub(crate) fn ideas(&self, matter: &ForIdeas<'_>) -> String {
-        let ForIdeas { pack, request, protect, repo, memory } = matter;
-        let mut parts = rules(protect, repo);
+    pub(crate) fn render_ideas_prompt(&self, matter: &IdeaPromptInput<'_>) -> String {
+        let IdeaPromptInput { pack, request, protect, repo, memory } = matter;
+        let mut parts = constraint_parts(protect, repo);
         parts.insert(Placeholder::Count, request.count.to_string().into());
-        parts.insert(Placeholder::Answer, answer(Role::Ideas, Edits::Diff).into());
+        parts.insert(Placeholder::Answer, answer_form(AgentRole::Ideas, EditMode::Diff).into());
         parts.insert(Placeholder::Node, (*pack).into());
         if !memory.is_empty() {
             let (head, sentence) = ("WHAT WAS SAID BEFORE IN THIS BRANCH", "Your own answers.\n");
-            parts.insert(Placeholder::Memory, said(head, sentence, memory, usize::MAX).into());
+            parts.insert(
+                Placeholder::Memory,
+                introduced_section(head, sentence, memory, usize::MAX).into(),
+            );
         }
-        if let Some(again) = again(request) {
+        if let Some(again) = render_rejected_ideas(request) {
             parts.insert(Placeholder::Repeated, again.into());
         }
         self.ideas.template.fill(&parts)
     }
 
     /// Asks for whatever a role does about an idea.
-    pub(crate) fn about(&self, role: Role, matter: &Matter<'_>) -> String {
-        self.of(role).template.fill(&matter.parts(role))
+    pub(crate) fn render_role_prompt(&self, role: AgentRole, matter: &PromptInput<'_>) -> String {
+        self.for_role(role).template.fill(&matter.template_parts(role))
     }
 }
 
 /// What a generator is told.
-pub(crate) struct ForIdeas<'a> {
+pub(crate) struct IdeaPromptInput<'a> {
     /// The node's context pack.
     pub(crate) pack: &'a str,
     /// What is asked for, and what of the answers before will not do.
-    pub(crate) request: &'a Request,
+    pub(crate) request: &'a IdeaRequest,
     pub(crate) protect: &'a [String],
     /// What there is in the repository.
     pub(crate) repo: &'a str,
@@ -153,10 +156,10 @@ pub(crate) struct ForIdeas<'a> {
 
 /// What there is to be told about an idea, as far as it has come.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Matter<'a> {
+pub(crate) struct PromptInput<'a> {
     pub(crate) idea: &'a str,
     /// How it failed before.
-    pub(crate) earlier: Earlier<'a>,
+    pub(crate) earlier: EarlierAttempts<'a>,
     pub(crate) notes: Option<&'a str>,
     pub(crate) plan: Option<&'a str>,
     /// What earlier rounds have changed.
@@ -171,22 +174,22 @@ pub(crate) struct Matter<'a> {
     /// What there is in the repository.
     pub(crate) repo: &'a str,
     /// How a coder answers.
-    pub(crate) edits: Edits,
+    pub(crate) edits: EditMode,
 }
 
-impl<'a> Matter<'a> {
-    fn parts(&self, role: Role) -> Parts<'a> {
-        let short = |head: &str, text: &str| quoted(head, text, PART_CHARS);
-        let long = |head: &str, text: &str| quoted(head, text, CHANGE_CHARS);
+impl<'a> PromptInput<'a> {
+    fn template_parts(&self, role: AgentRole) -> Parts<'a> {
+        let short = |head: &str, text: &str| quoted_section(head, text, MAX_PART_CHARS);
+        let long = |head: &str, text: &str| quoted_section(head, text, MAX_CHANGE_CHARS);
         let again = "You have reviewed this change before. Look only at whether these issues are solved; raise no others.\n";
         let so_far = match self.edits {
-            Edits::Diff => "YOUR CHANGE SO FAR; IT IS IN PLACE, THE NEXT DIFF COMES ON TOP",
-            Edits::InPlace => "YOUR CHANGE SO FAR; IT IS IN PLACE",
+            EditMode::Diff => "YOUR CHANGE SO FAR; IT IS IN PLACE, THE NEXT DIFF COMES ON TOP",
+            EditMode::InPlace => "YOUR CHANGE SO FAR; IT IS IN PLACE",
         };
         let parts = [
-            (Placeholder::Answer, Some(answer(role, self.edits).to_owned())),
+            (Placeholder::Answer, Some(answer_form(role, self.edits).to_owned())),
             (Placeholder::Idea, Some(short("IDEA", self.idea))),
-            (Placeholder::Earlier, self.earlier.sections(role == Role::Coder)),
+            (Placeholder::Earlier, self.earlier.render_sections(role == AgentRole::Coder)),
             (Placeholder::Notes, self.notes.map(|text| short("NOTES", text))),
             (Placeholder::Plan, self.plan.map(|text| short("PLAN", text))),
             (Placeholder::ChangeSoFar, self.so_far.map(|text| long(so_far, text))),
@@ -197,64 +200,67 @@ impl<'a> Matter<'a> {
             (Placeholder::Change, self.change.map(|text| long("CHANGE", text))),
             (
                 Placeholder::Issues,
-                self.issues
-                    .map(|text| said("ISSUES OF YOUR FIRST REVIEW", again, text, PART_CHARS)),
+                self.issues.map(|text| {
+                    introduced_section("ISSUES OF YOUR FIRST REVIEW", again, text, MAX_PART_CHARS)
+                }),
             ),
         ];
-        let mut all = rules(self.protect, self.repo);
+        let mut all = constraint_parts(self.protect, self.repo);
         all.extend(parts.into_iter().filter_map(|(one, text)| Some((one, text?.into()))));
         all
     }
 }
 
 /// What of the answers before will not do, where there is any.
-fn again(request: &Request) -> Option<String> {
+fn render_rejected_ideas(request: &IdeaRequest) -> Option<String> {
     let repeated = "YOU PROPOSED THESE, BUT THEY WERE TRIED BEFORE";
     let incomplete = "YOU PROPOSED THESE, BUT A PART IS MISSING; WRITE EACH AGAIN, WHOLE";
     let parts = [(repeated, &request.repeated), (incomplete, &request.incomplete)];
     let parts = parts.into_iter().filter(|(_, lines)| !lines.is_empty());
-    let parts: Vec<_> = parts.map(|(head, lines)| plain(head, &list(lines), PART_CHARS)).collect();
+    let parts: Vec<_> = parts
+        .map(|(head, lines)| plain_section(head, &bullet_list(lines), MAX_PART_CHARS))
+        .collect();
     (!parts.is_empty()).then(|| parts.join("\n"))
 }
 
 /// What everybody may be told.
-fn rules<'a>(protect: &[String], repo: &'a str) -> Parts<'a> {
+fn constraint_parts<'a>(protect: &[String], repo: &'a str) -> Parts<'a> {
     let keep = "- the sweep's grid of configurations stays as it is\n";
     let mut parts = Parts::new();
-    parts.insert(Placeholder::Keep, plain("KEEP", keep, PART_CHARS).into());
+    parts.insert(Placeholder::Keep, plain_section("KEEP", keep, MAX_PART_CHARS).into());
     parts.insert(Placeholder::Repo, repo.into());
     if !protect.is_empty() {
-        let protect = plain("DO NOT TOUCH", &list(protect), PART_CHARS);
+        let protect = plain_section("DO NOT TOUCH", &bullet_list(protect), MAX_PART_CHARS);
         parts.insert(Placeholder::Protect, protect.into());
     }
     parts
 }
 
 /// The form of an answer. It is what is read out of one, so that it is not the user's to change.
-const fn answer(role: Role, edits: Edits) -> &'static str {
+const fn answer_form(role: AgentRole, edits: EditMode) -> &'static str {
     match (role, edits) {
-        (Role::Coordinator, _) => "Answer with the notes alone, in at most thirty lines.",
-        (Role::Planner, _) => {
+        (AgentRole::Coordinator, _) => "Answer with the notes alone, in at most thirty lines.",
+        (AgentRole::Planner, _) => {
             "Write two parts, and nothing else:\n\
              PLAN: numbered steps, each with the file and what changes there\n\
              RISKS: what could go wrong, and how to see it"
         }
-        (Role::Coder, Edits::Diff) => {
+        (AgentRole::Coder, EditMode::Diff) => {
             "Answer with one unified diff that `git apply` takes, and nothing else: paths from the root of the repository, `a/`\n\
              before the old and `b/` before the new one, `/dev/null` for a file that is not there, and lines of context that are\n\
              exactly those of the file."
         }
-        (Role::Coder, Edits::InPlace) => {
+        (AgentRole::Coder, EditMode::InPlace) => {
             "Edit the files in this folder yourself, and commit nothing: your edits are what counts. Answer with one line that says\n\
              what you did."
         }
-        (Role::Reviewer, _) => {
+        (AgentRole::Reviewer, _) => {
             "Write three parts, and nothing else:\n\
              VERDICT: APPROVE or REJECT\n\
              ISSUES: what must change, one point each, with file and line; none if you approve\n\
              NOTES: anything else"
         }
-        (Role::Ideas, _) => {
+        (AgentRole::Ideas, _) => {
             "Write each idea as three parts, and nothing else:\n\
              IDEA: one line that says what to change\n\
              RATIONALE: why it should help\n\

@@ -1,32 +1,32 @@
 //! What agents answer, taken apart. Pure and bounded; nothing an agent says is believed beyond its form.
 
-use treebeam_core::idea::{self, Beginning, Part};
+use treebeam_core::idea::{self, IdeaPart, PartHeading};
 
 /// The longest reply that is looked at.
-pub const REPLY_BYTES: usize = 4 << 20;
+pub const MAX_REPLY_BYTES: usize = 4 << 20;
 /// The longest idea that is kept.
-const IDEA_BYTES: usize = 32 << 10;
+const MAX_IDEA_BYTES: usize = 32 << 10;
 
 /// How much of a text is shown in a message, in characters.
-const BRIEF: usize = 300;
+const MAX_EXCERPT_CHARS: usize = 300;
 
 /// The most ideas of one reply.
-const MOST_IDEAS: usize = 1000;
+const MAX_REPLY_IDEAS: usize = 1000;
 
 /// The ideas of a reply: each begins with a line `IDEA:`. Markdown around the keys of its parts does not count, and is gone.
 #[must_use]
-pub fn ideas(reply: &str) -> Vec<String> {
+pub fn parse_ideas(reply: &str) -> Vec<String> {
     let mut ideas: Vec<String> = Vec::new();
     let mut is_heading = false;
-    for line in cut(reply, REPLY_BYTES).lines() {
+    for line in truncate_text(reply, MAX_REPLY_BYTES).lines() {
         let line: String = line.chars().filter(|c| *c == '\t' || !c.is_control()).collect();
-        let begun = idea::beginning(&line);
-        if let Some(begun) = begun.filter(|begun| begun.part == Part::Idea) {
+        let begun = idea::parse_part_heading(&line);
+        if let Some(begun) = begun.filter(|begun| begun.part == IdeaPart::Idea) {
             // `Idea 2: …` with nothing below it is the heading of the idea that begins here.
             if is_heading && !begun.is_numbered {
                 ideas.pop();
             }
-            if ideas.len() == MOST_IDEAS {
+            if ideas.len() == MAX_REPLY_IDEAS {
                 break;
             }
             ideas.push(String::new());
@@ -35,46 +35,50 @@ pub fn ideas(reply: &str) -> Vec<String> {
             is_heading = false;
         }
         if let Some(idea) = ideas.last_mut() {
-            put(idea, &line, begun);
+            append_line(idea, &line, begun);
         }
     }
     let tidy = |idea: String| format!("{}\n", idea.trim_end());
-    ideas.into_iter().map(tidy).filter(|idea| says_something(idea)).collect()
+    ideas.into_iter().map(tidy).filter(|idea| has_words(idea)).collect()
 }
 
 /// Adds a line to an idea, as far as there is room.
-fn put(idea: &mut String, line: &str, begun: Option<Beginning<'_>>) {
+fn append_line(idea: &mut String, line: &str, begun: Option<PartHeading<'_>>) {
     let whole = match begun {
-        Some(Beginning { part, rest, .. }) => format!("{}: {rest}", part.key()),
+        Some(PartHeading { part, rest, .. }) => format!("{}: {rest}", part.key()),
         None if line.trim_start().starts_with("```") => return,
         None => line.to_owned(),
     };
-    let room = IDEA_BYTES.saturating_sub(idea.len() + 1);
+    let room = MAX_IDEA_BYTES.saturating_sub(idea.len() + 1);
     if room > 0 {
-        idea.push_str(cut(whole.trim_end(), room));
+        idea.push_str(truncate_text(whole.trim_end(), room));
         idea.push('\n');
     }
 }
 
 /// Which parts an idea does not have.
 #[must_use]
-pub fn missing(idea: &str) -> Vec<Part> {
+pub fn missing_parts(idea: &str) -> Vec<IdeaPart> {
     let lines: Vec<&str> = idea.lines().collect();
-    let has = |part: Part| {
-        let at = lines.iter().position(|line| begins(line, part));
+    let has = |part: IdeaPart| {
+        let at = lines.iter().position(|line| begins_part(line, part));
         let below = at.map(|at| lines.get(at + 1..).unwrap_or_default()).unwrap_or_default();
-        let own = below.iter().take_while(|line| idea::beginning(line).is_none());
-        let behind = at.and_then(|at| idea::beginning(lines.get(at)?)).map(|begun| begun.rest);
+        let own = below.iter().take_while(|line| idea::parse_part_heading(line).is_none());
+        let behind =
+            at.and_then(|at| idea::parse_part_heading(lines.get(at)?)).map(|begun| begun.rest);
         behind.into_iter().chain(own.copied()).any(|text| text.contains(char::is_alphanumeric))
     };
-    [Part::Rationale, Part::RequiredChanges].into_iter().filter(|part| !has(*part)).collect()
+    [IdeaPart::Rationale, IdeaPart::RequiredChanges]
+        .into_iter()
+        .filter(|part| !has(*part))
+        .collect()
 }
 
 /// One idea as a person writes it: with an `IDEA:` like those of a reply, or as plain text whose first line is its title.
 ///
 /// # Errors
 /// When it says nothing, says more than one, or is too long; in words.
-pub fn own_idea(text: &str) -> Result<String, String> {
+pub fn parse_user_idea(text: &str) -> Result<String, String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let lines: Vec<_> = text.trim().lines().map(str::trim_end).collect();
     let begun = lines.iter().filter(|line| begins_idea(line)).count();
@@ -83,38 +87,40 @@ pub fn own_idea(text: &str) -> Result<String, String> {
         idea = format!("IDEA: {}", idea.trim_start_matches(['#', ' ']));
     }
     match begun {
-        0 | 1 if idea.len() > IDEA_BYTES => Err(format!("it is longer than {IDEA_BYTES} bytes")),
-        0 | 1 if says_something(&idea) => Ok(idea),
+        0 | 1 if idea.len() > MAX_IDEA_BYTES => {
+            Err(format!("it is longer than {MAX_IDEA_BYTES} bytes"))
+        }
+        0 | 1 if has_words(&idea) => Ok(idea),
         0 | 1 => Err("it says nothing".to_owned()),
         several => Err(format!("it has {several} ideas: one file, one idea")),
     }
 }
 
 fn begins_idea(line: &str) -> bool {
-    begins(line, Part::Idea)
+    begins_part(line, IdeaPart::Idea)
 }
 
-fn begins(line: &str, part: Part) -> bool {
-    idea::beginning(line).is_some_and(|begun| begun.part == part)
+fn begins_part(line: &str, part: IdeaPart) -> bool {
+    idea::parse_part_heading(line).is_some_and(|begun| begun.part == part)
 }
 
-fn says_something(idea: &str) -> bool {
+fn has_words(idea: &str) -> bool {
     let words = idea.split_once(':').map_or(idea, |(_, rest)| rest);
     words.chars().any(char::is_alphanumeric)
 }
 
 /// The beginning of a text, on one line.
 #[must_use]
-pub fn brief(text: &str) -> String {
+pub fn one_line_excerpt(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let mut short: String = line.chars().take(BRIEF).collect();
+    let mut short: String = line.chars().take(MAX_EXCERPT_CHARS).collect();
     if short.len() < line.len() {
         short.push('…');
     }
     if short.is_empty() { "nothing".to_owned() } else { short }
 }
 
-pub(crate) fn cut(text: &str, bytes: usize) -> &str {
+pub(crate) fn truncate_text(text: &str, bytes: usize) -> &str {
     text.get(..text.floor_char_boundary(bytes)).unwrap_or(text)
 }
 
@@ -127,25 +133,29 @@ mod tests {
     fn ideas_are_found_whatever_is_around_them() {
         let reply = "Sure! Here are two:\n\n## **IDEA:** Widen\nRATIONALE: x\n```\nIDEA: Narrow\nREQUIRED_CHANGES: y\n```\nidea:   \n";
         assert_eq!(
-            ideas(reply),
+            parse_ideas(reply),
             ["IDEA: Widen\nRATIONALE: x\n", "IDEA: Narrow\nREQUIRED_CHANGES: y\n"]
         );
         let headed = "### Idea 1: Wider\n\n**IDEA**: Widen\n- **Rationale:** x\n\n### Idea 2: Narrow\n1. **Required changes:**\n   - y\n";
         assert_eq!(
-            ideas(headed),
+            parse_ideas(headed),
             ["IDEA: Widen\nRATIONALE: x\n", "IDEA: Narrow\nREQUIRED_CHANGES:\n   - y\n"]
         );
-        assert_eq!(ideas("Idea 1: a\nIdea 2: b\n"), ["IDEA: a\n", "IDEA: b\n"]);
-        assert_eq!(ideas("IDEA: a\u{0}\u{1b}[31m b\r\n\u{7}"), ["IDEA: a[31m b\n"]);
-        assert_eq!(ideas("I have no idea: sorry"), Vec::<String>::new());
-        assert_eq!(ideas(""), Vec::<String>::new());
-        assert!(ideas(&format!("IDEA: {}", "x\n".repeat(IDEA_BYTES)))[0].len() <= IDEA_BYTES);
+        assert_eq!(parse_ideas("Idea 1: a\nIdea 2: b\n"), ["IDEA: a\n", "IDEA: b\n"]);
+        assert_eq!(parse_ideas("IDEA: a\u{0}\u{1b}[31m b\r\n\u{7}"), ["IDEA: a[31m b\n"]);
+        assert_eq!(parse_ideas("I have no idea: sorry"), Vec::<String>::new());
+        assert_eq!(parse_ideas(""), Vec::<String>::new());
+        assert!(
+            parse_ideas(&format!("IDEA: {}", "x\n".repeat(MAX_IDEA_BYTES)))[0].len()
+                <= MAX_IDEA_BYTES
+        );
     }
 
     #[test]
     fn what_is_missing_is_known() {
-        let check = |idea: &str, expect: &[Part]| assert_eq!(missing(idea), expect, "{idea:?}");
-        let (why, what) = (Part::Rationale, Part::RequiredChanges);
+        let check =
+            |idea: &str, expect: &[IdeaPart]| assert_eq!(missing_parts(idea), expect, "{idea:?}");
+        let (why, what) = (IdeaPart::Rationale, IdeaPart::RequiredChanges);
         check("IDEA: a\nRATIONALE: b\nREQUIRED_CHANGES:\n\n- c\n", &[]);
         check("IDEA: a\nREQUIRED_CHANGES: c\nRATIONALE:\n", &[why]);
         check("IDEA: a\nRATIONALE: b\n", &[what]);
@@ -160,28 +170,28 @@ mod tests {
             times in 1_usize..200,
         ) {
             let reply = reply.repeat(times);
-            let found = ideas(&reply);
-            prop_assert!(found.len() <= MOST_IDEAS);
+            let found = parse_ideas(&reply);
+            prop_assert!(found.len() <= MAX_REPLY_IDEAS);
             prop_assert!(found.iter().map(String::len).sum::<usize>() <= 2 * reply.len() + 1);
             for idea in &found {
-                prop_assert!(idea.len() <= IDEA_BYTES && idea.starts_with("IDEA:"), "{idea:?}");
+                prop_assert!(idea.len() <= MAX_IDEA_BYTES && idea.starts_with("IDEA:"), "{idea:?}");
                 prop_assert!(!idea.contains(|c: char| c.is_control() && c != '\n' && c != '\t'));
                 // What was found once is found again, and is one idea.
-                prop_assert_eq!(ideas(idea).len(), 1, "{:?}", idea);
-                let _ = missing(idea);
+                prop_assert_eq!(parse_ideas(idea).len(), 1, "{:?}", idea);
+                let _ = missing_parts(idea);
             }
         }
     }
 
     #[test]
     fn a_reply_without_end_is_cut() {
-        assert_eq!(ideas(&"IDEA: a\n".repeat(2_000_000)).len(), MOST_IDEAS);
-        assert!(ideas(&"\u{0}ü".repeat(5 << 20)).is_empty());
+        assert_eq!(parse_ideas(&"IDEA: a\n".repeat(2_000_000)).len(), MAX_REPLY_IDEAS);
+        assert!(parse_ideas(&"\u{0}ü".repeat(5 << 20)).is_empty());
     }
 
     #[test]
     fn an_idea_of_ones_own_may_have_any_form() {
-        let check = |text: &str, idea: &str| assert_eq!(own_idea(text).as_deref(), Ok(idea));
+        let check = |text: &str, idea: &str| assert_eq!(parse_user_idea(text).as_deref(), Ok(idea));
         check("\n# IDEA: Widen\r\nRATIONALE: x\n\n", "# IDEA: Widen\nRATIONALE: x\n");
         check("Notes first\nIDEA: Widen", "Notes first\nIDEA: Widen\n");
         check("\u{feff}## Widen the window\n\nbecause\n", "IDEA: Widen the window\n\nbecause\n");
@@ -190,11 +200,11 @@ mod tests {
             (" \n\t\n", "says nothing"),
             ("IDEA: -- \n", "says nothing"),
             ("IDEA: a\nIDEA: b", "2 ideas"),
-            (&"x\n".repeat(IDEA_BYTES), "longer than 32768 bytes"),
+            (&"x\n".repeat(MAX_IDEA_BYTES), "longer than 32768 bytes"),
         ] {
-            assert!(own_idea(text).is_err_and(|said| said.contains(why)), "{text:.20?}");
+            assert!(parse_user_idea(text).is_err_and(|said| said.contains(why)), "{text:.20?}");
         }
-        let once = own_idea("Widen\n").expect("an idea");
-        assert_eq!(own_idea(&once), Ok(once.clone()), "its form is final");
+        let once = parse_user_idea("Widen\n").expect("an idea");
+        assert_eq!(parse_user_idea(&once), Ok(once.clone()), "its form is final");
     }
 }

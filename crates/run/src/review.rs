@@ -1,14 +1,14 @@
 //! What a reviewer says, taken apart: `VERDICT: APPROVE` or `REJECT`, `ISSUES:`, `NOTES:`. Pure and bounded. A verdict that
 //! cannot be read is a rejection.
 
-use crate::reply::cut;
+use crate::reply::truncate_text;
 
 /// The longest list of issues that goes back to a coder.
-const ISSUES_BYTES: usize = 16 << 10;
+const MAX_ISSUES_BYTES: usize = 16 << 10;
 
 /// What a reviewer says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Review {
+pub(crate) enum ReviewVerdict {
     /// It may go on.
     Approved,
     /// It may not, for these reasons.
@@ -20,66 +20,66 @@ pub(crate) enum Review {
 
 /// The parts of a review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
+enum ReviewPart {
     Verdict,
     Issues,
     Notes,
 }
 
 /// Reads a review.
-pub(crate) fn read(reply: &str) -> Review {
+pub(crate) fn parse_review(reply: &str) -> ReviewVerdict {
     let mut verdicts: Vec<&str> = Vec::new();
     let (mut issues, mut part) = (String::new(), None);
     for line in reply.lines() {
-        let (begun, rest) = match key(line) {
+        let (begun, rest) = match parse_key(line) {
             Some((begun, rest)) => (Some(begun), rest),
             None => (None, line),
         };
         part = begun.or(part);
         match part {
-            Some(Part::Verdict) if begun.is_some() => verdicts.push(rest),
-            Some(Part::Issues) if issues.len() < ISSUES_BYTES => {
+            Some(ReviewPart::Verdict) if begun.is_some() => verdicts.push(rest),
+            Some(ReviewPart::Issues) if issues.len() < MAX_ISSUES_BYTES => {
                 issues.push_str(rest.trim_end());
                 issues.push('\n');
             }
             Some(_) | None => {}
         }
     }
-    judge(&verdicts, cut(issues.trim(), ISSUES_BYTES))
+    judge_verdicts(&verdicts, truncate_text(issues.trim(), MAX_ISSUES_BYTES))
 }
 
 /// A line that begins a part: Markdown around the key does not count.
-fn key(line: &str) -> Option<(Part, &str)> {
+fn parse_key(line: &str) -> Option<(ReviewPart, &str)> {
     let bare = line.trim_start_matches(['#', '*', '_', ' ', '\t', '-', '>']);
     let (key, rest) = bare.split_once(':')?;
     let part = match key.trim_matches(['*', '_', ' ']).to_ascii_uppercase().as_str() {
-        "VERDICT" => Part::Verdict,
-        "ISSUES" => Part::Issues,
-        "NOTES" => Part::Notes,
+        "VERDICT" => ReviewPart::Verdict,
+        "ISSUES" => ReviewPart::Issues,
+        "NOTES" => ReviewPart::Notes,
         _ => return None,
     };
     Some((part, rest.trim_start_matches(['*', '_', ' '])))
 }
 
-fn judge(verdicts: &[&str], issues: &str) -> Review {
-    let words: Vec<Option<bool>> = verdicts.iter().map(|text| approves(text)).collect();
-    let rejected = |issues: &str| Review::Rejected { issues: issues.to_owned() };
+fn judge_verdicts(verdicts: &[&str], issues: &str) -> ReviewVerdict {
+    let words: Vec<Option<bool>> = verdicts.iter().map(|text| parse_verdict(text)).collect();
+    let rejected = |issues: &str| ReviewVerdict::Rejected { issues: issues.to_owned() };
     match words.as_slice() {
         [] => rejected("the review has no line `VERDICT: APPROVE` or `VERDICT: REJECT`"),
         [Some(first), rest @ ..] if rest.iter().all(|word| *word == Some(*first)) => match first {
-            true => Review::Approved,
+            true => ReviewVerdict::Approved,
             false if issues.is_empty() => rejected("the reviewer rejects it and names no issue"),
             false => rejected(issues),
         },
         _ => rejected(&format!(
             "the verdict cannot be read: {:?} is neither `APPROVE` nor `REJECT`",
-            cut(&verdicts.join("; "), 200)
+            truncate_text(&verdicts.join("; "), 200)
         )),
     }
 }
 
 /// What a verdict says, if it says one thing.
-fn approves(text: &str) -> Option<bool> {
+fn parse_verdict(text: &str) -> Option<bool> {
     let word: String = text.chars().take_while(char::is_ascii_alphabetic).collect();
     let bare = text.get(word.len()..)?.trim_matches(['*', '_', '`', '.', '!', ' ']);
     match (word.to_ascii_uppercase().as_str(), bare) {
@@ -96,9 +96,9 @@ mod tests {
     #[test]
     fn what_reviewers_say() {
         let check = |reply: &str, expect: &str| {
-            let said = match read(reply) {
-                Review::Approved => "approved".to_owned(),
-                Review::Rejected { issues } => issues,
+            let said = match parse_review(reply) {
+                ReviewVerdict::Approved => "approved".to_owned(),
+                ReviewVerdict::Rejected { issues } => issues,
             };
             assert_eq!(said, expect, "{reply:?}");
         };
@@ -121,7 +121,9 @@ mod tests {
         check("VERDICT: APPROVE\nVERDICT: REJECT\nISSUES: x", &unread("APPROVE; REJECT"));
         check("VERDICT:", &unread(""));
         check("VERDICT: REJECT\nVERDICT: REJECT\nISSUES: x", "x");
-        let long = format!("VERDICT: REJECT\nISSUES: {}", "é\n".repeat(ISSUES_BYTES));
-        assert!(matches!(read(&long), Review::Rejected { issues } if issues.len() <= ISSUES_BYTES));
+        let long = format!("VERDICT: REJECT\nISSUES: {}", "é\n".repeat(MAX_ISSUES_BYTES));
+        assert!(
+            matches!(parse_review(&long), ReviewVerdict::Rejected { issues } if issues.len() <= MAX_ISSUES_BYTES)
+        );
     }
 }

@@ -9,18 +9,18 @@ mod promote;
 mod score;
 mod sweep;
 
-use crate::brief::{Brief, ForCollecting};
-use crate::drive::Halt;
-use crate::port::{JobEnd, World};
-use crate::step_files::{StepDigests, noting};
+use crate::brief::{CollectBrief, StepBrief};
+use crate::drive::RunHalt;
+use crate::port::{JobEnd, RunPorts};
+use crate::step_files::{StepDigests, with_noting};
 use treebeam_core::event::FileDigest;
 use treebeam_core::evidence::Artifact;
-use treebeam_core::plan::Outcome;
+use treebeam_core::plan::StepOutcome;
 
 /// The outcome of a step.
 #[derive(Clone, Debug)]
 pub(crate) struct StepEnd {
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: StepOutcome,
     /// The digests of the files that it has written.
     pub(crate) files: Vec<FileDigest>,
     /// The artifacts that it found changed.
@@ -29,34 +29,39 @@ pub(crate) struct StepEnd {
 
 /// Does one step; the files that it wrote are on disk before its outcome is known. Nothing comes of a step whose outcome
 /// arrives later.
-pub(crate) fn perform(brief: &Brief, world: World<'_>) -> Result<Option<StepEnd>, Halt> {
+pub(crate) fn perform_step(
+    brief: &StepBrief,
+    world: RunPorts<'_>,
+) -> Result<Option<StepEnd>, RunHalt> {
     let digests = StepDigests::default();
-    let outcome = noting(world, &digests, |world| outcome_of(brief, world))?;
-    world.files.settle()?;
-    Ok(outcome.map(|outcome| digests.into_end(outcome)))
+    let outcome = with_noting(world, &digests, |world| run_stage(brief, world))?;
+    world.files.sync_files()?;
+    Ok(outcome.map(|outcome| digests.into_step_end(outcome)))
 }
 
 /// Takes in what an ended job left behind; nothing where the sweep has to be run again.
-pub(crate) fn collect(
+pub(crate) fn collect_job(
     end: &JobEnd,
-    brief: &ForCollecting,
-    world: World<'_>,
-) -> Result<Option<StepEnd>, Halt> {
+    brief: &CollectBrief,
+    world: RunPorts<'_>,
+) -> Result<Option<StepEnd>, RunHalt> {
     let digests = StepDigests::default();
-    let outcome = noting(world, &digests, |world| sweep::collect(end, brief, world))?;
-    Ok(outcome.map(|outcome| digests.into_end(outcome)))
+    let outcome = with_noting(world, &digests, |world| sweep::collect_sweep(end, brief, world))?;
+    Ok(outcome.map(|outcome| digests.into_step_end(outcome)))
 }
 
-fn outcome_of(brief: &Brief, world: World<'_>) -> Result<Option<Outcome>, Halt> {
+fn run_stage(brief: &StepBrief, world: RunPorts<'_>) -> Result<Option<StepOutcome>, RunHalt> {
     Ok(match brief {
-        Brief::Propose(brief) => Some(idea::propose(brief, world)?),
-        Brief::Implement(brief) => Some(implement::implement(brief, world)?),
-        Brief::Sweep(brief) => {
-            sweep::submit(brief, world)?;
+        StepBrief::Propose(brief) => Some(idea::propose_ideas(brief, world)?),
+        StepBrief::Implement(brief) => Some(implement::implement_idea(brief, world)?),
+        StepBrief::Sweep(brief) => {
+            sweep::submit_sweep(brief, world)?;
             None
         }
-        Brief::Score(brief) => Some(score::score(brief, world)?),
-        Brief::Promote(brief) => Some(promote::promote(brief, world)?),
-        Brief::Discard(brief) => Some(discard::discard(brief, world.repo, world.files)?),
+        StepBrief::Score(brief) => Some(score::score_candidate(brief, world)?),
+        StepBrief::Promote(brief) => Some(promote::promote_candidate(brief, world)?),
+        StepBrief::Discard(brief) => {
+            Some(discard::discard_leftover(brief, world.repo, world.files)?)
+        }
     })
 }

@@ -2,7 +2,10 @@
 //! Each is computed as the file is written; files are read again only where the step did not write
 //! them itself.
 
-use crate::port::{Agent, AgentError, Ask, Edits, Files, PortError, Reply, Role, World};
+use crate::port::{
+    Agent, AgentError, AgentReply, AgentRequest, AgentRole, EditMode, FileStore, PortError,
+    RunPorts,
+};
 use crate::stage::StepEnd;
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -10,31 +13,31 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use treebeam_core::event::FileDigest;
 use treebeam_core::evidence::Artifact;
 use treebeam_core::id::{EvalId, RunPath, Sha256};
-use treebeam_core::plan::Outcome;
+use treebeam_core::plan::StepOutcome;
 
 /// What a step has done to the files of the run so far.
 #[derive(Debug, Default)]
-pub(crate) struct StepDigests(Mutex<Noted>);
+pub(crate) struct StepDigests(Mutex<NotedFiles>);
 
 /// The digests of the files that were written, and the artifacts that were found changed, by path.
 #[derive(Debug, Default)]
-struct Noted {
+struct NotedFiles {
     digests: BTreeMap<RunPath, Sha256>,
     changed_artifacts: BTreeMap<RunPath, Artifact>,
 }
 
 impl StepDigests {
-    fn noted(&self) -> MutexGuard<'_, Noted> {
+    fn lock_notes(&self) -> MutexGuard<'_, NotedFiles> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn note(&self, path: RunPath, sha256: Sha256) {
-        self.noted().digests.insert(path, sha256);
+    fn add_digest(&self, path: RunPath, sha256: Sha256) {
+        self.lock_notes().digests.insert(path, sha256);
     }
 
     /// The end of the step, with the files that it has written and the artifacts that it found
     /// changed, in the order of their paths.
-    pub(crate) fn into_end(self, outcome: Outcome) -> StepEnd {
+    pub(crate) fn into_step_end(self, outcome: StepOutcome) -> StepEnd {
         let noted = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
         let digests = noted.digests.into_iter();
         let files = digests.map(|(path, sha256)| FileDigest { path, sha256 }).collect();
@@ -44,40 +47,40 @@ impl StepDigests {
 }
 
 /// Does a step's work in a world that notes what it writes.
-pub(crate) fn noting<T>(
-    world: World<'_>,
+pub(crate) fn with_noting<T>(
+    world: RunPorts<'_>,
     digests: &StepDigests,
-    work: impl FnOnce(World<'_>) -> T,
+    work: impl FnOnce(RunPorts<'_>) -> T,
 ) -> T {
     let files = NotingFiles { files: world.files, digests };
     let agent = NotingAgent { agent: world.agent, digests };
-    work(World { files: &files, agent: &agent, ..world })
+    work(RunPorts { files: &files, agent: &agent, ..world })
 }
 
 /// The run's files, with a note of each that is written.
 struct NotingFiles<'a> {
-    files: &'a dyn Files,
+    files: &'a dyn FileStore,
     digests: &'a StepDigests,
 }
 
-impl Files for NotingFiles<'_> {
-    fn write(&self, path: &RunPath, bytes: &[u8]) -> Result<(), PortError> {
-        self.files.write(path, bytes)?;
-        self.digests.note(path.clone(), Sha256::of(bytes));
+impl FileStore for NotingFiles<'_> {
+    fn write_file(&self, path: &RunPath, bytes: &[u8]) -> Result<(), PortError> {
+        self.files.write_file(path, bytes)?;
+        self.digests.add_digest(path.clone(), Sha256::hash_bytes(bytes));
         Ok(())
     }
 
-    fn read(&self, path: &RunPath, limit: usize) -> Result<Vec<u8>, PortError> {
-        self.files.read(path, limit)
+    fn read_file(&self, path: &RunPath, limit: usize) -> Result<Vec<u8>, PortError> {
+        self.files.read_file(path, limit)
     }
 
-    fn find(&self, path: &RunPath, limit: usize) -> Result<Option<Vec<u8>>, PortError> {
-        self.files.find(path, limit)
+    fn find_file(&self, path: &RunPath, limit: usize) -> Result<Option<Vec<u8>>, PortError> {
+        self.files.find_file(path, limit)
     }
 
-    fn link(&self, from: &RunPath, to: &RunPath) -> Result<Sha256, PortError> {
-        let sha256 = self.files.link(from, to)?;
-        self.digests.note(to.clone(), sha256);
+    fn link_file(&self, from: &RunPath, to: &RunPath) -> Result<Sha256, PortError> {
+        let sha256 = self.files.link_file(from, to)?;
+        self.digests.add_digest(to.clone(), sha256);
         Ok(sha256)
     }
 
@@ -85,31 +88,31 @@ impl Files for NotingFiles<'_> {
         self.files.remove_submissions(eval)
     }
 
-    fn import(&self, from: &RunPath, name: &str) -> Result<Artifact, PortError> {
-        self.files.import(from, name)
+    fn import_artifact(&self, from: &RunPath, name: &str) -> Result<Artifact, PortError> {
+        self.files.import_artifact(from, name)
     }
 
-    fn settle(&self) -> Result<(), PortError> {
-        self.files.settle()
+    fn sync_files(&self) -> Result<(), PortError> {
+        self.files.sync_files()
     }
 
-    fn changed(&self, artifacts: &[Artifact]) -> Result<Vec<Artifact>, PortError> {
-        let changed = self.files.changed(artifacts)?;
+    fn find_changed_artifacts(&self, artifacts: &[Artifact]) -> Result<Vec<Artifact>, PortError> {
+        let changed = self.files.find_changed_artifacts(artifacts)?;
         let by_path = changed.iter().map(|artifact| (artifact.path.clone(), artifact.clone()));
-        self.digests.noted().changed_artifacts.extend(by_path);
+        self.digests.lock_notes().changed_artifacts.extend(by_path);
         Ok(changed)
     }
 
-    fn restore(&self, artifacts: &[Artifact]) -> Result<(), PortError> {
-        self.files.restore(artifacts)
+    fn restore_artifacts(&self, artifacts: &[Artifact]) -> Result<(), PortError> {
+        self.files.restore_artifacts(artifacts)
     }
 
-    fn open_copy(&self, artifact: &Artifact) -> Result<Box<dyn Read>, PortError> {
-        self.files.open_copy(artifact)
+    fn open_copy_of(&self, artifact: &Artifact) -> Result<Box<dyn Read>, PortError> {
+        self.files.open_copy_of(artifact)
     }
 
-    fn open(&self, artifact: &Artifact) -> Result<Box<dyn Read>, PortError> {
-        self.files.open(artifact)
+    fn open_artifact(&self, artifact: &Artifact) -> Result<Box<dyn Read>, PortError> {
+        self.files.open_artifact(artifact)
     }
 }
 
@@ -120,22 +123,22 @@ struct NotingAgent<'a> {
 }
 
 impl Agent for NotingAgent<'_> {
-    fn answers(&self, role: Role) -> bool {
-        self.agent.answers(role)
+    fn can_answer(&self, role: AgentRole) -> bool {
+        self.agent.can_answer(role)
     }
 
-    fn edits(&self, role: Role) -> Edits {
-        self.agent.edits(role)
+    fn edit_mode(&self, role: AgentRole) -> EditMode {
+        self.agent.edit_mode(role)
     }
 
-    fn continues(&self, role: Role) -> bool {
-        self.agent.continues(role)
+    fn can_continue(&self, role: AgentRole) -> bool {
+        self.agent.can_continue(role)
     }
 
-    fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
+    fn ask(&self, ask: &AgentRequest) -> Result<AgentReply, AgentError> {
         let reply = self.agent.ask(ask)?;
         if let Some(FileDigest { path, sha256 }) = &reply.kept_as {
-            self.digests.note(path.clone(), *sha256);
+            self.digests.add_digest(path.clone(), *sha256);
         }
         Ok(reply)
     }

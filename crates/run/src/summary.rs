@@ -1,28 +1,28 @@
 //! `summary.json`: what became of an eval, on one page, for people and programs that read its folder. Each stage puts in what it
 //! knows, and leaves the rest as it stands: done twice, it is the same page. An attempt begins a new one, in the same place.
 
-use crate::port::{Files, JobEnd, PortError};
+use crate::port::{FileStore, JobEnd, PortError};
 use crate::{figures, reply};
 use serde_json::{Value, json};
-use treebeam_core::bill::Bills;
-use treebeam_core::event::{Approval, Failure, Idea, Subject};
-use treebeam_core::facts::Work;
+use treebeam_core::bill::RoleBills;
+use treebeam_core::event::{Approval, EvalFailure, Idea, SweepSubject};
+use treebeam_core::facts::Candidate;
 use treebeam_core::id::{Commit, EvalId, NodeId, RunPath};
 use treebeam_core::path;
-use treebeam_core::score::Judgement;
+use treebeam_core::score::ScoringDetails;
 
 /// The file.
-const NAME: &str = "summary.json";
+const SUMMARY_FILE: &str = "summary.json";
 /// The longest file that is read.
-const LONGEST: usize = 4 << 20;
+const MAX_SUMMARY_BYTES: usize = 4 << 20;
 /// How much of a text is repeated here: all of it stands in a file of its own.
-const TEXT_BYTES: usize = 64 << 10;
+const MAX_TEXT_BYTES: usize = 64 << 10;
 
 /// What was said of a candidate before it was measured.
-const DRAFTED: [&str; 5] = ["notes", "plan", "review", "llm_usage", "cost_usd"];
+const DRAFT_KEYS: [&str; 5] = ["notes", "plan", "review", "llm_usage", "cost_usd"];
 
 /// Which attempt of which eval it is about.
-pub(crate) struct About {
+pub(crate) struct EvalAttempt {
     pub(crate) eval: EvalId,
     pub(crate) attempt: u32,
     pub(crate) idea: Idea,
@@ -32,7 +32,7 @@ pub(crate) struct About {
 
 /// What a coder and their colleagues made of an idea, as far as they got.
 #[derive(Default)]
-pub(crate) struct Draft {
+pub(crate) struct ChangeDraft {
     pub(crate) notes: Option<String>,
     pub(crate) plan: Option<String>,
     /// Rounds that the coder was asked in.
@@ -41,28 +41,28 @@ pub(crate) struct Draft {
     pub(crate) applied: bool,
     /// How many files the change touches, once there is one that may stand.
     pub(crate) files_changed: Option<u32>,
-    pub(crate) review: Option<Verdict>,
+    pub(crate) review: Option<ReviewRound>,
 }
 
 /// The last word of the reviewer's.
-pub(crate) struct Verdict {
+pub(crate) struct ReviewRound {
     pub(crate) round: u32,
     /// What is wrong; nothing where it was approved.
     pub(crate) issues: Option<String>,
 }
 
 /// The page.
-pub(crate) struct Summary(Value);
+pub(crate) struct EvalSummary(Value);
 
-impl Summary {
+impl EvalSummary {
     /// A page on which nothing has happened.
-    fn blank(about: &About) -> Self {
-        let About { eval, attempt, idea, parent, parent_commit } = about;
+    fn blank(about: &EvalAttempt) -> Self {
+        let EvalAttempt { eval, attempt, idea, parent, parent_commit } = about;
         Self(json!({
             "schema": "treebeam.summary/1",
             "eval_id": eval,
             "attempt": attempt,
-            "attempt_dir": path::attempt(*eval, *attempt),
+            "attempt_dir": path::attempt_folder(*eval, *attempt),
             "status": "running",
             "idea": idea.title,
             "idea_path": idea.path,
@@ -90,29 +90,29 @@ impl Summary {
     }
 
     /// What the page says of this attempt so far. One that is not there, or is no such page, is begun anew.
-    pub(crate) fn open(about: &About, files: &dyn Files) -> Result<Self, PortError> {
-        let (mut page, found) = (Self::blank(about), found(about, files)?);
+    pub(crate) fn open_page(about: &EvalAttempt, files: &dyn FileStore) -> Result<Self, PortError> {
+        let (mut page, found) = (Self::blank(about), read_page(about, files)?);
         let same = ["schema", "eval_id", "attempt"].iter().all(|key| found[key] == page.0[key]);
-        page.copy(&found, |_| same);
+        page.copy_fields(&found, |_| same);
         Ok(page)
     }
 
     /// A page for the candidate of an attempt before, which is measured again.
-    pub(crate) fn taken_over(
-        about: &About,
-        work: &Work,
-        files: &dyn Files,
+    pub(crate) fn from_candidate(
+        about: &EvalAttempt,
+        work: &Candidate,
+        files: &dyn FileStore,
     ) -> Result<Self, PortError> {
-        let (mut page, found) = (Self::blank(about), found(about, files)?);
+        let (mut page, found) = (Self::blank(about), read_page(about, files)?);
         let same = ["schema", "eval_id"].iter().all(|key| found[key] == page.0[key]);
-        page.copy(&found, |key| same && DRAFTED.contains(&key));
+        page.copy_fields(&found, |key| same && DRAFT_KEYS.contains(&key));
         page.0["patch_applied"] = json!(true);
         page.0["coder_rounds"] = json!(work.rounds);
         page.0["files_changed"] = json!(work.files_changed);
-        Ok(page.committed(&work.commit, work.approval))
+        Ok(page.with_commit(&work.commit, work.approval))
     }
 
-    fn copy(&mut self, found: &Value, wanted: impl Fn(&str) -> bool) {
+    fn copy_fields(&mut self, found: &Value, wanted: impl Fn(&str) -> bool) {
         let page = self.0.as_object_mut().into_iter().flatten();
         for (key, value) in page.filter(|(key, _)| wanted(key)) {
             if let Some(found) = found.get(key) {
@@ -122,10 +122,11 @@ impl Summary {
     }
 
     /// A page for what came of asking, with what the answers of all attempts took.
-    pub(crate) fn drafted(about: &About, draft: &Draft, bills: &Bills) -> Self {
+    pub(crate) fn from_draft(about: &EvalAttempt, draft: &ChangeDraft, bills: &RoleBills) -> Self {
         let mut page = Self::blank(about);
-        let text =
-            |text: &Option<String>| json!(text.as_deref().map(|t| reply::cut(t, TEXT_BYTES)));
+        let text = |text: &Option<String>| {
+            json!(text.as_deref().map(|t| reply::truncate_text(t, MAX_TEXT_BYTES)))
+        };
         page.0["notes"] = text(&draft.notes);
         page.0["plan"] = text(&draft.plan);
         page.0["patch_applied"] = json!(draft.applied);
@@ -136,35 +137,35 @@ impl Summary {
             "verdict": if review.issues.is_none() { "approve" } else { "reject" },
             "issues": review.issues,
         })));
-        page.0["llm_usage"] = figures::usage(bills);
-        page.0["cost_usd"] = json!(figures::cost(bills));
+        page.0["llm_usage"] = figures::usage_json(bills);
+        page.0["cost_usd"] = json!(figures::cost_in_dollars(bills));
         page
     }
 
     /// It is a commit now.
-    pub(crate) fn committed(mut self, commit: &Commit, approval: Approval) -> Self {
+    pub(crate) fn with_commit(mut self, commit: &Commit, approval: Approval) -> Self {
         self.0["candidate_commit"] = json!(commit);
         self.0["approval"] = json!(approval);
         self
     }
 
     /// Its job has ended.
-    pub(crate) fn swept(mut self, end: &JobEnd) -> Self {
-        self.0["commands"] = json!(end.ran);
-        self.0["job_usage"] = json!(end.used);
+    pub(crate) fn with_job_end(mut self, end: &JobEnd) -> Self {
+        self.0["commands"] = json!(end.commands);
+        self.0["job_usage"] = json!(end.usage);
         self
     }
 
     /// It was compared.
-    pub(crate) fn scored(mut self, judgement: &Judgement) -> Self {
+    pub(crate) fn with_scoring(mut self, judgement: &ScoringDetails) -> Self {
         let scored = &judgement.scored;
         self.0["status"] = json!("completed");
         self.0["scoring_summary"] = json!({
-            "recommendation": figures::recommendation(&judgement.vs_parent),
+            "recommendation": figures::recommendation_json(&judgement.vs_parent),
             "primary_delta": scored.vs_parent.primary_delta,
         });
         self.0["scoring_summary_root"] = json!({
-            "recommendation": figures::recommendation(&judgement.vs_root),
+            "recommendation": figures::recommendation_json(&judgement.vs_root),
             "primary_delta": scored.vs_root.primary_delta,
         });
         self.0["completeness"] = json!(scored.completeness);
@@ -172,29 +173,33 @@ impl Summary {
     }
 
     /// The older twin whose results were compared, in place of an own sweep.
-    pub(crate) fn same_code_as(mut self, original: Option<Subject>) -> Self {
+    pub(crate) fn with_original(mut self, original: Option<SweepSubject>) -> Self {
         self.0["same_code_as"] = json!(original.map(|original| original.to_string()));
         self
     }
 
     /// It ended here.
-    pub(crate) fn failed(mut self, failure: &Failure) -> Self {
+    pub(crate) fn with_failure(mut self, failure: &EvalFailure) -> Self {
         self.0["status"] = json!("failed");
         self.0["error"] = json!(failure);
         self
     }
 
-    pub(crate) fn write(&self, about: &About, files: &dyn Files) -> Result<(), PortError> {
-        files.write(&place(about.eval), format!("{:#}\n", self.0).as_bytes())
+    pub(crate) fn write(
+        &self,
+        about: &EvalAttempt,
+        files: &dyn FileStore,
+    ) -> Result<(), PortError> {
+        files.write_file(&summary_path(about.eval), format!("{:#}\n", self.0).as_bytes())
     }
 }
 
 /// The page as it lies there; nothing where there is none.
-fn found(about: &About, files: &dyn Files) -> Result<Value, PortError> {
-    let text = files.find(&place(about.eval), LONGEST)?.unwrap_or_default();
+fn read_page(about: &EvalAttempt, files: &dyn FileStore) -> Result<Value, PortError> {
+    let text = files.find_file(&summary_path(about.eval), MAX_SUMMARY_BYTES)?.unwrap_or_default();
     Ok(serde_json::from_slice(&text).unwrap_or_default())
 }
 
-fn place(eval: EvalId) -> RunPath {
-    path::experiment(eval).join(NAME)
+fn summary_path(eval: EvalId) -> RunPath {
+    path::experiment_folder(eval).join(SUMMARY_FILE)
 }

@@ -8,40 +8,45 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 use treebeam_core::audit;
-use treebeam_core::bill::Bills;
-use treebeam_core::event::{Event, FailureKind, SentBack, Stop};
-use treebeam_core::facts::{Eval, Facts, History, Ideas, Stage};
+use treebeam_core::bill::RoleBills;
+use treebeam_core::event::{Event, FailureKind, SentBack, StopReason};
+use treebeam_core::facts::{Eval, ExpansionIdeas, Facts, RunHistory, Stage};
 use treebeam_core::group::IdeaSource;
 use treebeam_core::id::{Commit, Depth, EvalId, NodeId};
-use treebeam_core::plan::{self, Again};
-use treebeam_core::policy::{Meaning, Reach};
+use treebeam_core::plan::{self, RedoKind};
+use treebeam_core::policy::{FixedSettings, RunLimits};
 use treebeam_core::state::State;
-use treebeam_run::port::{Clock as _, Journal as _, Moment, OwnIdea, Request};
-use treebeam_run::{Halt, drive};
+use treebeam_run::port::{Clock as _, Journal as _, MessageContent, RecordedMoment, UserIdea};
+use treebeam_run::{RunHalt, drive_run};
 use treebeam_testkit::journal::MemoryJournal;
 use treebeam_testkit::memory::{Disk, MemoryWorld, Trouble};
 
-const ALL: [Again; 3] = [Again::RetryFailed, Again::RerunEvals, Again::RegenerateIdeas];
+const ALL: [RedoKind; 3] = [RedoKind::RetryFailed, RedoKind::RerunEvals, RedoKind::RegenerateIdeas];
 
 fn number(n: u32) -> NonZeroU32 {
     NonZeroU32::new(n).expect("not zero")
 }
 
-fn meaning() -> Meaning {
-    Meaning {
+fn meaning() -> FixedSettings {
+    FixedSettings {
         ideas_per_node: number(5),
         beam_width: number(2),
         sweep_config_limit: Some(number(4)),
-        ..Meaning::default()
+        ..FixedSettings::default()
     }
 }
 
-fn reach(workers: u32, eval_retries: u32) -> Reach {
-    Reach { max_depth: 2, max_parallel_evals: number(workers), eval_retries, ..Reach::default() }
+fn reach(workers: u32, eval_retries: u32) -> RunLimits {
+    RunLimits {
+        max_depth: 2,
+        max_parallel_evals: number(workers),
+        eval_retries,
+        ..RunLimits::default()
+    }
 }
 
-fn go(journal: &mut MemoryJournal, world: &MemoryWorld) -> Result<State, Halt> {
-    drive(journal.state(), world.ports(), journal, &mut |_, _| {})
+fn go(journal: &mut MemoryJournal, world: &MemoryWorld) -> Result<State, RunHalt> {
+    drive_run(journal.state(), world.ports(), journal, &mut |_, _| {})
 }
 
 /// What must be the same however the run came about.
@@ -55,8 +60,8 @@ struct Settled {
 
 fn settled(state: State, disk: Disk) -> Settled {
     let mut facts = state.into_facts();
-    facts.history = History::default();
-    facts.reach.max_parallel_evals = NonZeroU32::MIN;
+    facts.history = RunHistory::default();
+    facts.limits.max_parallel_evals = NonZeroU32::MIN;
     let worktrees = disk.worktrees.into_keys().collect();
     // What single submissions wrote depends on how often they were cut off.
     let number = |part: &str| part.strip_prefix('s').is_some_and(|n| n.parse::<u32>().is_ok());
@@ -76,9 +81,9 @@ fn left_after(events: usize, seed: u64, retries: u32) -> (MemoryJournal, MemoryW
 }
 
 /// What the program records for these wishes.
-fn wish(journal: &mut MemoryJournal, world: &MemoryWorld, wishes: &[Again]) -> Option<SentBack> {
+fn wish(journal: &mut MemoryJournal, world: &MemoryWorld, wishes: &[RedoKind]) -> Option<SentBack> {
     let state = journal.state();
-    let at = world.at(Moment::SentBack(state.next_eval()));
+    let at = world.recorded_time(RecordedMoment::SentBack(state.next_eval_id()));
     let sent = plan::send_back(&state, wishes, &|_| true, at)?;
     journal.events.push(Event::SentBack(Box::new(sent.clone())));
     Some(sent)
@@ -143,7 +148,7 @@ fn an_attempt_that_changes_the_same_has_a_commit_of_its_own() {
 /// Sends all work of a run back that was left like this, and cuts it off after every event from there on.
 fn check_sent_back(
     (journal, left_world): (MemoryJournal, MemoryWorld),
-    wishes: &[Again],
+    wishes: &[RedoKind],
     (seed, retries): (u64, u32),
 ) -> Option<(SentBack, Facts)> {
     let left = journal.events.len();
@@ -152,7 +157,7 @@ fn check_sent_back(
     workers(&mut clean, 1, retries);
     let begun = clean.events.len();
     let end = go(&mut clean, &world).expect("a whole run");
-    assert!(audit::structure(&end).is_empty() && audit::beams(&end).is_empty());
+    assert!(audit::check_structure(&end).is_empty() && audit::check_beams(&end).is_empty());
     let expected = settled(end, world.disk());
     for count in [1, 3] {
         for cut in begun..clean.events.len() {
@@ -206,7 +211,7 @@ fn failed_evals_get_their_next_attempt_and_nothing_is_removed_under_it() {
     let (mut journal, world) = first(7, |state| has(state, |s| matches!(s, Stage::Failed { .. })));
     let before = journal.state();
     assert!(!before.leftovers.is_empty(), "the failed attempt has something to remove");
-    let sent = wish(&mut journal, &world, &[Again::RetryFailed]).expect("something to retry");
+    let sent = wish(&mut journal, &world, &[RedoKind::RetryFailed]).expect("something to retry");
     let [eval] = sent.retried[..] else { panic!("{sent:?}") };
     let after = journal.state();
     assert!(after.leftovers.keys().all(|left| left.place.to_string() != format!("e{eval}")));
@@ -221,8 +226,12 @@ fn failed_evals_get_their_next_attempt_and_nothing_is_removed_under_it() {
 #[test]
 fn a_wish_acts_again_on_what_has_failed_since() {
     let (mut journal, world) = first(7, |state| has(state, |s| matches!(s, Stage::Failed { .. })));
-    wish(&mut journal, &world, &[Again::RetryFailed]).expect("something to retry");
-    assert_eq!(wish(&mut journal, &world, &[Again::RetryFailed]), None, "it is in the queue now");
+    wish(&mut journal, &world, &[RedoKind::RetryFailed]).expect("something to retry");
+    assert_eq!(
+        wish(&mut journal, &world, &[RedoKind::RetryFailed]),
+        None,
+        "it is in the queue now"
+    );
     let failed = |journal: &MemoryJournal| {
         journal
             .state()
@@ -243,7 +252,7 @@ fn a_wish_acts_again_on_what_has_failed_since() {
         assert!(!over, "nothing fails again before the depth closes");
     }
     let number = failed(&journal);
-    let sent = wish(&mut journal, &world, &[Again::RetryFailed]).expect("something to retry");
+    let sent = wish(&mut journal, &world, &[RedoKind::RetryFailed]).expect("something to retry");
     assert_eq!(sent.retried.len(), number);
 }
 
@@ -254,22 +263,23 @@ fn scored_evals_are_evaluated_again_under_new_ids_as_far_as_the_budget_goes() {
     };
     let (mut journal, world) = first(7, three);
     let made = u32::try_from(journal.state().evals.len()).expect("a number");
-    let budget = Reach { max_total_idea_evals: Some(made + 2), ..reach(1, 0) };
+    let budget = RunLimits { max_total_idea_evals: Some(made + 2), ..reach(1, 0) };
     journal.events.push(Event::SettingsChanged { reach: budget });
-    let sent = wish(&mut journal, &world, &[Again::RerunEvals]).expect("something to rerun");
+    let sent = wish(&mut journal, &world, &[RedoKind::RerunEvals]).expect("something to rerun");
     let ids: Vec<_> = sent.rerun.iter().map(|rerun| rerun.eval).collect();
     assert_eq!(ids, [EvalId::new(made + 1), EvalId::new(made + 2)], "the next ids, two of three");
-    assert_eq!(wish(&mut journal, &world, &[Again::RerunEvals]), None, "no room for the third");
+    assert_eq!(wish(&mut journal, &world, &[RedoKind::RerunEvals]), None, "no room for the third");
     let end = go(&mut journal, &world).expect("a run");
     for rerun in &sent.rerun {
         let [old, new] = [rerun.of, rerun.eval].map(|id| end.eval(id).expect("an eval").clone());
         assert!(matches!(old.stage, Stage::Superseded(_, by) if by == new.id));
         assert_eq!((&old.idea, old.parent, old.depth), (&new.idea, new.parent, new.depth));
-        let (old, new) = (old.measured().expect("figures"), new.measured().expect("figures"));
+        let (old, new) =
+            (old.scored_candidate().expect("figures"), new.scored_candidate().expect("figures"));
         assert_eq!(old.scored, new.scored, "the same idea does the same");
         assert_ne!(old.results.path, new.results.path, "each has its own evidence");
     }
-    assert!(audit::beams(&end).is_empty());
+    assert!(audit::check_beams(&end).is_empty());
     let judged = journal.events.iter().find_map(|event| {
         let Event::DepthClosed { verdicts, .. } = event else { return None };
         Some(verdicts)
@@ -286,40 +296,40 @@ fn other_ideas_replace_those_that_have_not_begun_and_no_file_is_written_twice() 
         files.filter(|(path, _)| path.starts_with("node_ideas/0000/")).collect()
     };
     let before = ideas(&world);
-    let sent = wish(&mut journal, &world, &[Again::RegenerateIdeas]).expect("ideas that wait");
+    let sent = wish(&mut journal, &world, &[RedoKind::RegenerateIdeas]).expect("ideas that wait");
     assert_eq!(sent.asked, [NodeId::ROOT]);
     assert!(!sent.set_aside.is_empty() && sent.rerun.is_empty() && sent.retried.is_empty());
-    assert_eq!(wish(&mut journal, &world, &[Again::RegenerateIdeas]), None, "asked already");
+    assert_eq!(wish(&mut journal, &world, &[RedoKind::RegenerateIdeas]), None, "asked already");
     let end = go(&mut journal, &world).expect("a run");
     let after = ideas(&world);
     assert!(before.iter().all(|(path, text)| after.get(path) == Some(text)), "all of it stays");
     assert!(after.len() > before.len());
     let root = end.node(NodeId::ROOT).expect("a root");
     let [_, again] = &root.expansions[..] else { panic!("{:?}", root.expansions) };
-    assert_eq!(again.evals().count(), sent.set_aside.len(), "as many as were set aside");
-    let standing = end.evals.iter().filter(|eval| eval.parent == NodeId::ROOT && eval.stands());
+    assert_eq!(again.eval_ids().count(), sent.set_aside.len(), "as many as were set aside");
+    let standing = end.evals.iter().filter(|eval| eval.parent == NodeId::ROOT && eval.is_current());
     assert_eq!(standing.count(), 5, "K ideas are tried");
     let numbers: BTreeSet<_> = end.evals.iter().map(|eval| eval.idea.path.clone()).collect();
     assert_eq!(numbers.len(), end.evals.len(), "each idea has its own file");
     assert!(
         sent.set_aside.iter().all(|id| end.eval(*id).expect("an eval").stage == Stage::SetAside)
     );
-    let turns: Vec<_> = again.evals().filter_map(|id| end.eval(*id)).collect();
+    let turns: Vec<_> = again.eval_ids().filter_map(|id| end.eval(*id)).collect();
     assert!(turns.iter().all(|eval| eval.idea.turn > Some(1)), "its conversation goes on");
 }
 
 #[test]
 fn where_no_other_ideas_come_those_set_aside_are_tried_after_all() {
     let (mut journal, world) = first(7, |state| has(state, |s| matches!(s, Stage::Scored(_))));
-    let sent = wish(&mut journal, &world, &[Again::RegenerateIdeas]).expect("ideas that wait");
+    let sent = wish(&mut journal, &world, &[RedoKind::RegenerateIdeas]).expect("ideas that wait");
     let (node, why) = (NodeId::ROOT, "refused".to_owned());
     let source = IdeaSource::Node(node);
-    let at = world.at(Moment::Start);
-    let (bills, conversation) = (Bills::default(), Vec::new());
+    let at = world.recorded_time(RecordedMoment::Start);
+    let (bills, conversation) = (RoleBills::default(), Vec::new());
     journal.events.push(Event::ProposalFailed { source, why, turns: 3, bills, conversation, at });
     let end = go(&mut journal, &world).expect("a run");
     let root = end.node(node).expect("a root");
-    assert!(matches!(root.expansions.last().expect("one").ideas, Ideas::Failed { .. }));
+    assert!(matches!(root.expansions.last().expect("one").ideas, ExpansionIdeas::Failed { .. }));
     let over = |stage: &Stage| matches!(stage, Stage::Decided(..) | Stage::Failed { .. });
     assert!(sent.set_aside.iter().all(|id| over(&end.eval(*id).expect("an eval").stage)));
 }
@@ -331,11 +341,13 @@ fn closed_depths_stand_and_a_stopped_run_has_nothing_to_do_again() {
     let end = go(&mut journal, &world).expect("a run");
     assert!(end.evals.iter().any(|eval| matches!(eval.stage, Stage::Failed { .. })));
     assert_eq!(wish(&mut journal, &world, &ALL), None);
-    journal.events.push(Event::SettingsChanged { reach: Reach { max_depth: 3, ..reach(1, 0) } });
+    journal
+        .events
+        .push(Event::SettingsChanged { reach: RunLimits { max_depth: 3, ..reach(1, 0) } });
     assert_eq!(wish(&mut journal, &world, &ALL), None, "the next depth has not begun");
     let (mut journal, world) =
         first(7, |state| !state.closed.is_empty() && !state.open_evals().is_empty());
-    let first_open = journal.state().first_open_eval();
+    let first_open = journal.state().first_open_eval_id();
     if let Some(sent) = wish(&mut journal, &world, &ALL) {
         let old = sent.rerun.iter().map(|rerun| rerun.of);
         let all = sent.retried.iter().copied().chain(old).chain(sent.set_aside.iter().copied());
@@ -347,7 +359,7 @@ fn closed_depths_stand_and_a_stopped_run_has_nothing_to_do_again() {
 fn barren(seed: u64, ideas: u32, purse: Option<usize>) -> Option<(MemoryJournal, MemoryWorld)> {
     let world = MemoryWorld::new(seed, seed);
     let world = if let Some(purse) = purse { world.with_purse(purse) } else { world };
-    let meaning = Meaning { ideas_per_node: number(ideas), ..meaning() };
+    let meaning = FixedSettings { ideas_per_node: number(ideas), ..meaning() };
     let mut journal = MemoryJournal::begun(meaning, reach(1, 0));
     let end = go(&mut journal, &world).expect("a run");
     end.closed.last()?.beam.is_empty().then_some((journal, world))
@@ -359,7 +371,7 @@ fn a_last_depth_that_promoted_nothing_is_opened_again_and_ends_the_same_wherever
     for seed in 0..60 {
         let Some(run) = barren(seed, 2, None) else { continue };
         let before = run.0.state();
-        let Some((sent, end)) = check_sent_back(run, &[Again::RetryFailed], (seed, 0)) else {
+        let Some((sent, end)) = check_sent_back(run, &[RedoKind::RetryFailed], (seed, 0)) else {
             assert_eq!(before.closed.last().map(|closed| closed.failed), Some(0), "seed {seed}");
             continue;
         };
@@ -382,10 +394,10 @@ fn whatever_is_wished_for_at_such_a_depth_ends_the_same_wherever_it_is_cut_off()
     for seed in 100..115 {
         let world = MemoryWorld::new(seed, seed);
         let control = "best-of-n=0.5".parse().ok();
-        let meaning = Meaning { ideas_per_node: number(2), control, ..meaning() };
+        let meaning = FixedSettings { ideas_per_node: number(2), control, ..meaning() };
         let mut journal = MemoryJournal::begun(meaning, reach(1, 0));
         let before = go(&mut journal, &world).expect("a run");
-        if before.barren_depth().is_some() {
+        if before.reopenable_depth().is_some() {
             let Some((sent, end)) = check_sent_back((journal, world), &ALL, (seed, 0)) else {
                 continue;
             };
@@ -409,7 +421,7 @@ fn what_a_budget_left_unfinished_waits_again_where_its_depth_is_opened_again() {
     for (seed, purse) in (0..30).flat_map(|seed| [3, 5].map(|purse| (seed, purse))) {
         let Some((mut journal, world)) = barren(seed, 5, Some(purse)) else { continue };
         let before = unfinished(&journal.state());
-        if wish(&mut journal, &world, &[Again::RetryFailed]).is_none() {
+        if wish(&mut journal, &world, &[RedoKind::RetryFailed]).is_none() {
             continue;
         }
         assert_eq!(unfinished(&journal.state()), 0, "{before} wait again");
@@ -418,13 +430,13 @@ fn what_a_budget_left_unfinished_waits_again_where_its_depth_is_opened_again() {
             let end =
                 go(&mut poor, &world.fork(seed).with_purse(0)).expect("a run that stops again");
             assert!(unfinished(&end) >= before, "seed {seed}: nothing is paid for");
-            let again = wish(&mut poor, &world, &[Again::RetryFailed]);
+            let again = wish(&mut poor, &world, &[RedoKind::RetryFailed]);
             assert!(again.is_some(), "seed {seed}: what was not finished is still in reach");
         }
         let world = world.with_purse(1000);
         let end = go(&mut journal, &world).expect("a run");
         assert_eq!(unfinished(&end), 0, "seed {seed}, {purse} answers");
-        assert!(end.leftovers.is_empty() && audit::structure(&end).is_empty());
+        assert!(end.leftovers.is_empty() && audit::check_structure(&end).is_empty());
         seen += before;
     }
     assert!(seen > 0, "nothing was left unfinished");
@@ -435,16 +447,17 @@ fn a_run_that_got_no_ideas_asks_for_them_again() {
     let asked = |state: &State| state.node(NodeId::ROOT).is_some_and(|n| !n.expansions.is_empty());
     let (mut journal, world) = first(7, asked);
     let (source, why) = (IdeaSource::Node(NodeId::ROOT), "no answer".to_owned());
-    let (turns, bills, conversation) = (0, Bills::default(), Vec::new());
-    let at = world.at(Moment::Start);
+    let (turns, bills, conversation) = (0, RoleBills::default(), Vec::new());
+    let at = world.recorded_time(RecordedMoment::Start);
     journal.events.push(Event::ProposalFailed { source, why, turns, bills, conversation, at });
     let end = go(&mut journal, &world).expect("a run");
-    assert_eq!((end.stop_reason(), end.evals.len()), (Some(Stop::NoIdeas), 0));
+    assert_eq!((end.stop_reason(), end.evals.len()), (Some(StopReason::NoIdeas), 0));
     let run = (journal, world);
-    let (sent, end) = check_sent_back(run, &[Again::RetryFailed], (7, 0)).expect("a node to ask");
+    let (sent, end) =
+        check_sent_back(run, &[RedoKind::RetryFailed], (7, 0)).expect("a node to ask");
     assert_eq!((&sent.asked[..], sent.reopened), (&[NodeId::ROOT][..], Some(Depth(0))));
     assert_eq!(end.evals.iter().filter(|eval| eval.depth == Depth(0)).count(), 5);
-    assert_eq!(end.stop_reason(), Some(Stop::MaxDepth));
+    assert_eq!(end.stop_reason(), Some(StopReason::MaxDepth));
 }
 
 #[test]
@@ -462,11 +475,11 @@ fn what_cannot_be_done_again_is_refused_by_the_record() {
         asked: vec![],
         at: jiff::Timestamp::UNIX_EPOCH,
     };
-    let rerun = |eval| treebeam_core::event::Rerun { of: scored, eval };
+    let rerun = |eval| treebeam_core::event::EvalRerun { of: scored, eval };
     let refused = [
         SentBack { retried: vec![scored], ..nothing.clone() },
         SentBack { swept: vec![scored], retried: vec![scored], ..nothing.clone() },
-        SentBack { rerun: vec![rerun(state.next_eval().next())], ..nothing.clone() },
+        SentBack { rerun: vec![rerun(state.next_eval_id().next())], ..nothing.clone() },
         SentBack { set_aside: vec![scored], ..nothing.clone() },
         SentBack { asked: vec![NodeId::new(9)], ..nothing.clone() },
         SentBack { asked: vec![NodeId::ROOT, NodeId::ROOT], ..nothing.clone() },
@@ -476,7 +489,7 @@ fn what_cannot_be_done_again_is_refused_by_the_record() {
         let mut state = state.clone();
         assert!(state.apply(&Event::SentBack(Box::new(sent.clone()))).is_err(), "{sent:?}");
     }
-    let fine = SentBack { rerun: vec![rerun(state.next_eval())], ..nothing };
+    let fine = SentBack { rerun: vec![rerun(state.next_eval_id())], ..nothing };
     assert!(state.clone().apply(&Event::SentBack(Box::new(fine))).is_ok());
 }
 
@@ -493,7 +506,7 @@ proptest! {
         wishes in proptest::sample::subsequence(ALL.to_vec(), 0..=3),
         budget in prop_oneof![Just(None), (3_u32..25).prop_map(Some)],
     ) {
-        let reach = |count| Reach { max_total_idea_evals: budget, ..reach(count, retries) };
+        let reach = |count| RunLimits { max_total_idea_evals: budget, ..reach(count, retries) };
         let left_world = MemoryWorld::new(seed, order);
         let mut left_journal = MemoryJournal::begun(meaning(), reach(2));
         left_journal.fuse = Some(left);
@@ -505,7 +518,7 @@ proptest! {
             journal.events.push(Event::SettingsChanged { reach: reach(count) });
             let end = go(&mut journal, &world).expect("a run");
             prop_assert_eq!(&journal.state(), &end);
-            prop_assert!(audit::structure(&end).is_empty() && audit::beams(&end).is_empty());
+            prop_assert!(audit::check_structure(&end).is_empty() && audit::check_beams(&end).is_empty());
             prop_assert!(end.leftovers.is_empty());
             Ok(settled(end, world.disk()))
         };
@@ -518,7 +531,7 @@ fn with_own_idea(stands: fn(&Stage) -> bool) -> (MemoryJournal, MemoryWorld, Eva
     for events in 1.. {
         let world = MemoryWorld::new(7, 7);
         let text = "IDEA: gain 500 of my own\n".to_owned();
-        world.post("1-mine", Request::Idea(OwnIdea { node: None, text }), 0);
+        world.post("1-mine", MessageContent::Idea(UserIdea { node: None, text }), 0);
         let mut journal = MemoryJournal::begun(meaning(), reach(1, 0));
         journal.fuse = Some(events);
         assert!(go(&mut journal, &world).is_err(), "it never stands so");
@@ -535,19 +548,19 @@ fn with_own_idea(stands: fn(&Stage) -> bool) -> (MemoryJournal, MemoryWorld, Eva
 #[test]
 fn an_idea_of_the_users_gives_way_to_no_other() {
     let (mut journal, world, own) = with_own_idea(|stage| *stage == Stage::Queued);
-    let sent = wish(&mut journal, &world, &[Again::RegenerateIdeas]).expect("ideas that wait");
+    let sent = wish(&mut journal, &world, &[RedoKind::RegenerateIdeas]).expect("ideas that wait");
     assert!(!sent.set_aside.is_empty() && !sent.set_aside.contains(&own));
     let end = go(&mut journal, &world).expect("a run");
     assert!(matches!(end.eval(own).expect("an eval").stage, Stage::Decided(..)));
-    let of_root = end.evals.iter().filter(|eval| eval.parent == NodeId::ROOT && eval.stands());
+    let of_root = end.evals.iter().filter(|eval| eval.parent == NodeId::ROOT && eval.is_current());
     assert_eq!(of_root.count(), 5 + 1, "K of the generator's, and the user's own");
-    assert!(audit::structure(&end).is_empty(), "the record holds together");
+    assert!(audit::check_structure(&end).is_empty(), "the record holds together");
 }
 
 #[test]
 fn an_idea_of_the_users_can_be_evaluated_again() {
     let (mut journal, world, own) = with_own_idea(|stage| matches!(stage, Stage::Scored(_)));
-    let sent = wish(&mut journal, &world, &[Again::RerunEvals]).expect("scored evals");
+    let sent = wish(&mut journal, &world, &[RedoKind::RerunEvals]).expect("scored evals");
     let next = sent.rerun.iter().find(|rerun| rerun.of == own).expect("the user's own").eval;
     let end = go(&mut journal, &world).expect("a run");
     let root = end.node(NodeId::ROOT).expect("a root");
@@ -580,7 +593,7 @@ fn nothing_measured(seed: u64) -> (MemoryJournal, MemoryWorld) {
 /// Commits of failed evals, with the attempts that made them.
 fn failed_candidates(facts: &Facts) -> Vec<(EvalId, Commit, u32)> {
     let failed = facts.evals.iter().filter(|eval| matches!(eval.stage, Stage::Failed { .. }));
-    let work = failed.filter_map(|eval| Some((eval.id, eval.work()?)));
+    let work = failed.filter_map(|eval| Some((eval.id, eval.candidate()?)));
     work.map(|(id, work)| (id, work.commit, work.made_in)).collect()
 }
 
@@ -589,14 +602,14 @@ fn a_candidate_whose_sweep_failed_is_swept_again_and_nobody_is_asked_for_another
     let (journal, world) = nothing_measured(7);
     let before = failed_candidates(&journal.state());
     assert!(before.len() > 2, "{before:?}");
-    let wishes = [Again::RetryFailed];
+    let wishes = [RedoKind::RetryFailed];
     let (_, end) = check_sent_back((journal, world), &wishes, (7, 0)).expect("something to retry");
     for (id, commit, made_in) in before {
         let eval = end.eval(id).expect("an eval");
-        let work = eval.work().map(|work| (work.commit, work.made_in));
+        let work = eval.candidate().map(|work| (work.commit, work.made_in));
         assert_eq!((work, eval.attempt), (Some((commit, made_in)), 2), "e{id}");
-        assert_eq!((&eval.again, eval.drafted_in()), (&None, 1), "e{id}");
-        assert!(eval.spent_on_attempt().is_none_or(|bills| bills.is_empty()), "e{id}");
+        assert_eq!((&eval.again, eval.candidate_attempt()), (&None, 1), "e{id}");
+        assert!(eval.spend_on_attempt().is_none_or(|bills| bills.is_empty()), "e{id}");
     }
 }
 
@@ -605,7 +618,7 @@ fn a_candidate_whose_sweep_failed_twice_or_that_is_gone_gives_way_to_another() {
     let (journal, world) = nothing_measured(7);
     let again = |(journal, world): (&MemoryJournal, &MemoryWorld), trouble, prune: bool| {
         let (mut journal, world) = (journal.clone(), world.fork(7));
-        wish(&mut journal, &world, &[Again::RetryFailed]).expect("something to retry");
+        wish(&mut journal, &world, &[RedoKind::RetryFailed]).expect("something to retry");
         if prune {
             world.prune();
         }
@@ -631,17 +644,19 @@ fn a_candidate_that_waited_when_the_time_was_over_is_not_made_again() {
     let (mut journal, world) = first(7, |state| has(state, unswept));
     let state = journal.state();
     let waiting = state.open_evals().iter().find(|eval| unswept(&eval.stage)).expect("an eval");
-    let (id, commit) = (waiting.id, waiting.work().expect("a candidate").commit);
+    let (id, commit) = (waiting.id, waiting.candidate().expect("a candidate").commit);
     world.restart();
-    journal.append(&[Event::DeadlinePassed { at: world.at(Moment::Stop(id)) }]).expect("an event");
+    journal
+        .append(&[Event::DeadlinePassed { at: world.recorded_time(RecordedMoment::Stop(id)) }])
+        .expect("an event");
     let end = go(&mut journal, &world).expect("a run");
     let eval = end.eval(id).expect("an eval");
     assert!(matches!(eval.stage, Stage::Unfinished { .. }), "{eval:?}");
     assert_eq!(eval.again.as_ref().map(|work| &work.commit), Some(&commit), "it is kept");
     workers(&mut journal, 1, 0);
-    wish(&mut journal, &world, &[Again::RetryFailed]).expect("a depth to open again");
+    wish(&mut journal, &world, &[RedoKind::RetryFailed]).expect("a depth to open again");
     let end = go(&mut journal, &world).expect("a run");
-    let work = end.eval(id).and_then(|eval| eval.work()).expect("a candidate");
+    let work = end.eval(id).and_then(|eval| eval.candidate()).expect("a candidate");
     assert_eq!((work.commit, work.made_in), (commit, 1));
     assert_eq!(end.eval(id).map(|eval| eval.again.is_none()), Some(true), "it was measured");
 }

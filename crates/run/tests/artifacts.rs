@@ -8,13 +8,15 @@ use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use treebeam_core::event::{Event, FailureKind, Subject};
+use treebeam_core::event::{Event, FailureKind, SweepSubject};
 use treebeam_core::facts::{Eval, Stage};
 use treebeam_core::id::{EvalId, RunPath, Sha256};
-use treebeam_core::policy::{Meaning, Reach};
+use treebeam_core::policy::{FixedSettings, RunLimits};
 use treebeam_core::state::State;
-use treebeam_run::port::{Executor, Files as _, Job, JobEnd, JobExit, JobKey, PortError, World};
-use treebeam_run::{Halt, drive};
+use treebeam_run::port::{
+    Executor, FileStore as _, JobEnd, JobExit, JobKey, PortError, RunPorts, SweepJob,
+};
+use treebeam_run::{RunHalt, drive_run};
 use treebeam_testkit::journal::MemoryJournal;
 use treebeam_testkit::memory::MemoryWorld;
 
@@ -34,17 +36,17 @@ impl<'a> Overwriting<'a> {
 }
 
 impl Executor for Overwriting<'_> {
-    fn submit(&self, job: &Job) -> Result<(), PortError> {
-        self.world.submit(job)
+    fn submit_job(&self, job: &SweepJob) -> Result<(), PortError> {
+        self.world.submit_job(job)
     }
-    fn adopt(&self, jobs: &[Job]) -> Result<Vec<JobKey>, PortError> {
-        self.world.adopt(jobs)
+    fn adopt_jobs(&self, jobs: &[SweepJob]) -> Result<Vec<JobKey>, PortError> {
+        self.world.adopt_jobs(jobs)
     }
-    fn wait(&self, patience: Duration) -> Result<Vec<JobEnd>, PortError> {
-        let ends = self.world.wait(patience)?;
-        let ended = ends.iter().any(|end| end.key.subject == Subject::Eval(self.by));
+    fn wait_for_jobs(&self, patience: Duration) -> Result<Vec<JobEnd>, PortError> {
+        let ends = self.world.wait_for_jobs(patience)?;
+        let ended = ends.iter().any(|end| end.key.subject == SweepSubject::Eval(self.by));
         if ended && !self.done.swap(true, Ordering::SeqCst) {
-            self.world.write(&self.artifact, b"config_id,status\n")?;
+            self.world.write_file(&self.artifact, b"config_id,status\n")?;
         }
         Ok(ends)
     }
@@ -96,9 +98,9 @@ impl<'a> CrowdedExecutor<'a> {
     }
 
     fn drive(&self, journal: &mut MemoryJournal) -> State {
-        let ports = World { executor: self, ..self.world.ports() };
+        let ports = RunPorts { executor: self, ..self.world.ports() };
         let is_notice = |event: &Event| matches!(event, Event::ArtifactsRestored(_));
-        let ended = drive(journal.state(), ports, journal, &mut |_, events| {
+        let ended = drive_run(journal.state(), ports, journal, &mut |_, events| {
             self.lock().is_noticed |= events.iter().any(is_notice);
         });
         ended.expect("a run")
@@ -106,31 +108,31 @@ impl<'a> CrowdedExecutor<'a> {
 }
 
 impl Executor for CrowdedExecutor<'_> {
-    fn submit(&self, job: &Job) -> Result<(), PortError> {
+    fn submit_job(&self, job: &SweepJob) -> Result<(), PortError> {
         let mut crowd = self.lock();
-        if let (Subject::Eval(eval), None) = (job.key.subject, crowd.culprit) {
+        if let (SweepSubject::Eval(eval), None) = (job.key.subject, crowd.culprit) {
             crowd.under_way.insert(eval.number());
             crowd.waits = 0;
         }
         drop(crowd);
-        self.world.submit(job)
+        self.world.submit_job(job)
     }
-    fn adopt(&self, jobs: &[Job]) -> Result<Vec<JobKey>, PortError> {
-        self.world.adopt(jobs)
+    fn adopt_jobs(&self, jobs: &[SweepJob]) -> Result<Vec<JobKey>, PortError> {
+        self.world.adopt_jobs(jobs)
     }
-    fn wait(&self, patience: Duration) -> Result<Vec<JobEnd>, PortError> {
+    fn wait_for_jobs(&self, patience: Duration) -> Result<Vec<JobEnd>, PortError> {
         if self.lock().is_held() {
             self.lock().waits += 1;
             std::thread::sleep(Duration::from_millis(1));
             return Ok(Vec::new());
         }
-        let mut ends = self.world.wait(patience)?;
+        let mut ends = self.world.wait_for_jobs(patience)?;
         for end in &mut ends {
-            let Subject::Eval(eval) = end.key.subject else { continue };
+            let SweepSubject::Eval(eval) = end.key.subject else { continue };
             let mut crowd = self.lock();
             if crowd.culprit.is_none() {
                 crowd.culprit = Some(eval.number());
-                self.world.write(&self.artifact, b"config_id,status\n")?;
+                self.world.write_file(&self.artifact, b"config_id,status\n")?;
             } else if crowd.loses_suspects
                 && end.key.submission == 1
                 && crowd.under_way.contains(&eval.number())
@@ -144,19 +146,20 @@ impl Executor for CrowdedExecutor<'_> {
 
 fn begun(parallel: u32, eval_retries: u32) -> MemoryJournal {
     let number = |n| NonZeroU32::new(n).expect("not zero");
-    let meaning = Meaning {
+    let meaning = FixedSettings {
         ideas_per_node: number(4),
         sweep_config_limit: Some(number(4)),
-        ..Meaning::default()
+        ..FixedSettings::default()
     };
     let max_parallel_evals = number(parallel);
-    let reach = Reach { max_depth: 2, max_parallel_evals, eval_retries, ..Reach::default() };
+    let reach =
+        RunLimits { max_depth: 2, max_parallel_evals, eval_retries, ..RunLimits::default() };
     MemoryJournal::begun(meaning, reach)
 }
 
-fn go(journal: &mut MemoryJournal, executor: &Overwriting<'_>) -> Result<State, Halt> {
-    let ports = World { executor, ..executor.world.ports() };
-    drive(journal.state(), ports, journal, &mut |_, _| {})
+fn go(journal: &mut MemoryJournal, executor: &Overwriting<'_>) -> Result<State, RunHalt> {
+    let ports = RunPorts { executor, ..executor.world.ports() };
+    drive_run(journal.state(), ports, journal, &mut |_, _| {})
 }
 
 fn is_suspect(eval: &Eval) -> bool {
@@ -192,9 +195,12 @@ fn a_changed_artifact_is_restored_and_the_sweep_that_ran_fails() {
         assert_eq!(failed, [2]);
         // What was measured before it stands as if nothing had been.
         let after = state.eval(EvalId::new(1)).expect("an eval").into_owned();
-        assert_eq!(after.measured().map(|it| it.scored), sound.measured().map(|it| it.scored));
-        let now = world.read(&artifact.parse().expect("a path"), usize::MAX).expect("a file");
-        assert_ne!(Sha256::of(&now), Sha256::of(b"config_id,status\n"));
+        assert_eq!(
+            after.scored_candidate().map(|it| it.scored),
+            sound.scored_candidate().map(|it| it.scored)
+        );
+        let now = world.read_file(&artifact.parse().expect("a path"), usize::MAX).expect("a file");
+        assert_ne!(Sha256::hash_bytes(&now), Sha256::hash_bytes(b"config_id,status\n"));
         assert!(state.history.suspects.is_empty());
     }
 }
@@ -245,7 +251,8 @@ fn a_suspect_whose_sweep_is_run_afresh_is_one_no_more() {
         state.evals.iter().filter(|it| is_suspect(it)).map(|it| it.id.number()).collect();
     assert_eq!(failed, culprit.into_iter().collect::<Vec<_>>());
     let others = suspects.into_iter().filter(|id| Some(*id) != culprit);
-    let mut submissions = others.map(|id| state.submissions(Subject::Eval(EvalId::new(id))));
+    let mut submissions =
+        others.map(|id| state.submission_count(SweepSubject::Eval(EvalId::new(id))));
     assert!(submissions.all(|number| number == 2));
     assert!(state.history.suspects.is_empty());
 }

@@ -7,14 +7,14 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use treebeam_core::audit;
-use treebeam_core::event::{BudgetKind, Event, Stop, Takeover};
-use treebeam_core::facts::{Eval, Facts, History, Stage};
+use treebeam_core::event::{BudgetKind, Event, StopReason, TakeoverReason};
+use treebeam_core::facts::{Eval, Facts, RunHistory, Stage};
 use treebeam_core::id::{RunPath, Sha256};
 use treebeam_core::path;
-use treebeam_core::policy::{Meaning, Reach};
+use treebeam_core::policy::{FixedSettings, RunLimits};
 use treebeam_core::state::State;
-use treebeam_run::port::{AgentError, OwnIdea, Request};
-use treebeam_run::{Halt, drive};
+use treebeam_run::port::{AgentError, MessageContent, UserIdea};
+use treebeam_run::{RunHalt, drive_run};
 use treebeam_testkit::journal::MemoryJournal;
 use treebeam_testkit::memory::{MemoryWorld, Trouble};
 
@@ -23,26 +23,26 @@ fn number(n: u32) -> NonZeroU32 {
 }
 
 /// One node at a time: then one worker pays in one order.
-fn meaning(beam_width: u32) -> Meaning {
-    Meaning {
+fn meaning(beam_width: u32) -> FixedSettings {
+    FixedSettings {
         ideas_per_node: number(4),
         beam_width: number(beam_width),
         sweep_config_limit: Some(number(4)),
-        ..Meaning::default()
+        ..FixedSettings::default()
     }
 }
 
-fn reach(workers: u32) -> Reach {
-    Reach { max_depth: 3, max_parallel_evals: number(workers), ..Reach::default() }
+fn reach(workers: u32) -> RunLimits {
+    RunLimits { max_depth: 3, max_parallel_evals: number(workers), ..RunLimits::default() }
 }
 
-fn go(journal: &mut MemoryJournal, world: &MemoryWorld) -> Result<State, Halt> {
-    drive(journal.state(), world.ports(), journal, &mut |_, _| {})
+fn go(journal: &mut MemoryJournal, world: &MemoryWorld) -> Result<State, RunHalt> {
+    drive_run(journal.state(), world.ports(), journal, &mut |_, _| {})
 }
 
 fn settled(state: State) -> Facts {
     let mut facts = state.into_facts();
-    facts.history = History::default();
+    facts.history = RunHistory::default();
     facts
 }
 
@@ -63,8 +63,11 @@ fn answers(beam_width: u32) -> usize {
 
 /// What must hold of a run that a budget stopped, however it came about.
 fn must_be_sound(end: &State, world: &MemoryWorld, purse: usize) {
-    assert_eq!(end.stop_reason(), Some(Stop::MaxCost), "{purse} answers");
-    assert!(audit::structure(end).is_empty() && audit::beams(end).is_empty(), "{purse} answers");
+    assert_eq!(end.stop_reason(), Some(StopReason::MaxCost), "{purse} answers");
+    assert!(
+        audit::check_structure(end).is_empty() && audit::check_beams(end).is_empty(),
+        "{purse} answers"
+    );
     assert!(world.paid() <= purse);
     let open = |stage: &Stage| {
         matches!(
@@ -120,14 +123,14 @@ fn the_files_of_an_eval_that_a_budget_has_ended_must_have_their_digests() {
         let (digests, disk) = (recorded_digests(&journal), world.disk());
         let references = audit::recorded_files(&end, &digests);
         for eval in end.evals.iter().filter(|eval| matches!(eval.stage, Stage::Unfinished { .. })) {
-            let folder = format!("{}/", path::eval(eval.id));
+            let folder = format!("{}/", path::eval_folder(eval.id));
             for (path, sha256) in
                 digests.iter().filter(|(path, _)| path.as_str().starts_with(&folder))
             {
                 let reference = references.iter().find(|reference| reference.path == *path);
                 assert!(reference.is_some(), "{purse} answers: `{path}` is not compared");
                 let bytes = disk.files.get(path.as_str()).expect("a recorded file");
-                assert_eq!(Sha256::of(bytes), *sha256, "{purse} answers: `{path}`");
+                assert_eq!(Sha256::hash_bytes(bytes), *sha256, "{purse} answers: `{path}`");
                 compared += 1;
             }
         }
@@ -152,7 +155,7 @@ fn a_run_that_a_budget_stops_ends_the_same_wherever_it_is_cut_off() {
                 world.restart();
             }
             journal.fuse = None;
-            let (from, because) = (None, Takeover::OwnerDead);
+            let (from, because) = (None, TakeoverReason::OwnerDead);
             let at = jiff::Timestamp::UNIX_EPOCH;
             journal.events.push(Event::LockTakenOver { from, because, at });
             let end = go(&mut journal, &world).expect("a resumed run");
@@ -182,17 +185,17 @@ fn several_workers_share_a_budget() {
 #[test]
 fn a_raised_budget_goes_on_at_the_next_depth() {
     let all = answers(1);
-    let reach = || Reach { stop_on_empty_frontier: false, ..reach(1) };
+    let reach = || RunLimits { stop_on_empty_frontier: false, ..reach(1) };
     for purse in 0..all {
         let poor = MemoryWorld::new(7, 7).with_purse(purse);
         let mut journal = MemoryJournal::begun(meaning(1), reach());
         let stopped = go(&mut journal, &poor).expect("a run that stops");
         journal.events.push(Event::SettingsChanged { reach: reach() });
         let end = go(&mut journal, &poor.fork(7)).expect("a run that goes on");
-        assert_eq!(end.stop_reason(), Some(Stop::MaxDepth), "{purse} answers");
+        assert_eq!(end.stop_reason(), Some(StopReason::MaxDepth), "{purse} answers");
         assert_eq!(unfinished(&end), unfinished(&stopped), "{purse} answers: closed depths stand");
         assert_eq!(end.closed.len(), 3, "{purse} answers: no depth is lost to a question");
-        assert!(end.reached.is_none());
+        assert!(end.reached_budget.is_none());
         assert_eq!(journal.state(), end);
     }
 }
@@ -246,9 +249,9 @@ fn a_budget_that_is_raised_before_its_depth_closes_leaves_nothing_unfinished() {
 fn an_idea_of_the_users_is_refused_once_the_budget_is_reached() {
     let (world, mut journal) = cut_off_when_reached();
     let text = "IDEA: gain 40 of my own\n".to_owned();
-    world.post("20260101T000000-1-1", Request::Idea(OwnIdea { node: None, text }), 0);
+    world.post("20260101T000000-1-1", MessageContent::Idea(UserIdea { node: None, text }), 0);
     let end = go(&mut journal, &world).expect("a run that stops");
-    assert_eq!((end.stop_reason(), end.evals.len()), (Some(Stop::MaxCost), 4));
+    assert_eq!((end.stop_reason(), end.evals.len()), (Some(StopReason::MaxCost), 4));
     let why: Vec<_> = world.set_aside().into_iter().map(|(_, why)| why).collect();
     assert_eq!(why, ["the budget has no room for it (max_cost_reached)"]);
 }
@@ -265,7 +268,7 @@ fn an_agent_that_cannot_be_used_halts_the_run_and_leaves_nothing_on_record() {
         journal.fuse = None;
         world.give(Trouble::NoAgent);
         let halted = go(&mut journal, &world);
-        assert!(matches!(halted, Err(Halt::Agent(AgentError::Unavailable(_)))), "cut at {cut}");
+        assert!(matches!(halted, Err(RunHalt::Agent(AgentError::Unavailable(_)))), "cut at {cut}");
         assert_eq!(journal.state().stop_reason(), None);
         world.give(Trouble::None);
         let end = go(&mut journal, &world).expect("a run that goes on");

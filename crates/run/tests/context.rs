@@ -7,9 +7,9 @@ use std::num::NonZeroU32;
 use treebeam_core::group::IdeaSource;
 use treebeam_core::id::{Depth, NodeId, RunPath};
 use treebeam_core::path;
-use treebeam_core::policy::{ContextStrategy, Meaning, Reach};
+use treebeam_core::policy::{ContextStrategy, FixedSettings, RunLimits};
 use treebeam_core::state::State;
-use treebeam_run::drive;
+use treebeam_run::drive_run;
 use treebeam_testkit::journal::MemoryJournal;
 use treebeam_testkit::memory::MemoryWorld;
 
@@ -18,23 +18,23 @@ fn number(n: u32) -> NonZeroU32 {
 }
 
 fn searched(strategy: ContextStrategy, order: u64) -> (MemoryWorld, State) {
-    let meaning = Meaning {
+    let meaning = FixedSettings {
         ideas_per_node: number(6),
         beam_width: number(2),
         sweep_config_limit: Some(number(4)),
         ideas_context_strategy: strategy,
-        ..Meaning::default()
+        ..FixedSettings::default()
     };
-    let reach = Reach { max_depth: 3, max_parallel_evals: number(4), ..Reach::default() };
+    let reach = RunLimits { max_depth: 3, max_parallel_evals: number(4), ..RunLimits::default() };
     let world = MemoryWorld::new(11, order);
     let mut journal = MemoryJournal::begun(meaning, reach);
     let state = journal.state();
-    let state = drive(state, world.ports(), &mut journal, &mut |_, _| {}).expect("a run");
+    let state = drive_run(state, world.ports(), &mut journal, &mut |_, _| {}).expect("a run");
     (world, state)
 }
 
 fn pack(world: &MemoryWorld, node: NodeId) -> String {
-    let file: RunPath = path::prompt_context(IdeaSource::Node(node), 1);
+    let file: RunPath = path::prompt_context_file(IdeaSource::Node(node), 1);
     let bytes = world.disk().files.get(file.as_str()).cloned().expect("a context pack");
     String::from_utf8(bytes).expect("text")
 }

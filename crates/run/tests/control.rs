@@ -8,18 +8,20 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use treebeam_core::audit;
-use treebeam_core::event::{Event, Stop};
-use treebeam_core::facts::{Eval, Facts, History, Stage};
-use treebeam_core::group::Group;
+use treebeam_core::event::{Event, StopReason};
+use treebeam_core::facts::{Eval, Facts, RunHistory, Stage};
+use treebeam_core::group::EvalGroup;
 use treebeam_core::id::{EvalId, NodeId};
 use treebeam_core::num::Finite;
-use treebeam_core::plan::{self, Again};
-use treebeam_core::policy::{ContextStrategy, DedupeScope, Meaning, Reach};
+use treebeam_core::plan::{self, RedoKind};
+use treebeam_core::policy::{ContextStrategy, DedupeScope, FixedSettings, RunLimits};
 use treebeam_core::rank;
 use treebeam_core::state::State;
-use treebeam_core::versus::{Ahead, Compared, Side, Versus, versus, word_on};
-use treebeam_run::port::{Clock as _, Moment, OwnIdea, Request};
-use treebeam_run::{Halt, drive};
+use treebeam_core::versus::{
+    ComparedSides, ControlComparison, LeadingSide, SideResult, compare_with_control, side_verdict,
+};
+use treebeam_run::port::{Clock as _, MessageContent, RecordedMoment, UserIdea};
+use treebeam_run::{RunHalt, drive_run};
 use treebeam_testkit::journal::MemoryJournal;
 use treebeam_testkit::memory::{Disk, MemoryWorld};
 
@@ -27,33 +29,33 @@ fn number(n: u32) -> NonZeroU32 {
     NonZeroU32::new(n).expect("not zero")
 }
 
-fn meaning(control: Option<&str>) -> Meaning {
-    Meaning {
+fn meaning(control: Option<&str>) -> FixedSettings {
+    FixedSettings {
         ideas_per_node: number(4),
         beam_width: number(2),
         sweep_config_limit: Some(number(4)),
         control: control.map(|text| text.parse().expect("a control")),
-        ..Meaning::default()
+        ..FixedSettings::default()
     }
 }
 
-fn reach(workers: u32) -> Reach {
-    Reach { max_depth: 3, max_parallel_evals: number(workers), ..Reach::default() }
+fn reach(workers: u32) -> RunLimits {
+    RunLimits { max_depth: 3, max_parallel_evals: number(workers), ..RunLimits::default() }
 }
 
-fn go(journal: &mut MemoryJournal, world: &MemoryWorld) -> Result<State, Halt> {
-    drive(journal.state(), world.ports(), journal, &mut |_, _| {})
+fn go(journal: &mut MemoryJournal, world: &MemoryWorld) -> Result<State, RunHalt> {
+    drive_run(journal.state(), world.ports(), journal, &mut |_, _| {})
 }
 
 /// A whole run, and what it left.
-fn whole(seed: u64, control: Option<&str>, reach: Reach) -> (State, Disk) {
+fn whole(seed: u64, control: Option<&str>, reach: RunLimits) -> (State, Disk) {
     let world = MemoryWorld::new(seed, seed);
     let mut journal = MemoryJournal::begun(meaning(control), reach);
     let end = go(&mut journal, &world).expect("a run");
     (end, world.disk())
 }
 
-fn of(facts: &Facts, group: Group) -> impl Iterator<Item = Cow<'_, Eval>> {
+fn of(facts: &Facts, group: EvalGroup) -> impl Iterator<Item = Cow<'_, Eval>> {
     facts.evals.iter().filter(move |eval| eval.group == group)
 }
 
@@ -67,8 +69,8 @@ struct Settled {
 
 fn settled(state: State, disk: Disk) -> Settled {
     let mut facts = state.into_facts();
-    facts.history = History::default();
-    facts.reach.max_parallel_evals = NonZeroU32::MIN;
+    facts.history = RunHistory::default();
+    facts.limits.max_parallel_evals = NonZeroU32::MIN;
     let ideas = disk.files.into_iter().filter(|(path, _)| path.starts_with("node_ideas/"));
     let worktrees = disk.worktrees.into_keys().collect();
     Settled { facts, refs: disk.refs, worktrees, ideas: ideas.collect() }
@@ -77,13 +79,13 @@ fn settled(state: State, disk: Disk) -> Settled {
 #[test]
 fn a_run_that_is_cut_off_after_any_event_ends_the_same() {
     let begun = |workers| {
-        let one = Meaning { beam_width: number(1), ..meaning(Some("best-of-n=0.4")) };
-        MemoryJournal::begun(one, Reach { max_depth: 2, ..reach(workers) })
+        let one = FixedSettings { beam_width: number(1), ..meaning(Some("best-of-n=0.4")) };
+        MemoryJournal::begun(one, RunLimits { max_depth: 2, ..reach(workers) })
     };
     let world = MemoryWorld::new(7, 7);
     let mut clean = begun(1);
     let end = go(&mut clean, &world).expect("a whole run");
-    assert!(end.control.len() > 1 && of(&end, Group::Control).count() > 3, "worth cutting");
+    assert!(end.control.len() > 1 && of(&end, EvalGroup::Control).count() > 3, "worth cutting");
     let expected = settled(end, world.disk());
     for workers in [1, 4] {
         for cut in 1..clean.events.len() {
@@ -106,13 +108,13 @@ fn a_run_that_is_cut_off_after_any_event_ends_the_same() {
 fn tree(facts: &Facts) -> Vec<(u32, NodeId, String, String)> {
     let told = |eval: &Eval| {
         let fate = if let Stage::Decided(measured, word, fate) = &eval.stage {
-            format!("{fate:?} {} {:?}", word.verdict(measured).reason(), measured.scored.vs_root)
+            format!("{fate:?} {} {:?}", word.to_verdict(measured).reason(), measured.scored.vs_root)
         } else {
             format!("{:?}", std::mem::discriminant(&eval.stage))
         };
-        (eval.depth.0, eval.parent, eval.idea.id().to_owned(), fate)
+        (eval.depth.0, eval.parent, eval.idea.chain_id().to_owned(), fate)
     };
-    of(facts, Group::Tree).map(|eval| told(&eval)).collect()
+    of(facts, EvalGroup::Tree).map(|eval| told(&eval)).collect()
 }
 
 #[test]
@@ -158,24 +160,24 @@ fn each_question_tells_all_that_was_tried_on_the_root_before() {
         assert!(second.contains(&format!("{title}: on n0000, ")), "{title}: {second}");
         // At the same depth nobody knows yet what comes of it, and nobody asks who was faster.
         let now = first.contains(&format!("{title}: under way"));
-        assert_eq!(now, eval.group == Group::Tree, "{title}: {first}");
+        assert_eq!(now, eval.group == EvalGroup::Tree, "{title}: {first}");
     }
 }
 
 #[test]
 fn a_control_eval_is_no_part_of_the_tree() {
     let (end, disk) = whole(7, Some("best-of-n=0.4"), reach(2));
-    assert!(audit::structure(&end).is_empty() && audit::beams(&end).is_empty());
-    for eval in of(&end, Group::Control) {
+    assert!(audit::check_structure(&end).is_empty() && audit::check_beams(&end).is_empty());
+    for eval in of(&end, EvalGroup::Control) {
         assert_eq!(eval.parent, NodeId::ROOT);
         assert!(matches!(eval.stage, Stage::Scored(_) | Stage::Failed { .. }), "{:?}", eval.stage);
-        assert!(eval.turn().is_none(), "it is no turn of the root's conversation");
+        assert!(eval.turn_id().is_none(), "it is no turn of the root's conversation");
         assert!(eval.idea.path.as_str().starts_with("node_ideas/control/"));
         let name = format!("e{}", eval.id);
         assert!(!disk.refs.contains_key(&name) && !disk.worktrees.contains_key(&name), "{name}");
     }
     for closed in &end.closed {
-        assert!(closed.beam.iter().all(|id| end.eval(*id).expect("one").group == Group::Tree));
+        assert!(closed.beam.iter().all(|id| end.eval(*id).expect("one").group == EvalGroup::Tree));
     }
     // The ids of a depth's own come first.
     for depth in 0..3 {
@@ -183,22 +185,24 @@ fn a_control_eval_is_no_part_of_the_tree() {
         assert!(groups.is_sorted(), "depth {depth}");
     }
     let mut promoted = end.into_facts();
-    let first = promoted.evals.unsettle().iter_mut().find(|eval| eval.group == Group::Control);
-    first.expect("one").group = Group::Tree;
-    assert_eq!(audit::structure(&promoted).len(), 1, "one that changes sides is found");
+    let first =
+        promoted.evals.unpack_all().iter_mut().find(|eval| eval.group == EvalGroup::Control);
+    first.expect("one").group = EvalGroup::Tree;
+    assert_eq!(audit::check_structure(&promoted).len(), 1, "one that changes sides is found");
 }
 
 #[test]
 fn each_group_keeps_to_its_part_of_the_budget() {
     for most in [0, 1, 3, 4, 9, 16, 20] {
-        let limited = Reach { max_total_idea_evals: Some(most), ..reach(2) };
+        let limited = RunLimits { max_total_idea_evals: Some(most), ..reach(2) };
         let (end, _) = whole(7, Some("best-of-n"), limited);
-        let (tree, control) = (of(&end, Group::Tree).count(), of(&end, Group::Control).count());
+        let (tree, control) =
+            (of(&end, EvalGroup::Tree).count(), of(&end, EvalGroup::Control).count());
         let part = usize::try_from(most / 4).expect("a number");
         let rest = usize::try_from(most).expect("a number") - part;
         assert_eq!((tree, control), (rest.min(20), part), "of {most}");
         if most < 20 {
-            assert_eq!(end.stop_reason(), Some(Stop::MaxEvals), "of {most}");
+            assert_eq!(end.stop_reason(), Some(StopReason::MaxEvals), "of {most}");
         }
     }
 }
@@ -210,14 +214,15 @@ fn a_budget_of_money_leaves_it_out_and_it_catches_up() {
         let world = MemoryWorld::new(7, 7).with_purse(answers);
         let mut journal = MemoryJournal::begun(meaning(Some("best-of-n=0.4")), reach(1));
         let stopped = go(&mut journal, &world).expect("a run");
-        if stopped.stop_reason() != Some(Stop::MaxCost) {
+        if stopped.stop_reason() != Some(StopReason::MaxCost) {
             continue;
         }
         seen += 1;
-        assert!(audit::structure(&stopped).is_empty(), "{answers} answers");
+        assert!(audit::check_structure(&stopped).is_empty(), "{answers} answers");
         journal.events.push(Event::SettingsChanged { reach: reach(1) });
         let end = go(&mut journal, &world.fork(7)).expect("a run");
-        let (tree, control) = (of(&end, Group::Tree).count(), of(&end, Group::Control).count());
+        let (tree, control) =
+            (of(&end, EvalGroup::Tree).count(), of(&end, EvalGroup::Control).count());
         assert_eq!(control, tree * 2 / 3, "beside {tree}, after {answers} answers");
     }
     assert!(seen > 10, "{seen}");
@@ -228,10 +233,10 @@ fn ids_do_not_depend_on_when_an_idea_of_the_users_came() {
     let generated = |after: Option<u64>| {
         let world = MemoryWorld::new(7, 7);
         if let Some(after) = after {
-            let own = OwnIdea { node: Some(NodeId::ROOT), text: "IDEA: gain 1 mine\n".to_owned() };
-            world.post("20260101T000000-000000001-1", Request::Idea(own), after);
+            let own = UserIdea { node: Some(NodeId::ROOT), text: "IDEA: gain 1 mine\n".to_owned() };
+            world.post("20260101T000000-000000001-1", MessageContent::Idea(own), after);
         }
-        let one = Reach { max_depth: 1, ..reach(1) };
+        let one = RunLimits { max_depth: 1, ..reach(1) };
         let mut journal = MemoryJournal::begun(meaning(Some("best-of-n=0.5")), one);
         let end = go(&mut journal, &world).expect("a run");
         let asked = end.evals.iter().filter(|eval| eval.idea.turn.is_some());
@@ -248,7 +253,7 @@ fn ids_do_not_depend_on_when_an_idea_of_the_users_came() {
 fn what_is_done_again_stays_on_its_side() {
     let scored = |state: &Facts| {
         let is_scored = |eval: &Eval| matches!(eval.stage, Stage::Scored(_));
-        state.depth.0 == 0 && of(state, Group::Control).any(|eval| is_scored(&eval))
+        state.depth.0 == 0 && of(state, EvalGroup::Control).any(|eval| is_scored(&eval))
     };
     let cut_off = (0..20).find_map(|seed| {
         let world = MemoryWorld::new(seed, seed);
@@ -256,8 +261,8 @@ fn what_is_done_again_stays_on_its_side() {
         go(&mut journal, &world).expect("a run");
         let whole = journal.events.len();
         let cut = (1..whole).find(|cut| {
-            let state = State::replay(&journal.events[..*cut]).expect("events of a run");
-            scored(&state) && !state.queued().all(|(_, evals)| evals.is_empty())
+            let state = State::from_events(&journal.events[..*cut]).expect("events of a run");
+            scored(&state) && !state.queued_evals().all(|(_, evals)| evals.is_empty())
         })?;
         let world = MemoryWorld::new(seed, seed);
         let mut journal = MemoryJournal::begun(meaning(Some("best-of-n=0.5")), reach(1));
@@ -268,29 +273,31 @@ fn what_is_done_again_stays_on_its_side() {
     let (mut journal, world) = cut_off.expect("a moment at which one of them is scored");
     journal.fuse = None;
     let state = journal.state();
-    let wishes = [Again::RetryFailed, Again::RerunEvals, Again::RegenerateIdeas];
-    let at = world.at(Moment::SentBack(state.next_eval()));
+    let wishes = [RedoKind::RetryFailed, RedoKind::RerunEvals, RedoKind::RegenerateIdeas];
+    let at = world.recorded_time(RecordedMoment::SentBack(state.next_eval_id()));
     let sent = plan::send_back(&state, &wishes, &|_| true, at).expect("something to do again");
     let again: Vec<_> = sent.rerun.iter().map(|rerun| (rerun.of, rerun.eval)).collect();
     journal.events.push(Event::SentBack(Box::new(sent)));
     let end = go(&mut journal, &world).expect("a run");
     let group = |id: EvalId| end.eval(id).expect("an eval").group;
-    assert!(again.iter().any(|(of, _)| group(*of) == Group::Control));
+    assert!(again.iter().any(|(of, _)| group(*of) == EvalGroup::Control));
     assert!(again.iter().all(|(of, eval)| group(*of) == group(*eval)));
-    assert!(audit::structure(&end).is_empty());
+    assert!(audit::check_structure(&end).is_empty());
 }
 
 /// The best score of these, counted by hand: what passes the gate, and the root as 0.
 fn best(facts: &Facts, evals: &[Cow<'_, Eval>]) -> f64 {
-    let passed = evals.iter().filter(|eval| word_on(facts, eval).is_some_and(|word| word.passed()));
-    let scores = passed.filter_map(|eval| rank::score(&eval.measured()?.scored.vs_root));
+    let passed =
+        evals.iter().filter(|eval| side_verdict(facts, eval).is_some_and(|word| word.has_passed()));
+    let scores =
+        passed.filter_map(|eval| rank::rank_score(&eval.scored_candidate()?.scored.vs_root));
     scores.map(Finite::get).fold(0.0, f64::max)
 }
 
-fn check(end: &Facts, compared: &Compared) {
-    let tree: Vec<_> = of(end, Group::Tree).collect();
+fn check(end: &Facts, compared: &ComparedSides) {
+    let tree: Vec<_> = of(end, EvalGroup::Tree).collect();
     let root: Vec<_> = end.evals.iter().filter(|eval| eval.parent == NodeId::ROOT).collect();
-    let is_shared = |eval: &Eval| eval.group == Group::Tree && eval.parent == NodeId::ROOT;
+    let is_shared = |eval: &Eval| eval.group == EvalGroup::Tree && eval.parent == NodeId::ROOT;
     let shared = root.iter().filter(|eval| is_shared(eval)).count();
     let own = tree.len().min(root.len()) - shared;
     let first = |evals: &[Cow<'_, Eval>]| -> Vec<_> {
@@ -299,11 +306,12 @@ fn check(end: &Facts, compared: &Compared) {
         both.into_iter().chain(mine.into_iter().take(own)).map(Cow::<Eval>::Owned).collect()
     };
     let (tree_first, root_first) = (first(&tree), first(&root));
-    let is = |side: &Side, evals: &[Cow<'_, Eval>]| {
+    let is = |side: &SideResult, evals: &[Cow<'_, Eval>]| {
         assert_eq!(usize::try_from(side.spent.evals).ok(), Some(evals.len()));
         assert!((side.rank_score().get() - best(end, evals)).abs() < 1e-12);
-        let coding: u64 = evals.iter().map(|eval| eval.spent().total().usage.total()).sum();
-        assert!(side.spent.bills.total().usage.total() >= coding);
+        let coding: u64 =
+            evals.iter().map(|eval| eval.total_spend().total().usage.total_tokens()).sum();
+        assert!(side.spent.bills.total().usage.total_tokens() >= coding);
     };
     is(&compared.tree, &tree_first);
     is(&compared.root, &root_first);
@@ -311,13 +319,13 @@ fn check(end: &Facts, compared: &Compared) {
     is(&compared.whole_root, &root);
     // Both sides share what the tree tried on the root; all together that is what was paid.
     assert_eq!(usize::try_from(compared.shared).ok(), Some(shared));
-    let all = compared.whole_tree.spent.bills.total().usage.total()
-        + compared.control.bills.total().usage.total();
-    assert_eq!(all, end.spent().total().usage.total());
+    let all = compared.whole_tree.spent.bills.total().usage.total_tokens()
+        + compared.control.bills.total().usage.total_tokens();
+    assert_eq!(all, end.total_spend().total().usage.total_tokens());
     let expected = match best(end, &tree_first).total_cmp(&best(end, &root_first)) {
-        std::cmp::Ordering::Greater => Ahead::Tree,
-        std::cmp::Ordering::Equal => Ahead::Neither,
-        std::cmp::Ordering::Less => Ahead::Control,
+        std::cmp::Ordering::Greater => LeadingSide::Tree,
+        std::cmp::Ordering::Equal => LeadingSide::Neither,
+        std::cmp::Ordering::Less => LeadingSide::Control,
     };
     assert_eq!(compared.ahead, expected);
 }
@@ -327,21 +335,25 @@ fn both_sides_are_compared_at_the_same_spend() {
     let mut seen = Vec::new();
     for seed in 0..30 {
         let (end, _) = whole(seed, Some("best-of-n=0.4"), reach(1));
-        match versus(&end).expect("a control group") {
-            Versus::Compared(compared) => {
+        match compare_with_control(&end).expect("a control group") {
+            ControlComparison::Compared(compared) => {
                 check(&end, &compared);
                 seen.push(compared.ahead);
             }
-            Versus::Nothing { .. } => assert_eq!(end.nodes.len(), 1, "seed {seed}"),
+            ControlComparison::NothingToCompare { .. } => {
+                assert_eq!(end.nodes.len(), 1, "seed {seed}");
+            }
         }
     }
-    for ahead in [Ahead::Tree, Ahead::Neither, Ahead::Control] {
+    for ahead in [LeadingSide::Tree, LeadingSide::Neither, LeadingSide::Control] {
         assert!(seen.contains(&ahead), "{ahead:?} is nowhere among {seen:?}");
     }
     let (alone, _) = whole(7, None, reach(1));
-    assert_eq!(versus(&alone), None);
-    let (flat, _) = whole(7, Some("best-of-n=0.5"), Reach { max_depth: 1, ..reach(1) });
-    assert!(matches!(versus(&flat), Some(Versus::Nothing { control }) if control.evals == 4));
+    assert_eq!(compare_with_control(&alone), None);
+    let (flat, _) = whole(7, Some("best-of-n=0.5"), RunLimits { max_depth: 1, ..reach(1) });
+    assert!(
+        matches!(compare_with_control(&flat), Some(ControlComparison::NothingToCompare { control }) if control.evals == 4)
+    );
 }
 
 /// A frontier that stays is tried again at each depth: then the tree has nothing of its own, whatever the control group found.
@@ -349,14 +361,17 @@ fn both_sides_are_compared_at_the_same_spend() {
 fn a_tree_that_never_left_the_root_is_compared_with_nothing() {
     let mut seen = 0;
     for seed in 0..300 {
-        let stays = Reach { stop_on_empty_frontier: false, max_depth: 2, ..reach(1) };
+        let stays = RunLimits { stop_on_empty_frontier: false, max_depth: 2, ..reach(1) };
         let (end, _) = whole(seed, Some("best-of-n=0.4"), stays);
         if end.evals.iter().any(|eval| eval.parent != NodeId::ROOT) {
             continue;
         }
         seen += 1;
-        let found = versus(&end).expect("a control group");
-        assert!(matches!(found, Versus::Nothing { .. }), "seed {seed}: {found:?}");
+        let found = compare_with_control(&end).expect("a control group");
+        assert!(
+            matches!(found, ControlComparison::NothingToCompare { .. }),
+            "seed {seed}: {found:?}"
+        );
     }
     assert!(seen > 0, "no such tree");
 }
@@ -380,17 +395,17 @@ proptest! {
     ) {
         let run = |workers, order| {
             let world = MemoryWorld::new(seed, order);
-            let reach = Reach { max_total_idea_evals: budget, stop_on_empty_frontier, ..reach(workers) };
-            let meaning = Meaning { dedupe_scope: scope, ..meaning(Some(part)) };
+            let reach = RunLimits { max_total_idea_evals: budget, stop_on_empty_frontier, ..reach(workers) };
+            let meaning = FixedSettings { dedupe_scope: scope, ..meaning(Some(part)) };
             let mut journal = MemoryJournal::begun(meaning, reach);
             let end = go(&mut journal, &world).expect("a run");
             let over = |eval: &Eval| match eval.group {
-                Group::Tree => matches!(eval.stage, Stage::Decided(..) | Stage::Failed { .. }),
-                Group::Control => matches!(eval.stage, Stage::Scored(..) | Stage::Failed { .. }),
+                EvalGroup::Tree => matches!(eval.stage, Stage::Decided(..) | Stage::Failed { .. }),
+                EvalGroup::Control => matches!(eval.stage, Stage::Scored(..) | Stage::Failed { .. }),
             };
             prop_assert!(end.evals.iter().all(|eval| over(&eval)));
             prop_assert_eq!(&journal.state(), &end);
-            prop_assert!(audit::structure(&end).is_empty() && audit::beams(&end).is_empty());
+            prop_assert!(audit::check_structure(&end).is_empty() && audit::check_beams(&end).is_empty());
             Ok(settled(end, world.disk()))
         };
         prop_assert!(run(1, 0)? == run(workers, order)?);

@@ -7,12 +7,12 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use treebeam_core::audit;
-use treebeam_core::event::{Event, Stop, Subject, Takeover};
-use treebeam_core::facts::{Facts, Fate, Stage};
+use treebeam_core::event::{Event, StopReason, SweepSubject, TakeoverReason};
+use treebeam_core::facts::{CandidateFate, Facts, Stage};
 use treebeam_core::id::NodeId;
-use treebeam_core::policy::{DedupeScope, Meaning, Reach};
+use treebeam_core::policy::{DedupeScope, FixedSettings, RunLimits};
 use treebeam_core::state::State;
-use treebeam_run::{Halt, drive};
+use treebeam_run::{RunHalt, drive_run};
 use treebeam_testkit::journal::MemoryJournal;
 use treebeam_testkit::memory::{Disk, MemoryWorld, Trouble};
 
@@ -20,27 +20,27 @@ fn number(n: u32) -> NonZeroU32 {
     NonZeroU32::new(n).expect("not zero")
 }
 
-fn meaning() -> Meaning {
-    Meaning {
+fn meaning() -> FixedSettings {
+    FixedSettings {
         ideas_per_node: number(5),
         beam_width: number(2),
         sweep_config_limit: Some(number(4)),
-        ..Meaning::default()
+        ..FixedSettings::default()
     }
 }
 
-fn reach(workers: u32) -> Reach {
-    Reach { max_depth: 3, max_parallel_evals: number(workers), ..Reach::default() }
+fn reach(workers: u32) -> RunLimits {
+    RunLimits { max_depth: 3, max_parallel_evals: number(workers), ..RunLimits::default() }
 }
 
-fn go(journal: &mut MemoryJournal, world: &MemoryWorld) -> Result<State, Halt> {
-    drive(journal.state(), world.ports(), journal, &mut |_, _| {})
+fn go(journal: &mut MemoryJournal, world: &MemoryWorld) -> Result<State, RunHalt> {
+    drive_run(journal.state(), world.ports(), journal, &mut |_, _| {})
 }
 
 /// What the next process records, if the one before was killed.
 fn taken_over() -> Event {
     let at = jiff::Timestamp::UNIX_EPOCH;
-    Event::LockTakenOver { from: None, because: Takeover::OwnerDead, at }
+    Event::LockTakenOver { from: None, because: TakeoverReason::OwnerDead, at }
 }
 
 /// What must be the same however the run came about.
@@ -55,7 +55,7 @@ struct Settled {
 fn settled(state: State, disk: Disk) -> Settled {
     let mut facts = state.into_facts();
     let history = std::mem::take(&mut facts.history);
-    facts.reach.max_parallel_evals = NonZeroU32::MIN;
+    facts.limits.max_parallel_evals = NonZeroU32::MIN;
     let worktrees = disk.worktrees.into_keys().collect();
     // Whether a twin was swept before the older one was known is for the history to say.
     let counts = |path: &str| {
@@ -71,7 +71,7 @@ fn a_run_that_is_cut_off_after_any_event_ends_the_same() {
     let world = MemoryWorld::new(7, 7);
     let mut clean = MemoryJournal::begun(meaning(), reach(1));
     let end = go(&mut clean, &world).expect("a whole run");
-    assert_eq!(end.stop_reason(), Some(Stop::MaxDepth));
+    assert_eq!(end.stop_reason(), Some(StopReason::MaxDepth));
     assert!(end.nodes.len() >= 4, "the run must be worth cutting: {} nodes", end.nodes.len());
     let expected = settled(end, world.disk());
     for workers in [1, 4] {
@@ -135,15 +135,15 @@ fn every_kind_of_event_is_cut() {
 fn the_budget_is_kept_in_the_middle_of_a_depth_and_can_be_raised() {
     for workers in [1, 4] {
         let world = MemoryWorld::new(7, 7);
-        let limited = Reach { max_total_idea_evals: Some(7), ..reach(workers) };
+        let limited = RunLimits { max_total_idea_evals: Some(7), ..reach(workers) };
         let mut journal = MemoryJournal::begun(meaning(), limited);
         let end = go(&mut journal, &world).expect("a run");
-        assert_eq!((end.evals.len(), end.stop_reason()), (7, Some(Stop::MaxEvals)));
+        assert_eq!((end.evals.len(), end.stop_reason()), (7, Some(StopReason::MaxEvals)));
         let closed = end.closed.last().expect("a closed depth");
         assert!(closed.cut_short && !closed.beam.is_empty(), "gated, ranked and promoted");
         journal.events.push(Event::SettingsChanged { reach: reach(workers) });
         let end = go(&mut journal, &world).expect("a resumed run");
-        assert_eq!(end.stop_reason(), Some(Stop::MaxDepth));
+        assert_eq!(end.stop_reason(), Some(StopReason::MaxDepth));
         assert!(end.evals.len() > 7);
     }
 }
@@ -155,8 +155,8 @@ fn a_depth_without_evals_for_want_of_budget_is_not_one_without_ideas() {
     journal.fuse = Some(4);
     assert!(go(&mut journal, &world).is_err(), "cut off while ideas are asked for");
     journal.fuse = None;
-    let none = Reach { max_total_idea_evals: Some(0), ..reach(1) };
-    for (reach, reason) in [(none, Stop::MaxEvals), (reach(1), Stop::MaxDepth)] {
+    let none = RunLimits { max_total_idea_evals: Some(0), ..reach(1) };
+    for (reach, reason) in [(none, StopReason::MaxEvals), (reach(1), StopReason::MaxDepth)] {
         journal.events.push(Event::SettingsChanged { reach });
         let end = go(&mut journal, &world).expect("a run");
         assert_eq!(end.stop_reason(), Some(reason));
@@ -168,8 +168,8 @@ fn an_empty_frontier_stops_the_run_or_is_expanded_again() {
     let find = |stop_on_empty_frontier| {
         (0..60).find_map(|seed| {
             let world = MemoryWorld::new(seed, 0);
-            let one = Meaning { ideas_per_node: number(1), ..meaning() };
-            let reach = Reach { stop_on_empty_frontier, ..reach(1) };
+            let one = FixedSettings { ideas_per_node: number(1), ..meaning() };
+            let reach = RunLimits { stop_on_empty_frontier, ..reach(1) };
             let mut journal = MemoryJournal::begun(one, reach);
             let end = go(&mut journal, &world).expect("a run");
             let empty = end.closed.first().is_some_and(|closed| closed.beam.is_empty());
@@ -177,7 +177,7 @@ fn an_empty_frontier_stops_the_run_or_is_expanded_again() {
         })
     };
     let stopped = find(true).expect("a seed without a passing first idea");
-    assert_eq!(stopped.stop_reason(), Some(Stop::EmptyFrontier));
+    assert_eq!(stopped.stop_reason(), Some(StopReason::EmptyFrontier));
     assert!(stopped.frontier.is_empty());
     let again = find(false).expect("the same seed");
     assert!(again.node(NodeId::ROOT).expect("a root").expansions.len() > 1);
@@ -193,10 +193,10 @@ fn a_checkpoint_that_fails_repeats_no_event() {
         let world = MemoryWorld::new(7, 7);
         let mut journal = MemoryJournal::begun(meaning(), reach(4));
         journal.failing_checkpoints = failing_checkpoints;
-        assert!(matches!(go(&mut journal, &world), Err(Halt::Port(_))));
+        assert!(matches!(go(&mut journal, &world), Err(RunHalt::Port(_))));
         journal.failing_checkpoints = 0;
         let end = go(&mut journal, &world).expect("the events still follow from each other");
-        assert_eq!(end.stop_reason(), Some(Stop::MaxDepth));
+        assert_eq!(end.stop_reason(), Some(StopReason::MaxDepth));
     }
 }
 
@@ -206,7 +206,7 @@ fn a_panic_behind_a_port_halts_the_run_and_loses_nothing() {
     world.give(Trouble::Panic);
     let mut journal = MemoryJournal::begun(meaning(), reach(2));
     let halted = go(&mut journal, &world);
-    assert!(matches!(&halted, Err(Halt::Broken { why, .. }) if why == "the executor broke"));
+    assert!(matches!(&halted, Err(RunHalt::Broken { why, .. }) if why == "the executor broke"));
     world.give(Trouble::None);
     assert!(go(&mut journal, &world).is_ok());
 }
@@ -218,8 +218,8 @@ fn a_root_that_cannot_be_compared_with_is_swept_again_on_resume() {
     let mut journal = MemoryJournal::begun(meaning(), reach(1));
     for submissions in 1..=2 {
         let halted = go(&mut journal, &world);
-        assert!(matches!(halted, Err(Halt::RootUnsound { .. })));
-        assert_eq!(journal.state().submissions(Subject::Root), submissions);
+        assert!(matches!(halted, Err(RunHalt::RootUnsound { .. })));
+        assert_eq!(journal.state().submission_count(SweepSubject::Root), submissions);
     }
     world.give(Trouble::None);
     assert!(!go(&mut journal, &world).expect("a run").evals.is_empty());
@@ -240,10 +240,10 @@ fn the_late_end_of_an_earlier_submission_is_inert() {
 fn what_is_kept_stays_until_it_is_wanted_no_more() {
     let candidates = |disk: Disk| disk.worktrees.into_keys().filter(|n| n.starts_with('e')).count();
     let world = MemoryWorld::new(7, 7);
-    let keep = Reach { keep_rejected_worktrees: true, max_depth: 1, ..reach(1) };
+    let keep = RunLimits { keep_rejected_worktrees: true, max_depth: 1, ..reach(1) };
     let mut journal = MemoryJournal::begun(meaning(), keep.clone());
     let end = go(&mut journal, &world).expect("a run");
-    let judged = |stage: &Stage| matches!(stage, Stage::Decided(_, _, Fate::Dropped));
+    let judged = |stage: &Stage| matches!(stage, Stage::Decided(_, _, CandidateFate::Dropped));
     let dropped = end.evals.iter().filter(|eval| judged(&eval.stage)).count();
     assert_eq!(candidates(world.disk()), dropped, "the promoted ones are nodes");
 
@@ -255,17 +255,17 @@ fn what_is_kept_stays_until_it_is_wanted_no_more() {
     journal.fuse = None;
     let closed = |event: &Event| matches!(event, Event::DepthClosed { .. });
     assert!(!journal.events.iter().any(closed));
-    journal.events.push(Event::SettingsChanged { reach: Reach { max_depth: 1, ..reach(1) } });
+    journal.events.push(Event::SettingsChanged { reach: RunLimits { max_depth: 1, ..reach(1) } });
     go(&mut journal, &world).expect("a run");
     assert_eq!(candidates(world.disk()), 0, "wanted no more before the depth closed");
 }
 
 #[test]
 fn a_depth_that_a_budget_cut_short_goes_on_with_all_of_its_frontier() {
-    let two = Meaning { ideas_per_node: number(2), ..meaning() };
+    let two = FixedSettings { ideas_per_node: number(2), ..meaning() };
     let cut = (0..400).find_map(|seed| {
         let world = MemoryWorld::new(seed, 0);
-        let reach = Reach { max_total_idea_evals: Some(3), ..reach(1) };
+        let reach = RunLimits { max_total_idea_evals: Some(3), ..reach(1) };
         let mut journal = MemoryJournal::begun(two.clone(), reach);
         let end = go(&mut journal, &world).expect("a run");
         let last = end.closed.last()?;
@@ -274,8 +274,8 @@ fn a_depth_that_a_budget_cut_short_goes_on_with_all_of_its_frontier() {
     });
     let (world, mut journal) = cut.expect("a seed whose second depth is cut and promotes nothing");
     let before = journal.state();
-    assert!(audit::structure(&before).is_empty());
-    assert_eq!(before.stop_reason(), Some(Stop::MaxEvals));
+    assert!(audit::check_structure(&before).is_empty());
+    assert_eq!(before.stop_reason(), Some(StopReason::MaxEvals));
     journal.events.push(Event::SettingsChanged { reach: reach(1) });
     let end = go(&mut journal, &world).expect("a run");
     let expanded = end.closed.get(2).map(|closed| closed.expanded.clone());
@@ -298,10 +298,10 @@ proptest! {
         budget in prop_oneof![Just(None), (1_u32..20).prop_map(Some)],
         per_node in prop_oneof![Just(None), (1_u32..3).prop_map(NonZeroU32::new)],
     ) {
-        let meaning = || Meaning { dedupe_scope: scope, ..meaning() };
+        let meaning = || FixedSettings { dedupe_scope: scope, ..meaning() };
         let run = |workers, order| {
             let world = MemoryWorld::new(seed, order);
-            let reach = Reach {
+            let reach = RunLimits {
                 max_total_idea_evals: budget,
                 max_parallel_per_node: per_node,
                 ..reach(workers)

@@ -7,13 +7,13 @@ use jiff::Timestamp;
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use treebeam_core::audit;
-use treebeam_core::event::{Event, Stop, Subject};
-use treebeam_core::facts::{Eval, Facts, History, Stage};
+use treebeam_core::event::{Event, StopReason, SweepSubject};
+use treebeam_core::facts::{Eval, Facts, RunHistory, Stage};
 use treebeam_core::id::EvalId;
-use treebeam_core::plan::{self, Running};
-use treebeam_core::policy::{Deadline, Meaning, Reach};
+use treebeam_core::plan::{self, RunningSteps};
+use treebeam_core::policy::{FixedSettings, RunDeadline, RunLimits};
 use treebeam_core::state::State;
-use treebeam_run::{Halt, drive};
+use treebeam_run::{RunHalt, drive_run};
 use treebeam_testkit::journal::MemoryJournal;
 use treebeam_testkit::memory::MemoryWorld;
 
@@ -24,25 +24,25 @@ fn number(n: u32) -> NonZeroU32 {
 /// Without a control group, and with one.
 const CONTROLS: [Option<&str>; 2] = [None, Some("best-of-n=0.4")];
 
-fn meaning(control: Option<&str>) -> Meaning {
-    Meaning {
+fn meaning(control: Option<&str>) -> FixedSettings {
+    FixedSettings {
         control: control.map(|text| text.parse().expect("a control")),
         ideas_per_node: number(4),
         beam_width: number(2),
         sweep_config_limit: Some(number(4)),
-        ..Meaning::default()
+        ..FixedSettings::default()
     }
 }
 
 /// As many answers as there are seconds until the end.
-fn reach(workers: u32, answers: Option<usize>) -> Reach {
+fn reach(workers: u32, answers: Option<usize>) -> RunLimits {
     let moment =
         |answers| Timestamp::from_second(i64::try_from(answers).expect("few")).expect("a time");
-    Reach {
+    RunLimits {
         max_depth: 3,
         max_parallel_evals: number(workers),
-        deadline: answers.map(|answers| Deadline::At(moment(answers))),
-        ..Reach::default()
+        deadline: answers.map(|answers| RunDeadline::At(moment(answers))),
+        ..RunLimits::default()
     }
 }
 
@@ -50,8 +50,8 @@ fn world() -> MemoryWorld {
     MemoryWorld::new(7, 7).with_slow_answers()
 }
 
-fn go(journal: &mut MemoryJournal, world: &MemoryWorld) -> Result<State, Halt> {
-    drive(journal.state(), world.ports(), journal, &mut |_, _| {})
+fn go(journal: &mut MemoryJournal, world: &MemoryWorld) -> Result<State, RunHalt> {
+    drive_run(journal.state(), world.ports(), journal, &mut |_, _| {})
 }
 
 fn count(facts: &Facts, wanted: fn(&Eval) -> bool) -> usize {
@@ -65,8 +65,8 @@ fn all_answers(control: Option<&str>) -> usize {
 }
 
 fn must_be_sound(end: &State, world: &MemoryWorld, what: &str) {
-    assert_eq!(end.stop_reason(), Some(Stop::Deadline), "{what}");
-    assert!(audit::structure(end).is_empty() && audit::beams(end).is_empty(), "{what}");
+    assert_eq!(end.stop_reason(), Some(StopReason::Deadline), "{what}");
+    assert!(audit::check_structure(end).is_empty() && audit::check_beams(end).is_empty(), "{what}");
     let open = |eval: &Eval| match eval.stage {
         Stage::Queued
         | Stage::Implementing(_)
@@ -116,16 +116,16 @@ fn a_root_is_not_swept_once_the_time_is_over() {
     let mut whole = MemoryJournal::begun(meaning(None), reach(1, None));
     let whole = go(&mut whole, &self::world()).expect("a run");
     let [end, whole] =
-        [end, whole].map(|state| Facts { history: History::default(), ..state.into_facts() });
+        [end, whole].map(|state| Facts { history: RunHistory::default(), ..state.into_facts() });
     assert_eq!(end, whole);
 }
 
 #[test]
 fn a_root_that_is_being_swept_when_the_time_is_over_counts() {
     let state = MemoryJournal::begun(meaning(None), reach(1, Some(0))).state();
-    let jobs = [Subject::Root].into();
-    let running = Running { jobs, ..Running::default() };
-    assert_eq!(plan::next(&state, &running, Timestamp::UNIX_EPOCH), []);
+    let jobs = [SweepSubject::Root].into();
+    let running = RunningSteps { jobs, ..RunningSteps::default() };
+    assert_eq!(plan::next_moves(&state, &running, Timestamp::UNIX_EPOCH), []);
 }
 
 /// A run with the time for so many answers.
@@ -175,8 +175,8 @@ fn cut_off(control: Option<&str>, answers: usize, cut: usize) {
     must_be_sound(&end, &world, &what);
     journal.events.push(Event::SettingsChanged { reach: reach(1, None) });
     let end = go(&mut journal, &world).expect("a run with more time");
-    assert_ne!(end.stop_reason(), Some(Stop::Deadline), "{what}");
-    let went_on = world.paid() > answers || end.stop_reason() == Some(Stop::MaxDepth);
+    assert_ne!(end.stop_reason(), Some(StopReason::Deadline), "{what}");
+    let went_on = world.paid() > answers || end.stop_reason() == Some(StopReason::MaxDepth);
     assert!(end.stop_reason().is_some() && went_on, "{what}");
 }
 
@@ -187,7 +187,7 @@ fn what_runs_when_the_time_is_over_comes_to_its_end() {
         let mut journal = MemoryJournal::begun(meaning(None), reach(3, Some(answers)));
         let end = go(&mut journal, &world()).expect("a run");
         let submitted = |event: &Event| {
-            let Event::SweepSubmitted { subject: Subject::Eval(eval), .. } = event else {
+            let Event::SweepSubmitted { subject: SweepSubject::Eval(eval), .. } = event else {
                 return None;
             };
             Some(*eval)

@@ -6,13 +6,13 @@
 use std::borrow::Cow;
 use std::num::NonZeroU32;
 use treebeam_core::audit;
-use treebeam_core::event::{Event, Stop, Takeover, Wish};
-use treebeam_core::facts::{Eval, Facts, Fate, History, Stage};
+use treebeam_core::event::{Event, StopReason, TakeoverReason, UserRequest};
+use treebeam_core::facts::{CandidateFate, Eval, Facts, RunHistory, Stage};
 use treebeam_core::id::{EvalId, NodeId};
-use treebeam_core::policy::{Meaning, Reach};
+use treebeam_core::policy::{FixedSettings, RunLimits};
 use treebeam_core::state::State;
-use treebeam_run::port::{OwnIdea, Request};
-use treebeam_run::{Halt, drive};
+use treebeam_run::port::{MessageContent, UserIdea};
+use treebeam_run::{RunHalt, drive_run};
 use treebeam_testkit::journal::MemoryJournal;
 use treebeam_testkit::memory::{Disk, MemoryWorld};
 
@@ -22,16 +22,16 @@ fn number(n: u32) -> NonZeroU32 {
     NonZeroU32::new(n).expect("not zero")
 }
 
-fn reach(workers: u32) -> Reach {
-    Reach { max_depth: 3, max_parallel_evals: number(workers), ..Reach::default() }
+fn reach(workers: u32) -> RunLimits {
+    RunLimits { max_depth: 3, max_parallel_evals: number(workers), ..RunLimits::default() }
 }
 
-fn begun_with(reach: Reach) -> MemoryJournal {
-    let meaning = Meaning {
+fn begun_with(reach: RunLimits) -> MemoryJournal {
+    let meaning = FixedSettings {
         ideas_per_node: number(4),
         beam_width: number(2),
         sweep_config_limit: Some(number(4)),
-        ..Meaning::default()
+        ..FixedSettings::default()
     };
     MemoryJournal::begun(meaning, reach)
 }
@@ -40,15 +40,15 @@ fn begun(workers: u32) -> MemoryJournal {
     begun_with(reach(workers))
 }
 
-fn go(journal: &mut MemoryJournal, world: &MemoryWorld) -> Result<State, Halt> {
-    drive(journal.state(), world.ports(), journal, &mut |_, _| {})
+fn go(journal: &mut MemoryJournal, world: &MemoryWorld) -> Result<State, RunHalt> {
+    drive_run(journal.state(), world.ports(), journal, &mut |_, _| {})
 }
 
 /// What must be the same whatever the user said: all but the history and what single submissions wrote.
 fn settled(state: State, mut disk: Disk) -> (Facts, Disk) {
     let mut facts = state.into_facts();
-    facts.history = History::default();
-    facts.reach.max_parallel_evals = NonZeroU32::MIN;
+    facts.history = RunHistory::default();
+    facts.limits.max_parallel_evals = NonZeroU32::MIN;
     let number = |part: &str| part.strip_prefix('s').is_some_and(|n| n.parse::<u32>().is_ok());
     disk.files.retain(|path, _| !path.split('/').any(number));
     (facts, disk)
@@ -57,15 +57,15 @@ fn settled(state: State, mut disk: Disk) -> (Facts, Disk) {
 fn whole() -> (Facts, Disk) {
     let world = MemoryWorld::new(7, 7);
     let end = go(&mut begun(1), &world).expect("a whole run");
-    assert_eq!(end.stop_reason(), Some(Stop::MaxDepth));
+    assert_eq!(end.stop_reason(), Some(StopReason::MaxDepth));
     settled(end, world.disk())
 }
 
-fn own(node: Option<u32>, text: &str) -> Request {
-    Request::Idea(OwnIdea { node: node.map(NodeId::new), text: text.to_owned() })
+fn own(node: Option<u32>, text: &str) -> MessageContent {
+    MessageContent::Idea(UserIdea { node: node.map(NodeId::new), text: text.to_owned() })
 }
 
-fn wishes(journal: &MemoryJournal) -> Vec<(Wish, bool)> {
+fn wishes(journal: &MemoryJournal) -> Vec<(UserRequest, bool)> {
     let wish = |event: &Event| {
         let Event::Asked { wish, message, .. } = event else { return None };
         Some((*wish, message.is_some()))
@@ -76,8 +76,8 @@ fn wishes(journal: &MemoryJournal) -> Vec<(Wish, bool)> {
 /// What happened between a pause and the end of it.
 fn while_paused(journal: &MemoryJournal) -> impl Iterator<Item = &Event> {
     let is = |wanted| move |event: &&Event| matches!(event, Event::Asked { wish, .. } if *wish == wanted);
-    let paused = journal.events.iter().skip_while(move |event| !is(Wish::Pause)(event));
-    paused.take_while(move |event| !is(Wish::Unpause)(event))
+    let paused = journal.events.iter().skip_while(move |event| !is(UserRequest::Pause)(event));
+    paused.take_while(move |event| !is(UserRequest::Unpause)(event))
 }
 
 fn begins(event: &Event) -> bool {
@@ -98,8 +98,8 @@ fn a_run_that_is_paused_at_any_moment_ends_the_same() {
         for after in 0.. {
             let world = MemoryWorld::new(7, 7);
             let mut journal = begun(workers);
-            world.post("1-pause", Request::Wish(Wish::Pause), after);
-            world.post("2-unpause", Request::Wish(Wish::Unpause), after + 12);
+            world.post("1-pause", MessageContent::Wish(UserRequest::Pause), after);
+            world.post("2-unpause", MessageContent::Wish(UserRequest::Unpause), after + 12);
             let end = go(&mut journal, &world).expect("a run that goes on");
             assert_eq!(journal.state(), end);
             assert!(while_paused(&journal).all(|event| !begins(event)), "{after}");
@@ -107,7 +107,10 @@ fn a_run_that_is_paused_at_any_moment_ends_the_same() {
             if wishes(&journal).is_empty() {
                 break;
             }
-            assert_eq!(wishes(&journal), [(Wish::Pause, true), (Wish::Unpause, true)]);
+            assert_eq!(
+                wishes(&journal),
+                [(UserRequest::Pause, true), (UserRequest::Unpause, true)]
+            );
             assert_eq!(world.posted(), []);
             pauses += 1;
         }
@@ -121,10 +124,10 @@ fn what_runs_when_a_pause_comes_ends_and_is_recorded() {
     for after in 0..60 {
         let world = MemoryWorld::new(7, 7);
         let mut journal = begun(4);
-        world.post("1-pause", Request::Wish(Wish::Pause), after);
-        world.post("2-stop", Request::Wish(Wish::Stop), after + 40);
-        let Err(Halt::Interrupted(state)) = go(&mut journal, &world) else { break };
-        assert!(state.implementing().is_empty() && state.history.paused_since.is_none());
+        world.post("1-pause", MessageContent::Wish(UserRequest::Pause), after);
+        world.post("2-stop", MessageContent::Wish(UserRequest::Stop), after + 40);
+        let Err(RunHalt::Interrupted(state)) = go(&mut journal, &world) else { break };
+        assert!(state.implementing_evals().is_empty() && state.history.paused_since.is_none());
         ended += while_paused(&journal).count() - 1;
     }
     assert!(ended > 10, "{ended} events");
@@ -136,14 +139,17 @@ fn a_pause_outlives_its_process_and_a_resume_ends_it() {
     for after in (0..40).step_by(5) {
         let world = MemoryWorld::new(7, 7);
         let mut journal = begun(1);
-        world.post("1-pause", Request::Wish(Wish::Pause), after);
+        world.post("1-pause", MessageContent::Wish(UserRequest::Pause), after);
         world.interrupt_after(Some(after + 5));
         let left = go(&mut journal, &world);
-        assert!(matches!(left, Err(Halt::Interrupted(_))), "Ctrl-C is heard while paused: {after}");
+        assert!(
+            matches!(left, Err(RunHalt::Interrupted(_))),
+            "Ctrl-C is heard while paused: {after}"
+        );
         assert!(journal.state().history.paused_since.is_some());
         world.interrupt_after(None);
         let end = go(&mut journal, &world).expect("a resumed run");
-        assert_eq!(wishes(&journal), [(Wish::Pause, true), (Wish::Unpause, false)]);
+        assert_eq!(wishes(&journal), [(UserRequest::Pause, true), (UserRequest::Unpause, false)]);
         assert!(settled(end, world.disk()) == expected);
     }
 }
@@ -156,15 +162,15 @@ fn a_run_that_is_stopped_at_any_moment_ends_the_same_and_no_stop_counts_twice() 
         for after in 0.. {
             let world = MemoryWorld::new(7, 7);
             let mut journal = begun(workers);
-            world.post("1-stop", Request::Wish(Wish::Stop), after);
+            world.post("1-stop", MessageContent::Wish(UserRequest::Stop), after);
             // A process that is killed between record and removal leaves the file.
             world.let_messages_stick(after % 2 == 0);
             match go(&mut journal, &world) {
                 Ok(_) => break,
-                Err(Halt::Interrupted(state)) => assert_eq!(journal.state(), *state),
+                Err(RunHalt::Interrupted(state)) => assert_eq!(journal.state(), *state),
                 Err(other) => panic!("{other}"),
             }
-            assert_eq!(wishes(&journal), [(Wish::Stop, true)]);
+            assert_eq!(wishes(&journal), [(UserRequest::Stop, true)]);
             assert_eq!(world.posted().len(), usize::from(after % 2 == 0));
             world.let_messages_stick(false);
             let end = go(&mut journal, &world).expect("a resumed run");
@@ -181,12 +187,12 @@ fn a_run_that_is_stopped_at_any_moment_ends_the_same_and_no_stop_counts_twice() 
 fn a_wish_that_changes_nothing_leaves_no_event() {
     let world = MemoryWorld::new(7, 7);
     let mut journal = begun(1);
-    world.post("1-unpause", Request::Wish(Wish::Unpause), 0);
-    world.post("2-pause", Request::Wish(Wish::Pause), 3);
-    world.post("3-pause", Request::Wish(Wish::Pause), 4);
-    world.post("4-unpause", Request::Wish(Wish::Unpause), 6);
+    world.post("1-unpause", MessageContent::Wish(UserRequest::Unpause), 0);
+    world.post("2-pause", MessageContent::Wish(UserRequest::Pause), 3);
+    world.post("3-pause", MessageContent::Wish(UserRequest::Pause), 4);
+    world.post("4-unpause", MessageContent::Wish(UserRequest::Unpause), 6);
     go(&mut journal, &world).expect("a run");
-    assert_eq!(wishes(&journal), [(Wish::Pause, true), (Wish::Unpause, true)]);
+    assert_eq!(wishes(&journal), [(UserRequest::Pause, true), (UserRequest::Unpause, true)]);
     assert_eq!(world.posted(), []);
 }
 
@@ -212,8 +218,12 @@ fn an_idea_of_the_users_is_an_eval_like_others() {
     assert_eq!((mine.parent, mine.id.number()), (NodeId::ROOT, 5), "after those of the root");
     assert_eq!(mine.idea.path.as_str(), "node_ideas/0000/u01_gain_500_of_my_own.md");
     assert_eq!(world.disk().files[mine.idea.path.as_str()], MINE.as_bytes());
-    assert!(matches!(mine.stage, Stage::Decided(_, _, Fate::Promoted(_))), "{:?}", mine.stage);
-    assert!(audit::structure(&end).is_empty() && audit::beams(&end).is_empty());
+    assert!(
+        matches!(mine.stage, Stage::Decided(_, _, CandidateFate::Promoted(_))),
+        "{:?}",
+        mine.stage
+    );
+    assert!(audit::check_structure(&end).is_empty() && audit::check_beams(&end).is_empty());
     let told = world.disk().files["node_ideas/0001/prompt_context.txt"].clone();
     assert!(String::from_utf8_lossy(&told).contains("gain 500 of my own"), "others hear of it");
     assert_eq!(world.posted(), []);
@@ -244,7 +254,7 @@ fn a_run_with_ideas_of_the_users_that_is_cut_off_after_any_event_ends_the_same()
                 world.restart();
             }
             journal.fuse = None;
-            let (from, because) = (None, Takeover::OwnerDead);
+            let (from, because) = (None, TakeoverReason::OwnerDead);
             let at = jiff::Timestamp::UNIX_EPOCH;
             journal.events.push(Event::LockTakenOver { from, because, at });
             world.let_messages_stick(false);
@@ -293,7 +303,7 @@ fn an_idea_that_comes_at_any_moment_is_tried_or_refused() {
 
 #[test]
 fn what_does_not_fit_is_refused_with_the_reason() {
-    let check = |reach: Reach, request: Request, after: u64, reason: &str| {
+    let check = |reach: RunLimits, request: MessageContent, after: u64, reason: &str| {
         let world = MemoryWorld::new(7, 7);
         let mut journal = begun_with(reach);
         world.post("1-idea", request, after);
@@ -303,7 +313,7 @@ fn what_does_not_fit_is_refused_with_the_reason() {
         assert_eq!((aside.len(), aside[0].1.as_str()), (1, reason));
         assert_eq!(world.posted(), []);
     };
-    let few = Reach { max_total_idea_evals: Some(4), ..reach(1) };
+    let few = RunLimits { max_total_idea_evals: Some(4), ..reach(1) };
     check(few, own(None, MINE), 0, "the budget of evals has no room for it");
     check(reach(1), own(Some(9), MINE), 0, "there is no node `n0009`");
     let first = whole().0.eval(EvalId::FIRST).expect("an eval").idea.title.clone();
@@ -345,9 +355,9 @@ fn an_idea_for_a_node_that_had_its_turn_is_refused_and_one_for_none_is_tried_now
 fn an_idea_that_came_with_a_pause_waits_for_its_end() {
     let world = MemoryWorld::new(7, 7);
     let mut journal = begun(1);
-    world.post("1-pause", Request::Wish(Wish::Pause), 0);
+    world.post("1-pause", MessageContent::Wish(UserRequest::Pause), 0);
     world.post("2-idea", own(None, MINE), 0);
-    world.post("3-unpause", Request::Wish(Wish::Unpause), 30);
+    world.post("3-unpause", MessageContent::Wish(UserRequest::Unpause), 30);
     let end = go(&mut journal, &world).expect("a run");
     assert_eq!(added(&end).len(), 1);
     assert!(while_paused(&journal).all(|event| !begins(event)));

@@ -6,14 +6,14 @@
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU32, Ordering};
-use treebeam_core::event::{Event, FailureKind, Subject};
+use treebeam_core::event::{Event, FailureKind, SweepSubject};
 use treebeam_core::facts::{Eval, Stage};
 use treebeam_core::id::{EvalId, RunPath, Sha256};
-use treebeam_core::policy::{Meaning, Reach};
+use treebeam_core::policy::{FixedSettings, RunLimits};
 use treebeam_core::root_checks::{InputScope, RecordedInputs};
 use treebeam_core::state::State;
-use treebeam_run::port::{InputList, Inputs, PortError, World};
-use treebeam_run::{Halt, drive};
+use treebeam_run::port::{InputFiles, InputList, PortError, RunPorts};
+use treebeam_run::{RunHalt, drive_run};
 use treebeam_testkit::journal::MemoryJournal;
 use treebeam_testkit::memory::MemoryWorld;
 
@@ -37,13 +37,16 @@ impl Data {
     }
 }
 
-impl Inputs for Data {
-    fn list(&self, root_job: &RunPath) -> Result<Option<InputList>, PortError> {
+impl InputFiles for Data {
+    fn list_inputs(&self, root_job: &RunPath) -> Result<Option<InputList>, PortError> {
         assert_eq!(root_job.as_str(), "eval/root/s1");
-        Ok(Some(InputList { bytes: b"prices".into(), sha256: Sha256::of(b"prices") }))
+        Ok(Some(InputList { bytes: b"prices".into(), sha256: Sha256::hash_bytes(b"prices") }))
     }
-    fn changed(&self, since: &RecordedInputs) -> Result<Option<Vec<String>>, PortError> {
-        let sha256 = Sha256::of(b"prices");
+    fn find_changed_inputs(
+        &self,
+        since: &RecordedInputs,
+    ) -> Result<Option<Vec<String>>, PortError> {
+        let sha256 = Sha256::hash_bytes(b"prices");
         assert_eq!(*since, RecordedInputs { sha256, scope: self.scope });
         let look = self.looks.fetch_add(1, Ordering::SeqCst) + 1;
         let is_other = (self.other_from..self.restored_at).contains(&look);
@@ -57,18 +60,21 @@ fn begun() -> MemoryJournal {
 
 fn begun_with(max_parallel_evals: u32) -> MemoryJournal {
     let number = |n| NonZeroU32::new(n).expect("not zero");
-    let meaning = Meaning {
+    let meaning = FixedSettings {
         ideas_per_node: number(4),
         sweep_config_limit: Some(number(4)),
-        ..Meaning::default()
+        ..FixedSettings::default()
     };
     let max_parallel_evals = number(max_parallel_evals);
-    MemoryJournal::begun(meaning, Reach { max_depth: 1, max_parallel_evals, ..Reach::default() })
+    MemoryJournal::begun(
+        meaning,
+        RunLimits { max_depth: 1, max_parallel_evals, ..RunLimits::default() },
+    )
 }
 
-fn go(journal: &mut MemoryJournal, world: &MemoryWorld, data: &Data) -> Result<State, Halt> {
-    let ports = World { inputs: data, ..world.ports() };
-    drive(journal.state(), ports, journal, &mut |_, _| {})
+fn go(journal: &mut MemoryJournal, world: &MemoryWorld, data: &Data) -> Result<State, RunHalt> {
+    let ports = RunPorts { inputs: data, ..world.ports() };
+    drive_run(journal.state(), ports, journal, &mut |_, _| {})
 }
 
 /// The tree, without what tells how often something was submitted.
@@ -86,7 +92,7 @@ fn is_protected(eval: &Eval) -> bool {
 fn nothing_is_measured_while_they_are_others() {
     let untouched = Data::new(u32::MAX);
     let expected = go(&mut begun(), &MemoryWorld::new(7, 7), &untouched).expect("a run");
-    let jobs = expected.evals.iter().filter(|eval| eval.work().is_some()).count();
+    let jobs = expected.evals.iter().filter(|eval| eval.candidate().is_some()).count();
     let looks = untouched.looks.into_inner();
     assert_eq!(usize::try_from(looks), Ok(2 * jobs), "before each sweep, and after it");
     let expected = tree(expected);
@@ -94,7 +100,7 @@ fn nothing_is_measured_while_they_are_others() {
         let (world, mut journal) = (MemoryWorld::new(7, 7), begun());
         let halted = go(&mut journal, &world, &Data::new(look));
         match halted {
-            Err(Halt::InputsChanged { why, .. }) => {
+            Err(RunHalt::InputsChanged { why, .. }) => {
                 assert!(why.ends_with("was measured: `data/prices.csv`"), "{why}");
             }
             other => assert!(other.is_ok() && look == looks, "look {look}: {other:?}"),
@@ -117,7 +123,7 @@ fn nothing_is_measured_while_they_are_others() {
 fn under_way(events: &[Event]) -> BTreeSet<EvalId> {
     let mut found = BTreeSet::new();
     for event in events {
-        if let Event::SweepSubmitted { subject: Subject::Eval(eval), .. } = event {
+        if let Event::SweepSubmitted { subject: SweepSubject::Eval(eval), .. } = event {
             found.insert(*eval);
         } else if let Event::Swept { eval, .. } | Event::EvalFailed { eval, .. } = event {
             found.remove(eval);
@@ -134,7 +140,7 @@ fn whatever_was_under_way_when_it_was_noticed_is_swept_again() {
         let (world, mut journal) = (MemoryWorld::new(7, 7), begun_with(4));
         let data = Data::for_one_look(look);
         if let Err(halt) = go(&mut journal, &world, &data) {
-            assert!(matches!(halt, Halt::InputsChanged { .. }), "{halt}");
+            assert!(matches!(halt, RunHalt::InputsChanged { .. }), "{halt}");
             halts += 1;
             let _ = go(&mut journal, &world, &data).expect("a run");
         }
@@ -148,7 +154,7 @@ fn whatever_was_under_way_when_it_was_noticed_is_swept_again() {
         for suspect in under_way(before) {
             named += usize::from(message.contains(&format!("e{suspect}")));
             let place = |is: &dyn Fn(&Event) -> bool| after.iter().position(is);
-            let submitted = |event: &Event| matches!(event, Event::SweepSubmitted { subject: Subject::Eval(eval), submission: 2.. } if *eval == suspect);
+            let submitted = |event: &Event| matches!(event, Event::SweepSubmitted { subject: SweepSubject::Eval(eval), submission: 2.. } if *eval == suspect);
             let swept =
                 |event: &Event| matches!(event, Event::Swept { eval, .. } if *eval == suspect);
             let (submitted, swept) = (place(&submitted), place(&swept));
@@ -184,9 +190,9 @@ fn an_older_record_is_compared_as_it_was_made() {
 fn a_record_without_them_is_not_looked_at() {
     let (world, mut journal) = (MemoryWorld::new(7, 7), begun());
     journal.fuse = Some(4);
-    drop(drive(journal.state(), world.ports(), &mut journal, &mut |_, _| {}));
+    drop(drive_run(journal.state(), world.ports(), &mut journal, &mut |_, _| {}));
     journal.fuse = None;
-    assert_eq!(journal.state().submissions(Subject::Root), 1);
+    assert_eq!(journal.state().submission_count(SweepSubject::Root), 1);
     let data = Data::new(1);
     assert!(go(&mut journal, &world, &data).is_ok());
     assert_eq!(data.looks.into_inner(), 0);

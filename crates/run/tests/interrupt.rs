@@ -7,16 +7,16 @@ use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
-use treebeam_core::event::{Event, Stop, Subject, Wish};
-use treebeam_core::facts::{Facts, History};
-use treebeam_core::id::{EvalId, Place};
-use treebeam_core::policy::{Meaning, Reach};
+use treebeam_core::event::{Event, StopReason, SweepSubject, UserRequest};
+use treebeam_core::facts::{Facts, RunHistory};
+use treebeam_core::id::{CodePlace, EvalId};
+use treebeam_core::policy::{FixedSettings, RunLimits};
 use treebeam_core::state::State;
 use treebeam_run::port::{
-    Agent, AgentError, Ask, Checkpoint, Edits, Interrupt, Journal, PortError, Reply, Request, Role,
-    World,
+    Agent, AgentError, AgentReply, AgentRequest, AgentRole, CheckpointKind, EditMode, Interrupt,
+    Journal, MessageContent, PortError, RunPorts,
 };
-use treebeam_run::{Halt, drive};
+use treebeam_run::{RunHalt, drive_run};
 use treebeam_testkit::journal::MemoryJournal;
 use treebeam_testkit::memory::{Disk, MemoryWorld, Trouble};
 
@@ -25,25 +25,26 @@ fn number(n: u32) -> NonZeroU32 {
 }
 
 fn begun(workers: u32) -> MemoryJournal {
-    let meaning = Meaning {
+    let meaning = FixedSettings {
         ideas_per_node: number(4),
         beam_width: number(2),
         sweep_config_limit: Some(number(4)),
-        ..Meaning::default()
+        ..FixedSettings::default()
     };
-    let reach = Reach { max_depth: 3, max_parallel_evals: number(workers), ..Reach::default() };
+    let reach =
+        RunLimits { max_depth: 3, max_parallel_evals: number(workers), ..RunLimits::default() };
     MemoryJournal::begun(meaning, reach)
 }
 
-fn go(journal: &mut MemoryJournal, world: &MemoryWorld) -> Result<State, Halt> {
-    drive(journal.state(), world.ports(), journal, &mut |_, _| {})
+fn go(journal: &mut MemoryJournal, world: &MemoryWorld) -> Result<State, RunHalt> {
+    drive_run(journal.state(), world.ports(), journal, &mut |_, _| {})
 }
 
 /// What must be the same however often the run was interrupted: all but its history and what its sweeps wrote.
 fn settled(state: State, mut disk: Disk) -> (Facts, Disk) {
     let mut facts = state.into_facts();
-    facts.history = History::default();
-    facts.reach.max_parallel_evals = NonZeroU32::MIN;
+    facts.history = RunHistory::default();
+    facts.limits.max_parallel_evals = NonZeroU32::MIN;
     let number = |part: &str| part.strip_prefix('s').is_some_and(|n| n.parse::<u32>().is_ok());
     let raw = |path: &str| path.split('/').any(number);
     disk.files.retain(|path, _| !raw(path));
@@ -53,7 +54,7 @@ fn settled(state: State, mut disk: Disk) -> (Facts, Disk) {
 fn whole() -> (Facts, Disk) {
     let world = MemoryWorld::new(7, 7);
     let end = go(&mut begun(1), &world).expect("a whole run");
-    assert_eq!(end.stop_reason(), Some(Stop::MaxDepth));
+    assert_eq!(end.stop_reason(), Some(StopReason::MaxDepth));
     settled(end, world.disk())
 }
 
@@ -68,7 +69,7 @@ fn interrupted(
     world.interrupt_after(None);
     match left {
         Ok(state) => Ok(state),
-        Err(Halt::Interrupted(state)) => {
+        Err(RunHalt::Interrupted(state)) => {
             assert_eq!(journal.state(), *state, "what it says it is, is on disk");
             assert_eq!(state.stop_reason(), None, "an interrupted run is not over");
             Err(state)
@@ -130,7 +131,7 @@ fn nothing_begins_once_an_interrupt_is_asked_for() {
         let events = journal.events.len();
         assert!(interrupted(&mut journal, &world, 0).is_err());
         assert_eq!(journal.events.len(), events, "all that ended was recorded the first time");
-        assert!(state.implementing().is_empty(), "what was under way has ended");
+        assert!(state.implementing_evals().is_empty(), "what was under way has ended");
         let begun = journal.events.iter().filter(|event| begins(event)).count();
         assert!(after > 0 || begun == 0, "{begun} begun");
     }
@@ -146,14 +147,14 @@ fn a_refused_root_is_on_record_even_if_it_comes_in_late() {
         let left = go(&mut journal, &world);
         let refused = journal.events.iter().any(|e| matches!(e, Event::RootRefused { .. }));
         match left {
-            Err(Halt::Interrupted(state)) => assert!(!refused && journal.state() == *state),
-            Err(Halt::RootUnsound { .. }) => assert!(refused, "said, and recorded"),
+            Err(RunHalt::Interrupted(state)) => assert!(!refused && journal.state() == *state),
+            Err(RunHalt::RootUnsound { .. }) => assert!(refused, "said, and recorded"),
             other => panic!("{other:?}"),
         }
         world.give(Trouble::None);
         world.interrupt_after(None);
         let end = go(&mut journal, &world).expect("a resumed run");
-        assert!(end.submissions(Subject::Root) <= 2);
+        assert!(end.submission_count(SweepSubject::Root) <= 2);
     }
 }
 
@@ -177,22 +178,22 @@ struct UnreachableServer<'a> {
 }
 
 impl Agent for UnreachableServer<'_> {
-    fn answers(&self, role: Role) -> bool {
-        self.world.answers(role)
+    fn can_answer(&self, role: AgentRole) -> bool {
+        self.world.can_answer(role)
     }
-    fn edits(&self, role: Role) -> Edits {
-        self.world.edits(role)
+    fn edit_mode(&self, role: AgentRole) -> EditMode {
+        self.world.edit_mode(role)
     }
-    fn continues(&self, role: Role) -> bool {
-        self.world.continues(role)
+    fn can_continue(&self, role: AgentRole) -> bool {
+        self.world.can_continue(role)
     }
-    fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
-        if ask.role != Role::Coder {
+    fn ask(&self, ask: &AgentRequest) -> Result<AgentReply, AgentError> {
+        if ask.role != AgentRole::Coder {
             return self.world.ask(ask);
         }
-        if ask.place == Place::Candidate(EvalId::FIRST) {
+        if ask.place == CodePlace::Candidate(EvalId::FIRST) {
             if self.ending == RunEnding::Stop {
-                self.world.post("1-stop", Request::Wish(Wish::Stop), 0);
+                self.world.post("1-stop", MessageContent::Wish(UserRequest::Stop), 0);
             }
             self.is_waited_for.store(true, Ordering::SeqCst);
             wait_for(&self.waits_are_over);
@@ -236,8 +237,8 @@ impl Journal for DamagedJournal<'_> {
         }
         self.journal.append(events)
     }
-    fn checkpoint(&mut self, state: &State, moment: Checkpoint) -> Result<(), PortError> {
-        self.journal.checkpoint(state, moment)
+    fn write_checkpoint(&mut self, state: &State, moment: CheckpointKind) -> Result<(), PortError> {
+        self.journal.write_checkpoint(state, moment)
     }
 }
 
@@ -250,13 +251,13 @@ fn whatever_ends_a_run_ends_the_waits_of_its_questions() {
         let journal = begun(4);
         let state = journal.state();
         let mut journal = DamagedJournal { journal, server: &server };
-        let ports = World { agent: &server, interrupt: &server, ..world.ports() };
+        let ports = RunPorts { agent: &server, interrupt: &server, ..world.ports() };
         let started = Instant::now();
-        let left = drive(state, ports, &mut journal, &mut |_, _| {});
+        let left = drive_run(state, ports, &mut journal, &mut |_, _| {});
         let as_expected = match ending {
-            RunEnding::Stop => matches!(left, Err(Halt::Interrupted(_))),
-            RunEnding::KeyRefused => matches!(left, Err(Halt::Agent(_))),
-            RunEnding::JournalCut => matches!(left, Err(Halt::Port(_))),
+            RunEnding::Stop => matches!(left, Err(RunHalt::Interrupted(_))),
+            RunEnding::KeyRefused => matches!(left, Err(RunHalt::Agent(_))),
+            RunEnding::JournalCut => matches!(left, Err(RunHalt::Port(_))),
         };
         assert!(as_expected, "{ending:?}: {left:?}");
         assert!(server.is_waited_for.load(Ordering::SeqCst), "{ending:?}: a question waited");

@@ -3,26 +3,26 @@
 #![cfg(test)]
 
 use std::num::NonZeroU32;
-use treebeam_core::event::{FailureKind, Subject};
+use treebeam_core::event::{FailureKind, SweepSubject};
 use treebeam_core::facts::Stage;
-use treebeam_core::policy::{Meaning, Reach};
+use treebeam_core::policy::{FixedSettings, RunLimits};
 use treebeam_core::state::State;
-use treebeam_run::{Halt, drive};
+use treebeam_run::{RunHalt, drive_run};
 use treebeam_testkit::journal::MemoryJournal;
 use treebeam_testkit::memory::{MemoryWorld, Trouble};
 
 fn begun() -> MemoryJournal {
     let number = |n| NonZeroU32::new(n).expect("not zero");
-    let meaning = Meaning {
+    let meaning = FixedSettings {
         ideas_per_node: number(3),
         sweep_config_limit: Some(number(4)),
-        ..Meaning::default()
+        ..FixedSettings::default()
     };
-    MemoryJournal::begun(meaning, Reach { max_depth: 2, ..Reach::default() })
+    MemoryJournal::begun(meaning, RunLimits { max_depth: 2, ..RunLimits::default() })
 }
 
-fn go(journal: &mut MemoryJournal, world: &MemoryWorld) -> Result<State, Halt> {
-    drive(journal.state(), world.ports(), journal, &mut |_, _| {})
+fn go(journal: &mut MemoryJournal, world: &MemoryWorld) -> Result<State, RunHalt> {
+    drive_run(journal.state(), world.ports(), journal, &mut |_, _| {})
 }
 
 /// The tree, without what tells how often something was submitted.
@@ -38,8 +38,8 @@ fn what_is_lost_twice_is_run_a_third_time_and_nothing_else_changes() {
     world.give(Trouble::Losing(2));
     let mut journal = begun();
     let end = go(&mut journal, &world).expect("a run");
-    assert_eq!(end.submissions(Subject::Root), 3);
-    let swept = || end.evals.iter().map(|eval| end.submissions(Subject::Eval(eval.id)));
+    assert_eq!(end.submission_count(SweepSubject::Root), 3);
+    let swept = || end.evals.iter().map(|eval| end.submission_count(SweepSubject::Eval(eval.id)));
     assert!(swept().any(|n| n == 3) && swept().all(|n| n == 0 || n == 3));
     assert_eq!(tree(end), expected);
 }
@@ -50,8 +50,8 @@ fn what_is_lost_each_time_fails_alone() {
     world.give(Trouble::Losing(u32::MAX));
     let mut journal = begun();
     let halted = go(&mut journal, &world);
-    assert!(matches!(&halted, Err(Halt::RootUnsound { why }) if why == "it was killed"));
-    assert_eq!(journal.state().submissions(Subject::Root), 3);
+    assert!(matches!(&halted, Err(RunHalt::RootUnsound { why }) if why == "it was killed"));
+    assert_eq!(journal.state().submission_count(SweepSubject::Root), 3);
     world.give(Trouble::None);
     journal.fuse = Some(journal.events.len() + 3);
     assert!(go(&mut journal, &world).is_err());
@@ -77,8 +77,9 @@ fn a_sweep_whose_worktree_a_power_cut_has_torn_is_run_again_and_nothing_else_cha
         journal.fuse = None;
         world.cut_power();
         let end = go(&mut journal, &world).expect("a run");
-        let subjects = end.evals.iter().map(|eval| Subject::Eval(eval.id)).chain([Subject::Root]);
-        repeated += subjects.filter(|subject| end.submissions(*subject) > 1).count();
+        let subjects =
+            end.evals.iter().map(|eval| SweepSubject::Eval(eval.id)).chain([SweepSubject::Root]);
+        repeated += subjects.filter(|subject| end.submission_count(*subject) > 1).count();
         assert_eq!(tree(end), expected, "cut {cut}");
     }
     assert!(repeated > 0, "no cut came between a sweep's end and its record");

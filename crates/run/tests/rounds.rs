@@ -10,10 +10,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use treebeam_core::event::Approval;
 use treebeam_core::facts::{Eval, Stage};
 use treebeam_core::id::EvalId;
-use treebeam_core::policy::{Meaning, Reach};
+use treebeam_core::policy::{FixedSettings, RunLimits};
 use treebeam_core::state::State;
-use treebeam_run::drive;
-use treebeam_run::port::{Agent, AgentError, Ask, Edits, Reply, Role, World};
+use treebeam_run::drive_run;
+use treebeam_run::port::{
+    Agent, AgentError, AgentReply, AgentRequest, AgentRole, EditMode, RunPorts,
+};
 use treebeam_testkit::journal::MemoryJournal;
 use treebeam_testkit::memory::MemoryWorld;
 
@@ -30,45 +32,45 @@ struct Crew<'a> {
 }
 
 impl Agent for Crew<'_> {
-    fn answers(&self, _: Role) -> bool {
+    fn can_answer(&self, _: AgentRole) -> bool {
         true
     }
-    fn edits(&self, _: Role) -> Edits {
-        Edits::Diff
+    fn edit_mode(&self, _: AgentRole) -> EditMode {
+        EditMode::Diff
     }
-    fn continues(&self, _: Role) -> bool {
+    fn can_continue(&self, _: AgentRole) -> bool {
         false
     }
-    fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
+    fn ask(&self, ask: &AgentRequest) -> Result<AgentReply, AgentError> {
         self.asked.lock().expect("the list").push(ask.key.clone());
         let text = match ask.role {
-            Role::Coordinator => "Mind the gap.".to_owned(),
-            Role::Planner => "PLAN: 1. change model.py\nRISKS: none".to_owned(),
-            Role::Ideas => {
+            AgentRole::Coordinator => "Mind the gap.".to_owned(),
+            AgentRole::Planner => "PLAN: 1. change model.py\nRISKS: none".to_owned(),
+            AgentRole::Ideas => {
                 "IDEA: gain 20 by itself\nRATIONALE: to see\nREQUIRED_CHANGES: all\n".to_owned()
             }
-            Role::Coder => return self.world.ask(ask),
-            Role::Reviewer => match (self.reviewer)(ask.round) {
+            AgentRole::Coder => return self.world.ask(ask),
+            AgentRole::Reviewer => match (self.reviewer)(ask.round) {
                 Ok(text) => text.to_owned(),
                 Err(why) => return Err(AgentError::Unanswered(why.to_owned())),
             },
         };
-        Ok(Reply::of(text))
+        Ok(AgentReply::from_text(text))
     }
 }
 
 /// A run of one idea under this reviewer.
-fn run(reviewer: Reviewer, reach: &Reach) -> (State, MemoryWorld, Vec<String>) {
+fn run(reviewer: Reviewer, reach: &RunLimits) -> (State, MemoryWorld, Vec<String>) {
     let world = MemoryWorld::new(1, 1);
-    let meaning = Meaning {
+    let meaning = FixedSettings {
         ideas_per_node: NonZeroU32::MIN,
         sweep_config_limit: NonZeroU32::new(4),
-        ..Meaning::default()
+        ..FixedSettings::default()
     };
     let crew = Crew { world: &world, reviewer, asked: Mutex::default() };
-    let mut journal = MemoryJournal::begun(meaning, Reach { max_depth: 1, ..reach.clone() });
-    let ports = World { agent: &crew, ..world.ports() };
-    let state = drive(journal.state(), ports, &mut journal, &mut |_, _| {}).expect("a run");
+    let mut journal = MemoryJournal::begun(meaning, RunLimits { max_depth: 1, ..reach.clone() });
+    let ports = RunPorts { agent: &crew, ..world.ports() };
+    let state = drive_run(journal.state(), ports, &mut journal, &mut |_, _| {}).expect("a run");
     let asked = crew.asked.into_inner().expect("the list");
     (state, world, asked)
 }
@@ -80,7 +82,7 @@ fn only(state: &State) -> Cow<'_, Eval> {
 /// How the eval went: who let it through and in how many rounds, or why nobody did.
 fn outcome(state: &State) -> String {
     let eval = only(state);
-    match (&eval.stage, eval.work()) {
+    match (&eval.stage, eval.candidate()) {
         (Stage::Failed { failure, .. }, _) => format!("{}: {}", failure.kind, failure.message),
         (_, Some(work)) => format!("{:?} in {}", work.approval, work.rounds),
         (other, None) => format!("{other:?}"),
@@ -89,17 +91,21 @@ fn outcome(state: &State) -> String {
 
 #[test]
 fn what_comes_of_a_verdict() {
-    let proceed = Reach { proceed_on_max_review_rounds: true, ..Reach::default() };
-    let check = |reviewer: Reviewer, reach: &Reach, expect: &str| {
+    let proceed = RunLimits { proceed_on_max_review_rounds: true, ..RunLimits::default() };
+    let check = |reviewer: Reviewer, reach: &RunLimits, expect: &str| {
         let (state, ..) = run(reviewer, reach);
         assert_eq!(outcome(&state), expect);
     };
-    let plain = Reach::default();
+    let plain = RunLimits::default();
     check(|_| Ok(APPROVE), &plain, "Approved in 1");
     let late: Reviewer =
         |round| Ok(if round < 2 { "VERDICT: REJECT\nISSUES:\n- it leaks\n" } else { APPROVE });
     check(late, &plain, "Approved in 3");
-    check(late, &Reach { max_review_rounds: 1, ..Reach::default() }, "rejected: - it leaks");
+    check(
+        late,
+        &RunLimits { max_review_rounds: 1, ..RunLimits::default() },
+        "rejected: - it leaks",
+    );
     let never: Reviewer = |_| Ok("VERDICT: REJECT\nISSUES:\n- it leaks\n");
     check(never, &plain, "rejected: - it leaks");
     check(never, &proceed, "LetThrough in 3");
@@ -111,12 +117,12 @@ fn what_comes_of_a_verdict() {
 
 #[test]
 fn a_candidate_that_was_let_through_is_marked() {
-    let reach = Reach { proceed_on_max_review_rounds: true, ..Reach::default() };
+    let reach = RunLimits { proceed_on_max_review_rounds: true, ..RunLimits::default() };
     let (state, ..) = run(|_| Ok("VERDICT: REJECT"), &reach);
     let eval = only(&state);
     let Stage::Decided(measured, word, _) = &eval.stage else { panic!("{:?}", eval.stage) };
     assert_eq!(measured.work.approval, Approval::LetThrough);
-    let verdict = word.verdict(measured);
+    let verdict = word.to_verdict(measured);
     assert!(verdict.checks[0].figures.starts_with("rejected and let through"), "{verdict:?}");
 }
 
@@ -130,7 +136,7 @@ fn everybody_is_told_what_the_others_said() {
                 _ => APPROVE,
             })
         },
-        &Reach::default(),
+        &RunLimits::default(),
     );
     assert_eq!(
         asked,
@@ -192,39 +198,39 @@ const LATER: [(&str, &str); 2] = [
 ];
 
 impl Agent for Stubborn<'_> {
-    fn answers(&self, role: Role) -> bool {
+    fn can_answer(&self, role: AgentRole) -> bool {
         match role {
-            Role::Ideas | Role::Coder => true,
-            Role::Reviewer => self.review.is_some(),
-            Role::Coordinator | Role::Planner => false,
+            AgentRole::Ideas | AgentRole::Coder => true,
+            AgentRole::Reviewer => self.review.is_some(),
+            AgentRole::Coordinator | AgentRole::Planner => false,
         }
     }
-    fn edits(&self, _: Role) -> Edits {
-        Edits::Diff
+    fn edit_mode(&self, _: AgentRole) -> EditMode {
+        EditMode::Diff
     }
-    fn continues(&self, _: Role) -> bool {
+    fn can_continue(&self, _: AgentRole) -> bool {
         false
     }
-    fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
+    fn ask(&self, ask: &AgentRequest) -> Result<AgentReply, AgentError> {
         match (ask.role, ask.round, self.review) {
-            (Role::Coder, 1.., _) => Ok(Reply::of(self.later.to_owned())),
-            (Role::Reviewer, _, Some(review)) => Ok(Reply::of(review.to_owned())),
+            (AgentRole::Coder, 1.., _) => Ok(AgentReply::from_text(self.later.to_owned())),
+            (AgentRole::Reviewer, _, Some(review)) => Ok(AgentReply::from_text(review.to_owned())),
             _ => self.world.ask(ask),
         }
     }
 }
 
 /// A run of one idea with such an agent: what came of it, and what the coder was told last.
-fn stubborn(agent: &Stubborn<'_>, protect: &[&str], reach: &Reach) -> (String, String) {
-    let meaning = Meaning {
+fn stubborn(agent: &Stubborn<'_>, protect: &[&str], reach: &RunLimits) -> (String, String) {
+    let meaning = FixedSettings {
         ideas_per_node: NonZeroU32::MIN,
         sweep_config_limit: NonZeroU32::new(4),
         protect: protect.iter().copied().map(str::to_owned).collect(),
-        ..Meaning::default()
+        ..FixedSettings::default()
     };
-    let mut journal = MemoryJournal::begun(meaning, Reach { max_depth: 1, ..reach.clone() });
-    let ports = World { agent, ..agent.world.ports() };
-    let state = drive(journal.state(), ports, &mut journal, &mut |_, _| {}).expect("a run");
+    let mut journal = MemoryJournal::begun(meaning, RunLimits { max_depth: 1, ..reach.clone() });
+    let ports = RunPorts { agent, ..agent.world.ports() };
+    let state = drive_run(journal.state(), ports, &mut journal, &mut |_, _| {}).expect("a run");
     let disk = agent.world.disk();
     let prompt = disk.files.get("eval/0001/experiment/coder_prompt_round_2.txt").expect("it");
     (outcome(&state), String::from_utf8_lossy(prompt).into_owned())
@@ -235,17 +241,17 @@ fn stubborn(agent: &Stubborn<'_>, protect: &[&str], reach: &Reach) -> (String, S
 fn a_coder_without_an_answer_is_asked_once() {
     struct Silent<'a>(&'a MemoryWorld, AtomicU32);
     impl Agent for Silent<'_> {
-        fn answers(&self, role: Role) -> bool {
-            matches!(role, Role::Ideas | Role::Coder)
+        fn can_answer(&self, role: AgentRole) -> bool {
+            matches!(role, AgentRole::Ideas | AgentRole::Coder)
         }
-        fn edits(&self, _: Role) -> Edits {
-            Edits::InPlace
+        fn edit_mode(&self, _: AgentRole) -> EditMode {
+            EditMode::InPlace
         }
-        fn continues(&self, _: Role) -> bool {
+        fn can_continue(&self, _: AgentRole) -> bool {
             false
         }
-        fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
-            if ask.role != Role::Coder {
+        fn ask(&self, ask: &AgentRequest) -> Result<AgentReply, AgentError> {
+            if ask.role != AgentRole::Coder {
                 return self.0.ask(ask);
             }
             self.1.fetch_add(1, Ordering::Relaxed);
@@ -254,14 +260,15 @@ fn a_coder_without_an_answer_is_asked_once() {
     }
     let world = MemoryWorld::new(1, 1);
     let agent = Silent(&world, AtomicU32::new(0));
-    let meaning = Meaning {
+    let meaning = FixedSettings {
         ideas_per_node: NonZeroU32::MIN,
         sweep_config_limit: NonZeroU32::new(4),
-        ..Meaning::default()
+        ..FixedSettings::default()
     };
-    let mut journal = MemoryJournal::begun(meaning, Reach { max_depth: 1, ..Reach::default() });
-    let ports = World { agent: &agent, ..world.ports() };
-    let state = drive(journal.state(), ports, &mut journal, &mut |_, _| {}).expect("a run");
+    let mut journal =
+        MemoryJournal::begun(meaning, RunLimits { max_depth: 1, ..RunLimits::default() });
+    let ports = RunPorts { agent: &agent, ..world.ports() };
+    let state = drive_run(journal.state(), ports, &mut journal, &mut |_, _| {}).expect("a run");
     assert_eq!(outcome(&state), "agent: it was killed after 600 s");
     assert_eq!(agent.1.into_inner(), 1);
 }
@@ -271,7 +278,7 @@ fn what_is_protected_stays_the_reason_while_it_stands() {
     for (later, also) in LATER {
         let world = MemoryWorld::new(1, 1);
         let agent = Stubborn { world: &world, later, review: None };
-        let (said, prompt) = stubborn(&agent, &["model.py"], &Reach::default());
+        let (said, prompt) = stubborn(&agent, &["model.py"], &RunLimits::default());
         assert!(said.starts_with("protected: `model.py` is protected; "), "{said}");
         assert!(said.contains(also), "{said}");
         for part in ["`model.py` is protected", also, "IT IS IN PLACE"] {
@@ -284,16 +291,17 @@ fn what_is_protected_stays_the_reason_while_it_stands() {
 fn what_the_reviewer_found_stays_the_reason_while_it_stands() {
     let review = Some("VERDICT: REJECT\nISSUES:\n- it leaks\n");
     for (later, also) in LATER {
-        let told = |reach: &Reach| {
+        let told = |reach: &RunLimits| {
             let world = MemoryWorld::new(1, 1);
             stubborn(&Stubborn { world: &world, later, review }, &[], reach)
         };
-        let (said, prompt) = told(&Reach::default());
+        let (said, prompt) = told(&RunLimits::default());
         assert!(said.starts_with("rejected: - it leaks; ") && said.contains(also), "{said}");
         for part in ["- it leaks", also, "IT IS IN PLACE", "+do "] {
             assert!(prompt.contains(part), "no {part:?} in {prompt}");
         }
-        let (said, _) = told(&Reach { proceed_on_max_review_rounds: true, ..Reach::default() });
+        let (said, _) =
+            told(&RunLimits { proceed_on_max_review_rounds: true, ..RunLimits::default() });
         assert_eq!(said, "LetThrough in 3");
     }
 }
@@ -309,7 +317,7 @@ fn page(world: &MemoryWorld) -> Value {
 fn what_became_of_an_eval_is_on_one_page() {
     let late: Reviewer =
         |round| Ok(if round < 1 { "VERDICT: REJECT\nISSUES:\n- it leaks\n" } else { APPROVE });
-    let (state, world, _) = run(late, &Reach::default());
+    let (state, world, _) = run(late, &RunLimits::default());
     let page = page(&world);
     let only = only(&state);
     for (key, expect) in [
@@ -324,7 +332,7 @@ fn what_became_of_an_eval_is_on_one_page() {
         ("files_changed", json!(1)),
         ("review", json!({ "round": 1, "verdict": "approve", "issues": null })),
         ("approval", json!("approved")),
-        ("candidate_commit", json!(only.work().map(|work| work.commit))),
+        ("candidate_commit", json!(only.candidate().map(|work| work.commit))),
         ("error", json!(null)),
     ] {
         assert_eq!(page[key], expect, "{key}");
@@ -341,7 +349,7 @@ fn what_became_of_an_eval_is_on_one_page() {
 #[test]
 fn the_page_of_an_eval_that_failed_says_how_far_it_got() {
     let never: Reviewer = |_| Ok("VERDICT: REJECT\nISSUES:\n- it leaks\n");
-    let (_, world, _) = run(never, &Reach::default());
+    let (_, world, _) = run(never, &RunLimits::default());
     let rejected = page(&world);
     assert_eq!((&rejected["status"], &rejected["attempt"]), (&json!("failed"), &json!(1)));
     let error = json!({ "stage": "implement", "kind": "rejected", "message": "- it leaks" });
@@ -350,7 +358,7 @@ fn the_page_of_an_eval_that_failed_says_how_far_it_got() {
     assert_eq!((&rejected["review"], &rejected["coder_rounds"]), (&review, &json!(3)));
     assert_eq!((&rejected["patch_applied"], &rejected["approval"]), (&json!(true), &json!(null)));
     // The last attempt has the page, whatever the ones before it had put there.
-    let reach = Reach { eval_retries: 1, max_review_rounds: 0, ..Reach::default() };
+    let reach = RunLimits { eval_retries: 1, max_review_rounds: 0, ..RunLimits::default() };
     let (state, world, _) = run(|_| Err("it refuses"), &reach);
     let refused = page(&world);
     assert_eq!((&refused["attempt"], only(&state).attempt), (&json!(2), 2));

@@ -7,10 +7,10 @@ use std::num::NonZeroU32;
 use treebeam_core::audit;
 use treebeam_core::event::Event;
 use treebeam_core::facts::{Eval, Facts, Stage};
-use treebeam_core::policy::{Meaning, Reach};
+use treebeam_core::policy::{FixedSettings, RunLimits};
 use treebeam_core::rules_version::RulesVersion;
 use treebeam_core::state::State;
-use treebeam_run::{Halt, drive};
+use treebeam_run::{RunHalt, drive_run};
 use treebeam_testkit::journal::MemoryJournal;
 use treebeam_testkit::memory::MemoryWorld;
 
@@ -19,13 +19,14 @@ fn number(n: u32) -> NonZeroU32 {
 }
 
 fn begun(rules_version: RulesVersion, workers: u32) -> MemoryJournal {
-    let meaning = Meaning {
+    let meaning = FixedSettings {
         ideas_per_node: number(4),
         beam_width: number(2),
         sweep_config_limit: Some(number(4)),
-        ..Meaning::default()
+        ..FixedSettings::default()
     };
-    let reach = Reach { max_depth: 2, max_parallel_evals: number(workers), ..Reach::default() };
+    let reach =
+        RunLimits { max_depth: 2, max_parallel_evals: number(workers), ..RunLimits::default() };
     let mut journal = MemoryJournal::begun(meaning, reach);
     if let Some(Event::RunStarted(started)) = journal.events.first_mut() {
         started.rules_version = rules_version;
@@ -33,8 +34,8 @@ fn begun(rules_version: RulesVersion, workers: u32) -> MemoryJournal {
     journal
 }
 
-fn go(journal: &mut MemoryJournal, world: &MemoryWorld) -> Result<State, Halt> {
-    drive(journal.state(), world.ports(), journal, &mut |_, _| {})
+fn go(journal: &mut MemoryJournal, world: &MemoryWorld) -> Result<State, RunHalt> {
+    drive_run(journal.state(), world.ports(), journal, &mut |_, _| {})
 }
 
 /// What was decided, whatever the rules: each eval's depth, idea, commit and rank score, and each depth's beam.
@@ -42,7 +43,7 @@ fn decided(facts: &Facts) -> Vec<String> {
     let of = |eval: &Eval| {
         if let Stage::Decided(measured, word, fate) = &eval.stage {
             let score = measured.scored.vs_root.recommendation.score;
-            format!("{} {} {score} {} {fate:?}", eval.id, measured.work.commit, word.passed())
+            format!("{} {} {score} {} {fate:?}", eval.id, measured.work.commit, word.has_passed())
         } else {
             format!("{} {:?}", eval.id, std::mem::discriminant(&eval.stage))
         }
@@ -74,13 +75,13 @@ fn the_open_depth_is_scored_anew_and_closed_ones_stand() {
             let end = go(&mut journal, &world).expect("a resumed run");
             assert_eq!(journal.state(), end, "the events lead to the state");
             assert_eq!(decided(&end), expected, "cut after event {cut} with {workers} workers");
-            assert!(audit::beams(&end).is_empty() && audit::structure(&end).is_empty());
+            assert!(audit::check_beams(&end).is_empty() && audit::check_structure(&end).is_empty());
             for eval in end.evals.iter() {
-                let Some(measured) = eval.measured() else { continue };
+                let Some(measured) = eval.scored_candidate() else { continue };
                 let by = measured.scored.rules_version;
                 let was_closed = usize::try_from(eval.depth.0).expect("a depth") < closed;
                 assert_eq!(by.is_latest(), !was_closed, "{} after event {cut}", eval.id);
-                assert_eq!(audit::decision(&end, &eval, &measured.scored), None);
+                assert_eq!(audit::check_decision(&end, &eval, &measured.scored), None);
             }
         }
     }

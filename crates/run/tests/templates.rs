@@ -5,39 +5,41 @@
 
 use std::num::NonZeroU32;
 use std::sync::Mutex;
-use treebeam_core::policy::{Meaning, Reach};
-use treebeam_run::drive;
-use treebeam_run::outline::{Context, FileGlob};
-use treebeam_run::port::{Agent, AgentError, Ask, Edits, Reply, Role, World};
-use treebeam_run::prompt::{Prompts, Template};
+use treebeam_core::policy::{FixedSettings, RunLimits};
+use treebeam_run::drive_run;
+use treebeam_run::outline::{FileGlob, RepoContext};
+use treebeam_run::port::{
+    Agent, AgentError, AgentReply, AgentRequest, AgentRole, EditMode, RunPorts,
+};
+use treebeam_run::prompt::{PromptSet, PromptTemplate};
 use treebeam_testkit::journal::MemoryJournal;
 use treebeam_testkit::memory::MemoryWorld;
 
 /// The world's own agent, a reviewer who rejects once, and what they were asked.
 struct Listening<'a> {
     world: &'a MemoryWorld,
-    edits: Edits,
+    edits: EditMode,
     heard: Mutex<Vec<(String, String)>>,
 }
 
 impl Agent for Listening<'_> {
-    fn answers(&self, role: Role) -> bool {
-        matches!(role, Role::Ideas | Role::Coder | Role::Reviewer)
+    fn can_answer(&self, role: AgentRole) -> bool {
+        matches!(role, AgentRole::Ideas | AgentRole::Coder | AgentRole::Reviewer)
     }
-    fn edits(&self, role: Role) -> Edits {
-        if role == Role::Coder { self.edits } else { Edits::Diff }
+    fn edit_mode(&self, role: AgentRole) -> EditMode {
+        if role == AgentRole::Coder { self.edits } else { EditMode::Diff }
     }
-    fn continues(&self, _: Role) -> bool {
+    fn can_continue(&self, _: AgentRole) -> bool {
         false
     }
-    fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
+    fn ask(&self, ask: &AgentRequest) -> Result<AgentReply, AgentError> {
         self.heard.lock().expect("the list").push((ask.key.clone(), ask.prompt.to_string()));
         match (ask.role, ask.round) {
-            (Role::Reviewer, 0) => {
-                Ok(Reply::of("VERDICT: REJECT\nISSUES:\n- {{idea}} leaks\n".to_owned()))
+            (AgentRole::Reviewer, 0) => {
+                Ok(AgentReply::from_text("VERDICT: REJECT\nISSUES:\n- {{idea}} leaks\n".to_owned()))
             }
-            (Role::Reviewer, _) => Ok(Reply::of("VERDICT: APPROVE\n".to_owned())),
-            (Role::Ideas, _) => Ok(Reply::of(
+            (AgentRole::Reviewer, _) => Ok(AgentReply::from_text("VERDICT: APPROVE\n".to_owned())),
+            (AgentRole::Ideas, _) => Ok(AgentReply::from_text(
                 "IDEA: gain 20 in model.py {{plan}}\nRATIONALE: to see\nREQUIRED_CHANGES: all\n"
                     .to_owned(),
             )),
@@ -46,23 +48,24 @@ impl Agent for Listening<'_> {
     }
 }
 
-fn template(role: Role, text: &str) -> Template {
-    Template::parse(role, text).unwrap_or_else(|error| panic!("{error}"))
+fn template(role: AgentRole, text: &str) -> PromptTemplate {
+    PromptTemplate::parse(role, text).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// What was asked in a run of one idea.
-fn heard(prompts: &Prompts, edits: Edits) -> Vec<(String, String)> {
+fn heard(prompts: &PromptSet, edits: EditMode) -> Vec<(String, String)> {
     let world = MemoryWorld::new(1, 1);
-    let meaning = Meaning {
+    let meaning = FixedSettings {
         ideas_per_node: NonZeroU32::MIN,
         sweep_config_limit: NonZeroU32::new(4),
         protect: vec!["eval/**".to_owned()],
-        ..Meaning::default()
+        ..FixedSettings::default()
     };
     let agent = Listening { world: &world, edits, heard: Mutex::default() };
-    let mut journal = MemoryJournal::begun(meaning, Reach { max_depth: 1, ..Reach::default() });
-    let ports = World { agent: &agent, prompts, ..world.ports() };
-    drive(journal.state(), ports, &mut journal, &mut |_, _| {}).expect("a run");
+    let mut journal =
+        MemoryJournal::begun(meaning, RunLimits { max_depth: 1, ..RunLimits::default() });
+    let ports = RunPorts { agent: &agent, prompts, ..world.ports() };
+    drive_run(journal.state(), ports, &mut journal, &mut |_, _| {}).expect("a run");
     agent.heard.into_inner().expect("the list")
 }
 
@@ -73,19 +76,19 @@ fn of<'a>(heard: &'a [(String, String)], key: &str) -> &'a str {
 
 #[test]
 fn a_users_templates_are_what_is_asked() {
-    let mut prompts = Prompts::built_in().clone();
-    prompts.of_mut(Role::Coder).template = template(
-        Role::Coder,
+    let mut prompts = PromptSet::built_in().clone();
+    prompts.for_role_mut(AgentRole::Coder).template = template(
+        AgentRole::Coder,
         "My coder, \\{{idea}}:\n{{answer}}\n{{idea}}\n{{plan}}\n{{protect}}\n{{repo}}\n{{change_so_far}}\n{{problem}}\nThat is all.\n",
     );
-    prompts.of_mut(Role::Coder).context =
-        Context::Files(vec![FileGlob::new("*.py").expect("a glob")]);
-    prompts.of_mut(Role::Ideas).template = template(
-        Role::Ideas,
+    prompts.for_role_mut(AgentRole::Coder).context =
+        RepoContext::Files(vec![FileGlob::new("*.py").expect("a glob")]);
+    prompts.for_role_mut(AgentRole::Ideas).template = template(
+        AgentRole::Ideas,
         "Give {{count}}.\n{{answer}}\n{{memory}}\n{{node}}\n{{repo}}\n{{repeated}}",
     );
-    prompts.of_mut(Role::Ideas).context = Context::Outline;
-    let heard = heard(&prompts, Edits::Diff);
+    prompts.for_role_mut(AgentRole::Ideas).context = RepoContext::Outline;
+    let heard = heard(&prompts, EditMode::Diff);
 
     let first = of(&heard, "coder-e0001-a1-r0");
     let (before, rest) = first.split_once("=== IDEA ===").expect("an idea");
@@ -112,11 +115,11 @@ fn a_users_templates_are_what_is_asked() {
 
 #[test]
 fn a_coder_that_edits_is_told_to_whatever_the_template() {
-    let mut prompts = Prompts::built_in().clone();
+    let mut prompts = PromptSet::built_in().clone();
     let text = "Mine.\n{{answer}}\n{{idea}}\n{{change_so_far}}\n{{problem}}\n";
-    prompts.of_mut(Role::Coder).template = template(Role::Coder, text);
-    for prompts in [&prompts, Prompts::built_in()] {
-        let heard = heard(prompts, Edits::InPlace);
+    prompts.for_role_mut(AgentRole::Coder).template = template(AgentRole::Coder, text);
+    for prompts in [&prompts, PromptSet::built_in()] {
+        let heard = heard(prompts, EditMode::InPlace);
         let coder = of(&heard, "coder-e0001-a1-r1");
         assert!(
             coder.contains("Edit the files in this folder yourself, and commit nothing"),
@@ -128,9 +131,9 @@ fn a_coder_that_edits_is_told_to_whatever_the_template() {
 
 #[test]
 fn the_same_run_asks_the_same() {
-    let mut prompts = Prompts::built_in().clone();
-    for role in Role::ALL {
-        prompts.of_mut(role).context = Context::Outline;
+    let mut prompts = PromptSet::built_in().clone();
+    for role in AgentRole::ALL {
+        prompts.for_role_mut(role).context = RepoContext::Outline;
     }
-    assert_eq!(heard(&prompts, Edits::Diff), heard(&prompts, Edits::Diff));
+    assert_eq!(heard(&prompts, EditMode::Diff), heard(&prompts, EditMode::Diff));
 }

@@ -6,20 +6,25 @@
 use std::num::NonZeroU32;
 use treebeam_core::event::FailureKind;
 use treebeam_core::facts::{Eval, Stage};
-use treebeam_core::measure::{Measure, UserPath, WorktreePath};
-use treebeam_core::policy::{Meaning, Reach};
-use treebeam_run::drive;
+use treebeam_core::measure::{MeasureSettings, UserPath, WorktreePath};
+use treebeam_core::policy::{FixedSettings, RunLimits};
+use treebeam_run::drive_run;
 use treebeam_testkit::journal::MemoryJournal;
 use treebeam_testkit::memory::MemoryWorld;
 
 /// Why evals failed because of rewritten files, in a run whose sweeps rewrite these.
-fn failures(measure: Measure, by_root: &[&str], by_candidates: &[&str]) -> Vec<String> {
+fn failures(measure: MeasureSettings, by_root: &[&str], by_candidates: &[&str]) -> Vec<String> {
     let world = MemoryWorld::new(7, 7).with_rewritten_files(by_root, by_candidates);
-    let meaning = Meaning { measure, sweep_config_limit: NonZeroU32::new(4), ..Meaning::default() };
-    let reach = Reach { max_depth: 1, ..Reach::default() };
+    let meaning = FixedSettings {
+        measure,
+        sweep_config_limit: NonZeroU32::new(4),
+        ..FixedSettings::default()
+    };
+    let reach = RunLimits { max_depth: 1, ..RunLimits::default() };
     let mut journal = MemoryJournal::begun(meaning, reach);
-    let end = drive(journal.state(), world.ports(), &mut journal, &mut |_, _| {}).expect("a run");
-    assert!(end.evals.iter().any(|eval| eval.work().is_some()), "something was swept");
+    let end =
+        drive_run(journal.state(), world.ports(), &mut journal, &mut |_, _| {}).expect("a run");
+    assert!(end.evals.iter().any(|eval| eval.candidate().is_some()), "something was swept");
     end.evals.iter().filter_map(|eval| failure(&eval)).collect()
 }
 
@@ -42,9 +47,9 @@ fn results(path: &str) -> Option<WorktreePath> {
 
 #[test]
 fn what_the_roots_own_sweep_rewrites_may_be_rewritten() {
-    let all = failures(Measure::default(), &["seen.log"], &["seen.log"]);
+    let all = failures(MeasureSettings::default(), &["seen.log"], &["seen.log"]);
     assert_eq!(all, Vec::<String>::new());
-    let all = failures(Measure::default(), &[], &["seen.log"]);
+    let all = failures(MeasureSettings::default(), &[], &["seen.log"]);
     assert!(!all.is_empty());
     for message in all {
         let ends = "`seen.log`; what is measured must be what is committed";
@@ -55,7 +60,7 @@ fn what_the_roots_own_sweep_rewrites_may_be_rewritten() {
 /// The root's own sweep is not run then, so nothing is known to be rewritten by it.
 #[test]
 fn with_a_baseline_file_the_failure_says_what_to_do() {
-    let measure = Measure { baseline_csv: baseline(), ..Measure::default() };
+    let measure = MeasureSettings { baseline_csv: baseline(), ..MeasureSettings::default() };
     let all = failures(measure, &[], &["seen.log"]);
     assert!(!all.is_empty());
     for message in all {
@@ -70,10 +75,12 @@ fn tracked_results_may_be_rewritten() {
     for path in ["out/results.csv", "out/Results.CSV", "Out/results.csv"] {
         for baseline_csv in [None, baseline()] {
             let results_csv = results("out/Results.csv");
-            let measure = Measure { results_csv, baseline_csv, ..Measure::default() };
+            let measure =
+                MeasureSettings { results_csv, baseline_csv, ..MeasureSettings::default() };
             assert_eq!(failures(measure, &[], &[path]), Vec::<String>::new(), "{path}");
         }
     }
-    let measure = Measure { results_csv: results("out/results.csv"), ..Measure::default() };
+    let measure =
+        MeasureSettings { results_csv: results("out/results.csv"), ..MeasureSettings::default() };
     assert!(!failures(measure, &[], &["out/other.csv"]).is_empty());
 }

@@ -7,14 +7,14 @@ use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 use treebeam_core::audit;
-use treebeam_core::event::{Event, Rerun, Subject};
-use treebeam_core::facts::{Eval, Facts, Fate, History, Stage};
-use treebeam_core::gate::Rule;
+use treebeam_core::event::{EvalRerun, Event, SweepSubject};
+use treebeam_core::facts::{CandidateFate, Eval, Facts, RunHistory, Stage};
+use treebeam_core::gate::GateRule;
 use treebeam_core::id::{EvalId, GitTree};
-use treebeam_core::plan::{Again, send_back};
-use treebeam_core::policy::{Meaning, Reach};
+use treebeam_core::plan::{RedoKind, send_back};
+use treebeam_core::policy::{FixedSettings, RunLimits};
 use treebeam_core::state::State;
-use treebeam_run::{Halt, drive};
+use treebeam_run::{RunHalt, drive_run};
 use treebeam_testkit::journal::MemoryJournal;
 use treebeam_testkit::memory::MemoryWorld;
 
@@ -22,21 +22,21 @@ fn number(n: u32) -> NonZeroU32 {
     NonZeroU32::new(n).expect("not zero")
 }
 
-fn meaning() -> Meaning {
-    Meaning {
+fn meaning() -> FixedSettings {
+    FixedSettings {
         ideas_per_node: number(6),
         beam_width: number(3),
         sweep_config_limit: Some(number(4)),
-        ..Meaning::default()
+        ..FixedSettings::default()
     }
 }
 
-fn reach(workers: u32) -> Reach {
-    Reach { max_depth: 3, max_parallel_evals: number(workers), ..Reach::default() }
+fn reach(workers: u32) -> RunLimits {
+    RunLimits { max_depth: 3, max_parallel_evals: number(workers), ..RunLimits::default() }
 }
 
-fn go(journal: &mut MemoryJournal, world: &MemoryWorld) -> Result<State, Halt> {
-    drive(journal.state(), world.ports(), journal, &mut |_, _| {})
+fn go(journal: &mut MemoryJournal, world: &MemoryWorld) -> Result<State, RunHalt> {
+    drive_run(journal.state(), world.ports(), journal, &mut |_, _| {})
 }
 
 /// A whole run with so many workers, whose sweeps end in this order.
@@ -51,17 +51,17 @@ fn run(seed: u64, order: u64, workers: u32) -> (State, Vec<Event>) {
 /// Everything but what may depend on what ended first.
 fn settled(state: &State) -> Facts {
     let mut facts = state.clone().into_facts();
-    facts.history = History::default();
-    facts.reach.max_parallel_evals = NonZeroU32::MIN;
+    facts.history = RunHistory::default();
+    facts.limits.max_parallel_evals = NonZeroU32::MIN;
     facts
 }
 
 fn tree(eval: &Eval) -> Option<GitTree> {
-    eval.measured()?.work.tree
+    eval.scored_candidate()?.work.tree
 }
 
-fn original(eval: &Eval) -> Option<Subject> {
-    eval.measured()?.work.same_code_as
+fn original(eval: &Eval) -> Option<SweepSubject> {
+    eval.scored_candidate()?.work.same_code_as
 }
 
 /// Measured evals of each git tree, the oldest first.
@@ -89,7 +89,7 @@ fn one_at_a_time_each_tree_is_swept_once() {
             let is_original = original(first).is_none();
             assert_eq!(swept(first.id), usize::from(is_original), "seed {seed}, e{}", first.id);
             for twin in others {
-                let expected = original(first).or(Some(Subject::Eval(first.id)));
+                let expected = original(first).or(Some(SweepSubject::Eval(first.id)));
                 assert_eq!(original(twin), expected, "seed {seed}, e{}", twin.id);
                 assert_eq!(swept(twin.id), 0, "seed {seed}, e{}", twin.id);
                 assert_eq!(twin.results(), first.results());
@@ -109,21 +109,21 @@ fn a_tree_has_one_place_in_all_beams() {
         let kept: Vec<_> = end
             .evals
             .iter()
-            .filter(|eval| matches!(eval.stage, Stage::Decided(_, _, Fate::Promoted(_))))
+            .filter(|eval| matches!(eval.stage, Stage::Decided(_, _, CandidateFate::Promoted(_))))
             .filter_map(|eval| tree(&eval))
             .collect();
         let distinct: BTreeSet<_> = kept.iter().collect();
         assert_eq!(kept.len(), distinct.len(), "seed {seed}");
-        assert_eq!(audit::beams(&end), [], "seed {seed}");
-        assert_eq!(audit::structure(&end), [], "seed {seed}");
-        let passed = |eval: &Eval| eval.verdict().is_some_and(|verdict| verdict.passed());
+        assert_eq!(audit::check_beams(&end), [], "seed {seed}");
+        assert_eq!(audit::check_structure(&end), [], "seed {seed}");
+        let passed = |eval: &Eval| eval.gate_verdict().is_some_and(|verdict| verdict.has_passed());
         refused += end
             .evals
             .iter()
             .filter(|eval| {
                 passed(eval)
                     && original(eval).is_some()
-                    && matches!(eval.stage, Stage::Decided(_, _, Fate::Dropped))
+                    && matches!(eval.stage, Stage::Decided(_, _, CandidateFate::Dropped))
             })
             .count();
     }
@@ -140,14 +140,14 @@ fn a_tree_equal_to_its_parents_has_no_effect_and_is_not_swept() {
             let same = end
                 .evals
                 .iter()
-                .find(|other| other.work().is_some_and(|work| work.commit == parent.commit));
+                .find(|other| other.candidate().is_some_and(|work| work.commit == parent.commit));
             let Some(same) = same.filter(|same| tree(same) == tree(&eval)) else { continue };
-            let submitted = Subject::Eval(eval.id);
+            let submitted = SweepSubject::Eval(eval.id);
             let is_swept = |event: &Event| matches!(event, Event::SweepSubmitted { subject, .. } if *subject == submitted);
             assert!(!events.iter().any(is_swept), "seed {seed}, e{}", eval.id);
             assert_eq!(eval.results(), same.results());
-            let verdict = eval.verdict().expect("a verdict");
-            let check = verdict.checks.iter().find(|check| check.rule == Rule::HasEffect);
+            let verdict = eval.gate_verdict().expect("a verdict");
+            let check = verdict.checks.iter().find(|check| check.rule == GateRule::HasEffect);
             assert!(check.is_some_and(|check| !check.passed), "seed {seed}, e{}", eval.id);
             found += 1;
         }
@@ -163,7 +163,7 @@ fn a_twin_that_was_swept_before_the_older_one_keeps_its_sweep_on_record_beside()
         for (id, results) in &end.history.replaced_sweeps {
             let own = |event: &Event| matches!(event, Event::Swept { eval, results: own, .. } if eval == id && own == results);
             assert!(events.iter().any(own), "e{id}");
-            assert!(audit::references(&end).iter().any(|file| file.path == results.path));
+            assert!(audit::recorded_references(&end).iter().any(|file| file.path == results.path));
             let eval = end.eval(*id).expect("an eval");
             assert!(original(&eval).is_some() && eval.results().as_ref() != Some(results));
             replaced += 1;
@@ -203,33 +203,35 @@ fn what_is_evaluated_again_is_swept_again() {
     assert!(go(&mut journal, &world).is_err(), "cut off before the depth closes");
     journal.fuse = None;
     let at = jiff::Timestamp::UNIX_EPOCH;
-    let sent = send_back(&journal.state(), &[Again::RerunEvals], &|_| true, at).expect("reruns");
-    let rerun: Vec<Rerun> = sent.rerun.clone();
+    let sent = send_back(&journal.state(), &[RedoKind::RerunEvals], &|_| true, at).expect("reruns");
+    let rerun: Vec<EvalRerun> = sent.rerun.clone();
     let twins = rerun.iter().filter(|rerun| {
         journal.state().eval(rerun.of).is_some_and(|eval| original(&eval).is_some())
     });
     assert!(twins.count() > 0, "a twin is evaluated again");
     journal.events.push(Event::SentBack(Box::new(sent)));
     let end = go(&mut journal, &world).expect("a run");
-    for Rerun { eval: id, .. } in rerun {
+    for EvalRerun { eval: id, .. } in rerun {
         let eval = end.eval(id).expect("an eval");
         assert_eq!(original(&eval), None, "e{id}");
         let swept = |event: &Event| matches!(event, Event::Swept { eval, .. } if *eval == id);
         assert_eq!(journal.events.iter().filter(|event| swept(event)).count(), 1, "e{id}");
     }
-    assert_eq!(audit::beams(&end), []);
+    assert_eq!(audit::check_beams(&end), []);
 }
 
 #[test]
 fn tree_and_control_group_do_not_share_a_sweep() {
     for seed in 0..10 {
         let world = MemoryWorld::new(seed, 0).with_same_code();
-        let with_control =
-            Meaning { control: Some("best-of-n=0.4".parse().expect("a control")), ..meaning() };
+        let with_control = FixedSettings {
+            control: Some("best-of-n=0.4".parse().expect("a control")),
+            ..meaning()
+        };
         let mut journal = MemoryJournal::begun(with_control, reach(8));
         let end = go(&mut journal, &world).expect("a run");
         for eval in end.evals.iter() {
-            let Some(Subject::Eval(of)) = original(&eval) else { continue };
+            let Some(SweepSubject::Eval(of)) = original(&eval) else { continue };
             assert_eq!(end.eval(of).expect("an eval").group, eval.group, "e{}", eval.id);
         }
     }
@@ -243,7 +245,7 @@ fn a_failed_sweep_is_not_taken_over() {
         for eval in end.evals.iter() {
             let Stage::Failed { work: Some(work), .. } = &eval.stage else { continue };
             assert_eq!(work.same_code_as, None);
-            let submitted = Subject::Eval(eval.id);
+            let submitted = SweepSubject::Eval(eval.id);
             assert!(events.iter().any(|event| {
                 matches!(event, Event::SweepSubmitted { subject, .. } if *subject == submitted)
             }));
@@ -256,18 +258,18 @@ fn a_failed_sweep_is_not_taken_over() {
 #[test]
 fn a_record_that_names_a_wrong_original_is_found() {
     let (end, _) = run(3, 0, 1);
-    let twin = end.evals.iter().find(|eval| matches!(original(eval), Some(Subject::Eval(_))));
+    let twin = end.evals.iter().find(|eval| matches!(original(eval), Some(SweepSubject::Eval(_))));
     let twin = twin.expect("a twin").id;
     let mut facts = end.clone().into_facts();
     let wrong = |eval: &mut Eval, of: u32| {
         let Stage::Decided(measured, ..) = &mut eval.stage else { panic!("it is decided") };
-        measured.work.same_code_as = Some(Subject::Eval(EvalId::new(of)));
+        measured.work.same_code_as = Some(SweepSubject::Eval(EvalId::new(of)));
     };
     let place = usize::try_from(twin.number() - 1).expect("a place");
     let others = end.evals.iter().filter(|eval| tree(eval) != tree(&end.eval(twin).expect("it")));
     let other = others.map(|eval| eval.id.number()).next().expect("another");
-    wrong(&mut facts.evals.unsettle()[place], other);
-    let findings = audit::structure(&facts);
+    wrong(&mut facts.evals.unpack_all()[place], other);
+    let findings = audit::check_structure(&facts);
     assert!(
         findings.iter().any(|finding| finding.what.contains("not the same code")),
         "{findings:?}"

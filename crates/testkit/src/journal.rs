@@ -1,10 +1,10 @@
 //! A journal in memory that can be told to fail at any event, as a power cut would.
 
 use treebeam_core::event::{Event, RunStarted, WorldKind};
-use treebeam_core::policy::{Agents, Meaning, Reach};
+use treebeam_core::policy::{FixedSettings, RecordedAgents, RunLimits};
 use treebeam_core::rules_version::RulesVersion;
 use treebeam_core::state::State;
-use treebeam_run::port::{Checkpoint, Journal, PortError};
+use treebeam_run::port::{CheckpointKind, Journal, PortError};
 
 /// A journal in memory.
 #[derive(Clone, Debug)]
@@ -20,14 +20,14 @@ pub struct MemoryJournal {
 impl MemoryJournal {
     /// A journal of a run that has just begun.
     #[must_use]
-    pub fn begun(meaning: Meaning, reach: Reach) -> Self {
+    pub fn begun(meaning: FixedSettings, reach: RunLimits) -> Self {
         let started = RunStarted {
             run: "test".parse().expect("a run id"),
             world: WorldKind::Dry { seed: 1 },
             root: crate::memory::MemoryWorld::root(),
             meaning,
             reach,
-            agents: Agents::default(),
+            agents: RecordedAgents::default(),
             given: None,
             replays: None,
             rules_version: RulesVersion::LATEST,
@@ -43,7 +43,7 @@ impl MemoryJournal {
     /// The state that the events lead to.
     #[must_use]
     pub fn state(&self) -> State {
-        State::replay(&self.events).expect("the events of a run")
+        State::from_events(&self.events).expect("the events of a run")
     }
 }
 
@@ -58,7 +58,7 @@ impl Journal for MemoryJournal {
         Ok(())
     }
 
-    fn checkpoint(&mut self, _: &State, _: Checkpoint) -> Result<(), PortError> {
+    fn write_checkpoint(&mut self, _: &State, _: CheckpointKind) -> Result<(), PortError> {
         if self.failing_checkpoints == 0 {
             return Ok(());
         }

@@ -13,10 +13,10 @@ use treebeam_core::event::{FailureKind, MessageId};
 use treebeam_core::id::{Commit, Sha256};
 use treebeam_core::path;
 use treebeam_run::port::{
-    Clock, Executor, Inbox, Interrupt, Job, JobEnd, JobExit, JobKey, Message, Moment, PortError,
-    Request, Undisturbed, World,
+    Clock, Executor, Inbox, InboxMessage, Interrupt, JobEnd, JobExit, JobKey, MessageContent,
+    PortError, RecordedMoment, RunPorts, SilentUser, SweepJob,
 };
-use treebeam_run::prompt::Prompts;
+use treebeam_run::prompt::PromptSet;
 
 /// A world that is a function of its seed.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub struct MemoryWorld {
     /// In which order sweeps end: any order must give the same tree.
     order: u64,
     disk: Mutex<Disk>,
-    engine: Mutex<BTreeMap<u64, Job>>,
+    engine: Mutex<BTreeMap<u64, SweepJob>>,
     trouble: Mutex<Trouble>,
     /// How often the run may still ask before it is interrupted; for ever, without a number.
     calm: Mutex<Option<u64>>,
@@ -49,8 +49,8 @@ const SAID_BY: &str = " said by ";
 #[derive(Debug, Default)]
 struct Letters {
     /// Messages that come with the n-th look from now.
-    coming: BTreeMap<u64, Vec<Message>>,
-    there: BTreeMap<MessageId, Request>,
+    coming: BTreeMap<u64, Vec<InboxMessage>>,
+    there: BTreeMap<MessageId, MessageContent>,
     aside: Vec<(MessageId, String)>,
     /// Whether forgetting works.
     sticky: bool,
@@ -138,11 +138,11 @@ impl MemoryWorld {
     }
 
     /// Puts a message of this name into the inbox, after this many more looks into it.
-    pub fn post(&self, name: &str, request: Request, after: u64) {
+    pub fn post(&self, name: &str, request: MessageContent, after: u64) {
         let id = name.parse().expect("a message's name");
         let mut letters = self.letters();
         let at = letters.looks + after;
-        letters.coming.entry(at).or_default().push(Message { id, request });
+        letters.coming.entry(at).or_default().push(InboxMessage { id, request });
     }
 
     /// From now on, or not any more, a message that was forgotten is still there, as if its file could not be removed.
@@ -200,17 +200,17 @@ impl MemoryWorld {
 
     /// All ports.
     #[must_use]
-    pub fn ports(&self) -> World<'_> {
-        World {
+    pub fn ports(&self) -> RunPorts<'_> {
+        RunPorts {
             repo: self,
             agent: self,
             executor: self,
             files: self,
-            inputs: &Undisturbed,
+            inputs: &SilentUser,
             clock: self,
             interrupt: self,
             inbox: self,
-            prompts: Prompts::built_in(),
+            prompts: PromptSet::built_in(),
         }
     }
 
@@ -234,7 +234,7 @@ impl MemoryWorld {
         *fork.lock() = self.disk();
         let jobs = self.engine.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for job in jobs.into_values() {
-            fork.submit(&job).expect("a submitted job");
+            fork.submit_job(&job).expect("a submitted job");
         }
         fork
     }
@@ -260,7 +260,7 @@ impl MemoryWorld {
 }
 
 fn draw(seed: u64, text: &str) -> u64 {
-    let digest = Sha256::of(format!("{seed} {text}").as_bytes());
+    let digest = Sha256::hash_bytes(format!("{seed} {text}").as_bytes());
     digest.as_bytes().iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
@@ -269,20 +269,20 @@ fn commit(text: &str) -> Commit {
 }
 
 impl Executor for MemoryWorld {
-    fn submit(&self, job: &Job) -> Result<(), PortError> {
+    fn submit_job(&self, job: &SweepJob) -> Result<(), PortError> {
         let turn = draw(self.order, &job.key.subject.to_string());
         let mut engine = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
         engine.insert(turn, job.clone());
         Ok(())
     }
 
-    fn adopt(&self, jobs: &[Job]) -> Result<Vec<JobKey>, PortError> {
+    fn adopt_jobs(&self, jobs: &[SweepJob]) -> Result<Vec<JobKey>, PortError> {
         let engine = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
         let known: BTreeSet<_> = engine.values().map(|job| job.key).collect();
         Ok(jobs.iter().map(|job| job.key).filter(|key| known.contains(key)).collect())
     }
 
-    fn wait(&self, _: Duration) -> Result<Vec<JobEnd>, PortError> {
+    fn wait_for_jobs(&self, _: Duration) -> Result<Vec<JobEnd>, PortError> {
         let trouble = self.trouble();
         assert!(trouble != Trouble::Panic, "the executor broke");
         let mut engine = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
@@ -301,12 +301,12 @@ impl Executor for MemoryWorld {
 }
 
 impl MemoryWorld {
-    fn sweep(&self, job: &Job) -> JobEnd {
-        let folder = path::submission(job.key.subject, job.key.submission);
+    fn sweep(&self, job: &SweepJob) -> JobEnd {
+        let folder = path::submission_folder(job.key.subject, job.key.submission);
         let results = folder.join(path::RESULTS_CSV);
         let mut disk = self.lock();
         let changes = disk.commits.get(job.commit.as_str()).cloned().unwrap_or_default();
-        disk.files.insert(folder.join(path::EVAL_RESULT).to_string(), b"{}".to_vec());
+        disk.files.insert(folder.join(path::EVAL_RESULT_FILE).to_string(), b"{}".to_vec());
         let failing = self.trouble() == Trouble::Failing;
         let exit = if failing || changes.iter().any(|change| change.contains("sweep-fails")) {
             JobExit::Failed { kind: FailureKind::Sweep, message: "exit 1".to_owned() }
@@ -338,7 +338,7 @@ pub fn results_csv(changes: &[String], rows: u32) -> String {
 }
 
 impl Clock for MemoryWorld {
-    fn at(&self, moment: Moment) -> Timestamp {
+    fn recorded_time(&self, moment: RecordedMoment) -> Timestamp {
         let second = draw(0, &format!("{moment:?}")) % 1_000_000;
         Timestamp::from_second(i64::try_from(second).unwrap_or(0)).unwrap_or_default()
     }
@@ -358,21 +358,21 @@ impl Interrupt for MemoryWorld {
 }
 
 impl Inbox for MemoryWorld {
-    fn look(&self) -> Vec<Message> {
+    fn list_messages(&self) -> Vec<InboxMessage> {
         let mut letters = self.letters();
         letters.looks += 1;
         let later = letters.looks;
         let later = letters.coming.split_off(&later);
         let come = std::mem::replace(&mut letters.coming, later);
         letters.there.extend(come.into_values().flatten().map(|m| (m.id, m.request)));
-        let message = |(id, request): (&MessageId, &Request)| Message {
+        let message = |(id, request): (&MessageId, &MessageContent)| InboxMessage {
             id: id.clone(),
             request: request.clone(),
         };
         letters.there.iter().map(message).collect()
     }
 
-    fn forget(&self, message: &MessageId) {
+    fn forget_message(&self, message: &MessageId) {
         let mut letters = self.letters();
         if !letters.sticky {
             letters.there.remove(message);
@@ -380,11 +380,11 @@ impl Inbox for MemoryWorld {
     }
 
     fn set_aside(&self, message: &MessageId, why: &str) {
-        self.forget(message);
+        self.forget_message(message);
         self.letters().aside.push((message.clone(), why.to_owned()));
     }
 
-    fn rest(&self) -> Duration {
+    fn poll_interval(&self) -> Duration {
         Duration::from_millis(1)
     }
 }

@@ -6,12 +6,12 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 use treebeam_core::event::Event;
-use treebeam_core::evidence::{Artifact, Scored};
-use treebeam_core::facts::{Baseline, Facts};
-use treebeam_core::gate::{Verdict, gate};
+use treebeam_core::evidence::{Artifact, CandidateScore};
+use treebeam_core::facts::{Facts, RootBaseline};
+use treebeam_core::gate::{GateVerdict, judge_candidate};
 use treebeam_core::id::{EvalId, Sha256};
 use treebeam_core::rules_version::RulesVersion;
-use treebeam_core::score::judge_by;
+use treebeam_core::score::score_candidate_by;
 use treebeam_core::state::State;
 use treebeam_core::sweep::Sweep;
 
@@ -35,7 +35,7 @@ pub fn write_as_older_run(site: &Site) {
         match state.as_mut() {
             None => {
                 let Event::RunStarted(started) = &event else { panic!("no start: {event:?}") };
-                state = Some(State::begin(started));
+                state = Some(State::from_run_started(started));
             }
             Some(state) => {
                 make_older(&mut event, state, site, &mut figures);
@@ -58,10 +58,10 @@ fn make_older(
     event: &mut Event,
     state: &State,
     site: &Site,
-    figures: &mut BTreeMap<EvalId, Scored>,
+    figures: &mut BTreeMap<EvalId, CandidateScore>,
 ) {
     if let Event::Swept { results, .. } = event {
-        results.sha256 = Sha256::of(site.text(results.path.as_str()).as_bytes());
+        results.sha256 = Sha256::hash_bytes(site.text(results.path.as_str()).as_bytes());
     }
     if let Event::Scored { eval, scored, .. } = event {
         **scored = by_first_rules(state, *eval, site);
@@ -74,27 +74,29 @@ fn make_older(
     }
 }
 
-fn by_first_rules(facts: &Facts, eval: EvalId, site: &Site) -> Scored {
-    let meaning = &facts.meaning;
+fn by_first_rules(facts: &Facts, eval: EvalId, site: &Site) -> CandidateScore {
+    let meaning = &facts.settings;
     let sweep = |artifact: &Artifact| {
         let text = site.text(artifact.path.as_str());
         let name = artifact.path.as_str();
-        Sweep::read(text.as_bytes(), name, meaning.limit(), &meaning.score).expect("a sweep")
+        Sweep::read_csv(text.as_bytes(), name, meaning.config_limit(), &meaning.score)
+            .expect("a sweep")
     };
-    let Baseline::Measured { results: root, rows, .. } = &facts.baseline else {
+    let RootBaseline::Measured { results: root, rows, .. } = &facts.baseline else {
         panic!("a score without a baseline")
     };
     let eval = facts.eval(eval).expect("an eval");
     let parent = facts.node(eval.parent).and_then(|node| facts.baseline_of(node));
     let parent = sweep(&parent.expect("a parent's results"));
     let (root, candidate) = (sweep(root), sweep(&eval.results().expect("results")));
-    let judged = judge_by(RulesVersion::First, [&parent, &root], &candidate, meaning, *rows);
+    let judged =
+        score_candidate_by(RulesVersion::First, [&parent, &root], &candidate, meaning, *rows);
     judged.expect("a comparison").scored
 }
 
-fn verdict_on(facts: &Facts, eval: EvalId, scored: &Scored) -> Verdict {
-    let work = facts.eval(eval).and_then(|eval| eval.work()).expect("a candidate");
-    gate(scored, work.files_changed, work.approval, &facts.meaning)
+fn verdict_on(facts: &Facts, eval: EvalId, scored: &CandidateScore) -> GateVerdict {
+    let work = facts.eval(eval).and_then(|eval| eval.candidate()).expect("a candidate");
+    judge_candidate(scored, work.files_changed, work.approval, &facts.settings)
 }
 
 /// Takes away what an older treebeam did not write.
@@ -114,6 +116,6 @@ fn strip(value: &mut Value) {
 fn written(line: &Value, event: &Value) -> String {
     let (seq, epoch, t) = (&line["seq"], &line["epoch"], &line["t"]);
     let body = format!("{{\"seq\":{seq},\"epoch\":{epoch},\"t\":{t},\"event\":{event}");
-    let sum = Sha256::of(body.as_bytes()).to_string();
+    let sum = Sha256::hash_bytes(body.as_bytes()).to_string();
     format!("{body},\"sum\":\"{}\"}}\n", sum.get(..16).unwrap_or_default())
 }

@@ -8,24 +8,26 @@ mod ideas;
 mod run;
 mod serve;
 
-pub(crate) use agents::{AgentsAct, AgentsArgs, AskArgs, CheckArgs, SpendingFlags, TalkFlags};
+pub(crate) use agents::{
+    AgentsArgs, AgentsAskArgs, AgentsCheckArgs, AgentsCommand, ConversationFlags, SpendingFlags,
+};
 pub(crate) use demo::DemoArgs;
 pub(crate) use eval::{BaselineArgs, EvalArgs};
 pub(crate) use export::ExportArgs;
-pub(crate) use ideas::{IdeasArgs, Strategy};
-pub(crate) use run::{AgainFlags, GoingFlags, MeaningFlags, ResumeArgs, RunArgs};
+pub(crate) use ideas::{ContextStrategyFlag, IdeasArgs};
+pub(crate) use run::{FixedSettingsFlags, RedoFlags, ResumableFlags, ResumeArgs, RunArgs};
 pub(crate) use serve::ServeArgs;
 
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 use std::path::PathBuf;
-use treebeam_core::event::Wish;
+use treebeam_core::event::UserRequest;
 
 /// A beam search over code states that runs by itself overnight.
 #[derive(Debug, Parser)]
 #[command(name = "treebeam", version, about, long_about = None, max_term_width = 100)]
 #[command(after_help = EXIT_CODES)]
-pub(crate) struct Cli {
+pub(crate) struct CliArgs {
     /// Work in this folder instead of the current one
     #[arg(short = 'C', value_name = "DIR", global = true)]
     pub(crate) directory: Option<PathBuf>,
@@ -33,14 +35,14 @@ pub(crate) struct Cli {
     #[arg(long, global = true)]
     pub(crate) json: bool,
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: CliCommand,
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 the run is locked by \
 another process, 4 the environment lacks something, 5 validation found issues, 130 interrupted (resumable)";
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum CliCommand {
     /// Show the whole job on a small example repository that it makes, with no key and no network
     #[command(after_help = demo::DEMO_HELP)]
     Demo(DemoArgs),
@@ -59,7 +61,7 @@ pub(crate) enum Command {
     #[command(after_help = eval::BASELINE_HELP)]
     Baseline(Box<BaselineArgs>),
     /// Fill a folder with ideas, outside of any run
-    #[command(after_help = ideas::HELP)]
+    #[command(after_help = ideas::IDEAS_HELP)]
     Ideas(Box<IdeasArgs>),
     /// Score one results CSV against another, and say what the gate would
     #[command(
@@ -102,13 +104,13 @@ pub(crate) enum Command {
     },
     /// Show how a run stands: the latest one, or the one named
     #[command(after_help = "Example: treebeam status --json")]
-    Status(RunName),
+    Status(RunNameArgs),
     /// Watch a run on the terminal: the one that is running, the latest one, or the one named
     #[command(after_help = WATCH_HELP)]
     Watch(WatchArgs),
     /// Show the path to the best node, and what each idea on it brought
     #[command(after_help = "Example: treebeam best 20260131-220000")]
-    Best(RunName),
+    Best(RunNameArgs),
     /// List the runs of this repository, the newest first
     #[command(
         after_help = "Exit code: 0 also where a run cannot be opened; its line says why.\n\nExample: treebeam list"
@@ -127,7 +129,7 @@ pub(crate) enum Command {
     )]
     Diff(DiffArgs),
     /// Make a branch of a path of nodes, one commit for each idea, ready to review
-    #[command(after_help = export::HELP)]
+    #[command(after_help = export::EXPORT_HELP)]
     Export(ExportArgs),
     /// Print a run's journal in words, one line for each event
     #[command(
@@ -135,14 +137,14 @@ pub(crate) enum Command {
     )]
     Log(LogArgs),
     /// Show the runs of this repository in a browser, live, and steer them from there
-    #[command(after_help = serve::HELP)]
+    #[command(after_help = serve::SERVE_HELP)]
     Serve(ServeArgs),
     /// Validate a run and rewrite its reports; runs nothing
     #[command(after_help = "Example: treebeam report 20260131-220000")]
-    Report(RunName),
+    Report(RunNameArgs),
     /// Check a run's integrity and write `VALIDATION_REPORT.md`
     #[command(after_help = "Example: treebeam validate && echo sound")]
-    Validate(RunName),
+    Validate(RunNameArgs),
     /// Work off deferred cleanup; on request, remove worktrees, refs or a whole run, after saying what goes
     #[command(after_help = CLEAN_HELP)]
     Clean(CleanArgs),
@@ -235,8 +237,8 @@ pub(crate) struct StopArgs {
 
 impl StopArgs {
     /// When the run is to stop.
-    pub(crate) fn wish(&self) -> Wish {
-        if self.after_depth { Wish::StopAfterDepth } else { Wish::Stop }
+    pub(crate) fn user_request(&self) -> UserRequest {
+        if self.after_depth { UserRequest::StopAfterDepth } else { UserRequest::Stop }
     }
 }
 
@@ -298,7 +300,7 @@ pub(crate) struct InitArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct RunName {
+pub(crate) struct RunNameArgs {
     /// The run: its id, or the path of its directory; the latest one if it is left out
     pub(crate) run: Option<String>,
 }
@@ -313,7 +315,7 @@ pub(crate) struct ShowArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct ItemName {
+pub(crate) struct ItemNameArgs {
     /// The run: its id, or the path of its directory; the latest one if it is left out
     pub(crate) run: Option<String>,
     /// A node such as `n0003` or an eval such as `e0012`; a number will do if only one of the two has it
@@ -323,7 +325,7 @@ pub(crate) struct ItemName {
 #[derive(Debug, Args)]
 pub(crate) struct DiffArgs {
     #[command(flatten)]
-    pub(crate) item: ItemName,
+    pub(crate) item: ItemNameArgs,
     /// Compare with the root, not with the parent
     #[arg(long)]
     pub(crate) root: bool,
@@ -332,7 +334,7 @@ pub(crate) struct DiffArgs {
 #[derive(Debug, Args)]
 pub(crate) struct LogArgs {
     #[command(flatten)]
-    pub(crate) run: RunName,
+    pub(crate) run: RunNameArgs,
     /// Wait for more, until the run has stopped and nobody runs it
     #[arg(long, short)]
     pub(crate) follow: bool,

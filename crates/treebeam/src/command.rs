@@ -2,9 +2,8 @@
 
 mod agents;
 mod baseline;
-mod begin;
 mod best;
-mod chosen;
+mod chosen_place;
 mod clean;
 mod config;
 mod demo;
@@ -23,6 +22,7 @@ mod replay;
 mod report;
 mod resume;
 mod run;
+mod run_start;
 mod schema;
 mod score;
 mod serve;
@@ -32,23 +32,25 @@ mod steer;
 mod validate;
 mod watch;
 
-use crate::cli::{Cli, Command, ConfigFlag, GoingFlags, IdeaCommand, MeaningFlags};
+use crate::cli::{
+    CliArgs, CliCommand, ConfigFlag, FixedSettingsFlags, IdeaCommand, ResumableFlags,
+};
 use crate::config::Config;
-use crate::config::file::top_or;
-use crate::dotenv::{Dotenv, Found};
-use crate::failure::{Exit, Failure};
+use crate::config::config_file::toplevel_or_folder;
+use crate::dotenv::{Dotenv, DotenvVariable};
+use crate::failure::{CommandExit, CommandFailure};
 use crate::interrupt;
+use crate::resume_command::{self, ResumeCommand};
+use crate::run_location::{self, RepoHome};
 use crate::terminal;
-use crate::way_on::{self, WayOn};
-use crate::wiring::{self, Home};
 use serde_json::Value;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use treebeam_core::event::Wish;
+use treebeam_core::event::UserRequest;
 
 /// How a command shows what it found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Output {
+pub(crate) enum OutputFormat {
     /// As text for a person.
     Text,
     /// As JSON for a program.
@@ -56,7 +58,7 @@ pub(crate) enum Output {
 }
 
 /// Of a folder that is not there nothing else is said: not that it is in no repository.
-fn must_be_a_folder(named: &Path) -> Result<(), Failure> {
+fn must_be_folder(named: &Path) -> Result<(), CommandFailure> {
     let what = match named.metadata() {
         Ok(found) if !found.is_dir() => {
             format!("`-C`: `{}` is a file, not a folder", named.display())
@@ -66,15 +68,15 @@ fn must_be_a_folder(named: &Path) -> Result<(), Failure> {
         }
         Ok(_) | Err(_) => return Ok(()),
     };
-    Err(Failure::usage(what).hint("name the folder of your repository, or one in it"))
+    Err(CommandFailure::usage(what).with_hint("name the folder of your repository, or one in it"))
 }
 
 /// The folder of the repository in which a run lies that is resumed by its path, where that is another than the one at
 /// hand. The path is absolute then.
-fn home_of_resumed(cli: &mut Cli) -> Result<Option<PathBuf>, Failure> {
-    let Command::Resume(args) = &mut cli.command else { return Ok(None) };
+fn find_resumed_toplevel(cli: &mut CliArgs) -> Result<Option<PathBuf>, CommandFailure> {
+    let CliCommand::Resume(args) = &mut cli.command else { return Ok(None) };
     let here = cli.directory.as_deref().unwrap_or(Path::new("."));
-    let Some(found) = wiring::RunPathHome::find(here, args.run.as_deref())? else {
+    let Some(found) = run_location::RunPathHome::find(here, args.run.as_deref())? else {
         return Ok(None);
     };
     args.run = Some(found.run);
@@ -82,103 +84,114 @@ fn home_of_resumed(cli: &mut Cli) -> Result<Option<PathBuf>, Failure> {
 }
 
 /// Does what the command line asks for.
-pub(crate) fn run(mut cli: Cli) -> Result<Exit, Failure> {
-    let folder = match home_of_resumed(&mut cli)? {
+pub(crate) fn run_command(mut cli: CliArgs) -> Result<CommandExit, CommandFailure> {
+    let folder = match find_resumed_toplevel(&mut cli)? {
         Some(toplevel) => Some(toplevel),
         None => cli.directory,
     };
     if let Some(folder) = &folder {
-        must_be_a_folder(folder)?;
-        way_on::is_from(folder);
+        must_be_folder(folder)?;
+        resume_command::set_working_folder(folder);
     }
     let here = folder.clone().unwrap_or_else(|| PathBuf::from("."));
-    let output = if cli.json { Output::Json } else { Output::Text };
+    let output = if cli.json { OutputFormat::Json } else { OutputFormat::Text };
     let asked_for = |file: &ConfigFlag, flags: Vec<Value>| {
         let (folder, config) = (folder.clone(), file.config.clone());
-        interrupt::was_asked_for(WayOn { folder, config, flags });
+        interrupt::set_resume_command(ResumeCommand { folder, config, flags });
     };
-    let settings = |file: &ConfigFlag, meaning: &MeaningFlags, going: &GoingFlags| {
+    let settings = |file: &ConfigFlag, meaning: &FixedSettingsFlags, going: &ResumableFlags| {
         let flags = [serde_json::to_value(meaning)?, serde_json::to_value(going)?];
         let config = Config::load(&here, file.config.as_deref())?.with_flags(&flags)?;
         asked_for(file, flags.into());
-        config.prompts(&top_or(&here))?;
-        for found in Dotenv::load(&here, &config)?.found().filter(Found::is_setting) {
-            terminal::note(&format!(
-                "`{}` in `{}` is not read as a setting",
-                found.name, found.file
-            ));
-        }
-        Ok::<_, Failure>(config)
+        config.load_prompts(&toplevel_or_folder(&here))?;
+        note_ignored_variables(&here, &config)?;
+        Ok::<_, CommandFailure>(config)
     };
-    let find = |name: Option<&str>| wiring::Found::find(&here, name);
+    let find = |name: Option<&str>| run_location::RunLocation::find(&here, name);
     match cli.command {
-        Command::Run(args) if args.validate_only => {
-            validate::run(&find(args.run_id.as_deref())?, output)
+        CliCommand::Run(args) if args.validate_only => {
+            validate::run_validate(&find(args.run_id.as_deref())?, output)
         }
-        Command::Run(args) if args.report_only => {
-            report::run(&find(args.run_id.as_deref())?, output)
+        CliCommand::Run(args) if args.report_only => {
+            report::run_report(&find(args.run_id.as_deref())?, output)
         }
-        Command::Run(args) => {
-            interrupt::listen()?;
+        CliCommand::Run(args) => {
+            interrupt::listen_for_interrupts()?;
             let config = settings(&args.config, &args.meaning, &args.going)?;
-            run::run(&Home::open(&here, &config)?, &config, &args, output)
+            run::run_run(&RepoHome::open(&here, &config)?, &config, &args, output)
         }
-        Command::Resume(args) => {
-            interrupt::listen()?;
+        CliCommand::Resume(args) => {
+            interrupt::listen_for_interrupts()?;
             let config = settings(&args.config, &args.meaning, &args.going)?;
-            resume::run(&Home::open(&here, &config)?, &config, &args, output)
+            resume::run_resume(&RepoHome::open(&here, &config)?, &config, &args, output)
         }
-        Command::Eval(args) => {
-            interrupt::listen()?;
-            asked_for(&args.new.config, args.for_resume()?);
-            eval::run(&here, &args, output)
+        CliCommand::Eval(args) => {
+            interrupt::listen_for_interrupts()?;
+            asked_for(&args.new.config, args.resume_settings()?);
+            eval::run_eval(&here, &args, output)
         }
-        Command::Ideas(args) => {
-            interrupt::listen()?;
-            ideas::run(&here, &args, output)
+        CliCommand::Ideas(args) => {
+            interrupt::listen_for_interrupts()?;
+            ideas::run_ideas(&here, &args, output)
         }
-        Command::Baseline(args) => {
-            interrupt::listen()?;
-            asked_for(&args.new.config, args.settings()?);
-            baseline::run(&here, &args, output)
+        CliCommand::Baseline(args) => {
+            interrupt::listen_for_interrupts()?;
+            asked_for(&args.new.config, args.flag_settings()?);
+            baseline::run_baseline(&here, &args, output)
         }
-        Command::Demo(args) => {
-            interrupt::listen()?;
-            demo::run(&here, &args, output)
+        CliCommand::Demo(args) => {
+            interrupt::listen_for_interrupts()?;
+            demo::run_demo(&here, &args, output)
         }
-        Command::Score(args) => score::run(&here, &args, output),
-        Command::Init(args) => init::run(&here, &args, output),
-        Command::Doctor(args) => doctor::run(&here, &args, output),
-        Command::Config(args) => {
+        CliCommand::Score(args) => score::run_score(&here, &args, output),
+        CliCommand::Init(args) => init::run_init(&here, &args, output),
+        CliCommand::Doctor(args) => doctor::run_doctor(&here, &args, output),
+        CliCommand::Config(args) => {
             let config = Config::load(&here, args.config.as_deref())?;
-            config.prompts(&top_or(&here))?;
-            config::run(&config, &Dotenv::load(&here, &config)?, output)
+            config.load_prompts(&toplevel_or_folder(&here))?;
+            config::run_config(&config, &Dotenv::load(&here, &config)?, output)
         }
-        Command::Agents(args) => agents::run(&here, &args, output),
-        Command::Pause(args) => steer::run(&here, args.run.as_deref(), Wish::Pause, output),
-        Command::Unpause(args) => steer::run(&here, args.run.as_deref(), Wish::Unpause, output),
-        Command::Stop(args) => steer::run(&here, args.steer.run.as_deref(), args.wish(), output),
-        Command::Idea { command: IdeaCommand::Add(args) } => {
-            idea::add(&here, &find(args.run.as_deref())?, &args, output)
+        CliCommand::Agents(args) => agents::run_agents(&here, &args, output),
+        CliCommand::Pause(args) => {
+            steer::run_steer(&here, args.run.as_deref(), UserRequest::Pause, output)
         }
-        Command::Watch(args) => watch::run(&here, args.run.as_deref(), output),
-        Command::Status(args) => status::run(&find(args.run.as_deref())?, output),
-        Command::Best(args) => best::run(&find(args.run.as_deref())?, output),
-        Command::List => list::run(&Home::find(&here)?, output),
-        Command::Show(args) => {
-            let (run, item) = show::read(&args.words)?;
-            show::run(&find(run)?, item, output)
+        CliCommand::Unpause(args) => {
+            steer::run_steer(&here, args.run.as_deref(), UserRequest::Unpause, output)
         }
-        Command::Diff(args) => diff::run(&find(args.item.run.as_deref())?, &args, output),
-        Command::Export(args) => export::run(&find(args.run.as_deref())?, &args, output),
-        Command::Log(args) => log::run(&find(args.run.run.as_deref())?, &args, output),
-        Command::Serve(args) => serve::run(&here, &args, output),
-        Command::Report(args) => report::run(&find(args.run.as_deref())?, output),
-        Command::Validate(args) => validate::run(&find(args.run.as_deref())?, output),
-        Command::Job { spec } => job::run(&here.join(spec)),
-        Command::Clean(args) => clean::run(&here, &args, output),
-        Command::Completions { shell } => pages::completions(shell, output),
-        Command::Schema { name } => schema::run(name.as_deref(), output),
-        Command::Man { folder } => pages::man(&here, folder.as_deref(), output),
+        CliCommand::Stop(args) => {
+            steer::run_steer(&here, args.steer.run.as_deref(), args.user_request(), output)
+        }
+        CliCommand::Idea { command: IdeaCommand::Add(args) } => {
+            idea::run_idea_add(&here, &find(args.run.as_deref())?, &args, output)
+        }
+        CliCommand::Watch(args) => watch::run_watch(&here, args.run.as_deref(), output),
+        CliCommand::Status(args) => status::run_status(&find(args.run.as_deref())?, output),
+        CliCommand::Best(args) => best::run_best(&find(args.run.as_deref())?, output),
+        CliCommand::List => list::run_list(&RepoHome::find(&here)?, output),
+        CliCommand::Show(args) => {
+            let (run, item) = show::parse_show_words(&args.words)?;
+            show::run_show(&find(run)?, item, output)
+        }
+        CliCommand::Diff(args) => diff::run_diff(&find(args.item.run.as_deref())?, &args, output),
+        CliCommand::Export(args) => export::run_export(&find(args.run.as_deref())?, &args, output),
+        CliCommand::Log(args) => log::run_log(&find(args.run.run.as_deref())?, &args, output),
+        CliCommand::Serve(args) => serve::run_serve(&here, &args, output),
+        CliCommand::Report(args) => report::run_report(&find(args.run.as_deref())?, output),
+        CliCommand::Validate(args) => validate::run_validate(&find(args.run.as_deref())?, output),
+        CliCommand::Job { spec } => job::run_job(&here.join(spec)),
+        CliCommand::Clean(args) => clean::run_clean(&here, &args, output),
+        CliCommand::Completions { shell } => pages::run_completions(shell, output),
+        CliCommand::Schema { name } => schema::run_schema(name.as_deref(), output),
+        CliCommand::Man { folder } => pages::run_man(&here, folder.as_deref(), output),
     }
+}
+
+/// Names the `TREEBEAM_…` variables of `.env` files: settings come from the environment alone.
+fn note_ignored_variables(here: &Path, config: &Config) -> Result<(), CommandFailure> {
+    let dotenv = Dotenv::load(here, config)?;
+    for ignored in dotenv.iter_variables().filter(DotenvVariable::is_setting) {
+        let (name, file) = (ignored.name, ignored.file);
+        terminal::print_note(&format!("`{name}` in `{file}` is not read as a setting"));
+    }
+    Ok(())
 }

@@ -2,28 +2,28 @@
 //! for keys and other secrets; settings of treebeam come from the process's own environment only.
 
 use crate::config::Config;
-use crate::config::file::top;
-use crate::config::key::PREFIX;
-use crate::failure::Failure;
+use crate::config::config_file::find_toplevel;
+use crate::config::config_key::VARIABLE_PREFIX;
+use crate::failure::CommandFailure;
 use std::path::Path;
-use treebeam_edge::env_file::{Secret, Variables};
+use treebeam_edge::env_file::{EnvVariables, Secret};
 
-const NAME: &str = ".env";
+const DOTENV_FILE_NAME: &str = ".env";
 
 /// The variables of the `.env` files of a repository and its configuration.
 #[derive(Debug, Default)]
-pub(crate) struct Dotenv(Variables);
+pub(crate) struct Dotenv(EnvVariables);
 
 /// One of them; its value is nobody's business here.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Found<'a> {
+pub(crate) struct DotenvVariable<'a> {
     pub(crate) name: &'a str,
     pub(crate) file: &'a str,
-    use_: Use,
+    use_: VariableUse,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Use {
+enum VariableUse {
     Used,
     /// The environment has it already.
     Overridden,
@@ -33,62 +33,62 @@ enum Use {
 
 impl Dotenv {
     /// Reads the files: in the repository's root, then beside the configuration file.
-    pub(crate) fn load(here: &Path, config: &Config) -> Result<Self, Failure> {
-        let mut variables = Variables::default();
+    pub(crate) fn load(here: &Path, config: &Config) -> Result<Self, CommandFailure> {
+        let mut variables = EnvVariables::default();
         let here = here.canonicalize().unwrap_or_else(|_| here.to_owned());
-        let top = top(&here).map(Path::to_owned);
+        let top = find_toplevel(&here).map(Path::to_owned);
         if let Some(top) = &top {
-            variables.add(&top.join(NAME), NAME)?;
+            variables.add_file(&top.join(DOTENV_FILE_NAME), DOTENV_FILE_NAME)?;
         }
         let file = config.file().and_then(|file| file.path().canonicalize().ok());
         let beside = file.as_deref().and_then(Path::parent);
         if let Some(folder) = beside.filter(|folder| top.as_deref() != Some(*folder)) {
-            let path = folder.join(NAME);
+            let path = folder.join(DOTENV_FILE_NAME);
             let below = top.as_deref().and_then(|top| path.strip_prefix(top).ok());
-            variables.add(&path, &below.unwrap_or(&path).display().to_string())?;
+            variables.add_file(&path, &below.unwrap_or(&path).display().to_string())?;
         }
         Ok(Self(variables))
     }
 
     /// What a variable has, and the file that it is from, if not from the environment. An empty one is none.
-    pub(crate) fn secret(&self, name: &str) -> Option<(Secret, Option<String>)> {
+    pub(crate) fn find_secret(&self, name: &str) -> Option<(Secret, Option<String>)> {
         let own = std::env::var(name).ok().map(|value| (Secret::new(value), None));
         let read = || self.0.get(name).map(|found| (found.value.clone(), Some(found.file.clone())));
         own.or_else(read).filter(|(value, _)| !value.reveal().trim().is_empty())
     }
 
     /// All variables by name.
-    pub(crate) fn found(&self) -> impl Iterator<Item = Found<'_>> {
+    pub(crate) fn iter_variables(&self) -> impl Iterator<Item = DotenvVariable<'_>> {
         self.0.iter().map(|(name, variable)| {
-            let use_ = if name.starts_with(PREFIX) {
-                Use::Setting
+            let use_ = if name.starts_with(VARIABLE_PREFIX) {
+                VariableUse::Setting
             } else if std::env::var_os(name).is_some() {
-                Use::Overridden
+                VariableUse::Overridden
             } else {
-                Use::Used
+                VariableUse::Used
             };
-            Found { name, file: &variable.file, use_ }
+            DotenvVariable { name, file: &variable.file, use_ }
         })
     }
 }
 
-impl Found<'_> {
+impl DotenvVariable<'_> {
     /// Whether this is the value that counts.
     pub(crate) fn is_used(&self) -> bool {
-        self.use_ == Use::Used
+        self.use_ == VariableUse::Used
     }
 
     /// Whether somebody meant to set a key of the configuration with it.
     pub(crate) fn is_setting(&self) -> bool {
-        self.use_ == Use::Setting
+        self.use_ == VariableUse::Setting
     }
 
     /// Where it is from, and why it does not count if it does not.
-    pub(crate) fn in_words(&self) -> String {
+    pub(crate) fn describe_source(&self) -> String {
         let why = match self.use_ {
-            Use::Used => "",
-            Use::Overridden => ": the environment's own counts",
-            Use::Setting => ": not read as a setting",
+            VariableUse::Used => "",
+            VariableUse::Overridden => ": the environment's own counts",
+            VariableUse::Setting => ": not read as a setting",
         };
         format!("{}{why}", self.file)
     }

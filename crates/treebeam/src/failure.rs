@@ -1,7 +1,7 @@
 //! How a command fails: what happened, why, what to do, and the exit code that says which kind of failure it was.
 
-use crate::config::file::ConfigError;
-use crate::config::origin::Wrong;
+use crate::config::config_file::ConfigError;
+use crate::config::origin::SettingError;
 use std::io;
 use std::process::ExitCode;
 use treebeam_core::id::BadName;
@@ -12,14 +12,14 @@ use treebeam_edge::executor::JobError;
 use treebeam_edge::git::OpenError;
 use treebeam_edge::ideas_dir::IdeasDirError;
 use treebeam_edge::input::InputError;
-use treebeam_edge::store::{StoreError, cure};
+use treebeam_edge::store::{StoreError, hint_for_io_error};
 use treebeam_edge::user_state::UserStateError;
-use treebeam_run::Halt;
-use treebeam_run::port::{AgentError, Interrupted, PortError};
+use treebeam_run::RunHalt;
+use treebeam_run::port::{AgentError, InterruptionCause, PortError};
 
 /// How a command ended, for scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Exit {
+pub(crate) enum CommandExit {
     /// It did what it was asked to.
     Done,
     /// It failed.
@@ -36,7 +36,7 @@ pub(crate) enum Exit {
     Interrupted,
 }
 
-impl Exit {
+impl CommandExit {
     pub(crate) const fn code(self) -> u8 {
         match self {
             Self::Done => 0,
@@ -50,63 +50,64 @@ impl Exit {
     }
 }
 
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
+impl From<CommandExit> for ExitCode {
+    fn from(exit: CommandExit) -> Self {
         Self::from(exit.code())
     }
 }
 
 /// A command that did not do what it was asked to.
 #[derive(Debug)]
-pub(crate) struct Failure {
-    exit: Exit,
+pub(crate) struct CommandFailure {
+    exit: CommandExit,
     error: anyhow::Error,
     hint: Option<String>,
 }
 
-impl Failure {
+impl CommandFailure {
     /// A failure whose last cause is the system's own has the cure for that, whatever was tried.
-    fn new(exit: Exit, error: anyhow::Error, hint: Option<String>) -> Self {
-        let cure = error.chain().find_map(|cause| cure(cause.downcast_ref::<io::Error>()?));
+    fn new(exit: CommandExit, error: anyhow::Error, hint: Option<String>) -> Self {
+        let cure =
+            error.chain().find_map(|cause| hint_for_io_error(cause.downcast_ref::<io::Error>()?));
         Self { exit, hint: cure.map(str::to_owned).or(hint), error }
     }
 
     pub(crate) fn usage(what: impl Into<String>) -> Self {
-        Self { exit: Exit::Usage, error: anyhow::Error::msg(what.into()), hint: None }
+        Self { exit: CommandExit::Usage, error: anyhow::Error::msg(what.into()), hint: None }
     }
 
     pub(crate) fn failed(what: impl Into<String>) -> Self {
-        Self { exit: Exit::Failed, error: anyhow::Error::msg(what.into()), hint: None }
+        Self { exit: CommandExit::Failed, error: anyhow::Error::msg(what.into()), hint: None }
     }
 
     pub(crate) fn environment(what: impl Into<String>) -> Self {
-        Self { exit: Exit::Environment, error: anyhow::Error::msg(what.into()), hint: None }
+        Self { exit: CommandExit::Environment, error: anyhow::Error::msg(what.into()), hint: None }
     }
 
     /// The world refused something that must be there before anything begins.
-    pub(crate) fn lacking(error: PortError) -> Self {
-        Self { exit: Exit::Environment, ..Self::from(error) }
+    pub(crate) fn from_environment(error: PortError) -> Self {
+        Self { exit: CommandExit::Environment, ..Self::from(error) }
     }
 
     /// Something that was to be printed, and could not be.
-    pub(crate) fn unsaid(error: io::Error) -> Self {
+    pub(crate) fn from_output_error(error: io::Error) -> Self {
         let error = anyhow::Error::new(error).context("cannot write to standard output");
-        Self::new(Exit::Failed, error, None)
+        Self::new(CommandExit::Failed, error, None)
     }
 
-    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+    pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    pub(crate) const fn exit(&self) -> Exit {
+    pub(crate) const fn exit(&self) -> CommandExit {
         self.exit
     }
 
     /// Whether it failed only because everything was asked to end.
     pub(crate) fn is_interruption(&self) -> bool {
         let mut chain = self.error.chain();
-        chain.any(<dyn std::error::Error>::is::<Interrupted>)
+        chain.any(<dyn std::error::Error>::is::<InterruptionCause>)
     }
 
     /// What happened, then why, step by step.
@@ -120,75 +121,75 @@ impl Failure {
     }
 }
 
-impl From<BadName> for Failure {
+impl From<BadName> for CommandFailure {
     fn from(error: BadName) -> Self {
-        Self::new(Exit::Usage, error.into(), None)
+        Self::new(CommandExit::Usage, error.into(), None)
     }
 }
 
-impl From<OpenError> for Failure {
+impl From<OpenError> for CommandFailure {
     fn from(error: OpenError) -> Self {
         let hint = Some(error.hint().to_owned());
-        Self::new(Exit::Environment, error.into(), hint)
+        Self::new(CommandExit::Environment, error.into(), hint)
     }
 }
 
-impl From<ConfigError> for Failure {
+impl From<ConfigError> for CommandFailure {
     fn from(error: ConfigError) -> Self {
         let hint = match &error {
             ConfigError::Unreadable(error) => error.hint(),
             ConfigError::Format(_) | ConfigError::Wrong(_) => None,
         };
         let hint = hint.map(str::to_owned);
-        Self::new(Exit::Usage, error.into(), hint)
+        Self::new(CommandExit::Usage, error.into(), hint)
     }
 }
 
-impl From<Wrong> for Failure {
-    fn from(error: Wrong) -> Self {
+impl From<SettingError> for CommandFailure {
+    fn from(error: SettingError) -> Self {
         ConfigError::from(error).into()
     }
 }
 
-impl From<EnvError> for Failure {
+impl From<EnvError> for CommandFailure {
     fn from(error: EnvError) -> Self {
-        Self::new(Exit::Usage, error.into(), None)
+        Self::new(CommandExit::Usage, error.into(), None)
     }
 }
 
-impl From<InputError> for Failure {
+impl From<InputError> for CommandFailure {
     fn from(error: InputError) -> Self {
         let hint = error.hint().map(str::to_owned);
-        Self::new(Exit::Failed, error.into(), hint)
+        Self::new(CommandExit::Failed, error.into(), hint)
     }
 }
 
-impl From<SweepError> for Failure {
+impl From<SweepError> for CommandFailure {
     fn from(error: SweepError) -> Self {
         let hint = error.hint().map(str::to_owned);
-        Self::new(Exit::Failed, error.into(), hint)
+        Self::new(CommandExit::Failed, error.into(), hint)
     }
 }
 
-impl From<ScoreError> for Failure {
+impl From<ScoreError> for CommandFailure {
     fn from(error: ScoreError) -> Self {
         let hint = Some(error.hint().to_owned());
-        Self::new(Exit::Failed, error.into(), hint)
+        Self::new(CommandExit::Failed, error.into(), hint)
     }
 }
 
-impl From<UserStateError> for Failure {
+impl From<UserStateError> for CommandFailure {
     fn from(error: UserStateError) -> Self {
         let hint = error.hint();
-        Self::new(Exit::Environment, error.into(), Some(hint.to_owned()))
+        Self::new(CommandExit::Environment, error.into(), Some(hint.to_owned()))
     }
 }
 
-impl From<StoreError> for Failure {
+impl From<StoreError> for CommandFailure {
     fn from(error: StoreError) -> Self {
         let exit = match error {
-            StoreError::Locked { .. } | StoreError::Lost { .. } => Exit::Locked,
-            StoreError::Exists { .. } | StoreError::NotARun { .. } => Exit::Usage,
+            StoreError::Locked { .. } | StoreError::Lost { .. } => CommandExit::Locked,
+            StoreError::Exists { .. } | StoreError::NotARun { .. } => CommandExit::Usage,
             StoreError::Io { .. }
             | StoreError::BadLine { .. }
             | StoreError::Contradiction { .. }
@@ -198,86 +199,88 @@ impl From<StoreError> for Failure {
             | StoreError::JournalChanged { .. }
             | StoreError::Newer { .. }
             | StoreError::TooLong { .. }
-            | StoreError::Broken { .. } => Exit::Failed,
+            | StoreError::Broken { .. } => CommandExit::Failed,
         };
         let hint = error.hint().map(str::to_owned);
         Self::new(exit, error.into(), hint)
     }
 }
 
-impl From<IdeasDirError> for Failure {
+impl From<IdeasDirError> for CommandFailure {
     fn from(error: IdeasDirError) -> Self {
         let exit = match error {
-            IdeasDirError::Busy { .. } => Exit::Locked,
-            IdeasDirError::Damaged { .. } | IdeasDirError::Io { .. } => Exit::Failed,
+            IdeasDirError::Busy { .. } => CommandExit::Locked,
+            IdeasDirError::Damaged { .. } | IdeasDirError::Io { .. } => CommandExit::Failed,
         };
         let hint = error.hint().map(str::to_owned);
         Self::new(exit, error.into(), hint)
     }
 }
 
-impl From<JobError> for Failure {
+impl From<JobError> for CommandFailure {
     fn from(error: JobError) -> Self {
         let exit = match error {
-            JobError::Spec { .. } => Exit::Usage,
-            JobError::Claimed { .. } => Exit::Locked,
-            JobError::Ended { .. } | JobError::Io { .. } => Exit::Failed,
-            JobError::Withdrawn { .. } => Exit::Interrupted,
+            JobError::Spec { .. } => CommandExit::Usage,
+            JobError::Claimed { .. } => CommandExit::Locked,
+            JobError::Ended { .. } | JobError::Io { .. } => CommandExit::Failed,
+            JobError::Withdrawn { .. } => CommandExit::Interrupted,
         };
         Self::new(exit, error.into(), None)
     }
 }
 
-impl From<PortError> for Failure {
+impl From<PortError> for CommandFailure {
     fn from(error: PortError) -> Self {
         let hint = error.hint.clone();
-        Self::new(Exit::Failed, error.into(), hint)
+        Self::new(CommandExit::Failed, error.into(), hint)
     }
 }
 
-impl From<AgentError> for Failure {
+impl From<AgentError> for CommandFailure {
     fn from(error: AgentError) -> Self {
         match error {
-            AgentError::Unavailable(error) => Self { exit: Exit::Environment, ..Self::from(error) },
+            AgentError::Unavailable(error) => {
+                Self { exit: CommandExit::Environment, ..Self::from(error) }
+            }
             AgentError::Interrupted => {
-                Self { exit: Exit::Interrupted, error: error.into(), hint: None }
+                Self { exit: CommandExit::Interrupted, error: error.into(), hint: None }
             }
             AgentError::Unanswered(_)
             | AgentError::Forgotten(_)
             | AgentError::OutOfTime(_)
             | AgentError::OverBudget { .. } => {
-                Self { exit: Exit::Failed, error: error.into(), hint: None }
+                Self { exit: CommandExit::Failed, error: error.into(), hint: None }
             }
         }
     }
 }
 
-impl From<Halt> for Failure {
-    fn from(halt: Halt) -> Self {
+impl From<RunHalt> for CommandFailure {
+    fn from(halt: RunHalt) -> Self {
         match halt {
-            Halt::Port(error) => error.into(),
-            Halt::Agent(error) => error.into(),
-            Halt::RootUnsound { .. } | Halt::InputsChanged { .. } => {
-                Self { exit: Exit::Environment, error: halt.into(), hint: None }
+            RunHalt::Port(error) => error.into(),
+            RunHalt::Agent(error) => error.into(),
+            RunHalt::RootUnsound { .. } | RunHalt::InputsChanged { .. } => {
+                Self { exit: CommandExit::Environment, error: halt.into(), hint: None }
             }
-            Halt::Interrupted(_) => {
-                Self { exit: Exit::Interrupted, error: halt.into(), hint: None }
+            RunHalt::Interrupted(_) => {
+                Self { exit: CommandExit::Interrupted, error: halt.into(), hint: None }
             }
-            Halt::Promotion { .. } | Halt::Unexpected(_) | Halt::Broken { .. } => {
-                Self { exit: Exit::Failed, error: halt.into(), hint: None }
+            RunHalt::Promotion { .. } | RunHalt::Unexpected(_) | RunHalt::Broken { .. } => {
+                Self { exit: CommandExit::Failed, error: halt.into(), hint: None }
             }
         }
     }
 }
 
-impl From<io::Error> for Failure {
+impl From<io::Error> for CommandFailure {
     fn from(error: io::Error) -> Self {
-        Self::new(Exit::Failed, error.into(), None)
+        Self::new(CommandExit::Failed, error.into(), None)
     }
 }
 
-impl From<serde_json::Error> for Failure {
+impl From<serde_json::Error> for CommandFailure {
     fn from(error: serde_json::Error) -> Self {
-        Self::new(Exit::Failed, error.into(), None)
+        Self::new(CommandExit::Failed, error.into(), None)
     }
 }

@@ -6,28 +6,28 @@
 //! `progress` shows a run while it goes on, `interrupt` is Ctrl-C, `terminal` prints, and `failure` is how a command
 //! fails: message, hint, exit code.
 
-mod again;
 mod cli;
 mod command;
 mod config;
-mod crew;
+mod config_consent;
 mod dotenv;
 mod estimate;
 mod failure;
-mod given;
 mod interrupt;
 mod preflight;
 mod program;
 mod progress;
-mod settings;
+mod redo;
+mod resume_command;
+mod role_agents;
+mod run_location;
+mod run_settings;
 mod terminal;
-mod uncommitted;
-mod way_on;
-mod wiring;
+mod user_ideas;
 mod world;
 
 use clap::Parser as _;
-use failure::Exit;
+use failure::CommandExit;
 use std::panic;
 use std::process::ExitCode;
 use treebeam_edge::interrupt as interrupt_signals;
@@ -37,17 +37,17 @@ fn main() -> ExitCode {
     process::share_memory();
     // Where that cannot be, the signal ends the program, as it ends others.
     let _ = interrupt_signals::survive_file_size_limit();
-    panic::set_hook(Box::new(terminal::bug));
-    let ended = panic::catch_unwind(|| match command::run(cli::Cli::parse()) {
+    panic::set_hook(Box::new(terminal::print_bug));
+    let ended = panic::catch_unwind(|| match command::run_command(cli::CliArgs::parse()) {
         Ok(exit) => exit,
         Err(failure) if failure.is_interruption() => {
-            terminal::say("interrupted; what is on record can be resumed");
-            Exit::Interrupted
+            terminal::print_line("interrupted; what is on record can be resumed");
+            CommandExit::Interrupted
         }
         Err(failure) => {
-            terminal::error(&failure);
+            terminal::print_error(&failure);
             failure.exit()
         }
     });
-    ended.unwrap_or(Exit::Failed).into()
+    ended.unwrap_or(CommandExit::Failed).into()
 }

@@ -2,115 +2,125 @@
 //! clean working tree, and a user who knows what it may cost. Nothing here asks an agent.
 
 use crate::config::Config;
-use crate::config::agents::Line;
-use crate::crew::{self, Seat};
-use crate::estimate::{Asked, Estimate, Known};
-use crate::failure::Failure;
+use crate::config::agents::AgentConfigKind;
+use crate::estimate::{CostEstimate, EstimatedAgent, UsageKnowledge};
+use crate::failure::CommandFailure;
+use crate::role_agents::{self, RoleAgent};
 use crate::terminal;
-use treebeam_core::conversation::Mode;
-use treebeam_core::policy::{Meaning, Reach};
-use treebeam_edge::agent::crew::Crew;
-use treebeam_edge::agent::price::Price;
-use treebeam_edge::agent::settings::{MAX_TOKENS, MAX_TOKENS_CLI};
-use treebeam_run::port::{Cost, Role};
+use treebeam_core::conversation::ConversationMode;
+use treebeam_core::policy::{FixedSettings, RunLimits};
+use treebeam_edge::agent::price::ModelPrice;
+use treebeam_edge::agent::role_agents::RoleAgents;
+use treebeam_edge::agent::settings::{DEFAULT_CLI_MAX_TOKENS, DEFAULT_MAX_TOKENS};
+use treebeam_run::port::{AgentRole, Cost};
 
 /// Whether the user was asked before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Consent {
+pub(crate) enum CostConsent {
     /// By `--yes`.
     Given,
     /// It is to be asked for, where there is somebody to ask.
     Open,
 }
 
-impl Consent {
+impl CostConsent {
     /// What `--yes` says.
-    pub(crate) const fn of(yes: bool) -> Self {
+    pub(crate) const fn from_yes_flag(yes: bool) -> Self {
         if yes { Self::Given } else { Self::Open }
     }
 }
 
 /// Those who do the work, if all that are needed are set and have their keys.
-pub(crate) fn agents(seats: &[Seat<'_>], needed: &[Role]) -> Result<Crew, Failure> {
+pub(crate) fn required_agents(
+    seats: &[RoleAgent<'_>],
+    needed: &[AgentRole],
+) -> Result<RoleAgents, CommandFailure> {
     for role in needed {
         if !seats.iter().any(|seat| seat.role == *role) {
             let what = format!("a run needs an agent for the role `{role}`, and none is set");
             let hint = format!("set `agents.{role}` in `treebeam.toml`");
-            return Err(Failure::usage(what).hint(hint));
+            return Err(CommandFailure::usage(what).with_hint(hint));
         }
     }
-    crew::crew(seats)
+    role_agents::installed_role_agents(seats)
 }
 
 /// Refuses `native` conversations with an idea generator that remembers nothing.
-pub(crate) fn must_remember(mode: Mode, seats: &[Seat<'_>]) -> Result<(), Failure> {
-    let ideas = seats.iter().find(|seat| seat.role == Role::Ideas);
-    if mode != Mode::Native || ideas.is_some_and(Seat::continues) {
+pub(crate) fn must_keep_conversations(
+    mode: ConversationMode,
+    seats: &[RoleAgent<'_>],
+) -> Result<(), CommandFailure> {
+    let ideas = seats.iter().find(|seat| seat.role == AgentRole::Ideas);
+    if mode != ConversationMode::Native || ideas.is_some_and(RoleAgent::can_continue) {
         return Ok(());
     }
-    let who = ideas.map_or("the dry world".to_owned(), |seat| format!("`{}`", seat.provider()));
+    let who =
+        ideas.map_or("the dry world".to_owned(), |seat| format!("`{}`", seat.provider_name()));
     let what = format!(
         "`idea_conversation_mode` is `native`, and {who} keeps no conversations of its own"
     );
-    Err(Failure::usage(what).hint("say `auto` or `replay`"))
+    Err(CommandFailure::usage(what).with_hint("say `auto` or `replay`"))
 }
 
 /// Refuses a summary by somebody who is not there. The dry world has its own agents.
-pub(crate) fn must_sum_up(who: Option<Role>, seats: &[Seat<'_>]) -> Result<(), Failure> {
+pub(crate) fn must_have_summary_agent(
+    who: Option<AgentRole>,
+    seats: &[RoleAgent<'_>],
+) -> Result<(), CommandFailure> {
     match who.filter(|role| !seats.iter().any(|seat| seat.role == *role)) {
         None => Ok(()),
         Some(role) => {
             let what = format!("`summary_agent` is `{role}`, and no agent is set for that role");
             let hint = format!("set `agents.{role}` in `treebeam.toml`, or say `none`");
-            Err(Failure::usage(what).hint(hint))
+            Err(CommandFailure::usage(what).with_hint(hint))
         }
     }
 }
 
 /// What a run as it is configured may take.
-pub(crate) fn estimate(
+pub(crate) fn estimate_cost(
     config: &Config,
-    meaning: &Meaning,
-    reach: &Reach,
-    seats: &[Seat<'_>],
-) -> Estimate {
-    let prices = config.prices();
-    let price = |model: &str| prices.of(model).map(|(price, _)| price);
-    let asked = |seat: &Seat<'_>| {
+    meaning: &FixedSettings,
+    reach: &RunLimits,
+    seats: &[RoleAgent<'_>],
+) -> CostEstimate {
+    let prices = config.model_prices();
+    let price = |model: &str| prices.find_price(model).map(|(price, _)| price);
+    let asked = |seat: &RoleAgent<'_>| {
         let (known, max_tokens, price) = match &seat.agent.line {
-            Line::Model(model) => {
-                let most = model.max_tokens.unwrap_or(MAX_TOKENS);
-                (Known::Before, Some(most), price(&model.name))
+            AgentConfigKind::Model(model) => {
+                let most = model.max_tokens.unwrap_or(DEFAULT_MAX_TOKENS);
+                (UsageKnowledge::Before, Some(most), price(&model.name))
             }
-            Line::Cli(cli) => {
-                let most = cli.max_tokens.unwrap_or(MAX_TOKENS_CLI);
-                (Known::After, Some(most), cli.model.as_deref().and_then(price))
+            AgentConfigKind::Cli(cli) => {
+                let most = cli.max_tokens.unwrap_or(DEFAULT_CLI_MAX_TOKENS);
+                (UsageKnowledge::After, Some(most), cli.model.as_deref().and_then(price))
             }
-            Line::Command(_) => (Known::Never, None, None),
-            Line::Tuner => (Known::Nothing, None, Some(Price::NOTHING)),
+            AgentConfigKind::Command(_) => (UsageKnowledge::Never, None, None),
+            AgentConfigKind::Tuner => (UsageKnowledge::Nothing, None, Some(ModelPrice::FREE)),
         };
-        let shown_chars = config.shown_chars(seat.role);
-        Asked { role: seat.role, shown_chars, max_tokens, price, known }
+        let shown_chars = config.max_shown_chars(seat.role);
+        EstimatedAgent { role: seat.role, shown_chars, max_tokens, price, known }
     };
-    let asked: Vec<Asked> = seats.iter().map(asked).collect();
-    Estimate::new(meaning, reach, &asked)
+    let asked: Vec<EstimatedAgent> = seats.iter().map(asked).collect();
+    CostEstimate::new(meaning, reach, &asked)
 }
 
 /// Shows what a run may cost, and asks where that is much and somebody is there to say no. A script goes on.
-pub(crate) fn consent(
-    estimate: &Estimate,
+pub(crate) fn confirm_cost(
+    estimate: &CostEstimate,
     above: Option<Cost>,
-    consent: Consent,
-) -> Result<(), Failure> {
-    terminal::note(&format!("a run as configured: {estimate}"));
+    consent: CostConsent,
+) -> Result<(), CommandFailure> {
+    terminal::print_note(&format!("a run as configured: {estimate}"));
     let much =
         above.is_some_and(|above| estimate.likely_cost() > above || estimate.is_open_ended());
-    if consent == Consent::Given || !much || !terminal::is_attended() {
+    if consent == CostConsent::Given || !much || !terminal::is_attended() {
         return Ok(());
     }
     if terminal::confirm("start it?") {
         return Ok(());
     }
-    Err(Failure::usage("not started: nothing was asked and nothing was paid for")
-        .hint("`--yes` starts it without asking; `max_cost_usd` bounds what it may cost"))
+    Err(CommandFailure::usage("not started: nothing was asked and nothing was paid for")
+        .with_hint("`--yes` starts it without asking; `max_cost_usd` bounds what it may cost"))
 }

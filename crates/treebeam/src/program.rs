@@ -4,13 +4,13 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 /// Whether a program is named by its path.
-pub(crate) fn is_path(program: &str) -> bool {
+pub(crate) fn is_program_path(program: &str) -> bool {
     program.contains(['/', '\\'])
 }
 
 /// Where a program is, as far as its path begins at `folder` or its name is in `PATH`.
-pub(crate) fn look_up(program: &str, folder: &Path) -> Option<PathBuf> {
-    if is_path(program) {
+pub(crate) fn find_program(program: &str, folder: &Path) -> Option<PathBuf> {
+    if is_program_path(program) {
         return Some(folder.join(program)).filter(|path| path.is_file());
     }
     let path = env::var_os("PATH")?;

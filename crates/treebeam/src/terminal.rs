@@ -1,52 +1,52 @@
 //! What is printed, and where: what a person asked to see and machine-readable output on standard output, everything else
 //! on standard error. A reader that has gone away never ends a run.
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use serde::Serialize;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::panic::PanicHookInfo;
-use treebeam_edge::store::Note;
-use treebeam_view::line::harmless;
-use treebeam_view::score::Colour;
+use treebeam_edge::store::OpenNote;
+use treebeam_view::safe_text::escape_controls;
+use treebeam_view::score::ColourMode;
 
 /// An error, why it happened, and what to do.
-pub(crate) fn error(failure: &Failure) {
+pub(crate) fn print_error(failure: &CommandFailure) {
     let mut label = "error:";
     for line in failure.chain() {
-        say(&format!("{label} {line}"));
+        print_line(&format!("{label} {line}"));
         label = "caused by:";
     }
     if let Some(advice) = failure.advice() {
-        hint(advice);
+        print_hint(advice);
     }
 }
 
 /// What to do next.
-pub(crate) fn hint(text: &str) {
-    say(&format!("hint: {text}"));
+pub(crate) fn print_hint(text: &str) {
+    print_line(&format!("hint: {text}"));
 }
 
 /// Something that cannot happen, and did.
-pub(crate) fn bug(panic: &PanicHookInfo<'_>) {
-    say(&format!("error: treebeam has a bug: {panic}"));
-    say("hint: nothing that was recorded is lost; please report this, and resume the run");
+pub(crate) fn print_bug(panic: &PanicHookInfo<'_>) {
+    print_line(&format!("error: treebeam has a bug: {panic}"));
+    print_line("hint: nothing that was recorded is lost; please report this, and resume the run");
 }
 
 /// Something to know.
-pub(crate) fn note(text: &str) {
-    say(&format!("note: {text}"));
+pub(crate) fn print_note(text: &str) {
+    print_line(&format!("note: {text}"));
 }
 
 /// Some of them.
-pub(crate) fn notes(notes: &[Note]) {
+pub(crate) fn print_notes(notes: &[OpenNote]) {
     for text in notes {
-        note(&text.to_string());
+        print_note(&text.to_string());
     }
 }
 
 /// A line about what goes on. What it tells of may come from any file: no character of it does anything to a terminal.
-pub(crate) fn say(text: &str) {
-    drop(writeln!(io::stderr().lock(), "{}", harmless(text)));
+pub(crate) fn print_line(text: &str) {
+    drop(writeln!(io::stderr().lock(), "{}", escape_controls(text)));
 }
 
 /// Whether somebody is there who can be asked.
@@ -66,37 +66,37 @@ pub(crate) fn confirm(question: &str) -> bool {
 }
 
 /// Whether standard output shows colours: a terminal does, unless the user wants none.
-pub(crate) fn colour() -> Colour {
+pub(crate) fn stdout_colour() -> ColourMode {
     let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-    if io::stdout().is_terminal() && !unwanted && !dumb { Colour::On } else { Colour::Off }
+    if io::stdout().is_terminal() && !unwanted && !dumb { ColourMode::On } else { ColourMode::Off }
 }
 
 /// What was asked for, as text.
-pub(crate) fn show(text: &str) -> Result<(), Failure> {
-    offer(text.as_bytes()).map(drop)
+pub(crate) fn print_text(text: &str) -> Result<(), CommandFailure> {
+    print_bytes(text.as_bytes()).map(drop)
 }
 
 /// Whether somebody still reads what is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Audience {
+pub(crate) enum OutputReader {
     There,
     Gone,
 }
 
 /// What was asked for, as it is; and whether there is a point in going on.
-pub(crate) fn offer(bytes: &[u8]) -> Result<Audience, Failure> {
+pub(crate) fn print_bytes(bytes: &[u8]) -> Result<OutputReader, CommandFailure> {
     let mut out = io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {
-        Ok(()) => Ok(Audience::There),
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Audience::Gone),
-        Err(error) => Err(Failure::unsaid(error)),
+        Ok(()) => Ok(OutputReader::There),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(OutputReader::Gone),
+        Err(error) => Err(CommandFailure::from_output_error(error)),
     }
 }
 
 /// What was asked for, as one line of JSON.
-pub(crate) fn json(value: &impl Serialize) -> Result<(), Failure> {
+pub(crate) fn print_json(value: &impl Serialize) -> Result<(), CommandFailure> {
     let mut line = serde_json::to_string(value)?;
     line.push('\n');
-    show(&line)
+    print_text(&line)
 }

@@ -11,7 +11,7 @@ const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 const PRICES: &str = "1\n2\n3\n";
 const SIZE: [&str; 2] = ["--ideas-per-node=2", "--max-depth=1"];
 
-/// Proposes what `IDEAS` has, and changes the only file to what the idea says.
+/// Proposes what `IDEAS_ROLE` has, and changes the only file to what the idea says.
 const AGENT: &str = r#"import os, re, sys
 prompt = sys.stdin.read()
 if os.environ["TREEBEAM_ROLE"] == "ideas":

@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
-use treebeam_core::event::Wish;
+use treebeam_core::event::UserRequest;
 use treebeam_edge::store::RunDir;
-use treebeam_edge::store::inbox::{Outgoing, message_file};
+use treebeam_edge::store::inbox::{OutgoingMessage, encode_message};
 use treebeam_edge::user_state::UserState;
 use treebeam_testkit::held::HeldGit;
 use treebeam_testkit::program::{Call, RUN, Said, Signal, Site};
@@ -94,13 +94,13 @@ fn tell(site: &Site, command: &str) -> Value {
 }
 
 /// A message as the user's own `treebeam` writes it, under this name.
-fn letter(site: &Site, name: &str, wish: Wish, epoch: u64) {
+fn letter(site: &Site, name: &str, wish: UserRequest, epoch: u64) {
     let home = site.repo.home().into_os_string();
-    let state = UserState::find_in(|name| (name == "HOME").then(|| home.clone()));
+    let state = UserState::find_from_variables(|name| (name == "HOME").then(|| home.clone()));
     let secret = state.and_then(|state| state.inbox_secret(&[])).expect("the user's secret");
-    let (id, message) = (name.parse().expect("a name"), Outgoing::Wish { wish, epoch });
+    let (id, message) = (name.parse().expect("a name"), OutgoingMessage::Wish { wish, epoch });
     let run = RunDir::new(site.path(""));
-    let bytes = message_file(&run, &id, Timestamp::UNIX_EPOCH, &message, &secret);
+    let bytes = encode_message(&run, &id, Timestamp::UNIX_EPOCH, &message, &secret);
     write_file(site, name, &bytes.expect("a message"));
 }
 
@@ -256,7 +256,7 @@ fn a_message_that_a_killed_process_left_means_nothing_to_the_next() {
     // Killed before it read the message.
     let (site, git, call) = held();
     call.signal(Signal::Stop);
-    letter(&site, "m1", Wish::Stop, 1);
+    letter(&site, "m1", UserRequest::Stop, 1);
     drop(call);
     git.let_go();
     let said = site.call(&["resume", RUN]).says(["`inbox/m1.json` is set aside", "before"]);
@@ -265,14 +265,14 @@ fn a_message_that_a_killed_process_left_means_nothing_to_the_next() {
 
     // Killed after the record and before the removal: as if the file were there again.
     let (site, git, call) = held();
-    letter(&site, "m1", Wish::Pause, 1);
+    letter(&site, "m1", UserRequest::Pause, 1);
     await_that("the message is read", || !asked(&site).is_empty());
-    letter(&site, "m1", Wish::Pause, 1);
+    letter(&site, "m1", UserRequest::Pause, 1);
     await_that("it is removed again", || messages(&site).is_empty());
     assert_eq!(asked(&site), was(&[("pause", true)]), "it counts once");
     drop(call);
     git.let_go();
-    letter(&site, "m1", Wish::Pause, 2);
+    letter(&site, "m1", UserRequest::Pause, 2);
     check_ended(&whole, &site, site.call(&["resume", RUN]));
     assert_eq!(asked(&site), was(&[("pause", true), ("unpause", false)]));
 }

@@ -129,7 +129,7 @@ fn an_unreachable_commit_is_found() {
 fn summed_manifest(text: &str) -> String {
     let at = text.rfind("\"checksum\":\"").expect("a checksum");
     let body = &text[..at];
-    format!("{body}\"checksum\":\"{}\"}}\n", Sha256::of(body.as_bytes()))
+    format!("{body}\"checksum\":\"{}\"}}\n", Sha256::hash_bytes(body.as_bytes()))
 }
 
 /// How the digest of the line before begins in a line.
@@ -137,16 +137,16 @@ const PREV: &str = "\"prev\":\"";
 
 /// A journal in which each line has a fitting sum again, and the digest of the line before it where it has one.
 fn summed_journal(text: &str) -> String {
-    let mut prev = Sha256::of(b"").to_string();
+    let mut prev = Sha256::hash_bytes(b"").to_string();
     let mut summed = String::new();
     for line in text.lines() {
         let mut line = line[..line.rfind(",\"sum\":\"").expect("a sum")].to_owned();
         if let Some(at) = line.find(PREV) {
             line.replace_range(at + PREV.len()..at + PREV.len() + 64, &prev);
         }
-        let sum = Sha256::of(line.as_bytes()).to_string();
+        let sum = Sha256::hash_bytes(line.as_bytes()).to_string();
         line.push_str(&format!(",\"sum\":\"{}\"}}", &sum[..16]));
-        prev = Sha256::of(line.as_bytes()).to_string();
+        prev = Sha256::hash_bytes(line.as_bytes()).to_string();
         summed.push_str(&line);
         summed.push('\n');
     }
@@ -488,7 +488,7 @@ fn a_changed_line_breaks_the_chain_even_where_its_sum_fits() {
         let line = text.lines().nth(4).expect("a line");
         let body =
             line[..line.rfind(",\"sum\":\"").expect("a sum")].replacen("\"t\":\"2", "\"t\":\"1", 1);
-        let sum = Sha256::of(body.as_bytes()).to_string();
+        let sum = Sha256::hash_bytes(body.as_bytes()).to_string();
         Some(text.replacen(line, &format!("{body},\"sum\":\"{}\"}}", &sum[..16]), 1))
     };
     spoiled(&site, "journal.jsonl", spoil, &["line 6: event 5 is not the line that event 6 names"]);
@@ -532,7 +532,7 @@ fn the_ref_of_a_journal_goes_with_its_run_and_its_absence_is_a_warning() {
     let journal = site.text("journal.jsonl");
     assert_eq!(named["seq"], journal.lines().count());
     let last = journal.lines().last().expect("a line");
-    assert_eq!(named["digest"], Sha256::of(last.as_bytes()).to_string());
+    assert_eq!(named["digest"], Sha256::hash_bytes(last.as_bytes()).to_string());
     git(&["update-ref", "-d", "refs/treebeam/t"]);
     let said = site.call(&["validate", RUN]).exits(0);
     let _ = said.says(["warning", "`refs/treebeam/t` is missing", "is sound; warnings: 1"]);

@@ -3,25 +3,25 @@
 use treebeam_core::num::Finite;
 
 /// What stands where there is nothing to show.
-pub const NONE: &str = "n/a";
+pub const NOT_AVAILABLE: &str = "n/a";
 
 /// A number for people: up to six significant digits, `n/a` for none.
 #[must_use]
-pub fn figure(number: Option<Finite>) -> String {
-    number.map_or_else(|| NONE.to_owned(), Finite::short)
+pub fn format_figure(number: Option<Finite>) -> String {
+    number.map_or_else(|| NOT_AVAILABLE.to_owned(), Finite::to_short_string)
 }
 
-/// A change for people: like [`figure`], with a `+` where it is more.
+/// A change for people: like [`format_figure`], with a `+` where it is more.
 #[must_use]
-pub fn change(number: Option<Finite>) -> String {
+pub fn format_change(number: Option<Finite>) -> String {
     let sign = if number.is_some_and(|number| number.get() > 0.0) { "+" } else { "" };
-    format!("{sign}{}", figure(number))
+    format!("{sign}{}", format_figure(number))
 }
 
 /// A number for programs: the shortest text that reads back as the same number, empty for none.
 #[must_use]
-pub fn exact(number: Option<Finite>) -> String {
-    number.map(Finite::exact).unwrap_or_default()
+pub fn format_exact(number: Option<Finite>) -> String {
+    number.map(Finite::to_exact_string).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -31,8 +31,8 @@ mod tests {
     #[test]
     fn numbers_are_short_for_people() {
         let check = |number: f64, short: &str, signed: &str| {
-            assert_eq!(figure(Finite::new(number)), short);
-            assert_eq!(change(Finite::new(number)), signed);
+            assert_eq!(format_figure(Finite::new(number)), short);
+            assert_eq!(format_change(Finite::new(number)), signed);
         };
         check(0.0, "0", "0");
         check(-0.0, "0", "0");
@@ -48,10 +48,10 @@ mod tests {
     #[test]
     fn numbers_are_exact_for_programs() {
         for number in [0.0, 0.1 + 0.2, -1.0 / 3.0, 5e-324, f64::MAX, 1e16, 1e-5, 123_456_789.25] {
-            let text = exact(Finite::new(number));
+            let text = format_exact(Finite::new(number));
             assert_eq!(text.parse(), Ok(number), "{text}");
             assert!(text.len() < 25, "{text}");
         }
-        assert_eq!(exact(None), "");
+        assert_eq!(format_exact(None), "");
     }
 }

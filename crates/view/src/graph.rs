@@ -2,30 +2,30 @@
 //! that did not become nodes are leaves. Git hosts refuse big drawings, so in a big run the leaves are counted, and in a very
 //! big one what is neither on the best path nor among the first nodes is.
 
-use crate::figure::change;
-use crate::line::{one_line, shorten};
-use crate::outcome::{Counts, Outcome, brief_reason};
-use crate::read;
+use crate::figure::format_change;
+use crate::lookup;
+use crate::outcome::{EvalCounts, EvalStatus, brief_reason};
+use crate::safe_text::{one_line, shorten_text};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use treebeam_core::facts::{Eval, Facts, Ideas, Node, Origin};
+use treebeam_core::facts::{Eval, ExpansionIdeas, Facts, Node, NodeOrigin};
 use treebeam_core::id::NodeId;
 
 /// With more leaves than this they are counted: nobody could read them.
-const MOST_LEAVES: usize = 120;
+const MAX_LEAVES: usize = 120;
 /// A drawing of more than 50,000 characters or 500 edges is refused.
-const MOST_CHARS: usize = 49_000;
-const MOST_EDGES: usize = 480;
+const MAX_DRAWING_CHARS: usize = 49_000;
+const MAX_EDGES: usize = 480;
 /// Trees are broader than deep: from left to right they can be read on a page, up to this depth.
-const WIDEST: u32 = 5;
+const MAX_WIDE_DEPTH: u32 = 5;
 /// How many nodes are drawn where all are too many: the first of these that fits.
-const FEWER_NODES: [usize; 3] = [120, 40, 10];
+const NODE_LIMITS: [usize; 3] = [120, 40, 10];
 /// The longest title at an edge.
-const TITLE_CHARS: usize = 40;
+const MAX_TITLE_CHARS: usize = 40;
 /// The longest reason in a leaf.
-const REASON_CHARS: usize = 64;
+const MAX_REASON_CHARS: usize = 64;
 
-const CLASSES: [&str; 6] = [
+const CLASS_STYLES: [&str; 6] = [
     "best fill:#c3fae8,stroke:#087f5b,stroke-width:3px,color:#000",
     "promoted fill:#d3f9d8,stroke:#2b8a3e,color:#000",
     "passed fill:#fff9db,stroke:#e67700,color:#000",
@@ -34,7 +34,7 @@ const CLASSES: [&str; 6] = [
     "open fill:#e7f5ff,stroke:#1971c2,color:#000",
 ];
 
-const LEGEND: &str = "\
+const GRAPH_LEGEND: &str = "\
 - **Box**: a node, with its rank score against the root. A thick border and thick arrows mark the best path.
 - **Rounded leaf**: an eval that did not become a node. Yellow passed the gate and was not in the beam, grey was
   rejected by the gate, evaluated again under another id, set aside or tried for comparison, blue is not decided yet.
@@ -44,36 +44,37 @@ const LEGEND: &str = "\
 
 /// The tree as Markdown with a Mermaid drawing.
 #[must_use]
-pub fn graph(facts: &Facts) -> String {
-    let best = BestPath::of(facts);
-    let fewer = FEWER_NODES.iter().map(|most| Shown::some(facts, &best, *most));
-    let mut drawings =
-        std::iter::once(Shown::all(facts)).chain(fewer).map(|shown| drawn(facts, &best, &shown));
+pub fn render_graph(facts: &Facts) -> String {
+    let best = BestPath::from_facts(facts);
+    let fewer = NODE_LIMITS.iter().map(|most| DrawnNodes::some_nodes(facts, &best, *most));
+    let mut drawings = std::iter::once(DrawnNodes::all_nodes(facts))
+        .chain(fewer)
+        .map(|shown| render_drawing(facts, &best, &shown));
     let last = drawings.next_back().unwrap_or_default();
-    let drawing = drawings.find(|drawing| fits(drawing)).unwrap_or(last);
+    let drawing = drawings.find(|drawing| fits_limits(drawing)).unwrap_or(last);
     let run = &facts.run;
-    format!("# Tree graph {run}\n\n```mermaid\n{drawing}```\n\n{LEGEND}")
+    format!("# Tree graph {run}\n\n```mermaid\n{drawing}```\n\n{GRAPH_LEGEND}")
 }
 
 /// Whether a git host draws it. A label holds no arrow.
-fn fits(drawing: &str) -> bool {
+fn fits_limits(drawing: &str) -> bool {
     let edges = drawing.lines().filter(|line| line.contains("->") || line.contains("=>")).count();
-    edges <= MOST_EDGES && drawing.encode_utf16().count() <= MOST_CHARS
+    edges <= MAX_EDGES && drawing.encode_utf16().count() <= MAX_DRAWING_CHARS
 }
 
-fn drawn(facts: &Facts, best: &BestPath, shown: &Shown) -> String {
-    let nodes = || facts.nodes.iter().filter(|node| shown.has(node.id));
+fn render_drawing(facts: &Facts, best: &BestPath, shown: &DrawnNodes) -> String {
+    let nodes = || facts.nodes.iter().filter(|node| shown.contains(node.id));
     let deepest = nodes().map(|node| node.depth.0).max().unwrap_or_default();
-    let direction = if deepest > WIDEST { "TD" } else { "LR" };
+    let direction = if deepest > MAX_WIDE_DEPTH { "TD" } else { "LR" };
     let mut drawing = format!("graph {direction}\n");
     for node in nodes() {
         drawing.push_str(&node_box(facts, node, best));
     }
     for node in nodes() {
-        drawing.push_str(&arrow(facts, node, best));
+        drawing.push_str(&render_arrow(facts, node, best));
     }
-    drawing.push_str(&leaves(facts, shown));
-    drawing.extend(CLASSES.map(|class| format!("    classDef {class}\n")));
+    drawing.push_str(&render_leaves(facts, shown));
+    drawing.extend(CLASS_STYLES.map(|class| format!("    classDef {class}\n")));
     drawing
 }
 
@@ -84,49 +85,49 @@ struct BestPath {
 }
 
 impl BestPath {
-    fn of(facts: &Facts) -> Self {
-        let end = facts.best();
+    fn from_facts(facts: &Facts) -> Self {
+        let end = facts.best_node();
         Self { end, nodes: facts.lineage(end).map(|node| node.id).collect() }
     }
 }
 
 /// For each node the one that stands for it: itself, or the nearest above it that is drawn.
-struct Shown(Vec<NodeId>);
+struct DrawnNodes(Vec<NodeId>);
 
-impl Shown {
-    fn all(facts: &Facts) -> Self {
+impl DrawnNodes {
+    fn all_nodes(facts: &Facts) -> Self {
         Self(facts.nodes.iter().map(|node| node.id).collect())
     }
 
     /// So many: those on the best path, and then the first ones. A node's parent comes before it, so it is there too.
-    fn some(facts: &Facts, best: &BestPath, most: usize) -> Self {
+    fn some_nodes(facts: &Facts, best: &BestPath, most: usize) -> Self {
         let others = facts.nodes.iter().map(|node| node.id);
         let others = others.filter(|id| !best.nodes.contains(id));
         let kept: BTreeSet<NodeId> = best.nodes.iter().copied().chain(others).take(most).collect();
         let mut shown = Self(Vec::with_capacity(facts.nodes.len()));
         for node in &facts.nodes {
-            let above = node.parent().map_or(NodeId::ROOT, |parent| shown.instead_of(parent));
+            let above = node.parent().map_or(NodeId::ROOT, |parent| shown.drawn_instead_of(parent));
             shown.0.push(if kept.contains(&node.id) { node.id } else { above });
         }
         shown
     }
 
-    fn instead_of(&self, id: NodeId) -> NodeId {
+    fn drawn_instead_of(&self, id: NodeId) -> NodeId {
         let place = usize::try_from(id.number()).ok();
         place.and_then(|place| self.0.get(place)).copied().unwrap_or(NodeId::ROOT)
     }
 
-    fn has(&self, id: NodeId) -> bool {
-        self.instead_of(id) == id
+    fn contains(&self, id: NodeId) -> bool {
+        self.drawn_instead_of(id) == id
     }
 
-    fn has_all(&self) -> bool {
+    fn has_all_nodes(&self) -> bool {
         (0..).map(NodeId::new).zip(&self.0).all(|(id, shown)| id == *shown)
     }
 }
 
 fn node_box(facts: &Facts, node: &Node, best: &BestPath) -> String {
-    let name = read::node_name(node.id);
+    let name = lookup::node_name(node.id);
     let mut label = name.clone();
     if node.id == NodeId::ROOT {
         label.push_str(" · root");
@@ -135,8 +136,8 @@ fn node_box(facts: &Facts, node: &Node, best: &BestPath) -> String {
         label.push_str(" · best");
     }
     label.push_str("<br/>rank score ");
-    label.push_str(&safe(&change(read::node_rank_score(facts, node))));
-    if node.expansions.last().is_some_and(|e| matches!(e.ideas, Ideas::Failed { .. })) {
+    label.push_str(&escape_label(&format_change(lookup::node_rank_score(facts, node))));
+    if node.expansions.last().is_some_and(|e| matches!(e.ideas, ExpansionIdeas::Failed { .. })) {
         label.push_str("<br/>no ideas came");
     }
     let class = if best.nodes.contains(&node.id) { "best" } else { "promoted" };
@@ -144,80 +145,81 @@ fn node_box(facts: &Facts, node: &Node, best: &BestPath) -> String {
 }
 
 /// From a node's parent to the node.
-fn arrow(facts: &Facts, node: &Node, best: &BestPath) -> String {
-    let Origin::Promoted { parent, forked_at, .. } = node.origin else { return String::new() };
-    let idea = read::source(facts, node).map(|eval| title(&eval)).unwrap_or_default();
+fn render_arrow(facts: &Facts, node: &Node, best: &BestPath) -> String {
+    let NodeOrigin::Promoted { parent, forked_at, .. } = node.origin else { return String::new() };
+    let idea =
+        lookup::source_eval(facts, node).map(|eval| format_eval_title(&eval)).unwrap_or_default();
     let stroke = if best.nodes.contains(&node.id) { "==>" } else { "-->" };
-    let (from, to) = (read::node_name(parent), read::node_name(node.id));
-    let fork = format!("{forked_at} → {}", read::conversation(node.id));
+    let (from, to) = (lookup::node_name(parent), lookup::node_name(node.id));
+    let fork = format!("{forked_at} → {}", lookup::conversation_name(node.id));
     format!("    {from} {stroke}|\"{idea}<br/>{fork}\"| {to}\n")
 }
 
-fn title(eval: &Eval) -> String {
-    let title = shorten(&one_line(&eval.idea.title), TITLE_CHARS);
-    format!("{} {}", read::eval_name(eval), safe(&title))
+fn format_eval_title(eval: &Eval) -> String {
+    let title = shorten_text(&one_line(&eval.idea.title), MAX_TITLE_CHARS);
+    format!("{} {}", lookup::eval_name(eval), escape_label(&title))
 }
 
-fn leaves(facts: &Facts, shown: &Shown) -> String {
-    let is_drawn = |node: NodeId| shown.has(node);
-    let leaves = facts.evals.iter().filter(|eval| !read::promoted_to(eval).is_some_and(is_drawn));
+fn render_leaves(facts: &Facts, shown: &DrawnNodes) -> String {
+    let is_drawn = |node: NodeId| shown.contains(node);
+    let leaves = facts.evals.iter().filter(|eval| !lookup::promoted_to(eval).is_some_and(is_drawn));
     let leaves: Vec<_> = leaves.collect();
-    if leaves.len() > MOST_LEAVES || !shown.has_all() {
-        return counted(&leaves, shown);
+    if leaves.len() > MAX_LEAVES || !shown.has_all_nodes() {
+        return render_counted_leaves(&leaves, shown);
     }
-    leaves.iter().map(|eval| leaf(eval)).collect()
+    leaves.iter().map(|eval| render_leaf(eval)).collect()
 }
 
-fn leaf(eval: &Eval) -> String {
-    let name = read::eval_name(eval);
-    let outcome = Outcome::of(eval);
-    let why = brief_reason(eval, REASON_CHARS + outcome.word().len());
+fn render_leaf(eval: &Eval) -> String {
+    let name = lookup::eval_name(eval);
+    let outcome = EvalStatus::from_eval(eval);
+    let why = brief_reason(eval, MAX_REASON_CHARS + outcome.word().len());
     let why = why.strip_prefix(outcome.word()).unwrap_or(&why).trim_start_matches([':', ' ']);
-    let why = safe(&shorten(why, REASON_CHARS));
+    let why = escape_label(&shorten_text(why, MAX_REASON_CHARS));
     let label = format!("{name} · {outcome}<br/>{why}");
-    let parent = read::node_name(eval.parent);
-    let shape = shape(outcome, &label);
-    let class = class(outcome);
-    format!("    {parent} -.->|\"{}\"| {name}{shape}:::{class}\n", title(eval))
+    let parent = lookup::node_name(eval.parent);
+    let shape = leaf_shape(outcome, &label);
+    let class = leaf_class(outcome);
+    format!("    {parent} -.->|\"{}\"| {name}{shape}:::{class}\n", format_eval_title(eval))
 }
 
-fn shape(outcome: Outcome, label: &str) -> String {
-    if outcome == Outcome::Failed {
+fn leaf_shape(outcome: EvalStatus, label: &str) -> String {
+    if outcome == EvalStatus::Failed {
         format!("{{{{\"{label}\"}}}}")
     } else {
         format!("([\"{label}\"])")
     }
 }
 
-const fn class(outcome: Outcome) -> &'static str {
+const fn leaf_class(outcome: EvalStatus) -> &'static str {
     match outcome {
-        Outcome::Promoted | Outcome::Chosen => "promoted",
-        Outcome::Passed => "passed",
-        Outcome::Rejected
-        | Outcome::Unfinished
-        | Outcome::Control
-        | Outcome::Superseded
-        | Outcome::SetAside => "rejected",
-        Outcome::Failed => "failed",
-        Outcome::Scored | Outcome::Running | Outcome::Queued => "open",
+        EvalStatus::Promoted | EvalStatus::Chosen => "promoted",
+        EvalStatus::Passed => "passed",
+        EvalStatus::Rejected
+        | EvalStatus::Unfinished
+        | EvalStatus::Control
+        | EvalStatus::Superseded
+        | EvalStatus::SetAside => "rejected",
+        EvalStatus::Failed => "failed",
+        EvalStatus::Scored | EvalStatus::Running | EvalStatus::Queued => "open",
     }
 }
 
 /// One leaf per node, with the numbers of all that is not drawn below it.
-fn counted(leaves: &[Cow<'_, Eval>], shown: &Shown) -> String {
+fn render_counted_leaves(leaves: &[Cow<'_, Eval>], shown: &DrawnNodes) -> String {
     let mut by_parent: BTreeMap<NodeId, Vec<&Eval>> = BTreeMap::new();
     for eval in leaves {
-        by_parent.entry(shown.instead_of(eval.parent)).or_default().push(eval);
+        by_parent.entry(shown.drawn_instead_of(eval.parent)).or_default().push(eval);
     }
     let leaf = |(parent, evals): (NodeId, Vec<&Eval>)| {
-        let counts = Counts::of(evals);
+        let counts = EvalCounts::from_evals(evals);
         format!("    n{parent} -.-> l{parent}([\"{counts}\"]):::rejected\n")
     };
     by_parent.into_iter().map(leaf).collect()
 }
 
 /// Text inside a quoted Mermaid label: what is neither a letter, a digit nor harmless becomes a character code.
-fn safe(text: &str) -> String {
+fn escape_label(text: &str) -> String {
     let mut label = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -239,9 +241,12 @@ mod tests {
 
     #[test]
     fn a_label_cannot_end_itself() {
-        assert_eq!(safe("say \"hi\" | `x` <b>"), "say #quot;hi#quot; #124; #96;x#96; #lt;b#gt;");
-        assert_eq!(safe("a:#1;%%{x}"), "a#58;#35;1#59;#37;#37;#123;x#125;");
-        assert_eq!(safe("$$$x$"), "#36; #36; #36;x#36;");
-        assert_eq!(safe("Über-smooth, +0.5 (漢字)"), "Über-smooth, +0.5 (漢字)");
+        assert_eq!(
+            escape_label("say \"hi\" | `x` <b>"),
+            "say #quot;hi#quot; #124; #96;x#96; #lt;b#gt;"
+        );
+        assert_eq!(escape_label("a:#1;%%{x}"), "a#58;#35;1#59;#37;#37;#123;x#125;");
+        assert_eq!(escape_label("$$$x$"), "#36; #36; #36;x#36;");
+        assert_eq!(escape_label("Über-smooth, +0.5 (漢字)"), "Über-smooth, +0.5 (漢字)");
     }
 }

@@ -1,12 +1,12 @@
 //! A run as HTML and SVG: the parts of `report.html`, which a server can show one by one. Pure like every view: what is
-//! not on record, texts and rows of results, comes in as [`Material`]. Nothing here reads a file, and no part carries a
+//! not on record, texts and rows of results, comes in as [`PageMaterial`]. Nothing here reads a file, and no part carries a
 //! style or a script of its own: a page is good under a policy that allows neither.
 //!
 //! # Layout
 //! [`report()`] is the whole file, `page` what stands around every page, [`asset`] its style and its script.
-//! The parts: [`head()`] how the run stands, [`tree()`] the tree drawn, [`scores`] every score and the best so far,
-//! [`eval`] and [`node`] one of each, [`compare()`] two of them side by side, [`costs()`] what answers took, [`slots()`]
-//! what ran when, [`lineage()`] which conversation goes on from which, [`checked()`] what a validation found,
+//! The parts: [`run_head()`] how the run stands, [`tree()`] the tree drawn, [`scores`] every score and the best so far,
+//! [`eval`] and [`node`] one of each, [`compare()`] two of them side by side, [`costs()`] what answers took, [`timeline()`]
+//! what ran when, [`lineage()`] which conversation goes on from which, [`findings()`] what a validation found,
 //! [`trust()`] how far to
 //! trust the best, [`holdout()`] what is left of a gain on data that the search never saw. [`site`] puts them on pages of their own.
 //! What they share: `text` shows foreign text as it is and nothing but text, `mark` gives each outcome its shape, `plot`
@@ -14,40 +14,40 @@
 //! configuration, `diff` colours a change, `material` is what the caller brings along.
 
 pub mod asset;
-mod checked;
 mod compare;
 mod costs;
 mod diff;
 pub mod eval;
-mod head;
+mod findings;
 mod holdout;
 mod lineage;
-mod mark;
-mod material;
 mod metrics;
 pub mod node;
 mod page;
+mod page_material;
 mod paired;
 mod plot;
 mod report;
+mod run_head;
 pub mod scores;
 pub mod site;
-mod slots;
-mod text;
+mod status_mark;
+mod timeline;
 mod tree;
 mod trust;
+mod visible_text;
 
-pub use checked::checked;
-pub use compare::compare;
-pub use costs::costs;
-pub use head::head;
-pub use holdout::holdout;
-pub use lineage::lineage;
-pub use material::{Against, Document, Kind, Material};
+pub use compare::render_comparison;
+pub use costs::render_costs;
+pub use findings::render_findings;
+pub use holdout::render_holdout;
+pub use lineage::render_lineage;
 pub use maud::Markup;
-pub use page::{Assets, page};
-pub use report::{Extra, MOST_BYTES, report};
-pub use slots::slots;
-pub use text::{visible, weight};
-pub use tree::tree;
-pub use trust::trust;
+pub use page::{PageAssets, render_page};
+pub use page_material::{DocumentKind, PageMaterial, RunDocument, SweepComparison};
+pub use report::{MAX_EVAL_PAGES_BYTES, ReportExtra, render_report};
+pub use run_head::render_run_head;
+pub use timeline::render_timeline;
+pub use tree::render_tree;
+pub use trust::render_trust;
+pub use visible_text::{escape_hidden, shown_bytes};

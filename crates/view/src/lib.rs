@@ -8,23 +8,23 @@
 //! `treebeam demo`, [`log`] a line of `treebeam log`, [`screen`] that of `treebeam watch`, [`versus`] the tree against its
 //! control group, `trust` the best against luck, [`validation`] is `VALIDATION_REPORT.md`, and [`html`] is `report.html` with all of its parts.
 //! What they share: [`outcome`] says in one word what became of an eval, [`figure`] writes numbers, `words` says stops
-//! and rules for people, `read` looks up what the facts hold in two steps, [`line`] tames text that a model wrote, `width` measures it, and
+//! and rules for people, `read` looks up what the facts hold in two steps, [`safe_text`] tames text that a model wrote, `width` measures it, and
 //! `markdown` makes tables in which such text cannot break out of its cell.
 
 pub mod best;
-mod busy;
+mod busy_places;
 pub mod figure;
 pub mod graph;
 pub mod holdout;
 pub mod html;
-pub mod line;
 pub mod list;
 pub mod log;
+mod lookup;
 mod markdown;
 pub mod outcome;
 pub mod primary;
-mod read;
 pub mod results;
+pub mod safe_text;
 pub mod score;
 pub mod screen;
 pub mod show;
@@ -36,11 +36,11 @@ pub mod versus;
 mod width;
 mod words;
 
-pub use best::best;
-pub use graph::graph;
-pub use list::list;
-pub use outcome::{Counts, Outcome};
-pub use results::results_tsv;
-pub use show::show;
-pub use status::status;
-pub use summary::summary;
+pub use best::render_best;
+pub use graph::render_graph;
+pub use list::render_run_list;
+pub use outcome::{EvalCounts, EvalStatus};
+pub use results::render_results_tsv;
+pub use show::render_show;
+pub use status::render_status;
+pub use summary::render_tree_summary;

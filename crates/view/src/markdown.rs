@@ -1,74 +1,74 @@
 //! Markdown in which foreign text cannot do harm: what is written into a table is escaped by its type, and a row has
 //! as many cells as its head. Nothing here knows about runs.
 
-use crate::figure::NONE;
-use crate::line::one_line;
+use crate::figure::NOT_AVAILABLE;
+use crate::safe_text::one_line;
 use std::fmt;
 
 /// Inline Markdown that is safe in a sentence and in a table cell.
 #[derive(Clone, Debug)]
-pub(crate) struct Md(String);
+pub(crate) struct MarkdownText(String);
 
-impl Md {
+impl MarkdownText {
     /// Text, to be read as it is.
-    pub(crate) fn text(text: &str) -> Self {
-        Self(escape(&one_line(text)))
+    pub(crate) fn from_text(text: &str) -> Self {
+        Self(escape_markdown(&one_line(text)))
     }
 
     /// A name that can be typed. One that would break out of its quotes is shown as text.
-    pub(crate) fn code(name: &str) -> Self {
+    pub(crate) fn code_span(name: &str) -> Self {
         if name.is_empty() || name.contains(['`', '|', '\n', '\r', '\\']) {
-            return Self::text(name);
+            return Self::from_text(name);
         }
         Self(format!("`{name}`"))
     }
 
     /// A link to a file of the run.
     pub(crate) fn link(label: &str, path: &str) -> Self {
-        Self(format!("[{}]({})", escape(&one_line(label)), percent(path)))
+        Self(format!("[{}]({})", escape_markdown(&one_line(label)), percent_encode(path)))
     }
 
     /// Nothing to show.
-    pub(crate) fn none() -> Self {
-        Self(NONE.to_owned())
+    pub(crate) fn not_available() -> Self {
+        Self(NOT_AVAILABLE.to_owned())
     }
 
     /// One after the other; nothing to show where there is none.
-    pub(crate) fn all(parts: impl IntoIterator<Item = Self>, between: &str) -> Self {
+    pub(crate) fn join_all(parts: impl IntoIterator<Item = Self>, between: &str) -> Self {
         let parts: Vec<_> = parts.into_iter().map(|part| part.0).collect();
-        if parts.is_empty() { Self::none() } else { Self(parts.join(between)) }
+        if parts.is_empty() { Self::not_available() } else { Self(parts.join(between)) }
     }
 }
 
-impl fmt::Display for Md {
+impl fmt::Display for MarkdownText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
 /// A table with `N` columns.
-pub(crate) struct Table<const N: usize>(String);
+pub(crate) struct MarkdownTable<const N: usize>(String);
 
-impl<const N: usize> Table<N> {
+impl<const N: usize> MarkdownTable<N> {
     /// A table without rows.
     pub(crate) fn new(head: [&str; N]) -> Self {
         Self(format!("| {} |\n|{}\n", head.join(" | "), " --- |".repeat(N)))
     }
 
     /// Adds a row.
-    pub(crate) fn row(&mut self, cells: [Md; N]) {
+    pub(crate) fn add_row(&mut self, cells: [MarkdownText; N]) {
         self.0.extend(["| ", &cells.map(|cell| cell.0).join(" | "), " |\n"]);
     }
 }
 
-impl<const N: usize> fmt::Display for Table<N> {
+impl<const N: usize> fmt::Display for MarkdownTable<N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
 /// Takes the meaning from every character that has one. An underscore inside a word has none.
-fn escape(text: &str) -> String {
+fn escape_markdown(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
     let mut in_word = false;
@@ -88,7 +88,7 @@ fn escape(text: &str) -> String {
 }
 
 /// A path as the target of a link.
-pub(crate) fn percent(path: &str) -> String {
+pub(crate) fn percent_encode(path: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte);
     let written =
         |byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
@@ -101,13 +101,17 @@ mod tests {
 
     #[test]
     fn foreign_text_loses_its_meaning() {
-        let check = |text: &str, safe: &str| assert_eq!(Md::text(text).to_string(), safe);
+        let check =
+            |text: &str, safe: &str| assert_eq!(MarkdownText::from_text(text).to_string(), safe);
         check("a|b\\|c", "a\\|b\\\\\\|c");
         check("<b>`x`</b>\n# y", "&lt;b&gt;\\`x\\`&lt;/b&gt; # y");
         check("top_n of __init__", "top_n of \\_\\_init\\_\\_");
         check("[x](javascript:y) *z* &amp;", "\\[x\\](javascript:y) \\*z\\* &amp;amp;");
-        assert_eq!(Md::code("a`b").to_string(), "a\\`b");
-        assert_eq!(Md::link("a]b", "x y/(z).csv").to_string(), "[a\\]b](x%20y/%28z%29.csv)");
-        assert_eq!(Md::all([], " · ").to_string(), "n/a");
+        assert_eq!(MarkdownText::code_span("a`b").to_string(), "a\\`b");
+        assert_eq!(
+            MarkdownText::link("a]b", "x y/(z).csv").to_string(),
+            "[a\\]b](x%20y/%28z%29.csv)"
+        );
+        assert_eq!(MarkdownText::join_all([], " · ").to_string(), "n/a");
     }
 }

@@ -1,17 +1,17 @@
 //! What became of an eval, in one word and one line, the same in every view. Nothing is decided here: the words are
 //! read off the recorded stage and verdict.
 
-use crate::line::{self, one_line};
+use crate::safe_text::{self, one_line};
 use crate::words;
 use std::fmt;
-use treebeam_core::event::Failure;
-use treebeam_core::facts::{Eval, Facts, Fate, Stage};
-use treebeam_core::group::Group;
-use treebeam_core::id::Place;
+use treebeam_core::event::EvalFailure;
+use treebeam_core::facts::{CandidateFate, Eval, Facts, Stage};
+use treebeam_core::group::EvalGroup;
+use treebeam_core::id::CodePlace;
 
 /// What became of an eval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Outcome {
+pub enum EvalStatus {
     /// It is a node now.
     Promoted,
     /// It is among the best of its depth; its node is being made.
@@ -38,7 +38,7 @@ pub enum Outcome {
     SetAside,
 }
 
-impl Outcome {
+impl EvalStatus {
     /// All of them, in the order in which they are listed.
     pub const ALL: [Self; 12] = [
         Self::Promoted,
@@ -57,7 +57,7 @@ impl Outcome {
 
     /// What became of this eval so far.
     #[must_use]
-    pub fn of(eval: &Eval) -> Self {
+    pub fn from_eval(eval: &Eval) -> Self {
         match &eval.stage {
             Stage::Queued => Self::Queued,
             Stage::Implementing(_)
@@ -65,17 +65,17 @@ impl Outcome {
             | Stage::Sweeping(_)
             | Stage::Swept(..) => Self::Running,
             Stage::Scored(_) => match eval.group {
-                Group::Tree => Self::Scored,
-                Group::Control => Self::Control,
+                EvalGroup::Tree => Self::Scored,
+                EvalGroup::Control => Self::Control,
             },
             Stage::Failed { .. } => Self::Failed,
             Stage::Unfinished { .. } => Self::Unfinished,
             Stage::Superseded(..) => Self::Superseded,
             Stage::SetAside => Self::SetAside,
-            Stage::Decided(_, _, Fate::Promoted(_)) => Self::Promoted,
-            Stage::Decided(_, _, Fate::Chosen) => Self::Chosen,
-            Stage::Decided(_, word, Fate::Dropped) if word.passed() => Self::Passed,
-            Stage::Decided(_, _, Fate::Dropped) => Self::Rejected,
+            Stage::Decided(_, _, CandidateFate::Promoted(_)) => Self::Promoted,
+            Stage::Decided(_, _, CandidateFate::Chosen) => Self::Chosen,
+            Stage::Decided(_, word, CandidateFate::Dropped) if word.has_passed() => Self::Passed,
+            Stage::Decided(_, _, CandidateFate::Dropped) => Self::Rejected,
         }
     }
 
@@ -99,7 +99,7 @@ impl Outcome {
     }
 }
 
-impl fmt::Display for Outcome {
+impl fmt::Display for EvalStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.word())
     }
@@ -107,10 +107,10 @@ impl fmt::Display for Outcome {
 
 /// Why it came out that way, or what it waits for, in one line.
 #[must_use]
-pub fn reason(eval: &Eval) -> String {
-    match eval.work().and_then(|work| work.same_code_as) {
+pub fn eval_reason(eval: &Eval) -> String {
+    match eval.candidate().and_then(|work| work.same_code_as) {
         None => own_reason(eval),
-        Some(original) => format!("{}; {}", words::same_code(original), own_reason(eval)),
+        Some(original) => format!("{}; {}", words::describe_same_code(original), own_reason(eval)),
     }
 }
 
@@ -128,25 +128,25 @@ fn own_reason(eval: &Eval) -> String {
         Stage::Sweeping(_) => "being swept".to_owned(),
         Stage::Swept(..) => "being compared".to_owned(),
         Stage::Scored(_) => match eval.group {
-            Group::Tree => "waits for its depth to close".to_owned(),
-            Group::Control => {
+            EvalGroup::Tree => "waits for its depth to close".to_owned(),
+            EvalGroup::Control => {
                 "tried on the root for comparison: neither gated nor promoted".to_owned()
             }
         },
-        Stage::Decided(measured, word, Fate::Dropped) if word.passed() => {
-            one_line(&format!("{}; not in the beam", word.verdict(measured).reason()))
+        Stage::Decided(measured, word, CandidateFate::Dropped) if word.has_passed() => {
+            one_line(&format!("{}; not in the beam", word.to_verdict(measured).reason()))
         }
-        Stage::Decided(measured, word, _) => one_line(&word.verdict(measured).reason()),
+        Stage::Decided(measured, word, _) => one_line(&word.to_verdict(measured).reason()),
         Stage::Failed { failure, .. } => {
-            one_line(&format!("failed at {}: {}", at(failure), failure.message))
+            one_line(&format!("failed at {}: {}", failure_stage(failure), failure.message))
         }
         Stage::Unfinished { started_at: None, budget } => {
-            format!("not tried: {} reached", words::budget(*budget))
+            format!("not tried: {} reached", words::budget_key(*budget))
         }
         Stage::Unfinished { started_at: Some(_), budget } => {
-            format!("not tried to its end: {} reached", words::budget(*budget))
+            format!("not tried to its end: {} reached", words::budget_key(*budget))
         }
-        Stage::Superseded(_, by) => format!("evaluated again as {}", Place::Candidate(*by)),
+        Stage::Superseded(_, by) => format!("evaluated again as {}", CodePlace::Candidate(*by)),
         Stage::SetAside => "never begun: its node was asked for another idea".to_owned(),
     }
 }
@@ -154,60 +154,67 @@ fn own_reason(eval: &Eval) -> String {
 /// The same in at most so many characters.
 pub(crate) fn brief_reason(eval: &Eval, most: usize) -> String {
     let Stage::Failed { failure, .. } = &eval.stage else {
-        return line::shorten(&reason(eval), most);
+        return safe_text::shorten_text(&eval_reason(eval), most);
     };
-    line::failed(&format!("failed at {}", at(failure)), &failure.message, most)
+    safe_text::format_failure(
+        &format!("failed at {}", failure_stage(failure)),
+        &failure.message,
+        most,
+    )
 }
 
 /// The stage, with the kind of failure where that says more.
-fn at(failure: &Failure) -> String {
+fn failure_stage(failure: &EvalFailure) -> String {
     let (stage, kind) = (failure.stage.to_string(), failure.kind.to_string());
     if stage == kind { stage } else { format!("{stage} ({kind})") }
 }
 
 /// How many evals came out in which way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts([u32; Outcome::ALL.len()]);
+pub struct EvalCounts([u32; EvalStatus::ALL.len()]);
 
-impl Counts {
+impl EvalCounts {
     /// Over the whole run. Looks at every eval: for reports, not for every event.
     #[must_use]
     pub fn overall(facts: &Facts) -> Self {
-        Self::of(facts.evals.iter())
+        Self::from_evals(facts.evals.iter())
     }
 
     /// Over the open depth.
     #[must_use]
     pub fn open_depth(facts: &Facts) -> Self {
-        Self::of(facts.open_evals())
+        Self::from_evals(facts.open_evals())
     }
 
     /// Over these evals.
     #[must_use]
-    pub fn of(evals: impl IntoIterator<Item = impl AsRef<Eval>>) -> Self {
+    pub fn from_evals(evals: impl IntoIterator<Item = impl AsRef<Eval>>) -> Self {
         let mut counts = Self::default();
         for eval in evals {
-            counts.0[Outcome::of(eval.as_ref()) as usize] += 1;
+            counts.0[EvalStatus::from_eval(eval.as_ref()) as usize] += 1;
         }
         counts
     }
 
     /// How many came out in this way.
     #[must_use]
-    pub const fn get(self, outcome: Outcome) -> u32 {
+    pub const fn get(self, outcome: EvalStatus) -> u32 {
         self.0[outcome as usize]
     }
 
     /// In words, what is not at its end before the rest.
-    pub(crate) fn open_first(self) -> String {
-        const OPEN: [Outcome; 3] = [Outcome::Running, Outcome::Queued, Outcome::Scored];
-        let mut order = Outcome::ALL;
-        order.sort_by_key(|outcome| OPEN.iter().position(|it| it == outcome).unwrap_or(OPEN.len()));
-        self.in_order(order)
+    pub(crate) fn format_open_first(self) -> String {
+        const OPEN_STATUSES: [EvalStatus; 3] =
+            [EvalStatus::Running, EvalStatus::Queued, EvalStatus::Scored];
+        let mut order = EvalStatus::ALL;
+        order.sort_by_key(|outcome| {
+            OPEN_STATUSES.iter().position(|it| it == outcome).unwrap_or(OPEN_STATUSES.len())
+        });
+        self.format_in_order(order)
     }
 
     /// Those that are some, in this order.
-    fn in_order(self, order: [Outcome; Outcome::ALL.len()]) -> String {
+    fn format_in_order(self, order: [EvalStatus; EvalStatus::ALL.len()]) -> String {
         let count = |outcome| (self.get(outcome), outcome);
         let some = order.into_iter().map(count).filter(|(number, _)| *number > 0);
         let parts: Vec<_> = some.map(|(number, outcome)| format!("{number} {outcome}")).collect();
@@ -222,8 +229,8 @@ impl Counts {
 }
 
 /// `2 promoted, 1 failed`; those that are none are left out.
-impl fmt::Display for Counts {
+impl fmt::Display for EvalCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.in_order(Outcome::ALL))
+        f.pad(&self.format_in_order(EvalStatus::ALL))
     }
 }

@@ -1,6 +1,6 @@
 //! The primary metric in words: its own change, whatever the direction, and the gain, which is positive where it got better.
 
-use crate::figure::{NONE, figure};
+use crate::figure::{NOT_AVAILABLE, format_figure};
 use treebeam_core::evidence::{Comparison, PrimaryMeans};
 use treebeam_core::num::Finite;
 use treebeam_core::policy::{Direction, ScorePolicy};
@@ -9,45 +9,46 @@ use treebeam_core::policy::{Direction, ScorePolicy};
 #[must_use]
 pub fn primary_change(policy: &ScorePolicy, comparison: &Comparison) -> String {
     match (comparison.primary_means, comparison.primary_delta) {
-        (Some(means), gain) => means_in_words(but_for_rounding(means, gain)),
-        (None, Some(gain)) => by_how_much(gain, policy.primary_direction()),
-        (None, None) => NONE.to_owned(),
+        (Some(means), gain) => format_means(without_rounding(means, gain)),
+        (None, Some(gain)) => format_own_change(gain, policy.primary_direction()),
+        (None, None) => NOT_AVAILABLE.to_owned(),
     }
 }
 
 /// The means as they are shown: with a gain of 0 they differ by no more than rounding, and nothing changed.
-fn but_for_rounding(means: PrimaryMeans, gain: Option<Finite>) -> PrimaryMeans {
+fn without_rounding(means: PrimaryMeans, gain: Option<Finite>) -> PrimaryMeans {
     let is_unchanged = gain == Some(Finite::ZERO);
     PrimaryMeans { candidate: if is_unchanged { means.baseline } else { means.candidate }, ..means }
 }
 
-fn means_in_words(PrimaryMeans { baseline, candidate }: PrimaryMeans) -> String {
-    let change = format!("{} → {}", figure(Some(baseline)), figure(Some(candidate)));
-    match percent(baseline.get(), candidate.get()) {
+fn format_means(PrimaryMeans { baseline, candidate }: PrimaryMeans) -> String {
+    let change = format!("{} → {}", format_figure(Some(baseline)), format_figure(Some(candidate)));
+    match percent_change(baseline.get(), candidate.get()) {
         Some(percent) => format!("{change}, {percent} %"),
         None => change,
     }
 }
 
 /// The change in per cent of the baseline, with at most two digits beside the zeros; none where the baseline is 0.
-fn percent(baseline: f64, candidate: f64) -> Option<String> {
+fn percent_change(baseline: f64, candidate: f64) -> Option<String> {
     let percent = 100.0 * (candidate - baseline) / baseline.abs();
     let rounded =
         if percent.abs() < 10.0 { format!("{percent:.1e}").parse().ok()? } else { percent.round() };
-    Finite::new(rounded).map(signed)
+    Finite::new(rounded).map(format_signed)
 }
 
-fn by_how_much(gain: Finite, direction: Direction) -> String {
+fn format_own_change(gain: Finite, direction: Direction) -> String {
     let change = match direction {
         Direction::Higher => gain.get(),
         Direction::Lower => -gain.get(),
     };
-    Finite::new(change).map_or_else(|| NONE.to_owned(), signed)
+    Finite::new(change).map_or_else(|| NOT_AVAILABLE.to_owned(), format_signed)
 }
 
 /// A number with its sign, a real minus where it is less.
-fn signed(number: Finite) -> String {
-    let size = Finite::new(number.get().abs()).map_or_else(|| NONE.to_owned(), Finite::short);
+fn format_signed(number: Finite) -> String {
+    let size = Finite::new(number.get().abs())
+        .map_or_else(|| NOT_AVAILABLE.to_owned(), Finite::to_short_string);
     match number.get() {
         n if n > 0.0 => format!("+{size}"),
         n if n < 0.0 => format!("−{size}"),
@@ -76,7 +77,7 @@ mod tests {
             (0.001, 25.0, "0.001 → 25, +2499900 %"),
         ] {
             let means = PrimaryMeans { baseline: finite(baseline), candidate: finite(candidate) };
-            assert_eq!(means_in_words(means), expect);
+            assert_eq!(format_means(means), expect);
         }
     }
 
@@ -101,7 +102,7 @@ mod tests {
                 paired: None,
                 primary_means: Some(means),
             };
-            primary_change(&ScorePolicy::trading(), &comparison)
+            primary_change(&ScorePolicy::trading_preset(), &comparison)
         };
         assert_eq!(compared(1.0, 1.0 + 2.0 * f64::EPSILON, 0.0), "1 → 1, 0 %");
         assert_eq!(compared(0.3, 0.1 + 0.2, 0.0), "0.3 → 0.3, 0 %");
@@ -110,9 +111,9 @@ mod tests {
 
     #[test]
     fn without_means_it_is_by_how_much() {
-        assert_eq!(by_how_much(finite(2.71), Direction::Lower), "−2.71");
-        assert_eq!(by_how_much(finite(-2.71), Direction::Lower), "+2.71");
-        assert_eq!(by_how_much(finite(2.71), Direction::Higher), "+2.71");
-        assert_eq!(by_how_much(finite(0.0), Direction::Lower), "0");
+        assert_eq!(format_own_change(finite(2.71), Direction::Lower), "−2.71");
+        assert_eq!(format_own_change(finite(-2.71), Direction::Lower), "+2.71");
+        assert_eq!(format_own_change(finite(2.71), Direction::Higher), "+2.71");
+        assert_eq!(format_own_change(finite(0.0), Direction::Lower), "0");
     }
 }

@@ -4,40 +4,40 @@
 pub(crate) mod table;
 pub(crate) mod verdict;
 
-use crate::line::{field, first_few, one_line};
-use crate::words::count;
-use treebeam_core::evidence::Completeness;
-use treebeam_core::gate::Verdict;
+use crate::safe_text::{first_few, format_field, one_line};
+use crate::words::format_count;
+use treebeam_core::evidence::SweepCompleteness;
+use treebeam_core::gate::GateVerdict;
 use treebeam_core::policy::ScorePolicy;
-use treebeam_core::score::Judgement;
-use treebeam_core::sweep::{Selection, Sweep};
+use treebeam_core::score::ScoringDetails;
+use treebeam_core::sweep::{RowSelection, Sweep};
 
 /// Two sweeps, and all that is known about them.
 #[derive(Clone, Copy, Debug)]
-pub struct Scoring<'a> {
+pub struct ScoreReport<'a> {
     /// What is known of the baseline alone.
-    pub baseline: Side<'a>,
+    pub baseline: SweepSide<'a>,
     /// And of the candidate.
-    pub candidate: Side<'a>,
+    pub candidate: SweepSide<'a>,
     /// N, if only some configurations count.
     pub limit: Option<u32>,
     /// How they were compared.
     pub policy: &'a ScorePolicy,
     /// The comparison; the baseline is parent and root.
-    pub judgement: &'a Judgement,
+    pub judgement: &'a ScoringDetails,
     /// What the gate would say.
-    pub verdict: &'a Verdict,
+    pub verdict: &'a GateVerdict,
 }
 
 /// One of the two sweeps.
 #[derive(Clone, Copy, Debug)]
-pub struct Side<'a> {
+pub struct SweepSide<'a> {
     /// Its name.
     pub name: &'a str,
     /// Whether its rows have ids; where they have none, a row's number is its id.
     pub has_ids: bool,
     /// How rows were selected.
-    pub selection: Selection,
+    pub selection: RowSelection,
     /// How many rows were selected.
     pub rows_used: u32,
     /// Rows of the whole file that are shorter or longer than the header.
@@ -50,10 +50,10 @@ pub struct Side<'a> {
     pub primary: Option<f64>,
 }
 
-impl<'a> Side<'a> {
+impl<'a> SweepSide<'a> {
     /// What a sweep says of itself.
     #[must_use]
-    pub fn of(sweep: &'a Sweep, policy: &ScorePolicy) -> Self {
+    pub fn from_sweep(sweep: &'a Sweep, policy: &ScorePolicy) -> Self {
         Self {
             name: sweep.name(),
             has_ids: sweep.has_ids(),
@@ -62,17 +62,18 @@ impl<'a> Side<'a> {
             ragged_rows: sweep.ragged_rows(),
             duplicate_ids: sweep.duplicate_ids(),
             rows_not_ok: sweep.completeness(None, sweep.rows_used()).error_count,
-            primary: sweep.mean(&policy.primary),
+            primary: sweep.column_mean(&policy.primary),
         }
     }
 
     /// `base.csv: 4 rows used; 1 ragged row, 2 repeated ids`
-    fn in_words(&self) -> String {
-        let mut text = format!("{}: {} used", one_line(self.name), count(self.rows_used, "row"));
+    fn describe(&self) -> String {
+        let mut text =
+            format!("{}: {} used", one_line(self.name), format_count(self.rows_used, "row"));
         let faults = [
-            (self.ragged_rows, count(self.ragged_rows, "ragged row")),
-            (self.duplicate_ids, count(self.duplicate_ids, "repeated id")),
-            (self.rows_not_ok, format!("{} not ok", count(self.rows_not_ok, "row"))),
+            (self.ragged_rows, format_count(self.ragged_rows, "ragged row")),
+            (self.duplicate_ids, format_count(self.duplicate_ids, "repeated id")),
+            (self.rows_not_ok, format!("{} not ok", format_count(self.rows_not_ok, "row"))),
         ];
         let faults: Vec<String> =
             faults.into_iter().filter(|(rows, _)| *rows > 0).map(|(_, words)| words).collect();
@@ -86,7 +87,7 @@ impl<'a> Side<'a> {
 
 /// Whether marks have a colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Colour {
+pub enum ColourMode {
     /// Plain text.
     Off,
     /// For a terminal that shows colours.
@@ -95,45 +96,45 @@ pub enum Colour {
 
 /// How something looks that is good, bad or neither.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tone {
+pub(crate) enum ScoreTone {
     Good,
     Bad,
     Even,
 }
 
-impl Colour {
-    fn paint(self, tone: Tone, text: &str) -> String {
+impl ColourMode {
+    fn paint(self, tone: ScoreTone, text: &str) -> String {
         match (self, tone) {
-            (Self::Off, _) | (Self::On, Tone::Even) => text.to_owned(),
-            (Self::On, Tone::Good) => format!("\u{1b}[32m{text}\u{1b}[0m"),
-            (Self::On, Tone::Bad) => format!("\u{1b}[31m{text}\u{1b}[0m"),
+            (Self::Off, _) | (Self::On, ScoreTone::Even) => text.to_owned(),
+            (Self::On, ScoreTone::Good) => format!("\u{1b}[32m{text}\u{1b}[0m"),
+            (Self::On, ScoreTone::Bad) => format!("\u{1b}[31m{text}\u{1b}[0m"),
         }
     }
 }
 
 /// The comparison on one screen.
 #[must_use]
-pub fn score(scoring: &Scoring<'_>, colour: Colour) -> String {
+pub fn render_score(scoring: &ScoreReport<'_>, colour: ColourMode) -> String {
     let mut lines = vec![
-        field("baseline", &scoring.baseline.in_words()),
-        field("candidate", &scoring.candidate.in_words()),
-        field("limit", &limit(scoring)),
+        format_field("baseline", &scoring.baseline.describe()),
+        format_field("candidate", &scoring.candidate.describe()),
+        format_field("limit", &describe_limit(scoring)),
         String::new(),
     ];
-    lines.extend(table::table(scoring, colour));
+    lines.extend(table::metric_table_lines(scoring, colour));
     lines.push(String::new());
-    lines.extend(verdict::recommendation(scoring, colour));
+    lines.extend(verdict::recommendation_lines(scoring, colour));
     let scored = &scoring.judgement.scored;
-    lines.push(field("complete", &completeness(scored.completeness, scoring.limit)));
+    lines.push(format_field("complete", &format_completeness(scored.completeness, scoring.limit)));
     lines.extend(verdict::paired_with_caveat(scoring));
-    lines.extend(verdict::gate(scoring, colour));
+    lines.extend(verdict::gate_lines(scoring, colour));
     lines.join("\n") + "\n"
 }
 
 /// What is to be known where one side alone names its configurations.
 #[must_use]
-pub fn note(scoring: &Scoring<'_>) -> Option<String> {
-    let Scoring { baseline, candidate, policy, .. } = scoring;
+pub fn pairing_note(scoring: &ScoreReport<'_>) -> Option<String> {
+    let ScoreReport { baseline, candidate, policy, .. } = scoring;
     let (with, without) = match (baseline.has_ids, candidate.has_ids) {
         (true, false) => (baseline, candidate),
         (false, true) => (candidate, baseline),
@@ -147,9 +148,9 @@ pub fn note(scoring: &Scoring<'_>) -> Option<String> {
 
 /// What to do where rows were compared and none of the metrics: the columns that could be chosen.
 #[must_use]
-pub fn hint(scoring: &Scoring<'_>) -> Option<String> {
-    const MOST: usize = 6;
-    let Scoring { baseline, candidate, policy, judgement, .. } = scoring;
+pub fn column_hint(scoring: &ScoreReport<'_>) -> Option<String> {
+    const MAX_HINT_COLUMNS: usize = 6;
+    let ScoreReport { baseline, candidate, policy, judgement, .. } = scoring;
     let details = &judgement.vs_parent;
     if !details.metrics.is_empty() || baseline.rows_used == 0 || candidate.rows_used == 0 {
         return None;
@@ -158,21 +159,22 @@ pub fn hint(scoring: &Scoring<'_>) -> Option<String> {
     let columns = details.columns.iter().map(|column| &column.column);
     let mut columns = columns.filter(|column| !roles.contains(column)).peekable();
     columns.peek()?;
-    let names = first_few(columns.map(|column| format!("`{}`", one_line(column))), MOST);
+    let names =
+        first_few(columns.map(|column| format!("`{}`", one_line(column))), MAX_HINT_COLUMNS);
     let choose = "choose a metric with `--primary COL`, or `COL:lower` where lower is better";
     Some(format!("{choose}; both files have numbers in {names}"))
 }
 
 /// Which rows count. The two sides may have them selected differently.
-fn limit(scoring: &Scoring<'_>) -> String {
+fn describe_limit(scoring: &ScoreReport<'_>) -> String {
     let id = one_line(&scoring.policy.id_column);
-    let rows = |side: &Side<'_>| match side.selection {
-        Selection::All => "all rows".to_owned(),
-        Selection::First(0) | Selection::ById(0) => "no rows".to_owned(),
-        Selection::First(limit) => {
-            format!("the first {}, as none has a `{id}` below it", count(limit, "row"))
+    let rows = |side: &SweepSide<'_>| match side.selection {
+        RowSelection::All => "all rows".to_owned(),
+        RowSelection::First(0) | RowSelection::ById(0) => "no rows".to_owned(),
+        RowSelection::First(limit) => {
+            format!("the first {}, as none has a `{id}` below it", format_count(limit, "row"))
         }
-        Selection::ById(limit) => format!("rows with `{id}` below {limit}"),
+        RowSelection::ById(limit) => format!("rows with `{id}` below {limit}"),
     };
     let (baseline, candidate) = (rows(&scoring.baseline), rows(&scoring.candidate));
     let limit = match scoring.limit {
@@ -187,13 +189,16 @@ fn limit(scoring: &Scoring<'_>) -> String {
 }
 
 /// How many configurations are ok. Exactly N are expected with a limit, without one there may be more.
-pub(crate) fn completeness(completeness: Completeness, limit: Option<u32>) -> String {
-    let Completeness { expected_count, ok_count, error_count } = completeness;
+pub(crate) fn format_completeness(completeness: SweepCompleteness, limit: Option<u32>) -> String {
+    let SweepCompleteness { expected_count, ok_count, error_count } = completeness;
     let ok = match limit {
-        Some(_) => format!("{ok_count} of {} ok", count(expected_count, "configuration")),
+        Some(_) => format!("{ok_count} of {} ok", format_count(expected_count, "configuration")),
         None => {
-            format!("{} ok, at least {expected_count} expected", count(ok_count, "configuration"))
+            format!(
+                "{} ok, at least {expected_count} expected",
+                format_count(ok_count, "configuration")
+            )
         }
     };
-    format!("{ok}, {} not ok", count(error_count, "row"))
+    format!("{ok}, {} not ok", format_count(error_count, "row"))
 }

@@ -5,33 +5,33 @@ mod conversation;
 mod eval;
 mod node;
 
-pub(crate) use conversation::lineage;
+pub(crate) use conversation::format_lineage;
 
-use crate::figure::change;
-use crate::line::{field, one_line};
-use crate::read;
+use crate::figure::format_change;
+use crate::lookup;
+use crate::safe_text::{format_field, one_line};
 use crate::words;
 use jiff::Timestamp;
-use treebeam_core::evidence::{Artifact, Scored};
+use treebeam_core::evidence::{Artifact, CandidateScore};
 use treebeam_core::facts::{Eval, Facts, Stage};
-use treebeam_core::id::{NodeId, Place};
+use treebeam_core::id::{CodePlace, NodeId};
 
 /// A node or an eval of a run in this directory, on one screen; none if the run has no such thing.
 #[must_use]
-pub fn show(facts: &Facts, place: Place, directory: &str) -> Option<String> {
+pub fn render_show(facts: &Facts, place: CodePlace, directory: &str) -> Option<String> {
     let mut lines = match place {
-        Place::Node(id) => node::lines(facts, facts.node(id)?),
-        Place::Candidate(id) => eval::lines(facts, &*facts.eval(id)?),
+        CodePlace::Node(id) => node::node_lines(facts, facts.node(id)?),
+        CodePlace::Candidate(id) => eval::eval_lines(facts, &*facts.eval(id)?),
     };
-    lines.push(field("below", directory));
+    lines.push(format_field("below", directory));
     Some(lines.join("\n") + "\n")
 }
 
 /// The conversation of a node, likewise.
 #[must_use]
-pub fn conversation(facts: &Facts, node: NodeId, directory: &str) -> Option<String> {
-    let mut lines = conversation::lines(facts, facts.node(node)?);
-    lines.push(field("below", directory));
+pub fn render_conversation(facts: &Facts, node: NodeId, directory: &str) -> Option<String> {
+    let mut lines = conversation::conversation_lines(facts, facts.node(node)?);
+    lines.push(format_field("below", directory));
     Some(lines.join("\n") + "\n")
 }
 
@@ -48,7 +48,7 @@ pub fn started_at(eval: &Eval) -> Option<Timestamp> {
         | Stage::Scored(_)
         | Stage::Decided(..)
         | Stage::Superseded(..)
-        | Stage::SetAside => eval.work().map(|work| work.started_at),
+        | Stage::SetAside => eval.candidate().map(|work| work.started_at),
     }
 }
 
@@ -66,7 +66,7 @@ pub fn ended_at(eval: &Eval) -> Option<Timestamp> {
         | Stage::Decided(..)
         | Stage::Unfinished { .. }
         | Stage::Superseded(..)
-        | Stage::SetAside => eval.measured().map(|measured| measured.at),
+        | Stage::SetAside => eval.scored_candidate().map(|measured| measured.at),
     }
 }
 
@@ -78,25 +78,26 @@ pub fn place_in_beam(facts: &Facts, eval: &Eval) -> Option<usize> {
 }
 
 /// A file that a decision rests on.
-fn artifact(artifact: &Artifact) -> String {
+fn format_artifact(artifact: &Artifact) -> String {
     let digest = artifact.sha256.to_string();
-    let given = words::given(artifact).map_or_else(String::new, |given| format!(", {given}"));
+    let given =
+        words::user_results_note(artifact).map_or_else(String::new, |given| format!(", {given}"));
     format!("{}, sha256 {}…{given}", artifact.path, digest.get(..12).unwrap_or(&digest))
 }
 
 /// An idea that led to a node, with what it brought.
-pub(crate) fn gain(eval: &Eval) -> String {
-    let scored = read::scored(eval);
-    let score = |pick: &dyn Fn(&Scored) -> _| change(scored.as_ref().and_then(pick));
+pub(crate) fn format_idea_gain(eval: &Eval) -> String {
+    let scored = lookup::candidate_score(eval);
+    let score = |pick: &dyn Fn(&CandidateScore) -> _| format_change(scored.as_ref().and_then(pick));
     format!(
         "score {} against its parent, {} against the root; gain {} and {}",
-        score(&|scored| read::score(&scored.vs_parent)),
-        score(&|scored| read::score(&scored.vs_root)),
+        score(&|scored| lookup::comparison_score(&scored.vs_parent)),
+        score(&|scored| lookup::comparison_score(&scored.vs_root)),
         score(&|scored| scored.vs_parent.primary_delta),
         score(&|scored| scored.vs_root.primary_delta),
     )
 }
 
-fn title(eval: &Eval) -> String {
+fn eval_title(eval: &Eval) -> String {
     one_line(&eval.idea.title)
 }

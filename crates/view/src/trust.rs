@@ -1,33 +1,40 @@
 //! How far to trust the best in words: what it was picked from, and what luck alone would have shown. Computes nothing itself,
 //! and knows nothing of data that the search never saw.
 
-use crate::figure::{NONE, change, figure};
-use crate::markdown::{Md, Table};
-use crate::outcome::{Counts, Outcome};
-use crate::words::count;
+use crate::figure::{NOT_AVAILABLE, format_change, format_figure};
+use crate::markdown::{MarkdownTable, MarkdownText};
+use crate::outcome::{EvalCounts, EvalStatus};
+use crate::words::format_count;
 use treebeam_core::facts::Facts;
 use treebeam_core::id::NodeId;
-use treebeam_core::luck::{Luck, MIN_CANDIDATES, Measure, Standing, Yardstick, luck};
+use treebeam_core::luck::{
+    GainPosition, Luck, LuckEstimate, LuckYardstick, MIN_CANDIDATES, estimate_luck,
+};
 use treebeam_core::num::Finite;
 
 /// What the measures of luck do not say.
-pub(crate) const LIMITS: &str = "Neither measure of luck is right. By configurations: as if each configuration were a draw of its own; those of \
+pub(crate) const LUCK_LIMITS: &str = "Neither measure of luck is right. By configurations: as if each configuration were a draw of its own; those of \
     one sweep are often near copies of each other, and other data would move all of them at once, so luck may be larger. By \
     candidates: as if all that candidates differ by were luck; where ideas do differ, luck is smaller. Both suppose normal noise, anew \
     at each depth; where it is the same data that flatter every depth, depths add up to less.";
 /// What there is to do about it.
-pub(crate) const ADVICE: &str = "Judge it on data that the search never saw before you rely on it.";
+pub(crate) const TRUST_ADVICE: &str =
+    "Judge it on data that the search never saw before you rely on it.";
 
 /// What the best was picked from, and how its gain stands against luck; nothing where nothing has figures.
-pub(crate) fn sentences(facts: &Facts) -> Option<(Luck, Vec<String>)> {
-    let luck = luck(facts)?;
-    let sentences = [Some(picked(facts, &luck)), Some(shown(facts, &luck)), noiseless(&luck)];
+pub(crate) fn trust_sentences(facts: &Facts) -> Option<(Luck, Vec<String>)> {
+    let luck = estimate_luck(facts)?;
+    let sentences = [
+        Some(picked_sentence(facts, &luck)),
+        Some(luck_sentence(facts, &luck)),
+        no_noise_sentence(&luck),
+    ];
     Some((luck, sentences.into_iter().flatten().collect()))
 }
 
-fn picked(facts: &Facts, luck: &Luck) -> String {
-    let from = count(luck.candidates(), "valid candidate");
-    let mut text = match facts.best() {
+fn picked_sentence(facts: &Facts, luck: &Luck) -> String {
+    let from = format_count(luck.candidate_count(), "valid candidate");
+    let mut text = match facts.best_node() {
         NodeId::ROOT => format!("No node ranks above the root; {from} had figures of their own."),
         _ => format!(
             "The best was picked from {from}, by the very results that it is shown with: part of its gain is luck."
@@ -37,49 +44,49 @@ fn picked(facts: &Facts, luck: &Luck) -> String {
         text.push_str(&format!(" {} more changed no figure.", luck.without_effect));
     }
     let tree = facts.evals.iter().filter(|eval| eval.group.is_tree());
-    let failed = Counts::of(tree).get(Outcome::Failed);
+    let failed = EvalCounts::from_evals(tree).get(EvalStatus::Failed);
     if failed > 0 {
-        text.push_str(&format!(" {} ended without a score.", count(failed, "eval")));
+        text.push_str(&format!(" {} ended without a score.", format_count(failed, "eval")));
     }
     text
 }
 
 /// What luck shows, and how the gain stands against that; the root has none.
-fn shown(facts: &Facts, luck: &Luck) -> String {
+fn luck_sentence(facts: &Facts, luck: &Luck) -> String {
     let yardsticks = luck.yardsticks();
     let ([low, ..], [.., high]) = (yardsticks.as_slice(), yardsticks.as_slice()) else {
-        return untold(luck);
+        return unknown_luck_sentence(luck);
     };
-    let expected = between(low.expected, high.expected);
-    let rarely = between(low.rarely, high.rarely);
+    let expected = format_range(low.expected, high.expected);
+    let rarely = format_range(low.rarely, high.rarely);
     let luck_alone = format!(
         "Had no idea any effect, the best of a search of this size would still show a gain of about {expected} in the primary \
          metric, and in one such search of twenty more than {rarely}."
     );
-    if facts.best() == NodeId::ROOT {
+    if facts.best_node() == NodeId::ROOT {
         return luck_alone;
     }
-    let stands = match luck.standing() {
-        Some(Standing::Within) => "luck alone may show that",
-        Some(Standing::Between) => {
+    let stands = match luck.gain_position() {
+        Some(GainPosition::Within) => "luck alone may show that",
+        Some(GainPosition::Between) => {
             "more than luck is likely to show by one measure, and not by the other"
         }
-        Some(Standing::Above) if yardsticks.len() > 1 => {
+        Some(GainPosition::Above) if yardsticks.len() > 1 => {
             "more than luck is likely to show, by both measures"
         }
-        Some(Standing::Above) => {
+        Some(GainPosition::Above) => {
             "more than luck is likely to show, by the one measure that there is"
         }
         None => "which cannot be held against it",
     };
-    format!("{luck_alone} This one has a gain of {}: {stands}.", change(luck.gain))
+    format!("{luck_alone} This one has a gain of {}: {stands}.", format_change(luck.gain))
 }
 
 /// Why there is nothing to hold a gain against.
-fn untold(luck: &Luck) -> String {
-    let why = if [luck.by_configurations, luck.by_candidates].contains(&Measure::NoNoise) {
+fn unknown_luck_sentence(luck: &Luck) -> String {
+    let why = if [luck.by_configurations, luck.by_candidates].contains(&LuckEstimate::NoNoise) {
         "there is no noise to measure it by".to_owned()
-    } else if luck.candidates() < MIN_CANDIDATES {
+    } else if luck.candidate_count() < MIN_CANDIDATES {
         format!("there are fewer than {MIN_CANDIDATES} valid candidates that changed a figure")
     } else {
         "there are too few candidates, with too few configurations".to_owned()
@@ -88,10 +95,10 @@ fn untold(luck: &Luck) -> String {
 }
 
 /// What is said of a measure that has no noise.
-fn noiseless(luck: &Luck) -> Option<String> {
+fn no_noise_sentence(luck: &Luck) -> Option<String> {
     let about = |(name, measure, why)| match measure {
-        Measure::NoNoise => Some(format!("{name} there is no noise to measure by: {why}.")),
-        Measure::TooFew | Measure::By(_) => None,
+        LuckEstimate::NoNoise => Some(format!("{name} there is no noise to measure by: {why}.")),
+        LuckEstimate::TooFew | LuckEstimate::Known(_) => None,
     };
     let alike = "most candidates change the primary metric alike in all of them";
     let same = "most of them change the primary metric by the same";
@@ -104,18 +111,24 @@ fn noiseless(luck: &Luck) -> Option<String> {
 }
 
 /// `+0.1 to +0.2`.
-fn between(low: Finite, high: Finite) -> String {
-    let (low, high) = (about(Some(low)), about(Some(high)));
+fn format_range(low: Finite, high: Finite) -> String {
+    let (low, high) = (format_luck(Some(low)), format_luck(Some(high)));
     if low == high { low } else { format!("{low} to {high}") }
 }
 
 /// The measures that there are: what each is called, how large the noise of one candidate is, what the best of the search
 /// would show by it, what it would rarely exceed, and how the gain stands to what it would show.
-pub(crate) fn measures(luck: &Luck) -> Vec<[String; 5]> {
-    let measure = |(name, by): (&str, Measure)| {
+pub(crate) fn luck_measures(luck: &Luck) -> Vec<[String; 5]> {
+    let measure = |(name, by): (&str, LuckEstimate)| {
         let by = by.yardstick()?;
-        let [expected, rarely] = [by.expected, by.rarely].map(|luck| about(Some(luck)));
-        Some([name.to_owned(), figure(rough(Some(by.noise))), expected, rarely, times(luck, by)])
+        let [expected, rarely] = [by.expected, by.rarely].map(|luck| format_luck(Some(luck)));
+        Some([
+            name.to_owned(),
+            format_figure(round_luck(Some(by.noise))),
+            expected,
+            rarely,
+            format_gain_ratio(luck, by),
+        ])
     };
     [("by configurations", luck.by_configurations), ("by candidates", luck.by_candidates)]
         .into_iter()
@@ -124,17 +137,17 @@ pub(crate) fn measures(luck: &Luck) -> Vec<[String; 5]> {
 }
 
 /// What luck shows, as a change.
-pub(crate) fn about(luck: Option<Finite>) -> String {
-    change(rough(luck))
+pub(crate) fn format_luck(luck: Option<Finite>) -> String {
+    format_change(round_luck(luck))
 }
 
 /// Three digits: no more is known of luck.
-pub(crate) fn rough(luck: Option<Finite>) -> Option<Finite> {
+pub(crate) fn round_luck(luck: Option<Finite>) -> Option<Finite> {
     luck.and_then(|luck| Finite::new(format!("{:.2e}", luck.get()).parse().ok()?))
 }
 
 /// The head of the measures.
-pub(crate) const MEASURES: [&str; 5] = [
+pub(crate) const MEASURE_COLUMNS: [&str; 5] = [
     "luck",
     "noise of one candidate",
     "the best by luck",
@@ -143,26 +156,29 @@ pub(crate) const MEASURES: [&str; 5] = [
 ];
 
 /// `1.9 times`.
-fn times(luck: &Luck, by: Yardstick) -> String {
+fn format_gain_ratio(luck: &Luck, by: LuckYardstick) -> String {
     let times = luck.gain.map(|gain| gain.get() / by.expected.get());
     let times = times.filter(|times| times.is_finite());
-    times.map_or_else(|| NONE.to_owned(), |times| format!("{times:.1} times"))
+    times.map_or_else(|| NOT_AVAILABLE.to_owned(), |times| format!("{times:.1} times"))
 }
 
 /// The section of the summary.
-pub(crate) fn section(facts: &Facts) -> Option<String> {
-    let (luck, sentences) = sentences(facts)?;
-    let said =
-        sentences.iter().map(|said| Md::text(said).to_string()).collect::<Vec<_>>().join(" ");
-    let advice = if facts.best() == NodeId::ROOT { "" } else { ADVICE };
+pub(crate) fn trust_section(facts: &Facts) -> Option<String> {
+    let (luck, sentences) = trust_sentences(facts)?;
+    let said = sentences
+        .iter()
+        .map(|said| MarkdownText::from_text(said).to_string())
+        .collect::<Vec<_>>()
+        .join(" ");
+    let advice = if facts.best_node() == NodeId::ROOT { "" } else { TRUST_ADVICE };
     let mut parts = vec!["## How far to trust the best".to_owned(), format!("{said} {advice}")];
-    let measures = measures(&luck);
+    let measures = luck_measures(&luck);
     if !measures.is_empty() {
-        let mut table = Table::new(MEASURES);
+        let mut table = MarkdownTable::new(MEASURE_COLUMNS);
         for row in measures {
-            table.row(row.map(|cell| Md::text(&cell)));
+            table.add_row(row.map(|cell| MarkdownText::from_text(&cell)));
         }
-        parts.extend([table.to_string(), LIMITS.to_owned()]);
+        parts.extend([table.to_string(), LUCK_LIMITS.to_owned()]);
     }
     Some(parts.iter().map(|part| part.trim_end()).collect::<Vec<_>>().join("\n\n"))
 }

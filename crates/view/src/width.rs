@@ -4,37 +4,37 @@
 use unicode_width::UnicodeWidthChar as _;
 
 /// How many columns the text takes.
-pub(crate) fn columns(text: &str) -> usize {
-    text.chars().map(of).sum()
+pub(crate) fn text_columns(text: &str) -> usize {
+    text.chars().map(char_columns).sum()
 }
 
 /// How many columns a character takes.
-pub(crate) fn of(c: char) -> usize {
+pub(crate) fn char_columns(c: char) -> usize {
     c.width().unwrap_or(0)
 }
 
 /// At most so many columns of the text; a cut is marked.
-pub(crate) fn fit(text: &str, most: usize) -> String {
-    if columns(text) <= most {
+pub(crate) fn fit_text(text: &str, most: usize) -> String {
+    if text_columns(text) <= most {
         return text.to_owned();
     }
     let Some(room) = most.checked_sub(1) else { return String::new() };
-    format!("{}…", head(text, room).trim_end())
+    format!("{}…", fitting_head(text, room).trim_end())
 }
 
 /// The text in lines of at most so many columns, broken between words where that is possible.
-pub(crate) fn wrap(text: &str, most: usize) -> Vec<String> {
+pub(crate) fn wrap_text(text: &str, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut line = String::new();
     for word in text.split(' ') {
         let gap = usize::from(!line.is_empty());
-        if columns(&line) + gap + columns(word) <= most {
+        if text_columns(&line) + gap + text_columns(word) <= most {
             line.push_str(if gap == 1 { " " } else { "" });
             line.push_str(word);
             continue;
         }
         lines.extend((!line.is_empty()).then(|| std::mem::take(&mut line)));
-        line = broken(word, most, &mut lines);
+        line = break_word(word, most, &mut lines);
     }
     if !line.is_empty() || lines.is_empty() {
         lines.push(line);
@@ -43,9 +43,9 @@ pub(crate) fn wrap(text: &str, most: usize) -> Vec<String> {
 }
 
 /// The text in pieces of at most so many columns, wherever they end.
-pub(crate) fn pieces(text: &str, most: usize) -> Vec<String> {
+pub(crate) fn column_pieces(text: &str, most: usize) -> Vec<String> {
     let mut pieces = Vec::new();
-    let rest = broken(text, most, &mut pieces);
+    let rest = break_word(text, most, &mut pieces);
     if !rest.is_empty() || pieces.is_empty() {
         pieces.push(rest);
     }
@@ -53,25 +53,25 @@ pub(crate) fn pieces(text: &str, most: usize) -> Vec<String> {
 }
 
 /// Puts what does not fit of a word on lines of its own; the rest of it is given back.
-fn broken(word: &str, most: usize, lines: &mut Vec<String>) -> String {
+fn break_word(word: &str, most: usize, lines: &mut Vec<String>) -> String {
     let (mut line, mut taken) = (String::new(), 0);
     for c in word.chars() {
         // A character that is wider than a whole line stands alone.
-        if taken + of(c) > most && !line.is_empty() {
+        if taken + char_columns(c) > most && !line.is_empty() {
             lines.push(std::mem::take(&mut line));
             taken = 0;
         }
         line.push(c);
-        taken += of(c);
+        taken += char_columns(c);
     }
     line
 }
 
 /// As much of the beginning as fits.
-fn head(text: &str, most: usize) -> &str {
+fn fitting_head(text: &str, most: usize) -> &str {
     let mut taken = 0;
     let end = text.char_indices().find(|(_, c)| {
-        taken += of(*c);
+        taken += char_columns(*c);
         taken > most
     });
     &text[..end.map_or(text.len(), |(at, _)| at)]
@@ -83,7 +83,8 @@ mod tests {
 
     #[test]
     fn text_is_cut_by_columns() {
-        let check = |text, most, expected| assert_eq!(fit(text, most), expected, "{text} {most}");
+        let check =
+            |text, most, expected| assert_eq!(fit_text(text, most), expected, "{text} {most}");
         check("abc", 3, "abc");
         check("abcd", 3, "ab…");
         check("日本語", 6, "日本語");
@@ -95,7 +96,7 @@ mod tests {
 
     #[test]
     fn lines_are_broken_between_words() {
-        let check = |text, most, expected: &[&str]| assert_eq!(wrap(text, most), expected);
+        let check = |text, most, expected: &[&str]| assert_eq!(wrap_text(text, most), expected);
         check("", 5, &[""]);
         check("one two three", 7, &["one two", "three"]);
         check("one two three", 3, &["one", "two", "thr", "ee"]);

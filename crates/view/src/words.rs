@@ -1,27 +1,27 @@
 //! Stops, phases and rules in words for people. Short, and in the words of the documentation.
 
-use crate::figure::figure;
-use crate::read;
+use crate::figure::format_figure;
+use crate::lookup;
 use jiff::Timestamp;
 use std::time::Duration;
-use treebeam_core::bill::{Bill, Bills, Cost};
-use treebeam_core::event::{BudgetKind, Stop, Subject, WorldKind};
+use treebeam_core::bill::{AgentBill, Cost, RoleBills};
+use treebeam_core::event::{BudgetKind, StopReason, SweepSubject, WorldKind};
 use treebeam_core::evidence::Artifact;
-use treebeam_core::facts::{Baseline, Facts, Phase};
-use treebeam_core::gate::Rule;
-use treebeam_core::id::Place;
+use treebeam_core::facts::{Facts, RootBaseline, RunPhase};
+use treebeam_core::gate::GateRule;
+use treebeam_core::id::CodePlace;
 use treebeam_core::num::Finite;
-use treebeam_core::policy::{Direction, Reach};
+use treebeam_core::policy::{Direction, RunLimits};
 
 /// `1 eval`, `2 evals`.
-pub(crate) fn count(number: impl TryInto<u64>, thing: &str) -> String {
+pub(crate) fn format_count(number: impl TryInto<u64>, thing: &str) -> String {
     let number = number.try_into().unwrap_or(u64::MAX);
     let plural = if number == 1 { "" } else { "s" };
     format!("{number} {thing}{plural}")
 }
 
 /// What is behind the ports.
-pub(crate) fn world(world: WorldKind) -> String {
+pub(crate) fn describe_world(world: WorldKind) -> String {
     match world {
         WorldKind::Dry { seed } => format!("dry (seed {seed}): no model, no sweep"),
         WorldKind::Real => "real".to_owned(),
@@ -29,21 +29,21 @@ pub(crate) fn world(world: WorldKind) -> String {
 }
 
 /// Why a run is over.
-pub(crate) const fn stop(reason: Stop) -> &'static str {
+pub(crate) const fn describe_stop(reason: StopReason) -> &'static str {
     match reason {
-        Stop::MaxDepth => "all depths are done",
-        Stop::EmptyFrontier => "no candidate of the last depth was promoted",
-        Stop::NoIdeas => "no node of the frontier got an idea",
-        Stop::MaxEvals => "the budget of evals is used up",
-        Stop::MaxCost => "the next answer could cost more than is left",
-        Stop::MaxTokens => "the next answer could take more tokens than are left",
-        Stop::Deadline => "the time is over",
-        Stop::StrictDepthFailure => "an eval failed, and that was to end the run",
+        StopReason::MaxDepth => "all depths are done",
+        StopReason::EmptyFrontier => "no candidate of the last depth was promoted",
+        StopReason::NoIdeas => "no node of the frontier got an idea",
+        StopReason::MaxEvals => "the budget of evals is used up",
+        StopReason::MaxCost => "the next answer could cost more than is left",
+        StopReason::MaxTokens => "the next answer could take more tokens than are left",
+        StopReason::Deadline => "the time is over",
+        StopReason::StrictDepthFailure => "an eval failed, and that was to end the run",
     }
 }
 
 /// What answers cost, as far as that is known.
-pub(crate) fn cost(bill: &Bill) -> String {
+pub(crate) fn format_cost(bill: &AgentBill) -> String {
     match (bill.calls, bill.known_cost()) {
         (0, _) => Cost::default().to_string(),
         (_, None) => "at an unknown price".to_owned(),
@@ -53,8 +53,8 @@ pub(crate) fn cost(bill: &Bill) -> String {
 }
 
 /// The same in a cell of a narrow table, to the cent.
-pub(crate) fn cents(bill: &Bill) -> String {
-    let cost = |bill: &Bill| format!("${:.2}", bill.cost.in_dollars());
+pub(crate) fn format_cents(bill: &AgentBill) -> String {
+    let cost = |bill: &AgentBill| format!("${:.2}", bill.cost.to_dollars());
     match (bill.known_cost(), bill.calls_without_price) {
         (None, 0) => "$0".to_owned(),
         (None, _) => "unknown".to_owned(),
@@ -64,38 +64,42 @@ pub(crate) fn cents(bill: &Bill) -> String {
 }
 
 /// What answers of agents took.
-pub(crate) fn bill(bill: &Bill) -> String {
-    let tokens = count(bill.usage.total(), "token");
+pub(crate) fn describe_bill(bill: &AgentBill) -> String {
+    let tokens = format_count(bill.usage.total_tokens(), "token");
     let cost = match (bill.known_cost(), bill.calls_without_price) {
         (None, _) => "at an unknown price".to_owned(),
         (Some(cost), 0) => cost.to_string(),
         (Some(cost), unknown) => {
-            format!("{cost} and {} of unknown price", count(unknown, "call"))
+            format!("{cost} and {} of unknown price", format_count(unknown, "call"))
         }
     };
-    format!("{}, {tokens}, {cost}; answered in {}", count(bill.calls, "call"), age(bill.time()))
+    format!(
+        "{}, {tokens}, {cost}; answered in {}",
+        format_count(bill.calls, "call"),
+        format_age(bill.answer_time())
+    )
 }
 
 /// The same, all together and then by role; nothing where nothing was answered.
-pub(crate) fn bills(bills: &Bills) -> Vec<String> {
+pub(crate) fn describe_bills(bills: &RoleBills) -> Vec<String> {
     let mut lines: Vec<String> =
-        bills.by_role().map(|(role, one)| format!("{role}: {}", bill(one))).collect();
+        bills.by_role().map(|(role, one)| format!("{role}: {}", describe_bill(one))).collect();
     if lines.len() > 1 {
-        lines.insert(0, bill(&bills.total()));
+        lines.insert(0, describe_bill(&bills.total()));
     }
     lines
 }
 
 /// The most that answers of agents may take, if there is such a limit.
-pub(crate) fn spending(reach: &Reach) -> Option<String> {
-    let cost = reach.max_cost_usd.map(|dollars| format!("at most ${}", dollars.exact()));
+pub(crate) fn describe_spending_limits(reach: &RunLimits) -> Option<String> {
+    let cost = reach.max_cost_usd.map(|dollars| format!("at most ${}", dollars.to_exact_string()));
     let tokens = reach.max_tokens_total.map(|tokens| format!("at most {tokens} tokens"));
     let limits: Vec<String> = [cost, tokens].into_iter().flatten().collect();
     (!limits.is_empty()).then(|| limits.join(", "))
 }
 
 /// A budget, by its key.
-pub(crate) const fn budget(budget: BudgetKind) -> &'static str {
+pub(crate) const fn budget_key(budget: BudgetKind) -> &'static str {
     match budget {
         BudgetKind::Cost => "`max_cost_usd`",
         BudgetKind::Tokens => "`max_tokens_total`",
@@ -104,55 +108,61 @@ pub(crate) const fn budget(budget: BudgetKind) -> &'static str {
 }
 
 /// What is to be known of results that the run did not measure.
-pub(crate) fn given(results: &Artifact) -> Option<String> {
-    results.given().map(|file| format!("taken from `{file}`, not measured"))
+pub(crate) fn user_results_note(results: &Artifact) -> Option<String> {
+    results.user_source().map(|file| format!("taken from `{file}`, not measured"))
 }
 
 /// The twin whose results stand for a candidate's own sweep.
-pub(crate) fn same_code(original: Subject) -> String {
+pub(crate) fn describe_same_code(original: SweepSubject) -> String {
     match original {
-        Subject::Root => "same code as the root".to_owned(),
-        Subject::Eval(eval) => format!("same code as {}", Place::Candidate(eval)),
+        SweepSubject::Root => "same code as the root".to_owned(),
+        SweepSubject::Eval(eval) => format!("same code as {}", CodePlace::Candidate(eval)),
     }
 }
 
 /// What the run is at.
-pub(crate) fn phase(facts: &Facts) -> String {
+pub(crate) fn describe_phase(facts: &Facts) -> String {
     match &facts.phase {
-        Phase::Measuring => match read::given_baseline(facts) {
+        RunPhase::Measuring => match lookup::user_baseline(facts) {
             Some(file) => format!("taking the root's baseline from `{file}`"),
             None => "measuring the root's baseline".to_owned(),
         },
-        Phase::Searching => format!("trying ideas at depth {}", facts.depth),
-        Phase::Promoting { left } => {
-            format!("closing depth {}: {} to promote", facts.depth, count(left.len(), "candidate"))
+        RunPhase::Searching => format!("trying ideas at depth {}", facts.depth),
+        RunPhase::Promoting { left } => {
+            format!(
+                "closing depth {}: {} to promote",
+                facts.depth,
+                format_count(left.len(), "candidate")
+            )
         }
-        Phase::Stopped { reason, .. } => format!("stopped, {} ({reason})", stop(*reason)),
+        RunPhase::Stopped { reason, .. } => {
+            format!("stopped, {} ({reason})", describe_stop(*reason))
+        }
     }
 }
 
 /// When a candidate's sweep counts as complete.
-pub(crate) fn completeness(facts: &Facts) -> String {
-    if let Some(limit) = facts.meaning.sweep_config_limit {
+pub(crate) fn describe_completeness(facts: &Facts) -> String {
+    if let Some(limit) = facts.settings.sweep_config_limit {
         let last = limit.get() - 1;
         return format!("exactly {limit} rows, one for each configuration 0…{last}, all ok");
     }
-    let gate = &facts.meaning.gate;
+    let gate = &facts.settings.gate;
     let rows = match (gate.min_rows, &facts.baseline) {
         (Some(rows), _) => format!("at least {rows} rows"),
-        (None, Baseline::Measured { rows, .. }) => {
+        (None, RootBaseline::Measured { rows, .. }) => {
             format!("at least as many rows as the root baseline ({rows})")
         }
-        (None, Baseline::Unmeasured | Baseline::Refused { .. }) => {
+        (None, RootBaseline::Unmeasured | RootBaseline::Refused { .. }) => {
             "at least as many rows as the root baseline".to_owned()
         }
     };
     let rate = Finite::new(gate.min_ok_rate.get() * 100.0);
-    format!("{rows}, at least {} % of them ok", figure(rate))
+    format!("{rows}, at least {} % of them ok", format_figure(rate))
 }
 
 /// The metric that may not regress.
-pub(crate) const fn direction(direction: Direction) -> &'static str {
+pub(crate) const fn describe_direction(direction: Direction) -> &'static str {
     match direction {
         Direction::Higher => "higher is better",
         Direction::Lower => "lower is better",
@@ -160,31 +170,31 @@ pub(crate) const fn direction(direction: Direction) -> &'static str {
 }
 
 /// A rule of the gate, as what has to hold.
-pub(crate) const fn rule(rule: Rule) -> &'static str {
+pub(crate) const fn describe_rule(rule: GateRule) -> &'static str {
     match rule {
-        Rule::Completed => "implemented, committed, swept and scored",
-        Rule::Artifacts => "its results are those that were kept, byte by byte",
-        Rule::Protected => "nothing protected was changed",
-        Rule::Complete => "all configurations are there and ok",
-        Rule::WellFormed => {
+        GateRule::Completed => "implemented, committed, swept and scored",
+        GateRule::Artifacts => "its results are those that were kept, byte by byte",
+        GateRule::Protected => "nothing protected was changed",
+        GateRule::Complete => "all configurations are there and ok",
+        GateRule::WellFormed => {
             "its results are in the form of a sweep, and what may not change did not"
         }
-        Rule::PrimaryPresent => "the primary metric can be compared",
-        Rule::NumbersKept => "no metric lost a number that its parent has",
-        Rule::Promising => "worth exploring, or mixed",
-        Rule::PrimaryHeld => "the primary metric is no worse than its parent's",
-        Rule::HasEffect => "it changed some result",
-        Rule::Rankable => "it can be ranked",
+        GateRule::PrimaryPresent => "the primary metric can be compared",
+        GateRule::NumbersKept => "no metric lost a number that its parent has",
+        GateRule::Promising => "worth exploring, or mixed",
+        GateRule::PrimaryHeld => "the primary metric is no worse than its parent's",
+        GateRule::HasEffect => "it changed some result",
+        GateRule::Rankable => "it can be ranked",
     }
 }
 
 /// How long it is from one moment to another, like an age.
-pub(crate) fn span(from: Timestamp, to: Timestamp) -> String {
-    age(Duration::try_from(to.duration_since(from)).unwrap_or_default())
+pub(crate) fn format_span(from: Timestamp, to: Timestamp) -> String {
+    format_age(Duration::try_from(to.duration_since(from)).unwrap_or_default())
 }
 
 /// How long ago something was, in the largest unit of which there are two.
-pub(crate) fn age(age: Duration) -> String {
+pub(crate) fn format_age(age: Duration) -> String {
     let seconds = age.as_secs();
     let units = [("d", 86_400), ("h", 3_600), ("min", 60)];
     let fits = units.into_iter().find(|(_, length)| seconds >= 2 * length);
@@ -198,7 +208,7 @@ mod tests {
 
     #[test]
     fn an_age_has_one_unit() {
-        let check = |seconds, text| assert_eq!(age(Duration::from_secs(seconds)), text);
+        let check = |seconds, text| assert_eq!(format_age(Duration::from_secs(seconds)), text);
         check(0, "0 s");
         check(119, "119 s");
         check(120, "2 min");

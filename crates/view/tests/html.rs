@@ -5,18 +5,23 @@
 mod sample;
 
 use std::collections::{BTreeMap, BTreeSet};
-use treebeam_core::audit::Finding;
-use treebeam_core::event::{EvalStage, Failure, FailureKind};
-use treebeam_core::facts::{Eval, Evals, Facts, Fate, Ideas, Node, Origin, Stage};
-use treebeam_core::gate::Word;
-use treebeam_core::id::{EvalId, NodeId, Place, TurnId};
+use treebeam_core::audit::AuditFinding;
+use treebeam_core::event::{EvalFailure, EvalStage, FailureKind};
+use treebeam_core::facts::{
+    CandidateFate, Eval, EvalList, ExpansionIdeas, Facts, Node, NodeOrigin, Stage,
+};
+use treebeam_core::gate::StoredVerdict;
+use treebeam_core::id::{CodePlace, EvalId, NodeId, TurnId};
 use treebeam_core::policy::Direction;
-use treebeam_core::score::{Details, MetricUse};
+use treebeam_core::score::{ComparisonDetails, MetricUse};
 use treebeam_core::state::State;
 use treebeam_testkit::hostile_text;
-use treebeam_view::html::site::{self, Looked, Part, Search};
-use treebeam_view::html::{self, Against, Document, Extra, Kind, Material, asset, compare, tree};
-use treebeam_view::{graph, results_tsv, summary};
+use treebeam_view::html::site::{self, EvalSearch, PagePart, ViewedRun};
+use treebeam_view::html::{
+    self, DocumentKind, PageMaterial, ReportExtra, RunDocument, SweepComparison, asset,
+    render_comparison, render_tree,
+};
+use treebeam_view::{render_graph, render_results_tsv, render_tree_summary};
 
 // ---- a reader of HTML that is stricter than a browser
 
@@ -150,19 +155,19 @@ fn metric(column: &str, before: f64, after: f64) -> MetricUse {
 }
 
 /// What a caller brings along for an eval with figures: as many configurations, and this text everywhere.
-fn material(facts: &Facts, eval: &Eval, configurations: u32, text: &str) -> Material {
-    let document = |kind, name: &str| Document {
+fn material(facts: &Facts, eval: &Eval, configurations: u32, text: &str) -> PageMaterial {
+    let document = |kind, name: &str| RunDocument {
         kind,
         path: format!("eval/{}/experiment/{name}", eval.id).parse().unwrap(),
         bytes: 100,
         text: Some(text.to_owned()),
     };
-    let against = eval.measured().map(|measured| Against {
-        details: Details {
+    let against = eval.scored_candidate().map(|measured| SweepComparison {
+        details: ComparisonDetails {
             comparison: measured.scored.vs_root.clone(),
             columns: Vec::new(),
             metrics: facts
-                .meaning
+                .settings
                 .score
                 .metrics
                 .iter()
@@ -171,14 +176,14 @@ fn material(facts: &Facts, eval: &Eval, configurations: u32, text: &str) -> Mate
         },
         changes: (0..configurations).map(|at| f64::from(at) - 3.5).collect(),
     });
-    Material {
+    PageMaterial {
         vs_parent: against.clone(),
         vs_root: against,
         documents: vec![
-            document(Kind::Idea, "idea.md"),
-            document(Kind::Diff, "candidate.diff"),
-            document(Kind::Prompt, "coder_prompt_round_0.txt"),
-            Document { text: None, bytes: 1 << 30, ..document(Kind::Log, "sweep.log") },
+            document(DocumentKind::Idea, "idea.md"),
+            document(DocumentKind::Diff, "candidate.diff"),
+            document(DocumentKind::Prompt, "coder_prompt_round_0.txt"),
+            RunDocument { text: None, bytes: 1 << 30, ..document(DocumentKind::Log, "sweep.log") },
         ],
     }
 }
@@ -186,12 +191,16 @@ fn material(facts: &Facts, eval: &Eval, configurations: u32, text: &str) -> Mate
 const DIFF: &str =
     "diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-RATE = 0.1\n+RATE = \"<b>\"\n";
 
-fn report(facts: &Facts, extra: Extra<'_>, material: &mut dyn FnMut(&Eval) -> Material) -> String {
-    html::report(facts, extra, material).collect()
+fn report(
+    facts: &Facts,
+    extra: ReportExtra<'_>,
+    material: &mut dyn FnMut(&Eval) -> PageMaterial,
+) -> String {
+    html::render_report(facts, extra, material).collect()
 }
 
 fn whole(facts: &Facts) -> String {
-    report(facts, Extra::default(), &mut |eval| material(facts, eval, 8, DIFF))
+    report(facts, ReportExtra::default(), &mut |eval| material(facts, eval, 8, DIFF))
 }
 
 #[test]
@@ -210,11 +219,11 @@ fn a_page_shows_what_the_other_views_say() {
     let state = sample::finished();
     let page = whole(&state);
     for eval in state.evals.iter() {
-        let name = Place::Candidate(eval.id).to_string();
+        let name = CodePlace::Candidate(eval.id).to_string();
         assert!(page.contains(&format!("<details class=\"item\" id=\"{name}\"")), "{name}");
     }
     let rank = "+0.166667";
-    assert!(summary(&state).contains(rank) && page.contains(rank));
+    assert!(render_tree_summary(&state).contains(rank) && page.contains(rank));
     assert!(page.contains("<strong>+0.166667</strong><span>n0003, 2 ideas from the root</span>"));
     assert!(
         page.contains("<strong>9</strong><span>3 promoted, 1 passed, 3 rejected, 2 failed</span>")
@@ -232,39 +241,39 @@ fn the_policy_lets_in_this_style_and_this_script_alone() {
     let page = whole(&sample::finished());
     assert!(page.contains("default-src 'none'; style-src 'sha256-"));
     let (_, after) = page.split_once("<style>").unwrap();
-    assert!(after.starts_with(asset::STYLE));
+    assert!(after.starts_with(asset::PAGE_STYLE));
     let (_, after) = page.split_once("<script>").unwrap();
-    assert!(after.starts_with(asset::SCRIPT));
+    assert!(after.starts_with(asset::PAGE_SCRIPT));
 }
 
 #[test]
 fn findings_and_a_hold_out_are_shown_where_there_are_any() {
     let state = sample::finished();
-    let found = [Finding::new("<b>gone</b>", "eval 0001", "restore the file").warning()];
-    let eval = state.evals.iter().find(|eval| eval.measured().is_some()).unwrap();
+    let found = [AuditFinding::new("<b>gone</b>", "eval 0001", "restore the file").into_warning()];
+    let eval = state.evals.iter().find(|eval| eval.scored_candidate().is_some()).unwrap();
     let mut unseen = material(&state, &eval, 3, "").vs_root.unwrap().details;
-    let primary = state.meaning.score.primary.clone();
+    let primary = state.settings.score.primary.clone();
     unseen.metrics = vec![metric(&primary, 4.0, 3.5)];
     let seen = material(&state, &eval, 3, "").vs_root.unwrap().details;
-    let extra = Extra { findings: Some(&found), holdout: Some((&seen, &unseen)) };
-    let page = report(&state, extra, &mut |_| Material::default());
+    let extra = ReportExtra { findings: Some(&found), holdout: Some((&seen, &unseen)) };
+    let page = report(&state, extra, &mut |_| PageMaterial::default());
     must_be_a_sound_page(&page);
     assert!(page.contains("&lt;b&gt;gone&lt;/b&gt;") && page.contains("1 warning, no error"));
     assert!(page.contains("<strong>50 %</strong> of the primary's gain is left"));
-    let none = Extra { findings: Some(&[]), ..Extra::default() };
-    assert!(report(&state, none, &mut |_| Material::default()).contains("Nothing found."));
+    let none = ReportExtra { findings: Some(&[]), ..ReportExtra::default() };
+    assert!(report(&state, none, &mut |_| PageMaterial::default()).contains("Nothing found."));
 }
 
 #[test]
 fn any_two_can_be_compared() {
     let state = sample::finished();
-    let (root, node) = (Place::Node(NodeId::ROOT), Place::Node(NodeId::new(1)));
-    let eval = Place::Candidate(EvalId::new(5));
+    let (root, node) = (CodePlace::Node(NodeId::ROOT), CodePlace::Node(NodeId::new(1)));
+    let eval = CodePlace::Candidate(EvalId::new(5));
     for (first, second) in [(root, node), (node, eval), (eval, eval), (eval, root)] {
-        must_be_sound(&compare(&state, first, second, None).unwrap().into_string());
+        must_be_sound(&render_comparison(&state, first, second, None).unwrap().into_string());
     }
-    let nobody = Place::Candidate(EvalId::new(99));
-    assert!(compare(&state, root, nobody, None).is_none());
+    let nobody = CodePlace::Candidate(EvalId::new(99));
+    assert!(render_comparison(&state, root, nobody, None).is_none());
 }
 
 // ---- foreign text
@@ -272,42 +281,42 @@ fn any_two_can_be_compared() {
 /// The sample with this text wherever somebody else has a say.
 fn tainted(text: &str) -> Facts {
     let mut facts: Facts = (*sample::finished()).clone();
-    for eval in facts.evals.unsettle() {
+    for eval in facts.evals.unpack_all() {
         text.clone_into(&mut eval.idea.title);
         eval.failures.push(failure(text));
         if let Stage::Failed { failure: last, .. } = &mut eval.stage {
             **last = failure(text);
         }
         if let Stage::Decided(measured, word, _) = &mut eval.stage {
-            let mut verdict = word.verdict(measured);
+            let mut verdict = word.to_verdict(measured);
             verdict.checks.iter_mut().for_each(|check| text.clone_into(&mut check.figures));
-            *word = Word::Recorded(Box::new(verdict));
+            *word = StoredVerdict::Recorded(Box::new(verdict));
         }
     }
     for node in &mut facts.nodes {
         for expansion in &mut node.expansions {
-            if let Ideas::Failed { why, .. } = &mut expansion.ideas {
+            if let ExpansionIdeas::Failed { why, .. } = &mut expansion.ideas {
                 text.clone_into(why);
             }
         }
     }
-    text.clone_into(&mut facts.meaning.score.primary);
-    facts.meaning.score.metrics.iter_mut().for_each(|metric| text.clone_into(&mut metric.column));
+    text.clone_into(&mut facts.settings.score.primary);
+    facts.settings.score.metrics.iter_mut().for_each(|metric| text.clone_into(&mut metric.column));
     let said = BTreeMap::from([("model".to_owned(), text.to_owned())]);
     facts.agents.0.insert("coder".to_owned(), said);
     facts
 }
 
-fn failure(text: &str) -> Failure {
-    Failure { stage: EvalStage::Sweep, kind: FailureKind::Sweep, message: text.to_owned() }
+fn failure(text: &str) -> EvalFailure {
+    EvalFailure { stage: EvalStage::Sweep, kind: FailureKind::Sweep, message: text.to_owned() }
 }
 
 #[test]
 fn foreign_text_is_text_in_every_part_of_a_page() {
     for text in hostile_text::short() {
         let facts = tainted(&text);
-        let finding = [Finding::new(&text, &text, &text)];
-        let extra = Extra { findings: Some(&finding), ..Extra::default() };
+        let finding = [AuditFinding::new(&text, &text, &text)];
+        let extra = ReportExtra { findings: Some(&finding), ..ReportExtra::default() };
         let page = report(&facts, extra, &mut |eval| material(&facts, eval, 8, &text));
         must_be_a_sound_page(&page);
     }
@@ -317,7 +326,7 @@ fn foreign_text_is_text_in_every_part_of_a_page() {
 fn a_megabyte_in_a_word_is_cut_where_it_is_a_title() {
     for text in hostile_text::all().iter().filter(|text| text.len() >= 1 << 20) {
         let facts = tainted(text);
-        let page = report(&facts, Extra::default(), &mut |_| Material::default());
+        let page = report(&facts, ReportExtra::default(), &mut |_| PageMaterial::default());
         must_be_a_sound_page(&page);
         assert!(page.len() < 1 << 20, "{} bytes", page.len());
     }
@@ -327,7 +336,7 @@ fn a_megabyte_in_a_word_is_cut_where_it_is_a_title() {
 fn a_text_can_be_read_back_from_the_page() {
     let text = "<script>alert(\"1\")</script> & \u{202e}\u{1b}[2J";
     let facts = sample::finished();
-    let page = report(&facts, Extra::default(), &mut |eval| material(&facts, eval, 2, text));
+    let page = report(&facts, ReportExtra::default(), &mut |eval| material(&facts, eval, 2, text));
     let shown = "&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt; &amp; \\u{202e}\\u{1b}[2J";
     assert!(page.contains(shown));
 }
@@ -337,20 +346,20 @@ fn foreign_text_is_text_in_markdown_mermaid_and_tables() {
     let long = hostile_text::all().pop();
     for text in hostile_text::short().into_iter().chain(long) {
         let facts = tainted(&text);
-        for view in [summary(&facts), graph(&facts)] {
+        for view in [render_tree_summary(&facts), render_graph(&facts)] {
             let bad =
                 |c: &char| c.is_control() && *c != '\n' || ('\u{202a}'..='\u{202e}').contains(c);
             assert_eq!(view.chars().find(bad), None);
             assert!(!view.contains("<script") && !view.contains("<img") && !view.contains("<svg"));
         }
-        let graph = graph(&facts);
+        let graph = render_graph(&facts);
         assert_eq!(graph.matches("```").count(), 2, "{text:?}");
         let drawing = graph.split("```").nth(1).unwrap();
         for line in drawing.lines() {
             assert_eq!(line.matches('"').count() % 2, 0, "{line}");
             assert!(!line.trim_start().starts_with("click") && !line.contains("%%"), "{line}");
         }
-        let rows = results_tsv(&facts);
+        let rows = render_results_tsv(&facts);
         assert!(rows.lines().all(|row| row.split('\t').count() == 21), "{text:?}");
         assert_eq!(rows.lines().count(), facts.evals.len() + 1);
     }
@@ -360,26 +369,26 @@ fn foreign_text_is_text_in_markdown_mermaid_and_tables() {
 
 /// All pages of a run that a server shows, with this text in them.
 fn pages(facts: &Facts, text: &str) -> Vec<String> {
-    let looked = Looked { facts, runner: Some(text), trouble: Some(text), version: "x-1" };
-    let found = Search { find: text.to_owned(), before: Some(EvalId::new(3)) };
-    let (root, last) = (Place::Node(NodeId::ROOT), facts.evals.last().unwrap());
-    let eval = Place::Candidate(last.id);
+    let looked = ViewedRun { facts, runner: Some(text), trouble: Some(text), version: "x-1" };
+    let found = EvalSearch { find: text.to_owned(), before: Some(EvalId::new(3)) };
+    let (root, last) = (CodePlace::Node(NodeId::ROOT), facts.evals.last().unwrap());
+    let eval = CodePlace::Candidate(last.id);
     let material = material(facts, &last, 8, text);
-    let finding = [Finding::new(text, text, text)];
+    let finding = [AuditFinding::new(text, text, text)];
     let against = material.vs_root.as_ref();
     let mut pages = vec![
-        site::dashboard(&looked),
-        site::evals(facts, &found, &|_| None),
-        site::around(facts, root, &site::place(facts, root, &material).unwrap()),
-        site::around(facts, eval, &site::place(facts, eval, &material).unwrap()),
-        site::compared(facts, [Some(root), Some(eval)], against),
-        site::compared(facts, [None, None], None),
-        site::log("sweep.log", 3, text),
-        site::checks(&facts.run, &finding),
-        site::refused(text, Some(text)),
-        site::told(&facts.run, text),
+        site::render_dashboard(&looked),
+        site::render_evals_page(facts, &found, &|_| None),
+        site::render_place_page(facts, root, &site::render_place(facts, root, &material).unwrap()),
+        site::render_place_page(facts, eval, &site::render_place(facts, eval, &material).unwrap()),
+        site::render_compare_page(facts, [Some(root), Some(eval)], against),
+        site::render_compare_page(facts, [None, None], None),
+        site::render_log("sweep.log", 3, text),
+        site::render_checks(&facts.run, &finding),
+        site::render_refusal(text, Some(text)),
+        site::render_request_result(&facts.run, text),
     ];
-    pages.extend(Part::ALL.map(|part| site::part(&looked, part)));
+    pages.extend(PagePart::ALL.map(|part| site::render_part(&looked, part)));
     pages.into_iter().map(html::Markup::into_string).collect()
 }
 
@@ -397,11 +406,11 @@ fn every_page_of_a_site_is_sound_at_every_moment() {
     let events = sample::events();
     for number in 1..=events.len() {
         let state = sample::after(&events, number);
-        let looked = Looked { facts: &state, runner: None, trouble: None, version: "x-1" };
-        let page = site::dashboard(&looked).into_string();
+        let looked = ViewedRun { facts: &state, runner: None, trouble: None, version: "x-1" };
+        let page = site::render_dashboard(&looked).into_string();
         must_be_sound(&page);
         assert!(!page.contains("href=\"#e0") && !page.contains("href=\"#n0"), "{page}");
-        assert_eq!(page, site::dashboard(&looked).into_string());
+        assert_eq!(page, site::render_dashboard(&looked).into_string());
     }
 }
 
@@ -414,31 +423,34 @@ fn large(evals: u32) -> Facts {
     let of = |wanted: fn(&Stage) -> bool| {
         state.evals.iter().find(|eval| wanted(&eval.stage)).unwrap().into_owned()
     };
-    let promoted = of(|stage| matches!(stage, Stage::Decided(_, _, Fate::Promoted(_))));
-    let dropped = of(|stage| matches!(stage, Stage::Decided(_, _, Fate::Dropped)));
+    let promoted = of(|stage| matches!(stage, Stage::Decided(_, _, CandidateFate::Promoted(_))));
+    let dropped = of(|stage| matches!(stage, Stage::Decided(_, _, CandidateFate::Dropped)));
     let failed = of(|stage| matches!(stage, Stage::Failed { .. }));
     facts.nodes.truncate(1);
-    facts.evals = Evals::default();
+    facts.evals = EvalList::default();
     for number in 1..=evals {
         let parent = NodeId::new((number - 1) / 7);
         let mut eval = [&promoted, &dropped, &dropped, &failed][number as usize % 7 % 4].clone();
         if number % 7 == 0 {
-            let id = facts.next_node();
+            let id = facts.next_node_id();
             if let Stage::Decided(_, _, fate) = &mut eval.stage {
-                *fate = Fate::Promoted(id);
+                *fate = CandidateFate::Promoted(id);
             }
             let from = EvalId::new(number);
-            let origin =
-                Origin::Promoted { parent, from, forked_at: TurnId { node: parent, number: 1 } };
+            let origin = NodeOrigin::Promoted {
+                parent,
+                from,
+                forked_at: TurnId { node: parent, number: 1 },
+            };
             let root = facts.nodes[0].clone();
             facts.nodes.push(Node { id, origin, expansions: Vec::new(), ..root });
         } else if let Stage::Decided(_, _, fate) = &mut eval.stage {
-            *fate = Fate::Dropped;
+            *fate = CandidateFate::Dropped;
         }
         (eval.id, eval.parent) = (EvalId::new(number), parent);
         eval.idea.title =
             format!("Idea {number}: widen the window of the slow signal, and weigh by its age");
-        facts.evals.unsettle().push(eval);
+        facts.evals.unpack_all().push(eval);
     }
     facts
 }
@@ -461,35 +473,43 @@ fn must_be_drawn(graph: &str) {
 fn two_thousand_evals_fit() {
     let mut facts = large(2_000);
     let text = DIFF.repeat(40);
-    let page = report(&facts, Extra::default(), &mut |eval| material(&facts, eval, 120, &text));
+    let page =
+        report(&facts, ReportExtra::default(), &mut |eval| material(&facts, eval, 120, &text));
     must_be_a_sound_page(&page);
     assert!(page.len() < 15_000_000, "{} bytes", page.len());
     let is_small = |piece: String| piece.len() < 1_000_000;
-    let small = html::report(&facts, Extra::default(), &mut |_| Material::default()).all(is_small);
+    let small =
+        html::render_report(&facts, ReportExtra::default(), &mut |_| PageMaterial::default())
+            .all(is_small);
     assert!(small, "it is made piece by piece");
-    let looked = Looked { facts: &facts, runner: None, trouble: None, version: "x-1" };
+    let looked = ViewedRun { facts: &facts, runner: None, trouble: None, version: "x-1" };
     let first =
-        site::frame("Run", &[], Some(("/", "x-1")), &site::dashboard(&looked)).into_string();
+        site::render_site_page("Run", &[], Some(("/", "x-1")), &site::render_dashboard(&looked))
+            .into_string();
     assert!(first.len() < 1_000_000 && first.contains("data-later"), "{} bytes", first.len());
     assert!(page.contains("In short, to keep this page small."));
-    must_be_drawn(&graph(&facts));
-    let tree = tree(&facts).into_string();
+    must_be_drawn(&render_graph(&facts));
+    let tree = render_tree(&facts).into_string();
     assert!(tree.len() < 800_000, "{} bytes", tree.len());
-    for part in [html::scores::by_eval(&facts), html::slots(&facts), html::costs(&facts)] {
+    for part in [
+        html::scores::render_scores_by_eval(&facts),
+        html::render_timeline(&facts),
+        html::render_costs(&facts),
+    ] {
         must_be_sound(&part.into_string());
     }
-    facts.evals.unsettle().iter_mut().for_each(|eval| eval.idea.title = "😀\"".repeat(50));
-    must_be_drawn(&graph(&facts));
+    facts.evals.unpack_all().iter_mut().for_each(|eval| eval.idea.title = "😀\"".repeat(50));
+    must_be_drawn(&render_graph(&facts));
 }
 
 #[test]
 fn pruned_evals_beyond_a_dozen_are_one_mark() {
     let mut facts = large(40);
-    facts.evals.unsettle().iter_mut().for_each(|eval| eval.parent = NodeId::ROOT);
-    let marks = |facts: &Facts| tree(facts).into_string().matches("<a class=\"mark").count();
+    facts.evals.unpack_all().iter_mut().for_each(|eval| eval.parent = NodeId::ROOT);
+    let marks = |facts: &Facts| render_tree(facts).into_string().matches("<a class=\"mark").count();
     // The root, five nodes, eleven leaves and one mark for the rest.
     assert_eq!(marks(&facts), 1 + 5 + 11 + 1);
-    assert!(tree(&facts).into_string().contains("24 more: "));
+    assert!(render_tree(&facts).into_string().contains("24 more: "));
     let state: State = sample::finished();
     assert_eq!(marks(&state), state.evals.len() + 1);
 }

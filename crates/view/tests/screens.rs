@@ -4,40 +4,45 @@
 mod sample;
 
 use jiff::Timestamp;
-use treebeam_core::bill::{Bill, Bills, Cost, Usage};
+use treebeam_core::bill::{AgentBill, Cost, RoleBills, TokenUsage};
 use treebeam_core::event::{Event, Leftover, LeftoverKind};
-use treebeam_core::facts::{Eval, Facts, Node, Origin, Removal, Stage};
-use treebeam_core::id::{EvalId, NodeId, Place};
+use treebeam_core::facts::{Eval, Facts, Node, NodeOrigin, RemovalState, Stage};
+use treebeam_core::id::{CodePlace, EvalId, NodeId};
 use treebeam_core::num::Finite;
-use treebeam_core::role::Role;
+use treebeam_core::role::AgentRole;
 use treebeam_core::state::State;
 use treebeam_testkit::hostile_text;
+use treebeam_view::render_status;
 use treebeam_view::screen::{
-    Diary, Follow, Key, Line, Model, Next, Paper, Scene, Size, Tone, draw, papers, update,
+    FollowMode, ScreenFile, ScreenKey, ScreenLine, ScreenModel, ScreenSize, ScreenTone,
+    ScreenUpdate, WatchHistory, WatchScene, draw_screen, screen_files, update_model,
 };
-use treebeam_view::status;
-use treebeam_view::status::Unanswered;
+use treebeam_view::status::UnansweredCalls;
 
 /// What goes on with a run.
 const WAY_ON: &str =
     "treebeam resume a-run-id-of-forty-characters-0123456789a --max-cost-usd=5 --beam-width=2";
 
 /// The most that calls without an answer may take.
-const UNANSWERED: Unanswered = Unanswered { cost: Cost::pico(u64::MAX), tokens: u64::MAX };
+const UNANSWERED: UnansweredCalls =
+    UnansweredCalls { cost: Cost::from_pico_dollars(u64::MAX), tokens: u64::MAX };
 
 /// The most that can be said of a run: long names, wide characters, much that is deferred, and every limit.
 fn crowded(ideas: u32, leftovers: u32) -> Facts {
     let mut facts = sample::after(&sample::events(), 40).into_facts();
     facts.run = "a-run-id-of-forty-characters-0123456789a".parse().unwrap();
-    facts.reach.max_cost_usd = Finite::new(123_456.789_012);
-    facts.reach.max_tokens_total = Some(u64::MAX);
+    facts.limits.max_cost_usd = Finite::new(123_456.789_012);
+    facts.limits.max_tokens_total = Some(u64::MAX);
     facts.frontier = (0..200).map(NodeId::new).collect();
     facts.history.paused_since = Some(sample::now());
-    let mut bills = Bills::default();
-    let usage = Usage { input: u64::MAX, cached: 0, output: 0 };
-    let (calls, cost) = (u32::MAX, Cost::pico(u64::MAX));
-    bills.add(Role::Coder, Bill { calls, calls_without_price: 7, usage, cost, millis: u64::MAX });
-    let evals = facts.evals.unsettle();
+    let mut bills = RoleBills::default();
+    let usage = TokenUsage { input: u64::MAX, cached: 0, output: 0 };
+    let (calls, cost) = (u32::MAX, Cost::from_pico_dollars(u64::MAX));
+    bills.add(
+        AgentRole::Coder,
+        AgentBill { calls, calls_without_price: 7, usage, cost, millis: u64::MAX },
+    );
+    let evals = facts.evals.unpack_all();
     evals[0].bills = vec![bills];
     for eval in evals {
         eval.idea.title = "広い文字".repeat(50);
@@ -45,10 +50,10 @@ fn crowded(ideas: u32, leftovers: u32) -> Facts {
     let why = "the device is busy, ".repeat(20);
     facts.leftovers.clear();
     for number in 1..=leftovers {
-        let place = Place::Candidate(EvalId::new(number));
+        let place = CodePlace::Candidate(EvalId::new(number));
         let leftover = Leftover { place, kind: LeftoverKind::Worktree };
         let retry_at = sample::now();
-        let removal = Removal::Deferred { attempts: 2, why: why.clone(), retry_at };
+        let removal = RemovalState::Deferred { attempts: 2, why: why.clone(), retry_at };
         facts.leftovers.insert(leftover, removal);
     }
     // A path that is as long as wanted, the last node its best.
@@ -56,11 +61,12 @@ fn crowded(ideas: u32, leftovers: u32) -> Facts {
     for number in 1..=ideas {
         let (parent, from) = (NodeId::new(number - 1), EvalId::new(1));
         let forked_at = template.forked_at().unwrap();
-        let origin = Origin::Promoted { parent, from, forked_at };
+        let origin = NodeOrigin::Promoted { parent, from, forked_at };
         facts.nodes.truncate(usize::try_from(number).unwrap());
         facts.nodes.push(Node { id: NodeId::new(number), origin, ..template.clone() });
     }
-    if let Some(Origin::Promoted { from, .. }) = facts.nodes.last_mut().map(|node| &mut node.origin)
+    if let Some(NodeOrigin::Promoted { from, .. }) =
+        facts.nodes.last_mut().map(|node| &mut node.origin)
     {
         *from = EvalId::new(2);
     }
@@ -74,7 +80,7 @@ fn a_status_is_one_screen_whatever_there_is_to_say() {
         for leftovers in [0, 1, 9, 500] {
             for runner in [None, Some(runner)] {
                 let facts = crowded(ideas, leftovers);
-                let text = status(&facts, UNANSWERED, runner, &[], WAY_ON);
+                let text = render_status(&facts, UNANSWERED, runner, &[], WAY_ON);
                 let width = |line: &str| unicode_width::UnicodeWidthStr::width(line);
                 let seen: usize = text.lines().map(|line| width(line).div_ceil(80)).sum();
                 assert!(seen <= 23, "{ideas} {leftovers}\n{text}");
@@ -86,46 +92,52 @@ fn a_status_is_one_screen_whatever_there_is_to_say() {
             }
         }
     }
-    insta::assert_snapshot!(status(&crowded(60, 500), UNANSWERED, Some(runner), &[], WAY_ON));
+    insta::assert_snapshot!(render_status(
+        &crowded(60, 500),
+        UNANSWERED,
+        Some(runner),
+        &[],
+        WAY_ON
+    ));
 }
 
 #[test]
 fn a_status_is_one_screen_from_the_beginning_to_the_end() {
-    let begun = State::begin(&sample::started());
+    let begun = State::from_run_started(&sample::started());
     for state in [begun, sample::finished()] {
-        assert!(status(&state, UNANSWERED, None, &[], WAY_ON).lines().count() <= 23);
+        assert!(render_status(&state, UNANSWERED, None, &[], WAY_ON).lines().count() <= 23);
     }
 }
 
 // ---- the screen of `treebeam watch`
 
-const SMALL: Size = Size { columns: 80, rows: 24 };
-const LARGE: Size = Size { columns: 200, rows: 50 };
+const SMALL: ScreenSize = ScreenSize { columns: 80, rows: 24 };
+const LARGE: ScreenSize = ScreenSize { columns: 200, rows: 50 };
 
 /// What somebody sees who watched the sample from its beginning: one event each minute.
 struct Watch {
     state: State,
-    diary: Diary,
+    diary: WatchHistory,
     now: Timestamp,
     runner: Option<&'static str>,
-    paper: Option<Paper>,
-    model: Model,
-    size: Size,
+    paper: Option<ScreenFile>,
+    model: ScreenModel,
+    size: ScreenSize,
     /// What somebody else has written, as a folder's name, a runner's, and a trouble.
     stranger: Option<String>,
 }
 
 impl Watch {
     fn of(events: &[Event]) -> Self {
-        let mut diary = Diary::default();
+        let mut diary = WatchHistory::default();
         let mut now = sample::now();
         for event in events {
             now += std::time::Duration::from_mins(1);
-            diary.note(now, event);
+            diary.add_event(now, event);
         }
         now += std::time::Duration::from_secs(90);
-        let state = State::replay(events).unwrap();
-        let (runner, model) = (Some("process 7 on `night`"), Model::default());
+        let state = State::from_events(events).unwrap();
+        let (runner, model) = (Some("process 7 on `night`"), ScreenModel::default());
         Self { state, diary, now, runner, paper: None, model, size: SMALL, stranger: None }
     }
 
@@ -133,12 +145,12 @@ impl Watch {
         Self { runner: None, ..Self::of(&sample::events()) }
     }
 
-    fn scene(&self) -> Scene<'_> {
-        Scene {
+    fn scene(&self) -> WatchScene<'_> {
+        WatchScene {
             facts: &self.state,
-            diary: &self.diary,
+            history: &self.diary,
             runner: self.stranger.as_deref().or(self.runner),
-            way_on: self.stranger.as_deref().unwrap_or(WAY_ON),
+            resume_command: self.stranger.as_deref().unwrap_or(WAY_ON),
             now: self.now,
             directory: self.stranger.as_deref().unwrap_or("/runs/x"),
             paper: self.paper.as_ref(),
@@ -146,9 +158,10 @@ impl Watch {
         }
     }
 
-    fn press(mut self, keys: &[Key]) -> Self {
+    fn press(mut self, keys: &[ScreenKey]) -> Self {
         for key in keys {
-            let Next::Stay(model) = update(self.model.clone(), *key, &self.scene(), self.size)
+            let ScreenUpdate::Stay(model) =
+                update_model(self.model.clone(), *key, &self.scene(), self.size)
             else {
                 panic!("{key:?} quits");
             };
@@ -157,8 +170,8 @@ impl Watch {
         self
     }
 
-    fn lines(&self) -> Vec<Line> {
-        draw(&self.scene(), &self.model, self.size)
+    fn lines(&self) -> Vec<ScreenLine> {
+        draw_screen(&self.scene(), &self.model, self.size)
     }
 
     fn text(&self) -> String {
@@ -168,7 +181,8 @@ impl Watch {
 
     /// The text of the row that the cursor is on.
     fn chosen(&self) -> String {
-        let is_chosen = |line: &&Line| line.spans().iter().any(|span| span.tone() == Tone::Chosen);
+        let is_chosen =
+            |line: &&ScreenLine| line.spans().iter().any(|span| span.tone() == ScreenTone::Chosen);
         let lines = self.lines();
         let chosen: Vec<_> = lines.iter().filter(is_chosen).collect();
         assert_eq!(chosen.len(), 1, "{}", self.text());
@@ -176,8 +190,8 @@ impl Watch {
     }
 }
 
-fn typed(text: &str) -> Vec<Key> {
-    text.chars().map(Key::Char).collect()
+fn typed(text: &str) -> Vec<ScreenKey> {
+    text.chars().map(ScreenKey::Char).collect()
 }
 
 /// The second depth in its middle: one eval is implemented, others wait or have ended.
@@ -201,14 +215,14 @@ fn a_run_on_the_screen() {
 fn what_is_running_and_queued_fits_on_a_small_screen() {
     let mut watch = Watch::of(&half_way());
     let mut facts = watch.state.clone().into_facts();
-    facts.reach.max_total_idea_evals = Some(200);
-    let evals = facts.evals.unsettle();
+    facts.limits.max_total_idea_evals = Some(200);
+    let evals = facts.evals.unpack_all();
     let last = evals.last().unwrap().clone();
     for number in 10..=120 {
         let stage = if number % 2 == 0 { Stage::Queued } else { last.stage.clone() };
         evals.push(Eval { id: EvalId::new(number), stage, ..last.clone() });
     }
-    watch.state = State::restore(facts).unwrap();
+    watch.state = State::from_facts(facts).unwrap();
     let text = watch.text();
     let line = text.lines().find(|line| line.starts_with("depth")).unwrap();
     assert!(line.contains("56 running, 56 queued"), "{text}");
@@ -225,12 +239,12 @@ fn what_was_begun_is_not_busy_where_nobody_runs_it() {
 
 #[test]
 fn an_eval_its_file_the_filter_and_the_keys_on_the_screen() {
-    let item = Watch::over().press(&typed("jj")).press(&[Key::Enter]);
+    let item = Watch::over().press(&typed("jj")).press(&[ScreenKey::Enter]);
     let mut paper = Watch::over().press(&typed("jl"));
-    paper.paper = Some(Paper {
+    paper.paper = Some(ScreenFile {
         name: "eval/0002/s1/sweep.log".to_owned(),
         number: 1,
-        of: 2,
+        count: 2,
         skipped: 77,
         text: "row 1\r 50 %\r100 %\r\n\u{1b}[31mred\u{1b}[0m\ttab\n".to_owned()
             + &"wide 日本 ".repeat(20),
@@ -248,16 +262,16 @@ fn the_cursor_stays_where_it_is_put() {
     let mut watch = Watch::over();
     for name in all {
         assert!(watch.chosen().contains(name), "{name}: {}", watch.chosen());
-        watch = watch.press(&[Key::Down]);
+        watch = watch.press(&[ScreenKey::Down]);
     }
     assert!(watch.chosen().contains("e0005"), "the last row is the last");
-    assert!(watch.press(&[Key::Home]).chosen().contains("n0000"));
-    let at = |keys: &[Key]| Watch::over().press(keys).chosen();
-    assert!(at(&[Key::End, Key::Up]).contains("e0004"));
-    assert!(at(&[Key::PageDown, Key::PageUp]).contains("n0000"));
+    assert!(watch.press(&[ScreenKey::Home]).chosen().contains("n0000"));
+    let at = |keys: &[ScreenKey]| Watch::over().press(keys).chosen();
+    assert!(at(&[ScreenKey::End, ScreenKey::Up]).contains("e0004"));
+    assert!(at(&[ScreenKey::PageDown, ScreenKey::PageUp]).contains("n0000"));
     assert!(at(&typed("b")).contains("n0003"));
     // The tree grows above and below the row; the cursor stays on it.
-    let early = Watch::of(&half_way()).press(&[Key::End]);
+    let early = Watch::of(&half_way()).press(&[ScreenKey::End]);
     assert!(early.chosen().contains("e0005"));
     let later = Watch { model: early.model, ..Watch::over() };
     assert!(later.chosen().contains("e0005"));
@@ -267,57 +281,68 @@ fn the_cursor_stays_where_it_is_put() {
 fn a_filter_shows_what_it_says_until_it_is_taken_back() {
     let watch = Watch::over().press(&typed("/FAILED"));
     assert!(watch.text().contains("2 rows with `FAILED`"), "{}", watch.text());
-    let watch = watch.press(&[Key::Enter, Key::Down]);
+    let watch = watch.press(&[ScreenKey::Enter, ScreenKey::Down]);
     assert!(watch.chosen().contains("e0005"));
-    let watch = watch.press(&[Key::Escape]);
+    let watch = watch.press(&[ScreenKey::Escape]);
     assert!(watch.text().contains("10 rows") && watch.chosen().contains("e0005"));
-    let cut = Watch::over().press(&typed("/xyz")).press(&[Key::Backspace; 3]);
+    let cut = Watch::over().press(&typed("/xyz")).press(&[ScreenKey::Backspace; 3]);
     assert!(cut.text().contains("tree: 10 rows") && cut.text().contains("filter: _"));
     // Letters that are keys elsewhere are letters here.
     let quit = Watch::over().press(&typed("/q?lb"));
     assert!(quit.text().contains("0 rows with `q?lb`"), "{}", quit.text());
-    let keys = [Key::Enter, Key::Down, Key::PageDown, Key::Enter, Key::Right, Key::Char('l')];
+    let keys = [
+        ScreenKey::Enter,
+        ScreenKey::Down,
+        ScreenKey::PageDown,
+        ScreenKey::Enter,
+        ScreenKey::Right,
+        ScreenKey::Char('l'),
+    ];
     let none = quit.press(&keys);
     assert!(none.text().contains("tree: 0 rows"), "nothing is chosen, nothing opens");
-    assert!(none.press(&[Key::Escape]).chosen().contains("n0000"), "where the cursor was before");
+    assert!(
+        none.press(&[ScreenKey::Escape]).chosen().contains("n0000"),
+        "where the cursor was before"
+    );
 }
 
 #[test]
 fn keys_act_on_the_row_that_is_shown_as_chosen() {
     // The cursor's row is not among those that are left.
-    let filtered = || Watch::over().press(&typed("/failed")).press(&[Key::Enter]);
+    let filtered = || Watch::over().press(&typed("/failed")).press(&[ScreenKey::Enter]);
     assert!(filtered().chosen().contains("e0008"), "{}", filtered().text());
-    let check = |keys: &[Key], expected: &str| {
+    let check = |keys: &[ScreenKey], expected: &str| {
         let watch = filtered().press(keys);
         assert!(watch.text().contains(expected), "{keys:?}: {}", watch.text());
     };
-    check(&[Key::Enter], "e0008 of run");
-    check(&[Key::Right], "e0008 of run");
-    check(&[Key::Char('l')], "e0008 of run");
-    check(&[Key::Enter, Key::Char('l')], "e0008 of run");
-    check(&[Key::Down, Key::Enter], "e0005 of run");
-    check(&[Key::Up, Key::Enter], "e0008 of run");
-    assert!(filtered().press(&[Key::Escape]).chosen().contains("e0008"), "it stays chosen");
+    check(&[ScreenKey::Enter], "e0008 of run");
+    check(&[ScreenKey::Right], "e0008 of run");
+    check(&[ScreenKey::Char('l')], "e0008 of run");
+    check(&[ScreenKey::Enter, ScreenKey::Char('l')], "e0008 of run");
+    check(&[ScreenKey::Down, ScreenKey::Enter], "e0005 of run");
+    check(&[ScreenKey::Up, ScreenKey::Enter], "e0008 of run");
+    assert!(filtered().press(&[ScreenKey::Escape]).chosen().contains("e0008"), "it stays chosen");
     // A filter that is given up while it is typed moves nothing.
-    let given_up = Watch::over().press(&typed("j/failed")).press(&[Key::Escape]);
+    let given_up = Watch::over().press(&typed("j/failed")).press(&[ScreenKey::Escape]);
     assert!(given_up.chosen().contains("n0002"), "{}", given_up.text());
 }
 
 #[test]
 fn pages_lie_over_each_other_and_q_leaves() {
-    let watch = Watch::over().press(&[Key::Enter, Key::Char('l'), Key::Char('?')]);
+    let watch =
+        Watch::over().press(&[ScreenKey::Enter, ScreenKey::Char('l'), ScreenKey::Char('?')]);
     assert!(watch.text().contains("keys of"));
-    let watch = watch.press(&[Key::Escape]);
+    let watch = watch.press(&[ScreenKey::Escape]);
     assert!(watch.text().contains("nothing has been written yet"));
-    let watch = watch.press(&[Key::Left]);
+    let watch = watch.press(&[ScreenKey::Left]);
     assert!(watch.text().contains("n0000 of run"));
-    let watch = watch.press(&[Key::Escape]);
+    let watch = watch.press(&[ScreenKey::Escape]);
     assert!(watch.text().contains("tree: 10 rows"));
-    assert_eq!(watch.model, Model::default());
-    for before in [&[][..], &[Key::Enter], &[Key::Char('l')], &[Key::Char('?')]] {
+    assert_eq!(watch.model, ScreenModel::default());
+    for before in [&[][..], &[ScreenKey::Enter], &[ScreenKey::Char('l')], &[ScreenKey::Char('?')]] {
         let watch = Watch::over().press(before);
-        let next = update(watch.model.clone(), Key::Char('q'), &watch.scene(), SMALL);
-        assert_eq!(next, Next::Quit, "{before:?}");
+        let next = update_model(watch.model.clone(), ScreenKey::Char('q'), &watch.scene(), SMALL);
+        assert_eq!(next, ScreenUpdate::Quit, "{before:?}");
     }
 }
 
@@ -325,43 +350,43 @@ fn pages_lie_over_each_other_and_q_leaves() {
 fn the_end_of_a_file_is_followed_until_somebody_scrolls() {
     let paper = |lines: usize| {
         let text = (1..=lines).map(|n| format!("line {n}\n")).collect();
-        Some(Paper { name: "sweep.log".to_owned(), number: 1, of: 1, skipped: 0, text })
+        Some(ScreenFile { name: "sweep.log".to_owned(), number: 1, count: 1, skipped: 0, text })
     };
     let mut watch = Watch::over().press(&typed("jl"));
-    let follow = |watch: &Watch| watch.model.wanted().unwrap().follow;
+    let follow = |watch: &Watch| watch.model.wanted_file().unwrap().follow;
     watch.paper = paper(100);
-    assert!(watch.text().contains("line 100\n") && follow(&watch) == Follow::Yes);
+    assert!(watch.text().contains("line 100\n") && follow(&watch) == FollowMode::Yes);
     watch.paper = paper(150);
     assert!(watch.text().contains("line 150\n"));
-    let mut watch = watch.press(&[Key::Up]);
+    let mut watch = watch.press(&[ScreenKey::Up]);
     assert!(watch.text().contains("line 149\n") && !watch.text().contains("line 150\n"));
-    assert_eq!(follow(&watch), Follow::No);
+    assert_eq!(follow(&watch), FollowMode::No);
     watch.paper = paper(200);
     assert!(watch.text().contains("line 149\n") && !watch.text().contains("line 150\n"));
-    let watch = watch.press(&[Key::Home]);
+    let watch = watch.press(&[ScreenKey::Home]);
     assert!(watch.text().contains("line 1\n") && watch.text().contains("1–22 of 200"));
-    let watch = watch.press(&[Key::PageDown]);
+    let watch = watch.press(&[ScreenKey::PageDown]);
     assert!(watch.text().contains("22–43 of 200"), "one line stays: {}", watch.text());
     let watch = watch.press(&typed("G"));
-    assert_eq!(follow(&watch), Follow::Yes);
-    let watch = watch.press(&[Key::Tab]);
-    assert_eq!(watch.model.wanted().unwrap().which, 1);
+    assert_eq!(follow(&watch), FollowMode::Yes);
+    let watch = watch.press(&[ScreenKey::Tab]);
+    assert_eq!(watch.model.wanted_file().unwrap().which, 1);
 }
 
 #[test]
 fn the_files_of_an_eval_are_named_where_they_may_lie() {
     let state = sample::finished();
     let names = |place| {
-        let papers = papers(&state, place);
+        let papers = screen_files(&state, place);
         papers.iter().map(|paths| paths[0].to_string()).collect::<Vec<_>>()
     };
-    let eval = names(Place::Candidate(EvalId::new(2)));
+    let eval = names(CodePlace::Candidate(EvalId::new(2)));
     assert_eq!(eval[0], "eval/0002/s1/sweep.log");
     assert!(eval.contains(&"eval/0002/experiment/candidate.diff".to_owned()), "{eval:?}");
     // A node's files are those of the eval that it was.
-    assert_eq!(names(Place::Node(NodeId::new(1))), eval);
-    assert_eq!(names(Place::Node(NodeId::ROOT))[0], "eval/root/s1/sweep.log");
-    assert!(names(Place::Node(NodeId::new(99))).is_empty());
+    assert_eq!(names(CodePlace::Node(NodeId::new(1))), eval);
+    assert_eq!(names(CodePlace::Node(NodeId::ROOT))[0], "eval/root/s1/sweep.log");
+    assert!(names(CodePlace::Node(NodeId::new(99))).is_empty());
 }
 
 /// What a terminal would obey, hide or take for more, beyond the hundred.
@@ -379,16 +404,16 @@ const HOSTILE: [&str; 7] = [
 fn written_by_a_stranger(hostile: &str) -> Watch {
     let mut watch = Watch::of(&half_way());
     let mut facts = watch.state.clone().into_facts();
-    for eval in facts.evals.unsettle() {
+    for eval in facts.evals.unpack_all() {
         eval.idea.title = format!("{hostile} end");
         if let Stage::Failed { failure, .. } = &mut eval.stage {
             failure.message = format!("{hostile} end");
         }
     }
-    watch.state = State::restore(facts).unwrap();
+    watch.state = State::from_facts(facts).unwrap();
     let text = format!("{hostile}\n{hostile} end\n");
     let (name, of) = (hostile.to_owned(), 1);
-    watch.paper = Some(Paper { name, number: 1, of, skipped: 0, text });
+    watch.paper = Some(ScreenFile { name, number: 1, count: of, skipped: 0, text });
     watch.stranger = Some(hostile.to_owned());
     watch
 }
@@ -398,21 +423,21 @@ fn no_text_is_more_than_text_whatever_the_size() {
     let more = HOSTILE.iter().map(|text| (*text).to_owned());
     for hostile in hostile_text::all().into_iter().chain(more) {
         let mut watch = written_by_a_stranger(&hostile);
-        let pages: [&[Key]; 6] = [
+        let pages: [&[ScreenKey]; 6] = [
             &[],
-            &[Key::Down, Key::Enter],
-            &[Key::End, Key::Enter],
-            &[Key::Down, Key::Char('l')],
-            &[Key::Char('/'), Key::Char('d')],
-            &[Key::Char('?')],
+            &[ScreenKey::Down, ScreenKey::Enter],
+            &[ScreenKey::End, ScreenKey::Enter],
+            &[ScreenKey::Down, ScreenKey::Char('l')],
+            &[ScreenKey::Char('/'), ScreenKey::Char('d')],
+            &[ScreenKey::Char('?')],
         ];
         for keys in pages {
-            watch.model = Model::default();
+            watch.model = ScreenModel::default();
             watch = watch.press(keys);
             let sizes = [(80, 24), (200, 50), (40, 10), (41, 17), (3, 2), (0, 0)];
             let few = if hostile.len() > 1000 { 1 } else { sizes.len() };
             for (columns, rows) in sizes.into_iter().take(few) {
-                watch.size = Size { columns, rows };
+                watch.size = ScreenSize { columns, rows };
                 assert_inert(&watch, &hostile);
             }
             watch.size = SMALL;

@@ -1,20 +1,20 @@
 //! Which of the files with a recorded digest must have it now. A step that is under way may have
 //! written its files anew and not be on record yet.
 
-use super::Reference;
-use crate::facts::{Baseline, Expansion, Facts, Ideas, Stage};
+use super::FileReference;
+use crate::facts::{Expansion, ExpansionIdeas, Facts, RootBaseline, Stage};
 use crate::id::{EvalId, NodeId, RunPath, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Every file with a recorded digest that no unfinished step may have written anew.
 #[must_use]
-pub fn recorded_files(facts: &Facts, digests: &BTreeMap<RunPath, Sha256>) -> Vec<Reference> {
+pub fn recorded_files(facts: &Facts, digests: &BTreeMap<RunPath, Sha256>) -> Vec<FileReference> {
     let settled = digests.iter().filter_map(|(path, sha256)| {
-        let owner = FileOwner::of(path)?;
-        owner.is_settled(facts).then(|| Reference {
+        let owner = FileOwner::from_path(path)?;
+        owner.is_settled(facts).then(|| FileReference {
             path: path.clone(),
             sha256: Some(*sha256),
-            by: owner.in_words(),
+            by: owner.describe(),
         })
     });
     settled.collect()
@@ -24,8 +24,8 @@ pub fn recorded_files(facts: &Facts, digests: &BTreeMap<RunPath, Sha256>) -> Vec
 /// none.
 #[must_use]
 pub fn evals_without_digests(facts: &Facts, digests: &BTreeMap<RunPath, Sha256>) -> usize {
-    let owners = digests.keys().filter_map(FileOwner::of);
-    let known: BTreeSet<EvalId> = owners.filter_map(FileOwner::eval).collect();
+    let owners = digests.keys().filter_map(FileOwner::from_path);
+    let known: BTreeSet<EvalId> = owners.filter_map(FileOwner::eval_id).collect();
     let evals = facts.evals.iter().filter(|eval| has_ended(&eval.stage));
     evals.filter(|eval| !known.contains(&eval.id)).count()
 }
@@ -42,7 +42,7 @@ enum FileOwner {
 
 impl FileOwner {
     /// The owner by the file's path. None for a path that no step writes.
-    fn of(path: &RunPath) -> Option<Self> {
+    fn from_path(path: &RunPath) -> Option<Self> {
         let mut parts = path.as_str().split('/');
         let (folder, name) = (parts.next()?, parts.next()?);
         match (folder, name) {
@@ -58,7 +58,7 @@ impl FileOwner {
         }
     }
 
-    const fn eval(self) -> Option<EvalId> {
+    const fn eval_id(self) -> Option<EvalId> {
         match self {
             Self::Eval(id) => Some(id),
             Self::RootSweep | Self::NodeIdeas(_) | Self::ControlIdeas | Self::Conversation(_) => {
@@ -70,7 +70,7 @@ impl FileOwner {
     /// Whether no step that writes its files is under way.
     fn is_settled(self, facts: &Facts) -> bool {
         match self {
-            Self::RootSweep => matches!(facts.baseline, Baseline::Measured { .. }),
+            Self::RootSweep => matches!(facts.baseline, RootBaseline::Measured { .. }),
             Self::Eval(id) => facts.eval(id).is_some_and(|eval| is_at_rest(&eval.stage)),
             // The control group's questions and answers lie with the root's.
             Self::NodeIdeas(NodeId::ROOT) => {
@@ -85,7 +85,7 @@ impl FileOwner {
         facts.node(id).is_some_and(|node| has_ideas(&node.expansions))
     }
 
-    fn in_words(self) -> String {
+    fn describe(self) -> String {
         match self {
             Self::RootSweep => "the root's sweep".to_owned(),
             Self::Eval(id) => format!("eval {id}"),
@@ -97,7 +97,7 @@ impl FileOwner {
 }
 
 fn has_ideas(expansions: &[Expansion]) -> bool {
-    expansions.iter().all(|expansion| !matches!(expansion.ideas, Ideas::Asked))
+    expansions.iter().all(|expansion| !matches!(expansion.ideas, ExpansionIdeas::Asked))
 }
 
 /// Whether no step of the eval is under way. A budget has ended those of an unfinished eval, which has no files where none
@@ -129,7 +129,7 @@ mod tests {
     fn the_owner_of_a_file_is_known_by_its_path() {
         let check = |path: &str, owner| {
             let path = path.parse().expect("a path");
-            assert_eq!(FileOwner::of(&path), owner, "{path}");
+            assert_eq!(FileOwner::from_path(&path), owner, "{path}");
         };
         let (eval, node) = (EvalId::new(3), NodeId::new(2));
         check("eval/0003/experiment/summary.json", Some(FileOwner::Eval(eval)));

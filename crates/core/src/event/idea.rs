@@ -1,7 +1,7 @@
 //! Ideas on their way to be tried: what was proposed, what the user added, what was skipped, and what was told.
 
 use super::MessageId;
-use crate::bill::Bills;
+use crate::bill::RoleBills;
 use crate::conversation::Turn;
 use crate::group::IdeaSource;
 use crate::id::{EvalId, NodeId, RunPath, Sha256};
@@ -19,14 +19,14 @@ pub struct IdeasProposed {
     /// Those that the budget leaves untried.
     pub untried: Vec<Idea>,
     /// Those that were skipped as repeats.
-    pub repeats: Vec<Repeat>,
+    pub repeats: Vec<RepeatedIdea>,
     /// How many turns the node's conversation took.
     pub turns: u32,
     /// What the generator was told.
     pub context: ContextPack,
     /// What the answers took.
-    #[serde(default, skip_serializing_if = "Bills::is_empty")]
-    pub bills: Bills,
+    #[serde(default, skip_serializing_if = "RoleBills::is_empty")]
+    pub bills: RoleBills,
     /// The turns; nothing is known of them where there is no conversation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conversation: Vec<Turn>,
@@ -61,7 +61,7 @@ pub struct Idea {
 impl Idea {
     /// Its name in a chain of ideas: the node's id and the file's stem.
     #[must_use]
-    pub fn id(&self) -> &str {
+    pub fn chain_id(&self) -> &str {
         let path = self.path.as_str();
         let path = path.strip_prefix("node_ideas/").unwrap_or(path);
         path.strip_suffix(".md").unwrap_or(path)
@@ -85,7 +85,7 @@ pub struct IdeaAdded {
 
 /// Ideas that the user gives to a run from the start. They are tried on the root, and nothing is promoted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Given {
+pub struct UserIdeas {
     /// Their texts, in the order in which they are tried; none: only the root is measured.
     pub ideas: Vec<String>,
     /// The user's worktree that the only candidate is put into and measured in, instead of one of the run's own.
@@ -95,7 +95,7 @@ pub struct Given {
 
 /// An idea that was proposed again, and skipped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Repeat {
+pub struct RepeatedIdea {
     /// The digest of its normalised text.
     pub fingerprint: Sha256,
     /// Its title.

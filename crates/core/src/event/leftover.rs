@@ -1,6 +1,6 @@
 //! What is on disk and no longer needed. How it is removed is not said here.
 
-use crate::id::Place;
+use crate::id::CodePlace;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -8,7 +8,7 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Leftover {
     /// Whose.
-    pub place: Place,
+    pub place: CodePlace,
     /// What.
     pub kind: LeftoverKind,
 }
@@ -28,7 +28,7 @@ pub enum LeftoverKind {
 impl fmt::Display for Leftover {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind {
-            LeftoverKind::Worktree => write!(f, "worktree `{}`", self.place.worktree()),
+            LeftoverKind::Worktree => write!(f, "worktree `{}`", self.place.worktree_path()),
             LeftoverKind::Branch => write!(f, "ref `{}`", self.place),
             LeftoverKind::Dir => write!(f, "sweep output of `{}`", self.place),
         }

@@ -6,7 +6,7 @@ use std::fmt;
 
 /// Why a run is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Stop {
+pub enum StopReason {
     /// All depths are done.
     #[serde(rename = "max_depth_reached")]
     MaxDepth,
@@ -33,7 +33,7 @@ pub enum Stop {
     StrictDepthFailure,
 }
 
-impl From<BudgetKind> for Stop {
+impl From<BudgetKind> for StopReason {
     fn from(budget: BudgetKind) -> Self {
         match budget {
             BudgetKind::Cost => Self::MaxCost,
@@ -43,7 +43,7 @@ impl From<BudgetKind> for Stop {
     }
 }
 
-impl fmt::Display for Stop {
+impl fmt::Display for StopReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::MaxDepth => "max_depth_reached",

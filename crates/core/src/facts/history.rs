@@ -1,6 +1,6 @@
 //! How a run came to be what it is, as far as nothing else depends on it.
 
-use crate::event::{MessageId, Subject};
+use crate::event::{MessageId, SweepSubject};
 use crate::evidence::Artifact;
 use crate::id::{Depth, EvalId};
 use jiff::Timestamp;
@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// What depends on how often the run was interrupted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct History {
+pub struct RunHistory {
     /// How often each sweep was submitted.
-    pub submissions: BTreeMap<Subject, u32>,
+    pub submissions: BTreeMap<SweepSubject, u32>,
     /// How often the run was taken from a process that did not leave cleanly.
     pub lock_takeovers: u32,
     /// How often the journal had lost its name and was put back.

@@ -6,18 +6,18 @@ use std::fmt;
 
 /// Evals in as little room as will do.
 #[derive(Clone, PartialEq)]
-pub(super) struct Packed {
+pub(super) struct PackedEvals {
     bytes: Box<[u8]>,
     /// Where each of them ends.
     ends: Box<[usize]>,
 }
 
-impl Packed {
+impl PackedEvals {
     #[expect(
         clippy::expect_used,
         reason = "it fails for types that say not how long they are, and for nothing else"
     )]
-    pub(super) fn of(evals: impl Iterator<Item = Eval>) -> Self {
+    pub(super) fn from_evals(evals: impl Iterator<Item = Eval>) -> Self {
         let (mut bytes, mut ends) = (Vec::new(), Vec::new());
         for eval in evals {
             bytes = postcard::to_extend(&eval, bytes).expect("every type in it can be packed");
@@ -71,20 +71,20 @@ pub(super) mod time_if_any {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     #[derive(Serialize, Deserialize)]
-    struct Time(#[serde(with = "super::time")] Timestamp);
+    struct PackedTime(#[serde(with = "super::time")] Timestamp);
 
     #[expect(clippy::ref_option, reason = "serde wants it so")]
     pub(in crate::facts) fn serialize<S: Serializer>(
         time: &Option<Timestamp>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
-        time.map(Time).serialize(serializer)
+        time.map(PackedTime).serialize(serializer)
     }
 
     pub(in crate::facts) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<Timestamp>, D::Error> {
-        Ok(Option::deserialize(deserializer)?.map(|Time(time)| time))
+        Ok(Option::deserialize(deserializer)?.map(|PackedTime(time)| time))
     }
 }
 
@@ -113,7 +113,7 @@ pub(super) mod results {
     }
 }
 
-impl fmt::Debug for Packed {
+impl fmt::Debug for PackedEvals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.iter()).finish()
     }
@@ -122,20 +122,22 @@ impl fmt::Debug for Packed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bill::{Bill, Bills, Cost, Usage};
-    use crate::event::{Approval, BudgetKind, EvalStage, Failure, FailureKind, Idea, Subject};
-    use crate::evidence::{
-        Artifact, Comparison, Completeness, Form, Grade, LostNumbers, Paired, PrimaryMeans, Reason,
-        Recommendation, Scored,
+    use crate::bill::{AgentBill, Cost, RoleBills, TokenUsage};
+    use crate::event::{
+        Approval, BudgetKind, EvalFailure, EvalStage, FailureKind, Idea, SweepSubject,
     };
-    use crate::facts::{Fate, Measured, Stage, Work};
-    use crate::gate::{Check, Rule, Rules, Verdict, Word};
-    use crate::group::Group;
+    use crate::evidence::{
+        Artifact, CandidateScore, Comparison, Grade, LostNumbers, PairedDifference, PrimaryMeans,
+        Recommendation, RecommendationReason, ResultsForm, SweepCompleteness,
+    };
+    use crate::facts::{Candidate, CandidateFate, ScoredCandidate, Stage};
+    use crate::gate::{GateCheck, GateLimits, GateRule, GateVerdict, StoredVerdict};
+    use crate::group::EvalGroup;
     use crate::id::{Depth, EvalId, GitTree, NodeId, Sha256};
     use crate::num::Finite;
     use crate::path::RESULTS_CSV;
-    use crate::policy::Meaning;
-    use crate::role::Role;
+    use crate::policy::FixedSettings;
+    use crate::role::AgentRole;
     use crate::rules_version::RulesVersion;
     use jiff::Timestamp;
     use proptest::option::of;
@@ -154,12 +156,12 @@ mod tests {
         proptest::collection::vec(any::<String>(), 0..3)
     }
 
-    fn reasons() -> impl Strategy<Value = Vec<Reason>> {
+    fn reasons() -> impl Strategy<Value = Vec<RecommendationReason>> {
         let reason = prop_oneof![
-            Just(Reason::PrimaryMetricRegressed),
-            columns().prop_map(Reason::RiskRegressed),
-            Just(Reason::NetImprovement),
-            Just(Reason::InsufficientSignal),
+            Just(RecommendationReason::PrimaryMetricRegressed),
+            columns().prop_map(RecommendationReason::RiskRegressed),
+            Just(RecommendationReason::NetImprovement),
+            Just(RecommendationReason::InsufficientSignal),
         ];
         proptest::collection::vec(reason, 0..4)
     }
@@ -184,8 +186,8 @@ mod tests {
         fn paired()(
             [pairs, wins, losses] in any::<[u32; 3]>(),
             [mean_difference, low, high] in [finite(), finite(), finite()],
-        ) -> Paired {
-            Paired { pairs, mean_difference, wins, losses, low, high }
+        ) -> PairedDifference {
+            PairedDifference { pairs, mean_difference, wins, losses, low, high }
         }
     }
 
@@ -219,13 +221,13 @@ mod tests {
             [missing_columns, repeated_ids] in [columns(), columns()],
             ragged_lines in proptest::collection::vec(any::<u64>(), 0..3),
             [has_effect, is_latest] in any::<[bool; 2]>(),
-        ) -> Scored {
+        ) -> CandidateScore {
             let lost_numbers = lost.into_iter().map(|column| LostNumbers { column, rows }).collect();
-            Scored {
+            CandidateScore {
                 vs_parent,
                 vs_root,
-                completeness: Completeness { expected_count, ok_count, error_count },
-                form: Form {
+                completeness: SweepCompleteness { expected_count, ok_count, error_count },
+                form: ResultsForm {
                     ragged_rows,
                     duplicate_ids,
                     unknown_ids,
@@ -245,16 +247,16 @@ mod tests {
         fn bill()(
             [calls, calls_without_price] in any::<[u32; 2]>(),
             [input, cached, output, cost, millis] in any::<[u64; 5]>(),
-        ) -> Bill {
-            let usage = Usage { input, cached, output };
-            Bill { calls, calls_without_price, usage, cost: Cost::pico(cost), millis }
+        ) -> AgentBill {
+            let usage = TokenUsage { input, cached, output };
+            AgentBill { calls, calls_without_price, usage, cost: Cost::from_pico_dollars(cost), millis }
         }
     }
 
-    fn bills() -> impl Strategy<Value = Bills> {
-        let role = proptest::sample::select(&Role::ALL[..]);
+    fn bills() -> impl Strategy<Value = RoleBills> {
+        let role = proptest::sample::select(&AgentRole::ALL[..]);
         proptest::collection::vec((role, bill()), 0..4).prop_map(|all| {
-            let mut bills = Bills::default();
+            let mut bills = RoleBills::default();
             for (role, bill) in all {
                 bills.add(role, bill);
             }
@@ -270,12 +272,12 @@ mod tests {
             [files_changed, rounds, made_in, twin] in any::<[u32; 4]>(),
             tree in of("[0-9a-f]{40}|[0-9a-f]{64}"),
             approval in prop_oneof![Just(Approval::Unreviewed), Just(Approval::LetThrough)],
-        ) -> Work {
+        ) -> Candidate {
             let commit = commit.parse().expect("a commit");
             let implemented_at = is_known.then_some(implemented);
             let tree = tree.map(|name| name.parse::<GitTree>().expect("a tree"));
-            let same_code_as = is_known.then_some(Subject::Eval(EvalId::new(twin)));
-            Work {
+            let same_code_as = is_known.then_some(SweepSubject::Eval(EvalId::new(twin)));
+            Candidate {
                 started_at,
                 implemented_at,
                 commit,
@@ -302,8 +304,8 @@ mod tests {
     prop_compose! {
         fn measured()(
             (work, results, scored, at) in (work(), artifact(), scored(), time()),
-        ) -> Box<Measured> {
-            Box::new(Measured { work, results, scored, at })
+        ) -> Box<ScoredCandidate> {
+            Box::new(ScoredCandidate { work, results, scored, at })
         }
     }
 
@@ -319,31 +321,31 @@ mod tests {
         }
     }
 
-    fn failure() -> impl Strategy<Value = Failure> {
+    fn failure() -> impl Strategy<Value = EvalFailure> {
         any::<String>().prop_map(|message| {
             let (stage, kind) = (EvalStage::Sweep, FailureKind::Inputs);
-            Failure { stage, kind, message }
+            EvalFailure { stage, kind, message }
         })
     }
 
     prop_compose! {
-        fn verdict()(rank_score in of(finite()), figures in any::<String>()) -> Box<Verdict> {
-            let checks = vec![Check { rule: Rule::Completed, passed: false, figures }];
-            Box::new(Verdict { checks, rank_score })
+        fn verdict()(rank_score in of(finite()), figures in any::<String>()) -> Box<GateVerdict> {
+            let checks = vec![GateCheck { rule: GateRule::Completed, passed: false, figures }];
+            Box::new(GateVerdict { checks, rank_score })
         }
     }
 
-    fn word() -> impl Strategy<Value = Word> {
+    fn word() -> impl Strategy<Value = StoredVerdict> {
         let derived = any::<bool>().prop_map(|passed| {
-            let rules = Rules::of(&Meaning::default());
-            Word::Derived { rules, passed }
+            let rules = GateLimits::from_settings(&FixedSettings::default());
+            StoredVerdict::Derived { rules, passed }
         });
-        prop_oneof![derived, verdict().prop_map(Word::Recorded)]
+        prop_oneof![derived, verdict().prop_map(StoredVerdict::Recorded)]
     }
 
-    fn fate() -> impl Strategy<Value = Fate> {
-        let promoted = any::<u32>().prop_map(|node| Fate::Promoted(NodeId::new(node)));
-        prop_oneof![Just(Fate::Dropped), Just(Fate::Chosen), promoted]
+    fn fate() -> impl Strategy<Value = CandidateFate> {
+        let promoted = any::<u32>().prop_map(|node| CandidateFate::Promoted(NodeId::new(node)));
+        prop_oneof![Just(CandidateFate::Dropped), Just(CandidateFate::Chosen), promoted]
     }
 
     /// Every stage that there is.
@@ -378,7 +380,7 @@ mod tests {
     prop_compose! {
         fn eval()(
             [id, parent, depth, attempt] in any::<[u32; 4]>(),
-            group in prop_oneof![Just(Group::Tree), Just(Group::Control)],
+            group in prop_oneof![Just(EvalGroup::Tree), Just(EvalGroup::Control)],
             idea in idea(),
             failures in proptest::collection::vec(failure(), 0..3),
             again in of(work()),
@@ -395,12 +397,12 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_packed_comes_out_to_the_letter(evals in proptest::collection::vec(eval(), 0..4)) {
-            let packed = Packed::of(evals.iter().cloned());
+            let packed = PackedEvals::from_evals(evals.iter().cloned());
             prop_assert_eq!(packed.len(), evals.len());
             prop_assert!(packed.iter().eq(evals.iter().cloned()));
             prop_assert_eq!(packed.get(0), evals.first().cloned());
             prop_assert_eq!(packed.get(evals.len()), None);
-            prop_assert_eq!(&packed, &Packed::of(evals.into_iter()));
+            prop_assert_eq!(&packed, &PackedEvals::from_evals(evals.into_iter()));
         }
     }
 }

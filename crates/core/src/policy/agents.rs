@@ -10,19 +10,19 @@ use std::str::FromStr;
 /// Who answers in each role: what is set for them, by name and in words. No key is among it. The dry world has none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Agents(pub BTreeMap<String, BTreeMap<String, String>>);
+pub struct RecordedAgents(pub BTreeMap<String, BTreeMap<String, String>>);
 
-impl Agents {
+impl RecordedAgents {
     /// The roles that are set otherwise there.
     #[must_use]
-    pub fn other_roles(&self, other: &Self) -> Vec<String> {
+    pub fn changed_roles(&self, other: &Self) -> Vec<String> {
         let names: std::collections::BTreeSet<_> = self.0.keys().chain(other.0.keys()).collect();
         names.into_iter().filter(|role| self.0.get(*role) != other.0.get(*role)).cloned().collect()
     }
 }
 
 /// `coder anthropic claude-sonnet-5, ideas command ./ideas.sh`.
-impl fmt::Display for Agents {
+impl fmt::Display for RecordedAgents {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let agent = |(role, said): (&String, &BTreeMap<String, String>)| {
             let words = ["provider", "model", "command"].iter().filter_map(|name| said.get(*name));
@@ -42,15 +42,15 @@ pub struct RateLimit {
     pub tokens: Option<NonZeroU32>,
 }
 
-const NONE: &str = "none";
+const NO_LIMIT: &str = "none";
 
 impl FromStr for RateLimit {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong =
-            || format!("it must be like `60rpm`, `100000tpm`, `60rpm,100000tpm`, or `{NONE}`");
+            || format!("it must be like `60rpm`, `100000tpm`, `60rpm,100000tpm`, or `{NO_LIMIT}`");
         let mut limit = Self::default();
-        if text == NONE {
+        if text == NO_LIMIT {
             return Ok(limit);
         }
         for part in text.split(',').map(str::trim) {
@@ -84,7 +84,7 @@ impl fmt::Display for RateLimit {
         let parts =
             [self.requests.map(|n| format!("{n}rpm")), self.tokens.map(|n| format!("{n}tpm"))];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
-        f.write_str(if parts.is_empty() { NONE } else { "" })?;
+        f.write_str(if parts.is_empty() { NO_LIMIT } else { "" })?;
         f.write_str(&parts.join(","))
     }
 }
@@ -111,24 +111,29 @@ mod tests {
 
     #[test]
     fn a_reach_of_an_older_run_is_read() {
-        use crate::policy::Reach;
-        let mut reach = serde_json::to_value(Reach::default()).expect("JSON");
+        use crate::policy::RunLimits;
+        let mut reach = serde_json::to_value(RunLimits::default()).expect("JSON");
         for new in ["max_cost_usd", "max_tokens_total", "llm_max_inflight", "llm_rate_limit"] {
             assert!(reach.as_object_mut().expect("fields").remove(new).is_some(), "{new}");
         }
-        assert_eq!(serde_json::from_value::<Reach>(reach).expect("a reach"), Reach::default());
+        assert_eq!(
+            serde_json::from_value::<RunLimits>(reach).expect("a reach"),
+            RunLimits::default()
+        );
     }
 
     #[test]
     fn agents_that_are_set_otherwise_are_named() {
         let said = |model: &str| BTreeMap::from([("model".to_owned(), model.to_owned())]);
         let crew = |roles: &[(&str, &str)]| {
-            Agents(roles.iter().map(|(role, model)| ((*role).to_owned(), said(model))).collect())
+            RecordedAgents(
+                roles.iter().map(|(role, model)| ((*role).to_owned(), said(model))).collect(),
+            )
         };
         let before = crew(&[("coder", "a"), ("ideas", "b")]);
-        assert_eq!(before.other_roles(&before), [""; 0]);
-        assert_eq!(before.other_roles(&crew(&[("coder", "a"), ("ideas", "c")])), ["ideas"]);
-        assert_eq!(before.other_roles(&crew(&[("coder", "x")])), ["coder", "ideas"]);
+        assert_eq!(before.changed_roles(&before), [""; 0]);
+        assert_eq!(before.changed_roles(&crew(&[("coder", "a"), ("ideas", "c")])), ["ideas"]);
+        assert_eq!(before.changed_roles(&crew(&[("coder", "x")])), ["coder", "ideas"]);
         assert_eq!(before.to_string(), "coder a, ideas b");
     }
 }

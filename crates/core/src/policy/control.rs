@@ -7,90 +7,96 @@ use std::str::FromStr;
 /// How a run is controlled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub enum Control {
+pub enum ControlPolicy {
     /// Ideas are tried on the root alone, and the best of them is what the tree has to beat.
-    BestOfN(Share),
+    BestOfN(ControlShare),
 }
 
 /// A part of all evals, counted in millionths, so that sums are exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Share(u32);
+pub struct ControlShare(u32);
 
 /// All of them.
-const WHOLE: u32 = 1_000_000;
+const WHOLE_MILLIONTHS: u32 = 1_000_000;
 
-impl Share {
+impl ControlShare {
     /// If the user says nothing: a quarter.
-    pub const DEFAULT: Self = Self(WHOLE / 4);
+    pub const DEFAULT: Self = Self(WHOLE_MILLIONTHS / 4);
     /// The smallest and the largest: both sides have something to show.
-    const RANGE: std::ops::RangeInclusive<u32> = WHOLE / 100..=WHOLE / 10 * 9;
+    const ALLOWED_MILLIONTHS: std::ops::RangeInclusive<u32> =
+        WHOLE_MILLIONTHS / 100..=WHOLE_MILLIONTHS / 10 * 9;
 }
 
-impl Control {
-    const NAME: &str = "best-of-n";
+impl ControlPolicy {
+    const POLICY_NAME: &str = "best-of-n";
 
-    const fn share(self) -> u32 {
-        let Self::BestOfN(Share(millionths)) = self;
+    const fn share_millionths(self) -> u32 {
+        let Self::BestOfN(ControlShare(millionths)) = self;
         millionths
     }
 
     /// How many of so many evals are the control group's, at most.
     #[must_use]
-    pub fn part_of(self, evals: u32) -> u32 {
-        part(evals, self.share(), WHOLE)
+    pub fn control_part_of(self, evals: u32) -> u32 {
+        scale_count(evals, self.share_millionths(), WHOLE_MILLIONTHS)
     }
 
     /// How many evals of the control group stand beside so many of the tree.
     #[must_use]
-    pub fn beside(self, tree: u32) -> u32 {
-        part(tree, self.share(), WHOLE - self.share())
+    pub fn control_beside(self, tree: u32) -> u32 {
+        scale_count(tree, self.share_millionths(), WHOLE_MILLIONTHS - self.share_millionths())
     }
 }
 
-fn part(number: u32, of: u32, whole: u32) -> u32 {
+fn scale_count(number: u32, of: u32, whole: u32) -> u32 {
     let part = u64::from(number) * u64::from(of) / u64::from(whole.max(1));
     u32::try_from(part).unwrap_or(u32::MAX)
 }
 
-impl FromStr for Control {
+impl FromStr for ControlPolicy {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || {
             "it must be `best-of-n`, or `best-of-n=0.4` for another part of the evals than a quarter, from 0.01 to 0.9"
                 .to_owned()
         };
-        let rest = text.strip_prefix(Self::NAME).ok_or_else(wrong)?;
+        let rest = text.strip_prefix(Self::POLICY_NAME).ok_or_else(wrong)?;
         if rest.is_empty() {
-            return Ok(Self::BestOfN(Share::DEFAULT));
+            return Ok(Self::BestOfN(ControlShare::DEFAULT));
         }
         let share: f64 =
             rest.strip_prefix('=').and_then(|part| part.parse().ok()).ok_or_else(wrong)?;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates")]
-        let millionths = (share * f64::from(WHOLE)).round() as u32;
-        if !Share::RANGE.contains(&millionths) {
+        let millionths = (share * f64::from(WHOLE_MILLIONTHS)).round() as u32;
+        if !ControlShare::ALLOWED_MILLIONTHS.contains(&millionths) {
             return Err(wrong());
         }
-        Ok(Self::BestOfN(Share(millionths)))
+        Ok(Self::BestOfN(ControlShare(millionths)))
     }
 }
 
-impl TryFrom<String> for Control {
+impl TryFrom<String> for ControlPolicy {
     type Error = String;
     fn try_from(text: String) -> Result<Self, String> {
         text.parse()
     }
 }
 
-impl From<Control> for String {
-    fn from(control: Control) -> Self {
+impl From<ControlPolicy> for String {
+    fn from(control: ControlPolicy) -> Self {
         control.to_string()
     }
 }
 
 /// As it can be read again.
-impl fmt::Display for Control {
+impl fmt::Display for ControlPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}={}", Self::NAME, f64::from(self.share()) / f64::from(WHOLE))
+        write!(
+            f,
+            "{}={}",
+            Self::POLICY_NAME,
+            f64::from(self.share_millionths()) / f64::from(WHOLE_MILLIONTHS)
+        )
     }
 }
 
@@ -101,7 +107,7 @@ mod tests {
     #[test]
     fn what_is_read_is_written_the_same() {
         let check = |text: &str, written: &str| {
-            let control: Control = text.parse().expect("a control");
+            let control: ControlPolicy = text.parse().expect("a control");
             assert_eq!(control.to_string(), written, "{text}");
             assert_eq!(written.parse(), Ok(control));
         };
@@ -110,7 +116,7 @@ mod tests {
         check("best-of-n=0.010", "best-of-n=0.01");
         check("best-of-n=0.333333", "best-of-n=0.333333");
         for odd in ["", "best", "best-of-n=", "best-of-n=0", "best-of-n=0.95", "best-of-n=nan"] {
-            assert!(odd.parse::<Control>().is_err(), "{odd}");
+            assert!(odd.parse::<ControlPolicy>().is_err(), "{odd}");
         }
     }
 
@@ -125,14 +131,14 @@ mod tests {
             ("best-of-n=0.1", 9, 1),
             ("best-of-n=0.1", 8, 0),
         ] {
-            let parsed: Control = text.parse().expect("a control");
-            assert_eq!(parsed.beside(tree), control, "{text} beside {tree}");
+            let parsed: ControlPolicy = text.parse().expect("a control");
+            assert_eq!(parsed.control_beside(tree), control, "{text} beside {tree}");
         }
         for text in ["best-of-n", "best-of-n=0.01", "best-of-n=0.37", "best-of-n=0.9"] {
-            let control: Control = text.parse().expect("a control");
+            let control: ControlPolicy = text.parse().expect("a control");
             for most in 0..500 {
-                let quota = control.part_of(most);
-                assert!(control.beside(most - quota) >= quota, "{text}: {quota} of {most}");
+                let quota = control.control_part_of(most);
+                assert!(control.control_beside(most - quota) >= quota, "{text}: {quota} of {most}");
             }
         }
     }

@@ -8,17 +8,17 @@ use std::str::FromStr;
 /// The end of a run's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub enum Deadline {
+pub enum RunDeadline {
     /// This moment.
     At(Timestamp),
     /// So long after the run began.
     After(SignedDuration),
 }
 
-impl Deadline {
+impl RunDeadline {
     /// The moment, for a run that began then.
     #[must_use]
-    pub fn of_run(self, began: Timestamp) -> Timestamp {
+    pub fn to_timestamp(self, began: Timestamp) -> Timestamp {
         match self {
             Self::At(moment) => moment,
             Self::After(time) => began.saturating_add(time).unwrap_or(Timestamp::MAX),
@@ -26,7 +26,7 @@ impl Deadline {
     }
 }
 
-impl FromStr for Deadline {
+impl FromStr for RunDeadline {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || "it must be a time such as `2026-01-31T07:00:00Z`, or how long after the run's beginning, such as `8h` or `90m`";
@@ -41,21 +41,21 @@ impl FromStr for Deadline {
     }
 }
 
-impl TryFrom<String> for Deadline {
+impl TryFrom<String> for RunDeadline {
     type Error = String;
     fn try_from(text: String) -> Result<Self, String> {
         text.parse()
     }
 }
 
-impl From<Deadline> for String {
-    fn from(deadline: Deadline) -> Self {
+impl From<RunDeadline> for String {
+    fn from(deadline: RunDeadline) -> Self {
         deadline.to_string()
     }
 }
 
 /// As it can be read again.
-impl fmt::Display for Deadline {
+impl fmt::Display for RunDeadline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::At(moment) => write!(f, "{moment}"),
@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn what_is_read_is_written_the_same() {
         let check = |text: &str, written: &str| {
-            let deadline: Deadline = text.parse().expect("a deadline");
+            let deadline: RunDeadline = text.parse().expect("a deadline");
             assert_eq!(deadline.to_string(), written, "{text}");
             assert_eq!(written.parse(), Ok(deadline));
         };
@@ -80,14 +80,14 @@ mod tests {
         check("PT2H", "2h");
         check("2026-01-31T07:00:00+01:00", "2026-01-31T06:00:00Z");
         for odd in ["", "soon", "-1h", "0s", "8", "2026-01-31", "25:00"] {
-            assert!(odd.parse::<Deadline>().is_err(), "{odd}");
+            assert!(odd.parse::<RunDeadline>().is_err(), "{odd}");
         }
     }
 
     #[test]
     fn a_time_counts_from_the_beginning_of_the_run() {
         let began: Timestamp = "2026-01-31T22:00:00Z".parse().expect("a time");
-        let due = |text: &str| text.parse::<Deadline>().expect("a deadline").of_run(began);
+        let due = |text: &str| text.parse::<RunDeadline>().expect("a deadline").to_timestamp(began);
         assert_eq!(due("8h").to_string(), "2026-02-01T06:00:00Z");
         assert_eq!(due("2026-02-01T00:00:00Z").to_string(), "2026-02-01T00:00:00Z");
         assert_eq!(due("1000000000h"), Timestamp::MAX);

@@ -13,7 +13,7 @@ type Module = (String, String);
 /// Whether Python could import a file at this path as a module or a package.
 #[must_use]
 pub fn is_python_module(path: &str) -> bool {
-    module(&folded_path(path)).is_some()
+    python_module(&folded_path(path)).is_some()
 }
 
 /// The modules that protected Python files import, and where a new file would come before one of them.
@@ -37,9 +37,9 @@ impl ProtectedImports {
         let usual = ["", "src"].into_iter().chain(folders.iter().copied());
         imports.roots.extend(usual.map(folded_path));
         for path in paths.into_iter().map(folded_path) {
-            imports.there.extend(module(&path));
+            imports.there.extend(python_module(&path));
             let folders = path.match_indices('/').filter_map(|(at, _)| path.get(..at));
-            imports.there.extend(folders.map(split_last));
+            imports.there.extend(folders.map(split_last_part));
         }
         imports
     }
@@ -47,20 +47,20 @@ impl ProtectedImports {
     /// Adds a protected Python file.
     pub fn add_protected(&mut self, path: &str, text: &str) {
         let path = folded_path(path);
-        self.protected.extend(module(&path));
+        self.protected.extend(python_module(&path));
         for folder in path.match_indices('/').filter_map(|(at, _)| path.get(..at)) {
             // Python searches the folder of a script; tests are found from the folders above theirs.
             self.roots.insert(folder.to_owned());
             // `eval.py` and `eval/__init__.py` run in place of, or before, what lies in `eval`.
-            self.protected.insert(split_last(folder));
+            self.protected.insert(split_last_part(folder));
         }
         self.names.extend(text.lines().flat_map(imported_names));
     }
 
     /// What a new file at this path would be imported in place of, in words.
     #[must_use]
-    pub fn violation(&self, path: &str) -> Option<String> {
-        let module = module(&folded_path(path))?;
+    pub fn find_violation(&self, path: &str) -> Option<String> {
+        let module = python_module(&folded_path(path))?;
         let (folder, name) = &module;
         if self.protected.contains(&module) {
             let what = "would be imported in place of a protected module or package";
@@ -76,8 +76,8 @@ impl ProtectedImports {
 }
 
 /// The module that a file is: `a/b.py`, `a/b/__init__.py` and `a/b.so` are all `b` in `a`.
-fn module(path: &str) -> Option<Module> {
-    let (folder, file) = split_last(path);
+fn python_module(path: &str) -> Option<Module> {
+    let (folder, file) = split_last_part(path);
     let name = if let Some(name) = file.strip_suffix(".py") {
         name
     } else if has_ending(&file, &EXTENSION_MODULES) {
@@ -87,12 +87,12 @@ fn module(path: &str) -> Option<Module> {
     };
     match name {
         "" => None,
-        "__init__" => Some(split_last(&folder)).filter(|(_, name)| !name.is_empty()),
+        "__init__" => Some(split_last_part(&folder)).filter(|(_, name)| !name.is_empty()),
         name => Some((folder.clone(), name.to_owned())),
     }
 }
 
-fn split_last(path: &str) -> Module {
+fn split_last_part(path: &str) -> Module {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
     (folder.to_owned(), name.to_owned())
 }
@@ -111,7 +111,7 @@ fn names_of_statement(statement: &str) -> Vec<String> {
             let from = words.next().unwrap_or_default();
             let of_package = from.trim_start_matches('.');
             match (of_package.is_empty(), statement.split_once(" import ")) {
-                (false, _) => first_part(of_package).into_iter().collect(),
+                (false, _) => leading_name(of_package).into_iter().collect(),
                 (true, Some((_, names))) => listed_names(names),
                 (true, None) => Vec::new(),
             }
@@ -123,10 +123,10 @@ fn names_of_statement(statement: &str) -> Vec<String> {
 /// Of `a.b as c, d` it is `a` and `d`.
 fn listed_names(list: &str) -> Vec<String> {
     let list = list.split('#').next().unwrap_or_default();
-    list.split(',').filter_map(first_part).collect()
+    list.split(',').filter_map(leading_name).collect()
 }
 
-fn first_part(module: &str) -> Option<String> {
+fn leading_name(module: &str) -> Option<String> {
     let module = module.trim_matches([' ', '\t', '(', ')', '\\']);
     let is_name = |c: char| c.is_alphanumeric() || c == '_';
     let end = module.find(|c| !is_name(c)).unwrap_or(module.len());
@@ -179,7 +179,7 @@ mod tests {
             "tests/deep.so",
             "tests/deep/__init__.py",
         ] {
-            assert!(imports.violation(path).is_some(), "{path}");
+            assert!(imports.find_violation(path).is_some(), "{path}");
         }
         for path in [
             "features.py",
@@ -192,7 +192,7 @@ mod tests {
             "flat/__init__.py",
             "lib/__init__.py",
         ] {
-            assert_eq!(imports.violation(path), None, "{path}");
+            assert_eq!(imports.find_violation(path), None, "{path}");
         }
     }
 }

@@ -1,46 +1,48 @@
 //! The fold: what each event does to the state. An event that cannot follow is refused.
 //! What is done again, and how a depth closes, have files of their own.
 
-mod again;
-mod asked;
 mod bills;
 mod budget;
 mod close;
+mod redo;
 mod rules;
 mod scored;
+mod user_request;
 
 use super::{State, removal_key};
-use crate::bill::Bills;
+use crate::bill::RoleBills;
 use crate::conversation::Turn;
 use crate::event::{
-    Event, Failure, Idea, IdeasProposed, Intent, Leftover, LeftoverKind, Stop, Subject,
+    EvalFailure, Event, Idea, IdeasProposed, Leftover, LeftoverKind, PaidStep, StopReason,
+    SweepSubject,
 };
 use crate::facts::{
-    Baseline, Eval, Expansion, Former, Ideas, KnownContext, Node, Phase, Removal, Stage, Work,
+    Candidate, Eval, Expansion, ExpansionIdeas, FormerAgents, Node, RemovalState, RootBaseline,
+    RunPhase, Stage, StoredContext,
 };
 use crate::group::IdeaSource;
-use crate::id::{EvalId, NodeId, Place};
-use crate::policy::{Agents, Reach};
+use crate::id::{CodePlace, EvalId, NodeId};
+use crate::policy::{RecordedAgents, RunLimits};
 use jiff::Timestamp;
 
 /// An event that cannot have happened after the ones before it, or facts that contradict each other.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the record contradicts itself: {0}")]
-pub struct Unexpected(String);
+pub struct StateError(String);
 
-impl Unexpected {
+impl StateError {
     pub(super) fn new(why: impl Into<String>) -> Self {
         Self(why.into())
     }
 }
 
 /// What becomes of something that is over: it stays, or it goes.
-fn wanted(keep: bool) -> Removal {
-    if keep { Removal::Kept } else { Removal::Due }
+fn removal_unless_kept(keep: bool) -> RemovalState {
+    if keep { RemovalState::Kept } else { RemovalState::Due }
 }
 
-fn wrong<T>(why: impl Into<String>) -> Result<T, Unexpected> {
-    Err(Unexpected::new(why))
+fn state_error<T>(why: impl Into<String>) -> Result<T, StateError> {
+    Err(StateError::new(why))
 }
 
 impl State {
@@ -48,32 +50,34 @@ impl State {
     ///
     /// # Errors
     /// When the event cannot follow; the state is then not to be used any further.
-    pub fn apply(&mut self, event: &Event) -> Result<(), Unexpected> {
+    pub fn apply(&mut self, event: &Event) -> Result<(), StateError> {
         match event {
-            Event::RunStarted(_) => wrong("a run starts twice"),
+            Event::RunStarted(_) => state_error("a run starts twice"),
             Event::StepStarted { step, attempt, at } => self.step_started(*step, *attempt, *at),
             Event::RootMeasured { .. } => self.root_measured(event),
             Event::RootRefused { why } => self.root_refused(why),
             Event::IdeasProposed(proposed) => self.ideas_proposed(proposed),
             Event::ProposalFailed { source, why, turns, bills, conversation, .. } => {
-                let ideas = Ideas::Failed { why: why.clone(), turns: *turns };
+                let ideas = ExpansionIdeas::Failed { why: why.clone(), turns: *turns };
                 self.proposal_failed(*source, ideas, bills, conversation)
             }
             Event::Implemented { .. } => self.candidate_committed(event),
-            Event::SweepSubmitted { subject, submission } => self.submitted(*subject, *submission),
+            Event::SweepSubmitted { subject, submission } => {
+                self.sweep_submitted(*subject, *submission)
+            }
             Event::Swept { eval, results, .. } => {
-                let Stage::Sweeping(work) = &self.stage(*eval)? else {
-                    return wrong(format!("eval {eval} was swept, but not submitted"));
+                let Stage::Sweeping(work) = &self.eval_stage(*eval)? else {
+                    return state_error(format!("eval {eval} was swept, but not submitted"));
                 };
                 let swept = Stage::Swept(work.clone(), Box::new(results.clone()));
-                self.enter(*eval, swept)
+                self.enter_stage(*eval, swept)
             }
             Event::Scored { eval, scored, same_code_as, at } => {
                 self.candidate_scored(*eval, scored, *same_code_as, *at)
             }
             Event::EvalFailed { eval, failure, bills, at } => {
                 self.facts.history.suspects.remove(eval);
-                self.charge(*eval, bills)?;
+                self.charge_attempt(*eval, bills)?;
                 self.eval_failed(*eval, failure, *at)
             }
             Event::AttemptFailed { eval, attempt, failure, bills, .. } => {
@@ -98,7 +102,7 @@ impl State {
                 self.facts.history.promotion_failures += 1;
                 Ok(())
             }
-            Event::Discarded { leftover } => self.discarded(*leftover),
+            Event::Discarded { leftover } => self.leftover_discarded(*leftover),
             Event::RemovalAsked { leftovers } => self.removal_asked(leftovers),
             Event::DiscardDeferred { leftover, why, retry_at } => {
                 self.discard_deferred(*leftover, why, *retry_at)
@@ -120,69 +124,75 @@ impl State {
                 self.facts.history.journal_restorations += 1;
                 Ok(())
             }
-            Event::Asked { wish, message, at } => self.wished(*wish, message.as_ref(), *at),
+            Event::Asked { wish, message, at } => {
+                self.request_received(*wish, message.as_ref(), *at)
+            }
             Event::IdeaAdded(added) => self.idea_added(added),
-            Event::IdeaRefused { message, .. } => self.remember(message),
-            Event::Stopped { reason, at } => self.stopped(*reason, *at),
+            Event::IdeaRefused { message, .. } => self.remember_message(message),
+            Event::Stopped { reason, at } => self.run_stopped(*reason, *at),
         }
     }
 
-    fn stopped(&mut self, reason: Stop, at: Timestamp) -> Result<(), Unexpected> {
-        let unmeasured = self.facts.phase == Phase::Measuring && reason == Stop::Deadline;
-        if self.facts.phase != Phase::Searching && !unmeasured {
-            return wrong("the run stops in the middle of something");
+    fn run_stopped(&mut self, reason: StopReason, at: Timestamp) -> Result<(), StateError> {
+        let unmeasured = self.facts.phase == RunPhase::Measuring && reason == StopReason::Deadline;
+        if self.facts.phase != RunPhase::Searching && !unmeasured {
+            return state_error("the run stops in the middle of something");
         }
-        if reason == Stop::EmptyFrontier {
+        if reason == StopReason::EmptyFrontier {
             self.facts.frontier.clear();
         }
-        self.facts.phase = Phase::Stopped { reason, at };
+        self.facts.phase = RunPhase::Stopped { reason, at };
         self.facts.history.stop_after = None;
         Ok(())
     }
 
     fn step_started(
         &mut self,
-        step: Intent,
+        step: PaidStep,
         attempt: u32,
         at: Timestamp,
-    ) -> Result<(), Unexpected> {
+    ) -> Result<(), StateError> {
         match step {
-            Intent::Propose(source) => {
+            PaidStep::Propose(source) => {
                 let depth = self.facts.depth;
                 let is_due = match source {
                     IdeaSource::Node(id) => self.facts.frontier.contains(&id),
-                    IdeaSource::Control => self.facts.control_waits(),
+                    IdeaSource::Control => self.facts.is_control_awaiting_ideas(),
                 };
-                if !is_due || self.facts.asked_at_open_depth(source).is_some() {
-                    return wrong(format!("`{source}` is not to be expanded at depth {depth}"));
+                if !is_due || self.facts.open_depth_expansion(source).is_some() {
+                    return state_error(format!(
+                        "`{source}` is not to be expanded at depth {depth}"
+                    ));
                 }
                 let expansions = self.expansions_mut(source)?;
                 // A node rarely has a second one.
                 expansions.reserve_exact(1);
-                expansions.push(Expansion::begun(depth, at));
+                expansions.push(Expansion::new(depth, at));
                 Ok(())
             }
-            Intent::Implement(id) => {
-                if !matches!(self.stage(id)?, Stage::Queued)
+            PaidStep::Implement(id) => {
+                if !matches!(self.eval_stage(id)?, Stage::Queued)
                     || self.eval_mut(id)?.attempt != attempt
                 {
-                    return wrong(format!("attempt {attempt} of eval {id} starts out of turn"));
+                    return state_error(format!(
+                        "attempt {attempt} of eval {id} starts out of turn"
+                    ));
                 }
-                self.enter(id, Stage::Implementing(at))
+                self.enter_stage(id, Stage::Implementing(at))
             }
         }
     }
 
-    fn root_measured(&mut self, event: &Event) -> Result<(), Unexpected> {
+    fn root_measured(&mut self, event: &Event) -> Result<(), StateError> {
         let Event::RootMeasured { baseline, rows, parent, protected_inputs, tree, checks, at } =
             event
         else {
-            return wrong("the root was not measured");
+            return state_error("the root was not measured");
         };
-        if !matches!(self.facts.phase, Phase::Measuring) {
-            return wrong("the root is measured twice");
+        if !matches!(self.facts.phase, RunPhase::Measuring) {
+            return state_error("the root is measured twice");
         }
-        self.facts.baseline = Baseline::Measured {
+        self.facts.baseline = RootBaseline::Measured {
             results: baseline.clone(),
             rows: *rows,
             parent: parent.clone(),
@@ -191,52 +201,52 @@ impl State {
             checks: checks.clone(),
             at: *at,
         };
-        self.facts.phase = Phase::Searching;
+        self.facts.phase = RunPhase::Searching;
         Ok(())
     }
 
-    fn candidate_committed(&mut self, event: &Event) -> Result<(), Unexpected> {
+    fn candidate_committed(&mut self, event: &Event) -> Result<(), StateError> {
         let Event::Implemented { eval, commit, tree, files_changed, rounds, approval, bills, at } =
             event
         else {
-            return wrong("no candidate was committed");
+            return state_error("no candidate was committed");
         };
-        let work = Work {
+        let work = Candidate {
             started_at: self.implementing_since(*eval)?,
             implemented_at: Some(*at),
             commit: commit.clone(),
             files_changed: *files_changed,
             rounds: *rounds,
             approval: *approval,
-            made_in: self.take_maker(*eval, commit)?,
+            made_in: self.take_candidate_attempt(*eval, commit)?,
             tree: tree.clone(),
             same_code_as: None,
         };
-        self.charge(*eval, bills)?;
-        self.enter(*eval, Stage::Implemented(Box::new(work)))
+        self.charge_attempt(*eval, bills)?;
+        self.enter_stage(*eval, Stage::Implemented(Box::new(work)))
     }
 
-    fn root_refused(&mut self, why: &str) -> Result<(), Unexpected> {
-        if !matches!(self.facts.phase, Phase::Measuring) {
-            return wrong("the root is refused after it was measured");
+    fn root_refused(&mut self, why: &str) -> Result<(), StateError> {
+        if !matches!(self.facts.phase, RunPhase::Measuring) {
+            return state_error("the root is refused after it was measured");
         }
-        self.facts.baseline = Baseline::Refused { why: why.to_owned() };
+        self.facts.baseline = RootBaseline::Refused { why: why.to_owned() };
         Ok(())
     }
 
-    fn ideas_proposed(&mut self, proposed: &IdeasProposed) -> Result<(), Unexpected> {
-        let first = self.facts.next_eval().number();
+    fn ideas_proposed(&mut self, proposed: &IdeasProposed) -> Result<(), StateError> {
+        let first = self.facts.next_eval_id().number();
         let in_order = (first..).zip(&proposed.queued).all(|(n, new)| new.eval.number() == n);
         if !in_order {
-            return wrong(format!("ideas of `{}` do not get the next ids", proposed.source));
+            return state_error(format!("ideas of `{}` do not get the next ids", proposed.source));
         }
-        let context = KnownContext::from(proposed.context.clone());
+        let context = StoredContext::from(proposed.context.clone());
         let first = proposed.queued.first().map(|new| new.eval);
-        let context = context.condensed(&self.facts, self.facts.depth, first);
-        let expansion = self.asked(proposed.source)?;
+        let context = context.into_compact(&self.facts, self.facts.depth, first);
+        let expansion = self.awaiting_expansion(proposed.source)?;
         expansion.bills = proposed.bills.clone();
         expansion.conversation.clone_from(&proposed.conversation);
-        expansion.ideas = Ideas::Proposed {
+        expansion.ideas = ExpansionIdeas::Proposed {
             evals: proposed.queued.iter().map(|new| new.eval).collect(),
             untried: proposed.untried.clone(),
             repeats: proposed.repeats.clone(),
@@ -244,7 +254,7 @@ impl State {
             context,
         };
         for new in &proposed.queued {
-            self.queue(new.eval, proposed.source, new.idea.clone(), proposed.at);
+            self.queue_eval(new.eval, proposed.source, new.idea.clone(), proposed.at);
         }
         Ok(())
     }
@@ -252,22 +262,22 @@ impl State {
     fn proposal_failed(
         &mut self,
         source: IdeaSource,
-        ideas: Ideas,
-        bills: &Bills,
+        ideas: ExpansionIdeas,
+        bills: &RoleBills,
         conversation: &[Turn],
-    ) -> Result<(), Unexpected> {
-        let expansion = self.asked(source)?;
+    ) -> Result<(), StateError> {
+        let expansion = self.awaiting_expansion(source)?;
         expansion.ideas = ideas;
         expansion.bills = bills.clone();
         expansion.conversation = conversation.to_vec();
         match source {
-            IdeaSource::Node(id) => self.take_up_again(id),
+            IdeaSource::Node(id) => self.requeue_set_aside(id),
             IdeaSource::Control => Ok(()),
         }
     }
 
-    fn queue(&mut self, id: EvalId, source: IdeaSource, idea: Idea, queued_at: Timestamp) {
-        let (parent, group, depth) = (source.node(), source.group(), self.facts.depth);
+    fn queue_eval(&mut self, id: EvalId, source: IdeaSource, idea: Idea, queued_at: Timestamp) {
+        let (parent, group, depth) = (source.node_id(), source.group(), self.facts.depth);
         let (attempt, failures, again) = (1, Vec::new(), None);
         let (bills, stage) = (Vec::new(), Stage::Queued);
         let eval = Eval {
@@ -283,72 +293,76 @@ impl State {
             queued_at,
             stage,
         };
-        self.index.enter(&eval);
+        self.index.insert_eval(&eval);
         self.facts.evals.push(eval);
     }
 
     fn eval_failed(
         &mut self,
         eval: EvalId,
-        failure: &Failure,
+        failure: &EvalFailure,
         at: Timestamp,
-    ) -> Result<(), Unexpected> {
-        let Some(started_at) = self.started_at(eval)? else {
-            return wrong(format!("eval {eval} failed, but was not under way"));
+    ) -> Result<(), StateError> {
+        let Some(started_at) = self.eval_started_at(eval)? else {
+            return state_error(format!("eval {eval} failed, but was not under way"));
         };
-        let work = self.eval_mut(eval)?.work();
-        let work = work.map(|work| Box::new(Work { same_code_as: None, ..work }));
+        let work = self.eval_mut(eval)?.candidate();
+        let work = work.map(|work| Box::new(Candidate { same_code_as: None, ..work }));
         let failure = Box::new(failure.clone());
         self.eval_mut(eval)?.again = None;
-        self.keep_replaced(eval)?;
-        self.enter(eval, Stage::Failed { started_at, work, failure, at })?;
+        self.keep_replaced_results(eval)?;
+        self.enter_stage(eval, Stage::Failed { started_at, work, failure, at })?;
         for kind in [LeftoverKind::Worktree, LeftoverKind::Branch, LeftoverKind::Dir] {
-            let removal = wanted(self.facts.reach.keep_failed_artifacts);
-            self.leave_behind(eval, kind, removal);
+            let removal = removal_unless_kept(self.facts.limits.keep_failed_artifacts);
+            self.add_leftover(eval, kind, removal);
         }
         Ok(())
     }
 
-    fn submitted(&mut self, subject: Subject, submission: u32) -> Result<(), Unexpected> {
-        if submission != self.facts.submissions(subject) + 1 {
-            return wrong(format!("submission {submission} of {subject} is out of order"));
+    fn sweep_submitted(
+        &mut self,
+        subject: SweepSubject,
+        submission: u32,
+    ) -> Result<(), StateError> {
+        if submission != self.facts.submission_count(subject) + 1 {
+            return state_error(format!("submission {submission} of {subject} is out of order"));
         }
-        if let Subject::Eval(eval) = subject {
-            let (Stage::Implemented(work) | Stage::Sweeping(work)) = self.stage(eval)? else {
-                return wrong(format!("eval {eval} is swept before it is committed"));
+        if let SweepSubject::Eval(eval) = subject {
+            let (Stage::Implemented(work) | Stage::Sweeping(work)) = self.eval_stage(eval)? else {
+                return state_error(format!("eval {eval} is swept before it is committed"));
             };
             let sweeping = Stage::Sweeping(work.clone());
-            self.enter(eval, sweeping)?;
+            self.enter_stage(eval, sweeping)?;
             // A sweep that begins after artifacts were restored has measured nothing of what they were.
             self.facts.history.suspects.remove(&eval);
-        } else if matches!(self.facts.phase, Phase::Measuring) {
-            self.facts.baseline = Baseline::Unmeasured;
+        } else if matches!(self.facts.phase, RunPhase::Measuring) {
+            self.facts.baseline = RootBaseline::Unmeasured;
         } else {
-            return wrong("the root is swept twice");
+            return state_error("the root is swept twice");
         }
         self.facts.history.submissions.insert(subject, submission);
         Ok(())
     }
 
     /// Those who answered something are remembered with it.
-    fn agents_changed(&mut self, agents: &Agents) {
-        let spent = self.facts.spent();
+    fn agents_changed(&mut self, agents: &RecordedAgents) {
+        let spent = self.facts.total_spend();
         let former = std::mem::replace(&mut self.facts.agents, agents.clone());
-        let before = self.facts.former.last().map(|former| &former.spent);
-        if spent != *before.unwrap_or(&Bills::default()) {
-            self.facts.former.push(Former { agents: former, spent });
+        let before = self.facts.former_agents.last().map(|former| &former.spent);
+        if spent != *before.unwrap_or(&RoleBills::default()) {
+            self.facts.former_agents.push(FormerAgents { agents: former, spent });
         }
     }
 
     /// What the user says anew may be more: a budget that was reached is asked again.
-    fn settings_changed(&mut self, reach: &Reach) {
-        self.facts.reach = reach.clone();
+    fn settings_changed(&mut self, reach: &RunLimits) {
+        self.facts.limits = reach.clone();
         self.facts.history.settings_changes += 1;
-        self.facts.reached = None;
-        if matches!(self.facts.phase, Phase::Stopped { .. }) {
-            self.facts.frontier = self.facts.standing_frontier();
-            let measured = matches!(self.facts.baseline, Baseline::Measured { .. });
-            self.facts.phase = if measured { Phase::Searching } else { Phase::Measuring };
+        self.facts.reached_budget = None;
+        if matches!(self.facts.phase, RunPhase::Stopped { .. }) {
+            self.facts.frontier = self.facts.promoted_frontier();
+            let measured = matches!(self.facts.baseline, RootBaseline::Measured { .. });
+            self.facts.phase = if measured { RunPhase::Searching } else { RunPhase::Measuring };
         }
     }
 
@@ -357,41 +371,45 @@ impl State {
         leftover: Leftover,
         why: &str,
         retry_at: Timestamp,
-    ) -> Result<(), Unexpected> {
+    ) -> Result<(), StateError> {
         let attempts = match self.facts.leftovers.get(&leftover) {
-            None => return wrong(format!("{leftover} was deferred, but not to be removed")),
-            Some(Removal::Kept | Removal::Due) => 1,
-            Some(Removal::Deferred { attempts, .. }) => attempts + 1,
+            None => return state_error(format!("{leftover} was deferred, but not to be removed")),
+            Some(RemovalState::Kept | RemovalState::Due) => 1,
+            Some(RemovalState::Deferred { attempts, .. }) => attempts + 1,
         };
-        let deferred = Removal::Deferred { attempts, why: why.to_owned(), retry_at };
+        let deferred = RemovalState::Deferred { attempts, why: why.to_owned(), retry_at };
         self.set_removal(leftover, Some(deferred));
         self.facts.history.deferred_cleanups += 1;
         Ok(())
     }
 
-    fn leave_behind(&mut self, eval: EvalId, kind: LeftoverKind, removal: Removal) {
-        let leftover = Leftover { place: Place::Candidate(eval), kind };
+    fn add_leftover(&mut self, eval: EvalId, kind: LeftoverKind, removal: RemovalState) {
+        let leftover = Leftover { place: CodePlace::Candidate(eval), kind };
         self.set_removal(leftover, Some(removal));
     }
 
     /// A scored candidate will not become a node. One of an idea that the user gave is what came of it, and stays.
-    fn let_go(&mut self, eval: EvalId) {
-        let keep = self.facts.reach.keep_rejected_worktrees;
-        self.leave_behind(eval, LeftoverKind::Branch, wanted(keep || self.facts.given.is_some()));
+    fn release_candidate(&mut self, eval: EvalId) {
+        let keep = self.facts.limits.keep_rejected_worktrees;
+        self.add_leftover(
+            eval,
+            LeftoverKind::Branch,
+            removal_unless_kept(keep || self.facts.user_ideas.is_some()),
+        );
         if !keep {
-            self.release(eval);
+            self.release_worktree(eval);
         }
     }
 
     /// A worktree that was kept is wanted no more.
-    fn release(&mut self, eval: EvalId) {
-        let leftover = Leftover { place: Place::Candidate(eval), kind: LeftoverKind::Worktree };
-        if self.facts.leftovers.get(&leftover) == Some(&Removal::Kept) {
-            self.set_removal(leftover, Some(Removal::Due));
+    fn release_worktree(&mut self, eval: EvalId) {
+        let leftover = Leftover { place: CodePlace::Candidate(eval), kind: LeftoverKind::Worktree };
+        if self.facts.leftovers.get(&leftover) == Some(&RemovalState::Kept) {
+            self.set_removal(leftover, Some(RemovalState::Due));
         }
     }
 
-    pub(super) fn set_removal(&mut self, leftover: Leftover, removal: Option<Removal>) {
+    pub(super) fn set_removal(&mut self, leftover: Leftover, removal: Option<RemovalState>) {
         let Self { facts, index } = self;
         let after = removal.as_ref().and_then(|removal| removal_key(leftover, removal));
         let before = match removal {
@@ -404,24 +422,24 @@ impl State {
         index.removals.extend(after);
     }
 
-    fn enter(&mut self, id: EvalId, stage: Stage) -> Result<(), Unexpected> {
+    fn enter_stage(&mut self, id: EvalId, stage: Stage) -> Result<(), StateError> {
         let Self { facts, index } = self;
-        let Some(eval) = facts.open_eval_mut(id) else {
-            return wrong(format!("there is no eval {id} that is not over"));
+        let Some(eval) = facts.unpacked_eval_mut(id) else {
+            return state_error(format!("there is no eval {id} that is not over"));
         };
-        index.leave(eval);
+        index.remove_eval(eval);
         eval.stage = stage;
-        index.enter(eval);
+        index.insert_eval(eval);
         Ok(())
     }
 
-    fn stage(&self, id: EvalId) -> Result<&Stage, Unexpected> {
-        let eval = self.facts.open_eval(id).map(|eval| &eval.stage);
-        eval.ok_or_else(|| Unexpected::new(format!("there is no eval {id} that is not over")))
+    fn eval_stage(&self, id: EvalId) -> Result<&Stage, StateError> {
+        let eval = self.facts.unpacked_eval(id).map(|eval| &eval.stage);
+        eval.ok_or_else(|| StateError::new(format!("there is no eval {id} that is not over")))
     }
 
-    fn implementing_since(&self, id: EvalId) -> Result<Timestamp, Unexpected> {
-        match self.stage(id)? {
+    fn implementing_since(&self, id: EvalId) -> Result<Timestamp, StateError> {
+        match self.eval_stage(id)? {
             Stage::Implementing(since) => Ok(*since),
             Stage::Queued
             | Stage::Implemented(_)
@@ -432,18 +450,18 @@ impl State {
             | Stage::Failed { .. }
             | Stage::Unfinished { .. }
             | Stage::Superseded(..)
-            | Stage::SetAside => wrong(format!("eval {id} was not being implemented")),
+            | Stage::SetAside => state_error(format!("eval {id} was not being implemented")),
         }
     }
 
-    fn started_at(&self, id: EvalId) -> Result<Option<Timestamp>, Unexpected> {
-        Ok(match self.stage(id)? {
+    fn eval_started_at(&self, id: EvalId) -> Result<Option<Timestamp>, StateError> {
+        Ok(match self.eval_stage(id)? {
             Stage::Implementing(since) => Some(*since),
             Stage::Implemented(work) | Stage::Sweeping(work) | Stage::Swept(work, _) => {
                 Some(work.started_at)
             }
             Stage::Scored(measured)
-                if self.facts.open_eval(id).is_some_and(|eval| self.yields(eval)) =>
+                if self.facts.unpacked_eval(id).is_some_and(|eval| self.yields_to_twin(eval)) =>
             {
                 Some(measured.work.started_at)
             }
@@ -457,28 +475,28 @@ impl State {
         })
     }
 
-    fn asked(&mut self, source: IdeaSource) -> Result<&mut Expansion, Unexpected> {
+    fn awaiting_expansion(&mut self, source: IdeaSource) -> Result<&mut Expansion, StateError> {
         let depth = self.facts.depth;
         let expansion = self.expansions_mut(source)?.last_mut();
         expansion
-            .filter(|e| e.depth == depth && e.ideas == Ideas::Asked)
-            .ok_or_else(|| Unexpected::new(format!("`{source}` was not asked for ideas")))
+            .filter(|e| e.depth == depth && e.ideas == ExpansionIdeas::Asked)
+            .ok_or_else(|| StateError::new(format!("`{source}` was not asked for ideas")))
     }
 
-    fn expansions_mut(&mut self, source: IdeaSource) -> Result<&mut Vec<Expansion>, Unexpected> {
+    fn expansions_mut(&mut self, source: IdeaSource) -> Result<&mut Vec<Expansion>, StateError> {
         match source {
             IdeaSource::Node(id) => self.node_mut(id).map(|node| &mut node.expansions),
             IdeaSource::Control => Ok(&mut self.facts.control),
         }
     }
 
-    fn node_mut(&mut self, id: NodeId) -> Result<&mut Node, Unexpected> {
+    fn node_mut(&mut self, id: NodeId) -> Result<&mut Node, StateError> {
         let node = self.facts.nodes.get_mut(usize::try_from(id.number()).unwrap_or(usize::MAX));
-        node.ok_or_else(|| Unexpected::new(format!("there is no node {id}")))
+        node.ok_or_else(|| StateError::new(format!("there is no node {id}")))
     }
 
-    fn eval_mut(&mut self, id: EvalId) -> Result<&mut Eval, Unexpected> {
-        let eval = self.facts.open_eval_mut(id);
-        eval.ok_or_else(|| Unexpected::new(format!("there is no eval {id} that is not over")))
+    fn eval_mut(&mut self, id: EvalId) -> Result<&mut Eval, StateError> {
+        let eval = self.facts.unpacked_eval_mut(id);
+        eval.ok_or_else(|| StateError::new(format!("there is no eval {id} that is not over")))
     }
 }

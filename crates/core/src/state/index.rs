@@ -1,15 +1,15 @@
 //! Keeping the index: where an eval stands in it, by its stage. What is not under way stands nowhere.
 
-use super::Index;
+use super::StateIndex;
 use super::twins::twin_key;
 use crate::facts::{Eval, Stage};
 
-impl Index {
-    pub(super) fn enter(&mut self, eval: &Eval) {
+impl StateIndex {
+    pub(super) fn insert_eval(&mut self, eval: &Eval) {
         self.twins.extend(twin_key(eval));
         match eval.stage {
             Stage::Queued => {
-                self.queued.entry(eval.source()).or_default().insert(eval.id);
+                self.queued.entry(eval.idea_source()).or_default().insert(eval.id);
             }
             Stage::Implementing(_) => drop(self.implementing.insert(eval.id)),
             Stage::Implemented(_) => drop(self.implemented.insert(eval.id)),
@@ -24,16 +24,16 @@ impl Index {
         }
     }
 
-    pub(super) fn leave(&mut self, eval: &Eval) {
+    pub(super) fn remove_eval(&mut self, eval: &Eval) {
         if let Some(key) = twin_key(eval) {
             self.twins.remove(&key);
         }
         match eval.stage {
             Stage::Queued => {
-                if let Some(waiting) = self.queued.get_mut(&eval.source()) {
+                if let Some(waiting) = self.queued.get_mut(&eval.idea_source()) {
                     waiting.remove(&eval.id);
                     if waiting.is_empty() {
-                        self.queued.remove(&eval.source());
+                        self.queued.remove(&eval.idea_source());
                     }
                 }
             }

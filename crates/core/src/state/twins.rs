@@ -6,55 +6,54 @@
 //! control group are apart, and what is evaluated again on request is always swept.
 
 use super::State;
-use crate::event::Subject;
+use crate::event::SweepSubject;
 use crate::evidence::Artifact;
-use crate::facts::{Baseline, Eval, Fate, Stage, Work};
-use crate::group::Group;
+use crate::facts::{Candidate, CandidateFate, Eval, RootBaseline, Stage};
+use crate::group::EvalGroup;
 use crate::id::{EvalId, GitTree, NodeId};
 use std::borrow::Cow;
 
 /// A candidate in the order of its files, by group.
-pub(super) type TwinKey = (Group, [u8; 20], EvalId);
+pub(super) type TwinKey = (EvalGroup, [u8; 20], EvalId);
 
 /// The key of an eval, as far as its git tree counts.
 pub(super) fn twin_key(eval: &Eval) -> Option<TwinKey> {
-    Some((eval.group, tree_of(eval)?.leading_bytes(), eval.id))
+    Some((eval.group, candidate_tree(eval)?.leading_bytes(), eval.id))
 }
 
 impl State {
     /// The subject whose results stand for an eval's own sweep: the root, or the oldest measured eval with the same git tree.
     #[must_use]
-    pub fn original_of(&self, eval: &Eval) -> Option<Subject> {
-        let original = if self.is_like_root(eval) {
-            Subject::Root
+    pub fn original_of(&self, eval: &Eval) -> Option<SweepSubject> {
+        let original = if self.has_root_tree(eval) {
+            SweepSubject::Root
         } else {
-            Subject::Eval(self.older_twins(eval).find(|twin| is_measured(twin))?.id)
+            SweepSubject::Eval(self.older_twins(eval).find(|twin| is_measured(twin))?.id)
         };
         (!self.is_rerun(eval.id)).then_some(original)
     }
 
     /// Whether an eval is not swept now, because an older twin is measured or will be.
     #[must_use]
-    pub fn rests_on_twin(&self, id: EvalId) -> bool {
-        let has_twin = |eval| self.is_like_root(eval) || self.older_twins(eval).next().is_some();
-        self.open_eval(id).is_some_and(has_twin) && !self.is_rerun(id)
+    pub fn is_waiting_for_twin(&self, id: EvalId) -> bool {
+        let has_twin = |eval| self.has_root_tree(eval) || self.older_twins(eval).next().is_some();
+        self.unpacked_eval(id).is_some_and(has_twin) && !self.is_rerun(id)
     }
 
     /// Evals that wait to be swept, but whose original is measured: they are compared by its results.
-    pub(crate) fn measured_by_twin(&self) -> impl Iterator<Item = EvalId> {
-        self.implemented()
-            .iter()
-            .copied()
-            .filter(|id| self.open_eval(*id).is_some_and(|eval| self.original_of(eval).is_some()))
+    pub(crate) fn evals_measured_by_twin(&self) -> impl Iterator<Item = EvalId> {
+        self.implemented_evals().iter().copied().filter(|id| {
+            self.unpacked_eval(*id).is_some_and(|eval| self.original_of(eval).is_some())
+        })
     }
 
     /// Compared evals of the open depth that have other results than those of their original.
-    pub(crate) fn yield_to_twin(&self) -> impl Iterator<Item = EvalId> {
-        let yields = |eval: &&Eval| self.yields(eval);
+    pub(crate) fn evals_yielding_to_twin(&self) -> impl Iterator<Item = EvalId> {
+        let yields = |eval: &&Eval| self.yields_to_twin(eval);
         self.open_evals().iter().filter(yields).map(|eval| eval.id)
     }
 
-    pub(super) fn yields(&self, eval: &Eval) -> bool {
+    pub(super) fn yields_to_twin(&self, eval: &Eval) -> bool {
         let Stage::Scored(measured) = &eval.stage else { return false };
         let original = self.original_of(eval);
         original.is_some() && original != measured.work.same_code_as
@@ -62,13 +61,13 @@ impl State {
 
     /// The results of an original, if they may stand for this eval's sweep.
     #[must_use]
-    pub fn results_for_twin(&self, eval: &Eval, original: Subject) -> Option<Artifact> {
+    pub fn results_for_twin(&self, eval: &Eval, original: SweepSubject) -> Option<Artifact> {
         match original {
-            Subject::Root => {
-                let root = self.node(NodeId::ROOT).filter(|_| self.is_like_root(eval))?;
+            SweepSubject::Root => {
+                let root = self.node(NodeId::ROOT).filter(|_| self.has_root_tree(eval))?;
                 self.baseline_of(root)
             }
-            Subject::Eval(id) => {
+            SweepSubject::Eval(id) => {
                 let mut older = self.older_twins(eval).filter(|twin| is_measured(twin));
                 older.find(|twin| twin.id == id)?.results()
             }
@@ -76,24 +75,28 @@ impl State {
     }
 
     /// Whether the root or a node has these files: a second node with them would be the first one again.
-    pub(crate) fn has_place(&self, tree: &GitTree) -> bool {
+    pub(crate) fn is_tree_kept(&self, tree: &GitTree) -> bool {
         let key = tree.leading_bytes();
-        let range = (Group::Tree, key, EvalId::FIRST)..(Group::Tree, key, EvalId::new(u32::MAX));
+        let range =
+            (EvalGroup::Tree, key, EvalId::FIRST)..(EvalGroup::Tree, key, EvalId::new(u32::MAX));
         let mut twins = self.index.twins.range(range).filter_map(|(.., id)| self.eval(*id));
         let kept = |eval: &Eval| {
-            matches!(eval.stage, Stage::Decided(_, _, Fate::Chosen | Fate::Promoted(_)))
+            matches!(
+                eval.stage,
+                Stage::Decided(_, _, CandidateFate::Chosen | CandidateFate::Promoted(_))
+            )
         };
         self.root_tree() == Some(tree) || twins.any(|eval| kept(&eval))
     }
 
-    fn is_like_root(&self, eval: &Eval) -> bool {
-        tree_of(eval).is_some_and(|tree| self.root_tree() == Some(tree))
+    fn has_root_tree(&self, eval: &Eval) -> bool {
+        candidate_tree(eval).is_some_and(|tree| self.root_tree() == Some(tree))
     }
 
     fn root_tree(&self) -> Option<&GitTree> {
         match &self.baseline {
-            Baseline::Measured { tree, .. } => tree.as_ref(),
-            Baseline::Unmeasured | Baseline::Refused { .. } => None,
+            RootBaseline::Measured { tree, .. } => tree.as_ref(),
+            RootBaseline::Unmeasured | RootBaseline::Refused { .. } => None,
         }
     }
 
@@ -117,8 +120,8 @@ fn is_measured(eval: &Eval) -> bool {
 }
 
 /// The git tree of a candidate that has results, or will have; none where it failed or counts no more.
-fn tree_of(eval: &Eval) -> Option<&GitTree> {
-    let work: &Work = match &eval.stage {
+fn candidate_tree(eval: &Eval) -> Option<&GitTree> {
+    let work: &Candidate = match &eval.stage {
         Stage::Implemented(work) | Stage::Sweeping(work) | Stage::Swept(work, _) => work,
         Stage::Scored(measured) | Stage::Decided(measured, ..) => &measured.work,
         Stage::Queued

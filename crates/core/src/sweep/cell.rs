@@ -9,30 +9,30 @@ pub struct RowId(i64);
 
 impl RowId {
     /// Numbers lie below this on both sides of 0, fingerprints from here up to twice this: one bit is left to spare.
-    const END: i64 = 1 << 61;
+    const NUMBER_LIMIT: i64 = 1 << 61;
 
     /// A number as an id, truncated towards zero; none if it is too large.
-    fn of_number(number: f64) -> Option<Self> {
+    fn from_number(number: f64) -> Option<Self> {
         #[expect(clippy::cast_possible_truncation, reason = "to truncate it is what is asked for")]
         let id = number as i64;
-        (-Self::END < id && id < Self::END).then_some(Self(id))
+        (-Self::NUMBER_LIMIT < id && id < Self::NUMBER_LIMIT).then_some(Self(id))
     }
 
     /// The id of the row with this number.
-    pub(super) fn of_row(number: u32) -> Self {
+    pub(super) fn from_row_number(number: u32) -> Self {
         Self(number.into())
     }
 
-    fn of_text(text: &[u8]) -> Self {
+    fn from_text(text: &[u8]) -> Self {
         let mut hasher = DefaultHasher::new();
         hasher.write(text);
-        Self(Self::END + (hasher.finish() >> 3).cast_signed())
+        Self(Self::NUMBER_LIMIT + (hasher.finish() >> 3).cast_signed())
     }
 
     /// The number, where it is one.
     #[must_use]
-    pub const fn number(self) -> Option<i64> {
-        if self.0 < Self::END { Some(self.0) } else { None }
+    pub const fn as_number(self) -> Option<i64> {
+        if self.0 < Self::NUMBER_LIMIT { Some(self.0) } else { None }
     }
 
     /// An id and a bit beside it, in one.
@@ -41,13 +41,13 @@ impl RowId {
     }
 
     /// The id and the bit again.
-    pub(super) const fn and_bit(both: i64) -> (Self, bool) {
+    pub(super) const fn split_bit(both: i64) -> (Self, bool) {
         (Self(both >> 1), both & 1 == 1)
     }
 }
 
 /// The finite number that a cell holds, white space around it aside.
-pub(super) fn number(cell: &[u8]) -> Option<f64> {
+pub(super) fn parse_number(cell: &[u8]) -> Option<f64> {
     let parsed = fast_float2::parse::<f64, _>(cell).ok().or_else(|| {
         let trimmed = std::str::from_utf8(cell).ok()?.trim();
         (trimmed.len() < cell.len()).then(|| fast_float2::parse(trimmed).ok())?
@@ -57,30 +57,30 @@ pub(super) fn number(cell: &[u8]) -> Option<f64> {
 
 /// The finite number that an id cell holds. The separators `0x1c`–`0x1f` around it are white space too, as they were
 /// to the system that the scoring oracle comes from.
-pub(super) fn id_number(cell: &[u8]) -> Option<f64> {
+pub(super) fn parse_id_number(cell: &[u8]) -> Option<f64> {
     let text = std::str::from_utf8(cell).ok()?;
-    number(
+    parse_number(
         text.trim_matches(|c: char| c.is_whitespace() || ('\x1c'..='\x1f').contains(&c)).as_bytes(),
     )
 }
 
 /// The id that a cell holds, given the number in it.
-pub(super) fn id(cell: Option<&[u8]>, number: Option<f64>) -> RowId {
-    let text = || RowId::of_text(cell.unwrap_or_default().trim_ascii());
-    number.and_then(RowId::of_number).unwrap_or_else(text)
+pub(super) fn row_id(cell: Option<&[u8]>, number: Option<f64>) -> RowId {
+    let text = || RowId::from_text(cell.unwrap_or_default().trim_ascii());
+    number.and_then(RowId::from_number).unwrap_or_else(text)
 }
 
 /// Adds a cell to a fingerprint: `1.0` and `1.00` are the same, and so are `0` and `-0`; a cell that is not there, one
 /// that is empty and one that holds `nan` are three different things.
-pub(super) fn fingerprint(hasher: &mut DefaultHasher, cell: Option<&[u8]>, number: Option<f64>) {
+pub(super) fn hash_cell(hasher: &mut DefaultHasher, cell: Option<&[u8]>, number: Option<f64>) {
     /// The bits of no finite number.
-    const NO_NUMBER: u64 = u64::MAX;
+    const NO_NUMBER_BITS: u64 = u64::MAX;
     match (cell, number) {
         (_, Some(number)) => hasher.write_u64((number + 0.0).to_bits()),
-        (None, None) => hasher.write_u64(NO_NUMBER),
+        (None, None) => hasher.write_u64(NO_NUMBER_BITS),
         (Some(text), None) => {
             let text = text.trim_ascii();
-            hasher.write_u64(NO_NUMBER - 1);
+            hasher.write_u64(NO_NUMBER_BITS - 1);
             hasher.write_usize(text.len());
             hasher.write(text);
         }
@@ -124,24 +124,24 @@ mod tests {
             ("1e400", None),
             ("\x1c1", None),
         ] {
-            assert_eq!(number(text.as_bytes()), expect, "{text:?}");
+            assert_eq!(parse_number(text.as_bytes()), expect, "{text:?}");
         }
-        assert_eq!(number(b"1\xff"), None);
+        assert_eq!(parse_number(b"1\xff"), None);
     }
 
     #[test]
     fn what_is_an_id() {
-        let of = |text: &str| id(Some(text.as_bytes()), id_number(text.as_bytes()));
+        let of = |text: &str| row_id(Some(text.as_bytes()), parse_id_number(text.as_bytes()));
         for (text, expect) in
             [("1", 1), ("1.9", 1), ("-1.9", -1), ("1e2", 100), ("\x1c1", 1), ("-0", 0)]
         {
-            assert_eq!(of(text).number(), Some(expect), "{text:?}");
+            assert_eq!(of(text).as_number(), Some(expect), "{text:?}");
         }
-        assert_eq!(of("a").number(), None);
-        assert_eq!(of("1e300").number(), None);
+        assert_eq!(of("a").as_number(), None);
+        assert_eq!(of("1e300").as_number(), None);
         assert_ne!(of("99999999999999999999"), of("99999999999999999998"));
         assert_ne!(of("a"), of("b"));
         assert_eq!(of(" a"), of("a"));
-        assert_eq!(of(""), id(None, None));
+        assert_eq!(of(""), row_id(None, None));
     }
 }

@@ -2,20 +2,20 @@
 //! other way is left to those who know them all; so is what would need more than 64 bits to be rounded.
 
 /// Every byte of a word.
-const ONES: u64 = 0x0101_0101_0101_0101;
+const BYTE_ONES: u64 = 0x0101_0101_0101_0101;
 
 /// The number that stands from `start` to `end`: a sign or none, up to eight digits, then a point with up to 19 more, no
 /// more than 64 bits together. None: look closer. It is read in words, so that there must be some text behind it.
 #[inline]
-pub(super) fn decimal(text: &[u8], start: usize, end: usize) -> Option<f64> {
+pub(super) fn parse_decimal(text: &[u8], start: usize, end: usize) -> Option<f64> {
     let negative = *text.get(start)? == b'-';
     let start = start + usize::from(negative);
-    let (whole, length) = leading_digits(load(text, start)?)?;
+    let (whole, length) = leading_digits(load_digits(text, start)?)?;
     let point = start + length;
     let size = if point == end {
         f64::from(whole)
     } else if *text.get(point)? == b'.' {
-        with_places(whole, text, point + 1, end)?
+        parse_places(whole, text, point + 1, end)?
     } else {
         return None;
     };
@@ -24,61 +24,63 @@ pub(super) fn decimal(text: &[u8], start: usize, end: usize) -> Option<f64> {
 
 /// Eight bytes, each digit turned into its number.
 #[inline]
-fn load(text: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_le_bytes(*text.get(at..)?.first_chunk()?) ^ (ONES * 0x30))
+fn load_digits(text: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_le_bytes(*text.get(at..)?.first_chunk()?) ^ (BYTE_ONES * 0x30))
 }
 
 /// The top bit of each byte that is no digit: 0 to 9 stay below 0x80 with 0x76 added, all others do not.
 #[inline]
-const fn others(word: u64) -> u64 {
-    (((word & (ONES * 0x7f)) + ONES * 0x76) | word) & (ONES * 0x80)
+const fn non_digit_bits(word: u64) -> u64 {
+    (((word & (BYTE_ONES * 0x7f)) + BYTE_ONES * 0x76) | word) & (BYTE_ONES * 0x80)
 }
 
 /// The number that a word begins with, and how many digits it has; none without any.
 #[inline]
 fn leading_digits(word: u64) -> Option<(u32, usize)> {
-    let bits = others(word).trailing_zeros() & !7;
+    let bits = non_digit_bits(word).trailing_zeros() & !7;
     Some((eight_digits(word.checked_shl(64 - bits)?), bits as usize / 8))
 }
 
 /// The number of eight digits, one in each byte, the last one in the highest.
 #[inline]
 const fn eight_digits(digits: u64) -> u32 {
-    const QUADS: u64 = 0x0000_00ff_0000_00ff;
+    const QUAD_MASK: u64 = 0x0000_00ff_0000_00ff;
     let pairs = digits.wrapping_mul(10).wrapping_add(digits >> 8);
-    let upper = (pairs & QUADS).wrapping_mul(0x000f_4240_0000_0064);
-    let lower = ((pairs >> 16) & QUADS).wrapping_mul(0x0000_2710_0000_0001);
+    let upper = (pairs & QUAD_MASK).wrapping_mul(0x000f_4240_0000_0064);
+    let lower = ((pairs >> 16) & QUAD_MASK).wrapping_mul(0x0000_2710_0000_0001);
     (upper.wrapping_add(lower) >> 32) as u32
 }
 
 /// A whole number with the decimal places that stand from `start` to `end`.
 #[inline]
-fn with_places(whole: u32, text: &[u8], start: usize, end: usize) -> Option<f64> {
-    let places = end.checked_sub(start).filter(|places| (1..=MOST_PLACES).contains(places))?;
+fn parse_places(whole: u32, text: &[u8], start: usize, end: usize) -> Option<f64> {
+    let places =
+        end.checked_sub(start).filter(|places| (1..=MAX_DECIMAL_PLACES).contains(places))?;
     let (mut at, mut mantissa, mut strange) = (start, u64::from(whole), 0);
     while at < end {
         let length = (end - at).min(8);
-        let word = load(text, at)? << (8 * (8 - length));
-        strange |= others(word);
-        mantissa =
-            mantissa.checked_mul(*TENS.get(length)?)?.checked_add(eight_digits(word).into())?;
+        let word = load_digits(text, at)? << (8 * (8 - length));
+        strange |= non_digit_bits(word);
+        mantissa = mantissa
+            .checked_mul(*TEN_POWERS_U64.get(length)?)?
+            .checked_add(eight_digits(word).into())?;
         at += length;
     }
-    if strange == 0 { quotient(mantissa, places) } else { None }
+    if strange == 0 { divide_by_power(mantissa, places) } else { None }
 }
 
 /// A whole number divided by a power of ten, rounded to the nearest `f64`. None where it is too near to the middle
 /// between two for 64 bits to tell.
 #[inline]
-fn quotient(mantissa: u64, places: usize) -> Option<f64> {
+fn divide_by_power(mantissa: u64, places: usize) -> Option<f64> {
     if mantissa < 1 << f64::MANTISSA_DIGITS {
         #[expect(
             clippy::cast_precision_loss,
             reason = "exact, and so is the power: rounded once"
         )]
-        return Some(mantissa.cast_signed() as f64 / POWERS.get(places)?);
+        return Some(mantissa.cast_signed() as f64 / TEN_POWERS_F64.get(places)?);
     }
-    let Reciprocal { leading, bits } = *RECIPROCALS.get(places)?;
+    let TenReciprocal { leading, bits } = *TEN_RECIPROCALS.get(places)?;
     let shift = mantissa.leading_zeros();
     let product = u128::from(mantissa << shift) * u128::from(leading);
     let high = product.leading_zeros();
@@ -95,26 +97,26 @@ fn quotient(mantissa: u64, places: usize) -> Option<f64> {
 }
 
 /// The most decimal places.
-const MOST_PLACES: usize = 19;
+const MAX_DECIMAL_PLACES: usize = 19;
 
 /// One divided by a power of ten: its 64 leading bits, rounded down, and how many bits the power has.
 #[derive(Clone, Copy)]
-struct Reciprocal {
+struct TenReciprocal {
     leading: u64,
     bits: u32,
 }
 
-const RECIPROCALS: [Reciprocal; MOST_PLACES + 1] = {
-    let mut table = [Reciprocal { leading: u64::MAX, bits: 1 }; MOST_PLACES + 1];
+const TEN_RECIPROCALS: [TenReciprocal; MAX_DECIMAL_PLACES + 1] = {
+    let mut table = [TenReciprocal { leading: u64::MAX, bits: 1 }; MAX_DECIMAL_PLACES + 1];
     let (mut places, mut power) = (1, 10_u128);
-    while places <= MOST_PLACES {
+    while places <= MAX_DECIMAL_PLACES {
         let bits = u128::BITS - power.leading_zeros();
         #[expect(
             clippy::cast_possible_truncation,
             reason = "a power of ten is no power of two: it is below 2⁶⁴"
         )]
         let leading = ((1_u128 << (bits + 63)) / power) as u64;
-        table[places] = Reciprocal { leading, bits };
+        table[places] = TenReciprocal { leading, bits };
         power *= 10;
         places += 1;
     }
@@ -122,10 +124,11 @@ const RECIPROCALS: [Reciprocal; MOST_PLACES + 1] = {
 };
 
 /// Powers of ten, as far as eight digits need them.
-const TENS: [u64; 9] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
+const TEN_POWERS_U64: [u64; 9] =
+    [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
 
 /// Powers of ten that an `f64` holds exactly.
-const POWERS: [f64; MOST_PLACES + 1] = [
+const TEN_POWERS_F64: [f64; MAX_DECIMAL_PLACES + 1] = [
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
     1e17, 1e18, 1e19,
 ];
@@ -137,7 +140,7 @@ mod tests {
 
     fn read(cell: &str) -> Option<f64> {
         let text = format!("{cell},                ");
-        decimal(text.as_bytes(), 0, cell.len())
+        parse_decimal(text.as_bytes(), 0, cell.len())
     }
 
     /// Read here, it must be what it is to others; or it is left to them.

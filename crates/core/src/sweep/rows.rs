@@ -2,7 +2,7 @@
 //! wrong with the text and where; what the columns mean is none of its business.
 
 use super::SweepError;
-use super::scan::{self, Scanned, Slot, Snag, Trouble};
+use super::scan::{self, BadCell, CellDefect, CellSlot, ScannedRow};
 use std::borrow::Cow;
 use std::io::{self, Read};
 
@@ -12,13 +12,13 @@ pub const MAX_ROW_BYTES: usize = 16 << 20;
 pub const MAX_COLUMNS: usize = 1 << 16;
 
 /// How much is read at once, while rows are short.
-const BUFFER: usize = 128 << 10;
+const INITIAL_BUFFER_BYTES: usize = 128 << 10;
 /// How many columns are expected at first.
-const COLUMNS: usize = 512;
+const INITIAL_COLUMNS: usize = 512;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Reads rows.
-pub(super) struct Rows<R> {
+pub(super) struct RowReader<R> {
     source: R,
     file: String,
     header: Vec<String>,
@@ -36,27 +36,27 @@ pub(super) struct Rows<R> {
     row_line: u64,
     /// The current row, and its cells as far as the header goes.
     start: usize,
-    scanned: Scanned,
-    slots: Vec<Slot>,
+    scanned: ScannedRow,
+    slots: Vec<CellSlot>,
 }
 
 /// One row.
 #[derive(Clone, Copy)]
-pub(super) struct Row<'a> {
+pub(super) struct SweepRow<'a> {
     text: &'a [u8],
-    slots: &'a [Slot],
+    slots: &'a [CellSlot],
     cells: usize,
     line: u64,
 }
 
-impl<'a> Row<'a> {
+impl<'a> SweepRow<'a> {
     /// The line that it begins on.
     pub(super) const fn line(self) -> u64 {
         self.line
     }
 
     /// How many cells it has; these can be more than the header's, but only those are looked at.
-    pub(super) const fn cells(self) -> usize {
+    pub(super) const fn cell_count(self) -> usize {
         self.cells
     }
 
@@ -66,20 +66,20 @@ impl<'a> Row<'a> {
     }
 
     /// The finite number in a cell.
-    pub(super) fn number(self, at: usize) -> Option<f64> {
+    pub(super) fn cell_number(self, at: usize) -> Option<f64> {
         self.slots.get(at).map(|slot| slot.number).filter(|number| !number.is_nan())
     }
 
     /// What a cell says.
-    pub(super) fn cell(self, at: usize) -> Option<Cow<'a, [u8]>> {
+    pub(super) fn cell_text(self, at: usize) -> Option<Cow<'a, [u8]>> {
         let end = self.slots.get(at)?.end;
         let before = at.checked_sub(1).and_then(|before| self.slots.get(before));
-        self.text.get(before.map_or(0, |before| before.end + 1)..end).map(scan::unquoted)
+        self.text.get(before.map_or(0, |before| before.end + 1)..end).map(scan::unquote_cell)
     }
 }
 
 /// What a look at the text behind the current row found.
-enum Found {
+enum RowSearch {
     Row,
     BlankLine,
     /// It ends within a row: more must be read.
@@ -87,10 +87,10 @@ enum Found {
     End,
 }
 
-impl<R: Read> Rows<R> {
+impl<R: Read> RowReader<R> {
     /// Starts to read, as far as the header; byte-order marks are removed.
     pub(super) fn new(source: R, file: &str) -> Result<Self, SweepError> {
-        Self::with_buffer(source, file, BUFFER)
+        Self::with_buffer(source, file, INITIAL_BUFFER_BYTES)
     }
 
     /// The same with so many bytes read at once, more than the padding.
@@ -107,15 +107,15 @@ impl<R: Read> Rows<R> {
             line: 1,
             row_line: 1,
             start: 0,
-            scanned: Scanned::default(),
-            slots: vec![Slot::default(); COLUMNS],
+            scanned: ScannedRow::default(),
+            slots: vec![CellSlot::default(); INITIAL_COLUMNS],
         };
-        rows.fill()?;
+        rows.fill_buffer()?;
         while rows.buffer.get(rows.next..).is_some_and(|text| text.starts_with(BYTE_ORDER_MARK)) {
             rows.next += BYTE_ORDER_MARK.len();
         }
-        rows.header = rows.names()?;
-        rows.slots.resize(rows.header.len(), Slot::default());
+        rows.header = rows.read_header()?;
+        rows.slots.resize(rows.header.len(), CellSlot::default());
         Ok(rows)
     }
 
@@ -129,9 +129,9 @@ impl<R: Read> Rows<R> {
         self.header_line
     }
 
-    fn names(&mut self) -> Result<Vec<String>, SweepError> {
+    fn read_header(&mut self) -> Result<Vec<String>, SweepError> {
         let file = self.file.clone();
-        if !self.advance()? {
+        if !self.advance_to_row()? {
             return Err(SweepError::Empty { file });
         }
         let columns = self.scanned.cells;
@@ -140,56 +140,56 @@ impl<R: Read> Rows<R> {
             return Err(SweepError::TooManyColumns { file, line, columns });
         }
         if columns > self.slots.len() {
-            self.slots.resize(columns, Slot::default());
+            self.slots.resize(columns, CellSlot::default());
             (self.next, self.line) = (self.start, self.header_line);
-            return self.names();
+            return self.read_header();
         }
-        let row = self.row();
-        let name = |at| row.cell(at).map(|name| String::from_utf8_lossy(&name).into_owned());
+        let row = self.current_row();
+        let name = |at| row.cell_text(at).map(|name| String::from_utf8_lossy(&name).into_owned());
         Ok((0..columns).map_while(name).collect())
     }
 
     /// The next row that is not blank, while there is one.
-    pub(super) fn next(&mut self) -> Result<Option<Row<'_>>, SweepError> {
-        Ok(if self.advance()? { Some(self.row()) } else { None })
+    pub(super) fn next_row(&mut self) -> Result<Option<SweepRow<'_>>, SweepError> {
+        Ok(if self.advance_to_row()? { Some(self.current_row()) } else { None })
     }
 
-    fn row(&self) -> Row<'_> {
-        let Scanned { cells, end, .. } = self.scanned;
+    fn current_row(&self) -> SweepRow<'_> {
+        let ScannedRow { cells, end, .. } = self.scanned;
         let text = self.buffer.get(self.start..end).unwrap_or_default();
         let slots = self.slots.get(..cells).unwrap_or(&self.slots);
-        Row { text, slots, cells, line: self.row_line }
+        SweepRow { text, slots, cells, line: self.row_line }
     }
 
-    fn advance(&mut self) -> Result<bool, SweepError> {
+    fn advance_to_row(&mut self) -> Result<bool, SweepError> {
         loop {
-            match self.look()? {
-                Found::Row => return Ok(true),
-                Found::BlankLine => {}
-                Found::Cut => self.fill()?,
-                Found::End => return Ok(false),
+            match self.scan_next()? {
+                RowSearch::Row => return Ok(true),
+                RowSearch::BlankLine => {}
+                RowSearch::Cut => self.fill_buffer()?,
+                RowSearch::End => return Ok(false),
             }
         }
     }
 
-    fn look(&mut self) -> Result<Found, SweepError> {
+    fn scan_next(&mut self) -> Result<RowSearch, SweepError> {
         if self.next >= self.filled {
-            return Ok(if self.ended { Found::End } else { Found::Cut });
+            return Ok(if self.ended { RowSearch::End } else { RowSearch::Cut });
         }
-        let text = self.buffer.get(..self.filled + scan::PADDING).unwrap_or_default();
-        let scanned = match scan::row(text, self.next, &mut self.slots) {
+        let text = self.buffer.get(..self.filled + scan::PADDING_BYTES).unwrap_or_default();
+        let scanned = match scan::scan_row(text, self.next, &mut self.slots) {
             Ok(scanned) => scanned,
-            Err(trouble) if self.is_cut(trouble.end) => return Ok(Found::Cut),
-            Err(trouble) => return Err(self.refuse(&trouble)),
+            Err(trouble) if self.is_cut(trouble.end) => return Ok(RowSearch::Cut),
+            Err(trouble) => return Err(self.cell_error(&trouble)),
         };
-        let Some(next) = self.behind_line_end(scanned.end) else { return Ok(Found::Cut) };
+        let Some(next) = self.after_line_end(scanned.end) else { return Ok(RowSearch::Cut) };
         (self.start, self.next, self.scanned) = (self.next, next, scanned);
         self.row_line = self.line;
-        let row = self.row().text;
+        let row = self.current_row().text;
         let blank = scanned.cells == 1 && self.header.len() != 1 && row.trim_ascii().is_empty();
-        let found = if blank || row.is_empty() { Found::BlankLine } else { Found::Row };
+        let found = if blank || row.is_empty() { RowSearch::BlankLine } else { RowSearch::Row };
         let line = self.line;
-        self.line += 1 + if scanned.quoted { line_ends(row) } else { 0 };
+        self.line += 1 + if scanned.quoted { count_line_ends(row) } else { 0 };
         if self.header.is_empty() {
             self.header_line = line;
         }
@@ -202,54 +202,54 @@ impl<R: Read> Rows<R> {
     }
 
     /// Where the next line begins, if that can be told yet.
-    fn behind_line_end(&self, at: usize) -> Option<usize> {
+    fn after_line_end(&self, at: usize) -> Option<usize> {
         let two = self.buffer.get(at..at + 2) == Some(b"\r\n") && at + 1 < self.filled;
         let cut = if self.buffer.get(at) == Some(&b'\r') { at + 1 } else { at };
         (!self.is_cut(cut)).then_some(if two { at + 2 } else { at + 1 })
     }
 
     /// Moves what is left to the front, and fills the rest of the buffer.
-    fn fill(&mut self) -> Result<(), SweepError> {
+    fn fill_buffer(&mut self) -> Result<(), SweepError> {
         let done = self.next.min(self.filled);
         self.buffer.copy_within(done..self.filled, 0);
         (self.filled, self.next) = (self.filled - done, 0);
-        if self.filled + scan::PADDING >= MAX_ROW_BYTES {
+        if self.filled + scan::PADDING_BYTES >= MAX_ROW_BYTES {
             return Err(SweepError::RowTooLong { file: self.file.clone(), line: self.line });
         }
-        if self.filled * 2 > self.buffer.len().saturating_sub(scan::PADDING) {
+        if self.filled * 2 > self.buffer.len().saturating_sub(scan::PADDING_BYTES) {
             self.buffer.resize(self.buffer.len() * 2, b'\n');
         }
         let mut free = self.buffer.get_mut(self.filled..).unwrap_or_default();
-        let padding = free.len().saturating_sub(scan::PADDING);
+        let padding = free.len().saturating_sub(scan::PADDING_BYTES);
         free = free.get_mut(..padding).unwrap_or_default();
-        let read = read_all(&mut self.source, free).map_err(|source| {
+        let read = read_full(&mut self.source, free).map_err(|source| {
             let (file, line) = (self.file.clone(), self.line);
             SweepError::Io { file, line, source }
         })?;
         self.ended = read < free.len();
         self.filled += read;
         let padding = self.buffer.get_mut(self.filled..).unwrap_or_default();
-        padding.iter_mut().take(scan::PADDING).for_each(|byte| *byte = b'\n');
+        padding.iter_mut().take(scan::PADDING_BYTES).for_each(|byte| *byte = b'\n');
         Ok(())
     }
 
     /// What is wrong with the row that is looked at.
-    fn refuse(&self, trouble: &Trouble) -> SweepError {
+    fn cell_error(&self, trouble: &BadCell) -> SweepError {
         let before = self.buffer.get(self.next..trouble.start).unwrap_or_default();
-        let (file, line) = (self.file.clone(), self.line + line_ends(before));
+        let (file, line) = (self.file.clone(), self.line + count_line_ends(before));
         let number = trouble.cell + 1;
         let name = self.header.get(trouble.cell);
         let column = name.map_or_else(|| number.to_string(), |name| format!("{number} (`{name}`)"));
         match trouble.snag {
-            Snag::OpenQuote => SweepError::UnterminatedQuote { file, line, column },
-            Snag::Nul => SweepError::NulByte { file, line, column },
-            Snag::NotUtf8 => SweepError::NotUtf8 { file, line, column },
+            CellDefect::OpenQuote => SweepError::UnterminatedQuote { file, line, column },
+            CellDefect::Nul => SweepError::NulByte { file, line, column },
+            CellDefect::NotUtf8 => SweepError::NotUtf8 { file, line, column },
         }
     }
 }
 
 /// Reads until the buffer is full or there is no more.
-fn read_all(source: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+fn read_full(source: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while let Some(free) = buffer.get_mut(filled..).filter(|free| !free.is_empty()) {
         match source.read(free) {
@@ -263,7 +263,7 @@ fn read_all(source: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
 }
 
 /// How many lines end within a text; `\r\n` is one end, and so is `\r` alone.
-fn line_ends(text: &[u8]) -> u64 {
+fn count_line_ends(text: &[u8]) -> u64 {
     let feeds = memchr::memchr_iter(b'\n', text).count();
     let returns = memchr::memchr_iter(b'\r', text);
     let alone = returns.filter(|at| text.get(at + 1) != Some(&b'\n')).count();

@@ -2,16 +2,16 @@
 //! at the next that is not doubled, and what follows it up to the comma belongs to the cell. Knows no columns by name.
 
 use super::cell;
-use super::decimal::decimal;
+use super::decimal::parse_decimal;
 use memchr::{memchr, memchr3};
 use std::borrow::Cow;
 
 /// A text to be scanned ends in so many line ends that are not its own.
-pub(super) const PADDING: usize = 64;
+pub(super) const PADDING_BYTES: usize = 64;
 
 /// One cell of a row.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Slot {
+pub(super) struct CellSlot {
     /// Where it ends, counted from the row's beginning.
     pub(super) end: usize,
     /// The number in it; NaN where there is none, or none that is finite.
@@ -20,7 +20,7 @@ pub(super) struct Slot {
 
 /// A row that was found.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Scanned {
+pub(super) struct ScannedRow {
     /// How many cells it has.
     pub(super) cells: usize,
     /// Where its line end stands.
@@ -31,7 +31,7 @@ pub(super) struct Scanned {
 
 /// What can be wrong with a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Snag {
+pub(super) enum CellDefect {
     OpenQuote,
     Nul,
     NotUtf8,
@@ -39,8 +39,8 @@ pub(super) enum Snag {
 
 /// A cell that something is wrong with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Trouble {
-    pub(super) snag: Snag,
+pub(super) struct BadCell {
+    pub(super) snag: CellDefect,
     /// Which cell of the row, from 0.
     pub(super) cell: usize,
     /// Where it begins and ends.
@@ -49,55 +49,59 @@ pub(super) struct Trouble {
 }
 
 /// Finds the cells of the row that begins at `start`, and fills the slots as far as they go.
-pub(super) fn row(text: &[u8], start: usize, slots: &mut [Slot]) -> Result<Scanned, Trouble> {
-    let mut marks = Marks::from(text, start);
+pub(super) fn scan_row(
+    text: &[u8],
+    start: usize,
+    slots: &mut [CellSlot],
+) -> Result<ScannedRow, BadCell> {
+    let mut marks = CellMarks::new(text, start);
     let (mut at, mut cells, mut quoted) = (start, 0, false);
     let mut slots = slots.iter_mut();
     loop {
-        let mark = marks.next();
-        let (mut end, mut number) = (mark, decimal(text, at, mark));
+        let mark = marks.next_mark();
+        let (mut end, mut number) = (mark, parse_decimal(text, at, mark));
         if number.is_none() || !ends_cell(text, mark) {
-            let trouble = |(end, snag)| Trouble { snag, cell: cells, start: at, end };
-            (end, number) = any_cell(text, at).map_err(trouble)?;
+            let trouble = |(end, snag)| BadCell { snag, cell: cells, start: at, end };
+            (end, number) = scan_any_cell(text, at).map_err(trouble)?;
             quoted |= text.get(at) == Some(&b'"');
         }
         if end != mark {
-            marks = Marks::from(text, end + 1);
+            marks = CellMarks::new(text, end + 1);
         }
         cells += 1;
         if let Some(slot) = slots.next() {
-            *slot = Slot { end: end - start, number: number.unwrap_or(f64::NAN) };
+            *slot = CellSlot { end: end - start, number: number.unwrap_or(f64::NAN) };
         }
         if text.get(end) != Some(&b',') {
-            return Ok(Scanned { cells, end, quoted });
+            return Ok(ScannedRow { cells, end, quoted });
         }
         at = end + 1;
     }
 }
 
 /// Every byte of a word.
-const ONES: u64 = 0x0101_0101_0101_0101;
+const BYTE_ONES: u64 = 0x0101_0101_0101_0101;
 
 /// Where cells may end: at commas and line ends. Other bytes below 16 are marked too, and so are those within quotes.
-struct Marks<'a> {
+struct CellMarks<'a> {
     text: &'a [u8],
     block: usize,
     bits: u64,
 }
 
-impl<'a> Marks<'a> {
-    const BLOCK: usize = 64;
+impl<'a> CellMarks<'a> {
+    const BLOCK_BYTES: usize = 64;
 
-    fn from(text: &'a [u8], start: usize) -> Self {
-        Self { text, block: start, bits: Self::bits(text, start) }
+    fn new(text: &'a [u8], start: usize) -> Self {
+        Self { text, block: start, bits: Self::block_bits(text, start) }
     }
 
     /// The next mark; behind the text there are always more.
     #[inline]
-    fn next(&mut self) -> usize {
+    fn next_mark(&mut self) -> usize {
         while self.bits == 0 {
-            self.block += Self::BLOCK;
-            self.bits = Self::bits(self.text, self.block);
+            self.block += Self::BLOCK_BYTES;
+            self.bits = Self::block_bits(self.text, self.block);
         }
         let at = self.block + self.bits.trailing_zeros() as usize;
         self.bits &= self.bits - 1;
@@ -106,20 +110,20 @@ impl<'a> Marks<'a> {
 
     /// A bit for each byte of a block, set where there is a mark.
     #[inline]
-    fn bits(text: &[u8], block: usize) -> u64 {
+    fn block_bits(text: &[u8], block: usize) -> u64 {
         let Some(block) = text.get(block..).and_then(<[u8]>::first_chunk::<64>) else { return 1 };
         let (words, _) = block.as_chunks::<8>();
-        words.iter().rev().fold(0, |bits, word| (bits << 8) | marks(u64::from_le_bytes(*word)))
+        words.iter().rev().fold(0, |bits, word| (bits << 8) | mark_bits(u64::from_le_bytes(*word)))
     }
 }
 
 /// A bit for each byte of a word, set where it is a comma or below 16.
 #[inline]
-const fn marks(word: u64) -> u64 {
-    let comma = word ^ (ONES * b',' as u64);
-    let comma = ((comma & (ONES * 0x7f)) + ONES * 0x7f) | comma;
-    let low = ((word & (ONES * 0x70)) + ONES * 0x70) | word;
-    let found = !(comma & low) & (ONES * 0x80);
+const fn mark_bits(word: u64) -> u64 {
+    let comma = word ^ (BYTE_ONES * b',' as u64);
+    let comma = ((comma & (BYTE_ONES * 0x7f)) + BYTE_ONES * 0x7f) | comma;
+    let low = ((word & (BYTE_ONES * 0x70)) + BYTE_ONES * 0x70) | word;
+    let found = !(comma & low) & (BYTE_ONES * 0x80);
     ((found >> 7).wrapping_mul(0x0102_0408_1020_4080)) >> 56
 }
 
@@ -130,28 +134,28 @@ fn ends_cell(text: &[u8], at: usize) -> bool {
 
 /// Where any cell ends, with the number in it; or where it ends, with what is wrong with it.
 #[cold]
-fn any_cell(text: &[u8], start: usize) -> Result<(usize, Option<f64>), (usize, Snag)> {
+fn scan_any_cell(text: &[u8], start: usize) -> Result<(usize, Option<f64>), (usize, CellDefect)> {
     let mut bare = start;
     if text.get(start) == Some(&b'"') {
-        let all = text.len() - PADDING;
-        bare = closing_quote(text, start).ok_or((all, Snag::OpenQuote))? + 1;
+        let all = text.len() - PADDING_BYTES;
+        bare = closing_quote(text, start).ok_or((all, CellDefect::OpenQuote))? + 1;
     }
     let rest = text.get(bare..).unwrap_or_default();
     let end = memchr3(b',', b'\n', b'\r', rest).map_or(text.len(), |at| bare + at);
-    let content = unquoted(text.get(start..end).unwrap_or_default());
-    let number = cell::number(&content);
+    let content = unquote_cell(text.get(start..end).unwrap_or_default());
+    let number = cell::parse_number(&content);
     if number.is_none() && content.contains(&0) {
-        return Err((end, Snag::Nul));
+        return Err((end, CellDefect::Nul));
     }
     if number.is_none() && std::str::from_utf8(&content).is_err() {
-        return Err((end, Snag::NotUtf8));
+        return Err((end, CellDefect::NotUtf8));
     }
     Ok((end, number))
 }
 
 /// Where the quote is closed that is opened at `start`.
 fn closing_quote(text: &[u8], start: usize) -> Option<usize> {
-    let own = text.get(..text.len() - PADDING)?;
+    let own = text.get(..text.len() - PADDING_BYTES)?;
     let mut from = start + 1;
     loop {
         let quote = from + memchr(b'"', own.get(from..)?)?;
@@ -163,18 +167,18 @@ fn closing_quote(text: &[u8], start: usize) -> Option<usize> {
 }
 
 /// What a cell says, quotes around and within it taken off.
-pub(super) fn unquoted(cell: &[u8]) -> Cow<'_, [u8]> {
+pub(super) fn unquote_cell(cell: &[u8]) -> Cow<'_, [u8]> {
     let [b'"', inner @ ..] = cell else { return Cow::Borrowed(cell) };
     match memchr(b'"', inner) {
         Some(close) if close + 1 == inner.len() => {
             Cow::Borrowed(inner.get(..close).unwrap_or_default())
         }
-        Some(_) | None => Cow::Owned(unescaped(inner)),
+        Some(_) | None => Cow::Owned(unescape_quotes(inner)),
     }
 }
 
 /// What follows an opening quote: doubled quotes are one, the first other one closes, the rest is taken as it is.
-fn unescaped(inner: &[u8]) -> Vec<u8> {
+fn unescape_quotes(inner: &[u8]) -> Vec<u8> {
     let mut said = Vec::with_capacity(inner.len());
     let mut rest = inner;
     while let Some(quote) = memchr(b'"', rest) {

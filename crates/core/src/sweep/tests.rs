@@ -18,26 +18,26 @@ fn policy() -> ScorePolicy {
         primary: "m".to_owned(),
         metrics: vec![metric],
         invariant_columns: vec!["p".to_owned(), "q".to_owned()],
-        ..ScorePolicy::trading()
+        ..ScorePolicy::trading_preset()
     }
 }
 
 fn read(text: &[u8], limit: Option<u32>) -> Result<Sweep, SweepError> {
-    Sweep::read(text, "r.csv", limit, &policy())
+    Sweep::read_csv(text, "r.csv", limit, &policy())
 }
 
 /// The rows' ids in their order (`x`: not ok, `#`: text), then the means.
 fn show(sweep: &Sweep) -> String {
     let mut shown = String::new();
     for row in &sweep.picked.rows {
-        match row.id().number() {
+        match row.id().as_number() {
             Some(id) => write!(shown, "{id}").unwrap(),
             None => shown.push('#'),
         }
-        shown.push_str(if row.ok() { " " } else { "x " });
+        shown.push_str(if row.is_ok() { " " } else { "x " });
     }
     shown.push('|');
-    for (column, mean) in sweep.means() {
+    for (column, mean) in sweep.column_means() {
         write!(shown, " {column}={mean}").unwrap();
     }
     shown
@@ -142,7 +142,7 @@ fn what_is_refused_and_where() {
 #[test]
 fn what_has_no_end_is_not_held() {
     let endless = || b"a,m\n1,2\n".chain(io::repeat(b'7'));
-    let error = Sweep::read(endless(), "r.csv", None, &policy()).unwrap_err();
+    let error = Sweep::read_csv(endless(), "r.csv", None, &policy()).unwrap_err();
     assert_eq!(
         error.to_string(),
         "`r.csv`, line 3: the row that begins here is longer than 16 MiB (a quote that is never closed?)"
@@ -162,7 +162,8 @@ fn a_reader_that_fails_is_named_with_its_reason() {
             Err(io::Error::other("disk on fire"))
         }
     }
-    let error = Sweep::read(b"a,m\n1,2\n".chain(Failing), "r.csv", None, &policy()).unwrap_err();
+    let error =
+        Sweep::read_csv(b"a,m\n1,2\n".chain(Failing), "r.csv", None, &policy()).unwrap_err();
     assert!(
         matches!(&error, SweepError::Io { source, .. } if source.to_string().contains("disk on fire")),
         "{error:?}"
@@ -174,10 +175,10 @@ fn the_primary_that_the_user_named_must_be_there() {
     let (primary, invariant_columns) = ("sharp".to_owned(), Vec::new());
     let mut policy = ScorePolicy { primary, invariant_columns, ..policy() };
     let text = &b"config_id,sharpe\n0,1\n"[..];
-    let read = |policy: &ScorePolicy| Sweep::read(text, "r.csv", None, policy).unwrap();
-    assert!(read(&policy).require(&policy).is_ok(), "a preset's may be missing");
+    let read = |policy: &ScorePolicy| Sweep::read_csv(text, "r.csv", None, policy).unwrap();
+    assert!(read(&policy).require_columns(&policy).is_ok(), "a preset's may be missing");
     policy.primary_chosen_by = ChosenBy::User;
-    assert!(read(&policy).require(&policy).is_err(), "a user's may not");
+    assert!(read(&policy).require_columns(&policy).is_err(), "a user's may not");
     assert_eq!(
         read(&policy).require_primary(&policy).unwrap_err().to_string(),
         "`r.csv` has no column `sharp`, the primary metric; nearest: `sharpe`"
@@ -241,10 +242,10 @@ fn figures_are_kept_until_they_are_too_many() {
         read(format!("config_id,m\n{text}").as_bytes(), None).unwrap()
     };
     let (most, more) = (rows(tally::MAX_FIGURES), rows(tally::MAX_FIGURES + 1));
-    assert_eq!(most.metric(0).map(Iterator::count), Some(tally::MAX_FIGURES));
-    assert!(more.metric(0).is_none());
+    assert_eq!(most.metric_figures(0).map(Iterator::count), Some(tally::MAX_FIGURES));
+    assert!(more.metric_figures(0).is_none());
     assert_eq!(
-        more.primaries().count(),
+        more.primary_figures().count(),
         tally::MAX_FIGURES + 1,
         "the primary is kept all the same"
     );
@@ -254,7 +255,7 @@ fn figures_are_kept_until_they_are_too_many() {
 fn fingerprints_tell_values_apart_and_not_their_spelling() {
     let of = |cell: &str| {
         let sweep = read(format!("config_id,m,p\n0,{cell},{cell}\n").as_bytes(), None).unwrap();
-        (sweep.fingerprint(), sweep.invariant(0).to_vec())
+        (sweep.metrics_fingerprint(), sweep.invariant_fingerprints(0).to_vec())
     };
     for (one, other) in [("1.0", "1.00"), ("0", "-0.0"), (" 1e0", "1"), ("text", " text ")] {
         assert_eq!(of(one), of(other), "{one:?} {other:?}");
@@ -280,16 +281,16 @@ fn seen_here(
     piece: usize,
     buffer: usize,
 ) -> Result<Vec<(usize, Vec<String>)>, SweepError> {
-    let mut rows = match Rows::with_buffer(Pieces { text: text.as_bytes(), piece }, "r.csv", buffer)
-    {
-        Err(SweepError::Empty { .. }) => return Ok(Vec::new()),
-        rows => rows?,
-    };
+    let mut rows =
+        match RowReader::with_buffer(Pieces { text: text.as_bytes(), piece }, "r.csv", buffer) {
+            Err(SweepError::Empty { .. }) => return Ok(Vec::new()),
+            rows => rows?,
+        };
     let mut seen = vec![(rows.header().len(), rows.header().to_vec())];
-    while let Some(row) = rows.next()? {
-        let cells = (0..).map_while(|at| row.cell(at));
+    while let Some(row) = rows.next_row()? {
+        let cells = (0..).map_while(|at| row.cell_text(at));
         let cells = cells.map(|cell| String::from_utf8(cell.into_owned()).unwrap()).collect();
-        seen.push((row.cells(), cells));
+        seen.push((row.cell_count(), cells));
     }
     Ok(seen)
 }

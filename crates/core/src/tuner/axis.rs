@@ -4,11 +4,11 @@
 use super::literal::Literal;
 
 /// Near zero a step of a fraction is about this.
-const UNIT: f64 = 0.1;
+const NEAR_ZERO_UNIT: f64 = 0.1;
 
 /// How a value becomes a place.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Axis {
+pub(super) enum ValueAxis {
     /// There are two values.
     Flag,
     /// By factors; the sign stays.
@@ -25,9 +25,9 @@ pub(super) enum Axis {
     },
 }
 
-impl Axis {
+impl ValueAxis {
     /// The axis of a constant that has had these values, the present one included.
-    pub(super) fn of(literal: &Literal, values: &[f64]) -> Self {
+    pub(super) fn from_values(literal: &Literal, values: &[f64]) -> Self {
         let all = |holds: fn(f64) -> bool| values.iter().all(|value| holds(*value));
         match literal {
             Literal::Flag { .. } => Self::Flag,
@@ -37,13 +37,13 @@ impl Axis {
             Literal::Number { .. } if all(|v| v > 0.0) => Self::Size { sign: 1.0 },
             Literal::Number { .. } if all(|v| v < 0.0) => Self::Size { sign: -1.0 },
             Literal::Number { .. } => {
-                Self::Signed { unit: if literal.is_whole() { 1.0 } else { UNIT } }
+                Self::Signed { unit: if literal.is_whole() { 1.0 } else { NEAR_ZERO_UNIT } }
             }
         }
     }
 
     /// Where a value is.
-    pub(super) fn place(self, value: f64) -> f64 {
+    pub(super) fn position_of(self, value: f64) -> f64 {
         match self {
             Self::Flag => value,
             Self::Size { sign } => (value * sign).ln(),
@@ -53,7 +53,7 @@ impl Axis {
     }
 
     /// What is there.
-    pub(super) fn value(self, place: f64) -> f64 {
+    pub(super) fn value_at(self, place: f64) -> f64 {
         match self {
             Self::Flag => place,
             Self::Size { sign } => sign * place.exp(),
@@ -63,7 +63,7 @@ impl Axis {
     }
 
     /// Whether a value is on it.
-    pub(super) fn has(self, value: f64) -> bool {
+    pub(super) fn contains(self, value: f64) -> bool {
         match self {
             Self::Flag => (0.0..=1.0).contains(&value),
             Self::Size { sign } => value * sign > 0.0 && value.is_finite(),

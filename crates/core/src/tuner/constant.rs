@@ -1,25 +1,25 @@
 //! Finding the constants of a file: numbers and flags that are given to a name on a line of their own. What changes while
 //! the program runs is none, and neither is what it would be idle or unfair to tune.
 
-use super::kind::FileKind;
+use super::code_mask::mask_code;
+use super::file_kind::FileKind;
 use super::literal::Literal;
-use super::mask::masked;
-use super::{json, nested};
+use super::{json, toml_yaml};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// The longest name that is taken.
-const NAME_CHARS: usize = 40;
+const MAX_NAME_CHARS: usize = 40;
 /// The longest literal.
-const LITERAL_BYTES: usize = 16;
+const MAX_LITERAL_BYTES: usize = 16;
 /// Names that end like this say nothing about how good the code is: a lucky seed is no improvement.
-const IDLE: [&str; 6] = ["seed", "random_state", "version", "edition", "port", "schema"];
+const UNTUNABLE_NAMES: [&str; 6] = ["seed", "random_state", "version", "edition", "port", "schema"];
 
 /// A constant of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Constant {
     /// Which one.
-    pub id: Id,
+    pub id: ConstantId,
     /// What stands there.
     pub text: String,
     /// The same, understood.
@@ -30,7 +30,7 @@ pub struct Constant {
 
 /// What tells one constant from all others.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Id {
+pub struct ConstantId {
     /// The file's path, with `/`.
     pub file: String,
     /// Its name, with those of the tables around it: `train.rate`.
@@ -40,26 +40,27 @@ pub struct Id {
 }
 
 /// A name and where its literal stands.
-pub(super) struct Found {
+pub(super) struct NamedSpan {
     pub(super) name: String,
     pub(super) span: Range<usize>,
 }
 
 /// The constants of a file, in their order.
 #[must_use]
-pub fn constants(file: &str, text: &str) -> Vec<Constant> {
-    let Some(kind) = FileKind::of(file) else { return Vec::new() };
-    let mask = masked(text, kind);
+pub fn find_constants(file: &str, text: &str) -> Vec<Constant> {
+    let Some(kind) = FileKind::from_path(file) else { return Vec::new() };
+    let mask = mask_code(text, kind);
     let found = match kind {
-        FileKind::Json => json::found(&mask),
-        FileKind::Toml => nested::in_toml(&mask),
-        FileKind::Yaml => nested::in_yaml(&mask),
-        FileKind::Python | FileKind::Rust | FileKind::CLike => in_code(&mask, kind),
+        FileKind::Json => json::find_in_json(&mask),
+        FileKind::Toml => toml_yaml::find_in_toml(&mask),
+        FileKind::Yaml => toml_yaml::find_in_yaml(&mask),
+        FileKind::Python | FileKind::Rust | FileKind::CLike => find_in_code(&mask, kind),
     };
     let mut seen: BTreeMap<String, u32> = BTreeMap::new();
     let mut constants = Vec::new();
-    for Found { name, span } in found {
-        let Some(text) = text.get(span.clone()).filter(|text| text.len() <= LITERAL_BYTES) else {
+    for NamedSpan { name, span } in found {
+        let Some(text) = text.get(span.clone()).filter(|text| text.len() <= MAX_LITERAL_BYTES)
+        else {
             continue;
         };
         let Some(literal) = Literal::parse(text, kind) else { continue };
@@ -67,9 +68,9 @@ pub fn constants(file: &str, text: &str) -> Vec<Constant> {
         let nth = seen.entry(plain.clone()).or_default();
         *nth += 1;
         let nth = *nth;
-        let changes = kind.is_code() && changes_later(&mask, &name);
-        if is_name(&name) && !is_idle(&plain) && !changes {
-            let id = Id { file: file.to_owned(), name, nth };
+        let changes = kind.is_code() && is_changed_later(&mask, &name);
+        if is_valid_name(&name) && !is_untunable(&plain) && !changes {
+            let id = ConstantId { file: file.to_owned(), name, nth };
             constants.push(Constant { id, text: text.to_owned(), literal, span });
         }
     }
@@ -77,18 +78,18 @@ pub fn constants(file: &str, text: &str) -> Vec<Constant> {
 }
 
 /// Whether a name can be said in an idea.
-fn is_name(name: &str) -> bool {
+fn is_valid_name(name: &str) -> bool {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '$' | '/' | ' ');
-    !name.trim().is_empty() && name.chars().count() <= NAME_CHARS && name.chars().all(plain)
+    !name.trim().is_empty() && name.chars().count() <= MAX_NAME_CHARS && name.chars().all(plain)
 }
 
-fn is_idle(name: &str) -> bool {
+fn is_untunable(name: &str) -> bool {
     let last = name.rsplit('.').next().unwrap_or(name).trim_matches('_');
-    IDLE.iter().any(|idle| last == *idle || last.ends_with(&format!("_{idle}")))
+    UNTUNABLE_NAMES.iter().any(|idle| last == *idle || last.ends_with(&format!("_{idle}")))
 }
 
 /// Whether the code counts with a name: `x += 1`, `x++`.
-fn changes_later(mask: &str, name: &str) -> bool {
+fn is_changed_later(mask: &str, name: &str) -> bool {
     let word = |c: char| c.is_alphanumeric() || c == '_';
     mask.match_indices(name).any(|(at, _)| {
         let before = mask.get(..at).and_then(|text| text.chars().next_back());
@@ -98,20 +99,20 @@ fn changes_later(mask: &str, name: &str) -> bool {
     })
 }
 
-fn in_code(mask: &str, kind: FileKind) -> Vec<Found> {
+fn find_in_code(mask: &str, kind: FileKind) -> Vec<NamedSpan> {
     let mut found = Vec::new();
-    for (start, line) in lines(mask) {
-        let Some((name, value)) = given(line, kind) else { continue };
+    for (start, line) in lines_with_offsets(mask) {
+        let Some((name, value)) = parse_assignment(line, kind) else { continue };
         let value = value.trim().trim_end_matches([',', ';', '}', ')', ' ']);
-        if let Some(span) = place(start, line, value) {
-            found.push(Found { name: name.to_owned(), span });
+        if let Some(span) = span_of_part(start, line, value) {
+            found.push(NamedSpan { name: name.to_owned(), span });
         }
     }
     found
 }
 
 /// Lines with the place where each begins, without their ends and a mark of the byte order.
-pub(super) fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+pub(super) fn lines_with_offsets(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut start = 0;
     text.split('\n').map(move |line| {
         let begins = start;
@@ -124,37 +125,37 @@ pub(super) fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 /// The place of a part of a line.
-pub(super) fn place(start: usize, line: &str, part: &str) -> Option<Range<usize>> {
+pub(super) fn span_of_part(start: usize, line: &str, part: &str) -> Option<Range<usize>> {
     let offset = (part.as_ptr() as usize).checked_sub(line.as_ptr() as usize)?;
     let begins = start + offset;
     (!part.is_empty()).then_some(begins..begins + part.len())
 }
 
 /// The name that a line of code gives a value to, and what it gives.
-fn given(line: &str, kind: FileKind) -> Option<(&str, &str)> {
+fn parse_assignment(line: &str, kind: FileKind) -> Option<(&str, &str)> {
     let line = line.trim();
     if let Some(rest) = line.strip_prefix("#define ").filter(|_| kind == FileKind::CLike) {
-        return rest.trim_start().split_once(' ').filter(|(name, _)| is_word(name));
+        return rest.trim_start().split_once(' ').filter(|(name, _)| is_dotted_name(name));
     }
-    if let Some((name, value)) = quoted_key(line) {
+    if let Some((name, value)) = parse_quoted_key(line) {
         return Some((name, value));
     }
     if let Some((before, value)) = line.split_once('=') {
-        return Some((assigned(before, kind)?, value));
+        return Some((assigned_name(before, kind)?, value));
     }
     let (name, value) = line.split_once(':').filter(|_| kind != FileKind::Python)?;
-    Some((Some(name.trim_end()).filter(|name| is_word(name))?, value))
+    Some((Some(name.trim_end()).filter(|name| is_dotted_name(name))?, value))
 }
 
 /// `"name": value`, as in a dictionary.
-fn quoted_key(line: &str) -> Option<(&str, &str)> {
+fn parse_quoted_key(line: &str) -> Option<(&str, &str)> {
     let quote = line.chars().next().filter(|c| matches!(c, '"' | '\''))?;
     let (name, rest) = line.get(1..)?.split_once(quote)?;
     Some((name, rest.trim_start().strip_prefix(':')?))
 }
 
 /// The name in `pub const NAME: f64`, `static double name` or `self.name: float`.
-fn assigned(before: &str, kind: FileKind) -> Option<&str> {
+fn assigned_name(before: &str, kind: FileKind) -> Option<&str> {
     let before = before.trim_end().trim_end_matches(':').trim_end();
     let target = before.split_once(": ").map_or(before, |(target, _type)| target.trim_end());
     let words: Vec<&str> = target.split_whitespace().collect();
@@ -166,21 +167,21 @@ fn assigned(before: &str, kind: FileKind) -> Option<&str> {
                 qualifiers.iter().any(|word| matches!(*word, "const" | "static" | "let"));
             declares && !qualifiers.contains(&"mut")
         }
-        FileKind::CLike => qualifiers.iter().all(|word| is_type(word)),
+        FileKind::CLike => qualifiers.iter().all(|word| is_type_word(word)),
         FileKind::Toml | FileKind::Json | FileKind::Yaml => false,
     };
     let name = name.trim_start_matches(['*', '.']);
-    Some(name).filter(|name| fits && is_word(name))
+    Some(name).filter(|name| fits && is_dotted_name(name))
 }
 
 /// A name, or several with points between.
-fn is_word(text: &str) -> bool {
+fn is_dotted_name(text: &str) -> bool {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '$');
     let digit_first = text.starts_with(|c: char| c.is_ascii_digit() || c == '.');
     !text.is_empty() && !digit_first && text.chars().all(plain)
 }
 
-fn is_type(word: &str) -> bool {
+fn is_type_word(word: &str) -> bool {
     let plain = |c: char| c.is_alphanumeric() || "_:<>*&.,[]".contains(c);
     word.chars().all(plain) && !matches!(word, "return" | "case" | "if" | "else" | "for" | "while")
 }

@@ -1,18 +1,18 @@
 //! What a prompt tells of changes that were tried: read from the same lines that a model reads. Ideas of other kinds are
 //! passed over.
 
-use super::change::Change;
+use super::change::ConstantChange;
 
 /// What heads the ideas that are in the code at hand.
-const TAKEN: &str = "=== IDEAS THAT LED HERE";
+const TAKEN_HEADING: &str = "=== IDEAS THAT LED HERE";
 /// What heads the others.
-const TRIED: &str = "=== OTHER IDEAS THAT WERE TRIED";
+const TRIED_HEADING: &str = "=== OTHER IDEAS THAT WERE TRIED";
 /// What heads those that were answered before, and refused as repeats.
-const REPEATED: &str = "=== YOU PROPOSED THESE";
+const REPEATED_HEADING: &str = "=== YOU PROPOSED THESE";
 /// What is said of one that a budget cut off: it may be tried yet.
-const UNFINISHED: &str = "not tried to its end";
+const UNFINISHED_NOTE: &str = "not tried to its end";
 /// Results that were not whole say nothing about a value, whatever their score.
-const BROKEN: [&str; 8] = [
+const INVALID_RESULT_REASONS: [&str; 8] = [
     "not_completed",
     "artifacts_damaged",
     "protected",
@@ -25,27 +25,27 @@ const BROKEN: [&str; 8] = [
 
 /// All that a prompt tells.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct History {
+pub struct TunerHistory {
     /// Changes with their outcomes, as they stand there.
-    pub trials: Vec<Trial>,
+    pub trials: Vec<TunerTrial>,
     /// Changes that may not be proposed again here.
-    pub repeated: Vec<Change>,
+    pub repeated: Vec<ConstantChange>,
 }
 
 /// A change that was tried.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Trial {
+pub struct TunerTrial {
     /// Which.
-    pub change: Change,
+    pub change: ConstantChange,
     /// The number of the node that it was tried on: a larger one is newer.
     pub node: u32,
     /// What came of it.
-    pub outcome: Outcome,
+    pub outcome: TrialOutcome,
 }
 
 /// What came of a change.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Outcome {
+pub enum TrialOutcome {
     /// The score moved by so much; more than 0 only where the gate let it pass.
     Moved(f64),
     /// Nothing changed at all.
@@ -54,10 +54,10 @@ pub enum Outcome {
     Failed,
 }
 
-impl History {
+impl TunerHistory {
     /// Reads a prompt.
     #[must_use]
-    pub fn read(prompt: &str) -> Self {
+    pub fn from_prompt(prompt: &str) -> Self {
         let mut history = Self::default();
         let mut part = "";
         for line in prompt.lines() {
@@ -65,16 +65,17 @@ impl History {
                 part = line;
                 continue;
             }
-            let Some((change, told)) = line.strip_prefix("- ").and_then(Change::read) else {
+            let Some((change, told)) = line.strip_prefix("- ").and_then(ConstantChange::parse)
+            else {
                 continue;
             };
-            if told.ends_with(UNFINISHED) {
+            if told.ends_with(UNFINISHED_NOTE) {
                 continue;
             }
-            if part.starts_with(TAKEN) || part.starts_with(TRIED) {
-                let (node, outcome) = outcome(told);
-                history.trials.push(Trial { change, node, outcome });
-            } else if part.starts_with(REPEATED) {
+            if part.starts_with(TAKEN_HEADING) || part.starts_with(TRIED_HEADING) {
+                let (node, outcome) = parse_outcome(told);
+                history.trials.push(TunerTrial { change, node, outcome });
+            } else if part.starts_with(REPEATED_HEADING) {
                 history.repeated.push(change);
             }
         }
@@ -83,17 +84,19 @@ impl History {
 }
 
 /// Reads `: on n0001, mixed against the root, score 0.5 (n0001: 0.25), …; passed: …`.
-fn outcome(told: &str) -> (u32, Outcome) {
+fn parse_outcome(told: &str) -> (u32, TrialOutcome) {
     let node = number_after(told, "on n").unwrap_or(0);
     let scores = number_after::<f64>(told, "score ")
         .zip(number_after::<f64>(told, &format!("(n{node:04}: ")));
     let why = told.split_once("; ").map_or("", |(_, why)| why);
     let outcome = match scores {
-        None => Outcome::Failed,
-        Some(_) if BROKEN.iter().any(|broken| why.starts_with(broken)) => Outcome::Failed,
-        Some(_) if why.starts_with("no_effect") => Outcome::NoEffect,
-        Some((score, before)) if why.starts_with("passed") => Outcome::Moved(score - before),
-        Some((score, before)) => Outcome::Moved((score - before).min(0.0)),
+        None => TrialOutcome::Failed,
+        Some(_) if INVALID_RESULT_REASONS.iter().any(|broken| why.starts_with(broken)) => {
+            TrialOutcome::Failed
+        }
+        Some(_) if why.starts_with("no_effect") => TrialOutcome::NoEffect,
+        Some((score, before)) if why.starts_with("passed") => TrialOutcome::Moved(score - before),
+        Some((score, before)) => TrialOutcome::Moved((score - before).min(0.0)),
     };
     (node, outcome)
 }
@@ -115,22 +118,22 @@ mod tests {
                 "Propose 3\n- set `a` from 1 to 2 in `b.py`\n=== OTHER IDEAS THAT WERE TRIED ON THE WAY ===\n\
                  - Widen the window: on n0000, weak\n- Set `LR` from 0.1 to 0.2 in `t.py`{told}\n\n=== CONSTRAINTS ===\n- set `a` from 1 to 2 in `b.py`\n"
             );
-            let history = History::read(&prompt);
+            let history = TunerHistory::from_prompt(&prompt);
             let [trial] = history.trials.as_slice() else { panic!("{history:?}") };
             assert_eq!((trial.node, trial.outcome), (node, expected), "{told}");
             assert_eq!((trial.change.id.name.as_str(), trial.change.to.as_str()), ("LR", "0.2"));
         };
         let figures = ": on n0003, promising against the root, score 0.75 (n0003: 0.5), primary delta 1 (n0003: 0)";
-        check(&format!("{figures}; passed: score 0.75"), 3, Outcome::Moved(0.25));
-        check(&format!("{figures}; primary_regressed: x"), 3, Outcome::Moved(0.0));
-        check(&format!("{figures}; no_effect: x"), 3, Outcome::NoEffect);
-        check(&format!("{figures}; incomplete: 3 of 5"), 3, Outcome::Failed);
-        check(": on n12345, failed: sweep: exit 1", 12345, Outcome::Failed);
-        check(": under way", 0, Outcome::Failed);
-        check("", 0, Outcome::Failed);
+        check(&format!("{figures}; passed: score 0.75"), 3, TrialOutcome::Moved(0.25));
+        check(&format!("{figures}; primary_regressed: x"), 3, TrialOutcome::Moved(0.0));
+        check(&format!("{figures}; no_effect: x"), 3, TrialOutcome::NoEffect);
+        check(&format!("{figures}; incomplete: 3 of 5"), 3, TrialOutcome::Failed);
+        check(": on n12345, failed: sweep: exit 1", 12345, TrialOutcome::Failed);
+        check(": under way", 0, TrialOutcome::Failed);
+        check("", 0, TrialOutcome::Failed);
         let cut = "=== OTHER IDEAS THAT WERE TRIED ON THE WAY ===\n- Set `a` from 1 to 2 in `b.py`: on n0000, not tried to its end\n";
-        assert!(History::read(cut).trials.is_empty(), "it may be tried yet");
+        assert!(TunerHistory::from_prompt(cut).trials.is_empty(), "it may be tried yet");
         let prompt = "=== YOU PROPOSED THESE, BUT THEY WERE TRIED BEFORE ===\n- Set `a` from 1 to 2 in `b.py`\n";
-        assert_eq!(History::read(prompt).repeated.len(), 1);
+        assert_eq!(TunerHistory::from_prompt(prompt).repeated.len(), 1);
     }
 }

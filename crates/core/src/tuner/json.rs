@@ -1,40 +1,40 @@
 //! Constants of a JSON text: numbers and flags under a name, with the names around it. Lenient: it only finds places, and
 //! what is no JSON at all has few of them.
 
-use super::constant::Found;
+use super::constant::NamedSpan;
 
 /// No text goes deeper.
-const DEPTH: usize = 64;
+const MAX_JSON_DEPTH: usize = 64;
 
 /// Every number and flag that has a name, in order.
-pub(super) fn found(mask: &str) -> Vec<Found> {
-    let mut walk = Walk { text: mask, at: 0, names: Vec::new(), name: None, found: Vec::new() };
-    while walk.step().is_some() && walk.names.len() <= DEPTH {}
+pub(super) fn find_in_json(mask: &str) -> Vec<NamedSpan> {
+    let mut walk = JsonWalk { text: mask, at: 0, names: Vec::new(), name: None, found: Vec::new() };
+    while walk.step().is_some() && walk.names.len() <= MAX_JSON_DEPTH {}
     walk.found
 }
 
-struct Walk<'a> {
+struct JsonWalk<'a> {
     text: &'a str,
     at: usize,
     /// The names of what is open; a list has that of its key.
-    names: Vec<Open<'a>>,
+    names: Vec<JsonContainer<'a>>,
     /// The name that the next value has.
     name: Option<&'a str>,
-    found: Vec<Found>,
+    found: Vec<NamedSpan>,
 }
 
-struct Open<'a> {
+struct JsonContainer<'a> {
     name: Option<&'a str>,
     is_object: bool,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> JsonWalk<'a> {
     fn step(&mut self) -> Option<()> {
         let rest = self.text.get(self.at..)?;
         let first = rest.chars().next()?;
         match first {
             '{' | '[' => {
-                self.names.push(Open { name: self.name.take(), is_object: first == '{' });
+                self.names.push(JsonContainer { name: self.name.take(), is_object: first == '{' });
                 self.at += 1;
             }
             '}' | ']' => {
@@ -42,8 +42,8 @@ impl<'a> Walk<'a> {
                 self.name = None;
                 self.at += 1;
             }
-            '"' => self.text_here(rest)?,
-            '-' | '+' | '.' | '0'..='9' | 't' | 'f' | 'n' => self.value(rest),
+            '"' => self.read_text(rest)?,
+            '-' | '+' | '.' | '0'..='9' | 't' | 'f' | 'n' => self.read_value(rest),
             ',' => {
                 self.name = None;
                 self.at += 1;
@@ -54,7 +54,7 @@ impl<'a> Walk<'a> {
     }
 
     /// A text: a name where a colon follows.
-    fn text_here(&mut self, rest: &'a str) -> Option<()> {
+    fn read_text(&mut self, rest: &'a str) -> Option<()> {
         let mut escaped = false;
         let end = rest.char_indices().skip(1).find(|(_, c)| {
             let ends = *c == '"' && !escaped;
@@ -69,13 +69,13 @@ impl<'a> Walk<'a> {
         Some(())
     }
 
-    fn value(&mut self, rest: &str) {
+    fn read_value(&mut self, rest: &str) {
         let part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '+' | '.' | '_');
         let end = rest.find(|c| !part(c)).unwrap_or(rest.len()).max(1);
         if let Some(name) = self.name.take() {
             let around = self.names.iter().filter_map(|open| open.name);
             let name = around.chain([name]).collect::<Vec<_>>().join(".");
-            self.found.push(Found { name, span: self.at..self.at + end });
+            self.found.push(NamedSpan { name, span: self.at..self.at + end });
         }
         self.at += end;
     }

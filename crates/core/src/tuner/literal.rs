@@ -1,12 +1,12 @@
 //! One literal: what it is worth, and how another value is written in the same form. A number keeps its point, exponent,
 //! groups of digits, sign and suffix; it is written with no more digits than say something.
 
-use super::kind::FileKind;
+use super::file_kind::FileKind;
 
 /// The fewest significant digits that a new value is rounded to.
-const DIGITS: usize = 3;
+const MIN_SIGNIFICANT_DIGITS: usize = 3;
 /// The most that are believed: whole numbers of so many are exact.
-const MOST_DIGITS: usize = 15;
+const MAX_SIGNIFICANT_DIGITS: usize = 15;
 
 /// A literal.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,14 +23,14 @@ pub enum Literal {
         /// What it is worth.
         value: f64,
         /// How it is written.
-        form: Form,
+        form: NumberForm,
     },
 }
 
 /// How a number is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Form {
-    kind: Kind,
+pub struct NumberForm {
+    kind: NumberKind,
     plus: bool,
     /// Whether it begins with its point.
     bare: bool,
@@ -39,20 +39,20 @@ pub struct Form {
     /// The fewest digits after the point.
     decimals: usize,
     significant: usize,
-    exponent: Option<Exponent>,
+    exponent: Option<ExponentForm>,
     suffix: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum NumberKind {
     Whole,
     /// Without a point, but of a type that has one.
-    Pointless,
+    WithoutPoint,
     Fraction,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Exponent {
+struct ExponentForm {
     letter: char,
     plus: bool,
     width: usize,
@@ -69,7 +69,7 @@ impl Literal {
             ("true" | "false", FileKind::Python) => None,
             ("true", _) => flag(true, false),
             ("false", _) => flag(false, false),
-            _ => number(text, kind),
+            _ => parse_number(text, kind),
         }
     }
 
@@ -88,25 +88,25 @@ impl Literal {
     pub fn is_whole(&self) -> bool {
         match self {
             Self::Flag { .. } => true,
-            Self::Number { form, .. } => form.kind == Kind::Whole,
+            Self::Number { form, .. } => form.kind == NumberKind::Whole,
         }
     }
 
     /// Another value in the same form, rounded.
     #[must_use]
-    pub fn write(&self, value: f64) -> String {
+    pub fn format_value(&self, value: f64) -> String {
         match self {
             Self::Flag { capital, .. } => {
                 let word = if value > 0.5 { "true" } else { "false" };
                 let (first, rest) = word.split_at(1);
                 if *capital { first.to_uppercase() + rest } else { word.to_owned() }
             }
-            Self::Number { form, .. } => form.write(value),
+            Self::Number { form, .. } => form.format_value(value),
         }
     }
 }
 
-fn number(text: &str, kind: FileKind) -> Option<Literal> {
+fn parse_number(text: &str, kind: FileKind) -> Option<Literal> {
     let (sign, rest) = match text.strip_prefix(['-', '+']) {
         Some(rest) => (text.get(..1)?, rest),
         None => ("", text),
@@ -114,8 +114,8 @@ fn number(text: &str, kind: FileKind) -> Option<Literal> {
     let digits_end = rest.find(|c: char| !is_digit(c) && c != '.').unwrap_or(rest.len());
     let digits_end = rest.get(..digits_end)?.trim_end_matches('_').len();
     let (mantissa, after) = rest.split_at(digits_end);
-    let (exponent, suffix) = exponent(after)?;
-    if !is_suffix(suffix, kind) {
+    let (exponent, suffix) = parse_exponent(after)?;
+    if !is_number_suffix(suffix, kind) {
         return None;
     }
     let (whole, fraction) = match mantissa.split_once('.') {
@@ -127,23 +127,23 @@ fn number(text: &str, kind: FileKind) -> Option<Literal> {
     }
     let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
     let significant = digits.trim_start_matches('0').trim_end_matches('0').len();
-    if digits.is_empty() || digits.len() > MOST_DIGITS {
+    if digits.is_empty() || digits.len() > MAX_SIGNIFICANT_DIGITS {
         return None;
     }
     let power = exponent.map_or("", |(text, _)| text);
     let plain = format!("{sign}{}{power}", mantissa.replace('_', ""));
     let value: f64 = plain.parse().ok().filter(|value: &f64| value.is_finite())?;
     let has_point = fraction.is_some() || exponent.is_some();
-    let form = Form {
+    let form = NumberForm {
         kind: match suffix.trim_start_matches('_').starts_with(['f', 'F']) {
-            _ if has_point => Kind::Fraction,
-            true => Kind::Pointless,
-            false => Kind::Whole,
+            _ if has_point => NumberKind::Fraction,
+            true => NumberKind::WithoutPoint,
+            false => NumberKind::Whole,
         },
         plus: sign == "+",
         bare: whole.is_empty(),
         grouped: whole.contains('_'),
-        decimals: fraction.map_or(0, padding),
+        decimals: fraction.map_or(0, min_decimals),
         significant,
         exponent: exponent.map(|(_, form)| form),
         suffix: suffix.to_owned(),
@@ -152,7 +152,7 @@ fn number(text: &str, kind: FileKind) -> Option<Literal> {
 }
 
 /// How many digits a new fraction has at least: zeros at the end are a habit, other digits are not.
-fn padding(fraction: &str) -> usize {
+fn min_decimals(fraction: &str) -> usize {
     if fraction.ends_with('0') { fraction.len() } else { fraction.len().min(1) }
 }
 
@@ -173,12 +173,12 @@ fn is_whole_part(whole: &str, fraction: Option<&str>) -> bool {
 }
 
 /// The exponent, as it is and as a form, and what comes after it.
-fn exponent(text: &str) -> Option<(Option<(&str, Exponent)>, &str)> {
+fn parse_exponent(text: &str) -> Option<(Option<(&str, ExponentForm)>, &str)> {
     let Some(rest) = text.strip_prefix(['e', 'E']) else { return Some((None, text)) };
     let digits = rest.strip_prefix(['-', '+']).unwrap_or(rest);
     let width = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
     let end = text.len() - digits.len() + width;
-    let form = Exponent {
+    let form = ExponentForm {
         letter: if text.starts_with('e') { 'e' } else { 'E' },
         plus: rest.starts_with('+'),
         width,
@@ -187,29 +187,29 @@ fn exponent(text: &str) -> Option<(Option<(&str, Exponent)>, &str)> {
     Some((Some((text.get(..end)?, form)), text.get(end..)?))
 }
 
-fn is_suffix(suffix: &str, kind: FileKind) -> bool {
-    const RUST: [&str; 14] = [
+fn is_number_suffix(suffix: &str, kind: FileKind) -> bool {
+    const RUST_SUFFIXES: [&str; 14] = [
         "f32", "f64", "u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64",
         "i128", "isize",
     ];
     match kind {
         _ if suffix.is_empty() => true,
-        FileKind::Rust => RUST.contains(&suffix.trim_start_matches('_')),
+        FileKind::Rust => RUST_SUFFIXES.contains(&suffix.trim_start_matches('_')),
         FileKind::CLike => suffix.len() <= 3 && suffix.chars().all(|c| "fFlLuU".contains(c)),
         FileKind::Python | FileKind::Toml | FileKind::Json | FileKind::Yaml => false,
     }
 }
 
-impl Form {
-    fn write(&self, value: f64) -> String {
-        let digits = self.significant.clamp(DIGITS, MOST_DIGITS);
-        let value = if self.kind == Kind::Whole { value.round() } else { value };
+impl NumberForm {
+    fn format_value(&self, value: f64) -> String {
+        let digits = self.significant.clamp(MIN_SIGNIFICANT_DIGITS, MAX_SIGNIFICANT_DIGITS);
+        let value = if self.kind == NumberKind::Whole { value.round() } else { value };
         let rounded = format!("{value:.*e}", digits - 1);
         let (mantissa, power) = rounded.split_once('e').unwrap_or((&rounded, "0"));
-        let exponent = self.exponent.map(|form| form.write(power)).unwrap_or_default();
+        let exponent = self.exponent.map(|form| form.format_power(power)).unwrap_or_default();
         let number = if exponent.is_empty() { &rounded } else { mantissa };
         let number: f64 = number.parse().unwrap_or(value);
-        let size = self.plain(number.abs());
+        let size = self.format_plain(number.abs());
         let sign = match (number < 0.0, self.plus) {
             (true, _) => "-",
             (false, true) => "+",
@@ -219,12 +219,12 @@ impl Form {
     }
 
     /// A size without an exponent.
-    fn plain(&self, size: f64) -> String {
+    fn format_plain(&self, size: f64) -> String {
         let shortest = size.to_string();
         let (whole, fraction) = shortest.split_once('.').unwrap_or((&shortest, ""));
-        let whole = if self.grouped { grouped(whole) } else { whole.to_owned() };
+        let whole = if self.grouped { group_with_underscores(whole) } else { whole.to_owned() };
         let whole = if self.bare && whole == "0" && !fraction.is_empty() { "" } else { &whole };
-        let needs_point = self.kind == Kind::Fraction && self.exponent.is_none();
+        let needs_point = self.kind == NumberKind::Fraction && self.exponent.is_none();
         if self.decimals == 0 && fraction.is_empty() {
             return if needs_point { format!("{whole}.") } else { whole.to_owned() };
         }
@@ -232,8 +232,8 @@ impl Form {
     }
 }
 
-impl Exponent {
-    fn write(self, power: &str) -> String {
+impl ExponentForm {
+    fn format_power(self, power: &str) -> String {
         let (sign, digits) = match power.strip_prefix('-') {
             Some(digits) => ("-", digits),
             None => (if self.plus { "+" } else { "" }, power),
@@ -243,7 +243,7 @@ impl Exponent {
 }
 
 /// Digits in groups of three.
-fn grouped(digits: &str) -> String {
+fn group_with_underscores(digits: &str) -> String {
     let mut text = String::new();
     for (place, digit) in digits.chars().enumerate() {
         if place > 0 && (digits.len() - place).is_multiple_of(3) {
@@ -263,7 +263,7 @@ mod tests {
     fn another_value_has_the_same_form() {
         let check = |kind, text: &str, factor: f64, expected: &str| {
             let literal = Literal::parse(text, kind).expect(text);
-            let written = literal.write(literal.value() * factor);
+            let written = literal.format_value(literal.value() * factor);
             assert_eq!(written, expected, "{text} × {factor}");
             assert!(Literal::parse(&written, kind).is_some(), "{written} reads back");
         };
@@ -291,8 +291,14 @@ mod tests {
         check(CLike, "10UL", 2.0, "20UL");
         check(Python, "True", 0.0, "False");
         check(Rust, "false", 1.0, "false");
-        assert_eq!(Literal::parse("false", Rust).map(|flag| flag.write(1.0)), Some("true".into()));
-        assert_eq!(Literal::parse("0.0", Python).map(|zero| zero.write(-0.1)), Some("-0.1".into()));
+        assert_eq!(
+            Literal::parse("false", Rust).map(|flag| flag.format_value(1.0)),
+            Some("true".into())
+        );
+        assert_eq!(
+            Literal::parse("0.0", Python).map(|zero| zero.format_value(-0.1)),
+            Some("-0.1".into())
+        );
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::{json, path};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use treebeam_core::policy::ScorePolicy;
-use treebeam_core::score::compare;
+use treebeam_core::score::compare_sweeps;
 use treebeam_core::sweep::Sweep;
 
 /// Cases that treebeam answers otherwise than the old system did.
@@ -211,13 +211,14 @@ impl Case {
     }
 
     fn says(&self, input: &Input) -> Result<Figures, String> {
-        let policy = ScorePolicy::trading();
+        let policy = ScorePolicy::trading_preset();
         let read = |bytes: &[u8], name: &str| {
-            Sweep::read(bytes, name, input.limit, &policy).map_err(|error| error.to_string())
+            Sweep::read_csv(bytes, name, input.limit, &policy).map_err(|error| error.to_string())
         };
         let baseline = read(&input.baseline, &self.baseline)?;
         let candidate = read(&input.candidate, &self.candidate)?;
-        let details = compare(&baseline, &candidate, &policy).map_err(|error| error.to_string())?;
+        let details =
+            compare_sweeps(&baseline, &candidate, &policy).map_err(|error| error.to_string())?;
         Ok(Figures::of_details(&details))
     }
 

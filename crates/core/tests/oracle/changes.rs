@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 use treebeam_core::event::Approval;
-use treebeam_core::event::{EvalStage, Failure, FailureKind};
-use treebeam_core::evidence::{Comparison, Scored};
-use treebeam_core::gate::{self, Verdict, gate};
-use treebeam_core::policy::{Meaning, ScorePolicy};
+use treebeam_core::event::{EvalFailure, EvalStage, FailureKind};
+use treebeam_core::evidence::{CandidateScore, Comparison};
+use treebeam_core::gate::{self, GateVerdict, judge_candidate};
+use treebeam_core::policy::{FixedSettings, ScorePolicy};
 use treebeam_core::rules_version::RulesVersion;
-use treebeam_core::score::{Details, Judgement, judge_by};
+use treebeam_core::score::{ComparisonDetails, ScoringDetails, score_candidate_by};
 use treebeam_core::sweep::Sweep;
 
 const LIMIT: u32 = 10;
@@ -72,18 +72,18 @@ const STRICTER: [&str; 5] = [
     "053_dirty_worktree",
 ];
 
-pub(crate) fn meaning(invariants: &[&str]) -> Meaning {
+pub(crate) fn meaning(invariants: &[&str]) -> FixedSettings {
     let invariant_columns = invariants.iter().map(|column| (*column).to_owned()).collect();
-    Meaning {
+    FixedSettings {
         sweep_config_limit: NonZeroU32::new(LIMIT),
-        score: ScorePolicy { invariant_columns, ..ScorePolicy::trading() },
-        ..Meaning::default()
+        score: ScorePolicy { invariant_columns, ..ScorePolicy::trading_preset() },
+        ..FixedSettings::default()
     }
 }
 
-fn sweep(file: &str, limit: Option<u32>, meaning: &Meaning) -> Sweep {
+fn sweep(file: &str, limit: Option<u32>, meaning: &FixedSettings) -> Sweep {
     let bytes = std::fs::read(path(&format!("sweeps/{file}"))).unwrap();
-    Sweep::read(bytes.as_slice(), file, limit, &meaning.score).unwrap()
+    Sweep::read_csv(bytes.as_slice(), file, limit, &meaning.score).unwrap()
 }
 
 /// A change, as the oracle lists it.
@@ -98,27 +98,32 @@ impl Change {
         self.0["csv"].is_string()
     }
 
-    pub(crate) fn judged(&self, meaning: &Meaning) -> Judgement {
+    pub(crate) fn judged(&self, meaning: &FixedSettings) -> ScoringDetails {
         self.judged_by(RulesVersion::LATEST, meaning)
     }
 
-    fn judged_by(&self, rules: RulesVersion, meaning: &Meaning) -> Judgement {
+    fn judged_by(&self, rules: RulesVersion, meaning: &FixedSettings) -> ScoringDetails {
         let read = |file: &Value| sweep(file.as_str().unwrap(), Some(LIMIT), meaning);
         let (parent, candidate) = (read(&self.0["parent_csv"]), read(&self.0["csv"]));
         let root = sweep("root.csv", Some(LIMIT), meaning);
-        judge_by(rules, [&parent, &root], &candidate, meaning, 25).unwrap()
+        score_candidate_by(rules, [&parent, &root], &candidate, meaning, 25).unwrap()
     }
 
     pub(crate) fn files_changed(&self) -> u32 {
         u32::try_from(self.0["files_changed"].as_array().unwrap().len()).unwrap()
     }
 
-    pub(crate) fn verdict(&self, meaning: &Meaning) -> Verdict {
+    pub(crate) fn verdict(&self, meaning: &FixedSettings) -> GateVerdict {
         if !self.has_sweep() {
             let (stage, kind) = (EvalStage::Sweep, FailureKind::Sweep);
-            return gate::failed(&Failure { stage, kind, message: String::new() });
+            return gate::verdict_on_failure(&EvalFailure { stage, kind, message: String::new() });
         }
-        gate(&self.judged(meaning).scored, self.files_changed(), Approval::Unreviewed, meaning)
+        judge_candidate(
+            &self.judged(meaning).scored,
+            self.files_changed(),
+            Approval::Unreviewed,
+            meaning,
+        )
     }
 }
 
@@ -136,8 +141,8 @@ pub(crate) fn changes() -> Vec<Change> {
     std::iter::once(first).chain(listed).map(Change).collect()
 }
 
-fn outcome(verdict: &Verdict) -> &'static str {
-    verdict.first_failed().map_or("passed", |check| check.rule.failure())
+fn outcome(verdict: &GateVerdict) -> &'static str {
+    verdict.first_failed_check().map_or("passed", |check| check.rule.failure_code())
 }
 
 /// The oracle counts a difference that is rounding as a signal, and so do the first rules.
@@ -159,7 +164,7 @@ fn the_figures_are_the_oracles() {
 }
 
 /// That all figures agree, and whether they do so to the bit.
-fn figures_agree(expected: &Value, details: &Details, what: &str) -> bool {
+fn figures_agree(expected: &Value, details: &ComparisonDetails, what: &str) -> bool {
     let metrics = expected["metrics_used"].as_object().unwrap();
     assert_eq!(details.metrics.len(), metrics.len(), "{what}");
     assert_eq!(
@@ -209,7 +214,7 @@ fn by_the_latest_rules_one_signal_less_is_all_that_differs() {
             assert_eq!(*signals, 13);
             *signals = 12;
         }
-        let figures = |scored: &Scored| {
+        let figures = |scored: &CandidateScore| {
             let of = |comparison: &Comparison| {
                 (comparison.recommendation.clone(), comparison.primary_delta, comparison.paired)
             };
@@ -218,8 +223,8 @@ fn by_the_latest_rules_one_signal_less_is_all_that_differs() {
         assert_eq!(figures(&first), figures(&latest), "{}", change.id());
         let words = [&first, &latest].map(|scored| {
             let files = change.files_changed();
-            let verdict = gate(scored, files, Approval::Unreviewed, &meaning);
-            verdict.first_failed().map(|check| check.rule)
+            let verdict = judge_candidate(scored, files, Approval::Unreviewed, &meaning);
+            verdict.first_failed_check().map(|check| check.rule)
         });
         assert_eq!(words[0], words[1], "{}", change.id());
     }
@@ -289,12 +294,18 @@ fn but_for_the_stricter_checks_it_is_the_bare_gate() {
         let (verdict, bare) = (change.verdict(&meaning), &change.0["seed_gate"]);
         let passed = bare["passed_gate"].as_bool().unwrap();
         let stricter = STRICTER.contains(&change.id());
-        assert_eq!(verdict.passed() != passed, stricter, "{}: {}", change.id(), verdict.reason());
+        assert_eq!(
+            verdict.has_passed() != passed,
+            stricter,
+            "{}: {}",
+            change.id(),
+            verdict.reason()
+        );
         let failed: BTreeSet<&str> = verdict
             .checks
             .iter()
             .filter(|check| !check.passed)
-            .map(|check| check.rule.failure())
+            .map(|check| check.rule.failure_code())
             .collect();
         let reasons = bare["fail_reasons"].as_array().unwrap().iter();
         let bare: BTreeSet<&str> =

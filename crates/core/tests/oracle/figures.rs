@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
 use treebeam_core::policy::Direction;
-use treebeam_core::score::Details;
+use treebeam_core::score::ComparisonDetails;
 
 /// How far two numbers may be apart, relative to the larger.
 const TOLERANCE: f64 = 1e-9;
@@ -82,7 +82,7 @@ impl Figures {
     }
 
     /// What treebeam says, by the oracle's names.
-    pub(crate) fn of_details(details: &Details) -> Self {
+    pub(crate) fn of_details(details: &ComparisonDetails) -> Self {
         let mut figures = Self::default();
         let (comparison, recommendation) =
             (&details.comparison, &details.comparison.recommendation);

@@ -2,11 +2,11 @@
 
 use crate::changes::{Change, INVARIANTS, changes, meaning};
 use treebeam_core::event::Approval;
-use treebeam_core::gate::gate;
+use treebeam_core::gate::judge_candidate;
 use treebeam_core::id::EvalId;
-use treebeam_core::policy::Meaning;
-use treebeam_core::rank::{Contender, beam};
-use treebeam_core::score::Judgement;
+use treebeam_core::policy::FixedSettings;
+use treebeam_core::rank::{RankedCandidate, select_beam};
+use treebeam_core::score::ScoringDetails;
 
 /// What is tried on the root. `041` is left out: it cheats, and would win.
 const IDEAS_OF_ROOT: [&str; 7] = ["001", "002", "003", "005", "006", "011", "014"];
@@ -14,19 +14,24 @@ const IDEAS_OF_ROOT: [&str; 7] = ["001", "002", "003", "005", "006", "011", "014
 struct Eval<'a> {
     id: EvalId,
     change: &'a Change,
-    judged: Judgement,
+    judged: ScoringDetails,
 }
 
 impl Eval<'_> {
-    fn passes(&self, meaning: &Meaning) -> bool {
-        gate(&self.judged.scored, self.change.files_changed(), Approval::Unreviewed, meaning)
-            .passed()
+    fn passes(&self, meaning: &FixedSettings) -> bool {
+        judge_candidate(
+            &self.judged.scored,
+            self.change.files_changed(),
+            Approval::Unreviewed,
+            meaning,
+        )
+        .has_passed()
     }
 
-    fn contender(&self) -> Contender {
+    fn contender(&self) -> RankedCandidate {
         let vs_root = self.judged.scored.vs_root.clone();
         let files_changed = self.change.files_changed();
-        Contender { eval: self.id, vs_root, files_changed, tree: None }
+        RankedCandidate { eval: self.id, vs_root, files_changed, tree: None }
     }
 }
 
@@ -61,11 +66,11 @@ fn tree(width: usize) -> Vec<String> {
 
 /// The best, by what they are called; the same in whatever order they finish.
 fn ranked(evals: &[Eval<'_>], width: usize) -> Vec<String> {
-    let contenders: Vec<Contender> = evals.iter().map(Eval::contender).collect();
-    let best = beam(contenders.iter().cloned(), width);
+    let contenders: Vec<RankedCandidate> = evals.iter().map(Eval::contender).collect();
+    let best = select_beam(contenders.iter().cloned(), width);
     for order in orders(contenders.len()) {
         let permuted = order.iter().map(|at| contenders[*at].clone());
-        assert_eq!(beam(permuted, width), best, "in the order {order:?}");
+        assert_eq!(select_beam(permuted, width), best, "in the order {order:?}");
     }
     let name = |id: &EvalId| evals.iter().find(|eval| eval.id == *id).unwrap().change.id();
     best.iter().map(|id| name(id).to_owned()).collect()

@@ -5,9 +5,9 @@
 #![cfg(test)]
 
 use serde::Deserialize;
-use treebeam_core::evidence::Paired;
+use treebeam_core::evidence::PairedDifference;
 use treebeam_core::policy::{Direction, Metric, ScorePolicy};
-use treebeam_core::score::compare;
+use treebeam_core::score::compare_sweeps;
 use treebeam_core::sweep::Sweep;
 
 /// One data set, and what scipy says of it.
@@ -33,23 +33,23 @@ fn sets() -> Vec<Pairs> {
 }
 
 fn policy(direction: Direction) -> ScorePolicy {
-    let trading = ScorePolicy::trading();
+    let trading = ScorePolicy::trading_preset();
     let metric = Metric { column: "m".to_owned(), direction, ..trading.metrics[0].clone() };
     ScorePolicy { primary: "m".to_owned(), metrics: vec![metric], ..trading }
 }
 
-fn paired(before: &[f64], after: &[f64], direction: Direction) -> Option<Paired> {
+fn paired(before: &[f64], after: &[f64], direction: Direction) -> Option<PairedDifference> {
     let policy = policy(direction);
     let sweep = |numbers: &[f64]| {
         let rows = numbers.iter().enumerate().map(|(id, number)| format!("{id},{number:e}\n"));
         let text = format!("config_id,m\n{}", rows.collect::<String>());
-        Sweep::read(text.as_bytes(), "pairs.csv", None, &policy).unwrap()
+        Sweep::read_csv(text.as_bytes(), "pairs.csv", None, &policy).unwrap()
     };
-    compare(&sweep(before), &sweep(after), &policy).unwrap().comparison.paired
+    compare_sweeps(&sweep(before), &sweep(after), &policy).unwrap().comparison.paired
 }
 
 impl Pairs {
-    fn paired(&self) -> Paired {
+    fn paired(&self) -> PairedDifference {
         paired(&self.before, &self.after, self.direction).unwrap()
     }
 
@@ -96,7 +96,7 @@ fn what_does_not_rest_on_chance_is_exact() {
 #[test]
 fn the_same_pairs_give_the_same_interval_to_the_bit() {
     for set in sets() {
-        let bits = |found: Paired| [found.low, found.high].map(|end| end.get().to_bits());
+        let bits = |found: PairedDifference| [found.low, found.high].map(|end| end.get().to_bits());
         let turned = |numbers: &[f64]| numbers.iter().rev().copied().collect::<Vec<f64>>();
         let found = bits(set.paired());
         assert_eq!(bits(set.paired()), found, "{}", set.name);

@@ -2,10 +2,10 @@
 //! on, the best of a depth are the next nodes; where none is, the same nodes are expanded again.
 
 use super::objective::{Dice, RANGE, ROOT, World};
-use treebeam_core::tuner::change::Change;
-use treebeam_core::tuner::constant::{Constant, constants};
-use treebeam_core::tuner::history::{History, Outcome, Trial};
-use treebeam_core::tuner::search::propose;
+use treebeam_core::tuner::change::ConstantChange;
+use treebeam_core::tuner::constant::{Constant, find_constants};
+use treebeam_core::tuner::history::{TrialOutcome, TunerHistory, TunerTrial};
+use treebeam_core::tuner::search::propose_changes;
 
 #[derive(Clone, Copy)]
 pub(crate) struct Beam {
@@ -20,7 +20,7 @@ pub(crate) struct Node {
     pub(crate) id: u32,
     pub(crate) text: String,
     pub(crate) score: f64,
-    pub(crate) history: History,
+    pub(crate) history: TunerHistory,
 }
 
 pub(crate) fn root_text() -> String {
@@ -29,7 +29,7 @@ pub(crate) fn root_text() -> String {
 }
 
 pub(crate) fn found(text: &str) -> Vec<Constant> {
-    constants("train.py", text)
+    find_constants("train.py", text)
 }
 
 pub(crate) fn place(text: &str) -> [f64; 6] {
@@ -41,7 +41,7 @@ pub(crate) fn place(text: &str) -> [f64; 6] {
     x
 }
 
-pub(crate) fn changed(text: &str, change: &Change) -> String {
+pub(crate) fn changed(text: &str, change: &ConstantChange) -> String {
     let constant = found(text).into_iter().find(|constant| constant.id == change.id);
     let span = constant.expect("a constant that is there").span;
     format!("{}{}{}", &text[..span.start], change.to, &text[span.end..])
@@ -58,19 +58,20 @@ pub(crate) fn search(
     world: &World,
     seed: u64,
     beam: Beam,
-    mut shown: impl FnMut(&Node, &[Change]),
+    mut shown: impl FnMut(&Node, &[ConstantChange]),
 ) -> Node {
     let mut dice = Dice::new(seed, 23);
     let origin = [0.0; 6];
     let truth = world.loss(&origin);
     let base = world.measured(&origin, truth, &mut dice);
-    let root = Node { id: 0, text: root_text(), score: 0.0, history: History::default() };
+    let root = Node { id: 0, text: root_text(), score: 0.0, history: TunerHistory::default() };
     let (mut frontier, mut best, mut left, mut next) = (vec![root.clone()], root, beam.evals, 1);
     while left > 0 {
         let mut better: Vec<Node> = Vec::new();
         for node in &mut frontier {
-            let ideas = propose(&found(&node.text), &node.history, seed, beam.ideas.min(left));
-            let changes: Vec<Change> = ideas.into_iter().map(|idea| idea.change).collect();
+            let ideas =
+                propose_changes(&found(&node.text), &node.history, seed, beam.ideas.min(left));
+            let changes: Vec<ConstantChange> = ideas.into_iter().map(|idea| idea.change).collect();
             shown(node, &changes);
             left -= changes.len();
             if changes.is_empty() {
@@ -81,7 +82,8 @@ pub(crate) fn search(
                 let text = changed(&before.text, &change);
                 let score = (base - world.measured(&place(&text), truth, &mut dice)) / base.abs();
                 let gain = score - before.score;
-                let trial = Trial { change, node: before.id, outcome: Outcome::Moved(gain) };
+                let trial =
+                    TunerTrial { change, node: before.id, outcome: TrialOutcome::Moved(gain) };
                 node.history.trials.push(trial);
                 if gain > 0.0 {
                     better.push(Node { text, score, ..before.clone() });

@@ -4,9 +4,9 @@
 use super::beam::{Beam, search};
 use super::objective::{Objective, Optimum};
 use std::collections::BTreeSet;
-use treebeam_core::tuner::constant::{Constant, constants};
-use treebeam_core::tuner::history::{History, Outcome, Trial};
-use treebeam_core::tuner::search::{Proposal, propose};
+use treebeam_core::tuner::constant::{Constant, find_constants};
+use treebeam_core::tuner::history::{TrialOutcome, TunerHistory, TunerTrial};
+use treebeam_core::tuner::search::{TunerProposal, propose_changes};
 
 #[test]
 fn a_branch_is_never_asked_for_the_same_twice() {
@@ -22,9 +22,9 @@ fn a_branch_is_never_asked_for_the_same_twice() {
                     let before = before.filter(|trial| trial.change.id == change.id);
                     let newest = before.rev().find(|trial| trial.change.to == change.to);
                     // What paid on a node that is left may be joined with what was taken instead.
-                    let joins = |trial: &Trial| {
+                    let joins = |trial: &TunerTrial| {
                         trial.node != node.id
-                            && matches!(trial.outcome, Outcome::Moved(gain) if gain > 0.0)
+                            && matches!(trial.outcome, TrialOutcome::Moved(gain) if gain > 0.0)
                     };
                     assert!(newest.is_none_or(joins), "{change} after {newest:?}");
                 }
@@ -35,18 +35,18 @@ fn a_branch_is_never_asked_for_the_same_twice() {
 
 fn many() -> Vec<Constant> {
     let text: String = (0..20).map(|number| format!("c{number} = {}.5\n", number + 1)).collect();
-    constants("many.toml", &text)
+    find_constants("many.toml", &text)
 }
 
 /// Asks again and again on one node; every answer is worse by something, or fails.
-fn asked(constants: &[Constant], wanted: usize, rounds: usize, seed: u64) -> Vec<Proposal> {
-    let (mut history, mut all) = (History::default(), Vec::new());
+fn asked(constants: &[Constant], wanted: usize, rounds: usize, seed: u64) -> Vec<TunerProposal> {
+    let (mut history, mut all) = (TunerHistory::default(), Vec::new());
     for _ in 0..rounds {
-        for proposal in propose(constants, &history, seed, wanted) {
+        for proposal in propose_changes(constants, &history, seed, wanted) {
             let fails = all.len() % 5 == 4;
-            let outcome = if fails { Outcome::Failed } else { Outcome::Moved(-0.01) };
+            let outcome = if fails { TrialOutcome::Failed } else { TrialOutcome::Moved(-0.01) };
             let change = proposal.change.clone();
-            history.trials.push(Trial { change, node: 0, outcome });
+            history.trials.push(TunerTrial { change, node: 0, outcome });
             all.push(proposal);
         }
     }
@@ -77,20 +77,23 @@ fn the_same_question_has_the_same_answer() {
 
 #[test]
 fn what_paid_goes_further_and_what_did_not_goes_back() {
-    let constants =
-        constants("a.py", "rate = 2.0\nwidth = 64\nshare = 0.5\non = False\nzero = 0\nless = -3\n");
-    let first = propose(&constants, &History::default(), 0, 6);
+    let constants = find_constants(
+        "a.py",
+        "rate = 2.0\nwidth = 64\nshare = 0.5\non = False\nzero = 0\nless = -3\n",
+    );
+    let first = propose_changes(&constants, &TunerHistory::default(), 0, 6);
     assert_eq!(first.len(), 6);
     let value = |text: &str| text.parse::<f64>().ok();
     for paid in [0.1, -0.1] {
-        let trial = |proposal: &Proposal| Trial {
+        let trial = |proposal: &TunerProposal| TunerTrial {
             change: proposal.change.clone(),
             node: 0,
-            outcome: Outcome::Moved(paid),
+            outcome: TrialOutcome::Moved(paid),
         };
-        let history = History { trials: first.iter().map(trial).collect(), ..History::default() };
-        let next = propose(&constants, &history, 0, 6);
-        for Proposal { change, why } in &next {
+        let history =
+            TunerHistory { trials: first.iter().map(trial).collect(), ..TunerHistory::default() };
+        let next = propose_changes(&constants, &history, 0, 6);
+        for TunerProposal { change, why } in &next {
             let before = first.iter().find(|p| p.change.id == change.id).expect("it was tried");
             let (Some(from), Some(tried), Some(to)) =
                 (value(&change.from), value(&before.change.to), value(&change.to))

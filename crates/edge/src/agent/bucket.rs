@@ -2,11 +2,11 @@
 
 use std::num::NonZeroU32;
 use std::time::Duration;
-use treebeam_core::policy::{RateLimit, Reach};
+use treebeam_core::policy::{RateLimit, RunLimits};
 
 /// What all questions share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct AgentLimits {
     /// How many may be under way at once.
     pub in_flight: NonZeroU32,
     /// How many may begin in a minute.
@@ -15,8 +15,8 @@ pub struct Limits {
     pub tokens: Option<NonZeroU32>,
 }
 
-impl From<&Reach> for Limits {
-    fn from(reach: &Reach) -> Self {
+impl From<&RunLimits> for AgentLimits {
+    fn from(reach: &RunLimits) -> Self {
         let RateLimit { requests, tokens } = reach.llm_rate_limit;
         Self { in_flight: reach.llm_max_inflight, requests, tokens }
     }
@@ -24,54 +24,55 @@ impl From<&Reach> for Limits {
 
 /// How much of the limits is left.
 #[derive(Debug)]
-pub(super) struct Room {
-    limits: Limits,
+pub(super) struct RemainingLimits {
+    limits: AgentLimits,
     in_flight: u32,
-    requests: Option<Bucket>,
-    tokens: Option<Bucket>,
+    requests: Option<RateBucket>,
+    tokens: Option<RateBucket>,
 }
 
 /// Fills up evenly within a minute. It may be overdrawn: what is larger than the bucket has to go through too.
 #[derive(Debug)]
-struct Bucket {
+struct RateBucket {
     size: f64,
     level: f64,
     filled_at: Duration,
 }
 
-impl Bucket {
+impl RateBucket {
     fn new(size: NonZeroU32) -> Self {
         let size = f64::from(size.get());
         Self { size, level: size, filled_at: Duration::ZERO }
     }
 
-    fn fill(&mut self, now: Duration) {
+    fn refill(&mut self, now: Duration) {
         let passed = now.saturating_sub(self.filled_at).as_secs_f64();
         self.level = (self.level + passed * self.size / 60.0).min(self.size);
         self.filled_at = now;
     }
 
     /// How long until this much is there.
-    fn wait(&self, amount: f64) -> Duration {
+    fn time_until(&self, amount: f64) -> Duration {
         let missing = amount.min(self.size) - self.level;
         Duration::try_from_secs_f64(missing.max(0.0) * 60.0 / self.size).unwrap_or_default()
     }
 }
 
-impl Room {
-    pub(super) fn new(limits: Limits) -> Self {
-        let (requests, tokens) = (limits.requests.map(Bucket::new), limits.tokens.map(Bucket::new));
+impl RemainingLimits {
+    pub(super) fn new(limits: AgentLimits) -> Self {
+        let (requests, tokens) =
+            (limits.requests.map(RateBucket::new), limits.tokens.map(RateBucket::new));
         Self { limits, in_flight: 0, requests, tokens }
     }
 
     /// Lets a question in, or says how long it has to wait at least; none: until another one ends.
-    pub(super) fn enter(&mut self, tokens: f64, now: Duration) -> Result<(), Option<Duration>> {
+    pub(super) fn try_enter(&mut self, tokens: f64, now: Duration) -> Result<(), Option<Duration>> {
         let mut buckets = [(&mut self.requests, 1.0), (&mut self.tokens, tokens)];
         let mut wait = Duration::ZERO;
         for (bucket, amount) in &mut buckets {
             if let Some(bucket) = bucket {
-                bucket.fill(now);
-                wait = wait.max(bucket.wait(*amount));
+                bucket.refill(now);
+                wait = wait.max(bucket.time_until(*amount));
             }
         }
         if !wait.is_zero() {
@@ -102,9 +103,13 @@ impl Room {
 mod tests {
     use super::*;
 
-    fn room(in_flight: u32, requests: Option<u32>, tokens: Option<u32>) -> Room {
+    fn room(in_flight: u32, requests: Option<u32>, tokens: Option<u32>) -> RemainingLimits {
         let [requests, tokens] = [requests, tokens].map(|n| n.and_then(NonZeroU32::new));
-        Room::new(Limits { in_flight: NonZeroU32::new(in_flight).unwrap(), requests, tokens })
+        RemainingLimits::new(AgentLimits {
+            in_flight: NonZeroU32::new(in_flight).unwrap(),
+            requests,
+            tokens,
+        })
     }
 
     const fn at(seconds: u64) -> Duration {
@@ -114,40 +119,40 @@ mod tests {
     #[test]
     fn slots() {
         let mut room = room(2, None, None);
-        assert_eq!([room.enter(9.0, at(0)), room.enter(9.0, at(0))], [Ok(()), Ok(())]);
-        assert_eq!(room.enter(9.0, at(0)), Err(None));
+        assert_eq!([room.try_enter(9.0, at(0)), room.try_enter(9.0, at(0))], [Ok(()), Ok(())]);
+        assert_eq!(room.try_enter(9.0, at(0)), Err(None));
         room.leave(9.0, 9.0);
-        assert_eq!(room.enter(9.0, at(0)), Ok(()));
+        assert_eq!(room.try_enter(9.0, at(0)), Ok(()));
     }
 
     #[test]
     fn requests_are_spread_over_a_minute() {
         let mut room = room(100, Some(6), None);
         for _ in 0..6 {
-            assert_eq!(room.enter(1.0, at(0)), Ok(()));
+            assert_eq!(room.try_enter(1.0, at(0)), Ok(()));
         }
-        assert_eq!(room.enter(1.0, at(0)), Err(Some(at(10))));
-        assert_eq!(room.enter(1.0, at(4)), Err(Some(at(6))));
-        assert_eq!(room.enter(1.0, at(10)), Ok(()));
-        assert_eq!(room.enter(1.0, at(10)), Err(Some(at(10))));
+        assert_eq!(room.try_enter(1.0, at(0)), Err(Some(at(10))));
+        assert_eq!(room.try_enter(1.0, at(4)), Err(Some(at(6))));
+        assert_eq!(room.try_enter(1.0, at(10)), Ok(()));
+        assert_eq!(room.try_enter(1.0, at(10)), Err(Some(at(10))));
         // A minute of silence is no more than a full bucket.
-        let entered = (0..20).filter(|_| room.enter(1.0, at(1000)).is_ok()).count();
+        let entered = (0..20).filter(|_| room.try_enter(1.0, at(1000)).is_ok()).count();
         assert_eq!(entered, 6);
     }
 
     #[test]
     fn what_was_not_taken_comes_back_and_what_was_taken_too_much_is_owed() {
         let mut room = room(100, None, Some(600));
-        assert_eq!(room.enter(500.0, at(0)), Ok(()));
-        assert_eq!(room.enter(200.0, at(0)), Err(Some(at(10))));
+        assert_eq!(room.try_enter(500.0, at(0)), Ok(()));
+        assert_eq!(room.try_enter(200.0, at(0)), Err(Some(at(10))));
         room.leave(500.0, 100.0);
-        assert_eq!(room.enter(200.0, at(0)), Ok(()));
+        assert_eq!(room.try_enter(200.0, at(0)), Ok(()));
         room.leave(200.0, 500.0);
         // All of it is gone: 300 in 30 s.
-        assert_eq!(room.enter(300.0, at(0)), Err(Some(at(30))));
+        assert_eq!(room.try_enter(300.0, at(0)), Err(Some(at(30))));
         // What is larger than the bucket waits for a full one, and then all others wait for it.
-        assert_eq!(room.enter(9000.0, at(0)), Err(Some(at(60))));
-        assert_eq!(room.enter(9000.0, at(60)), Ok(()));
-        assert_eq!(room.enter(1.0, at(60)), Err(Some(Duration::from_millis(840_100))));
+        assert_eq!(room.try_enter(9000.0, at(0)), Err(Some(at(60))));
+        assert_eq!(room.try_enter(9000.0, at(60)), Ok(()));
+        assert_eq!(room.try_enter(1.0, at(60)), Err(Some(Duration::from_millis(840_100))));
     }
 }

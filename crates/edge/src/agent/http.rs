@@ -1,7 +1,7 @@
 //! The way to a server and back: one request, the whole answer, two deadlines. The only file that knows the HTTP client and
 //! its runtime. What an answer means is said elsewhere.
 
-use super::question::{Fault, Spent, Trouble};
+use super::question::{ServerFault, TryCost, TryError};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
 use std::collections::BTreeMap;
@@ -13,22 +13,22 @@ use tokio::time::timeout;
 use treebeam_run::port::PortError;
 
 /// The longest answer that is read.
-const MOST_BYTES: usize = 64 << 20;
+const MAX_RESPONSE_BYTES: usize = 64 << 20;
 /// How long a connection may take.
-const CONNECT: Duration = Duration::from_secs(15);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// A client for all servers.
-pub(super) struct Http {
+pub(super) struct HttpClient {
     runtime: Runtime,
     client: reqwest::Client,
 }
 
 /// What is sent.
-pub(super) struct Request {
+pub(super) struct HttpRequest {
     pub(super) url: String,
     pub(super) headers: Vec<(&'static str, HeaderText)>,
     pub(super) body: String,
-    pub(super) deadlines: Deadlines,
+    pub(super) deadlines: HttpDeadlines,
 }
 
 /// What a header says, and whether others may know.
@@ -40,7 +40,7 @@ pub(super) enum HeaderText {
 
 /// How long to wait.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Deadlines {
+pub(super) struct HttpDeadlines {
     /// For the beginning of an answer.
     pub(super) first_byte: Duration,
     /// For more of an answer that has begun.
@@ -50,7 +50,7 @@ pub(super) struct Deadlines {
 }
 
 /// What came back.
-pub(super) struct Response {
+pub(super) struct HttpResponse {
     pub(super) status: u16,
     pub(super) headers: BTreeMap<String, String>,
     pub(super) body: String,
@@ -58,40 +58,45 @@ pub(super) struct Response {
     pub(super) cut: Option<String>,
 }
 
-impl Http {
+impl HttpClient {
     pub(super) fn new() -> Result<Self, PortError> {
         // Another part of the program may have installed one: it is as good.
         drop(rustls::crypto::ring::default_provider().install_default());
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime
-            .map_err(|error| PortError::new("cannot start the HTTP client").caused_by(error))?;
+            .map_err(|error| PortError::new("cannot start the HTTP client").with_cause(error))?;
         let builder = || {
             let agent = concat!("treebeam/", env!("CARGO_PKG_VERSION"));
-            let builder = reqwest::Client::builder().user_agent(agent).connect_timeout(CONNECT);
+            let builder =
+                reqwest::Client::builder().user_agent(agent).connect_timeout(CONNECT_TIMEOUT);
             // A key goes to the server that was named, and to no other.
             builder.redirect(Policy::none())
         };
         // A machine without certificates still reaches a server on itself.
         let client = builder().build().or_else(|_| builder().tls_certs_only([]).build());
         let client = client
-            .map_err(|error| PortError::new("cannot start the HTTP client").caused_by(error))?;
+            .map_err(|error| PortError::new("cannot start the HTTP client").with_cause(error))?;
         Ok(Self { runtime, client })
     }
 
     /// Sends a request and waits for the answer.
-    pub(super) fn send(&self, request: Request) -> Result<Response, Trouble> {
-        let headers = headers(&request.headers)?;
-        self.runtime.block_on(self.exchange(request, headers))
+    pub(super) fn send(&self, request: HttpRequest) -> Result<HttpResponse, TryError> {
+        let headers = build_headers(&request.headers)?;
+        self.runtime.block_on(self.send_with_headers(request, headers))
     }
 
-    async fn exchange(&self, request: Request, headers: HeaderMap) -> Result<Response, Trouble> {
-        let Request { url, body, deadlines, .. } = request;
+    async fn send_with_headers(
+        &self,
+        request: HttpRequest,
+        headers: HeaderMap,
+    ) -> Result<HttpResponse, TryError> {
+        let HttpRequest { url, body, deadlines, .. } = request;
         let due = Instant::now() + deadlines.total;
         let sent = self.client.post(url).headers(headers).body(body).send();
         let mut response = match timeout(deadlines.first_byte, sent).await {
             Ok(Ok(response)) => response,
-            Ok(Err(error)) => return Err(not_sent(error)),
-            Err(_) => return Err(silent(deadlines.first_byte)),
+            Ok(Err(error)) => return Err(judge_send_error(error)),
+            Err(_) => return Err(no_answer_error(deadlines.first_byte)),
         };
         let status = response.status().as_u16();
         let text = |(name, value): (&HeaderName, &HeaderValue)| {
@@ -107,28 +112,28 @@ impl Http {
                     last = Instant::now();
                 }
                 Ok(Ok(None)) => break None,
-                Ok(Err(error)) => break Some(in_full(&error.without_url())),
+                Ok(Err(error)) => break Some(error_chain(&error.without_url())),
                 Err(_) if due <= Instant::now() => {
-                    break Some(endless(bytes.len(), last, deadlines.total));
+                    break Some(slow_answer_reason(bytes.len(), last, deadlines.total));
                 }
                 Err(_) => break Some(format!("nothing more came for {:.1} s", left.as_secs_f32())),
             }
             if due <= Instant::now() {
-                break Some(endless(bytes.len(), last, deadlines.total));
+                break Some(slow_answer_reason(bytes.len(), last, deadlines.total));
             }
-            if bytes.len() > MOST_BYTES {
-                return Err(Trouble::Unanswered {
-                    why: format!("the answer is longer than {} MiB", MOST_BYTES >> 20),
-                    spent: Spent::Perhaps,
+            if bytes.len() > MAX_RESPONSE_BYTES {
+                return Err(TryError::Unanswered {
+                    why: format!("the answer is longer than {} MiB", MAX_RESPONSE_BYTES >> 20),
+                    spent: TryCost::Unknown,
                 });
             }
         };
         let body = String::from_utf8_lossy(&bytes).into_owned();
-        Ok(Response { status, headers, body, cut })
+        Ok(HttpResponse { status, headers, body, cut })
     }
 }
 
-fn headers(texts: &[(&'static str, HeaderText)]) -> Result<HeaderMap, PortError> {
+fn build_headers(texts: &[(&'static str, HeaderText)]) -> Result<HeaderMap, PortError> {
     let mut headers = HeaderMap::new();
     for (name, text) in texts {
         let value = match text {
@@ -137,7 +142,7 @@ fn headers(texts: &[(&'static str, HeaderText)]) -> Result<HeaderMap, PortError>
             HeaderText::Key(text, variable) => {
                 let mut value = HeaderValue::from_str(text).map_err(|_| {
                     let what = format!("the key in the variable `{variable}` is none: it has characters that no key has");
-                    PortError::new(what).hint("look for line ends and spaces in it")
+                    PortError::new(what).with_hint("look for line ends and spaces in it")
                 })?;
                 value.set_sensitive(true);
                 value
@@ -148,20 +153,20 @@ fn headers(texts: &[(&'static str, HeaderText)]) -> Result<HeaderMap, PortError>
     Ok(headers)
 }
 
-fn not_sent(error: reqwest::Error) -> Trouble {
+fn judge_send_error(error: reqwest::Error) -> TryError {
     let error = error.without_url();
-    let why = in_full(&error);
+    let why = error_chain(&error);
     if error.is_builder() {
-        return PortError::new(why).hint("check `base_url`").into();
+        return PortError::new(why).with_hint("check `base_url`").into();
     }
     let (fault, spent) = if error.is_connect() {
-        (Fault::Unreachable, Spent::Nothing)
+        (ServerFault::Unreachable, TryCost::Nothing)
     } else if is_hung_up(&error) {
-        (Fault::Unreachable, Spent::Perhaps)
+        (ServerFault::Unreachable, TryCost::Unknown)
     } else {
-        (Fault::Answering, Spent::Perhaps)
+        (ServerFault::Answering, TryCost::Unknown)
     };
-    Trouble::Passing { why, fault, wait: None, spent }
+    TryError::Temporary { why, fault, wait: None, spent }
 }
 
 /// Returns true if the other side closed the connection before it began to answer, as the proxy of a
@@ -181,7 +186,7 @@ fn is_hung_up(error: &(dyn Error + 'static)) -> bool {
 
 /// The reason for cutting an answer that has no end within its time: a server may send a byte
 /// now and then for ever.
-fn endless(bytes: usize, last: Instant, total: Duration) -> String {
+fn slow_answer_reason(bytes: usize, last: Instant, total: Duration) -> String {
     let (total, ago) = (total.as_secs_f32(), last.elapsed().as_secs_f32());
     if ago > total / 2.0 {
         return format!("nothing more came for {ago:.1} s");
@@ -191,12 +196,12 @@ fn endless(bytes: usize, last: Instant, total: Duration) -> String {
     )
 }
 
-fn silent(after: Duration) -> Trouble {
-    Trouble::broken_off(format!("no answer began within {:.1} s", after.as_secs_f32()))
+fn no_answer_error(after: Duration) -> TryError {
+    TryError::broken_off(format!("no answer began within {:.1} s", after.as_secs_f32()))
 }
 
 /// An error and all that caused it, on one line.
-fn in_full(error: &dyn Error) -> String {
+fn error_chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -2,31 +2,31 @@
 //! Limited(Real)))))`. An answer from disk costs nothing, each try is limited, and one that waits holds no slot.
 //!
 //! # Layout
-//! [`question`] is what goes through, [`settings`] and [`crew`] say who answers; `recorded`, `source`, `budgeted`, `retrying`, `limited`
-//! and `real` are the layers. [`calls`] keeps answers and reservations on disk, [`price`] knows what they cost, [`bucket`]
-//! counts slots and rates, `servers` knows which servers have answered, [`wait`] waits visibly. `http` sends, `wire` writes and reads, `judge` says what an error means,
+//! [`question`] is what goes through, [`settings`] and [`role_agents`] say who answers; `recorded`, `source`, `budgeted`, `retrying`, `limited`
+//! and `real` are the layers. [`call_store`] keeps answers and reservations on disk, [`price`] knows what they cost, [`bucket`]
+//! counts slots and rates, `servers` knows which servers have answered, [`retry_timer`] waits visibly. `http` sends, `wire` writes and reads, `judge` says what an error means,
 //! `retry_after` when to come back, `sse` takes streams apart; [`command`] runs a program instead and `cli` a coding agent,
 //! both in what `site` gives them; `tuner` needs neither.
 
 pub mod bucket;
-pub mod budgeted;
-pub mod calls;
+pub mod budget_layer;
+pub mod call_store;
 pub mod cli;
 pub mod command;
-pub mod crew;
+mod dispatch_layer;
 mod http;
-mod judge;
-mod limited;
+mod http_refusal;
+mod limit_layer;
 pub mod price;
 pub mod question;
-mod real;
-mod recorded;
+mod record_layer;
+mod replay_layer;
 mod retry_after;
-pub mod retrying;
+pub mod retry_layer;
+pub mod retry_timer;
+pub mod role_agents;
 mod servers;
 pub mod settings;
-mod site;
-mod source;
 mod sse;
 #[cfg(target_os = "linux")]
 #[path = "unix.rs"]
@@ -35,87 +35,90 @@ mod system;
 #[path = "windows.rs"]
 mod system;
 mod tuner;
-pub mod wait;
 mod wire;
+mod workspace;
 
 #[cfg(test)]
 mod tests;
 
-use bucket::Limits;
-use budgeted::{Budget, Budgeted};
-use calls::Calls;
-use command::Surroundings;
-use crew::Crew;
-use http::Http;
-use limited::Limited;
-use price::Prices;
-use question::{Answer as _, Question, Within};
-use real::Real;
-use recorded::Recorded;
-use retrying::{Patience, Retrying};
+use bucket::AgentLimits;
+use budget_layer::{Budget, BudgetLayer};
+use call_store::CallStore;
+use command::AgentWorkspace;
+use dispatch_layer::DispatchLayer;
+use http::HttpClient;
+use limit_layer::LimitLayer;
+use price::ModelPrices;
+use question::{AgentLayer as _, AgentQuestion, DeadlineMeter};
+use record_layer::RecordLayer;
+use replay_layer::ReplayLayer;
+use retry_layer::{RetryLayer, RetryPolicy};
+use retry_timer::{DoorObserver, SystemTimer};
+use role_agents::RoleAgents;
 use servers::ServerBook;
-use source::Source;
 use std::time::{Duration, Instant};
-use treebeam_run::port::{Agent, AgentError, Ask, Edits, PortError, Reply, Role};
-use wait::{Observer, RealNap};
+use treebeam_run::port::{
+    Agent, AgentError, AgentReply, AgentRequest, AgentRole, EditMode, PortError,
+};
 
-pub use system::shield;
+pub use system::forbid_inspection;
 
 /// All that the door needs to know.
 #[derive(Debug)]
-pub struct Plan {
+pub struct DoorPlan {
     /// Who answers.
-    pub crew: Crew,
+    pub crew: RoleAgents,
     /// What answers cost.
-    pub prices: Prices,
+    pub prices: ModelPrices,
     /// The most that may be spent.
     pub budget: Budget,
     /// How many at once.
-    pub limits: Limits,
+    pub limits: AgentLimits,
     /// How often and how long.
-    pub patience: Patience,
+    pub patience: RetryPolicy,
     /// Where answers are kept.
-    pub calls: Calls,
+    pub calls: CallStore,
     /// The calls of another run, where they are to be gone by and nobody is to be asked.
-    pub replays: Option<Calls>,
+    pub replays: Option<CallStore>,
     /// Where programs work.
-    pub surroundings: Surroundings,
+    pub surroundings: AgentWorkspace,
 }
 
-type Asked<'a> = Budgeted<'a, Retrying<'a, Limited<'a, Real<'a>>, RealNap<'a>>>;
-type Layers<'a> = Recorded<'a, Source<'a, Asked<'a>>>;
+type Asked<'a> =
+    BudgetLayer<'a, RetryLayer<'a, LimitLayer<'a, DispatchLayer<'a>>, SystemTimer<'a>>>;
+type Layers<'a> = RecordLayer<'a, ReplayLayer<'a, Asked<'a>>>;
 
 /// The door.
-pub struct Door<'a>(Layers<'a>);
+pub struct AgentDoor<'a>(Layers<'a>);
 
-impl<'a> Door<'a> {
+impl<'a> AgentDoor<'a> {
     /// Opens the door. What was spent before counts.
     ///
     /// # Errors
     /// When the calls on disk cannot be counted, or there is no HTTP client.
-    pub fn open(plan: &'a Plan, observer: &'a dyn Observer) -> Result<Self, PortError> {
-        let Plan { crew, prices, calls, surroundings, .. } = plan;
-        surroundings.clear()?;
+    pub fn open(plan: &'a DoorPlan, observer: &'a dyn DoorObserver) -> Result<Self, PortError> {
+        let DoorPlan { crew, prices, calls, surroundings, .. } = plan;
+        surroundings.end_leftover_agents()?;
         let first_byte = plan.patience.first_byte;
-        let real = Real { http: Http::new()?, crew, surroundings, first_byte };
-        let limited = Limited::new(real, plan.limits, crew, observer);
+        let real = DispatchLayer { http: HttpClient::new()?, crew, surroundings, first_byte };
+        let limited = LimitLayer::new(real, plan.limits, crew, observer);
         let seed = u64::from(std::process::id());
-        let (nap, servers) = (RealNap::new(observer), ServerBook::new(crew, calls));
-        let retrying = Retrying::new(limited, nap, plan.patience, servers, seed);
-        let budgeted = Budgeted::new(retrying, plan.budget, calls, (crew, prices), observer)?;
+        let (nap, servers) = (SystemTimer::new(observer), ServerBook::new(crew, calls));
+        let retrying = RetryLayer::new(limited, nap, plan.patience, servers, seed);
+        let budgeted = BudgetLayer::new(retrying, plan.budget, calls, (crew, prices), observer)?;
         let inner = match &plan.replays {
-            None => Source::Asked(budgeted),
-            Some(recorded) => Source::Replayed(recorded),
+            None => ReplayLayer::Asked(budgeted),
+            Some(recorded) => ReplayLayer::Replayed(recorded),
         };
-        Ok(Self(Recorded { inner, calls, crew, observer }))
+        Ok(Self(RecordLayer { inner, calls, crew, observer }))
     }
 
     /// Answers a question that need not belong to a run.
     ///
     /// # Errors
     /// When no usable answer came.
-    pub fn answer(&self, question: &Question) -> Result<Reply, AgentError> {
-        self.answer_within(question, &Within::default())
+    pub fn answer_question(&self, question: &AgentQuestion) -> Result<AgentReply, AgentError> {
+        self.answer_within(question, &DeadlineMeter::default())
     }
 
     /// Answers a question that need not belong to a run, within this time.
@@ -124,36 +127,40 @@ impl<'a> Door<'a> {
     /// When no usable answer came.
     pub fn answer_before(
         &self,
-        question: &Question,
+        question: &AgentQuestion,
         within: Duration,
-    ) -> Result<Reply, AgentError> {
+    ) -> Result<AgentReply, AgentError> {
         let end = Instant::now().checked_add(within);
-        self.answer_within(question, &Within { tries: None, end })
+        self.answer_within(question, &DeadlineMeter { tries: None, end })
     }
 
-    fn answer_within(&self, question: &Question, within: &Within) -> Result<Reply, AgentError> {
-        if !calls::is_key(&question.key) {
+    fn answer_within(
+        &self,
+        question: &AgentQuestion,
+        within: &DeadlineMeter,
+    ) -> Result<AgentReply, AgentError> {
+        if !call_store::is_call_key(&question.key) {
             let what = format!("{:?} is no key for a call", question.key);
-            return Err(PortError::new(what).hint("use letters, digits, `-` and `_`").into());
+            return Err(PortError::new(what).with_hint("use letters, digits, `-` and `_`").into());
         }
-        Ok(self.0.answer(question, within)?)
+        Ok(self.0.answer_question(question, within)?)
     }
 }
 
-impl Agent for Door<'_> {
-    fn answers(&self, role: Role) -> bool {
-        self.0.crew.settings(role).is_ok()
+impl Agent for AgentDoor<'_> {
+    fn can_answer(&self, role: AgentRole) -> bool {
+        self.0.crew.settings_for(role).is_ok()
     }
 
-    fn edits(&self, role: Role) -> Edits {
-        self.0.crew.settings(role).map_or(Edits::Diff, |agent| agent.edits_as(role))
+    fn edit_mode(&self, role: AgentRole) -> EditMode {
+        self.0.crew.settings_for(role).map_or(EditMode::Diff, |agent| agent.edits_as(role))
     }
 
-    fn continues(&self, role: Role) -> bool {
-        self.0.crew.settings(role).is_ok_and(settings::Settings::continues)
+    fn can_continue(&self, role: AgentRole) -> bool {
+        self.0.crew.settings_for(role).is_ok_and(settings::AgentSettings::can_continue)
     }
 
-    fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
-        self.answer_within(&Question::from(ask), &Within::from(ask))
+    fn ask(&self, ask: &AgentRequest) -> Result<AgentReply, AgentError> {
+        self.answer_within(&AgentQuestion::from(ask), &DeadlineMeter::from(ask))
     }
 }

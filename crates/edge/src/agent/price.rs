@@ -2,14 +2,14 @@
 //! price, and then no cost is made up.
 
 use std::collections::BTreeMap;
-use treebeam_run::port::{Cost, Usage};
+use treebeam_run::port::{Cost, TokenUsage};
 
 /// Of when the built-in prices are. They change: a table in the configuration counts before them.
 pub const PRICES_DATE: &str = "2026-11";
 
 /// Dollars per million tokens.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Price {
+pub struct ModelPrice {
     /// What is read.
     pub input: f64,
     /// What is written.
@@ -20,7 +20,7 @@ pub struct Price {
 
 /// Models by the beginning of their names, the longest that fits counting: input, output, cached. Where a price rises with
 /// the length of the prompt, the highest counts; where none is said for what is cached, that of the input.
-const BUILT_IN: [(&str, [f64; 3]); 48] = [
+const BUILT_IN_PRICES: [(&str, [f64; 3]); 48] = [
     ("claude-fable-5", [10.0, 50.0, 1.0]),
     ("claude-fable-5-1", [10.0, 50.0, 0.25]),
     ("claude-haiku-4-5", [1.0, 5.0, 0.1]),
@@ -82,24 +82,24 @@ pub enum PriceOrigin {
 
 /// All prices.
 #[derive(Clone, Debug, Default)]
-pub struct Prices(BTreeMap<String, Price>);
+pub struct ModelPrices(BTreeMap<String, ModelPrice>);
 
-impl Prices {
+impl ModelPrices {
     /// The user's own, by the full name of the model, before the built-in ones.
     #[must_use]
-    pub const fn new(own: BTreeMap<String, Price>) -> Self {
+    pub const fn new(own: BTreeMap<String, ModelPrice>) -> Self {
         Self(own)
     }
 
     /// The price of a model and where that is from.
     #[must_use]
-    pub fn of(&self, model: &str) -> Option<(Price, PriceOrigin)> {
+    pub fn find_price(&self, model: &str) -> Option<(ModelPrice, PriceOrigin)> {
         if let Some(price) = self.0.get(model) {
             return Some((*price, PriceOrigin::Configured));
         }
-        let fits = BUILT_IN.iter().filter(|(name, _)| is_version_of(model, name));
+        let fits = BUILT_IN_PRICES.iter().filter(|(name, _)| is_version_of(model, name));
         let (_, [input, output, cached]) = fits.max_by_key(|(name, _)| name.len())?;
-        let price = Price { input: *input, output: *output, cached: *cached };
+        let price = ModelPrice { input: *input, output: *output, cached: *cached };
         Some((price, PriceOrigin::BuiltIn))
     }
 }
@@ -113,25 +113,25 @@ fn is_version_of(model: &str, name: &str) -> bool {
     rest.is_empty() || rest.strip_prefix('-').is_some_and(|rest| rest.split('-').all(version))
 }
 
-impl Price {
+impl ModelPrice {
     /// Of what costs nothing.
-    pub const NOTHING: Self = Self { input: 0.0, output: 0.0, cached: 0.0 };
+    pub const FREE: Self = Self { input: 0.0, output: 0.0, cached: 0.0 };
 
     /// What this much costs.
     #[must_use]
-    pub fn cost(&self, usage: &Usage) -> Cost {
+    pub fn cost_of(&self, usage: &TokenUsage) -> Cost {
         let cached = usage.cached.min(usage.input);
-        part(self.input, usage.input - cached)
-            + part(self.cached, cached)
-            + part(self.output, usage.output)
+        token_cost(self.input, usage.input - cached)
+            + token_cost(self.cached, cached)
+            + token_cost(self.output, usage.output)
     }
 }
 
 /// A dollar per million tokens is a million of our units for each.
-fn part(price: f64, tokens: u64) -> Cost {
+fn token_cost(price: f64, tokens: u64) -> Cost {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates")]
     let each = (price * 1e6).round() as u64;
-    Cost::pico(each.saturating_mul(tokens))
+    Cost::from_pico_dollars(each.saturating_mul(tokens))
 }
 
 #[cfg(test)]
@@ -142,7 +142,7 @@ mod tests {
     fn a_model_has_the_price_of_its_longest_name() {
         let check = |model: &str, expect: Option<f64>| {
             assert_eq!(
-                Prices::default().of(model).map(|(price, _)| price.input),
+                ModelPrices::default().find_price(model).map(|(price, _)| price.input),
                 expect,
                 "{model}"
             );
@@ -158,22 +158,24 @@ mod tests {
         check("gemini-3.1-pro-preview", Some(4.0));
         check("gpt-50", None);
         check("my-own", None);
-        let own =
-            BTreeMap::from([("gpt-4o".to_owned(), Price { input: 9.0, output: 1.0, cached: 1.0 })]);
-        let (price, origin) = Prices::new(own).of("gpt-4o").expect("a price");
+        let own = BTreeMap::from([(
+            "gpt-4o".to_owned(),
+            ModelPrice { input: 9.0, output: 1.0, cached: 1.0 },
+        )]);
+        let (price, origin) = ModelPrices::new(own).find_price("gpt-4o").expect("a price");
         assert_eq!((price.input, origin), (9.0, PriceOrigin::Configured));
     }
 
     #[test]
     fn cached_input_is_part_of_the_input() {
-        let price = Price { input: 3.0, output: 15.0, cached: 0.3 };
-        let usage = Usage { input: 1_000_000, cached: 400_000, output: 100_000 };
-        assert_eq!(price.cost(&usage), Cost::dollars(1.8 + 0.12 + 1.5));
-        let odd = Usage { input: 1, cached: 5, output: 0 };
-        assert_eq!(price.cost(&odd), Cost::dollars(0.3e-6));
+        let price = ModelPrice { input: 3.0, output: 15.0, cached: 0.3 };
+        let usage = TokenUsage { input: 1_000_000, cached: 400_000, output: 100_000 };
+        assert_eq!(price.cost_of(&usage), Cost::from_dollars(1.8 + 0.12 + 1.5));
+        let odd = TokenUsage { input: 1, cached: 5, output: 0 };
+        assert_eq!(price.cost_of(&odd), Cost::from_dollars(0.3e-6));
         assert_eq!(
-            price.cost(&Usage { input: u64::MAX, cached: 0, output: 9 }),
-            Cost::pico(u64::MAX)
+            price.cost_of(&TokenUsage { input: u64::MAX, cached: 0, output: 9 }),
+            Cost::from_pico_dollars(u64::MAX)
         );
     }
 }

@@ -8,50 +8,52 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// The longest that is understood; more is as good as never.
-const LONGEST: f64 = 366.0 * 24.0 * 3600.0;
+const MAX_WAIT_SECONDS: f64 = 366.0 * 24.0 * 3600.0;
 
 /// How long to wait, if that was said.
-pub(super) fn wait(
+pub(super) fn stated_wait(
     headers: &BTreeMap<String, String>,
     body: &Value,
     now: Timestamp,
 ) -> Option<Duration> {
     let header = |name: &str| headers.get(name).map(|text| text.trim());
-    let milliseconds = header("retry-after-ms").and_then(|text| Some(number(text)? / 1000.0));
-    let seconds =
-        || header("retry-after").and_then(|text| number(text).or_else(|| date(text, now)));
-    let in_body = || in_body(body, now);
-    milliseconds.or_else(seconds).or_else(in_body).map(length)
+    let milliseconds = header("retry-after-ms").and_then(|text| Some(parse_finite(text)? / 1000.0));
+    let seconds = || {
+        header("retry-after")
+            .and_then(|text| parse_finite(text).or_else(|| seconds_until_date(text, now)))
+    };
+    let in_body = || wait_in_body(body, now);
+    milliseconds.or_else(seconds).or_else(in_body).map(to_duration)
 }
 
-fn number(text: &str) -> Option<f64> {
+fn parse_finite(text: &str) -> Option<f64> {
     text.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
-fn date(text: &str, now: Timestamp) -> Option<f64> {
-    static PARSER: DateTimeParser = DateTimeParser::new().relaxed_weekday(true);
-    Some(until(PARSER.parse_timestamp(text).ok()?, now))
+fn seconds_until_date(text: &str, now: Timestamp) -> Option<f64> {
+    static DATE_PARSER: DateTimeParser = DateTimeParser::new().relaxed_weekday(true);
+    Some(seconds_until(DATE_PARSER.parse_timestamp(text).ok()?, now))
 }
 
-fn until(then: Timestamp, now: Timestamp) -> f64 {
+fn seconds_until(then: Timestamp, now: Timestamp) -> f64 {
     then.duration_since(now).max(SignedDuration::ZERO).as_secs_f64()
 }
 
 /// Google says `retryDelay` among the details of an error; some say when a quota is full again.
-fn in_body(body: &Value, now: Timestamp) -> Option<f64> {
+fn wait_in_body(body: &Value, now: Timestamp) -> Option<f64> {
     let error = &body["error"];
     let details = error["details"].as_array().into_iter().flatten();
     let delay = details.into_iter().find_map(|detail| detail["retryDelay"].as_str());
-    let delay = delay.and_then(|text| number(text.strip_suffix('s')?));
+    let delay = delay.and_then(|text| parse_finite(text.strip_suffix('s')?));
     let resets_at = || {
         let then = Timestamp::from_second(error["resets_at"].as_i64()?).ok()?;
-        Some(until(then, now))
+        Some(seconds_until(then, now))
     };
     delay.or_else(|| error["resets_in_seconds"].as_f64()).or_else(resets_at)
 }
 
-fn length(seconds: f64) -> Duration {
-    Duration::try_from_secs_f64(seconds.clamp(0.0, LONGEST)).unwrap_or_default()
+fn to_duration(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds.clamp(0.0, MAX_WAIT_SECONDS)).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -64,7 +66,7 @@ mod tests {
         let now: Timestamp = "2026-01-31T22:00:00Z".parse().unwrap();
         let check = |headers: &[(&str, &str)], body: Value, expect: Option<f64>| {
             let headers = headers.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-            let found = wait(&headers, &body, now).map(|length| length.as_secs_f64());
+            let found = stated_wait(&headers, &body, now).map(|length| length.as_secs_f64());
             assert_eq!(found, expect, "{headers:?} {body}");
         };
         let one = |text: &str, expect| check(&[("retry-after", text)], Value::Null, expect);
@@ -73,15 +75,15 @@ mod tests {
         one(" 1.5 ", Some(1.5));
         one("0", Some(0.0));
         one("-5", Some(0.0));
-        one("1e300", Some(LONGEST));
-        one("99999999999999999999", Some(LONGEST));
+        one("1e300", Some(MAX_WAIT_SECONDS));
+        one("99999999999999999999", Some(MAX_WAIT_SECONDS));
         one("NaN", None);
         one("inf", None);
         one("soon", None);
         one("", None);
         one("Sat, 31 Jan 2026 22:00:30 GMT", Some(30.0));
         one("Sat, 31 Jan 2026 21:00:00 GMT", Some(0.0));
-        one("Fri, 31 Dec 9998 22:00:00 GMT", Some(LONGEST));
+        one("Fri, 31 Dec 9998 22:00:00 GMT", Some(MAX_WAIT_SECONDS));
         check(&[("retry-after-ms", "250"), ("retry-after", "9")], Value::Null, Some(0.25));
         check(&[], json!({"error": {"details": [{"x": 1}, {"retryDelay": "34.5s"}]}}), Some(34.5));
         check(&[], json!({"error": {"resets_in_seconds": 90}}), Some(90.0));

@@ -1,13 +1,13 @@
 //! Which servers have answered in this run, and which are given up. One entry per base URL or program, shared by all roles
 //! of a door: two roles behind one server know the same of it. What follows from that is decided elsewhere.
 
-use super::calls::Calls;
-use super::crew::Crew;
-use super::settings::Settings;
+use super::call_store::CallStore;
+use super::role_agents::RoleAgents;
+use super::settings::AgentSettings;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use treebeam_run::port::Role;
+use treebeam_run::port::AgentRole;
 
 /// A server or program, told from others by its base URL and command.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,51 +31,52 @@ struct ServerRecord {
 
 /// All servers of a door.
 pub(super) struct ServerBook<'a> {
-    crew: &'a Crew,
-    calls: &'a Calls,
+    crew: &'a RoleAgents,
+    calls: &'a CallStore,
     records: Mutex<BTreeMap<ServerId, ServerRecord>>,
 }
 
 impl<'a> ServerBook<'a> {
-    pub(super) fn new(crew: &'a Crew, calls: &'a Calls) -> Self {
+    pub(super) fn new(crew: &'a RoleAgents, calls: &'a CallStore) -> Self {
         Self { crew, calls, records: Mutex::default() }
     }
 
-    fn records(&self) -> MutexGuard<'_, BTreeMap<ServerId, ServerRecord>> {
+    fn lock_records(&self) -> MutexGuard<'_, BTreeMap<ServerId, ServerRecord>> {
         self.records.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The server behind a role.
-    pub(super) fn server(&self, role: Role) -> ServerId {
-        let document = self.crew.settings(role).map_or(Value::Null, Settings::document);
+    pub(super) fn server_for_role(&self, role: AgentRole) -> ServerId {
+        let document = self.crew.settings_for(role).map_or(Value::Null, AgentSettings::to_document);
         ServerId::from_document(&document)
     }
 
     /// Notes that a server has answered.
     pub(super) fn note_answer(&self, server: &ServerId) {
         let record = ServerRecord { has_answered: Some(true), is_given_up: false };
-        self.records().insert(server.clone(), record);
+        self.lock_records().insert(server.clone(), record);
     }
 
     /// Notes that a question has been given up because of a server.
     pub(super) fn give_up(&self, server: &ServerId) {
-        self.records().entry(server.clone()).or_default().is_given_up = true;
+        self.lock_records().entry(server.clone()).or_default().is_given_up = true;
     }
 
     /// True if a question was given up because of a server that has not answered since.
     pub(super) fn is_given_up(&self, server: &ServerId) -> bool {
-        self.records().get(server).is_some_and(|record| record.is_given_up)
+        self.lock_records().get(server).is_some_and(|record| record.is_given_up)
     }
 
     /// True if a server has answered in this run. Answers to an earlier process of the run are
     /// looked up once, on disk.
     pub(super) fn has_answered(&self, server: &ServerId) -> bool {
-        if let Some(known) = self.records().get(server).and_then(|record| record.has_answered) {
+        if let Some(known) = self.lock_records().get(server).and_then(|record| record.has_answered)
+        {
             return known;
         }
         // Not under the lock: this may read many files.
-        let recorded = self.calls.have_answer_of(server);
-        let mut records = self.records();
+        let recorded = self.calls.has_answer_of(server);
+        let mut records = self.lock_records();
         *records.entry(server.clone()).or_default().has_answered.get_or_insert(recorded)
     }
 }

@@ -5,73 +5,75 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::fmt;
 use std::time::Duration;
-use treebeam_run::port::Role;
+use treebeam_run::port::AgentRole;
 
-pub use treebeam_run::port::Edits;
+pub use treebeam_run::port::EditMode;
 
 /// How long an answer may be where nobody says otherwise: what is reserved for it must have a bound.
-pub const MAX_TOKENS: u32 = 16_384;
+pub const DEFAULT_MAX_TOKENS: u32 = 16_384;
 /// What one call of a coding agent is taken to need at most where nobody says otherwise, in tokens.
-pub const MAX_TOKENS_CLI: u32 = 200_000;
+pub const DEFAULT_CLI_MAX_TOKENS: u32 = 200_000;
 /// How long one try may take where nobody says otherwise.
-pub const TIMEOUT: Duration = Duration::from_mins(10);
+pub const DEFAULT_TRY_TIMEOUT: Duration = Duration::from_mins(10);
 
 /// One agent.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct AgentSettings {
     /// Through what it is asked.
-    pub line: Line,
+    pub line: AgentKind,
     /// How long one try may take.
     pub timeout: Duration,
 }
 
-impl Settings {
+impl AgentSettings {
     /// Whether its answers can be gone on from.
     #[must_use]
-    pub const fn continues(&self) -> bool {
+    pub const fn can_continue(&self) -> bool {
         match &self.line {
-            Line::Model(model) => model.wire.continues(),
-            Line::Cli(cli) => cli.tool.continues(),
-            Line::Command(_) | Line::Tuner(_) => false,
+            AgentKind::Model(model) => model.wire.can_continue(),
+            AgentKind::Cli(cli) => cli.tool.can_continue(),
+            AgentKind::Command(_) | AgentKind::Tuner(_) => false,
         }
     }
 
     /// What its answers are in a role: only a coder edits.
     #[must_use]
-    pub fn edits_as(&self, role: Role) -> Edits {
+    pub fn edits_as(&self, role: AgentRole) -> EditMode {
         match (&self.line, role) {
-            (Line::Command(Program { edits, .. }) | Line::Cli(Cli { edits, .. }), Role::Coder) => {
-                *edits
-            }
-            _ => Edits::Diff,
+            (
+                AgentKind::Command(CommandAgent { edits, .. })
+                | AgentKind::Cli(CliAgent { edits, .. }),
+                AgentRole::Coder,
+            ) => *edits,
+            _ => EditMode::Diff,
         }
     }
 }
 
 /// Through what an agent is asked.
 #[derive(Clone, Debug)]
-pub enum Line {
+pub enum AgentKind {
     /// A model behind a server.
-    Model(Model),
+    Model(ModelAgent),
     /// A program of the user's.
-    Command(Program),
+    Command(CommandAgent),
     /// The built-in one that needs no model.
-    Tuner(Tuner),
+    Tuner(TunerAgent),
     /// A coding agent on the command line.
-    Cli(Cli),
+    Cli(CliAgent),
 }
 
 /// A model behind a server.
 #[derive(Clone, Debug)]
-pub struct Model {
+pub struct ModelAgent {
     /// Which wire format its server speaks.
-    pub wire: Wire,
+    pub wire: WireFormat,
     /// Its name there.
     pub name: String,
     /// Where the server is, without a slash at the end.
     pub base_url: String,
     /// What it is paid with.
-    pub key: Option<Key>,
+    pub key: Option<ApiKey>,
     /// How freely it answers.
     pub temperature: Option<f64>,
     /// The longest answer, in tokens.
@@ -84,20 +86,20 @@ pub struct Model {
 
 /// A program of the user's.
 #[derive(Clone, Debug)]
-pub struct Program {
+pub struct CommandAgent {
     /// The program and its arguments.
     pub command: Vec<String>,
     /// The key that it needs, in the variable that it is in here.
-    pub key: Option<Key>,
+    pub key: Option<ApiKey>,
     /// What becomes of its answer.
-    pub edits: Edits,
+    pub edits: EditMode,
 }
 
 /// A coding agent on the command line.
 #[derive(Clone, Debug)]
-pub struct Cli {
+pub struct CliAgent {
     /// Which.
-    pub tool: Tool,
+    pub tool: CliTool,
     /// How it is started: a program and what comes before its own arguments.
     pub command: Vec<String>,
     /// The model that it uses; its own choice, if none.
@@ -107,19 +109,19 @@ pub struct Cli {
     /// Another server than its own.
     pub base_url: Option<String>,
     /// A key to use instead of the user's login.
-    pub key: Option<Key>,
+    pub key: Option<ApiKey>,
     /// What one call is taken to need at most, in tokens: it says so only afterwards.
     pub max_tokens: u32,
     /// Whose settings, logins and sessions it sees.
-    pub home: Home,
+    pub home: AgentHome,
     /// What becomes of its answer.
-    pub edits: Edits,
+    pub edits: EditMode,
 }
 
 /// The home folder of an agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Home {
+pub enum AgentHome {
     /// The user's own, with its login.
     #[default]
     User,
@@ -129,7 +131,7 @@ pub enum Home {
 
 /// The coding agents that are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tool {
+pub enum CliTool {
     /// `OpenAI`'s.
     Codex,
     /// Anthropic's.
@@ -142,14 +144,14 @@ pub enum Tool {
     Aider,
 }
 
-impl Tool {
+impl CliTool {
     /// All of them.
     pub const ALL: [Self; 5] =
         [Self::Codex, Self::Claude, Self::Gemini, Self::Opencode, Self::Aider];
 
     /// Its name in the configuration.
     #[must_use]
-    pub const fn provider(self) -> &'static str {
+    pub const fn provider_name(self) -> &'static str {
         match self {
             Self::Codex => "codex",
             Self::Claude => "claude",
@@ -161,7 +163,7 @@ impl Tool {
 
     /// Its program.
     #[must_use]
-    pub const fn program(self) -> &'static str {
+    pub const fn program_name(self) -> &'static str {
         match self {
             Self::Codex => "codex",
             Self::Claude => "claude",
@@ -173,7 +175,7 @@ impl Tool {
 
     /// The oldest version that it is known to work with.
     #[must_use]
-    pub const fn oldest(self) -> (u32, u32) {
+    pub const fn oldest_version(self) -> (u32, u32) {
         match self {
             Self::Codex => (0, 166),
             Self::Claude => (2, 1),
@@ -185,14 +187,14 @@ impl Tool {
 
     /// Whether a session of its own can be forked.
     #[must_use]
-    pub const fn continues(self) -> bool {
+    pub const fn can_continue(self) -> bool {
         !matches!(self, Self::Aider)
     }
 }
 
 /// The built-in agent that needs no model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tuner {
+pub struct TunerAgent {
     /// Globs of the files that it looks at; none: what it finds.
     pub files: Vec<String>,
     /// What its choices among equals follow from.
@@ -201,7 +203,7 @@ pub struct Tuner {
 
 /// A key and the variable that it is in.
 #[derive(Clone, Debug)]
-pub struct Key {
+pub struct ApiKey {
     /// The variable's name.
     pub variable: String,
     /// What is in it.
@@ -210,7 +212,7 @@ pub struct Key {
 
 /// A wire format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wire {
+pub enum WireFormat {
     /// `OpenAI`'s Responses.
     Responses,
     /// `OpenAI`'s chat completions, as many servers speak them.
@@ -223,10 +225,10 @@ pub enum Wire {
     Ollama,
 }
 
-impl Wire {
+impl WireFormat {
     /// The provider's own server.
     #[must_use]
-    pub const fn home(self) -> &'static str {
+    pub const fn default_base_url(self) -> &'static str {
         match self {
             Self::Responses | Self::Chat => "https://api.openai.com/v1",
             Self::Messages => "https://api.anthropic.com",
@@ -248,13 +250,13 @@ impl Wire {
 
     /// Whether its server can go on from an answer of its own.
     #[must_use]
-    pub const fn continues(self) -> bool {
+    pub const fn can_continue(self) -> bool {
         matches!(self, Self::Responses)
     }
 
     /// Its name in the configuration.
     #[must_use]
-    pub const fn provider(self) -> &'static str {
+    pub const fn provider_name(self) -> &'static str {
         match self {
             Self::Responses => "openai",
             Self::Chat => "openai-chat",
@@ -265,71 +267,71 @@ impl Wire {
     }
 }
 
-impl Settings {
+impl AgentSettings {
     /// Its name, for messages.
     #[must_use]
-    pub fn provider(&self) -> &'static str {
+    pub fn provider_name(&self) -> &'static str {
         match &self.line {
-            Line::Model(model) => model.wire.provider(),
-            Line::Command(_) => "command",
-            Line::Tuner(_) => "tuner",
-            Line::Cli(cli) => cli.tool.provider(),
+            AgentKind::Model(model) => model.wire.provider_name(),
+            AgentKind::Command(_) => "command",
+            AgentKind::Tuner(_) => "tuner",
+            AgentKind::Cli(cli) => cli.tool.provider_name(),
         }
     }
 
     /// What is done with its answer.
     #[must_use]
-    pub const fn edits(&self) -> Edits {
+    pub const fn edits(&self) -> EditMode {
         match &self.line {
-            Line::Model(_) | Line::Tuner(_) => Edits::Diff,
-            Line::Command(program) => program.edits,
-            Line::Cli(cli) => cli.edits,
+            AgentKind::Model(_) | AgentKind::Tuner(_) => EditMode::Diff,
+            AgentKind::Command(program) => program.edits,
+            AgentKind::Cli(cli) => cli.edits,
         }
     }
 
     /// The name of the model, as far as it is known; none where nobody counts.
     #[must_use]
-    pub fn counted(&self) -> Option<&str> {
+    pub fn priced_model(&self) -> Option<&str> {
         match &self.line {
-            Line::Model(model) => Some(&model.name),
-            Line::Command(_) | Line::Tuner(_) => None,
-            Line::Cli(cli) => Some(cli.model.as_deref().unwrap_or_default()),
+            AgentKind::Model(model) => Some(&model.name),
+            AgentKind::Command(_) | AgentKind::Tuner(_) => None,
+            AgentKind::Cli(cli) => Some(cli.model.as_deref().unwrap_or_default()),
         }
     }
 
     /// The model, where there is one.
     #[must_use]
-    pub const fn model(&self) -> Option<&Model> {
+    pub const fn as_model(&self) -> Option<&ModelAgent> {
         match &self.line {
-            Line::Model(model) => Some(model),
-            Line::Command(_) | Line::Tuner(_) | Line::Cli(_) => None,
+            AgentKind::Model(model) => Some(model),
+            AgentKind::Command(_) | AgentKind::Tuner(_) | AgentKind::Cli(_) => None,
         }
     }
 
     /// The key, where there is one.
     #[must_use]
-    pub const fn key(&self) -> Option<&Key> {
+    pub const fn api_key(&self) -> Option<&ApiKey> {
         match &self.line {
-            Line::Model(model) => model.key.as_ref(),
-            Line::Command(program) => program.key.as_ref(),
-            Line::Tuner(_) => None,
-            Line::Cli(cli) => cli.key.as_ref(),
+            AgentKind::Model(model) => model.key.as_ref(),
+            AgentKind::Command(program) => program.key.as_ref(),
+            AgentKind::Tuner(_) => None,
+            AgentKind::Cli(cli) => cli.key.as_ref(),
         }
     }
 
     /// All but the key, for the record of a call.
     #[must_use]
-    pub fn document(&self) -> Value {
+    pub fn to_document(&self) -> Value {
         let timeout_sec = self.timeout.as_secs_f64();
         match &self.line {
-            Line::Command(program) => json!({
+            AgentKind::Command(program) => json!({
                 "provider": "command",
                 "command": program.command,
                 "edits": program.edits,
                 "timeout_sec": timeout_sec,
             }),
-            Line::Cli(cli) => json!({
-                "provider": cli.tool.provider(),
+            AgentKind::Cli(cli) => json!({
+                "provider": cli.tool.provider_name(),
                 "command": cli.command,
                 "model": cli.model,
                 "args": cli.args,
@@ -339,11 +341,11 @@ impl Settings {
                 "edits": cli.edits,
                 "timeout_sec": timeout_sec,
             }),
-            Line::Tuner(tuner) => json!({
+            AgentKind::Tuner(tuner) => json!({
                 "provider": "tuner", "files": tuner.files, "seed": tuner.seed,
             }),
-            Line::Model(model) => json!({
-                "provider": model.wire.provider(),
+            AgentKind::Model(model) => json!({
+                "provider": model.wire.provider_name(),
                 "model": model.name,
                 "base_url": model.base_url,
                 "temperature": model.temperature,
@@ -356,17 +358,17 @@ impl Settings {
     }
 }
 
-impl fmt::Display for Settings {
+impl fmt::Display for AgentSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.line {
-            Line::Model(model) => write!(f, "{} `{}`", model.wire.provider(), model.name),
-            Line::Command(program) => {
+            AgentKind::Model(model) => write!(f, "{} `{}`", model.wire.provider_name(), model.name),
+            AgentKind::Command(program) => {
                 write!(f, "command `{}`", program.command.first().map_or("", String::as_str))
             }
-            Line::Tuner(_) => f.write_str("tuner"),
-            Line::Cli(cli) => match &cli.model {
-                Some(model) => write!(f, "{} `{model}`", cli.tool.provider()),
-                None => f.write_str(cli.tool.provider()),
+            AgentKind::Tuner(_) => f.write_str("tuner"),
+            AgentKind::Cli(cli) => match &cli.model {
+                Some(model) => write!(f, "{} `{model}`", cli.tool.provider_name()),
+                None => f.write_str(cli.tool.provider_name()),
             },
         }
     }

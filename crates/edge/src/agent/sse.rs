@@ -2,18 +2,18 @@
 
 /// One event.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Event {
+pub(super) struct SseEvent {
     pub(super) data: String,
 }
 
 /// The events of a text, the last one too where the text breaks off inside it.
-pub(super) fn events(text: &str) -> Vec<Event> {
+pub(super) fn parse_events(text: &str) -> Vec<SseEvent> {
     let mut events = Vec::new();
     let mut data: Option<String> = None;
     let text = text.trim_start_matches('\u{feff}').replace("\r\n", "\n").replace('\r', "\n");
     for line in text.split('\n') {
         if line.is_empty() {
-            events.extend(data.take().map(|data| Event { data }));
+            events.extend(data.take().map(|data| SseEvent { data }));
         } else if let Some(value) = line.strip_prefix("data:") {
             let value = value.strip_prefix(' ').unwrap_or(value);
             match &mut data {
@@ -25,7 +25,7 @@ pub(super) fn events(text: &str) -> Vec<Event> {
             }
         }
     }
-    events.extend(data.map(|data| Event { data }));
+    events.extend(data.map(|data| SseEvent { data }));
     events
 }
 
@@ -36,7 +36,8 @@ mod tests {
     #[test]
     fn events_whatever_the_line_ends() {
         let check = |text: &str, expect: &[&str]| {
-            let found: Vec<String> = events(text).into_iter().map(|event| event.data).collect();
+            let found: Vec<String> =
+                parse_events(text).into_iter().map(|event| event.data).collect();
             assert_eq!(found, expect, "{text:?}");
         };
         check("", &[]);

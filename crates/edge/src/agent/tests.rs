@@ -3,18 +3,20 @@
 mod budget;
 mod waiting;
 
-use super::bucket::Limits;
-use super::calls::{Amount, Calls};
-use super::crew::Crew;
-use super::limited::Limited;
-use super::question::{Answer, Fault, Meter, Question, Spent, Trouble, Within};
-use super::recorded::Recorded;
-use super::retrying::{Patience, Retrying};
+use super::bucket::AgentLimits;
+use super::call_store::{CallAmount, CallStore};
+use super::limit_layer::LimitLayer;
+use super::question::{
+    AgentLayer, AgentQuestion, DeadlineMeter, ServerFault, TryCost, TryError, TryMeter,
+};
+use super::record_layer::RecordLayer;
+use super::retry_layer::{RetryLayer, RetryPolicy};
+use super::retry_timer::{DoorObserver, QuestionWait, RetryPause, RetryTimer};
+use super::role_agents::RoleAgents;
 use super::servers::ServerBook;
-use super::settings::{Key, Line, Model, Settings, Wire};
-use super::wait::{Nap, Observer, RetryPause, Wait};
+use super::settings::{AgentKind, AgentSettings, ApiKey, ModelAgent, WireFormat};
 use crate::env_file::Secret;
-use crate::process::Captured;
+use crate::process::CapturedOutput;
 use crate::store::RunDir;
 use jiff::Timestamp;
 use std::collections::{BTreeMap, VecDeque};
@@ -26,8 +28,8 @@ use std::sync::{Barrier, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 use treebeam_core::event::BudgetKind;
-use treebeam_core::id::{EvalId, Place, Sha256};
-use treebeam_run::port::{Continuation, PortError, Reply, Role, Usage};
+use treebeam_core::id::{CodePlace, EvalId, Sha256};
+use treebeam_run::port::{AgentReply, AgentRole, Continuation, PortError, TokenUsage};
 
 /// Sees all, and may want to stop.
 #[derive(Default)]
@@ -36,9 +38,9 @@ struct Watcher {
     stop: AtomicBool,
 }
 
-impl Observer for Watcher {
-    fn waits(&self, _: &Wait<'_>) {}
-    fn note(&self, text: &str) {
+impl DoorObserver for Watcher {
+    fn on_wait(&self, _: &QuestionWait<'_>) {}
+    fn on_note(&self, text: &str) {
         self.notes.lock().unwrap().push(text.to_owned());
     }
     fn wants_to_stop(&self) -> bool {
@@ -49,12 +51,12 @@ impl Observer for Watcher {
 /// Answers what is written down for it, and counts.
 #[derive(Default)]
 struct Script {
-    lines: Mutex<VecDeque<Result<Reply, Trouble>>>,
+    lines: Mutex<VecDeque<Result<AgentReply, TryError>>>,
     asked: AtomicU32,
 }
 
 impl Script {
-    fn of(lines: impl IntoIterator<Item = Result<Reply, Trouble>>) -> Self {
+    fn of(lines: impl IntoIterator<Item = Result<AgentReply, TryError>>) -> Self {
         Self { lines: Mutex::new(lines.into_iter().collect()), asked: AtomicU32::new(0) }
     }
     fn asked(&self) -> u32 {
@@ -62,38 +64,46 @@ impl Script {
     }
 }
 
-impl Answer for &Script {
-    fn answer(&self, _: &Question, _: &dyn Meter) -> Result<Reply, Trouble> {
+impl AgentLayer for &Script {
+    fn answer_question(&self, _: &AgentQuestion, _: &dyn TryMeter) -> Result<AgentReply, TryError> {
         self.asked.fetch_add(1, Ordering::SeqCst);
         self.lines.lock().unwrap().pop_front().expect("a further line")
     }
 }
 
-fn question(key: &str, prompt: &str) -> Question {
+fn question(key: &str, prompt: &str) -> AgentQuestion {
     let (key, prompt) = (key.to_owned(), prompt.into());
-    Question { key, role: Role::Coder, round: 0, prompt, continues: None, place: None, node: None }
+    AgentQuestion {
+        key,
+        role: AgentRole::Coder,
+        round: 0,
+        prompt,
+        continues: None,
+        place: None,
+        node: None,
+    }
 }
 
-fn reply(text: &str) -> Reply {
-    let usage = Some(Usage { input: 10, cached: 0, output: 5 });
+fn reply(text: &str) -> AgentReply {
+    let usage = Some(TokenUsage { input: 10, cached: 0, output: 5 });
     let id = Some("resp-1".to_owned());
-    Reply { usage, id, ..Reply::of(text.to_owned()) }
+    AgentReply { usage, id, ..AgentReply::from_text(text.to_owned()) }
 }
 
-fn crew() -> Crew {
+fn crew() -> RoleAgents {
     let value = Secret::new("sk-canary-0123".to_owned());
-    let model = Model {
-        wire: Wire::Chat,
+    let model = ModelAgent {
+        wire: WireFormat::Chat,
         name: "gpt-4o".to_owned(),
         base_url: "http://127.0.0.1:9/v1".to_owned(),
-        key: Some(Key { variable: "CANARY_KEY".to_owned(), value }),
+        key: Some(ApiKey { variable: "CANARY_KEY".to_owned(), value }),
         temperature: None,
         max_tokens: 100,
         effort: None,
         extra: serde_json::Map::new(),
     };
-    let settings = Settings { line: Line::Model(model), timeout: Duration::from_secs(5) };
-    Crew::new(BTreeMap::from([(Role::Coder, settings)]))
+    let settings = AgentSettings { line: AgentKind::Model(model), timeout: Duration::from_secs(5) };
+    RoleAgents::new(BTreeMap::from([(AgentRole::Coder, settings)]))
 }
 
 fn files(folder: &Path) -> Vec<String> {
@@ -109,17 +119,17 @@ fn files(folder: &Path) -> Vec<String> {
 fn an_answer_in_a_run_names_its_file_and_the_digest_of_it() {
     let folder = tempfile::tempdir().unwrap();
     let run = RunDir::new(folder.path());
-    let (calls, crew, watcher) = (Calls::Run(run), crew(), Watcher::default());
+    let (calls, crew, watcher) = (CallStore::Run(run), crew(), Watcher::default());
     let script = Script::of([Ok(reply("one"))]);
-    let layer = Recorded { inner: &script, calls: &calls, crew: &crew, observer: &watcher };
-    let place = Some(Place::Candidate(EvalId::new(3)));
-    let question = Question { place, ..question("coder-e0003-a1-r0", "p") };
+    let layer = RecordLayer { inner: &script, calls: &calls, crew: &crew, observer: &watcher };
+    let place = Some(CodePlace::Candidate(EvalId::new(3)));
+    let question = AgentQuestion { place, ..question("coder-e0003-a1-r0", "p") };
     for _ in ["asked", "read again"] {
-        let reply = layer.answer(&question, &Within::default()).unwrap();
+        let reply = layer.answer_question(&question, &DeadlineMeter::default()).unwrap();
         let kept = reply.kept_as.expect("a file");
         assert_eq!(kept.path.as_str(), "eval/0003/calls/coder-e0003-a1-r0.json");
         let bytes = fs::read(folder.path().join(kept.path.as_str())).unwrap();
-        assert_eq!(kept.sha256, Sha256::of(&bytes));
+        assert_eq!(kept.sha256, Sha256::hash_bytes(&bytes));
     }
     assert_eq!(script.asked(), 1);
 }
@@ -128,12 +138,13 @@ fn an_answer_in_a_run_names_its_file_and_the_digest_of_it() {
 fn an_answer_is_kept_and_not_asked_for_again() {
     let folder = tempfile::tempdir().unwrap();
     let (calls, crew, watcher) =
-        (Calls::Folder(folder.path().join("c")), crew(), Watcher::default());
+        (CallStore::Folder(folder.path().join("c")), crew(), Watcher::default());
     let script =
         Script::of([Ok(reply("one")), Ok(reply("two")), Ok(reply("three")), Ok(reply("four"))]);
-    let layer = || Recorded { inner: &script, calls: &calls, crew: &crew, observer: &watcher };
-    let ask =
-        |prompt: &str| layer().answer(&question("k", prompt), &Within::default()).unwrap().text;
+    let layer = || RecordLayer { inner: &script, calls: &calls, crew: &crew, observer: &watcher };
+    let ask = |prompt: &str| {
+        layer().answer_question(&question("k", prompt), &DeadlineMeter::default()).unwrap().text
+    };
     assert_eq!([ask("p"), ask("p"), ask("p")], ["one", "one", "one"]);
     assert_eq!(script.asked(), 1);
     // Another prompt under the same key is another question; the first answer is only put aside.
@@ -157,15 +168,18 @@ fn an_answer_is_kept_and_not_asked_for_again() {
 fn what_is_known_to_be_forgotten_is_not_asked_for_again() {
     let folder = tempfile::tempdir().unwrap();
     let (calls, crew, watcher) =
-        (Calls::Folder(folder.path().join("c")), crew(), Watcher::default());
-    let lost = || Err(Trouble::Forgotten("who?".to_owned()));
+        (CallStore::Folder(folder.path().join("c")), crew(), Watcher::default());
+    let lost = || Err(TryError::Forgotten("who?".to_owned()));
     let script = Script::of([lost(), Ok(reply("one")), lost()]);
-    let layer = || Recorded { inner: &script, calls: &calls, crew: &crew, observer: &watcher };
+    let layer = || RecordLayer { inner: &script, calls: &calls, crew: &crew, observer: &watcher };
     let ask = |from: &str| {
         let continues = Some(Continuation { id: from.to_owned(), tokens: 1, taken: None });
-        match layer().answer(&Question { continues, ..question("k", "p") }, &Within::default()) {
+        match layer().answer_question(
+            &AgentQuestion { continues, ..question("k", "p") },
+            &DeadlineMeter::default(),
+        ) {
             Ok(reply) => reply.text,
-            Err(Trouble::Forgotten(why)) => why,
+            Err(TryError::Forgotten(why)) => why,
             Err(other) => panic!("{other:?}"),
         }
     };
@@ -174,7 +188,7 @@ fn what_is_known_to_be_forgotten_is_not_asked_for_again() {
         (script.asked(), files(&folder.path().join("c"))),
         (1, vec!["k.forgotten".to_owned()])
     );
-    assert_eq!(calls.spent().unwrap(), Amount::default());
+    assert_eq!(calls.total_spent().unwrap(), CallAmount::default());
     // What goes on from something else is another question.
     assert_eq!([ask("r-2"), ask("r-2")], ["one", "one"]);
     assert_eq!(script.asked(), 2);
@@ -190,59 +204,60 @@ fn an_answer_that_cannot_be_kept_is_not_used() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
-    let (calls, crew, watcher) = (Calls::Folder(file.join("below")), crew(), Watcher::default());
+    let (calls, crew, watcher) =
+        (CallStore::Folder(file.join("below")), crew(), Watcher::default());
     let script = Script::of([Ok(reply("one"))]);
-    let layer = Recorded { inner: &script, calls: &calls, crew: &crew, observer: &watcher };
-    let answer = layer.answer(&question("k", "p"), &Within::default());
-    assert!(matches!(answer, Err(Trouble::Unavailable(_))), "{answer:?}");
+    let layer = RecordLayer { inner: &script, calls: &calls, crew: &crew, observer: &watcher };
+    let answer = layer.answer_question(&question("k", "p"), &DeadlineMeter::default());
+    assert!(matches!(answer, Err(TryError::Unavailable(_))), "{answer:?}");
 }
 
 #[test]
 fn what_came_in_place_of_an_answer_is_kept_and_is_none() {
     let folder = tempfile::tempdir().unwrap();
     let (calls, crew, watcher) =
-        (Calls::Folder(folder.path().join("x/c")), crew(), Watcher::default());
+        (CallStore::Folder(folder.path().join("x/c")), crew(), Watcher::default());
     let unreadable = |raw: &[u8]| {
         let (why, raw) = ("no text".to_owned(), raw.to_vec());
-        Err(Trouble::Unreadable { why, raw, spent: Spent::Perhaps })
+        Err(TryError::Unreadable { why, raw, spent: TryCost::Unknown })
     };
     let script = Script::of([unreadable(b"\xff1"), unreadable(b"\xff2"), Ok(reply("one"))]);
-    let layer = || Recorded { inner: &script, calls: &calls, crew: &crew, observer: &watcher };
-    let ask = || layer().answer(&question("k", "p"), &Within::default());
+    let layer = || RecordLayer { inner: &script, calls: &calls, crew: &crew, observer: &watcher };
+    let ask = || layer().answer_question(&question("k", "p"), &DeadlineMeter::default());
     for raw in [b"\xff1", b"\xff2"] {
-        let Err(Trouble::Unanswered { why, spent }) = ask() else { panic!("an answer") };
-        assert_eq!((why.as_str(), spent), ("no text (kept as `x/c/k.raw`)", Spent::Perhaps));
+        let Err(TryError::Unanswered { why, spent }) = ask() else { panic!("an answer") };
+        assert_eq!((why.as_str(), spent), ("no text (kept as `x/c/k.raw`)", TryCost::Unknown));
         assert_eq!(fs::read(folder.path().join("x/c/k.raw")).unwrap(), raw);
     }
     assert_eq!(ask().unwrap().text, "one");
-    assert_eq!(calls.spent().unwrap().tokens, ask().unwrap().usage.unwrap().total());
+    assert_eq!(calls.total_spent().unwrap().tokens, ask().unwrap().usage.unwrap().total_tokens());
 }
 
 /// Does not wait, and writes down for how long it would have.
 #[derive(Default)]
 struct Naps(Mutex<Vec<Duration>>);
 
-impl Nap for &Naps {
+impl RetryTimer for &Naps {
     fn now(&self) -> Duration {
         self.0.lock().unwrap().iter().sum()
     }
-    fn nap(&self, pause: &RetryPause<'_>) -> Result<(), Trouble> {
+    fn wait_pause(&self, pause: &RetryPause<'_>) -> Result<(), TryError> {
         self.0.lock().unwrap().push(pause.length);
         Ok(())
     }
 }
 
-fn passing(wait: Option<u64>, spent: Spent) -> Result<Reply, Trouble> {
+fn passing(wait: Option<u64>, spent: TryCost) -> Result<AgentReply, TryError> {
     let wait = wait.map(Duration::from_secs);
-    Err(Trouble::Passing { why: "oops".into(), fault: Fault::Answering, wait, spent })
+    Err(TryError::Temporary { why: "oops".into(), fault: ServerFault::Answering, wait, spent })
 }
 
 /// Agents, and a ledger without calls of theirs.
-fn nothing_recorded() -> (Crew, Calls) {
-    (crew(), Calls::Folder("no-calls".into()))
+fn nothing_recorded() -> (RoleAgents, CallStore) {
+    (crew(), CallStore::Folder("no-calls".into()))
 }
 
-const PATIENCE: Patience = Patience {
+const PATIENCE: RetryPolicy = RetryPolicy {
     tries: 4,
     pause: Duration::from_secs(1),
     longest_pause: Duration::from_secs(2),
@@ -260,8 +275,8 @@ struct Crowd {
     door: Barrier,
 }
 
-impl Answer for &Crowd {
-    fn answer(&self, _: &Question, _: &dyn Meter) -> Result<Reply, Trouble> {
+impl AgentLayer for &Crowd {
+    fn answer_question(&self, _: &AgentQuestion, _: &dyn TryMeter) -> Result<AgentReply, TryError> {
         let now = self.inside.fetch_add(1, Ordering::SeqCst) + 1;
         self.most.fetch_max(now, Ordering::SeqCst);
         self.door.wait();
@@ -270,20 +285,22 @@ impl Answer for &Crowd {
     }
 }
 
-fn limits(in_flight: u32) -> Limits {
-    Limits { in_flight: NonZeroU32::new(in_flight).unwrap(), requests: None, tokens: None }
+fn limits(in_flight: u32) -> AgentLimits {
+    AgentLimits { in_flight: NonZeroU32::new(in_flight).unwrap(), requests: None, tokens: None }
 }
 
 #[test]
 fn no_more_than_allowed_are_inside_and_all_get_in() {
     let crowd = Crowd { inside: AtomicU32::new(0), most: AtomicU32::new(0), door: Barrier::new(3) };
     let (crew, watcher) = (crew(), Watcher::default());
-    let layer = Limited::new(&crowd, limits(3), &crew, &watcher);
+    let layer = LimitLayer::new(&crowd, limits(3), &crew, &watcher);
     thread::scope(|scope| {
         for n in 0..12 {
             let layer = &layer;
             scope.spawn(move || {
-                layer.answer(&question(&n.to_string(), "p"), &Within::default()).unwrap()
+                layer
+                    .answer_question(&question(&n.to_string(), "p"), &DeadlineMeter::default())
+                    .unwrap()
             });
         }
     });
@@ -295,22 +312,25 @@ fn one_that_waits_for_a_slot_can_be_stopped_and_holds_nothing() {
     let (crew, watcher) = (crew(), Watcher::default());
     let script = Script::of([Ok(reply("a"))]);
     let requests = NonZeroU32::new(1);
-    let one = Limits { requests, ..limits(1) };
-    let layer = Limited::new(&script, one, &crew, &watcher);
-    assert!(layer.answer(&question("a", "p"), &Within::default()).is_ok());
+    let one = AgentLimits { requests, ..limits(1) };
+    let layer = LimitLayer::new(&script, one, &crew, &watcher);
+    assert!(layer.answer_question(&question("a", "p"), &DeadlineMeter::default()).is_ok());
     watcher.stop.store(true, Ordering::SeqCst);
-    let second = layer.answer(&question("b", "p"), &Within::default());
-    assert!(matches!(second, Err(Trouble::Interrupted)), "{second:?}");
+    let second = layer.answer_question(&question("b", "p"), &DeadlineMeter::default());
+    assert!(matches!(second, Err(TryError::Interrupted)), "{second:?}");
     assert_eq!(script.asked(), 1);
 }
 
 #[test]
 fn a_slot_comes_back_whatever_happens_inside() {
     let (crew, watcher) = (crew(), Watcher::default());
-    let script =
-        Script::of([Err(Trouble::unanswered("no")), passing(None, Spent::Nothing), Ok(reply("a"))]);
-    let layer = Limited::new(&script, limits(1), &crew, &watcher);
-    let ask = || layer.answer(&question("a", "p"), &Within::default());
+    let script = Script::of([
+        Err(TryError::unanswered("no")),
+        passing(None, TryCost::Nothing),
+        Ok(reply("a")),
+    ]);
+    let layer = LimitLayer::new(&script, limits(1), &crew, &watcher);
+    let ask = || layer.answer_question(&question("a", "p"), &DeadlineMeter::default());
     assert_eq!([ask().is_ok(), ask().is_ok(), ask().is_ok()], [false, false, true]);
     let broken = thread::scope(|scope| scope.spawn(ask).join().is_err());
     assert!(broken, "the script is over");
@@ -322,7 +342,7 @@ fn a_slot_comes_back_whatever_happens_inside() {
 #[test]
 fn the_end_of_several_lines_of_complaint_stands_on_lines_of_its_own() {
     let said = |text: &str| {
-        super::command::tail(&Captured { bytes: text.as_bytes().to_vec(), dropped: 0 })
+        super::command::stderr_tail(&CapturedOutput { bytes: text.as_bytes().to_vec(), dropped: 0 })
     };
     assert_eq!(said(" \n"), " it said nothing");
     assert_eq!(said("no key\n"), " no key");

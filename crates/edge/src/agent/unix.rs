@@ -6,7 +6,7 @@ use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 ///
 /// # Errors
 /// When the system does not let us.
-pub fn shield() -> std::io::Result<()> {
+pub fn forbid_inspection() -> std::io::Result<()> {
     Ok(set_dumpable_behavior(DumpableBehavior::NotDumpable)?)
 }
 
@@ -14,7 +14,7 @@ pub fn shield() -> std::io::Result<()> {
 mod tests {
     #[test]
     fn a_shielded_process_is_not_dumpable() {
-        super::shield().expect("to shield");
+        super::forbid_inspection().expect("to shield");
         let now = rustix::process::dumpable_behavior().expect("what it is");
         assert_eq!(now, rustix::process::DumpableBehavior::NotDumpable);
     }

@@ -3,7 +3,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use treebeam_core::event::EvalStage;
-use treebeam_run::port::{Clock, Moment};
+use treebeam_run::port::{Clock, RecordedMoment};
 
 /// A clock whose recorded times are made up.
 #[derive(Clone, Copy, Debug)]
@@ -20,13 +20,13 @@ impl DryClock {
 }
 
 impl Clock for DryClock {
-    fn at(&self, moment: Moment) -> Timestamp {
+    fn recorded_time(&self, moment: RecordedMoment) -> Timestamp {
         let minutes = |number: u32| i64::from(number) * 60;
         let seconds = match moment {
-            Moment::Start => 0,
-            Moment::Expansion(_, first) => minutes(first.number()),
-            Moment::Begun(eval, attempt) => minutes(eval.number()) + i64::from(attempt),
-            Moment::Eval(eval, stage, attempt) => {
+            RecordedMoment::Start => 0,
+            RecordedMoment::Expansion(_, first) => minutes(first.number()),
+            RecordedMoment::Begun(eval, attempt) => minutes(eval.number()) + i64::from(attempt),
+            RecordedMoment::Eval(eval, stage, attempt) => {
                 let stage = match stage {
                     EvalStage::Implement => 15,
                     EvalStage::Sweep => 30,
@@ -34,8 +34,8 @@ impl Clock for DryClock {
                 };
                 minutes(eval.number()) + stage + i64::from(attempt)
             }
-            Moment::Promotion(eval) => minutes(eval.number()) + 59,
-            Moment::Stop(eval) | Moment::SentBack(eval) => minutes(eval.number()),
+            RecordedMoment::Promotion(eval) => minutes(eval.number()) + 59,
+            RecordedMoment::Stop(eval) | RecordedMoment::SentBack(eval) => minutes(eval.number()),
         };
         self.root.saturating_add(SignedDuration::from_secs(seconds)).unwrap_or(self.root)
     }

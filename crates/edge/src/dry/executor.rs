@@ -1,8 +1,8 @@
 //! The dry executor: a sweep is computed from the candidate's state file. Jobs end in a seeded order, not in the order in
 //! which they came; nothing ever sleeps.
 
-use super::results::Shape;
-use super::{Recipe, STATE_FILE, draw};
+use super::results::DrySweepShape;
+use super::{DryRecipe, STATE_FILE, draw_number};
 use crate::store::record_file::{self, RecordKind};
 use crate::store::{self, RunDir};
 use serde::{Deserialize, Serialize};
@@ -15,10 +15,10 @@ use std::time::Duration;
 use treebeam_core::event::FailureKind;
 use treebeam_core::path;
 use treebeam_core::policy::ScorePolicy;
-use treebeam_run::port::{Executor, Job, JobEnd, JobExit, JobKey, PortError};
+use treebeam_run::port::{Executor, JobEnd, JobExit, JobKey, PortError, SweepJob};
 
 /// How many configurations a sweep without a limit has.
-const CONFIGURATIONS: u32 = 12;
+const DEFAULT_SWEEP_CONFIGS: u32 = 12;
 
 /// Computes sweeps.
 #[derive(Debug)]
@@ -26,21 +26,21 @@ pub struct DryExecutor {
     seed: u64,
     run_dir: RunDir,
     /// What its CSVs look like.
-    shape: Shape,
+    shape: DrySweepShape,
     /// Jobs that have not been said to have ended, by the order in which they will.
-    jobs: Mutex<BTreeMap<u64, Pending>>,
+    jobs: Mutex<BTreeMap<u64, PendingJob>>,
     arrived: Condvar,
 }
 
 #[derive(Debug)]
-enum Pending {
-    Waiting(Job),
+enum PendingJob {
+    Waiting(SweepJob),
     Ended(JobEnd),
 }
 
 /// What `eval_result.json` says.
 #[derive(Debug, Serialize, Deserialize)]
-struct EvalResult {
+struct DryEvalResult {
     exit_code: i32,
     message: Option<String>,
 }
@@ -49,42 +49,42 @@ impl DryExecutor {
     /// An executor for one run, whose sweeps have the columns that the run scores.
     #[must_use]
     pub fn new(seed: u64, run_dir: RunDir, policy: &ScorePolicy) -> Self {
-        let shape = Shape::of(policy);
+        let shape = DrySweepShape::from_policy(policy);
         Self { seed, run_dir, shape, jobs: Mutex::default(), arrived: Condvar::new() }
     }
 
-    fn jobs(&self) -> MutexGuard<'_, BTreeMap<u64, Pending>> {
+    fn lock_jobs(&self) -> MutexGuard<'_, BTreeMap<u64, PendingJob>> {
         self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn turn(&self, key: JobKey) -> u64 {
-        draw(self.seed, &format!("order {}", key.subject))
+    fn end_position(&self, key: JobKey) -> u64 {
+        draw_number(self.seed, &format!("order {}", key.subject))
     }
 
     /// Does a job: fresh folder, results, and last the file that says that it ended. Whoever finds that after a power cut finds
     /// the results too.
-    fn sweep(&self, job: &Job) -> io::Result<JobEnd> {
-        let folder = path::submission(job.key.subject, job.key.submission);
-        fs::create_dir_all(self.run_dir.path(&folder))?;
-        let recipes = self.recipes(job)?;
-        let failed = recipes.contains(&Recipe::SweepFails);
+    fn run_sweep(&self, job: &SweepJob) -> io::Result<JobEnd> {
+        let folder = path::submission_folder(job.key.subject, job.key.submission);
+        fs::create_dir_all(self.run_dir.file_path(&folder))?;
+        let recipes = self.read_recipes(job)?;
+        let failed = recipes.contains(&DryRecipe::SweepFails);
         if !failed {
-            let rows = job.sweep_config_limit.unwrap_or(CONFIGURATIONS);
-            let csv = self.shape.csv(&recipes, rows)?;
-            put(&self.run_dir.path(&folder.join(path::RESULTS_CSV)), csv.as_ref())?;
+            let rows = job.sweep_config_limit.unwrap_or(DEFAULT_SWEEP_CONFIGS);
+            let csv = self.shape.render_csv(&recipes, rows)?;
+            write_synced(&self.run_dir.file_path(&folder.join(path::RESULTS_CSV)), csv.as_ref())?;
         }
         let message = failed.then(|| "sweep exited 1: the dry world says so".to_owned());
-        let result = EvalResult { exit_code: i32::from(failed), message };
+        let result = DryEvalResult { exit_code: i32::from(failed), message };
         let text = serde_json::to_vec(&result)?;
-        let (part, whole) = (folder.join("eval_result.part"), folder.join(path::EVAL_RESULT));
-        put(&self.run_dir.path(&part), &text)?;
-        store::sync_dir(&self.run_dir.path(&folder))?;
-        fs::rename(self.run_dir.path(&part), self.run_dir.path(&whole))?;
-        Ok(ended(job.key, result))
+        let (part, whole) = (folder.join("eval_result.part"), folder.join(path::EVAL_RESULT_FILE));
+        write_synced(&self.run_dir.file_path(&part), &text)?;
+        store::sync_dir(&self.run_dir.file_path(&folder))?;
+        fs::rename(self.run_dir.file_path(&part), self.run_dir.file_path(&whole))?;
+        Ok(build_job_end(job.key, result))
     }
 
-    fn recipes(&self, job: &Job) -> io::Result<Vec<Recipe>> {
-        let worktree = self.run_dir.path(&job.key.subject.place().worktree());
+    fn read_recipes(&self, job: &SweepJob) -> io::Result<Vec<DryRecipe>> {
+        let worktree = self.run_dir.file_path(&job.key.subject.code_place().worktree_path());
         if !worktree.is_dir() {
             return Err(io::Error::new(io::ErrorKind::NotFound, "its worktree is gone"));
         }
@@ -95,30 +95,32 @@ impl DryExecutor {
         }
     }
 
-    fn find(&self, key: JobKey) -> Option<JobEnd> {
-        let folder = path::submission(key.subject, key.submission);
-        let result = self.run_dir.path(&folder.join(path::EVAL_RESULT));
-        let text = record_file::read(&result, RecordKind::JobResult).ok()?;
-        Some(ended(key, serde_json::from_slice(&text).ok()?))
+    fn find_job_end(&self, key: JobKey) -> Option<JobEnd> {
+        let folder = path::submission_folder(key.subject, key.submission);
+        let result = self.run_dir.file_path(&folder.join(path::EVAL_RESULT_FILE));
+        let text = record_file::read_record(&result, RecordKind::JobResult).ok()?;
+        Some(build_job_end(key, serde_json::from_slice(&text).ok()?))
     }
 }
 
 impl Executor for DryExecutor {
-    fn submit(&self, job: &Job) -> Result<(), PortError> {
-        self.jobs().insert(self.turn(job.key), Pending::Waiting(job.clone()));
+    fn submit_job(&self, job: &SweepJob) -> Result<(), PortError> {
+        self.lock_jobs().insert(self.end_position(job.key), PendingJob::Waiting(job.clone()));
         self.arrived.notify_one();
         Ok(())
     }
 
-    fn adopt(&self, jobs: &[Job]) -> Result<Vec<JobKey>, PortError> {
-        let found: Vec<_> = jobs.iter().filter_map(|job| self.find(job.key)).collect();
+    fn adopt_jobs(&self, jobs: &[SweepJob]) -> Result<Vec<JobKey>, PortError> {
+        let found: Vec<_> = jobs.iter().filter_map(|job| self.find_job_end(job.key)).collect();
         let known = found.iter().map(|end| end.key).collect();
-        self.jobs().extend(found.into_iter().map(|end| (self.turn(end.key), Pending::Ended(end))));
+        self.lock_jobs().extend(
+            found.into_iter().map(|end| (self.end_position(end.key), PendingJob::Ended(end))),
+        );
         Ok(known)
     }
 
-    fn wait(&self, patience: Duration) -> Result<Vec<JobEnd>, PortError> {
-        let jobs = self.jobs();
+    fn wait_for_jobs(&self, patience: Duration) -> Result<Vec<JobEnd>, PortError> {
+        let jobs = self.lock_jobs();
         let (mut jobs, _) = self
             .arrived
             .wait_timeout_while(jobs, patience, |jobs| jobs.is_empty())
@@ -127,30 +129,30 @@ impl Executor for DryExecutor {
         drop(jobs);
         match first {
             None => Ok(Vec::new()),
-            Some((_, Pending::Ended(end))) => Ok(vec![end]),
-            Some((_, Pending::Waiting(job))) => {
+            Some((_, PendingJob::Ended(end))) => Ok(vec![end]),
+            Some((_, PendingJob::Waiting(job))) => {
                 let what = format!("cannot sweep `{}`", job.key.subject);
-                let end = self.sweep(&job);
-                end.map(|end| vec![end]).map_err(|error| PortError::new(what).caused_by(error))
+                let end = self.run_sweep(&job);
+                end.map(|end| vec![end]).map_err(|error| PortError::new(what).with_cause(error))
             }
         }
     }
 }
 
 /// Writes a file that is on disk then.
-fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
+fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = File::create(path)?;
     file.write_all(bytes)?;
     file.sync_all()
 }
 
-fn ended(key: JobKey, result: EvalResult) -> JobEnd {
-    let folder = path::submission(key.subject, key.submission);
+fn build_job_end(key: JobKey, result: DryEvalResult) -> JobEnd {
+    let folder = path::submission_folder(key.subject, key.submission);
     let exit = match result {
-        EvalResult { exit_code: 0, .. } => {
+        DryEvalResult { exit_code: 0, .. } => {
             JobExit::Done { results: folder.join(path::RESULTS_CSV) }
         }
-        EvalResult { exit_code, message } => {
+        DryEvalResult { exit_code, message } => {
             let message = message.unwrap_or_else(|| format!("sweep exited {exit_code}"));
             JobExit::Failed { kind: FailureKind::Sweep, message }
         }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 /// What an idea will do, as it stands in its text and, once implemented, in the state file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Recipe {
+pub enum DryRecipe {
     /// The metrics get better by so many thousandths.
     Gain(i32),
     /// The same, and a second file changes too.
@@ -32,9 +32,9 @@ pub enum Recipe {
     NeverApplies,
 }
 
-impl Recipe {
+impl DryRecipe {
     /// The mixture, in the order in which a node's ideas go through it.
-    pub(super) const MIXTURE: [Self; 16] = [
+    pub(super) const IDEA_MIXTURE: [Self; 16] = [
         Self::Gain(160),
         Self::Errors,
         Self::WideGain(60),
@@ -54,7 +54,7 @@ impl Recipe {
     ];
 
     /// By how many thousandths the metrics get better.
-    pub(super) const fn gain(self) -> i32 {
+    pub(super) const fn gain_thousandths(self) -> i32 {
         match self {
             Self::Gain(n) | Self::WideGain(n) | Self::LateGain(n) => n,
             Self::Risk => 100,
@@ -71,7 +71,7 @@ impl Recipe {
 
     /// What the same idea does at this attempt, counted from 1: a sweep that failed works the next time, a patch that never
     /// applies never does.
-    pub(super) const fn at(self, attempt: u64) -> Self {
+    pub(super) const fn at_attempt(self, attempt: u64) -> Self {
         if attempt > 1 && matches!(self, Self::SweepFails) { Self::Gain(30) } else { self }
     }
 
@@ -86,7 +86,7 @@ impl Recipe {
     }
 }
 
-impl fmt::Display for Recipe {
+impl fmt::Display for DryRecipe {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Gain(thousandths) => write!(f, "gain {thousandths}"),
@@ -105,7 +105,7 @@ impl fmt::Display for Recipe {
     }
 }
 
-impl FromStr for Recipe {
+impl FromStr for DryRecipe {
     type Err = ();
     fn from_str(text: &str) -> Result<Self, ()> {
         let mut words = text.split_whitespace();
@@ -115,7 +115,7 @@ impl FromStr for Recipe {
             ("gain", Some(thousandths)) => Ok(Self::Gain(thousandths)),
             ("wide-gain", Some(thousandths)) => Ok(Self::WideGain(thousandths)),
             ("late-gain", Some(thousandths)) => Ok(Self::LateGain(thousandths)),
-            _ => Self::MIXTURE.into_iter().find(|recipe| recipe.to_string() == word).ok_or(()),
+            _ => Self::IDEA_MIXTURE.into_iter().find(|recipe| recipe.to_string() == word).ok_or(()),
         }
     }
 }
@@ -126,10 +126,10 @@ mod tests {
 
     #[test]
     fn a_recipe_is_read_as_it_is_written() {
-        for recipe in Recipe::MIXTURE {
+        for recipe in DryRecipe::IDEA_MIXTURE {
             assert_eq!(format!("{recipe} by n0001-x1-a1-2").parse(), Ok(recipe));
         }
-        assert_eq!("".parse::<Recipe>(), Err(()));
-        assert_eq!("hello".parse::<Recipe>(), Err(()));
+        assert_eq!("".parse::<DryRecipe>(), Err(()));
+        assert_eq!("hello".parse::<DryRecipe>(), Err(()));
     }
 }

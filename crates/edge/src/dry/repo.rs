@@ -1,16 +1,16 @@
 //! A repository whose cleanup now and then fails at the first attempt, as it does where files are locked.
 
-use super::draw;
+use super::draw_number;
 use treebeam_core::event::{Leftover, LeftoverKind};
-use treebeam_core::id::{Commit, GitTree, Place};
-use treebeam_core::protect::{Change, Protected};
+use treebeam_core::id::{CodePlace, Commit, GitTree};
+use treebeam_core::protect::{PathChange, ProtectedPaths};
 use treebeam_run::port::{
-    Applied, Binaries, CommitNote, CommittedTree, JournalTip, PortError, Repo, RepoFile,
+    ApplyResult, BinaryDiff, CommitNote, CommittedTree, JournalTip, PortError, Repo, RepoFile,
     StagedChanges, TouchedFiles,
 };
 
 /// One in this many worktrees cannot be removed at first.
-const ONE_IN: u64 = 4;
+const FAILING_CLEANUP_RATIO: u64 = 4;
 
 /// The real repository, but for some first attempts to remove a worktree.
 #[derive(Debug)]
@@ -28,55 +28,64 @@ impl<R> FlakyCleanup<R> {
 }
 
 impl<R: Repo> Repo for FlakyCleanup<R> {
-    fn checkout(&self, place: Place, commit: &Commit) -> Result<(), PortError> {
-        self.repo.checkout(place, commit)
+    fn checkout_worktree(&self, place: CodePlace, commit: &Commit) -> Result<(), PortError> {
+        self.repo.checkout_worktree(place, commit)
     }
-    fn renew(&self, place: Place, commit: &Commit) -> Result<(), PortError> {
-        self.repo.renew(place, commit)
+    fn renew_worktree(&self, place: CodePlace, commit: &Commit) -> Result<(), PortError> {
+        self.repo.renew_worktree(place, commit)
     }
-    fn apply(&self, place: Place, diff: &str) -> Result<Applied, PortError> {
-        self.repo.apply(place, diff)
+    fn apply_to_worktree(&self, place: CodePlace, diff: &str) -> Result<ApplyResult, PortError> {
+        self.repo.apply_to_worktree(place, diff)
     }
-    fn changes(&self, place: Place) -> Result<Vec<Change>, PortError> {
-        self.repo.changes(place)
+    fn staged_paths(&self, place: CodePlace) -> Result<Vec<PathChange>, PortError> {
+        self.repo.staged_paths(place)
     }
-    fn staged_changes(&self, place: Place) -> Result<StagedChanges, PortError> {
+    fn staged_changes(&self, place: CodePlace) -> Result<StagedChanges, PortError> {
         self.repo.staged_changes(place)
     }
-    fn staged(&self, place: Place, limit: usize) -> Result<String, PortError> {
-        self.repo.staged(place, limit)
+    fn staged_diff(&self, place: CodePlace, limit: usize) -> Result<String, PortError> {
+        self.repo.staged_diff(place, limit)
     }
-    fn commit(&self, place: Place, note: &CommitNote) -> Result<CommittedTree, PortError> {
-        self.repo.commit(place, note)
-    }
-    fn tree(&self, commit: &Commit) -> Result<GitTree, PortError> {
-        self.repo.tree(commit)
-    }
-    fn touched(
+    fn commit_staged(
         &self,
-        place: Place,
+        place: CodePlace,
+        note: &CommitNote,
+    ) -> Result<CommittedTree, PortError> {
+        self.repo.commit_staged(place, note)
+    }
+    fn git_tree(&self, commit: &Commit) -> Result<GitTree, PortError> {
+        self.repo.git_tree(commit)
+    }
+    fn find_touched_files(
+        &self,
+        place: CodePlace,
         commit: &Commit,
-        protected: &Protected,
+        protected: &ProtectedPaths,
     ) -> Result<TouchedFiles, PortError> {
-        self.repo.touched(place, commit, protected)
+        self.repo.find_touched_files(place, commit, protected)
     }
-    fn restore(&self, place: Place, commit: &Commit, paths: &[String]) -> Result<(), PortError> {
-        self.repo.restore(place, commit, paths)
+    fn restore_paths(
+        &self,
+        place: CodePlace,
+        commit: &Commit,
+        paths: &[String],
+    ) -> Result<(), PortError> {
+        self.repo.restore_paths(place, commit, paths)
     }
-    fn keep(&self, place: Place, commit: &Commit) -> Result<(), PortError> {
-        self.repo.keep(place, commit)
+    fn set_place_ref(&self, place: CodePlace, commit: &Commit) -> Result<(), PortError> {
+        self.repo.set_place_ref(place, commit)
     }
-    fn has(&self, commit: &Commit) -> Result<bool, PortError> {
-        self.repo.has(commit)
+    fn commit_exists(&self, commit: &Commit) -> Result<bool, PortError> {
+        self.repo.commit_exists(commit)
     }
-    fn diff(
+    fn diff_commits(
         &self,
         from: &Commit,
         to: &Commit,
-        binaries: Binaries,
+        binaries: BinaryDiff,
         limit: usize,
     ) -> Result<String, PortError> {
-        self.repo.diff(from, to, binaries, limit)
+        self.repo.diff_commits(from, to, binaries, limit)
     }
     fn diff_stat(&self, from: &Commit, to: &Commit) -> Result<String, PortError> {
         self.repo.diff_stat(from, to)
@@ -84,18 +93,18 @@ impl<R: Repo> Repo for FlakyCleanup<R> {
     fn mark_journal(&self, tip: &JournalTip) -> Result<(), PortError> {
         self.repo.mark_journal(tip)
     }
-    fn files(&self, commit: &Commit) -> Result<Vec<RepoFile>, PortError> {
-        self.repo.files(commit)
+    fn list_files(&self, commit: &Commit) -> Result<Vec<RepoFile>, PortError> {
+        self.repo.list_files(commit)
     }
-    fn texts(&self, files: &[RepoFile]) -> Result<Vec<Option<String>>, PortError> {
-        self.repo.texts(files)
+    fn read_texts(&self, files: &[RepoFile]) -> Result<Vec<Option<String>>, PortError> {
+        self.repo.read_texts(files)
     }
-    fn discard(&self, leftover: Leftover, attempt: u32) -> Result<(), PortError> {
-        let unlucky =
-            draw(self.seed, &format!("cleanup {}", leftover.place)).is_multiple_of(ONE_IN);
+    fn discard_leftover(&self, leftover: Leftover, attempt: u32) -> Result<(), PortError> {
+        let unlucky = draw_number(self.seed, &format!("cleanup {}", leftover.place))
+            .is_multiple_of(FAILING_CLEANUP_RATIO);
         if unlucky && attempt == 1 && leftover.kind == LeftoverKind::Worktree {
             return Err(PortError::new("a file is in use (the dry world says so)"));
         }
-        self.repo.discard(leftover, attempt)
+        self.repo.discard_leftover(leftover, attempt)
     }
 }

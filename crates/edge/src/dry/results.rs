@@ -1,24 +1,24 @@
 //! The CSV of a dry sweep: the columns that the run scores, and what each change does to them. A made-up number, never a
 //! measured one.
 
-use super::Recipe;
+use super::DryRecipe;
 use std::io;
 use treebeam_core::policy::{ChosenBy, Direction, Metric, ScorePolicy};
 
 /// The columns of every sweep of a run.
 #[derive(Debug)]
-pub(super) struct Shape {
+pub(super) struct DrySweepShape {
     id: String,
     status: String,
     primary: String,
-    columns: Vec<Column>,
+    columns: Vec<DryColumn>,
     /// Columns that no change touches.
     invariants: Vec<String>,
 }
 
 /// One metric: where it begins, and what moves it.
 #[derive(Debug)]
-struct Column {
+struct DryColumn {
     name: String,
     direction: Direction,
     /// Its value in configuration 0 of the root, and by how much it is larger in each next one.
@@ -32,17 +32,17 @@ struct Column {
 
 /// The metrics of a preset that a dry sweep has beside the primary. A preset lists more than most sweeps write: here two
 /// of them stay as they are, so that a gain of the others has something to be weighed against.
-const OF_PRESETS: [&str; 3] =
+const PRESET_METRICS: [&str; 3] =
     ["core_topN_sharpe", "core_topN_volatility", "core_topN_max_drawdown"];
 
-impl Shape {
+impl DrySweepShape {
     /// The columns for a policy: all metrics that the user listed, or some of a preset's.
-    pub(super) fn of(policy: &ScorePolicy) -> Self {
+    pub(super) fn from_policy(policy: &ScorePolicy) -> Self {
         let column = |metric: &Metric| match policy.primary_chosen_by {
-            ChosenBy::User => Some(Column::of(metric, policy)),
-            ChosenBy::Preset => Column::of_preset(metric, policy),
+            ChosenBy::User => Some(DryColumn::from_metric(metric, policy)),
+            ChosenBy::Preset => DryColumn::from_preset(metric, policy),
         };
-        let metrics: Vec<Column> = policy.metrics.iter().filter_map(column).collect();
+        let metrics: Vec<DryColumn> = policy.metrics.iter().filter_map(column).collect();
         let other = |name: &&String| {
             **name != policy.id_column
                 && **name != policy.status_column
@@ -58,28 +58,28 @@ impl Shape {
     }
 
     /// The CSV of a code state with these changes.
-    pub(super) fn csv(&self, recipes: &[Recipe], rows: u32) -> io::Result<Vec<u8>> {
+    pub(super) fn render_csv(&self, recipes: &[DryRecipe], rows: u32) -> io::Result<Vec<u8>> {
         let mut csv = csv::WriterBuilder::new().flexible(true).from_writer(Vec::new());
         let has = |recipe| recipes.contains(&recipe);
-        csv.write_record(self.header(recipes))?;
+        csv.write_record(self.header_row(recipes))?;
         let last = rows.saturating_sub(1);
         for config in 0..rows {
-            let mut cells = self.row(recipes, config, last);
-            if config == last && has(Recipe::Ragged) {
+            let mut cells = self.config_row(recipes, config, last);
+            if config == last && has(DryRecipe::Ragged) {
                 cells.truncate(cells.len().saturating_sub(2).max(2));
             }
-            if config < last || !has(Recipe::Short) {
+            if config < last || !has(DryRecipe::Short) {
                 csv.write_record(cells)?;
             }
         }
         csv.into_inner().map_err(csv::IntoInnerError::into_error)
     }
 
-    fn header(&self, recipes: &[Recipe]) -> Vec<String> {
+    fn header_row(&self, recipes: &[DryRecipe]) -> Vec<String> {
         let mut header = vec![self.id.clone(), self.status.clone()];
         header.extend(self.columns.iter().map(|column| column.name.clone()));
         header.extend(self.invariants.iter().cloned());
-        if recipes.contains(&Recipe::NoPrimary) {
+        if recipes.contains(&DryRecipe::NoPrimary) {
             let mut other = "other".to_owned();
             while header.contains(&other) {
                 other.push('_');
@@ -91,13 +91,13 @@ impl Shape {
         header
     }
 
-    fn row(&self, recipes: &[Recipe], config: u32, last: u32) -> Vec<String> {
+    fn config_row(&self, recipes: &[DryRecipe], config: u32, last: u32) -> Vec<String> {
         let has = |recipe| recipes.contains(&recipe);
-        let status = if config == last && has(Recipe::Errors) { "error" } else { "ok" };
+        let status = if config == last && has(DryRecipe::Errors) { "error" } else { "ok" };
         let mut cells = vec![config.to_string(), status.to_owned()];
         cells.extend(self.columns.iter().map(|column| {
-            let is_none = has(Recipe::NotANumber) && column.name == self.primary;
-            let value = if is_none { f64::NAN } else { column.value(recipes, config) };
+            let is_none = has(DryRecipe::NotANumber) && column.name == self.primary;
+            let value = if is_none { f64::NAN } else { column.value_at(recipes, config) };
             value.to_string()
         }));
         cells.extend(self.invariants.iter().map(|_| config.to_string()));
@@ -105,9 +105,9 @@ impl Shape {
     }
 }
 
-impl Column {
+impl DryColumn {
     /// A metric that the user listed. The primary and what is not guarded gain; what is guarded stays, until a risk comes.
-    fn of(metric: &Metric, policy: &ScorePolicy) -> Self {
+    fn from_metric(metric: &Metric, policy: &ScorePolicy) -> Self {
         let sign = match metric.direction {
             Direction::Higher => -1.0,
             Direction::Lower => 1.0,
@@ -124,10 +124,10 @@ impl Column {
     }
 
     /// A metric of a preset, if the dry world has it.
-    fn of_preset(metric: &Metric, policy: &ScorePolicy) -> Option<Self> {
-        let of = Self::of(metric, policy);
+    fn from_preset(metric: &Metric, policy: &ScorePolicy) -> Option<Self> {
+        let of = Self::from_metric(metric, policy);
         let name = &metric.column;
-        match OF_PRESETS.iter().position(|known| known == name) {
+        match PRESET_METRICS.iter().position(|known| known == name) {
             _ if *name == policy.primary => Some(Self { base: 0.02, step: 0.001, ..of }),
             Some(0) => Some(Self { base: 0.8, ..of }),
             Some(1) => Some(Self { base: 0.15, step: 0.0, moves: false, ..of }),
@@ -136,12 +136,12 @@ impl Column {
         }
     }
 
-    fn value(&self, recipes: &[Recipe], config: u32) -> f64 {
-        if let Some(at_risk) = self.at_risk.filter(|_| recipes.contains(&Recipe::Risk)) {
+    fn value_at(&self, recipes: &[DryRecipe], config: u32) -> f64 {
+        if let Some(at_risk) = self.at_risk.filter(|_| recipes.contains(&DryRecipe::Risk)) {
             return at_risk;
         }
         let base = self.base + self.step * f64::from(config);
-        let gains = recipes.iter().map(|recipe| f64::from(recipe.gain()));
+        let gains = recipes.iter().map(|recipe| f64::from(recipe.gain_thousandths()));
         let factor = 1.0 + gains.sum::<f64>() / 1000.0;
         match self.direction {
             _ if !self.moves => base,
@@ -156,8 +156,9 @@ mod tests {
     use super::*;
     use treebeam_core::num::Finite;
 
-    fn text(policy: &ScorePolicy, recipes: &[Recipe]) -> String {
-        String::from_utf8(Shape::of(policy).csv(recipes, 2).unwrap()).unwrap()
+    fn text(policy: &ScorePolicy, recipes: &[DryRecipe]) -> String {
+        String::from_utf8(DrySweepShape::from_policy(policy).render_csv(recipes, 2).unwrap())
+            .unwrap()
     }
 
     fn metric(column: &str, direction: Direction, guard: bool) -> Metric {
@@ -167,17 +168,17 @@ mod tests {
     #[test]
     fn a_preset_gives_four_columns() {
         let head = "config_id,status,mean_topN_avg_return_per_trade_pct_oos,core_topN_sharpe,core_topN_volatility,core_topN_max_drawdown\n";
-        let policy = ScorePolicy::trading();
+        let policy = ScorePolicy::trading_preset();
         let csv = text(&policy, &[]);
         assert_eq!(csv, format!("{head}0,ok,0.02,0.8,0.15,-0.2\n1,ok,0.021,0.81,0.15,-0.2\n"));
-        let csv = text(&policy, &[Recipe::Risk, Recipe::Errors, Recipe::Ragged]);
+        let csv = text(&policy, &[DryRecipe::Risk, DryRecipe::Errors, DryRecipe::Ragged]);
         assert_eq!(
             csv,
             format!(
                 "{head}0,ok,0.022000000000000002,0.8800000000000001,0.15,-0.3\n1,error,0.023100000000000002,0.8910000000000001\n"
             )
         );
-        let csv = text(&policy, &[Recipe::NoPrimary, Recipe::Short]);
+        let csv = text(&policy, &[DryRecipe::NoPrimary, DryRecipe::Short]);
         assert!(csv.starts_with("config_id,status,other,"), "{csv}");
         assert_eq!(csv.lines().count(), 2);
     }
@@ -194,15 +195,15 @@ mod tests {
             ],
             id_column: "seed".to_owned(),
             status_column: "state".to_owned(),
-            ..ScorePolicy::trading()
+            ..ScorePolicy::trading_preset()
         };
-        let csv = text(&policy, &[Recipe::Gain(250)]);
+        let csv = text(&policy, &[DryRecipe::Gain(250)]);
         let head = "seed,state,\"loss, last\",other,memory\n";
         assert_eq!(csv, format!("{head}0,ok,0.8,1.25,0.2\n1,ok,0.808,1.2625,0.2\n"));
-        let csv = text(&policy, &[Recipe::Risk, Recipe::NoPrimary]);
+        let csv = text(&policy, &[DryRecipe::Risk, DryRecipe::NoPrimary]);
         assert!(csv.starts_with("seed,state,other_,other,memory\n0,ok,"), "{csv}");
         assert!(csv.ends_with(",0.3\n"), "{csv}");
-        let csv = text(&policy, &[Recipe::NotANumber]);
+        let csv = text(&policy, &[DryRecipe::NotANumber]);
         assert!(csv.contains("0,ok,NaN,1,0.2\n"), "{csv}");
     }
 }

@@ -3,7 +3,7 @@
 //! left. Results that lie there from before are set aside: they are the user's.
 
 use super::local::LocalExecutor;
-use super::results::remove;
+use super::results::remove_entry;
 use crate::git::UserRepo;
 use crate::store::RunDir;
 use std::fs;
@@ -12,16 +12,16 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use treebeam_core::id::{Commit, RunId};
 use treebeam_core::measure::WorktreePath;
-use treebeam_run::port::{Executor, Job, JobEnd, JobKey, PortError};
+use treebeam_run::port::{Executor, JobEnd, JobKey, PortError, SweepJob};
 
 /// Where results that were there before the first job lie, in the run directory.
-const ASIDE: &str = "in_place";
+const SET_ASIDE_FOLDER: &str = "in_place";
 /// How many changed paths are named.
-const NAMED: usize = 5;
+const MAX_NAMED_PATHS: usize = 5;
 
 /// An executor whose jobs run in the worktree of `user`.
 #[derive(Debug)]
-pub struct InPlace {
+pub struct InPlaceExecutor {
     /// Who runs them there.
     pub executor: LocalExecutor,
     /// The worktree.
@@ -38,11 +38,11 @@ pub struct InPlace {
     pub note: fn(&str),
 }
 
-impl InPlace {
+impl InPlaceExecutor {
     /// Moves results away that the user has there, before the first job. Those of a job are removed by the next one.
-    fn set_aside(&self) -> Result<(), PortError> {
+    fn set_results_aside(&self) -> Result<(), PortError> {
         let Some(named) = &self.results_csv else { return Ok(()) };
-        let folder = self.run_dir.root().join(ASIDE);
+        let folder = self.run_dir.root().join(SET_ASIDE_FOLDER);
         let begun = folder.join("begun");
         if begun.exists() {
             return Ok(());
@@ -51,25 +51,25 @@ impl InPlace {
         let aside = folder.join(named.as_str().replace('/', "_"));
         let moved = fs::create_dir_all(&folder).and_then(|()| {
             let is_file = fs::symlink_metadata(&there).is_ok_and(|found| found.is_file());
-            if is_file { move_to(&there, &aside).map(|()| true) } else { Ok(false) }
+            if is_file { move_file(&there, &aside).map(|()| true) } else { Ok(false) }
         });
         let moved = moved.and_then(|moved| fs::write(&begun, "").map(|()| moved));
         let what = format!("`{named}` of your worktree cannot be set aside");
-        if moved.map_err(|error| PortError::new(what).caused_by(error))? {
+        if moved.map_err(|error| PortError::new(what).with_cause(error))? {
             let place = aside.display();
             (self.note)(&format!("`{named}` from before is not measured: it is now `{place}`"));
         }
         Ok(())
     }
 
-    fn tell_of_changes(&self, key: JobKey) {
+    fn report_changes(&self, key: JobKey) {
         // Nothing depends on it.
-        let changed = self.user.dirty().unwrap_or_default();
+        let changed = self.user.dirty_paths().unwrap_or_default();
         if changed.is_empty() {
             return;
         }
-        let named: Vec<&str> = changed.iter().take(NAMED).map(String::as_str).collect();
-        let more = if changed.len() > NAMED { ", …" } else { "" };
+        let named: Vec<&str> = changed.iter().take(MAX_NAMED_PATHS).map(String::as_str).collect();
+        let more = if changed.len() > MAX_NAMED_PATHS { ", …" } else { "" };
         let subject = key.subject;
         let named = named.join(", ").escape_debug().to_string();
         (self.note)(&format!(
@@ -79,43 +79,45 @@ impl InPlace {
 }
 
 /// Moves a file, to another file system too.
-fn move_to(from: &Path, to: &Path) -> io::Result<()> {
+fn move_file(from: &Path, to: &Path) -> io::Result<()> {
     if fs::rename(from, to).is_ok() {
         return Ok(());
     }
     let half: PathBuf = to.with_extension("half");
     fs::copy(from, &half)?;
     fs::rename(&half, to)?;
-    remove(from)
+    remove_entry(from)
 }
 
-impl Executor for InPlace {
-    fn submit(&self, job: &Job) -> Result<(), PortError> {
+impl Executor for InPlaceExecutor {
+    fn submit_job(&self, job: &SweepJob) -> Result<(), PortError> {
         if self.executor.is_busy() {
             let what = format!("cannot start the sweep of `{}`", job.key.subject);
             let what = format!("{what}: another one runs in the same worktree");
-            return Err(PortError::new(what).hint("`--in-place` needs `--sweep-max-parallel 1`"));
+            return Err(
+                PortError::new(what).with_hint("`--in-place` needs `--sweep-max-parallel 1`")
+            );
         }
-        let before = self.user.checked_out()?;
-        self.user.bring(&self.run, &self.root, &job.commit)?;
+        let before = self.user.checked_out_commit()?;
+        self.user.switch_to_run_commit(&self.run, &self.root, &job.commit)?;
         if before != job.commit {
-            let commit = job.commit.short();
+            let commit = job.commit.short_name();
             (self.note)(&format!(
                 "your worktree is at commit {commit} now: `git switch -` leads back"
             ));
         }
-        self.set_aside()?;
-        self.executor.submit(job)
+        self.set_results_aside()?;
+        self.executor.submit_job(job)
     }
 
-    fn adopt(&self, jobs: &[Job]) -> Result<Vec<JobKey>, PortError> {
-        self.executor.adopt(jobs)
+    fn adopt_jobs(&self, jobs: &[SweepJob]) -> Result<Vec<JobKey>, PortError> {
+        self.executor.adopt_jobs(jobs)
     }
 
-    fn wait(&self, patience: Duration) -> Result<Vec<JobEnd>, PortError> {
-        let ended = self.executor.wait(patience)?;
+    fn wait_for_jobs(&self, patience: Duration) -> Result<Vec<JobEnd>, PortError> {
+        let ended = self.executor.wait_for_jobs(patience)?;
         for end in &ended {
-            self.tell_of_changes(end.key);
+            self.report_changes(end.key);
         }
         Ok(ended)
     }

@@ -11,24 +11,24 @@ use treebeam_core::measure::WorktreePath;
 pub(crate) type Input = (PathBuf, WorktreePath);
 
 /// The inputs of a repository.
-pub(crate) fn of(repository: &Path, inputs: &[WorktreePath]) -> Vec<Input> {
+pub(crate) fn resolve_inputs(repository: &Path, inputs: &[WorktreePath]) -> Vec<Input> {
     inputs.iter().map(|path| (repository.join(path.as_str()), path.clone())).collect()
 }
 
 /// Links an input into a worktree. One that is linked already is left; anything else in its place is an error.
-pub(crate) fn link((from, to): &Input, worktree: &Path) -> Result<(), String> {
-    made(from, &worktree.join(to.as_str()), worktree)
+pub(crate) fn link_input((from, to): &Input, worktree: &Path) -> Result<(), String> {
+    ensure_link(from, &worktree.join(to.as_str()), worktree)
         .map_err(|error| format!("the input `{to}` cannot be linked: {error}"))
 }
 
 /// Takes the links out again. Whatever somebody has put in place of one stays.
-pub(crate) fn unlink(inputs: &[Input], worktree: &Path) -> io::Result<()> {
+pub(crate) fn unlink_inputs(inputs: &[Input], worktree: &Path) -> io::Result<()> {
     let places = inputs.iter().map(|(from, to)| (from, worktree.join(to.as_str())));
     let mut ours = places.filter(|(from, place)| is_link_to(place, from));
     ours.try_for_each(|(_, place)| system::unlink(&place))
 }
 
-fn made(from: &Path, place: &Path, worktree: &Path) -> io::Result<()> {
+fn ensure_link(from: &Path, place: &Path, worktree: &Path) -> io::Result<()> {
     if is_link_to(place, from) {
         return Ok(());
     }

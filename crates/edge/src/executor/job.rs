@@ -1,21 +1,21 @@
 //! The process of one job: it runs the commands, ends all that they started, looks for the results, and publishes what
 //! became of it, once. It writes in its own folder and in the candidate's worktree, and knows nothing of the run's state.
 
-use super::claim::{self, Claim};
+use super::claim::{self, JobClaim};
 use super::inputs;
-use super::limit::Limit;
-use super::outcome::{JobFailure, Outcome, Ran, Results};
-use super::results::{Places, remove};
-use super::spec::{Spec, Stage};
-use super::stage::{self, Site};
-use crate::process::{self, AtATime};
+use super::job_result::{JobFailure, JobResult, ResultsFile, StageRecord};
+use super::limit::JobLimit;
+use super::results::{ResultsPlaces, remove_entry};
+use super::spec::{JobSpec, Stage};
+use super::stage::{self, StageRunner};
+use crate::process::{self, ChildCount};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use treebeam_core::event::FailureKind;
 use treebeam_core::path;
-use treebeam_run::port::Used;
+use treebeam_run::port::JobUsage;
 
 /// Why a job has no result of this process. That its commands fail is a result.
 #[derive(Debug, thiserror::Error)]
@@ -60,37 +60,37 @@ pub enum JobError {
 
 /// A job that this process is to do, and nobody else.
 #[derive(Debug)]
-pub struct Job {
-    spec: Spec,
+pub struct ClaimedJob {
+    spec: JobSpec,
     folder: PathBuf,
     run: crate::store::RunDir,
     /// Held until the end.
     _claim: fs::File,
 }
 
-impl Job {
+impl ClaimedJob {
     /// Takes the job whose file this is.
     ///
     /// # Errors
     /// When it cannot be read, another process does it, or it has a result.
-    pub fn take(path: &Path) -> Result<Self, JobError> {
+    pub fn claim(path: &Path) -> Result<Self, JobError> {
         let wrong = |source| JobError::Spec { path: path.to_owned(), source };
-        let (spec, folder, run) = Spec::read(path).map_err(wrong)?;
+        let (spec, folder, run) = JobSpec::read(path).map_err(wrong)?;
         let job = spec.job.clone();
-        let claim = match claim::inherit(&folder) {
+        let claim = match claim::inherit_claim(&folder) {
             Err(source) => return Err(JobError::Io { job, source }),
-            Ok(Claim::Anothers) => return Err(JobError::Claimed { job }),
-            Ok(Claim::Ours(claim)) => claim,
+            Ok(JobClaim::HeldElsewhere) => return Err(JobError::Claimed { job }),
+            Ok(JobClaim::Acquired(claim)) => claim,
         };
-        if fs::symlink_metadata(folder.join(path::EVAL_RESULT)).is_ok() {
+        if fs::symlink_metadata(folder.join(path::EVAL_RESULT_FILE)).is_ok() {
             return Err(JobError::Ended { job });
         }
         Ok(Self { spec, folder, run, _claim: claim })
     }
 
     /// Ends all that this job has started, and may still be there. For a process that is asked to end.
-    pub fn ending(&self) -> impl FnMut() + Send + 'static {
-        let (mark, grace) = (super::mark(&self.folder), self.spec.times.grace);
+    pub fn termination_handler(&self) -> impl FnMut() + Send + 'static {
+        let (mark, grace) = (super::job_marker(&self.folder), self.spec.times.grace);
         move || {
             process::end_all();
             // What is left is found by whoever runs the job again.
@@ -104,18 +104,18 @@ impl Job {
     /// When the result could not be published, or nobody wants one any more.
     pub fn perform(self) -> Result<(), JobError> {
         let begun = Instant::now();
-        let limit = Limit::new(&self.folder, begun, self.spec.times.timeout);
-        let (stages, ended) = self.run(&limit);
+        let limit = JobLimit::new(&self.folder, begun, self.spec.times.timeout);
+        let (stages, ended) = self.run_commands(&limit);
         if limit.is_withdrawn() {
             return Err(JobError::Withdrawn { job: self.spec.job.clone() });
         }
-        let forged = self.put_in_order();
+        let forged = self.remove_forged_files();
         let ended = match (ended, forged) {
             (Ok(_), Some(failure)) => Err(failure),
             (ended, _) => ended,
         };
-        let usage = used(begun.elapsed(), process::usage_of_children());
-        let outcome = Outcome::new(&self.spec, stages, ended, usage);
+        let usage = build_usage(begun.elapsed(), process::usage_of_children());
+        let outcome = JobResult::new(&self.spec, stages, ended, usage);
         let job = self.spec.job.clone();
         match outcome.publish(&self.folder) {
             Ok(true) => Ok(()),
@@ -124,54 +124,59 @@ impl Job {
         }
     }
 
-    fn run(&self, limit: &Limit<'_>) -> (Vec<Ran>, Result<Results, JobFailure>) {
+    fn run_commands(
+        &self,
+        limit: &JobLimit<'_>,
+    ) -> (Vec<StageRecord>, Result<ResultsFile, JobFailure>) {
         let (spec, folder, run) = (&self.spec, &*self.folder, &self.run);
-        let site = Site { spec, folder, run, limit };
+        let site = StageRunner { spec, folder, run, limit };
         let worktree = site.worktree();
-        let places = Places { folder, worktree: &worktree, results_csv: spec.results_csv.as_ref() };
+        let places =
+            ResultsPlaces { folder, worktree: &worktree, results_csv: spec.results_csv.as_ref() };
         let mut stages = Vec::new();
         let early = |message| JobFailure { stage: None, kind: FailureKind::Setup, message };
-        let linked = spec.inputs.iter().try_for_each(|input| inputs::link(input, &worktree));
+        let linked = spec.inputs.iter().try_for_each(|input| inputs::link_input(input, &worktree));
         if let Err(message) = linked {
             return (stages, Err(early(message)));
         }
         for command in &spec.commands {
             if command.stage == Stage::Sweep
-                && let Err(error) = places.clear()
+                && let Err(error) = places.remove_old()
             {
                 return (stages, Err(early(format!("old results cannot be removed: {error}"))));
             }
-            let (ran, judged) = site.run(command);
+            let (ran, judged) = site.run_command(command);
             stages.extend(ran);
             if let Err(failure) = judged {
                 return (stages, Err(failure));
             }
         }
-        let taken = places.take();
-        let taken = taken.map_err(|(kind, message)| stage::failed(Stage::Sweep, kind, message));
+        let taken = places.take_results();
+        let taken =
+            taken.map_err(|(kind, message)| stage::stage_failure(Stage::Sweep, kind, message));
         (stages, taken)
     }
 
     /// What is the job's own in the folder that a sweep may write to is not the sweep's to make or to replace.
-    fn put_in_order(&self) -> Option<JobFailure> {
-        for log in path::LOGS.map(|log| self.folder.join(log)) {
+    fn remove_forged_files(&self) -> Option<JobFailure> {
+        for log in path::LOG_FILES.map(|log| self.folder.join(log)) {
             if fs::symlink_metadata(&log).is_ok_and(|found| !found.is_file()) {
                 // What is no regular file is no log to whoever looks for them.
-                let _ = remove(&log);
+                let _ = remove_entry(&log);
             }
         }
-        let result = self.folder.join(path::EVAL_RESULT);
+        let result = self.folder.join(path::EVAL_RESULT_FILE);
         fs::symlink_metadata(&result).ok()?;
         // Where it cannot be removed, there is no place for the real one either, and that is told.
-        let _ = remove(&result);
-        let name = path::EVAL_RESULT;
+        let _ = remove_entry(&result);
+        let name = path::EVAL_RESULT_FILE;
         let message = format!("a command wrote `{name}`, which is not its to write");
         Some(JobFailure { stage: None, kind: FailureKind::Sweep, message })
     }
 }
 
-fn used(wall: Duration, usage: Option<process::Usage>) -> Used {
-    Used {
+fn build_usage(wall: Duration, usage: Option<process::ProcessUsage>) -> JobUsage {
+    JobUsage {
         wall_seconds: wall.as_secs_f64(),
         cpu_seconds: usage.map(|usage| usage.cpu.as_secs_f64()),
         peak_memory_bytes: usage.map(|usage| usage.peak_memory),
@@ -182,8 +187,8 @@ fn used(wall: Duration, usage: Option<process::Usage>) -> Used {
 ///
 /// # Errors
 /// When the system does not let it.
-pub fn settle_in() -> io::Result<()> {
+pub fn become_job_process() -> io::Result<()> {
     // One that leads its group already was started by a person, who may want to end it with the terminal.
     let _ = process::lead_session();
-    process::become_reaper(AtATime::One)
+    process::become_reaper(ChildCount::One)
 }

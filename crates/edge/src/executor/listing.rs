@@ -47,12 +47,12 @@ impl InputListing {
         Some(listing)
     }
 
-    pub(super) fn digest(&self) -> Sha256 {
-        Sha256::of(&self.to_bytes())
+    pub(super) fn digest_list(&self) -> Sha256 {
+        Sha256::hash_bytes(&self.to_bytes())
     }
 
     /// The paths that are in only one of the two, or not the same in both.
-    pub(super) fn differing(&self, now: &Self) -> Vec<String> {
+    pub(super) fn differing_paths(&self, now: &Self) -> Vec<String> {
         let changed = self.0.iter().filter(|(name, digest)| now.0.get(*name) != Some(*digest));
         let new = now.0.iter().filter(|(name, _)| !self.0.contains_key(*name));
         let text = |(name, _): (&Vec<u8>, _)| String::from_utf8_lossy(name).into_owned();
@@ -70,7 +70,7 @@ mod tests {
     fn what_is_written_is_read_again() {
         let mut listing = InputListing::default();
         for name in [&b"data/a b.csv"[..], b"data/\xff\n.csv", b"z"] {
-            listing.insert(name, Sha256::of(name));
+            listing.insert(name, Sha256::hash_bytes(name));
         }
         let bytes = listing.to_bytes();
         assert_eq!(InputListing::parse(&bytes), Some(listing));

@@ -1,13 +1,13 @@
 //! The runner's side of the `local` executor. Whether a job lives is what its lock says, how it ended what its result
 //! says; a result counts only once the lock is free.
 
-use super::claim::{self, Claim};
+use super::claim::{self, JobClaim};
 use super::inputs;
-use super::left;
+use super::job_result::JobResult;
+use super::leftover_jobs;
 use super::limit;
-use super::outcome::Outcome;
-use super::spec::{Command, SPEC, Spec, Stage, Times};
-use crate::process::{self, Program};
+use super::spec::{JOB_SPEC_FILE, JobCommand, JobSpec, JobTimes, Stage};
+use crate::process::{self, ChildProgram};
 use crate::store::RunDir;
 use crate::store::record_file::{self, RecordKind};
 use std::collections::BTreeMap;
@@ -19,23 +19,23 @@ use std::process::Child;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use treebeam_core::id::RunId;
-use treebeam_core::measure::Measure;
+use treebeam_core::measure::MeasureSettings;
 use treebeam_core::path;
-use treebeam_run::port::{Executor, Job, JobEnd, JobExit, JobKey, PortError};
+use treebeam_run::port::{Executor, JobEnd, JobExit, JobKey, PortError, SweepJob};
 
 /// What the job's own process complains of.
-const COMPLAINTS: &str = "job.log";
+const JOB_LOG_FILE: &str = "job.log";
 /// The most that is read of that, and how much of it is shown.
-const MOST: u64 = 1 << 20;
-const SHOWN: usize = 400;
+const MAX_JOB_LOG_BYTES: u64 = 1 << 20;
+const MAX_SHOWN_CHARS: usize = 400;
 /// How often jobs are looked at.
-const GLANCE: Duration = Duration::from_millis(50);
+const JOB_POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// How long the orphans of a job that is gone have between being asked to end and being killed.
-const ORPHANS: Duration = Duration::from_millis(500);
+const ORPHAN_GRACE: Duration = Duration::from_millis(500);
 
 /// How jobs are done on this machine.
 #[derive(Clone, Debug)]
-pub struct Local {
+pub struct LocalExecutorConfig {
     /// The program whose command `job` does a job: treebeam itself.
     pub program: PathBuf,
     /// The run.
@@ -47,7 +47,7 @@ pub struct Local {
     /// Where all commands run, where that is not in the run's own worktrees.
     pub worktree: Option<PathBuf>,
     /// What is run.
-    pub measure: Measure,
+    pub measure: MeasureSettings,
     /// How long what is asked to end has until it is killed.
     pub grace: Duration,
     /// All variables that the commands get.
@@ -57,69 +57,71 @@ pub struct Local {
 /// Does jobs as processes of this machine.
 #[derive(Debug)]
 pub struct LocalExecutor {
-    local: Local,
+    local: LocalExecutorConfig,
     /// Jobs whose end was not said.
-    jobs: Mutex<BTreeMap<JobKey, Watched>>,
+    jobs: Mutex<BTreeMap<JobKey, WatchedJob>>,
 }
 
 /// A job whose end is waited for.
 #[derive(Debug)]
-enum Watched {
+enum WatchedJob {
     /// Our own child.
-    Ours(Child),
+    OwnChild(Child),
     /// Started by another process.
-    Anothers,
+    HeldElsewhere,
 }
 
 impl LocalExecutor {
     /// An executor for one run.
     #[must_use]
-    pub fn new(local: Local) -> Self {
+    pub fn new(local: LocalExecutorConfig) -> Self {
         Self { local, jobs: Mutex::default() }
     }
 
     /// Whether there is a job whose end was not said.
     pub(super) fn is_busy(&self) -> bool {
-        !self.jobs().is_empty()
+        !self.lock_jobs().is_empty()
     }
 
-    fn jobs(&self) -> MutexGuard<'_, BTreeMap<JobKey, Watched>> {
+    fn lock_jobs(&self) -> MutexGuard<'_, BTreeMap<JobKey, WatchedJob>> {
         self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn folder(&self, key: JobKey) -> PathBuf {
-        self.local.run_dir.path(&path::submission(key.subject, key.submission))
+    fn job_folder(&self, key: JobKey) -> PathBuf {
+        self.local.run_dir.file_path(&path::submission_folder(key.subject, key.submission))
     }
 
     /// Starts a job where nobody has before.
-    fn start(&self, job: &Job) -> io::Result<Watched> {
-        let folder = self.folder(job.key);
+    fn start_job(&self, job: &SweepJob) -> io::Result<WatchedJob> {
+        let folder = self.job_folder(job.key);
         fs::create_dir_all(&folder)?;
-        let Claim::Ours(claim) = claim::take(&folder)? else { return Ok(Watched::Anothers) };
+        let JobClaim::Acquired(claim) = claim::take_claim(&folder)? else {
+            return Ok(WatchedJob::HeldElsewhere);
+        };
         let begun = |name| fs::symlink_metadata(folder.join(name)).is_ok();
-        if begun(path::EVAL_RESULT) || begun(SPEC) {
-            return Ok(Watched::Anothers);
+        if begun(path::EVAL_RESULT_FILE) || begun(JOB_SPEC_FILE) {
+            return Ok(WatchedJob::HeldElsewhere);
         }
-        self.local.spec(job).write(&folder)?;
-        let complaints = File::create(folder.join(COMPLAINTS))?;
-        let program = Program::new(&self.local.program, self.local.run_dir.root())
-            .args(["job".as_ref(), folder.join(SPEC).as_os_str()])
+        self.local.build_spec(job).write(&folder)?;
+        let complaints = File::create(folder.join(JOB_LOG_FILE))?;
+        let program = ChildProgram::new(&self.local.program, self.local.run_dir.root())
+            .args(["job".as_ref(), folder.join(JOB_SPEC_FILE).as_os_str()])
             .envs(self.local.variables.clone());
-        program.detach(claim, complaints).map(Watched::Ours)
+        program.detach(claim, complaints).map(WatchedJob::OwnChild)
     }
 
     /// The processes of jobs that we have started ourselves.
-    fn children(&self) -> Vec<u32> {
-        let ours = |watched: &Watched| match watched {
-            Watched::Ours(child) => Some(child.id()),
-            Watched::Anothers => None,
+    fn child_pids(&self) -> Vec<u32> {
+        let ours = |watched: &WatchedJob| match watched {
+            WatchedJob::OwnChild(child) => Some(child.id()),
+            WatchedJob::HeldElsewhere => None,
         };
-        self.jobs().values().filter_map(ours).collect()
+        self.lock_jobs().values().filter_map(ours).collect()
     }
 
     /// Those that have ended.
-    fn look(&self) -> io::Result<Vec<JobEnd>> {
-        let mut jobs = self.jobs();
+    fn collect_ended(&self) -> io::Result<Vec<JobEnd>> {
+        let mut jobs = self.lock_jobs();
         let mut ended = Vec::new();
         for (key, watched) in &mut *jobs {
             if self.has_ended(*key, watched)? {
@@ -128,36 +130,37 @@ impl LocalExecutor {
         }
         jobs.retain(|key, _| !ended.contains(key));
         drop(jobs);
-        ended.into_iter().map(|key| self.end(key)).collect()
+        ended.into_iter().map(|key| self.read_job_end(key)).collect()
     }
 
     /// A child of ours is buried here; one that dies before it is a job has let go of the lock.
-    fn has_ended(&self, key: JobKey, watched: &mut Watched) -> io::Result<bool> {
+    fn has_ended(&self, key: JobKey, watched: &mut WatchedJob) -> io::Result<bool> {
         match watched {
-            Watched::Ours(child) => Ok(child.try_wait()?.is_some()),
-            Watched::Anothers => claim::is_held(&self.folder(key)).map(|held| !held),
+            WatchedJob::OwnChild(child) => Ok(child.try_wait()?.is_some()),
+            WatchedJob::HeldElsewhere => claim::is_held(&self.job_folder(key)).map(|held| !held),
         }
     }
 
     /// How a job ended whose process is gone.
-    fn end(&self, key: JobKey) -> io::Result<JobEnd> {
-        let folder = self.folder(key);
-        if let Some(outcome) = Outcome::read(&folder)? {
-            return Ok(outcome.end(key, &folder));
+    fn read_job_end(&self, key: JobKey) -> io::Result<JobEnd> {
+        let folder = self.job_folder(key);
+        if let Some(outcome) = JobResult::read(&folder)? {
+            return Ok(outcome.into_job_end(key, &folder));
         }
         end_orphans(&folder)?;
-        let message = format!("its process ended without a result{}", complaints(&folder));
+        let message = format!("its process ended without a result{}", read_job_log(&folder));
         Ok(JobEnd::new(key, JobExit::Lost { message }))
     }
 
     /// Whether a job is done by a process that lives, which then knows how long it may take in all, or has a result. What is
     /// left of any other is ended.
-    fn is_known(&self, key: JobKey, timeout: Option<Duration>) -> io::Result<bool> {
-        let folder = self.folder(key);
+    fn adopt_job(&self, key: JobKey, timeout: Option<Duration>) -> io::Result<bool> {
+        let folder = self.job_folder(key);
         if claim::is_held(&folder)? {
-            return limit::say(self.local.run_dir.root(), &folder, timeout).map(|()| true);
+            return limit::order_timeout(self.local.run_dir.root(), &folder, timeout)
+                .map(|()| true);
         }
-        if Outcome::read(&folder)?.is_some() {
+        if JobResult::read(&folder)?.is_some() {
             return Ok(true);
         }
         end_orphans(&folder).map(|()| false)
@@ -166,23 +169,26 @@ impl LocalExecutor {
 
 /// Whatever a job that is gone has started must not be there when it is run again.
 pub(super) fn end_orphans(folder: &Path) -> io::Result<()> {
-    process::end_marked(&super::mark(folder), ORPHANS)
+    process::end_marked(&super::job_marker(folder), ORPHAN_GRACE)
 }
 
-fn complaints(folder: &Path) -> String {
-    let path = folder.join(COMPLAINTS);
-    let opened = record_file::open(&path, RecordKind::Log);
-    let text = opened.and_then(|file| record_file::read_to_limit(file, MOST)).unwrap_or_default();
+fn read_job_log(folder: &Path) -> String {
+    let path = folder.join(JOB_LOG_FILE);
+    let opened = record_file::open_record(&path, RecordKind::Log);
+    let text = opened
+        .and_then(|file| record_file::read_to_limit(file, MAX_JOB_LOG_BYTES))
+        .unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
-    let text: String = text.trim().chars().take(SHOWN).collect();
+    let text: String = text.trim().chars().take(MAX_SHOWN_CHARS).collect();
     if text.is_empty() { String::new() } else { format!(": {text}") }
 }
 
-impl Local {
+impl LocalExecutorConfig {
     /// All that the process of a job must know.
-    fn spec(&self, job: &Job) -> Spec {
-        let Measure { setup_command, test_command, test_cwd, sweep_command, sweep_cwd, .. } =
-            self.measure.clone();
+    fn build_spec(&self, job: &SweepJob) -> JobSpec {
+        let MeasureSettings {
+            setup_command, test_command, test_cwd, sweep_command, sweep_cwd, ..
+        } = self.measure.clone();
         let limit = job.sweep_config_limit;
         let flag = self.measure.sweep_config_limit_flag.as_ref().zip(limit);
         let sweep_command = match (sweep_command, flag) {
@@ -196,68 +202,69 @@ impl Local {
         ];
         let command = |(stage, command, cwd): (_, Option<_>, _)| {
             let command: treebeam_core::measure::CommandLine = command?;
-            Some(Command { stage, parts: command.parts(), cwd })
+            Some(JobCommand { stage, parts: command.to_argv(), cwd })
         };
         // They lie there already.
         let linked = self.worktree.as_ref() != Some(&self.repository);
         let inputs = if linked { self.measure.inputs.as_slice() } else { &[] };
         let names = self.variables.iter().filter_map(|(name, _)| name.to_str());
         let JobKey { subject, submission } = job.key;
-        Spec {
-            times: Times { timeout: job.timeout, grace: self.grace },
+        JobSpec {
+            times: JobTimes { timeout: job.timeout, grace: self.grace },
             commands: commands.into_iter().filter_map(command).collect(),
             results_csv: self.measure.results_csv.clone(),
-            inputs: inputs::of(&self.repository, inputs),
+            inputs: inputs::resolve_inputs(&self.repository, inputs),
             in_place: self.worktree.clone(),
             sweep_config_limit: limit,
             variables: names.map(str::to_owned).collect(),
-            ..Spec::new(self.run.clone(), subject, submission, job.commit.clone())
+            ..JobSpec::new(self.run.clone(), subject, submission, job.commit.clone())
         }
     }
 }
 
 impl Executor for LocalExecutor {
-    fn submit(&self, job: &Job) -> Result<(), PortError> {
-        if self.jobs().contains_key(&job.key) {
+    fn submit_job(&self, job: &SweepJob) -> Result<(), PortError> {
+        if self.lock_jobs().contains_key(&job.key) {
             return Ok(());
         }
         let failed = |error| {
             let what = format!("cannot start the sweep of `{}`", job.key.subject);
-            PortError::new(what).caused_by(error)
+            PortError::new(what).with_cause(error)
         };
-        let watched = self.start(job).map_err(failed)?;
-        self.jobs().entry(job.key).or_insert(watched);
+        let watched = self.start_job(job).map_err(failed)?;
+        self.lock_jobs().entry(job.key).or_insert(watched);
         Ok(())
     }
 
-    fn adopt(&self, jobs: &[Job]) -> Result<Vec<JobKey>, PortError> {
+    fn adopt_jobs(&self, jobs: &[SweepJob]) -> Result<Vec<JobKey>, PortError> {
         let mut known = Vec::new();
-        for Job { key, timeout, .. } in jobs {
+        for SweepJob { key, timeout, .. } in jobs {
             let failed = |error| {
                 PortError::new(format!("cannot find the sweep of `{}`", key.subject))
-                    .caused_by(error)
+                    .with_cause(error)
             };
-            if self.is_known(*key, *timeout).map_err(failed)? {
-                self.jobs().entry(*key).or_insert(Watched::Anothers);
+            if self.adopt_job(*key, *timeout).map_err(failed)? {
+                self.lock_jobs().entry(*key).or_insert(WatchedJob::HeldElsewhere);
                 known.push(*key);
             } else {
-                left::end_earlier(&self.local.run_dir, *key).map_err(failed)?;
+                leftover_jobs::end_earlier_submissions(&self.local.run_dir, *key)
+                    .map_err(failed)?;
             }
         }
         Ok(known)
     }
 
-    fn wait(&self, patience: Duration) -> Result<Vec<JobEnd>, PortError> {
+    fn wait_for_jobs(&self, patience: Duration) -> Result<Vec<JobEnd>, PortError> {
         let (begun, mut pause) = (Instant::now(), Duration::from_millis(1));
         loop {
-            let failed = |error| PortError::new("cannot look at the sweeps").caused_by(error);
-            let ended = self.look().map_err(failed)?;
+            let failed = |error| PortError::new("cannot look at the sweeps").with_cause(error);
+            let ended = self.collect_ended().map_err(failed)?;
             let left = patience.saturating_sub(begun.elapsed());
             if !ended.is_empty() || left.is_zero() {
                 return Ok(ended);
             }
-            process::rest(&self.children(), pause.min(left));
-            pause = (pause * 2).min(GLANCE);
+            process::wait_for_any(&self.child_pids(), pause.min(left));
+            pause = (pause * 2).min(JOB_POLL_INTERVAL);
         }
     }
 }

@@ -5,20 +5,19 @@
 //! process of one job: it alone owns deadline, capture, kill and result. They share files in the submission's folder and
 //! nothing else: `spec` is what is to be done, `claim` is who does it, `limit` is how long that may take, `outcome` is
 //! what became of it. `stage` runs one command, `results` looks for the CSV, `inputs` links what git does not track, for agents too,
-//! [`protected`] sees whether anybody has changed what of that no candidate may, by a `listing`. [`given`] has results that are there
-//! already. [`InPlace`] lets jobs run in the user's own worktree. `left` ends jobs
+//! [`protected`] sees whether anybody has changed what of that no candidate may, by a `listing`. [`user_baseline`] has results that are there
+//! already. [`InPlaceExecutor`] lets jobs run in the user's own worktree. `left` ends jobs
 //! whose run is to go.
 
 mod claim;
-pub mod given;
 mod in_place;
 pub(crate) mod inputs;
 pub mod job;
-mod left;
+mod job_result;
+mod leftover_jobs;
 mod limit;
 mod listing;
 pub mod local;
-mod outcome;
 pub mod protected;
 mod results;
 mod spec;
@@ -29,38 +28,39 @@ mod system;
 #[cfg(windows)]
 #[path = "windows.rs"]
 mod system;
+pub mod user_baseline;
 
-pub use given::{GivenBaseline, WithBaseline};
-pub use in_place::InPlace;
+pub use in_place::InPlaceExecutor;
 pub use job::JobError;
-pub use left::{LeftJob, left_running, withdraw};
-pub use local::{Local, LocalExecutor};
+pub use leftover_jobs::{LeftoverJob, find_leftover_jobs, withdraw_jobs};
+pub use local::{LocalExecutor, LocalExecutorConfig};
 pub use protected::ProtectedInputs;
-pub use spec::SPEC;
+pub use spec::JOB_SPEC_FILE;
+pub use user_baseline::{UserBaseline, UserBaselineExecutor};
 
-use crate::agent::command::VARIABLES;
-use crate::process::Mark;
+use crate::agent::command::PASSED_VARIABLES;
+use crate::process::TreeMarker;
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 use treebeam_core::measure::Variable;
 
 /// How long what is asked to end has until it is killed, where nobody says otherwise.
-pub const GRACE: Duration = Duration::from_secs(5);
+pub const DEFAULT_JOB_GRACE: Duration = Duration::from_secs(5);
 
 /// The variables that commands get: what any program may know, and what the user names, as far as they are found.
 #[must_use]
-pub fn variables(
+pub fn collect_variables(
     passed: &[Variable],
     find: impl Fn(&str) -> Option<OsString>,
 ) -> Vec<(OsString, OsString)> {
-    let names = VARIABLES.into_iter().chain(passed.iter().map(Variable::as_str));
+    let names = PASSED_VARIABLES.into_iter().chain(passed.iter().map(Variable::as_str));
     names.filter_map(|name| Some((name.into(), find(name)?))).collect()
 }
 
 /// What all that a job starts is known by: its folder, which is no other job's.
-fn mark(folder: &Path) -> Mark {
-    Mark::of(folder)
+fn job_marker(folder: &Path) -> TreeMarker {
+    TreeMarker::new(folder)
 }
 
 #[cfg(test)]
@@ -73,7 +73,7 @@ mod tests {
         let find = |name: &str| all.contains(&name).then(|| OsString::from("x"));
         let named = ["CUDA", "MISSING"].map(|name| Variable::try_from(name.to_owned()).unwrap());
         let found: Vec<OsString> =
-            variables(&named, find).into_iter().map(|(name, _)| name).collect();
+            collect_variables(&named, find).into_iter().map(|(name, _)| name).collect();
         assert_eq!(found, ["PATH", "HOME", "CUDA"]);
     }
 }

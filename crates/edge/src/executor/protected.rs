@@ -2,11 +2,11 @@
 //! are, as one list with its digest, and which of them are others since. Reads only, and content only of what the system says
 //! was changed. Links in an input are known by where they lead and not followed: what lies outside is no input.
 
+use super::job_result::is_file_within;
 use super::listing::InputListing;
-use super::outcome::is_plain;
-use super::spec::SPEC;
+use super::spec::JOB_SPEC_FILE;
 use super::system;
-use crate::git::{Stamp, stamp};
+use crate::git::{Stamp, file_stamp};
 use crate::store::{RunDir, copy_and_digest};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -18,23 +18,23 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use treebeam_core::id::{RunPath, Sha256};
 use treebeam_core::measure::WorktreePath;
 use treebeam_core::path;
-use treebeam_core::policy::Meaning;
-use treebeam_core::protect::{BadGlob, Protected};
+use treebeam_core::policy::FixedSettings;
+use treebeam_core::protect::{BadGlob, ProtectedPaths};
 use treebeam_core::root_checks::{InputScope, RecordedInputs};
-use treebeam_run::port::{InputList, Inputs, PortError};
+use treebeam_run::port::{InputFiles, InputList, PortError};
 
 /// Where Python puts what it makes of the code that it reads, whoever wrote that.
 const PYTHON_CACHE: &str = "__pycache__";
 /// Endings of such files elsewhere.
-const COMPILED: [&str; 2] = [".pyc", ".pyo"];
+const COMPILED_SUFFIXES: [&str; 2] = [".pyc", ".pyo"];
 /// What a virtual environment has in its folder.
-const ENVIRONMENT_MARKS: [&str; 2] = ["pyvenv.cfg", "conda-meta"];
+const VENV_MARKER_NAMES: [&str; 2] = ["pyvenv.cfg", "conda-meta"];
 /// Of larger files size and time are compared, not the content.
 const MAX_READ_BYTES: u64 = 1 << 30;
 /// No longer list of inputs is read, in bytes.
 const MAX_LIST_BYTES: u64 = 1 << 30;
 /// A file that was changed less than this ago may be changed again without its times telling.
-const RECENT: Duration = Duration::from_secs(2);
+const MIN_SETTLED_AGE: Duration = Duration::from_secs(2);
 
 /// The protected inputs of a run.
 #[derive(Debug)]
@@ -42,15 +42,15 @@ pub struct ProtectedInputs {
     /// The top level of the repository.
     top: PathBuf,
     inputs: Vec<WorktreePath>,
-    protected: Protected,
+    protected: ProtectedPaths,
     /// The run whose record has the list of them.
     run: Option<RunDir>,
-    memory: Mutex<Memory>,
+    cache: Mutex<InputCache>,
 }
 
 /// What this process has seen.
 #[derive(Debug, Default)]
-struct Memory {
+struct InputCache {
     /// Digests of files, with what the system said of each when it was read.
     read: BTreeMap<OsString, (Stamp, Sha256)>,
     /// All of them as they were at a fingerprint.
@@ -81,10 +81,10 @@ impl ProtectedInputs {
     ///
     /// # Errors
     /// When a pattern of `protect` is no glob.
-    pub fn new(top: &Path, meaning: &Meaning) -> Result<Self, BadGlob> {
+    pub fn new(top: &Path, meaning: &FixedSettings) -> Result<Self, BadGlob> {
         let (top, inputs) = (top.to_owned(), meaning.measure.inputs.clone());
-        let protected = Protected::new(&meaning.protecting_inputs())?;
-        Ok(Self { top, inputs, protected, run: None, memory: Mutex::default() })
+        let protected = ProtectedPaths::new(&meaning.protected_input_globs())?;
+        Ok(Self { top, inputs, protected, run: None, cache: Mutex::default() })
     }
 
     /// The same inputs, with the list that is recorded in this run.
@@ -98,57 +98,61 @@ impl ProtectedInputs {
     /// # Errors
     /// When a folder in which there may be one cannot be read.
     pub fn is_empty(&self) -> Result<bool, PortError> {
-        Ok(self.found(InputScope::Protected)?.is_empty())
+        Ok(self.find_inputs(InputScope::Protected)?.is_empty())
     }
 
-    fn memory(&self) -> MutexGuard<'_, Memory> {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_cache(&self) -> MutexGuard<'_, InputCache> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What each wanted one is now.
-    fn look(
+    fn digest_inputs(
         &self,
         scope: InputScope,
-        memory: &mut Memory,
+        memory: &mut InputCache,
         wanted: impl Fn(&OsStr, &Path) -> bool,
     ) -> Result<InputListing, PortError> {
-        let found = self.found(scope)?;
+        let found = self.find_inputs(scope)?;
         memory.read.retain(|name, _| found.contains_key(name));
         let mut listing = InputListing::default();
         for (name, input) in found {
             if !wanted(&name, &input.path) {
                 continue;
             }
-            match memory.digest(&name, &input) {
+            match memory.digest_file(&name, &input) {
                 Ok(digest) => listing.insert(name.as_encoded_bytes(), digest),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error)
                     if error.kind() == io::ErrorKind::PermissionDenied && !self.covers(&name) =>
                 {
-                    listing.insert(name.as_encoded_bytes(), Sha256::of(b"unreadable\0"));
+                    listing.insert(name.as_encoded_bytes(), Sha256::hash_bytes(b"unreadable\0"));
                 }
-                Err(error) => return Err(unreadable(&name, error)),
+                Err(error) => return Err(unreadable_input(&name, error)),
             }
         }
         Ok(listing)
     }
 
     /// Where each of them lies.
-    fn found(&self, scope: InputScope) -> Result<FoundInputs, PortError> {
+    fn find_inputs(&self, scope: InputScope) -> Result<FoundInputs, PortError> {
         let mut found = FoundInputs::new();
         for input in &self.inputs {
             let name = OsString::from(input.as_str());
             // The input itself may be a link: what it leads to is what sweeps are given.
             match self.top.join(input.as_str()).canonicalize() {
                 Ok(path) if path.is_dir() => {
-                    self.walk(scope, InputFolder { name, path, by_time: false }, &mut found)?;
+                    self.walk_folder(
+                        scope,
+                        InputFolder { name, path, by_time: false },
+                        &mut found,
+                    )?;
                 }
                 Ok(path) if self.is_looked_at(scope, &name, &name) => {
                     let may_be_large = scope == InputScope::All;
                     found.insert(name, FoundInput { path, by_time: false, may_be_large });
                 }
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(unreadable(&name, error));
+                    return Err(unreadable_input(&name, error));
                 }
                 Ok(_) | Err(_) => {}
             }
@@ -157,7 +161,7 @@ impl ProtectedInputs {
     }
 
     /// Adds those in a folder, and in its folders.
-    fn walk(
+    fn walk_folder(
         &self,
         scope: InputScope,
         folder: InputFolder,
@@ -169,12 +173,12 @@ impl ProtectedInputs {
             if !self.is_walked(scope, &input, &folder) {
                 continue;
             }
-            let entries = match inside(&folder, &path) {
+            let entries = match list_folder(&folder, &path) {
                 Err(error) if self.may_be_skipped(scope, &folder, &error) => continue,
-                entries => entries.map_err(|error| unreadable(&folder, error))?,
+                entries => entries.map_err(|error| unreadable_input(&folder, error))?,
             };
             let is_mark = |(_, path, _): &(OsString, PathBuf, bool)| {
-                path.file_name().is_some_and(|name| ENVIRONMENT_MARKS.iter().any(|it| name == *it))
+                path.file_name().is_some_and(|name| VENV_MARKER_NAMES.iter().any(|it| name == *it))
             };
             let by_time = scope == InputScope::All && (by_time || entries.iter().any(is_mark));
             for (name, path, is_folder) in entries {
@@ -192,12 +196,13 @@ impl ProtectedInputs {
     /// Whether there may be files in a folder of an input that are looked at.
     fn is_walked(&self, scope: InputScope, input: &OsStr, folder: &OsStr) -> bool {
         let is_wanted = scope == InputScope::All && !is_in_cache(input, Path::new(folder));
-        is_wanted || self.protected.may_cover_below(&folder.to_string_lossy())
+        is_wanted || self.protected.can_cover_below(&folder.to_string_lossy())
     }
 
     fn is_looked_at(&self, scope: InputScope, input: &OsStr, name: &OsStr) -> bool {
         let in_cache = || Path::new(name).parent().is_some_and(|at| is_in_cache(input, at));
-        let is_compiled = || COMPILED.iter().any(|end| name.to_string_lossy().ends_with(end));
+        let is_compiled =
+            || COMPILED_SUFFIXES.iter().any(|end| name.to_string_lossy().ends_with(end));
         self.covers(name) || (scope == InputScope::All && !is_compiled() && !in_cache())
     }
 
@@ -205,7 +210,7 @@ impl ProtectedInputs {
     fn may_be_skipped(&self, scope: InputScope, folder: &OsStr, error: &io::Error) -> bool {
         scope == InputScope::All
             && error.kind() == io::ErrorKind::PermissionDenied
-            && !self.protected.may_cover_below(&folder.to_string_lossy())
+            && !self.protected.can_cover_below(&folder.to_string_lossy())
     }
 
     fn covers(&self, name: &OsStr) -> bool {
@@ -213,51 +218,51 @@ impl ProtectedInputs {
     }
 
     /// When the root's own sweep was begun; nothing where there was none.
-    fn root_begun(&self, root_job: &RunPath) -> Option<Duration> {
-        let job = self.run.as_ref()?.path(root_job).join(SPEC);
+    fn root_sweep_start(&self, root_job: &RunPath) -> Option<Duration> {
+        let job = self.run.as_ref()?.file_path(root_job).join(JOB_SPEC_FILE);
         fs::symlink_metadata(job).ok().map(|found| system::changed_at(&found))
     }
 
     /// The recorded list with this digest.
-    fn recorded(&self, sha256: &Sha256) -> Result<InputListing, PortError> {
-        let path = path::root_inputs();
+    fn read_recorded(&self, sha256: &Sha256) -> Result<InputListing, PortError> {
+        let path = path::root_inputs_file();
         let gone = || {
             let what = format!("`{path}`, the list of the inputs, is not what was recorded");
-            PortError::new(what).hint("restore the file from a backup, or start a new run")
+            PortError::new(what).with_hint("restore the file from a backup, or start a new run")
         };
-        let file = self.run.as_ref().ok_or_else(gone)?.path(&path);
-        if !is_plain(&file, MAX_LIST_BYTES) {
+        let file = self.run.as_ref().ok_or_else(gone)?.file_path(&path);
+        if !is_file_within(&file, MAX_LIST_BYTES) {
             return Err(gone());
         }
-        let bytes = fs::read(file).map_err(|error| gone().caused_by(error))?;
-        let same = Sha256::of(&bytes) == *sha256;
+        let bytes = fs::read(file).map_err(|error| gone().with_cause(error))?;
+        let same = Sha256::hash_bytes(&bytes) == *sha256;
         InputListing::parse(&bytes).filter(|_| same).ok_or_else(gone)
     }
 
     /// Which of those that a glob of `protect` matches are others, as far as that is known.
     fn changed_protected(&self, since: &Sha256) -> Result<Option<Vec<String>>, PortError> {
-        let mut memory = self.memory();
-        let now = self.look(InputScope::Protected, &mut memory, |_, _| true)?;
-        let digest = now.digest();
+        let mut memory = self.lock_cache();
+        let now = self.digest_inputs(InputScope::Protected, &mut memory, |_, _| true)?;
+        let digest = now.digest_list();
         if digest == *since {
             memory.seen = Some((digest, now));
             return Ok(None);
         }
         let then = memory.seen.as_ref().filter(|(digest, _)| digest == since);
-        Ok(Some(then.map_or_else(Vec::new, |(_, then)| then.differing(&now))))
+        Ok(Some(then.map_or_else(Vec::new, |(_, then)| then.differing_paths(&now))))
     }
 
     /// Which of those that were listed are others, and which are new that a glob of `protect` matches.
     fn changed_listed(&self, since: &Sha256) -> Result<Option<Vec<String>>, PortError> {
-        let mut memory = self.memory();
+        let mut memory = self.lock_cache();
         let then = match memory.seen.take() {
             Some((digest, then)) if digest == *since => then,
-            Some(_) | None => self.recorded(since)?,
+            Some(_) | None => self.read_recorded(since)?,
         };
         let wanted =
             |name: &OsStr, _: &Path| then.contains(name.as_encoded_bytes()) || self.covers(name);
-        let now = self.look(InputScope::All, &mut memory, wanted);
-        let names = now.map(|now| then.differing(&now));
+        let now = self.digest_inputs(InputScope::All, &mut memory, wanted);
+        let names = now.map(|now| then.differing_paths(&now));
         memory.seen = Some((*since, then));
         Ok(Some(names?).filter(|names| !names.is_empty()))
     }
@@ -276,7 +281,7 @@ fn is_cache(name: &OsStr) -> bool {
 }
 
 /// What is in a folder, and whether it is one itself. A folder that is gone has nothing in it.
-fn inside(folder: &OsStr, path: &Path) -> io::Result<Vec<(OsString, PathBuf, bool)>> {
+fn list_folder(folder: &OsStr, path: &Path) -> io::Result<Vec<(OsString, PathBuf, bool)>> {
     let listed = fs::read_dir(path).and_then(|entries| {
         let entry = |entry: fs::DirEntry| {
             let name = entry.file_name();
@@ -292,27 +297,27 @@ fn inside(folder: &OsStr, path: &Path) -> io::Result<Vec<(OsString, PathBuf, boo
     }
 }
 
-fn unreadable(name: &OsStr, error: io::Error) -> PortError {
+fn unreadable_input(name: &OsStr, error: io::Error) -> PortError {
     let what = format!("cannot read the protected input `{}`", name.to_string_lossy());
-    PortError::new(what).hint("make it readable, then resume").caused_by(error)
+    PortError::new(what).with_hint("make it readable, then resume").with_cause(error)
 }
 
-impl Memory {
+impl InputCache {
     /// What is in a file, or where a link leads. Nothing else is opened.
-    fn digest(&mut self, name: &OsStr, input: &FoundInput) -> io::Result<Sha256> {
+    fn digest_file(&mut self, name: &OsStr, input: &FoundInput) -> io::Result<Sha256> {
         let path = &input.path;
         let found = fs::symlink_metadata(path)?;
         if found.is_symlink() {
             let target = fs::read_link(path)?.into_os_string();
-            return Ok(Sha256::of(&[b"a link\0", target.as_encoded_bytes()].concat()));
+            return Ok(Sha256::hash_bytes(&[b"a link\0", target.as_encoded_bytes()].concat()));
         }
         if !found.is_file() {
-            return Ok(Sha256::of(b"no file\0"));
+            return Ok(Sha256::hash_bytes(b"no file\0"));
         }
         if input.by_time || (input.may_be_large && found.len() > MAX_READ_BYTES) {
-            return Ok(size_and_time(&found));
+            return Ok(digest_size_and_time(&found));
         }
-        let (now, settled) = (stamp(&found), is_settled(&found));
+        let (now, settled) = (file_stamp(&found), is_settled(&found));
         if let Some((then, digest)) = self.read.get(name)
             && *then == now
         {
@@ -327,38 +332,41 @@ impl Memory {
 }
 
 /// What stands for the content of a file that is not read.
-fn size_and_time(found: &Metadata) -> Sha256 {
+fn digest_size_and_time(found: &Metadata) -> Sha256 {
     let time = found.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     let nanos = time.unwrap_or_default().as_nanos();
-    Sha256::of(format!("size and time\0{} {nanos}", found.len()).as_bytes())
+    Sha256::hash_bytes(format!("size and time\0{} {nanos}", found.len()).as_bytes())
 }
 
 /// Whether its times would tell if it was changed from now on.
 fn is_settled(found: &Metadata) -> bool {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    system::changed_at(found) + RECENT <= now
+    system::changed_at(found) + MIN_SETTLED_AGE <= now
 }
 
-impl Inputs for ProtectedInputs {
-    fn list(&self, root_job: &RunPath) -> Result<Option<InputList>, PortError> {
-        let mut memory = self.memory();
-        let begun = self.root_begun(root_job);
+impl InputFiles for ProtectedInputs {
+    fn list_inputs(&self, root_job: &RunPath) -> Result<Option<InputList>, PortError> {
+        let mut memory = self.lock_cache();
+        let begun = self.root_sweep_start(root_job);
         // What the root's own sweep has written, candidates' sweeps may write too.
         let wanted = |name: &OsStr, path: &Path| {
             let changed_at = || fs::symlink_metadata(path).map(|found| system::changed_at(&found));
             let is_older = |begun| changed_at().is_ok_and(|at| at <= begun);
             self.covers(name) || begun.is_none_or(is_older)
         };
-        let listing = self.look(InputScope::All, &mut memory, wanted)?;
+        let listing = self.digest_inputs(InputScope::All, &mut memory, wanted)?;
         if listing.is_empty() {
             return Ok(None);
         }
-        let list = InputList { bytes: listing.to_bytes(), sha256: listing.digest() };
+        let list = InputList { bytes: listing.to_bytes(), sha256: listing.digest_list() };
         memory.seen = Some((list.sha256, listing));
         Ok(Some(list))
     }
 
-    fn changed(&self, since: &RecordedInputs) -> Result<Option<Vec<String>>, PortError> {
+    fn find_changed_inputs(
+        &self,
+        since: &RecordedInputs,
+    ) -> Result<Option<Vec<String>>, PortError> {
         match since.scope {
             InputScope::Protected => self.changed_protected(&since.sha256),
             InputScope::All => self.changed_listed(&since.sha256),
@@ -393,7 +401,7 @@ mod tests {
         }
 
         fn inputs(&self, protect: &[&str]) -> Result<ProtectedInputs, BadGlob> {
-            let mut meaning = Meaning::default();
+            let mut meaning = FixedSettings::default();
             meaning.protect.extend(protect.iter().map(|&glob| glob.to_owned()));
             let input = |name: &str| WorktreePath::try_from(name.to_owned()).ok();
             meaning.measure.inputs =
@@ -404,9 +412,10 @@ mod tests {
 
     /// The digest that an older run has on record.
     fn fingerprint(inputs: &ProtectedInputs) -> Result<RecordedInputs, PortError> {
-        let listing = inputs.look(InputScope::Protected, &mut inputs.memory(), |_, _| true)?;
-        let sha256 = listing.digest();
-        inputs.memory().seen = Some((sha256, listing));
+        let listing =
+            inputs.digest_inputs(InputScope::Protected, &mut inputs.lock_cache(), |_, _| true)?;
+        let sha256 = listing.digest_list();
+        inputs.lock_cache().seen = Some((sha256, listing));
         Ok(RecordedInputs { sha256, scope: InputScope::Protected })
     }
 
@@ -416,17 +425,17 @@ mod tests {
         run: &Path,
         sweep: impl FnOnce() -> io::Result<()>,
     ) -> Result<(ProtectedInputs, RecordedInputs), Box<dyn std::error::Error>> {
-        let root_job = path::submission(treebeam_core::event::Subject::Root, 1);
+        let root_job = path::submission_folder(treebeam_core::event::SweepSubject::Root, 1);
         let dir = RunDir::new(run);
-        for folder in [dir.path(&root_job), run.join("eval/root/experiment")] {
+        for folder in [dir.file_path(&root_job), run.join("eval/root/experiment")] {
             fs::create_dir_all(folder)?;
         }
-        fs::write(dir.path(&root_job).join(SPEC), "")?;
+        fs::write(dir.file_path(&root_job).join(JOB_SPEC_FILE), "")?;
         std::thread::sleep(Duration::from_millis(30));
         sweep()?;
         let inputs = inputs.recorded_in(dir);
-        let list = inputs.list(&root_job)?.ok_or("there are no inputs")?;
-        fs::write(run.join(path::root_inputs().as_str()), &list.bytes)?;
+        let list = inputs.list_inputs(&root_job)?.ok_or("there are no inputs")?;
+        fs::write(run.join(path::root_inputs_file().as_str()), &list.bytes)?;
         Ok((inputs, RecordedInputs { sha256: list.sha256, scope: InputScope::All }))
     }
 
@@ -459,12 +468,12 @@ mod tests {
             let (inputs, since) = listed(field.inputs(&[])?, run.path(), sweep)?;
             let later =
                 || Ok::<_, BadGlob>(field.inputs(&[])?.recorded_in(RunDir::new(run.path())));
-            assert_eq!(inputs.changed(&since)?, None, "{number}");
+            assert_eq!(inputs.find_changed_inputs(&since)?, None, "{number}");
             touch(&field)?;
             let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
             let names = Some(names).filter(|names| !names.is_empty());
-            assert_eq!(inputs.changed(&since)?, names, "{number}");
-            assert_eq!(later()?.changed(&since)?, names, "{number}: by the record");
+            assert_eq!(inputs.find_changed_inputs(&since)?, names, "{number}");
+            assert_eq!(later()?.find_changed_inputs(&since)?, names, "{number}: by the record");
         }
         Ok(())
     }
@@ -486,7 +495,7 @@ mod tests {
                 fs::write(path, "as it was")?;
             }
             std::thread::sleep(Duration::from_millis(30));
-            let mut meaning = Meaning::default();
+            let mut meaning = FixedSettings::default();
             meaning.measure.inputs = vec![WorktreePath::try_from(input.to_owned())?];
             let run = tempfile::tempdir()?;
             let inputs = ProtectedInputs::new(field.0.path(), &meaning)?;
@@ -494,11 +503,11 @@ mod tests {
             for cache in caches {
                 fs::write(field.path(cache), "another")?;
             }
-            assert_eq!(inputs.changed(&since)?, None, "{input}");
+            assert_eq!(inputs.find_changed_inputs(&since)?, None, "{input}");
             for name in &names {
                 fs::write(field.path(name), "another")?;
             }
-            assert_eq!(inputs.changed(&since)?, Some(names), "{input}");
+            assert_eq!(inputs.find_changed_inputs(&since)?, Some(names), "{input}");
         }
         Ok(())
     }
@@ -510,9 +519,9 @@ mod tests {
             let run = tempfile::tempdir()?;
             let sweep = || fs::write(field.path("data/seen.log"), "root");
             let (inputs, since) = listed(field.inputs(&["data/**"])?, run.path(), sweep)?;
-            assert_eq!(inputs.changed(&since)?, None);
+            assert_eq!(inputs.find_changed_inputs(&since)?, None);
             fs::write(field.path(touched), text)?;
-            assert_eq!(inputs.changed(&since)?, Some(vec![touched.to_owned()]));
+            assert_eq!(inputs.find_changed_inputs(&since)?, Some(vec![touched.to_owned()]));
         }
         Ok(())
     }
@@ -529,9 +538,9 @@ mod tests {
         let run = tempfile::tempdir()?;
         let (inputs, since) = listed(field.inputs(&[])?, run.path(), || Ok(()))?;
         fs::write(field.path("venv/x.py"), "VENV/X.PY")?;
-        assert_eq!(inputs.changed(&since)?, Some(vec!["venv/x.py".to_owned()]));
+        assert_eq!(inputs.find_changed_inputs(&since)?, Some(vec!["venv/x.py".to_owned()]));
         set_time(old)?;
-        assert_eq!(inputs.changed(&since)?, None, "its content is not read");
+        assert_eq!(inputs.find_changed_inputs(&since)?, None, "its content is not read");
         Ok(())
     }
 
@@ -547,9 +556,9 @@ mod tests {
         let (inputs, since) = listed(field.inputs(&[])?, run.path(), || Ok(()))?;
         (&large).write_all(b"another content")?;
         large.set_modified(old)?;
-        assert_eq!(inputs.changed(&since)?, None, "its content is not read");
+        assert_eq!(inputs.find_changed_inputs(&since)?, None, "its content is not read");
         large.set_modified(old + Duration::from_secs(1))?;
-        assert_eq!(inputs.changed(&since)?, Some(vec!["data/large.bin".to_owned()]));
+        assert_eq!(inputs.find_changed_inputs(&since)?, Some(vec!["data/large.bin".to_owned()]));
         Ok(())
     }
 
@@ -558,12 +567,12 @@ mod tests {
         let field = Field::new()?;
         let run = tempfile::tempdir()?;
         let (_, since) = listed(field.inputs(&[])?, run.path(), || Ok(()))?;
-        let list = run.path().join(path::root_inputs().as_str());
+        let list = run.path().join(path::root_inputs_file().as_str());
         fs::write(&list, "")?;
         let later = field.inputs(&[])?.recorded_in(RunDir::new(run.path()));
-        assert!(later.changed(&since).is_err());
+        assert!(later.find_changed_inputs(&since).is_err());
         fs::remove_file(&list)?;
-        assert!(later.changed(&since).is_err());
+        assert!(later.find_changed_inputs(&since).is_err());
         Ok(())
     }
 
@@ -578,7 +587,7 @@ mod tests {
             (&["data"], 0),
         ] {
             let inputs = field.inputs(protect)?;
-            assert_eq!(inputs.found(InputScope::Protected)?.len(), count, "{protect:?}");
+            assert_eq!(inputs.find_inputs(InputScope::Protected)?.len(), count, "{protect:?}");
             assert_eq!(inputs.is_empty()?, count == 0, "{protect:?}");
         }
         Ok(())
@@ -601,19 +610,19 @@ mod tests {
             let field = Field::new()?;
             let inputs = field.inputs(&["data/**"])?;
             let since = fingerprint(&inputs)?;
-            assert_eq!(inputs.changed(&since)?, None);
+            assert_eq!(inputs.find_changed_inputs(&since)?, None);
             touch(&field)?;
             let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
-            assert_eq!(inputs.changed(&since)?, Some(names));
+            assert_eq!(inputs.find_changed_inputs(&since)?, Some(names));
             // Who has not seen them before cannot know.
-            assert_eq!(field.inputs(&["data/**"])?.changed(&since)?, Some(Vec::new()));
+            assert_eq!(field.inputs(&["data/**"])?.find_changed_inputs(&since)?, Some(Vec::new()));
             drop(fs::remove_dir_all(field.path("data")));
             fs::create_dir_all(field.path("data/raw"))?;
             for file in ["data/a.csv", "data/raw/b.csv"] {
                 fs::write(field.path(file), file)?;
             }
-            assert_eq!(inputs.changed(&since)?, None);
-            assert_eq!(field.inputs(&["data/**"])?.changed(&since)?, None);
+            assert_eq!(inputs.find_changed_inputs(&since)?, None);
+            assert_eq!(field.inputs(&["data/**"])?.find_changed_inputs(&since)?, None);
         }
         Ok(())
     }
@@ -625,7 +634,7 @@ mod tests {
         let since = fingerprint(&inputs)?;
         fs::write(field.path("venv/new.py"), "")?;
         fs::write(field.path("data/__pycache__/a.pyc"), "")?;
-        assert_eq!(inputs.changed(&since)?, None);
+        assert_eq!(inputs.find_changed_inputs(&since)?, None);
         Ok(())
     }
 
@@ -635,13 +644,17 @@ mod tests {
         let field = Field::new()?;
         let inputs = field.inputs(&["data/a.csv"])?;
         let since = fingerprint(&inputs)?;
-        assert_eq!(inputs.memory().read.len(), 0, "it may be changed again without a trace");
+        assert_eq!(inputs.lock_cache().read.len(), 0, "it may be changed again without a trace");
         let (name, path) = (OsString::from("data/a.csv"), field.path("data/a.csv"));
-        let kept = (stamp(&fs::symlink_metadata(&path)?), Sha256::of(b"as it was"));
-        inputs.memory().read.insert(name, kept);
-        assert_eq!(inputs.changed(&since)?, Some(vec!["data/a.csv".to_owned()]), "not read");
+        let kept = (file_stamp(&fs::symlink_metadata(&path)?), Sha256::hash_bytes(b"as it was"));
+        inputs.lock_cache().read.insert(name, kept);
+        assert_eq!(
+            inputs.find_changed_inputs(&since)?,
+            Some(vec!["data/a.csv".to_owned()]),
+            "not read"
+        );
         File::options().append(true).open(&path)?.set_modified(SystemTime::UNIX_EPOCH)?;
-        assert_eq!(inputs.changed(&since)?, None, "read again");
+        assert_eq!(inputs.find_changed_inputs(&since)?, None, "read again");
         Ok(())
     }
 
@@ -656,13 +669,13 @@ mod tests {
         symlink("../venv/x.py", field.path("data/link"))?;
         rustix::fs::mkfifoat(rustix::fs::CWD, field.path("data/pipe"), 0o600.into())?;
         let inputs = field.inputs(&["data/**"])?;
-        assert_eq!(inputs.found(InputScope::Protected)?.len(), 5);
+        assert_eq!(inputs.find_inputs(InputScope::Protected)?.len(), 5);
         let since = fingerprint(&inputs)?;
         fs::write(field.path("venv/x.py"), "another")?;
-        assert_eq!(inputs.changed(&since)?, None);
+        assert_eq!(inputs.find_changed_inputs(&since)?, None);
         fs::remove_file(field.path("data/link"))?;
         symlink("../venv", field.path("data/link"))?;
-        assert_eq!(inputs.changed(&since)?, Some(vec!["data/link".to_owned()]));
+        assert_eq!(inputs.find_changed_inputs(&since)?, Some(vec!["data/link".to_owned()]));
         Ok(())
     }
 }

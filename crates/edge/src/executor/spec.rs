@@ -2,32 +2,32 @@
 //! job's process is started with. Where the run lies follows from where the file lies.
 
 use crate::store::record_file::{self, RecordKind};
-use crate::store::{RunDir, durable};
+use crate::store::{RunDir, atomic_file};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use treebeam_core::event::Subject;
+use treebeam_core::event::SweepSubject;
 use treebeam_core::id::{Commit, RunId, RunPath};
 use treebeam_core::measure::WorktreePath;
 
 pub(super) use treebeam_run::port::JobStage as Stage;
 
 /// The name of the file.
-pub const SPEC: &str = "job.json";
+pub const JOB_SPEC_FILE: &str = "job.json";
 
 /// The only version that there is.
-const VERSION: u32 = 1;
+const JOB_SPEC_VERSION: u32 = 1;
 
 /// A job.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Spec {
+pub(super) struct JobSpec {
     pub(super) version: u32,
     /// Its name, for people.
     pub(super) job: String,
     pub(super) run: RunId,
-    pub(super) subject: Subject,
+    pub(super) subject: SweepSubject,
     pub(super) submission: u32,
     pub(super) commit: Commit,
     pub(super) worktree: RunPath,
@@ -35,7 +35,7 @@ pub(super) struct Spec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) in_place: Option<PathBuf>,
     /// What is run, in this order.
-    pub(super) commands: Vec<Command>,
+    pub(super) commands: Vec<JobCommand>,
     /// Where a sweep that does not heed the variables writes its results.
     pub(super) results_csv: Option<WorktreePath>,
     /// What the worktree needs that git does not track: where it is, and where it goes.
@@ -43,12 +43,12 @@ pub(super) struct Spec {
     pub(super) sweep_config_limit: Option<u32>,
     /// The variables that the commands get, by name.
     pub(super) variables: Vec<String>,
-    pub(super) times: Times,
+    pub(super) times: JobTimes,
 }
 
 /// One of a job's commands.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Command {
+pub(super) struct JobCommand {
     pub(super) stage: Stage,
     /// The program and its arguments.
     pub(super) parts: Vec<String>,
@@ -58,47 +58,48 @@ pub(super) struct Command {
 
 /// How long a job may take, and how long what is asked to end has until it is killed.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) struct Times {
+pub(super) struct JobTimes {
     pub(super) timeout: Option<Duration>,
     pub(super) grace: Duration,
 }
 
-impl Spec {
+impl JobSpec {
     /// A job without commands.
-    pub(super) fn new(run: RunId, subject: Subject, submission: u32, commit: Commit) -> Self {
+    pub(super) fn new(run: RunId, subject: SweepSubject, submission: u32, commit: Commit) -> Self {
         Self {
-            version: VERSION,
+            version: JOB_SPEC_VERSION,
             job: format!("tree-{run}-{subject}-sweep-s{submission}"),
             run,
             subject,
             submission,
             commit,
-            worktree: subject.place().worktree(),
+            worktree: subject.code_place().worktree_path(),
             in_place: None,
             commands: Vec::new(),
             results_csv: None,
             inputs: Vec::new(),
             sweep_config_limit: None,
             variables: Vec::new(),
-            times: Times { timeout: None, grace: Duration::ZERO },
+            times: JobTimes { timeout: None, grace: Duration::ZERO },
         }
     }
 
     /// Puts the file into the job's folder, whole.
     pub(super) fn write(&self, folder: &Path) -> io::Result<()> {
         let text = serde_json::to_vec_pretty(self)?;
-        durable::replace(&folder.join(SPEC), |file| file.write_all(&text))
+        atomic_file::replace_file(&folder.join(JOB_SPEC_FILE), |file| file.write_all(&text))
     }
 
     /// Reads the file, and says in which folder and which run it lies.
     pub(super) fn read(path: &Path) -> io::Result<(Self, PathBuf, RunDir)> {
         let path = std::path::absolute(path)?;
         let wrong = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
-        if path.file_name() != Some(OsStr::new(SPEC)) {
+        if path.file_name() != Some(OsStr::new(JOB_SPEC_FILE)) {
             return Err(wrong("a job is named by its file `job.json`"));
         }
-        let spec: Self = serde_json::from_slice(&record_file::read(&path, RecordKind::JobOrder)?)?;
-        if spec.version != VERSION {
+        let spec: Self =
+            serde_json::from_slice(&record_file::read_record(&path, RecordKind::JobOrder)?)?;
+        if spec.version != JOB_SPEC_VERSION {
             return Err(wrong("it is of another version of treebeam"));
         }
         // `<run>/eval/<subject>/s<n>/job.json`

@@ -21,7 +21,7 @@ pub(super) fn changed_at(found: &fs::Metadata) -> Duration {
 }
 
 /// How many names a file has.
-pub(super) fn names_of(found: &fs::Metadata) -> u64 {
+pub(super) fn hard_link_count(found: &fs::Metadata) -> u64 {
     found.nlink()
 }
 

@@ -4,9 +4,9 @@
 //! candidate did to its folder, the call stays where it was sent. A call *as the user* sees what the user's own git would
 //! see, and is only used to read. Neither runs a hook, a filter or any other command that somebody has configured.
 
+use super::error_text::{GitErrorText, hint_for, hint_for_signal};
 use super::killed::{self, AbsentLocks, MAX_KILLED_TRIES};
-use super::said::{GitSaid, hint_for, hint_for_signal};
-use crate::process::{Captured, Input, Keep, ProcessError, Program};
+use crate::process::{CapturedOutput, ChildInput, ChildProgram, OutputLimits, ProcessError};
 use crate::store::probe::free_space;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -14,10 +14,10 @@ use std::time::Duration;
 use treebeam_run::port::PortError;
 
 /// No git command of ours takes this long, unless the disk or the network below it is gone.
-const DEADLINE: Duration = Duration::from_mins(15);
+const GIT_CALL_TIMEOUT: Duration = Duration::from_mins(15);
 
 /// With less room than this in bytes, whatever git could not do was for want of it.
-const LITTLE: u64 = 1 << 20;
+const LOW_DISK_BYTES: u64 = 1 << 20;
 
 #[cfg(windows)]
 pub(super) const NULL_DEVICE: &str = "NUL";
@@ -25,7 +25,7 @@ pub(super) const NULL_DEVICE: &str = "NUL";
 pub(super) const NULL_DEVICE: &str = "/dev/null";
 
 /// Variables that git needs in order to work at all: where programs, the home folder and temporary files are.
-const NEEDED: [&str; 18] = [
+const NEEDED_VARIABLES: [&str; 18] = [
     "PATH",
     "HOME",
     "TMPDIR",
@@ -47,7 +47,7 @@ const NEEDED: [&str; 18] = [
 ];
 
 /// Variables that decide what the user's own git sees. Those that would send it elsewhere (`GIT_DIR`) are not among them.
-const USERS: [&str; 6] = [
+const USER_VARIABLES: [&str; 6] = [
     "XDG_CONFIG_HOME",
     "USER",
     "USERNAME",
@@ -57,7 +57,7 @@ const USERS: [&str; 6] = [
 ];
 
 /// What every sealed call is told, against whatever the repository's own configuration says.
-const SETTINGS: [&str; 23] = [
+const SEALED_SETTINGS: [&str; 23] = [
     "core.fsmonitor=false",
     "core.untrackedCache=false",
     "core.preloadIndex=false",
@@ -84,29 +84,30 @@ const SETTINGS: [&str; 23] = [
 ];
 
 /// Settings whose value is a path, here nowhere.
-const NOWHERE: [&str; 3] = ["core.hooksPath", "core.attributesFile", "core.excludesFile"];
+const DISABLED_PATH_SETTINGS: [&str; 3] =
+    ["core.hooksPath", "core.attributesFile", "core.excludesFile"];
 
 /// A variable that is set, and empty: what every setting of a filter is told to be.
-const NOTHING: &str = "TREEBEAM_NOTHING";
+const EMPTY_VARIABLE: &str = "TREEBEAM_NOTHING";
 /// What a filter can be told to run, and that it must.
-const FILTER: [&str; 4] = ["clean", "smudge", "process", "required"];
+const FILTER_KEYS: [&str; 4] = ["clean", "smudge", "process", "required"];
 
 /// Environment variables, as the program was started with.
 #[derive(Clone, Debug)]
-pub(super) struct Surroundings(Vec<(OsString, OsString)>);
+pub(super) struct GitEnvironment(Vec<(OsString, OsString)>);
 
-impl Surroundings {
+impl GitEnvironment {
     pub(super) fn new(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         Self(variables.into_iter().collect())
     }
     pub(super) fn get(&self, name: &str) -> Option<&OsStr> {
         self.0.iter().find(|(key, _)| is_named(key, name)).map(|(_, value)| value.as_os_str())
     }
-    fn only(&self, names: &[&str]) -> Vec<(OsString, OsString)> {
+    fn pick_variables(&self, names: &[&str]) -> Vec<(OsString, OsString)> {
         let wanted = |key: &OsStr| names.iter().any(|name| is_named(key, name));
         self.0.iter().filter(|(key, _)| wanted(key)).cloned().collect()
     }
-    fn configuration(&self) -> impl Iterator<Item = (OsString, OsString)> {
+    fn config_variables(&self) -> impl Iterator<Item = (OsString, OsString)> {
         let chosen = |key: &OsStr| key.to_string_lossy().starts_with("GIT_CONFIG");
         self.0.iter().filter(move |(key, _)| chosen(key)).cloned()
     }
@@ -118,37 +119,37 @@ fn is_named(key: &OsStr, name: &str) -> bool {
 
 /// The git program and the variables that it gets.
 #[derive(Clone, Debug)]
-pub(super) struct Git {
+pub(super) struct GitProgram {
     program: PathBuf,
-    surroundings: Surroundings,
+    environment: GitEnvironment,
     filters: Vec<String>,
 }
 
 /// Where a sealed call acts: both absolute, and the call runs in the second.
 #[derive(Clone, Debug)]
-pub(super) struct Seat {
+pub(super) struct GitTarget {
     pub(super) git_dir: String,
     pub(super) work_tree: String,
 }
 
-impl Git {
+impl GitProgram {
     /// Looks for git in the absolute folders of `PATH`: a relative one would depend on where a call runs.
-    pub(super) fn find(surroundings: Surroundings) -> Option<Self> {
+    pub(super) fn find(surroundings: GitEnvironment) -> Option<Self> {
         let name = format!("git{}", std::env::consts::EXE_SUFFIX);
         let path = surroundings.get("PATH")?.to_owned();
         let program = std::env::split_paths(&path)
             .filter(|folder| folder.is_absolute())
             .map(|folder| folder.join(&name))
             .find(|program| program.is_file())?;
-        Some(Self { program, surroundings, filters: Vec::new() })
+        Some(Self { program, environment: surroundings, filters: Vec::new() })
     }
 
-    pub(super) fn surroundings(&self) -> &Surroundings {
-        &self.surroundings
+    pub(super) fn environment(&self) -> &GitEnvironment {
+        &self.environment
     }
 
     /// The same, with filters of these names off: a file is then what is in the commit.
-    pub(super) fn without(self, filters: Vec<String>) -> Self {
+    pub(super) fn without_filters(self, filters: Vec<String>) -> Self {
         Self { filters, ..self }
     }
 
@@ -158,21 +159,23 @@ impl Git {
     }
 
     /// What turns them off. A name may hold anything, so that it cannot be said with `-c`.
-    fn unfiltered(&self) -> impl Iterator<Item = String> {
-        let off = |name| FILTER.map(|key| format!("--config-env=filter.{name}.{key}={NOTHING}"));
+    fn filter_overrides(&self) -> impl Iterator<Item = String> {
+        let off = |name| {
+            FILTER_KEYS.map(|key| format!("--config-env=filter.{name}.{key}={EMPTY_VARIABLE}"))
+        };
         self.filters.iter().flat_map(off)
     }
 
     /// A call that stays where it is sent.
-    pub(super) fn sealed(&self, seat: &Seat, arguments: &[&str]) -> Call {
-        let nowhere = NOWHERE.iter().map(|name| format!("{name}={NULL_DEVICE}"));
-        let settings = SETTINGS.iter().map(|&setting| setting.to_owned()).chain(nowhere);
-        let program = Program::new(&self.program, Path::new(&seat.work_tree))
+    pub(super) fn sealed_call(&self, seat: &GitTarget, arguments: &[&str]) -> GitCall {
+        let nowhere = DISABLED_PATH_SETTINGS.iter().map(|name| format!("{name}={NULL_DEVICE}"));
+        let settings = SEALED_SETTINGS.iter().map(|&setting| setting.to_owned()).chain(nowhere);
+        let program = ChildProgram::new(&self.program, Path::new(&seat.work_tree))
             .args(["--no-pager".to_owned(), format!("--git-dir={}", seat.git_dir)])
             .args([format!("--work-tree={}", seat.work_tree)])
             .args(settings.flat_map(|setting| ["-c".to_owned(), setting]))
-            .args(self.unfiltered())
-            .envs(self.surroundings.only(&NEEDED))
+            .args(self.filter_overrides())
+            .envs(self.environment.pick_variables(&NEEDED_VARIABLES))
             .envs([
                 ("GIT_CONFIG_NOSYSTEM", "1"),
                 ("GIT_CONFIG_GLOBAL", NULL_DEVICE),
@@ -180,34 +183,34 @@ impl Git {
                 ("GIT_CEILING_DIRECTORIES", &seat.work_tree),
             ]);
         let locks = ["index.lock", "HEAD.lock"].map(|name| Path::new(&seat.git_dir).join(name));
-        Call::new(program, Path::new(&seat.work_tree), arguments).locking(locks)
+        GitCall::new(program, Path::new(&seat.work_tree), arguments).with_locks(locks)
     }
 
     /// A call in a folder that is no repository yet. It sees no configuration at all.
-    pub(super) fn fresh(&self, folder: &Path, arguments: &[&str]) -> Call {
-        let program = Program::new(&self.program, folder)
-            .envs(self.surroundings.only(&NEEDED))
+    pub(super) fn fresh_call(&self, folder: &Path, arguments: &[&str]) -> GitCall {
+        let program = ChildProgram::new(&self.program, folder)
+            .envs(self.environment.pick_variables(&NEEDED_VARIABLES))
             .envs([("GIT_CONFIG_NOSYSTEM", "1"), ("GIT_CONFIG_GLOBAL", NULL_DEVICE)]);
-        Call::new(program, folder, arguments)
+        GitCall::new(program, folder, arguments)
     }
 
     /// A call that sees what the user's own git sees in `folder`, but for hooks, filters and a file system monitor.
-    pub(super) fn as_user(&self, folder: &Path, arguments: &[&str]) -> Call {
-        let program = Program::new(&self.program, folder)
+    pub(super) fn user_call(&self, folder: &Path, arguments: &[&str]) -> GitCall {
+        let program = ChildProgram::new(&self.program, folder)
             .args(["--no-pager", "-c", "core.fsmonitor=false", "-c"])
             .args([format!("core.hooksPath={NULL_DEVICE}")])
-            .args(self.unfiltered())
-            .envs(self.surroundings.only(&NEEDED))
-            .envs(self.surroundings.only(&USERS))
-            .envs(self.surroundings.configuration());
-        Call::new(program, folder, arguments)
+            .args(self.filter_overrides())
+            .envs(self.environment.pick_variables(&NEEDED_VARIABLES))
+            .envs(self.environment.pick_variables(&USER_VARIABLES))
+            .envs(self.environment.config_variables());
+        GitCall::new(program, folder, arguments)
     }
 }
 
 /// One git command, ready to run.
 #[derive(Debug)]
-pub(super) struct Call {
-    program: Program,
+pub(super) struct GitCall {
+    program: ChildProgram,
     folder: PathBuf,
     what: String,
     /// Lock files that git may take for it, and leave behind where it is killed.
@@ -215,8 +218,8 @@ pub(super) struct Call {
     tries: u32,
 }
 
-impl Call {
-    fn new(program: Program, folder: &Path, arguments: &[&str]) -> Self {
+impl GitCall {
+    fn new(program: ChildProgram, folder: &Path, arguments: &[&str]) -> Self {
         let name = arguments.iter().find(|argument| !argument.starts_with('-'));
         // Without a lazy fetch: it would run whatever the remote's settings say.
         let fixed = [
@@ -224,10 +227,10 @@ impl Call {
             ("GIT_TERMINAL_PROMPT", "0"),
             ("GIT_OPTIONAL_LOCKS", "0"),
             ("GIT_NO_LAZY_FETCH", "1"),
-            (NOTHING, ""),
+            (EMPTY_VARIABLE, ""),
         ];
         Self {
-            program: program.args(arguments).envs(fixed).deadline(DEADLINE),
+            program: program.args(arguments).envs(fixed).deadline(GIT_CALL_TIMEOUT),
             folder: folder.to_owned(),
             what: format!("`git {}`", name.unwrap_or(&"")),
             locks: Vec::new(),
@@ -235,21 +238,21 @@ impl Call {
         }
     }
     /// Git may take these lock files too.
-    pub(super) fn locking(mut self, locks: impl IntoIterator<Item = PathBuf>) -> Self {
+    pub(super) fn with_locks(mut self, locks: impl IntoIterator<Item = PathBuf>) -> Self {
         self.locks.extend(locks);
         self
     }
     /// Without a repetition where git is killed: the call must not be made again as it is.
-    pub(super) fn once(mut self) -> Self {
+    pub(super) fn without_retry(mut self) -> Self {
         self.tries = 1;
         self
     }
     /// About what it is, for a message: `e0012`.
-    pub(super) fn about(mut self, subject: impl std::fmt::Display) -> Self {
+    pub(super) fn with_subject(mut self, subject: impl std::fmt::Display) -> Self {
         self.what = format!("{} for {subject}", self.what);
         self
     }
-    pub(super) fn input(mut self, input: Input) -> Self {
+    pub(super) fn input(mut self, input: ChildInput) -> Self {
         self.program = self.program.input(input);
         self
     }
@@ -264,22 +267,22 @@ impl Call {
         self
     }
     /// Keeps this much of the answer.
-    pub(super) fn keep(mut self, stdout: usize) -> Self {
-        self.program = self.program.keep(Keep { stdout, stderr: 64 << 10 });
+    pub(super) fn keep_stdout(mut self, stdout: usize) -> Self {
+        self.program = self.program.keep_output(OutputLimits { stdout, stderr: 64 << 10 });
         self
     }
 
     /// Runs it, however it ends. Where git is killed it is run again, without the locks that the killed one left.
-    pub(super) fn answer(self) -> Result<Answer, PortError> {
+    pub(super) fn run(self) -> Result<GitAnswer, PortError> {
         let unfinished = |what: &str| PortError::new(format!("{what} did not finish"));
         for tries_left in (0..self.tries).rev() {
             let absent = AbsentLocks::note(&self.locks);
             let answer =
-                self.run_once().map_err(|error| unfinished(&self.what).caused_by(error))?;
+                self.run_once().map_err(|error| unfinished(&self.what).with_cause(error))?;
             if !answer.was_killed() {
                 return Ok(answer);
             }
-            absent.remove_left().map_err(|error| unfinished(&self.what).caused_by(error))?;
+            absent.remove_left().map_err(|error| unfinished(&self.what).with_cause(error))?;
             if tries_left == 0 {
                 return Ok(answer);
             }
@@ -287,13 +290,13 @@ impl Call {
         Err(unfinished(&self.what))
     }
 
-    fn run_once(&self) -> Result<Answer, ProcessError> {
+    fn run_once(&self) -> Result<GitAnswer, ProcessError> {
         let Self { program, folder, what, .. } = self;
         let program = program
             .duplicate()
             .map_err(|source| ProcessError::Start { program: what.clone(), source })?;
         let ended = program.run()?;
-        Ok(Answer {
+        Ok(GitAnswer {
             what: what.clone(),
             folder: folder.clone(),
             code: ended.status.code(),
@@ -304,63 +307,63 @@ impl Call {
     }
 
     /// Runs it; it must succeed.
-    pub(super) fn done(self) -> Result<Answer, PortError> {
-        let answer = self.answer()?;
-        if answer.code == Some(0) { Ok(answer) } else { Err(answer.failure()) }
+    pub(super) fn run_checked(self) -> Result<GitAnswer, PortError> {
+        let answer = self.run()?;
+        if answer.code == Some(0) { Ok(answer) } else { Err(answer.to_error()) }
     }
 }
 
 /// What came back.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct GitAnswer {
     what: String,
     /// Where it ran.
     folder: PathBuf,
     pub(super) code: Option<i32>,
     /// The signal that ended it.
     signal: Option<i32>,
-    pub(super) stdout: Captured,
+    pub(super) stdout: CapturedOutput,
     pub(super) stderr: String,
 }
 
-impl Answer {
+impl GitAnswer {
     /// Whether git was killed before it could answer.
     pub(super) fn was_killed(&self) -> bool {
         self.signal.is_some_and(killed::is_kill)
     }
     /// The whole answer as text; half of one is an error.
-    pub(super) fn whole(&self) -> Result<String, PortError> {
+    pub(super) fn full_text(&self) -> Result<String, PortError> {
         if self.stdout.dropped > 0 {
             let kept = self.stdout.bytes.len();
             return Err(PortError::new(format!("{} said more than {kept} bytes", self.what)));
         }
-        Ok(self.beginning())
+        Ok(self.kept_text())
     }
     /// As much of the answer as was kept.
-    pub(super) fn beginning(&self) -> String {
+    pub(super) fn kept_text(&self) -> String {
         String::from_utf8_lossy(&self.stdout.bytes).into_owned()
     }
     /// One word that is to be read as a `T`.
-    pub(super) fn word<T: std::str::FromStr>(&self) -> Result<T, PortError> {
-        let text = self.whole()?;
+    pub(super) fn parse_word<T: std::str::FromStr>(&self) -> Result<T, PortError> {
+        let text = self.full_text()?;
         let odd = || PortError::new(format!("{} said something unexpected", self.what));
-        text.trim().parse().map_err(|_| odd().caused_by(self.said()))
+        text.trim().parse().map_err(|_| odd().with_cause(self.error_text()))
     }
-    pub(super) fn failure(&self) -> PortError {
-        let error = PortError::new(format!("{} failed", self.what)).caused_by(self.said());
+    pub(super) fn to_error(&self) -> PortError {
+        let error = PortError::new(format!("{} failed", self.what)).with_cause(self.error_text());
         let by_signal = || Some(hint_for_signal(self.signal?)?.to_owned());
         let hint = hint_for(&self.stderr).map(str::to_owned).or_else(by_signal);
-        match hint.or_else(|| self.little_room()) {
-            Some(hint) => error.hint(hint),
+        match hint.or_else(|| self.low_disk_hint()) {
+            Some(hint) => error.with_hint(hint),
             None => error,
         }
     }
     /// Git often says only that it could not write.
-    fn little_room(&self) -> Option<String> {
-        let left = free_space(&self.folder).filter(|left| *left < LITTLE)?;
+    fn low_disk_hint(&self) -> Option<String> {
+        let left = free_space(&self.folder).filter(|left| *left < LOW_DISK_BYTES)?;
         Some(format!("the disk is full ({left} bytes are left): make room, then resume the run"))
     }
-    pub(super) fn said(&self) -> GitSaid {
-        GitSaid::new(self.code, self.signal, &self.stderr)
+    pub(super) fn error_text(&self) -> GitErrorText {
+        GitErrorText::new(self.code, self.signal, &self.stderr)
     }
 }

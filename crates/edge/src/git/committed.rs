@@ -1,11 +1,11 @@
 //! Whether the commit that is checked out has a file as it is. Nothing is read from the checkout.
 
-use super::call::Seat;
-use super::{UserRepo, place};
+use super::call::GitTarget;
+use super::{UserRepo, paths};
 use treebeam_run::port::PortError;
 
 /// How many bytes more than the text are read: the ends of its lines may have been two bytes each.
-const MOST_EXTRA: usize = 1 << 20;
+const MAX_LINE_END_BYTES: usize = 1 << 20;
 
 impl UserRepo {
     /// Whether the commit that is checked out has a regular file of this name, seen from the top of the checkout, with this
@@ -14,22 +14,24 @@ impl UserRepo {
     /// # Errors
     /// When git cannot tell.
     pub fn has_committed(&self, file: &str, text: &str) -> Result<bool, PortError> {
-        let seat = Seat {
-            git_dir: place::plain(&self.common_dir.to_string_lossy()),
-            work_tree: place::plain(&self.toplevel.to_string_lossy()),
+        let seat = GitTarget {
+            git_dir: paths::git_path(&self.common_dir.to_string_lossy()),
+            work_tree: paths::git_path(&self.toplevel.to_string_lossy()),
         };
         let question = ["ls-tree", "-z", "--full-tree", self.head.as_str(), "--", file];
-        let entry = self.git.sealed(&seat, &question).about(file).done()?.beginning();
-        let Some(object) = regular_file(&entry, file) else { return Ok(false) };
-        let call = self.git.sealed(&seat, &["cat-file", "blob", object]).about(file);
-        let answer = call.keep(text.len().saturating_add(MOST_EXTRA)).done()?;
+        let entry =
+            self.git.sealed_call(&seat, &question).with_subject(file).run_checked()?.kept_text();
+        let Some(object) = parse_regular_file(&entry, file) else { return Ok(false) };
+        let call = self.git.sealed_call(&seat, &["cat-file", "blob", object]).with_subject(file);
+        let answer =
+            call.keep_stdout(text.len().saturating_add(MAX_LINE_END_BYTES)).run_checked()?;
         let lines = |text: &str| text.replace("\r\n", "\n");
         Ok(std::str::from_utf8(&answer.stdout.bytes).is_ok_and(|held| lines(held) == lines(text)))
     }
 }
 
 /// The object of a regular file in `100644 blob 1234…\tpath\0`.
-fn regular_file<'a>(entry: &'a str, file: &str) -> Option<&'a str> {
+fn parse_regular_file<'a>(entry: &'a str, file: &str) -> Option<&'a str> {
     let (head, path) = entry.strip_suffix('\0')?.split_once('\t')?;
     let mut words = head.split(' ');
     let is_file = matches!(words.next()?, "100644" | "100755") && words.next()? == "blob";
@@ -42,7 +44,7 @@ mod tests {
 
     #[test]
     fn only_a_regular_file_of_this_name_counts() {
-        let object = |entry: &str| regular_file(entry, "a b").map(str::to_owned);
+        let object = |entry: &str| parse_regular_file(entry, "a b").map(str::to_owned);
         assert_eq!(object("100644 blob 12ab\ta b\0").as_deref(), Some("12ab"));
         assert_eq!(object("100755 blob 12ab\ta b\0").as_deref(), Some("12ab"));
         for other in [

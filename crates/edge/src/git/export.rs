@@ -2,17 +2,17 @@
 //! branches stay as they are, and a branch that is there is never moved.
 
 use super::GitRepo;
-use crate::process::Input;
+use crate::process::ChildInput;
 use jiff::Timestamp;
 use treebeam_core::id::Commit;
 use treebeam_run::port::PortError;
 
 /// What is the run's own below `refs/heads/`.
-const OURS: &str = "tree/";
+const RUN_BRANCH_PREFIX: &str = "tree/";
 
 /// One commit of a branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Chapter {
+pub struct BranchCommit {
     /// The code state that it has.
     pub code: Commit,
     /// What it says.
@@ -41,23 +41,23 @@ impl GitRepo {
     ///
     /// # Errors
     /// When the name is taken or is none, or git cannot.
-    pub fn export(
+    pub fn export_branch(
         &self,
         branch: &str,
         base: &Commit,
-        chapters: &[Chapter],
+        chapters: &[BranchCommit],
     ) -> Result<Vec<Commit>, ExportError> {
-        self.must_be_free(branch, None)?;
-        self.user.outlast_gc();
+        self.check_branch_free(branch, None)?;
+        self.user.await_gc();
         let mut commits: Vec<Commit> = Vec::new();
         for chapter in chapters {
             let parent = commits.last().unwrap_or(base);
-            commits.push(self.write_chapter(parent, chapter)?);
+            commits.push(self.write_branch_commit(parent, chapter)?);
         }
         let tip = commits.last().unwrap_or(base);
-        if self.must_be_free(branch, Some(tip))? == Standing::Free
-            && let Err(error) = self.create(branch, tip)
-            && self.must_be_free(branch, Some(tip))? == Standing::Free
+        if self.check_branch_free(branch, Some(tip))? == BranchState::Free
+            && let Err(error) = self.create_branch(branch, tip)
+            && self.check_branch_free(branch, Some(tip))? == BranchState::Free
         {
             return Err(error.into());
         }
@@ -65,48 +65,64 @@ impl GitRepo {
     }
 
     /// Whether a branch can be made, or is there with this tip. Without a tip, one that is there may still be the same.
-    fn must_be_free(&self, branch: &str, tip: Option<&Commit>) -> Result<Standing, ExportError> {
+    fn check_branch_free(
+        &self,
+        branch: &str,
+        tip: Option<&Commit>,
+    ) -> Result<BranchState, ExportError> {
         let reference = format!("refs/heads/{branch}");
-        let call = self.user.git.sealed(&self.seat(), &["check-ref-format", &reference]);
-        let is_name = call.answer()?.code == Some(0);
+        let call =
+            self.user.git.sealed_call(&self.shared_target(), &["check-ref-format", &reference]);
+        let is_name = call.run()?.code == Some(0);
         if !is_name
             || branch.starts_with(['-', '@'])
             || branch == "HEAD"
-            || branch.starts_with(OURS)
+            || branch.starts_with(RUN_BRANCH_PREFIX)
         {
             return Err(ExportError::Name(branch.to_owned()));
         }
-        let found = self.below(&reference)?.into_iter().find(|(name, _)| name == branch);
+        let found = self.list_refs_below(&reference)?.into_iter().find(|(name, _)| name == branch);
         match (found, tip) {
-            (None, _) => Ok(Standing::Free),
-            (Some(_), None) => Ok(Standing::There),
-            (Some((_, at)), Some(tip)) if at == *tip => Ok(Standing::There),
+            (None, _) => Ok(BranchState::Free),
+            (Some(_), None) => Ok(BranchState::Exists),
+            (Some((_, at)), Some(tip)) if at == *tip => Ok(BranchState::Exists),
             (Some(_), Some(_)) => Err(ExportError::Taken(branch.to_owned())),
         }
     }
 
-    fn write_chapter(&self, parent: &Commit, chapter: &Chapter) -> Result<Commit, PortError> {
+    fn write_branch_commit(
+        &self,
+        parent: &Commit,
+        chapter: &BranchCommit,
+    ) -> Result<Commit, PortError> {
         let tree = format!("{}^{{tree}}", chapter.code);
         let date = format!("@{} +0000", chapter.at.as_second().max(0));
         let arguments = ["commit-tree", &tree, "-p", parent.as_str(), "-F", "-"];
-        let call = self.user.git.sealed(&self.seat(), &arguments).about(chapter.code.short());
+        let call = self
+            .user
+            .git
+            .sealed_call(&self.shared_target(), &arguments)
+            .with_subject(chapter.code.short_name());
         let call = call.envs(self.user.identity.variables());
         let call = call.envs([("GIT_AUTHOR_DATE", &*date), ("GIT_COMMITTER_DATE", &*date)]);
-        call.input(Input::bytes(chapter.message.clone().into_bytes())).done()?.word()
+        call.input(ChildInput::from_bytes(chapter.message.clone().into_bytes()))
+            .run_checked()?
+            .parse_word()
     }
 
     /// The empty word says that nothing may be there.
-    fn create(&self, branch: &str, tip: &Commit) -> Result<(), PortError> {
+    fn create_branch(&self, branch: &str, tip: &Commit) -> Result<(), PortError> {
         let reference = format!("refs/heads/{branch}");
         let arguments = ["update-ref", "--no-deref", &reference, tip.as_str(), ""];
-        let call = self.user.git.sealed(&self.seat(), &arguments).about(branch);
-        call.locking([self.ref_lock(&reference)]).done().map(drop)
+        let call =
+            self.user.git.sealed_call(&self.shared_target(), &arguments).with_subject(branch);
+        call.with_locks([self.ref_lock(&reference)]).run_checked().map(drop)
     }
 }
 
 /// How a branch stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Standing {
+enum BranchState {
     Free,
-    There,
+    Exists,
 }

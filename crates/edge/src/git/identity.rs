@@ -1,30 +1,30 @@
 //! Who commits: found in the user's configuration or environment, made up otherwise. Never an error. And, from the same
 //! answer, which filters are configured.
 
-use super::call::{Answer, Surroundings};
+use super::call::{GitAnswer, GitEnvironment};
 use std::collections::BTreeSet;
 use treebeam_run::port::PortError;
 
 /// The author and committer of every commit that treebeam makes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Identity {
+pub struct GitIdentity {
     /// A name that git accepts.
     pub name: String,
     /// An address that git accepts.
     pub email: String,
 }
 
-impl Identity {
-    /// The arguments that make git tell what [`Identity::find`] and [`filters`] read.
-    pub(super) const QUESTION: [&str; 4] =
+impl GitIdentity {
+    /// The arguments that make git tell what [`GitIdentity::find`] and [`filters`] read.
+    pub(super) const CONFIG_QUERY: [&str; 4] =
         ["config", "-z", "--get-regexp", "^(user\\.(name|email)|filter\\..*)$"];
 
     /// `user.*` as git answered, else the environment's, else treebeam's own; each part by itself.
-    pub(super) fn find(answer: &Answer, surroundings: &Surroundings) -> Self {
-        let settings = answer.beginning();
+    pub(super) fn find(answer: &GitAnswer, surroundings: &GitEnvironment) -> Self {
+        let settings = answer.kept_text();
         let find = |key: &str, variables: [&str; 2], default: &str| {
-            let set = last_setting(&settings, key).and_then(accepted);
-            let variable = |name: &&str| accepted(&surroundings.get(name)?.to_string_lossy());
+            let set = find_last_setting(&settings, key).and_then(clean_name);
+            let variable = |name: &&str| clean_name(&surroundings.get(name)?.to_string_lossy());
             set.or_else(|| variables.iter().find_map(variable))
                 .unwrap_or_else(|| default.to_owned())
         };
@@ -50,8 +50,8 @@ impl Identity {
 }
 
 /// The names of all filters that are configured anywhere: the middle of `filter.<name>.clean`.
-pub(super) fn filters(answer: &Answer) -> Result<Vec<String>, PortError> {
-    let settings = answer.whole()?;
+pub(super) fn parse_filter_names(answer: &GitAnswer) -> Result<Vec<String>, PortError> {
+    let settings = answer.full_text()?;
     let keys = settings.split('\0').map(|entry| entry.split('\n').next().unwrap_or_default());
     let names = keys.filter_map(|key| Some(key.strip_prefix("filter.")?.rsplit_once('.')?.0));
     let names: BTreeSet<&str> = names.collect();
@@ -59,13 +59,13 @@ pub(super) fn filters(answer: &Answer) -> Result<Vec<String>, PortError> {
 }
 
 /// `git config -z` writes `key\nvalue\0`; the last one counts.
-fn last_setting<'a>(settings: &'a str, key: &str) -> Option<&'a str> {
+fn find_last_setting<'a>(settings: &'a str, key: &str) -> Option<&'a str> {
     let value = |entry: &'a str| entry.split_once('\n').filter(|(k, _)| *k == key);
     settings.split('\0').filter_map(value).next_back().map(|(_, value)| value)
 }
 
 /// A name without what git would drop or refuse; none where nothing is left.
-fn accepted(name: &str) -> Option<String> {
+fn clean_name(name: &str) -> Option<String> {
     let kept: String = name.chars().filter(|c| !c.is_control() && !"<>".contains(*c)).collect();
     let kept = kept.trim_matches(|c: char| c.is_whitespace() || ".,:;\"\\'".contains(c));
     (!kept.is_empty()).then(|| kept.to_owned())
@@ -77,10 +77,10 @@ mod tests {
 
     #[test]
     fn names_that_git_refuses_are_not_taken() {
-        assert_eq!(accepted(" A. <b>\n"), Some("A. b".to_owned()));
-        assert_eq!(accepted(".,;"), None);
+        assert_eq!(clean_name(" A. <b>\n"), Some("A. b".to_owned()));
+        assert_eq!(clean_name(".,;"), None);
         assert_eq!(
-            last_setting("user.name\na\0user.email\nx\0user.name\nb\0", "user.name"),
+            find_last_setting("user.name\na\0user.email\nx\0user.name\nb\0", "user.name"),
             Some("b")
         );
     }

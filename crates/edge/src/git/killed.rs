@@ -1,7 +1,7 @@
 //! Repeating a git that was killed: which signals count as a kill, and the lock files that such a git leaves behind. It does
 //! not know what a call does; a call that cannot be repeated as it is restores its own beginning.
 
-use super::place::{self, Stamp};
+use super::paths::{self, Stamp};
 use crate::process;
 use std::fs;
 use std::io;
@@ -26,7 +26,7 @@ pub(super) fn ending_signal(status: ExitStatus) -> Option<i32> {
     // Git itself exits with 128 and 129.
     let by_shell = status.code().and_then(|code| code.checked_sub(128));
     let by_shell = by_shell.filter(|signal| (2..65).contains(signal));
-    process::signal(status).or(by_shell)
+    process::exit_signal(status).or(by_shell)
 }
 
 /// Whether a git that ended by this signal was killed from outside: the same call may succeed the next time.
@@ -49,13 +49,13 @@ impl<'a> AbsentLocks<'a> {
     /// Removes those that a killed git has left. One that goes or changes meanwhile belongs to another git, and stays.
     pub(super) fn remove_left(&self) -> io::Result<()> {
         self.0.iter().try_for_each(|lock| {
-            if rests(lock, LOCK_REST_TIME) { place::remove(lock) } else { Ok(()) }
+            if is_unchanged_for(lock, LOCK_REST_TIME) { paths::remove_path(lock) } else { Ok(()) }
         })
     }
 }
 
 /// Whether a lock file is there and stays the same for this long.
-fn rests(lock: &Path, time: Duration) -> bool {
+fn is_unchanged_for(lock: &Path, time: Duration) -> bool {
     let begun = Instant::now();
     let Some(first) = lock_stamp(lock) else { return false };
     while begun.elapsed() < time {
@@ -69,5 +69,5 @@ fn rests(lock: &Path, time: Duration) -> bool {
 
 /// What tells a lock file from a later one at the same path; nothing where there is none.
 pub(super) fn lock_stamp(lock: &Path) -> Option<Stamp> {
-    fs::symlink_metadata(lock).ok().map(|found| place::stamp(&found))
+    fs::symlink_metadata(lock).ok().map(|found| paths::file_stamp(&found))
 }

@@ -3,39 +3,44 @@
 //! that it was made by a run.
 
 use super::lock::RepoLock;
-use super::workshop::Workshop;
+use super::workshop::AdminWorkshop;
 use super::worktree::Worktree;
-use super::{GitRepo, UserRepo, admin, place};
+use super::{GitRepo, UserRepo, admin, paths};
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use treebeam_core::event::{Leftover, LeftoverKind};
-use treebeam_core::id::{Commit, Place, RunId};
+use treebeam_core::id::{CodePlace, Commit, RunId};
 use treebeam_core::measure::WorktreePath;
 use treebeam_run::port::{PortError, Repo as _};
 
 /// The most that is kept of a list of changes.
-const MOST_CHANGES: usize = 1 << 20;
+const MAX_STATUS_BYTES: usize = 1 << 20;
 
 /// What git still knows of a worktree of a run that is not where it was.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Orphan {
+pub struct OrphanedWorktree {
     /// The run.
     pub run: RunId,
     /// Whose worktree it was.
-    pub place: Place,
+    pub place: CodePlace,
     /// Where the worktree was.
     pub worktree: PathBuf,
     /// What git calls it.
     name: OsString,
 }
 
-impl Orphan {
-    fn of(admin: &admin::Admin) -> Option<Self> {
-        let (owner, worktree) = admin.orphaned()?;
+impl OrphanedWorktree {
+    fn from_admin(admin: &admin::AdminFolder) -> Option<Self> {
+        let (owner, worktree) = admin.orphaned_worktree()?;
         let (run, place) = owner.split_once(' ')?;
         let (run, place) = (run.parse().ok()?, place.parse().ok()?);
-        Some(Self { run, place, worktree: worktree.into(), name: admin.called()?.to_owned() })
+        Some(Self {
+            run,
+            place,
+            worktree: worktree.into(),
+            name: admin.worktree_name()?.to_owned(),
+        })
     }
 
     /// The directory of the run that it was in.
@@ -46,15 +51,15 @@ impl Orphan {
 
     /// Where the worktree is now, if it is in this directory of its run.
     #[must_use]
-    pub fn lies_in(&self, run_dir: &Path) -> Option<PathBuf> {
-        let folder = run_dir.join(self.place.worktree().as_str());
-        (admin::named_in(&folder)? == self.name).then_some(folder)
+    pub fn find_in(&self, run_dir: &Path) -> Option<PathBuf> {
+        let folder = run_dir.join(self.place.worktree_path().as_str());
+        (admin::worktree_name_in(&folder)? == self.name).then_some(folder)
     }
 }
 
 /// What a run has made in its worktrees itself, and what is therefore nobody's work.
 #[derive(Clone, Debug, Default)]
-pub struct Own {
+pub struct RunOwnWork {
     /// Commits that it knows.
     pub commits: Vec<Commit>,
     /// Paths at which it has put links to the same paths in the user's working tree.
@@ -66,7 +71,7 @@ pub struct Own {
 /// # Errors
 /// When something is still there afterwards.
 pub fn remove_folder(path: &Path) -> io::Result<()> {
-    place::remove(path)
+    paths::remove_path(path)
 }
 
 impl UserRepo {
@@ -74,9 +79,9 @@ impl UserRepo {
     ///
     /// # Errors
     /// When git's folder cannot be read.
-    pub fn orphans(&self) -> Result<Vec<Orphan>, PortError> {
-        let admins = admin::all(&self.common_dir)?;
-        let mut orphans: Vec<_> = admins.iter().filter_map(Orphan::of).collect();
+    pub fn list_orphaned_worktrees(&self) -> Result<Vec<OrphanedWorktree>, PortError> {
+        let admins = admin::list_admins(&self.common_dir)?;
+        let mut orphans: Vec<_> = admins.iter().filter_map(OrphanedWorktree::from_admin).collect();
         orphans.sort_by(|a, b| (&a.run, a.place).cmp(&(&b.run, b.place)));
         Ok(orphans)
     }
@@ -85,11 +90,13 @@ impl UserRepo {
     ///
     /// # Errors
     /// When git still knows it afterwards.
-    pub fn forget(&self, orphan: &Orphan) -> Result<(), PortError> {
-        let lock = RepoLock::take(&self.common_dir)?;
-        let workshop = Workshop::open(&self.common_dir, &lock)?;
-        let admins = admin::all(&self.common_dir)?;
-        let mut same = admins.iter().filter(|admin| Orphan::of(admin).as_ref() == Some(orphan));
+    pub fn forget_orphan(&self, orphan: &OrphanedWorktree) -> Result<(), PortError> {
+        let lock = RepoLock::acquire(&self.common_dir)?;
+        let workshop = AdminWorkshop::open(&self.common_dir, &lock)?;
+        let admins = admin::list_admins(&self.common_dir)?;
+        let mut same = admins
+            .iter()
+            .filter(|admin| OrphanedWorktree::from_admin(admin).as_ref() == Some(orphan));
         same.try_for_each(|admin| admin.remove(&workshop))
     }
 
@@ -98,7 +105,7 @@ impl UserRepo {
     /// # Errors
     /// When git's folder cannot be read.
     pub fn has_worktrees_of(&self, run: &RunId) -> Result<bool, PortError> {
-        Ok(admin::all(&self.common_dir)?.iter().any(|admin| admin.is_alive_of(run)))
+        Ok(admin::list_admins(&self.common_dir)?.iter().any(|admin| admin.has_worktree_of(run)))
     }
 }
 
@@ -107,10 +114,10 @@ impl GitRepo {
     ///
     /// # Errors
     /// When git cannot tell.
-    pub fn own_refs(&self) -> Result<(Vec<Place>, Vec<String>), PortError> {
+    pub fn own_refs(&self) -> Result<(Vec<CodePlace>, Vec<String>), PortError> {
         let (mut own, mut foreign) = (Vec::new(), Vec::new());
-        for (name, _) in self.refs()? {
-            match name.rsplit('/').next().and_then(|last| last.parse::<Place>().ok()) {
+        for (name, _) in self.list_refs()? {
+            match name.rsplit('/').next().and_then(|last| last.parse::<CodePlace>().ok()) {
                 Some(place) if place.ref_name(&self.run) == name => own.push(place),
                 _ => foreign.push(name),
             }
@@ -122,8 +129,8 @@ impl GitRepo {
     ///
     /// # Errors
     /// When it is still there afterwards.
-    pub fn remove_ref(&self, place: Place) -> Result<(), PortError> {
-        self.discard(Leftover { place, kind: LeftoverKind::Branch }, 1)
+    pub fn remove_ref(&self, place: CodePlace) -> Result<(), PortError> {
+        self.discard_leftover(Leftover { place, kind: LeftoverKind::Branch }, 1)
     }
 
     /// What somebody has done in a worktree that would be lost with it: changes that are not committed, or commits after
@@ -131,18 +138,22 @@ impl GitRepo {
     ///
     /// # Errors
     /// When git cannot tell.
-    pub fn work_in(&self, place: Place, own: &Own) -> Result<Option<String>, PortError> {
-        if !Path::new(&self.run_dir).join(place.worktree().as_str()).exists() {
+    pub fn find_user_work(
+        &self,
+        place: CodePlace,
+        own: &RunOwnWork,
+    ) -> Result<Option<String>, PortError> {
+        if !Path::new(&self.run_dir).join(place.worktree_path().as_str()).exists() {
             return Ok(None);
         }
-        let worktree = self.find(place)?;
-        let head = self.user.detached_at(&worktree.seat)?;
+        let worktree = self.find_worktree(place)?;
+        let head = self.user.detached_head(&worktree.target)?;
         if head.is_some_and(|head| head != worktree.base && !own.commits.contains(&head)) {
             return Ok(Some("it has commits that are on no branch".to_owned()));
         }
-        let mut paths = self.uncommitted(place, &worktree)?;
+        let mut paths = self.list_uncommitted(place, &worktree)?;
         paths.retain(|path| !self.is_own_link(&worktree, path, &own.inputs));
-        let paths = self.other_than_committed(place, &worktree.base, paths)?;
+        let paths = self.differing_from_commit(place, &worktree.base, paths)?;
         Ok(paths.first().map(|first| {
             let others = paths.len() - 1;
             let others = if others == 0 { String::new() } else { format!(" and {others} more") };
@@ -151,13 +162,17 @@ impl GitRepo {
     }
 
     /// The paths that git says are changed or new.
-    fn uncommitted(&self, place: Place, worktree: &Worktree) -> Result<Vec<String>, PortError> {
+    fn list_uncommitted(
+        &self,
+        place: CodePlace,
+        worktree: &Worktree,
+    ) -> Result<Vec<String>, PortError> {
         // The attributes that the files were written with, whatever has become of those in the worktree.
         let attributes = format!("--attr-source={}", worktree.base);
         let status = [&attributes, "status", "--porcelain=v1", "-z", "--untracked-files=all"];
         let question = [&status[..], &["--no-renames", "--ignore-submodules=dirty"]].concat();
-        let call = self.user.git.sealed(&worktree.seat, &question).about(place);
-        let text = call.keep(MOST_CHANGES).done()?.beginning();
+        let call = self.user.git.sealed_call(&worktree.target, &question).with_subject(place);
+        let text = call.keep_stdout(MAX_STATUS_BYTES).run_checked()?.kept_text();
         Ok(text
             .split_terminator('\0')
             .filter_map(|entry| entry.get(3..))
@@ -168,9 +183,9 @@ impl GitRepo {
     /// Whether a link was made for an input. Git, told to ignore the folder `data/`, takes a link `data` for a new file. Where
     /// the repository was moved since, it leads to where the input was, and there is nothing any more.
     fn is_own_link(&self, worktree: &Worktree, path: &str, inputs: &[WorktreePath]) -> bool {
-        let link = Path::new(&worktree.seat.work_tree).join(path);
+        let link = Path::new(&worktree.target.work_tree).join(path);
         inputs.iter().any(|input| input.as_str() == path)
-            && (place::is_link_to(&link, &self.user.toplevel.join(path))
-                || place::led_to(&link, Path::new(path)))
+            && (paths::is_link_to(&link, &self.user.toplevel.join(path))
+                || paths::is_dangling_link_to(&link, Path::new(path)))
     }
 }

@@ -2,11 +2,11 @@
 //! the commit before has may grow, and a file that is moved is not new. It does not judge paths.
 
 use super::GitRepo;
-use crate::process::Input;
+use crate::process::ChildInput;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-use treebeam_core::id::Place;
+use treebeam_core::id::CodePlace;
 use treebeam_run::port::{PortError, StagedChanges};
 
 /// How large a new file of a change may be, in bytes, unless it is configured otherwise.
@@ -22,16 +22,16 @@ impl GitRepo {
     }
 
     /// What the index of a worktree changes, with the new files that do not belong into a commit.
-    pub(super) fn checked_changes(&self, place: Place) -> Result<StagedChanges, PortError> {
+    pub(super) fn checked_changes(&self, place: CodePlace) -> Result<StagedChanges, PortError> {
         let raw = self.raw_index_changes(place)?;
         let added = added_paths(&raw);
-        let mut unwanted = self.too_large(place, &added)?;
-        unwanted.extend(self.ignored(place, &added)?);
-        Ok(StagedChanges { changes: super::diff::changes(&raw), unwanted })
+        let mut unwanted = self.too_large_files(place, &added)?;
+        unwanted.extend(self.ignored_files(place, &added)?);
+        Ok(StagedChanges { changes: super::diff::parse_changes(&raw), unwanted })
     }
 
-    fn too_large(&self, place: Place, added: &[&str]) -> Result<Vec<String>, PortError> {
-        let folder = self.folder(place)?;
+    fn too_large_files(&self, place: CodePlace, added: &[&str]) -> Result<Vec<String>, PortError> {
+        let folder = self.worktree_folder(place)?;
         let most = self.max_new_file_bytes;
         let too_large = |path: &&str| {
             let found = fs::symlink_metadata(Path::new(&folder).join(path)).ok()?;
@@ -46,21 +46,23 @@ impl GitRepo {
         Ok(added.iter().filter_map(too_large).collect())
     }
 
-    fn ignored(&self, place: Place, added: &[&str]) -> Result<Vec<String>, PortError> {
+    fn ignored_files(&self, place: CodePlace, added: &[&str]) -> Result<Vec<String>, PortError> {
         if added.is_empty() {
             return Ok(Vec::new());
         }
-        let seat = self.find(place)?.seat;
+        let seat = self.find_worktree(place)?.target;
         let list: String = added.iter().flat_map(|path| [path, "\0"]).collect();
         let question = ["check-ignore", "--no-index", "-z", "--stdin"];
-        let call = self.user.git.sealed(&seat, &question).about(place);
-        let answer =
-            call.input(Input::bytes(list.into_bytes())).keep(MAX_PATH_LIST_BYTES).answer()?;
+        let call = self.user.git.sealed_call(&seat, &question).with_subject(place);
+        let answer = call
+            .input(ChildInput::from_bytes(list.into_bytes()))
+            .keep_stdout(MAX_PATH_LIST_BYTES)
+            .run()?;
         match answer.code {
             Some(0 | 1) => {}
-            Some(_) | None => return Err(answer.failure()),
+            Some(_) | None => return Err(answer.to_error()),
         }
-        let text = answer.whole()?;
+        let text = answer.full_text()?;
         let said = |path: &str| format!("`{path}` is new, and git ignores it: leave it out");
         Ok(text.split_terminator('\0').map(said).collect())
     }

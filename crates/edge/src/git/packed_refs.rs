@@ -1,10 +1,10 @@
 //! Deleting refs while git's `packed-refs.lock` is there: every deletion needs that lock, and git waits for it each time. Here
 //! one lock is waited for once; while it stays, further deletions fail at once. An old one is removed.
 
-use super::call::Call;
+use super::call::GitCall;
 use super::killed::lock_stamp;
-use super::place::Stamp;
-use super::stale;
+use super::paths::Stamp;
+use super::stale_locks;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -23,16 +23,16 @@ pub(crate) struct PackedRefs {
 }
 
 /// The lock file of the packed refs.
-pub(super) fn lock_file(common_dir: &Path) -> PathBuf {
+pub(super) fn packed_refs_lock_path(common_dir: &Path) -> PathBuf {
     common_dir.join("packed-refs.lock")
 }
 
 impl PackedRefs {
     /// Runs a call that takes the lock.
-    pub(super) fn change(&self, common_dir: &Path, call: Call) -> Result<(), PortError> {
-        let lock = lock_file(common_dir);
+    pub(super) fn run_with_lock(&self, common_dir: &Path, call: GitCall) -> Result<(), PortError> {
+        let lock = packed_refs_lock_path(common_dir);
         self.await_free(&lock)?;
-        let answer = call.locking([lock.clone()]).answer()?;
+        let answer = call.with_locks([lock.clone()]).run()?;
         if answer.code == Some(0) {
             return Ok(());
         }
@@ -40,18 +40,18 @@ impl PackedRefs {
         if answer.stderr.contains("packed-refs.lock") {
             *self.stuck.lock().unwrap_or_else(PoisonError::into_inner) = lock_stamp(&lock);
         }
-        Err(answer.failure())
+        Err(answer.to_error())
     }
 
     /// Waits for the end of a lock, unless that was in vain before. Other threads wait with the first one.
     fn await_free(&self, lock: &Path) -> Result<(), PortError> {
         let mut stuck = self.stuck.lock().unwrap_or_else(PoisonError::into_inner);
-        stale::remove_packed_lock(lock)?;
+        stale_locks::remove_packed_lock(lock)?;
         let begun = Instant::now();
         while let Some(stamp) = lock_stamp(lock) {
             if stuck.as_ref() == Some(&stamp) || begun.elapsed() >= LOCK_PATIENCE {
                 *stuck = Some(stamp);
-                return Err(locked(lock));
+                return Err(lock_held_error(lock));
             }
             thread::sleep(LOCK_POLL_INTERVAL);
         }
@@ -60,7 +60,7 @@ impl PackedRefs {
 }
 
 /// The same words for every ref: they are shown once.
-fn locked(lock: &Path) -> PortError {
+fn lock_held_error(lock: &Path) -> PortError {
     let what = format!("`{}` keeps git from deleting branches", lock.display());
     PortError::new(format!("{what}: if no git is at work in this repository, remove that file"))
 }

@@ -2,7 +2,7 @@
 
 use super::GitRepo;
 use std::path::PathBuf;
-use treebeam_core::id::{Commit, Place};
+use treebeam_core::id::{CodePlace, Commit};
 use treebeam_run::port::PortError;
 
 impl GitRepo {
@@ -10,26 +10,27 @@ impl GitRepo {
     ///
     /// # Errors
     /// When git cannot tell.
-    pub fn refs(&self) -> Result<Vec<(String, Commit)>, PortError> {
-        self.below(&format!("refs/heads/tree/{}/", self.run))
+    pub fn list_refs(&self) -> Result<Vec<(String, Commit)>, PortError> {
+        self.list_refs_below(&format!("refs/heads/tree/{}/", self.run))
     }
 
     /// A branch that keeps a new run of this name from having refs of its own.
     ///
     /// # Errors
     /// When git cannot tell.
-    pub fn in_the_way(&self) -> Result<Option<String>, PortError> {
+    pub fn find_blocking_branch(&self) -> Result<Option<String>, PortError> {
         let own = format!("tree/{}", self.run);
         let below = format!("{own}/");
         let blocks = |name: &String| name == "tree" || *name == own || name.starts_with(&below);
-        let mut names = self.below("refs/heads/tree")?.into_iter().map(|(name, _)| name);
+        let mut names = self.list_refs_below("refs/heads/tree")?.into_iter().map(|(name, _)| name);
         Ok(names.find(blocks))
     }
 
-    pub(super) fn below(&self, folder: &str) -> Result<Vec<(String, Commit)>, PortError> {
+    pub(super) fn list_refs_below(&self, folder: &str) -> Result<Vec<(String, Commit)>, PortError> {
         let format = "--format=%(refname:lstrip=2) %(objectname)";
-        let call = self.user.git.sealed(&self.seat(), &["for-each-ref", format, folder]);
-        let text = call.about(&self.run).keep(64 << 20).done()?.whole()?;
+        let call =
+            self.user.git.sealed_call(&self.shared_target(), &["for-each-ref", format, folder]);
+        let text = call.with_subject(&self.run).keep_stdout(64 << 20).run_checked()?.full_text()?;
         let read = |line: &str| {
             let (name, commit) = line.split_once(' ')?;
             Some((name.to_owned(), commit.parse().ok()?))
@@ -37,26 +38,26 @@ impl GitRepo {
         Ok(text.lines().filter_map(read).collect())
     }
 
-    pub(super) fn set_ref(&self, place: Place, commit: &Commit) -> Result<(), PortError> {
-        let reference = self.reference(place);
+    pub(super) fn set_ref(&self, place: CodePlace, commit: &Commit) -> Result<(), PortError> {
+        let reference = self.full_ref_name(place);
         let arguments = ["update-ref", "--no-deref", &reference, commit.as_str()];
-        let call = self.user.git.sealed(&self.seat(), &arguments).about(place);
-        call.locking([self.ref_lock(&reference)]).done().map(drop)
+        let call = self.user.git.sealed_call(&self.shared_target(), &arguments).with_subject(place);
+        call.with_locks([self.ref_lock(&reference)]).run_checked().map(drop)
     }
 
     /// Removes a ref, unless somebody has that branch checked out and would be left without a commit.
-    pub(super) fn delete_ref(&self, place: Place) -> Result<(), PortError> {
-        let reference = self.reference(place);
-        if self.user.is_checked_out(&reference, &self.seat())? {
+    pub(super) fn delete_ref(&self, place: CodePlace) -> Result<(), PortError> {
+        let reference = self.full_ref_name(place);
+        if self.user.is_checked_out(&reference, &self.shared_target())? {
             let branch = place.ref_name(&self.run);
             return Err(PortError::new(format!("the branch `{branch}` is checked out"))
-                .hint("switch to another branch; it is tried again"));
+                .with_hint("switch to another branch; it is tried again"));
         }
         let arguments = ["update-ref", "--no-deref", "-d", &reference];
-        let call = self.user.git.sealed(&self.seat(), &arguments).about(place);
+        let call = self.user.git.sealed_call(&self.shared_target(), &arguments).with_subject(place);
         self.user
             .packed_refs
-            .change(&self.user.common_dir, call.locking([self.ref_lock(&reference)]))
+            .run_with_lock(&self.user.common_dir, call.with_locks([self.ref_lock(&reference)]))
     }
 
     /// The lock file that git takes for a ref while refs are in files.
@@ -64,7 +65,7 @@ impl GitRepo {
         self.user.common_dir.join(format!("{reference}.lock"))
     }
 
-    pub(super) fn reference(&self, place: Place) -> String {
+    pub(super) fn full_ref_name(&self, place: CodePlace) -> String {
         format!("refs/heads/{}", place.ref_name(&self.run))
     }
 }

@@ -3,11 +3,11 @@
 //! by name. Every path changes in one step, so that a switch that was cut off at any moment is finished by the next one.
 //! It ends with a detached `HEAD`; branches, stash and hooks are left alone. It does not look at what does not differ.
 
-use super::call::{Call, Seat};
+use super::call::{GitCall, GitTarget};
 use super::lock::{self, RepoLock};
-use super::stale;
-use super::switching::{Difference, Files, Standing};
-use super::{UserRepo, place};
+use super::stale_locks;
+use super::switch_files::{PathDifference, PathVersion, SwitchFiles};
+use super::{UserRepo, paths};
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -15,41 +15,46 @@ use treebeam_core::id::{Commit, RunId};
 use treebeam_run::port::PortError;
 
 /// No list of paths is longer, in bytes.
-const MOST_PATHS: usize = 64 << 20;
+const MAX_PATH_LIST_BYTES: usize = 64 << 20;
 /// How many paths are named in a message.
-const NAMED: usize = 10;
+const MAX_NAMED_PATHS: usize = 10;
 /// What the user's index is locked with. A lock with other words in it is somebody else's.
-const OURS: &str = "treebeam is switching this checkout\n";
+const INDEX_LOCK_TEXT: &str = "treebeam is switching this checkout\n";
 
 impl UserRepo {
     /// The commit that is checked out now.
     ///
     /// # Errors
     /// When git cannot tell.
-    pub fn checked_out(&self) -> Result<Commit, PortError> {
+    pub fn checked_out_commit(&self) -> Result<Commit, PortError> {
         let arguments = ["rev-parse", "--verify", "HEAD^{commit}"];
-        self.git.as_user(&self.toplevel, &arguments).done()?.word()
+        self.git.user_call(&self.toplevel, &arguments).run_checked()?.parse_word()
     }
 
     /// Switches the checkout to a commit of a run, from the run's root or from another commit of that run.
     ///
     /// # Errors
     /// When something else is checked out, when a file of the user's is in the way, or when git cannot.
-    pub fn bring(&self, run: &RunId, root: &Commit, to: &Commit) -> Result<(), PortError> {
-        let from = self.checked_out()?;
-        if from != *to && from != *root && !self.is_of(run, &from)? {
+    pub fn switch_to_run_commit(
+        &self,
+        run: &RunId,
+        root: &Commit,
+        to: &Commit,
+    ) -> Result<(), PortError> {
+        let from = self.checked_out_commit()?;
+        if from != *to && from != *root && !self.is_commit_of_run(run, &from)? {
             let top = self.toplevel.display();
             return Err(PortError::new(format!(
                 "`{top}` is at commit {from}, which is not of the run `{run}`"
             ))
-            .hint(format!("`git switch --detach {root}` there, then resume the run")));
+            .with_hint(format!("`git switch --detach {root}` there, then resume the run")));
         }
-        self.switch(&from, to)
+        self.switch_checkout(&from, to)
     }
 
-    fn is_of(&self, run: &RunId, commit: &Commit) -> Result<bool, PortError> {
+    fn is_commit_of_run(&self, run: &RunId, commit: &Commit) -> Result<bool, PortError> {
         let arguments = ["cat-file", "commit", commit.as_str()];
-        let text = self.git.as_user(&self.toplevel, &arguments).done()?.beginning();
+        let text = self.git.user_call(&self.toplevel, &arguments).run_checked()?.kept_text();
         Ok(text.lines().any(|line| line.strip_prefix("Treebeam-Run: ") == Some(run.as_str())))
     }
 
@@ -57,69 +62,77 @@ impl UserRepo {
     ///
     /// # Errors
     /// When neither is checked out, when a file is of neither, or when git cannot. Nothing of the user's is lost then.
-    pub fn switch(&self, from: &Commit, to: &Commit) -> Result<(), PortError> {
-        let _lock = RepoLock::take(&self.common_dir)?;
+    pub fn switch_checkout(&self, from: &Commit, to: &Commit) -> Result<(), PortError> {
+        let _lock = RepoLock::acquire(&self.common_dir)?;
         let arguments = ["rev-parse", "--absolute-git-dir"];
-        let git_dir: String = self.git.as_user(&self.toplevel, &arguments).done()?.word()?;
+        let git_dir: String =
+            self.git.user_call(&self.toplevel, &arguments).run_checked()?.parse_word()?;
         // A git that outlived its runner writes what is about to be made anew.
-        lock::outlast(Path::new(&git_dir))?;
-        let work_tree = place::plain(&self.toplevel.to_string_lossy());
-        let seat = Seat { git_dir: place::plain(&git_dir), work_tree };
-        let switch = Switch { user: self, seat, from, to, ends: self.line_ends()? };
+        lock::await_worktree_git(Path::new(&git_dir))?;
+        let work_tree = paths::git_path(&self.toplevel.to_string_lossy());
+        let seat = GitTarget { git_dir: paths::git_path(&git_dir), work_tree };
+        let switch =
+            CheckoutSwitch { user: self, target: seat, from, to, ends: self.line_end_settings()? };
         switch.run()
     }
 }
 
 /// A switch under way.
-struct Switch<'a> {
+struct CheckoutSwitch<'a> {
     user: &'a UserRepo,
-    seat: Seat,
+    target: GitTarget,
     from: &'a Commit,
     to: &'a Commit,
     ends: Vec<String>,
 }
 
-impl Switch<'_> {
+impl CheckoutSwitch<'_> {
     fn run(&self) -> Result<(), PortError> {
-        let index = IndexLock::take(&self.seat.git_dir)?;
-        stale::remove_ref_lock(&Path::new(&self.seat.git_dir).join("HEAD.lock"))?;
-        let head = self.user.checked_out()?;
+        let index = IndexLock::acquire(&self.target.git_dir)?;
+        stale_locks::remove_ref_lock(&Path::new(&self.target.git_dir).join("HEAD.lock"))?;
+        let head = self.user.checked_out_commit()?;
         if head == *self.to {
-            return self.clear();
+            return self.clean_up();
         }
         if head != *self.from {
             let top = self.user.toplevel.display();
             let what = format!("`{top}` is at commit {head}, and not at {}", self.from);
-            return Err(PortError::new(what)
-                .hint(format!("`git switch --detach {}` there, then resume the run", self.from)));
+            return Err(PortError::new(what).with_hint(format!(
+                "`git switch --detach {}` there, then resume the run",
+                self.from
+            )));
         }
-        self.must_be_seen_whole()?;
-        let files = self.files(self.differences()?);
-        self.fill(&files)?;
-        self.must_be_free(&files)?;
-        files.put()?;
-        self.put_index(&index)?;
-        self.point()?;
-        self.clear()
+        self.check_no_hidden_files()?;
+        let files = self.switch_files(self.list_differences()?);
+        self.fill_staging(&files)?;
+        self.check_no_foreign_files(&files)?;
+        files.move_all()?;
+        self.replace_index(&index)?;
+        self.update_head()?;
+        self.clean_up()
     }
 
     /// Removes all that was needed on the way.
-    fn clear(&self) -> Result<(), PortError> {
-        lock::clear(&self.seat.git_dir);
-        self.files(Vec::new()).clear()
+    fn clean_up(&self) -> Result<(), PortError> {
+        lock::remove_locked_input(&self.target.git_dir);
+        self.switch_files(Vec::new()).remove_staging()
     }
 
-    fn files(&self, differences: Vec<Difference>) -> Files {
-        Files { top: PathBuf::from(&self.seat.work_tree), differences }
+    fn switch_files(&self, differences: Vec<PathDifference>) -> SwitchFiles {
+        SwitchFiles { top: PathBuf::from(&self.target.work_tree), differences }
     }
 
-    fn call(&self, arguments: &[&str]) -> Call {
-        self.user.git.sealed(&self.seat, arguments).about("your checkout")
+    fn git_call(&self, arguments: &[&str]) -> GitCall {
+        self.user.git.sealed_call(&self.target, arguments).with_subject("your checkout")
     }
 
     /// Git does not look at files that are marked so, and neither can we.
-    fn must_be_seen_whole(&self) -> Result<(), PortError> {
-        let text = self.call(&["ls-files", "-v", "-z"]).keep(MOST_PATHS).done()?.whole()?;
+    fn check_no_hidden_files(&self) -> Result<(), PortError> {
+        let text = self
+            .git_call(&["ls-files", "-v", "-z"])
+            .keep_stdout(MAX_PATH_LIST_BYTES)
+            .run_checked()?
+            .full_text()?;
         let is_marked = |entry: &&str| entry.starts_with(|c: char| c == 'S' || c.is_lowercase());
         let marked = text.split_terminator('\0').filter(is_marked);
         let marked: Vec<&str> = marked.filter_map(|entry| entry.get(2..)).collect();
@@ -128,103 +141,123 @@ impl Switch<'_> {
         }
         let why =
             "git is told not to look at files of your checkout (sparse or `assume-unchanged`)";
-        Err(refused(why, &marked).hint("leave out `--in-place`"))
+        Err(switch_refusal(why, &marked).with_hint("leave out `--in-place`"))
     }
 
     /// What differs between the two commits.
-    fn differences(&self) -> Result<Vec<Difference>, PortError> {
+    fn list_differences(&self) -> Result<Vec<PathDifference>, PortError> {
         let arguments = ["diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev"];
         let trees = [self.from.as_str(), self.to.as_str()];
-        let call = self.call(&[arguments.as_slice(), &trees].concat());
-        let text = call.keep(MOST_PATHS).done()?.whole()?;
+        let call = self.git_call(&[arguments.as_slice(), &trees].concat());
+        let text = call.keep_stdout(MAX_PATH_LIST_BYTES).run_checked()?.full_text()?;
         let cells: Vec<&str> = text.split_terminator('\0').collect();
         let read = |cells: &[&str]| match cells {
-            [raw, path] => Difference::read(raw, path),
+            [raw, path] => PathDifference::parse(raw, path),
             _ => None,
         };
         let odd = || PortError::new("`git diff-tree` said something unexpected");
-        let found: Option<Vec<Difference>> = cells.chunks(2).map(read).collect();
+        let found: Option<Vec<PathDifference>> = cells.chunks(2).map(read).collect();
         let found = found.ok_or_else(odd)?;
-        let modules: Vec<&str> = found.iter().filter_map(Difference::submodule).collect();
-        if modules.is_empty() { Ok(found) } else { Err(refused("submodules differ", &modules)) }
+        let modules: Vec<&str> = found.iter().filter_map(PathDifference::submodule_path).collect();
+        if modules.is_empty() {
+            Ok(found)
+        } else {
+            Err(switch_refusal("submodules differ", &modules))
+        }
     }
 
     /// Lets git write both versions of each path where they can be compared with, and moved from.
-    fn fill(&self, files: &Files) -> Result<(), PortError> {
+    fn fill_staging(&self, files: &SwitchFiles) -> Result<(), PortError> {
         files.make_staging()?;
-        for version in [Standing::Old, Standing::New] {
-            let folder = files.staging(version);
-            let index = place::plain(&folder.with_extension("index").to_string_lossy());
-            let listed = files.listed(version);
-            self.write(&["update-index", "--add", "-z", "--index-info"], &index, &listed)?;
-            let prefix = format!("--prefix={}/", place::plain(&folder.to_string_lossy()));
+        for version in [PathVersion::Old, PathVersion::New] {
+            let folder = files.staging_folder(version);
+            let index = paths::git_path(&folder.with_extension("index").to_string_lossy());
+            let listed = files.index_info(version);
+            self.run_writing_call(
+                &["update-index", "--add", "-z", "--index-info"],
+                &index,
+                &listed,
+            )?;
+            let prefix = format!("--prefix={}/", paths::git_path(&folder.to_string_lossy()));
             let ends = self.ends.iter().map(String::as_str);
             let arguments: Vec<&str> =
                 ends.chain(["checkout-index", "--all", "--force", "--quiet", &prefix]).collect();
-            self.write(&arguments, &index, &[])?;
+            self.run_writing_call(&arguments, &index, &[])?;
         }
-        files.sync()
+        files.sync_checkout()
     }
 
     /// A call that writes, with this index.
-    fn write(&self, arguments: &[&str], index: &str, input: &[u8]) -> Result<(), PortError> {
-        let call = self.call(arguments).envs([("GIT_INDEX_FILE", index)]);
-        call.input(lock::held(&self.seat.git_dir, input)?).done().map(drop)
+    fn run_writing_call(
+        &self,
+        arguments: &[&str],
+        index: &str,
+        input: &[u8],
+    ) -> Result<(), PortError> {
+        let call = self.git_call(arguments).envs([("GIT_INDEX_FILE", index)]);
+        call.input(lock::write_locked_input(&self.target.git_dir, input)?).run_checked().map(drop)
     }
 
-    fn must_be_free(&self, files: &Files) -> Result<(), PortError> {
-        let foreign = files.foreign()?;
+    fn check_no_foreign_files(&self, files: &SwitchFiles) -> Result<(), PortError> {
+        let foreign = files.list_foreign_paths()?;
         if foreign.is_empty() {
             return Ok(());
         }
         let foreign: Vec<&str> = foreign.iter().map(String::as_str).collect();
         let why = format!("files are in the way of commit {}", self.to);
-        Err(refused(&why, &foreign).hint("move them away or put them back, then resume the run"))
+        Err(switch_refusal(&why, &foreign)
+            .with_hint("move them away or put them back, then resume the run"))
     }
 
     /// Puts an index in place that has what differs as it is now, and all else as it was.
-    fn put_index(&self, index: &IndexLock) -> Result<(), PortError> {
-        let own = index.own();
-        let copied = place::remove(&own).and_then(|()| fs::copy(index.index(), &own).map(drop));
-        copied.map_err(|error| PortError::new("your index cannot be copied").caused_by(error))?;
-        let name = place::plain(&own.to_string_lossy());
+    fn replace_index(&self, index: &IndexLock) -> Result<(), PortError> {
+        let own = index.new_index_path();
+        let copied =
+            paths::remove_path(&own).and_then(|()| fs::copy(index.index_path(), &own).map(drop));
+        copied.map_err(|error| PortError::new("your index cannot be copied").with_cause(error))?;
+        let name = paths::git_path(&own.to_string_lossy());
         let trees = [self.from.as_str(), self.to.as_str()];
-        self.write(&[["read-tree", "-i", "-m"].as_slice(), &trees].concat(), &name, &[])?;
-        let refresh = self.call(&["update-index", "-q", "--refresh"]);
+        self.run_writing_call(
+            &[["read-tree", "-i", "-m"].as_slice(), &trees].concat(),
+            &name,
+            &[],
+        )?;
+        let refresh = self.git_call(&["update-index", "-q", "--refresh"]);
         // What needs an update is changed by somebody, who is told by `git status`.
         refresh
             .envs([("GIT_INDEX_FILE", &*name)])
-            .input(lock::held(&self.seat.git_dir, &[])?)
-            .answer()?;
-        index.put()
+            .input(lock::write_locked_input(&self.target.git_dir, &[])?)
+            .run()?;
+        index.install_index()
     }
 
     /// Lets `HEAD` point at the commit, in words with which `git switch -` finds back.
-    fn point(&self) -> Result<(), PortError> {
-        let name = self.call(&["symbolic-ref", "--short", "--quiet", "HEAD"]).answer()?;
-        let name = name.beginning();
+    fn update_head(&self) -> Result<(), PortError> {
+        let name = self.git_call(&["symbolic-ref", "--short", "--quiet", "HEAD"]).run()?;
+        let name = name.kept_text();
         let name = Some(name.trim()).filter(|name| !name.is_empty());
         let from = name.unwrap_or(self.from.as_str());
         let message = format!("checkout: moving from {from} to {}", self.to);
         let arguments = ["update-ref", "--no-deref", "-m", &message, "HEAD"];
         let commits = [self.to.as_str(), self.from.as_str()];
-        let call = self.call(&[arguments.as_slice(), &commits].concat());
-        let pointed = call.input(lock::held(&self.seat.git_dir, &[])?).done();
+        let call = self.git_call(&[arguments.as_slice(), &commits].concat());
+        let pointed =
+            call.input(lock::write_locked_input(&self.target.git_dir, &[])?).run_checked();
         match pointed {
             // A git that was killed after it had done so is run again, and finds it done.
-            Err(_) if self.user.checked_out()? == *self.to => Ok(()),
+            Err(_) if self.user.checked_out_commit()? == *self.to => Ok(()),
             other => other.map(drop),
         }
     }
 }
 
-fn refused(why: &str, paths: &[&str]) -> PortError {
+fn switch_refusal(why: &str, paths: &[&str]) -> PortError {
     let mut what = format!("your checkout cannot be switched: {why}:");
-    for path in paths.iter().take(NAMED) {
+    for path in paths.iter().take(MAX_NAMED_PATHS) {
         what.push_str(&format!("\n  {}", path.escape_debug()));
     }
-    if paths.len() > NAMED {
-        what.push_str(&format!("\n  … and {} more", paths.len() - NAMED));
+    if paths.len() > MAX_NAMED_PATHS {
+        what.push_str(&format!("\n  … and {} more", paths.len() - MAX_NAMED_PATHS));
     }
     PortError::new(what)
 }
@@ -238,56 +271,56 @@ struct IndexLock {
 impl Drop for IndexLock {
     fn drop(&mut self) {
         // One that stays is known by its words.
-        drop(place::remove(&self.lock()));
+        drop(paths::remove_path(&self.lock_path()));
     }
 }
 
 impl IndexLock {
-    fn take(git_dir: &str) -> Result<Self, PortError> {
+    fn acquire(git_dir: &str) -> Result<Self, PortError> {
         let lock = Self { git_dir: PathBuf::from(git_dir) };
-        match lock.put_there() {
+        match lock.create_lock_file() {
             Ok(()) => Ok(lock),
             Err(error) => {
-                let path = lock.lock();
+                let path = lock.lock_path();
                 // Not ours to remove.
                 std::mem::forget(lock);
                 let what = format!("your index is locked: `{}`", path.display());
                 let hint = "let your own git end; if none is at work, delete that file";
-                Err(PortError::new(what).hint(hint).caused_by(error))
+                Err(PortError::new(what).with_hint(hint).with_cause(error))
             }
         }
     }
 
-    fn put_there(&self) -> io::Result<()> {
-        if fs::read_to_string(self.lock()).is_ok_and(|text| text == OURS) {
-            place::remove(&self.lock())?;
+    fn create_lock_file(&self) -> io::Result<()> {
+        if fs::read_to_string(self.lock_path()).is_ok_and(|text| text == INDEX_LOCK_TEXT) {
+            paths::remove_path(&self.lock_path())?;
         }
         let words = self.git_dir.join("treebeam.words");
-        place::remove(&words)?;
+        paths::remove_path(&words)?;
         let mut file = fs::File::create(&words)?;
-        file.write_all(OURS.as_bytes())?;
+        file.write_all(INDEX_LOCK_TEXT.as_bytes())?;
         file.sync_all()?;
-        let linked = fs::hard_link(&words, self.lock());
-        place::remove(&words)?;
+        let linked = fs::hard_link(&words, self.lock_path());
+        paths::remove_path(&words)?;
         linked
     }
 
-    fn lock(&self) -> PathBuf {
+    fn lock_path(&self) -> PathBuf {
         self.git_dir.join("index.lock")
     }
-    fn index(&self) -> PathBuf {
+    fn index_path(&self) -> PathBuf {
         self.git_dir.join("index")
     }
     /// The index that is made, beside the one that is there.
-    fn own(&self) -> PathBuf {
+    fn new_index_path(&self) -> PathBuf {
         self.git_dir.join("treebeam.index")
     }
 
-    fn put(&self) -> Result<(), PortError> {
+    fn install_index(&self) -> Result<(), PortError> {
         let put = || {
-            fs::File::options().write(true).open(self.own())?.sync_all()?;
-            fs::rename(self.own(), self.index())
+            fs::File::options().write(true).open(self.new_index_path())?.sync_all()?;
+            fs::rename(self.new_index_path(), self.index_path())
         };
-        put().map_err(|error| PortError::new("your index cannot be written").caused_by(error))
+        put().map_err(|error| PortError::new("your index cannot be written").with_cause(error))
     }
 }

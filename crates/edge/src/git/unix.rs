@@ -8,7 +8,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
 /// Puts on disk what was written to the file system of a folder: a call for each file of a large checkout takes longer.
-pub(super) fn sync(folder: &Path) -> io::Result<()> {
+pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
     let folder = File::open(folder)?;
     #[cfg(target_os = "linux")]
     rustix::fs::syncfs(&folder)?;
@@ -37,7 +37,7 @@ pub(super) fn make_removable(path: &Path) -> io::Result<()> {
 }
 
 /// Whether there is such a process; one of somebody else's cannot be signalled, but is there.
-pub(super) fn is_alive(pid: u32) -> bool {
+pub(super) fn is_process_alive(pid: u32) -> bool {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
     pid.is_some_and(|pid| !matches!(test_kill_process(pid), Err(Errno::SRCH)))
 }
@@ -51,7 +51,7 @@ pub(super) fn is_executable(file: &Metadata) -> bool {
 /// when its content and anything of it were changed.
 pub(crate) type Stamp = ([u64; 4], [u32; 3], [i64; 4]);
 
-pub(crate) fn stamp(found: &Metadata) -> Stamp {
+pub(crate) fn file_stamp(found: &Metadata) -> Stamp {
     let number = [found.dev(), found.ino(), found.nlink(), found.size()];
     let times = [found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec()];
     (number, [found.mode(), found.uid(), found.gid()], times)

@@ -1,24 +1,24 @@
 //! How a worktree is made, found again and removed. It does what `git worktree add` does, which writes every file, but in
 //! an order in which no moment leaves git with half a worktree. What is done in one is elsewhere.
 
-use super::admin::{self, Admin};
-use super::call::Seat;
+use super::admin::{self, AdminFolder};
+use super::call::GitTarget;
 use super::lock::RepoLock;
 use super::tracked::IndexCopy;
-use super::workshop::{self, Layout, Workshop};
-use super::{GitRepo, place, used};
+use super::workshop::{self, AdminWorkshop, WorktreeLayout};
+use super::{GitRepo, paths, worktree_guard};
 use std::fs;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, PoisonError};
-use treebeam_core::id::{Commit, Place};
-use treebeam_run::port::{Applied, PortError};
+use treebeam_core::id::{CodePlace, Commit};
+use treebeam_run::port::{ApplyResult, PortError};
 
 /// A worktree that is there.
 #[derive(Clone, Debug)]
 pub(super) struct Worktree {
     /// Where calls about it act.
-    pub(super) seat: Seat,
+    pub(super) target: GitTarget,
     /// The commit that it was made at.
     pub(super) base: Commit,
     /// What was put into it since: enough to make it again.
@@ -28,29 +28,29 @@ pub(super) struct Worktree {
 }
 
 impl Worktree {
-    fn new(seat: Seat, base: Commit) -> Self {
-        Self { seat, base, applied: Vec::new(), index: None }
+    fn new(seat: GitTarget, base: Commit) -> Self {
+        Self { target: seat, base, applied: Vec::new(), index: None }
     }
 }
 
 impl GitRepo {
     /// Makes a fresh worktree in place of whatever is there. A node's is what the user gets, and stays: it survives a
     /// power cut. A candidate's is made again.
-    pub(super) fn make(&self, place: Place, commit: &Commit) -> Result<(), PortError> {
-        let folder = self.folder(place)?;
-        let lock = RepoLock::take(&self.user.common_dir)?;
-        let workshop = Workshop::open(&self.user.common_dir, &lock)?;
-        self.clear(place, &folder, &workshop)?;
-        let made = self.add(place, commit, &folder, &lock, &workshop);
+    pub(super) fn make_worktree(&self, place: CodePlace, commit: &Commit) -> Result<(), PortError> {
+        let folder = self.worktree_folder(place)?;
+        let lock = RepoLock::acquire(&self.user.common_dir)?;
+        let workshop = AdminWorkshop::open(&self.user.common_dir, &lock)?;
+        self.clear_worktree(place, &folder, &workshop)?;
+        let made = self.create_worktree(place, commit, &folder, &lock, &workshop);
         let kept = made.and_then(|worktree| match place {
-            Place::Node(_) => put_on_disk(&folder).map(|()| worktree),
-            Place::Candidate(_) => Ok(worktree),
+            CodePlace::Node(_) => sync_worktree(&folder).map(|()| worktree),
+            CodePlace::Candidate(_) => Ok(worktree),
         });
         match kept {
-            Ok(worktree) => self.remember(place, worktree),
+            Ok(worktree) => self.insert_known(place, worktree),
             Err(error) => {
                 // Nobody needs half a worktree; the first error is the one to tell.
-                drop(self.clear(place, &folder, &workshop));
+                drop(self.clear_worktree(place, &folder, &workshop));
                 return Err(error);
             }
         }
@@ -58,40 +58,45 @@ impl GitRepo {
     }
 
     /// The worktree at a place. That nothing of it was replaced by a link is checked each time.
-    pub(super) fn find(&self, place: Place) -> Result<Worktree, PortError> {
-        let folder = self.folder(place)?;
-        if place::real(Path::new(&folder))? != folder {
+    pub(super) fn find_worktree(&self, place: CodePlace) -> Result<Worktree, PortError> {
+        let folder = self.worktree_folder(place)?;
+        if paths::real_path(Path::new(&folder))? != folder {
             return Err(PortError::new(format!("`{folder}` was replaced by a link")));
         }
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(&place).cloned();
+        let known = self
+            .known_worktrees
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(&place)
+            .cloned();
         if let Some(worktree) = known {
             return Ok(worktree);
         }
-        let worktree = self.look_up(place, &folder)?;
-        self.remember(place, worktree.clone());
+        let worktree = self.load_worktree(place, &folder)?;
+        self.insert_known(place, worktree.clone());
         Ok(worktree)
     }
 
     /// Removes a worktree, whatever became of it. Only git's own part of it needs the lock.
-    pub(super) fn remove(&self, place: Place) -> Result<(), PortError> {
-        let folder = self.folder(place)?;
-        self.forget(place);
-        let admins = self.admins(place, &folder)?;
-        remove_files(place, &folder, &admins)?;
-        if admins.is_empty() && !workshop::folder(&self.user.common_dir).exists() {
+    pub(super) fn remove_worktree(&self, place: CodePlace) -> Result<(), PortError> {
+        let folder = self.worktree_folder(place)?;
+        self.remove_known(place);
+        let admins = self.list_own_admins(place, &folder)?;
+        remove_worktree_files(place, &folder, &admins)?;
+        if admins.is_empty() && !workshop::workshop_folder(&self.user.common_dir).exists() {
             return Ok(());
         }
-        let lock = RepoLock::take(&self.user.common_dir)?;
-        let workshop = Workshop::open(&self.user.common_dir, &lock)?;
-        self.clear(place, &folder, &workshop)
+        let lock = RepoLock::acquire(&self.user.common_dir)?;
+        let workshop = AdminWorkshop::open(&self.user.common_dir, &lock)?;
+        self.clear_worktree(place, &folder, &workshop)
     }
 
     /// The path of a place's worktree, which lies in the run directory and not where a link leads.
-    pub(super) fn folder(&self, place: Place) -> Result<String, PortError> {
-        let folder = format!("{}/{}", self.run_dir, place.worktree());
+    pub(super) fn worktree_folder(&self, place: CodePlace) -> Result<String, PortError> {
+        let folder = format!("{}/{}", self.run_dir, place.worktree_path());
         let above = Path::new(&folder).parent().filter(|above| above.exists());
         let replaced = match above {
-            Some(above) => place::real(above)? != place::plain(&above.to_string_lossy()),
+            Some(above) => paths::real_path(above)? != paths::git_path(&above.to_string_lossy()),
             None => false,
         };
         if replaced {
@@ -101,43 +106,43 @@ impl GitRepo {
     }
 
     /// Makes a worktree where none is. Git is shown it when it is whole.
-    fn add(
+    fn create_worktree(
         &self,
-        place: Place,
+        place: CodePlace,
         commit: &Commit,
         folder: &str,
         lock: &RepoLock,
-        workshop: &Workshop<'_>,
+        workshop: &AdminWorkshop<'_>,
     ) -> Result<Worktree, PortError> {
-        let reason = format!("{}{commit}", admin::owner(&self.run, place));
-        let name = workshop.free_name(&admin::name(&self.run, place));
-        let layout = Layout { work_tree: folder, commit, reason: &reason };
-        let made = place::real(&workshop.make(&name, &layout)?)?;
-        fs::create_dir_all(folder).map_err(|error| unwritten(folder, error))?;
-        let seat = Seat { git_dir: made, work_tree: folder.to_owned() };
-        self.fill(place, commit, &seat, lock, workshop)?;
-        let git_dir = place::plain(&workshop.place_of(&name).to_string_lossy());
+        let reason = format!("{}{commit}", admin::lock_reason_prefix(&self.run, place));
+        let name = workshop.free_name(&admin::admin_name(&self.run, place));
+        let layout = WorktreeLayout { work_tree: folder, commit, reason: &reason };
+        let made = paths::real_path(&workshop.make_admin(&name, &layout)?)?;
+        fs::create_dir_all(folder).map_err(|error| unwritten_error(folder, error))?;
+        let seat = GitTarget { git_dir: made, work_tree: folder.to_owned() };
+        self.fill_worktree(place, commit, &seat, lock, workshop)?;
+        let git_dir = paths::git_path(&workshop.admin_path(&name).to_string_lossy());
         let link = Path::new(folder).join(".git");
         fs::write(link, format!("gitdir: {git_dir}\n"))
-            .map_err(|error| unwritten(folder, error))?;
-        workshop.put_in(&name)?;
-        Ok(Worktree::new(Seat { git_dir, ..seat }, commit.clone()))
+            .map_err(|error| unwritten_error(folder, error))?;
+        workshop.publish_admin(&name)?;
+        Ok(Worktree::new(GitTarget { git_dir, ..seat }, commit.clone()))
     }
 
     /// Writes the index and every file.
-    fn fill(
+    fn fill_worktree(
         &self,
-        place: Place,
+        place: CodePlace,
         commit: &Commit,
-        seat: &Seat,
+        seat: &GitTarget,
         lock: &RepoLock,
-        workshop: &Workshop<'_>,
+        workshop: &AdminWorkshop<'_>,
     ) -> Result<(), PortError> {
         let call = |arguments: &[&str]| -> Result<(), PortError> {
-            let call = self.user.git.sealed(seat, arguments).about(place);
-            call.input(lock.share()?).done().map(drop)
+            let call = self.user.git.sealed_call(seat, arguments).with_subject(place);
+            call.input(lock.share_as_input()?).run_checked().map(drop)
         };
-        if workshop.uses_reftable() {
+        if workshop.has_reftable() {
             call(&["update-ref", "--no-deref", "HEAD", commit.as_str()])?;
         }
         call(&["read-tree", "--reset", "-u", commit.as_str()])
@@ -145,94 +150,115 @@ impl GitRepo {
 
     /// The admin folder of a worktree, found by its content. One that was moved is known by whose it is, and by the name that
     /// it has for itself.
-    pub(super) fn admin_of(&self, place: Place, folder: &str) -> Result<Option<Admin>, PortError> {
-        let admins = admin::all(&self.user.common_dir)?;
-        let owner = admin::owner(&self.run, place);
-        let moved = |admin: &&Admin| admin.is_moved_to(&owner, Path::new(folder));
+    pub(super) fn admin_of(
+        &self,
+        place: CodePlace,
+        folder: &str,
+    ) -> Result<Option<AdminFolder>, PortError> {
+        let admins = admin::list_admins(&self.user.common_dir)?;
+        let owner = admin::lock_reason_prefix(&self.run, place);
+        let moved = |admin: &&AdminFolder| admin.is_moved_to(&owner, Path::new(folder));
         let admin = admins.iter().find(|admin| admin.is_for(folder));
         Ok(admin.or_else(|| admins.iter().find(moved)).cloned())
     }
 
     /// What a worktree of an earlier process is.
-    fn look_up(&self, place: Place, folder: &str) -> Result<Worktree, PortError> {
+    fn load_worktree(&self, place: CodePlace, folder: &str) -> Result<Worktree, PortError> {
         let missing = || PortError::new(format!("git does not know the worktree of {place}"));
         let admin = self.admin_of(place, folder)?.ok_or_else(missing)?;
-        let base = admin.base().ok_or_else(missing)?;
-        let seat = Seat { git_dir: admin.git_dir()?, work_tree: folder.to_owned() };
+        let base = admin.base_commit().ok_or_else(missing)?;
+        let seat = GitTarget { git_dir: admin.git_dir()?, work_tree: folder.to_owned() };
         Ok(Worktree::new(seat, base))
     }
 
     /// Removes the folder and every admin folder of a place, once no git of a dead process is at work there.
-    fn clear(&self, place: Place, folder: &str, workshop: &Workshop<'_>) -> Result<(), PortError> {
-        self.forget(place);
-        let admins = self.admins(place, folder)?;
-        remove_files(place, folder, &admins)?;
+    fn clear_worktree(
+        &self,
+        place: CodePlace,
+        folder: &str,
+        workshop: &AdminWorkshop<'_>,
+    ) -> Result<(), PortError> {
+        self.remove_known(place);
+        let admins = self.list_own_admins(place, folder)?;
+        remove_worktree_files(place, folder, &admins)?;
         admins.iter().try_for_each(|admin| admin.remove(workshop))
     }
 
-    fn admins(&self, place: Place, folder: &str) -> Result<Vec<Admin>, PortError> {
-        let owner = admin::owner(&self.run, place);
-        let own = admin::name(&self.run, place);
-        let mut admins = admin::about(&self.user.common_dir, &own)?;
+    fn list_own_admins(
+        &self,
+        place: CodePlace,
+        folder: &str,
+    ) -> Result<Vec<AdminFolder>, PortError> {
+        let owner = admin::lock_reason_prefix(&self.run, place);
+        let own = admin::admin_name(&self.run, place);
+        let mut admins = admin::list_admins_for(&self.user.common_dir, &own)?;
         admins.retain(|admin| admin.is_for(folder) || admin.is_left_by(&owner));
         Ok(admins)
     }
 
     /// Makes a worktree anew, with all that this process has put into it.
-    pub(super) fn make_again(&self, place: Place) -> Result<(), PortError> {
-        let Worktree { base, applied, .. } = self.find(place)?;
-        self.make(place, &base)?;
+    pub(super) fn remake_worktree(&self, place: CodePlace) -> Result<(), PortError> {
+        let Worktree { base, applied, .. } = self.find_worktree(place)?;
+        self.make_worktree(place, &base)?;
         applied.iter().try_for_each(|diff| match self.apply_diff(place, diff)? {
-            Applied::Cleanly => Ok(()),
-            Applied::Refused(why) => Err(PortError::new(why)),
+            ApplyResult::Cleanly => Ok(()),
+            ApplyResult::Refused(why) => Err(PortError::new(why)),
         })
     }
 
-    pub(super) fn note_applied(&self, place: Place, diff: &str) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn note_applied(&self, place: CodePlace, diff: &str) {
+        let mut known = self.known_worktrees.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(worktree) = known.get_mut(&place) {
             worktree.applied.push(diff.to_owned());
         }
     }
 
     /// Whether this process has made the worktree of this place, or has worked in it.
-    pub(super) fn is_known(&self, place: Place) -> bool {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&place)
+    pub(super) fn is_known(&self, place: CodePlace) -> bool {
+        self.known_worktrees.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&place)
     }
 
-    fn remember(&self, place: Place, worktree: Worktree) {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(place, worktree);
+    fn insert_known(&self, place: CodePlace, worktree: Worktree) {
+        self.known_worktrees.lock().unwrap_or_else(PoisonError::into_inner).insert(place, worktree);
     }
 
-    fn forget(&self, place: Place) {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).remove(&place);
+    fn remove_known(&self, place: CodePlace) {
+        self.known_worktrees.lock().unwrap_or_else(PoisonError::into_inner).remove(&place);
     }
 }
 
-fn unwritten(folder: &str, error: io::Error) -> PortError {
-    PortError::new(format!("`{folder}` cannot be written")).caused_by(error)
+fn unwritten_error(folder: &str, error: io::Error) -> PortError {
+    PortError::new(format!("`{folder}` cannot be written")).with_cause(error)
 }
 
-fn put_on_disk(folder: &str) -> Result<(), PortError> {
-    place::sync(Path::new(folder)).map_err(|error| {
-        PortError::new(format!("`{folder}` cannot be put on disk")).caused_by(error)
+fn sync_worktree(folder: &str) -> Result<(), PortError> {
+    paths::sync_folder(Path::new(folder)).map_err(|error| {
+        PortError::new(format!("`{folder}` cannot be put on disk")).with_cause(error)
     })
 }
 
 /// Removes what is in a worktree, once no git of a dead process is at work there. What a kill leaves of it is nobody's work.
-fn remove_files(place: Place, folder: &str, admins: &[Admin]) -> Result<(), PortError> {
+fn remove_worktree_files(
+    place: CodePlace,
+    folder: &str,
+    admins: &[AdminFolder],
+) -> Result<(), PortError> {
     for admin in admins {
-        admin.outlast()?;
+        admin.await_git()?;
         // Where no file can be made one can still be removed.
-        drop(admin.git_dir().and_then(|git_dir| used::begin(place, Path::new(&git_dir))));
+        drop(
+            admin
+                .git_dir()
+                .and_then(|git_dir| worktree_guard::mark_in_use(place, Path::new(&git_dir))),
+        );
     }
-    remove_folder(folder)
+    remove_worktree_folder(folder)
 }
 
-fn remove_folder(folder: &str) -> Result<(), PortError> {
-    place::remove(Path::new(folder)).map_err(|error| {
+fn remove_worktree_folder(folder: &str) -> Result<(), PortError> {
+    paths::remove_path(Path::new(folder)).map_err(|error| {
         PortError::new(format!("`{folder}` cannot be removed"))
-            .hint("close what still uses it; it is tried again")
-            .caused_by(error)
+            .with_hint("close what still uses it; it is tried again")
+            .with_cause(error)
     })
 }

@@ -6,13 +6,13 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Notes requests to stop for a while; they are obeyed by [`Suspension::obey`] alone.
+/// Notes requests to stop for a while; they are obeyed by [`SuspendRequest::suspend_process`] alone.
 #[derive(Debug)]
-pub struct Suspension {
+pub struct SuspendRequest {
     asked: Arc<AtomicBool>,
 }
 
-impl Suspension {
+impl SuspendRequest {
     /// From now on the program no longer stops by itself.
     ///
     /// # Errors
@@ -25,7 +25,7 @@ impl Suspension {
 
     /// Whether somebody has asked for it.
     #[must_use]
-    pub fn is_asked(&self) -> bool {
+    pub fn is_requested(&self) -> bool {
         self.asked.load(Ordering::SeqCst)
     }
 
@@ -39,17 +39,17 @@ impl Suspension {
     ///
     /// # Errors
     /// When the system does not stop it.
-    pub fn obey(&self) -> io::Result<()> {
+    pub fn suspend_process(&self) -> io::Result<()> {
         self.asked.store(false, Ordering::SeqCst);
-        system::stop()
+        system::stop_process()
     }
 
     /// The same for all that the shell started together with it.
     ///
     /// # Errors
     /// When the system does not stop them.
-    pub fn obey_together(&self) -> io::Result<()> {
-        system::ask_group()?;
-        self.obey()
+    pub fn suspend_job(&self) -> io::Result<()> {
+        system::suspend_group()?;
+        self.suspend_process()
     }
 }

@@ -12,8 +12,8 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 
 /// Calls `asked` for each signal.
-pub(super) fn listen(mut asked: impl FnMut() + Send + 'static) -> io::Result<()> {
-    let hangup = obeys(SIGHUP).then_some(SIGHUP);
+pub(super) fn listen_for_interrupts(mut asked: impl FnMut() + Send + 'static) -> io::Result<()> {
+    let hangup = is_signal_obeyed(SIGHUP).then_some(SIGHUP);
     let mut signals = Signals::new([SIGINT, SIGTERM].into_iter().chain(hangup))?;
     thread::Builder::new().spawn(move || signals.forever().for_each(|_| asked()))?;
     Ok(())
@@ -26,7 +26,7 @@ pub(super) fn survive_file_size_limit() -> io::Result<()> {
 
 /// Notes each request to stop for a while.
 pub(super) fn note_suspension(asked: Arc<AtomicBool>) -> io::Result<()> {
-    if obeys(SIGTSTP) {
+    if is_signal_obeyed(SIGTSTP) {
         flag::register(SIGTSTP, asked)?;
     }
     Ok(())
@@ -38,23 +38,23 @@ pub(super) fn is_job() -> bool {
 }
 
 /// Asks the whole job to stop for a while, this process too.
-pub(super) fn ask_group() -> io::Result<()> {
+pub(super) fn suspend_group() -> io::Result<()> {
     Ok(kill_current_process_group(Signal::TSTP)?)
 }
 
 /// Stops this process until somebody lets it go on.
-pub(super) fn stop() -> io::Result<()> {
+pub(super) fn stop_process() -> io::Result<()> {
     low_level::emulate_default_handler(SIGTSTP)
 }
 
 /// Whether a signal does anything to this process.
-fn obeys(signal: i32) -> bool {
-    fs::read_to_string("/proc/self/status").is_ok_and(|own| !ignores(&own, signal))
+fn is_signal_obeyed(signal: i32) -> bool {
+    fs::read_to_string("/proc/self/status").is_ok_and(|own| !is_signal_ignored(&own, signal))
 }
 
 /// Whether a process ignores a signal, by its `/proc/<pid>/status`. One that was started by `nohup` is to outlive its
 /// terminal; where that cannot be known, a hangup does what it always does.
-fn ignores(status: &str, signal: i32) -> bool {
+fn is_signal_ignored(status: &str, signal: i32) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
     mask.is_none_or(|mask| mask >> (signal - 1) & 1 == 1)
@@ -68,12 +68,12 @@ mod tests {
     fn ignored_signals_are_known() {
         let check = |mask: &str, expected| {
             let status = format!("SigBlk:\t0000000000000000\nSigIgn:\t{mask}\nSigCgt:\t0\n");
-            assert_eq!(ignores(&status, SIGHUP), expected, "{mask}");
+            assert_eq!(is_signal_ignored(&status, SIGHUP), expected, "{mask}");
         };
         check("0000000000000000", false);
         check("0000000000001000", false);
         check("0000000000001001", true);
         check("odd", true);
-        assert!(ignores("", SIGHUP));
+        assert!(is_signal_ignored("", SIGHUP));
     }
 }

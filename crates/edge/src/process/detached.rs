@@ -1,6 +1,6 @@
 //! A child that outlives us, and what such a child does to itself. Nobody waits for it; it says what became of it by files.
 
-use super::{Program, living, system};
+use super::{ChildProgram, children, system};
 use std::fs::File;
 use std::io;
 use std::process::{Child, Stdio};
@@ -8,14 +8,14 @@ use std::time::Duration;
 
 /// What processes have used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Usage {
+pub struct ProcessUsage {
     /// Of the processors, by all of them.
     pub cpu: Duration,
     /// The most memory that one of them had, in bytes.
     pub peak_memory: u64,
 }
 
-impl Program {
+impl ChildProgram {
     /// Starts it and lets it go: it reads from `held`, whose lock it has for as long as it lives, and complains to a file.
     /// It is still in our session and group until it leaves them by [`lead_session`].
     ///
@@ -23,7 +23,7 @@ impl Program {
     /// When it cannot be started.
     pub fn detach(self, held: File, complaints: File) -> io::Result<Child> {
         let outputs = [Stdio::null(), Stdio::from(complaints)];
-        living::ALL.let_go(|| self.ungrouped(held.into(), outputs).spawn())
+        children::ALL_CHILDREN.spawn_detached(|| self.build_ungrouped(held.into(), outputs).spawn())
     }
 }
 
@@ -37,7 +37,7 @@ pub fn lead_session() -> io::Result<()> {
 
 /// How many children a process runs at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AtATime {
+pub enum ChildCount {
     /// One: all that came to us was left by it, and is ended with it.
     One,
     /// Many: what came to us is ended with the one whose mark it bears.
@@ -49,12 +49,12 @@ pub enum AtATime {
 ///
 /// # Errors
 /// When the system does not let us.
-pub fn become_reaper(children: AtATime) -> io::Result<()> {
+pub fn become_reaper(children: ChildCount) -> io::Result<()> {
     system::become_reaper(children)
 }
 
 /// What all children that have ended, and what they waited for, have used; nothing where that is not known.
 #[must_use]
-pub fn usage_of_children() -> Option<Usage> {
+pub fn usage_of_children() -> Option<ProcessUsage> {
     system::usage_of_children()
 }

@@ -1,7 +1,7 @@
 //! An output that goes to a file while it comes: its beginning as it is, and its end, with a line between that says how
 //! much was left out. Memory and file are bounded, whatever a child writes.
 
-use super::Captured;
+use super::CapturedOutput;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, PipeReader, Write as _};
@@ -9,7 +9,7 @@ use std::process::Stdio;
 
 /// A file for both outputs of a child.
 #[derive(Debug)]
-pub struct Log {
+pub struct ChildLog {
     /// The file.
     pub file: File,
     /// How many bytes of the beginning are written to it.
@@ -19,22 +19,22 @@ pub struct Log {
 }
 
 /// A log, and the pipe that it is written from.
-pub(super) struct Logged {
-    pub(super) writer: Writer,
+pub(super) struct LogPipe {
+    pub(super) writer: LogWriter,
     pub(super) pipe: PipeReader,
 }
 
 /// What a child's standard output and standard error become: pipes of their own, or one that leads to a log.
-pub(super) fn outputs(log: Option<Log>) -> io::Result<(Option<Logged>, [Stdio; 2])> {
+pub(super) fn open_outputs(log: Option<ChildLog>) -> io::Result<(Option<LogPipe>, [Stdio; 2])> {
     let Some(log) = log else { return Ok((None, [Stdio::piped(), Stdio::piped()])) };
     let (pipe, writer) = io::pipe()?;
     let outputs = [writer.try_clone()?.into(), writer.into()];
-    Ok((Some(Logged { writer: Writer::new(log), pipe }), outputs))
+    Ok((Some(LogPipe { writer: LogWriter::new(log), pipe }), outputs))
 }
 
 /// A log that is being written. One that cannot be, because the disk is full, stops nobody.
-pub(super) struct Writer {
-    log: Log,
+pub(super) struct LogWriter {
+    log: ChildLog,
     /// How much of the beginning is still to come.
     head: usize,
     /// How much of it has been written.
@@ -43,12 +43,12 @@ pub(super) struct Writer {
     total: u64,
 }
 
-impl Writer {
-    fn new(log: Log) -> Self {
+impl LogWriter {
+    fn new(log: ChildLog) -> Self {
         Self { head: log.head, log, written: 0, tail: VecDeque::new(), total: 0 }
     }
 
-    pub(super) fn take(&mut self, read: &[u8]) {
+    pub(super) fn write_chunk(&mut self, read: &[u8]) {
         self.total += read.len() as u64;
         let now = read.get(..self.head.min(read.len())).unwrap_or_default();
         self.head -= now.len();
@@ -62,7 +62,7 @@ impl Writer {
     }
 
     /// Writes the end. What is kept is that.
-    pub(super) fn end(mut self) -> Captured {
+    pub(super) fn finish(mut self) -> CapturedOutput {
         let bytes: Vec<u8> = self.tail.into();
         let unwritten = self.total - self.written;
         let rest = bytes.len().min(usize::try_from(unwritten).unwrap_or(usize::MAX));
@@ -73,6 +73,6 @@ impl Writer {
         }
         let _ = self.log.file.write_all(end);
         let dropped = self.total - bytes.len() as u64;
-        Captured { bytes, dropped }
+        CapturedOutput { bytes, dropped }
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! A child has a process group of its own, so that an interrupt at the terminal reaches treebeam alone. At a deadline
 //! the whole group is killed, and what has left it too, unless whoever started that is gone already. Of a child that is
-//! run as a [`Whole`] nothing is left when it has ended, however it ended.
+//! run as a [`ProcessTree`] nothing is left when it has ended, however it ended.
 //!
 //! # Layout
 //! `living` ends everything at once, `whole` a child with all that it ever started, `pipes` are what a child
@@ -11,9 +11,9 @@
 //! this process itself.
 
 use crate::interrupt;
-use living::Living;
-use log::Logged;
-use pipes::Pipes;
+use children::LiveChildren;
+use log::LogPipe;
+use pipes::ChildPipes;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Seek as _};
@@ -23,18 +23,20 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use treebeam_run::port;
 
+mod children;
 mod detached;
-mod living;
 mod log;
 mod memory;
 mod pipes;
-mod whole;
+mod process_tree;
 
-pub use detached::{AtATime, Usage, become_reaper, lead_session, usage_of_children};
-pub use living::end_all;
-pub use log::Log;
+pub use children::end_all;
+pub use detached::{ChildCount, ProcessUsage, become_reaper, lead_session, usage_of_children};
+pub use log::ChildLog;
 pub use memory::share_memory;
-pub use whole::{MARK, Mark, Whole, end_marked, is_borne};
+pub use process_tree::{
+    ProcessTree, TREE_MARKER_VARIABLE, TreeMarker, end_marked, has_marked_process,
+};
 
 #[cfg(unix)]
 #[path = "unix.rs"]
@@ -46,20 +48,20 @@ mod system;
 /// `SIGXFSZ`, which ends a program that would make a file larger than it may.
 pub const FILE_SIZE_SIGNAL: i32 = 25;
 /// Hangup, interrupt and termination: a service manager sends them to a program and to all that it has started.
-const ENDING: [i32; 3] = [1, 2, 15];
+const END_SIGNALS: [i32; 3] = [1, 2, 15];
 
 /// A child process that is to be run.
 #[derive(Debug)]
-pub struct Program {
+pub struct ChildProgram {
     path: PathBuf,
     arguments: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
     folder: PathBuf,
-    input: Input,
-    keep: Keep,
-    log: Option<Log>,
+    input: ChildInput,
+    keep: OutputLimits,
+    log: Option<ChildLog>,
     deadline: Option<Duration>,
-    whole: Option<Whole>,
+    tree: Option<ProcessTree>,
 }
 
 /// When a child must have ended, if it must.
@@ -67,7 +69,7 @@ pub type Due<'a> = dyn FnMut() -> Option<Instant> + 'a;
 
 /// What a child reads.
 #[derive(Debug)]
-pub enum Input {
+pub enum ChildInput {
     /// Nothing.
     Null,
     /// These bytes, which others may hold too.
@@ -78,7 +80,7 @@ pub enum Input {
 
 /// How many bytes of a child's output are kept; the others are read and dropped.
 #[derive(Clone, Copy, Debug)]
-pub struct Keep {
+pub struct OutputLimits {
     /// Of its standard output, from the beginning.
     pub stdout: usize,
     /// Of its standard error, from the end.
@@ -87,25 +89,25 @@ pub struct Keep {
 
 /// A child that has ended by itself.
 #[derive(Debug)]
-pub struct Ended {
+pub struct EndedChild {
     /// How.
     pub status: ExitStatus,
     /// What it wrote to its standard output.
-    pub stdout: Captured,
+    pub stdout: CapturedOutput,
     /// What it wrote to its standard error.
-    pub stderr: Captured,
+    pub stderr: CapturedOutput,
 }
 
 /// What was kept of an output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Captured {
+pub struct CapturedOutput {
     /// The bytes that were kept.
     pub bytes: Vec<u8>,
     /// How many others there were.
     pub dropped: u64,
 }
 
-/// Why there is no [`Ended`].
+/// Why there is no [`EndedChild`].
 #[derive(Debug, thiserror::Error)]
 pub enum ProcessError {
     /// It never ran.
@@ -133,7 +135,7 @@ pub enum ProcessError {
         program: String,
         /// Why.
         #[source]
-        source: port::Interrupted,
+        source: port::InterruptionCause,
     },
     /// It took too long and was killed.
     #[error("`{program}` was killed after {} s", .after.as_secs())]
@@ -145,7 +147,7 @@ pub enum ProcessError {
     },
 }
 
-impl Program {
+impl ChildProgram {
     /// The program at `path`, with no arguments, no environment, no input and no deadline, in `folder`.
     #[must_use]
     pub fn new(path: &Path, folder: &Path) -> Self {
@@ -154,11 +156,11 @@ impl Program {
             arguments: Vec::new(),
             environment: Vec::new(),
             folder: folder.to_owned(),
-            input: Input::Null,
-            keep: Keep { stdout: 64 << 10, stderr: 64 << 10 },
+            input: ChildInput::Null,
+            keep: OutputLimits { stdout: 64 << 10, stderr: 64 << 10 },
             log: None,
             deadline: None,
-            whole: None,
+            tree: None,
         }
     }
     /// With these arguments after those that it has.
@@ -179,19 +181,19 @@ impl Program {
     }
     /// Reading this.
     #[must_use]
-    pub fn input(mut self, input: Input) -> Self {
+    pub fn input(mut self, input: ChildInput) -> Self {
         self.input = input;
         self
     }
     /// Keeping this much of its output.
     #[must_use]
-    pub fn keep(mut self, keep: Keep) -> Self {
+    pub fn keep_output(mut self, keep: OutputLimits) -> Self {
         self.keep = keep;
         self
     }
     /// Writing both of its outputs to this file, as they come. What is kept of standard output is the end of both then.
     #[must_use]
-    pub fn log(mut self, log: Log) -> Self {
+    pub fn log(mut self, log: ChildLog) -> Self {
         self.log = Some(log);
         self
     }
@@ -203,24 +205,24 @@ impl Program {
     }
     /// Ended with all that it has started, also where it ends by itself.
     #[must_use]
-    pub fn whole(mut self, whole: Whole) -> Self {
-        self.whole = Some(whole);
+    pub fn in_tree(mut self, whole: ProcessTree) -> Self {
+        self.tree = Some(whole);
         self
     }
 
     /// The same program once more, with its input from the beginning.
     pub(crate) fn duplicate(&self) -> io::Result<Self> {
         let input = match &self.input {
-            Input::Null => Input::Null,
-            Input::Bytes(bytes) => Input::Bytes(Arc::clone(bytes)),
-            Input::Handle(file) => {
+            ChildInput::Null => ChildInput::Null,
+            ChildInput::Bytes(bytes) => ChildInput::Bytes(Arc::clone(bytes)),
+            ChildInput::Handle(file) => {
                 let mut copy = file.try_clone()?;
                 copy.rewind()?;
-                Input::Handle(copy)
+                ChildInput::Handle(copy)
             }
         };
-        let log = self.log.as_ref().map(|log| -> io::Result<Log> {
-            Ok(Log { file: log.file.try_clone()?, head: log.head, tail: log.tail })
+        let log = self.log.as_ref().map(|log| -> io::Result<ChildLog> {
+            Ok(ChildLog { file: log.file.try_clone()?, head: log.head, tail: log.tail })
         });
         Ok(Self {
             path: self.path.clone(),
@@ -231,7 +233,7 @@ impl Program {
             keep: self.keep,
             log: log.transpose()?,
             deadline: self.deadline,
-            whole: self.whole.clone(),
+            tree: self.tree.clone(),
         })
     }
 
@@ -239,47 +241,50 @@ impl Program {
     ///
     /// # Errors
     /// When it could not be started, was killed at its deadline, or could not be watched. How it ended is no error.
-    pub fn run(self) -> Result<Ended, ProcessError> {
-        self.run_among(&living::ALL)
+    pub fn run(self) -> Result<EndedChild, ProcessError> {
+        self.run_among(&children::ALL_CHILDREN)
     }
 
     /// The same, but killed at a moment that may be put off or brought forward while it runs, where it is run as a
-    /// [`Whole`]: it is asked for again and again.
+    /// [`ProcessTree`]: it is asked for again and again.
     ///
     /// # Errors
     /// The same.
-    pub fn run_until(self, due: &mut Due<'_>) -> Result<Ended, ProcessError> {
-        self.run_among_until(&living::ALL, due)
+    pub fn run_until(self, due: &mut Due<'_>) -> Result<EndedChild, ProcessError> {
+        self.run_among_until(&children::ALL_CHILDREN, due)
     }
 
-    fn run_among(self, living: &Living) -> Result<Ended, ProcessError> {
+    fn run_among(self, living: &LiveChildren) -> Result<EndedChild, ProcessError> {
         let due = self.deadline.map(|after| Instant::now() + after);
         self.run_among_until(living, &mut || due)
     }
 
     fn run_among_until(
         mut self,
-        living: &Living,
+        living: &LiveChildren,
         due: &mut Due<'_>,
-    ) -> Result<Ended, ProcessError> {
+    ) -> Result<EndedChild, ProcessError> {
         let begun = Instant::now();
         let program = self.path.display().to_string();
-        let (stdin, bytes) = std::mem::replace(&mut self.input, Input::Null).split();
+        let (stdin, bytes) = std::mem::replace(&mut self.input, ChildInput::Null).into_stdin();
         let (start, log) =
             (|source| ProcessError::Start { program: program.clone(), source }, self.log.take());
-        let (log, outputs) = log::outputs(log).map_err(start)?;
-        let mut child = living.start(|| self.command(stdin, outputs).spawn()).map_err(start)?;
-        let ended = match self.whole.take() {
-            None => exchange(&mut child, bytes, (self.keep, log), due()),
-            Some(whole) => whole.exchange(&mut child, bytes, (self.keep, log), due),
+        let (log, outputs) = log::open_outputs(log).map_err(start)?;
+        let mut child =
+            living.spawn_child(|| self.build_command(stdin, outputs).spawn()).map_err(start)?;
+        let ended = match self.tree.take() {
+            None => exchange_pipes(&mut child, bytes, (self.keep, log), due()),
+            Some(whole) => whole.run_child(&mut child, bytes, (self.keep, log), due),
         };
         if !matches!(ended, Ok(Some(_))) {
-            end(&mut child);
+            kill_and_reap(&mut child);
         }
-        living.forget(&child);
+        living.forget_child(&child);
         match ended {
-            Ok(Some(ended)) if was_asked_to_end(ended.status) && interrupt::is_heard_soon() => {
-                Err(ProcessError::Interrupted { program, source: port::Interrupted })
+            Ok(Some(ended))
+                if was_asked_to_end(ended.status) && interrupt::is_interrupted_soon() =>
+            {
+                Err(ProcessError::Interrupted { program, source: port::InterruptionCause })
             }
             Ok(Some(ended)) => Ok(ended),
             Ok(None) => {
@@ -291,17 +296,17 @@ impl Program {
         }
     }
 
-    fn command(&self, stdin: Stdio, outputs: [Stdio; 2]) -> Command {
-        let mut command = self.ungrouped(stdin, outputs);
-        system::own_group(&mut command);
+    fn build_command(&self, stdin: Stdio, outputs: [Stdio; 2]) -> Command {
+        let mut command = self.build_ungrouped(stdin, outputs);
+        system::set_own_group(&mut command);
         command
     }
 
-    fn ungrouped(&self, stdin: Stdio, [stdout, stderr]: [Stdio; 2]) -> Command {
-        let mut command = system::command(&self.path, &self.environment);
+    fn build_ungrouped(&self, stdin: Stdio, [stdout, stderr]: [Stdio; 2]) -> Command {
+        let mut command = system::new_command(&self.path, &self.environment);
         command.args(&self.arguments).current_dir(&self.folder);
         command.env_clear().envs(self.environment.iter().map(|(k, v)| (k, v)));
-        command.envs(self.whole.iter().map(Whole::variable));
+        command.envs(self.tree.iter().map(ProcessTree::marker_variable));
         command.stdin(stdin).stdout(stdout).stderr(stderr);
         command
     }
@@ -309,24 +314,25 @@ impl Program {
 
 /// The signal that ended a child, if one did.
 #[must_use]
-pub fn signal(status: ExitStatus) -> Option<i32> {
-    system::signal(status)
+pub fn exit_signal(status: ExitStatus) -> Option<i32> {
+    system::exit_signal(status)
 }
 
 /// By a signal that asks programs to end. A shell that runs another program says so by its exit code.
 fn was_asked_to_end(status: ExitStatus) -> bool {
-    let signal = status.code().map_or_else(|| system::signal(status), |code| code.checked_sub(128));
-    signal.is_some_and(|signal| ENDING.contains(&signal))
+    let signal =
+        status.code().map_or_else(|| system::exit_signal(status), |code| code.checked_sub(128));
+    signal.is_some_and(|signal| END_SIGNALS.contains(&signal))
 }
 
-impl Input {
+impl ChildInput {
     /// These bytes.
     #[must_use]
-    pub fn bytes(bytes: impl Into<Arc<[u8]>>) -> Self {
+    pub fn from_bytes(bytes: impl Into<Arc<[u8]>>) -> Self {
         Self::Bytes(bytes.into())
     }
 
-    fn split(self) -> (Stdio, Arc<[u8]>) {
+    fn into_stdin(self) -> (Stdio, Arc<[u8]>) {
         match self {
             Self::Null => (Stdio::null(), Arc::default()),
             Self::Bytes(bytes) => (Stdio::piped(), bytes),
@@ -336,20 +342,20 @@ impl Input {
 }
 
 /// Waits for the child and for all that hold its outputs. `None`: too late.
-fn exchange(
+fn exchange_pipes(
     child: &mut Child,
     input: Arc<[u8]>,
-    (keep, log): (Keep, Option<Logged>),
+    (keep, log): (OutputLimits, Option<LogPipe>),
     due: Option<Instant>,
-) -> io::Result<Option<Ended>> {
-    let pipes = Pipes::new(child, input, keep, log)?;
+) -> io::Result<Option<EndedChild>> {
+    let pipes = ChildPipes::new(child, input, keep, log)?;
     let Some([stdout, stderr]) = pipes.finish(due)? else { return Ok(None) };
-    let status = wait(child, due)?;
-    Ok(status.map(|status| Ended { status, stdout, stderr }))
+    let status = wait_until(child, due)?;
+    Ok(status.map(|status| EndedChild { status, stdout, stderr }))
 }
 
 /// Both outputs are closed already, so the end is near: look often at first.
-fn wait(child: &mut Child, due: Option<Instant>) -> io::Result<Option<ExitStatus>> {
+fn wait_until(child: &mut Child, due: Option<Instant>) -> io::Result<Option<ExitStatus>> {
     let Some(due) = due else { return child.wait().map(Some) };
     let mut pause = Duration::from_micros(50);
     loop {
@@ -359,18 +365,18 @@ fn wait(child: &mut Child, due: Option<Instant>) -> io::Result<Option<ExitStatus
         if Instant::now() >= due {
             return Ok(None);
         }
-        system::rest(&[child.id()], pause);
+        system::wait_for_any(&[child.id()], pause);
         pause = (pause * 2).min(Duration::from_millis(20));
     }
 }
 
 /// Waits until one of these children of ours has ended, and at most this long.
-pub(crate) fn rest(pids: &[u32], most: Duration) {
-    system::rest(pids, most);
+pub(crate) fn wait_for_any(pids: &[u32], most: Duration) {
+    system::wait_for_any(pids, most);
 }
 
 /// Kills the child with all that it has started, and reaps it; one that has ended by now is only reaped.
-fn end(child: &mut Child) {
+fn kill_and_reap(child: &mut Child) {
     system::kill_tree(child.id());
     if child.kill().is_ok() {
         drop(child.wait());
@@ -384,9 +390,9 @@ mod tests {
     use std::error::Error;
 
     #[cfg(unix)]
-    fn shell(script: &str) -> Program {
+    fn shell(script: &str) -> ChildProgram {
         let folder = std::env::temp_dir();
-        Program::new(Path::new("/bin/sh"), &folder).args(["-c", script])
+        ChildProgram::new(Path::new("/bin/sh"), &folder).args(["-c", script])
     }
 
     #[test]
@@ -401,16 +407,16 @@ mod tests {
     #[test]
     #[cfg(unix)]
     fn full_pipes_stop_nobody_and_memory_is_bounded() -> Result<(), Box<dyn Error>> {
-        let keep = Keep { stdout: 10, stderr: 20 };
-        let input = Input::bytes(vec![b'x'; 1 << 20]);
+        let keep = OutputLimits { stdout: 10, stderr: 20 };
+        let input = ChildInput::from_bytes(vec![b'x'; 1 << 20]);
         let ended = shell("cat; { head -c 200000 /dev/zero; echo 'so it is nothing' ; } >&2")
             .input(input)
-            .keep(keep)
+            .keep_output(keep)
             .run()?;
-        assert_eq!(ended.stdout, Captured { bytes: vec![b'x'; 10], dropped: (1 << 20) - 10 });
+        assert_eq!(ended.stdout, CapturedOutput { bytes: vec![b'x'; 10], dropped: (1 << 20) - 10 });
         assert_eq!(ended.stderr.bytes, b"\0\0\0so it is nothing\n", "what was said last");
         assert_eq!(ended.stderr.dropped, 200_017 - 20);
-        let deaf = shell("exit 0").input(Input::bytes(vec![b'x'; 1 << 20])).run()?;
+        let deaf = shell("exit 0").input(ChildInput::from_bytes(vec![b'x'; 1 << 20])).run()?;
         assert!(deaf.status.success());
         Ok(())
     }
@@ -421,10 +427,15 @@ mod tests {
         let folder = tempfile::tempdir()?;
         let input = vec![b'x'; 1 << 20];
         let script = "exec >&- 2>&-; sleep 0.1; /bin/cat > all";
-        let shell = Program::new(Path::new("/bin/sh"), folder.path()).args(["-c", script]);
+        let shell = ChildProgram::new(Path::new("/bin/sh"), folder.path()).args(["-c", script]);
         let path = std::env::var_os("PATH").unwrap_or_default();
         assert!(
-            shell.envs([("PATH", path)]).input(Input::bytes(input.clone())).run()?.status.success()
+            shell
+                .envs([("PATH", path)])
+                .input(ChildInput::from_bytes(input.clone()))
+                .run()?
+                .status
+                .success()
         );
         assert!(std::fs::read(folder.path().join("all"))? == input);
         Ok(())
@@ -449,7 +460,7 @@ mod tests {
     fn a_deadline_ends_what_the_child_started_too() -> Result<(), Box<dyn Error>> {
         let folder = tempfile::tempdir()?;
         let script = "(sleep 1; touch late) & setsid sh -c 'sleep 1; touch late' & sleep 60";
-        let shell = Program::new(Path::new("/bin/sh"), folder.path()).args(["-c", script]);
+        let shell = ChildProgram::new(Path::new("/bin/sh"), folder.path()).args(["-c", script]);
         let path = std::env::var_os("PATH").unwrap_or_default();
         assert!(shell.envs([("PATH", path)]).deadline(Duration::from_millis(300)).run().is_err());
         std::thread::sleep(Duration::from_secs(1));
@@ -476,7 +487,7 @@ mod tests {
         put(&first.path().join("sub"), "near", "#!/bin/sh\necho near", 0o755)?;
         let path = format!("{}:{}:sub", first.path().display(), second.path().display());
         let run = |name: &str| {
-            let program = Program::new(Path::new(name), first.path()).envs([("PATH", &*path)]);
+            let program = ChildProgram::new(Path::new(name), first.path()).envs([("PATH", &*path)]);
             program.run().map(|ended| String::from_utf8_lossy(&ended.stdout.bytes).into_owned())
         };
         assert_eq!(run("plain")?, "second plain\n", "what cannot be run is passed over");
@@ -489,7 +500,7 @@ mod tests {
 
     #[test]
     fn a_missing_program_is_named() {
-        let missing = Program::new(Path::new("/no/such/program"), &std::env::temp_dir()).run();
+        let missing = ChildProgram::new(Path::new("/no/such/program"), &std::env::temp_dir()).run();
         let message = missing.map_or_else(|error| error.to_string(), |_| String::new());
         assert_eq!(message, "`/no/such/program` could not be started");
     }

@@ -4,7 +4,7 @@ use super::os;
 use super::record_file::UnusableFile;
 use std::io;
 use std::path::{Path, PathBuf};
-use treebeam_core::state::Unexpected;
+use treebeam_core::state::StateError;
 use treebeam_run::port::PortError;
 
 /// A run that cannot be created, opened or written.
@@ -28,7 +28,7 @@ pub enum StoreError {
         /// Who, as far as is known.
         holder: String,
         /// Where that process is.
-        owner: Whereabouts,
+        owner: OwnerLocation,
     },
     /// Another process has taken the run from this one.
     #[error("the run `{}` was taken over by {holder}; this process writes nothing more to it", path.display())]
@@ -76,7 +76,7 @@ pub enum StoreError {
         /// Which line, counted from 1.
         line: u64,
         /// What contradicts what.
-        source: Unexpected,
+        source: StateError,
     },
     /// The journal is gone, the manifest is there.
     #[error("`{}` is missing, but there is a manifest", path.display())]
@@ -132,7 +132,7 @@ pub enum StoreError {
 
 /// Where the process is that has a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whereabouts {
+pub enum OwnerLocation {
     /// On this machine, and alive.
     Here,
     /// On another machine, and perhaps alive.
@@ -140,7 +140,7 @@ pub enum Whereabouts {
 }
 
 /// What to do about errors of the system that have one cause, whatever was tried.
-const CURES: [(io::ErrorKind, &str); 6] = [
+const IO_ERROR_HINTS: [(io::ErrorKind, &str); 6] = [
     (
         io::ErrorKind::FileTooLarge,
         "a file may not grow larger than the limit of this shell allows: raise it (`ulimit -f unlimited`), then try again",
@@ -169,17 +169,18 @@ const CURES: [(io::ErrorKind, &str); 6] = [
 
 /// What to do about an error of the system, where that is the same whatever was tried.
 #[must_use]
-pub fn cure(error: &io::Error) -> Option<&'static str> {
-    let known = CURES.iter().find(|(kind, _)| *kind == error.kind()).map(|(_, cure)| *cure);
+pub fn hint_for_io_error(error: &io::Error) -> Option<&'static str> {
+    let known =
+        IO_ERROR_HINTS.iter().find(|(kind, _)| *kind == error.kind()).map(|(_, cure)| *cure);
     known.or_else(|| {
-        Some(match os::trouble(error)? {
-            Trouble::OpenFiles => {
+        Some(match os::system_error_kind(error)? {
+            SystemErrorKind::OpenFiles => {
                 "too many files are open: raise the limit (`ulimit -n`), or lower `--max-parallel-evals`"
             }
-            Trouble::Processes => {
+            SystemErrorKind::Processes => {
                 "too few processes are allowed: raise the limit (`ulimit -u`), or lower `--max-parallel-evals`"
             }
-            Trouble::Device => {
+            SystemErrorKind::Device => {
                 "the disk itself reports an error: see the system's log, and save what is on it before you go on"
             }
         })
@@ -188,7 +189,7 @@ pub fn cure(error: &io::Error) -> Option<&'static str> {
 
 /// Trouble that the standard library has no name for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Trouble {
+pub(super) enum SystemErrorKind {
     /// This process, or the system, can open no more files.
     OpenFiles,
     /// This user, or the system, can have no more processes or threads.
@@ -210,13 +211,12 @@ impl StoreError {
             Self::Io { source, .. } if UnusableFile::in_error(source).is_some() => {
                 "something else has the name of a file of the run: move it away, and put the file back from a backup"
             }
-            Self::Io { source, .. } => {
-                cure(source).unwrap_or("check that the disk is there, has room, and may be written")
-            }
-            Self::Locked { owner: Whereabouts::Here, .. } => {
+            Self::Io { source, .. } => hint_for_io_error(source)
+                .unwrap_or("check that the disk is there, has room, and may be written"),
+            Self::Locked { owner: OwnerLocation::Here, .. } => {
                 "wait for that process, or stop it: `--force` takes no run from a living one; reading commands need no lock"
             }
-            Self::Locked { owner: Whereabouts::Elsewhere, .. } => {
+            Self::Locked { owner: OwnerLocation::Elsewhere, .. } => {
                 "stop it there, or make sure that it is dead and take the run with `--force`; reading commands need no lock"
             }
             Self::Lost { .. } => {
@@ -249,12 +249,12 @@ impl From<StoreError> for PortError {
     fn from(error: StoreError) -> Self {
         let port = Self::new(error.to_string());
         let port = match error.hint() {
-            Some(hint) => port.hint(hint),
+            Some(hint) => port.with_hint(hint),
             None => port,
         };
         match error {
-            StoreError::Io { source, .. } => port.caused_by(source),
-            StoreError::Contradiction { source, .. } => port.caused_by(source),
+            StoreError::Io { source, .. } => port.with_cause(source),
+            StoreError::Contradiction { source, .. } => port.with_cause(source),
             StoreError::Locked { .. }
             | StoreError::Lost { .. }
             | StoreError::Exists { .. }

@@ -2,173 +2,182 @@
 //! moves no ref, writes no file, starts no sweep and pays for no answer. Reading is let through.
 
 use super::error::StoreError;
-use super::lease::Fence;
+use super::lease::LeaseFence;
 use std::io::Read;
 use std::sync::Arc;
 use std::time::Duration;
 use treebeam_core::event::Leftover;
 use treebeam_core::evidence::Artifact;
-use treebeam_core::id::{Commit, EvalId, GitTree, Place, RunPath, Sha256};
-use treebeam_core::protect::{Change, Protected};
+use treebeam_core::id::{CodePlace, Commit, EvalId, GitTree, RunPath, Sha256};
+use treebeam_core::protect::{PathChange, ProtectedPaths};
 use treebeam_run::port::{
-    Agent, AgentError, Applied, Ask, Binaries, CommitNote, CommittedTree, Edits, Executor, Files,
-    Job, JobEnd, JobKey, JournalTip, PortError, Reply, Repo, RepoFile, Role, StagedChanges,
-    TouchedFiles,
+    Agent, AgentError, AgentReply, AgentRequest, AgentRole, ApplyResult, BinaryDiff, CommitNote,
+    CommittedTree, EditMode, Executor, FileStore, JobEnd, JobKey, JournalTip, PortError, Repo,
+    RepoFile, StagedChanges, SweepJob, TouchedFiles,
 };
 
 /// A port behind the fence of a run.
 #[derive(Debug)]
-pub struct Fenced<P> {
+pub struct FencedPort<P> {
     port: Arc<P>,
-    fence: Fence,
+    fence: LeaseFence,
 }
 
-impl<P> Fenced<P> {
+impl<P> FencedPort<P> {
     /// The same port, for as long as the run is ours.
     #[must_use]
-    pub fn new(port: P, fence: Fence) -> Self {
-        Self::sharing(Arc::new(port), fence)
+    pub fn new(port: P, fence: LeaseFence) -> Self {
+        Self::with_shared(Arc::new(port), fence)
     }
 
     /// The same port, which somebody else knows too.
     #[must_use]
-    pub const fn sharing(port: Arc<P>, fence: Fence) -> Self {
+    pub const fn with_shared(port: Arc<P>, fence: LeaseFence) -> Self {
         Self { port, fence }
     }
 
     /// The port, if it may still act.
-    fn inside(&self) -> Result<&P, StoreError> {
-        self.fence.check().map(|()| self.port.as_ref())
+    fn checked_port(&self) -> Result<&P, StoreError> {
+        self.fence.check_ownership().map(|()| self.port.as_ref())
     }
 }
 
-impl<R: Repo + Send> Repo for Fenced<R> {
-    fn checkout(&self, place: Place, commit: &Commit) -> Result<(), PortError> {
-        self.inside()?.checkout(place, commit)
+impl<R: Repo + Send> Repo for FencedPort<R> {
+    fn checkout_worktree(&self, place: CodePlace, commit: &Commit) -> Result<(), PortError> {
+        self.checked_port()?.checkout_worktree(place, commit)
     }
-    fn renew(&self, place: Place, commit: &Commit) -> Result<(), PortError> {
-        self.inside()?.renew(place, commit)
+    fn renew_worktree(&self, place: CodePlace, commit: &Commit) -> Result<(), PortError> {
+        self.checked_port()?.renew_worktree(place, commit)
     }
-    fn apply(&self, place: Place, diff: &str) -> Result<Applied, PortError> {
-        self.inside()?.apply(place, diff)
+    fn apply_to_worktree(&self, place: CodePlace, diff: &str) -> Result<ApplyResult, PortError> {
+        self.checked_port()?.apply_to_worktree(place, diff)
     }
-    fn changes(&self, place: Place) -> Result<Vec<Change>, PortError> {
-        self.port.changes(place)
+    fn staged_paths(&self, place: CodePlace) -> Result<Vec<PathChange>, PortError> {
+        self.port.staged_paths(place)
     }
-    fn staged_changes(&self, place: Place) -> Result<StagedChanges, PortError> {
+    fn staged_changes(&self, place: CodePlace) -> Result<StagedChanges, PortError> {
         self.port.staged_changes(place)
     }
-    fn staged(&self, place: Place, limit: usize) -> Result<String, PortError> {
-        self.port.staged(place, limit)
+    fn staged_diff(&self, place: CodePlace, limit: usize) -> Result<String, PortError> {
+        self.port.staged_diff(place, limit)
     }
-    fn commit(&self, place: Place, note: &CommitNote) -> Result<CommittedTree, PortError> {
-        self.inside()?.commit(place, note)
-    }
-    fn tree(&self, commit: &Commit) -> Result<GitTree, PortError> {
-        self.port.tree(commit)
-    }
-    fn touched(
+    fn commit_staged(
         &self,
-        place: Place,
+        place: CodePlace,
+        note: &CommitNote,
+    ) -> Result<CommittedTree, PortError> {
+        self.checked_port()?.commit_staged(place, note)
+    }
+    fn git_tree(&self, commit: &Commit) -> Result<GitTree, PortError> {
+        self.port.git_tree(commit)
+    }
+    fn find_touched_files(
+        &self,
+        place: CodePlace,
         commit: &Commit,
-        protected: &Protected,
+        protected: &ProtectedPaths,
     ) -> Result<TouchedFiles, PortError> {
-        self.port.touched(place, commit, protected)
+        self.port.find_touched_files(place, commit, protected)
     }
-    fn restore(&self, place: Place, commit: &Commit, paths: &[String]) -> Result<(), PortError> {
-        self.inside()?.restore(place, commit, paths)
+    fn restore_paths(
+        &self,
+        place: CodePlace,
+        commit: &Commit,
+        paths: &[String],
+    ) -> Result<(), PortError> {
+        self.checked_port()?.restore_paths(place, commit, paths)
     }
-    fn keep(&self, place: Place, commit: &Commit) -> Result<(), PortError> {
-        self.inside()?.keep(place, commit)
+    fn set_place_ref(&self, place: CodePlace, commit: &Commit) -> Result<(), PortError> {
+        self.checked_port()?.set_place_ref(place, commit)
     }
-    fn has(&self, commit: &Commit) -> Result<bool, PortError> {
-        self.port.has(commit)
+    fn commit_exists(&self, commit: &Commit) -> Result<bool, PortError> {
+        self.port.commit_exists(commit)
     }
-    fn diff(
+    fn diff_commits(
         &self,
         from: &Commit,
         to: &Commit,
-        binaries: Binaries,
+        binaries: BinaryDiff,
         limit: usize,
     ) -> Result<String, PortError> {
-        self.port.diff(from, to, binaries, limit)
+        self.port.diff_commits(from, to, binaries, limit)
     }
     fn diff_stat(&self, from: &Commit, to: &Commit) -> Result<String, PortError> {
         self.port.diff_stat(from, to)
     }
     fn mark_journal(&self, tip: &JournalTip) -> Result<(), PortError> {
-        self.inside()?.mark_journal(tip)
+        self.checked_port()?.mark_journal(tip)
     }
-    fn files(&self, commit: &Commit) -> Result<Vec<RepoFile>, PortError> {
-        self.port.files(commit)
+    fn list_files(&self, commit: &Commit) -> Result<Vec<RepoFile>, PortError> {
+        self.port.list_files(commit)
     }
-    fn texts(&self, files: &[RepoFile]) -> Result<Vec<Option<String>>, PortError> {
-        self.port.texts(files)
+    fn read_texts(&self, files: &[RepoFile]) -> Result<Vec<Option<String>>, PortError> {
+        self.port.read_texts(files)
     }
-    fn discard(&self, leftover: Leftover, attempt: u32) -> Result<(), PortError> {
-        self.inside()?.discard(leftover, attempt)
+    fn discard_leftover(&self, leftover: Leftover, attempt: u32) -> Result<(), PortError> {
+        self.checked_port()?.discard_leftover(leftover, attempt)
     }
 }
 
-impl<F: Files + Send> Files for Fenced<F> {
-    fn write(&self, path: &RunPath, bytes: &[u8]) -> Result<(), PortError> {
-        self.inside()?.write(path, bytes)
+impl<F: FileStore + Send> FileStore for FencedPort<F> {
+    fn write_file(&self, path: &RunPath, bytes: &[u8]) -> Result<(), PortError> {
+        self.checked_port()?.write_file(path, bytes)
     }
-    fn read(&self, path: &RunPath, limit: usize) -> Result<Vec<u8>, PortError> {
-        self.port.read(path, limit)
+    fn read_file(&self, path: &RunPath, limit: usize) -> Result<Vec<u8>, PortError> {
+        self.port.read_file(path, limit)
     }
-    fn find(&self, path: &RunPath, limit: usize) -> Result<Option<Vec<u8>>, PortError> {
-        self.port.find(path, limit)
+    fn find_file(&self, path: &RunPath, limit: usize) -> Result<Option<Vec<u8>>, PortError> {
+        self.port.find_file(path, limit)
     }
-    fn link(&self, from: &RunPath, to: &RunPath) -> Result<Sha256, PortError> {
-        self.inside()?.link(from, to)
+    fn link_file(&self, from: &RunPath, to: &RunPath) -> Result<Sha256, PortError> {
+        self.checked_port()?.link_file(from, to)
     }
     fn remove_submissions(&self, eval: EvalId) -> Result<(), PortError> {
-        self.inside()?.remove_submissions(eval)
+        self.checked_port()?.remove_submissions(eval)
     }
-    fn import(&self, from: &RunPath, name: &str) -> Result<Artifact, PortError> {
-        self.inside()?.import(from, name)
+    fn import_artifact(&self, from: &RunPath, name: &str) -> Result<Artifact, PortError> {
+        self.checked_port()?.import_artifact(from, name)
     }
-    fn settle(&self) -> Result<(), PortError> {
-        self.port.settle()
+    fn sync_files(&self) -> Result<(), PortError> {
+        self.port.sync_files()
     }
-    fn changed(&self, artifacts: &[Artifact]) -> Result<Vec<Artifact>, PortError> {
-        self.port.changed(artifacts)
+    fn find_changed_artifacts(&self, artifacts: &[Artifact]) -> Result<Vec<Artifact>, PortError> {
+        self.port.find_changed_artifacts(artifacts)
     }
-    fn restore(&self, artifacts: &[Artifact]) -> Result<(), PortError> {
-        self.inside()?.restore(artifacts)
+    fn restore_artifacts(&self, artifacts: &[Artifact]) -> Result<(), PortError> {
+        self.checked_port()?.restore_artifacts(artifacts)
     }
-    fn open_copy(&self, artifact: &Artifact) -> Result<Box<dyn Read>, PortError> {
-        self.port.open_copy(artifact)
+    fn open_copy_of(&self, artifact: &Artifact) -> Result<Box<dyn Read>, PortError> {
+        self.port.open_copy_of(artifact)
     }
-    fn open(&self, artifact: &Artifact) -> Result<Box<dyn Read>, PortError> {
-        self.port.open(artifact)
-    }
-}
-
-impl<E: Executor + Send> Executor for Fenced<E> {
-    fn submit(&self, job: &Job) -> Result<(), PortError> {
-        self.inside()?.submit(job)
-    }
-    fn adopt(&self, jobs: &[Job]) -> Result<Vec<JobKey>, PortError> {
-        self.inside()?.adopt(jobs)
-    }
-    fn wait(&self, patience: Duration) -> Result<Vec<JobEnd>, PortError> {
-        self.port.wait(patience)
+    fn open_artifact(&self, artifact: &Artifact) -> Result<Box<dyn Read>, PortError> {
+        self.port.open_artifact(artifact)
     }
 }
 
-impl<A: Agent + Send> Agent for Fenced<A> {
-    fn answers(&self, role: Role) -> bool {
-        self.port.answers(role)
+impl<E: Executor + Send> Executor for FencedPort<E> {
+    fn submit_job(&self, job: &SweepJob) -> Result<(), PortError> {
+        self.checked_port()?.submit_job(job)
     }
-    fn edits(&self, role: Role) -> Edits {
-        self.port.edits(role)
+    fn adopt_jobs(&self, jobs: &[SweepJob]) -> Result<Vec<JobKey>, PortError> {
+        self.checked_port()?.adopt_jobs(jobs)
     }
-    fn continues(&self, role: Role) -> bool {
-        self.port.continues(role)
+    fn wait_for_jobs(&self, patience: Duration) -> Result<Vec<JobEnd>, PortError> {
+        self.port.wait_for_jobs(patience)
     }
-    fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
-        self.inside().map_err(PortError::from)?.ask(ask)
+}
+
+impl<A: Agent + Send> Agent for FencedPort<A> {
+    fn can_answer(&self, role: AgentRole) -> bool {
+        self.port.can_answer(role)
+    }
+    fn edit_mode(&self, role: AgentRole) -> EditMode {
+        self.port.edit_mode(role)
+    }
+    fn can_continue(&self, role: AgentRole) -> bool {
+        self.port.can_continue(role)
+    }
+    fn ask(&self, ask: &AgentRequest) -> Result<AgentReply, AgentError> {
+        self.checked_port().map_err(PortError::from)?.ask(ask)
     }
 }

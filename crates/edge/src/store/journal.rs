@@ -1,10 +1,10 @@
 //! `journal.jsonl`: one line per event, appended and synced, never changed. The only truth about a run.
 //! A last line without its end was never acknowledged and does not count; anything else that is wrong is refused.
 
-use super::durable;
+use super::atomic_file;
+use super::disk_format::journal_line::{self, UnendedLine};
 use super::error::StoreError;
 use super::record_file::{self, RecordKind};
-use super::wire::line::{self, Unended};
 use jiff::Timestamp;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
@@ -12,14 +12,14 @@ use std::path::{Path, PathBuf};
 use treebeam_core::event::Event;
 use treebeam_core::id::Sha256;
 
-pub use super::wire::line::Record;
+pub use super::disk_format::journal_line::JournalRecord;
 
 /// The longest line that is written or read.
-pub const LINE_LIMIT: usize = 64 * 1024 * 1024;
+pub const MAX_LINE_BYTES: usize = 64 * 1024 * 1024;
 
 /// Reads a journal line by line. Lines of an epoch that is over are passed over.
 #[derive(Debug)]
-pub struct Reader {
+pub struct JournalReader {
     path: PathBuf,
     input: BufReader<File>,
     line: Vec<u8>,
@@ -31,9 +31,9 @@ pub struct Reader {
     /// The number of the line that counted last, and the line.
     last: Option<(u64, JournalLine)>,
     highest_epoch: u64,
-    end: Option<End>,
+    end: Option<JournalEnd>,
     /// Whether the line that was read last has yet to get its end.
-    owed: bool,
+    awaits_newline: bool,
 }
 
 /// A line that is in a journal, as the next append compares it.
@@ -49,7 +49,7 @@ pub(super) struct JournalLine {
 
 /// How a journal ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum JournalEnd {
     /// With a line end.
     Clean,
     /// With a whole line whose end is missing.
@@ -58,7 +58,7 @@ pub(super) enum End {
     Torn(u64),
 }
 
-impl Reader {
+impl JournalReader {
     /// Opens a journal.
     ///
     /// # Errors
@@ -69,7 +69,7 @@ impl Reader {
 
     /// Opens a journal where a line begins.
     pub(super) fn open_at(path: &Path, at: u64) -> io::Result<Self> {
-        let mut file = record_file::open(path, RecordKind::Journal)?;
+        let mut file = record_file::open_record(path, RecordKind::Journal)?;
         file.seek(SeekFrom::Start(at))?;
         Ok(Self {
             path: path.to_owned(),
@@ -81,14 +81,14 @@ impl Reader {
             last: None,
             highest_epoch: 0,
             end: None,
-            owed: false,
+            awaits_newline: false,
         })
     }
 
     /// Opens a journal at the first line that begins here or later.
-    pub(super) fn open_within(path: &Path, at: u64) -> io::Result<Self> {
+    pub(super) fn open_at_or_after(path: &Path, at: u64) -> io::Result<Self> {
         let Some(before) = at.checked_sub(1) else { return Self::open_at(path, 0) };
-        let mut input = BufReader::new(record_file::open(path, RecordKind::Journal)?);
+        let mut input = BufReader::new(record_file::open_record(path, RecordKind::Journal)?);
         input.seek(SeekFrom::Start(before))?;
         let skipped = u64::try_from(input.skip_until(b'\n')?).unwrap_or(u64::MAX);
         Self::open_at(path, before.saturating_add(skipped))
@@ -98,15 +98,15 @@ impl Reader {
     ///
     /// # Errors
     /// When the file cannot be opened.
-    pub fn look_again(&mut self) -> Result<(), StoreError> {
+    pub fn resume_reading(&mut self) -> Result<(), StoreError> {
         let Some(end) = self.end else { return Ok(()) };
         let length = self.path.metadata().map_err(StoreError::io("look at", &self.path))?.len();
-        let at = if let End::Torn(at) = end { at } else { self.next_at };
+        let at = if let JournalEnd::Torn(at) = end { at } else { self.next_at };
         // A journal that got shorter than what was read of it is another one: the run went on from its manifest alone.
         let (at, last) = if length < at { (0, None) } else { (at, self.last) };
         let again = Self::open_at(&self.path, at).map_err(StoreError::io("open", &self.path))?;
-        let owed = at > 0 && (self.owed || end == End::Unended);
-        *self = Self { last, owed, highest_epoch: self.highest_epoch, ..again };
+        let owed = at > 0 && (self.awaits_newline || end == JournalEnd::Unended);
+        *self = Self { last, awaits_newline: owed, highest_epoch: self.highest_epoch, ..again };
         Ok(())
     }
 
@@ -114,16 +114,17 @@ impl Reader {
     ///
     /// # Errors
     /// When a line is damaged, out of order, too long, or unknown to this treebeam.
-    pub fn next_record(&mut self) -> Result<Option<Record>, StoreError> {
+    pub fn next_record(&mut self) -> Result<Option<JournalRecord>, StoreError> {
         while self.end.is_none() {
             if !self.read_line()? {
                 break;
             }
-            let (record, digest) = line::read(&self.line).map_err(|why| self.bad(why))?;
+            let (record, digest) =
+                journal_line::parse_line(&self.line).map_err(|why| self.bad_line(why))?;
             if record.epoch < self.highest_epoch {
                 continue;
             }
-            self.must_follow(&record)?;
+            self.check_follows(&record)?;
             self.highest_epoch = record.epoch;
             let bytes = u64::try_from(self.line.len()).unwrap_or(u64::MAX);
             self.last = Some((record.seq, JournalLine { at: self.line_at, bytes, digest }));
@@ -133,64 +134,66 @@ impl Reader {
     }
 
     /// Refuses a line that is not the next one, or that names another one as the line before it.
-    fn must_follow(&self, record: &Record) -> Result<(), StoreError> {
+    fn check_follows(&self, record: &JournalRecord) -> Result<(), StoreError> {
         let Some((seq, line)) = self.last else { return Ok(()) };
         if record.seq != seq + 1 {
-            return Err(self.bad(format!("event {} follows event {seq}", record.seq)));
+            return Err(self.bad_line(format!("event {} follows event {seq}", record.seq)));
         }
         if record.prev.is_some_and(|prev| prev != line.digest) {
             let why = format!("event {seq} is not the line that event {} names", record.seq);
-            return Err(self.bad(format!("{why}: one of the two was changed")));
+            return Err(self.bad_line(format!("{why}: one of the two was changed")));
         }
         Ok(())
     }
 
     /// Puts the next whole line into `self.line`; false at the end.
     fn read_line(&mut self) -> Result<bool, StoreError> {
-        self.take_owed()?;
+        self.skip_late_newline()?;
         self.line.clear();
         self.line_at = self.next_at;
-        let most = u64::try_from(LINE_LIMIT).unwrap_or(u64::MAX);
+        let most = u64::try_from(MAX_LINE_BYTES).unwrap_or(u64::MAX);
         let read = (&mut self.input).take(most).read_until(b'\n', &mut self.line);
         let read = read.map_err(StoreError::io("read", &self.path))?;
         self.next_at += u64::try_from(read).unwrap_or(u64::MAX);
         if read == 0 {
-            self.end.get_or_insert(End::Clean);
+            self.end.get_or_insert(JournalEnd::Clean);
             return Ok(false);
         }
         if self.line.last() == Some(&b'\n') {
             self.line.pop();
             return Ok(true);
         }
-        if read == LINE_LIMIT {
-            return Err(self.bad(format!("the line is longer than {LINE_LIMIT} bytes")));
+        if read == MAX_LINE_BYTES {
+            return Err(self.bad_line(format!("the line is longer than {MAX_LINE_BYTES} bytes")));
         }
-        self.unended()
+        self.judge_last_line()
     }
 
     /// Passes over the end of a line that was read before it was there.
-    fn take_owed(&mut self) -> Result<(), StoreError> {
-        if !self.owed {
+    fn skip_late_newline(&mut self) -> Result<(), StoreError> {
+        if !self.awaits_newline {
             return Ok(());
         }
         let ahead = self.input.fill_buf().map_err(StoreError::io("read", &self.path))?;
         if ahead.first() == Some(&b'\n') {
             self.input.consume(1);
             self.next_at += 1;
-            self.owed = false;
+            self.awaits_newline = false;
         }
         Ok(())
     }
 
-    fn unended(&mut self) -> Result<bool, StoreError> {
-        match line::judge_unended(&self.line) {
-            Unended::Whole => {
-                self.end = Some(End::Unended);
+    fn judge_last_line(&mut self) -> Result<bool, StoreError> {
+        match journal_line::judge_unended(&self.line) {
+            UnendedLine::Whole => {
+                self.end = Some(JournalEnd::Unended);
                 Ok(true)
             }
-            Unended::Followed => Err(self.bad("something follows the line's end".to_owned())),
-            Unended::Torn => {
-                self.end = Some(End::Torn(self.line_at));
+            UnendedLine::Followed => {
+                Err(self.bad_line("something follows the line's end".to_owned()))
+            }
+            UnendedLine::Torn => {
+                self.end = Some(JournalEnd::Torn(self.line_at));
                 Ok(false)
             }
         }
@@ -202,7 +205,7 @@ impl Reader {
     }
 
     /// The number of the last line that counted, and where it begins.
-    pub(super) fn last(&self) -> Option<(u64, u64)> {
+    pub(super) fn last_position(&self) -> Option<(u64, u64)> {
         self.last.map(|(seq, line)| (seq, line.at))
     }
 
@@ -227,18 +230,18 @@ impl Reader {
     }
 
     /// How the journal ends, once it is read to its end.
-    pub(super) fn ending(&self) -> End {
-        self.end.unwrap_or(End::Clean)
+    pub(super) fn journal_end(&self) -> JournalEnd {
+        self.end.unwrap_or(JournalEnd::Clean)
     }
 
     /// The line that was read last, with its number, as an error.
-    pub(super) fn bad(&self, why: String) -> StoreError {
+    pub(super) fn bad_line(&self, why: String) -> StoreError {
         StoreError::BadLine { path: self.path.clone(), line: self.line_number(), why }
     }
 
     /// Counts lines, which is needed only when something is wrong.
     pub(super) fn line_number(&self) -> u64 {
-        let before = record_file::open(&self.path, RecordKind::Journal)
+        let before = record_file::open_record(&self.path, RecordKind::Journal)
             .map(|file| BufReader::new(file.take(self.line_at)));
         let ends = before.map(|input| input.bytes().filter(|b| matches!(b, Ok(b'\n'))).count());
         u64::try_from(ends.unwrap_or(0)).unwrap_or(u64::MAX) + 1
@@ -246,14 +249,14 @@ impl Reader {
 }
 
 /// When the first line was written, if it can be read.
-pub(super) fn first_time(path: &Path) -> Option<Timestamp> {
-    let mut reader = Reader::open(path).ok()?;
+pub(super) fn first_line_time(path: &Path) -> Option<Timestamp> {
+    let mut reader = JournalReader::open(path).ok()?;
     reader.next_record().ok()?.map(|record| record.t)
 }
 
 /// Appends to a journal. After an error it refuses everything: what is on disk is then unknown.
 #[derive(Debug)]
-pub(super) struct Writer {
+pub(super) struct JournalWriter {
     path: PathBuf,
     file: File,
     epoch: u64,
@@ -267,18 +270,18 @@ pub(super) struct Writer {
 
 /// From where a journal goes on.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Tip {
+pub(super) struct AppendPoint {
     /// The number of the last line.
     pub(super) seq: u64,
     /// That line, if it is in the file.
     pub(super) line: Option<JournalLine>,
     /// How the file ends.
-    pub(super) end: End,
+    pub(super) end: JournalEnd,
     /// Where the last line that was read ends, a torn one not counted.
     pub(super) length: u64,
 }
 
-impl Writer {
+impl JournalWriter {
     /// Makes a journal with nothing in it.
     pub(super) fn create(path: &Path, epoch: u64, seq: u64) -> Result<Self, StoreError> {
         let mut how = OpenOptions::new();
@@ -289,28 +292,40 @@ impl Writer {
     }
 
     /// Goes on with a journal, after cutting a torn last line.
-    pub(super) fn resume(path: &Path, epoch: u64, tip: Tip) -> Result<Self, StoreError> {
+    pub(super) fn resume(path: &Path, epoch: u64, tip: AppendPoint) -> Result<Self, StoreError> {
         let mut how = OpenOptions::new();
-        let file = record_file::open_with(how.read(true).append(true), path, RecordKind::Journal);
-        Self::go_on(path, file.map_err(StoreError::io("open", path))?, epoch, tip)
+        let file =
+            record_file::open_record_with(how.read(true).append(true), path, RecordKind::Journal);
+        Self::from_file(path, file.map_err(StoreError::io("open", path))?, epoch, tip)
     }
 
     /// Goes on with a copy of a journal, which takes its name. Whoever has the old one open writes to a file that nobody
     /// finds any more.
-    pub(super) fn renew(path: &Path, epoch: u64, tip: Tip) -> Result<Self, StoreError> {
-        let old = record_file::open(path, RecordKind::Journal);
+    pub(super) fn resume_on_copy(
+        path: &Path,
+        epoch: u64,
+        tip: AppendPoint,
+    ) -> Result<Self, StoreError> {
+        let old = record_file::open_record(path, RecordKind::Journal);
         let mut old = old.map_err(StoreError::io("open", path))?.take(tip.length);
         let copy = |file: &mut File| io::copy(&mut old, file).map(drop);
-        let file = durable::replace_and_open(path, copy).map_err(StoreError::io("copy", path))?;
+        let file =
+            atomic_file::replace_and_open(path, copy).map_err(StoreError::io("copy", path))?;
         let folder = path.parent().unwrap_or(path);
-        durable::sync_dir(folder).map_err(StoreError::io("sync", folder))?;
-        let end = if tip.end == End::Unended { End::Unended } else { End::Clean };
-        Self::go_on(path, file, epoch, Tip { end, ..tip })
+        atomic_file::sync_dir(folder).map_err(StoreError::io("sync", folder))?;
+        let end =
+            if tip.end == JournalEnd::Unended { JournalEnd::Unended } else { JournalEnd::Clean };
+        Self::from_file(path, file, epoch, AppendPoint { end, ..tip })
     }
 
-    fn go_on(path: &Path, file: File, epoch: u64, tip: Tip) -> Result<Self, StoreError> {
-        let length = mend(&file, tip.end).map_err(StoreError::io("mend", path))?;
-        let Tip { seq, line, .. } = tip;
+    fn from_file(
+        path: &Path,
+        file: File,
+        epoch: u64,
+        tip: AppendPoint,
+    ) -> Result<Self, StoreError> {
+        let length = repair_end(&file, tip.end).map_err(StoreError::io("mend", path))?;
+        let AppendPoint { seq, line, .. } = tip;
         Ok(Self { path: path.to_owned(), file, epoch, seq, line, length, broken: false })
     }
 
@@ -323,7 +338,7 @@ impl Writer {
             return Ok(());
         }
         self.broken = true;
-        let (lines, last) = self.encode(events)?;
+        let (lines, last) = self.encode_events(events)?;
         let write = self.file.write_all(&lines).and_then(|()| self.file.sync_data());
         // Asked for, not added up: a late line of somebody else may have come between.
         let end = write.and_then(|()| self.file.stream_position());
@@ -337,31 +352,32 @@ impl Writer {
     }
 
     /// The lines, and the last one of them.
-    fn encode(&self, events: &[Event]) -> Result<(Vec<u8>, JournalLine), StoreError> {
+    fn encode_events(&self, events: &[Event]) -> Result<(Vec<u8>, JournalLine), StoreError> {
         let now = Timestamp::now();
         let mut lines = Vec::new();
-        let digest = self.line.map_or_else(line::chain_start, |line| line.digest);
+        let digest = self.line.map_or_else(journal_line::chain_start, |line| line.digest);
         let mut last = JournalLine { at: 0, bytes: 0, digest };
         for (seq, event) in (self.seq + 1..).zip(events) {
             let start = lines.len();
-            let written = line::write(seq, self.epoch, now, last.digest, event, &mut lines);
+            let written =
+                journal_line::write_line(seq, self.epoch, now, last.digest, event, &mut lines);
             written.map_err(io::Error::from).map_err(StoreError::io("write", &self.path))?;
             let bytes = lines.len() - start;
-            if bytes > LINE_LIMIT {
-                let (path, limit) = (self.path.clone(), LINE_LIMIT);
+            if bytes > MAX_LINE_BYTES {
+                let (path, limit) = (self.path.clone(), MAX_LINE_BYTES);
                 return Err(StoreError::TooLong { path, bytes, limit });
             }
             let line = lines.get(start..).and_then(|line| line.strip_suffix(b"\n"));
             let line = line.unwrap_or_default();
             let number = |size: usize| u64::try_from(size).unwrap_or(u64::MAX);
             let (at, bytes) = (number(start), number(line.len()));
-            last = JournalLine { at, bytes, digest: line::digest(line) };
+            last = JournalLine { at, bytes, digest: journal_line::line_digest(line) };
         }
         Ok((lines, last))
     }
 
     /// Goes on with another file of the same content.
-    pub(super) fn go_on_with(&mut self, file: File) {
+    pub(super) fn switch_file(&mut self, file: File) {
         self.file = file;
     }
 
@@ -390,11 +406,11 @@ impl Writer {
 }
 
 /// Ends the file where its last whole line ends, and says how long it is then.
-fn mend(mut file: &File, end: End) -> io::Result<u64> {
+fn repair_end(mut file: &File, end: JournalEnd) -> io::Result<u64> {
     match end {
-        End::Clean => return Ok(file.metadata()?.len()),
-        End::Unended => file.write_all(b"\n")?,
-        End::Torn(at) => file.set_len(at)?,
+        JournalEnd::Clean => return Ok(file.metadata()?.len()),
+        JournalEnd::Unended => file.write_all(b"\n")?,
+        JournalEnd::Torn(at) => file.set_len(at)?,
     }
     file.sync_all()?;
     Ok(file.metadata()?.len())
@@ -403,15 +419,15 @@ fn mend(mut file: &File, end: End) -> io::Result<u64> {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
-    use treebeam_core::event::Stop;
+    use treebeam_core::event::StopReason;
 
     #[test]
     fn a_failed_write_is_final() {
         let path = Path::new("/dev/full");
         let file = OpenOptions::new().append(true).open(path).unwrap();
-        let tip = Tip { seq: 4, line: None, end: End::Clean, length: 0 };
-        let mut writer = Writer::go_on(path, file, 1, tip).unwrap();
-        let stop = Event::Stopped { reason: Stop::NoIdeas, at: Timestamp::UNIX_EPOCH };
+        let tip = AppendPoint { seq: 4, line: None, end: JournalEnd::Clean, length: 0 };
+        let mut writer = JournalWriter::from_file(path, file, 1, tip).unwrap();
+        let stop = Event::Stopped { reason: StopReason::NoIdeas, at: Timestamp::UNIX_EPOCH };
         assert!(matches!(writer.append(std::slice::from_ref(&stop)), Err(StoreError::Io { .. })));
         assert!(matches!(
             writer.append(std::slice::from_ref(&stop)),

@@ -2,12 +2,12 @@
 //! changed while its run goes on is noticed by the one process that still has all of it. A journal that has lost its name
 //! gets it back; one that was changed is left as it is.
 
-use super::durable;
+use super::atomic_file;
+use super::disk_format::journal_line;
 use super::error::StoreError;
-use super::journal::{JournalLine, Reader, Writer};
+use super::journal::{JournalLine, JournalReader, JournalWriter};
 use super::os;
 use super::record_file::{self, RecordKind, UnusableFile};
-use super::wire::line;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 
@@ -25,14 +25,14 @@ pub(super) enum JournalCondition {
     Changed(String),
 }
 
-impl Writer {
+impl JournalWriter {
     /// Compares the open journal with what was written, and with what lies at its path.
-    pub(super) fn condition(&self) -> Result<JournalCondition, StoreError> {
+    pub(super) fn check_condition(&self) -> Result<JournalCondition, StoreError> {
         let look = || -> io::Result<JournalCondition> {
             if let Some(why) = self.content_change()? {
                 return Ok(JournalCondition::Changed(why));
             }
-            match record_file::open(self.path(), RecordKind::Journal) {
+            match record_file::open_record(self.path(), RecordKind::Journal) {
                 Ok(found) if os::file_id(&found)? == os::file_id(self.file())? => {
                     Ok(JournalCondition::Intact)
                 }
@@ -56,7 +56,7 @@ impl Writer {
             return Ok(Some(format!("it has {length} bytes, {written} were written")));
         }
         if let Some(last) = self.last_line()
-            && !is_at(self.file(), last)?
+            && !is_line_intact(self.file(), last)?
         {
             return Ok(Some(format!("its last line, event {}, was changed", self.seq())));
         }
@@ -73,41 +73,43 @@ impl Writer {
         let mut added = Vec::new();
         file.take(SEARCHED_TAIL_BYTES).read_to_end(&mut added)?;
         let Some(lines) = added.strip_suffix(b"\n") else { return Ok(false) };
-        let is_inert =
-            |text: &[u8]| line::read(text).is_ok_and(|(record, _)| record.epoch < self.epoch());
+        let is_inert = |text: &[u8]| {
+            journal_line::parse_line(text).is_ok_and(|(record, _)| record.epoch < self.epoch())
+        };
         Ok(lines.split(|byte| *byte == b'\n').all(is_inert))
     }
 
     /// Gives a journal that has lost its name a copy of that name, and goes on with the copy.
-    pub(super) fn regain_name(&mut self) -> Result<(), StoreError> {
+    pub(super) fn restore_name(&mut self) -> Result<(), StoreError> {
         let path = self.path().to_owned();
         let (mut old, length) = (self.file(), self.length());
         let copy = |new: &mut File| -> io::Result<()> {
             old.seek(SeekFrom::Start(0))?;
             io::copy(&mut old.take(length), new).map(drop)
         };
-        let file = durable::put_first_and_open(&path, copy);
+        let file = atomic_file::create_and_open(&path, copy);
         let file = file.map_err(StoreError::io("put back", &path))?;
         let folder = path.parent().unwrap_or(&path);
-        durable::sync_dir(folder).map_err(StoreError::io("sync", folder))?;
-        self.go_on_with(file);
+        atomic_file::sync_dir(folder).map_err(StoreError::io("sync", folder))?;
+        self.switch_file(file);
         Ok(())
     }
 }
 
 /// Whether a line of a journal is where it was written.
-fn is_at(mut file: &File, line: &JournalLine) -> io::Result<bool> {
+fn is_line_intact(mut file: &File, line: &JournalLine) -> io::Result<bool> {
     file.seek(SeekFrom::Start(line.at))?;
     let mut found = Vec::new();
     file.take(line.bytes).read_to_end(&mut found)?;
-    Ok(line::digest(&found) == line.digest)
+    Ok(journal_line::line_digest(&found) == line.digest)
 }
 
 /// Whether the end of a journal has lines of a later epoch than this: another process goes on with the run.
 pub(super) fn has_later_epoch(path: &std::path::Path, epoch: u64) -> bool {
     let search = || -> io::Result<bool> {
-        let length = record_file::open(path, RecordKind::Journal)?.metadata()?.len();
-        let mut reader = Reader::open_within(path, length.saturating_sub(SEARCHED_TAIL_BYTES))?;
+        let length = record_file::open_record(path, RecordKind::Journal)?.metadata()?.len();
+        let mut reader =
+            JournalReader::open_at_or_after(path, length.saturating_sub(SEARCHED_TAIL_BYTES))?;
         while let Ok(Some(record)) = reader.next_record() {
             if record.epoch > epoch {
                 return Ok(true);

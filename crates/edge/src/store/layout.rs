@@ -1,6 +1,6 @@
 //! Where everything of a run lies. Names only; nothing here reads what is in the files but a journal's first line.
 
-use super::durable;
+use super::atomic_file;
 use super::error::StoreError;
 use super::journal;
 use super::record_file;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use treebeam_core::id::{RunId, RunPath};
 
 /// The folders that a new run has.
-pub(super) const FOLDERS: [&str; 8] =
+pub(super) const RUN_FOLDERS: [&str; 8] =
     ["wt", "cand", "node_ideas", "eval", "artifacts", "conversations", "logs", "inbox"];
 
 /// A run's directory.
@@ -27,7 +27,7 @@ impl RunDir {
     }
     /// The run of this name among these runs.
     #[must_use]
-    pub fn of(runs_root: &Path, run: &RunId) -> Self {
+    pub fn from_run_id(runs_root: &Path, run: &RunId) -> Self {
         Self::new(runs_root.join(run.as_str()))
     }
     /// The directory itself.
@@ -37,44 +37,44 @@ impl RunDir {
     }
     /// Where a file of the run lies.
     #[must_use]
-    pub fn path(&self, path: &RunPath) -> PathBuf {
+    pub fn file_path(&self, path: &RunPath) -> PathBuf {
         let mut full = self.0.clone();
         full.extend(path.as_str().split('/'));
         full
     }
     /// Every state transition, in order.
     #[must_use]
-    pub fn journal(&self) -> PathBuf {
+    pub fn journal_path(&self) -> PathBuf {
         self.0.join("journal.jsonl")
     }
     /// The whole state.
     #[must_use]
-    pub fn manifest(&self) -> PathBuf {
+    pub fn manifest_path(&self) -> PathBuf {
         self.0.join("manifest.json")
     }
     /// The manifest before.
     #[must_use]
-    pub fn previous_manifest(&self) -> PathBuf {
+    pub fn previous_manifest_path(&self) -> PathBuf {
         self.0.join("manifest.json.prev")
     }
     /// The file whose lock says that the run is being run. Empty; never renamed or deleted.
     #[must_use]
-    pub fn lock(&self) -> PathBuf {
+    pub fn lock_path(&self) -> PathBuf {
         self.0.join("run.lock")
     }
     /// Who is running it, for people.
     #[must_use]
-    pub fn holder(&self) -> PathBuf {
+    pub fn lock_note_path(&self) -> PathBuf {
         self.0.join("run.lock.json")
     }
     /// What the user has to say to it while it runs.
     #[must_use]
-    pub fn inbox(&self) -> PathBuf {
+    pub fn inbox_path(&self) -> PathBuf {
         self.0.join("inbox")
     }
     /// The copies of what decisions rest on.
     #[must_use]
-    pub fn artifacts(&self) -> PathBuf {
+    pub fn artifacts_path(&self) -> PathBuf {
         self.0.join("artifacts")
     }
 }
@@ -86,7 +86,7 @@ pub fn runs_root(repo: &Path) -> PathBuf {
 }
 
 /// What makes git ignore a folder, this file included.
-const IGNORE_ALL: &str = "*\n";
+const GITIGNORE_ALL: &str = "*\n";
 
 /// Makes a folder for all runs where the user wants it, so that git ignores it. False: it holds something else.
 ///
@@ -94,33 +94,33 @@ const IGNORE_ALL: &str = "*\n";
 /// When it cannot be made or read.
 pub fn make_named_runs_root(root: &Path) -> Result<bool, StoreError> {
     let ignore = root.join(".gitignore");
-    if fs::read_to_string(&ignore).is_ok_and(|text| text == IGNORE_ALL) {
+    if fs::read_to_string(&ignore).is_ok_and(|text| text == GITIGNORE_ALL) {
         return Ok(true);
     }
     fs::create_dir_all(root).map_err(StoreError::io("create", root))?;
     let mut entries = fs::read_dir(root).map_err(StoreError::io("list", root))?;
-    if entries.any(|entry| !entry.is_ok_and(|entry| is_cut_off(&entry, &ignore))) {
+    if entries.any(|entry| !entry.is_ok_and(|entry| is_empty_gitignore(&entry, &ignore))) {
         return Ok(false);
     }
-    ignore_all(&ignore, [Some(root), root.parent()].into_iter().flatten())?;
+    write_gitignore(&ignore, [Some(root), root.parent()].into_iter().flatten())?;
     Ok(true)
 }
 
 /// Whether an entry is this file, made and not filled: a full disk or a power cut came between.
-fn is_cut_off(entry: &fs::DirEntry, ignore: &Path) -> bool {
+fn is_empty_gitignore(entry: &fs::DirEntry, ignore: &Path) -> bool {
     entry.path() == ignore && entry.metadata().is_ok_and(|file| file.len() == 0)
 }
 
 /// Makes git ignore a folder: this file, and the names in these folders, are on disk then.
-fn ignore_all<'a>(
+fn write_gitignore<'a>(
     ignore: &Path,
     folders: impl IntoIterator<Item = &'a Path>,
 ) -> Result<(), StoreError> {
     let write =
-        |mut file: File| file.write_all(IGNORE_ALL.as_bytes()).and_then(|()| file.sync_all());
+        |mut file: File| file.write_all(GITIGNORE_ALL.as_bytes()).and_then(|()| file.sync_all());
     File::create(ignore).and_then(write).map_err(StoreError::io("write", ignore))?;
     for folder in folders {
-        durable::sync_dir(folder).map_err(StoreError::io("sync", folder))?;
+        atomic_file::sync_dir(folder).map_err(StoreError::io("sync", folder))?;
     }
     Ok(())
 }
@@ -129,7 +129,7 @@ fn ignore_all<'a>(
 #[must_use]
 pub fn is_runs_root(root: &Path) -> bool {
     let ignored = |folder: &Path| {
-        fs::read_to_string(folder.join(".gitignore")).is_ok_and(|text| text == IGNORE_ALL)
+        fs::read_to_string(folder.join(".gitignore")).is_ok_and(|text| text == GITIGNORE_ALL)
     };
     let above = root.parent().filter(|above| above.ends_with(".treebeam"));
     root.is_dir() && (ignored(root) || above.is_some_and(ignored))
@@ -147,21 +147,21 @@ pub fn make_runs_root(repo: &Path) -> Result<PathBuf, StoreError> {
         return Ok(runs);
     }
     fs::create_dir_all(&runs).map_err(StoreError::io("create", &runs))?;
-    ignore_all(&ignore, [own.as_path(), repo])?;
+    write_gitignore(&ignore, [own.as_path(), repo])?;
     Ok(runs)
 }
 
 /// When a run began, by the wall's clock: the time on its journal's first line, if that can be read.
 #[must_use]
-pub fn began(run: &RunDir) -> Option<Timestamp> {
-    journal::first_time(&run.journal())
+pub fn run_start_time(run: &RunDir) -> Option<Timestamp> {
+    journal::first_line_time(&run.journal_path())
 }
 
 /// The runs below this folder, the oldest first: by the time on their journal's first line, then by name.
 ///
 /// # Errors
 /// When the folder cannot be listed; one that is missing has no runs.
-pub fn runs(root: &Path) -> Result<Vec<RunId>, StoreError> {
+pub fn list_runs(root: &Path) -> Result<Vec<RunId>, StoreError> {
     let entries = match fs::read_dir(root) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -173,9 +173,10 @@ pub fn runs(root: &Path) -> Result<Vec<RunId>, StoreError> {
         let Some(run) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
             continue;
         };
-        let dir = RunDir::of(root, &run);
-        if record_file::is_there(&dir.journal()) || record_file::is_there(&dir.manifest()) {
-            found.push((began(&dir), run));
+        let dir = RunDir::from_run_id(root, &run);
+        if record_file::has_file(&dir.journal_path()) || record_file::has_file(&dir.manifest_path())
+        {
+            found.push((run_start_time(&dir), run));
         }
     }
     found.sort();

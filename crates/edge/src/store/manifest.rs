@@ -1,11 +1,11 @@
 //! `manifest.json`: the whole state at one point of the journal, so that opening a run need not read all of it.
 //! A short cut, never the truth: one that is damaged is passed over.
 
-use super::durable;
+use super::atomic_file;
+use super::disk_format::document;
 use super::error::StoreError;
 use super::layout::RunDir;
 use super::record_file::{self, RecordKind, UnusableFile};
-use super::wire::document;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -14,7 +14,7 @@ use treebeam_core::facts::Facts;
 
 /// Where the journal stood when a manifest was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Mark {
+pub struct JournalMark {
     /// The last event that the manifest covers.
     pub seq: u64,
     /// Which opening of the run wrote it.
@@ -27,7 +27,7 @@ pub struct Mark {
 
 /// Why a manifest cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unreadable {
+pub enum ManifestError {
     /// It is not what was written.
     #[error("{0}")]
     Damaged(String),
@@ -40,28 +40,30 @@ pub enum Unreadable {
 ///
 /// # Errors
 /// When `to` does not take it.
-pub fn encode(facts: &Facts, mark: Mark, to: impl Write) -> io::Result<()> {
-    document::write(facts, mark, to)
+pub fn encode_manifest(facts: &Facts, mark: JournalMark, to: impl Write) -> io::Result<()> {
+    document::write_document(facts, mark, to)
 }
 
 /// The facts that a manifest of this or an older version holds. What can be derived from them is not believed.
 ///
 /// # Errors
 /// When it is damaged or of a newer version.
-pub fn decode(bytes: &[u8]) -> Result<(Facts, Mark), Unreadable> {
-    document::read(bytes)
+pub fn decode_manifest(bytes: &[u8]) -> Result<(Facts, JournalMark), ManifestError> {
+    document::read_document(bytes)
 }
 
 /// A manifest that was found.
-pub(super) struct Found {
+pub(super) struct FoundManifest {
     pub(super) facts: Facts,
-    pub(super) mark: Mark,
+    pub(super) mark: JournalMark,
     pub(super) bytes: u64,
 }
 
 /// Reads a manifest file. None: there is no such file; a string: it is damaged, and why.
-pub(super) fn read(path: &Path) -> Result<Option<Result<Found, String>>, StoreError> {
-    let bytes = match record_file::read(path, RecordKind::Manifest) {
+pub(super) fn read_manifest(
+    path: &Path,
+) -> Result<Option<Result<FoundManifest, String>>, StoreError> {
+    let bytes = match record_file::read_record(path, RecordKind::Manifest) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => match UnusableFile::in_error(&error) {
@@ -69,14 +71,14 @@ pub(super) fn read(path: &Path) -> Result<Option<Result<Found, String>>, StoreEr
             None => return Err(StoreError::io("read", path)(error)),
         },
     };
-    match decode(&bytes) {
+    match decode_manifest(&bytes) {
         Ok((facts, mark)) => {
             let bytes = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-            Ok(Some(Ok(Found { facts, mark, bytes })))
+            Ok(Some(Ok(FoundManifest { facts, mark, bytes })))
         }
-        Err(Unreadable::Damaged(why)) => Ok(Some(Err(why))),
-        Err(Unreadable::Newer(version)) => {
-            let (path, known) = (path.to_owned(), document::VERSION);
+        Err(ManifestError::Damaged(why)) => Ok(Some(Err(why))),
+        Err(ManifestError::Newer(version)) => {
+            let (path, known) = (path.to_owned(), document::MANIFEST_VERSION);
             Err(StoreError::Newer { path, version, known })
         }
     }
@@ -84,7 +86,7 @@ pub(super) fn read(path: &Path) -> Result<Option<Result<Found, String>>, StoreEr
 
 /// Whether the manifest that is there may become the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Present {
+pub(super) enum ManifestCondition {
     /// It is good.
     Good,
     /// There is none, or a damaged one.
@@ -92,24 +94,24 @@ pub(super) enum Present {
 }
 
 /// Writes the manifest, keeps the one before, and says how long it is.
-pub(super) fn write(
+pub(super) fn write_manifest(
     run: &RunDir,
     facts: &Facts,
-    mark: Mark,
-    present: Present,
+    mark: JournalMark,
+    present: ManifestCondition,
 ) -> Result<u64, StoreError> {
-    let path = run.manifest();
+    let path = run.manifest_path();
     let mut bytes = 0;
     let content = |file: &mut File| {
-        encode(facts, mark, BufWriter::with_capacity(64 * 1024, &mut *file))?;
+        encode_manifest(facts, mark, BufWriter::with_capacity(64 * 1024, &mut *file))?;
         bytes = file.metadata()?.len();
         Ok(())
     };
     let keep = || match present {
-        Present::Good => durable::also_name(&path, &run.previous_manifest()),
-        Present::Unusable => Ok(()),
+        ManifestCondition::Good => atomic_file::link_or_copy(&path, &run.previous_manifest_path()),
+        ManifestCondition::Unusable => Ok(()),
     };
-    durable::replace_after(&path, content, keep).map_err(StoreError::io("write", &path))?;
-    durable::sync_dir(run.root()).map_err(StoreError::io("sync", run.root()))?;
+    atomic_file::replace_after(&path, content, keep).map_err(StoreError::io("write", &path))?;
+    atomic_file::sync_dir(run.root()).map_err(StoreError::io("sync", run.root()))?;
     Ok(bytes)
 }

@@ -1,17 +1,17 @@
 //! Creating and opening a run, to read it or to run it, and what one who runs it may write. What is on disk is made
 //! sense of in `loading`.
 
-use super::durable;
+use super::atomic_file;
 use super::error::StoreError;
-use super::journal::Writer;
+use super::journal::JournalWriter;
 use super::journal_guard::{JournalCondition, has_later_epoch};
-use super::layout::{FOLDERS, RunDir};
-use super::lease::{self, Claim, Fence, Lease, Taken, WaitBoard};
-use super::loading::{Loaded, Source, Written, from_journal, load};
-use super::manifest::{self, Mark, Present};
-use super::note::Note;
+use super::layout::{RUN_FOLDERS, RunDir};
+use super::lease::{self, Lease, LeaseFence, LockedRun, RunClaim, WaitBoard};
+use super::loading::{LoadedRun, ManifestOnDisk, RunSource, load_from_journal, load_run};
+use super::manifest::{self, JournalMark, ManifestCondition};
+use super::open_note::OpenNote;
 use super::record_file;
-use super::unnamed;
+use super::unnamed_run;
 use jiff::Timestamp;
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -20,17 +20,17 @@ use std::thread;
 use std::time::Duration;
 use treebeam_core::event::{Event, RunStarted};
 use treebeam_core::state::State;
-use treebeam_run::port::{Checkpoint, Journal, JournalTip, PortError};
+use treebeam_run::port::{CheckpointKind, Journal, JournalTip, PortError};
 
 /// The journal may grow by this much before a manifest is worth its while.
-const TAIL: u64 = 64 * 1024;
+const MIN_CHECKPOINT_TAIL_BYTES: u64 = 64 * 1024;
 /// A process that has copied a journal to take its run over has recorded the takeover by then.
-const TAKEOVER_SETTLES_WITHIN: Duration = Duration::from_secs(2);
+const TAKEOVER_RECORD_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Whether to go on where only the user can know that nothing is lost: from a manifest whose journal is missing or too
 /// short, and with a run that a process on another machine may still have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Force {
+pub enum ForcePolicy {
     /// Refuse.
     No,
     /// Go on; an old journal is set aside, and the other process notices before its next write.
@@ -50,7 +50,7 @@ pub struct OpenStats {
 
 /// A run that was opened to be read.
 #[derive(Debug)]
-pub struct Opened {
+pub struct OpenedRun {
     /// Where it lies.
     pub run: RunDir,
     /// Its state.
@@ -58,7 +58,7 @@ pub struct Opened {
     /// The last event.
     pub seq: u64,
     /// What a person should know.
-    pub notes: Vec<Note>,
+    pub notes: Vec<OpenNote>,
     /// What it cost.
     pub stats: OpenStats,
 }
@@ -67,27 +67,28 @@ pub struct Opened {
 ///
 /// # Errors
 /// When there is no run, or it is damaged.
-pub fn open_to_read(run: &RunDir) -> Result<Opened, StoreError> {
-    let Loaded { state, tip, notes, stats, .. } = load(run, Force::No)?;
-    Ok(Opened { run: run.clone(), state, seq: tip.seq, notes, stats })
+pub fn open_to_read(run: &RunDir) -> Result<OpenedRun, StoreError> {
+    let LoadedRun { state, tip, notes, stats, .. } = load_run(run, ForcePolicy::No)?;
+    Ok(OpenedRun { run: run.clone(), state, seq: tip.seq, notes, stats })
 }
 
 /// Replays a run's journal from its first event on, as if there were no manifest. Nothing is written.
 ///
 /// # Errors
 /// When there is no journal, it is damaged, or it does not begin with the start of the run.
-pub fn replay_journal(run: &RunDir) -> Result<Opened, StoreError> {
-    let Loaded { state, tip, notes, stats, .. } = from_journal(&run.journal(), Vec::new())?;
-    Ok(Opened { run: run.clone(), state, seq: tip.seq, notes, stats })
+pub fn replay_journal(run: &RunDir) -> Result<OpenedRun, StoreError> {
+    let LoadedRun { state, tip, notes, stats, .. } =
+        load_from_journal(&run.journal_path(), Vec::new())?;
+    Ok(OpenedRun { run: run.clone(), state, seq: tip.seq, notes, stats })
 }
 
 /// A run that this process runs.
 #[derive(Debug)]
-pub struct Store {
+pub struct RunStore {
     run: RunDir,
-    journal: Writer,
+    journal: JournalWriter,
     starts_at: u64,
-    checkpoint: Written,
+    checkpoint: ManifestOnDisk,
     takeover: Option<Event>,
     lease: Lease,
     repair: JournalRepair,
@@ -107,7 +108,7 @@ struct JournalRepair {
 impl JournalRepair {
     /// Notes whether a journal that had lost its name was put back. One that was not is lost with this process: only the
     /// manifest can keep what was recorded.
-    fn note_put_back(
+    fn note_restoration(
         &mut self,
         path: PathBuf,
         put_back: Result<(), StoreError>,
@@ -122,40 +123,41 @@ impl JournalRepair {
         } else {
             self.is_changed = true;
         }
-        let why = format!("it was removed or renamed: {}", PortError::from(error).in_full());
+        let why = format!("it was removed or renamed: {}", PortError::from(error).full_text());
         Err(StoreError::JournalChanged { path, why })
     }
 }
 
 /// How a process comes to a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Entry {
+enum RunEntry {
     /// It has made it, and goes on in its first epoch.
     Made,
     /// It has found it.
     Found,
 }
 
-impl Store {
+impl RunStore {
     /// Makes a run with its first event. It has its name only once that is on disk.
     ///
     /// # Errors
     /// When the name is taken, or the disk refuses.
     pub fn create(runs_root: &Path, started: &RunStarted) -> Result<(Self, State), StoreError> {
-        let run = RunDir::of(runs_root, &started.run);
+        let run = RunDir::from_run_id(runs_root, &started.run);
         let path = run.root().to_owned();
         if path.symlink_metadata().is_ok() {
             return Err(StoreError::Exists { path });
         }
-        unnamed::remove_left(runs_root);
-        let new = unnamed::place(runs_root, &started.run);
+        unnamed_run::remove_abandoned(runs_root);
+        let new = unnamed_run::unnamed_run_dir(runs_root, &started.run);
         drop(fs::remove_dir_all(new.root()));
-        if let Err(error) = furnish(&new, started).and_then(|()| give_name(&new, path)) {
+        if let Err(error) = fill_new_run(&new, started).and_then(|()| name_new_run(&new, path)) {
             drop(fs::remove_dir_all(new.root()));
             return Err(error);
         }
-        durable::sync_dir(runs_root).map_err(StoreError::io("sync", runs_root))?;
-        Self::enter(&run, Force::No.into(), Entry::Made).map(|(store, state, _)| (store, state))
+        atomic_file::sync_dir(runs_root).map_err(StoreError::io("sync", runs_root))?;
+        Self::enter_run(&run, ForcePolicy::No.into(), RunEntry::Made)
+            .map(|(store, state, _)| (store, state))
     }
 
     /// Opens a run to go on with it, with what a person should know.
@@ -164,47 +166,48 @@ impl Store {
     /// When another process runs it, there is no run, or it is damaged.
     pub fn open_to_run(
         run: &RunDir,
-        claim: impl Into<Claim>,
-    ) -> Result<(Self, State, Vec<Note>), StoreError> {
-        let files = [run.journal(), run.manifest(), run.previous_manifest()];
-        if !files.iter().any(|file| record_file::is_there(file)) {
+        claim: impl Into<RunClaim>,
+    ) -> Result<(Self, State, Vec<OpenNote>), StoreError> {
+        let files = [run.journal_path(), run.manifest_path(), run.previous_manifest_path()];
+        if !files.iter().any(|file| record_file::has_file(file)) {
             return Err(StoreError::NotARun { path: run.root().to_owned() });
         }
-        Self::enter(run, claim.into(), Entry::Found)
+        Self::enter_run(run, claim.into(), RunEntry::Found)
     }
 
-    fn enter(
+    fn enter_run(
         run: &RunDir,
-        claim: Claim,
-        entry: Entry,
-    ) -> Result<(Self, State, Vec<Note>), StoreError> {
-        let taken = Taken::take(run, claim)?;
-        for folder in [run.root().to_owned(), run.inbox()] {
-            durable::remove_unfinished(&folder).map_err(StoreError::io("clear", &folder))?;
+        claim: RunClaim,
+        entry: RunEntry,
+    ) -> Result<(Self, State, Vec<OpenNote>), StoreError> {
+        let taken = LockedRun::take_lock(run, claim)?;
+        for folder in [run.root().to_owned(), run.inbox_path()] {
+            atomic_file::clear_unfinished_files(&folder)
+                .map_err(StoreError::io("clear", &folder))?;
         }
-        let mut loaded = load(run, claim.force)?;
-        let (takeover, company) = (taken.event(), taken.may_have_company());
+        let mut loaded = load_run(run, claim.force)?;
+        let (takeover, company) = (taken.takeover_event(), taken.has_possible_writer());
         let epoch = match entry {
-            Entry::Made if takeover.is_none() => loaded.epoch,
-            Entry::Made | Entry::Found => taken.epoch_after(loaded.epoch),
+            RunEntry::Made if takeover.is_none() => loaded.epoch,
+            RunEntry::Made | RunEntry::Found => taken.epoch_after(loaded.epoch),
         };
         let mut announced = taken.announce(epoch)?;
         let mut journal = if company {
             // What the other wrote before it could see the announcement counts; what it writes from here on does not.
-            loaded = load(run, claim.force)?;
-            continue_apart(run, announced.epoch_above(loaded.epoch)?, &loaded)?
+            loaded = load_run(run, claim.force)?;
+            resume_journal_copy(run, announced.raise_epoch_above(loaded.epoch)?, &loaded)?
         } else {
-            continue_with(run, epoch, &loaded)?
+            resume_journal(run, epoch, &loaded)?
         };
         if let Some(event) = &takeover {
-            record(event, &mut journal, &mut loaded)?;
+            record_takeover(event, &mut journal, &mut loaded)?;
         }
-        let lease = announced.keep(journal.file())?;
-        let Loaded { state, checkpoint, starts_at, source, notes, .. } = loaded;
+        let lease = announced.into_lease(journal.file())?;
+        let LoadedRun { state, checkpoint, starts_at, source, notes, .. } = loaded;
         let run = run.clone();
         let repair = JournalRepair::default();
         let mut store = Self { run, journal, starts_at, checkpoint, takeover, lease, repair };
-        if source == Source::ManifestAlone {
+        if source == RunSource::ManifestAlone {
             store.write_manifest(&state)?;
         }
         Ok((store, state, notes))
@@ -212,7 +215,7 @@ impl Store {
 
     /// Where the run lies.
     #[must_use]
-    pub fn run(&self) -> &RunDir {
+    pub fn run_dir(&self) -> &RunDir {
         &self.run
     }
 
@@ -232,13 +235,13 @@ impl Store {
     ///
     /// # Errors
     /// When another process has taken it.
-    pub fn must_be_ours(&self) -> Result<(), StoreError> {
-        self.lease.check()
+    pub fn check_ownership(&self) -> Result<(), StoreError> {
+        self.lease.check_ownership()
     }
 
     /// Tells those who act for this process whether it still has the run.
     #[must_use]
-    pub fn fence(&self) -> Fence {
+    pub fn fence(&self) -> LeaseFence {
         self.lease.fence()
     }
 
@@ -250,10 +253,10 @@ impl Store {
 
     fn write_manifest(&mut self, state: &State) -> Result<(), StoreError> {
         if self.journal.is_broken() {
-            return Err(StoreError::Broken { path: self.run.journal() });
+            return Err(StoreError::Broken { path: self.run.journal_path() });
         }
-        self.must_be_ours()?;
-        let mark = Mark {
+        self.check_ownership()?;
+        let mark = JournalMark {
             seq: self.journal.seq(),
             epoch: self.journal.epoch(),
             journal_starts_at: self.starts_at,
@@ -262,81 +265,84 @@ impl Store {
         self.write_manifest_at(state, mark)
     }
 
-    fn write_manifest_at(&mut self, state: &State, mark: Mark) -> Result<(), StoreError> {
-        let bytes = manifest::write(&self.run, state, mark, self.checkpoint.present)?;
+    fn write_manifest_at(&mut self, state: &State, mark: JournalMark) -> Result<(), StoreError> {
+        let bytes = manifest::write_manifest(&self.run, state, mark, self.checkpoint.present)?;
         let (seq, journal_length) = (mark.seq, self.journal.length());
-        self.checkpoint = Written { seq, bytes, journal_length, present: Present::Good };
+        self.checkpoint =
+            ManifestOnDisk { seq, bytes, journal_length, present: ManifestCondition::Good };
         Ok(())
     }
 
     /// Compares the journal with what was written, and puts back one that was removed or renamed.
     fn examine_journal(&mut self) -> Result<(), StoreError> {
-        let ours = self.must_be_ours();
+        let ours = self.check_ownership();
         self.repair.is_replaced |= matches!(ours, Err(StoreError::JournalChanged { .. }));
         ours?;
-        match self.journal.condition()? {
+        match self.journal.check_condition()? {
             JournalCondition::Intact => Ok(()),
             JournalCondition::Nameless => {
                 let Self { journal, lease, .. } = self;
                 let put_back = lease.replace_journal(|| {
-                    journal.regain_name()?;
+                    journal.restore_name()?;
                     Ok(journal.file())
                 });
-                self.repair.note_put_back(self.run.journal(), put_back)
+                self.repair.note_restoration(self.run.journal_path(), put_back)
             }
             JournalCondition::Changed(why) => {
                 self.repair.is_changed = true;
-                Err(StoreError::JournalChanged { path: self.run.journal(), why })
+                Err(StoreError::JournalChanged { path: self.run.journal_path(), why })
             }
         }
     }
 
     /// Whether a process of another host has taken the run: it says so within this time of having copied the journal.
-    fn is_taken_from_us(&self) -> bool {
-        thread::sleep(TAKEOVER_SETTLES_WITHIN);
-        let note = lease::holder(&self.run);
+    fn is_taken_over(&self) -> bool {
+        thread::sleep(TAKEOVER_RECORD_PATIENCE);
+        let note = lease::find_holder(&self.run);
         note.is_some_and(|holder| holder.epoch > self.epoch())
-            || has_later_epoch(&self.run.journal(), self.epoch())
+            || has_later_epoch(&self.run.journal_path(), self.epoch())
     }
 
-    fn is_due(&self, moment: Checkpoint) -> bool {
+    fn is_checkpoint_due(&self, moment: CheckpointKind) -> bool {
         let tail = self.journal.length().saturating_sub(self.checkpoint.journal_length);
         match moment {
-            Checkpoint::DepthClosed => tail >= TAIL.max(self.checkpoint.bytes / 2),
-            Checkpoint::End => {
-                let Written { seq, present, .. } = self.checkpoint;
-                self.journal.seq() != seq || present == Present::Unusable
+            CheckpointKind::DepthClosed => {
+                tail >= MIN_CHECKPOINT_TAIL_BYTES.max(self.checkpoint.bytes / 2)
+            }
+            CheckpointKind::End => {
+                let ManifestOnDisk { seq, present, .. } = self.checkpoint;
+                self.journal.seq() != seq || present == ManifestCondition::Unusable
             }
         }
     }
 }
 
-impl Journal for Store {
+impl Journal for RunStore {
     fn append(&mut self, events: &[Event]) -> Result<(), PortError> {
         self.examine_journal()?;
         self.journal.append(events)?;
-        self.lease.nudge();
+        self.lease.beat_soon();
         Ok(())
     }
 
-    fn examine(&mut self) -> Result<Option<Event>, PortError> {
+    fn check_integrity(&mut self) -> Result<Option<Event>, PortError> {
         self.examine_journal()?;
         let is_restored = std::mem::take(&mut self.repair.is_restored);
         Ok(is_restored.then(|| Event::JournalRestored { at: Timestamp::now() }))
     }
 
-    fn tip(&self) -> Option<JournalTip> {
+    fn last_line(&self) -> Option<JournalTip> {
         let digest = self.journal.last_line()?.digest;
         Some(JournalTip { seq: self.journal.seq(), digest })
     }
 
-    fn rescue(&mut self, state: &State, unwritten: usize) -> Result<(), PortError> {
+    fn rescue_state(&mut self, state: &State, unwritten: usize) -> Result<(), PortError> {
         let JournalRepair { is_changed, is_replaced, .. } = self.repair;
-        let is_ours = is_changed || (is_replaced && !self.is_taken_from_us());
+        let is_ours = is_changed || (is_replaced && !self.is_taken_over());
         if !is_ours {
             return Ok(());
         }
-        let mark = Mark {
+        let mark = JournalMark {
             seq: self.journal.seq() + u64::try_from(unwritten).unwrap_or(u64::MAX),
             epoch: self.journal.epoch(),
             journal_starts_at: self.starts_at,
@@ -345,8 +351,8 @@ impl Journal for Store {
         Ok(self.write_manifest_at(state, mark)?)
     }
 
-    fn checkpoint(&mut self, state: &State, moment: Checkpoint) -> Result<(), PortError> {
-        if self.is_due(moment) {
+    fn write_checkpoint(&mut self, state: &State, moment: CheckpointKind) -> Result<(), PortError> {
+        if self.is_checkpoint_due(moment) {
             self.write_manifest(state)?;
         }
         Ok(())
@@ -354,7 +360,7 @@ impl Journal for Store {
 }
 
 /// Turns a directory into a run, unless another one got the name first.
-fn give_name(new: &RunDir, path: PathBuf) -> Result<(), StoreError> {
+fn name_new_run(new: &RunDir, path: PathBuf) -> Result<(), StoreError> {
     let taken = [ErrorKind::AlreadyExists, ErrorKind::DirectoryNotEmpty];
     match fs::rename(new.root(), &path) {
         Err(error) if taken.contains(&error.kind()) => Err(StoreError::Exists { path }),
@@ -363,76 +369,92 @@ fn give_name(new: &RunDir, path: PathBuf) -> Result<(), StoreError> {
 }
 
 /// Fills a new run's directory.
-fn furnish(new: &RunDir, started: &RunStarted) -> Result<(), StoreError> {
-    for folder in [""].iter().chain(&FOLDERS) {
+fn fill_new_run(new: &RunDir, started: &RunStarted) -> Result<(), StoreError> {
+    for folder in [""].iter().chain(&RUN_FOLDERS) {
         let path = new.root().join(folder);
         fs::create_dir_all(&path).map_err(StoreError::io("create", &path))?;
     }
-    let mut journal = Writer::create(&new.journal(), 1, 0)?;
+    let mut journal = JournalWriter::create(&new.journal_path(), 1, 0)?;
     journal.append(&[Event::RunStarted(Box::new(started.clone()))])?;
-    durable::sync_dir(new.root()).map_err(StoreError::io("sync", new.root()))
+    atomic_file::sync_dir(new.root()).map_err(StoreError::io("sync", new.root()))
 }
 
 /// The journal, to be gone on with by the only one who can write to it.
-fn continue_with(run: &RunDir, epoch: u64, loaded: &Loaded) -> Result<Writer, StoreError> {
+fn resume_journal(
+    run: &RunDir,
+    epoch: u64,
+    loaded: &LoadedRun,
+) -> Result<JournalWriter, StoreError> {
     match loaded.source {
-        Source::Journal => Writer::resume(&run.journal(), epoch, loaded.tip),
-        Source::ManifestAlone => start_over(&run.journal(), epoch, loaded.tip.seq),
+        RunSource::Journal => JournalWriter::resume(&run.journal_path(), epoch, loaded.tip),
+        RunSource::ManifestAlone => start_new_journal(&run.journal_path(), epoch, loaded.tip.seq),
     }
 }
 
 /// The journal, to be gone on with where another may still be writing to it.
-fn continue_apart(run: &RunDir, epoch: u64, loaded: &Loaded) -> Result<Writer, StoreError> {
+fn resume_journal_copy(
+    run: &RunDir,
+    epoch: u64,
+    loaded: &LoadedRun,
+) -> Result<JournalWriter, StoreError> {
     match loaded.source {
-        Source::Journal => Writer::renew(&run.journal(), epoch, loaded.tip),
-        Source::ManifestAlone => start_over(&run.journal(), epoch, loaded.tip.seq),
+        RunSource::Journal => JournalWriter::resume_on_copy(&run.journal_path(), epoch, loaded.tip),
+        RunSource::ManifestAlone => start_new_journal(&run.journal_path(), epoch, loaded.tip.seq),
     }
 }
 
 /// Puts a takeover on record, before anything else of its epoch.
-fn record(event: &Event, journal: &mut Writer, loaded: &mut Loaded) -> Result<(), StoreError> {
+fn record_takeover(
+    event: &Event,
+    journal: &mut JournalWriter,
+    loaded: &mut LoadedRun,
+) -> Result<(), StoreError> {
     journal.append(std::slice::from_ref(event))?;
     let (path, line) = (journal.path().to_owned(), journal.seq());
     let applied = loaded.state.apply(event);
     applied.map_err(|source| StoreError::Contradiction { path, line, source })?;
     if let Event::LockTakenOver { from, because, .. } = event {
-        loaded.notes.push(Note::TakenOver { from: from.clone(), because: *because });
+        loaded.notes.push(OpenNote::TakenOver { from: from.clone(), because: *because });
     }
     Ok(())
 }
 
 /// Sets a journal aside that ends too early, and begins another.
-fn start_over(path: &Path, epoch: u64, seq: u64) -> Result<Writer, StoreError> {
+fn start_new_journal(path: &Path, epoch: u64, seq: u64) -> Result<JournalWriter, StoreError> {
     if path.exists() {
         let aside = path.with_extension(format!("jsonl.before-{}", seq + 1));
         fs::rename(path, &aside).map_err(StoreError::io("set aside", path))?;
     }
-    Writer::create(path, epoch, seq)
+    JournalWriter::create(path, epoch, seq)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use treebeam_core::policy::{Meaning, Reach};
+    use treebeam_core::policy::{FixedSettings, RunLimits};
     use treebeam_testkit::journal::MemoryJournal;
 
     #[test]
     fn what_was_in_a_journal_that_cannot_be_put_back_is_kept_in_the_manifest() {
         for kind in [ErrorKind::StorageFull, ErrorKind::AlreadyExists] {
             let root = tempfile::tempdir().expect("a folder");
-            let mut events = MemoryJournal::begun(Meaning::default(), Reach::default()).events;
+            let mut events =
+                MemoryJournal::begun(FixedSettings::default(), RunLimits::default()).events;
             let Some(Event::RunStarted(started)) = events.pop() else { panic!("no start") };
-            let (mut store, state) = Store::create(root.path(), &started).expect("a run");
-            let journal = store.run.journal();
+            let (mut store, state) = RunStore::create(root.path(), &started).expect("a run");
+            let journal = store.run.journal_path();
             fs::remove_file(&journal).expect("to remove it");
-            store.rescue(&state, 0).expect("nothing to do");
-            assert!(!store.run.manifest().exists(), "{kind}: nothing is known to be wrong yet");
+            store.rescue_state(&state, 0).expect("nothing to do");
+            assert!(
+                !store.run.manifest_path().exists(),
+                "{kind}: nothing is known to be wrong yet"
+            );
             let error = StoreError::io("put back", &journal)(kind.into());
-            let error = store.repair.note_put_back(journal, Err(error)).expect_err("an error");
+            let error = store.repair.note_restoration(journal, Err(error)).expect_err("an error");
             assert!(error.hint().is_some_and(|hint| hint.contains("--force")), "{kind}");
             assert!(error.to_string().contains("cannot put back `"), "{error}");
-            store.rescue(&state, 0).expect("to write the manifest");
-            assert!(store.run.manifest().is_file(), "{kind}");
+            store.rescue_state(&state, 0).expect("to write the manifest");
+            assert!(store.run.manifest_path().is_file(), "{kind}");
         }
     }
 }

@@ -77,7 +77,7 @@ impl UnusableFile {
         error.get_ref()?.downcast_ref().copied()
     }
 
-    fn of_entry(found: &Metadata) -> Option<Self> {
+    fn from_metadata(found: &Metadata) -> Option<Self> {
         if found.is_file() {
             None
         } else if found.is_symlink() {
@@ -112,25 +112,25 @@ pub(crate) fn open_regular(
     links: LinkPolicy,
 ) -> io::Result<(File, Metadata)> {
     os::open_without_waiting(options, links);
-    let file = options.open(path).map_err(|error| refusal(path, links).unwrap_or(error))?;
+    let file = options.open(path).map_err(|error| refusal_reason(path, links).unwrap_or(error))?;
     let found = file.metadata()?;
-    match UnusableFile::of_entry(&found) {
+    match UnusableFile::from_metadata(&found) {
         None => Ok((file, found)),
         Some(why) => Err(why.into()),
     }
 }
 
 /// The reason of a refusal by the system, where it is the kind of the entry that is there.
-fn refusal(path: &Path, links: LinkPolicy) -> Option<io::Error> {
+fn refusal_reason(path: &Path, links: LinkPolicy) -> Option<io::Error> {
     let found = match links {
         LinkPolicy::Follow => fs::metadata(path),
         LinkPolicy::Refuse => fs::symlink_metadata(path),
     };
-    UnusableFile::of_entry(&found.ok()?).map(io::Error::from)
+    UnusableFile::from_metadata(&found.ok()?).map(io::Error::from)
 }
 
 /// Opens a file of a run with these options.
-pub(crate) fn open_with(
+pub(crate) fn open_record_with(
     options: &mut OpenOptions,
     path: &Path,
     kind: RecordKind,
@@ -144,22 +144,22 @@ pub(crate) fn open_with(
 ///
 /// # Errors
 /// When it is missing, cannot be opened, or is [unusable](UnusableFile).
-pub fn open(path: &Path, kind: RecordKind) -> io::Result<File> {
-    open_with(File::options().read(true), path, kind)
+pub fn open_record(path: &Path, kind: RecordKind) -> io::Result<File> {
+    open_record_with(File::options().read(true), path, kind)
 }
 
 /// Opens the file of a lock, which is made where it is missing.
 pub(crate) fn open_lock(path: &Path) -> io::Result<File> {
     let mut options = File::options();
-    open_with(options.create(true).write(true).truncate(false), path, RecordKind::Lock)
+    open_record_with(options.create(true).write(true).truncate(false), path, RecordKind::Lock)
 }
 
 /// Reads a whole file of a run.
 ///
 /// # Errors
 /// As [`open`]; and when it grows beyond the limit of its kind while it is read.
-pub fn read(path: &Path, kind: RecordKind) -> io::Result<Vec<u8>> {
-    read_to_limit(open(path, kind)?, kind.max_bytes())
+pub fn read_record(path: &Path, kind: RecordKind) -> io::Result<Vec<u8>> {
+    read_to_limit(open_record(path, kind)?, kind.max_bytes())
 }
 
 /// Reads the rest of a file that may have at most this many bytes.
@@ -170,9 +170,10 @@ pub(crate) fn read_to_limit(file: File, limit: u64) -> io::Result<Vec<u8>> {
 }
 
 /// Writes a file of a run in place, over what it has. Not for files that a reader must see whole.
-pub(crate) fn overwrite(path: &Path, kind: RecordKind, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn overwrite_record(path: &Path, kind: RecordKind, bytes: &[u8]) -> io::Result<()> {
     use std::io::Write as _;
-    let mut file = open_with(File::options().create(true).write(true).truncate(false), path, kind)?;
+    let mut file =
+        open_record_with(File::options().create(true).write(true).truncate(false), path, kind)?;
     if file.metadata()?.len() > 0 {
         file.set_len(0)?;
     }
@@ -181,7 +182,7 @@ pub(crate) fn overwrite(path: &Path, kind: RecordKind, bytes: &[u8]) -> io::Resu
 
 /// Whether an entry of this name is there that can be meant as a file: anything but a folder, links included.
 #[must_use]
-pub fn is_there(path: &Path) -> bool {
+pub fn has_file(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| !found.is_dir())
 }
 
@@ -197,15 +198,21 @@ mod tests {
     fn a_regular_file_within_its_limit_is_opened() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("note");
-        assert_eq!(open(&path, RecordKind::LockNote).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(
+            open_record(&path, RecordKind::LockNote).unwrap_err().kind(),
+            io::ErrorKind::NotFound
+        );
         fs::write(&path, "me").unwrap();
-        assert_eq!(read(&path, RecordKind::LockNote).unwrap(), b"me");
+        assert_eq!(read_record(&path, RecordKind::LockNote).unwrap(), b"me");
         File::options().write(true).open(&path).unwrap().set_len((64 << 10) + 1).unwrap();
         let limit = 64 << 10;
         let too_long = Some(UnusableFile::TooLong { limit });
-        assert_eq!(refused(open(&path, RecordKind::LockNote)), too_long);
-        assert_eq!(refused(open(folder.path(), RecordKind::Journal)), Some(UnusableFile::Folder));
-        overwrite(&path, RecordKind::InboxMessage, b"why").unwrap();
+        assert_eq!(refused(open_record(&path, RecordKind::LockNote)), too_long);
+        assert_eq!(
+            refused(open_record(folder.path(), RecordKind::Journal)),
+            Some(UnusableFile::Folder)
+        );
+        overwrite_record(&path, RecordKind::InboxMessage, b"why").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"why");
     }
 
@@ -229,8 +236,10 @@ mod tests {
             ("socket", UnusableFile::Special),
         ];
         for (name, why) in expected {
-            let append = open_with(File::options().append(true), &path(name), RecordKind::Journal);
-            let opened = [open(&path(name), RecordKind::Journal), open_lock(&path(name)), append];
+            let append =
+                open_record_with(File::options().append(true), &path(name), RecordKind::Journal);
+            let opened =
+                [open_record(&path(name), RecordKind::Journal), open_lock(&path(name)), append];
             for opened in opened {
                 assert_eq!(refused(opened), Some(why), "{name}");
             }
@@ -239,7 +248,7 @@ mod tests {
             |name| open_regular(File::options().read(true), &path(name), LinkPolicy::Follow);
         assert!(follow("link").is_ok());
         assert_eq!(refused(follow("zero")), Some(UnusableFile::Special));
-        let full = overwrite(&path("link"), RecordKind::Log, b"x");
+        let full = overwrite_record(&path("link"), RecordKind::Log, b"x");
         assert_eq!(refused(full), Some(UnusableFile::Link));
     }
 }

@@ -1,8 +1,8 @@
 //! What Unix does its own way: names of hosts, processes and files, free space, and directories that are synced like
 //! files. What only `/proc` tells is unknown where there is none.
 
-use super::error::Trouble;
-use super::lease::Process;
+use super::error::SystemErrorKind;
+use super::lease::ProcessState;
 use super::record_file::{self, LinkPolicy, RecordKind};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -18,7 +18,7 @@ pub(super) fn sync_dir(path: &Path) -> io::Result<()> {
 
 /// Makes what is in a file durable, whoever wrote it.
 pub(super) fn sync_file(path: &Path) -> io::Result<()> {
-    record_file::open(path, RecordKind::Log)?.sync_all()
+    record_file::open_record(path, RecordKind::Log)?.sync_all()
 }
 
 /// Lets an open return at once whatever has the name, and fail where that is a link which is not to be followed.
@@ -32,11 +32,11 @@ pub(super) fn open_without_waiting(options: &mut OpenOptions, links: LinkPolicy)
 }
 
 /// What trouble an error is, where the standard library does not say.
-pub(super) fn trouble(error: &io::Error) -> Option<Trouble> {
+pub(super) fn system_error_kind(error: &io::Error) -> Option<SystemErrorKind> {
     match Errno::from_io_error(error)? {
-        Errno::MFILE | Errno::NFILE => Some(Trouble::OpenFiles),
-        Errno::AGAIN => Some(Trouble::Processes),
-        Errno::IO => Some(Trouble::Device),
+        Errno::MFILE | Errno::NFILE => Some(SystemErrorKind::OpenFiles),
+        Errno::AGAIN => Some(SystemErrorKind::Processes),
+        Errno::IO => Some(SystemErrorKind::Device),
         _ => None,
     }
 }
@@ -57,20 +57,20 @@ pub(super) fn boot_id() -> Option<String> {
 }
 
 /// What is known about a process of this machine. One that waits to be buried is gone.
-pub(super) fn process(pid: u32) -> Process {
+pub(super) fn process_state(pid: u32) -> ProcessState {
     let Ok(line) = fs::read(format!("/proc/{pid}/stat")) else {
         let readable = fs::read("/proc/self/stat").is_ok();
-        return if readable { Process::Gone } else { Process::Unknown };
+        return if readable { ProcessState::Gone } else { ProcessState::Unknown };
     };
-    match state_and_start(&line) {
-        Some((b'Z' | b'X' | b'x', _)) => Process::Gone,
-        Some((_, start)) => Process::Started(start),
-        None => Process::Unknown,
+    match parse_proc_stat(&line) {
+        Some((b'Z' | b'X' | b'x', _)) => ProcessState::Gone,
+        Some((_, start)) => ProcessState::Started(start),
+        None => ProcessState::Unknown,
     }
 }
 
 /// The third and the twenty-second field. The second is a name in brackets that may hold anything, brackets too.
-fn state_and_start(line: &[u8]) -> Option<(u8, u64)> {
+fn parse_proc_stat(line: &[u8]) -> Option<(u8, u64)> {
     let name_end = line.iter().rposition(|byte| *byte == b')')?;
     let rest = std::str::from_utf8(line.get(name_end + 1..)?).ok()?;
     let mut fields = rest.split_ascii_whitespace();
@@ -95,16 +95,16 @@ pub(super) fn free_space(folder: &Path) -> Option<u64> {
 }
 
 /// A temporary file that, once renamed, is as readable as any other. It is opened here, so that an error is the system's own.
-pub(super) fn temporary_in(dir: &Path) -> io::Result<tempfile::NamedTempFile> {
+pub(super) fn create_temp_file(dir: &Path) -> io::Result<tempfile::NamedTempFile> {
     let mut how = File::options();
     how.read(true).write(true).create_new(true);
-    let name = super::durable::UNFINISHED;
+    let name = super::atomic_file::UNFINISHED_PREFIX;
     tempfile::Builder::new().prefix(name).make_in(dir, |path| how.open(path))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::error::cure;
+    use super::super::error::hint_for_io_error;
     use super::*;
 
     #[test]
@@ -116,10 +116,10 @@ mod tests {
             (Errno::FBIG, "a file may not grow larger than the limit of this shell allows"),
             (Errno::IO, "the disk itself reports an error"),
         ] {
-            let cure = cure(&io::Error::from(errno)).unwrap_or_default();
+            let cure = hint_for_io_error(&io::Error::from(errno)).unwrap_or_default();
             assert!(cure.starts_with(expect), "{errno}: {cure}");
         }
-        assert_eq!(cure(&io::Error::from(Errno::NOENT)), None);
+        assert_eq!(hint_for_io_error(&io::Error::from(Errno::NOENT)), None);
     }
 
     #[test]
@@ -129,18 +129,18 @@ mod tests {
             format!("7 ({name}) {state} {zeros}4711 0 0\n")
         };
         for name in ["cat", "a) R 1 2 3", "((", "x y"] {
-            assert_eq!(state_and_start(line(name, 'S').as_bytes()), Some((b'S', 4711)), "{name}");
+            assert_eq!(parse_proc_stat(line(name, 'S').as_bytes()), Some((b'S', 4711)), "{name}");
         }
         for text in ["", "7 (cat", "7 (cat) S 1 2", "7 (cat) S 1 2 3 x"] {
-            assert_eq!(state_and_start(text.as_bytes()), None, "{text}");
+            assert_eq!(parse_proc_stat(text.as_bytes()), None, "{text}");
         }
     }
 
     #[cfg(target_os = "linux")]
     #[test]
     fn this_process_has_started_and_none_has_the_highest_number() {
-        assert!(matches!(process(std::process::id()), Process::Started(_)));
-        assert_eq!(process(u32::MAX), Process::Gone);
+        assert!(matches!(process_state(std::process::id()), ProcessState::Started(_)));
+        assert_eq!(process_state(u32::MAX), ProcessState::Gone);
         assert_eq!(boot_id(), boot_id());
         assert!(boot_id().is_some());
     }

@@ -1,7 +1,7 @@
 //! The open connections of the server: how many there are, and which of them wait for a request. A full server closes the
 //! connection that has waited longest, so that idle strangers never keep a browser out. It reads and sends nothing.
 
-use super::stream::Stream;
+use super::stream::EventStream;
 use http_body_util::{Either, Full};
 use hyper::body::{Body, Bytes, Frame, SizeHint};
 use std::collections::BTreeMap;
@@ -32,26 +32,26 @@ struct OpenConnection {
 }
 
 impl ConnectionTable {
-    const fn number(&mut self) -> u64 {
+    const fn next_number(&mut self) -> u64 {
         self.next += 1;
         self.next
     }
 }
 
 impl OpenConnections {
-    fn table(&self) -> MutexGuard<'_, ConnectionTable> {
+    fn lock_table(&self) -> MutexGuard<'_, ConnectionTable> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Makes room for one more connection. False: all of them are being answered.
     pub(super) fn make_room(&self) -> bool {
-        let is_full = self.table().open.len() >= MAX_OPEN_CONNECTIONS;
+        let is_full = self.lock_table().open.len() >= MAX_OPEN_CONNECTIONS;
         !is_full || self.close_longest_waiting()
     }
 
     /// Closes the connection that has waited longest for a request. False: none waits.
     pub(super) fn close_longest_waiting(&self) -> bool {
-        let mut table = self.table();
+        let mut table = self.lock_table();
         let waiting = table.open.iter().filter_map(|(id, open)| Some((open.waiting_since?, *id)));
         let Some((_, id)) = waiting.min() else { return false };
         let closed = table.open.remove(&id);
@@ -64,8 +64,8 @@ impl OpenConnections {
 
     /// Adds a connection, which waits for its first request. It is removed when its handle is dropped.
     pub(super) fn add(&self) -> ConnectionHandle {
-        let mut table = self.table();
-        let id = table.number();
+        let mut table = self.lock_table();
+        let id = table.next_number();
         table.open.insert(id, OpenConnection { task: None, waiting_since: Some(id) });
         drop(table);
         ConnectionHandle { all: self.clone(), id }
@@ -73,14 +73,14 @@ impl OpenConnections {
 
     /// Names the task that serves a connection. One that has ended by now is not in the table.
     pub(super) fn set_task(&self, id: u64, task: AbortHandle) {
-        if let Some(open) = self.table().open.get_mut(&id) {
+        if let Some(open) = self.lock_table().open.get_mut(&id) {
             open.task = Some(task);
         }
     }
 
     fn set_waiting(&self, id: u64, is_waiting: bool) {
-        let mut table = self.table();
-        let number = table.number();
+        let mut table = self.lock_table();
+        let number = table.next_number();
         if let Some(open) = table.open.get_mut(&id) {
             open.waiting_since = is_waiting.then_some(number);
         }
@@ -109,7 +109,7 @@ impl ConnectionHandle {
 
 impl Drop for ConnectionHandle {
     fn drop(&mut self) {
-        self.all.table().open.remove(&self.id);
+        self.all.lock_table().open.remove(&self.id);
     }
 }
 
@@ -127,7 +127,7 @@ impl Drop for AnswerInProgress {
 }
 
 /// The body of an answer, whole or a stream.
-pub(super) type PlainBody = Either<Full<Bytes>, Stream>;
+pub(super) type PlainBody = Either<Full<Bytes>, EventStream>;
 
 /// The body of an answer, with the mark that lasts until the body is handed over.
 #[derive(Debug)]
@@ -171,12 +171,12 @@ mod tests {
     fn the_one_that_has_waited_longest_is_closed_and_none_that_is_answered() {
         let all = OpenConnections::default();
         let mut open: Vec<_> = (0..MAX_OPEN_CONNECTIONS).map(|_| all.add()).collect();
-        let ids = |all: &OpenConnections| all.table().open.keys().copied().collect::<Vec<_>>();
+        let ids = |all: &OpenConnections| all.lock_table().open.keys().copied().collect::<Vec<_>>();
         let first_two = [open[0].begin_answer(), open[1].begin_answer()];
         assert!(all.make_room());
         assert_eq!(ids(&all)[..3], [1, 2, 4], "the third was the oldest that waits");
         assert!(all.make_room(), "there is room now");
-        assert_eq!(all.table().open.len(), MAX_OPEN_CONNECTIONS - 1);
+        assert_eq!(all.lock_table().open.len(), MAX_OPEN_CONNECTIONS - 1);
         drop(first_two);
         open.push(all.add());
         assert!(all.make_room());

@@ -9,42 +9,42 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 /// How many pieces wait for a browser.
-const WAITING: usize = 16;
+const MAX_WAITING_PIECES: usize = 16;
 
 /// The end for a browser.
 #[derive(Debug)]
-pub struct Stream(Receiver<Bytes>);
+pub struct EventStream(Receiver<Bytes>);
 
 /// The end for whoever has news. The stream ends when it is dropped.
 #[derive(Debug)]
-pub struct Outlet(Sender<Bytes>);
+pub struct EventSender(Sender<Bytes>);
 
 /// What became of a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sent {
+pub enum SendResult {
     /// It is on its way.
-    Yes,
+    Queued,
     /// The browser has not read what came before: later, perhaps.
-    NotNow,
+    Full,
     /// The browser is gone.
-    Gone,
+    Closed,
 }
 
 /// Both ends.
 #[must_use]
-pub fn stream() -> (Outlet, Stream) {
-    let (sender, receiver) = channel(WAITING);
-    (Outlet(sender), Stream(receiver))
+pub fn event_channel() -> (EventSender, EventStream) {
+    let (sender, receiver) = channel(MAX_WAITING_PIECES);
+    (EventSender(sender), EventStream(receiver))
 }
 
-impl Outlet {
+impl EventSender {
     /// Sends a piece, if there is room for it.
     #[must_use]
-    pub fn send(&self, piece: String) -> Sent {
+    pub fn send(&self, piece: String) -> SendResult {
         match self.0.try_send(piece.into()) {
-            Ok(()) => Sent::Yes,
-            Err(TrySendError::Full(_)) => Sent::NotNow,
-            Err(TrySendError::Closed(_)) => Sent::Gone,
+            Ok(()) => SendResult::Queued,
+            Err(TrySendError::Full(_)) => SendResult::Full,
+            Err(TrySendError::Closed(_)) => SendResult::Closed,
         }
     }
 
@@ -55,7 +55,7 @@ impl Outlet {
     }
 }
 
-impl Body for Stream {
+impl Body for EventStream {
     type Data = Bytes;
     type Error = Infallible;
 

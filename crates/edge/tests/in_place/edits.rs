@@ -5,17 +5,17 @@ use crate::workplace::{Nobody, Workplace, candidate, question, script};
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
-use treebeam_core::id::{NodeId, Place};
+use treebeam_core::id::{CodePlace, NodeId};
 use treebeam_core::measure::WorktreePath;
-use treebeam_edge::agent::Door;
-use treebeam_edge::agent::settings::Edits::{self, Diff, InPlace};
-use treebeam_run::port::{AgentError, Applied, Reply, Repo as _, Role};
+use treebeam_edge::agent::AgentDoor;
+use treebeam_edge::agent::settings::EditMode::{self, Diff, InPlace};
+use treebeam_run::port::{AgentError, AgentReply, AgentRole, ApplyResult, Repo as _};
 use treebeam_testkit::hostile;
 
 const FILES: [(&str, &str); 4] =
     [("a.txt", "one\ntwo\n"), ("b.txt", "b\n"), ("gone.txt", "x\n"), (".gitignore", "cache/\n")];
 
-fn edited(place: &Workplace, text: &str) -> Result<Reply, AgentError> {
+fn edited(place: &Workplace, text: &str) -> Result<AgentReply, AgentError> {
     place.ask(script(text, InPlace), "k")
 }
 
@@ -29,7 +29,11 @@ fn check(files: &[(&str, &str)], edit: &str, parts: &[&str]) -> Workplace {
         assert!(diff.contains(part), "{edit}: no {part:?} in {diff}");
     }
     assert_eq!(place.files(), before, "{edit}: it is put back");
-    assert_eq!(place.git.apply(candidate(), &diff).expect("git"), Applied::Cleanly, "{diff}");
+    assert_eq!(
+        place.git.apply_to_worktree(candidate(), &diff).expect("git"),
+        ApplyResult::Cleanly,
+        "{diff}"
+    );
     place
 }
 
@@ -120,11 +124,14 @@ fn no_change_is_an_answer_too() {
 fn the_next_round_sees_what_the_last_one_left() {
     let place = Workplace::new(&FILES);
     let first = place.ask(script("echo r1 >> a.txt; echo n > new", InPlace), "r1").expect("one");
-    place.git.apply(candidate(), &first.edits.expect("edits")).expect("git");
+    place.git.apply_to_worktree(candidate(), &first.edits.expect("edits")).expect("git");
     let second = "grep -q r1 a.txt && grep -q n new && echo r2 >> a.txt && rm new";
     let second = place.ask(script(second, InPlace), "r2").expect("two").edits.expect("edits");
     assert!(!second.contains("+r1") && second.contains("+r2"), "only its own: {second}");
-    assert_eq!(place.git.apply(candidate(), &second).expect("git"), Applied::Cleanly);
+    assert_eq!(
+        place.git.apply_to_worktree(candidate(), &second).expect("git"),
+        ApplyResult::Cleanly
+    );
     assert_eq!(place.files()["a.txt"], b"one\ntwo\nr1\nr2\n");
     assert!(!place.files().contains_key("new"));
 }
@@ -168,25 +175,25 @@ fn an_answer_that_is_kept_needs_no_agent() {
 
 #[test]
 fn what_those_change_who_only_answer_is_undone() {
-    let edits: [(Role, Edits); 5] = [
-        (Role::Coder, Diff),
-        (Role::Coordinator, InPlace),
-        (Role::Planner, InPlace),
-        (Role::Reviewer, InPlace),
-        (Role::Ideas, InPlace),
+    let edits: [(AgentRole, EditMode); 5] = [
+        (AgentRole::Coder, Diff),
+        (AgentRole::Coordinator, InPlace),
+        (AgentRole::Planner, InPlace),
+        (AgentRole::Reviewer, InPlace),
+        (AgentRole::Ideas, InPlace),
     ];
-    let node = Place::Node("0000".parse::<NodeId>().expect("an id"));
+    let node = CodePlace::Node("0000".parse::<NodeId>().expect("an id"));
     for (role, edits) in edits {
         let place = Workplace::new(&FILES);
-        place.git.checkout(node, &place.head()).expect("a worktree");
-        place.git.keep(node, &place.head()).expect("a ref");
+        place.git.checkout_worktree(node, &place.head()).expect("a worktree");
+        place.git.set_place_ref(node, &place.head()).expect("a ref");
         // What somebody who was killed has left in the worktree of a node is not there to be seen.
         fs::write(place.run().join("wt/0000/stray"), "x").expect("written");
         let work = "test ! -e stray && echo x >> a.txt && rm b.txt && echo IDEA: it && pwd";
         let plan = place.plan(script(work, edits), Duration::from_mins(1));
-        let door = Door::open(&plan, &Nobody).expect("the door");
-        let at = if role == Role::Ideas { node } else { candidate() };
-        let reply = door.answer(&question("k", role, at)).expect("an answer");
+        let door = AgentDoor::open(&plan, &Nobody).expect("the door");
+        let at = if role == AgentRole::Ideas { node } else { candidate() };
+        let reply = door.answer_question(&question("k", role, at)).expect("an answer");
         assert!(reply.text.starts_with("IDEA: it\n/"), "{role}: {}", reply.text);
         assert_eq!(reply.edits, None, "{role}");
         for tree in ["wt/0000", "cand/0001"] {
@@ -198,20 +205,24 @@ fn what_those_change_who_only_answer_is_undone() {
 }
 
 /// Asks for ideas in the worktree of a node that is not the root; the agent must not see what was there before.
-fn ideas(place: &Workplace, key: &str) -> Result<Reply, AgentError> {
+fn ideas(place: &Workplace, key: &str) -> Result<AgentReply, AgentError> {
     let work = script("test ! -e mine && echo IDEA: it && echo x > seen", Diff);
     let plan = place.plan(work, Duration::from_mins(1));
-    Door::open(&plan, &Nobody).expect("the door").answer(&question(key, Role::Ideas, node()))
+    AgentDoor::open(&plan, &Nobody).expect("the door").answer_question(&question(
+        key,
+        AgentRole::Ideas,
+        node(),
+    ))
 }
 
-fn node() -> Place {
-    Place::Node("0001".parse::<NodeId>().expect("an id"))
+fn node() -> CodePlace {
+    CodePlace::Node("0001".parse::<NodeId>().expect("an id"))
 }
 
 fn with_node() -> (Workplace, PathBuf) {
     let place = Workplace::new(&FILES);
-    place.git.checkout(node(), &place.head()).expect("a worktree");
-    place.git.keep(node(), &place.head()).expect("a ref");
+    place.git.checkout_worktree(node(), &place.head()).expect("a worktree");
+    place.git.set_place_ref(node(), &place.head()).expect("a ref");
     let folder = place.run().join("wt/0001");
     (place, folder)
 }
@@ -222,7 +233,7 @@ fn what_a_user_has_in_the_worktree_of_a_node_stops_whoever_is_asked_there() {
     ideas(&place, "first").expect("an answer");
     let says = |key: &str, found: &str| match ideas(&place, key) {
         Err(AgentError::Unavailable(error)) => {
-            let said = error.in_full();
+            let said = error.full_text();
             assert!(said.contains("wt/0001`") && said.contains(found), "{said}");
             let hint = error.hint.expect("a hint");
             assert!(hint.contains("treebeam clean t --worktrees --discard-changes"), "{hint}");
@@ -244,7 +255,7 @@ fn what_a_user_has_in_the_worktree_of_a_node_stops_whoever_is_asked_there() {
 #[test]
 fn what_a_killed_agent_left_in_the_worktree_of_a_node_goes() {
     let (place, folder) = with_node();
-    let looked = place.git.look(node()).expect("a look");
+    let looked = place.git.guard_worktree(node()).expect("a look");
     fs::write(folder.join("mine"), "half\n").expect("written");
     fs::remove_file(folder.join("a.txt")).expect("removed");
     drop(looked);
@@ -259,7 +270,7 @@ fn who_only_looks_leaves_the_worktree_itself() {
     let which = |place: &Workplace| fs::metadata(place.worktree()).expect("a worktree").ino();
     let place = Workplace::new(&FILES);
     let first = place.ask(script("echo r1 >> a.txt; echo n > new", InPlace), "r1").expect("one");
-    place.git.apply(candidate(), &first.edits.expect("edits")).expect("git");
+    place.git.apply_to_worktree(candidate(), &first.edits.expect("edits")).expect("git");
     let (before, same) = (place.files(), which(&place));
     place
         .ask(script("cat a.txt .git; ls -R; git log; git diff --cached", Diff), "look")
@@ -302,8 +313,8 @@ fn nothing_of_an_agent_is_left_after_its_deadline_or_its_end() {
         let program = program.display();
         let tree = format!("echo half >> a.txt; exec python3 '{program}' {word} {stay}");
         let plan = place.plan(script(&tree, InPlace), Duration::from_secs(seconds));
-        let door = Door::open(&plan, &Nobody).expect("the door");
-        let reply = door.answer(&question("k", Role::Coder, candidate()));
+        let door = AgentDoor::open(&plan, &Nobody).expect("the door");
+        let reply = door.answer_question(&question("k", AgentRole::Coder, candidate()));
         assert_eq!(hostile::survivors(&word), Vec::<u32>::new(), "{stay}");
         assert_eq!(reply.is_ok(), stay == "leave", "{reply:?}");
         assert_eq!(place.files()["a.txt"], b"one\ntwo\n", "{stay}: it is put back");
@@ -320,6 +331,6 @@ fn what_a_killed_process_left_running_is_ended_when_the_door_opens() {
     shell.args(["-c", &orphan]).env("TREEBEAM_MARK", place.worktree());
     assert!(shell.stdout(std::process::Stdio::null()).status().expect("a shell").success());
     let plan = place.plan(script("true", InPlace), Duration::from_mins(1));
-    assert!(Door::open(&plan, &Nobody).is_ok());
+    assert!(AgentDoor::open(&plan, &Nobody).is_ok());
     assert_eq!(hostile::survivors(&word), Vec::<u32>::new());
 }

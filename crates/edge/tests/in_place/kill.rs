@@ -12,23 +12,23 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 use treebeam_core::event::{RunStarted, WorldKind};
-use treebeam_core::policy::{Agents, Meaning, Reach};
+use treebeam_core::policy::{FixedSettings, RecordedAgents, RunLimits};
 use treebeam_core::rules_version::RulesVersion;
-use treebeam_edge::agent::bucket::Limits;
-use treebeam_edge::agent::budgeted::Budget;
-use treebeam_edge::agent::calls::Calls;
-use treebeam_edge::agent::command::{Grounds, Surroundings};
-use treebeam_edge::agent::crew::Crew;
-use treebeam_edge::agent::price::Prices;
-use treebeam_edge::agent::retrying::Patience;
-use treebeam_edge::agent::settings::{Edits, Settings};
-use treebeam_edge::agent::{Door, Plan};
+use treebeam_edge::agent::bucket::AgentLimits;
+use treebeam_edge::agent::budget_layer::Budget;
+use treebeam_edge::agent::call_store::CallStore;
+use treebeam_edge::agent::command::{AgentWorkspace, RunWorkspace};
+use treebeam_edge::agent::price::ModelPrices;
+use treebeam_edge::agent::retry_layer::RetryPolicy;
+use treebeam_edge::agent::role_agents::RoleAgents;
+use treebeam_edge::agent::settings::{AgentSettings, EditMode};
+use treebeam_edge::agent::{AgentDoor, DoorPlan};
 use treebeam_edge::dry::{DryClock, DryExecutor};
-use treebeam_edge::git::{GitRepo, open};
-use treebeam_edge::store::{Force, RunDir, RunFiles, Store, make_runs_root};
-use treebeam_run::drive;
-use treebeam_run::port::{Role, Undisturbed, World};
-use treebeam_run::prompt::Prompts;
+use treebeam_edge::git::{GitRepo, open_repo};
+use treebeam_edge::store::{ForcePolicy, RunDir, RunFiles, RunStore, make_runs_root};
+use treebeam_run::drive_run;
+use treebeam_run::port::{AgentRole, RunPorts, SilentUser};
+use treebeam_run::prompt::PromptSet;
 use treebeam_testkit::apart::{is_campaign, remark};
 use treebeam_testkit::hostile;
 use treebeam_testkit::repo::TempRepo;
@@ -51,48 +51,48 @@ fn run_of(repo: &Path) -> RunDir {
 fn a_process_that_runs_the_run() {
     let Some(repo) = env::var_os(SITE).map(PathBuf::from) else { return };
     let run = run_of(&repo);
-    let (mut store, state, _) = Store::open_to_run(&run, Force::No).expect("the run");
-    let user = open(&repo).expect("the repository");
+    let (mut store, state, _) = RunStore::open_to_run(&run, ForcePolicy::No).expect("the run");
+    let user = open_repo(&repo).expect("the repository");
     let git = GitRepo::new(user, run.root(), state.run.clone()).expect("the run");
     let git = Arc::new(git);
     let named = env::var("TREEBEAM_TEST_WORD").expect("a word");
     let crew = [
-        (Role::Ideas, script("echo 'IDEA: edit all files'", Edits::Diff)),
-        (Role::Coder, script(&CODER.replace("WORD", &named), Edits::InPlace)),
+        (AgentRole::Ideas, script("echo 'IDEA: edit all files'", EditMode::Diff)),
+        (AgentRole::Coder, script(&CODER.replace("WORD", &named), EditMode::InPlace)),
     ];
-    let settings = crew.map(|(role, line)| (role, Settings { line, timeout: PATIENCE }));
-    let grounds = Grounds {
+    let settings = crew.map(|(role, line)| (role, AgentSettings { line, timeout: PATIENCE }));
+    let grounds = RunWorkspace {
         repo: Arc::clone(&git),
         dir: run.clone(),
         id: state.run.clone(),
         fence: store.fence(),
         inputs: Vec::new(),
     };
-    let plan = Plan {
-        crew: Crew::new(settings.into()),
-        prices: Prices::default(),
+    let plan = DoorPlan {
+        crew: RoleAgents::new(settings.into()),
+        prices: ModelPrices::default(),
         budget: Budget::default(),
-        limits: Limits::from(&Reach::default()),
-        patience: Patience::BRIEF,
-        calls: Calls::Run(run.clone()),
+        limits: AgentLimits::from(&RunLimits::default()),
+        patience: RetryPolicy::BRIEF,
+        calls: CallStore::Run(run.clone()),
         replays: None,
-        surroundings: Surroundings::Run(grounds),
+        surroundings: AgentWorkspace::Run(grounds),
     };
-    let door = Door::open(&plan, &Nobody).expect("the door");
-    let executor = DryExecutor::new(7, run.clone(), &state.meaning.score);
+    let door = AgentDoor::open(&plan, &Nobody).expect("the door");
+    let executor = DryExecutor::new(7, run.clone(), &state.settings.score);
     let (files, clock) = (RunFiles::new(run), DryClock::new(state.created_at));
-    let world = World {
+    let world = RunPorts {
         repo: &*git,
         agent: &door,
         executor: &executor,
         files: &files,
-        inputs: &Undisturbed,
+        inputs: &SilentUser,
         clock: &clock,
-        interrupt: &Undisturbed,
-        inbox: &Undisturbed,
-        prompts: Prompts::built_in(),
+        interrupt: &SilentUser,
+        inbox: &SilentUser,
+        prompts: PromptSet::built_in(),
     };
-    drive(state, world, &mut store, &mut |_, _| {}).expect("the run to its end");
+    drive_run(state, world, &mut store, &mut |_, _| {}).expect("the run to its end");
 }
 
 /// A run that is about to begin.
@@ -105,25 +105,28 @@ impl Site {
     fn new(word: &str) -> Self {
         let names = ["a.txt", "b.txt", "c.txt", "d.txt", "e.txt", "f.txt", "g.txt"];
         let repo = TempRepo::with(&names.map(|name| (name, "old\n"))).expect("a repository");
-        let user = treebeam_edge::git::open_with(repo.path(), repo.variables());
+        let user = treebeam_edge::git::open_repo_with(repo.path(), repo.variables());
         let user = user.expect("the repository");
         let one = NonZeroU32::MIN;
-        let meaning =
-            Meaning { ideas_per_node: one, sweep_config_limit: Some(one), ..Meaning::default() };
+        let meaning = FixedSettings {
+            ideas_per_node: one,
+            sweep_config_limit: Some(one),
+            ..FixedSettings::default()
+        };
         let started = RunStarted {
             run: "t".parse().expect("a run id"),
             world: WorldKind::Dry { seed: 7 },
             root: user.head.clone(),
             meaning,
-            reach: Reach { max_depth: 1, ..Reach::default() },
-            agents: Agents::default(),
+            reach: RunLimits { max_depth: 1, ..RunLimits::default() },
+            agents: RecordedAgents::default(),
             given: None,
             replays: None,
             rules_version: RulesVersion::LATEST,
             at: user.head_time,
         };
         let runs = make_runs_root(repo.path()).expect("a folder for runs");
-        drop(Store::create(&runs, &started).expect("a run"));
+        drop(RunStore::create(&runs, &started).expect("a run"));
         Self { repo, word: format!("{word}-{}", std::process::id()) }
     }
 
@@ -157,7 +160,8 @@ impl Site {
 
     /// The commit that came of it, with what it changes.
     fn commit(&self) -> (String, String) {
-        let journal = fs::read_to_string(run_of(self.repo.path()).journal()).expect("a journal");
+        let journal =
+            fs::read_to_string(run_of(self.repo.path()).journal_path()).expect("a journal");
         let line = journal.lines().find(|line| line.contains("\"type\":\"implemented\""));
         let line = line.unwrap_or_else(|| panic!("nothing was implemented: {journal}"));
         let (_, rest) = line.split_once("\"commit\":\"").expect("a commit");

@@ -6,25 +6,25 @@ use std::fs;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
-use treebeam_core::id::{NodeId, Place};
-use treebeam_edge::agent::Door;
-use treebeam_edge::agent::settings::{Cli, Edits, Home, Line, Tool};
-use treebeam_edge::store::{Force, Store};
-use treebeam_run::port::{AgentError, Reply, Repo as _, Role};
+use treebeam_core::id::{CodePlace, NodeId};
+use treebeam_edge::agent::AgentDoor;
+use treebeam_edge::agent::settings::{AgentHome, AgentKind, CliAgent, CliTool, EditMode};
+use treebeam_edge::store::{ForcePolicy, RunStore};
+use treebeam_run::port::{AgentError, AgentReply, AgentRole, Repo as _};
 
 /// How long anything may take on a slow machine.
 const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Takes the run as if it had been run on another host, whose locks do not reach this one.
-fn take(place: &Workplace) -> Store {
-    let run = place.store.run();
+fn take(place: &Workplace) -> RunStore {
+    let run = place.store.run_dir();
     let mut note: serde_json::Value =
-        serde_json::from_slice(&fs::read(run.holder()).expect("a note")).expect("JSON");
+        serde_json::from_slice(&fs::read(run.lock_note_path()).expect("a note")).expect("JSON");
     note["hostname"] = "box".into();
     note["boot_id"] = "another".into();
-    fs::write(run.holder(), note.to_string()).expect("a note");
-    fs::remove_file(run.lock()).expect("a lock");
-    Store::open_to_run(run, Force::Yes).expect("the run").0
+    fs::write(run.lock_note_path(), note.to_string()).expect("a note");
+    fs::remove_file(run.lock_path()).expect("a lock");
+    RunStore::open_to_run(run, ForcePolicy::Yes).expect("the run").0
 }
 
 fn wait_for(file: &Path) {
@@ -44,40 +44,40 @@ fn work(place: &Workplace) -> String {
     )
 }
 
-fn aider(work: &str) -> Line {
-    Line::Cli(Cli {
-        tool: Tool::Aider,
+fn aider(work: &str) -> AgentKind {
+    AgentKind::Cli(CliAgent {
+        tool: CliTool::Aider,
         command: ["/bin/sh", "-c", work].map(str::to_owned).to_vec(),
         model: None,
         args: Vec::new(),
         base_url: None,
         key: None,
         max_tokens: 1000,
-        home: Home::Scratch,
-        edits: Edits::InPlace,
+        home: AgentHome::Scratch,
+        edits: EditMode::InPlace,
     })
 }
 
-fn is_refused(reply: &Result<Reply, AgentError>) {
+fn is_refused(reply: &Result<AgentReply, AgentError>) {
     let Err(AgentError::Unavailable(error)) = reply else { panic!("{reply:?}") };
-    assert!(error.in_full().contains("was taken over by"), "{error:?}");
+    assert!(error.full_text().contains("was taken over by"), "{error:?}");
 }
 
 /// Loses the run while the agent is at work. What the new owner has made meanwhile stays.
-fn check(line: impl Fn(&str) -> Line, role: Role, at: Place) {
+fn check(line: impl Fn(&str) -> AgentKind, role: AgentRole, at: CodePlace) {
     let place = Workplace::new(&[("a.txt", "one\n")]);
-    if let Place::Node(_) = at {
-        place.git.checkout(at, &place.head()).expect("a worktree");
-        place.git.keep(at, &place.head()).expect("a ref");
+    if let CodePlace::Node(_) = at {
+        place.git.checkout_worktree(at, &place.head()).expect("a worktree");
+        place.git.set_place_ref(at, &place.head()).expect("a ref");
     }
     let plan = place.plan(line(&work(&place)), PATIENCE);
-    let door = Door::open(&plan, &Nobody).expect("the door");
+    let door = AgentDoor::open(&plan, &Nobody).expect("the door");
     let asked = question("k", role, at);
     let beside = |name: &str| place.repo.path().join(name);
     let desk = place.run().join("desk/k/theirs");
-    let worktree = place.run().join(at.worktree().as_str());
+    let worktree = place.run().join(at.worktree_path().as_str());
     let (reply, new) = thread::scope(|scope| {
-        let answer = scope.spawn(|| door.answer(&asked));
+        let answer = scope.spawn(|| door.answer_question(&asked));
         wait_for(&beside("begun"));
         let new = take(&place);
         fs::write(worktree.join("theirs"), "x").expect("written");
@@ -93,8 +93,12 @@ fn check(line: impl Fn(&str) -> Line, role: Role, at: Place) {
     };
     stands();
     // Nothing else is asked, with this door or another one.
-    is_refused(&door.answer(&question("k2", role, at)));
-    is_refused(&Door::open(&plan, &Nobody).map(|_| Reply::of(String::new())).map_err(Into::into));
+    is_refused(&door.answer_question(&question("k2", role, at)));
+    is_refused(
+        &AgentDoor::open(&plan, &Nobody)
+            .map(|_| AgentReply::from_text(String::new()))
+            .map_err(Into::into),
+    );
     stands();
     assert_eq!(fs::read_to_string(beside("count")).expect("counted"), "x\n", "{role}");
     drop(new);
@@ -102,8 +106,8 @@ fn check(line: impl Fn(&str) -> Line, role: Role, at: Place) {
 
 #[test]
 fn one_that_lost_its_run_touches_no_worktree() {
-    let node = Place::Node(NodeId::ROOT);
-    check(|work| script(work, Edits::InPlace), Role::Coder, candidate());
-    check(|work| script(work, Edits::Diff), Role::Ideas, node);
-    check(aider, Role::Coder, candidate());
+    let node = CodePlace::Node(NodeId::ROOT);
+    check(|work| script(work, EditMode::InPlace), AgentRole::Coder, candidate());
+    check(|work| script(work, EditMode::Diff), AgentRole::Ideas, node);
+    check(aider, AgentRole::Coder, candidate());
 }

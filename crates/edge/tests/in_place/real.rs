@@ -9,12 +9,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
-use treebeam_core::id::{NodeId, Place};
-use treebeam_edge::agent::Door;
-use treebeam_edge::agent::question::Question;
-use treebeam_edge::agent::settings::{Cli, Edits, Home, Key, Line, Tool};
+use treebeam_core::id::{CodePlace, NodeId};
+use treebeam_edge::agent::AgentDoor;
+use treebeam_edge::agent::question::AgentQuestion;
+use treebeam_edge::agent::settings::{AgentHome, AgentKind, ApiKey, CliAgent, CliTool, EditMode};
 use treebeam_edge::env_file::Secret;
-use treebeam_run::port::{AgentError, Reply, Repo as _, Role, Usage};
+use treebeam_run::port::{AgentError, AgentReply, AgentRole, Repo as _, TokenUsage};
 use treebeam_testkit::apart::{Namespace, is_inside, remark, system};
 use treebeam_testkit::counterpart::{Running, folder, node};
 use treebeam_testkit::hostile;
@@ -23,16 +23,16 @@ use treebeam_testkit::hostile;
 const PATIENCE: Duration = Duration::from_mins(3);
 
 /// What an agent's model does for a prompt that has this word.
-fn fixtures(tool: Tool, worktree: &Path, outside: &Path) -> Value {
+fn fixtures(tool: CliTool, worktree: &Path, outside: &Path) -> Value {
     let write = |file: &Path, text: &str| match tool {
-        Tool::Codex => {
+        CliTool::Codex => {
             let cmd = format!("printf '{text}\\n' > '{}'", file.display());
             json!([{ "name": "exec_command", "arguments": { "cmd": cmd } }])
         }
-        Tool::Opencode => {
+        CliTool::Opencode => {
             json!([{ "name": "write", "arguments": { "filePath": file, "content": format!("{text}\n") } }])
         }
-        Tool::Claude => {
+        CliTool::Claude => {
             json!([{ "name": "Write", "arguments": { "file_path": file, "content": format!("{text}\n") } }])
         }
         _ => {
@@ -40,8 +40,8 @@ fn fixtures(tool: Tool, worktree: &Path, outside: &Path) -> Value {
         }
     };
     let usage = |input: u32, output: u32| match tool {
-        Tool::Gemini => json!({ "promptTokenCount": input, "candidatesTokenCount": output }),
-        Tool::Opencode => json!({ "prompt_tokens": input, "completion_tokens": output }),
+        CliTool::Gemini => json!({ "promptTokenCount": input, "candidatesTokenCount": output }),
+        CliTool::Opencode => json!({ "prompt_tokens": input, "completion_tokens": output }),
         _ => json!({ "input_tokens": input, "output_tokens": output }),
     };
     let does = |word: &str, file: &Path| {
@@ -67,11 +67,11 @@ fn fixtures(tool: Tool, worktree: &Path, outside: &Path) -> Value {
 }
 
 /// How it is started as it was installed.
-fn command(tool: Tool) -> Vec<String> {
+fn command(tool: CliTool) -> Vec<String> {
     let (name, script) = match tool {
-        Tool::Opencode => return vec![opencode_program().display().to_string()],
-        Tool::Codex => ("codex", "@openai/codex/bin/codex.js"),
-        Tool::Claude => ("claude", "@anthropic-ai/claude-code/cli-wrapper.cjs"),
+        CliTool::Opencode => return vec![opencode_program().display().to_string()],
+        CliTool::Codex => ("codex", "@openai/codex/bin/codex.js"),
+        CliTool::Claude => ("claude", "@anthropic-ai/claude-code/cli-wrapper.cjs"),
         _ => ("gemini", "@google/gemini-cli/bundle/gemini.js"),
     };
     let script = folder(name).join("node_modules").join(script);
@@ -88,51 +88,56 @@ fn opencode_program() -> PathBuf {
 
 /// An agent with a repository and a server.
 struct Scene {
-    tool: Tool,
+    tool: CliTool,
     place: Workplace,
     server: Running,
 }
 
 impl Scene {
-    fn new(tool: Tool) -> Self {
+    fn new(tool: CliTool) -> Self {
         let place = Workplace::new(&[("a.txt", "a\n")]);
         let outside = place.repo.path().join("outside.txt");
         let server = Running::aimock(&fixtures(tool, &place.worktree(), &outside));
         Self { tool, place, server }
     }
 
-    fn agent(&self) -> Cli {
+    fn agent(&self) -> CliAgent {
         let (model, base_url) = match self.tool {
-            Tool::Codex => ("gpt-5", format!("{}/v1", self.server.url())),
-            Tool::Claude => ("claude-sonnet-4-5", self.server.url()),
+            CliTool::Codex => ("gpt-5", format!("{}/v1", self.server.url())),
+            CliTool::Claude => ("claude-sonnet-4-5", self.server.url()),
             // It has no price for what another server has.
-            Tool::Opencode => ("m-1", format!("{}/v1", self.server.url())),
+            CliTool::Opencode => ("m-1", format!("{}/v1", self.server.url())),
             _ => ("gemini-2.5-flash", self.server.url()),
         };
         // The server keeps no request that is longer than 64 KB: what describes all of its tools is.
-        let args: &[&str] = if self.tool == Tool::Claude { &["--tools", "Write"] } else { &[] };
+        let args: &[&str] = if self.tool == CliTool::Claude { &["--tools", "Write"] } else { &[] };
         let value = Secret::new("sk-canary-4711".to_owned());
-        Cli {
+        CliAgent {
             tool: self.tool,
             command: command(self.tool),
             model: Some(model.to_owned()),
             args: args.iter().map(|&arg| arg.to_owned()).collect(),
             base_url: Some(base_url),
-            key: Some(Key { variable: "THE_KEY".to_owned(), value }),
+            key: Some(ApiKey { variable: "THE_KEY".to_owned(), value }),
             max_tokens: 1000,
-            home: Home::Scratch,
-            edits: Edits::InPlace,
+            home: AgentHome::Scratch,
+            edits: EditMode::InPlace,
         }
     }
 
-    fn ask(&self, agent: Cli, question: &Question, timeout: Duration) -> Result<Reply, AgentError> {
-        let plan = self.place.plan(Line::Cli(agent), timeout);
-        Door::open(&plan, &Nobody)?.answer(question)
+    fn ask(
+        &self,
+        agent: CliAgent,
+        question: &AgentQuestion,
+        timeout: Duration,
+    ) -> Result<AgentReply, AgentError> {
+        let plan = self.place.plan(AgentKind::Cli(agent), timeout);
+        AgentDoor::open(&plan, &Nobody)?.answer_question(question)
     }
 
     /// Asks the coder, who may edit.
-    fn code(&self, word: &str) -> Result<Reply, AgentError> {
-        let mut question = question(&format!("k-{word}"), Role::Coder, candidate());
+    fn code(&self, word: &str) -> Result<AgentReply, AgentError> {
+        let mut question = question(&format!("k-{word}"), AgentRole::Coder, candidate());
         question.prompt = format!("{word} please").into();
         self.ask(self.agent(), &question, PATIENCE)
     }
@@ -145,10 +150,10 @@ impl Scene {
     }
 
     /// The files that a session has in the home of the agent, with what is in them.
-    fn session(&self, reply: &Reply) -> Vec<(PathBuf, Vec<u8>)> {
+    fn session(&self, reply: &AgentReply) -> Vec<(PathBuf, Vec<u8>)> {
         let id = reply.id.as_deref().expect("a session");
         let named = match self.tool {
-            Tool::Gemini => id.split('-').next().expect("a part"),
+            CliTool::Gemini => id.split('-').next().expect("a part"),
             _ => id,
         };
         let mut folders = vec![self.place.run().join("home")];
@@ -169,7 +174,7 @@ impl Scene {
 
     /// Goes on from an answer. What the model was shown has all that was said before in this branch, `turns` such
     /// questions with this one, and nothing of another branch.
-    fn branch(&self, from: &Reply, key: &str, turns: usize) -> Reply {
+    fn branch(&self, from: &AgentReply, key: &str, turns: usize) -> AgentReply {
         let before = self.requests().len();
         let reply = self.go_on(from, key).unwrap_or_else(|error| panic!("{error}: {error:?}"));
         let shown: Vec<_> = self.requests().split_off(before);
@@ -181,8 +186,8 @@ impl Scene {
     }
 
     /// Goes on from an answer.
-    fn go_on(&self, from: &Reply, key: &str) -> Result<Reply, AgentError> {
-        let mut question = question(key, Role::Planner, candidate());
+    fn go_on(&self, from: &AgentReply, key: &str) -> Result<AgentReply, AgentError> {
+        let mut question = question(key, AgentRole::Planner, candidate());
         question.prompt = SECOND.into();
         question.continues = from.continuation();
         assert!(question.continues.is_some(), "{from:?}");
@@ -194,11 +199,11 @@ impl Scene {
 const FIRST: &str = "EDIT-ONE please";
 const SECOND: &str = "SECOND-ONE please";
 
-const fn usage(input: u64, output: u64) -> Usage {
-    Usage { input, cached: 0, output }
+const fn usage(input: u64, output: u64) -> TokenUsage {
+    TokenUsage { input, cached: 0, output }
 }
 
-fn meet(tool: Tool, test: &str) {
+fn meet(tool: CliTool, test: &str) {
     if is_inside() {
         drop(system("ip", ["link", "set", "lo", "up"]));
     } else {
@@ -223,11 +228,15 @@ fn edits(scene: &Scene) {
     assert!(diff.contains("b/edited.txt") && diff.contains("+hello from the agent"), "{diff}");
     assert_eq!(diff.matches("diff --git").count(), 1, "nothing else: {diff}");
     assert_eq!((first.text.as_str(), first.usage), ("EDIT DONE", Some(usage(250, 25))));
-    assert_eq!(first.cost.is_some(), scene.tool != Tool::Opencode, "it has a price");
+    assert_eq!(first.cost.is_some(), scene.tool != CliTool::Opencode, "it has a price");
     assert_eq!(scene.place.files(), before);
     // Two go on from the same answer, and one from one of them; what they go on from stays as it is.
     let parent = scene.session(&first);
-    assert_eq!(parent.is_empty(), scene.tool == Tool::Opencode, "its sessions are in a database");
+    assert_eq!(
+        parent.is_empty(),
+        scene.tool == CliTool::Opencode,
+        "its sessions are in a database"
+    );
     let [one, two] = ["one", "two"].map(|key| scene.branch(&first, key, 1));
     let three = scene.branch(&two, "three", 2);
     let files = |all: &[(PathBuf, Vec<u8>)]| {
@@ -243,25 +252,25 @@ fn edits(scene: &Scene) {
         assert_eq!(reply.edits, None);
     }
     let unknown = match scene.tool {
-        Tool::Opencode => "ses_e1c6b5852ffeduyL5jDoo9g7ZZ",
+        CliTool::Opencode => "ses_e1c6b5852ffeduyL5jDoo9g7ZZ",
         _ => "019f6a00-0000-4000-8000-000000000000",
     };
-    let lost = Reply { id: Some(unknown.to_owned()), ..first };
+    let lost = AgentReply { id: Some(unknown.to_owned()), ..first };
     let lost = scene.go_on(&lost, "lost");
     assert!(matches!(lost, Err(AgentError::Forgotten(_))), "{lost:?}");
 }
 
 /// One that is only to look may want to edit: it answers, and nothing is changed, in its worktree or elsewhere.
 fn looks(scene: &Scene) {
-    let node = Place::Node(NodeId::ROOT);
+    let node = CodePlace::Node(NodeId::ROOT);
     let (role, at) = match scene.tool {
-        Tool::Codex => (Role::Ideas, node),
-        Tool::Claude => (Role::Reviewer, candidate()),
-        Tool::Gemini => (Role::Coordinator, candidate()),
-        _ => (Role::Planner, candidate()),
+        CliTool::Codex => (AgentRole::Ideas, node),
+        CliTool::Claude => (AgentRole::Reviewer, candidate()),
+        CliTool::Gemini => (AgentRole::Coordinator, candidate()),
+        _ => (AgentRole::Planner, candidate()),
     };
-    scene.place.git.checkout(node, &scene.place.head()).expect("a worktree");
-    scene.place.git.keep(node, &scene.place.head()).expect("a ref");
+    scene.place.git.checkout_worktree(node, &scene.place.head()).expect("a worktree");
+    scene.place.git.set_place_ref(node, &scene.place.head()).expect("a ref");
     let before = scene.place.files();
     let mut question = question("k-look", role, at);
     question.prompt = FIRST.into();
@@ -275,11 +284,11 @@ fn looks(scene: &Scene) {
 
 /// One that is not allowed what it wants ends well, and has changed nothing.
 fn is_refused(scene: &Scene) {
-    let reply = if scene.tool == Tool::Codex {
+    let reply = if scene.tool == CliTool::Codex {
         let args = ["-c", "sandbox_mode=\"read-only\""].map(str::to_owned).to_vec();
-        let mut question = question("k-refused", Role::Coder, candidate());
+        let mut question = question("k-refused", AgentRole::Coder, candidate());
         question.prompt = FIRST.into();
-        scene.ask(Cli { args, ..scene.agent() }, &question, PATIENCE)
+        scene.ask(CliAgent { args, ..scene.agent() }, &question, PATIENCE)
     } else {
         scene.code("OUTSIDE-ONE")
     };
@@ -287,12 +296,12 @@ fn is_refused(scene: &Scene) {
     assert_eq!(reply.edits.as_deref(), Some(""), "{reply:?}");
     assert!(!scene.place.repo.path().join("outside.txt").exists());
     let told = reply.text.contains("not allowed to use: ");
-    assert_eq!(told, scene.tool != Tool::Codex, "{}", reply.text);
+    assert_eq!(told, scene.tool != CliTool::Codex, "{}", reply.text);
 }
 
 fn fails(scene: &Scene) {
     // One that is busy it asks again and again by itself, until its time is over.
-    let waits = scene.tool == Tool::Opencode;
+    let waits = scene.tool == CliTool::Opencode;
     for (word, why, advice) in [
         ("KEY-ONE", "the key was refused", "the variable `THE_KEY`"),
         ("BUSY-ONE", "529", "go on later"),
@@ -311,8 +320,8 @@ fn fails(scene: &Scene) {
 fn is_ended(scene: &Scene) {
     // All four may run in one process.
     let word = format!("m-{:?}-{}", scene.tool, std::process::id());
-    let agent = Cli { model: Some(word.clone()), ..scene.agent() };
-    let mut question = question("k-slow", Role::Coder, candidate());
+    let agent = CliAgent { model: Some(word.clone()), ..scene.agent() };
+    let mut question = question("k-slow", AgentRole::Coder, candidate());
     question.prompt = "SLOW-ONE please".into();
     let late = scene.ask(agent, &question, Duration::from_secs(10));
     assert_eq!(hostile::survivors(&word), Vec::<u32>::new());
@@ -323,23 +332,23 @@ fn is_ended(scene: &Scene) {
 #[test]
 #[ignore = "needs counterparts: `cargo xtask test` runs it"]
 fn codex() {
-    meet(Tool::Codex, "real::codex");
+    meet(CliTool::Codex, "real::codex");
 }
 
 #[test]
 #[ignore = "needs counterparts: `cargo xtask test` runs it"]
 fn claude() {
-    meet(Tool::Claude, "real::claude");
+    meet(CliTool::Claude, "real::claude");
 }
 
 #[test]
 #[ignore = "needs counterparts: `cargo xtask test` runs it"]
 fn gemini() {
-    meet(Tool::Gemini, "real::gemini");
+    meet(CliTool::Gemini, "real::gemini");
 }
 
 #[test]
 #[ignore = "needs counterparts: `cargo xtask test` runs it"]
 fn opencode() {
-    meet(Tool::Opencode, "real::opencode");
+    meet(CliTool::Opencode, "real::opencode");
 }

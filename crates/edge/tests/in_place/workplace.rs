@@ -7,38 +7,38 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use treebeam_core::event::{RunStarted, WorldKind};
-use treebeam_core::id::{EvalId, Place};
+use treebeam_core::id::{CodePlace, EvalId};
 use treebeam_core::measure::WorktreePath;
-use treebeam_core::policy::{Agents, Meaning, Reach};
+use treebeam_core::policy::{FixedSettings, RecordedAgents, RunLimits};
 use treebeam_core::rules_version::RulesVersion;
-use treebeam_edge::agent::bucket::Limits;
-use treebeam_edge::agent::budgeted::Budget;
-use treebeam_edge::agent::calls::Calls;
-use treebeam_edge::agent::command::{Grounds, Surroundings};
-use treebeam_edge::agent::crew::Crew;
-use treebeam_edge::agent::price::Prices;
-use treebeam_edge::agent::question::Question;
-use treebeam_edge::agent::retrying::Patience;
-use treebeam_edge::agent::settings::{Edits, Line, Program, Settings};
-use treebeam_edge::agent::wait::{Observer, Wait};
-use treebeam_edge::agent::{Door, Plan};
-use treebeam_edge::git::{GitRepo, UserRepo, open_with};
-use treebeam_edge::store::{RunDir, Store, make_runs_root};
-use treebeam_run::port::{AgentError, Reply, Repo as _, Role};
+use treebeam_edge::agent::bucket::AgentLimits;
+use treebeam_edge::agent::budget_layer::Budget;
+use treebeam_edge::agent::call_store::CallStore;
+use treebeam_edge::agent::command::{AgentWorkspace, RunWorkspace};
+use treebeam_edge::agent::price::ModelPrices;
+use treebeam_edge::agent::question::AgentQuestion;
+use treebeam_edge::agent::retry_layer::RetryPolicy;
+use treebeam_edge::agent::retry_timer::{DoorObserver, QuestionWait};
+use treebeam_edge::agent::role_agents::RoleAgents;
+use treebeam_edge::agent::settings::{AgentKind, AgentSettings, CommandAgent, EditMode};
+use treebeam_edge::agent::{AgentDoor, DoorPlan};
+use treebeam_edge::git::{GitRepo, UserRepo, open_repo_with};
+use treebeam_edge::store::{RunDir, RunStore, make_runs_root};
+use treebeam_run::port::{AgentError, AgentReply, AgentRole, Repo as _};
 use treebeam_testkit::repo::TempRepo;
 
 /// Nobody looks on.
 pub(crate) struct Nobody;
 
-impl Observer for Nobody {
-    fn waits(&self, _: &Wait<'_>) {}
-    fn note(&self, _: &str) {}
+impl DoorObserver for Nobody {
+    fn on_wait(&self, _: &QuestionWait<'_>) {}
+    fn on_note(&self, _: &str) {}
     fn wants_to_stop(&self) -> bool {
         false
     }
 }
 
-const PATIENCE: Patience = Patience {
+const PATIENCE: RetryPolicy = RetryPolicy {
     tries: 2,
     pause: Duration::from_millis(5),
     longest_pause: Duration::from_millis(20),
@@ -53,21 +53,21 @@ const PATIENCE: Patience = Patience {
 pub(crate) struct Workplace {
     pub(crate) repo: TempRepo,
     pub(crate) git: Arc<GitRepo>,
-    pub(crate) store: Store,
+    pub(crate) store: RunStore,
     run: PathBuf,
     /// What the run's `inputs` are.
     pub(crate) inputs: Vec<WorktreePath>,
 }
 
 /// The candidate that most is about.
-pub(crate) fn candidate() -> Place {
-    Place::Candidate("0001".parse::<EvalId>().expect("an id"))
+pub(crate) fn candidate() -> CodePlace {
+    CodePlace::Candidate("0001".parse::<EvalId>().expect("an id"))
 }
 
 /// Who answers by a script for the shell.
-pub(crate) fn script(text: &str, edits: Edits) -> Line {
+pub(crate) fn script(text: &str, edits: EditMode) -> AgentKind {
     let command = ["/bin/sh", "-c", text].map(str::to_owned).to_vec();
-    Line::Command(Program { command, key: None, edits })
+    AgentKind::Command(CommandAgent { command, key: None, edits })
 }
 
 impl Workplace {
@@ -76,12 +76,12 @@ impl Workplace {
         let repo = TempRepo::with(files).expect("a repository");
         let user = opened(&repo);
         let runs = make_runs_root(repo.path()).expect("a folder for runs");
-        let (store, _) = Store::create(&runs, &started(&user)).expect("a run");
+        let (store, _) = RunStore::create(&runs, &started(&user)).expect("a run");
         let run = repo.path().join(".treebeam/runs/t");
         let git = GitRepo::new(user, &run, "t".parse().expect("a run id"));
         let place =
             Self { git: Arc::new(git.expect("the run")), store, repo, run, inputs: Vec::new() };
-        place.git.checkout(candidate(), &place.head()).expect("a worktree");
+        place.git.checkout_worktree(candidate(), &place.head()).expect("a worktree");
         place
     }
 
@@ -98,29 +98,33 @@ impl Workplace {
         self.run.join("cand/0001")
     }
 
-    pub(crate) fn plan(&self, line: Line, timeout: Duration) -> Plan {
-        let settings = Settings { line, timeout };
-        let crew = Role::ALL.map(|role| (role, settings.clone()));
+    pub(crate) fn plan(&self, line: AgentKind, timeout: Duration) -> DoorPlan {
+        let settings = AgentSettings { line, timeout };
+        let crew = AgentRole::ALL.map(|role| (role, settings.clone()));
         let run = RunDir::new(self.run.clone());
         let id = "t".parse().expect("a run id");
         let (repo, fence) = (Arc::clone(&self.git), self.store.fence());
         let inputs = self.inputs.clone();
-        Plan {
-            crew: Crew::new(BTreeMap::from(crew)),
-            prices: Prices::default(),
+        DoorPlan {
+            crew: RoleAgents::new(BTreeMap::from(crew)),
+            prices: ModelPrices::default(),
             budget: Budget::default(),
-            limits: Limits::from(&Reach::default()),
+            limits: AgentLimits::from(&RunLimits::default()),
             patience: PATIENCE,
-            calls: Calls::Run(run.clone()),
+            calls: CallStore::Run(run.clone()),
             replays: None,
-            surroundings: Surroundings::Run(Grounds { repo, dir: run, id, fence, inputs }),
+            surroundings: AgentWorkspace::Run(RunWorkspace { repo, dir: run, id, fence, inputs }),
         }
     }
 
     /// Asks about the candidate.
-    pub(crate) fn ask(&self, line: Line, key: &str) -> Result<Reply, AgentError> {
+    pub(crate) fn ask(&self, line: AgentKind, key: &str) -> Result<AgentReply, AgentError> {
         let plan = self.plan(line, Duration::from_mins(1));
-        Door::open(&plan, &Nobody)?.answer(&question(key, Role::Coder, candidate()))
+        AgentDoor::open(&plan, &Nobody)?.answer_question(&question(
+            key,
+            AgentRole::Coder,
+            candidate(),
+        ))
     }
 
     /// What the candidate's worktree has, but for git's own file, with what each file holds.
@@ -148,9 +152,9 @@ fn started(user: &UserRepo) -> RunStarted {
         run: "t".parse().expect("a run id"),
         world: WorldKind::Dry { seed: 7 },
         root: user.head.clone(),
-        meaning: Meaning::default(),
-        reach: Reach::default(),
-        agents: Agents::default(),
+        meaning: FixedSettings::default(),
+        reach: RunLimits::default(),
+        agents: RecordedAgents::default(),
         given: None,
         replays: None,
         rules_version: RulesVersion::LATEST,
@@ -159,12 +163,12 @@ fn started(user: &UserRepo) -> RunStarted {
 }
 
 fn opened(repo: &TempRepo) -> UserRepo {
-    open_with(repo.path(), repo.variables()).expect("the repository")
+    open_repo_with(repo.path(), repo.variables()).expect("the repository")
 }
 
-pub(crate) fn question(key: &str, role: Role, place: Place) -> Question {
+pub(crate) fn question(key: &str, role: AgentRole, place: CodePlace) -> AgentQuestion {
     let prompt = "What?".into();
-    Question {
+    AgentQuestion {
         key: key.to_owned(),
         role,
         round: 0,

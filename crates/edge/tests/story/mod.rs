@@ -5,24 +5,26 @@
 
 use jiff::Timestamp;
 use std::num::NonZeroU32;
-use treebeam_core::bill::{Bill, Bills, Cost, Usage};
-use treebeam_core::conversation::{Continuation, Summary, Turn, Way};
+use treebeam_core::bill::{AgentBill, Cost, RoleBills, TokenUsage};
+use treebeam_core::conversation::{Continuation, ContinuationKind, Turn, TurnSummary};
 use treebeam_core::event::{
-    Approval, ArtifactsRestored, BudgetKind, ContextPack, EvalStage, Event, Failure, FailureKind,
-    FileDigest, FilesRecorded, Idea, IdeaAdded, IdeasProposed, Intent, Leftover, LeftoverKind,
-    MessageId, NewEval, Repeat, Rerun, RunStarted, Runner, SentBack, Stop, Subject, Takeover, Wish,
-    WorldKind,
+    Approval, ArtifactsRestored, BudgetKind, ContextPack, EvalFailure, EvalRerun, EvalStage, Event,
+    FailureKind, FileDigest, FilesRecorded, Idea, IdeaAdded, IdeasProposed, Leftover, LeftoverKind,
+    MessageId, NewEval, PaidStep, RepeatedIdea, RunStarted, RunnerProcess, SentBack, StopReason,
+    SweepSubject, TakeoverReason, UserRequest, WorldKind,
 };
 use treebeam_core::evidence::{
-    Artifact, Comparison, Completeness, Form, Grade, LostNumbers, Paired, PrimaryMeans, Reason,
-    Recommendation, Scored,
+    Artifact, CandidateScore, Comparison, Grade, LostNumbers, PairedDifference, PrimaryMeans,
+    Recommendation, RecommendationReason, ResultsForm, SweepCompleteness,
 };
-use treebeam_core::gate::{self, Verdict};
+use treebeam_core::gate::{self, GateVerdict};
 use treebeam_core::group::IdeaSource;
-use treebeam_core::id::{Depth, EvalId, NodeId, Place, Sha256, TurnId};
+use treebeam_core::id::{CodePlace, Depth, EvalId, NodeId, Sha256, TurnId};
 use treebeam_core::num::Finite;
-use treebeam_core::policy::{Agents, ChosenBy, Direction, Meaning, Metric, Reach, ScorePolicy};
-use treebeam_core::role::Role;
+use treebeam_core::policy::{
+    ChosenBy, Direction, FixedSettings, Metric, RecordedAgents, RunLimits, ScorePolicy,
+};
+use treebeam_core::role::AgentRole;
 use treebeam_core::root_checks::{InputScope, RootChecks};
 use treebeam_core::rules_version::RulesVersion;
 
@@ -39,27 +41,33 @@ fn metric(column: &str, guard: bool) -> Metric {
     Metric { column: column.to_owned(), direction, weight: finite(1.5), guard }
 }
 
-fn meaning() -> Meaning {
+fn meaning() -> FixedSettings {
     let score = ScorePolicy {
         primary: "return".to_owned(),
         primary_chosen_by: ChosenBy::User,
         metrics: vec![metric("return", false), metric("draw, down", true)],
-        ..ScorePolicy::trading()
+        ..ScorePolicy::trading_preset()
     };
     let ideas_per_node = NonZeroU32::new(3).unwrap();
     let sweep_config_limit = NonZeroU32::new(2);
-    Meaning { ideas_per_node, sweep_config_limit, score, protect: vec![], ..Meaning::default() }
+    FixedSettings {
+        ideas_per_node,
+        sweep_config_limit,
+        score,
+        protect: vec![],
+        ..FixedSettings::default()
+    }
 }
 
-fn reach(evals: u32) -> Reach {
-    Reach { max_total_idea_evals: Some(evals), ..Reach::default() }
+fn reach(evals: u32) -> RunLimits {
+    RunLimits { max_total_idea_evals: Some(evals), ..RunLimits::default() }
 }
 
-fn agents(model: &str) -> Agents {
+fn agents(model: &str) -> RecordedAgents {
     let word = str::to_owned;
     let coder = [("provider", "openai-chat"), ("model", model), ("base_url", "http://localhost:1")];
     let coder = coder.map(|(name, value)| (word(name), word(value))).into();
-    Agents([(word("coder"), coder)].into())
+    RecordedAgents([(word("coder"), coder)].into())
 }
 
 /// How the run begins.
@@ -81,7 +89,7 @@ pub(crate) fn started() -> RunStarted {
 fn artifact(name: &str) -> Artifact {
     Artifact {
         path: format!("artifacts/{name}.csv").parse().unwrap(),
-        sha256: Sha256::of(name.as_bytes()),
+        sha256: Sha256::hash_bytes(name.as_bytes()),
         source: format!("eval/{name}/s1/meta_config_sweep_results.csv"),
     }
 }
@@ -90,27 +98,27 @@ fn idea(node: u32, number: u32, turn: u32) -> Idea {
     let title = format!("Try \"window\" {number} – über");
     Idea {
         path: format!("node_ideas/{node:04}/{number:03}_try_window.md").parse().unwrap(),
-        sha256: Sha256::of(title.as_bytes()),
-        fingerprint: Sha256::of(title.to_lowercase().as_bytes()),
+        sha256: Sha256::hash_bytes(title.as_bytes()),
+        fingerprint: Sha256::hash_bytes(title.to_lowercase().as_bytes()),
         title,
         turn: Some(turn),
     }
 }
 
-fn turn(asked: u32, way: Way) -> Turn {
+fn turn(asked: u32, way: ContinuationKind) -> Turn {
     let tokens = u64::from(asked);
     let id = |number: u32| format!("resp-{number}");
-    let native = way == Way::Native;
+    let native = way == ContinuationKind::Native;
     Turn {
         asked,
         way,
-        prompt: Sha256::of(&asked.to_be_bytes()),
-        reply: native.then(|| Sha256::of(b"reply")),
+        prompt: Sha256::hash_bytes(&asked.to_be_bytes()),
+        reply: native.then(|| Sha256::hash_bytes(b"reply")),
         continued: native.then(|| id(asked - 1)),
         continuation: native.then(|| Continuation { id: id(asked), tokens, taken: None }),
-        summary: (!native).then(|| Summary {
+        summary: (!native).then(|| TurnSummary {
             until: TurnId { node: NodeId::ROOT, number: 1 },
-            reply: Sha256::of(b"in short"),
+            reply: Sha256::hash_bytes(b"in short"),
         }),
         note: (!native).then(|| "the provider has forgotten what was said".to_owned()),
     }
@@ -124,20 +132,23 @@ fn proposed(node: u32, queued: &[u32], untried: &[u32], second: i64) -> Event {
         source: IdeaSource::Node(NodeId::new(node)),
         queued: queued.iter().map(new).collect(),
         untried: untried.iter().map(|number| idea(node, *number, 2)).collect(),
-        repeats: vec![Repeat { fingerprint: Sha256::of(b"again"), title: "Again".to_owned() }],
+        repeats: vec![RepeatedIdea {
+            fingerprint: Sha256::hash_bytes(b"again"),
+            title: "Again".to_owned(),
+        }],
         turns: 2,
         context: ContextPack {
             path: format!("node_ideas/{node:04}/prompt_context.txt").parse().unwrap(),
-            sha256: Sha256::of(&[u8::try_from(node).unwrap()]),
+            sha256: Sha256::hash_bytes(&[u8::try_from(node).unwrap()]),
             idea_files: (1..=node).map(file).collect(),
         },
-        bills: bills(&[Role::Ideas], queued.len()),
-        conversation: vec![turn(1, Way::Native), turn(2, Way::Replay)],
+        bills: bills(&[AgentRole::Ideas], queued.len()),
+        conversation: vec![turn(1, ContinuationKind::Native), turn(2, ContinuationKind::Replay)],
         at: at(second),
     }))
 }
 
-fn comparison(score: f64, grade: Grade, reasons: Vec<Reason>) -> Comparison {
+fn comparison(score: f64, grade: Grade, reasons: Vec<RecommendationReason>) -> Comparison {
     let delta = finite(score / 3.0);
     let (low, high) = (finite(score - 0.1), finite(score + 0.1));
     Comparison {
@@ -153,7 +164,14 @@ fn comparison(score: f64, grade: Grade, reasons: Vec<Reason>) -> Comparison {
             reasons,
         },
         primary_delta: Some(delta),
-        paired: Some(Paired { pairs: 2, mean_difference: delta, wins: 1, losses: 1, low, high }),
+        paired: Some(PairedDifference {
+            pairs: 2,
+            mean_difference: delta,
+            wins: 1,
+            losses: 1,
+            low,
+            high,
+        }),
         primary_means: Some(PrimaryMeans {
             baseline: finite(1.5),
             candidate: finite(1.5 + score / 3.0),
@@ -161,26 +179,36 @@ fn comparison(score: f64, grade: Grade, reasons: Vec<Reason>) -> Comparison {
     }
 }
 
-fn good() -> Scored {
-    let better =
-        || comparison(0.123_456_789_012_345_68, Grade::Strong, vec![Reason::NetImprovement]);
-    Scored {
+fn good() -> CandidateScore {
+    let better = || {
+        comparison(
+            0.123_456_789_012_345_68,
+            Grade::Strong,
+            vec![RecommendationReason::NetImprovement],
+        )
+    };
+    CandidateScore {
         vs_parent: better(),
         vs_root: better(),
-        completeness: Completeness { expected_count: 2, ok_count: 2, error_count: 0 },
-        form: Form::default(),
+        completeness: SweepCompleteness { expected_count: 2, ok_count: 2, error_count: 0 },
+        form: ResultsForm::default(),
         has_effect: true,
         rules_version: RulesVersion::LATEST,
     }
 }
 
-fn poor() -> Scored {
-    let risk = Reason::RiskRegressed(vec!["draw, down".to_owned(), "cvar".to_owned()]);
-    let reasons = vec![Reason::PrimaryMetricRegressed, risk, Reason::InsufficientSignal];
+fn poor() -> CandidateScore {
+    let risk =
+        RecommendationReason::RiskRegressed(vec!["draw, down".to_owned(), "cvar".to_owned()]);
+    let reasons = vec![
+        RecommendationReason::PrimaryMetricRegressed,
+        risk,
+        RecommendationReason::InsufficientSignal,
+    ];
     let worse = comparison(-1e-7, Grade::Weak, reasons);
     let unknown =
         Comparison { primary_delta: None, paired: None, primary_means: None, ..worse.clone() };
-    let form = Form {
+    let form = ResultsForm {
         ragged_rows: 1,
         duplicate_ids: 1,
         unknown_ids: 3,
@@ -190,19 +218,26 @@ fn poor() -> Scored {
         ragged_lines: vec![3],
         repeated_ids: vec!["0".to_owned()],
     };
-    let completeness = Completeness { expected_count: 2, ok_count: 1, error_count: 1 };
+    let completeness = SweepCompleteness { expected_count: 2, ok_count: 1, error_count: 1 };
     let (has_effect, rules_version) = (false, RulesVersion::LATEST);
-    Scored { vs_parent: worse, vs_root: unknown, completeness, form, has_effect, rules_version }
+    CandidateScore {
+        vs_parent: worse,
+        vs_root: unknown,
+        completeness,
+        form,
+        has_effect,
+        rules_version,
+    }
 }
 
 /// So many answers of each role, one of them of unknown price.
-fn bills(roles: &[Role], calls: usize) -> Bills {
+fn bills(roles: &[AgentRole], calls: usize) -> RoleBills {
     let calls = u32::try_from(calls).unwrap();
-    let usage = Usage { input: 1000, cached: 200, output: 50 };
-    let cost = Cost::pico(1_500_000_000 * u64::from(calls - 1));
-    let mut bills = Bills::default();
+    let usage = TokenUsage { input: 1000, cached: 200, output: 50 };
+    let cost = Cost::from_pico_dollars(1_500_000_000 * u64::from(calls - 1));
+    let mut bills = RoleBills::default();
     for role in roles {
-        bills.add(*role, Bill { calls, calls_without_price: 1, usage, cost, millis: 1250 });
+        bills.add(*role, AgentBill { calls, calls_without_price: 1, usage, cost, millis: 1250 });
     }
     bills
 }
@@ -212,12 +247,12 @@ fn begin(eval: u32, second: i64) -> Event {
 }
 
 fn begin_again(eval: u32, attempt: u32, second: i64) -> Event {
-    let step = Intent::Implement(EvalId::new(eval));
+    let step = PaidStep::Implement(EvalId::new(eval));
     Event::StepStarted { step, attempt, at: at(second) }
 }
 
 fn ask(node: u32, second: i64) -> Event {
-    let step = Intent::Propose(IdeaSource::Node(NodeId::new(node)));
+    let step = PaidStep::Propose(IdeaSource::Node(NodeId::new(node)));
     Event::StepStarted { step, attempt: 1, at: at(second) }
 }
 
@@ -229,12 +264,12 @@ fn implemented(eval: u32, second: i64) -> Event {
         files_changed: eval,
         rounds: 2,
         approval: Approval::Approved,
-        bills: bills(&[Role::Planner, Role::Coder, Role::Reviewer], 2),
+        bills: bills(&[AgentRole::Planner, AgentRole::Coder, AgentRole::Reviewer], 2),
         at: at(second),
     }
 }
 
-fn submitted(subject: Subject, submission: u32) -> Event {
+fn submitted(subject: SweepSubject, submission: u32) -> Event {
     Event::SweepSubmitted { subject, submission }
 }
 
@@ -243,7 +278,7 @@ fn swept(eval: u32, second: i64) -> Event {
     Event::Swept { eval: EvalId::new(eval), results, at: at(second) }
 }
 
-fn scored(eval: u32, scored: Scored, second: i64) -> Event {
+fn scored(eval: u32, scored: CandidateScore, second: i64) -> Event {
     let (eval, scored, same_code_as) = (EvalId::new(eval), Box::new(scored), None);
     Event::Scored { eval, scored, same_code_as, at: at(second) }
 }
@@ -251,26 +286,26 @@ fn scored(eval: u32, scored: Scored, second: i64) -> Event {
 fn failed(eval: u32, stage: EvalStage, kind: FailureKind, second: i64) -> Event {
     let message =
         "exit code 1\nTraceback: \"no\" \u{1F4A5}\t,\"sum\":\"0123456789abcdef\"}".to_owned();
-    let failure = Failure { stage, kind, message };
+    let failure = EvalFailure { stage, kind, message };
     let asked = stage == EvalStage::Implement;
-    let bills = if asked { bills(&[Role::Coder], 1) } else { Bills::default() };
+    let bills = if asked { bills(&[AgentRole::Coder], 1) } else { RoleBills::default() };
     Event::EvalFailed { eval: EvalId::new(eval), failure, bills, at: at(second) }
 }
 
 fn leftover(eval: u32, kind: LeftoverKind) -> Leftover {
-    Leftover { place: Place::Candidate(EvalId::new(eval)), kind }
+    Leftover { place: CodePlace::Candidate(EvalId::new(eval)), kind }
 }
 
 fn worktree(node: u32) -> Leftover {
-    Leftover { place: Place::Node(NodeId::new(node)), kind: LeftoverKind::Worktree }
+    Leftover { place: CodePlace::Node(NodeId::new(node)), kind: LeftoverKind::Worktree }
 }
 
 fn deferred(leftover: Leftover, second: i64) -> Event {
     Event::DiscardDeferred { leftover, why: "file is in use".to_owned(), retry_at: at(second) }
 }
 
-fn taken_over(from: Option<u32>, because: Takeover, second: i64) -> Event {
-    let from = from.map(|pid| Runner {
+fn taken_over(from: Option<u32>, because: TakeoverReason, second: i64) -> Event {
+    let from = from.map(|pid| RunnerProcess {
         pid,
         hostname: "box".to_owned(),
         created_at: at(second - 9),
@@ -283,7 +318,7 @@ fn message(second: i64) -> MessageId {
     format!("20260921T1200{second:02}-000000007-4711").parse().unwrap()
 }
 
-fn asked(wish: Wish, second: i64) -> Event {
+fn asked(wish: UserRequest, second: i64) -> Event {
     Event::Asked { wish, message: Some(message(second)), at: at(second) }
 }
 
@@ -303,8 +338,8 @@ fn refused(second: i64) -> Event {
     Event::IdeaRefused { message: message(second), title, why, at: at(second) }
 }
 
-fn verdict(eval: u32, scored: &Scored) -> (EvalId, Verdict) {
-    (EvalId::new(eval), gate::gate(scored, eval, Approval::Approved, &meaning()))
+fn verdict(eval: u32, scored: &CandidateScore) -> (EvalId, GateVerdict) {
+    (EvalId::new(eval), gate::judge_candidate(scored, eval, Approval::Approved, &meaning()))
 }
 
 /// Everything that happened, from the start on.
@@ -320,16 +355,16 @@ pub(crate) fn events() -> Vec<Event> {
 
 fn first_depth() -> Vec<Event> {
     use LeftoverKind::{Branch, Worktree};
-    let eval = |number| Subject::Eval(EvalId::new(number));
+    let eval = |number| SweepSubject::Eval(EvalId::new(number));
     vec![
-        submitted(Subject::Root, 1),
+        submitted(SweepSubject::Root, 1),
         Event::RootRefused { why: "sweep exited 1".to_owned() },
-        submitted(Subject::Root, 2),
+        submitted(SweepSubject::Root, 2),
         Event::RootMeasured {
             baseline: artifact("root"),
             rows: 2,
             parent: None,
-            protected_inputs: Some(Box::new(Sha256::of(b"prices"))),
+            protected_inputs: Some(Box::new(Sha256::hash_bytes(b"prices"))),
             tree: Some(format!("{:040x}", 7).parse().unwrap()),
             checks: Some(Box::new(RootChecks {
                 rewritten: vec!["out/seen.log".to_owned()],
@@ -345,7 +380,7 @@ fn first_depth() -> Vec<Event> {
         submitted(eval(1), 1),
         implemented(2, 15),
         submitted(eval(2), 1),
-        taken_over(Some(4711), Takeover::OwnerDead, 15),
+        taken_over(Some(4711), TakeoverReason::OwnerDead, 15),
         submitted(eval(2), 2),
         swept(1, 16),
         failed(2, EvalStage::Sweep, FailureKind::Sweep, 17),
@@ -376,7 +411,7 @@ fn second_depth() -> Vec<Event> {
         failed(4, EvalStage::Implement, FailureKind::Patch, 34),
         Event::DepthClosed { depth: Depth(1), verdicts: vec![], beam: vec![], cut_short: true },
         Event::Discarded { leftover: leftover(1, LeftoverKind::Worktree) },
-        Event::Stopped { reason: Stop::MaxEvals, at: at(35) },
+        Event::Stopped { reason: StopReason::MaxEvals, at: at(35) },
     ]
 }
 
@@ -384,42 +419,42 @@ fn after_the_stop() -> Vec<Event> {
     let node = NodeId::new(1);
     vec![
         Event::SettingsChanged {
-            reach: Reach { max_depth: 9, summary_agent: Some(Role::Planner), ..reach(6) },
+            reach: RunLimits { max_depth: 9, summary_agent: Some(AgentRole::Planner), ..reach(6) },
         },
         ask(1, 40),
-        asked(Wish::Pause, 40),
+        asked(UserRequest::Pause, 40),
         Event::ProposalFailed {
             source: IdeaSource::Node(node),
             why: "no idea in the reply".to_owned(),
             turns: 3,
-            bills: bills(&[Role::Ideas], 3),
-            conversation: vec![turn(3, Way::Replay)],
+            bills: bills(&[AgentRole::Ideas], 3),
+            conversation: vec![turn(3, ContinuationKind::Replay)],
             at: at(41),
         },
-        Event::Asked { wish: Wish::Unpause, message: None, at: at(41) },
+        Event::Asked { wish: UserRequest::Unpause, message: None, at: at(41) },
         refused(41),
         added(1, 5, 42),
-        asked(Wish::Stop, 43),
-        asked(Wish::StopAfterDepth, 44),
+        asked(UserRequest::Stop, 43),
+        asked(UserRequest::StopAfterDepth, 44),
         begin(5, 43),
         failed(5, EvalStage::Implement, FailureKind::Agent, 43),
         Event::DepthClosed { depth: Depth(2), verdicts: vec![], beam: vec![], cut_short: false },
         deferred(leftover(3, LeftoverKind::Branch), 44),
-        taken_over(None, Takeover::Forced, 44),
+        taken_over(None, TakeoverReason::Forced, 44),
         Event::JournalRestored { at: at(44) },
-        Event::Stopped { reason: Stop::EmptyFrontier, at: at(45) },
+        Event::Stopped { reason: StopReason::EmptyFrontier, at: at(45) },
     ]
 }
 
 fn done_again() -> Vec<Event> {
     let eval = EvalId::new;
-    let failure = Failure {
+    let failure = EvalFailure {
         stage: EvalStage::Implement,
         kind: FailureKind::Patch,
         message: "the diff does not apply\nat all".to_owned(),
     };
     vec![
-        Event::SettingsChanged { reach: Reach { max_depth: 9, eval_retries: 1, ..reach(20) } },
+        Event::SettingsChanged { reach: RunLimits { max_depth: 9, eval_retries: 1, ..reach(20) } },
         ask(1, 50),
         proposed(1, &[6, 7, 8], &[], 51),
         begin(6, 52),
@@ -427,21 +462,21 @@ fn done_again() -> Vec<Event> {
             eval: eval(6),
             attempt: 1,
             failure,
-            bills: bills(&[Role::Coder], 3),
+            bills: bills(&[AgentRole::Coder], 3),
             at: at(53),
         },
         begin_again(6, 2, 54),
         failed(6, EvalStage::Implement, FailureKind::NoChange, 55),
         begin(7, 56),
         implemented(7, 57),
-        submitted(Subject::Eval(eval(7)), 1),
+        submitted(SweepSubject::Eval(eval(7)), 1),
         swept(7, 58),
         scored(7, good(), 59),
         Event::SentBack(Box::new(SentBack {
             reopened: None,
             retried: vec![eval(6)],
             swept: vec![],
-            rerun: vec![Rerun { of: eval(7), eval: eval(9) }],
+            rerun: vec![EvalRerun { of: eval(7), eval: eval(9) }],
             set_aside: vec![eval(8)],
             asked: vec![NodeId::new(1)],
             at: at(60),
@@ -451,7 +486,7 @@ fn done_again() -> Vec<Event> {
         implemented(6, 63),
         begin(9, 64),
         failed(9, EvalStage::Implement, FailureKind::Agent, 65),
-        submitted(Subject::Eval(eval(6)), 1),
+        submitted(SweepSubject::Eval(eval(6)), 1),
         swept(6, 66),
         scored(6, poor(), 67),
         begin(10, 68),
@@ -462,7 +497,7 @@ fn done_again() -> Vec<Event> {
             beam: vec![],
             cut_short: false,
         },
-        Event::Stopped { reason: Stop::EmptyFrontier, at: at(70) },
+        Event::Stopped { reason: StopReason::EmptyFrontier, at: at(70) },
         Event::SentBack(Box::new(SentBack {
             reopened: Some(Depth(3)),
             retried: vec![eval(9)],
@@ -474,10 +509,10 @@ fn done_again() -> Vec<Event> {
         })),
         begin_again(9, 2, 72),
         implemented(9, 73),
-        submitted(Subject::Eval(eval(9)), 1),
+        submitted(SweepSubject::Eval(eval(9)), 1),
         failed(9, EvalStage::Sweep, FailureKind::Timeout, 74),
         Event::DepthClosed { depth: Depth(3), verdicts: vec![], beam: vec![], cut_short: false },
-        Event::Stopped { reason: Stop::EmptyFrontier, at: at(75) },
+        Event::Stopped { reason: StopReason::EmptyFrontier, at: at(75) },
         Event::SentBack(Box::new(SentBack {
             reopened: Some(Depth(3)),
             retried: vec![eval(9)],
@@ -489,18 +524,20 @@ fn done_again() -> Vec<Event> {
         })),
         begin_again(9, 3, 77),
         implemented(9, 78),
-        submitted(Subject::Eval(eval(9)), 2),
+        submitted(SweepSubject::Eval(eval(9)), 2),
         changed_artifact(9),
         recorded("eval/0009/experiment/sweep.log"),
         failed(9, EvalStage::Sweep, FailureKind::Sweep, 79),
         Event::DepthClosed { depth: Depth(3), verdicts: vec![], beam: vec![], cut_short: false },
-        Event::Stopped { reason: Stop::EmptyFrontier, at: at(80) },
+        Event::Stopped { reason: StopReason::EmptyFrontier, at: at(80) },
     ]
 }
 
 fn recorded(file: &str) -> Event {
-    let files =
-        vec![FileDigest { path: file.parse().unwrap(), sha256: Sha256::of(file.as_bytes()) }];
+    let files = vec![FileDigest {
+        path: file.parse().unwrap(),
+        sha256: Sha256::hash_bytes(file.as_bytes()),
+    }];
     Event::FilesRecorded(Box::new(FilesRecorded { files }))
 }
 
@@ -510,17 +547,17 @@ fn changed_artifact(suspect: u32) -> Event {
     Event::ArtifactsRestored(Box::new(ArtifactsRestored { artifacts, suspects, at: at(79) }))
 }
 
-fn reached(budget: BudgetKind, step: Intent) -> Event {
-    Event::BudgetReached { budget, step, bills: bills(&[Role::Planner], 1) }
+fn reached(budget: BudgetKind, step: PaidStep) -> Event {
+    Event::BudgetReached { budget, step, bills: bills(&[AgentRole::Planner], 1) }
 }
 
-fn timed() -> Reach {
-    Reach { max_depth: 10, deadline: "8h".parse().ok(), ..reach(30) }
+fn timed() -> RunLimits {
+    RunLimits { max_depth: 10, deadline: "8h".parse().ok(), ..reach(30) }
 }
 
 fn out_of_budget() -> Vec<Event> {
     let node = NodeId::new(1);
-    let goes_on = || Event::SettingsChanged { reach: Reach { max_depth: 10, ..reach(30) } };
+    let goes_on = || Event::SettingsChanged { reach: RunLimits { max_depth: 10, ..reach(30) } };
     vec![
         goes_on(),
         ask(1, 80),
@@ -528,8 +565,8 @@ fn out_of_budget() -> Vec<Event> {
         begin(11, 82),
         begin(12, 82),
         implemented(11, 83),
-        reached(BudgetKind::Cost, Intent::Implement(EvalId::new(12))),
-        submitted(Subject::Eval(EvalId::new(11)), 1),
+        reached(BudgetKind::Cost, PaidStep::Implement(EvalId::new(12))),
+        submitted(SweepSubject::Eval(EvalId::new(11)), 1),
         swept(11, 84),
         scored(11, poor(), 85),
         Event::DepthClosed {
@@ -538,16 +575,16 @@ fn out_of_budget() -> Vec<Event> {
             beam: vec![],
             cut_short: true,
         },
-        Event::Stopped { reason: Stop::MaxCost, at: at(86) },
+        Event::Stopped { reason: StopReason::MaxCost, at: at(86) },
         goes_on(),
         Event::AgentsChanged { agents: agents("large") },
         Event::RulesChanged { rules_version: RulesVersion::LATEST },
         ask(1, 87),
-        reached(BudgetKind::Tokens, Intent::Propose(IdeaSource::Node(node))),
-        Event::Stopped { reason: Stop::MaxTokens, at: at(88) },
+        reached(BudgetKind::Tokens, PaidStep::Propose(IdeaSource::Node(node))),
+        Event::Stopped { reason: StopReason::MaxTokens, at: at(88) },
         Event::SettingsChanged { reach: timed() },
         Event::DeadlinePassed { at: at(89) },
-        Event::Stopped { reason: Stop::Deadline, at: at(89) },
+        Event::Stopped { reason: StopReason::Deadline, at: at(89) },
         Event::RemovalAsked { leftovers: vec![worktree(0), worktree(1)] },
         Event::Discarded { leftover: worktree(0) },
     ]

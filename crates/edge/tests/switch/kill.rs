@@ -8,7 +8,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use treebeam_core::id::Commit;
-use treebeam_edge::git::open;
+use treebeam_edge::git::open_repo;
 use treebeam_testkit::apart::is_campaign;
 use treebeam_testkit::fault::library;
 use treebeam_testkit::repo::script;
@@ -26,7 +26,7 @@ fn a_process_that_switches() {
     let cells: Vec<&str> = site.split('|').collect();
     let [path, from, to] = cells.as_slice() else { panic!("{site}") };
     let commit = |text: &str| text.parse::<Commit>().unwrap();
-    open(Path::new(path)).unwrap().switch(&commit(from), &commit(to)).unwrap();
+    open_repo(Path::new(path)).unwrap().switch_checkout(&commit(from), &commit(to)).unwrap();
 }
 
 /// How a process that switched ended.
@@ -79,8 +79,8 @@ impl Ground {
 
     fn must_be_finished(&self, what: &str) {
         self.user()
-            .switch(&self.from, &self.to)
-            .unwrap_or_else(|error| panic!("{what}: {} {:?}", error.in_full(), error.hint));
+            .switch_checkout(&self.from, &self.to)
+            .unwrap_or_else(|error| panic!("{what}: {} {:?}", error.full_text(), error.hint));
         self.must_be_at(&self.to, what);
     }
 }
@@ -155,7 +155,7 @@ fn what_a_user_changed_after_the_kill_is_refused_and_then_it_is_finished() {
     assert_eq!(Ground::ends(command, what), End::Killed);
     assert_eq!(ground.read("changed.txt"), "new\n");
     ground.repo.write("changed.txt", "mine\n").unwrap();
-    let said = ground.user().switch(&ground.from, &ground.to).unwrap_err().in_full();
+    let said = ground.user().switch_checkout(&ground.from, &ground.to).unwrap_err().full_text();
     assert!(said.contains("changed.txt") && !said.contains("run.sh"), "{said}");
     assert_eq!(ground.read("changed.txt"), "mine\n");
     ground.repo.write("changed.txt", "old\n").unwrap();

@@ -11,7 +11,7 @@ mod kill;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use treebeam_core::id::Commit;
-use treebeam_edge::git::{UserRepo, open_with};
+use treebeam_edge::git::{UserRepo, open_repo_with};
 use treebeam_testkit::repo::TempRepo;
 
 /// A repository on `main` at the first of two commits between which everything that can happen to a path happens.
@@ -58,7 +58,7 @@ impl Ground {
     }
 
     pub(crate) fn user(&self) -> UserRepo {
-        open_with(self.repo.path(), self.repo.variables()).unwrap()
+        open_repo_with(self.repo.path(), self.repo.variables()).unwrap()
     }
 
     pub(crate) fn read(&self, path: &str) -> String {

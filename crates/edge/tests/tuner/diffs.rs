@@ -3,11 +3,11 @@
 
 use proptest::prelude::*;
 use std::fs;
-use treebeam_core::tuner::change::Change;
-use treebeam_core::tuner::constant::{Constant, constants};
-use treebeam_core::tuner::history::History;
-use treebeam_core::tuner::search::propose;
-use treebeam_core::tuner::{Wish, ideas, wish};
+use treebeam_core::tuner::change::ConstantChange;
+use treebeam_core::tuner::constant::{Constant, find_constants};
+use treebeam_core::tuner::history::TunerHistory;
+use treebeam_core::tuner::search::propose_changes;
+use treebeam_core::tuner::{TunerRequest, parse_request, propose_ideas};
 use treebeam_run::{patch, reply};
 use treebeam_testkit::repo::TempRepo;
 
@@ -89,16 +89,16 @@ fn values(found: &[Constant]) -> Vec<(String, String)> {
 
 fn check(case: &Case) -> Result<(), TestCaseError> {
     let Case { file, text, choice, seed } = case;
-    let found = constants(file, text);
-    let proposals = propose(&found, &History::default(), *seed, 1000);
+    let found = find_constants(file, text);
+    let proposals = propose_changes(&found, &TunerHistory::default(), *seed, 1000);
     prop_assert_eq!(proposals.is_empty(), found.is_empty());
     if found.is_empty() {
         return Ok(());
     }
     let chosen = &proposals[choice % proposals.len()].change;
     let change = through_an_idea(&found, *seed, chosen);
-    let diff = change.diff(text).map_err(TestCaseError::fail)?;
-    let diff = patch::find(&format!("Here it is:\n\n{diff}")).map_err(TestCaseError::fail)?;
+    let diff = change.to_diff(text).map_err(TestCaseError::fail)?;
+    let diff = patch::find_patch(&format!("Here it is:\n\n{diff}")).map_err(TestCaseError::fail)?;
 
     let repo = TempRepo::with(&[(file, text)]).expect("a repository");
     fs::write(repo.beside("change.diff"), &diff).expect("a file");
@@ -112,16 +112,16 @@ fn check(case: &Case) -> Result<(), TestCaseError> {
     prop_assert_eq!(&after, &expected, "every other byte is the same");
     let mut expected = values(&found);
     expected[at].1.clone_from(&change.to);
-    prop_assert_eq!(values(&constants(file, &after)), expected, "the value reads back");
+    prop_assert_eq!(values(&find_constants(file, &after)), expected, "the value reads back");
     Ok(())
 }
 
 /// The change as a coder reads it from the idea's text.
-fn through_an_idea(found: &[Constant], seed: u64, chosen: &Change) -> Change {
-    let said = ideas(found, "", seed, 1000).expect("ideas");
-    let texts = reply::ideas(&said);
-    let read = texts.iter().map(|text| match wish(text) {
-        Ok(Wish::Diff(change)) => change,
+fn through_an_idea(found: &[Constant], seed: u64, chosen: &ConstantChange) -> ConstantChange {
+    let said = propose_ideas(found, "", seed, 1000).expect("ideas");
+    let texts = reply::parse_ideas(&said);
+    let read = texts.iter().map(|text| match parse_request(text) {
+        Ok(TunerRequest::Diff(change)) => change,
         other => panic!("{text}: {other:?}"),
     });
     read.into_iter().find(|change| change == chosen).expect("the idea is among them")

@@ -11,30 +11,32 @@ use treebeam_core::facts::{Eval, Stage};
 use treebeam_core::id::NodeId;
 use treebeam_core::num::Finite;
 use treebeam_core::path;
-use treebeam_core::policy::{Agents, ChosenBy, Direction, Meaning, Metric, Reach, ScorePolicy};
+use treebeam_core::policy::{
+    ChosenBy, Direction, FixedSettings, Metric, RecordedAgents, RunLimits, ScorePolicy,
+};
 use treebeam_core::rules_version::RulesVersion;
 use treebeam_core::state::State;
-use treebeam_core::tuner::change::Change;
-use treebeam_core::tuner::constant::constants;
-use treebeam_core::tuner::history::{History, Outcome, Trial};
-use treebeam_edge::agent::bucket::Limits;
-use treebeam_edge::agent::budgeted::Budget;
-use treebeam_edge::agent::calls::Calls;
-use treebeam_edge::agent::command::{Grounds, Surroundings};
-use treebeam_edge::agent::crew::Crew;
-use treebeam_edge::agent::price::Prices;
-use treebeam_edge::agent::retrying::Patience;
-use treebeam_edge::agent::settings::{Line, Settings, Tuner};
-use treebeam_edge::agent::wait::{Observer, Wait};
-use treebeam_edge::agent::{Door, Plan};
+use treebeam_core::tuner::change::ConstantChange;
+use treebeam_core::tuner::constant::find_constants;
+use treebeam_core::tuner::history::{TrialOutcome, TunerHistory, TunerTrial};
+use treebeam_edge::agent::bucket::AgentLimits;
+use treebeam_edge::agent::budget_layer::Budget;
+use treebeam_edge::agent::call_store::CallStore;
+use treebeam_edge::agent::command::{AgentWorkspace, RunWorkspace};
+use treebeam_edge::agent::price::ModelPrices;
+use treebeam_edge::agent::retry_layer::RetryPolicy;
+use treebeam_edge::agent::retry_timer::{DoorObserver, QuestionWait};
+use treebeam_edge::agent::role_agents::RoleAgents;
+use treebeam_edge::agent::settings::{AgentKind, AgentSettings, TunerAgent};
+use treebeam_edge::agent::{AgentDoor, DoorPlan};
 use treebeam_edge::dry::DryClock;
-use treebeam_edge::git::{GitRepo, open_with};
-use treebeam_edge::store::{RunDir, RunFiles, Store, make_runs_root};
-use treebeam_run::drive;
+use treebeam_edge::git::{GitRepo, open_repo_with};
+use treebeam_edge::store::{RunDir, RunFiles, RunStore, make_runs_root};
+use treebeam_run::drive_run;
 use treebeam_run::port::{
-    Executor, Job, JobEnd, JobExit, JobKey, PortError, Role, Undisturbed, World,
+    AgentRole, Executor, JobEnd, JobExit, JobKey, PortError, RunPorts, SilentUser, SweepJob,
 };
-use treebeam_run::prompt::Prompts;
+use treebeam_run::prompt::PromptSet;
 use treebeam_testkit::repo::TempRepo;
 
 const TRAIN: &str = "RATE = 0.01\r\nMOMENTUM = 0.5\r\n";
@@ -43,9 +45,9 @@ const JUDGE: &str = "SCALE = 1.0\n";
 
 struct Nobody;
 
-impl Observer for Nobody {
-    fn waits(&self, _: &Wait<'_>) {}
-    fn note(&self, _: &str) {}
+impl DoorObserver for Nobody {
+    fn on_wait(&self, _: &QuestionWait<'_>) {}
+    fn on_note(&self, _: &str) {}
     fn wants_to_stop(&self) -> bool {
         false
     }
@@ -54,27 +56,28 @@ impl Observer for Nobody {
 /// Sweeps at once: the loss is lowest at a rate of 0.05, a momentum of 0.9 and a depth of 8.
 struct Parabola {
     run: RunDir,
-    jobs: Mutex<VecDeque<Job>>,
+    jobs: Mutex<VecDeque<SweepJob>>,
 }
 
 impl Parabola {
-    fn sweep(&self, job: &Job) -> JobEnd {
-        let worktree = self.run.path(&job.key.subject.place().worktree());
+    fn sweep(&self, job: &SweepJob) -> JobEnd {
+        let worktree = self.run.file_path(&job.key.subject.code_place().worktree_path());
         let loss = loss(&|file| fs::read_to_string(worktree.join(file)).expect("a file"));
         let rows = (0..3).map(|id| format!("{id},ok,{}\n", loss + f64::from(id)));
         let csv = format!("config_id,status,loss\n{}", rows.collect::<String>());
-        let folder = path::submission(job.key.subject, job.key.submission);
-        fs::create_dir_all(self.run.path(&folder)).expect("a folder");
+        let folder = path::submission_folder(job.key.subject, job.key.submission);
+        fs::create_dir_all(self.run.file_path(&folder)).expect("a folder");
         let results = folder.join(path::RESULTS_CSV);
-        fs::write(self.run.path(&results), csv).expect("results");
-        fs::write(self.run.path(&folder.join(path::EVAL_RESULT)), "{}").expect("a result");
+        fs::write(self.run.file_path(&results), csv).expect("results");
+        fs::write(self.run.file_path(&folder.join(path::EVAL_RESULT_FILE)), "{}")
+            .expect("a result");
         JobEnd::new(job.key, JobExit::Done { results })
     }
 }
 
 fn loss(read: &dyn Fn(&str) -> String) -> f64 {
     let value = |file: &str, name: &str| {
-        let found = constants(file, &read(file)).into_iter().find(|c| c.id.name == name);
+        let found = find_constants(file, &read(file)).into_iter().find(|c| c.id.name == name);
         found.expect("a constant").literal.value()
     };
     let off = |value: f64, best: f64| (value / best).ln().powi(2);
@@ -89,25 +92,25 @@ fn loss(read: &dyn Fn(&str) -> String) -> f64 {
 /// What all other constants of a file are off by; their best value is 1.5 times the one that they begin with.
 fn others(text: &str) -> f64 {
     let is_other = |name: &str| name.starts_with("PART_");
-    let found = constants("train.py", text).into_iter().filter(|c| is_other(&c.id.name));
+    let found = find_constants("train.py", text).into_iter().filter(|c| is_other(&c.id.name));
     found.map(|constant| (constant.literal.value() / 1.5).ln().powi(2)).sum()
 }
 
 impl Executor for Parabola {
-    fn submit(&self, job: &Job) -> Result<(), PortError> {
+    fn submit_job(&self, job: &SweepJob) -> Result<(), PortError> {
         self.jobs.lock().unwrap_or_else(PoisonError::into_inner).push_back(job.clone());
         Ok(())
     }
-    fn adopt(&self, _: &[Job]) -> Result<Vec<JobKey>, PortError> {
+    fn adopt_jobs(&self, _: &[SweepJob]) -> Result<Vec<JobKey>, PortError> {
         Ok(Vec::new())
     }
-    fn wait(&self, _: Duration) -> Result<Vec<JobEnd>, PortError> {
+    fn wait_for_jobs(&self, _: Duration) -> Result<Vec<JobEnd>, PortError> {
         let job = self.jobs.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         Ok(job.iter().map(|job| self.sweep(job)).collect())
     }
 }
 
-fn meaning(ideas: u32) -> Meaning {
+fn meaning(ideas: u32) -> FixedSettings {
     let column = "loss".to_owned();
     let direction = Direction::Lower;
     let metric = Metric { column, direction, weight: Finite::new(1.0).unwrap(), guard: false };
@@ -115,65 +118,68 @@ fn meaning(ideas: u32) -> Meaning {
         primary: "loss".to_owned(),
         primary_chosen_by: ChosenBy::User,
         metrics: vec![metric],
-        ..ScorePolicy::trading()
+        ..ScorePolicy::trading_preset()
     };
     let protect = vec!["judge/**".to_owned()];
     let ideas_per_node = NonZeroU32::new(ideas).unwrap();
-    Meaning { ideas_per_node, score, protect, ..Meaning::default() }
+    FixedSettings { ideas_per_node, score, protect, ..FixedSettings::default() }
 }
 
-fn plan(grounds: Grounds) -> Plan {
-    let agent = Settings { line: Line::Tuner(Tuner::default()), timeout: Duration::from_mins(1) };
-    let crew = [(Role::Ideas, agent.clone()), (Role::Coder, agent)];
-    Plan {
-        crew: Crew::new(BTreeMap::from(crew)),
-        prices: Prices::default(),
+fn plan(grounds: RunWorkspace) -> DoorPlan {
+    let agent = AgentSettings {
+        line: AgentKind::Tuner(TunerAgent::default()),
+        timeout: Duration::from_mins(1),
+    };
+    let crew = [(AgentRole::Ideas, agent.clone()), (AgentRole::Coder, agent)];
+    DoorPlan {
+        crew: RoleAgents::new(BTreeMap::from(crew)),
+        prices: ModelPrices::default(),
         budget: Budget::default(),
-        limits: Limits::from(&Reach::default()),
-        patience: Patience::BRIEF,
-        calls: Calls::Run(grounds.dir.clone()),
+        limits: AgentLimits::from(&RunLimits::default()),
+        patience: RetryPolicy::BRIEF,
+        calls: CallStore::Run(grounds.dir.clone()),
         replays: None,
-        surroundings: Surroundings::Run(grounds),
+        surroundings: AgentWorkspace::Run(grounds),
     }
 }
 
 /// Drives a run with so many ideas at each of six depths to its end.
 fn searched(repo: &TempRepo, ideas: u32) -> State {
-    let user = open_with(repo.path(), repo.variables()).expect("the repository");
+    let user = open_repo_with(repo.path(), repo.variables()).expect("the repository");
     let max_depth = 6;
     let started = RunStarted {
         run: "t".parse().expect("a run id"),
         world: WorldKind::Dry { seed: 0 },
         root: user.head.clone(),
         meaning: meaning(ideas),
-        reach: Reach { max_depth, stop_on_empty_frontier: false, ..Reach::default() },
-        agents: Agents::default(),
+        reach: RunLimits { max_depth, stop_on_empty_frontier: false, ..RunLimits::default() },
+        agents: RecordedAgents::default(),
         given: None,
         replays: None,
         rules_version: RulesVersion::LATEST,
         at: user.head_time,
     };
     let runs = make_runs_root(repo.path()).expect("a folder for runs");
-    let (mut store, state) = Store::create(&runs, &started).expect("a run");
+    let (mut store, state) = RunStore::create(&runs, &started).expect("a run");
     let run = RunDir::new(repo.path().join(".treebeam/runs/t"));
     let git = GitRepo::new(user, run.root(), state.run.clone()).expect("git");
     let git = Arc::new(git);
     let (repo, id) = (Arc::clone(&git), state.run.clone());
     let plan =
-        plan(Grounds { repo, dir: run.clone(), id, fence: store.fence(), inputs: Vec::new() });
-    let door = Door::open(&plan, &Nobody).expect("the door");
-    let world = World {
+        plan(RunWorkspace { repo, dir: run.clone(), id, fence: store.fence(), inputs: Vec::new() });
+    let door = AgentDoor::open(&plan, &Nobody).expect("the door");
+    let world = RunPorts {
         repo: git.as_ref(),
         agent: &door,
         executor: &Parabola { run: run.clone(), jobs: Mutex::default() },
         files: &RunFiles::new(run),
-        inputs: &Undisturbed,
+        inputs: &SilentUser,
         clock: &DryClock::new(state.created_at),
-        interrupt: &Undisturbed,
-        inbox: &Undisturbed,
-        prompts: Prompts::built_in(),
+        interrupt: &SilentUser,
+        inbox: &SilentUser,
+        prompts: PromptSet::built_in(),
     };
-    drive(state, world, &mut store, &mut |_, _| {}).expect("a whole run")
+    drive_run(state, world, &mut store, &mut |_, _| {}).expect("a whole run")
 }
 
 fn repository(train: &str) -> TempRepo {
@@ -218,20 +224,20 @@ fn check_told(repo: &TempRepo, end: &State, least: usize) {
     let node = end.nodes.iter().rfind(|node| !node.expansions.is_empty()).expect("a node").id;
     let told = format!(".treebeam/runs/t/node_ideas/{node}/prompt_context.txt");
     let prompt = fs::read_to_string(repo.path().join(told)).expect("a context pack");
-    let history = History::read(&prompt);
+    let history = TunerHistory::from_prompt(&prompt);
     let is_above = |id: NodeId| id != node && end.lineage(node).any(|up| up.id == id);
     let before: Vec<_> = end.evals.iter().filter(|eval| is_above(eval.parent)).collect();
     assert!(before.len() >= least, "{} were tried", before.len());
     assert_eq!(history.trials.len(), before.len(), "{prompt}");
     for eval in before {
         let Stage::Decided(measured, word, _) = &eval.stage else { panic!("{:?}", eval.stage) };
-        let is_told = |trial: &&Trial| {
+        let is_told = |trial: &&TunerTrial| {
             NodeId::new(trial.node) == eval.parent && trial.change.title() == eval.idea.title
         };
         let told = history.trials.iter().find(is_told).expect("each eval is told of");
-        let Outcome::Moved(gain) = told.outcome else { panic!("{told:?}") };
+        let TrialOutcome::Moved(gain) = told.outcome else { panic!("{told:?}") };
         let score = measured.scored.vs_parent.recommendation.score;
-        assert_eq!(gain > 0.0, word.passed() && score > Finite::ZERO, "{told:?}");
+        assert_eq!(gain > 0.0, word.has_passed() && score > Finite::ZERO, "{told:?}");
     }
 }
 
@@ -250,13 +256,14 @@ fn a_long_branch_is_never_asked_for_the_same_twice() {
     check_told(&repo, &end, 70);
     for eval in end.evals.iter() {
         let above: Vec<NodeId> = end.lineage(eval.parent).map(|node| node.id).collect();
-        let set = |eval: &Eval| Change::read(&eval.idea.title).map(|(it, _)| (it.id, it.to));
+        let set =
+            |eval: &Eval| ConstantChange::parse(&eval.idea.title).map(|(it, _)| (it.id, it.to));
         let earlier = end.evals.iter().filter(|other| other.id < eval.id);
         let mut same =
             earlier.filter(|other| above.contains(&other.parent) && set(other) == set(&eval));
         // What paid and was not taken may be joined with what was taken instead.
         let passed =
-            |other: &Eval| matches!(&other.stage, Stage::Decided(_, word, _) if word.passed());
+            |other: &Eval| matches!(&other.stage, Stage::Decided(_, word, _) if word.has_passed());
         let paid = |other: &Eval| other.parent != eval.parent && passed(other);
         assert!(same.all(|other| paid(&other)), "{} comes again", eval.idea.title);
     }

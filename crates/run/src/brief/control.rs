@@ -1,52 +1,54 @@
 //! What is told to whoever is asked for ideas of the control group: what was tried on the root before, and nothing of the tree.
 //! Each question stands for itself, with no conversation, so that all that it knows is told.
 
-use super::{EARLIER, ForIdeas, OUTCOMES, Told, outcome_line, short_line};
-use crate::conversation::{ForTalk, Thread};
-use treebeam_core::conversation::{Conversation, Mode};
+use super::{
+    IdeaBrief, IdeaContext, MAX_FULL_OUTCOMES, MAX_SHORT_OUTCOMES, outcome_line, short_outcome_line,
+};
+use crate::conversation::{ConversationBrief, ConversationThread};
+use treebeam_core::conversation::{Conversation, ConversationMode};
 use treebeam_core::facts::{Expansion, Node};
 use treebeam_core::group::IdeaSource;
 use treebeam_core::id::EvalId;
 use treebeam_core::plan;
 use treebeam_core::state::State;
 
-pub(super) fn for_ideas(state: &State, root: &Node) -> ForIdeas {
+pub(super) fn control_idea_brief(state: &State, root: &Node) -> IdeaBrief {
     let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-    let begun = state.control_at(state.depth);
+    let begun = state.control_expansion_at(state.depth);
     let source = IdeaSource::Control;
     let written = state.control.iter().map(|expansion| state.ideas_of(expansion).count());
     let conversation =
         Conversation { node_id: root.id, fork_from_turn_id: None, turns: Vec::new() };
-    ForIdeas {
+    IdeaBrief {
         source,
         expansion: number(state.control.len()) + u32::from(begun.is_none()),
-        count: state.control_wanted(),
+        count: state.wanted_control_ideas(),
         first_number: number(written.sum::<usize>()) + 1,
-        turns_before: state.control.iter().map(Expansion::turns).sum(),
+        turns_before: state.control.iter().map(Expansion::turn_count).sum(),
         tried: plan::tried_before(state, source).into_iter().map(|(_, idea)| idea).collect(),
-        scope: state.meaning.dedupe_scope,
-        given: None,
+        scope: state.settings.dedupe_scope,
+        user_ideas: None,
         until: state.deadline(),
-        talk: ForTalk {
-            mode: Mode::Off,
+        conversation: ConversationBrief {
+            mode: ConversationMode::Off,
             window: 0,
             max_chars: 0,
             summary_agent: None,
-            own: Thread::alone(conversation),
+            own: ConversationThread::from_conversation(conversation),
             parent: None,
             at: begun.map_or(root.created_at, |expansion| expansion.started_at),
         },
-        told: told(state, root),
+        context: control_idea_context(state, root),
     }
 }
 
-fn told(state: &State, root: &Node) -> Told {
-    let on_root = on_root(state, root);
+fn control_idea_context(state: &State, root: &Node) -> IdeaContext {
+    let on_root = root_evals(state, root);
     let (before, now) =
-        on_root.split_at(on_root.partition_point(|id| *id < state.first_open_eval()));
-    let skipped = before.len().saturating_sub(OUTCOMES + EARLIER);
+        on_root.split_at(on_root.partition_point(|id| *id < state.first_open_eval_id()));
+    let skipped = before.len().saturating_sub(MAX_FULL_OUTCOMES + MAX_SHORT_OUTCOMES);
     let before = before.get(skipped..).unwrap_or_default();
-    let (older, newest) = before.split_at(before.len().saturating_sub(OUTCOMES));
+    let (older, newest) = before.split_at(before.len().saturating_sub(MAX_FULL_OUTCOMES));
     let known =
         |ids: &[EvalId]| -> Vec<_> { ids.iter().filter_map(|id| state.eval(*id)).collect() };
     let (older, newest, now) =
@@ -54,26 +56,26 @@ fn told(state: &State, root: &Node) -> Told {
     let outcomes = newest.iter().map(|eval| outcome_line(state, eval));
     // What came of these depends on what finished first.
     let under_way = now.iter().map(|eval| format!("{}: under way", eval.idea.title));
-    Told {
+    IdeaContext {
         node: root.id,
         root_commit: root.commit.clone(),
         commit: root.commit.clone(),
         parent_commit: None,
-        standing: None,
+        node_eval: None,
         chain: Vec::new(),
-        earlier: older.map(|eval| short_line(state, &eval)).collect(),
+        earlier: older.map(|eval| short_outcome_line(state, &eval)).collect(),
         outcomes: outcomes.chain(under_way).collect(),
         idea_files: newest.iter().chain(&now).map(|eval| eval.idea.clone()).collect(),
-        protect: state.meaning.protected(),
-        commands: state.meaning.commands(),
+        protect: state.settings.protected_globs(),
+        commands: state.settings.command_lines(),
     }
 }
 
 /// All that was tried on the root, in the order of their ids. What the user adds to this depth comes after.
-fn on_root(state: &State, root: &Node) -> Vec<EvalId> {
+fn root_evals(state: &State, root: &Node) -> Vec<EvalId> {
     let expansions = root.expansions.iter().chain(&state.control);
-    let evals = expansions.flat_map(Expansion::evals).filter_map(|id| state.eval(*id));
-    let mut evals: Vec<_> = evals.filter(|eval| eval.stands()).map(|eval| eval.id).collect();
+    let evals = expansions.flat_map(Expansion::eval_ids).filter_map(|id| state.eval(*id));
+    let mut evals: Vec<_> = evals.filter(|eval| eval.is_current()).map(|eval| eval.id).collect();
     evals.sort();
     evals
 }

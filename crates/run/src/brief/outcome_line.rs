@@ -1,8 +1,8 @@
 //! The outcome of an idea on one line, as idea generators and reviewers of conversations are told it.
 
 use treebeam_core::evidence::Comparison;
-use treebeam_core::facts::{Eval, Facts, Measured, Origin, Stage};
-use treebeam_core::gate::{self, Verdict};
+use treebeam_core::facts::{Eval, Facts, NodeOrigin, ScoredCandidate, Stage};
+use treebeam_core::gate::{self, GateVerdict};
 use treebeam_core::id::NodeId;
 use treebeam_core::num::Finite;
 use treebeam_core::rules_version::RulesVersion;
@@ -12,9 +12,9 @@ use treebeam_core::versus;
 /// beside its own: the difference is the effect of the idea.
 pub(super) fn outcome_line(facts: &Facts, eval: &Eval) -> String {
     let (title, on) = (&eval.idea.title, eval.parent);
-    if let Some((measured, verdict)) = judged(facts, eval) {
-        let [score, delta] = against_root(&measured.scored.vs_root);
-        let [score_before, delta_before] = figures_of(facts, on);
+    if let Some((measured, verdict)) = scored_verdict(facts, eval) {
+        let [score, delta] = root_figures(&measured.scored.vs_root);
+        let [score_before, delta_before] = node_figures(facts, on);
         let grade = measured.scored.vs_root.recommendation.grade;
         let gain = gain_word(measured.scored.rules_version);
         let reason = verdict.reason();
@@ -25,7 +25,7 @@ pub(super) fn outcome_line(facts: &Facts, eval: &Eval) -> String {
     }
     match &eval.stage {
         Stage::Failed { failure, .. } => {
-            format!("{title}: on n{on}, {}", gate::failed(failure).reason())
+            format!("{title}: on n{on}, {}", gate::verdict_on_failure(failure).reason())
         }
         Stage::Unfinished { .. } => format!("{title}: on n{on}, not tried to its end"),
         Stage::Queued
@@ -41,22 +41,23 @@ pub(super) fn outcome_line(facts: &Facts, eval: &Eval) -> String {
 }
 
 /// Returns the outcome of an idea in few words: its title, its score, and the first word of the reason.
-pub(crate) fn short_line(facts: &Facts, eval: &Eval) -> String {
+pub(crate) fn short_outcome_line(facts: &Facts, eval: &Eval) -> String {
     let (title, on) = (&eval.idea.title, eval.parent);
-    let Some((measured, verdict)) = judged(facts, eval) else {
+    let Some((measured, verdict)) = scored_verdict(facts, eval) else {
         let unfinished = matches!(eval.stage, Stage::Unfinished { .. });
         let what = if unfinished { "not tried to its end" } else { "failed" };
         return format!("{title}: on n{on}, {what}");
     };
-    let ([score, _], [before, _]) = (against_root(&measured.scored.vs_root), figures_of(facts, on));
+    let ([score, _], [before, _]) =
+        (root_figures(&measured.scored.vs_root), node_figures(facts, on));
     let reason = verdict.reason();
     let word = reason.split(':').next().unwrap_or_default();
     format!("{title}: on n{on}, score {score} (n{on}: {before}); {word}")
 }
 
 /// Returns the figures of an eval and the verdict of the gate on them.
-fn judged(facts: &Facts, eval: &Eval) -> Option<(Measured, Verdict)> {
-    Some((eval.measured()?, versus::word_on(facts, eval)?))
+fn scored_verdict(facts: &Facts, eval: &Eval) -> Option<(ScoredCandidate, GateVerdict)> {
+    Some((eval.scored_candidate()?, versus::side_verdict(facts, eval)?))
 }
 
 /// Returns the word for the gain in the primary: an older run keeps the older word, so that recorded answers fit.
@@ -68,19 +69,19 @@ const fn gain_word(rules: RulesVersion) -> &'static str {
 }
 
 /// Returns the score and the gain in the primary, as text.
-fn against_root(comparison: &Comparison) -> [String; 2] {
-    let delta = comparison.primary_delta.map_or("n/a".to_owned(), Finite::short);
-    [comparison.recommendation.score.short(), delta]
+fn root_figures(comparison: &Comparison) -> [String; 2] {
+    let delta = comparison.primary_delta.map_or("n/a".to_owned(), Finite::to_short_string);
+    [comparison.recommendation.score.to_short_string(), delta]
 }
 
 /// Returns the score and the primary gain of a node: those of the eval that it was, 0 for the root.
-fn figures_of(facts: &Facts, node: NodeId) -> [String; 2] {
+fn node_figures(facts: &Facts, node: NodeId) -> [String; 2] {
     let eval = facts.node(node).and_then(|node| match node.origin {
-        Origin::Root => None,
-        Origin::Promoted { from, .. } => facts.eval(from),
+        NodeOrigin::Root => None,
+        NodeOrigin::Promoted { from, .. } => facts.eval(from),
     });
     match eval.as_ref().map(|eval| &eval.stage) {
-        Some(Stage::Decided(measured, ..)) => against_root(&measured.scored.vs_root),
+        Some(Stage::Decided(measured, ..)) => root_figures(&measured.scored.vs_root),
         Some(_) | None => ["0".to_owned(), "0".to_owned()],
     }
 }

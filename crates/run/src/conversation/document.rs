@@ -4,23 +4,23 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use treebeam_core::conversation::{Conversation, Past, Way};
+use treebeam_core::conversation::{ContinuationKind, Conversation, PastTurn};
 use treebeam_core::id::{NodeId, RunPath, Sha256, TurnId};
 
 /// What a state says that it is.
-pub const SCHEMA: &str = "treebeam.conversation/1";
+pub const CONVERSATION_SCHEMA: &str = "treebeam.conversation/1";
 /// No turn and no conversation has such a number.
-const HIGHEST: u32 = 1_000_000_000;
+const MAX_TURN_NUMBER: u32 = 1_000_000_000;
 
 /// One line of a log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Logged {
+pub struct LoggedTurn {
     /// Which turn.
     pub turn_id: TurnId,
     /// Names the question for good: a turn with a key that is there already is the same turn.
     pub key: String,
     /// How it went on from the turn before; not known of turns without a conversation.
-    pub mode: Option<Way>,
+    pub mode: Option<ContinuationKind>,
     /// How many ideas were asked for.
     pub asked: Option<u32>,
     /// The question.
@@ -44,33 +44,33 @@ pub struct Logged {
 }
 
 #[derive(Serialize, Deserialize)]
-struct State {
+struct ConversationDocument {
     schema: String,
     conversation_id: String,
     latest_turn_id: Option<TurnId>,
     #[serde(flatten)]
-    conversation: Unchecked,
+    conversation: ConversationFields,
 }
 
 /// The same fields: a flattened part cannot refuse what it does not know.
 #[derive(Serialize, Deserialize)]
-struct Unchecked {
+struct ConversationFields {
     node_id: NodeId,
     fork_from_turn_id: Option<TurnId>,
-    turns: Vec<Past>,
+    turns: Vec<PastTurn>,
 }
 
 /// A conversation as the bytes of a file.
 ///
 /// # Errors
 /// None that is known; a writer of JSON may say one.
-pub fn state(conversation: &Conversation) -> serde_json::Result<Vec<u8>> {
+pub fn encode_state(conversation: &Conversation) -> serde_json::Result<Vec<u8>> {
     let Conversation { node_id, fork_from_turn_id, turns } = conversation.clone();
-    let state = State {
-        schema: SCHEMA.to_owned(),
+    let state = ConversationDocument {
+        schema: CONVERSATION_SCHEMA.to_owned(),
         conversation_id: format!("c{node_id}"),
-        latest_turn_id: conversation.latest(),
-        conversation: Unchecked { node_id, fork_from_turn_id, turns },
+        latest_turn_id: conversation.latest_turn(),
+        conversation: ConversationFields { node_id, fork_from_turn_id, turns },
     };
     let mut bytes = serde_json::to_vec_pretty(&state)?;
     bytes.push(b'\n');
@@ -81,29 +81,30 @@ pub fn state(conversation: &Conversation) -> serde_json::Result<Vec<u8>> {
 ///
 /// # Errors
 /// When it is none; in words.
-pub fn read_state(bytes: &[u8]) -> Result<Conversation, String> {
-    let state: State = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
-    if state.schema != SCHEMA {
-        return Err(format!("its `schema` is {:?}, not `{SCHEMA}`", state.schema));
+pub fn decode_state(bytes: &[u8]) -> Result<Conversation, String> {
+    let state: ConversationDocument =
+        serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+    if state.schema != CONVERSATION_SCHEMA {
+        return Err(format!("its `schema` is {:?}, not `{CONVERSATION_SCHEMA}`", state.schema));
     }
-    let Unchecked { node_id, fork_from_turn_id, turns } = state.conversation;
+    let ConversationFields { node_id, fork_from_turn_id, turns } = state.conversation;
     let conversation = Conversation { node_id, fork_from_turn_id, turns };
-    must_hold_together(&conversation)?;
+    check_turns(&conversation)?;
     Ok(conversation)
 }
 
 /// Each turn is there once, and there is a name for the next one.
-fn must_hold_together(conversation: &Conversation) -> Result<(), String> {
+fn check_turns(conversation: &Conversation) -> Result<(), String> {
     let mut seen = BTreeSet::new();
-    for Past { turn_id, .. } in &conversation.turns {
+    for PastTurn { turn_id, .. } in &conversation.turns {
         if !seen.insert(turn_id) {
             return Err(format!("the turn `{turn_id}` is in it twice"));
         }
-        if turn_id.number >= HIGHEST || turn_id.node.number() >= HIGHEST {
+        if turn_id.number >= MAX_TURN_NUMBER || turn_id.node.number() >= MAX_TURN_NUMBER {
             return Err(format!("the number of the turn `{turn_id}` is too high"));
         }
     }
-    if conversation.node_id.number() >= HIGHEST {
+    if conversation.node_id.number() >= MAX_TURN_NUMBER {
         return Err(format!(
             "the number of the conversation `c{}` is too high",
             conversation.node_id
@@ -116,7 +117,7 @@ fn must_hold_together(conversation: &Conversation) -> Result<(), String> {
 ///
 /// # Errors
 /// None that is known; a writer of JSON may say one.
-pub fn log(turns: &[Logged]) -> serde_json::Result<Vec<u8>> {
+pub fn encode_log(turns: &[LoggedTurn]) -> serde_json::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     for turn in turns {
         serde_json::to_writer(&mut bytes, turn)?;
@@ -129,10 +130,10 @@ pub fn log(turns: &[Logged]) -> serde_json::Result<Vec<u8>> {
 ///
 /// # Errors
 /// When a line is none; in words.
-pub fn read_log(bytes: &[u8]) -> Result<Vec<Logged>, String> {
-    let mut turns: Vec<Logged> = Vec::new();
+pub fn decode_log(bytes: &[u8]) -> Result<Vec<LoggedTurn>, String> {
+    let mut turns: Vec<LoggedTurn> = Vec::new();
     for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-        let turn: Logged = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+        let turn: LoggedTurn = serde_json::from_slice(line).map_err(|error| error.to_string())?;
         if turns.iter().all(|before| before.key != turn.key) {
             turns.push(turn);
         }
@@ -142,12 +143,12 @@ pub fn read_log(bytes: &[u8]) -> Result<Vec<Logged>, String> {
 
 /// What was said, in short, for people.
 #[must_use]
-pub fn summary(conversation: &Conversation) -> String {
+pub fn render_summary(conversation: &Conversation) -> String {
     let fork = match conversation.fork_from_turn_id {
         Some(turn) => format!("Goes on from turn {turn}.\n\n"),
         None => String::new(),
     };
-    let line = |past: &Past| format!("- {}: {}\n", past.turn_id, past.in_short);
+    let line = |past: &PastTurn| format!("- {}: {}\n", past.turn_id, past.in_short);
     let lines: String = conversation.turns.iter().map(line).collect();
     format!("# Conversation c{}\n\n{fork}{lines}", conversation.node_id)
 }

@@ -1,44 +1,46 @@
 //! What comes back to the loop: reports of its threads, and what their outcomes mean for the record.
 
-use super::{Coordinator, Halt, Report};
+use super::{RunDriver, RunHalt, ThreadReport};
 use crate::brief;
-use crate::port::Moment;
+use crate::port::RecordedMoment;
 use crate::stage::StepEnd;
 use treebeam_core::event::{
-    ArtifactsRestored, EvalStage, Event, FailureKind, FileDigest, FilesRecorded, Subject,
+    ArtifactsRestored, EvalStage, Event, FailureKind, FileDigest, FilesRecorded, SweepSubject,
 };
 use treebeam_core::evidence::Artifact;
-use treebeam_core::plan::{self, Outcome};
+use treebeam_core::plan::{self, StepOutcome};
 use treebeam_core::state::State;
 
 /// How often in a row a promotion may fail before the run halts.
-const PROMOTION_TRIES: u32 = 3;
+const MAX_PROMOTION_TRIES: u32 = 3;
 
-impl Coordinator<'_, '_> {
+impl RunDriver<'_, '_> {
     /// Waits for something to end, but no longer than until the next look into the inbox, and takes in all that has.
-    pub(super) fn receive(&mut self) -> Result<(), Halt> {
-        let Ok(first) = self.receiver.recv_timeout(self.world.inbox.rest()) else { return Ok(()) };
-        self.take(first)?;
+    pub(super) fn receive_reports(&mut self) -> Result<(), RunHalt> {
+        let Ok(first) = self.receiver.recv_timeout(self.world.inbox.poll_interval()) else {
+            return Ok(());
+        };
+        self.take_report(first)?;
         while let Ok(report) = self.receiver.try_recv() {
-            self.take(report)?;
+            self.take_report(report)?;
         }
         self.accept_held()
     }
 
-    fn take(&mut self, report: Report) -> Result<(), Halt> {
+    fn take_report(&mut self, report: ThreadReport) -> Result<(), RunHalt> {
         self.threads -= 1;
         match report {
-            Report::Stepped(step, done) => match done? {
+            ThreadReport::Stepped(step, done) => match done? {
                 Some(outcome) => self.held.push((Some(step), outcome)),
                 None => drop(self.running.steps.remove(&step)),
             },
-            Report::Polled(ended) => {
+            ThreadReport::Polled(ended) => {
                 self.polling = false;
                 for end in ended? {
-                    self.collect(end)?;
+                    self.collect_job(end)?;
                 }
             }
-            Report::Collected(subject, done) => {
+            ThreadReport::Collected(subject, done) => {
                 self.collecting.remove(&subject);
                 self.running.jobs.remove(&subject);
                 let is_void = self.void.remove(&subject).is_some();
@@ -54,7 +56,7 @@ impl Coordinator<'_, '_> {
     }
 
     /// Accepts outcomes in the order in which their turns come, whatever the order in which they came.
-    pub(super) fn accept_held(&mut self) -> Result<(), Halt> {
+    pub(super) fn accept_held(&mut self) -> Result<(), RunHalt> {
         let mut waiting = std::mem::take(&mut self.held);
         self.drop_suspects(&mut waiting)?;
         // First those that found artifacts changed: sweeps that ended beside them are suspect too.
@@ -63,8 +65,9 @@ impl Coordinator<'_, '_> {
         loop {
             let before = waiting.len();
             for (step, end) in std::mem::take(&mut waiting) {
-                let at = self.world.clock.at_or_now(ending(&self.state, &end.outcome));
-                let Some(event) = plan::accept(&self.state, &end.outcome, at) else {
+                let at =
+                    self.world.clock.recorded_time_or_now(end_moment(&self.state, &end.outcome));
+                let Some(event) = plan::accept_outcome(&self.state, &end.outcome, at) else {
                     waiting.push((step, end));
                     continue;
                 };
@@ -74,11 +77,11 @@ impl Coordinator<'_, '_> {
                 }
                 // Before the end: a step whose end is on record has its digests on record too.
                 self.record_files(files)?;
-                self.apply(event)?;
+                self.apply_event(event)?;
                 if let Some(step) = step {
                     self.running.steps.remove(&step);
                 }
-                seen = seen.and(self.look_at(&outcome));
+                seen = seen.and(self.react_to_outcome(&outcome));
             }
             if waiting.is_empty() || waiting.len() == before {
                 self.held = waiting;
@@ -88,82 +91,91 @@ impl Coordinator<'_, '_> {
     }
 
     /// Records the digests of the files that a step has written.
-    pub(super) fn record_files(&mut self, files: Vec<FileDigest>) -> Result<(), Halt> {
+    pub(super) fn record_files(&mut self, files: Vec<FileDigest>) -> Result<(), RunHalt> {
         if files.is_empty() {
             return Ok(());
         }
-        self.apply(Event::FilesRecorded(Box::new(FilesRecorded { files })))
+        self.apply_event(Event::FilesRecorded(Box::new(FilesRecorded { files })))
     }
 
     /// Records which artifacts were changed, and restores them. Any sweep that is under way can
     /// have changed them: it may have changed others' results as well as its own.
-    fn suspect_sweeps(&mut self, changed: &[Artifact]) -> Result<(), Halt> {
+    fn suspect_sweeps(&mut self, changed: &[Artifact]) -> Result<(), RunHalt> {
         let artifacts = changed.iter().map(|artifact| artifact.path.clone()).collect();
-        let suspects = self.state.sweeping().iter().copied().collect();
+        let suspects = self.state.sweeping_evals().iter().copied().collect();
         let at = self.world.clock.now();
-        self.apply(Event::ArtifactsRestored(Box::new(ArtifactsRestored {
+        self.apply_event(Event::ArtifactsRestored(Box::new(ArtifactsRestored {
             artifacts,
             suspects,
             at,
         })))?;
-        self.record()?;
-        Ok(self.world.files.restore(changed)?)
+        self.record_batch()?;
+        Ok(self.world.files.restore_artifacts(changed)?)
     }
 
     /// Restores what a process that was cut off has recorded as changed: who is suspect is known.
-    pub(super) fn finish_restoring(&self) -> Result<(), Halt> {
+    pub(super) fn finish_restoring(&self) -> Result<(), RunHalt> {
         if self.state.history.suspects.is_empty() {
             return Ok(());
         }
-        Ok(self.world.files.restore(&brief::decisive_artifacts(&self.state))?)
+        Ok(self.world.files.restore_artifacts(&brief::decisive_artifacts(&self.state))?)
     }
 
     /// Some outcomes are recorded and end the loop all the same: without a root there is nothing to compare with, and a
     /// promotion is tried again, but not for ever.
-    fn look_at(&mut self, outcome: &Outcome) -> Result<(), Halt> {
+    fn react_to_outcome(&mut self, outcome: &StepOutcome) -> Result<(), RunHalt> {
         match outcome {
-            Outcome::Promoted(_) => self.promotion_failures = 0,
-            Outcome::PromotionFailed { eval, why } => {
+            StepOutcome::Promoted(_) => self.promotion_failures = 0,
+            StepOutcome::PromotionFailed { eval, why } => {
                 self.promotion_failures += 1;
-                if self.promotion_failures >= PROMOTION_TRIES {
-                    return Err(Halt::Promotion { eval: *eval, why: why.clone() });
+                if self.promotion_failures >= MAX_PROMOTION_TRIES {
+                    return Err(RunHalt::Promotion { eval: *eval, why: why.clone() });
                 }
             }
-            Outcome::RootRefused { why } => return Err(Halt::RootUnsound { why: why.clone() }),
-            Outcome::EvalFailed { eval, failure, .. } if failure.kind == FailureKind::Inputs => {
-                self.void_sweeps_beside(Subject::Eval(*eval))?;
+            StepOutcome::RootRefused { why } => {
+                return Err(RunHalt::RootUnsound { why: why.clone() });
             }
-            Outcome::RootMeasured { .. }
-            | Outcome::Proposed(_)
-            | Outcome::ProposalFailed { .. }
-            | Outcome::Implemented { .. }
-            | Outcome::Swept { .. }
-            | Outcome::Scored { .. }
-            | Outcome::OverBudget { .. }
-            | Outcome::EvalFailed { .. }
-            | Outcome::Discarded(_)
-            | Outcome::DiscardFailed { .. } => {}
+            StepOutcome::EvalFailed { eval, failure, .. }
+                if failure.kind == FailureKind::Inputs =>
+            {
+                self.void_other_sweeps(SweepSubject::Eval(*eval))?;
+            }
+            StepOutcome::RootMeasured { .. }
+            | StepOutcome::Proposed(_)
+            | StepOutcome::ProposalFailed { .. }
+            | StepOutcome::Implemented { .. }
+            | StepOutcome::Swept { .. }
+            | StepOutcome::Scored { .. }
+            | StepOutcome::OverBudget { .. }
+            | StepOutcome::EvalFailed { .. }
+            | StepOutcome::Discarded(_)
+            | StepOutcome::DiscardFailed { .. } => {}
         }
         Ok(())
     }
 }
 
 /// What the end of a step is dated by; nothing where the time on the wall will do.
-fn ending(state: &State, outcome: &Outcome) -> Option<Moment> {
-    let of_eval = |eval, stage| Some(Moment::Eval(eval, stage, brief::attempt_of(state, eval)));
+fn end_moment(state: &State, outcome: &StepOutcome) -> Option<RecordedMoment> {
+    let of_eval =
+        |eval, stage| Some(RecordedMoment::Eval(eval, stage, brief::attempt_number(state, eval)));
     match outcome {
-        Outcome::RootMeasured { .. } => Some(Moment::Start),
-        Outcome::Proposed(proposal) => Some(brief::expansion(state, proposal.source.node())),
-        Outcome::ProposalFailed { source, .. } => Some(brief::expansion(state, source.node())),
-        Outcome::Implemented { eval, .. } => of_eval(*eval, EvalStage::Implement),
-        Outcome::Swept { eval, .. } => of_eval(*eval, EvalStage::Sweep),
-        Outcome::Scored { eval, .. } => of_eval(*eval, EvalStage::Score),
-        Outcome::EvalFailed { eval, failure, .. } => of_eval(*eval, failure.stage),
-        Outcome::Promoted(eval) => Some(Moment::Promotion(*eval)),
-        Outcome::RootRefused { .. }
-        | Outcome::OverBudget { .. }
-        | Outcome::PromotionFailed { .. }
-        | Outcome::Discarded(_)
-        | Outcome::DiscardFailed { .. } => None,
+        StepOutcome::RootMeasured { .. } => Some(RecordedMoment::Start),
+        StepOutcome::Proposed(proposal) => {
+            Some(brief::expansion_moment(state, proposal.source.node_id()))
+        }
+        StepOutcome::ProposalFailed { source, .. } => {
+            Some(brief::expansion_moment(state, source.node_id()))
+        }
+        StepOutcome::Implemented { eval, .. } => of_eval(*eval, EvalStage::Implement),
+        StepOutcome::Swept { eval, .. } => of_eval(*eval, EvalStage::Sweep),
+        StepOutcome::Scored { eval, .. } => of_eval(*eval, EvalStage::Score),
+        StepOutcome::EvalFailed { eval, failure, .. } => of_eval(*eval, failure.stage),
+        StepOutcome::Promoted(eval) => Some(RecordedMoment::Promotion(*eval)),
+        StepOutcome::RootRefused { .. }
+        | StepOutcome::OverBudget { .. }
+        | StepOutcome::PromotionFailed { .. }
+        | StepOutcome::Discarded(_)
+        | StepOutcome::DiscardFailed { .. } => None,
     }
 }

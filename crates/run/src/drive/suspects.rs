@@ -1,19 +1,20 @@
 //! Sweeps that were under way when inputs were found changed: each of them may have been measured on other data, or may have
 //! changed them, and is submitted again. That is on record at once, as a submission whose job comes later.
 
-use super::{Coordinator, Halt};
+use super::{RunDriver, RunHalt};
 use crate::port::JobEnd;
 use crate::stage::StepEnd;
-use treebeam_core::event::{Event, FailureKind, Subject};
-use treebeam_core::plan::{Outcome, Step};
+use treebeam_core::event::{Event, FailureKind, SweepSubject};
+use treebeam_core::plan::{Step, StepOutcome};
 
-impl Coordinator<'_, '_> {
+impl RunDriver<'_, '_> {
     /// Makes all sweeps void that are under way, or are being collected, but for the one that found the change.
-    pub(super) fn void_sweeps_beside(&mut self, subject: Subject) -> Result<(), Halt> {
-        let is_suspect = |other: &Subject| *other != subject && !self.void.contains_key(other);
-        let suspects: Vec<Subject> = self.running.jobs.iter().copied().filter(is_suspect).collect();
+    pub(super) fn void_other_sweeps(&mut self, subject: SweepSubject) -> Result<(), RunHalt> {
+        let is_suspect = |other: &SweepSubject| *other != subject && !self.void.contains_key(other);
+        let suspects: Vec<SweepSubject> =
+            self.running.jobs.iter().copied().filter(is_suspect).collect();
         for subject in suspects {
-            let void = self.state.submissions(subject);
+            let void = self.state.submission_count(subject);
             self.submit_later(subject)?;
             self.void.insert(subject, void);
         }
@@ -24,12 +25,12 @@ impl Coordinator<'_, '_> {
     pub(super) fn drop_suspects(
         &mut self,
         held: &mut Vec<(Option<Step>, StepEnd)>,
-    ) -> Result<(), Halt> {
-        let is_notice = |(_, end): &(_, StepEnd)| matches!(&end.outcome, Outcome::EvalFailed { failure, .. } if failure.kind == FailureKind::Inputs);
+    ) -> Result<(), RunHalt> {
+        let is_notice = |(_, end): &(_, StepEnd)| matches!(&end.outcome, StepOutcome::EvalFailed { failure, .. } if failure.kind == FailureKind::Inputs);
         if !held.iter().any(is_notice) {
             return Ok(());
         }
-        let is_result = |(_, end): &(_, StepEnd)| matches!(end.outcome, Outcome::Swept { .. });
+        let is_result = |(_, end): &(_, StepEnd)| matches!(end.outcome, StepOutcome::Swept { .. });
         let (suspects, kept) = std::mem::take(held).into_iter().partition(is_result);
         *held = kept;
         let suspects: Vec<(Option<Step>, StepEnd)> = suspects;
@@ -37,17 +38,17 @@ impl Coordinator<'_, '_> {
     }
 
     /// Leaves out one result. The files that collecting it wrote are there until the next one.
-    fn void_result(&mut self, end: StepEnd) -> Result<(), Halt> {
+    fn void_result(&mut self, end: StepEnd) -> Result<(), RunHalt> {
         self.record_files(end.files)?;
-        if let Outcome::Swept { eval, .. } = end.outcome {
-            self.submit_later(Subject::Eval(eval))?;
+        if let StepOutcome::Swept { eval, .. } = end.outcome {
+            self.submit_later(SweepSubject::Eval(eval))?;
         }
         Ok(())
     }
 
-    fn submit_later(&mut self, subject: Subject) -> Result<(), Halt> {
-        let submission = self.state.submissions(subject) + 1;
-        self.apply(Event::SweepSubmitted { subject, submission })
+    fn submit_later(&mut self, subject: SweepSubject) -> Result<(), RunHalt> {
+        let submission = self.state.submission_count(subject) + 1;
+        self.apply_event(Event::SweepSubmitted { subject, submission })
     }
 
     /// Lets a sweep be planned again once the job of its void submission has ended.

@@ -1,7 +1,7 @@
 //! What the loop lets others do: each step, each question to the executor and each collecting on a thread of its own, which
 //! reports back once and never brings the loop down.
 
-use super::{Coordinator, Halt, Report};
+use super::{RunDriver, RunHalt, ThreadReport};
 use crate::brief::{self, JobWatch};
 use crate::port::{JobEnd, JobExit, PortError};
 use crate::stage;
@@ -10,33 +10,33 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 use std::time::Duration;
 use treebeam_core::group::IdeaSource;
-use treebeam_core::id::Place;
+use treebeam_core::id::CodePlace;
 use treebeam_core::plan::Step;
 
 /// How long one question to the executor may wait for a job to end.
-const PATIENCE: Duration = Duration::from_millis(500);
+const EXECUTOR_WAIT_LIMIT: Duration = Duration::from_millis(500);
 /// How often in a row the job of a code state may be lost: one that ends its own job each time is not run for ever.
-const LOSSES: u32 = 3;
+const MAX_JOB_LOSSES: u32 = 3;
 /// Why a step cannot begin that is on record.
-const NOTHING: &str = "the state has nothing to tell it";
+const NO_BRIEF_REASON: &str = "the state has nothing to tell it";
 
-impl Coordinator<'_, '_> {
-    pub(super) fn start(&mut self, step: Step) -> Result<(), Halt> {
+impl RunDriver<'_, '_> {
+    pub(super) fn start_step(&mut self, step: Step) -> Result<(), RunHalt> {
         let world = self.world;
-        let brief = brief::of(&self.state, step);
-        self.spawn(move || {
-            let done = guarded(step, || match &brief {
-                Some(brief) => stage::perform(brief, world),
-                None => Err(broken(step, NOTHING)),
+        let brief = brief::step_brief(&self.state, step);
+        self.spawn_thread(move || {
+            let done = catch_panic(step, || match &brief {
+                Some(brief) => stage::perform_step(brief, world),
+                None => Err(broken_step(step, NO_BRIEF_REASON)),
             });
-            let done = done.map_err(|halt| halt.during(&doing(step)));
-            Report::Stepped(step, done)
+            let done = done.map_err(|halt| halt.while_doing(&step_activity(step)));
+            ThreadReport::Stepped(step, done)
         })
     }
 
     /// Asks the executor once more for ended jobs, while it has any that could end. Whoever is asked earlier waits for
     /// something that is not there yet, and does not see it come.
-    pub(super) fn poll(&mut self) -> Result<(), Halt> {
+    pub(super) fn poll_executor(&mut self) -> Result<(), RunHalt> {
         let handed_over = |subject: &&_| {
             let submitting = self.running.steps.contains(&Step::Sweep(**subject));
             !submitting && !self.collecting.contains(subject)
@@ -49,40 +49,40 @@ impl Coordinator<'_, '_> {
         }
         self.polling = true;
         let executor = self.world.executor;
-        self.spawn(move || {
-            let wait = || executor.wait(PATIENCE).map_err(Halt::from);
-            let ended = guarded(Step::Sweep(job), wait);
-            Report::Polled(ended.map_err(|halt| halt.during("waiting for sweeps")))
+        self.spawn_thread(move || {
+            let wait = || executor.wait_for_jobs(EXECUTOR_WAIT_LIMIT).map_err(RunHalt::from);
+            let ended = catch_panic(Step::Sweep(job), wait);
+            ThreadReport::Polled(ended.map_err(|halt| halt.while_doing("waiting for sweeps")))
         })
     }
 
     /// Takes in what a job left behind. The late end of an earlier submission is nobody's any more.
-    pub(super) fn collect(&mut self, end: JobEnd) -> Result<(), Halt> {
+    pub(super) fn collect_job(&mut self, end: JobEnd) -> Result<(), RunHalt> {
         let subject = end.key.subject;
         self.forget_void(&end);
-        let current = end.key.submission == self.state.submissions(subject);
+        let current = end.key.submission == self.state.submission_count(subject);
         let expected = current && self.running.jobs.contains(&subject);
-        if !expected || self.collecting.contains(&subject) || self.is_run_again(&end) {
+        if !expected || self.collecting.contains(&subject) || self.rerun_if_lost(&end) {
             return Ok(());
         }
         self.collecting.insert(subject);
         let is_adopted = self.adopted.remove(&subject);
         let watch = if is_adopted { JobWatch::Adopted } else { JobWatch::Own };
-        let (world, brief) = (self.world, brief::for_collecting(&self.state, subject, watch));
-        self.spawn(move || {
+        let (world, brief) = (self.world, brief::collect_brief(&self.state, subject, watch));
+        self.spawn_thread(move || {
             let step = Step::Sweep(subject);
             let take_in = || match &brief {
-                Some(brief) => stage::collect(&end, brief, world),
-                None => Err(broken(step, NOTHING)),
+                Some(brief) => stage::collect_job(&end, brief, world),
+                None => Err(broken_step(step, NO_BRIEF_REASON)),
             };
-            let done = guarded(step, take_in);
+            let done = catch_panic(step, take_in);
             let doing = format!("taking in the results of {subject}");
-            Report::Collected(subject, done.map_err(|halt| halt.during(&doing)))
+            ThreadReport::Collected(subject, done.map_err(|halt| halt.while_doing(&doing)))
         })
     }
 
     /// Whether a job is run again because it was lost. One that is lost each time is collected like one that failed.
-    fn is_run_again(&mut self, end: &JobEnd) -> bool {
+    fn rerun_if_lost(&mut self, end: &JobEnd) -> bool {
         let subject = end.key.subject;
         if !matches!(end.exit, JobExit::Lost { .. }) {
             self.losses.remove(&subject);
@@ -90,7 +90,7 @@ impl Coordinator<'_, '_> {
         }
         let losses = self.losses.entry(subject).or_default();
         *losses += 1;
-        let again = *losses < LOSSES;
+        let again = *losses < MAX_JOB_LOSSES;
         if again {
             self.running.jobs.remove(&subject);
         } else {
@@ -100,15 +100,18 @@ impl Coordinator<'_, '_> {
     }
 }
 
-impl<'scope> Coordinator<'scope, '_> {
+impl<'scope> RunDriver<'scope, '_> {
     /// Does something on a thread of its own, which reports back once.
-    fn spawn(&mut self, work: impl FnOnce() -> Report + Send + 'scope) -> Result<(), Halt> {
+    fn spawn_thread(
+        &mut self,
+        work: impl FnOnce() -> ThreadReport + Send + 'scope,
+    ) -> Result<(), RunHalt> {
         let sender = self.sender.clone();
         let thread = thread::Builder::new();
         let report = move || drop(sender.send(work()));
         thread.spawn_scoped(self.scope, report).map_err(|error| {
             let what = "cannot start a thread";
-            PortError::new(what).hint("lower `--max-parallel-evals`").caused_by(error)
+            PortError::new(what).with_hint("lower `--max-parallel-evals`").with_cause(error)
         })?;
         self.threads += 1;
         Ok(())
@@ -116,29 +119,30 @@ impl<'scope> Coordinator<'scope, '_> {
 }
 
 /// What a step does, for a message.
-fn doing(step: Step) -> String {
+fn step_activity(step: Step) -> String {
     match step {
         Step::Propose(IdeaSource::Node(node)) => {
-            format!("asking for the ideas of {}", Place::Node(node))
+            format!("asking for the ideas of {}", CodePlace::Node(node))
         }
         Step::Propose(IdeaSource::Control) => "asking for the control group's ideas".to_owned(),
-        Step::Implement(eval) => format!("implementing {}", Place::Candidate(eval)),
+        Step::Implement(eval) => format!("implementing {}", CodePlace::Candidate(eval)),
         Step::Sweep(subject) => format!("submitting the sweep of {subject}"),
-        Step::Score(eval) => format!("scoring {}", Place::Candidate(eval)),
-        Step::Promote(eval) => format!("promoting {}", Place::Candidate(eval)),
+        Step::Score(eval) => format!("scoring {}", CodePlace::Candidate(eval)),
+        Step::Promote(eval) => format!("promoting {}", CodePlace::Candidate(eval)),
         Step::Discard(leftover) => format!("removing {leftover}"),
     }
 }
 
-fn guarded<T>(step: Step, work: impl FnOnce() -> Result<T, Halt>) -> Result<T, Halt> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(broken(step, &said(&*panic))))
+fn catch_panic<T>(step: Step, work: impl FnOnce() -> Result<T, RunHalt>) -> Result<T, RunHalt> {
+    catch_unwind(AssertUnwindSafe(work))
+        .unwrap_or_else(|panic| Err(broken_step(step, &panic_text(&*panic))))
 }
 
-fn broken(step: Step, why: &str) -> Halt {
-    Halt::Broken { step: format!("{step:?}"), why: why.to_owned() }
+fn broken_step(step: Step, why: &str) -> RunHalt {
+    RunHalt::Broken { step: format!("{step:?}"), why: why.to_owned() }
 }
 
-fn said(panic: &(dyn Any + Send)) -> String {
+fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
     text.unwrap_or("it did not say why").to_owned()
@@ -147,18 +151,22 @@ fn said(panic: &(dyn Any + Send)) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::port::Interrupted;
+    use crate::port::InterruptionCause;
     use treebeam_core::id::EvalId;
 
     #[test]
     fn an_error_of_a_port_says_what_the_run_was_doing() {
-        let error = PortError::new("`git apply` failed").hint("make room");
-        let halt = Halt::from(error).during(&doing(Step::Implement(EvalId::new(3))));
-        let Halt::Port(error) = halt else { panic!("{halt:?}") };
-        assert_eq!(error.in_full(), "the run stopped while implementing e0003: `git apply` failed");
+        let error = PortError::new("`git apply` failed").with_hint("make room");
+        let halt =
+            RunHalt::from(error).while_doing(&step_activity(Step::Implement(EvalId::new(3))));
+        let RunHalt::Port(error) = halt else { panic!("{halt:?}") };
+        assert_eq!(
+            error.full_text(),
+            "the run stopped while implementing e0003: `git apply` failed"
+        );
         assert_eq!(error.hint.as_deref(), Some("make room"));
-        let interrupted = PortError::new("no answer").caused_by(Interrupted);
-        let Halt::Port(error) = Halt::from(interrupted).during("waiting") else {
+        let interrupted = PortError::new("no answer").with_cause(InterruptionCause);
+        let RunHalt::Port(error) = RunHalt::from(interrupted).while_doing("waiting") else {
             panic!("another")
         };
         assert_eq!(error.what, "no answer");

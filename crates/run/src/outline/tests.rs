@@ -1,50 +1,56 @@
 //! What is shown of a repository of texts, within which limit. With a real git it is shown elsewhere.
 
 use super::*;
-use crate::port::{Applied, Binaries, CommitNote, CommittedTree, TouchedFiles};
+use crate::port::{ApplyResult, BinaryDiff, CommitNote, CommittedTree, TouchedFiles};
 use proptest::prelude::*;
 use treebeam_core::event::Leftover;
-use treebeam_core::id::{GitTree, Place};
-use treebeam_core::protect::Change;
+use treebeam_core::id::{CodePlace, GitTree};
+use treebeam_core::protect::PathChange;
 
 /// A repository of texts that can be read, and nothing else.
 struct Texts(Vec<(String, String)>);
 
 impl Repo for Texts {
-    fn checkout(&self, _: Place, _: &Commit) -> Result<(), PortError> {
+    fn checkout_worktree(&self, _: CodePlace, _: &Commit) -> Result<(), PortError> {
         Ok(())
     }
-    fn renew(&self, _: Place, _: &Commit) -> Result<(), PortError> {
+    fn renew_worktree(&self, _: CodePlace, _: &Commit) -> Result<(), PortError> {
         Ok(())
     }
-    fn apply(&self, _: Place, _: &str) -> Result<Applied, PortError> {
-        Ok(Applied::Cleanly)
+    fn apply_to_worktree(&self, _: CodePlace, _: &str) -> Result<ApplyResult, PortError> {
+        Ok(ApplyResult::Cleanly)
     }
-    fn changes(&self, _: Place) -> Result<Vec<Change>, PortError> {
+    fn staged_paths(&self, _: CodePlace) -> Result<Vec<PathChange>, PortError> {
         Ok(Vec::new())
     }
-    fn staged(&self, _: Place, _: usize) -> Result<String, PortError> {
+    fn staged_diff(&self, _: CodePlace, _: usize) -> Result<String, PortError> {
         Ok(String::new())
     }
-    fn commit(&self, _: Place, _: &CommitNote) -> Result<CommittedTree, PortError> {
+    fn commit_staged(&self, _: CodePlace, _: &CommitNote) -> Result<CommittedTree, PortError> {
         Err(PortError::new("nothing is committed here"))
     }
-    fn tree(&self, _: &Commit) -> Result<GitTree, PortError> {
+    fn git_tree(&self, _: &Commit) -> Result<GitTree, PortError> {
         Err(PortError::new("no commit is here"))
     }
-    fn keep(&self, _: Place, _: &Commit) -> Result<(), PortError> {
+    fn set_place_ref(&self, _: CodePlace, _: &Commit) -> Result<(), PortError> {
         Ok(())
     }
-    fn has(&self, _: &Commit) -> Result<bool, PortError> {
+    fn commit_exists(&self, _: &Commit) -> Result<bool, PortError> {
         Ok(true)
     }
-    fn diff(&self, _: &Commit, _: &Commit, _: Binaries, limit: usize) -> Result<String, PortError> {
+    fn diff_commits(
+        &self,
+        _: &Commit,
+        _: &Commit,
+        _: BinaryDiff,
+        limit: usize,
+    ) -> Result<String, PortError> {
         Ok("+a line\n".repeat(1000).chars().take(limit).collect())
     }
     fn diff_stat(&self, _: &Commit, _: &Commit) -> Result<String, PortError> {
         Ok(String::new())
     }
-    fn files(&self, _: &Commit) -> Result<Vec<RepoFile>, PortError> {
+    fn list_files(&self, _: &Commit) -> Result<Vec<RepoFile>, PortError> {
         let file = |(path, text): &(String, String)| RepoFile {
             path: path.clone(),
             bytes: text.len() as u64,
@@ -52,20 +58,25 @@ impl Repo for Texts {
         };
         Ok(self.0.iter().map(file).collect())
     }
-    fn texts(&self, files: &[RepoFile]) -> Result<Vec<Option<String>>, PortError> {
+    fn read_texts(&self, files: &[RepoFile]) -> Result<Vec<Option<String>>, PortError> {
         let text = |file: &RepoFile| {
             let found = self.0.iter().find(|(path, _)| *path == file.object);
             found.map(|(_, text)| text.clone()).filter(|text| !text.contains("binary"))
         };
         Ok(files.iter().map(text).collect())
     }
-    fn touched(&self, _: Place, _: &Commit, _: &Protected) -> Result<TouchedFiles, PortError> {
+    fn find_touched_files(
+        &self,
+        _: CodePlace,
+        _: &Commit,
+        _: &ProtectedPaths,
+    ) -> Result<TouchedFiles, PortError> {
         Ok(TouchedFiles::default())
     }
-    fn restore(&self, _: Place, _: &Commit, _: &[String]) -> Result<(), PortError> {
+    fn restore_paths(&self, _: CodePlace, _: &Commit, _: &[String]) -> Result<(), PortError> {
         Ok(())
     }
-    fn discard(&self, _: Leftover, _: u32) -> Result<(), PortError> {
+    fn discard_leftover(&self, _: Leftover, _: u32) -> Result<(), PortError> {
         Ok(())
     }
 }
@@ -74,11 +85,11 @@ fn texts(files: &[(&str, &str)]) -> Texts {
     Texts(files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect())
 }
 
-fn shown_of(repo: &Texts, context: &Context, max_chars: usize, commits: [&str; 2]) -> String {
+fn shown_of(repo: &Texts, context: &RepoContext, max_chars: usize, commits: [&str; 2]) -> String {
     let [root, commit] = commits.map(|digit| digit.repeat(40).parse::<Commit>().expect("a commit"));
     let said = vec!["see model.py"];
-    let sight = Sight { root: &root, commit: &commit, said, commands: &[] };
-    outline(repo, context, max_chars, &sight).expect("an outline")
+    let sight = OutlineInput { root: &root, commit: &commit, texts: said, commands: &[] };
+    render_outline(repo, context, max_chars, &sight).expect("an outline")
 }
 
 #[test]
@@ -89,7 +100,7 @@ fn an_outline_has_a_list_the_change_and_files() {
         ("model.py", "x = 1\n"),
         ("odd\nname.py", "y = 2\n"),
     ]);
-    let text = shown_of(&repo, &Context::Outline, 3000, ["0", "0"]);
+    let text = shown_of(&repo, &RepoContext::Outline, 3000, ["0", "0"]);
     assert_eq!(
         text,
         "=== FILES, WITH THEIR SIZES IN BYTES ===\n```\nREADME.md 13\nblob.py 7\nmodel.py 6\nodd?name.py 6\n```\n\n\
@@ -97,14 +108,14 @@ fn an_outline_has_a_list_the_change_and_files() {
          === FILE README.md ===\n````\nRead ``` me.\n````\n\n\
          === FILE odd?name.py ===\n```\ny = 2\n```\n\n"
     );
-    let changed = shown_of(&repo, &Context::Outline, 3000, ["0", "1"]);
+    let changed = shown_of(&repo, &RepoContext::Outline, 3000, ["0", "1"]);
     assert!(
         changed.contains("=== THE CODE AT HAND DIFFERS FROM THE ROOT BY THIS ===\n```\n+a line\n"),
         "{changed}"
     );
-    assert_eq!(shown_of(&repo, &Context::Nothing, 3000, ["0", "1"]), "");
+    assert_eq!(shown_of(&repo, &RepoContext::Nothing, 3000, ["0", "1"]), "");
     let globs = vec![FileGlob::new("*.py").expect("a glob")];
-    let named = shown_of(&repo, &Context::Files(globs), 3000, ["0", "1"]);
+    let named = shown_of(&repo, &RepoContext::Files(globs), 3000, ["0", "1"]);
     assert!(named.starts_with("=== FILE model.py ==="), "{named}");
     assert!(!named.contains("README"), "{named}");
 }
@@ -112,7 +123,7 @@ fn an_outline_has_a_list_the_change_and_files() {
 #[test]
 fn what_is_cut_says_so() {
     let repo = texts(&[("model.py", &"long = 1\n".repeat(1000))]);
-    let text = shown_of(&repo, &Context::Outline, 5000, ["0", "0"]);
+    let text = shown_of(&repo, &RepoContext::Outline, 5000, ["0", "0"]);
     assert!(text.contains("of 8999 characters are shown)"), "{text}");
 }
 
@@ -120,7 +131,7 @@ fn what_is_cut_says_so() {
 fn of_too_many_files_folders_are_told() {
     let many: Vec<(String, String)> =
         (0..2000).map(|n| (format!("a/b{}/c{}/f{n}.txt", n % 3, n % 50), "x".to_owned())).collect();
-    let text = shown_of(&Texts(many), &Context::Outline, 3000, ["0", "0"]);
+    let text = shown_of(&Texts(many), &RepoContext::Outline, 3000, ["0", "0"]);
     assert!(text.contains("a/b0/ (667 files) 667\n"), "{text}");
     assert!(!text.contains("f1.txt"), "{text}");
 }
@@ -132,7 +143,7 @@ proptest! {
         max_chars in 0_usize..4000,
     ) {
         let repo = Texts(files);
-        for context in [Context::Outline, Context::Files(vec![FileGlob::new("**").expect("a glob")])] {
+        for context in [RepoContext::Outline, RepoContext::Files(vec![FileGlob::new("**").expect("a glob")])] {
             let text = shown_of(&repo, &context, max_chars, ["0", "1"]);
             prop_assert!(text.chars().count() <= max_chars, "{} > {max_chars}", text.chars().count());
             prop_assert_eq!(&text, &shown_of(&repo, &context, max_chars, ["0", "1"]));

@@ -1,25 +1,25 @@
 //! Patches between `*** Begin Patch` and `*** End Patch`, as some models write them, put into git's form. They name no line
 //! numbers: git finds the place by the lines around it.
 
-use super::{File, Hunk, is_fence};
+use super::{FilePatch, PatchHunk, is_fence};
 
-const BEGIN: &str = "*** Begin Patch";
+const BEGIN_PATCH_LINE: &str = "*** Begin Patch";
 
-pub(super) fn begins(lines: &[&str]) -> bool {
-    lines.iter().any(|line| line.trim_end() == BEGIN)
+pub(super) fn is_envelope(lines: &[&str]) -> bool {
+    lines.iter().any(|line| line.trim_end() == BEGIN_PATCH_LINE)
 }
 
 /// All files of all patches among these lines.
-pub(super) fn read(lines: &[&str]) -> Result<Vec<File>, String> {
-    let mut files: Vec<File> = Vec::new();
+pub(super) fn parse_envelope(lines: &[&str]) -> Result<Vec<FilePatch>, String> {
+    let mut files: Vec<FilePatch> = Vec::new();
     let mut inside = false;
     for line in lines {
         let bare = line.trim_end();
         match bare.strip_prefix("*** ") {
             Some("Begin Patch") => inside = true,
             Some("End Patch") => inside = false,
-            Some(head) if inside && head != "End of File" => head_line(head, &mut files)?,
-            None if inside && !is_fence(line) => content(line, &mut files),
+            Some(head) if inside && head != "End of File" => add_file_head(head, &mut files)?,
+            None if inside && !is_fence(line) => add_content_line(line, &mut files),
             Some(_) | None => {}
         }
     }
@@ -30,12 +30,12 @@ pub(super) fn read(lines: &[&str]) -> Result<Vec<File>, String> {
         );
     }
     for file in &mut files {
-        file.hunks.retain(Hunk::changes);
+        file.hunks.retain(PatchHunk::has_changes);
     }
     Ok(files)
 }
 
-fn head_line(head: &str, files: &mut Vec<File>) -> Result<(), String> {
+fn add_file_head(head: &str, files: &mut Vec<FilePatch>) -> Result<(), String> {
     let (kind, path) = head.split_once(": ").unwrap_or((head, ""));
     let path = path.trim();
     let lines = match kind {
@@ -59,14 +59,14 @@ fn head_line(head: &str, files: &mut Vec<File>) -> Result<(), String> {
     if path.is_empty() {
         return Err(format!("`*** {kind}` names no file"));
     }
-    files.push(File { head: lines, ..File::default() });
+    files.push(FilePatch { head: lines, ..FilePatch::default() });
     Ok(())
 }
 
-fn content(line: &str, files: &mut [File]) {
+fn add_content_line(line: &str, files: &mut [FilePatch]) {
     let Some(file) = files.last_mut() else { return };
     if line.starts_with("@@") || file.hunks.is_empty() {
-        file.hunks.push(Hunk::default());
+        file.hunks.push(PatchHunk::default());
     }
     if line.starts_with("@@") {
         return;

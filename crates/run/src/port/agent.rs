@@ -5,34 +5,34 @@ use super::PortError;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
-use treebeam_core::bill::{Bill, Cost, Usage};
+use treebeam_core::bill::{AgentBill, Cost, TokenUsage};
 pub use treebeam_core::conversation::Continuation;
 use treebeam_core::event::{BudgetKind, FileDigest};
-use treebeam_core::id::{NodeId, Place};
-use treebeam_core::role::Role;
+use treebeam_core::id::{CodePlace, NodeId};
+use treebeam_core::role::AgentRole;
 
 /// Somebody who answers questions: a model, a program, or the dry world.
 pub trait Agent: Sync {
     /// Whether anybody answers in a role.
-    fn answers(&self, role: Role) -> bool;
+    fn can_answer(&self, role: AgentRole) -> bool;
 
     /// What the answers in a role are.
-    fn edits(&self, role: Role) -> Edits;
+    fn edit_mode(&self, role: AgentRole) -> EditMode;
 
     /// Whether the one who answers in a role remembers its answers, so that a question can go on from one of them.
-    fn continues(&self, role: Role) -> bool;
+    fn can_continue(&self, role: AgentRole) -> bool;
 
     /// Answers one question.
     ///
     /// # Errors
     /// When no usable answer came.
-    fn ask(&self, ask: &Ask) -> Result<Reply, AgentError>;
+    fn ask(&self, ask: &AgentRequest) -> Result<AgentReply, AgentError>;
 }
 
 /// What an answer about code is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Edits {
+pub enum EditMode {
     /// A diff, or no code at all.
     #[default]
     Diff,
@@ -42,17 +42,17 @@ pub enum Edits {
 
 /// One question.
 #[derive(Clone, Debug)]
-pub struct Ask {
+pub struct AgentRequest {
     /// Names the question for good: the same key and prompt is the same question.
     pub key: String,
     /// In which role it is asked.
-    pub role: Role,
+    pub role: AgentRole,
     /// Which round of its step this is, counted from 0.
     pub round: u32,
     /// The text. It can be long, and many hold it at once.
     pub prompt: Arc<str>,
     /// The worktree that the question is about.
-    pub place: Place,
+    pub place: CodePlace,
     /// The node that it is about: for an eval, the one that it is tried on.
     pub node: NodeId,
     /// The answer that it goes on from, where the provider keeps what was said before.
@@ -67,11 +67,11 @@ pub struct Ask {
 
 /// One answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reply {
+pub struct AgentReply {
     /// The text.
     pub text: String,
     /// What it took, where that was said.
-    pub usage: Option<Usage>,
+    pub usage: Option<TokenUsage>,
     /// What that cost, where the price is known.
     pub cost: Option<Cost>,
     /// The provider's name for the answer.
@@ -84,7 +84,7 @@ pub struct Reply {
     pub edits: Option<String>,
     /// What the whole conversation has taken by now, where the provider counts that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub taken: Option<Usage>,
+    pub taken: Option<TokenUsage>,
     /// How long it took, in milliseconds, all tries together, without the waiting for a slot or for a rate limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub millis: Option<u64>,
@@ -93,10 +93,10 @@ pub struct Reply {
     pub kept_as: Option<FileDigest>,
 }
 
-impl Reply {
+impl AgentReply {
     /// An answer of which nothing but its text is known.
     #[must_use]
-    pub const fn of(text: String) -> Self {
+    pub const fn from_text(text: String) -> Self {
         let (usage, cost, id, model) = (None, None, None, None);
         let (edits, taken, millis, kept_as) = (None, None, None, None);
         Self { text, usage, cost, id, model, edits, taken, millis, kept_as }
@@ -104,11 +104,11 @@ impl Reply {
 
     /// What it took. An answer of which nothing but its text is known is none that is paid for.
     #[must_use]
-    pub fn bill(&self) -> Bill {
+    pub fn bill(&self) -> AgentBill {
         if self.usage.is_none() && self.cost.is_none() && self.millis.is_none() {
-            return Bill::default();
+            return AgentBill::default();
         }
-        Bill {
+        AgentBill {
             calls: 1,
             calls_without_price: u32::from(self.cost.is_none()),
             usage: self.usage.unwrap_or_default(),
@@ -120,7 +120,7 @@ impl Reply {
     /// What the next question may go on from, where the answer has a name.
     #[must_use]
     pub fn continuation(&self) -> Option<Continuation> {
-        let tokens = self.usage.map_or(0, |usage| usage.total());
+        let tokens = self.usage.map_or(0, |usage| usage.total_tokens());
         Some(Continuation { id: self.id.clone()?, tokens, taken: self.taken })
     }
 }

@@ -19,7 +19,7 @@ pub enum JobStage {
 impl JobStage {
     /// The file that its output goes to.
     #[must_use]
-    pub const fn log(self) -> &'static str {
+    pub const fn log_file(self) -> &'static str {
         match self {
             Self::Setup => "setup.log",
             Self::Tests => "tests.log",
@@ -29,7 +29,7 @@ impl JobStage {
 
     /// What it is when such a command fails.
     #[must_use]
-    pub const fn failure(self) -> FailureKind {
+    pub const fn failure_kind(self) -> FailureKind {
         match self {
             Self::Setup => FailureKind::Setup,
             Self::Tests => FailureKind::Tests,
@@ -50,7 +50,7 @@ impl fmt::Display for JobStage {
 
 /// A command that ran.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Ran {
+pub struct CommandRecord {
     /// What for.
     pub stage: JobStage,
     /// What it exited with, if it did.
@@ -65,7 +65,7 @@ pub struct Ran {
 
 /// What a job has used.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Used {
+pub struct JobUsage {
     /// Its time on the wall.
     pub wall_seconds: f64,
     /// Its processor time, where that is known.

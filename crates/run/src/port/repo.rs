@@ -3,8 +3,8 @@
 use super::{JournalTip, PortError};
 use jiff::Timestamp;
 use treebeam_core::event::Leftover;
-use treebeam_core::id::{Commit, GitTree, Place};
-use treebeam_core::protect::{Change, Protected};
+use treebeam_core::id::{CodePlace, Commit, GitTree};
+use treebeam_core::protect::{PathChange, ProtectedPaths};
 
 /// The user's repository: worktrees, commits and refs of this run, never the user's own checkout.
 pub trait Repo: Sync {
@@ -12,91 +12,100 @@ pub trait Repo: Sync {
     ///
     /// # Errors
     /// When git cannot.
-    fn checkout(&self, place: Place, commit: &Commit) -> Result<(), PortError>;
+    fn checkout_worktree(&self, place: CodePlace, commit: &Commit) -> Result<(), PortError>;
 
     /// Makes the worktree at `place` anew, unless this process has made it: of what a process before wrote, a power cut may
     /// have left empty files.
     ///
     /// # Errors
     /// When git cannot.
-    fn renew(&self, place: Place, commit: &Commit) -> Result<(), PortError>;
+    fn renew_worktree(&self, place: CodePlace, commit: &Commit) -> Result<(), PortError>;
 
     /// Applies a unified diff to the worktree and its index. One that does not apply changes nothing.
     ///
     /// # Errors
     /// When git itself fails; a diff that does not apply is no error.
-    fn apply(&self, place: Place, diff: &str) -> Result<Applied, PortError>;
+    fn apply_to_worktree(&self, place: CodePlace, diff: &str) -> Result<ApplyResult, PortError>;
 
     /// What the index of the worktree changes against its commit.
     ///
     /// # Errors
     /// When git cannot tell.
-    fn changes(&self, place: Place) -> Result<Vec<Change>, PortError>;
+    fn staged_paths(&self, place: CodePlace) -> Result<Vec<PathChange>, PortError>;
 
     /// What the index of the worktree changes against its commit, with what of that does not belong into a commit.
     ///
     /// # Errors
     /// When git cannot tell.
-    fn staged_changes(&self, place: Place) -> Result<StagedChanges, PortError> {
-        Ok(StagedChanges { changes: self.changes(place)?, unwanted: Vec::new() })
+    fn staged_changes(&self, place: CodePlace) -> Result<StagedChanges, PortError> {
+        Ok(StagedChanges { changes: self.staged_paths(place)?, unwanted: Vec::new() })
     }
 
     /// What the index of the worktree changes, as a unified diff, cut at `limit` bytes: for people and agents to read.
     ///
     /// # Errors
     /// When git cannot tell.
-    fn staged(&self, place: Place, limit: usize) -> Result<String, PortError>;
+    fn staged_diff(&self, place: CodePlace, limit: usize) -> Result<String, PortError>;
 
     /// Commits the index and lets the place's ref point at the commit. A ref that already has this parent, tree and message stays.
     ///
     /// # Errors
     /// When git cannot.
-    fn commit(&self, place: Place, note: &CommitNote) -> Result<CommittedTree, PortError>;
+    fn commit_staged(
+        &self,
+        place: CodePlace,
+        note: &CommitNote,
+    ) -> Result<CommittedTree, PortError>;
 
     /// The git tree of a commit: its files, whoever made it and when.
     ///
     /// # Errors
     /// When git cannot tell.
-    fn tree(&self, commit: &Commit) -> Result<GitTree, PortError>;
+    fn git_tree(&self, commit: &Commit) -> Result<GitTree, PortError>;
 
     /// Which files of a commit the worktree no longer has as the commit has them, whatever became of the worktree.
     ///
     /// # Errors
     /// When git cannot tell.
-    fn touched(
+    fn find_touched_files(
         &self,
-        place: Place,
+        place: CodePlace,
         commit: &Commit,
-        protected: &Protected,
+        protected: &ProtectedPaths,
     ) -> Result<TouchedFiles, PortError>;
 
     /// Writes files of a commit into the worktree, in place of what is there.
     ///
     /// # Errors
     /// When git cannot.
-    fn restore(&self, place: Place, commit: &Commit, paths: &[String]) -> Result<(), PortError>;
+    fn restore_paths(
+        &self,
+        place: CodePlace,
+        commit: &Commit,
+        paths: &[String],
+    ) -> Result<(), PortError>;
 
     /// Lets the place's ref point at `commit`.
     ///
     /// # Errors
     /// When git cannot.
-    fn keep(&self, place: Place, commit: &Commit) -> Result<(), PortError>;
+    fn set_place_ref(&self, place: CodePlace, commit: &Commit) -> Result<(), PortError>;
 
     /// Whether there still is such a commit: one that no ref points at may be gone.
     ///
     /// # Errors
     /// When git cannot tell.
-    fn has(&self, commit: &Commit) -> Result<bool, PortError>;
+    fn commit_exists(&self, commit: &Commit) -> Result<bool, PortError>;
 
     /// The change from one commit to another, as a unified diff, cut at `limit` bytes.
     ///
     /// # Errors
     /// When git cannot tell.
-    fn diff(
+    fn diff_commits(
         &self,
         from: &Commit,
         to: &Commit,
-        binaries: Binaries,
+        binaries: BinaryDiff,
         limit: usize,
     ) -> Result<String, PortError>;
 
@@ -118,26 +127,26 @@ pub trait Repo: Sync {
     ///
     /// # Errors
     /// When git cannot tell.
-    fn files(&self, commit: &Commit) -> Result<Vec<RepoFile>, PortError>;
+    fn list_files(&self, commit: &Commit) -> Result<Vec<RepoFile>, PortError>;
 
     /// The texts of these files, in the same order; nothing where one is no text.
     ///
     /// # Errors
     /// When git cannot tell.
-    fn texts(&self, files: &[RepoFile]) -> Result<Vec<Option<String>>, PortError>;
+    fn read_texts(&self, files: &[RepoFile]) -> Result<Vec<Option<String>>, PortError>;
 
     /// Removes a worktree or a ref, at which attempt, counted from 1. One that is not there is removed already.
     ///
     /// # Errors
     /// When it is still there afterwards.
-    fn discard(&self, leftover: Leftover, attempt: u32) -> Result<(), PortError>;
+    fn discard_leftover(&self, leftover: Leftover, attempt: u32) -> Result<(), PortError>;
 }
 
 /// A change that may become a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StagedChanges {
     /// The paths that change.
-    pub changes: Vec<Change>,
+    pub changes: Vec<PathChange>,
     /// Why some of the new files do not belong into a commit, one line for each of them.
     pub unwanted: Vec<String>,
 }
@@ -172,7 +181,7 @@ pub struct RepoFile {
 
 /// What a diff has of files that are no text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Binaries {
+pub enum BinaryDiff {
     /// All of it, coded: to be applied.
     InFull,
     /// That they differ: to be read.
@@ -181,7 +190,7 @@ pub enum Binaries {
 
 /// What became of a diff.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Applied {
+pub enum ApplyResult {
     /// It is in the worktree and in the index.
     Cleanly,
     /// Nothing changed; git's own words.

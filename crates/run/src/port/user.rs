@@ -1,7 +1,7 @@
 //! What the user has to say to a run while it runs, and whether it is to go on.
 
 use std::time::Duration;
-use treebeam_core::event::{MessageId, Wish};
+use treebeam_core::event::{MessageId, UserRequest};
 use treebeam_core::id::NodeId;
 
 /// Whether somebody wants the run to be left here. It is not over then, and can be resumed.
@@ -16,36 +16,36 @@ pub trait Interrupt: Sync {
 /// set aside, and nobody's message.
 pub trait Inbox: Sync {
     /// The messages that are there, the oldest first.
-    fn look(&self) -> Vec<Message>;
+    fn list_messages(&self) -> Vec<InboxMessage>;
     /// Forgets a message that is on record. One that is still there at the next look is known by its name.
-    fn forget(&self, message: &MessageId);
+    fn forget_message(&self, message: &MessageId);
     /// Sets a message aside that will not be acted upon, for a person to find, with the reason.
     fn set_aside(&self, message: &MessageId, why: &str);
     /// How long it is not worth looking again.
-    fn rest(&self) -> Duration;
+    fn poll_interval(&self) -> Duration;
 }
 
 /// Something that the user has to say.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Message {
+pub struct InboxMessage {
     /// Its name.
     pub id: MessageId,
     /// What it says.
-    pub request: Request,
+    pub request: MessageContent,
 }
 
 /// What a message says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Request {
+pub enum MessageContent {
     /// To the process that runs the run now.
-    Wish(Wish),
+    Wish(UserRequest),
     /// To the run.
-    Idea(OwnIdea),
+    Idea(UserIdea),
 }
 
 /// An idea of the user's.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OwnIdea {
+pub struct UserIdea {
     /// The node that it is for; the first of the frontier where it is for none.
     pub node: Option<NodeId>,
     /// Its text: what becomes its file.
@@ -54,20 +54,20 @@ pub struct OwnIdea {
 
 /// Nobody interrupts, nobody has anything to say, and no input is protected.
 #[derive(Clone, Copy, Debug)]
-pub struct Undisturbed;
+pub struct SilentUser;
 
-impl Inbox for Undisturbed {
-    fn look(&self) -> Vec<Message> {
+impl Inbox for SilentUser {
+    fn list_messages(&self) -> Vec<InboxMessage> {
         Vec::new()
     }
-    fn forget(&self, _: &MessageId) {}
+    fn forget_message(&self, _: &MessageId) {}
     fn set_aside(&self, _: &MessageId, _: &str) {}
-    fn rest(&self) -> Duration {
+    fn poll_interval(&self) -> Duration {
         Duration::from_millis(500)
     }
 }
 
-impl Interrupt for Undisturbed {
+impl Interrupt for SilentUser {
     fn is_asked_for(&self) -> bool {
         false
     }

@@ -1,9 +1,9 @@
 //! The placeholders that a template may have: one table, for the reader of templates and for the documents. What is put in
 //! their place is said elsewhere.
 
-use crate::port::Role;
+use crate::port::AgentRole;
 use std::fmt;
-use treebeam_core::nearest::nearest;
+use treebeam_core::nearest::nearest_names;
 
 /// Something that a template leaves open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,7 +44,7 @@ pub enum Placeholder {
 
 /// Where a placeholder may stand, and what it becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum PlaceholderForm {
     /// A word, anywhere.
     Word,
     /// A paragraph, on a line of its own.
@@ -54,20 +54,21 @@ pub enum Form {
 }
 
 /// What is known of a placeholder.
-struct Entry {
+struct PlaceholderEntry {
     name: &'static str,
-    form: Form,
+    form: PlaceholderForm,
     /// Who may be told it.
-    roles: &'static [Role],
+    roles: &'static [AgentRole],
     /// Whose template must have it.
-    needed: &'static [Role],
+    needed: &'static [AgentRole],
     about: &'static str,
 }
 
-const IDEAS: &[Role] = &[Role::Ideas];
-const CODER: &[Role] = &[Role::Coder];
-const REVIEWER: &[Role] = &[Role::Reviewer];
-const ON_AN_IDEA: &[Role] = &[Role::Coordinator, Role::Planner, Role::Coder, Role::Reviewer];
+const IDEAS_ROLE: &[AgentRole] = &[AgentRole::Ideas];
+const CODER_ROLE: &[AgentRole] = &[AgentRole::Coder];
+const REVIEWER_ROLE: &[AgentRole] = &[AgentRole::Reviewer];
+const EVAL_ROLES: &[AgentRole] =
+    &[AgentRole::Coordinator, AgentRole::Planner, AgentRole::Coder, AgentRole::Reviewer];
 
 impl Placeholder {
     /// All of them, in the order in which they are documented.
@@ -90,105 +91,107 @@ impl Placeholder {
         Self::Repo,
     ];
 
-    const fn entry(self) -> Entry {
-        use Form::{Paragraph, Section, Word};
+    const fn entry(self) -> PlaceholderEntry {
+        use PlaceholderForm::{Paragraph, Section, Word};
         let (name, form, roles, needed, about) = match self {
-            Self::Count => ("count", Word, IDEAS, IDEAS, "how many ideas are wanted"),
+            Self::Count => ("count", Word, IDEAS_ROLE, IDEAS_ROLE, "how many ideas are wanted"),
             Self::Answer => (
                 "answer",
                 Paragraph,
-                &Role::ALL as &[Role],
-                &[Role::Coder, Role::Reviewer, Role::Ideas] as &[Role],
+                &AgentRole::ALL as &[AgentRole],
+                &[AgentRole::Coder, AgentRole::Reviewer, AgentRole::Ideas] as &[AgentRole],
                 "the form that the answer must have; for a coder that edits files itself, that it does so",
             ),
-            Self::Idea => ("idea", Section, ON_AN_IDEA, ON_AN_IDEA, "the idea file"),
+            Self::Idea => ("idea", Section, EVAL_ROLES, EVAL_ROLES, "the idea file"),
             Self::Earlier => (
                 "earlier",
                 Section,
-                &[Role::Coordinator, Role::Planner, Role::Coder] as &[Role],
-                &[] as &[Role],
+                &[AgentRole::Coordinator, AgentRole::Planner, AgentRole::Coder] as &[AgentRole],
+                &[] as &[AgentRole],
                 "how the attempts before at this idea failed, and for a coder what the last one changed; not at the first",
             ),
             Self::Notes => (
                 "notes",
                 Section,
-                &[Role::Planner, Role::Coder, Role::Reviewer] as &[Role],
-                &[] as &[Role],
+                &[AgentRole::Planner, AgentRole::Coder, AgentRole::Reviewer] as &[AgentRole],
+                &[] as &[AgentRole],
                 "the coordinator's notes, where there are any",
             ),
             Self::Plan => (
                 "plan",
                 Section,
-                &[Role::Coder, Role::Reviewer] as &[Role],
-                &[] as &[Role],
+                &[AgentRole::Coder, AgentRole::Reviewer] as &[AgentRole],
+                &[] as &[AgentRole],
                 "the planner's plan, where there is one",
             ),
             Self::ChangeSoFar => (
                 "change_so_far",
                 Section,
-                CODER,
-                CODER,
+                CODER_ROLE,
+                CODER_ROLE,
                 "what earlier rounds have changed, where that stays and the next answer comes on top",
             ),
             Self::Problem => (
                 "problem",
                 Section,
-                CODER,
-                CODER,
+                CODER_ROLE,
+                CODER_ROLE,
                 "what was wrong with the last answer: git's words, the reviewer's issues; not in the first round",
             ),
-            Self::Change => ("change", Section, REVIEWER, REVIEWER, "the change as a diff"),
+            Self::Change => {
+                ("change", Section, REVIEWER_ROLE, REVIEWER_ROLE, "the change as a diff")
+            }
             Self::Issues => (
                 "issues",
                 Section,
-                REVIEWER,
-                REVIEWER,
+                REVIEWER_ROLE,
+                REVIEWER_ROLE,
                 "what the first review found, and that nothing else counts now; not in the first round",
             ),
             Self::Node => (
                 "node",
                 Section,
-                IDEAS,
-                IDEAS,
+                IDEAS_ROLE,
+                IDEAS_ROLE,
                 "the context pack: what changed since the root and the parent, what was tried, with which outcome",
             ),
             Self::Repeated => (
                 "repeated",
                 Section,
-                IDEAS,
-                IDEAS,
+                IDEAS_ROLE,
+                IDEAS_ROLE,
                 "ideas of the answers before that were tried already or lack a part, where there are any",
             ),
             Self::Memory => (
                 "memory",
                 Section,
-                IDEAS,
-                IDEAS,
+                IDEAS_ROLE,
+                IDEAS_ROLE,
                 "what the generator answered before in this branch, where it is told that again",
             ),
             Self::Protect => (
                 "protect",
                 Section,
-                &Role::ALL as &[Role],
-                &[] as &[Role],
+                &AgentRole::ALL as &[AgentRole],
+                &[] as &[AgentRole],
                 "the protected paths; for `ideas` they are in the context pack too",
             ),
             Self::Keep => (
                 "keep",
                 Section,
-                &Role::ALL as &[Role],
-                &[] as &[Role],
+                &AgentRole::ALL as &[AgentRole],
+                &[] as &[AgentRole],
                 "that the sweep's grid stays as it is; for `ideas` it is in the context pack too",
             ),
             Self::Repo => (
                 "repo",
                 Section,
-                &Role::ALL as &[Role],
-                &[] as &[Role],
+                &AgentRole::ALL as &[AgentRole],
+                &[] as &[AgentRole],
                 "the repository at the commit at hand, as `context` says",
             ),
         };
-        Entry { name, form, roles, needed, about }
+        PlaceholderEntry { name, form, roles, needed, about }
     }
 
     /// Its name, without braces.
@@ -199,25 +202,25 @@ impl Placeholder {
 
     /// Where it may stand.
     #[must_use]
-    pub const fn form(self) -> Form {
+    pub const fn form(self) -> PlaceholderForm {
         self.entry().form
     }
 
     /// What it stands for, on one line.
     #[must_use]
-    pub const fn about(self) -> &'static str {
+    pub const fn description(self) -> &'static str {
         self.entry().about
     }
 
     /// Whether somebody in this role may be told it.
     #[must_use]
-    pub fn is_for(self, role: Role) -> bool {
+    pub fn is_allowed_for(self, role: AgentRole) -> bool {
         self.entry().roles.contains(&role)
     }
 
     /// Whether a template for this role must have it.
     #[must_use]
-    pub fn is_needed(self, role: Role) -> bool {
+    pub fn is_needed(self, role: AgentRole) -> bool {
         self.entry().needed.contains(&role)
     }
 
@@ -225,10 +228,10 @@ impl Placeholder {
     ///
     /// # Errors
     /// When there is none; in words, with the nearest.
-    pub(super) fn find(name: &str, role: Role) -> Result<Self, String> {
+    pub(super) fn find_for_role(name: &str, role: AgentRole) -> Result<Self, String> {
         let meant = Self::ALL.into_iter().find(|one| one.name() == name);
         match meant {
-            Some(one) if one.is_for(role) => Ok(one),
+            Some(one) if one.is_allowed_for(role) => Ok(one),
             Some(one) => {
                 let roles: Vec<_> = one.entry().roles.iter().map(|role| role.name()).collect();
                 let roles = roles.join("`, `");
@@ -236,10 +239,11 @@ impl Placeholder {
             }
             None => {
                 let known: Vec<Self> =
-                    Self::ALL.into_iter().filter(|one| one.is_for(role)).collect();
+                    Self::ALL.into_iter().filter(|one| one.is_allowed_for(role)).collect();
                 let names: Vec<&str> = known.iter().map(|one| one.name()).collect();
-                let meant =
-                    nearest(name, &names).first().map(|name| format!("nearest: `{{{{{name}}}}}`"));
+                let meant = nearest_names(name, &names)
+                    .first()
+                    .map(|name| format!("nearest: `{{{{{name}}}}}`"));
                 let all =
                     || known.iter().map(|one| format!("`{one}`")).collect::<Vec<_>>().join(", ");
                 let meant = meant.unwrap_or_else(|| format!("known: {}", all()));

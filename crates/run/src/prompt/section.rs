@@ -2,21 +2,21 @@
 //! a limit, and says where it was cut. What the parts are about is not known here.
 
 /// The shortest fence.
-const FENCE: usize = 3;
+const MIN_FENCE_CHARS: usize = 3;
 
 /// Something that others have written.
-pub(crate) fn quoted(head: &str, text: &str, limit: usize) -> String {
-    said(head, "", text, limit)
+pub(crate) fn quoted_section(head: &str, text: &str, limit: usize) -> String {
+    introduced_section(head, "", text, limit)
 }
 
 /// The same with a sentence of ours before it.
-pub(crate) fn said(head: &str, sentence: &str, text: &str, limit: usize) -> String {
+pub(crate) fn introduced_section(head: &str, sentence: &str, text: &str, limit: usize) -> String {
     let text = text.trim_end();
     let kept: String = text.chars().take(limit).collect();
     if kept.is_empty() {
         return format!("=== {head} ===\n{sentence}(nothing)\n");
     }
-    let fence = fence(&kept);
+    let fence = choose_fence(&kept);
     let note = match text.chars().count() {
         all if all > limit => format!("(cut: {limit} of {all} characters are shown)\n"),
         _ => String::new(),
@@ -25,21 +25,21 @@ pub(crate) fn said(head: &str, sentence: &str, text: &str, limit: usize) -> Stri
 }
 
 /// Lines of our own, or of the user's.
-pub(crate) fn plain(head: &str, text: &str, limit: usize) -> String {
+pub(crate) fn plain_section(head: &str, text: &str, limit: usize) -> String {
     let text: String = text.trim_end().chars().take(limit).collect();
     let text = if text.is_empty() { "(nothing)" } else { &text };
     format!("=== {head} ===\n{text}\n")
 }
 
 /// Lines as a list.
-pub(crate) fn list(lines: &[String]) -> String {
+pub(crate) fn bullet_list(lines: &[String]) -> String {
     lines.iter().map(|line| format!("- {line}\n")).collect()
 }
 
 /// Longer than any row of backticks in a text, so that no line of it can be one.
-fn fence(text: &str) -> String {
+fn choose_fence(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
-    "`".repeat(FENCE.max(longest + 1))
+    "`".repeat(MIN_FENCE_CHARS.max(longest + 1))
 }
 
 #[cfg(test)]
@@ -50,8 +50,9 @@ mod tests {
     /// What stands between the fences of a section, read as a reader of Markdown would.
     fn between(section: &str) -> Option<String> {
         let mut lines = section.split('\n').skip(1);
-        let fence =
-            lines.next().filter(|line| line.len() >= FENCE && line.bytes().all(|b| b == b'`'))?;
+        let fence = lines
+            .next()
+            .filter(|line| line.len() >= MIN_FENCE_CHARS && line.bytes().all(|b| b == b'`'))?;
         let body: Vec<&str> = lines.take_while(|line| !line.trim().starts_with(fence)).collect();
         Some(body.join("\n"))
     }
@@ -59,7 +60,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_closes_its_fence(text in "(`{1,6}|=== IDEA ===|\\PC|\n|\r|~~~){0,60}") {
-            let section = quoted("IDEA", &text, 1000);
+            let section = quoted_section("IDEA", &text, 1000);
             match between(&section) {
                 Some(body) => prop_assert_eq!(body, text.trim_end()),
                 None => prop_assert!(text.trim_end().is_empty(), "{}", section),
@@ -68,7 +69,7 @@ mod tests {
 
         #[test]
         fn no_section_is_longer_than_its_limit_says(text in "(`|a|ü|\n){0,300}", limit in 0_usize..200) {
-            let section = quoted("X", &text, limit);
+            let section = quoted_section("X", &text, limit);
             // The text, two fences that may be longer than it, a heading and a note.
             prop_assert!(section.chars().count() <= 3 * limit + 100, "{}", section);
             let is_cut = text.trim_end().chars().count() > limit && limit > 0;
@@ -78,7 +79,7 @@ mod tests {
 
     #[test]
     fn nothing_is_said_to_be_nothing() {
-        assert_eq!(quoted("PLAN", " \n", 9), "=== PLAN ===\n(nothing)\n");
-        assert_eq!(plain("PLAN", "", 9), "=== PLAN ===\n(nothing)\n");
+        assert_eq!(quoted_section("PLAN", " \n", 9), "=== PLAN ===\n(nothing)\n");
+        assert_eq!(plain_section("PLAN", "", 9), "=== PLAN ===\n(nothing)\n");
     }
 }

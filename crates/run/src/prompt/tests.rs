@@ -2,7 +2,7 @@
 
 use super::*;
 use proptest::prelude::*;
-use treebeam_core::event::{EvalStage, Failure, FailureKind};
+use treebeam_core::event::{EvalFailure, EvalStage, FailureKind};
 
 const PROTECT: [&str; 2] = ["treebeam.toml", "eval/**"];
 
@@ -11,23 +11,26 @@ fn protect() -> Vec<String> {
 }
 
 /// The built-in prompt of a role, with all that there can be to say.
-fn whole(role: Role, edits: Edits) -> String {
+fn whole(role: AgentRole, edits: EditMode) -> String {
     let protect = protect();
-    let repo = quoted("FILE model.py", "def model():\n    return '```'\n", 1000);
-    if role == Role::Ideas {
+    let repo = quoted_section("FILE model.py", "def model():\n    return '```'\n", 1000);
+    if role == AgentRole::Ideas {
         let repeated = vec!["Widen the window".to_owned()];
         let incomplete = vec!["Narrow it: it lacks `RATIONALE:`".to_owned()];
-        let request = Request { count: 3, repeated, incomplete };
+        let request = IdeaRequest { count: 3, repeated, incomplete };
         let pack = "NODE n0001\n\n=== CHANGED SINCE THE ROOT ===\n model.py | 2 +-\n";
         let matter =
-            ForIdeas { pack, request: &request, protect: &protect, repo: &repo, memory: "" };
-        return Prompts::built_in().ideas(&matter);
+            IdeaPromptInput { pack, request: &request, protect: &protect, repo: &repo, memory: "" };
+        return PromptSet::built_in().render_ideas_prompt(&matter);
     }
     let message = "sweep exited 1:\nNameError: window".to_owned();
-    let failures = [Failure { stage: EvalStage::Sweep, kind: FailureKind::Sweep, message }];
-    let matter = Matter {
+    let failures = [EvalFailure { stage: EvalStage::Sweep, kind: FailureKind::Sweep, message }];
+    let matter = PromptInput {
         idea: "IDEA: Use {{plan}} of `model.py`\nREQUIRED_CHANGES:\n- model.py: a wider window\n",
-        earlier: Earlier { failures: &failures, change: Some("--- a/model.py\n+++ b/model.py\n") },
+        earlier: EarlierAttempts {
+            failures: &failures,
+            change: Some("--- a/model.py\n+++ b/model.py\n"),
+        },
         notes: Some("Mind the gap."),
         plan: Some("PLAN: 1. model.py: window\nRISKS: none"),
         so_far: Some("--- a/model.py\n+++ b/model.py\n"),
@@ -38,7 +41,7 @@ fn whole(role: Role, edits: Edits) -> String {
         repo: &repo,
         edits,
     };
-    Prompts::built_in().about(role, &matter)
+    PromptSet::built_in().render_role_prompt(role, &matter)
 }
 
 macro_rules! snapshot {
@@ -51,28 +54,40 @@ macro_rules! snapshot {
 
 #[test]
 fn nothing_is_wrong_with_the_built_in_ones() {
-    for role in Role::ALL {
-        Template::parse(role, built_in(role)).unwrap_or_else(|error| panic!("{role}: {error}"));
-        snapshot!(role.name(), whole(role, Edits::Diff));
+    for role in AgentRole::ALL {
+        PromptTemplate::parse(role, built_in_template(role))
+            .unwrap_or_else(|error| panic!("{role}: {error}"));
+        snapshot!(role.name(), whole(role, EditMode::Diff));
     }
-    let edits = whole(Role::Coder, Edits::InPlace);
+    let edits = whole(AgentRole::Coder, EditMode::InPlace);
     assert!(edits.contains("Edit the files in this folder yourself"), "{edits}");
     assert!(!edits.contains("git apply") && !edits.contains("NEXT DIFF"), "{edits}");
 }
 
 #[test]
 fn what_is_not_there_leaves_no_trace() {
-    let prompts = Prompts::built_in();
-    for role in Role::ALL {
+    let prompts = PromptSet::built_in();
+    for role in AgentRole::ALL {
         let prompt = match role {
-            Role::Ideas => {
+            AgentRole::Ideas => {
                 let (pack, repo) = ("NODE n0000\n", "");
-                let request = Request { count: 1, repeated: Vec::new(), incomplete: Vec::new() };
-                prompts.ideas(&ForIdeas { pack, request: &request, protect: &[], repo, memory: "" })
+                let request =
+                    IdeaRequest { count: 1, repeated: Vec::new(), incomplete: Vec::new() };
+                prompts.render_ideas_prompt(&IdeaPromptInput {
+                    pack,
+                    request: &request,
+                    protect: &[],
+                    repo,
+                    memory: "",
+                })
             }
-            Role::Coordinator | Role::Planner | Role::Coder | Role::Reviewer => {
-                prompts.about(role, &Matter { idea: "IDEA: x", ..Matter::default() })
-            }
+            AgentRole::Coordinator
+            | AgentRole::Planner
+            | AgentRole::Coder
+            | AgentRole::Reviewer => prompts.render_role_prompt(
+                role,
+                &PromptInput { idea: "IDEA: x", ..PromptInput::default() },
+            ),
         };
         assert!(!prompt.contains("\n\n\n") && prompt.ends_with('\n'), "{prompt}");
         for head in [
@@ -95,8 +110,8 @@ fn what_is_not_there_leaves_no_trace() {
 fn every_placeholder_is_documented() {
     let page = include_str!("../../../../docs/prompts.md");
     for one in Placeholder::ALL {
-        let roles = |holds: &dyn Fn(Role) -> bool| {
-            let names: Vec<String> = Role::ALL
+        let roles = |holds: &dyn Fn(AgentRole) -> bool| {
+            let names: Vec<String> = AgentRole::ALL
                 .into_iter()
                 .filter(|role| holds(*role))
                 .map(|role| format!("`{role}`"))
@@ -108,12 +123,13 @@ fn every_placeholder_is_documented() {
             }
         };
         let form = match one.form() {
-            Form::Word => "word",
-            Form::Paragraph => "paragraph",
-            Form::Section => "section",
+            PlaceholderForm::Word => "word",
+            PlaceholderForm::Paragraph => "paragraph",
+            PlaceholderForm::Section => "section",
         };
-        let (may, must) = (roles(&|role| one.is_for(role)), roles(&|role| one.is_needed(role)));
-        let row = format!("| `{one}` | {form} | {} | {may} | {must} |", one.about());
+        let (may, must) =
+            (roles(&|role| one.is_allowed_for(role)), roles(&|role| one.is_needed(role)));
+        let row = format!("| `{one}` | {form} | {} | {may} | {must} |", one.description());
         assert!(page.contains(&row), "docs/prompts.md lacks:\n{row}");
     }
     let rows = page.lines().filter(|line| line.starts_with("| `{{")).count();
@@ -128,15 +144,15 @@ proptest! {
         let text = Some(long.as_str());
         let protect = [long.clone()];
         let (stage, kind, message) = (EvalStage::Sweep, FailureKind::Sweep, long.clone());
-        let failures = [Failure { stage, kind, message }];
-        let matter = Matter {
-            idea: &long, earlier: Earlier { failures: &failures, change: text }, notes: text, plan: text, so_far: text, problem: text, change: text,
-            issues: text, protect: &protect, repo: "", edits: Edits::Diff,
+        let failures = [EvalFailure { stage, kind, message }];
+        let matter = PromptInput {
+            idea: &long, earlier: EarlierAttempts { failures: &failures, change: text }, notes: text, plan: text, so_far: text, problem: text, change: text,
+            issues: text, protect: &protect, repo: "", edits: EditMode::Diff,
         };
         // Seven parts of any kind and three changes, each with fences as long as itself, and the template.
-        let most = 3 * (7 * PART_CHARS + 3 * CHANGE_CHARS) + MOST_BYTES;
-        for role in [Role::Coordinator, Role::Planner, Role::Coder, Role::Reviewer] {
-            prop_assert!(Prompts::built_in().about(role, &matter).chars().count() <= most);
+        let most = 3 * (7 * MAX_PART_CHARS + 3 * MAX_CHANGE_CHARS) + MAX_TEMPLATE_BYTES;
+        for role in [AgentRole::Coordinator, AgentRole::Planner, AgentRole::Coder, AgentRole::Reviewer] {
+            prop_assert!(PromptSet::built_in().render_role_prompt(role, &matter).chars().count() <= most);
         }
     }
 }

@@ -1,25 +1,25 @@
 //! Removes what is no longer needed. What cannot be removed is no failure of the run: it is tried again later.
 
-use crate::brief::ForDiscard;
-use crate::drive::Halt;
-use crate::port::{Files, Repo};
+use crate::brief::DiscardBrief;
+use crate::drive::RunHalt;
+use crate::port::{FileStore, Repo};
 use treebeam_core::event::LeftoverKind;
-use treebeam_core::id::Place;
-use treebeam_core::plan::Outcome;
+use treebeam_core::id::CodePlace;
+use treebeam_core::plan::StepOutcome;
 
-pub(crate) fn discard(
-    brief: &ForDiscard,
+pub(crate) fn discard_leftover(
+    brief: &DiscardBrief,
     repo: &dyn Repo,
-    files: &dyn Files,
-) -> Result<Outcome, Halt> {
+    files: &dyn FileStore,
+) -> Result<StepOutcome, RunHalt> {
     let leftover = brief.leftover;
     let removed = match (leftover.kind, leftover.place) {
-        (LeftoverKind::Dir, Place::Candidate(eval)) => files.remove_submissions(eval),
-        _ => repo.discard(leftover, brief.attempt),
+        (LeftoverKind::Dir, CodePlace::Candidate(eval)) => files.remove_submissions(eval),
+        _ => repo.discard_leftover(leftover, brief.attempt),
     };
     match removed {
-        Ok(()) => Ok(Outcome::Discarded(leftover)),
+        Ok(()) => Ok(StepOutcome::Discarded(leftover)),
         Err(error) if error.is_interruption() => Err(error.into()),
-        Err(error) => Ok(Outcome::DiscardFailed { leftover, why: error.in_full() }),
+        Err(error) => Ok(StepOutcome::DiscardFailed { leftover, why: error.full_text() }),
     }
 }

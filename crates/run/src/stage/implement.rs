@@ -1,102 +1,132 @@
 //! Turns an idea into a commit: notes of the coordinator, a plan, the coder's diff or edits, the reviewer's word. What is wrong with a
 //! round goes back to the coder, in the same worktree. A role that nobody fills is left out.
 
-use crate::brief::ForCoder;
-use crate::counted::Counted;
-use crate::drive::Halt;
-use crate::outline::{Sight, outline};
+use crate::brief::ImplementBrief;
+use crate::drive::RunHalt;
+use crate::metered_agent::MeteredAgent;
+use crate::outline::{OutlineInput, render_outline};
 use crate::port::{
-    AgentError, Applied, Ask, Binaries, CommitNote, CommittedTree, Moment, PortError, Reply, Role,
-    StagedChanges, World,
+    AgentError, AgentReply, AgentRequest, AgentRole, ApplyResult, BinaryDiff, CommitNote,
+    CommittedTree, PortError, RecordedMoment, RunPorts, StagedChanges,
 };
-use crate::prompt::{Earlier, Matter};
-use crate::review::{self, Review};
-use crate::summary::{About, Draft, Summary, Verdict};
+use crate::prompt::{EarlierAttempts, PromptInput};
+use crate::review::{self, ReviewVerdict};
+use crate::summary::{ChangeDraft, EvalAttempt, EvalSummary, ReviewRound};
 use crate::{patch, reply};
-use treebeam_core::bill::Bills;
-use treebeam_core::event::{Approval, BudgetKind, EvalStage, Failure, FailureKind, Intent};
-use treebeam_core::facts::Work;
-use treebeam_core::id::{Place, RunPath};
-use treebeam_core::path::{self, CANDIDATE_DIFF, CANDIDATE_DIFF_BYTES};
-use treebeam_core::plan::Outcome;
-use treebeam_core::protect::{Change, Protected};
+use treebeam_core::bill::RoleBills;
+use treebeam_core::event::{Approval, BudgetKind, EvalFailure, EvalStage, FailureKind, PaidStep};
+use treebeam_core::facts::Candidate;
+use treebeam_core::id::{CodePlace, RunPath};
+use treebeam_core::path::{self, CANDIDATE_DIFF_FILE, MAX_CANDIDATE_DIFF_BYTES};
+use treebeam_core::plan::StepOutcome;
+use treebeam_core::protect::{PathChange, ProtectedPaths};
 
 /// The longest idea file that is read.
-const IDEA_BYTES: usize = 1 << 20;
+const MAX_IDEA_FILE_BYTES: usize = 1 << 20;
 /// The longest change that a coder or reviewer is shown.
-const SHOWN_BYTES: usize = 256 << 10;
+const MAX_SHOWN_DIFF_BYTES: usize = 256 << 10;
 
-pub(super) fn implement(brief: &ForCoder, world: World<'_>) -> Result<Outcome, Halt> {
+pub(super) fn implement_idea(
+    brief: &ImplementBrief,
+    world: RunPorts<'_>,
+) -> Result<StepOutcome, RunHalt> {
     let eval = brief.about.eval;
     let idea = read_idea(brief, world)?;
-    world.files.write(&path::experiment(eval).join("idea.md"), idea.as_bytes())?;
-    if let Some(candidate) = made_before(brief, world)? {
+    world.files.write_file(&path::experiment_folder(eval).join("idea.md"), idea.as_bytes())?;
+    if let Some(candidate) = reuse_candidate(brief, world)? {
         return Ok(candidate);
     }
-    world.repo.checkout(Place::Candidate(eval), &brief.about.parent_commit)?;
-    let mut desk = Desk::new(brief, world, idea)?;
-    let done = desk.work();
+    world.repo.checkout_worktree(CodePlace::Candidate(eval), &brief.about.parent_commit)?;
+    let mut desk = ImplementSession::new(brief, world, idea)?;
+    let done = desk.make_change();
     let bills = desk.agent.bills();
     let page = || {
-        Summary::drafted(&brief.about, &desk.draft, &[&brief.before, &bills].into_iter().collect())
+        EvalSummary::from_draft(
+            &brief.about,
+            &desk.draft,
+            &[&brief.before, &bills].into_iter().collect(),
+        )
     };
     match done {
-        Ok(Candidate { files_changed, rounds, approval }) => {
-            let CommittedTree { commit, tree } = commit(brief, world)?;
-            page().committed(&commit, approval).write(&brief.about, world.files)?;
-            Ok(Outcome::Implemented { eval, commit, tree, files_changed, rounds, approval, bills })
+        Ok(AcceptedChange { files_changed, rounds, approval }) => {
+            let CommittedTree { commit, tree } = commit_candidate(brief, world)?;
+            page().with_commit(&commit, approval).write(&brief.about, world.files)?;
+            Ok(StepOutcome::Implemented {
+                eval,
+                commit,
+                tree,
+                files_changed,
+                rounds,
+                approval,
+                bills,
+            })
         }
-        Err(Setback::Problem(Problem { kind, message })) => {
-            let failure = Failure { stage: EvalStage::Implement, kind, message };
-            page().failed(&failure).write(&brief.about, world.files)?;
-            Ok(Outcome::EvalFailed { eval, failure, bills })
+        Err(ImplementError::Problem(AnswerProblem { kind, message })) => {
+            let failure = EvalFailure { stage: EvalStage::Implement, kind, message };
+            page().with_failure(&failure).write(&brief.about, world.files)?;
+            Ok(StepOutcome::EvalFailed { eval, failure, bills })
         }
-        Err(Setback::OverBudget(budget)) => {
-            Ok(Outcome::OverBudget { step: Intent::Implement(eval), budget, bills })
+        Err(ImplementError::OverBudget(budget)) => {
+            Ok(StepOutcome::OverBudget { step: PaidStep::Implement(eval), budget, bills })
         }
-        Err(Setback::Halt(halt)) => Err(halt),
+        Err(ImplementError::Halt(halt)) => Err(halt),
     }
 }
 
 /// A candidate of before, where that is to be measured and is still there: nobody is asked for another.
-fn made_before(brief: &ForCoder, world: World<'_>) -> Result<Option<Outcome>, PortError> {
-    let Some(work) = &brief.again else { return Ok(None) };
-    if !world.repo.has(&work.commit)? {
+fn reuse_candidate(
+    brief: &ImplementBrief,
+    world: RunPorts<'_>,
+) -> Result<Option<StepOutcome>, PortError> {
+    let Some(work) = &brief.reused else { return Ok(None) };
+    if !world.repo.commit_exists(&work.commit)? {
         return Ok(None);
     }
     let (eval, commit) = (brief.about.eval, work.commit.clone());
-    world.repo.keep(Place::Candidate(eval), &commit)?;
-    Summary::taken_over(&brief.about, work, world.files)?.write(&brief.about, world.files)?;
-    let Work { files_changed, rounds, approval, .. } = *work;
-    let tree = work.tree.clone().map_or_else(|| world.repo.tree(&commit), Ok)?;
-    let bills = Bills::default();
-    Ok(Some(Outcome::Implemented { eval, commit, tree, files_changed, rounds, approval, bills }))
+    world.repo.set_place_ref(CodePlace::Candidate(eval), &commit)?;
+    EvalSummary::from_candidate(&brief.about, work, world.files)?
+        .write(&brief.about, world.files)?;
+    let Candidate { files_changed, rounds, approval, .. } = *work;
+    let tree = work.tree.clone().map_or_else(|| world.repo.git_tree(&commit), Ok)?;
+    let bills = RoleBills::default();
+    Ok(Some(StepOutcome::Implemented {
+        eval,
+        commit,
+        tree,
+        files_changed,
+        rounds,
+        approval,
+        bills,
+    }))
 }
 
 /// Commits the change that is in the worktree, and keeps all of it as one diff: the candidate may be removed.
-fn commit(brief: &ForCoder, world: World<'_>) -> Result<CommittedTree, PortError> {
-    let About { eval, parent_commit, .. } = &brief.about;
-    let made = world.repo.commit(Place::Candidate(*eval), &note(brief, world))?;
-    let (commit, limit) = (&made.commit, CANDIDATE_DIFF_BYTES);
-    let diff = world.repo.diff(parent_commit, commit, Binaries::InFull, limit)?;
-    world.files.write(&file(brief, CANDIDATE_DIFF), diff.as_bytes())?;
+fn commit_candidate(
+    brief: &ImplementBrief,
+    world: RunPorts<'_>,
+) -> Result<CommittedTree, PortError> {
+    let EvalAttempt { eval, parent_commit, .. } = &brief.about;
+    let made = world.repo.commit_staged(CodePlace::Candidate(*eval), &commit_note(brief, world))?;
+    let (commit, limit) = (&made.commit, MAX_CANDIDATE_DIFF_BYTES);
+    let diff = world.repo.diff_commits(parent_commit, commit, BinaryDiff::InFull, limit)?;
+    world.files.write_file(&attempt_file(brief, CANDIDATE_DIFF_FILE), diff.as_bytes())?;
     Ok(made)
 }
 
 /// A change that may be committed.
-struct Candidate {
+struct AcceptedChange {
     files_changed: u32,
     rounds: u32,
     approval: Approval,
 }
 
 /// What is wrong with an answer, in words that go back to the coder and into the record.
-struct Problem {
+struct AnswerProblem {
     kind: FailureKind,
     message: String,
 }
 
-impl Problem {
+impl AnswerProblem {
     fn new(kind: FailureKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into() }
     }
@@ -108,15 +138,15 @@ impl Problem {
     }
 
     /// Whether it is about the change that is in the worktree.
-    const fn stands(&self) -> bool {
+    const fn is_about_worktree(&self) -> bool {
         matches!(self.kind, FailureKind::Rejected | FailureKind::Protected)
     }
 
     /// The same after the rounds before: an answer that changed nothing leaves what is wrong with them, and that is the
     /// reason still.
-    fn after(self, before: Option<Self>) -> Self {
+    fn after_rounds(self, before: Option<Self>) -> Self {
         match before {
-            Some(before) if before.stands() && !self.stands() => {
+            Some(before) if before.is_about_worktree() && !self.is_about_worktree() => {
                 let message =
                     format!("{}; and of the answer to that: {}", before.message, self.message);
                 Self::new(before.kind, message)
@@ -127,29 +157,29 @@ impl Problem {
 }
 
 /// Why something did not work out: on account of the answer, of a budget, or of the world.
-enum Setback {
-    Problem(Problem),
+enum ImplementError {
+    Problem(AnswerProblem),
     OverBudget(BudgetKind),
-    Halt(Halt),
+    Halt(RunHalt),
 }
 
-impl From<Problem> for Setback {
-    fn from(problem: Problem) -> Self {
+impl From<AnswerProblem> for ImplementError {
+    fn from(problem: AnswerProblem) -> Self {
         Self::Problem(problem)
     }
 }
 
-impl From<PortError> for Setback {
+impl From<PortError> for ImplementError {
     fn from(error: PortError) -> Self {
         Self::Halt(error.into())
     }
 }
 
-impl From<AgentError> for Setback {
+impl From<AgentError> for ImplementError {
     fn from(error: AgentError) -> Self {
         match error {
-            AgentError::Unanswered(why) => Problem::new(FailureKind::Agent, why).into(),
-            AgentError::OutOfTime(why) => Problem::new(FailureKind::Timeout, why).into(),
+            AgentError::Unanswered(why) => AnswerProblem::new(FailureKind::Agent, why).into(),
+            AgentError::OutOfTime(why) => AnswerProblem::new(FailureKind::Timeout, why).into(),
             AgentError::OverBudget { budget, .. } => Self::OverBudget(budget),
             other @ (AgentError::Forgotten(_)
             | AgentError::Interrupted
@@ -159,246 +189,288 @@ impl From<AgentError> for Setback {
 }
 
 /// What the rounds of an eval have in common.
-struct Desk<'a> {
-    brief: &'a ForCoder,
-    world: World<'a>,
-    agent: Counted<'a>,
-    place: Place,
+struct ImplementSession<'a> {
+    brief: &'a ImplementBrief,
+    world: RunPorts<'a>,
+    agent: MeteredAgent<'a>,
+    place: CodePlace,
     idea: String,
     /// The change of the last attempt that had any, where this is not the first.
     failed: Option<String>,
-    draft: Draft,
+    draft: ChangeDraft,
 }
 
-impl<'a> Desk<'a> {
-    fn new(brief: &'a ForCoder, world: World<'a>, idea: String) -> Result<Self, PortError> {
+impl<'a> ImplementSession<'a> {
+    fn new(
+        brief: &'a ImplementBrief,
+        world: RunPorts<'a>,
+        idea: String,
+    ) -> Result<Self, PortError> {
         let failed = failed_change(&brief.about, world)?;
-        let place = Place::Candidate(brief.about.eval);
-        let agent = Counted::new(world.agent, brief.timeout).until(brief.until, world.clock);
-        Ok(Self { brief, world, agent, place, idea, failed, draft: Draft::default() })
+        let place = CodePlace::Candidate(brief.about.eval);
+        let agent =
+            MeteredAgent::new(world.agent, brief.timeout).with_deadline(brief.until, world.clock);
+        Ok(Self { brief, world, agent, place, idea, failed, draft: ChangeDraft::default() })
     }
 
     /// From the idea to a change that may stand, with time left to measure it.
-    fn work(&mut self) -> Result<Candidate, Setback> {
-        self.prepare()?;
-        let candidate = self.rounds()?;
-        self.agent.left_for("the tests and the sweep")?;
+    fn make_change(&mut self) -> Result<AcceptedChange, ImplementError> {
+        self.ask_preparers()?;
+        let candidate = self.run_rounds()?;
+        self.agent.remaining_step_time("the tests and the sweep")?;
         Ok(candidate)
     }
 
     /// Asks for notes and a plan.
-    fn prepare(&mut self) -> Result<(), Setback> {
-        self.draft.notes = self.handed_on(Role::Coordinator, "coordinator.md")?;
-        self.draft.plan = self.handed_on(Role::Planner, "plan.md")?;
+    fn ask_preparers(&mut self) -> Result<(), ImplementError> {
+        self.draft.notes = self.ask_optional_role(AgentRole::Coordinator, "coordinator.md")?;
+        self.draft.plan = self.ask_optional_role(AgentRole::Planner, "plan.md")?;
         Ok(())
     }
 
     /// What a role says that the next ones are told, where somebody fills it.
-    fn handed_on(&self, role: Role, file: &str) -> Result<Option<String>, Setback> {
-        if !self.agent.answers(role) {
+    fn ask_optional_role(
+        &self,
+        role: AgentRole,
+        file: &str,
+    ) -> Result<Option<String>, ImplementError> {
+        if !self.agent.can_answer(role) {
             return Ok(None);
         }
-        let ask = self.prompt(role, self.matter())?;
-        self.write(&format!("{role}_prompt.txt"), &ask)?;
-        let reply = self.ask(role, 0, "", ask)?;
-        self.write(file, &reply.text)?;
+        let ask = self.render_prompt(role, self.prompt_input())?;
+        self.write_attempt_file(&format!("{role}_prompt.txt"), &ask)?;
+        let reply = self.ask_role(role, 0, "", ask)?;
+        self.write_attempt_file(file, &reply.text)?;
         Ok(Some(reply.text))
     }
 
     /// What is known by now.
-    fn matter(&self) -> Matter<'_> {
-        Matter {
+    fn prompt_input(&self) -> PromptInput<'_> {
+        PromptInput {
             idea: &self.idea,
-            earlier: Earlier { failures: &self.brief.failures, change: self.failed.as_deref() },
+            earlier: EarlierAttempts {
+                failures: &self.brief.failures,
+                change: self.failed.as_deref(),
+            },
             notes: self.draft.notes.as_deref(),
             plan: self.draft.plan.as_deref(),
             protect: &self.brief.protect,
-            ..Matter::default()
+            ..PromptInput::default()
         }
     }
 
     /// What somebody is told, with what there is to see of the repository.
-    fn prompt(&self, role: Role, matter: Matter<'_>) -> Result<String, PortError> {
+    fn render_prompt(&self, role: AgentRole, matter: PromptInput<'_>) -> Result<String, PortError> {
         let prompts = self.world.prompts;
         let said = [Some(matter.idea), matter.plan, matter.notes, matter.change];
-        let sight = Sight {
+        let sight = OutlineInput {
             root: &self.brief.root_commit,
             commit: &self.brief.about.parent_commit,
-            said: said.into_iter().flatten().collect(),
+            texts: said.into_iter().flatten().collect(),
             commands: &self.brief.commands,
         };
-        let context = &prompts.of(role).context;
-        let repo = outline(self.world.repo, context, prompts.context_max_chars, &sight)?;
-        let edits = self.world.agent.edits(role);
-        Ok(prompts.about(role, &Matter { repo: &repo, edits, ..matter }))
+        let context = &prompts.for_role(role).context;
+        let repo = render_outline(self.world.repo, context, prompts.context_max_chars, &sight)?;
+        let edits = self.world.agent.edit_mode(role);
+        Ok(prompts.render_role_prompt(role, &PromptInput { repo: &repo, edits, ..matter }))
     }
 
     /// Lets coder and reviewer go on until the change may stand.
-    fn rounds(&mut self) -> Result<Candidate, Setback> {
-        let mut problem: Option<Problem> = None;
+    fn run_rounds(&mut self) -> Result<AcceptedChange, ImplementError> {
+        let mut problem: Option<AnswerProblem> = None;
         // What the first review found is all that later ones look at: otherwise there is no end.
         let mut issues: Option<String> = None;
         let mut files_changed = 0;
         for round in 0..=self.brief.max_review_rounds {
             self.draft.rounds = round + 1;
-            files_changed = match self.code(round, problem.as_ref()) {
+            files_changed = match self.run_coder_round(round, problem.as_ref()) {
                 Ok(files) => files,
-                Err(Setback::Problem(found)) if found.can_be_answered() => {
-                    problem = Some(found.after(problem));
+                Err(ImplementError::Problem(found)) if found.can_be_answered() => {
+                    problem = Some(found.after_rounds(problem));
                     continue;
                 }
                 Err(other) => return Err(other),
             };
             let rounds = round + 1;
-            let approval = match self.review(round, issues.as_deref())? {
+            let approval = match self.review_change(round, issues.as_deref())? {
                 None => Approval::Unreviewed,
-                Some(Review::Approved) => Approval::Approved,
-                Some(Review::Rejected { issues: found }) => {
-                    problem = Some(Problem::new(FailureKind::Rejected, &found));
+                Some(ReviewVerdict::Approved) => Approval::Approved,
+                Some(ReviewVerdict::Rejected { issues: found }) => {
+                    problem = Some(AnswerProblem::new(FailureKind::Rejected, &found));
                     issues.get_or_insert(found);
                     continue;
                 }
             };
-            return Ok(Candidate { files_changed, rounds, approval });
+            return Ok(AcceptedChange { files_changed, rounds, approval });
         }
         let rounds = self.brief.max_review_rounds + 1;
         match problem {
-            Some(Problem { kind: FailureKind::Rejected, .. })
+            Some(AnswerProblem { kind: FailureKind::Rejected, .. })
                 if self.brief.proceed_on_max_review_rounds =>
             {
-                Ok(Candidate { files_changed, rounds, approval: Approval::LetThrough })
+                Ok(AcceptedChange { files_changed, rounds, approval: Approval::LetThrough })
             }
             Some(problem) => Err(problem.into()),
-            None => Err(Problem::new(FailureKind::Agent, "no round").into()),
+            None => Err(AnswerProblem::new(FailureKind::Agent, "no round").into()),
         }
     }
 
     /// One round of the coder: how many files the change touches by now.
-    fn code(&mut self, round: u32, problem: Option<&Problem>) -> Result<u32, Setback> {
-        let stands = problem.is_some_and(Problem::stands);
-        let so_far = stands.then(|| self.world.repo.staged(self.place, SHOWN_BYTES)).transpose()?;
-        let ask = self.prompt(
-            Role::Coder,
-            Matter {
+    fn run_coder_round(
+        &mut self,
+        round: u32,
+        problem: Option<&AnswerProblem>,
+    ) -> Result<u32, ImplementError> {
+        let stands = problem.is_some_and(AnswerProblem::is_about_worktree);
+        let so_far = stands
+            .then(|| self.world.repo.staged_diff(self.place, MAX_SHOWN_DIFF_BYTES))
+            .transpose()?;
+        let ask = self.render_prompt(
+            AgentRole::Coder,
+            PromptInput {
                 so_far: so_far.as_deref(),
                 problem: problem.map(|problem| problem.message.as_str()),
-                ..self.matter()
+                ..self.prompt_input()
             },
         )?;
-        self.write(&format!("coder_prompt_round_{round}.txt"), &ask)?;
-        let reply = self.ask(Role::Coder, round, &format!("-r{round}"), ask)?;
-        let diff = change(&reply)?;
-        self.write(&format!("patch_round_{round}.diff"), &diff)?;
-        if let Applied::Refused(why) = self.apply(&diff)? {
+        self.write_attempt_file(&format!("coder_prompt_round_{round}.txt"), &ask)?;
+        let reply = self.ask_role(AgentRole::Coder, round, &format!("-r{round}"), ask)?;
+        let diff = reply_diff(&reply)?;
+        self.write_attempt_file(&format!("patch_round_{round}.diff"), &diff)?;
+        if let ApplyResult::Refused(why) = self.apply_diff(&diff)? {
             let message = format!("the diff does not apply: {why}");
-            return Err(Problem::new(FailureKind::Patch, message).into());
+            return Err(AnswerProblem::new(FailureKind::Patch, message).into());
         }
         self.draft.applied = true;
-        let files = self.look_over()?;
+        let files = self.check_change()?;
         self.draft.files_changed = Some(files);
         Ok(files)
     }
 
     /// Puts a diff into the worktree. Agents write `\n`, whatever the lines of a file end with.
-    fn apply(&self, diff: &str) -> Result<Applied, PortError> {
-        let refused = match self.world.repo.apply(self.place, diff)? {
-            Applied::Cleanly => return Ok(Applied::Cleanly),
-            refused @ Applied::Refused(_) => refused,
+    fn apply_diff(&self, diff: &str) -> Result<ApplyResult, PortError> {
+        let refused = match self.world.repo.apply_to_worktree(self.place, diff)? {
+            ApplyResult::Cleanly => return Ok(ApplyResult::Cleanly),
+            refused @ ApplyResult::Refused(_) => refused,
         };
-        match self.world.repo.apply(self.place, &patch::with_carriage_returns(diff))? {
-            Applied::Cleanly => Ok(Applied::Cleanly),
-            Applied::Refused(_) => Ok(refused),
+        match self.world.repo.apply_to_worktree(self.place, &patch::with_carriage_returns(diff))? {
+            ApplyResult::Cleanly => Ok(ApplyResult::Cleanly),
+            ApplyResult::Refused(_) => Ok(refused),
         }
     }
 
     /// Whether the change may stand, whoever reviews it.
-    fn look_over(&self) -> Result<u32, Setback> {
+    fn check_change(&self) -> Result<u32, ImplementError> {
         let StagedChanges { changes, unwanted } = self.world.repo.staged_changes(self.place)?;
         if changes.is_empty() {
-            return Err(Problem::new(FailureKind::NoChange, "the diff changes nothing").into());
+            return Err(
+                AnswerProblem::new(FailureKind::NoChange, "the diff changes nothing").into()
+            );
         }
         let violations: Vec<String> =
-            self.violations(&changes)?.into_iter().chain(unwanted).collect();
+            self.find_violations(&changes)?.into_iter().chain(unwanted).collect();
         match Some(violations.join("; ")).filter(|violations| !violations.is_empty()) {
             None => Ok(u32::try_from(changes.len()).unwrap_or(u32::MAX)),
-            Some(violations) => Err(Problem::new(FailureKind::Protected, violations).into()),
+            Some(violations) => Err(AnswerProblem::new(FailureKind::Protected, violations).into()),
         }
     }
 
     /// What these changes touch that they may not, in words.
-    fn violations(&self, changes: &[Change]) -> Result<Option<String>, PortError> {
-        let protected = Protected::new(&self.brief.protect)
-            .map_err(|error| PortError::new("cannot read `protect`").caused_by(error))?;
-        let mut violations = protected.violations(changes);
-        violations.extend(super::imports::shadowing(changes, &protected, self.brief, self.world)?);
+    fn find_violations(&self, changes: &[PathChange]) -> Result<Option<String>, PortError> {
+        let protected = ProtectedPaths::new(&self.brief.protect)
+            .map_err(|error| PortError::new("cannot read `protect`").with_cause(error))?;
+        let mut violations = protected.list_violations(changes);
+        violations
+            .extend(super::imports::find_shadowing(changes, &protected, self.brief, self.world)?);
         Ok((!violations.is_empty()).then(|| violations.join("; ")))
     }
 
     /// The reviewer's word, where there is one.
-    fn review(&mut self, round: u32, issues: Option<&str>) -> Result<Option<Review>, Setback> {
-        if !self.agent.answers(Role::Reviewer) {
+    fn review_change(
+        &mut self,
+        round: u32,
+        issues: Option<&str>,
+    ) -> Result<Option<ReviewVerdict>, ImplementError> {
+        if !self.agent.can_answer(AgentRole::Reviewer) {
             return Ok(None);
         }
-        let diff = self.world.repo.staged(self.place, SHOWN_BYTES)?;
-        let matter = Matter { change: Some(&diff), issues, ..self.matter() };
-        let ask = self.prompt(Role::Reviewer, matter)?;
-        self.write(&format!("reviewer_prompt_round_{round}.txt"), &ask)?;
-        let reply = self.ask(Role::Reviewer, round, &format!("-r{round}"), ask)?;
-        self.write(&format!("review_round_{round}.md"), &reply.text)?;
-        let review = review::read(&reply.text);
+        let diff = self.world.repo.staged_diff(self.place, MAX_SHOWN_DIFF_BYTES)?;
+        let matter = PromptInput { change: Some(&diff), issues, ..self.prompt_input() };
+        let ask = self.render_prompt(AgentRole::Reviewer, matter)?;
+        self.write_attempt_file(&format!("reviewer_prompt_round_{round}.txt"), &ask)?;
+        let reply = self.ask_role(AgentRole::Reviewer, round, &format!("-r{round}"), ask)?;
+        self.write_attempt_file(&format!("review_round_{round}.md"), &reply.text)?;
+        let review = review::parse_review(&reply.text);
         let issues = match &review {
-            Review::Approved => None,
-            Review::Rejected { issues } => Some(issues.clone()),
+            ReviewVerdict::Approved => None,
+            ReviewVerdict::Rejected { issues } => Some(issues.clone()),
         };
-        self.draft.review = Some(Verdict { round, issues });
+        self.draft.review = Some(ReviewRound { round, issues });
         Ok(Some(review))
     }
 
-    fn ask(&self, role: Role, round: u32, end: &str, prompt: String) -> Result<Reply, AgentError> {
+    fn ask_role(
+        &self,
+        role: AgentRole,
+        round: u32,
+        end: &str,
+        prompt: String,
+    ) -> Result<AgentReply, AgentError> {
         let key = format!("{role}-e{}-a{}{end}", self.brief.about.eval, self.brief.about.attempt);
         let (place, node, continues) = (self.place, self.brief.about.parent, None);
         let prompt = prompt.into();
         let (within, until) = (None, None);
-        self.agent.ask(Ask { key, role, round, prompt, place, node, continues, within, until })
+        self.agent.ask(AgentRequest {
+            key,
+            role,
+            round,
+            prompt,
+            place,
+            node,
+            continues,
+            within,
+            until,
+        })
     }
 
-    fn write(&self, name: &str, text: &str) -> Result<(), PortError> {
-        self.world.files.write(&file(self.brief, name), text.as_bytes())
+    fn write_attempt_file(&self, name: &str, text: &str) -> Result<(), PortError> {
+        self.world.files.write_file(&attempt_file(self.brief, name), text.as_bytes())
     }
 }
 
 /// What an answer changes, as a diff: the edits that were made, or what the text says.
-fn change(reply: &Reply) -> Result<String, Problem> {
+fn reply_diff(reply: &AgentReply) -> Result<String, AnswerProblem> {
     match &reply.edits {
         Some(edits) if edits.is_empty() => {
-            let said = reply::brief(&reply.text);
+            let said = reply::one_line_excerpt(&reply.text);
             let message = format!("the agent changed nothing, and said: {said}");
-            Err(Problem::new(FailureKind::NoChange, message))
+            Err(AnswerProblem::new(FailureKind::NoChange, message))
         }
         Some(edits) => Ok(edits.clone()),
-        None => patch::find(&reply.text).map_err(|why| Problem::new(FailureKind::Patch, why)),
+        None => patch::find_patch(&reply.text)
+            .map_err(|why| AnswerProblem::new(FailureKind::Patch, why)),
     }
 }
 
-fn read_idea(brief: &ForCoder, world: World<'_>) -> Result<String, PortError> {
-    let bytes = world.files.read(&brief.about.idea.path, IDEA_BYTES)?;
+fn read_idea(brief: &ImplementBrief, world: RunPorts<'_>) -> Result<String, PortError> {
+    let bytes = world.files.read_file(&brief.about.idea.path, MAX_IDEA_FILE_BYTES)?;
     String::from_utf8(bytes).map_err(|error| {
-        PortError::new(format!("`{}` is not UTF-8", brief.about.idea.path)).caused_by(error)
+        PortError::new(format!("`{}` is not UTF-8", brief.about.idea.path)).with_cause(error)
     })
 }
 
 /// The change of the last attempt before this one that was committed.
-fn failed_change(about: &About, world: World<'_>) -> Result<Option<String>, PortError> {
+fn failed_change(about: &EvalAttempt, world: RunPorts<'_>) -> Result<Option<String>, PortError> {
     for attempt in (1..about.attempt).rev() {
-        let diff = path::attempt(about.eval, attempt).join(CANDIDATE_DIFF);
-        if let Some(diff) = world.files.find(&diff, 4 * CANDIDATE_DIFF_BYTES)? {
+        let diff = path::attempt_folder(about.eval, attempt).join(CANDIDATE_DIFF_FILE);
+        if let Some(diff) = world.files.find_file(&diff, 4 * MAX_CANDIDATE_DIFF_BYTES)? {
             return Ok(Some(String::from_utf8_lossy(&diff).into_owned()));
         }
     }
     Ok(None)
 }
 
-fn note(brief: &ForCoder, world: World<'_>) -> CommitNote {
+fn commit_note(brief: &ImplementBrief, world: RunPorts<'_>) -> CommitNote {
     let mut trailers = vec![
         ("Treebeam-Run", brief.run.to_string()),
         ("Treebeam-Eval", brief.about.eval.to_string()),
@@ -411,7 +483,7 @@ fn note(brief: &ForCoder, world: World<'_>) -> CommitNote {
     CommitNote {
         title: brief.about.idea.title.clone(),
         trailers,
-        at: world.clock.at(Moment::Eval(
+        at: world.clock.recorded_time(RecordedMoment::Eval(
             brief.about.eval,
             EvalStage::Implement,
             brief.about.attempt,
@@ -419,6 +491,6 @@ fn note(brief: &ForCoder, world: World<'_>) -> CommitNote {
     }
 }
 
-fn file(brief: &ForCoder, name: &str) -> RunPath {
-    path::attempt(brief.about.eval, brief.about.attempt).join(name)
+fn attempt_file(brief: &ImplementBrief, name: &str) -> RunPath {
+    path::attempt_folder(brief.about.eval, brief.about.attempt).join(name)
 }

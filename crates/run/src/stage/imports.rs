@@ -1,27 +1,29 @@
 //! New Python files of a candidate that would be imported in place of what protected files import. The protected files are
 //! read only where a candidate brings in a file that could be one.
 
-use crate::brief::ForCoder;
-use crate::port::{PortError, RepoFile, World};
-use treebeam_core::protect::{Change, Mode, Protected, ProtectedImports, is_python_module};
+use crate::brief::ImplementBrief;
+use crate::port::{PortError, RepoFile, RunPorts};
+use treebeam_core::protect::{
+    PathChange, PathKind, ProtectedImports, ProtectedPaths, is_python_module,
+};
 
 /// No longer file is looked at for its imports, in bytes.
 const MAX_SOURCE_BYTES: u64 = 1 << 20;
 
 /// What is wrong with these changes, in words, one line each.
-pub(super) fn shadowing(
-    changes: &[Change],
-    protected: &Protected,
-    brief: &ForCoder,
-    world: World<'_>,
+pub(super) fn find_shadowing(
+    changes: &[PathChange],
+    protected: &ProtectedPaths,
+    brief: &ImplementBrief,
+    world: RunPorts<'_>,
 ) -> Result<Vec<String>, PortError> {
-    let added = changes.iter().filter(|change| change.is_new && change.to == Mode::File);
+    let added = changes.iter().filter(|change| change.is_new && change.to == PathKind::File);
     let modules: Vec<&str> =
         added.map(|change| change.path.as_str()).filter(|path| is_python_module(path)).collect();
     if modules.is_empty() {
         return Ok(Vec::new());
     }
-    let files = world.repo.files(&brief.about.parent_commit)?;
+    let files = world.repo.list_files(&brief.about.parent_commit)?;
     let folders: Vec<&str> = brief.command_folders.iter().map(String::as_str).collect();
     let paths = files.iter().map(|file| file.path.as_str());
     let mut imports = ProtectedImports::new(paths, &folders);
@@ -31,8 +33,8 @@ pub(super) fn shadowing(
             && protected.covers(&file.path)
     };
     let sources: Vec<RepoFile> = files.iter().filter(is_source).cloned().collect();
-    for (file, text) in sources.iter().zip(world.repo.texts(&sources)?) {
+    for (file, text) in sources.iter().zip(world.repo.read_texts(&sources)?) {
         imports.add_protected(&file.path, text.as_deref().unwrap_or_default());
     }
-    Ok(modules.into_iter().filter_map(|path| imports.violation(path)).collect())
+    Ok(modules.into_iter().filter_map(|path| imports.find_violation(path)).collect())
 }

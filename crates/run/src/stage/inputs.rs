@@ -1,46 +1,53 @@
 //! The user's own files that sweeps are given: nothing is measured where the protected ones are not what they were for the
 //! root. They are looked at, never changed: only the user can restore them.
 
-use crate::brief::ForInputs;
-use crate::drive::Halt;
-use crate::port::{PortError, World};
-use treebeam_core::event::Subject;
+use crate::brief::InputsBrief;
+use crate::drive::RunHalt;
+use crate::port::{PortError, RunPorts};
+use treebeam_core::event::SweepSubject;
 
 /// How many files are named.
-const NAMED: usize = 5;
+const MAX_NAMED_FILES: usize = 5;
 
 /// Lets a sweep begin only where the protected inputs are what they were.
-pub(super) fn require(inputs: &ForInputs, subject: Subject, world: World<'_>) -> Result<(), Halt> {
-    match changed(inputs, world)? {
+pub(super) fn require_unchanged(
+    inputs: &InputsBrief,
+    subject: SweepSubject,
+    world: RunPorts<'_>,
+) -> Result<(), RunHalt> {
+    match describe_changed_inputs(inputs, world)? {
         None => Ok(()),
-        Some(why) => Err(Halt::InputsChanged { subject, why }),
+        Some(why) => Err(RunHalt::InputsChanged { subject, why }),
     }
 }
 
 /// Why what a job measured says nothing, in words; `failed` is what it says itself of its failure.
-pub(super) fn look_over(
-    inputs: &ForInputs,
+pub(super) fn explain_void_result(
+    inputs: &InputsBrief,
     failed: Option<&str>,
-    world: World<'_>,
+    world: RunPorts<'_>,
 ) -> Result<Option<String>, PortError> {
     let said = failed.map_or_else(String::new, |said| format!("; the job itself: {said}"));
     let own = "they are your own files, and have to be restored";
-    Ok(changed(inputs, world)?.map(|why| format!("{why}; {own}{said}")))
+    Ok(describe_changed_inputs(inputs, world)?.map(|why| format!("{why}; {own}{said}")))
 }
 
-fn changed(inputs: &ForInputs, world: World<'_>) -> Result<Option<String>, PortError> {
+fn describe_changed_inputs(
+    inputs: &InputsBrief,
+    world: RunPorts<'_>,
+) -> Result<Option<String>, PortError> {
     let Some(since) = &inputs.since else { return Ok(None) };
     let what = "protected inputs are not what they were when the root was measured";
     let in_words = |files: Vec<String>| {
-        let names = named(&files);
+        let names = name_first_files(&files);
         let names = if names.is_empty() { names } else { format!(": {names}") };
-        format!("{what}{names}{}", sweeping(inputs))
+        format!("{what}{names}{}", describe_other_sweeps(inputs))
     };
-    Ok(world.inputs.changed(since)?.map(in_words))
+    Ok(world.inputs.find_changed_inputs(since)?.map(in_words))
 }
 
 /// Whose sweeps are under way at the same time.
-fn sweeping(inputs: &ForInputs) -> String {
+fn describe_other_sweeps(inputs: &InputsBrief) -> String {
     let evals: Vec<String> = inputs.under_way.iter().map(|eval| format!("e{eval}")).collect();
     match evals.as_slice() {
         [] => String::new(),
@@ -49,9 +56,10 @@ fn sweeping(inputs: &ForInputs) -> String {
 }
 
 /// The first of these paths.
-pub(super) fn named(paths: &[String]) -> String {
-    let more = paths.len().saturating_sub(NAMED);
-    let names: Vec<String> = paths.iter().take(NAMED).map(|path| format!("`{path}`")).collect();
+pub(super) fn name_first_files(paths: &[String]) -> String {
+    let more = paths.len().saturating_sub(MAX_NAMED_FILES);
+    let names: Vec<String> =
+        paths.iter().take(MAX_NAMED_FILES).map(|path| format!("`{path}`")).collect();
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     names.join(", ") + &more
 }

@@ -1,17 +1,20 @@
 //! Turns a candidate into a node: its ref first, so that its commit is never unreachable, then a fresh worktree.
 
-use crate::brief::ForPromotion;
-use crate::drive::Halt;
-use crate::port::World;
-use treebeam_core::id::Place;
-use treebeam_core::plan::Outcome;
+use crate::brief::PromotionBrief;
+use crate::drive::RunHalt;
+use crate::port::RunPorts;
+use treebeam_core::id::CodePlace;
+use treebeam_core::plan::StepOutcome;
 
-pub(super) fn promote(brief: &ForPromotion, world: World<'_>) -> Result<Outcome, Halt> {
-    let place = Place::Node(brief.node);
-    let kept = world.repo.keep(place, &brief.commit);
-    match kept.and_then(|()| world.repo.checkout(place, &brief.commit)) {
-        Ok(()) => Ok(Outcome::Promoted(brief.eval)),
+pub(super) fn promote_candidate(
+    brief: &PromotionBrief,
+    world: RunPorts<'_>,
+) -> Result<StepOutcome, RunHalt> {
+    let place = CodePlace::Node(brief.node);
+    let kept = world.repo.set_place_ref(place, &brief.commit);
+    match kept.and_then(|()| world.repo.checkout_worktree(place, &brief.commit)) {
+        Ok(()) => Ok(StepOutcome::Promoted(brief.eval)),
         Err(error) if error.is_interruption() => Err(error.into()),
-        Err(error) => Ok(Outcome::PromotionFailed { eval: brief.eval, why: error.in_full() }),
+        Err(error) => Ok(StepOutcome::PromotionFailed { eval: brief.eval, why: error.full_text() }),
     }
 }

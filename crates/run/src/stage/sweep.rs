@@ -2,53 +2,53 @@
 //! is paid for; a candidate's failure is its own.
 
 use super::inputs;
-use crate::brief::{ForCollecting, ForSweep, JobWatch, SweepBounds};
-use crate::drive::Halt;
-use crate::port::{JobEnd, JobExit, JobKey, PortError, TouchedFiles, World};
-use crate::summary::{About, Summary};
-use treebeam_core::bill::Bills;
-use treebeam_core::event::{EvalStage, Failure, FailureKind, Subject};
-use treebeam_core::evidence::{Artifact, Completeness};
-use treebeam_core::gate::Rules;
+use crate::brief::{CollectBrief, JobWatch, SweepBounds, SweepBrief};
+use crate::drive::RunHalt;
+use crate::port::{JobEnd, JobExit, JobKey, PortError, RunPorts, TouchedFiles};
+use crate::summary::{EvalAttempt, EvalSummary};
+use treebeam_core::bill::RoleBills;
+use treebeam_core::event::{EvalFailure, EvalStage, FailureKind, SweepSubject};
+use treebeam_core::evidence::{Artifact, SweepCompleteness};
+use treebeam_core::gate::GateLimits;
 use treebeam_core::id::{Commit, RunPath, Sha256};
 use treebeam_core::measure::WorktreePath;
 use treebeam_core::path;
-use treebeam_core::plan::{Outcome, SUSPECT_SWEEP};
-use treebeam_core::policy::Meaning;
-use treebeam_core::protect::{Protected, folded_path};
+use treebeam_core::plan::{SUSPECT_SWEEP_MESSAGE, StepOutcome};
+use treebeam_core::policy::FixedSettings;
+use treebeam_core::protect::{ProtectedPaths, folded_path};
 use treebeam_core::root_checks::{InputScope, RootChecks};
 use treebeam_core::sweep::{Sweep, SweepError};
 
 /// The root has no worktree yet; that of a candidate whose sweep is repeated may be gone, or may have been touched; one that
 /// a process before left is not believed.
-pub(super) fn submit(brief: &ForSweep, world: World<'_>) -> Result<(), Halt> {
-    let ForSweep { job, inputs } = brief;
-    inputs::require(inputs, job.key.subject, world)?;
-    let place = job.key.subject.place();
-    if job.key.subject == Subject::Root {
-        world.repo.keep(place, &job.commit)?;
+pub(super) fn submit_sweep(brief: &SweepBrief, world: RunPorts<'_>) -> Result<(), RunHalt> {
+    let SweepBrief { job, inputs } = brief;
+    inputs::require_unchanged(inputs, job.key.subject, world)?;
+    let place = job.key.subject.code_place();
+    if job.key.subject == SweepSubject::Root {
+        world.repo.set_place_ref(place, &job.commit)?;
     }
-    if job.key.subject == Subject::Root || job.key.submission > 1 {
-        world.repo.checkout(place, &job.commit)?;
+    if job.key.subject == SweepSubject::Root || job.key.submission > 1 {
+        world.repo.checkout_worktree(place, &job.commit)?;
     } else {
-        world.repo.renew(place, &job.commit)?;
+        world.repo.renew_worktree(place, &job.commit)?;
     }
-    Ok(world.executor.submit(job)?)
+    Ok(world.executor.submit_job(job)?)
 }
 
 /// Takes in what an ended job left behind. Nothing comes of an adopted job in whose worktree a file
 /// is other than committed: its sweep is run again in a worktree that this process makes.
-pub(crate) fn collect(
+pub(crate) fn collect_sweep(
     end: &JobEnd,
-    brief: &ForCollecting,
-    world: World<'_>,
-) -> Result<Option<Outcome>, Halt> {
+    brief: &CollectBrief,
+    world: RunPorts<'_>,
+) -> Result<Option<StepOutcome>, RunHalt> {
     match brief {
-        ForCollecting::Root { commit, meaning, watch } => {
-            of_root(end, commit, meaning, *watch, world)
+        CollectBrief::Root { commit, meaning, watch } => {
+            collect_root(end, commit, meaning, *watch, world)
         }
-        ForCollecting::Eval { about, commit, bounds, watch } => {
-            of_eval(end, about, Swept { commit, bounds, watch: *watch }, world)
+        CollectBrief::Eval { about, commit, bounds, watch } => {
+            collect_eval(end, about, SweptCommit { commit, bounds, watch: *watch }, world)
         }
     }
 }
@@ -58,19 +58,19 @@ type Found<'a> = Result<&'a RunPath, (FailureKind, String)>;
 
 /// A code state that was swept, and what may not be another than it has it.
 #[derive(Clone, Copy)]
-struct Swept<'a> {
+struct SweptCommit<'a> {
     commit: &'a Commit,
     bounds: &'a SweepBounds,
     watch: JobWatch,
 }
 
-impl Swept<'_> {
+impl SweptCommit<'_> {
     /// The results of a job, or why there are none: one that failed may have changed what it was
     /// given too. Nothing where the sweep has to be run again.
-    fn results<'a>(
+    fn find_results<'a>(
         self,
         end: &'a JobEnd,
-        world: World<'_>,
+        world: RunPorts<'_>,
     ) -> Result<Option<Found<'a>>, PortError> {
         let (results, failed) = match &end.exit {
             JobExit::Done { results } => (Ok(results), None),
@@ -80,15 +80,15 @@ impl Swept<'_> {
             }
         };
         let failed = failed.map(String::as_str);
-        let changed = world.files.changed(&self.bounds.artifacts)?;
+        let changed = world.files.find_changed_artifacts(&self.bounds.artifacts)?;
         if self.bounds.is_suspect || !changed.is_empty() {
-            return Ok(Some(Err((FailureKind::Artifacts, suspect(failed)))));
+            return Ok(Some(Err((FailureKind::Artifacts, suspect_message(failed)))));
         }
-        if let Some(why) = inputs::look_over(&self.bounds.inputs, failed, world)? {
+        if let Some(why) = inputs::explain_void_result(&self.bounds.inputs, failed, world)? {
             return Ok(Some(Err((FailureKind::Inputs, why))));
         }
         let why = match failed {
-            None => self.look_over(end.key.subject, world)?,
+            None => self.check_worktree(end.key.subject, world)?,
             Some(_) => None,
         };
         Ok(match (why, self.watch) {
@@ -98,33 +98,33 @@ impl Swept<'_> {
     }
 
     /// What is wrong with the worktree that a sweep has left, in words. What the root's own sweep rewrites too is restored.
-    fn look_over(
+    fn check_worktree(
         self,
-        subject: Subject,
-        world: World<'_>,
+        subject: SweepSubject,
+        world: RunPorts<'_>,
     ) -> Result<Option<(FailureKind, String)>, PortError> {
         let SweepBounds { protect, results_csv, checks, .. } = self.bounds;
-        let touched = touched(subject, self.commit, protect, world)?;
+        let touched = find_touched(subject, self.commit, protect, world)?;
         if !touched.protected.is_empty() {
-            return Ok(Some((FailureKind::Protected, protected_in_words(&touched))));
+            return Ok(Some((FailureKind::Protected, describe_protected(&touched))));
         }
         // An older run does not say what its root's sweep rewrites.
         let Some(checks) = checks else { return Ok(None) };
-        let other = but_results(touched.other, results_csv.as_ref());
+        let other = without_results(touched.other, results_csv.as_ref());
         let is_usual = |path: &String| checks.rewritten.contains(path);
         let (usual, unusual): (Vec<String>, Vec<String>) = other.into_iter().partition(is_usual);
         if !unusual.is_empty() {
-            return Ok(Some((FailureKind::Sweep, self.unusual_in_words(&unusual))));
+            return Ok(Some((FailureKind::Sweep, self.describe_unusual(&unusual))));
         }
         if !usual.is_empty() {
-            world.repo.restore(subject.place(), self.commit, &usual)?;
+            world.repo.restore_paths(subject.code_place(), self.commit, &usual)?;
         }
         Ok(None)
     }
 
     /// Why results do not count whose sweep left these tracked files other than committed.
-    fn unusual_in_words(self, files: &[String]) -> String {
-        let names = inputs::named(files);
+    fn describe_unusual(self, files: &[String]) -> String {
+        let names = inputs::name_first_files(files);
         let what = "tests and sweep left files other than committed";
         let why = "what is measured must be what is committed";
         let advice = if self.bounds.root_was_swept {
@@ -139,211 +139,215 @@ impl Swept<'_> {
 
 /// Why the results of a suspect sweep do not count; `failed` is what the job says itself of its
 /// failure. Which artifacts were changed is on record beside it.
-fn suspect(failed: Option<&str>) -> String {
+fn suspect_message(failed: Option<&str>) -> String {
     let said = failed.map_or_else(String::new, |said| format!("; the job itself: {said}"));
-    format!("{SUSPECT_SWEEP}{said}")
+    format!("{SUSPECT_SWEEP_MESSAGE}{said}")
 }
 
-fn touched(
-    subject: Subject,
+fn find_touched(
+    subject: SweepSubject,
     commit: &Commit,
     protect: &[String],
-    world: World<'_>,
+    world: RunPorts<'_>,
 ) -> Result<TouchedFiles, PortError> {
-    let protected = Protected::new(protect)
-        .map_err(|error| PortError::new("cannot read `protect`").caused_by(error))?;
-    world.repo.touched(subject.place(), commit, &protected)
+    let protected = ProtectedPaths::new(protect)
+        .map_err(|error| PortError::new("cannot read `protect`").with_cause(error))?;
+    world.repo.find_touched_files(subject.code_place(), commit, &protected)
 }
 
-fn protected_in_words(touched: &TouchedFiles) -> String {
-    let names = inputs::named(&touched.protected);
+fn describe_protected(touched: &TouchedFiles) -> String {
+    let names = inputs::name_first_files(&touched.protected);
     format!("the sweep left protected files other than committed: {names}")
 }
 
 /// A sweep may write its results where the user says that it does.
-fn but_results(mut paths: Vec<String>, results_csv: Option<&WorktreePath>) -> Vec<String> {
+fn without_results(mut paths: Vec<String>, results_csv: Option<&WorktreePath>) -> Vec<String> {
     let results = results_csv.map(|results| folded_path(results.as_str()));
     paths.retain(|path| results.as_ref() != Some(&folded_path(path)));
     paths
 }
 
-fn of_root(
+fn collect_root(
     end: &JobEnd,
     commit: &Commit,
-    meaning: &Meaning,
+    meaning: &FixedSettings,
     watch: JobWatch,
-    world: World<'_>,
-) -> Result<Option<Outcome>, Halt> {
-    keep_logs(end, &path::of_subject(Subject::Root).join("experiment"), world)?;
+    world: RunPorts<'_>,
+) -> Result<Option<StepOutcome>, RunHalt> {
+    keep_logs(end, &path::subject_folder(SweepSubject::Root).join("experiment"), world)?;
     let results = match &end.exit {
         JobExit::Done { results } => results,
         JobExit::Failed { message: why, .. } | JobExit::Lost { message: why } => {
-            return Ok(Some(Outcome::RootRefused { why: why.clone() }));
+            return Ok(Some(StepOutcome::RootRefused { why: why.clone() }));
         }
     };
-    let touched = touched(Subject::Root, commit, &meaning.protect, world)?;
+    let touched = find_touched(SweepSubject::Root, commit, &meaning.protect, world)?;
     if watch == JobWatch::Adopted && !touched.is_empty() {
         return Ok(None);
     }
     if !touched.protected.is_empty() {
         // Where the sweep itself does that, it would fail every candidate.
-        return Ok(Some(Outcome::RootRefused { why: protected_in_words(&touched) }));
+        return Ok(Some(StepOutcome::RootRefused { why: describe_protected(&touched) }));
     }
-    let rewritten = but_results(touched.other, meaning.measure.results_csv.as_ref());
+    let rewritten = without_results(touched.other, meaning.measure.results_csv.as_ref());
     if !rewritten.is_empty() {
-        world.repo.restore(Subject::Root.place(), commit, &rewritten)?;
+        world.repo.restore_paths(SweepSubject::Root.code_place(), commit, &rewritten)?;
     }
     let checks = RootChecks { rewritten, inputs: InputScope::All };
-    root(results, end, commit, meaning, checks, world).map(Some)
+    accept_root(results, end, commit, meaning, checks, world).map(Some)
 }
 
-fn of_eval(
+fn collect_eval(
     end: &JobEnd,
-    about: &About,
-    swept: Swept<'_>,
-    world: World<'_>,
-) -> Result<Option<Outcome>, Halt> {
-    let About { eval, attempt, .. } = *about;
-    keep_logs(end, &path::attempt(eval, attempt), world)?;
-    let summary = Summary::open(about, world.files)?.swept(end);
-    let found = match swept.results(end, world)? {
+    about: &EvalAttempt,
+    swept: SweptCommit<'_>,
+    world: RunPorts<'_>,
+) -> Result<Option<StepOutcome>, RunHalt> {
+    let EvalAttempt { eval, attempt, .. } = *about;
+    keep_logs(end, &path::attempt_folder(eval, attempt), world)?;
+    let summary = EvalSummary::open_page(about, world.files)?.with_job_end(end);
+    let found = match swept.find_results(end, world)? {
         None => return Ok(None),
-        Some(Ok(results)) => take_in(results, end, attempt, world)?,
+        Some(Ok(results)) => import_results(results, end, attempt, world)?,
         Some(Err(failed)) => Err(failed),
     };
     let outcome = match found {
         Ok(results) => {
             summary.write(about, world.files)?;
-            Outcome::Swept { eval, results }
+            StepOutcome::Swept { eval, results }
         }
         Err((kind, message)) => {
-            let failure = Failure { stage: EvalStage::Sweep, kind, message };
-            summary.failed(&failure).write(about, world.files)?;
-            Outcome::EvalFailed { eval, failure, bills: Bills::default() }
+            let failure = EvalFailure { stage: EvalStage::Sweep, kind, message };
+            summary.with_failure(&failure).write(about, world.files)?;
+            StepOutcome::EvalFailed { eval, failure, bills: RoleBills::default() }
         }
     };
-    world.files.settle()?;
+    world.files.sync_files()?;
     Ok(Some(outcome))
 }
 
 /// Links what the commands said to where it stays, whatever becomes of the submission.
-fn keep_logs(end: &JobEnd, home: &RunPath, world: World<'_>) -> Result<(), PortError> {
+fn keep_logs(end: &JobEnd, home: &RunPath, world: RunPorts<'_>) -> Result<(), PortError> {
     for log in &end.logs {
         let name = log.as_str().rsplit('/').next().unwrap_or_default();
-        world.files.link(log, &home.join(name))?;
+        world.files.link_file(log, &home.join(name))?;
     }
-    if end.logs.is_empty() { Ok(()) } else { world.files.settle() }
+    if end.logs.is_empty() { Ok(()) } else { world.files.sync_files() }
 }
 
 /// Links the accepted submission to its stable place, and copies its results to where decisions rest on them. Results that
 /// are no longer what they were when the job's processes were gone are refused.
-fn take_in(
+fn import_results(
     results: &RunPath,
     end: &JobEnd,
     attempt: u32,
-    world: World<'_>,
+    world: RunPorts<'_>,
 ) -> Result<Result<Artifact, (FailureKind, String)>, PortError> {
     let subject = end.key.subject;
-    let submission = path::submission(subject, end.key.submission);
-    let home = path::of_subject(subject);
-    world.files.link(&submission.join(path::EVAL_RESULT), &home.join(path::EVAL_RESULT))?;
+    let submission = path::submission_folder(subject, end.key.submission);
+    let home = path::subject_folder(subject);
+    world
+        .files
+        .link_file(&submission.join(path::EVAL_RESULT_FILE), &home.join(path::EVAL_RESULT_FILE))?;
     let stable = home.join("experiment").join(path::RESULTS_CSV);
-    world.files.link(results, &stable)?;
-    let artifact = world.files.import(&stable, &path::artifact_name(subject, attempt))?;
-    world.files.settle()?;
+    world.files.link_file(results, &stable)?;
+    let artifact = world.files.import_artifact(&stable, &path::artifact_name(subject, attempt))?;
+    world.files.sync_files()?;
     if end.results_sha256.is_some_and(|sha256| sha256 != artifact.sha256) {
         let why = "the results were changed after all processes of the sweep were gone";
         return Ok(Err((FailureKind::Results, why.to_owned())));
     }
-    Ok(Ok(match &end.given {
-        Some(file) => artifact.taken_from(file),
+    Ok(Ok(match &end.user_baseline {
+        Some(file) => artifact.with_user_source(file),
         None => artifact,
     }))
 }
 
-fn root(
+fn accept_root(
     results: &RunPath,
     end: &JobEnd,
     commit: &Commit,
-    meaning: &Meaning,
+    meaning: &FixedSettings,
     checks: RootChecks,
-    world: World<'_>,
-) -> Result<Outcome, Halt> {
-    let own = match take_in(results, end, 1, world)? {
+    world: RunPorts<'_>,
+) -> Result<StepOutcome, RunHalt> {
+    let own = match import_results(results, end, 1, world)? {
         Ok(own) => own,
-        Err((_, why)) => return Ok(Outcome::RootRefused { why }),
+        Err((_, why)) => return Ok(StepOutcome::RootRefused { why }),
     };
     // Where the user names another one for the root, the sweep is what its candidates have as their parent's.
     let (baseline, parent) = match &meaning.measure.root_baseline_csv {
         None => (own, None),
         Some(file) => {
-            let named = path::submission(end.key.subject, end.key.submission);
+            let named = path::submission_folder(end.key.subject, end.key.submission);
             let named = named.join(path::ROOT_BASELINE_CSV);
-            let named = world.files.import(&named, path::ROOT_BASELINE_CSV)?;
-            (named.taken_from(file), Some(own))
+            let named = world.files.import_artifact(&named, path::ROOT_BASELINE_CSV)?;
+            (named.with_user_source(file), Some(own))
         }
     };
-    if let Some(Err(why)) = parent.as_ref().map(|own| rows_of(own, meaning, world)).transpose()? {
-        return Ok(Outcome::RootRefused { why });
+    if let Some(Err(why)) =
+        parent.as_ref().map(|own| count_rows(own, meaning, world)).transpose()?
+    {
+        return Ok(StepOutcome::RootRefused { why });
     }
-    Ok(match rows_of(&baseline, meaning, world)? {
+    Ok(match count_rows(&baseline, meaning, world)? {
         Ok(rows) => {
             let protected_inputs = keep_inputs(end.key, world)?;
-            let (checks, tree) = (Box::new(checks), world.repo.tree(commit)?);
-            Outcome::RootMeasured { baseline, rows, parent, protected_inputs, tree, checks }
+            let (checks, tree) = (Box::new(checks), world.repo.git_tree(commit)?);
+            StepOutcome::RootMeasured { baseline, rows, parent, protected_inputs, tree, checks }
         }
-        Err(why) => Outcome::RootRefused { why },
+        Err(why) => StepOutcome::RootRefused { why },
     })
 }
 
 /// Writes down what the inputs are, for processes that come later: the digest of the list.
-fn keep_inputs(key: JobKey, world: World<'_>) -> Result<Option<Sha256>, PortError> {
-    let job = path::submission(key.subject, key.submission);
-    let Some(list) = world.inputs.list(&job)? else { return Ok(None) };
-    world.files.write(&path::root_inputs(), &list.bytes)?;
-    world.files.settle()?;
+fn keep_inputs(key: JobKey, world: RunPorts<'_>) -> Result<Option<Sha256>, PortError> {
+    let job = path::submission_folder(key.subject, key.submission);
+    let Some(list) = world.inputs.list_inputs(&job)? else { return Ok(None) };
+    world.files.write_file(&path::root_inputs_file(), &list.bytes)?;
+    world.files.sync_files()?;
     Ok(Some(list.sha256))
 }
 
 /// How many rows results have that can be compared with, or in words why they cannot.
-fn rows_of(
+fn count_rows(
     results: &Artifact,
-    meaning: &Meaning,
-    world: World<'_>,
+    meaning: &FixedSettings,
+    world: RunPorts<'_>,
 ) -> Result<Result<u32, String>, PortError> {
-    let reader = world.files.open(results)?;
-    let name = results.given().unwrap_or(&results.source);
-    let whose = results.given().map(|file| format!("`{file}`"));
+    let reader = world.files.open_artifact(results)?;
+    let name = results.user_source().unwrap_or(&results.source);
+    let whose = results.user_source().map(|file| format!("`{file}`"));
     let whose = whose.as_deref().unwrap_or("the sweep of the root");
-    let sweep = Sweep::read(reader, name, meaning.limit(), &meaning.score);
-    Ok(in_words(sweep)?.and_then(|sweep| sound(&sweep, whose, meaning)))
+    let sweep = Sweep::read_csv(reader, name, meaning.config_limit(), &meaning.score);
+    Ok(split_sweep_error(sweep)?.and_then(|sweep| check_root_rows(&sweep, whose, meaning)))
 }
 
 /// What is wrong with results is said in words; that they cannot be read is nobody's fault but the disk's.
-pub(super) fn in_words(
+pub(super) fn split_sweep_error(
     read: Result<Sweep, SweepError>,
 ) -> Result<Result<Sweep, String>, PortError> {
     match read {
         Err(error @ SweepError::Io { .. }) => {
-            Err(PortError::new("results cannot be read").caused_by(error))
+            Err(PortError::new("results cannot be read").with_cause(error))
         }
         read => Ok(read.map_err(|error| error.to_string())),
     }
 }
 
 /// How many rows the root's results have, if they can be compared with: by the rule that candidates are judged by.
-fn sound(sweep: &Sweep, whose: &str, meaning: &Meaning) -> Result<u32, String> {
+fn check_root_rows(sweep: &Sweep, whose: &str, meaning: &FixedSettings) -> Result<u32, String> {
     sweep
         .require_primary(&meaning.score)
-        .and_then(|()| sweep.require(&meaning.score))
+        .and_then(|()| sweep.require_columns(&meaning.score))
         .map_err(|error| error.to_string())?;
     let rows = sweep.rows_used();
-    let found = sweep.completeness(meaning.limit(), meaning.gate.min_rows.unwrap_or(rows));
-    if !Rules::of(meaning).are_complete(rows, found) {
-        let Completeness { expected_count, ok_count, error_count } = found;
+    let found = sweep.completeness(meaning.config_limit(), meaning.gate.min_rows.unwrap_or(rows));
+    if !GateLimits::from_settings(meaning).are_rows_complete(rows, found) {
+        let SweepCompleteness { expected_count, ok_count, error_count } = found;
         let all = expected_count.max(rows);
         let figures = format!("{ok_count} of {all} configurations ok, {error_count} not ok");
-        let rule = match meaning.limit() {
+        let rule = match meaning.config_limit() {
             Some(_) => String::new(),
             None if rows < expected_count => format!("; `gate.min_rows` is {expected_count}"),
             None => format!("; `gate.min_ok_rate` is {}", meaning.gate.min_ok_rate),
@@ -356,7 +360,7 @@ fn sound(sweep: &Sweep, whose: &str, meaning: &Meaning) -> Result<u32, String> {
     }
     let primary = &meaning.score.primary;
     let missing = || format!("{whose} has no number in column `{primary}`");
-    sweep.mean(primary).map(|_| rows).ok_or_else(missing)
+    sweep.column_mean(primary).map(|_| rows).ok_or_else(missing)
 }
 
 #[cfg(test)]
@@ -367,17 +371,20 @@ mod tests {
 
     #[test]
     fn the_root_is_held_to_what_candidates_are() {
-        let primary = &Meaning::default().score.primary;
+        let primary = &FixedSettings::default().score.primary;
         let whole = "0,ok,1\n1,ok,2\n2,ok,3\n";
         let failing = "0,ok,1\n1,error,\n2,ok,3\n";
         let check = |rows: &str, limit, (min_rows, rate), expect: Result<u32, &str>| {
-            let mut meaning =
-                Meaning { sweep_config_limit: NonZeroU32::new(limit), ..Meaning::default() };
+            let mut meaning = FixedSettings {
+                sweep_config_limit: NonZeroU32::new(limit),
+                ..FixedSettings::default()
+            };
             meaning.gate.min_rows = min_rows;
             meaning.gate.min_ok_rate = Finite::new(rate).expect("a number");
             let text = format!("config_id,status,{primary}\n{rows}");
-            let sweep = Sweep::read(text.as_bytes(), "a.csv", meaning.limit(), &meaning.score);
-            let found = sound(&sweep.expect("a sweep"), "it", &meaning);
+            let sweep =
+                Sweep::read_csv(text.as_bytes(), "a.csv", meaning.config_limit(), &meaning.score);
+            let found = check_root_rows(&sweep.expect("a sweep"), "it", &meaning);
             assert_eq!(found, expect.map_err(str::to_owned), "{rows}");
         };
         check(whole, 0, (None, 1.0), Ok(3));

@@ -10,9 +10,9 @@ use greedy::{Lanes, Work, makespan};
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use treebeam_core::id::{EvalId, NodeId};
-use treebeam_core::policy::{Meaning, Reach};
+use treebeam_core::policy::{FixedSettings, RunLimits};
 use treebeam_core::state::State;
-use treebeam_run::drive;
+use treebeam_run::drive_run;
 use treebeam_testkit::journal::MemoryJournal;
 use virtual_time::{Length, Times, VirtualTime};
 
@@ -40,14 +40,14 @@ fn lanes(evals: u32) -> Lanes {
     Lanes { evals: usize::try_from(evals).expect("few"), per_node: None, sweeps: None }
 }
 
-fn reach(size: Size, lanes: Lanes) -> Reach {
+fn reach(size: Size, lanes: Lanes) -> RunLimits {
     let count = |n: usize| number(u32::try_from(n).expect("few"));
-    Reach {
+    RunLimits {
         max_depth: size.depth,
         max_parallel_evals: count(lanes.evals),
         max_parallel_per_node: lanes.per_node.map(count),
         sweep_max_parallel: lanes.sweeps.map(count),
-        ..Reach::default()
+        ..RunLimits::default()
     }
 }
 
@@ -57,16 +57,16 @@ fn run(
     lanes: Lanes,
     length: impl Fn(u32) -> Length + Sync + 'static,
 ) -> (State, BTreeMap<EvalId, Times>) {
-    let meaning = Meaning {
+    let meaning = FixedSettings {
         ideas_per_node: number(size.ideas),
         beam_width: number(size.beam),
         sweep_config_limit: Some(number(4)),
-        ..Meaning::default()
+        ..FixedSettings::default()
     };
     let world = VirtualTime::new(move |eval: EvalId| length(eval.number()));
     let mut journal = MemoryJournal::begun(meaning, reach(size, lanes));
     let mut see = |state: &State, _: &[_]| world.see(state);
-    let end = drive(journal.state(), world.ports(), &mut journal, &mut see).expect("a run");
+    let end = drive_run(journal.state(), world.ports(), &mut journal, &mut see).expect("a run");
     (end, world.times())
 }
 
@@ -191,11 +191,11 @@ fn with_lanes_per_node_no_node_waits_for_another() {
 
 #[test]
 fn lanes_of_the_root_count_the_control_group_too() {
-    let meaning = Meaning {
+    let meaning = FixedSettings {
         ideas_per_node: number(8),
         sweep_config_limit: Some(number(4)),
         control: Some("best-of-n=0.5".parse().expect("a control group")),
-        ..Meaning::default()
+        ..FixedSettings::default()
     };
     let world = VirtualTime::new(|_: EvalId| length(10, 90));
     let lanes = Lanes { per_node: Some(1), ..lanes(8) };
@@ -203,9 +203,9 @@ fn lanes_of_the_root_count_the_control_group_too() {
     let mut most = 0;
     let mut see = |state: &State, _: &[_]| {
         world.see(state);
-        most = most.max(state.under_way().count());
+        most = most.max(state.evals_under_way().count());
     };
-    let end = drive(journal.state(), world.ports(), &mut journal, &mut see).expect("a run");
+    let end = drive_run(journal.state(), world.ports(), &mut journal, &mut see).expect("a run");
     assert!(end.evals.iter().any(|eval| !eval.group.is_tree()), "there is a control group");
     assert_eq!(most, 1, "all of them are the root's");
 }

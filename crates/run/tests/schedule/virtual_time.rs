@@ -6,13 +6,13 @@ use jiff::{SignedDuration, Timestamp};
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use treebeam_core::event::Subject;
-use treebeam_core::facts::Phase;
+use treebeam_core::event::SweepSubject;
+use treebeam_core::facts::RunPhase;
 use treebeam_core::id::EvalId;
 use treebeam_core::state::State;
 use treebeam_run::port::{
-    Agent, AgentError, Ask, Clock, Edits, Executor, Job, JobEnd, JobKey, Moment, PortError, Reply,
-    Role, World,
+    Agent, AgentError, AgentReply, AgentRequest, AgentRole, Clock, EditMode, Executor, JobEnd,
+    JobKey, PortError, RecordedMoment, RunPorts, SweepJob,
 };
 use treebeam_testkit::memory::MemoryWorld;
 
@@ -47,7 +47,7 @@ struct Now {
     /// Questions that are being answered, and until when.
     answers: BTreeMap<EvalId, u64>,
     /// Jobs that run, and until when.
-    jobs: BTreeMap<Subject, (u64, Job)>,
+    jobs: BTreeMap<SweepSubject, (u64, SweepJob)>,
     times: BTreeMap<EvalId, Times>,
     record: Record,
 }
@@ -73,8 +73,8 @@ impl Now {
         }
     }
 
-    fn ended_job(&mut self) -> Option<Job> {
-        let ended = |(subject, (end, _)): (&Subject, &(u64, Job))| {
+    fn ended_job(&mut self) -> Option<SweepJob> {
+        let ended = |(subject, (end, _)): (&SweepSubject, &(u64, SweepJob))| {
             (*end <= self.time).then_some((*end, *subject))
         };
         let (_, subject) = self.jobs.iter().filter_map(ended).min()?;
@@ -88,19 +88,19 @@ impl VirtualTime {
         Self { memory, length: Box::new(length), now: Mutex::default(), woken: Condvar::new() }
     }
 
-    pub(crate) fn ports(&self) -> World<'_> {
-        World { agent: self, executor: self, clock: self, ..self.memory.ports() }
+    pub(crate) fn ports(&self) -> RunPorts<'_> {
+        RunPorts { agent: self, executor: self, clock: self, ..self.memory.ports() }
     }
 
     /// Takes note of what is on record: what the loop has started, or is about to.
     pub(crate) fn see(&self, state: &State) {
         let mut now = self.lock();
-        let ideas_are_in = state.waiting_for_ideas().next().is_none();
-        let searching = state.phase == Phase::Searching && ideas_are_in;
+        let ideas_are_in = state.nodes_awaiting_ideas().next().is_none();
+        let searching = state.phase == RunPhase::Searching && ideas_are_in;
         now.record = Record {
-            implementing: state.implementing().len(),
-            sweeping: state.sweeping().len(),
-            busy: !searching || !state.swept().is_empty() || state.worktrees_due() > 0,
+            implementing: state.implementing_evals().len(),
+            sweeping: state.sweeping_evals().len(),
+            busy: !searching || !state.swept_evals().is_empty() || state.due_worktree_count() > 0,
         };
         self.changed(now);
     }
@@ -135,26 +135,26 @@ impl VirtualTime {
 }
 
 impl Agent for VirtualTime {
-    fn answers(&self, role: Role) -> bool {
-        self.memory.answers(role)
+    fn can_answer(&self, role: AgentRole) -> bool {
+        self.memory.can_answer(role)
     }
 
-    fn edits(&self, role: Role) -> Edits {
-        self.memory.edits(role)
+    fn edit_mode(&self, role: AgentRole) -> EditMode {
+        self.memory.edit_mode(role)
     }
 
-    fn continues(&self, role: Role) -> bool {
-        self.memory.continues(role)
+    fn can_continue(&self, role: AgentRole) -> bool {
+        self.memory.can_continue(role)
     }
 
     /// Ideas come at once and are all good ones; what they are worth follows from the question.
-    fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
-        if ask.role == Role::Ideas {
+    fn ask(&self, ask: &AgentRequest) -> Result<AgentReply, AgentError> {
+        if ask.role == AgentRole::Ideas {
             let wanted = ask.prompt.split_whitespace().nth(1).and_then(|n| n.parse().ok());
             let idea = |n: u32| {
                 format!("IDEA: gain {n} at {}\nRATIONALE: to see\nREQUIRED_CHANGES: all\n", ask.key)
             };
-            return Ok(Reply::of((1..=wanted.unwrap_or(1)).map(idea).collect()));
+            return Ok(AgentReply::from_text((1..=wanted.unwrap_or(1)).map(idea).collect()));
         }
         // `coder-e0001-a1-r0`
         let eval = ask.key.split('-').nth(1).and_then(|id| id.strip_prefix('e')?.parse().ok());
@@ -164,12 +164,12 @@ impl Agent for VirtualTime {
 }
 
 impl Executor for VirtualTime {
-    fn submit(&self, job: &Job) -> Result<(), PortError> {
+    fn submit_job(&self, job: &SweepJob) -> Result<(), PortError> {
         let mut now = self.lock();
         let time = now.time;
         let end = match job.key.subject {
-            Subject::Root => time,
-            Subject::Eval(eval) => {
+            SweepSubject::Root => time,
+            SweepSubject::Eval(eval) => {
                 now.times.entry(eval).or_default().submitted = time;
                 time + (self.length)(eval).sweep
             }
@@ -179,29 +179,29 @@ impl Executor for VirtualTime {
         Ok(())
     }
 
-    fn adopt(&self, jobs: &[Job]) -> Result<Vec<JobKey>, PortError> {
-        self.memory.adopt(jobs)
+    fn adopt_jobs(&self, jobs: &[SweepJob]) -> Result<Vec<JobKey>, PortError> {
+        self.memory.adopt_jobs(jobs)
     }
 
     /// One end at a time, in the order of the ends.
-    fn wait(&self, _: Duration) -> Result<Vec<JobEnd>, PortError> {
+    fn wait_for_jobs(&self, _: Duration) -> Result<Vec<JobEnd>, PortError> {
         let none = |now: &mut Now| now.jobs.values().all(|(end, _)| *end > now.time);
         let waited = self.woken.wait_timeout_while(self.lock(), PATIENCE, none);
         let mut now = waited.unwrap_or_else(PoisonError::into_inner).0;
         let time = now.time;
         let Some(job) = now.ended_job() else { return Ok(Vec::new()) };
-        if let Subject::Eval(eval) = job.key.subject {
+        if let SweepSubject::Eval(eval) = job.key.subject {
             now.times.entry(eval).or_default().ended = time;
         }
         drop(now);
-        self.memory.submit(&job)?;
-        self.memory.wait(Duration::ZERO)
+        self.memory.submit_job(&job)?;
+        self.memory.wait_for_jobs(Duration::ZERO)
     }
 }
 
 impl Clock for VirtualTime {
-    fn at(&self, moment: Moment) -> Timestamp {
-        self.memory.at(moment)
+    fn recorded_time(&self, moment: RecordedMoment) -> Timestamp {
+        self.memory.recorded_time(moment)
     }
 
     fn now(&self) -> Timestamp {

@@ -2,9 +2,11 @@
 
 use super::{MemoryWorld, SAID_BY, Trouble};
 use jiff::SignedDuration;
-use treebeam_core::bill::Bills;
+use treebeam_core::bill::RoleBills;
 use treebeam_core::event::BudgetKind;
-use treebeam_run::port::{Agent, AgentError, Ask, Cost, Edits, PortError, Reply, Role, Usage};
+use treebeam_run::port::{
+    Agent, AgentError, AgentReply, AgentRequest, AgentRole, Cost, EditMode, PortError, TokenUsage,
+};
 
 /// All the code that there is where ideas differ in words more often than in code.
 const CODES: [&str; 7] = [
@@ -18,32 +20,32 @@ const CODES: [&str; 7] = [
 ];
 
 impl Agent for MemoryWorld {
-    fn answers(&self, role: Role) -> bool {
-        matches!(role, Role::Ideas | Role::Coder)
+    fn can_answer(&self, role: AgentRole) -> bool {
+        matches!(role, AgentRole::Ideas | AgentRole::Coder)
     }
 
-    fn edits(&self, _: Role) -> Edits {
-        Edits::Diff
+    fn edit_mode(&self, _: AgentRole) -> EditMode {
+        EditMode::Diff
     }
 
-    fn continues(&self, _: Role) -> bool {
+    fn can_continue(&self, _: AgentRole) -> bool {
         false
     }
 
-    fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
+    fn ask(&self, ask: &AgentRequest) -> Result<AgentReply, AgentError> {
         if self.trouble() == Trouble::NoAgent {
             return Err(PortError::new("the key is wrong").into());
         }
         self.pay(&ask.key)?;
         let text = match ask.role {
-            Role::Ideas => self.ideas(ask),
-            Role::Coder => {
+            AgentRole::Ideas => self.ideas(ask),
+            AgentRole::Coder => {
                 let idea = ask.prompt.lines().find_map(|line| line.strip_prefix("IDEA: "));
                 let idea = idea.ok_or_else(|| AgentError::Unanswered("no idea".to_owned()))?;
                 let idea = self.at_attempt(&ask.key, idea);
                 format!("--- a/model.py\n+++ b/model.py\n@@ -1 +1,2 @@\n x\n+do {idea}\n")
             }
-            role @ (Role::Coordinator | Role::Planner | Role::Reviewer) => {
+            role @ (AgentRole::Coordinator | AgentRole::Planner | AgentRole::Reviewer) => {
                 return Err(AgentError::Unanswered(format!("there is no {role} here")));
             }
         };
@@ -72,8 +74,8 @@ impl MemoryWorld {
 
     /// What the answers took that were paid for, each of them once.
     #[must_use]
-    pub fn bills(&self) -> Bills {
-        let mut bills = Bills::default();
+    pub fn bills(&self) -> RoleBills {
+        let mut bills = RoleBills::default();
         for key in &self.lock().paid {
             let role = key.split('-').next().and_then(|role| role.parse().ok());
             bills.add(role.expect("a role"), self.billed(key, String::new()).bill());
@@ -82,11 +84,11 @@ impl MemoryWorld {
     }
 
     /// An answer with what it takes, which follows from the question, as it does where answers come back from disk.
-    fn billed(&self, key: &str, text: String) -> Reply {
+    fn billed(&self, key: &str, text: String) -> AgentReply {
         let drawn = self.draw(key) % 1000;
-        let usage = Some(Usage { input: drawn, cached: drawn / 2, output: drawn % 10 });
-        let cost = (!drawn.is_multiple_of(4)).then(|| Cost::pico(drawn));
-        Reply { usage, cost, millis: Some(drawn), ..Reply::of(text) }
+        let usage = Some(TokenUsage { input: drawn, cached: drawn / 2, output: drawn % 10 });
+        let cost = (!drawn.is_multiple_of(4)).then(|| Cost::from_pico_dollars(drawn));
+        AgentReply { usage, cost, millis: Some(drawn), ..AgentReply::from_text(text) }
     }
 
     fn pay(&self, key: &str) -> Result<(), AgentError> {
@@ -99,7 +101,7 @@ impl MemoryWorld {
         Ok(())
     }
 
-    fn ideas(&self, ask: &Ask) -> String {
+    fn ideas(&self, ask: &AgentRequest) -> String {
         let wanted = ask.prompt.split_whitespace().nth(1).and_then(|n| n.parse().ok()).unwrap_or(1);
         let mut reply = String::new();
         for index in 0..wanted {

@@ -2,60 +2,64 @@
 
 use super::{Disk, MemoryWorld, SAID_BY, commit};
 use treebeam_core::event::{Leftover, LeftoverKind};
-use treebeam_core::id::{Commit, GitTree, NodeId, Place, Sha256};
-use treebeam_core::protect::{Change, Mode, Protected};
+use treebeam_core::id::{CodePlace, Commit, GitTree, NodeId, Sha256};
+use treebeam_core::protect::{PathChange, PathKind, ProtectedPaths};
 use treebeam_run::port::{
-    Applied, Binaries, CommitNote, CommittedTree, PortError, Repo, RepoFile, TouchedFiles,
+    ApplyResult, BinaryDiff, CommitNote, CommittedTree, PortError, Repo, RepoFile, TouchedFiles,
 };
 
 impl Disk {
     /// A commit with its tree, which is the changes that led to it.
     fn committed(&self, name: &str) -> CommittedTree {
         let changes = self.commits.get(name).map_or(&[][..], Vec::as_slice);
-        let digest = Sha256::of(changes.join("\n").as_bytes());
+        let digest = Sha256::hash_bytes(changes.join("\n").as_bytes());
         let tree = digest.to_string().parse().expect("a tree name");
         CommittedTree { commit: commit(name), tree }
     }
 }
 
 impl Repo for MemoryWorld {
-    fn checkout(&self, place: Place, commit: &Commit) -> Result<(), PortError> {
+    fn checkout_worktree(&self, place: CodePlace, commit: &Commit) -> Result<(), PortError> {
         let mut disk = self.lock();
         disk.torn.remove(&place.to_string());
         disk.worktrees.insert(place.to_string(), (commit.to_string(), None));
         Ok(())
     }
 
-    fn renew(&self, place: Place, commit: &Commit) -> Result<(), PortError> {
+    fn renew_worktree(&self, place: CodePlace, commit: &Commit) -> Result<(), PortError> {
         let (disk, name) = (self.lock(), place.to_string());
         let is_whole = disk.worktrees.contains_key(&name) && !disk.torn.contains(&name);
         drop(disk);
-        if is_whole { Ok(()) } else { self.checkout(place, commit) }
+        if is_whole { Ok(()) } else { self.checkout_worktree(place, commit) }
     }
 
-    fn apply(&self, place: Place, diff: &str) -> Result<Applied, PortError> {
+    fn apply_to_worktree(&self, place: CodePlace, diff: &str) -> Result<ApplyResult, PortError> {
         let change = diff.lines().find_map(|line| line.strip_prefix("+do ")).unwrap_or_default();
         let change = change.split(SAID_BY).next().unwrap_or_default();
         if change.contains("never-applies") {
-            return Ok(Applied::Refused("it never does".to_owned()));
+            return Ok(ApplyResult::Refused("it never does".to_owned()));
         }
         let mut disk = self.lock();
         let worktree = disk.worktrees.get_mut(&place.to_string());
         worktree.ok_or_else(|| PortError::new("no worktree"))?.1 = Some(change.to_owned());
-        Ok(Applied::Cleanly)
+        Ok(ApplyResult::Cleanly)
     }
 
-    fn changes(&self, _: Place) -> Result<Vec<Change>, PortError> {
-        Ok(vec![Change { path: "model.py".to_owned(), is_new: false, to: Mode::File }])
+    fn staged_paths(&self, _: CodePlace) -> Result<Vec<PathChange>, PortError> {
+        Ok(vec![PathChange { path: "model.py".to_owned(), is_new: false, to: PathKind::File }])
     }
 
-    fn staged(&self, place: Place, _: usize) -> Result<String, PortError> {
+    fn staged_diff(&self, place: CodePlace, _: usize) -> Result<String, PortError> {
         let disk = self.lock();
         let change = disk.worktrees.get(&place.to_string()).and_then(|(_, change)| change.clone());
         Ok(format!("+do {}\n", change.unwrap_or_default()))
     }
 
-    fn commit(&self, place: Place, note: &CommitNote) -> Result<CommittedTree, PortError> {
+    fn commit_staged(
+        &self,
+        place: CodePlace,
+        note: &CommitNote,
+    ) -> Result<CommittedTree, PortError> {
         let mut disk = self.lock();
         let worktree = disk.worktrees.get(&place.to_string()).cloned();
         let (parent, change) = worktree.ok_or_else(|| PortError::new("no worktree"))?;
@@ -67,7 +71,8 @@ impl Repo for MemoryWorld {
             return Ok(disk.committed(standing));
         }
         let text = format!("{content} {}", note.at);
-        let name: String = Sha256::of(text.as_bytes()).to_string().chars().take(40).collect();
+        let name: String =
+            Sha256::hash_bytes(text.as_bytes()).to_string().chars().take(40).collect();
         disk.contents.insert(name.clone(), content);
         let mut changes = disk.commits.get(&parent).cloned().unwrap_or_default();
         changes.push(change);
@@ -81,18 +86,18 @@ impl Repo for MemoryWorld {
         Ok(disk.committed(&name))
     }
 
-    fn tree(&self, commit: &Commit) -> Result<GitTree, PortError> {
+    fn git_tree(&self, commit: &Commit) -> Result<GitTree, PortError> {
         Ok(self.lock().committed(commit.as_str()).tree)
     }
 
-    fn touched(
+    fn find_touched_files(
         &self,
-        place: Place,
+        place: CodePlace,
         _: &Commit,
-        protected: &Protected,
+        protected: &ProtectedPaths,
     ) -> Result<TouchedFiles, PortError> {
         let [by_root, by_candidates] = &self.rewritten;
-        let is_root = place == Place::Node(NodeId::ROOT);
+        let is_root = place == CodePlace::Node(NodeId::ROOT);
         let rewritten = if is_root { by_root } else { by_candidates };
         let is_torn = self.lock().torn.contains(&place.to_string());
         let torn = is_torn.then(|| "model.py".to_owned());
@@ -101,20 +106,26 @@ impl Repo for MemoryWorld {
         Ok(TouchedFiles { protected, other })
     }
 
-    fn restore(&self, _: Place, _: &Commit, _: &[String]) -> Result<(), PortError> {
+    fn restore_paths(&self, _: CodePlace, _: &Commit, _: &[String]) -> Result<(), PortError> {
         Ok(())
     }
 
-    fn keep(&self, place: Place, commit: &Commit) -> Result<(), PortError> {
+    fn set_place_ref(&self, place: CodePlace, commit: &Commit) -> Result<(), PortError> {
         self.lock().refs.insert(place.to_string(), commit.to_string());
         Ok(())
     }
 
-    fn has(&self, commit: &Commit) -> Result<bool, PortError> {
+    fn commit_exists(&self, commit: &Commit) -> Result<bool, PortError> {
         Ok(self.lock().commits.contains_key(commit.as_str()))
     }
 
-    fn diff(&self, from: &Commit, to: &Commit, _: Binaries, _: usize) -> Result<String, PortError> {
+    fn diff_commits(
+        &self,
+        from: &Commit,
+        to: &Commit,
+        _: BinaryDiff,
+        _: usize,
+    ) -> Result<String, PortError> {
         Ok(format!("{from}..{to}\n"))
     }
 
@@ -122,20 +133,20 @@ impl Repo for MemoryWorld {
         Ok(format!("{from}..{to}\n"))
     }
 
-    fn files(&self, _: &Commit) -> Result<Vec<RepoFile>, PortError> {
+    fn list_files(&self, _: &Commit) -> Result<Vec<RepoFile>, PortError> {
         let file = |path: &str| RepoFile {
             path: path.to_owned(),
             bytes: 20,
-            object: Sha256::of(path.as_bytes()).to_string(),
+            object: Sha256::hash_bytes(path.as_bytes()).to_string(),
         };
         Ok(["README.md", "model.py"].map(file).into())
     }
 
-    fn texts(&self, files: &[RepoFile]) -> Result<Vec<Option<String>>, PortError> {
+    fn read_texts(&self, files: &[RepoFile]) -> Result<Vec<Option<String>>, PortError> {
         Ok(files.iter().map(|file| Some(format!("this is {}\n", file.path))).collect())
     }
 
-    fn discard(&self, leftover: Leftover, attempt: u32) -> Result<(), PortError> {
+    fn discard_leftover(&self, leftover: Leftover, attempt: u32) -> Result<(), PortError> {
         std::thread::sleep(self.discard_takes);
         let name = leftover.place.to_string();
         if attempt == 1 && self.draw(&name).is_multiple_of(3) {

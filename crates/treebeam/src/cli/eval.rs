@@ -1,7 +1,9 @@
 //! The flags of `treebeam eval` and `treebeam baseline`.
 
 use super::{ConfigFlag, SpendingFlags};
-use crate::config::number::{AtOnce, Configurations, Count, Limit, Seconds, Width};
+use crate::config::bounded_values::{
+    AtOnce, Configurations, LimitSetting, Seconds, WholeNumber, Width,
+};
 use clap::Args;
 use serde::Serialize;
 use serde_json::{Error, Value, json};
@@ -38,22 +40,22 @@ pub(crate) struct EvalArgs {
     pub(crate) iterations: Option<Width>,
     /// Only configurations with an id below N count, or `none` for all [default: all]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    pub(crate) sweep_config_limit: Option<Limit<Configurations>>,
+    pub(crate) sweep_config_limit: Option<LimitSetting<Configurations>>,
     #[command(flatten)]
-    pub(crate) new: NewFlags,
+    pub(crate) new: EvalSettingsFlags,
 }
 
 impl EvalArgs {
     /// What was said of settings, by key.
-    pub(crate) fn settings(&self) -> Result<Vec<Value>, Error> {
-        settings(&self.new, self.sweep_config_limit)
+    pub(crate) fn flag_settings(&self) -> Result<Vec<Value>, Error> {
+        settings_from_flags(&self.new, self.sweep_config_limit)
     }
 
     /// The same, as a resume is told it.
-    pub(crate) fn for_resume(&self) -> Result<Vec<Value>, Error> {
+    pub(crate) fn resume_settings(&self) -> Result<Vec<Value>, Error> {
         let kept = self.keep_worktrees.then_some(true);
         let kept = json!({ "keep_rejected_worktrees": kept, "keep_failed_artifacts": kept });
-        Ok([self.settings()?, vec![kept]].concat())
+        Ok([self.flag_settings()?, vec![kept]].concat())
     }
 }
 
@@ -74,37 +76,40 @@ pub(crate) struct BaselineArgs {
     pub(crate) output: Option<PathBuf>,
     /// Only configurations with an id below N count, or `none` for all [default: all]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    pub(crate) sweep_config_limit: Option<Limit<Configurations>>,
+    pub(crate) sweep_config_limit: Option<LimitSetting<Configurations>>,
     #[command(flatten)]
-    pub(crate) new: NewFlags,
+    pub(crate) new: EvalSettingsFlags,
 }
 
 impl BaselineArgs {
     /// What was said of settings, by key.
-    pub(crate) fn settings(&self) -> Result<Vec<Value>, Error> {
-        settings(&self.new, self.sweep_config_limit)
+    pub(crate) fn flag_settings(&self) -> Result<Vec<Value>, Error> {
+        settings_from_flags(&self.new, self.sweep_config_limit)
     }
 }
 
-fn settings(new: &NewFlags, limit: Option<Limit<Configurations>>) -> Result<Vec<Value>, Error> {
+fn settings_from_flags(
+    new: &EvalSettingsFlags,
+    limit: Option<LimitSetting<Configurations>>,
+) -> Result<Vec<Value>, Error> {
     Ok(vec![serde_json::to_value(new)?, json!({ "sweep_config_limit": limit })])
 }
 
 /// What `eval` and `baseline` share. Those that are written out are configuration keys by their own names.
 #[derive(Debug, Args, Serialize)]
-pub(crate) struct NewFlags {
+pub(crate) struct EvalSettingsFlags {
     /// How often an eval that fails is tried again by itself [default: 0]
     #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
-    pub(crate) eval_retries: Option<Count>,
+    pub(crate) eval_retries: Option<WholeNumber>,
     /// How long one attempt of an eval may take, or `none` [default: no limit]
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
-    pub(crate) eval_timeout_seconds: Option<Limit<Seconds>>,
+    pub(crate) eval_timeout_seconds: Option<LimitSetting<Seconds>>,
     /// How many evals are under way at once [default: 1]
     #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
     pub(crate) max_parallel_evals: Option<AtOnce>,
     /// How many sweeps run at once, or `none` [default: no limit]
     #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
-    pub(crate) sweep_max_parallel: Option<Limit<AtOnce>>,
+    pub(crate) sweep_max_parallel: Option<LimitSetting<AtOnce>>,
     #[command(flatten)]
     #[serde(flatten)]
     pub(crate) spending: SpendingFlags,

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-pub(super) const HELP: &str = "\
+pub(super) const EXPORT_HELP: &str = "\
 The branch begins at the commit that the run began with. Your checkout stays as it is, and so does a branch that is there.
 
 Exit code: 1 where there is nothing to export or its commits are gone, 2 for a branch that is there or cannot be, and for the root, which has no change.

@@ -1,14 +1,14 @@
 //! The flags of `treebeam ideas`.
 
-use super::agents::TalkMode;
+use super::agents::ConversationModeFlag;
 use super::{ConfigFlag, SpendingFlags};
-use crate::config::number::Width;
+use crate::config::bounded_values::Width;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use std::path::PathBuf;
 use treebeam_core::id::TurnId;
 
-pub(super) const HELP: &str = "\
+pub(super) const IDEAS_HELP: &str = "\
 Ideas that are in the folder are kept, and as many are asked for as are missing: each becomes a file `NNN_<slug>.md`. A \
 repeat of one that is there is asked for again. The agent of the role `ideas` answers; its answers are kept in \
 `.treebeam/calls`, so that a call that was cut off pays for nothing twice. `treebeam eval --idea DIR` tries the ideas.
@@ -30,7 +30,7 @@ pub(crate) struct IdeasArgs {
     pub(crate) context_ideas_dir: Vec<PathBuf>,
     /// Which ideas are told [default: `ideas_context_strategy` of the configuration]
     #[arg(long, value_name = "STRATEGY")]
-    pub(crate) context_strategy: Option<Strategy>,
+    pub(crate) context_strategy: Option<ContextStrategyFlag>,
     /// A text about the baseline that is told, such as the results of a sweep
     #[arg(long, value_name = "FILE")]
     pub(crate) baseline_context: Option<PathBuf>,
@@ -48,7 +48,7 @@ pub(crate) struct IdeasArgs {
     pub(crate) conversation_state_out: Option<PathBuf>,
     /// How the agent knows what was said before [default: `idea_conversation_mode` of the configuration]
     #[arg(long, value_name = "MODE")]
-    pub(crate) conversation_mode: Option<TalkMode>,
+    pub(crate) conversation_mode: Option<ConversationModeFlag>,
     /// Go on from this turn, such as `c0000-t1`, as if nothing had been said after it
     #[arg(long, value_name = "TURN", requires = "conversation_state_in")]
     pub(crate) fork_from_turn_id: Option<TurnId>,
@@ -64,7 +64,7 @@ pub(crate) struct IdeasArgs {
 /// Which earlier ideas a generator is told of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Strategy {
+pub(crate) enum ContextStrategyFlag {
     /// Those of the node and of its ancestors; without a run, those of the folder and of the context folders
     #[value(name = "node_plus_ancestors")]
     NodePlusAncestors,

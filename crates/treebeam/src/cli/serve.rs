@@ -3,7 +3,7 @@
 use clap::Args;
 use std::net::IpAddr;
 
-pub(super) const HELP: &str = "\
+pub(super) const SERVE_HELP: &str = "\
 Prints the address to open, with a token in it: whoever has it can look at all runs, pause and stop a running one, and give \
 it an idea. Only this machine reaches it, unless `--host` says otherwise. The pages follow the journal by themselves; runs \
 are not disturbed. Ctrl-C ends it.

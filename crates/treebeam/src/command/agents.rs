@@ -3,44 +3,48 @@
 
 mod ask;
 mod check;
-mod watcher;
+mod terminal_observer;
 
-use super::Output;
-use crate::cli::{AgentsAct, AgentsArgs, ConfigFlag, SpendingFlags};
+use super::OutputFormat;
+use crate::cli::{AgentsArgs, AgentsCommand, ConfigFlag, SpendingFlags};
 use crate::config::Config;
-use crate::config::agents::Line;
-use crate::config::file::top;
-use crate::crew::{self, KeyPlace, Seat};
+use crate::config::agents::AgentConfigKind;
+use crate::config::config_file::find_toplevel;
 use crate::dotenv::Dotenv;
-use crate::failure::{Exit, Failure};
+use crate::failure::{CommandExit, CommandFailure};
 use crate::preflight;
+use crate::role_agents::{self, KeyPlace, RoleAgent};
 use crate::terminal;
 use serde_json::{Value, json};
 use std::path::Path;
-use treebeam_core::policy::{Meaning, Reach};
-use treebeam_edge::agent::Plan;
-use treebeam_edge::agent::bucket::Limits;
-use treebeam_edge::agent::budgeted::Budget;
-use treebeam_edge::agent::calls::Calls;
-use treebeam_edge::agent::command::Surroundings;
-use treebeam_edge::agent::price::{PRICES_DATE, PriceOrigin, Prices};
-use treebeam_edge::agent::retrying::Patience;
+use treebeam_core::policy::{FixedSettings, RunLimits};
+use treebeam_edge::agent::DoorPlan;
+use treebeam_edge::agent::bucket::AgentLimits;
+use treebeam_edge::agent::budget_layer::Budget;
+use treebeam_edge::agent::call_store::CallStore;
+use treebeam_edge::agent::command::AgentWorkspace;
+use treebeam_edge::agent::price::{ModelPrices, PRICES_DATE, PriceOrigin};
+use treebeam_edge::agent::retry_layer::RetryPolicy;
 use treebeam_edge::store;
 
-pub(super) fn run(here: &Path, args: &AgentsArgs, output: Output) -> Result<Exit, Failure> {
+pub(super) fn run_agents(
+    here: &Path,
+    args: &AgentsArgs,
+    output: OutputFormat,
+) -> Result<CommandExit, CommandFailure> {
     match &args.act {
-        None => list(here, &args.config, output),
-        Some(AgentsAct::Check(args)) => check::run(here, args, output),
-        Some(AgentsAct::Ask(args)) => ask::run(here, args, output),
+        None => list_agents(here, &args.config, output),
+        Some(AgentsCommand::Check(args)) => check::run_agents_check(here, args, output),
+        Some(AgentsCommand::Ask(args)) => ask::run_agents_ask(here, args, output),
     }
 }
 
 /// The configuration with these flags over it, and the `.env` files.
-fn settings(
+fn load_agent_config(
     here: &Path,
     file: &ConfigFlag,
     flags: Option<&SpendingFlags>,
-) -> Result<(Config, Dotenv), Failure> {
+) -> Result<(Config, Dotenv), CommandFailure> {
     let config = Config::load(here, file.config.as_deref())?;
     let config = config.with_flags(&[serde_json::to_value(flags)?])?;
     let dotenv = Dotenv::load(here, &config)?;
@@ -48,51 +52,65 @@ fn settings(
 }
 
 /// A plan for questions outside of any run: they are kept in `.treebeam/calls`.
-fn plan(here: &Path, config: &Config, seats: &[Seat<'_>]) -> Result<Plan, Failure> {
+fn build_question_plan(
+    here: &Path,
+    config: &Config,
+    seats: &[RoleAgent<'_>],
+) -> Result<DoorPlan, CommandFailure> {
     let here = here.canonicalize()?;
-    let home = top(&here).unwrap_or(&here);
+    let home = find_toplevel(&here).unwrap_or(&here);
     let runs = store::make_runs_root(home)?;
     let calls = runs.parent().unwrap_or(home).join("calls");
-    let reach = config.reach(&Reach::default());
-    Ok(Plan {
-        crew: crew::crew(seats)?,
-        prices: config.prices(),
+    let reach = config.run_limits(&RunLimits::default());
+    Ok(DoorPlan {
+        crew: role_agents::installed_role_agents(seats)?,
+        prices: config.model_prices(),
         budget: Budget::from(&reach),
-        limits: Limits::from(&reach),
-        patience: Patience::SINGLE_QUESTION,
-        calls: Calls::Folder(calls),
+        limits: AgentLimits::from(&reach),
+        patience: RetryPolicy::SINGLE_QUESTION,
+        calls: CallStore::Folder(calls),
         replays: None,
-        surroundings: Surroundings::Folder(home.to_owned()),
+        surroundings: AgentWorkspace::Folder(home.to_owned()),
     })
 }
 
-fn none_set() -> Failure {
-    Failure::usage("no agent is set").hint("set `agents.coder` and the others in `treebeam.toml`")
+fn no_agents_failure() -> CommandFailure {
+    CommandFailure::usage("no agent is set")
+        .with_hint("set `agents.coder` and the others in `treebeam.toml`")
 }
 
-fn list(here: &Path, file: &ConfigFlag, output: Output) -> Result<Exit, Failure> {
-    let (config, dotenv) = settings(here, file, None)?;
-    let (seats, prices) = (crew::seats(&config, &dotenv), config.prices());
-    let (meaning, reach) = (config.meaning(Meaning::default())?, config.reach(&Reach::default()));
-    let estimate = preflight::estimate(&config, &meaning, &reach, &seats);
+fn list_agents(
+    here: &Path,
+    file: &ConfigFlag,
+    output: OutputFormat,
+) -> Result<CommandExit, CommandFailure> {
+    let (config, dotenv) = load_agent_config(here, file, None)?;
+    let (seats, prices) = (role_agents::list_role_agents(&config, &dotenv), config.model_prices());
+    let (meaning, reach) = (
+        config.fixed_settings(FixedSettings::default())?,
+        config.run_limits(&RunLimits::default()),
+    );
+    let estimate = preflight::estimate_cost(&config, &meaning, &reach, &seats);
     match output {
-        Output::Json => terminal::json(&json!({
+        OutputFormat::Json => terminal::print_json(&json!({
             "schema": "treebeam.agents/1",
             "prices_of": PRICES_DATE,
-            "agents": seats.iter().map(|seat| document(seat, &prices)).collect::<Vec<_>>(),
-            "estimate": estimate.document(),
+            "agents": seats.iter().map(|seat| render_agent_json(seat, &prices)).collect::<Vec<_>>(),
+            "estimate": estimate.render_json(),
         }))?,
-        Output::Text => terminal::show(&text(&seats, &prices))?,
+        OutputFormat::Text => terminal::print_text(&render_agents_table(&seats, &prices))?,
     }
     if seats.is_empty() {
-        terminal::hint("no agent is set: set `agents.coder` and the others in `treebeam.toml`");
+        terminal::print_hint(
+            "no agent is set: set `agents.coder` and the others in `treebeam.toml`",
+        );
     } else {
-        terminal::note(&format!("a run as configured: {estimate}"));
+        terminal::print_note(&format!("a run as configured: {estimate}"));
     }
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }
 
-fn document(seat: &Seat<'_>, prices: &Prices) -> Value {
+fn render_agent_json(seat: &RoleAgent<'_>, prices: &ModelPrices) -> Value {
     let key = match &seat.key {
         KeyPlace::None => Value::Null,
         KeyPlace::Found { key, file } => {
@@ -103,21 +121,23 @@ fn document(seat: &Seat<'_>, prices: &Prices) -> Value {
         }
     };
     let (model, command, base_url) = match &seat.agent.line {
-        Line::Model(model) => {
-            let home = model.base_url.as_deref().unwrap_or(model.wire.home());
+        AgentConfigKind::Model(model) => {
+            let home = model.base_url.as_deref().unwrap_or(model.wire.default_base_url());
             (Some(&model.name), None, Some(home))
         }
-        Line::Command(command) => (None, Some(command), None),
-        Line::Tuner => (None, None, None),
-        Line::Cli(cli) => (cli.model.as_ref(), cli.command.as_ref(), cli.base_url.as_deref()),
+        AgentConfigKind::Command(command) => (None, Some(command), None),
+        AgentConfigKind::Tuner => (None, None, None),
+        AgentConfigKind::Cli(cli) => {
+            (cli.model.as_ref(), cli.command.as_ref(), cli.base_url.as_deref())
+        }
     };
-    let price = model.and_then(|model| prices.of(model)).map(|(price, origin)| {
+    let price = model.and_then(|model| prices.find_price(model)).map(|(price, origin)| {
         let built_in = origin == PriceOrigin::BuiltIn;
         json!({ "input": price.input, "output": price.output, "cached": price.cached, "built_in": built_in })
     });
     json!({
         "role": seat.role,
-        "provider": seat.provider(),
+        "provider": seat.provider_name(),
         "model": model,
         "command": command,
         "base_url": base_url,
@@ -127,24 +147,32 @@ fn document(seat: &Seat<'_>, prices: &Prices) -> Value {
     })
 }
 
-fn text(seats: &[Seat<'_>], prices: &Prices) -> String {
+fn render_agents_table(seats: &[RoleAgent<'_>], prices: &ModelPrices) -> String {
     let head = ["role", "provider", "model", "key", "dollars per million tokens"];
     let mut rows = vec![head.map(str::to_owned)];
     for seat in seats {
         let role = seat.role.to_string();
         let price = match &seat.agent.line {
-            Line::Command(_) => "unknown: not counted".to_owned(),
-            Line::Tuner => "nothing: it is built in".to_owned(),
-            Line::Model(model) => price_in_words(prices, &model.name),
-            Line::Cli(cli) => price_in_words(prices, cli.model.as_deref().unwrap_or_default()),
+            AgentConfigKind::Command(_) => "unknown: not counted".to_owned(),
+            AgentConfigKind::Tuner => "nothing: it is built in".to_owned(),
+            AgentConfigKind::Model(model) => describe_price(prices, &model.name),
+            AgentConfigKind::Cli(cli) => {
+                describe_price(prices, cli.model.as_deref().unwrap_or_default())
+            }
         };
-        rows.push([role, seat.provider().to_owned(), seat.model(), seat.key.in_words(), price]);
+        rows.push([
+            role,
+            seat.provider_name().to_owned(),
+            seat.model_name(),
+            seat.key.describe_place(),
+            price,
+        ]);
     }
-    columns(&rows)
+    align_columns(&rows)
 }
 
-fn price_in_words(prices: &Prices, model: &str) -> String {
-    let Some((price, origin)) = prices.of(model) else {
+fn describe_price(prices: &ModelPrices, model: &str) -> String {
+    let Some((price, origin)) = prices.find_price(model) else {
         return "unknown: tokens are counted".to_owned();
     };
     let from = match origin {
@@ -155,7 +183,7 @@ fn price_in_words(prices: &Prices, model: &str) -> String {
 }
 
 /// Rows with their columns below each other.
-fn columns<const N: usize>(rows: &[[String; N]]) -> String {
+fn align_columns<const N: usize>(rows: &[[String; N]]) -> String {
     let mut widths = [0; N];
     for row in rows {
         for (width, cell) in widths.iter_mut().zip(row) {

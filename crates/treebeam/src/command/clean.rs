@@ -3,116 +3,140 @@
 //! `scope` says which runs it is about, `plan` what is going to be removed, `worked` what keeps somebody's work from that,
 //! `fate` where a worktree is that git misses, `act` does it, and an `item` is one thing of it.
 
-mod act;
-pub(super) mod fate;
+mod execute;
 mod item;
+pub(super) mod orphan_state;
 mod plan;
 mod scope;
-mod worked;
+mod user_work;
 
-use super::Output;
+use super::OutputFormat;
 use crate::cli::CleanArgs;
-use crate::failure::{Exit, Failure};
+use crate::failure::{CommandExit, CommandFailure};
 use crate::terminal;
-use item::{Item, Outcome};
-use plan::Plan;
-use scope::Scope;
+use item::{CleanItem, CleanOutcome};
+use plan::CleanPlan;
+use scope::CleanScope;
 use serde_json::json;
 use std::path::Path;
 
-pub(super) fn run(here: &Path, args: &CleanArgs, output: Output) -> Result<Exit, Failure> {
-    let scope = Scope::find(here, args)?;
-    let mut plan = Plan::make(&scope, args)?;
+pub(super) fn run_clean(
+    here: &Path,
+    args: &CleanArgs,
+    output: OutputFormat,
+) -> Result<CommandExit, CommandFailure> {
+    let scope = CleanScope::find(here, args)?;
+    let mut plan = CleanPlan::build(&scope, args)?;
     let asks = plan.on_request > 0;
     if args.dry_run || asks {
-        announce(&plan, args, output);
+        announce_plan(&plan, args, output);
     }
     if args.dry_run {
-        return end(&plan.items().collect::<Vec<_>>(), output, Exit::Done);
+        return write_items_json(&plan.items().collect::<Vec<_>>(), output, CommandExit::Done);
     }
     if asks && !args.yes {
-        if output == Output::Json || !terminal::confirm("remove all of this?") {
-            let exit = end(&plan.items().collect::<Vec<_>>(), output, Exit::Usage)?;
-            terminal::say("nothing was removed");
-            terminal::hint("`--yes` removes it without asking");
+        if output == OutputFormat::Json || !terminal::confirm("remove all of this?") {
+            let exit =
+                write_items_json(&plan.items().collect::<Vec<_>>(), output, CommandExit::Usage)?;
+            terminal::print_line("nothing was removed");
+            terminal::print_hint("`--yes` removes it without asking");
             return Ok(exit);
         }
-        plan = unchanged(&plan, Plan::make(&scope, args)?)?;
+        plan = must_be_unchanged(&plan, CleanPlan::build(&scope, args)?)?;
     }
     let mut items = Vec::new();
     for part in plan.parts {
-        let done = act::carry_out(part, &scope)?;
-        if output == Output::Text {
-            say(&done);
+        let done = execute::execute_task(part, &scope)?;
+        if output == OutputFormat::Text {
+            print_items(&done);
         }
         items.extend(done);
     }
-    if output == Output::Text {
+    if output == OutputFormat::Text {
         // What was announced was said already.
-        say(plan.staying.iter().filter(|_| !asks));
+        print_items(plan.staying.iter().filter(|_| !asks));
     }
     items.extend(plan.staying);
-    conclude(&items, output)
+    finish_clean(&items, output)
 }
 
 /// An answer may take its time: what goes then is what was said to go.
-fn unchanged(said: &Plan, now: Plan) -> Result<Plan, Failure> {
-    if said.items().map(Item::name).eq(now.items().map(Item::name)) {
+fn must_be_unchanged(said: &CleanPlan, now: CleanPlan) -> Result<CleanPlan, CommandFailure> {
+    if said
+        .items()
+        .map(CleanItem::name_and_outcome)
+        .eq(now.items().map(CleanItem::name_and_outcome))
+    {
         return Ok(now);
     }
-    Err(Failure::failed("what there is to remove has changed since you were asked")
-        .hint("nothing was removed: try again"))
+    Err(CommandFailure::failed("what there is to remove has changed since you were asked")
+        .with_hint("nothing was removed: try again"))
 }
 
 /// Says what goes, and what that means.
-fn announce(plan: &Plan, args: &CleanArgs, output: Output) {
-    if output == Output::Json {
+fn announce_plan(plan: &CleanPlan, args: &CleanArgs, output: OutputFormat) {
+    if output == OutputFormat::Json {
         return;
     }
-    say(plan.items());
-    let going = plan.items().filter(|item| item.outcome == Outcome::Planned && item.is_stored());
+    print_items(plan.items());
+    let going =
+        plan.items().filter(|item| item.outcome == CleanOutcome::Planned && item.is_stored());
     let going: Vec<_> = going.collect();
     let bytes = going.iter().map(|item| item.bytes()).max().unwrap_or_default();
     let all = going.iter().map(|item| item.bytes()).sum::<u64>();
     // A run's directory holds its worktrees: they are not counted twice.
     let bytes = if args.delete { bytes } else { all };
-    let size = if bytes == 0 { String::new() } else { format!(", {}", item::size(bytes)) };
-    terminal::say(&format!("to remove in all: {}{size}", things(going.len())));
+    let size = if bytes == 0 { String::new() } else { format!(", {}", item::format_bytes(bytes)) };
+    terminal::print_line(&format!("to remove in all: {}{size}", format_count(going.len())));
     if args.refs && plan.on_request > 0 {
-        terminal::note("what only these refs lead to, `git gc` may remove from the repository");
+        terminal::print_note(
+            "what only these refs lead to, `git gc` may remove from the repository",
+        );
     }
     if args.delete && plan.on_request > 0 {
-        terminal::note("nothing of the run stays: no record, no results, and in time no commits");
+        terminal::print_note(
+            "nothing of the run stays: no record, no results, and in time no commits",
+        );
     }
 }
 
-fn say<'a>(items: impl IntoIterator<Item = &'a Item>) {
+fn print_items<'a>(items: impl IntoIterator<Item = &'a CleanItem>) {
     for item in items {
-        terminal::say(&item.line());
+        terminal::print_line(&item.render_line());
     }
 }
 
-fn things(count: usize) -> String {
+fn format_count(count: usize) -> String {
     if count == 1 { "1 thing".to_owned() } else { format!("{count} things") }
 }
 
-fn conclude(items: &[Item], output: Output) -> Result<Exit, Failure> {
-    let left = items.iter().filter(|item| item.is_left()).count();
-    if output == Output::Text {
-        let removed = items.iter().filter(|item| item.outcome == Outcome::Removed);
+fn finish_clean(items: &[CleanItem], output: OutputFormat) -> Result<CommandExit, CommandFailure> {
+    let left = items.iter().filter(|item| item.is_not_removed()).count();
+    if output == OutputFormat::Text {
+        let removed = items.iter().filter(|item| item.outcome == CleanOutcome::Removed);
         let removed = removed.filter(|item| item.is_stored()).count();
-        terminal::say(&match (removed, left) {
+        terminal::print_line(&match (removed, left) {
             (0, 0) => "there is nothing to remove".to_owned(),
-            (removed, 0) => format!("removed {}", things(removed)),
-            (removed, left) => format!("removed {}; {} left", things(removed), things(left)),
+            (removed, 0) => format!("removed {}", format_count(removed)),
+            (removed, left) => {
+                format!("removed {}; {} left", format_count(removed), format_count(left))
+            }
         });
     }
-    end(&items.iter().collect::<Vec<_>>(), output, if left > 0 { Exit::Failed } else { Exit::Done })
+    write_items_json(
+        &items.iter().collect::<Vec<_>>(),
+        output,
+        if left > 0 { CommandExit::Failed } else { CommandExit::Done },
+    )
 }
 
-fn end(items: &[&Item], output: Output, exit: Exit) -> Result<Exit, Failure> {
-    if output == Output::Json {
-        terminal::json(&json!({ "schema": "treebeam.clean/1", "items": items }))?;
+fn write_items_json(
+    items: &[&CleanItem],
+    output: OutputFormat,
+    exit: CommandExit,
+) -> Result<CommandExit, CommandFailure> {
+    if output == OutputFormat::Json {
+        terminal::print_json(&json!({ "schema": "treebeam.clean/1", "items": items }))?;
     }
     Ok(exit)
 }

@@ -1,98 +1,108 @@
 //! `treebeam demo`: the whole job on a small repository that it makes, with no key and no network. The search is that of
-//! `treebeam run`; this file makes it ready and shows what came of it. [`example`] is the repository, [`holdout`] judges
+//! `treebeam run`; this file makes it ready and shows what came of it. [`demo_repo`] is the repository, [`holdout`] judges
 //! what the search never saw.
 
-mod example;
+mod demo_repo;
 mod holdout;
 
-use super::resume::{self, Driven, Left};
-use super::run::lead;
-use super::{Output, best, diff, report};
-use crate::cli::{DemoArgs, DiffArgs, ItemName, RunArgs};
+use super::resume::{self, DriveOutcome, RunEnding};
+use super::run::start_or_resume;
+use super::{OutputFormat, best, diff, report};
+use crate::cli::{DemoArgs, DiffArgs, ItemNameArgs, RunArgs};
 use crate::config::Config;
-use crate::failure::{Exit, Failure};
+use crate::failure::{CommandExit, CommandFailure};
 use crate::interrupt;
 use crate::program;
+use crate::resume_command;
+use crate::run_location::{RepoHome, RunLocation};
 use crate::terminal;
-use crate::way_on;
-use crate::wiring::{Found, Home};
-use example::Example;
+use demo_repo::DemoRepo;
 use serde_json::json;
 use std::env;
 use std::path::Path;
 use treebeam_core::facts::Facts;
-use treebeam_core::id::{NodeId, Place};
+use treebeam_core::id::{CodePlace, NodeId};
 use treebeam_edge::store::RunDir;
-use treebeam_view::best::REPORT;
+use treebeam_view::best::REPORT_PAGE_FILE;
 
 /// The run of a demo.
-const RUN: &str = "demo";
+const DEMO_RUN_NAME: &str = "demo";
 
-pub(super) fn run(here: &Path, args: &DemoArgs, output: Output) -> Result<Exit, Failure> {
+pub(super) fn run_demo(
+    here: &Path,
+    args: &DemoArgs,
+    output: OutputFormat,
+) -> Result<CommandExit, CommandFailure> {
     holdout::must_have_python(here)?;
-    let example = example::ready(here, args.folder.as_deref())?;
-    interrupt::goes_on_by(example.way_on());
+    let example = demo_repo::prepare_demo_repo(here, args.folder.as_deref())?;
+    interrupt::set_resume_text(example.resume_command());
     let config = Config::load(&example.path, None)?;
-    let home = Home::open(&example.path, &config)?;
-    let search = RunArgs { run_id: Some(RUN.to_owned()), ..RunArgs::default() };
-    match lead(&home, &config, &search, output)? {
-        Driven::Left(run, left @ Left::Ended(_)) => {
-            tell(&example, home, &run, left.facts(), output)?;
+    let home = RepoHome::open(&example.path, &config)?;
+    let search = RunArgs { run_id: Some(DEMO_RUN_NAME.to_owned()), ..RunArgs::default() };
+    match start_or_resume(&home, &config, &search, output)? {
+        DriveOutcome::Driven(run, left @ RunEnding::Ended(_)) => {
+            show_result(&example, home, &run, left.facts(), output)?;
             Ok(left.exit())
         }
-        driven @ (Driven::Left(_, Left::Interrupted(_)) | Driven::NotBegun) => driven.tell(output),
+        driven @ (DriveOutcome::Driven(_, RunEnding::Interrupted(_)) | DriveOutcome::NotBegun) => {
+            driven.show_and_exit(output)
+        }
     }
 }
 
 /// Shows what came of it.
-fn tell(
-    example: &Example,
-    home: Home,
+fn show_result(
+    example: &DemoRepo,
+    home: RepoHome,
     run: &RunDir,
     facts: &Facts,
-    output: Output,
-) -> Result<(), Failure> {
-    let holdout = match facts.best() {
+    output: OutputFormat,
+) -> Result<(), CommandFailure> {
+    let holdout = match facts.best_node() {
         NodeId::ROOT => None,
-        _ => Some(holdout::judge(&example.path, run, facts)?),
+        _ => Some(holdout::judge_holdout(&example.path, run, facts)?),
     };
     if holdout.is_some() {
-        report::write(run, facts)?;
+        report::write_reports(run, facts)?;
     }
-    if output == Output::Json {
-        let mut end = resume::end(facts, facts.stop_reason());
+    if output == OutputFormat::Json {
+        let mut end = resume::render_end_json(facts, facts.stop_reason());
         end["directory"] = json!(home.repo.toplevel);
-        end["holdout"] = json!(holdout.as_ref().map(holdout::document));
-        return terminal::json(&end);
+        end["holdout"] = json!(holdout.as_ref().map(holdout::render_holdout_json));
+        return terminal::print_json(&end);
     }
-    let found = Found { run: run.clone(), repo: Some(home.repo) };
-    let program = example.program();
-    tell_of_best(&found, &program, facts)?;
+    let found = RunLocation { run: run.clone(), repo: Some(home.repo) };
+    let program = example.program_name();
+    show_best_node(&found, &program, facts)?;
     if let Some(holdout) = &holdout {
-        terminal::show(&format!("\n{}", holdout::in_words(holdout, &program, facts)))?;
+        terminal::print_text(&format!(
+            "\n{}",
+            holdout::render_holdout_text(holdout, &program, facts)
+        ))?;
     }
-    terminal::show(&what_next(example, run))
+    terminal::print_text(&render_next_steps(example, run))
 }
 
-fn tell_of_best(found: &Found, program: &str, facts: &Facts) -> Result<(), Failure> {
-    let node = facts.best();
+fn show_best_node(found: &RunLocation, program: &str, facts: &Facts) -> Result<(), CommandFailure> {
+    let node = facts.best_node();
     if node == NodeId::ROOT {
-        terminal::show("\nThe search is done, and found nothing better than the root.\n\n")?;
-        return best::show(found, program, Output::Text).map(drop);
+        terminal::print_text("\nThe search is done, and found nothing better than the root.\n\n")?;
+        return best::show_best(found, program, OutputFormat::Text).map(drop);
     }
-    terminal::show("\nThe search is done, and found a better program.\n\n")?;
-    best::show(found, program, Output::Text)?;
-    terminal::show("\nWhat it changed, all ideas together:\n\n")?;
-    let item = ItemName { run: Some(RUN.to_owned()), id: Place::Node(node).to_string() };
-    diff::run(found, &DiffArgs { item, root: true }, Output::Text).map(drop)
+    terminal::print_text("\nThe search is done, and found a better program.\n\n")?;
+    best::show_best(found, program, OutputFormat::Text)?;
+    terminal::print_text("\nWhat it changed, all ideas together:\n\n")?;
+    let item =
+        ItemNameArgs { run: Some(DEMO_RUN_NAME.to_owned()), id: CodePlace::Node(node).to_string() };
+    diff::run_diff(found, &DiffArgs { item, root: true }, OutputFormat::Text).map(drop)
 }
 
-fn what_next(example: &Example, run: &RunDir) -> String {
-    let report = run.root().join(REPORT).display().to_string();
+fn render_next_steps(example: &DemoRepo, run: &RunDir) -> String {
+    let report = run.root().join(REPORT_PAGE_FILE).display().to_string();
     let readme = example.path.join("README.md").display().to_string();
-    let path = where_it_is().map(|folder| format!("export PATH=\"$PATH\":{folder}"));
+    let path = find_program_folder().map(|folder| format!("export PATH=\"$PATH\":{folder}"));
     let first = path.as_ref().map(|path| ("Before any of these, in your shell:", path.as_str()));
-    let status = format!("{} status", example.program());
+    let status = format!("{} status", example.program_name());
     let rows = [
         ("What was tried, kept and dropped, and why:", report.as_str()),
         ("How such a repository is set up:", &readme),
@@ -106,9 +116,10 @@ fn what_next(example: &Example, run: &RunDir) -> String {
 }
 
 /// The folder of the program, as it is typed, if a shell does not find it by its name.
-fn where_it_is() -> Option<String> {
+fn find_program_folder() -> Option<String> {
     let this = env::current_exe().ok()?.canonicalize().ok()?;
-    let found = program::look_up("treebeam", Path::new(".")).and_then(|at| at.canonicalize().ok());
+    let found =
+        program::find_program("treebeam", Path::new(".")).and_then(|at| at.canonicalize().ok());
     let folder = this.parent()?.to_string_lossy().into_owned();
-    (found.as_ref() != Some(&this)).then(|| way_on::word(&folder))
+    (found.as_ref() != Some(&this)).then(|| resume_command::shell_word(&folder))
 }

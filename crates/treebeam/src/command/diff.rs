@@ -1,70 +1,76 @@
 //! `treebeam diff`: what a node or an eval changed, as git prints it; where its commit is gone, as it was recorded.
 //! Reads only.
 
-use super::Output;
-use super::chosen::Chosen;
+use super::OutputFormat;
+use super::chosen_place::ChosenPlace;
 use crate::cli::DiffArgs;
-use crate::failure::{Exit, Failure};
+use crate::failure::{CommandExit, CommandFailure};
+use crate::run_location::RunLocation;
 use crate::terminal;
-use crate::wiring::Found;
 use serde_json::json;
 use std::borrow::Cow;
-use treebeam_core::facts::{Eval, Facts, Node, Origin, Stage};
-use treebeam_core::id::{Commit, NodeId, Place, RunPath};
-use treebeam_core::path::{self, CANDIDATE_DIFF, CANDIDATE_DIFF_BYTES};
-use treebeam_edge::git::{GitRepo, Paint};
+use treebeam_core::facts::{Eval, Facts, Node, NodeOrigin, Stage};
+use treebeam_core::id::{CodePlace, Commit, NodeId, RunPath};
+use treebeam_core::path::{self, CANDIDATE_DIFF_FILE, MAX_CANDIDATE_DIFF_BYTES};
+use treebeam_edge::git::{DiffColour, GitRepo};
 use treebeam_edge::store::RunFiles;
-use treebeam_run::port::Files as _;
-use treebeam_view::score::Colour;
+use treebeam_run::port::FileStore as _;
+use treebeam_view::score::ColourMode;
 
 /// The longest recorded diff that is read.
-const MOST_RECORDED: usize = 64 << 20;
+const MAX_RECORDED_DIFF_BYTES: usize = 64 << 20;
 
-pub(super) fn run(found: &Found, args: &DiffArgs, output: Output) -> Result<Exit, Failure> {
-    let Chosen { state, place } = Chosen::find(found, &args.item.id)?;
-    let asked = Asked::new(&state, place, args.root)?;
-    let paint = match (output, terminal::colour()) {
-        (Output::Text, Colour::On) => Paint::Coloured,
-        (Output::Text | Output::Json, _) => Paint::Plain,
+pub(super) fn run_diff(
+    found: &RunLocation,
+    args: &DiffArgs,
+    output: OutputFormat,
+) -> Result<CommandExit, CommandFailure> {
+    let ChosenPlace { state, place } = ChosenPlace::find(found, &args.item.id)?;
+    let asked = DiffRequest::new(&state, place, args.root)?;
+    let paint = match (output, terminal::stdout_colour()) {
+        (OutputFormat::Text, ColourMode::On) => DiffColour::Coloured,
+        (OutputFormat::Text | OutputFormat::Json, _) => DiffColour::Plain,
     };
-    let diff = match made_by_git(found, &state, &asked, paint)? {
+    let diff = match diff_by_git(found, &state, &asked, paint)? {
         Some(diff) => diff,
-        None => recorded(found, &asked)?,
+        None => read_recorded_diff(found, &asked)?,
     };
     match output {
-        Output::Json => terminal::json(&json!({
+        OutputFormat::Json => terminal::print_json(&json!({
             "schema": "treebeam.diff/1",
             "run_id": state.run,
             "id": place,
-            "against": Place::Node(asked.against.id),
+            "against": CodePlace::Node(asked.against.id),
             "commit": asked.commit,
             "diff": String::from_utf8_lossy(&diff),
         }))?,
-        Output::Text => terminal::offer(&diff).map(drop)?,
+        OutputFormat::Text => terminal::print_bytes(&diff).map(drop)?,
     }
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }
 
 /// Two code states, and the eval that made one from the other, if it was one eval.
-struct Asked<'a> {
-    place: Place,
+struct DiffRequest<'a> {
+    place: CodePlace,
     commit: Commit,
     against: &'a Node,
     made_by: Option<Cow<'a, Eval>>,
 }
 
-impl<'a> Asked<'a> {
-    fn new(facts: &'a Facts, place: Place, root: bool) -> Result<Self, Failure> {
+impl<'a> DiffRequest<'a> {
+    fn new(facts: &'a Facts, place: CodePlace, root: bool) -> Result<Self, CommandFailure> {
         let (commit, parent, made_by) = match place {
-            Place::Node(id) => of_node(facts, id)?,
-            Place::Candidate(id) => of_eval(facts, facts.eval(id).ok_or_else(|| gone(place))?)?,
+            CodePlace::Node(id) => node_code_state(facts, id)?,
+            CodePlace::Candidate(id) => {
+                eval_code_state(facts, facts.eval(id).ok_or_else(|| no_such_place(place))?)?
+            }
         };
         let against = if root { Some(NodeId::ROOT) } else { parent };
         let against = against.ok_or_else(|| {
-            Failure::usage(format!("`{place}` is the root: it has no parent"))
-                .hint("name another node, or an eval")
+            CommandFailure::usage(format!("`{place}` is the root: it has no parent"))
+                .with_hint("name another node, or an eval")
         })?;
-        let against = facts.node(against).ok_or_else(|| gone(Place::Node(against)))?;
+        let against = facts.node(against).ok_or_else(|| no_such_place(CodePlace::Node(against)))?;
         let made_by = made_by.filter(|eval| eval.parent == against.id);
         Ok(Self { place, commit, against, made_by })
     }
@@ -72,27 +78,31 @@ impl<'a> Asked<'a> {
 
 type CodeState<'a> = (Commit, Option<NodeId>, Option<Cow<'a, Eval>>);
 
-fn of_node(facts: &Facts, id: NodeId) -> Result<CodeState<'_>, Failure> {
-    let node = facts.node(id).ok_or_else(|| gone(Place::Node(id)))?;
+fn node_code_state(facts: &Facts, id: NodeId) -> Result<CodeState<'_>, CommandFailure> {
+    let node = facts.node(id).ok_or_else(|| no_such_place(CodePlace::Node(id)))?;
     let made_by = match node.origin {
-        Origin::Root => None,
-        Origin::Promoted { from, .. } => facts.eval(from),
+        NodeOrigin::Root => None,
+        NodeOrigin::Promoted { from, .. } => facts.eval(from),
     };
     Ok((node.commit.clone(), node.parent(), made_by))
 }
 
-fn of_eval<'a>(facts: &Facts, eval: Cow<'a, Eval>) -> Result<CodeState<'a>, Failure> {
-    let place = Place::Candidate(eval.id);
-    if let Some(work) = eval.work() {
+fn eval_code_state<'a>(
+    facts: &Facts,
+    eval: Cow<'a, Eval>,
+) -> Result<CodeState<'a>, CommandFailure> {
+    let place = CodePlace::Candidate(eval.id);
+    if let Some(work) = eval.candidate() {
         return Ok((work.commit, Some(eval.parent), Some(eval)));
     }
     Err(match &eval.stage {
         Stage::Failed { failure, .. } => {
             let message = failure.message.lines().next().unwrap_or_default();
             let what = format!("`{place}` has no diff: it failed at {}: {message}", failure.stage);
-            let answers = path::attempt(eval.id, eval.drafted_in());
-            Failure::failed(what)
-                .hint(format!("what the coder answered lies in `{answers}` of the run directory"))
+            let answers = path::attempt_folder(eval.id, eval.candidate_attempt());
+            CommandFailure::failed(what).with_hint(format!(
+                "what the coder answered lies in `{answers}` of the run directory"
+            ))
         }
         Stage::Queued
         | Stage::Implementing(_)
@@ -103,60 +113,67 @@ fn of_eval<'a>(facts: &Facts, eval: Cow<'a, Eval>) -> Result<CodeState<'a>, Fail
         | Stage::Decided(..)
         | Stage::Unfinished { .. }
         | Stage::Superseded(..)
-        | Stage::SetAside => Failure::failed(format!("`{place}` has no diff yet"))
-            .hint(format!("`treebeam show {} {place}` says how it stands", facts.run)),
+        | Stage::SetAside => CommandFailure::failed(format!("`{place}` has no diff yet"))
+            .with_hint(format!("`treebeam show {} {place}` says how it stands", facts.run)),
     })
 }
 
-fn gone(place: Place) -> Failure {
-    Failure::usage(format!("there is no `{place}`"))
+fn no_such_place(place: CodePlace) -> CommandFailure {
+    CommandFailure::usage(format!("there is no `{place}`"))
 }
 
 /// What git makes of it; none where there is no repository, or not both commits.
-fn made_by_git(
-    found: &Found,
+fn diff_by_git(
+    found: &RunLocation,
     facts: &Facts,
-    asked: &Asked<'_>,
-    paint: Paint,
-) -> Result<Option<Vec<u8>>, Failure> {
+    asked: &DiffRequest<'_>,
+    paint: DiffColour,
+) -> Result<Option<Vec<u8>>, CommandFailure> {
     let Some(user) = &found.repo else { return Ok(None) };
     let repo = GitRepo::new(user.clone(), found.run.root(), facts.run.clone())?;
     let from = &asked.against.commit;
-    if !repo.has(from)? || !repo.has(&asked.commit)? {
+    if !repo.has_commit(from)? || !repo.has_commit(&asked.commit)? {
         return Ok(None);
     }
-    Ok(Some(repo.shown_diff(from, &asked.commit, paint)?))
+    Ok(Some(repo.render_diff(from, &asked.commit, paint)?))
 }
 
 /// What was kept of it, with a word on where that is from.
-fn recorded(found: &Found, asked: &Asked<'_>) -> Result<Vec<u8>, Failure> {
-    let (place, short) = (asked.place, asked.commit.short());
+fn read_recorded_diff(
+    found: &RunLocation,
+    asked: &DiffRequest<'_>,
+) -> Result<Vec<u8>, CommandFailure> {
+    let (place, short) = (asked.place, asked.commit.short_name());
     let missing =
         format!("`{place}` cannot be compared: its commit {short} is not in the repository");
-    let work = asked.made_by.as_deref().and_then(|eval| Some((eval, eval.work()?)));
+    let work = asked.made_by.as_deref().and_then(|eval| Some((eval, eval.candidate()?)));
     let Some((eval, work)) = work else {
         let hint = "what was recorded is against its parent: leave `--root` out";
-        return Err(Failure::failed(missing).hint(hint));
+        return Err(CommandFailure::failed(missing).with_hint(hint));
     };
     let (files, folder) =
-        (RunFiles::new(found.run.clone()), path::attempt(eval.id, eval.drafted_in()));
-    let whole = folder.join(CANDIDATE_DIFF);
-    if let Some(diff) = files.find(&whole, MOST_RECORDED)? {
-        terminal::note(&format!("commit {short} is gone; this is `{whole}`, the whole change"));
+        (RunFiles::new(found.run.clone()), path::attempt_folder(eval.id, eval.candidate_attempt()));
+    let whole = folder.join(CANDIDATE_DIFF_FILE);
+    if let Some(diff) = files.find_file(&whole, MAX_RECORDED_DIFF_BYTES)? {
+        terminal::print_note(&format!(
+            "commit {short} is gone; this is `{whole}`, the whole change"
+        ));
         // It is cut between two characters.
-        if diff.len() + 4 > CANDIDATE_DIFF_BYTES {
-            terminal::note(&format!("it was cut at {} MiB", CANDIDATE_DIFF_BYTES >> 20));
+        if diff.len() + 4 > MAX_CANDIDATE_DIFF_BYTES {
+            terminal::print_note(&format!("it was cut at {} MiB", MAX_CANDIDATE_DIFF_BYTES >> 20));
         }
         return Ok(diff);
     }
-    let file = round(&folder, work.rounds.saturating_sub(1));
-    let diff = files.read(&file, MOST_RECORDED).map_err(|error| {
-        Failure::failed(format!("{missing}, and no diff is recorded: {}", error.in_full()))
+    let file = round_diff_path(&folder, work.rounds.saturating_sub(1));
+    let diff = files.read_file(&file, MAX_RECORDED_DIFF_BYTES).map_err(|error| {
+        CommandFailure::failed(format!("{missing}, and no diff is recorded: {}", error.full_text()))
     })?;
-    terminal::note(&format!("commit {short} is gone; this is `{file}`, as the coder wrote it"));
+    terminal::print_note(&format!(
+        "commit {short} is gone; this is `{file}`, as the coder wrote it"
+    ));
     if work.rounds > 1 {
-        let first = round(&folder, 0);
-        terminal::note(&format!(
+        let first = round_diff_path(&folder, 0);
+        terminal::print_note(&format!(
             "what earlier rounds changed is not in it: they begin with `{first}`"
         ));
     }
@@ -164,6 +181,6 @@ fn recorded(found: &Found, asked: &Asked<'_>) -> Result<Vec<u8>, Failure> {
 }
 
 /// What the coder wrote in one round.
-fn round(folder: &RunPath, number: u32) -> RunPath {
+fn round_diff_path(folder: &RunPath, number: u32) -> RunPath {
     folder.join(&format!("patch_round_{number}.diff"))
 }

@@ -5,36 +5,36 @@ mod leftovers;
 mod protect;
 mod sweep;
 
-use super::Output;
+use super::OutputFormat;
 use crate::cli::ConfigFlag;
 use crate::config::{self, Config};
-use crate::crew::{self, Seat};
-use crate::dotenv::{Dotenv, Found};
-use crate::estimate::Estimate;
-use crate::failure::{Exit, Failure};
+use crate::dotenv::{Dotenv, DotenvVariable};
+use crate::estimate::CostEstimate;
+use crate::failure::{CommandExit, CommandFailure};
 use crate::preflight;
+use crate::role_agents::{self, RoleAgent};
+use crate::run_location;
 use crate::terminal;
-use crate::wiring;
 use serde::Serialize;
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-use treebeam_core::policy::{Meaning, Reach};
-use treebeam_edge::agent::cli::version::{self, Found as Version};
-use treebeam_edge::agent::settings::{Line, Settings};
+use treebeam_core::policy::{FixedSettings, RunLimits};
+use treebeam_edge::agent::cli::version::{self, CliVersion as Version};
+use treebeam_edge::agent::settings::{AgentKind, AgentSettings};
 use treebeam_edge::git::{self, UserRepo};
 use treebeam_edge::store::probe;
 
 /// Below this a run is likely to fail, and below that it is sure to.
-const LITTLE: u64 = 1 << 30;
-const TOO_LITTLE: u64 = 100 << 20;
+const LOW_DISK_BYTES: u64 = 1 << 30;
+const MIN_DISK_BYTES: u64 = 100 << 20;
 
 /// One thing that was looked at.
 #[derive(Debug, Serialize)]
-struct Check {
+struct DoctorCheck {
     subject: &'static str,
-    outcome: Outcome,
+    outcome: DoctorOutcome,
     says: String,
     /// What to do about it.
     todo: Option<String>,
@@ -42,131 +42,149 @@ struct Check {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Outcome {
+enum DoctorOutcome {
     Ok,
     Warning,
     Problem,
 }
 
-impl Check {
+impl DoctorCheck {
     fn ok(subject: &'static str, says: impl Into<String>) -> Self {
-        Self { subject, outcome: Outcome::Ok, says: says.into(), todo: None }
+        Self { subject, outcome: DoctorOutcome::Ok, says: says.into(), todo: None }
     }
 
     fn warning(subject: &'static str, says: impl Into<String>, todo: impl Into<String>) -> Self {
-        Self { subject, outcome: Outcome::Warning, says: says.into(), todo: Some(todo.into()) }
-    }
-
-    fn problem(subject: &'static str, failure: &Failure) -> Self {
-        let says = failure.chain().collect::<Vec<_>>().join(": ");
-        Self { subject, outcome: Outcome::Problem, says, todo: failure.advice().map(str::to_owned) }
-    }
-}
-
-pub(super) fn run(here: &Path, args: &ConfigFlag, output: Output) -> Result<Exit, Failure> {
-    let checks = checks(here, args);
-    match output {
-        Output::Json => {
-            terminal::json(&json!({ "schema": "treebeam.doctor/1", "checks": checks }))?;
+        Self {
+            subject,
+            outcome: DoctorOutcome::Warning,
+            says: says.into(),
+            todo: Some(todo.into()),
         }
-        Output::Text => terminal::show(&text(&checks))?,
     }
-    let problem = checks.iter().any(|check| check.outcome == Outcome::Problem);
-    Ok(if problem { Exit::Environment } else { Exit::Done })
+
+    fn problem(subject: &'static str, failure: &CommandFailure) -> Self {
+        let says = failure.chain().collect::<Vec<_>>().join(": ");
+        Self {
+            subject,
+            outcome: DoctorOutcome::Problem,
+            says,
+            todo: failure.advice().map(str::to_owned),
+        }
+    }
 }
 
-fn checks(here: &Path, args: &ConfigFlag) -> Vec<Check> {
+pub(super) fn run_doctor(
+    here: &Path,
+    args: &ConfigFlag,
+    output: OutputFormat,
+) -> Result<CommandExit, CommandFailure> {
+    let checks = run_checks(here, args);
+    match output {
+        OutputFormat::Json => {
+            terminal::print_json(&json!({ "schema": "treebeam.doctor/1", "checks": checks }))?;
+        }
+        OutputFormat::Text => terminal::print_text(&render_checks(&checks))?,
+    }
+    let problem = checks.iter().any(|check| check.outcome == DoctorOutcome::Problem);
+    Ok(if problem { CommandExit::Environment } else { CommandExit::Done })
+}
+
+fn run_checks(here: &Path, args: &ConfigFlag) -> Vec<DoctorCheck> {
     let mut checks = Vec::new();
-    let repo = git::open(here).map_err(Failure::from);
-    let config = config(here, args);
+    let repo = git::open_repo(here).map_err(CommandFailure::from);
+    let config = load_valid_config(here, args);
     match &repo {
-        Ok(repo) => checks.extend(about_repository(repo, config.as_ref().ok())),
-        Err(failure) => checks.push(Check::problem("repository", failure)),
+        Ok(repo) => checks.extend(check_repository(repo, config.as_ref().ok())),
+        Err(failure) => checks.push(DoctorCheck::problem("repository", failure)),
     }
     match &config {
-        Ok(config) => checks.extend(about_config(here, config)),
-        Err(failure) => checks.push(Check::problem("configuration", failure)),
+        Ok(config) => checks.extend(check_config(here, config)),
+        Err(failure) => checks.push(DoctorCheck::problem("configuration", failure)),
     }
     if let (Ok(repo), Ok(config)) = (&repo, &config) {
         checks.extend(
-            protect::checks(repo, config)
-                .unwrap_or_else(|failure| vec![Check::problem("protect", &failure)]),
+            protect::check_protect(repo, config)
+                .unwrap_or_else(|failure| vec![DoctorCheck::problem("protect", &failure)]),
         );
-        match config.meaning(Meaning::default()) {
+        match config.fixed_settings(FixedSettings::default()) {
             Ok(meaning) => {
-                checks.extend(primary(config));
-                checks.extend(sweep::checks(repo, &meaning));
+                checks.extend(check_primary(config));
+                checks.extend(sweep::check_sweep(repo, &meaning));
             }
-            Err(wrong) => checks.push(Check::problem("sweep", &wrong.into())),
+            Err(wrong) => checks.push(DoctorCheck::problem("sweep", &wrong.into())),
         }
-        let runs_root = wiring::runs_root(repo, config);
-        checks.extend(about_disk(&runs_root));
-        checks.extend(in_linked_worktree(repo, &runs_root));
-        checks.extend(leftovers::checks(repo, &runs_root));
+        let runs_root = run_location::find_runs_root(repo, config);
+        checks.extend(check_disk(&runs_root));
+        checks.extend(check_linked_worktree(repo, &runs_root));
+        checks.extend(leftovers::check_leftovers(repo, &runs_root));
     }
     checks
 }
 
 /// The configuration, if all that it says is good.
-fn config(here: &Path, args: &ConfigFlag) -> Result<Config, Failure> {
+fn load_valid_config(here: &Path, args: &ConfigFlag) -> Result<Config, CommandFailure> {
     let config = Config::load(here, args.config.as_deref())?;
-    config.values()?;
-    config.prompts(&config::file::top_or(here))?;
+    config.all_values()?;
+    config.load_prompts(&config::config_file::toplevel_or_folder(here))?;
     Ok(config)
 }
 
-fn about_repository(repo: &UserRepo, config: Option<&Config>) -> Vec<Check> {
-    let fine = |subject, answer: Result<Check, Failure>| {
-        answer.unwrap_or_else(|failure| Check::problem(subject, &failure))
+fn check_repository(repo: &UserRepo, config: Option<&Config>) -> Vec<DoctorCheck> {
+    let fine = |subject, answer: Result<DoctorCheck, CommandFailure>| {
+        answer.unwrap_or_else(|failure| DoctorCheck::problem(subject, &failure))
     };
-    let git = || Ok(Check::ok("git", repo.git_version()?));
+    let git = || Ok(DoctorCheck::ok("git", repo.git_version()?));
     let (top, head) = (repo.toplevel.display(), repo.head.as_str());
     let short = head.get(..10).unwrap_or(head);
     let mut checks = vec![
         fine("git", git()),
-        Check::ok("repository", format!("`{top}` at commit {short}")),
-        fine("working tree", clean(repo, config)),
-        identity(repo),
+        DoctorCheck::ok("repository", format!("`{top}` at commit {short}")),
+        fine("working tree", check_working_tree(repo, config)),
+        check_identity(repo),
     ];
     checks.extend(
-        filters::checks(repo).unwrap_or_else(|failure| vec![Check::problem("filters", &failure)]),
+        filters::check_filters(repo)
+            .unwrap_or_else(|failure| vec![DoctorCheck::problem("filters", &failure)]),
     );
     checks.push(if repo.has_submodules {
         let says = "there are submodules: they stay empty in the run's worktrees";
-        Check::warning("submodules", says, "make sure that the sweep does without them")
+        DoctorCheck::warning("submodules", says, "make sure that the sweep does without them")
     } else {
-        Check::ok("submodules", "none")
+        DoctorCheck::ok("submodules", "none")
     });
     checks
 }
 
-fn clean(repo: &UserRepo, config: Option<&Config>) -> Result<Check, Failure> {
-    let but = config.map(Config::not_committed).unwrap_or_default();
-    let dirty = repo.dirty_but_for(&but)?;
-    let Some(first) = dirty.first() else { return Ok(Check::ok("working tree", "clean")) };
+fn check_working_tree(
+    repo: &UserRepo,
+    config: Option<&Config>,
+) -> Result<DoctorCheck, CommandFailure> {
+    let but = config.map(Config::uncommitted_files).unwrap_or_default();
+    let dirty = repo.dirty_paths_except(&but)?;
+    let Some(first) = dirty.first() else { return Ok(DoctorCheck::ok("working tree", "clean")) };
     let first: String = first.chars().flat_map(char::escape_debug).collect();
     let more =
         if dirty.len() > 1 { format!(" and {} more", dirty.len() - 1) } else { String::new() };
     let what = format!("it is not clean: `{first}`{more}");
-    Err(Failure::environment(what)
-        .hint("commit, stash or ignore these files: a run starts from a commit"))
+    Err(CommandFailure::environment(what)
+        .with_hint("commit, stash or ignore these files: a run starts from a commit"))
 }
 
-fn identity(repo: &UserRepo) -> Check {
+fn check_identity(repo: &UserRepo) -> DoctorCheck {
     let says = format!("commits are made by `{} <{}>`", repo.identity.name, repo.identity.email);
     if repo.identity.email == "treebeam@localhost" {
         let todo =
             "set `git config user.name` and `git config user.email`, if they are to be yours";
-        return Check::warning("identity", says, todo);
+        return DoctorCheck::warning("identity", says, todo);
     }
-    Check::ok("identity", says)
+    DoctorCheck::ok("identity", says)
 }
 
-fn about_config(here: &Path, config: &Config) -> Vec<Check> {
+fn check_config(here: &Path, config: &Config) -> Vec<DoctorCheck> {
     let file = config.file().map(|file| format!("`{}` is good", file.name()));
     let mut checks = vec![match file {
-        Some(says) => Check::ok("configuration", says),
-        None => Check::warning(
+        Some(says) => DoctorCheck::ok("configuration", says),
+        None => DoctorCheck::warning(
             "configuration",
             "there is no `treebeam.toml`: every value is built in",
             "write one with `treebeam init`",
@@ -174,13 +192,16 @@ fn about_config(here: &Path, config: &Config) -> Vec<Check> {
     }];
     let dotenv = Dotenv::load(here, config);
     if let Ok(dotenv) = &dotenv {
-        checks.extend(agents(here, config, dotenv));
+        checks.extend(check_agents(here, config, dotenv));
     }
     checks.push(match dotenv {
-        Err(failure) => Check::problem("variables", &failure),
-        Ok(dotenv) => match dotenv.found().find(Found::is_setting) {
-            None => Check::ok("variables", format!("{} in `.env` files", dotenv.found().count())),
-            Some(found) => Check::warning(
+        Err(failure) => DoctorCheck::problem("variables", &failure),
+        Ok(dotenv) => match dotenv.iter_variables().find(DotenvVariable::is_setting) {
+            None => DoctorCheck::ok(
+                "variables",
+                format!("{} in `.env` files", dotenv.iter_variables().count()),
+            ),
+            Some(found) => DoctorCheck::warning(
                 "variables",
                 format!("`{}` in `{}` is not read as a setting", found.name, found.file),
                 "put it into `treebeam.toml`, or export it",
@@ -191,108 +212,116 @@ fn about_config(here: &Path, config: &Config) -> Vec<Check> {
 }
 
 /// A direction that is none makes another column of the primary, which shows only when the root is measured.
-fn primary(config: &Config) -> Option<Check> {
-    let (column, no_direction) = config.odd_primary()?;
+fn check_primary(config: &Config) -> Option<DoctorCheck> {
+    let (column, no_direction) = config.primary_with_bad_direction()?;
     let [column, word] = [column, no_direction].map(|text| text.escape_debug().to_string());
     let says = format!("`{column}` is the name of a column as a whole: `{word}` is no direction");
-    Some(Check::warning("primary", says, "write `:higher` or `:lower`, if a direction is meant"))
+    Some(DoctorCheck::warning(
+        "primary",
+        says,
+        "write `:higher` or `:lower`, if a direction is meant",
+    ))
 }
 
 /// The part of the agents that costs nothing to look at.
-fn agents(here: &Path, config: &Config, dotenv: &Dotenv) -> Vec<Check> {
-    let seats = crew::seats(config, dotenv);
-    let mut checks: Vec<Check> = Vec::new();
+fn check_agents(here: &Path, config: &Config, dotenv: &Dotenv) -> Vec<DoctorCheck> {
+    let seats = role_agents::list_role_agents(config, dotenv);
+    let mut checks: Vec<DoctorCheck> = Vec::new();
     let mut looked_at = BTreeSet::new();
     for seat in &seats {
-        match seat.settings() {
-            Err(failure) => checks.push(Check::problem("agents", &failure)),
-            Ok(settings @ Settings { line: Line::Cli(_), .. }) => {
-                checks.extend(program(here, &settings, &mut looked_at));
+        match seat.agent_settings() {
+            Err(failure) => checks.push(DoctorCheck::problem("agents", &failure)),
+            Ok(settings @ AgentSettings { line: AgentKind::Cli(_), .. }) => {
+                checks.extend(check_agent_program(here, &settings, &mut looked_at));
             }
             Ok(_) => {
                 let missing = seat.must_be_installed().err();
-                checks.extend(missing.map(|failure| Check::problem("agents", &failure)));
+                checks.extend(missing.map(|failure| DoctorCheck::problem("agents", &failure)));
             }
         }
     }
     checks.dedup_by(|one, other| one.says == other.says);
-    if config.reach(&Reach::default()).max_cost_usd.is_some() {
-        checks.extend(priceless(config, &seats));
+    if config.run_limits(&RunLimits::default()).max_cost_usd.is_some() {
+        checks.extend(check_agent_prices(config, &seats));
     }
     if checks.is_empty() {
         let roles: Vec<&str> = seats.iter().map(|seat| seat.role.name()).collect();
         checks.push(if roles.is_empty() {
-            Check::warning(
+            DoctorCheck::warning(
                 "agents",
                 "none is set: only dry runs are possible",
                 "say in `[agents]` who has the ideas and who writes the code",
             )
         } else {
-            Check::ok("agents", roles.join(", "))
+            DoctorCheck::ok("agents", roles.join(", "))
         });
     }
     if !seats.is_empty() {
-        let reach = config.reach(&Reach::default());
-        checks.push(match config.meaning(Meaning::default()) {
-            Ok(meaning) => cost(&preflight::estimate(config, &meaning, &reach, &seats)),
-            Err(wrong) => Check::problem("cost", &wrong.into()),
+        let reach = config.run_limits(&RunLimits::default());
+        checks.push(match config.fixed_settings(FixedSettings::default()) {
+            Ok(meaning) => check_cost(&preflight::estimate_cost(config, &meaning, &reach, &seats)),
+            Err(wrong) => DoctorCheck::problem("cost", &wrong.into()),
         });
     }
     checks
 }
 
 /// An agent whose price nobody knows, where a budget of money is set.
-fn priceless(config: &Config, seats: &[Seat<'_>]) -> Option<Check> {
-    let prices = config.prices();
+fn check_agent_prices(config: &Config, seats: &[RoleAgent<'_>]) -> Option<DoctorCheck> {
+    let prices = config.model_prices();
     // What a program takes is nobody's to know: the estimate says what bounds it.
-    let has_price = |seat: &&Seat<'_>| match seat.agent.line {
-        config::agents::Line::Tuner | config::agents::Line::Command(_) => false,
-        config::agents::Line::Model(_) | config::agents::Line::Cli(_) => true,
+    let has_price = |seat: &&RoleAgent<'_>| match seat.agent.line {
+        config::agents::AgentConfigKind::Tuner | config::agents::AgentConfigKind::Command(_) => {
+            false
+        }
+        config::agents::AgentConfigKind::Model(_) | config::agents::AgentConfigKind::Cli(_) => true,
     };
     let mut seats = seats.iter().filter(has_price);
-    let seat = seats.find(|seat| prices.of(&seat.model()).is_none())?;
-    let chooses = matches!(&seat.agent.line, config::agents::Line::Cli(cli) if cli.model.is_none());
+    let seat = seats.find(|seat| prices.find_price(&seat.model_name()).is_none())?;
+    let chooses = matches!(&seat.agent.line, config::agents::AgentConfigKind::Cli(cli) if cli.model.is_none());
     if chooses {
         let says = format!(
             "`{}` chooses its model itself: `max_cost_usd` counts only what it says that a call has cost",
-            seat.provider()
+            seat.provider_name()
         );
-        return Some(Check::warning("agents", says, "set `model`, or `max_tokens_total`"));
+        return Some(DoctorCheck::warning("agents", says, "set `model`, or `max_tokens_total`"));
     }
-    let says =
-        format!("the price of `{}` is not known: `max_cost_usd` does not count it", seat.model());
-    Some(Check::warning("agents", says, "add it to `prices`, or set `max_tokens_total`"))
+    let says = format!(
+        "the price of `{}` is not known: `max_cost_usd` does not count it",
+        seat.model_name()
+    );
+    Some(DoctorCheck::warning("agents", says, "add it to `prices`, or set `max_tokens_total`"))
 }
 
 /// What a run may cost.
-fn cost(estimate: &Estimate) -> Check {
+fn check_cost(estimate: &CostEstimate) -> DoctorCheck {
     let says = format!("a run as configured: {estimate}");
     match estimate.advice() {
-        Some(todo) => Check::warning("cost", says, todo),
-        None => Check::ok("cost", says),
+        Some(todo) => DoctorCheck::warning("cost", says, todo),
+        None => DoctorCheck::ok("cost", says),
     }
 }
 
 /// Looks whether the program of a coding agent is there, and is what is expected. Each is asked
 /// once.
-fn program(
+fn check_agent_program(
     here: &Path,
-    settings: &Settings,
+    settings: &AgentSettings,
     looked_at: &mut BTreeSet<Vec<String>>,
-) -> Option<Check> {
-    let Line::Cli(cli) = &settings.line else { return None };
+) -> Option<DoctorCheck> {
+    let AgentKind::Cli(cli) = &settings.line else { return None };
     if !looked_at.insert(cli.command.clone()) {
         return None;
     }
-    let (name, (major, minor)) = (cli.tool.provider(), cli.tool.oldest());
-    match version::look(cli, here) {
+    let (name, (major, minor)) = (cli.tool.provider_name(), cli.tool.oldest_version());
+    match version::find_version(cli, here) {
         Version::Good(_) => None,
-        Version::Old(found) => Some(Check::warning(
+        Version::Old(found) => Some(DoctorCheck::warning(
             "agents",
             format!("`{name}` is {found}, older than what treebeam was tried with"),
             format!("update it to {major}.{minor} or newer, and see `treebeam agents check`"),
         )),
-        Version::Unknown(why) => Some(Check::warning(
+        Version::Unknown(why) => Some(DoctorCheck::warning(
             "agents",
             format!("the version of `{name}` is not known: {why}"),
             "see whether `treebeam agents check` gets an answer",
@@ -302,54 +331,58 @@ fn program(
             let hint = format!(
                 "install `{program}` {major}.{minor} or newer, or name it in `command = [\"…\"]`"
             );
-            let failure = Failure::environment(format!("`{name}` is not there: {why}")).hint(hint);
-            Some(Check::problem("agents", &failure))
+            let failure = CommandFailure::environment(format!("`{name}` is not there: {why}"))
+                .with_hint(hint);
+            Some(DoctorCheck::problem("agents", &failure))
         }
     }
 }
 
-fn about_disk(runs_root: &Path) -> Vec<Check> {
-    let folder = probe::nearest(runs_root);
+fn check_disk(runs_root: &Path) -> Vec<DoctorCheck> {
+    let folder = probe::nearest_folder(runs_root);
     let shown = runs_root.display();
     let runs = match probe::try_folder(&folder) {
-        Ok(()) => Check::ok("runs", format!("`{shown}` can be written, locked and renamed in")),
+        Ok(()) => {
+            DoctorCheck::ok("runs", format!("`{shown}` can be written, locked and renamed in"))
+        }
         Err(error) => {
             let what = format!("`{}`: {error}", folder.display());
             let todo = "set `runs_root` to a folder on a local disk that you may write to";
-            Check::problem("runs", &Failure::environment(what).hint(todo))
+            DoctorCheck::problem("runs", &CommandFailure::environment(what).with_hint(todo))
         }
     };
-    vec![runs, space(probe::free_space(&folder))]
+    vec![runs, check_free_space(probe::free_space(&folder))]
 }
 
 /// Runs below a worktree that is not the repository's first: they go with it.
-fn in_linked_worktree(repo: &UserRepo, runs_root: &Path) -> Option<Check> {
+fn check_linked_worktree(repo: &UserRepo, runs_root: &Path) -> Option<DoctorCheck> {
     let git = fs::read_to_string(repo.toplevel.join(".git")).ok()?;
     let is_linked = git.replace('\\', "/").contains("/worktrees/");
     let says =
         "this is a linked worktree: `git worktree remove` removes its runs too, without a word";
     let todo = "set `runs_root` to a folder outside of it, or begin runs in the first checkout";
-    (is_linked && runs_root.starts_with(&repo.toplevel)).then(|| Check::warning("runs", says, todo))
+    (is_linked && runs_root.starts_with(&repo.toplevel))
+        .then(|| DoctorCheck::warning("runs", says, todo))
 }
 
-fn space(free: Option<u64>) -> Check {
-    let Some(free) = free else { return Check::ok("disk", "free space is not known here") };
+fn check_free_space(free: Option<u64>) -> DoctorCheck {
+    let Some(free) = free else { return DoctorCheck::ok("disk", "free space is not known here") };
     let says = format!("{} MiB are free", free >> 20);
     let todo = "make room: each worktree holds all files of the repository";
     match free {
-        LITTLE.. => Check::ok("disk", says),
-        TOO_LITTLE.. => Check::warning("disk", says, todo),
-        0.. => Check::problem("disk", &Failure::environment(says).hint(todo)),
+        LOW_DISK_BYTES.. => DoctorCheck::ok("disk", says),
+        MIN_DISK_BYTES.. => DoctorCheck::warning("disk", says, todo),
+        0.. => DoctorCheck::problem("disk", &CommandFailure::environment(says).with_hint(todo)),
     }
 }
 
-fn text(checks: &[Check]) -> String {
+fn render_checks(checks: &[DoctorCheck]) -> String {
     let mut text = String::new();
-    for Check { subject, outcome, says, todo } in checks {
+    for DoctorCheck { subject, outcome, says, todo } in checks {
         let outcome = match outcome {
-            Outcome::Ok => "ok",
-            Outcome::Warning => "warning",
-            Outcome::Problem => "problem",
+            DoctorOutcome::Ok => "ok",
+            DoctorOutcome::Warning => "warning",
+            DoctorOutcome::Problem => "problem",
         };
         text.push_str(&format!("{outcome:7}  {subject:13}  {says}\n"));
         if let Some(todo) = todo {

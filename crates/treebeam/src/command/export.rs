@@ -1,194 +1,209 @@
 //! `treebeam export`: a path of nodes as a branch of the user's own, one commit for each idea. The checkout is not touched.
 
-use super::{Output, chosen};
+use super::{OutputFormat, chosen_place};
 use crate::cli::ExportArgs;
-use crate::failure::{Exit, Failure};
+use crate::failure::{CommandExit, CommandFailure};
+use crate::resume_command;
+use crate::run_location::RunLocation;
 use crate::terminal;
-use crate::way_on;
-use crate::wiring::Found;
 use serde_json::json;
 use std::borrow::Cow;
-use treebeam_core::facts::{Eval, Facts, Measured, Node, Origin};
-use treebeam_core::id::{Commit, NodeId, Place};
-use treebeam_edge::git::{Chapter, ExportError, GitRepo};
+use treebeam_core::facts::{Eval, Facts, Node, NodeOrigin, ScoredCandidate};
+use treebeam_core::id::{CodePlace, Commit, NodeId};
+use treebeam_edge::git::{BranchCommit, ExportError, GitRepo};
 use treebeam_edge::store::{self, RunFiles};
-use treebeam_run::port::Files as _;
-use treebeam_view::figure::change;
+use treebeam_run::port::FileStore as _;
+use treebeam_view::figure::format_change;
 use treebeam_view::primary::primary_change;
 
 /// The longest idea that a commit quotes, in bytes.
-const MOST_QUOTED: usize = 1 << 20;
+const MAX_QUOTED_IDEA_BYTES: usize = 1 << 20;
 
-pub(super) fn run(found: &Found, args: &ExportArgs, output: Output) -> Result<Exit, Failure> {
+pub(super) fn run_export(
+    found: &RunLocation,
+    args: &ExportArgs,
+    output: OutputFormat,
+) -> Result<CommandExit, CommandFailure> {
     let opened = store::open_to_read(&found.run)?;
-    terminal::notes(&opened.notes);
+    terminal::print_notes(&opened.notes);
     let facts: &Facts = &opened.state;
-    let end = match args.node.as_deref().map(chosen::node).transpose()? {
-        Some(NodeId::ROOT) => return Err(is_root()),
+    let end = match args.node.as_deref().map(chosen_place::parse_node_id).transpose()? {
+        Some(NodeId::ROOT) => return Err(root_not_exportable()),
         Some(node) => node,
-        None => facts.best(),
+        None => facts.best_node(),
     };
-    let steps = path_to(facts, end)?;
-    let repo = repository(found, facts)?;
-    let root = facts.node(NodeId::ROOT).ok_or_else(|| gone(NodeId::ROOT))?;
-    must_be_there(&repo, facts, root, &steps)?;
+    let steps = find_export_path(facts, end)?;
+    let repo = open_repository(found, facts)?;
+    let root = facts.node(NodeId::ROOT).ok_or_else(|| missing_node(NodeId::ROOT))?;
+    must_have_commits(&repo, facts, root, &steps)?;
     let files = RunFiles::new(found.run.clone());
-    let chapters: Vec<_> = steps.iter().map(|step| step.chapter(facts, &files)).collect();
-    let commits = repo.export(&args.branch, &root.commit, &chapters).map_err(explained)?;
-    show(facts, end, &args.branch, &steps, &commits, output)
+    let chapters: Vec<_> = steps.iter().map(|step| step.build_chapter(facts, &files)).collect();
+    let commits =
+        repo.export_branch(&args.branch, &root.commit, &chapters).map_err(explain_export_error)?;
+    show_export(facts, end, &args.branch, &steps, &commits, output)
 }
 
 /// A node of the path, and what made it.
-struct Step<'a> {
+struct ExportStep<'a> {
     node: &'a Node,
     eval: Cow<'a, Eval>,
-    measured: Measured,
+    measured: ScoredCandidate,
 }
 
 /// The nodes that lead to one, without the root.
-fn path_to(facts: &Facts, end: NodeId) -> Result<Vec<Step<'_>>, Failure> {
+fn find_export_path(facts: &Facts, end: NodeId) -> Result<Vec<ExportStep<'_>>, CommandFailure> {
     if facts.node(end).is_none() {
-        let what = format!("run `{}` has no `{}`", facts.run, Place::Node(end));
-        return Err(Failure::usage(what).hint("`treebeam status` names its nodes"));
+        let what = format!("run `{}` has no `{}`", facts.run, CodePlace::Node(end));
+        return Err(CommandFailure::usage(what).with_hint("`treebeam status` names its nodes"));
     }
-    let step = |node| Step::of(facts, node);
+    let step = |node| ExportStep::from_node(facts, node);
     let mut steps: Vec<_> = facts.lineage(end).filter_map(step).collect();
     steps.reverse();
     if steps.is_empty() {
         let what =
             format!("run `{}` has nothing to export: no node is better than the root", facts.run);
-        return Err(
-            Failure::failed(what).hint("name another node with `--node`, or let the run go on")
-        );
+        return Err(CommandFailure::failed(what)
+            .with_hint("name another node with `--node`, or let the run go on"));
     }
     Ok(steps)
 }
 
-fn is_root() -> Failure {
-    let what = format!("`{}` is the root: it has no change to export", Place::Node(NodeId::ROOT));
-    Failure::usage(what).hint("name another node with `--node`; `treebeam status` names them")
+fn root_not_exportable() -> CommandFailure {
+    let what =
+        format!("`{}` is the root: it has no change to export", CodePlace::Node(NodeId::ROOT));
+    CommandFailure::usage(what)
+        .with_hint("name another node with `--node`; `treebeam status` names them")
 }
 
-fn repository(found: &Found, facts: &Facts) -> Result<GitRepo, Failure> {
+fn open_repository(found: &RunLocation, facts: &Facts) -> Result<GitRepo, CommandFailure> {
     let user = found.repo.clone().ok_or_else(|| {
-        Failure::failed(format!("run `{}` lies in no repository", facts.run))
-            .hint("its diffs are in its own files: `treebeam diff` shows them")
+        CommandFailure::failed(format!("run `{}` lies in no repository", facts.run))
+            .with_hint("its diffs are in its own files: `treebeam diff` shows them")
     })?;
     Ok(GitRepo::new(user, found.run.root(), facts.run.clone())?)
 }
 
 /// Without its commits a path is a list of recorded diffs, which may not apply any more.
-fn must_be_there(
+fn must_have_commits(
     repo: &GitRepo,
     facts: &Facts,
     root: &Node,
-    steps: &[Step<'_>],
-) -> Result<(), Failure> {
+    steps: &[ExportStep<'_>],
+) -> Result<(), CommandFailure> {
     for node in [root].into_iter().chain(steps.iter().map(|step| step.node)) {
-        if !repo.has(&node.commit)? {
-            let (place, short) = (Place::Node(node.id), node.commit.short());
+        if !repo.has_commit(&node.commit)? {
+            let (place, short) = (CodePlace::Node(node.id), node.commit.short_name());
             let what = format!("the commit {short} of `{place}` is not in the repository any more");
             let hint = format!("`treebeam diff {} {place}` shows what was recorded", facts.run);
-            return Err(Failure::failed(what).hint(hint));
+            return Err(CommandFailure::failed(what).with_hint(hint));
         }
     }
     Ok(())
 }
 
-impl<'a> Step<'a> {
-    fn of(facts: &'a Facts, node: &'a Node) -> Option<Self> {
-        let Origin::Promoted { from, .. } = node.origin else { return None };
+impl<'a> ExportStep<'a> {
+    fn from_node(facts: &'a Facts, node: &'a Node) -> Option<Self> {
+        let NodeOrigin::Promoted { from, .. } = node.origin else { return None };
         let eval = facts.eval(from)?;
-        Some(Self { node, measured: eval.measured()?, eval })
+        Some(Self { node, measured: eval.scored_candidate()?, eval })
     }
 
-    fn chapter(&self, facts: &Facts, files: &RunFiles) -> Chapter {
-        let quoted = files.read(&self.eval.idea.path, MOST_QUOTED).ok();
+    fn build_chapter(&self, facts: &Facts, files: &RunFiles) -> BranchCommit {
+        let quoted = files.read_file(&self.eval.idea.path, MAX_QUOTED_IDEA_BYTES).ok();
         let idea = quoted.map(|text| String::from_utf8_lossy(&text).trim().to_owned());
-        let parts = [Some(self.title()), idea, Some(self.gain(facts)), Some(self.trailers(facts))];
+        let parts = [
+            Some(self.commit_title()),
+            idea,
+            Some(self.describe_gain(facts)),
+            Some(self.commit_trailers(facts)),
+        ];
         let message = parts.into_iter().flatten().filter(|part| !part.is_empty());
-        Chapter {
+        BranchCommit {
             code: self.node.commit.clone(),
             message: message.collect::<Vec<_>>().join("\n\n"),
             at: self.node.created_at,
         }
     }
 
-    fn title(&self) -> String {
+    fn commit_title(&self) -> String {
         let title: String =
             self.eval.idea.title.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         let title = title.trim();
         if title.is_empty() { format!("idea of eval {}", self.eval.id) } else { title.to_owned() }
     }
 
-    fn gain(&self, facts: &Facts) -> String {
+    fn describe_gain(&self, facts: &Facts) -> String {
         let (parent, root) = (&self.measured.scored.vs_parent, &self.measured.scored.vs_root);
-        let policy = &facts.meaning.score;
+        let policy = &facts.settings.score;
         format!(
             "Against its parent: {primary} {}.\nAgainst the root: {primary} {}.\nScore: {} against its parent, {} against the root.",
             primary_change(policy, parent),
             primary_change(policy, root),
-            change(Some(parent.recommendation.score)),
-            change(Some(root.recommendation.score)),
+            format_change(Some(parent.recommendation.score)),
+            format_change(Some(root.recommendation.score)),
             primary = policy.primary,
         )
     }
 
-    fn trailers(&self, facts: &Facts) -> String {
+    fn commit_trailers(&self, facts: &Facts) -> String {
         format!("Treebeam-Run: {}\nTreebeam-Eval: {}\n", facts.run, self.eval.id)
     }
 }
 
-fn show(
+fn show_export(
     facts: &Facts,
     end: NodeId,
     branch: &str,
-    steps: &[Step<'_>],
+    steps: &[ExportStep<'_>],
     commits: &[Commit],
-    output: Output,
-) -> Result<Exit, Failure> {
+    output: OutputFormat,
+) -> Result<CommandExit, CommandFailure> {
     let made = || steps.iter().zip(commits);
     match output {
-        Output::Json => {
+        OutputFormat::Json => {
             let commits: Vec<_> = made()
                 .map(|(step, commit)| {
                     json!({
                         "commit": commit,
-                        "node": Place::Node(step.node.id),
-                        "eval": Place::Candidate(step.eval.id),
-                        "title": step.title(),
+                        "node": CodePlace::Node(step.node.id),
+                        "eval": CodePlace::Candidate(step.eval.id),
+                        "title": step.commit_title(),
                     })
                 })
                 .collect();
-            terminal::json(&json!({
+            terminal::print_json(&json!({
                 "schema": "treebeam.export/1",
                 "run_id": facts.run,
-                "node": Place::Node(end),
+                "node": CodePlace::Node(end),
                 "branch": branch,
                 "commits": commits,
             }))?;
         }
-        Output::Text => {
+        OutputFormat::Text => {
             let lines: String = made()
-                .map(|(step, commit)| format!("{} {}\n", commit.short(), step.title()))
+                .map(|(step, commit)| format!("{} {}\n", commit.short_name(), step.commit_title()))
                 .collect();
-            terminal::offer(lines.as_bytes()).map(drop)?;
-            let log = format!("{} log -p {}", way_on::git(), way_on::word(branch));
-            terminal::note(&format!("`{log}` shows them; your checkout is as it was"));
+            terminal::print_bytes(lines.as_bytes()).map(drop)?;
+            let log = format!(
+                "{} log -p {}",
+                resume_command::git_command(),
+                resume_command::shell_word(branch)
+            );
+            terminal::print_note(&format!("`{log}` shows them; your checkout is as it was"));
         }
     }
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }
 
-fn explained(error: ExportError) -> Failure {
+fn explain_export_error(error: ExportError) -> CommandFailure {
     match error {
         ExportError::Name(_) | ExportError::Taken(_) => {
-            Failure::usage(error.to_string()).hint("give another name with `--branch`")
+            CommandFailure::usage(error.to_string()).with_hint("give another name with `--branch`")
         }
         ExportError::Port(error) => error.into(),
     }
 }
 
-fn gone(node: NodeId) -> Failure {
-    Failure::failed(format!("the record has no `{}`", Place::Node(node)))
+fn missing_node(node: NodeId) -> CommandFailure {
+    CommandFailure::failed(format!("the record has no `{}`", CodePlace::Node(node)))
 }

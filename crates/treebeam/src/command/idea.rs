@@ -1,46 +1,46 @@
 //! `treebeam idea add`: an idea of the user's, by the run's inbox. What can be known beforehand is said at once; the process
 //! that runs the run decides.
 
-use super::steer::{Answer, answer};
-use super::{Output, chosen};
+use super::steer::{MessageAnswer, wait_for_answer};
+use super::{OutputFormat, chosen_place};
 use crate::cli::IdeaArgs;
-use crate::failure::{Exit, Failure};
+use crate::failure::{CommandExit, CommandFailure};
+use crate::resume_command;
+use crate::run_location::{self, RunLocation};
 use crate::terminal;
-use crate::way_on;
-use crate::wiring::{self, Found};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::path::Path;
 use treebeam_core::event::MessageId;
 use treebeam_core::facts::{Eval, Facts};
-use treebeam_core::id::{Place, RunId, Sha256};
+use treebeam_core::id::{CodePlace, RunId, Sha256};
 use treebeam_core::idea;
-use treebeam_core::plan::added::{self, Fit};
+use treebeam_core::plan::user_idea::{self, IdeaFit};
 use treebeam_edge::input::{self, InputError};
-use treebeam_edge::store::inbox::{self, Outgoing};
+use treebeam_edge::store::inbox::{self, OutgoingMessage};
 use treebeam_edge::store::{self, lease};
-use treebeam_run::port::OwnIdea;
+use treebeam_run::port::UserIdea;
 use treebeam_run::reply;
 
 /// The longest file that is read; how long an idea may be is said elsewhere.
-const LIMIT: u64 = 1 << 20;
+const MAX_IDEA_FILE_BYTES: u64 = 1 << 20;
 
-pub(super) fn add(
+pub(super) fn run_idea_add(
     here: &Path,
-    found: &Found,
+    found: &RunLocation,
     args: &IdeaArgs,
-    output: Output,
-) -> Result<Exit, Failure> {
-    let given = give(found, read(here, args)?)?;
+    output: OutputFormat,
+) -> Result<CommandExit, CommandFailure> {
+    let given = post_idea(found, read_idea(here, args)?)?;
     match output {
-        Output::Json => terminal::json(&given.document())?,
-        Output::Text => terminal::say(&given.text()),
+        OutputFormat::Json => terminal::print_json(&given.render_json())?,
+        OutputFormat::Text => terminal::print_line(&given.render_text()),
     }
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }
 
 /// An idea that a run was given.
-pub(super) struct Given {
+pub(super) struct PostedIdea {
     run: RunId,
     message: MessageId,
     title: String,
@@ -52,66 +52,77 @@ pub(super) struct Given {
 }
 
 /// Gives a run an idea, and waits a little for what comes of it.
-pub(super) fn give(found: &Found, own: OwnIdea) -> Result<Given, Failure> {
+pub(super) fn post_idea(found: &RunLocation, own: UserIdea) -> Result<PostedIdea, CommandFailure> {
     let opened = store::open_to_read(&found.run)?;
-    terminal::notes(&opened.notes);
+    terminal::print_notes(&opened.notes);
     let id = &opened.state.run;
-    if let Fit::Never(why) = added::fit(&opened.state, own.node, &idea::fingerprint(&own.text)) {
-        return Err(not_added(id, &why, Failure::usage));
+    if let IdeaFit::Never(why) =
+        user_idea::fit_user_idea(&opened.state, own.node, &idea::idea_fingerprint(&own.text))
+    {
+        return Err(idea_not_added(id, &why, CommandFailure::usage));
     }
-    let (title, sha256) = (idea::title(&own.text), Sha256::of(own.text.as_bytes()));
-    let secret = wiring::inbox_secret(&found.run, found.repo.as_ref())?;
-    let message = inbox::post(&found.run, &Outgoing::Idea(own), &secret)?;
-    let eval = match answer(&found.run, &message, None) {
-        Answer::Refused(why) => return Err(not_added(id, &why, Failure::failed)),
-        Answer::Waiting | Answer::Left => None,
-        Answer::Taken => {
-            eval_of(&store::open_to_read(&found.run)?.state, sha256).map(Cow::into_owned)
+    let (title, sha256) = (idea::idea_title(&own.text), Sha256::hash_bytes(own.text.as_bytes()));
+    let secret = run_location::inbox_secret(&found.run, found.repo.as_ref())?;
+    let message = inbox::post_message(&found.run, &OutgoingMessage::Idea(own), &secret)?;
+    let eval = match wait_for_answer(&found.run, &message, None) {
+        MessageAnswer::Refused(why) => {
+            return Err(idea_not_added(id, &why, CommandFailure::failed));
+        }
+        MessageAnswer::Waiting | MessageAnswer::ReaderGone => None,
+        MessageAnswer::Taken => {
+            find_eval_of_idea(&store::open_to_read(&found.run)?.state, sha256).map(Cow::into_owned)
         }
     };
-    let (runner, way_on) = (lease::runner(&found.run), way_on::as_it_is(&opened.state));
-    Ok(Given { run: id.clone(), message, title, eval, runner, way_on })
+    let (runner, way_on) =
+        (lease::describe_owner(&found.run), resume_command::recorded_resume_command(&opened.state));
+    Ok(PostedIdea { run: id.clone(), message, title, eval, runner, way_on })
 }
 
-fn read(here: &Path, args: &IdeaArgs) -> Result<OwnIdea, Failure> {
-    let node = args.node.as_deref().map(chosen::node).transpose()?;
+fn read_idea(here: &Path, args: &IdeaArgs) -> Result<UserIdea, CommandFailure> {
+    let node = args.node.as_deref().map(chosen_place::parse_node_id).transpose()?;
     let name = args.file.display().to_string();
     let text = match name.as_str() {
-        "-" => input::standard_input(LIMIT)?,
+        "-" => input::read_standard_input(MAX_IDEA_FILE_BYTES)?,
         name => {
-            let text = input::text(&here.join(&args.file), name, LIMIT);
-            text.map_err(|error| unread(here, args, name, error))?
+            let text = input::read_text(&here.join(&args.file), name, MAX_IDEA_FILE_BYTES);
+            text.map_err(|error| explain_unreadable_idea(here, args, name, error))?
         }
     };
-    let text = reply::own_idea(&text).map_err(|why| {
-        Failure::usage(format!("`{name}` is no idea: {why}"))
-            .hint("write `IDEA:`, `RATIONALE:` and `REQUIRED_CHANGES:`, or plain text")
+    let text = reply::parse_user_idea(&text).map_err(|why| {
+        CommandFailure::usage(format!("`{name}` is no idea: {why}"))
+            .with_hint("write `IDEA:`, `RATIONALE:` and `REQUIRED_CHANGES:`, or plain text")
     })?;
-    Ok(OwnIdea { node, text })
+    Ok(UserIdea { node, text })
 }
 
 /// A single word is the file. Where it names a run, the file was left out.
-fn unread(here: &Path, args: &IdeaArgs, name: &str, error: InputError) -> Failure {
-    let is_run = || Found::find(here, Some(name)).is_ok_and(|it| it.run.journal().is_file());
+fn explain_unreadable_idea(
+    here: &Path,
+    args: &IdeaArgs,
+    name: &str,
+    error: InputError,
+) -> CommandFailure {
+    let is_run =
+        || RunLocation::find(here, Some(name)).is_ok_and(|it| it.run.journal_path().is_file());
     if args.run.is_some() || !is_run() {
         return error.into();
     }
-    Failure::usage(format!("`{name}` is a run, and no idea is named"))
-        .hint(format!("`treebeam idea add {name} FILE`, or `-` in place of the file to read it from standard input"))
+    CommandFailure::usage(format!("`{name}` is a run, and no idea is named"))
+        .with_hint(format!("`treebeam idea add {name} FILE`, or `-` in place of the file to read it from standard input"))
 }
 
 /// The newest eval of an idea of the user's with this text.
-fn eval_of(facts: &Facts, sha256: Sha256) -> Option<Cow<'_, Eval>> {
+fn find_eval_of_idea(facts: &Facts, sha256: Sha256) -> Option<Cow<'_, Eval>> {
     facts.evals.iter().rev().find(|eval| eval.idea.turn.is_none() && eval.idea.sha256 == sha256)
 }
 
-fn not_added(id: &RunId, why: &str, failure: fn(String) -> Failure) -> Failure {
+fn idea_not_added(id: &RunId, why: &str, failure: fn(String) -> CommandFailure) -> CommandFailure {
     failure(format!("the idea is not added to run `{id}`: {why}"))
-        .hint(format!("`treebeam status {id}` shows its frontier and its budget"))
+        .with_hint(format!("`treebeam status {id}` shows its frontier and its budget"))
 }
 
-impl Given {
-    fn document(&self) -> Value {
+impl PostedIdea {
+    fn render_json(&self) -> Value {
         let eval = self.eval.as_ref();
         json!({
             "schema": "treebeam.idea/1",
@@ -119,18 +130,18 @@ impl Given {
             "message": self.message,
             "title": self.title,
             "outcome": if eval.is_some() { "added" } else { "waiting" },
-            "eval": eval.map(|eval| Place::Candidate(eval.id)),
-            "node": eval.map(|eval| Place::Node(eval.parent)),
+            "eval": eval.map(|eval| CodePlace::Candidate(eval.id)),
+            "node": eval.map(|eval| CodePlace::Node(eval.parent)),
             "running": self.runner,
         })
     }
 
     /// What came of it, in words.
-    pub(super) fn text(&self) -> String {
+    pub(super) fn render_text(&self) -> String {
         let (id, title) = (&self.run, &self.title);
         match (&self.eval, &self.runner) {
             (Some(eval), _) => {
-                let (eval, node) = (Place::Candidate(eval.id), Place::Node(eval.parent));
+                let (eval, node) = (CodePlace::Candidate(eval.id), CodePlace::Node(eval.parent));
                 format!("the idea is {eval} of run {id}, on {node}: {title}")
             }
             (None, Some(by)) => format!("the idea waits for its turn in run {id}: {by}"),

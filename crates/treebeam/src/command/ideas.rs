@@ -1,116 +1,137 @@
 //! `treebeam ideas`: fills a folder with ideas, outside of any run. What is there is kept or set aside, never lost; whoever
 //! was killed is called again, and goes on.
 
-mod memory;
+mod dir_conversation;
+mod existing_ideas;
 mod outcome;
-mod there;
 mod workplace;
 
-use super::{Output, begin};
+use super::{OutputFormat, run_start};
 use crate::cli::IdeasArgs;
 use crate::config::Config;
-use crate::crew::{self, Seat};
-use crate::failure::{Exit, Failure};
+use crate::failure::{CommandExit, CommandFailure};
 use crate::interrupt::CtrlC;
-use crate::preflight::{self, Consent};
-use crate::progress::Onlooker;
-use crate::progress::now::{Lines, SeenAgent};
+use crate::preflight::{self, CostConsent};
+use crate::progress::RunObserver;
+use crate::progress::activity::{LineReporting, ObservedAgent};
+use crate::role_agents::{self, RoleAgent};
+use crate::run_location::RepoHome;
 use crate::terminal;
-use crate::wiring::Home;
+use dir_conversation::IdeasDirConversation;
+use existing_ideas::ExistingIdeas;
 use jiff::Timestamp;
-use memory::Memory;
-use outcome::Outcome;
+use outcome::IdeasDirOutcome;
 use serde_json::json;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
-use there::There;
 use treebeam_core::idea;
-use treebeam_core::policy::{Meaning, Reach};
-use treebeam_edge::agent::bucket::Limits;
-use treebeam_edge::agent::budgeted::Budget;
-use treebeam_edge::agent::calls::Calls;
-use treebeam_edge::agent::command::Surroundings;
-use treebeam_edge::agent::retrying::Patience;
-use treebeam_edge::agent::{Door, Plan};
-use treebeam_edge::ideas_dir::{Aside, Batch, IdeasDir, NewFile, SET_ASIDE};
+use treebeam_core::policy::{FixedSettings, RunLimits};
+use treebeam_edge::agent::bucket::AgentLimits;
+use treebeam_edge::agent::budget_layer::Budget;
+use treebeam_edge::agent::call_store::CallStore;
+use treebeam_edge::agent::command::AgentWorkspace;
+use treebeam_edge::agent::retry_layer::RetryPolicy;
+use treebeam_edge::agent::{AgentDoor, DoorPlan};
+use treebeam_edge::ideas_dir::{
+    IdeasDir, IdeasDirBatch, NewIdeaFile, SET_ASIDE_FOLDER, SetAsideFiles,
+};
 use treebeam_edge::{input, store};
-use treebeam_run::alone::{self, Brought, End, Ports, Wanted};
-use treebeam_run::port::Role;
-use workplace::Workplace;
+use treebeam_run::port::AgentRole;
+use treebeam_run::standalone_ideas::{
+    self, ProposalEnd, StandaloneIdeas, StandalonePorts, StandaloneRequest,
+};
+use workplace::AgentWorkplace;
 
 /// The longest text about the baseline that is read; how much of it is told is said elsewhere.
-const BASELINE_BYTES: u64 = 16 << 20;
+const MAX_BASELINE_TEXT_BYTES: u64 = 16 << 20;
 
-pub(super) fn run(here: &Path, args: &IdeasArgs, output: Output) -> Result<Exit, Failure> {
-    let config = config(here, args)?;
-    let home = Home::open(here, &config)?;
-    config.prompts(&home.repo.toplevel)?;
-    let meaning = config.meaning(Meaning::default())?;
+pub(super) fn run_ideas(
+    here: &Path,
+    args: &IdeasArgs,
+    output: OutputFormat,
+) -> Result<CommandExit, CommandFailure> {
+    let config = load_ideas_config(here, args)?;
+    let home = RepoHome::open(here, &config)?;
+    config.load_prompts(&home.repo.toplevel)?;
+    let meaning = config.fixed_settings(FixedSettings::default())?;
     let own = store::make_runs_root(&home.repo.toplevel)?.with_file_name("ideas");
     let dir = IdeasDir::open(&here.join(&args.ideas_dir), &own)?;
-    let finished = dir.finish()?;
-    let there = There::look(&dir, here, args, &home, meaning.ideas_context_strategy)?;
+    let finished = dir.finish_recorded()?;
+    let there = ExistingIdeas::load(&dir, here, args, &home, meaning.ideas_context_strategy)?;
     let count = usize::try_from(meaning.ideas_per_node.get()).unwrap_or(usize::MAX);
-    let manner = Manner::of(args, finished.as_ref(), &there);
+    let manner = IdeasDirMode::from_args(args, finished.as_ref(), &there);
     let kept = match manner {
-        Manner::Replace => 0,
-        Manner::Add => there.own.len(),
+        IdeasDirMode::Replace => 0,
+        IdeasDirMode::Add => there.own.len(),
     };
     // What was begun may have been writing what is read here.
-    let memory = Memory::open(here, args, &config.reach(&Reach::default()))?;
-    let begun = finished.map(|batch| Outcome::of(&dir, batch));
+    let memory = IdeasDirConversation::open(here, args, &config.run_limits(&RunLimits::default()))?;
+    let begun = finished.map(|batch| IdeasDirOutcome::from_batch(&dir, batch));
     let missing = u32::try_from(count.saturating_sub(kept)).ok().and_then(NonZeroU32::new);
     let Some(missing) = missing else {
-        memory.hand_on()?;
-        return begun.unwrap_or_else(|| Outcome::nothing(&dir)).tell(&there, count, output);
+        memory.write_unchanged()?;
+        return begun
+            .unwrap_or_else(|| IdeasDirOutcome::empty(&dir))
+            .show_and_exit(&there, count, output);
     };
-    let added = baseline(here, args)?;
-    let asked = Asked { home: &home, config: &config, meaning: &meaning, missing, dir: &dir };
-    let (added, consent) = (added.as_deref(), Consent::of(args.yes));
+    let added = read_baseline_text(here, args)?;
+    let asked =
+        IdeasDirRequest { home: &home, config: &config, meaning: &meaning, missing, dir: &dir };
+    let (added, consent) = (added.as_deref(), CostConsent::from_yes_flag(args.yes));
     let brought = match asked.propose(&there, &memory, added, consent) {
-        Err(Halted::Interrupted) => {
-            terminal::say("interrupted: the same command goes on from here");
-            return Ok(Exit::Interrupted);
+        Err(IdeasDirHalt::Interrupted) => {
+            terminal::print_line("interrupted: the same command goes on from here");
+            return Ok(CommandExit::Interrupted);
         }
-        Err(Halted::Failed(failure)) => return Err(*failure),
+        Err(IdeasDirHalt::Failed(failure)) => return Err(*failure),
         Ok(brought) => brought,
     };
     if brought.ideas.is_empty() {
-        return Err(nothing_came(&dir, &brought.end)?);
+        return Err(record_empty_batch(&dir, &brought.end)?);
     }
-    let batch = Batch {
-        conversation: memory.file(brought.conversation.as_ref())?,
-        ..batch(&dir, &there, &brought, manner)
+    let batch = IdeasDirBatch {
+        conversation: memory.state_file(brought.conversation.as_ref())?,
+        ..build_batch(&dir, &there, &brought, manner)
     };
-    dir.put(&batch)?;
-    Outcome::of(&dir, batch).and_before(begun).with(brought).tell(&there, count, output)
+    dir.record_and_apply(&batch)?;
+    IdeasDirOutcome::from_batch(&dir, batch)
+        .with_earlier(begun)
+        .with_ideas(brought)
+        .show_and_exit(&there, count, output)
 }
 
 /// The folder and the conversation stay as they were. Whoever calls again asks again, but for what a budget has cut off:
 /// that goes on.
-fn nothing_came(dir: &IdeasDir, end: &End) -> Result<Failure, Failure> {
-    if !matches!(end, End::OverBudget(_)) {
-        dir.put(&Batch { edition: dir.edition() + 1, ..Batch::default() })?;
+fn record_empty_batch(dir: &IdeasDir, end: &ProposalEnd) -> Result<CommandFailure, CommandFailure> {
+    if !matches!(end, ProposalEnd::OverBudget(_)) {
+        dir.record_and_apply(&IdeasDirBatch {
+            edition: dir.read_edition() + 1,
+            ..IdeasDirBatch::default()
+        })?;
     }
-    let why = end.why().unwrap_or_default();
-    Ok(Failure::failed(format!("no idea came: {why}")).hint(
+    let why = end.shortfall_reason().unwrap_or_default();
+    Ok(CommandFailure::failed(format!("no idea came: {why}")).with_hint(
         "what is in the folder is as it was; `treebeam agents check` asks the agent something",
     ))
 }
 
 /// What becomes of the ideas that are there.
 #[derive(Clone, Copy)]
-enum Manner {
+enum IdeasDirMode {
     /// They stay, and others come beside them.
     Add,
     /// They are set aside, and others take their place.
     Replace,
 }
 
-impl Manner {
+impl IdeasDirMode {
     /// What a call before this one had begun to regenerate is what this one was to.
-    const fn of(args: &IdeasArgs, finished: Option<&Batch>, there: &There) -> Self {
-        let regenerated = matches!(finished, Some(Batch { aside: Some(_), .. }));
+    const fn from_args(
+        args: &IdeasArgs,
+        finished: Option<&IdeasDirBatch>,
+        there: &ExistingIdeas,
+    ) -> Self {
+        let regenerated = matches!(finished, Some(IdeasDirBatch { aside: Some(_), .. }));
         if args.force_regenerate_ideas && !regenerated && !there.own.is_empty() {
             return Self::Replace;
         }
@@ -119,7 +140,7 @@ impl Manner {
 }
 
 /// The configuration with these flags over it.
-fn config(here: &Path, args: &IdeasArgs) -> Result<Config, Failure> {
+fn load_ideas_config(here: &Path, args: &IdeasArgs) -> Result<Config, CommandFailure> {
     let config = Config::load(here, args.config.config.as_deref())?;
     let own = json!({
         "ideas_per_node": args.count,
@@ -130,18 +151,22 @@ fn config(here: &Path, args: &IdeasArgs) -> Result<Config, Failure> {
     Ok(config.with_flags(&[serde_json::to_value(&args.spending)?, own])?)
 }
 
-fn baseline(here: &Path, args: &IdeasArgs) -> Result<Option<String>, Failure> {
+fn read_baseline_text(here: &Path, args: &IdeasArgs) -> Result<Option<String>, CommandFailure> {
     let Some(file) = &args.baseline_context else { return Ok(None) };
-    Ok(Some(input::text(&here.join(file), &file.display().to_string(), BASELINE_BYTES)?))
+    Ok(Some(input::read_text(
+        &here.join(file),
+        &file.display().to_string(),
+        MAX_BASELINE_TEXT_BYTES,
+    )?))
 }
 
 /// Why nothing came that is no agent's answer.
-enum Halted {
+enum IdeasDirHalt {
     Interrupted,
-    Failed(Box<Failure>),
+    Failed(Box<CommandFailure>),
 }
 
-impl<E: Into<Failure>> From<E> for Halted {
+impl<E: Into<CommandFailure>> From<E> for IdeasDirHalt {
     fn from(error: E) -> Self {
         let failure = error.into();
         if failure.is_interruption() { Self::Interrupted } else { Self::Failed(Box::new(failure)) }
@@ -149,92 +174,106 @@ impl<E: Into<Failure>> From<E> for Halted {
 }
 
 /// What is asked, and of whom.
-struct Asked<'a> {
-    home: &'a Home,
+struct IdeasDirRequest<'a> {
+    home: &'a RepoHome,
     config: &'a Config,
-    meaning: &'a Meaning,
+    meaning: &'a FixedSettings,
     missing: NonZeroU32,
     dir: &'a IdeasDir,
 }
 
-impl Asked<'_> {
+impl IdeasDirRequest<'_> {
     fn propose(
         &self,
-        there: &There,
-        memory: &Memory,
+        there: &ExistingIdeas,
+        memory: &IdeasDirConversation,
         added: Option<&str>,
-        consent: Consent,
-    ) -> Result<Brought, Halted> {
+        consent: CostConsent,
+    ) -> Result<StandaloneIdeas, IdeasDirHalt> {
         let Self { home, config, meaning, missing, dir } = self;
-        let seats = begin::seats(home, config, &[Role::Ideas])?;
-        begin::must_be_able(&seats, &[Role::Ideas])?;
-        preflight::must_remember(memory.before.mode, &seats)?;
-        let asked = Meaning { ideas_per_node: *missing, control: None, ..(*meaning).clone() };
-        let once = Reach { max_depth: 1, ..config.reach(&Reach::default()) };
-        begin::must_be_affordable(config, &asked, &once, &seats, consent)?;
-        let told = config.prompts(&home.repo.toplevel)?;
-        let workplace = Workplace::make(home, dir, &seats)?;
-        let plan = self.plan(&seats, &workplace)?;
-        let onlooker = Onlooker::new(None);
-        let agent = SeenAgent { agent: Door::open(&plan, &onlooker)?, lines: Lines::None };
-        let wanted = Wanted {
+        let seats = run_start::role_agents(home, config, &[AgentRole::Ideas])?;
+        run_start::must_have_agents(&seats, &[AgentRole::Ideas])?;
+        preflight::must_keep_conversations(memory.before.mode, &seats)?;
+        let asked = FixedSettings { ideas_per_node: *missing, control: None, ..(*meaning).clone() };
+        let once = RunLimits { max_depth: 1, ..config.run_limits(&RunLimits::default()) };
+        run_start::must_be_affordable(config, &asked, &once, &seats, consent)?;
+        let told = config.load_prompts(&home.repo.toplevel)?;
+        let workplace = AgentWorkplace::create(home, dir, &seats)?;
+        let plan = self.build_agent_plan(&seats, &workplace)?;
+        let onlooker = RunObserver::new(None);
+        let agent =
+            ObservedAgent { agent: AgentDoor::open(&plan, &onlooker)?, lines: LineReporting::None };
+        let wanted = StandaloneRequest {
             count: missing.get(),
             scope: meaning.dedupe_scope,
             commit: &home.repo.head,
-            there: &there.known(),
+            existing: &there.known_ideas(),
             added,
-            protect: &meaning.protected(),
-            commands: &meaning.commands(),
-            edition: dir.edition(),
-            before: &memory.before,
+            protect: &meaning.protected_globs(),
+            commands: &meaning.command_lines(),
+            edition: dir.read_edition(),
+            history: &memory.before,
         };
         let (repo, prompts) = (&workplace.repo, &told.prompts);
-        let brought =
-            alone::propose(&wanted, Ports { repo, agent: &agent, interrupt: &CtrlC, prompts });
-        workplace.leave();
+        let brought = standalone_ideas::propose_standalone(
+            &wanted,
+            StandalonePorts { repo, agent: &agent, interrupt: &CtrlC, prompts },
+        );
+        workplace.remove();
         Ok(brought?)
     }
 
     /// Who answers, and within which bounds: as for any question outside of a run.
-    fn plan(&self, seats: &[Seat<'_>], workplace: &Workplace) -> Result<Plan, Failure> {
+    fn build_agent_plan(
+        &self,
+        seats: &[RoleAgent<'_>],
+        workplace: &AgentWorkplace,
+    ) -> Result<DoorPlan, CommandFailure> {
         let top = &self.home.repo.toplevel;
-        let reach = self.config.reach(&Reach::default());
-        Ok(Plan {
-            crew: crew::crew(seats)?,
-            prices: self.config.prices(),
+        let reach = self.config.run_limits(&RunLimits::default());
+        Ok(DoorPlan {
+            crew: role_agents::installed_role_agents(seats)?,
+            prices: self.config.model_prices(),
             budget: Budget::from(&reach),
-            limits: Limits::from(&reach),
-            patience: Patience::BRIEF,
-            calls: Calls::Folder(store::make_runs_root(top)?.with_file_name("calls")),
+            limits: AgentLimits::from(&reach),
+            patience: RetryPolicy::BRIEF,
+            calls: CallStore::Folder(store::make_runs_root(top)?.with_file_name("calls")),
             replays: None,
-            surroundings: Surroundings::Folder(workplace.folder.clone()),
+            surroundings: AgentWorkspace::Folder(workplace.folder.clone()),
         })
     }
 }
 
 /// What is to be done with what came.
-fn batch(dir: &IdeasDir, there: &There, brought: &Brought, manner: Manner) -> Batch {
+fn build_batch(
+    dir: &IdeasDir,
+    there: &ExistingIdeas,
+    brought: &StandaloneIdeas,
+    manner: IdeasDirMode,
+) -> IdeasDirBatch {
     let first = match manner {
-        Manner::Replace => 1,
-        Manner::Add => there.next_number(),
+        IdeasDirMode::Replace => 1,
+        IdeasDirMode::Add => there.next_number(),
     };
-    let files = (first..).zip(&brought.ideas).map(|(number, text)| NewFile {
-        name: idea::file_name(number, &idea::title(text)),
+    let files = (first..).zip(&brought.ideas).map(|(number, text)| NewIdeaFile {
+        name: idea::idea_file_name(number, &idea::idea_title(text)),
         text: text.clone(),
     });
     let names = || there.own.iter().map(|file| file.name.clone()).collect();
     let aside = match manner {
-        Manner::Replace => Some(Aside { folder: free(dir.folder()), names: names() }),
-        Manner::Add => None,
+        IdeasDirMode::Replace => {
+            Some(SetAsideFiles { folder: free_folder_name(dir.folder()), names: names() })
+        }
+        IdeasDirMode::Add => None,
     };
-    let edition = dir.edition() + 1;
-    Batch { aside, files: files.collect(), conversation: None, edition }
+    let edition = dir.read_edition() + 1;
+    IdeasDirBatch { aside, files: files.collect(), conversation: None, edition }
 }
 
 /// A folder that is not there yet, by the time.
-fn free(folder: &Path) -> String {
+fn free_folder_name(folder: &Path) -> String {
     let now = Timestamp::now().strftime("%Y%m%d-%H%M%S");
-    let named = |name: String| PathBuf::from(SET_ASIDE).join(name).display().to_string();
+    let named = |name: String| PathBuf::from(SET_ASIDE_FOLDER).join(name).display().to_string();
     let mut name = named(now.to_string());
     let mut number = 2;
     while folder.join(&name).exists() {

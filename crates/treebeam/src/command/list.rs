@@ -1,77 +1,86 @@
 //! `treebeam list`: the runs of a repository, the newest first. Reads only; a run that cannot be opened is listed with what
 //! is wrong, and keeps nobody from seeing the others.
 
-use super::Output;
-use crate::failure::{Exit, Failure};
+use super::OutputFormat;
+use crate::failure::{CommandExit, CommandFailure};
+use crate::resume_command;
+use crate::run_location::RepoHome;
 use crate::terminal;
-use crate::way_on;
-use crate::wiring::Home;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::time::Duration;
-use treebeam_core::id::{Place, RunId};
+use treebeam_core::id::{CodePlace, RunId};
 use treebeam_edge::store::{self, RunDir, lease};
 use treebeam_run::figures;
-use treebeam_view::list::{Digest, Listed, Standing};
+use treebeam_view::list::{ListedRun, RunDigest, RunStatus};
 
-pub(super) fn run(home: &Home, output: Output) -> Result<Exit, Failure> {
-    let mut ids = store::runs(&home.runs_root)?;
+pub(super) fn run_list(
+    home: &RepoHome,
+    output: OutputFormat,
+) -> Result<CommandExit, CommandFailure> {
+    let mut ids = store::list_runs(&home.runs_root)?;
     ids.reverse();
     let now = Timestamp::now();
     match output {
-        Output::Json => {
-            let runs: Vec<_> = ids.iter().map(|id| document(home, id, now)).collect();
-            terminal::json(&json!({ "schema": "treebeam.list/1", "runs": runs }))?;
+        OutputFormat::Json => {
+            let runs: Vec<_> = ids.iter().map(|id| render_run_json(home, id, now)).collect();
+            terminal::print_json(&json!({ "schema": "treebeam.list/1", "runs": runs }))?;
         }
-        Output::Text if ids.is_empty() => {
-            terminal::show("there is no run in this repository; `treebeam run` starts one\n")?;
+        OutputFormat::Text if ids.is_empty() => {
+            terminal::print_text(
+                "there is no run in this repository; `treebeam run` starts one\n",
+            )?;
         }
-        Output::Text => {
-            let runs: Vec<_> = ids.iter().map(|id| listed(home, id, now)).collect();
-            terminal::show(&treebeam_view::list(&runs))?;
+        OutputFormat::Text => {
+            let runs: Vec<_> = ids.iter().map(|id| list_run(home, id, now)).collect();
+            terminal::print_text(&treebeam_view::render_run_list(&runs))?;
         }
     }
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }
 
-fn listed(home: &Home, id: &RunId, now: Timestamp) -> Listed {
-    let run = home.named(id);
-    let found = digest(&run, lease::runner(&run));
-    Listed { run: id.to_string(), age: age(store::began(&run), now), found }
+fn list_run(home: &RepoHome, id: &RunId, now: Timestamp) -> ListedRun {
+    let run = home.run_dir(id);
+    let found = load_run_digest(&run, lease::describe_owner(&run));
+    ListedRun { run: id.to_string(), age: run_age(store::run_start_time(&run), now), digest: found }
 }
 
 /// A run that lies there, in short, or why that cannot be told.
-pub(super) fn digest(run: &RunDir, runner: Option<String>) -> Result<Digest, String> {
+pub(super) fn load_run_digest(run: &RunDir, runner: Option<String>) -> Result<RunDigest, String> {
     let opened = store::open_to_read(run).map_err(|error| error.to_string())?;
-    Ok(Digest::of(&opened.state, runner, &way_on::as_it_is(&opened.state)))
+    Ok(RunDigest::from_facts(
+        &opened.state,
+        runner,
+        &resume_command::recorded_resume_command(&opened.state),
+    ))
 }
 
 /// How long ago a run began.
-pub(super) fn age(began: Option<Timestamp>, now: Timestamp) -> Option<Duration> {
+pub(super) fn run_age(began: Option<Timestamp>, now: Timestamp) -> Option<Duration> {
     // A clock that was set back makes no run that begins later.
     began.map(|began| Duration::try_from(now.duration_since(began)).unwrap_or_default())
 }
 
-fn document(home: &Home, id: &RunId, now: Timestamp) -> Value {
-    let listed = listed(home, id, now);
+fn render_run_json(home: &RepoHome, id: &RunId, now: Timestamp) -> Value {
+    let listed = list_run(home, id, now);
     let mut document = json!({
         "run_id": id,
-        "state": listed.word(),
-        "outcome": listed.outcome(),
-        "began_at": store::began(&home.named(id)),
+        "state": listed.status_word(),
+        "outcome": listed.describe_status(),
+        "began_at": store::run_start_time(&home.run_dir(id)),
     });
-    match listed.found {
-        Ok(found) => fill(&mut document, &found),
+    match listed.digest {
+        Ok(found) => add_digest_json(&mut document, &found),
         Err(why) => document["error"] = json!(why),
     }
     document
 }
 
-fn fill(document: &mut Value, found: &Digest) {
-    let (running, stop_reason) = match &found.standing {
-        Standing::Running { by } | Standing::Paused { by } => (Some(by), None),
-        Standing::Stopped(reason) => (None, Some(reason)),
-        Standing::Resumable { .. } | Standing::Unmeasured { .. } => (None, None),
+fn add_digest_json(document: &mut Value, found: &RunDigest) {
+    let (running, stop_reason) = match &found.status {
+        RunStatus::Running { by } | RunStatus::Paused { by } => (Some(by), None),
+        RunStatus::Stopped(reason) => (None, Some(reason)),
+        RunStatus::Resumable { .. } | RunStatus::Unmeasured { .. } => (None, None),
     };
     document["running"] = json!(running);
     document["stop_reason"] = json!(stop_reason);
@@ -80,8 +89,8 @@ fn fill(document: &mut Value, found: &Digest) {
     document["max_depth"] = json!(found.max_depth);
     document["nodes"] = json!(found.nodes);
     document["evals"] = json!(found.evals);
-    document["best"] = json!(Place::Node(found.best));
+    document["best"] = json!(CodePlace::Node(found.best));
     document["best_rank_score"] = json!(found.gain);
     document["llm_calls"] = json!(found.spent.total().calls);
-    document["cost_usd"] = json!(figures::cost(&found.spent));
+    document["cost_usd"] = json!(figures::cost_in_dollars(&found.spent));
 }

@@ -1,9 +1,9 @@
 //! `treebeam completions` and `treebeam man`: what the command line says about itself, for a shell and for `man`. The only
 //! files written are the pages that the user asked for.
 
-use super::Output;
-use crate::cli::Cli;
-use crate::failure::{Exit, Failure};
+use super::OutputFormat;
+use crate::cli::CliArgs;
+use crate::failure::{CommandExit, CommandFailure};
 use crate::terminal;
 use clap::{Command, CommandFactory as _};
 use clap_complete::Shell;
@@ -13,53 +13,60 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-const NAME: &str = "treebeam";
+const PROGRAM_NAME: &str = "treebeam";
 
-pub(super) fn completions(shell: Shell, output: Output) -> Result<Exit, Failure> {
+pub(super) fn run_completions(
+    shell: Shell,
+    output: OutputFormat,
+) -> Result<CommandExit, CommandFailure> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), NAME, &mut script);
+    clap_complete::generate(shell, &mut CliArgs::command(), PROGRAM_NAME, &mut script);
     match output {
-        Output::Json => terminal::json(&json!({
+        OutputFormat::Json => terminal::print_json(&json!({
             "schema": "treebeam.completions/1",
             "shell": shell.to_string(),
             "script": String::from_utf8_lossy(&script),
         }))?,
-        Output::Text => terminal::offer(&script).map(drop)?,
+        OutputFormat::Text => terminal::print_bytes(&script).map(drop)?,
     }
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }
 
-pub(super) fn man(here: &Path, folder: Option<&Path>, output: Output) -> Result<Exit, Failure> {
-    let pages = pages()?;
+pub(super) fn run_man(
+    here: &Path,
+    folder: Option<&Path>,
+    output: OutputFormat,
+) -> Result<CommandExit, CommandFailure> {
+    let pages = render_pages()?;
     match folder {
-        Some(folder) => write(&here.join(folder), &pages, output)?,
-        None => show(&pages, output)?,
+        Some(folder) => write_pages(&here.join(folder), &pages, output)?,
+        None => show_pages(&pages, output)?,
     }
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }
 
 /// A manual page: its file's name, and its text.
 type Page = (String, Vec<u8>);
 
 /// The program's own page first, then one for each command.
-fn pages() -> io::Result<Vec<Page>> {
-    let mut program = Cli::command().disable_help_subcommand(true);
+fn render_pages() -> io::Result<Vec<Page>> {
+    let mut program = CliArgs::command().disable_help_subcommand(true);
     program.build();
     let commands = program.get_subcommands().filter(|command| !command.is_hide_set());
-    std::iter::once(&program).chain(commands).map(page).collect()
+    std::iter::once(&program).chain(commands).map(render_page).collect()
 }
 
-fn page(command: &Command) -> io::Result<Page> {
+fn render_page(command: &Command) -> io::Result<Page> {
     let page = Man::new(command.clone());
     let mut text = Vec::new();
     page.render(&mut text)?;
     Ok((page.get_filename(), text))
 }
 
-fn write(folder: &Path, pages: &[Page], output: Output) -> Result<(), Failure> {
+fn write_pages(folder: &Path, pages: &[Page], output: OutputFormat) -> Result<(), CommandFailure> {
     let cannot = |error: io::Error| {
-        Failure::failed(format!("cannot write to `{}`: {error}", folder.display()))
-            .hint("name a folder that may be written")
+        CommandFailure::failed(format!("cannot write to `{}`: {error}", folder.display()))
+            .with_hint("name a folder that may be written")
     };
     fs::create_dir_all(folder).map_err(cannot)?;
     for (name, text) in pages {
@@ -67,29 +74,29 @@ fn write(folder: &Path, pages: &[Page], output: Output) -> Result<(), Failure> {
     }
     let names: Vec<_> = pages.iter().map(|(name, _)| name).collect();
     match output {
-        Output::Json => {
+        OutputFormat::Json => {
             let folder = folder.display().to_string();
-            terminal::json(
+            terminal::print_json(
                 &json!({ "schema": "treebeam.man/1", "folder": folder, "written": names }),
             )
         }
-        Output::Text => {
-            terminal::say(&format!("wrote {} pages to {}", names.len(), folder.display()));
+        OutputFormat::Text => {
+            terminal::print_line(&format!("wrote {} pages to {}", names.len(), folder.display()));
             Ok(())
         }
     }
 }
 
-fn show(pages: &[Page], output: Output) -> Result<(), Failure> {
+fn show_pages(pages: &[Page], output: OutputFormat) -> Result<(), CommandFailure> {
     match output {
-        Output::Json => {
+        OutputFormat::Json => {
             let text = |(name, text): &Page| (name.clone(), String::from_utf8_lossy(text).into());
             let pages: serde_json::Map<_, _> = pages.iter().map(text).collect();
-            terminal::json(&json!({ "schema": "treebeam.man/1", "pages": pages }))
+            terminal::print_json(&json!({ "schema": "treebeam.man/1", "pages": pages }))
         }
-        Output::Text => {
+        OutputFormat::Text => {
             let own = pages.first().map_or(&[][..], |(_, text)| text);
-            terminal::offer(own).map(drop)
+            terminal::print_bytes(own).map(drop)
         }
     }
 }

@@ -1,62 +1,65 @@
 //! `treebeam report`: validates a run and rewrites its reports from the recorded state. Runs nothing.
 
 mod holdout;
-pub(super) mod material;
+pub(super) mod run_texts;
 
-pub(super) use holdout::Holdout;
+pub(super) use holdout::HoldoutComparison;
 
-use super::{Output, validate};
-use crate::failure::{Exit, Failure};
+use super::{OutputFormat, validate};
+use crate::failure::{CommandExit, CommandFailure};
+use crate::run_location::RunLocation;
 use crate::terminal;
-use crate::wiring::Found;
-use material::Shelf;
+use run_texts::RunTexts;
 use serde_json::json;
 use std::iter::once_with;
-use treebeam_core::audit::Finding;
+use treebeam_core::audit::AuditFinding;
 use treebeam_core::facts::Facts;
 use treebeam_core::id::RunPath;
 use treebeam_edge::store::{RunDir, RunFiles};
-use treebeam_run::port::Files as _;
-use treebeam_view::html::{Extra, report};
+use treebeam_run::port::FileStore as _;
+use treebeam_view::html::{ReportExtra, render_report};
 
 /// The report that is a page.
-pub(super) const PAGE: &str = "report.html";
+pub(super) const REPORT_PAGE_FILE: &str = "report.html";
 
-pub(super) fn run(found: &Found, output: Output) -> Result<Exit, Failure> {
+pub(super) fn run_report(
+    found: &RunLocation,
+    output: OutputFormat,
+) -> Result<CommandExit, CommandFailure> {
     let run = &found.run;
-    let checked = validate::check(found)?;
-    let written = write_with(run, &checked.state, Some(&checked.findings))?;
+    let checked = validate::validate_and_report(found)?;
+    let written = write_reports_with_findings(run, &checked.state, Some(&checked.findings))?;
     let names: Vec<_> = written.iter().map(RunPath::as_str).collect();
     match output {
-        Output::Json => terminal::json(&json!({
+        OutputFormat::Json => terminal::print_json(&json!({
             "schema": "treebeam.report/1",
             "run_id": checked.state.run,
             "written": names,
             "findings": checked.findings.len(),
         }))?,
-        Output::Text => {
+        OutputFormat::Text => {
             let names = names.join(", ");
-            terminal::say(&format!("wrote {names} in {}", run.root().display()));
+            terminal::print_line(&format!("wrote {names} in {}", run.root().display()));
         }
     }
-    Ok(checked.exit(output))
+    Ok(checked.show_and_exit(output))
 }
 
 /// Writes the reports of a state: the same state gives the same bytes.
-pub(super) fn write(run: &RunDir, facts: &Facts) -> Result<Vec<RunPath>, Failure> {
-    write_with(run, facts, None)
+pub(super) fn write_reports(run: &RunDir, facts: &Facts) -> Result<Vec<RunPath>, CommandFailure> {
+    write_reports_with_findings(run, facts, None)
 }
 
 /// The same with what a validation found.
-fn write_with(
+fn write_reports_with_findings(
     run: &RunDir,
     facts: &Facts,
-    findings: Option<&[Finding]>,
-) -> Result<Vec<RunPath>, Failure> {
+    findings: Option<&[AuditFinding]>,
+) -> Result<Vec<RunPath>, CommandFailure> {
     // What cannot be read is not shown.
-    let holdout = Holdout::read(run, facts).ok().flatten();
+    let holdout = HoldoutComparison::load(run, facts).ok().flatten();
     let holdout = holdout.as_ref().map(|judged| (&judged.seen, &judged.unseen));
-    let extra = Extra { findings, holdout };
+    let extra = ReportExtra { findings, holdout };
     let files = RunFiles::new(run.clone());
     let mut written = Vec::new();
     let mut write = |name: &str, pieces: &mut dyn Iterator<Item = String>| {
@@ -68,14 +71,17 @@ fn write_with(
             Ok(())
         })?;
         written.push(path);
-        Ok::<_, Failure>(())
+        Ok::<_, CommandFailure>(())
     };
     // One after the other: a long run has large ones.
-    write("TREE_SUMMARY.md", &mut once_with(|| treebeam_view::summary(facts)))?;
-    write("TREE_GRAPH.md", &mut once_with(|| treebeam_view::graph(facts)))?;
-    write("results.tsv", &mut once_with(|| treebeam_view::results_tsv(facts)))?;
-    let mut shelf = Shelf::new(&files, facts);
-    write(PAGE, &mut report(facts, extra, &mut |eval| shelf.material(eval)))?;
-    files.settle()?;
+    write("TREE_SUMMARY.md", &mut once_with(|| treebeam_view::render_tree_summary(facts)))?;
+    write("TREE_GRAPH.md", &mut once_with(|| treebeam_view::render_graph(facts)))?;
+    write("results.tsv", &mut once_with(|| treebeam_view::render_results_tsv(facts)))?;
+    let mut shelf = RunTexts::new(&files, facts);
+    write(
+        REPORT_PAGE_FILE,
+        &mut render_report(facts, extra, &mut |eval| shelf.eval_material(eval)),
+    )?;
+    files.sync_files()?;
     Ok(written)
 }

@@ -1,159 +1,169 @@
 //! `treebeam run`: starts a run, or goes on with the one that is named.
 
-use super::resume::{self, Driven};
-use super::{Output, begin, replay};
-use crate::again;
+use super::resume::{self, DriveOutcome};
+use super::{OutputFormat, replay, run_start};
 use crate::cli::RunArgs;
 use crate::config::Config;
-use crate::failure::{Exit, Failure};
+use crate::failure::{CommandExit, CommandFailure};
 use crate::interrupt::CtrlC;
-use crate::preflight::{self, Consent};
-use crate::progress::now::Lines;
-use crate::settings;
+use crate::preflight::{self, CostConsent};
+use crate::progress::activity::LineReporting;
+use crate::redo;
+use crate::run_location::RepoHome;
+use crate::run_settings;
 use crate::terminal;
-use crate::wiring::Home;
 use crate::world;
 use treebeam_core::event::{Event, RunStarted, WorldKind};
 use treebeam_core::id::RunId;
-use treebeam_core::policy::{Meaning, Reach};
+use treebeam_core::policy::{FixedSettings, RunLimits};
 use treebeam_core::rules_version::RulesVersion;
-use treebeam_edge::store::{Store, StoreError};
-use treebeam_run::port::{Interrupt as _, Role};
+use treebeam_edge::store::{RunStore, StoreError};
+use treebeam_run::port::{AgentRole, Interrupt as _};
 
 /// The seed of the dry world: every dry run of a repository is the same.
 const DRY_SEED: u64 = 7;
 /// Who must be there.
-const NEEDED: [Role; 2] = [Role::Coder, Role::Ideas];
+const REQUIRED_ROLES: [AgentRole; 2] = [AgentRole::Coder, AgentRole::Ideas];
 
-pub(super) fn run(
-    home: &Home,
+pub(super) fn run_run(
+    home: &RepoHome,
     config: &Config,
     args: &RunArgs,
-    output: Output,
-) -> Result<Exit, Failure> {
-    lead(home, config, args, output)?.tell(output)
+    output: OutputFormat,
+) -> Result<CommandExit, CommandFailure> {
+    start_or_resume(home, config, args, output)?.show_and_exit(output)
 }
 
 /// Starts a run or goes on with one, to its end or to where it is left.
-pub(super) fn lead(
-    home: &Home,
+pub(super) fn start_or_resume(
+    home: &RepoHome,
     config: &Config,
     args: &RunArgs,
-    output: Output,
-) -> Result<Driven, Failure> {
+    output: OutputFormat,
+) -> Result<DriveOutcome, CommandFailure> {
     let id = match &args.run_id {
         Some(id) => id.parse()?,
-        None => begin::default_id(home)?,
+        None => run_start::default_run_id(home)?,
     };
-    if !home.named(&id).root().exists() {
+    if !home.run_dir(&id).root().exists() {
         must_name_a_run(args)?;
         if let Some(recorded) = &args.replay {
-            return replay::start(home, config, id, recorded, args, output);
+            return replay::start_replay(home, config, id, recorded, args, output);
         }
-        return start(home, config, id, args, output);
+        return start_run(home, config, id, args, output);
     }
-    go_on(home, config, &id, args, output)
+    resume_named_run(home, config, &id, args, output)
 }
 
 /// Refuses to begin a run for somebody who wants to do work of another one again.
-fn must_name_a_run(args: &RunArgs) -> Result<(), Failure> {
-    let Some(flag) = args.going.again.first().filter(|_| args.run_id.is_none()) else {
+fn must_name_a_run(args: &RunArgs) -> Result<(), CommandFailure> {
+    let Some(flag) = args.going.again.first_flag().filter(|_| args.run_id.is_none()) else {
         return Ok(());
     };
     let what = format!("`{flag}` is about a run that is there, and none is named");
-    Err(Failure::usage(what).hint(format!("`treebeam resume {flag}` goes on with the latest unfinished one, `treebeam resume RUN {flag}` with any")))
+    Err(CommandFailure::usage(what).with_hint(format!("`treebeam resume {flag}` goes on with the latest unfinished one, `treebeam resume RUN {flag}` with any")))
 }
 
 /// Goes on with a run that is there.
-fn go_on(
-    home: &Home,
+fn resume_named_run(
+    home: &RepoHome,
     config: &Config,
     id: &RunId,
     args: &RunArgs,
-    output: Output,
-) -> Result<Driven, Failure> {
+    output: OutputFormat,
+) -> Result<DriveOutcome, CommandFailure> {
     if args.no_resume {
         let what = format!("there is a run `{id}` already");
-        return Err(
-            Failure::usage(what).hint("choose another `--run-id`, or leave `--no-resume` out")
-        );
+        return Err(CommandFailure::usage(what)
+            .with_hint("choose another `--run-id`, or leave `--no-resume` out"));
     }
     if let Some(recorded) = &args.replay {
-        replay::must_be_of(home, id, recorded)?;
+        replay::must_replay_run(home, id, recorded)?;
     }
-    resume::open(home, config, &home.named(id), &args.going, output)
+    resume::resume_run(home, config, &home.run_dir(id), &args.going, output)
 }
 
-fn start(
-    home: &Home,
+fn start_run(
+    home: &RepoHome,
     config: &Config,
     id: RunId,
     args: &RunArgs,
-    output: Output,
-) -> Result<Driven, Failure> {
+    output: OutputFormat,
+) -> Result<DriveOutcome, CommandFailure> {
     let world = if args.dry_run { WorldKind::Dry { seed: DRY_SEED } } else { WorldKind::Real };
-    let meaning = config.meaning(Meaning::default())?;
-    let reach = config.reach(&Reach::default());
-    begin::must_have_time(&reach)?;
+    let meaning = config.fixed_settings(FixedSettings::default())?;
+    let reach = config.run_limits(&RunLimits::default());
+    run_start::must_have_time_left(&reach)?;
     match world {
         WorldKind::Dry { .. } => {
-            preflight::must_remember(reach.idea_conversation_mode, &[])?;
-            begin::must_be_clean(home, config, &[])?;
+            preflight::must_keep_conversations(reach.idea_conversation_mode, &[])?;
+            run_start::must_have_clean_checkout(home, config, &[])?;
         }
         WorldKind::Real => {
-            begin::must_sweep(&meaning.measure)?;
-            begin::must_be_readable(&home.repo.toplevel, &meaning)?;
-            let seats = begin::seats(home, config, &Role::ALL)?;
-            begin::must_be_able(&seats, &NEEDED)?;
-            begin::must_come_with_worktrees(home, &seats)?;
-            preflight::must_remember(reach.idea_conversation_mode, &seats)?;
-            preflight::must_sum_up(reach.summary_agent, &seats)?;
-            begin::must_be_clean(home, config, &[])?;
-            begin::must_be_affordable(config, &meaning, &reach, &seats, Consent::of(args.yes))?;
+            run_start::must_have_sweep_command(&meaning.measure)?;
+            run_start::must_have_readable_baseline(&home.repo.toplevel, &meaning)?;
+            let seats = run_start::role_agents(home, config, &AgentRole::ALL)?;
+            run_start::must_have_agents(&seats, &REQUIRED_ROLES)?;
+            run_start::must_have_agent_programs(home, &seats)?;
+            preflight::must_keep_conversations(reach.idea_conversation_mode, &seats)?;
+            preflight::must_have_summary_agent(reach.summary_agent, &seats)?;
+            run_start::must_have_clean_checkout(home, config, &[])?;
+            run_start::must_be_affordable(
+                config,
+                &meaning,
+                &reach,
+                &seats,
+                CostConsent::from_yes_flag(args.yes),
+            )?;
         }
     }
-    begin::must_be_free(home, &id)?;
+    run_start::must_have_free_refs(home, &id)?;
     let started = RunStarted {
         run: id,
         world,
         root: home.repo.head.clone(),
         meaning,
         reach,
-        agents: settings::agents(config, &home.repo.toplevel, world)?,
+        agents: run_settings::recorded_agents(config, &home.repo.toplevel, world)?,
         given: None,
         replays: None,
         rules_version: RulesVersion::LATEST,
-        at: begin::time(home, world),
+        at: run_start::run_start_time(home, world),
     };
-    launch(home, config, started, args, output)
+    launch_run(home, config, started, args, output)
 }
 
 /// Puts the beginning of a run on record, and goes on from there.
-pub(super) fn launch(
-    home: &Home,
+pub(super) fn launch_run(
+    home: &RepoHome,
     config: &Config,
     started: RunStarted,
     args: &RunArgs,
-    output: Output,
-) -> Result<Driven, Failure> {
+    output: OutputFormat,
+) -> Result<DriveOutcome, CommandFailure> {
     if CtrlC.is_asked_for() {
-        return Ok(Driven::NotBegun);
+        return Ok(DriveOutcome::NotBegun);
     }
-    let (store, state) = match Store::create(&home.runs_root, &started) {
+    let (store, state) = match RunStore::create(&home.runs_root, &started) {
         // Another process was faster: its run is taken, or, where no name was given, the next free one.
         Err(StoreError::Exists { .. }) if args.run_id.is_some() => {
-            return go_on(home, config, &started.run, args, output);
+            return resume_named_run(home, config, &started.run, args, output);
         }
-        Err(StoreError::Exists { .. }) => return lead(home, config, args, output),
+        Err(StoreError::Exists { .. }) => return start_or_resume(home, config, args, output),
         created => created?,
     };
-    if output == Output::Json {
-        terminal::json(&Event::RunStarted(Box::new(started)))?;
+    if output == OutputFormat::Json {
+        terminal::print_json(&Event::RunStarted(Box::new(started)))?;
     }
-    again::tell_of_new_run(&args.going.again);
-    let run = store.run().clone();
-    let left = world::enter(home, config, store, state, Lines::None, |store, state, world| {
-        resume::drive(store, state, world, args.going.quiet, output)
-    })?;
-    Ok(Driven::Left(run, left))
+    redo::report_new_run(&args.going.again);
+    let run = store.run_dir().clone();
+    let left = world::with_world(
+        home,
+        config,
+        store,
+        state,
+        LineReporting::None,
+        |store, state, world| resume::drive_run(store, state, world, args.going.quiet, output),
+    )?;
+    Ok(DriveOutcome::Driven(run, left))
 }

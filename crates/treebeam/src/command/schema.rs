@@ -1,9 +1,9 @@
 //! `treebeam schema`: JSON Schemas of what treebeam prints and writes. They are kept by hand beside this program, and a
 //! test holds them against real output.
 
-use super::Output;
+use super::OutputFormat;
 use super::serve::route;
-use crate::failure::{Exit, Failure};
+use crate::failure::{CommandExit, CommandFailure};
 use crate::terminal;
 use serde_json::{Value, json};
 use treebeam_edge::transition;
@@ -62,63 +62,71 @@ static SCHEMAS: [Schema; 30] = [
 ];
 
 /// What is printed beside the schemas, and is none.
-const TRANSITIONS: &str = "transitions";
+const TRANSITIONS_NAME: &str = "transitions";
 
 /// The same.
-const ROUTES: &str = "routes";
+const ROUTES_NAME: &str = "routes";
 
-pub(super) fn run(name: Option<&str>, output: Output) -> Result<Exit, Failure> {
-    if name == Some(TRANSITIONS) {
-        terminal::json(&transitions())?;
-        return Ok(Exit::Done);
+pub(super) fn run_schema(
+    name: Option<&str>,
+    output: OutputFormat,
+) -> Result<CommandExit, CommandFailure> {
+    if name == Some(TRANSITIONS_NAME) {
+        terminal::print_json(&render_transitions_json())?;
+        return Ok(CommandExit::Done);
     }
-    if name == Some(ROUTES) {
-        terminal::json(&routes())?;
-        return Ok(Exit::Done);
+    if name == Some(ROUTES_NAME) {
+        terminal::print_json(&render_routes_json())?;
+        return Ok(CommandExit::Done);
     }
-    let one = name.map(find).transpose()?;
+    let one = name.map(find_schema).transpose()?;
     match (output, one) {
-        (Output::Json, Some(one)) => terminal::json(&document(std::slice::from_ref(one))?)?,
-        (Output::Json, None) => terminal::json(&document(&SCHEMAS)?)?,
-        (Output::Text, Some(one)) => terminal::show(one.text)?,
-        (Output::Text, None) => terminal::show(&list())?,
+        (OutputFormat::Json, Some(one)) => {
+            terminal::print_json(&render_schemas_json(std::slice::from_ref(one))?)?;
+        }
+        (OutputFormat::Json, None) => terminal::print_json(&render_schemas_json(&SCHEMAS)?)?,
+        (OutputFormat::Text, Some(one)) => terminal::print_text(one.text)?,
+        (OutputFormat::Text, None) => terminal::print_text(&render_schema_list())?,
     }
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }
 
-fn list() -> String {
+fn render_schema_list() -> String {
     let line = |name: &str, about: &str| format!("{name:<14}{about}\n");
     let mut list: String = SCHEMAS.iter().map(|one| line(one.name, one.about)).collect();
-    list.push_str(&line(TRANSITIONS, "no schema: the list of all that a run makes last on disk"));
-    list.push_str(&line(ROUTES, "no schema: the list of all addresses of `treebeam serve`"));
+    list.push_str(&line(
+        TRANSITIONS_NAME,
+        "no schema: the list of all that a run makes last on disk",
+    ));
+    list.push_str(&line(ROUTES_NAME, "no schema: the list of all addresses of `treebeam serve`"));
     list
 }
 
-fn transitions() -> Value {
+fn render_transitions_json() -> Value {
     json!({
         "schema": "treebeam.transitions/1",
-        "events": transition::EVENTS,
+        "events": transition::EVENT_KINDS,
         "steps": transition::STEPS,
     })
 }
 
-fn routes() -> Value {
+fn render_routes_json() -> Value {
     let routes = route::ROUTES.iter();
     let routes =
         routes.map(|route| json!({ "method": route.method.name(), "path": route.pattern }));
     json!({ "schema": "treebeam.routes/1", "routes": routes.collect::<Vec<_>>() })
 }
 
-fn find(name: &str) -> Result<&'static Schema, Failure> {
+fn find_schema(name: &str) -> Result<&'static Schema, CommandFailure> {
     let names = || SCHEMAS.each_ref().map(|schema| format!("`{}`", schema.name)).join(", ");
     SCHEMAS.iter().find(|schema| schema.name == name).ok_or_else(|| {
         let name: String = name.chars().take(80).collect();
-        Failure::usage(format!("there is no schema {name:?}"))
-            .hint(format!("there are {}", names()))
+        CommandFailure::usage(format!("there is no schema {name:?}"))
+            .with_hint(format!("there are {}", names()))
     })
 }
 
-fn document(schemas: &[Schema]) -> Result<Value, Failure> {
+fn render_schemas_json(schemas: &[Schema]) -> Result<Value, CommandFailure> {
     let mut all = serde_json::Map::new();
     for schema in schemas {
         all.insert(schema.name.to_owned(), serde_json::from_str(schema.text)?);

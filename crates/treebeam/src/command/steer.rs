@@ -1,180 +1,202 @@
 //! `treebeam pause`, `unpause` and `stop`: a word to the process that runs a run, by the run's inbox. Nothing is written
 //! where nobody would read it.
 
-use super::Output;
-use crate::failure::{Exit, Failure};
+use super::OutputFormat;
+use crate::failure::{CommandExit, CommandFailure};
+use crate::resume_command;
+use crate::run_location::{self, RepoHome, RunLocation};
 use crate::terminal;
-use crate::way_on;
-use crate::wiring::{self, Found, Home};
 use serde_json::json;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
-use treebeam_core::event::{MessageId, Wish};
+use treebeam_core::event::{MessageId, UserRequest};
 use treebeam_core::facts::Facts;
 use treebeam_core::id::RunId;
-use treebeam_edge::store::inbox::{self, Fate, Outgoing};
-use treebeam_edge::store::lease::{self, Holder, Presence};
+use treebeam_edge::store::inbox::{self, MessageStatus, OutgoingMessage};
+use treebeam_edge::store::lease::{self, LockHolder, RunPresence};
 use treebeam_edge::store::{self, RunDir};
 
 /// How long an answer is waited for, and how often it is looked for.
-const PATIENCE: Duration = Duration::from_secs(5);
-const GLANCE: Duration = Duration::from_millis(50);
+const MAX_ANSWER_WAIT: Duration = Duration::from_secs(5);
+const ANSWER_POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// After how many looks it is asked whether anybody is still there.
-const DOUBT: u32 = 10;
+const POLLS_PER_OWNER_CHECK: u32 = 10;
 
-pub(super) fn run(
+pub(super) fn run_steer(
     here: &Path,
     name: Option<&str>,
-    wish: Wish,
-    output: Output,
-) -> Result<Exit, Failure> {
-    let told = tell(&find(here, name)?, wish)?;
-    let command = if wish == Wish::StopAfterDepth { Wish::Stop } else { wish };
+    wish: UserRequest,
+    output: OutputFormat,
+) -> Result<CommandExit, CommandFailure> {
+    let told = steer_run(&find_steered_run(here, name)?, wish)?;
+    let command = if wish == UserRequest::StopAfterDepth { UserRequest::Stop } else { wish };
     match output {
-        Output::Json => terminal::json(&json!({
+        OutputFormat::Json => terminal::print_json(&json!({
             "schema": format!("treebeam.{command}/1"),
             "run_id": told.run,
             "message": told.message,
             "outcome": told.outcome,
             "running": told.owner.to_string(),
         }))?,
-        Output::Text => terminal::say(&told.text),
+        OutputFormat::Text => terminal::print_line(&told.text),
     }
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }
 
 /// A wish that was heard, or will be.
-pub(super) struct Told {
+pub(super) struct SteerReceipt {
     run: RunId,
     message: MessageId,
     outcome: &'static str,
-    owner: Holder,
+    owner: LockHolder,
     /// What came of it, in words.
     pub(super) text: String,
 }
 
 /// Tells whoever runs a run, and waits a little for what comes of it.
-pub(super) fn tell(found: &Found, wish: Wish) -> Result<Told, Failure> {
+pub(super) fn steer_run(
+    found: &RunLocation,
+    wish: UserRequest,
+) -> Result<SteerReceipt, CommandFailure> {
     let run = &found.run;
     let state = store::open_to_read(run)?.state;
     let id = &state.run;
     if let Some(reason) = state.stop_reason() {
-        return Err(Failure::failed(format!("run `{id}` is over ({reason}): nothing to {wish}")));
+        return Err(CommandFailure::failed(format!(
+            "run `{id}` is over ({reason}): nothing to {wish}"
+        )));
     }
-    let owner = owner(run, &state, wish)?;
-    let secret = wiring::inbox_secret(run, found.repo.as_ref())?;
-    let message = inbox::post(run, &Outgoing::Wish { wish, epoch: owner.epoch }, &secret)?;
-    let (outcome, text) = match answer(run, &message, Some(owner.epoch)) {
-        Answer::Taken => ("taken", taken(run, &state, wish)?),
-        Answer::Waiting => {
+    let owner = wait_for_owner(run, &state, wish)?;
+    let secret = run_location::inbox_secret(run, found.repo.as_ref())?;
+    let message =
+        inbox::post_message(run, &OutgoingMessage::Wish { wish, epoch: owner.epoch }, &secret)?;
+    let (outcome, text) = match wait_for_answer(run, &message, Some(owner.epoch)) {
+        MessageAnswer::Taken => ("taken", describe_taken_wish(run, &state, wish)?),
+        MessageAnswer::Waiting => {
             ("waiting", format!("run {id} was told to {wish}, and has not read it yet: {owner}"))
         }
-        Answer::Refused(why) => return Err(not_heard(id, wish, &why)),
-        Answer::Left => {
-            inbox::withdraw(run, &message)?;
-            return Err(not_heard(id, wish, "the process that ran it is gone"));
+        MessageAnswer::Refused(why) => return Err(wish_not_taken(id, wish, &why)),
+        MessageAnswer::ReaderGone => {
+            inbox::withdraw_message(run, &message)?;
+            return Err(wish_not_taken(id, wish, "the process that ran it is gone"));
         }
     };
-    Ok(Told { run: id.clone(), message, outcome, owner, text })
+    Ok(SteerReceipt { run: id.clone(), message, outcome, owner, text })
 }
 
 /// The run that is named, or the only one that is running.
-fn find(here: &Path, name: Option<&str>) -> Result<Found, Failure> {
+fn find_steered_run(here: &Path, name: Option<&str>) -> Result<RunLocation, CommandFailure> {
     if name.is_some() {
-        return Found::find(here, name);
+        return RunLocation::find(here, name);
     }
-    let running = Home::find(here)?.running()?;
+    let running = RepoHome::find(here)?.list_running()?;
     match running.as_slice() {
-        [] => Found::find(here, None),
-        [one] => Found::find(here, Some(one.as_str())),
+        [] => RunLocation::find(here, None),
+        [one] => RunLocation::find(here, Some(one.as_str())),
         several => {
             let names: Vec<_> = several.iter().map(|id| format!("`{id}`")).collect();
             let what = format!("several runs are running: {}", names.join(", "));
-            Err(Failure::usage(what).hint("name the one that is meant"))
+            Err(CommandFailure::usage(what).with_hint("name the one that is meant"))
         }
     }
 }
 
 /// Who runs the run. One that has just come is given the time to say who it is.
-fn owner(run: &RunDir, facts: &Facts, wish: Wish) -> Result<Holder, Failure> {
+fn wait_for_owner(
+    run: &RunDir,
+    facts: &Facts,
+    wish: UserRequest,
+) -> Result<LockHolder, CommandFailure> {
     let id = &facts.run;
     let begun = Instant::now();
     loop {
-        match lease::presence(run) {
-            Presence::Owner(holder) => return Ok(holder),
-            Presence::Arriving if begun.elapsed() < PATIENCE => thread::sleep(GLANCE),
-            Presence::Arriving => {
-                let what = format!("whoever runs run `{id}` does not say who it is");
-                return Err(Failure::failed(what).hint("try again in a moment"));
+        match lease::run_presence(run) {
+            RunPresence::Owner(holder) => return Ok(holder),
+            RunPresence::Arriving if begun.elapsed() < MAX_ANSWER_WAIT => {
+                thread::sleep(ANSWER_POLL_INTERVAL);
             }
-            Presence::Nobody => {
+            RunPresence::Arriving => {
+                let what = format!("whoever runs run `{id}` does not say who it is");
+                return Err(CommandFailure::failed(what).with_hint("try again in a moment"));
+            }
+            RunPresence::Nobody => {
                 let what = format!("nobody runs run `{id}`: nothing to {wish}");
-                let way_on = way_on::as_it_is(facts);
-                return Err(Failure::failed(what).hint(format!("`{way_on}` goes on with it")));
+                let way_on = resume_command::recorded_resume_command(facts);
+                return Err(
+                    CommandFailure::failed(what).with_hint(format!("`{way_on}` goes on with it"))
+                );
             }
         }
     }
 }
 
 /// What came of a message.
-pub(super) enum Answer {
+pub(super) enum MessageAnswer {
     Taken,
     /// Nothing yet.
     Waiting,
     Refused(String),
     /// Whoever was to read it is gone.
-    Left,
+    ReaderGone,
 }
 
 /// Waits a little for what comes of a message to the process with this epoch, or to whoever runs the run.
-pub(super) fn answer(run: &RunDir, message: &MessageId, epoch: Option<u64>) -> Answer {
+pub(super) fn wait_for_answer(
+    run: &RunDir,
+    message: &MessageId,
+    epoch: Option<u64>,
+) -> MessageAnswer {
     let begun = Instant::now();
     let mut looks = 0_u32;
-    let read = || match inbox::fate(run, message) {
-        Fate::Taken => Some(Answer::Taken),
-        Fate::Refused(why) => Some(Answer::Refused(why)),
-        Fate::Waiting => None,
+    let read = || match inbox::message_status(run, message) {
+        MessageStatus::Taken => Some(MessageAnswer::Taken),
+        MessageStatus::Refused(why) => Some(MessageAnswer::Refused(why)),
+        MessageStatus::Waiting => None,
     };
-    while begun.elapsed() < PATIENCE {
+    while begun.elapsed() < MAX_ANSWER_WAIT {
         if let Some(answer) = read() {
             return answer;
         }
         looks += 1;
-        if looks.is_multiple_of(DOUBT) && !is_there(run, epoch) {
+        if looks.is_multiple_of(POLLS_PER_OWNER_CHECK) && !has_reader(run, epoch) {
             // It may have read the message as the last thing that it did.
-            return read().unwrap_or(Answer::Left);
+            return read().unwrap_or(MessageAnswer::ReaderGone);
         }
-        thread::sleep(GLANCE);
+        thread::sleep(ANSWER_POLL_INTERVAL);
     }
-    read().unwrap_or(Answer::Waiting)
+    read().unwrap_or(MessageAnswer::Waiting)
 }
 
-fn is_there(run: &RunDir, epoch: Option<u64>) -> bool {
-    match lease::presence(run) {
-        Presence::Owner(holder) => epoch.is_none_or(|epoch| holder.epoch == epoch),
-        Presence::Arriving => true,
-        Presence::Nobody => false,
+fn has_reader(run: &RunDir, epoch: Option<u64>) -> bool {
+    match lease::run_presence(run) {
+        RunPresence::Owner(holder) => epoch.is_none_or(|epoch| holder.epoch == epoch),
+        RunPresence::Arriving => true,
+        RunPresence::Nobody => false,
     }
 }
 
-fn not_heard(id: &RunId, wish: Wish, why: &str) -> Failure {
+fn wish_not_taken(id: &RunId, wish: UserRequest, why: &str) -> CommandFailure {
     let what = format!("run `{id}` was not told to {wish}: {why}");
-    Failure::failed(what).hint(format!("`treebeam status {id}` shows how it stands"))
+    CommandFailure::failed(what).with_hint(format!("`treebeam status {id}` shows how it stands"))
 }
 
-fn taken(run: &RunDir, facts: &Facts, wish: Wish) -> Result<String, Failure> {
+fn describe_taken_wish(
+    run: &RunDir,
+    facts: &Facts,
+    wish: UserRequest,
+) -> Result<String, CommandFailure> {
     let id = &facts.run;
     Ok(match wish {
-        Wish::Pause => format!(
+        UserRequest::Pause => format!(
             "run {id} is paused: what is running ends, nothing new starts (`treebeam unpause {id}` goes on)"
         ),
-        Wish::Unpause => format!("run {id} goes on"),
-        Wish::Stop => format!(
+        UserRequest::Unpause => format!("run {id} goes on"),
+        UserRequest::Stop => format!(
             "run {id} is stopping: what is running ends first (`{}` goes on from there)",
-            way_on::as_it_is(facts)
+            resume_command::recorded_resume_command(facts)
         ),
-        Wish::StopAfterDepth => {
+        UserRequest::StopAfterDepth => {
             let depth = store::open_to_read(run)?.state.history.stop_after;
             let depth = depth.map_or_else(|| "this depth".to_owned(), |at| format!("depth {at}"));
             format!("run {id} stops after {depth} (`treebeam unpause {id}` takes that back)")

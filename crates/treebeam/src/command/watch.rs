@@ -1,76 +1,91 @@
 //! `treebeam watch`: a run on the terminal while it goes on. Reads only, takes no lock, and leaves the terminal as it was.
 //! What is shown, and what a key does, is said by `view::screen`.
 
-mod paper;
+mod screen_file;
 mod terminal;
 
-use super::Output;
-use crate::failure::{Exit, Failure};
-use crate::way_on;
-use crate::wiring::{Found, Home};
+use super::OutputFormat;
+use crate::failure::{CommandExit, CommandFailure};
+use crate::resume_command;
+use crate::run_location::{RepoHome, RunLocation};
 use jiff::Timestamp;
-use paper::Papers;
+use screen_file::ScreenFileReader;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use terminal::{Input, Terminal};
+use terminal::{TerminalInput, WatchTerminal};
 use treebeam_core::id::RunId;
 use treebeam_edge::store::RunDir;
-use treebeam_edge::store::following::{Follower, Look};
 use treebeam_edge::store::lease;
-use treebeam_view::screen::{self, Diary, Model, Next, Paper, Scene};
+use treebeam_edge::store::run_follower::{JournalUpdate, RunFollower};
+use treebeam_view::screen::{
+    self, ScreenFile, ScreenModel, ScreenUpdate, WatchHistory, WatchScene,
+};
 
 /// How long a key is waited for before the journal is looked at again.
-const GLANCE: Duration = Duration::from_millis(200);
+const MAX_KEY_WAIT: Duration = Duration::from_millis(200);
 /// How often the screen is drawn where nothing has happened: times go on, and logs grow.
-const TICK: Duration = Duration::from_millis(500);
+const REDRAW_INTERVAL: Duration = Duration::from_millis(500);
 /// How often it is asked who runs the run: for a moment, the question is in a runner's way.
-const DOUBT: Duration = Duration::from_secs(2);
+const RUNNER_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 /// How long a journal that cannot be followed is left alone.
-const PATIENCE: Duration = Duration::from_secs(2);
+const JOURNAL_RETRY_INTERVAL: Duration = Duration::from_secs(2);
 
-pub(super) fn run(here: &Path, name: Option<&str>, output: Output) -> Result<Exit, Failure> {
-    if output == Output::Json {
-        return Err(Failure::usage("`treebeam watch` is for people: it prints no JSON")
-            .hint("`treebeam status --json` or `treebeam log --follow --json`"));
+pub(super) fn run_watch(
+    here: &Path,
+    name: Option<&str>,
+    output: OutputFormat,
+) -> Result<CommandExit, CommandFailure> {
+    if output == OutputFormat::Json {
+        return Err(CommandFailure::usage("`treebeam watch` is for people: it prints no JSON")
+            .with_hint("`treebeam status --json` or `treebeam log --follow --json`"));
     }
-    terminal::must_be_one()?;
-    let found = find(here, name)?;
-    let watched = Watched::open(&found.run)?;
-    terminal::heed_signals()?;
-    terminal::heed_loss();
-    show(watched, &mut Terminal::take()?)
+    terminal::must_be_terminal()?;
+    let found = find_watched_run(here, name)?;
+    let watched = WatchSession::open(&found.run)?;
+    terminal::listen_for_signals()?;
+    terminal::exit_on_terminal_loss();
+    show_run(watched, &mut WatchTerminal::open()?)
 }
 
 /// The run that is named, or the latest one that somebody runs, or else the latest one.
-fn find(here: &Path, name: Option<&str>) -> Result<Found, Failure> {
-    let running = if name.is_none() { Home::find(here)?.running()?.pop() } else { None };
-    Found::find(here, running.as_ref().map(RunId::as_str).or(name))
+fn find_watched_run(here: &Path, name: Option<&str>) -> Result<RunLocation, CommandFailure> {
+    let running = if name.is_none() { RepoHome::find(here)?.list_running()?.pop() } else { None };
+    RunLocation::find(here, running.as_ref().map(RunId::as_str).or(name))
 }
 
 /// Shows a run until the user has seen enough.
-fn show(mut watched: Watched<'_>, terminal: &mut Terminal) -> Result<Exit, Failure> {
-    let mut model = Model::default();
-    let mut papers = Papers::new(watched.run);
+fn show_run(
+    mut watched: WatchSession<'_>,
+    terminal: &mut WatchTerminal,
+) -> Result<CommandExit, CommandFailure> {
+    let mut model = ScreenModel::default();
+    let mut papers = ScreenFileReader::new(watched.run);
     let mut due = Instant::now();
     loop {
         let now = Instant::now();
-        let size = terminal::size()?;
-        if watched.look(now) == News::Some || now >= due {
-            papers.look(watched.follower.state(), model.wanted());
-            let lines = screen::draw(&watched.scene(papers.shown()), &model, size);
+        let size = terminal::terminal_size()?;
+        if watched.refresh(now) == JournalChange::Some || now >= due {
+            papers.update(watched.follower.state(), model.wanted_file());
+            let lines =
+                screen::draw_screen(&watched.build_scene(papers.shown_file()), &model, size);
             terminal.draw(&lines, size)?;
-            due = now + TICK;
+            due = now + REDRAW_INTERVAL;
         }
-        match terminal.input(GLANCE)? {
-            Input::Nothing => continue,
-            Input::Redraw => terminal.forget(),
-            Input::Suspend => terminal.suspend()?,
-            Input::SuspendTogether => terminal.suspend_together()?,
-            Input::Interrupt => return Ok(Exit::Interrupted),
-            Input::Key(key) => {
-                match screen::update(model, key, &watched.scene(papers.shown()), size) {
-                    Next::Stay(next) => model = next,
-                    Next::Quit => return Ok(Exit::Done),
+        match terminal.next_input(MAX_KEY_WAIT)? {
+            TerminalInput::Nothing => continue,
+            TerminalInput::Redraw => terminal.invalidate(),
+            TerminalInput::Suspend => terminal.suspend()?,
+            TerminalInput::SuspendTogether => terminal.suspend_together()?,
+            TerminalInput::Interrupt => return Ok(CommandExit::Interrupted),
+            TerminalInput::Key(key) => {
+                match screen::update_model(
+                    model,
+                    key,
+                    &watched.build_scene(papers.shown_file()),
+                    size,
+                ) {
+                    ScreenUpdate::Stay(next) => model = next,
+                    ScreenUpdate::Quit => return Ok(CommandExit::Done),
                 }
             }
         }
@@ -80,17 +95,17 @@ fn show(mut watched: Watched<'_>, terminal: &mut Terminal) -> Result<Exit, Failu
 
 /// Whether a look brought something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum News {
+enum JournalChange {
     None,
     Some,
 }
 
 /// A run, and what is known of it.
-struct Watched<'a> {
+struct WatchSession<'a> {
     run: &'a RunDir,
     directory: String,
-    follower: Follower,
-    diary: Diary,
+    follower: RunFollower,
+    diary: WatchHistory,
     runner: Option<String>,
     /// What would go on with it.
     way_on: String,
@@ -100,12 +115,12 @@ struct Watched<'a> {
     next_question: Instant,
 }
 
-impl<'a> Watched<'a> {
-    fn open(run: &'a RunDir) -> Result<Self, Failure> {
-        let follower = Follower::open(run)?;
-        let (diary, now) = (remembered(&follower), Instant::now());
+impl<'a> WatchSession<'a> {
+    fn open(run: &'a RunDir) -> Result<Self, CommandFailure> {
+        let follower = RunFollower::open(run)?;
+        let (diary, now) = (load_diary(&follower), Instant::now());
         let directory = run.root().display().to_string();
-        let way_on = way_on::as_it_is(follower.state());
+        let way_on = resume_command::recorded_resume_command(follower.state());
         let (runner, trouble) = (None, None);
         let (next_look, next_question) = (now, now);
         Ok(Self {
@@ -121,12 +136,12 @@ impl<'a> Watched<'a> {
         })
     }
 
-    fn scene<'b>(&'b self, paper: Option<&'b Paper>) -> Scene<'b> {
-        Scene {
+    fn build_scene<'b>(&'b self, paper: Option<&'b ScreenFile>) -> WatchScene<'b> {
+        WatchScene {
             facts: self.follower.state(),
-            diary: &self.diary,
+            history: &self.diary,
             runner: self.runner.as_deref(),
-            way_on: &self.way_on,
+            resume_command: &self.way_on,
             now: Timestamp::now(),
             directory: &self.directory,
             paper,
@@ -135,47 +150,48 @@ impl<'a> Watched<'a> {
     }
 
     /// Takes in what is new.
-    fn look(&mut self, now: Instant) -> News {
-        let news = if now >= self.next_look { self.follow(now) } else { News::None };
+    fn refresh(&mut self, now: Instant) -> JournalChange {
+        let news =
+            if now >= self.next_look { self.follow_journal(now) } else { JournalChange::None };
         if now >= self.next_question {
-            self.next_question = now + DOUBT;
-            let runner = lease::runner(self.run);
+            self.next_question = now + RUNNER_CHECK_INTERVAL;
+            let runner = lease::describe_owner(self.run);
             if runner.is_none() && self.runner.is_some() {
-                self.way_on = way_on::as_it_is(self.follower.state());
+                self.way_on = resume_command::recorded_resume_command(self.follower.state());
             }
             self.runner = runner;
         }
         news
     }
 
-    fn follow(&mut self, now: Instant) -> News {
-        match self.follower.look() {
-            Ok(Look::More(records)) => {
+    fn follow_journal(&mut self, now: Instant) -> JournalChange {
+        match self.follower.read_updates() {
+            Ok(JournalUpdate::Appended(records)) => {
                 for record in &records {
-                    self.diary.note(record.t, &record.event);
+                    self.diary.add_event(record.t, &record.event);
                 }
                 self.trouble = None;
-                if records.is_empty() { News::None } else { News::Some }
+                if records.is_empty() { JournalChange::None } else { JournalChange::Some }
             }
-            Ok(Look::Anew) => {
-                self.diary = remembered(&self.follower);
+            Ok(JournalUpdate::Reloaded) => {
+                self.diary = load_diary(&self.follower);
                 self.trouble = None;
-                News::Some
+                JournalChange::Some
             }
             Err(error) => {
                 self.trouble = Some(error.to_string());
-                self.next_look = now + PATIENCE;
-                News::Some
+                self.next_look = now + JOURNAL_RETRY_INTERVAL;
+                JournalChange::Some
             }
         }
     }
 }
 
 /// What the end of the journal has to say.
-fn remembered(follower: &Follower) -> Diary {
-    let mut diary = Diary::default();
-    for record in follower.recent() {
-        diary.note(record.t, &record.event);
+fn load_diary(follower: &RunFollower) -> WatchHistory {
+    let mut diary = WatchHistory::default();
+    for record in follower.recent_records() {
+        diary.add_event(record.t, &record.event);
     }
     diary
 }

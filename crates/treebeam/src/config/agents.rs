@@ -1,33 +1,33 @@
 //! `[agents.<role>]`: who answers in a role. Checked where it is read; which key an agent gets is found later, and no key
 //! stands in a configuration.
 
-use super::number::{OneTo, Temperature};
-use super::table::Table;
+use super::bounded_values::{ModelTemperature, OneTo};
+use super::table::TableValue;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use treebeam_edge::agent::settings::{Edits, Home, Tool, Wire};
-use treebeam_run::port::Role;
+use treebeam_edge::agent::settings::{AgentHome, CliTool, EditMode, WireFormat};
+use treebeam_run::port::AgentRole;
 
 /// The keys of `[agents]`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct AgentsTable {
-    coordinator: Option<Table<Adviser>>,
-    planner: Option<Table<Adviser>>,
-    coder: Option<Table<Agent>>,
-    reviewer: Option<Table<Adviser>>,
-    ideas: Option<Table<Agent>>,
+    coordinator: Option<TableValue<AdviserConfig>>,
+    planner: Option<TableValue<AdviserConfig>>,
+    coder: Option<TableValue<AgentConfig>>,
+    reviewer: Option<TableValue<AdviserConfig>>,
+    ideas: Option<TableValue<AgentConfig>>,
 }
 
 impl AgentsTable {
     /// Who is set for a role.
-    pub(crate) fn get(&self, role: Role) -> Option<&Agent> {
+    pub(crate) fn agent_for(&self, role: AgentRole) -> Option<&AgentConfig> {
         let adviser = match role {
-            Role::Coordinator => &self.coordinator,
-            Role::Planner => &self.planner,
-            Role::Reviewer => &self.reviewer,
-            Role::Coder => return self.coder.as_ref().map(|table| &table.0),
-            Role::Ideas => return self.ideas.as_ref().map(|table| &table.0),
+            AgentRole::Coordinator => &self.coordinator,
+            AgentRole::Planner => &self.planner,
+            AgentRole::Reviewer => &self.reviewer,
+            AgentRole::Coder => return self.coder.as_ref().map(|table| &table.0),
+            AgentRole::Ideas => return self.ideas.as_ref().map(|table| &table.0),
         };
         adviser.as_ref().map(|table| &table.0.0)
     }
@@ -35,45 +35,45 @@ impl AgentsTable {
 
 /// An agent that says what it thinks of an idea or a patch, which takes more than the tuner.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(try_from = "Said")]
-struct Adviser(Agent);
+#[serde(try_from = "RawAgentConfig")]
+struct AdviserConfig(AgentConfig);
 
 /// One agent.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(try_from = "Said")]
-pub(crate) struct Agent {
-    pub(crate) line: Line,
+#[serde(try_from = "RawAgentConfig")]
+pub(crate) struct AgentConfig {
+    pub(crate) line: AgentConfigKind,
     pub(crate) api_key_env: Option<String>,
     pub(crate) timeout_sec: Option<u32>,
-    pub(crate) edits: Edits,
+    pub(crate) edits: EditMode,
 }
 
 /// Through what it is asked.
 #[derive(Clone, Debug)]
-pub(crate) enum Line {
-    Model(Model),
+pub(crate) enum AgentConfigKind {
+    Model(ModelAgentConfig),
     Command(Vec<String>),
-    Cli(Cli),
+    Cli(CliAgentConfig),
     /// The built-in one; `[tuner]` says the rest.
     Tuner,
 }
 
 /// A coding agent on the command line.
 #[derive(Clone, Debug)]
-pub(crate) struct Cli {
-    pub(crate) tool: Tool,
+pub(crate) struct CliAgentConfig {
+    pub(crate) tool: CliTool,
     pub(crate) command: Option<Vec<String>>,
     pub(crate) model: Option<String>,
     pub(crate) args: Vec<String>,
     pub(crate) base_url: Option<String>,
     pub(crate) max_tokens: Option<u32>,
-    pub(crate) home: Home,
+    pub(crate) home: AgentHome,
 }
 
 /// A model behind a server.
 #[derive(Clone, Debug)]
-pub(crate) struct Model {
-    pub(crate) wire: Wire,
+pub(crate) struct ModelAgentConfig {
+    pub(crate) wire: WireFormat,
     pub(crate) name: String,
     pub(crate) base_url: Option<String>,
     pub(crate) temperature: Option<f64>,
@@ -85,25 +85,25 @@ pub(crate) struct Model {
 /// What a table says, before it is known to make sense.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Said {
-    provider: Provider,
+struct RawAgentConfig {
+    provider: AgentProvider,
     model: Option<String>,
     base_url: Option<String>,
     api_key_env: Option<String>,
-    temperature: Option<Temperature>,
+    temperature: Option<ModelTemperature>,
     max_tokens: Option<OneTo<10_000_000>>,
-    reasoning_effort: Option<Effort>,
+    reasoning_effort: Option<ReasoningEffort>,
     timeout_sec: Option<OneTo<86_400>>,
     extra: Option<Map<String, Value>>,
-    command: Option<CommandLine>,
+    command: Option<AgentCommandLine>,
     args: Option<Vec<String>>,
-    home: Option<Home>,
-    edits: Option<Edits>,
+    home: Option<AgentHome>,
+    edits: Option<EditMode>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Provider {
+enum AgentProvider {
     Openai,
     OpenaiChat,
     Anthropic,
@@ -119,16 +119,16 @@ enum Provider {
 }
 
 /// Through what a provider is asked.
-enum Way {
-    Wire(Wire),
+enum ProviderKind {
+    Wire(WireFormat),
     Command,
-    Tool(Tool),
+    Tool(CliTool),
     Tuner,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Effort {
+enum ReasoningEffort {
     None,
     Minimal,
     Low,
@@ -138,7 +138,7 @@ enum Effort {
     Max,
 }
 
-impl Effort {
+impl ReasoningEffort {
     const fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -155,13 +155,13 @@ impl Effort {
 /// A program with its arguments, or a line for the shell.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged, expecting = "a text for the shell, or a list of a program and its arguments")]
-enum CommandLine {
+enum AgentCommandLine {
     Shell(String),
     Program(Vec<String>),
 }
 
-impl CommandLine {
-    fn parts(self) -> Result<Vec<String>, String> {
+impl AgentCommandLine {
+    fn into_parts(self) -> Result<Vec<String>, String> {
         let parts = match self {
             Self::Shell(line) if cfg!(windows) => vec!["cmd".to_owned(), "/C".to_owned(), line],
             Self::Shell(line) => vec!["/bin/sh".to_owned(), "-c".to_owned(), line],
@@ -173,29 +173,29 @@ impl CommandLine {
     }
 }
 
-impl Provider {
-    const fn way(self) -> Way {
+impl AgentProvider {
+    const fn provider_kind(self) -> ProviderKind {
         match self {
-            Self::Openai => Way::Wire(Wire::Responses),
-            Self::OpenaiChat => Way::Wire(Wire::Chat),
-            Self::Anthropic => Way::Wire(Wire::Messages),
-            Self::Gemini => Way::Wire(Wire::Gemini),
-            Self::Ollama => Way::Wire(Wire::Ollama),
-            Self::Command => Way::Command,
-            Self::Tuner => Way::Tuner,
-            Self::Codex => Way::Tool(Tool::Codex),
-            Self::Claude => Way::Tool(Tool::Claude),
-            Self::GeminiCli => Way::Tool(Tool::Gemini),
-            Self::Opencode => Way::Tool(Tool::Opencode),
-            Self::Aider => Way::Tool(Tool::Aider),
+            Self::Openai => ProviderKind::Wire(WireFormat::Responses),
+            Self::OpenaiChat => ProviderKind::Wire(WireFormat::Chat),
+            Self::Anthropic => ProviderKind::Wire(WireFormat::Messages),
+            Self::Gemini => ProviderKind::Wire(WireFormat::Gemini),
+            Self::Ollama => ProviderKind::Wire(WireFormat::Ollama),
+            Self::Command => ProviderKind::Command,
+            Self::Tuner => ProviderKind::Tuner,
+            Self::Codex => ProviderKind::Tool(CliTool::Codex),
+            Self::Claude => ProviderKind::Tool(CliTool::Claude),
+            Self::GeminiCli => ProviderKind::Tool(CliTool::Gemini),
+            Self::Opencode => ProviderKind::Tool(CliTool::Opencode),
+            Self::Aider => ProviderKind::Tool(CliTool::Aider),
         }
     }
 }
 
-impl TryFrom<Said> for Agent {
+impl TryFrom<RawAgentConfig> for AgentConfig {
     type Error = String;
-    fn try_from(said: Said) -> Result<Self, String> {
-        if !said.api_key_env.as_deref().is_none_or(is_variable) {
+    fn try_from(said: RawAgentConfig) -> Result<Self, String> {
+        if !said.api_key_env.as_deref().is_none_or(is_variable_name) {
             // What stands there may be the key: it is not repeated.
             return Err(
                 "`api_key_env` is the name of a variable; the key itself belongs in `.env`"
@@ -204,28 +204,36 @@ impl TryFrom<Said> for Agent {
         }
         let (api_key_env, edits) = (said.api_key_env.clone(), said.edits);
         let timeout_sec = said.timeout_sec.map(|seconds| seconds.0.get());
-        let (line, usual) = match said.provider.way() {
-            Way::Wire(wire) => (Line::Model(model(said, wire)?), Edits::Diff),
-            Way::Command => (Line::Command(command(said)?), Edits::Diff),
-            Way::Tool(tool) => (Line::Cli(cli(said, tool)?), Edits::InPlace),
-            Way::Tuner => (tuner(&said).map(|()| Line::Tuner)?, Edits::Diff),
+        let (line, usual) = match said.provider.provider_kind() {
+            ProviderKind::Wire(wire) => {
+                (AgentConfigKind::Model(build_model_agent(said, wire)?), EditMode::Diff)
+            }
+            ProviderKind::Command => {
+                (AgentConfigKind::Command(build_command_agent(said)?), EditMode::Diff)
+            }
+            ProviderKind::Tool(tool) => {
+                (AgentConfigKind::Cli(build_cli_agent(said, tool)?), EditMode::InPlace)
+            }
+            ProviderKind::Tuner => {
+                (check_tuner_keys(&said).map(|()| AgentConfigKind::Tuner)?, EditMode::Diff)
+            }
         };
         Ok(Self { line, api_key_env, timeout_sec, edits: edits.unwrap_or(usual) })
     }
 }
 
-impl TryFrom<Said> for Adviser {
+impl TryFrom<RawAgentConfig> for AdviserConfig {
     type Error = String;
-    fn try_from(said: Said) -> Result<Self, String> {
-        if said.provider == Provider::Tuner {
+    fn try_from(said: RawAgentConfig) -> Result<Self, String> {
+        if said.provider == AgentProvider::Tuner {
             return Err("the `tuner` can be `ideas` and `coder` only".to_owned());
         }
-        Agent::try_from(said).map(Self)
+        AgentConfig::try_from(said).map(Self)
     }
 }
 
 /// What is only for coding agents.
-fn not_for_cli(said: &Said, provider: &str) -> Result<(), String> {
+fn refuse_cli_keys(said: &RawAgentConfig, provider: &str) -> Result<(), String> {
     let only = [("args", said.args.is_some()), ("home", said.home.is_some())];
     match only.into_iter().find(|(_, is_said)| *is_said) {
         Some((name, _)) => Err(format!("`{name}` says nothing to `{provider}`")),
@@ -233,8 +241,8 @@ fn not_for_cli(said: &Said, provider: &str) -> Result<(), String> {
     }
 }
 
-fn cli(said: Said, tool: Tool) -> Result<Cli, String> {
-    let provider = tool.provider();
+fn build_cli_agent(said: RawAgentConfig, tool: CliTool) -> Result<CliAgentConfig, String> {
+    let provider = tool.provider_name();
     let for_models = [
         ("temperature", said.temperature.is_some()),
         ("reasoning_effort", said.reasoning_effort.is_some()),
@@ -245,70 +253,70 @@ fn cli(said: Said, tool: Tool) -> Result<Cli, String> {
     }
     let command = match said.command {
         None => None,
-        Some(CommandLine::Shell(_)) => {
+        Some(AgentCommandLine::Shell(_)) => {
             return Err(format!("`command` of `{provider}` is a list: the program first"));
         }
-        Some(line @ CommandLine::Program(_)) => Some(line.parts()?),
+        Some(line @ AgentCommandLine::Program(_)) => Some(line.into_parts()?),
     };
     let home = said.home.unwrap_or_default();
-    if tool == Tool::Gemini && said.base_url.is_some() && home == Home::User {
+    if tool == CliTool::Gemini && said.base_url.is_some() && home == AgentHome::User {
         // It takes another server only with a setting that stands in its home.
         return Err("`base_url` of `gemini-cli` needs `home = \"scratch\"`".to_owned());
     }
-    let any_server = matches!(tool, Tool::Opencode | Tool::Aider);
+    let any_server = matches!(tool, CliTool::Opencode | CliTool::Aider);
     if any_server && said.base_url.is_some() && said.model.is_none() {
         return Err(format!("`model` is missing: `{provider}` knows none of that `base_url`"));
     }
-    Ok(Cli {
+    Ok(CliAgentConfig {
         tool,
         command,
         model: said.model.filter(|name| !name.trim().is_empty()),
         args: said.args.unwrap_or_default(),
-        base_url: said.base_url.as_deref().map(base_url).transpose()?,
+        base_url: said.base_url.as_deref().map(parse_base_url).transpose()?,
         max_tokens: said.max_tokens.map(|count| count.0.get()),
         home,
     })
 }
 
-fn model(said: Said, wire: Wire) -> Result<Model, String> {
-    let provider = wire.provider();
-    not_for_cli(&said, provider)?;
+fn build_model_agent(said: RawAgentConfig, wire: WireFormat) -> Result<ModelAgentConfig, String> {
+    let provider = wire.provider_name();
+    refuse_cli_keys(&said, provider)?;
     if said.command.is_some() {
         return Err(format!(
             "`command` is for the provider `command` and coding agents, not `{provider}`"
         ));
     }
-    if said.edits == Some(Edits::InPlace) {
+    if said.edits == Some(EditMode::InPlace) {
         return Err(format!("`{provider}` cannot edit a worktree: `edits` must be \"diff\""));
     }
-    if wire == Wire::Messages && said.temperature.is_some() {
+    if wire == WireFormat::Messages && said.temperature.is_some() {
         return Err(
             "`anthropic` knows no `temperature` any more; another server gets it in `extra`"
                 .to_owned(),
         );
     }
-    let efforts = efforts(wire);
+    let efforts = allowed_efforts(wire);
     if let Some(effort) =
-        said.reasoning_effort.map(Effort::name).filter(|name| !efforts.contains(name))
+        said.reasoning_effort.map(ReasoningEffort::name).filter(|name| !efforts.contains(name))
     {
         let known = efforts.join("`, `");
         return Err(format!("`reasoning_effort` of `{provider}` is `{known}`, not `{effort}`"));
     }
     let name = said.model.filter(|name| !name.trim().is_empty());
     let name = name.ok_or_else(|| format!("`model` is missing: `{provider}` has many"))?;
-    Ok(Model {
+    Ok(ModelAgentConfig {
         wire,
         name,
-        base_url: said.base_url.as_deref().map(base_url).transpose()?,
+        base_url: said.base_url.as_deref().map(parse_base_url).transpose()?,
         temperature: said.temperature.map(|number| number.0.get()),
         max_tokens: said.max_tokens.map(|count| count.0.get()),
-        effort: said.reasoning_effort.map(Effort::name),
-        extra: said.extra.map(extra).transpose()?.unwrap_or_default(),
+        effort: said.reasoning_effort.map(ReasoningEffort::name),
+        extra: said.extra.map(check_extra).transpose()?.unwrap_or_default(),
     })
 }
 
 /// What else goes into each request. What is asked, and how long an answer may be, is not among it: the budget counts on it.
-fn extra(extra: Map<String, Value>) -> Result<Map<String, Value>, String> {
+fn check_extra(extra: Map<String, Value>) -> Result<Map<String, Value>, String> {
     let own = |name: &str| match name {
         "max_tokens"
         | "max_output_tokens"
@@ -331,19 +339,19 @@ fn extra(extra: Map<String, Value>) -> Result<Map<String, Value>, String> {
 }
 
 /// How hard a model can think there.
-const fn efforts(wire: Wire) -> &'static [&'static str] {
+const fn allowed_efforts(wire: WireFormat) -> &'static [&'static str] {
     match wire {
-        Wire::Responses | Wire::Chat => {
+        WireFormat::Responses | WireFormat::Chat => {
             &["none", "minimal", "low", "medium", "high", "xhigh", "max"]
         }
-        Wire::Messages => &["low", "medium", "high", "xhigh", "max"],
-        Wire::Gemini => &["minimal", "low", "medium", "high"],
-        Wire::Ollama => &["low", "medium", "high"],
+        WireFormat::Messages => &["low", "medium", "high", "xhigh", "max"],
+        WireFormat::Gemini => &["minimal", "low", "medium", "high"],
+        WireFormat::Ollama => &["low", "medium", "high"],
     }
 }
 
 /// The first thing that was said which only a model understands.
-fn for_models(said: &Said) -> Option<&'static str> {
+fn find_model_key(said: &RawAgentConfig) -> Option<&'static str> {
     let for_models = [
         ("model", said.model.is_some()),
         ("base_url", said.base_url.is_some()),
@@ -355,17 +363,17 @@ fn for_models(said: &Said) -> Option<&'static str> {
     for_models.into_iter().find(|(_, is_said)| *is_said).map(|(name, _)| name)
 }
 
-fn tuner(said: &Said) -> Result<(), String> {
+fn check_tuner_keys(said: &RawAgentConfig) -> Result<(), String> {
     let others = [
         ("command", said.command.is_some()),
         ("api_key_env", said.api_key_env.is_some()),
         ("timeout_sec", said.timeout_sec.is_some()),
         ("args", said.args.is_some()),
         ("home", said.home.is_some()),
-        ("edits", said.edits == Some(Edits::InPlace)),
+        ("edits", said.edits == Some(EditMode::InPlace)),
     ];
     let other = others.into_iter().find(|(_, is_said)| *is_said).map(|(name, _)| name);
-    match for_models(said).or(other) {
+    match find_model_key(said).or(other) {
         Some(name) => {
             Err(format!("`{name}` says nothing to the `tuner`: its keys are in `[tuner]`"))
         }
@@ -373,17 +381,17 @@ fn tuner(said: &Said) -> Result<(), String> {
     }
 }
 
-fn command(said: Said) -> Result<Vec<String>, String> {
-    not_for_cli(&said, "command")?;
-    if let Some(name) = for_models(&said) {
+fn build_command_agent(said: RawAgentConfig) -> Result<Vec<String>, String> {
+    refuse_cli_keys(&said, "command")?;
+    if let Some(name) = find_model_key(&said) {
         return Err(format!("`{name}` says nothing to a `command`: give it as an argument"));
     }
     let command = said.command.ok_or("`command` is missing: the program and its arguments")?;
-    command.parts()
+    command.into_parts()
 }
 
 /// A server's address, without a slash at the end.
-fn base_url(url: &str) -> Result<String, String> {
+fn parse_base_url(url: &str) -> Result<String, String> {
     let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
     let authority = rest.map(|rest| rest.split(['/', '?', '#']).next().unwrap_or_default());
     match authority {
@@ -400,7 +408,7 @@ fn base_url(url: &str) -> Result<String, String> {
     }
 }
 
-fn is_variable(name: &str) -> bool {
+fn is_variable_name(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
     !name.is_empty() && name.chars().all(plain) && !name.starts_with(|c: char| c.is_ascii_digit())
 }
@@ -412,7 +420,7 @@ mod tests {
     #[test]
     fn what_makes_sense() {
         let check = |text: &str, expect: &str| {
-            let said = toml::from_str::<Agent>(text);
+            let said = toml::from_str::<AgentConfig>(text);
             let said = said.map_or_else(|error| error.message().to_owned(), |_| "good".to_owned());
             assert!(said.contains(expect), "{text}: {said}");
             assert!(!said.contains("sk-ant"), "{said}");
@@ -487,13 +495,13 @@ mod tests {
 
     #[test]
     fn the_tuner_has_two_roles() {
-        for role in Role::ALL {
+        for role in AgentRole::ALL {
             let said = toml::from_str::<AgentsTable>(&format!("{role} = {{ provider = 'tuner' }}"));
             match role {
-                Role::Ideas | Role::Coder => {
-                    assert!(said.is_ok_and(|table| table.get(role).is_some()));
+                AgentRole::Ideas | AgentRole::Coder => {
+                    assert!(said.is_ok_and(|table| table.agent_for(role).is_some()));
                 }
-                Role::Coordinator | Role::Planner | Role::Reviewer => {
+                AgentRole::Coordinator | AgentRole::Planner | AgentRole::Reviewer => {
                     let why = said.expect_err("refused").to_string();
                     assert!(why.contains("can be `ideas` and `coder` only"), "{why}");
                 }

@@ -3,43 +3,43 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
-use treebeam_core::policy::Control;
+use treebeam_core::policy::ControlPolicy;
 
-const NONE: &str = "none";
+const NO_CONTROL: &str = "none";
 
 /// What the tree is compared with, if with anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(try_from = "String", into = "String")]
-pub(crate) struct Compared(pub(crate) Option<Control>);
+pub(crate) struct ControlSetting(pub(crate) Option<ControlPolicy>);
 
-impl FromStr for Compared {
+impl FromStr for ControlSetting {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        if text == NONE {
+        if text == NO_CONTROL {
             return Ok(Self(None));
         }
-        let why = |why| format!("{why}; or `{NONE}`; not `{text}`");
+        let why = |why| format!("{why}; or `{NO_CONTROL}`; not `{text}`");
         text.parse().map(|control| Self(Some(control))).map_err(why)
     }
 }
 
-impl TryFrom<String> for Compared {
+impl TryFrom<String> for ControlSetting {
     type Error = String;
     fn try_from(text: String) -> Result<Self, String> {
         text.parse()
     }
 }
 
-impl From<Compared> for String {
-    fn from(compared: Compared) -> Self {
+impl From<ControlSetting> for String {
+    fn from(compared: ControlSetting) -> Self {
         compared.to_string()
     }
 }
 
-impl fmt::Display for Compared {
+impl fmt::Display for ControlSetting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            None => f.write_str(NONE),
+            None => f.write_str(NO_CONTROL),
             Some(control) => control.fmt(f),
         }
     }

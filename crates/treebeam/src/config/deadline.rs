@@ -7,26 +7,27 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
-use treebeam_core::policy::Deadline;
+use treebeam_core::policy::RunDeadline;
 
-const NONE: &str = "none";
+const NO_DEADLINE: &str = "none";
 
 /// Until when a run may begin something, if not for ever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(try_from = "String", into = "String")]
-pub(crate) struct Until(pub(crate) Option<Deadline>);
+pub(crate) struct DeadlineSetting(pub(crate) Option<RunDeadline>);
 
-impl FromStr for Until {
+impl FromStr for DeadlineSetting {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        if text == NONE {
+        if text == NO_DEADLINE {
             return Ok(Self(None));
         }
-        if let Some(deadline) = next(text, &Zoned::now()) {
+        if let Some(deadline) = next_time_of_day(text, &Zoned::now()) {
             return Ok(Self(Some(deadline)));
         }
-        let deadline = text.parse().and_then(plausible);
-        let why = |why| format!("{why}; a time of day such as `07:00`, or `{NONE}`, will do too");
+        let deadline = text.parse().and_then(check_plausible);
+        let why =
+            |why| format!("{why}; a time of day such as `07:00`, or `{NO_DEADLINE}`, will do too");
         deadline.map(|deadline| Self(Some(deadline))).map_err(why)
     }
 }
@@ -37,23 +38,23 @@ const MAX_RUN_HOURS: i64 = 10 * 8766;
 const DEADLINE_YEARS: RangeInclusive<i16> = 2000..=2100;
 
 /// The same deadline, unless it can only be a slip. A record may have any.
-fn plausible(deadline: Deadline) -> Result<Deadline, String> {
+fn check_plausible(deadline: RunDeadline) -> Result<RunDeadline, String> {
     match deadline {
-        Deadline::After(time) if time > SignedDuration::from_hours(MAX_RUN_HOURS) => {
+        RunDeadline::After(time) if time > SignedDuration::from_hours(MAX_RUN_HOURS) => {
             Err(format!("it must be at most {MAX_RUN_HOURS}h after the run's beginning"))
         }
-        Deadline::At(moment)
+        RunDeadline::At(moment)
             if !DEADLINE_YEARS.contains(&moment.to_zoned(TimeZone::UTC).year()) =>
         {
             let (first, last) = (DEADLINE_YEARS.start(), DEADLINE_YEARS.end());
             Err(format!("it must lie in the years {first} to {last}"))
         }
-        Deadline::After(_) | Deadline::At(_) => Ok(deadline),
+        RunDeadline::After(_) | RunDeadline::At(_) => Ok(deadline),
     }
 }
 
 /// The next time that a clock on the wall shows this time of day, if it is one.
-fn next(text: &str, now: &Zoned) -> Option<Deadline> {
+fn next_time_of_day(text: &str, now: &Zoned) -> Option<RunDeadline> {
     let number = |digits: &str| digits.parse().ok().filter(|_| digits.len() == 2);
     let parts: Vec<i8> = text.split(':').map(number).collect::<Option<_>>()?;
     let time = match parts[..] {
@@ -64,26 +65,26 @@ fn next(text: &str, now: &Zoned) -> Option<Deadline> {
     let time = time.ok()?;
     let today = now.date().to_datetime(time).to_zoned(now.time_zone().clone()).ok()?;
     let next = if today > *now { today } else { today.checked_add(1.day()).ok()? };
-    Some(Deadline::At(next.timestamp()))
+    Some(RunDeadline::At(next.timestamp()))
 }
 
-impl TryFrom<String> for Until {
+impl TryFrom<String> for DeadlineSetting {
     type Error = String;
     fn try_from(text: String) -> Result<Self, String> {
         text.parse()
     }
 }
 
-impl From<Until> for String {
-    fn from(until: Until) -> Self {
+impl From<DeadlineSetting> for String {
+    fn from(until: DeadlineSetting) -> Self {
         until.to_string()
     }
 }
 
-impl fmt::Display for Until {
+impl fmt::Display for DeadlineSetting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            None => f.write_str(NONE),
+            None => f.write_str(NO_DEADLINE),
             Some(deadline) => write!(f, "{deadline}"),
         }
     }
@@ -97,7 +98,7 @@ mod tests {
     fn a_time_of_day_is_the_next_one() {
         let now: Zoned = "2026-01-31T22:15:00+01:00[+01:00]".parse().unwrap();
         let check = |text: &str, at: Option<&str>| {
-            let found = next(text, &now).map(|deadline| deadline.to_string());
+            let found = next_time_of_day(text, &now).map(|deadline| deadline.to_string());
             assert_eq!(found.as_deref(), at, "{text}");
         };
         check("07:00", Some("2026-02-01T06:00:00Z"));
@@ -112,22 +113,22 @@ mod tests {
     #[test]
     fn a_deadline_that_can_only_be_a_slip_is_refused() {
         for good in ["1s", "87660h", "2000-01-01T00:00:00Z", "2100-12-31T00:00:00Z"] {
-            assert!(good.parse::<Until>().is_ok(), "{good}");
+            assert!(good.parse::<DeadlineSetting>().is_ok(), "{good}");
         }
         let slips = ["0s", "-8h", "87661h", "1000000000h", "99999999999999999999999h"];
         let years = ["1999-12-31T00:00:00Z", "9999-12-30T22:00:00Z", "-009999-01-03T00:00:00Z"];
         for slip in slips.into_iter().chain(years) {
-            let why = slip.parse::<Until>().unwrap_err();
+            let why = slip.parse::<DeadlineSetting>().unwrap_err();
             assert!(why.starts_with("it must "), "{slip}: {why}");
         }
     }
 
     #[test]
     fn what_is_none_of_it_is_refused_with_all_that_it_can_be() {
-        let why = "tomorrow".parse::<Until>().unwrap_err();
+        let why = "tomorrow".parse::<DeadlineSetting>().unwrap_err();
         for part in ["`8h`", "`2026-01-31T07:00:00Z`", "`07:00`", "`none`"] {
             assert!(why.contains(part), "{why}");
         }
-        assert_eq!("none".parse::<Until>().unwrap().to_string(), "none");
+        assert_eq!("none".parse::<DeadlineSetting>().unwrap().to_string(), "none");
     }
 }

@@ -1,6 +1,6 @@
 //! `[gate]`: what a candidate must fulfil beyond the recommendation.
 
-use super::number::{Count, Fraction, Limit, Rate};
+use super::bounded_values::{LimitSetting, NonNegativeNumber, UnitNumber, WholeNumber};
 use serde::Deserialize;
 use treebeam_core::policy::GatePolicy;
 
@@ -8,17 +8,17 @@ use treebeam_core::policy::GatePolicy;
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct GateTable {
-    primary_tolerance: Option<Fraction>,
-    min_rows: Option<Limit<Count>>,
-    min_ok_rate: Option<Rate>,
+    primary_tolerance: Option<NonNegativeNumber>,
+    min_rows: Option<LimitSetting<WholeNumber>>,
+    min_ok_rate: Option<UnitNumber>,
 }
 
 impl GateTable {
     /// What the keys make of a policy.
-    pub(crate) fn policy(&self, before: &GatePolicy) -> GatePolicy {
+    pub(crate) fn apply_to(&self, before: &GatePolicy) -> GatePolicy {
         GatePolicy {
             primary_tolerance: self.primary_tolerance.map_or(before.primary_tolerance, |n| n.0),
-            min_rows: self.min_rows.map_or(before.min_rows, |limit| limit.number(|n| n.0)),
+            min_rows: self.min_rows.map_or(before.min_rows, |limit| limit.map_limit(|n| n.0)),
             min_ok_rate: self.min_ok_rate.map_or(before.min_ok_rate, |n| n.0),
         }
     }

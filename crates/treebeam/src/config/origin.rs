@@ -1,24 +1,24 @@
 //! Where a value is from, and where a wrong one stands. What is wrong with it is said by others.
 
-use super::key::Key;
+use super::config_key::ConfigKey;
 use serde_json::{Value, json};
 use std::fmt;
 
 /// What is wrong, and where if that is known.
 #[derive(Debug, thiserror::Error)]
-#[error("{}{what}", origin.before())]
-pub(crate) struct Wrong {
-    pub(crate) origin: Origin,
+#[error("{}{what}", origin.error_prefix())]
+pub(crate) struct SettingError {
+    pub(crate) origin: SettingOrigin,
     pub(crate) what: String,
 }
 
 /// Where a value is from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Origin {
+pub(crate) enum SettingOrigin {
     /// It is built in.
     Default,
     /// A configuration file.
-    File(Place),
+    File(ConfigPosition),
     /// A variable of the environment.
     Variable(String),
     /// A flag.
@@ -27,26 +27,26 @@ pub(crate) enum Origin {
 
 /// A place in a configuration file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct ConfigPosition {
     pub(crate) file: String,
     pub(crate) line: Option<usize>,
     pub(crate) key: Option<String>,
 }
 
-impl Origin {
+impl SettingOrigin {
     /// The flag of a key.
-    pub(crate) fn flag(key: &Key) -> Self {
+    pub(crate) fn from_flag(key: &ConfigKey) -> Self {
         let name = key.name.rsplit('.').next().unwrap_or(key.name);
         Self::Flag(format!("--{}", name.replace('_', "-")))
     }
 
     /// The beginning of a sentence about it.
-    fn before(&self) -> String {
+    fn error_prefix(&self) -> String {
         if *self == Self::Default { String::new() } else { format!("{self}: ") }
     }
 
     /// The same in few words, for a table.
-    pub(crate) fn brief(&self) -> String {
+    pub(crate) fn describe_briefly(&self) -> String {
         match self {
             Self::Default => "default".to_owned(),
             Self::File(place) => match place.line {
@@ -58,7 +58,7 @@ impl Origin {
     }
 
     /// The same for a program.
-    pub(crate) fn document(&self) -> Value {
+    pub(crate) fn render_json(&self) -> Value {
         match self {
             Self::Default => json!({ "kind": "default" }),
             Self::File(place) => json!({ "kind": "file", "file": place.file, "line": place.line }),
@@ -68,7 +68,7 @@ impl Origin {
     }
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for SettingOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Default => Ok(()),
@@ -78,7 +78,7 @@ impl fmt::Display for Origin {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for ConfigPosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "`{}`", self.file)?;
         self.line.map_or(Ok(()), |line| write!(f, ", line {line}"))?;

@@ -3,11 +3,11 @@
 use jiff::SignedDuration;
 use serde::Deserialize;
 use std::time::Duration;
-use treebeam_edge::agent::retrying::Patience;
+use treebeam_edge::agent::retry_layer::RetryPolicy;
 
-const AUTO: &str = "auto";
+const AUTO_PATIENCE: &str = "auto";
 /// The longest patience: thirty days.
-const MAX_PATIENCE: Duration = Duration::from_hours(30 * 24);
+const MAX_OUTAGE_PATIENCE: Duration = Duration::from_hours(30 * 24);
 
 /// How long a run waits for a server of agents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -22,7 +22,7 @@ pub(crate) enum OutagePatience {
 
 impl OutagePatience {
     /// A patience with this one for outages.
-    pub(crate) fn patience(self, built_in: Patience) -> Patience {
+    pub(crate) fn apply_to(self, built_in: RetryPolicy) -> RetryPolicy {
         match self {
             Self::Auto => built_in,
             Self::Set(length) => built_in.with_outage(length),
@@ -34,13 +34,16 @@ impl TryFrom<String> for OutagePatience {
     type Error = String;
     fn try_from(text: String) -> Result<Self, String> {
         let wrong = || {
-            format!("it must be a length of time up to 30 days, such as `6h` or `90m`, or `{AUTO}`")
+            format!(
+                "it must be a length of time up to 30 days, such as `6h` or `90m`, or `{AUTO_PATIENCE}`"
+            )
         };
-        if text == AUTO {
+        if text == AUTO_PATIENCE {
             return Ok(Self::Auto);
         }
         let length: SignedDuration = text.parse().map_err(|_| wrong())?;
-        let length = Duration::try_from(length).ok().filter(|length| *length <= MAX_PATIENCE);
+        let length =
+            Duration::try_from(length).ok().filter(|length| *length <= MAX_OUTAGE_PATIENCE);
         length.map(Self::Set).ok_or_else(wrong)
     }
 }
@@ -59,8 +62,8 @@ mod tests {
         for text in ["", "none", "6", "-1h", "31d", "1000h", "07:00"] {
             assert!(read(text).is_err(), "{text}");
         }
-        assert_eq!(OutagePatience::Auto.patience(Patience::OVERNIGHT).outage.as_secs(), 21_600);
-        let set = OutagePatience::Set(Duration::from_secs(7)).patience(Patience::OVERNIGHT);
+        assert_eq!(OutagePatience::Auto.apply_to(RetryPolicy::OVERNIGHT).outage.as_secs(), 21_600);
+        let set = OutagePatience::Set(Duration::from_secs(7)).apply_to(RetryPolicy::OVERNIGHT);
         assert_eq!((set.outage, set.first_answer), (set.outage, set.outage));
     }
 }

@@ -1,59 +1,60 @@
 //! `[prompts]` and `[context]`: what agents are told, and how much of the repository they are shown. The files are read here,
 //! so that a mistake in one is known before anything is paid for; what stands in them is `treebeam_run::prompt`'s business.
 
-mod files;
+mod context_files;
 
-use super::agents::{Agent, Line};
-use super::key::{KEYS, Key};
-use super::measure::OrNone;
-use super::number::OneTo;
-use super::origin::{Origin, Wrong};
-use super::{Config, Tables};
+use super::agents::{AgentConfig, AgentConfigKind};
+use super::bounded_values::OneTo;
+use super::config_key::{CONFIG_KEYS, ConfigKey};
+use super::measure::ValueOrNone;
+use super::origin::{SettingError, SettingOrigin};
+use super::{Config, ConfigTables};
 use serde::Deserialize;
 use std::path::{Component, Path};
 use treebeam_core::id::Sha256;
-use treebeam_core::policy::Agents;
+use treebeam_core::policy::RecordedAgents;
 use treebeam_edge::input::{self, InputError};
-use treebeam_run::outline::{Context, FileGlob, MOST_CHARS};
-use treebeam_run::port::Role;
+use treebeam_run::outline::{FileGlob, MAX_CONTEXT_CHARS, RepoContext};
+use treebeam_run::port::AgentRole;
 use treebeam_run::prompt::{
-    ALL_CHARS, CONTEXT_CHARS, FILE_CHARS, Listed, MOST_BYTES, Prompts, Template,
+    DEFAULT_CONTEXT_CHARS, ListedFile, MAX_LISTED_CHARS, MAX_LISTED_FILE_CHARS, MAX_TEMPLATE_BYTES,
+    PromptSet, PromptTemplate,
 };
 
 /// How much may be shown of a repository, in characters.
-pub(crate) type Chars = OneTo<MOST_CHARS>;
+pub(crate) type Chars = OneTo<MAX_CONTEXT_CHARS>;
 
 /// The keys of `[prompts]`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct PromptsTable {
-    coordinator: Option<OrNone<UserFile>>,
-    planner: Option<OrNone<UserFile>>,
-    coder: Option<OrNone<UserFile>>,
-    reviewer: Option<OrNone<UserFile>>,
-    ideas: Option<OrNone<UserFile>>,
+    coordinator: Option<ValueOrNone<UserFilePath>>,
+    planner: Option<ValueOrNone<UserFilePath>>,
+    coder: Option<ValueOrNone<UserFilePath>>,
+    reviewer: Option<ValueOrNone<UserFilePath>>,
+    ideas: Option<ValueOrNone<UserFilePath>>,
 }
 
 /// The keys of `[context]`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ContextTable {
-    coordinator: Option<Shown>,
-    planner: Option<Shown>,
-    coder: Option<Shown>,
-    reviewer: Option<Shown>,
-    ideas: Option<Shown>,
+    coordinator: Option<ContextSetting>,
+    planner: Option<ContextSetting>,
+    coder: Option<ContextSetting>,
+    reviewer: Option<ContextSetting>,
+    ideas: Option<ContextSetting>,
 }
 
 /// Where a file of the user's lies, seen from the root of the repository.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "String")]
-pub(crate) struct UserFile(String);
+pub(crate) struct UserFilePath(String);
 
 /// What is shown to a role.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(try_from = "Said")]
-enum Shown {
+#[serde(try_from = "RawContextSetting")]
+enum ContextSetting {
     /// What suits the agent.
     Auto,
     Outline,
@@ -63,12 +64,12 @@ enum Shown {
 
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "it must be \"auto\", \"outline\", \"none\" or a list of globs")]
-enum Said {
+enum RawContextSetting {
     Word(String),
     Globs(Vec<String>),
 }
 
-impl TryFrom<String> for UserFile {
+impl TryFrom<String> for UserFilePath {
     type Error = String;
     fn try_from(path: String) -> Result<Self, String> {
         if path.trim().is_empty() || path.chars().any(char::is_control) {
@@ -78,11 +79,11 @@ impl TryFrom<String> for UserFile {
     }
 }
 
-impl TryFrom<Said> for Shown {
+impl TryFrom<RawContextSetting> for ContextSetting {
     type Error = String;
-    fn try_from(said: Said) -> Result<Self, String> {
+    fn try_from(said: RawContextSetting) -> Result<Self, String> {
         let globs = match said {
-            Said::Word(word) => {
+            RawContextSetting::Word(word) => {
                 return match word.as_str() {
                     "auto" => Ok(Self::Auto),
                     "outline" => Ok(Self::Outline),
@@ -92,82 +93,85 @@ impl TryFrom<Said> for Shown {
                     )),
                 };
             }
-            Said::Globs(globs) => globs,
+            RawContextSetting::Globs(globs) => globs,
         };
         let globs: Result<_, String> = globs.iter().map(|glob| FileGlob::new(glob)).collect();
         globs.map(Self::Files)
     }
 }
 
-impl Shown {
+impl ContextSetting {
     /// Coding agents look for themselves, and so does the tuner.
-    fn for_agent(&self, agent: Option<&Agent>) -> Context {
+    fn context_for_agent(&self, agent: Option<&AgentConfig>) -> RepoContext {
         match (self, agent.map(|agent| &agent.line)) {
-            (Self::Nothing, _) | (Self::Auto, None | Some(Line::Cli(_) | Line::Tuner)) => {
-                Context::Nothing
+            (Self::Nothing, _)
+            | (Self::Auto, None | Some(AgentConfigKind::Cli(_) | AgentConfigKind::Tuner)) => {
+                RepoContext::Nothing
             }
-            (Self::Outline, _) | (Self::Auto, Some(Line::Model(_) | Line::Command(_))) => {
-                Context::Outline
+            (Self::Outline, _)
+            | (Self::Auto, Some(AgentConfigKind::Model(_) | AgentConfigKind::Command(_))) => {
+                RepoContext::Outline
             }
-            (Self::Files(globs), _) => Context::Files(globs.clone()),
+            (Self::Files(globs), _) => RepoContext::Files(globs.clone()),
         }
     }
 }
 
-impl Tables {
-    fn prompt_path(&self, role: Role) -> Option<&str> {
+impl ConfigTables {
+    fn prompt_path(&self, role: AgentRole) -> Option<&str> {
         let said = match role {
-            Role::Coordinator => &self.prompts.coordinator,
-            Role::Planner => &self.prompts.planner,
-            Role::Coder => &self.prompts.coder,
-            Role::Reviewer => &self.prompts.reviewer,
-            Role::Ideas => &self.prompts.ideas,
+            AgentRole::Coordinator => &self.prompts.coordinator,
+            AgentRole::Planner => &self.prompts.planner,
+            AgentRole::Coder => &self.prompts.coder,
+            AgentRole::Reviewer => &self.prompts.reviewer,
+            AgentRole::Ideas => &self.prompts.ideas,
         };
         match said {
-            Some(OrNone::Some(path)) => Some(&path.0),
-            Some(OrNone::None) | None => None,
+            Some(ValueOrNone::Some(path)) => Some(&path.0),
+            Some(ValueOrNone::None) | None => None,
         }
     }
 
-    fn shown(&self, role: Role) -> &Shown {
+    fn context_setting(&self, role: AgentRole) -> &ContextSetting {
         let said = match role {
-            Role::Coordinator => &self.context.coordinator,
-            Role::Planner => &self.context.planner,
-            Role::Coder => &self.context.coder,
-            Role::Reviewer => &self.context.reviewer,
-            Role::Ideas => &self.context.ideas,
+            AgentRole::Coordinator => &self.context.coordinator,
+            AgentRole::Planner => &self.context.planner,
+            AgentRole::Coder => &self.context.coder,
+            AgentRole::Reviewer => &self.context.reviewer,
+            AgentRole::Ideas => &self.context.ideas,
         };
-        said.as_ref().unwrap_or(&Shown::Auto)
+        said.as_ref().unwrap_or(&ContextSetting::Auto)
     }
 }
 
 /// What agents are told, and what is recorded of it.
 #[derive(Debug)]
-pub(crate) struct Told {
-    pub(crate) prompts: Prompts,
+pub(crate) struct LoadedPrompts {
+    pub(crate) prompts: PromptSet,
     /// The digests of the user's own templates.
-    digests: Vec<(Role, String, Sha256)>,
+    digests: Vec<(AgentRole, String, Sha256)>,
 }
 
-impl Told {
+impl LoadedPrompts {
     /// Adds to what is recorded of agents what each of them is told.
-    pub(crate) fn describe(&self, agents: &mut Agents) {
+    pub(crate) fn add_to_record(&self, agents: &mut RecordedAgents) {
         for (role, path, digest) in &self.digests {
             if let Some(words) = agents.0.get_mut(role.name()) {
                 words.insert("prompt".to_owned(), format!("{path} sha256 {digest}"));
             }
         }
-        if let Some(words) = agents.0.get_mut(Role::Ideas.name())
-            && !self.prompts.listed.is_empty()
+        if let Some(words) = agents.0.get_mut(AgentRole::Ideas.name())
+            && !self.prompts.listed_files.is_empty()
         {
-            let files: Vec<String> = self.prompts.listed.iter().map(Listed::digest).collect();
+            let files: Vec<String> =
+                self.prompts.listed_files.iter().map(ListedFile::digest_line).collect();
             words.insert("context_files".to_owned(), files.join(", "));
         }
-        for role in Role::ALL {
-            let shown = match &self.prompts.of(role).context {
-                Context::Nothing => continue,
-                Context::Outline => "outline".to_owned(),
-                Context::Files(globs) => {
+        for role in AgentRole::ALL {
+            let shown = match &self.prompts.for_role(role).context {
+                RepoContext::Nothing => continue,
+                RepoContext::Outline => "outline".to_owned(),
+                RepoContext::Files(globs) => {
                     globs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
                 }
             };
@@ -181,95 +185,108 @@ impl Told {
 
 impl Config {
     /// What agents are told, if nothing is wrong with it. Paths are seen from the top of the repository.
-    pub(crate) fn prompts(&self, top: &Path) -> Result<Told, Wrong> {
-        let mut told = Told { prompts: Prompts::built_in().clone(), digests: Vec::new() };
+    pub(crate) fn load_prompts(&self, top: &Path) -> Result<LoadedPrompts, SettingError> {
+        let mut told =
+            LoadedPrompts { prompts: PromptSet::built_in().clone(), digests: Vec::new() };
         told.prompts.context_max_chars = self.context_max_chars();
-        for role in Role::ALL {
-            let (agent, shown) = (self.agent(role), self.tables.shown(role));
+        for role in AgentRole::ALL {
+            let (agent, shown) = (self.agent_for(role), self.tables.context_setting(role));
             if let Some(path) = self.tables.prompt_path(role) {
-                self.not_for_tuner("prompts", role)?;
+                self.refuse_for_tuner("prompts", role)?;
                 let (template, digest) = self.read_prompt(top, role, path)?;
-                told.prompts.of_mut(role).template = template;
+                told.prompts.for_role_mut(role).template = template;
                 told.digests.push((role, path.to_owned(), digest));
             }
-            if matches!(shown, Shown::Outline | Shown::Files(_)) {
-                self.not_for_tuner("context", role)?;
+            if matches!(shown, ContextSetting::Outline | ContextSetting::Files(_)) {
+                self.refuse_for_tuner("context", role)?;
             }
-            told.prompts.of_mut(role).context = shown.for_agent(agent);
+            told.prompts.for_role_mut(role).context = shown.context_for_agent(agent);
         }
-        told.prompts.listed = self.listed(top)?;
+        told.prompts.listed_files = self.load_context_files(top)?;
         Ok(told)
     }
 
     /// The most that is shown of the repository, in characters.
     pub(super) fn context_max_chars(&self) -> usize {
         let said = self.tables.context_max_chars.map(|chars| chars.0.get());
-        said.map_or(CONTEXT_CHARS, |chars| usize::try_from(chars).unwrap_or(CONTEXT_CHARS))
+        said.map_or(DEFAULT_CONTEXT_CHARS, |chars| {
+            usize::try_from(chars).unwrap_or(DEFAULT_CONTEXT_CHARS)
+        })
     }
 
     /// The most that somebody in a role is shown of the repository, and of files that the user lists, in characters.
-    pub(crate) fn shown_chars(&self, role: Role) -> usize {
+    pub(crate) fn max_shown_chars(&self, role: AgentRole) -> usize {
         let listed = match role {
-            Role::Ideas => (self.context_files().len() * FILE_CHARS).min(ALL_CHARS),
-            Role::Coordinator | Role::Planner | Role::Coder | Role::Reviewer => 0,
+            AgentRole::Ideas => {
+                (self.context_files().len() * MAX_LISTED_FILE_CHARS).min(MAX_LISTED_CHARS)
+            }
+            AgentRole::Coordinator
+            | AgentRole::Planner
+            | AgentRole::Coder
+            | AgentRole::Reviewer => 0,
         };
-        match self.tables.shown(role).for_agent(self.agent(role)) {
-            Context::Nothing => listed,
-            Context::Outline | Context::Files(_) => listed + self.context_max_chars(),
+        match self.tables.context_setting(role).context_for_agent(self.agent_for(role)) {
+            RepoContext::Nothing => listed,
+            RepoContext::Outline | RepoContext::Files(_) => listed + self.context_max_chars(),
         }
     }
 
     /// The prompt files and those that the user lists, as git names them: those that lie in the repository.
-    pub(crate) fn prompt_files(&self) -> Vec<String> {
-        let paths = Role::ALL.into_iter().filter_map(|role| self.tables.prompt_path(role));
+    pub(crate) fn repo_prompt_files(&self) -> Vec<String> {
+        let paths = AgentRole::ALL.into_iter().filter_map(|role| self.tables.prompt_path(role));
         let listed = self.context_files().iter().map(|file| file.0.as_str());
-        paths.chain(listed).filter_map(as_git_has_it).collect()
+        paths.chain(listed).filter_map(git_path).collect()
     }
 
     /// Whether the files that the user lists for the generator of ideas lie in part outside of the repository.
-    pub(crate) fn lists_files_elsewhere(&self) -> bool {
-        self.context_files().iter().any(|file| as_git_has_it(&file.0).is_none())
+    pub(crate) fn has_outside_context_files(&self) -> bool {
+        self.context_files().iter().any(|file| git_path(&file.0).is_none())
     }
 
     /// What a run needs and takes from no commit, as git names it: these, and inputs, which git does not track.
-    pub(crate) fn not_committed(&self) -> Vec<String> {
-        let inputs = self.tables.measure().inputs.into_iter().flatten();
+    pub(crate) fn uncommitted_files(&self) -> Vec<String> {
+        let inputs = self.tables.measure_overrides().inputs.into_iter().flatten();
         let inputs = inputs.map(|input| input.as_str().to_owned());
-        self.prompt_files().into_iter().chain(inputs).collect()
+        self.repo_prompt_files().into_iter().chain(inputs).collect()
     }
 
-    fn read_prompt(&self, top: &Path, role: Role, path: &str) -> Result<(Template, Sha256), Wrong> {
-        let most = MOST_BYTES.try_into().unwrap_or(u64::MAX);
-        let text = input::text(&top.join(path), path, most).map_err(|error| {
+    fn read_prompt(
+        &self,
+        top: &Path,
+        role: AgentRole,
+        path: &str,
+    ) -> Result<(PromptTemplate, Sha256), SettingError> {
+        let most = MAX_TEMPLATE_BYTES.try_into().unwrap_or(u64::MAX);
+        let text = input::read_text(&top.join(path), path, most).map_err(|error| {
             let is_missing = matches!(error, InputError::Missing { .. });
             let from =
                 if is_missing { "; its path begins at the root of the repository" } else { "" };
-            self.wrong_prompt("prompts", role, format!("{error}{from}"))
+            self.prompt_error("prompts", role, format!("{error}{from}"))
         })?;
-        let template = Template::parse(role, &text)
-            .map_err(|error| self.wrong_prompt("prompts", role, error.in_file(path)))?;
-        Ok((template, Sha256::of(text.as_bytes())))
+        let template = PromptTemplate::parse(role, &text)
+            .map_err(|error| self.prompt_error("prompts", role, error.message_in_file(path)))?;
+        Ok((template, Sha256::hash_bytes(text.as_bytes())))
     }
 
     /// Refuses what the tuner would not heed.
-    fn not_for_tuner(&self, table: &str, role: Role) -> Result<(), Wrong> {
-        let is_tuner = |agent: &Agent| matches!(agent.line, Line::Tuner);
-        if !self.agent(role).is_some_and(is_tuner) {
+    fn refuse_for_tuner(&self, table: &str, role: AgentRole) -> Result<(), SettingError> {
+        let is_tuner = |agent: &AgentConfig| matches!(agent.line, AgentConfigKind::Tuner);
+        if !self.agent_for(role).is_some_and(is_tuner) {
             return Ok(());
         }
         let what = "the `tuner` reads its built-in prompt and the worktree, and nothing else";
-        Err(self.wrong_prompt(table, role, what.to_owned()))
+        Err(self.prompt_error(table, role, what.to_owned()))
     }
 
-    fn wrong_prompt(&self, table: &str, role: Role, what: String) -> Wrong {
+    fn prompt_error(&self, table: &str, role: AgentRole, what: String) -> SettingError {
         let name = format!("{table}.{role}");
-        let key: Option<&Key> = KEYS.iter().find(|key| key.name == name);
-        Wrong { origin: key.map_or(Origin::Default, |key| self.origin(key)), what }
+        let key: Option<&ConfigKey> = CONFIG_KEYS.iter().find(|key| key.name == name);
+        SettingError { origin: key.map_or(SettingOrigin::Default, |key| self.origin(key)), what }
     }
 }
 
 /// A path below the root with `/` between its parts; none for one that leads elsewhere.
-fn as_git_has_it(path: &str) -> Option<String> {
+fn git_path(path: &str) -> Option<String> {
     let part = |part: Component<'_>| match part {
         Component::Normal(part) => Some(Some(part.to_str()?.to_owned())),
         Component::CurDir => Some(None),

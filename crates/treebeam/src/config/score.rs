@@ -1,23 +1,23 @@
 //! `[score]`: how two sweeps are compared. Which metrics count is said by a preset, a list, or one primary metric.
 
-use super::number::{ColumnName, Fraction, Number, Size};
-use super::table::{self, Table};
-use super::words::meant;
+use super::bounded_values::{ColumnName, FiniteNumber, NonNegativeNumber, PositiveNumber};
+use super::key_errors::suggest_nearest;
+use super::table::{self, TableValue};
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 use treebeam_core::num::Finite;
-use treebeam_core::policy::{ChosenBy, Direction, Metric, ScorePolicy, Thresholds};
+use treebeam_core::policy::{ChosenBy, Direction, Metric, ScorePolicy, ScoreThresholds};
 
 /// The keys of `[score]`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ScoreTable {
-    pub(super) preset: Option<Preset>,
-    metrics: Option<Metrics>,
-    primary: Option<Primary>,
-    #[serde(deserialize_with = "table::read")]
+    pub(super) preset: Option<PresetName>,
+    metrics: Option<MetricList>,
+    primary: Option<PrimaryMetric>,
+    #[serde(deserialize_with = "table::deserialize_table")]
     thresholds: ThresholdTable,
     id_column: Option<ColumnName>,
     status_column: Option<ColumnName>,
@@ -27,12 +27,12 @@ pub(crate) struct ScoreTable {
 /// A preset that there is.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "String")]
-pub(crate) struct Preset(String);
+pub(crate) struct PresetName(String);
 
 /// The metric that may not regress: `COL`, `COL:higher` or `COL:lower`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "String")]
-pub(crate) struct Primary {
+pub(crate) struct PrimaryMetric {
     column: String,
     /// None: that of the listed metric, or higher.
     direction: Option<Direction>,
@@ -40,15 +40,15 @@ pub(crate) struct Primary {
 
 /// A list of metrics in which no column stands twice.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(try_from = "Vec<Table<MetricTable>>")]
-pub(super) struct Metrics(Vec<Metric>);
+#[serde(try_from = "Vec<TableValue<MetricTable>>")]
+pub(super) struct MetricList(Vec<Metric>);
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct MetricTable {
     column: ColumnName,
     direction: Option<Direction>,
-    weight: Option<Size>,
+    weight: Option<PositiveNumber>,
     #[serde(default)]
     guard: bool,
 }
@@ -57,24 +57,24 @@ struct MetricTable {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct ThresholdTable {
-    primary_regression: Option<Fraction>,
-    risk_regression: Option<Fraction>,
-    clamp: Option<Size>,
-    strong: Option<Number>,
-    promising: Option<Number>,
-    mixed: Option<Number>,
+    primary_regression: Option<NonNegativeNumber>,
+    risk_regression: Option<NonNegativeNumber>,
+    clamp: Option<PositiveNumber>,
+    strong: Option<FiniteNumber>,
+    promising: Option<FiniteNumber>,
+    mixed: Option<FiniteNumber>,
 }
 
 /// Settings that contradict each other: the one to look at, and what is wrong.
 #[derive(Debug)]
-pub(crate) struct Contradiction {
-    pub(crate) by: Said,
+pub(crate) struct ScoreContradiction {
+    pub(crate) by: SettingSource,
     pub(crate) what: String,
 }
 
 /// Where a setting was made.
 #[derive(Debug)]
-pub(crate) enum Said {
+pub(crate) enum SettingSource {
     /// By a key of `[score]`.
     Key(&'static str),
     /// By a flag with its value.
@@ -82,7 +82,7 @@ pub(crate) enum Said {
 }
 
 /// The metrics, which of them is the primary, and who chose it.
-struct Chosen {
+struct ChosenMetrics {
     metrics: Vec<Metric>,
     primary: String,
     by: ChosenBy,
@@ -92,15 +92,18 @@ impl ScoreTable {
     /// The preset whose values count.
     pub(super) fn effective_preset(&self) -> Option<&str> {
         let nothing = self.metrics.is_none() && self.primary.is_none();
-        let default = nothing.then_some(ScorePolicy::PRESETS[0]);
+        let default = nothing.then_some(ScorePolicy::PRESET_NAMES[0]);
         self.preset.as_ref().map(|preset| preset.0.as_str()).or(default)
     }
 
     /// What the keys mean, over the built-in values of the preset; and which metric a flag chose.
-    pub(crate) fn policy(&self, flag: Option<&Primary>) -> Result<ScorePolicy, Contradiction> {
-        let preset = self.preset.as_ref().and_then(|preset| ScorePolicy::preset(&preset.0));
-        let before = preset.unwrap_or_else(ScorePolicy::trading);
-        let Chosen { metrics, primary, by } = self.chosen(&before, flag)?;
+    pub(crate) fn build_policy(
+        &self,
+        flag: Option<&PrimaryMetric>,
+    ) -> Result<ScorePolicy, ScoreContradiction> {
+        let preset = self.preset.as_ref().and_then(|preset| ScorePolicy::from_preset(&preset.0));
+        let before = preset.unwrap_or_else(ScorePolicy::trading_preset);
+        let ChosenMetrics { metrics, primary, by } = self.choose_metrics(&before, flag)?;
         let name = |column: &Option<ColumnName>, before: &str| {
             column.as_ref().map_or_else(|| before.to_owned(), |column| column.0.clone())
         };
@@ -114,25 +117,26 @@ impl ScoreTable {
             invariant_columns: invariant.map_or(before.invariant_columns, |columns| {
                 columns.iter().map(|column| column.0.clone()).collect()
             }),
-            thresholds: self.thresholds.over(before.thresholds)?,
+            thresholds: self.thresholds.apply_to(before.thresholds)?,
         };
-        self.roles_differ(&policy, flag)?;
+        self.check_column_roles(&policy, flag)?;
         Ok(policy)
     }
 
     /// The primary of the keys is one of their metrics, whether a flag chooses another one or not.
-    fn chosen(
+    fn choose_metrics(
         &self,
         preset: &ScorePolicy,
-        flag: Option<&Primary>,
-    ) -> Result<Chosen, Contradiction> {
-        let wrong = |by| move |what| Contradiction { by, what };
-        let mut metrics = self.listed(preset, flag);
+        flag: Option<&PrimaryMetric>,
+    ) -> Result<ChosenMetrics, ScoreContradiction> {
+        let wrong = |by| move |what| ScoreContradiction { by, what };
+        let mut metrics = self.listed_metrics(preset, flag);
         if let Some(primary) = &self.primary {
-            metrics = primary.among(metrics).map_err(wrong(Said::Key("primary")))?;
+            metrics =
+                primary.add_to_metrics(metrics).map_err(wrong(SettingSource::Key("primary")))?;
         }
         if let Some(flag) = flag {
-            metrics = flag.among(metrics).map_err(wrong(flag.said()))?;
+            metrics = flag.add_to_metrics(metrics).map_err(wrong(flag.flag_source()))?;
         }
         let first = metrics.first().filter(|_| self.metrics.is_some()).map(|first| &first.column);
         let named = flag.or(self.primary.as_ref()).map(|primary| &primary.column);
@@ -140,17 +144,17 @@ impl ScoreTable {
             Some(column) => (column.clone(), ChosenBy::User),
             None => (preset.primary.clone(), preset.primary_chosen_by),
         };
-        Ok(Chosen { metrics, primary, by })
+        Ok(ChosenMetrics { metrics, primary, by })
     }
 
     /// The primary and what it has in the place of a direction, where that is none.
-    pub(super) fn odd_primary(&self) -> Option<(&str, &str)> {
+    pub(super) fn primary_with_bad_direction(&self) -> Option<(&str, &str)> {
         let primary = self.primary.as_ref()?;
-        Some((&primary.column, primary.after_its_colon()?))
+        Some((&primary.column, primary.bad_direction()?))
     }
 
     /// What counts beside the primary.
-    fn listed(&self, preset: &ScorePolicy, flag: Option<&Primary>) -> Vec<Metric> {
+    fn listed_metrics(&self, preset: &ScorePolicy, flag: Option<&PrimaryMetric>) -> Vec<Metric> {
         let alone = self.preset.is_none() && (self.primary.is_some() || flag.is_some());
         match &self.metrics {
             Some(metrics) => metrics.0.clone(),
@@ -160,47 +164,50 @@ impl ScoreTable {
     }
 
     /// A column cannot say who a row is, or whether it is ok, and how good it is.
-    fn roles_differ(
+    fn check_column_roles(
         &self,
         policy: &ScorePolicy,
-        flag: Option<&Primary>,
-    ) -> Result<(), Contradiction> {
+        flag: Option<&PrimaryMetric>,
+    ) -> Result<(), ScoreContradiction> {
         let id = (&policy.id_column, self.id_column.is_some(), "id_column", "id");
         let status =
             (&policy.status_column, self.status_column.is_some(), "status_column", "status");
         if id.0 == status.0 {
-            let by = Said::Key(if id.1 { "id_column" } else { "status_column" });
+            let by = SettingSource::Key(if id.1 { "id_column" } else { "status_column" });
             let what = format!("`{}` cannot be both the id column and the status column", id.0);
-            return Err(Contradiction { by, what });
+            return Err(ScoreContradiction { by, what });
         }
         for (column, set, key, role) in [id, status] {
             if policy.metrics.iter().any(|metric| metric.column == *column) {
                 let what = format!("`{column}` cannot be both a metric and the {role} column");
                 let key = if set { Some(key) } else { None };
-                return Err(Contradiction { by: self.made_a_metric(column, key, flag), what });
+                return Err(ScoreContradiction {
+                    by: self.source_of_metric(column, key, flag),
+                    what,
+                });
             }
         }
         Ok(())
     }
 
     /// Which setting is to blame that this column is a metric and, by a key if there is one, something else.
-    fn made_a_metric(
+    fn source_of_metric(
         &self,
         column: &str,
         key: Option<&'static str>,
-        flag: Option<&Primary>,
-    ) -> Said {
-        let names = |primary: &&Primary| primary.column == column;
+        flag: Option<&PrimaryMetric>,
+    ) -> SettingSource {
+        let names = |primary: &&PrimaryMetric| primary.column == column;
         match (flag.filter(names), key, self.primary.as_ref().filter(names)) {
-            (Some(flag), ..) => flag.said(),
-            (None, Some(key), _) => Said::Key(key),
-            (None, None, Some(_)) => Said::Key("primary"),
-            (None, None, None) => Said::Key("metrics"),
+            (Some(flag), ..) => flag.flag_source(),
+            (None, Some(key), _) => SettingSource::Key(key),
+            (None, None, Some(_)) => SettingSource::Key("primary"),
+            (None, None, None) => SettingSource::Key("metrics"),
         }
     }
 
     /// The first key that chooses other metrics or another primary than a run has, with the run's and its own in words.
-    pub(super) fn other_metrics(
+    pub(super) fn changed_metrics(
         &self,
         run: &ScorePolicy,
         asked: &ScorePolicy,
@@ -210,7 +217,7 @@ impl ScoreTable {
         let primary =
             [run, asked].map(|policy| format!("{}:{}", policy.primary, policy.primary_direction()));
         let as_primary = primary.clone().map(|primary| format!("the primary {primary}"));
-        let metrics = differing(run, asked);
+        let metrics = describe_differing_metrics(run, asked);
         let rows = [
             (!no_primary, "score.primary", primary),
             (no_primary && self.metrics.is_some(), "score.metrics", as_primary.clone()),
@@ -224,35 +231,36 @@ impl ScoreTable {
 }
 
 /// The first few metrics that are not the same on both sides, each side on one line; equal where there are none.
-fn differing(run: &ScorePolicy, asked: &ScorePolicy) -> [String; 2] {
-    const FEW: usize = 3;
-    fn find<'a>(policy: &'a ScorePolicy, column: &str) -> Option<&'a Metric> {
+fn describe_differing_metrics(run: &ScorePolicy, asked: &ScorePolicy) -> [String; 2] {
+    const MAX_SHOWN_METRICS: usize = 3;
+    fn find_metric<'a>(policy: &'a ScorePolicy, column: &str) -> Option<&'a Metric> {
         policy.metrics.iter().find(|metric| metric.column == column)
     }
     let all = run.metrics.iter().chain(&asked.metrics).map(|metric| metric.column.as_str());
     let mut columns: Vec<&str> =
-        all.filter(|column| find(run, column) != find(asked, column)).collect();
+        all.filter(|column| find_metric(run, column) != find_metric(asked, column)).collect();
     let mut seen = BTreeSet::new();
     columns.retain(|column| seen.insert(*column));
-    let more = columns.len().saturating_sub(FEW);
+    let more = columns.len().saturating_sub(MAX_SHOWN_METRICS);
     [run, asked].map(|policy| {
-        let metric =
-            |column: &&str| find(policy, column).map_or_else(|| format!("no {column}"), in_short);
-        let mut names: Vec<String> = columns.iter().take(FEW).map(metric).collect();
+        let metric = |column: &&str| {
+            find_metric(policy, column).map_or_else(|| format!("no {column}"), describe_metric)
+        };
+        let mut names: Vec<String> = columns.iter().take(MAX_SHOWN_METRICS).map(metric).collect();
         names.extend((more > 0).then(|| format!("and {more} more")));
         names.join(", ")
     })
 }
 
 /// `loss (lower, 2, guarded)`
-fn in_short(metric: &Metric) -> String {
+fn describe_metric(metric: &Metric) -> String {
     let guard = if metric.guard { ", guarded" } else { "" };
     format!("{} ({}, {}{guard})", metric.column, metric.direction, metric.weight)
 }
 
-impl Primary {
+impl PrimaryMetric {
     /// The list with the primary in it: where it is not, it comes first, with weight 1.
-    fn among(&self, mut metrics: Vec<Metric>) -> Result<Vec<Metric>, String> {
+    fn add_to_metrics(&self, mut metrics: Vec<Metric>) -> Result<Vec<Metric>, String> {
         let found = metrics.iter().find(|metric| metric.column == self.column);
         match (found.map(|metric| metric.direction), self.direction) {
             (Some(listed), Some(said)) if listed != said => Err(format!(
@@ -261,30 +269,30 @@ impl Primary {
             )),
             (Some(_), _) => Ok(metrics),
             (None, said) => {
-                metrics.insert(0, metric(self.column.clone(), said, None));
+                metrics.insert(0, build_metric(self.column.clone(), said, None));
                 Ok(metrics)
             }
         }
     }
 
     /// As the flag that says it.
-    fn said(&self) -> Said {
-        Said::Flag(format!("--primary {self}"))
+    fn flag_source(&self) -> SettingSource {
+        SettingSource::Flag(format!("--primary {self}"))
     }
 
     /// Whether something stands after a colon that is no direction: it counts as a part of the name.
-    pub(crate) fn has_no_direction_after_its_colon(&self) -> bool {
-        self.after_its_colon().is_some()
+    pub(crate) fn has_bad_direction(&self) -> bool {
+        self.bad_direction().is_some()
     }
 
     /// The same, and what stands there.
-    fn after_its_colon(&self) -> Option<&str> {
+    fn bad_direction(&self) -> Option<&str> {
         let (_, after) = self.column.rsplit_once(':')?;
         self.direction.is_none().then_some(after)
     }
 }
 
-impl fmt::Display for Primary {
+impl fmt::Display for PrimaryMetric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.column)?;
         self.direction.map_or(Ok(()), |direction| write!(f, ":{direction}"))
@@ -292,7 +300,11 @@ impl fmt::Display for Primary {
 }
 
 /// A metric that is not guarded: higher and 1 where nothing else is said.
-fn metric(column: String, direction: Option<Direction>, weight: Option<Size>) -> Metric {
+fn build_metric(
+    column: String,
+    direction: Option<Direction>,
+    weight: Option<PositiveNumber>,
+) -> Metric {
     Metric {
         column,
         direction: direction.unwrap_or(Direction::Higher),
@@ -301,7 +313,7 @@ fn metric(column: String, direction: Option<Direction>, weight: Option<Size>) ->
     }
 }
 
-impl FromStr for Primary {
+impl FromStr for PrimaryMetric {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
         let (column, direction) = match text.rsplit_once(':') {
@@ -314,52 +326,55 @@ impl FromStr for Primary {
     }
 }
 
-impl TryFrom<String> for Primary {
+impl TryFrom<String> for PrimaryMetric {
     type Error = String;
     fn try_from(text: String) -> Result<Self, String> {
         text.parse()
     }
 }
 
-impl FromStr for Preset {
+impl FromStr for PresetName {
     type Err = String;
     fn from_str(name: &str) -> Result<Self, String> {
-        if ScorePolicy::preset(name).is_some() {
+        if ScorePolicy::from_preset(name).is_some() {
             return Ok(Self(name.to_owned()));
         }
-        Err(format!("there is no preset `{name}`{}", meant(name, &ScorePolicy::PRESETS)))
+        Err(format!(
+            "there is no preset `{name}`{}",
+            suggest_nearest(name, &ScorePolicy::PRESET_NAMES)
+        ))
     }
 }
 
-impl TryFrom<String> for Preset {
+impl TryFrom<String> for PresetName {
     type Error = String;
     fn try_from(name: String) -> Result<Self, String> {
         name.parse()
     }
 }
 
-impl TryFrom<Vec<Table<MetricTable>>> for Metrics {
+impl TryFrom<Vec<TableValue<MetricTable>>> for MetricList {
     type Error = String;
-    fn try_from(tables: Vec<Table<MetricTable>>) -> Result<Self, String> {
+    fn try_from(tables: Vec<TableValue<MetricTable>>) -> Result<Self, String> {
         if tables.is_empty() {
             return Err("there must be at least one metric".to_owned());
         }
         let mut seen = BTreeSet::new();
         let mut metrics = Vec::new();
-        for Table(table) in tables {
+        for TableValue(table) in tables {
             let MetricTable { column: ColumnName(column), direction, weight, guard } = table;
             if !seen.insert(column.clone()) {
                 return Err(format!("the column `{column}` stands twice among the metrics"));
             }
-            metrics.push(Metric { guard, ..metric(column, direction, weight) });
+            metrics.push(Metric { guard, ..build_metric(column, direction, weight) });
         }
         Ok(Self(metrics))
     }
 }
 
 impl ThresholdTable {
-    fn over(&self, before: Thresholds) -> Result<Thresholds, Contradiction> {
-        let thresholds = Thresholds {
+    fn apply_to(&self, before: ScoreThresholds) -> Result<ScoreThresholds, ScoreContradiction> {
+        let thresholds = ScoreThresholds {
             primary_regression: self.primary_regression.map_or(before.primary_regression, |n| n.0),
             risk_regression: self.risk_regression.map_or(before.risk_regression, |n| n.0),
             clamp: self.clamp.map_or(before.clamp, |n| n.0),
@@ -367,7 +382,7 @@ impl ThresholdTable {
             promising: self.promising.map_or(before.promising, |n| n.0),
             mixed: self.mixed.map_or(before.mixed, |n| n.0),
         };
-        let Thresholds { strong, promising, mixed, .. } = thresholds;
+        let ScoreThresholds { strong, promising, mixed, .. } = thresholds;
         if mixed <= promising && promising <= strong {
             return Ok(thresholds);
         }
@@ -380,6 +395,6 @@ impl ThresholdTable {
         let what = format!(
             "`mixed` ≤ `promising` ≤ `strong` must hold, but they are {mixed}, {promising} and {strong}"
         );
-        Err(Contradiction { by: Said::Key(key), what })
+        Err(ScoreContradiction { by: SettingSource::Key(key), what })
     }
 }

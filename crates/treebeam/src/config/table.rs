@@ -8,24 +8,24 @@ use std::marker::PhantomData;
 
 /// Something that stands in a table of its own.
 #[derive(Clone, Debug)]
-pub(super) struct Table<T>(pub(super) T);
+pub(super) struct TableValue<T>(pub(super) T);
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Table<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for TableValue<T> {
     fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
-        read(reader).map(Self)
+        deserialize_table(reader).map(Self)
     }
 }
 
 /// For a field that is a table.
-pub(super) fn read<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+pub(super) fn deserialize_table<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     reader: D,
 ) -> Result<T, D::Error> {
-    reader.deserialize_map(OnlyTables(PhantomData))
+    reader.deserialize_map(TableVisitor(PhantomData))
 }
 
-struct OnlyTables<T>(PhantomData<T>);
+struct TableVisitor<T>(PhantomData<T>);
 
-impl<'de, T: Deserialize<'de>> Visitor<'de> for OnlyTables<T> {
+impl<'de, T: Deserialize<'de>> Visitor<'de> for TableVisitor<T> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

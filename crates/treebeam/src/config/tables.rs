@@ -1,124 +1,128 @@
-//! What a configuration can say: [`Tables`], which is every key with the type that checks its value, and what the keys at
+//! What a configuration can say: [`ConfigTables`], which is every key with the type that checks its value, and what the keys at
 //! the top make of a run. The other tables have files of their own.
 
 use super::agents::AgentsTable;
-use super::control::Compared;
-use super::deadline::Until;
-use super::gate::GateTable;
-use super::measure::{OrNone, Said};
-use super::number::{
-    AtOnce, Configurations, Count, Folder, Globs, Kibibytes, Limit, MemoryChars, Seconds,
-    SilenceSeconds, Turns, Width,
+use super::bounded_values::{
+    AtOnce, Configurations, FolderPath, Kibibytes, LimitSetting, MemoryChars, PathGlobs, Seconds,
+    SilenceSeconds, Turns, WholeNumber, Width,
 };
+use super::control::ControlSetting;
+use super::deadline::DeadlineSetting;
+use super::gate::GateTable;
+use super::measure::{MeasureOverrides, ValueOrNone};
 use super::outage::OutagePatience;
-use super::prompts::{Chars, ContextTable, PromptsTable, UserFile};
-use super::score::{Contradiction, Primary, ScoreTable};
-use super::spending::{Dollars, PricesTable, Rate, Tokens};
-use super::summary::WhoSumsUp;
+use super::prompts::{Chars, ContextTable, PromptsTable, UserFilePath};
+use super::score::{PrimaryMetric, ScoreContradiction, ScoreTable};
+use super::spending::{DollarLimit, PricesTable, RateLimitSetting, TokenCount};
+use super::summary_agent::SummaryAgentSetting;
 use super::table;
 use super::tuner::TunerTable;
 use serde::Deserialize;
-use treebeam_core::conversation::Mode;
+use treebeam_core::conversation::ConversationMode;
 use treebeam_core::measure::{CommandLine, UserPath, Variable, Word, WorktreePath};
-use treebeam_core::policy::{self, ContextStrategy, DedupeScope, Meaning, Reach};
+use treebeam_core::policy::{self, ContextStrategy, DedupeScope, FixedSettings, RunLimits};
 
 /// All that a configuration can say.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Tables {
+pub(crate) struct ConfigTables {
     ideas_per_node: Option<Width>,
     beam_width: Option<Width>,
-    sweep_config_limit: Option<Limit<Configurations>>,
+    sweep_config_limit: Option<LimitSetting<Configurations>>,
     dedupe_scope: Option<DedupeScope>,
     ideas_context_strategy: Option<ContextStrategy>,
-    protect: Option<Globs>,
-    control: Option<Compared>,
-    setup_command: Option<OrNone<CommandLine>>,
-    test_command: Option<OrNone<CommandLine>>,
-    test_cwd: Option<OrNone<WorktreePath>>,
-    sweep_command: Option<OrNone<CommandLine>>,
-    sweep_cwd: Option<OrNone<WorktreePath>>,
-    sweep_config_limit_flag: Option<OrNone<Word>>,
-    results_csv: Option<OrNone<WorktreePath>>,
-    baseline_csv: Option<OrNone<UserPath>>,
+    protect: Option<PathGlobs>,
+    control: Option<ControlSetting>,
+    setup_command: Option<ValueOrNone<CommandLine>>,
+    test_command: Option<ValueOrNone<CommandLine>>,
+    test_cwd: Option<ValueOrNone<WorktreePath>>,
+    sweep_command: Option<ValueOrNone<CommandLine>>,
+    sweep_cwd: Option<ValueOrNone<WorktreePath>>,
+    sweep_config_limit_flag: Option<ValueOrNone<Word>>,
+    results_csv: Option<ValueOrNone<WorktreePath>>,
+    baseline_csv: Option<ValueOrNone<UserPath>>,
     pass_env: Option<Vec<Variable>>,
     inputs: Option<Vec<WorktreePath>>,
-    max_depth: Option<Count>,
-    max_total_idea_evals: Option<Limit<Count>>,
+    max_depth: Option<WholeNumber>,
+    max_total_idea_evals: Option<LimitSetting<WholeNumber>>,
     stop_on_empty_frontier: Option<bool>,
     strict_fail_depth: Option<bool>,
-    eval_retries: Option<Count>,
-    eval_timeout_seconds: Option<Limit<Seconds>>,
+    eval_retries: Option<WholeNumber>,
+    eval_timeout_seconds: Option<LimitSetting<Seconds>>,
     max_parallel_evals: Option<AtOnce>,
-    max_parallel_per_node: Option<Limit<AtOnce>>,
-    sweep_max_parallel: Option<Limit<AtOnce>>,
-    max_review_rounds: Option<Count>,
+    max_parallel_per_node: Option<LimitSetting<AtOnce>>,
+    sweep_max_parallel: Option<LimitSetting<AtOnce>>,
+    max_review_rounds: Option<WholeNumber>,
     proceed_on_max_review_rounds: Option<bool>,
     keep_rejected_worktrees: Option<bool>,
     keep_failed_artifacts: Option<bool>,
     pub(super) lock_stale_seconds: Option<SilenceSeconds>,
-    pub(super) ideas_file: Option<OrNone<UserPath>>,
+    pub(super) ideas_file: Option<ValueOrNone<UserPath>>,
     pub(super) base_on_working_tree: Option<bool>,
     pub(super) keep_worktrees: Option<bool>,
     pub(super) max_new_file_kib: Option<Kibibytes>,
-    pub(super) runs_root: Option<Folder>,
-    max_cost_usd: Option<Dollars>,
-    max_tokens_total: Option<Limit<Tokens>>,
-    deadline: Option<Until>,
+    pub(super) runs_root: Option<FolderPath>,
+    max_cost_usd: Option<DollarLimit>,
+    max_tokens_total: Option<LimitSetting<TokenCount>>,
+    deadline: Option<DeadlineSetting>,
     llm_max_inflight: Option<AtOnce>,
-    llm_rate_limit: Option<Rate>,
+    llm_rate_limit: Option<RateLimitSetting>,
     pub(super) outage_patience: Option<OutagePatience>,
-    idea_conversation_mode: Option<Mode>,
+    idea_conversation_mode: Option<ConversationMode>,
     idea_history_window_turns: Option<Turns>,
     idea_history_max_chars: Option<MemoryChars>,
-    summary_agent: Option<WhoSumsUp>,
-    pub(super) confirm_above_usd: Option<Dollars>,
+    summary_agent: Option<SummaryAgentSetting>,
+    pub(super) confirm_above_usd: Option<DollarLimit>,
     pub(super) context_max_chars: Option<Chars>,
-    pub(super) ideas_context_files: Option<Vec<UserFile>>,
-    #[serde(deserialize_with = "table::read")]
+    pub(super) ideas_context_files: Option<Vec<UserFilePath>>,
+    #[serde(deserialize_with = "table::deserialize_table")]
     pub(super) prices: PricesTable,
-    #[serde(deserialize_with = "table::read")]
+    #[serde(deserialize_with = "table::deserialize_table")]
     pub(super) agents: AgentsTable,
-    #[serde(deserialize_with = "table::read")]
+    #[serde(deserialize_with = "table::deserialize_table")]
     pub(super) prompts: PromptsTable,
-    #[serde(deserialize_with = "table::read")]
+    #[serde(deserialize_with = "table::deserialize_table")]
     pub(super) context: ContextTable,
-    #[serde(deserialize_with = "table::read")]
+    #[serde(deserialize_with = "table::deserialize_table")]
     pub(super) tuner: TunerTable,
-    #[serde(deserialize_with = "table::read")]
+    #[serde(deserialize_with = "table::deserialize_table")]
     pub(super) score: ScoreTable,
-    #[serde(deserialize_with = "table::read")]
+    #[serde(deserialize_with = "table::deserialize_table")]
     gate: GateTable,
 }
 
-impl Tables {
+impl ConfigTables {
     /// What the keys make of a meaning, and which metric a flag chose as the primary.
-    pub(super) fn meaning(
+    pub(super) fn fixed_settings(
         &self,
-        before: Meaning,
-        primary: Option<&Primary>,
-    ) -> Result<Meaning, Contradiction> {
-        Ok(Meaning {
+        before: FixedSettings,
+        primary: Option<&PrimaryMetric>,
+    ) -> Result<FixedSettings, ScoreContradiction> {
+        Ok(FixedSettings {
             ideas_per_node: self.ideas_per_node.map_or(before.ideas_per_node, |n| n.0),
             beam_width: self.beam_width.map_or(before.beam_width, |n| n.0),
-            sweep_config_limit: number(self.sweep_config_limit, before.sweep_config_limit, |n| n.0),
+            sweep_config_limit: resolve_limit(
+                self.sweep_config_limit,
+                before.sweep_config_limit,
+                |n| n.0,
+            ),
             dedupe_scope: self.dedupe_scope.unwrap_or(before.dedupe_scope),
             ideas_context_strategy: self
                 .ideas_context_strategy
                 .unwrap_or(before.ideas_context_strategy),
-            score: self.score.policy(primary)?,
-            gate: self.gate.policy(&before.gate),
+            score: self.score.build_policy(primary)?,
+            gate: self.gate.apply_to(&before.gate),
             protect: match &self.protect {
-                Some(globs) => policy::protect(&globs.0),
+                Some(globs) => policy::with_own_globs(&globs.0),
                 None => before.protect,
             },
             control: self.control.map_or(before.control, |control| control.0),
-            measure: self.measure().over(before.measure),
+            measure: self.measure_overrides().apply_to(before.measure),
         })
     }
 
-    pub(super) fn measure(&self) -> Said<'_> {
-        Said {
+    pub(super) fn measure_overrides(&self) -> MeasureOverrides<'_> {
+        MeasureOverrides {
             setup_command: self.setup_command.as_ref(),
             test_command: self.test_command.as_ref(),
             test_cwd: self.test_cwd.as_ref(),
@@ -133,10 +137,10 @@ impl Tables {
     }
 
     /// What the keys make of a reach.
-    pub(super) fn reach(&self, before: &Reach) -> Reach {
-        Reach {
+    pub(super) fn run_limits(&self, before: &RunLimits) -> RunLimits {
+        RunLimits {
             max_depth: self.max_depth.map_or(before.max_depth, |n| n.0),
-            max_total_idea_evals: number(
+            max_total_idea_evals: resolve_limit(
                 self.max_total_idea_evals,
                 before.max_total_idea_evals,
                 |n| n.0,
@@ -146,18 +150,22 @@ impl Tables {
                 .unwrap_or(before.stop_on_empty_frontier),
             strict_fail_depth: self.strict_fail_depth.unwrap_or(before.strict_fail_depth),
             eval_retries: self.eval_retries.map_or(before.eval_retries, |n| n.0),
-            eval_timeout_seconds: number(
+            eval_timeout_seconds: resolve_limit(
                 self.eval_timeout_seconds,
                 before.eval_timeout_seconds,
                 |n| n.0,
             ),
             max_parallel_evals: self.max_parallel_evals.map_or(before.max_parallel_evals, |n| n.0),
-            max_parallel_per_node: number(
+            max_parallel_per_node: resolve_limit(
                 self.max_parallel_per_node,
                 before.max_parallel_per_node,
                 |n| n.0,
             ),
-            sweep_max_parallel: number(self.sweep_max_parallel, before.sweep_max_parallel, |n| n.0),
+            sweep_max_parallel: resolve_limit(
+                self.sweep_max_parallel,
+                before.sweep_max_parallel,
+                |n| n.0,
+            ),
             max_review_rounds: self.max_review_rounds.map_or(before.max_review_rounds, |n| n.0),
             proceed_on_max_review_rounds: self
                 .proceed_on_max_review_rounds
@@ -168,8 +176,10 @@ impl Tables {
             keep_failed_artifacts: self
                 .keep_failed_artifacts
                 .unwrap_or(before.keep_failed_artifacts),
-            max_cost_usd: self.max_cost_usd.map_or(before.max_cost_usd, Dollars::number),
-            max_tokens_total: number(self.max_tokens_total, before.max_tokens_total, |n| n.0),
+            max_cost_usd: self.max_cost_usd.map_or(before.max_cost_usd, DollarLimit::amount),
+            max_tokens_total: resolve_limit(self.max_tokens_total, before.max_tokens_total, |n| {
+                n.0
+            }),
             deadline: self.deadline.map_or(before.deadline, |until| until.0),
             llm_max_inflight: self.llm_max_inflight.map_or(before.llm_max_inflight, |n| n.0),
             llm_rate_limit: self.llm_rate_limit.map_or(before.llm_rate_limit, |rate| rate.0),
@@ -188,6 +198,10 @@ impl Tables {
 }
 
 /// A limit that is set, be it to none, or the one before.
-fn number<T, N>(set: Option<Limit<T>>, before: Option<N>, of: impl FnOnce(T) -> N) -> Option<N> {
-    set.map_or(before, |limit| limit.number(of))
+fn resolve_limit<T, N>(
+    set: Option<LimitSetting<T>>,
+    before: Option<N>,
+    of: impl FnOnce(T) -> N,
+) -> Option<N> {
+    set.map_or(before, |limit| limit.map_limit(of))
 }

@@ -2,7 +2,7 @@
 
 mod layers;
 
-use super::origin::Place;
+use super::origin::ConfigPosition;
 use super::*;
 use treebeam_core::policy::{ChosenBy, Metric, ScorePolicy};
 
@@ -11,11 +11,11 @@ fn file(name: &str, text: &str) -> ConfigFile {
 }
 
 fn config(name: &str, text: &str) -> Result<Config, ConfigError> {
-    Config::of(Some(file(name, text)), [])
+    Config::from_sources(Some(file(name, text)), [])
 }
 
-fn toml(text: &str) -> Result<Meaning, ConfigError> {
-    Ok(config("c.toml", text)?.meaning(Meaning::default())?)
+fn toml(text: &str) -> Result<FixedSettings, ConfigError> {
+    Ok(config("c.toml", text)?.fixed_settings(FixedSettings::default())?)
 }
 
 /// `loss:lower by user: loss ↓1, acc ↑2!`
@@ -70,7 +70,7 @@ fn a_flag_chooses_among_the_metrics_of_the_file() {
     let check = |text: &str, flag: &str, expect: &str| {
         let mut config = config("c.toml", &format!("[score]\n{text}")).unwrap();
         config.primary = Some(flag.parse().unwrap());
-        let said = config.meaning(Meaning::default());
+        let said = config.fixed_settings(FixedSettings::default());
         let said = said.map_or_else(|error| error.to_string(), |meaning| metrics(&meaning.score));
         assert_eq!(said, expect, "{text} {flag}");
     };
@@ -96,7 +96,7 @@ fn a_flag_chooses_among_the_metrics_of_the_file() {
 fn a_key_that_is_not_set_keeps_its_value() {
     let text = "[score]\nstatus_column = 'state'\ninvariant_columns = ['seed']\n\
         [score.thresholds]\nclamp = 3\n[gate]\nmin_ok_rate = 0.5\n";
-    let (before, after) = (Meaning::default(), toml(text).unwrap());
+    let (before, after) = (FixedSettings::default(), toml(text).unwrap());
     assert_eq!(after.score.id_column, "config_id");
     assert_eq!(after.score.status_column, "state");
     assert_eq!(after.score.invariant_columns, ["seed"]);
@@ -306,8 +306,8 @@ fn wrong_keys_and_values() {
 #[test]
 fn json_is_read_too() {
     let check = |text: &str, expect: &str| {
-        let said =
-            config("c.json", text).and_then(|config| Ok(config.meaning(Meaning::default())?));
+        let said = config("c.json", text)
+            .and_then(|config| Ok(config.fixed_settings(FixedSettings::default())?));
         let said = said.map_or_else(|error| error.to_string(), |meaning| metrics(&meaning.score));
         assert_eq!(said, expect, "{text}");
     };
@@ -343,11 +343,11 @@ fn json_is_read_too() {
 fn a_file_of_metrics_has_its_keys_in_a_table_or_at_the_top() {
     let check = |name: &str, text: &str, expect: &str| {
         let before = config("c.toml", "[score]\nid_column = 'x'\n[gate]\nmin_rows = 7");
-        let config = before.and_then(|config| config.with_score_of(file(name, text)));
-        let said = config.and_then(|config| Ok(config.meaning(Meaning::default())?));
+        let config = before.and_then(|config| config.with_score_from(file(name, text)));
+        let said = config.and_then(|config| Ok(config.fixed_settings(FixedSettings::default())?));
         let said = said.map_or_else(
             |error| error.to_string(),
-            |Meaning { score, gate, .. }| {
+            |FixedSettings { score, gate, .. }| {
                 format!("{} {} {:?}", metrics(&score), score.id_column, gate.min_rows)
             },
         );
@@ -394,8 +394,9 @@ fn only_what_a_file_sets_is_compared_with_a_run() {
     let run =
         toml("[score]\nmetrics = [{column = 'a'}, {column = 'b'}]\n[gate]\nmin_rows = 3").unwrap();
     let check = |text: &str, expect: &str| {
-        let changed = config("c.toml", text).unwrap().other_meaning(&run).unwrap();
-        let row = |Change { key, before, asked, .. }| format!("{} | {before} | {asked}", key.name);
+        let changed = config("c.toml", text).unwrap().first_fixed_change(&run).unwrap();
+        let row =
+            |SettingChange { key, before, asked, .. }| format!("{} | {before} | {asked}", key.name);
         assert_eq!(changed.map_or("nothing".to_owned(), row), expect, "{text}");
     };
     check("", "nothing");
@@ -427,7 +428,7 @@ fn only_what_a_file_sets_is_compared_with_a_run() {
     check("[score.thresholds]\nclamp = 3", "score.thresholds.clamp | 2 | 3");
     check("[score]\nid_column = 'x'", "score.id_column | config_id | x");
     check("[gate]\nmin_rows = 4", "gate.min_rows | 3 | 4");
-    let changed = config("c.toml", "[score]\npreset = 'trading'").unwrap().other_meaning(&run);
+    let changed = config("c.toml", "[score]\npreset = 'trading'").unwrap().first_fixed_change(&run);
     assert_eq!(changed.unwrap().unwrap().key.name, "score.preset");
 }
 

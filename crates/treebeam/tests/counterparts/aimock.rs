@@ -6,8 +6,8 @@ use crate::door::{Asker, BINARY, Five, VARIABLE, WIRES};
 use serde_json::{Map, Value, json};
 use std::thread;
 use std::time::Duration;
-use treebeam_edge::agent::settings::Wire;
-use treebeam_run::port::{AgentError, Reply, Usage};
+use treebeam_edge::agent::settings::WireFormat;
+use treebeam_run::port::{AgentError, AgentReply, TokenUsage};
 use treebeam_testkit::counterpart::Running;
 use treebeam_testkit::program::Site;
 
@@ -61,7 +61,7 @@ const DISCONNECT: (&str, Expect, usize) = ("DISCONNECT", Fails("connection close
 /// One question of the table.
 struct Case {
     prompt: String,
-    wire: Wire,
+    wire: WireFormat,
     delivery: Delivery,
     expect: Expect,
     requests: usize,
@@ -77,11 +77,11 @@ fn cases() -> Vec<Case> {
         for (name, expect, requests) in TABLE.into_iter().chain(streams).chain([DISCONNECT]) {
             for wire in WIRES {
                 let expect = match (name, wire) {
-                    ("LENGTH", Wire::Ollama) => Says("cut here"),
-                    ("FILTER", Wire::Ollama) => Says("."),
+                    ("LENGTH", WireFormat::Ollama) => Says("cut here"),
+                    ("FILTER", WireFormat::Ollama) => Says("."),
                     _ => expect,
                 };
-                let prompt = format!("{name} {} {delivery:?}", wire.provider());
+                let prompt = format!("{name} {} {delivery:?}", wire.provider_name());
                 cases.push(Case { prompt, wire, delivery, expect, requests });
             }
         }
@@ -104,8 +104,8 @@ fn fixtures() -> Value {
     json!({ "fixtures": others })
 }
 
-fn url(server: &Running, wire: Wire) -> String {
-    let versioned = matches!(wire, Wire::Responses | Wire::Chat);
+fn url(server: &Running, wire: WireFormat) -> String {
+    let versioned = matches!(wire, WireFormat::Responses | WireFormat::Chat);
     server.url() + if versioned { "/v1" } else { "" }
 }
 
@@ -114,7 +114,7 @@ fn url(server: &Running, wire: Wire) -> String {
 fn every_answer_and_every_error_in_five_formats() {
     let server = Running::aimock(&fixtures());
     let cases = cases();
-    let results: Vec<(&Case, Result<Reply, AgentError>)> = thread::scope(|scope| {
+    let results: Vec<(&Case, Result<AgentReply, AgentError>)> = thread::scope(|scope| {
         let side = |delivery| {
             let (cases, server) = (&cases, &server);
             scope.spawn(move || ask_all(cases, server, delivery))
@@ -137,7 +137,7 @@ fn ask_all<'a>(
     cases: &'a [Case],
     server: &Running,
     delivery: Delivery,
-) -> Vec<(&'a Case, Result<Reply, AgentError>)> {
+) -> Vec<(&'a Case, Result<AgentReply, AgentError>)> {
     let mut extra = Map::new();
     if delivery == Delivery::Whole {
         extra.insert("stream".to_owned(), json!(false));
@@ -160,7 +160,7 @@ fn ask_all<'a>(
 }
 
 /// What is not as it should be.
-fn wrong(case: &Case, result: &Result<Reply, AgentError>, journal: &Value) -> Option<String> {
+fn wrong(case: &Case, result: &Result<AgentReply, AgentError>, journal: &Value) -> Option<String> {
     let as_expected = match (case.expect, result) {
         (Says(text), Ok(reply)) => reply.text == text && counted(case, reply),
         (Fails(part), Err(AgentError::Unanswered(why))) => why.contains(part),
@@ -181,9 +181,9 @@ fn wrong(case: &Case, result: &Result<Reply, AgentError>, journal: &Value) -> Op
 }
 
 /// `USAGE` says what it took.
-fn counted(case: &Case, reply: &Reply) -> bool {
-    let said = case.prompt.starts_with("USAGE") && case.wire != Wire::Ollama;
-    !said || reply.usage == Some(Usage { input: 11, cached: 0, output: 7 })
+fn counted(case: &Case, reply: &AgentReply) -> bool {
+    let said = case.prompt.starts_with("USAGE") && case.wire != WireFormat::Ollama;
+    !said || reply.usage == Some(TokenUsage { input: 11, cached: 0, output: 7 })
 }
 
 fn names_the_variable(prompt: &str, hint: Option<&str>) -> bool {
@@ -210,7 +210,7 @@ fn the_program_checks_and_asks_all_five() {
         .into_iter()
         .zip(WIRES)
         .map(|(role, wire)| {
-            let (provider, url) = (wire.provider(), url(&server, wire));
+            let (provider, url) = (wire.provider_name(), url(&server, wire));
             format!("[agents.{role}]\nprovider = '{provider}'\nmodel = 'm'\nbase_url = '{url}'\napi_key_env = '{VARIABLE}'\n")
         })
         .collect();

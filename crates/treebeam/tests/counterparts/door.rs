@@ -4,30 +4,35 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::time::Duration;
-use treebeam_edge::agent::bucket::Limits;
-use treebeam_edge::agent::budgeted::Budget;
-use treebeam_edge::agent::calls::Calls;
-use treebeam_edge::agent::command::Surroundings;
-use treebeam_edge::agent::crew::Crew;
-use treebeam_edge::agent::price::Prices;
-use treebeam_edge::agent::question::Question;
-use treebeam_edge::agent::retrying::Patience;
-use treebeam_edge::agent::settings::{Key, Line, Model, Settings, Wire};
-use treebeam_edge::agent::wait::{Observer, Wait};
-use treebeam_edge::agent::{Door, Plan};
+use treebeam_edge::agent::bucket::AgentLimits;
+use treebeam_edge::agent::budget_layer::Budget;
+use treebeam_edge::agent::call_store::CallStore;
+use treebeam_edge::agent::command::AgentWorkspace;
+use treebeam_edge::agent::price::ModelPrices;
+use treebeam_edge::agent::question::AgentQuestion;
+use treebeam_edge::agent::retry_layer::RetryPolicy;
+use treebeam_edge::agent::retry_timer::{DoorObserver, QuestionWait};
+use treebeam_edge::agent::role_agents::RoleAgents;
+use treebeam_edge::agent::settings::{AgentKind, AgentSettings, ApiKey, ModelAgent, WireFormat};
+use treebeam_edge::agent::{AgentDoor, DoorPlan};
 use treebeam_edge::env_file::Secret;
-use treebeam_run::port::{AgentError, Continuation, Reply, Role};
+use treebeam_run::port::{AgentError, AgentReply, AgentRole, Continuation};
 
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 pub(crate) const VARIABLE: &str = "THE_KEY";
 
-pub(crate) const WIRES: [Wire; 5] =
-    [Wire::Responses, Wire::Chat, Wire::Messages, Wire::Gemini, Wire::Ollama];
+pub(crate) const WIRES: [WireFormat; 5] = [
+    WireFormat::Responses,
+    WireFormat::Chat,
+    WireFormat::Messages,
+    WireFormat::Gemini,
+    WireFormat::Ollama,
+];
 
 /// What all five have in common.
 pub(crate) struct Five<'a> {
     /// Where the server of a wire format is.
-    pub(crate) url: &'a dyn Fn(Wire) -> String,
+    pub(crate) url: &'a dyn Fn(WireFormat) -> String,
     pub(crate) model: &'a str,
     pub(crate) extra: Map<String, Value>,
     /// How long one try may take.
@@ -38,30 +43,30 @@ pub(crate) struct Five<'a> {
 
 struct Nobody;
 
-impl Observer for Nobody {
-    fn waits(&self, _: &Wait<'_>) {}
-    fn note(&self, _: &str) {}
+impl DoorObserver for Nobody {
+    fn on_wait(&self, _: &QuestionWait<'_>) {}
+    fn on_note(&self, _: &str) {}
     fn wants_to_stop(&self) -> bool {
         false
     }
 }
 
 /// Asks one of five.
-pub(crate) struct Asker<'a>(&'a Door<'a>);
+pub(crate) struct Asker<'a>(&'a AgentDoor<'a>);
 
 impl Five<'_> {
     /// Opens the door, and closes it afterwards.
     pub(crate) fn meet<T>(&self, f: impl FnOnce(&Asker<'_>) -> T) -> T {
         let folder = tempfile::tempdir().expect("a folder");
-        let settings = |wire| Settings { line: self.line(wire), timeout: self.timeout };
-        let crew = Role::ALL.into_iter().zip(WIRES.map(settings)).collect::<BTreeMap<_, _>>();
+        let settings = |wire| AgentSettings { line: self.line(wire), timeout: self.timeout };
+        let crew = AgentRole::ALL.into_iter().zip(WIRES.map(settings)).collect::<BTreeMap<_, _>>();
         let many = NonZeroU32::MIN.saturating_add(999);
-        let plan = Plan {
-            crew: Crew::new(crew),
-            prices: Prices::default(),
+        let plan = DoorPlan {
+            crew: RoleAgents::new(crew),
+            prices: ModelPrices::default(),
             budget: Budget::default(),
-            limits: Limits { in_flight: many, requests: None, tokens: None },
-            patience: Patience {
+            limits: AgentLimits { in_flight: many, requests: None, tokens: None },
+            patience: RetryPolicy {
                 tries: 3,
                 pause: Duration::from_millis(200),
                 longest_pause: Duration::from_secs(1),
@@ -71,20 +76,20 @@ impl Five<'_> {
                 first_answer: Duration::ZERO,
                 first_byte: None,
             },
-            calls: Calls::Folder(folder.path().join("calls")),
+            calls: CallStore::Folder(folder.path().join("calls")),
             replays: None,
-            surroundings: Surroundings::Folder(folder.path().to_owned()),
+            surroundings: AgentWorkspace::Folder(folder.path().to_owned()),
         };
-        f(&Asker(&Door::open(&plan, &Nobody).expect("the door")))
+        f(&Asker(&AgentDoor::open(&plan, &Nobody).expect("the door")))
     }
 
-    fn line(&self, wire: Wire) -> Line {
+    fn line(&self, wire: WireFormat) -> AgentKind {
         let value = Secret::new("sk-for-tests".to_owned());
-        Line::Model(Model {
+        AgentKind::Model(ModelAgent {
             wire,
             name: self.model.to_owned(),
             base_url: (self.url)(wire),
-            key: Some(Key { variable: VARIABLE.to_owned(), value }),
+            key: Some(ApiKey { variable: VARIABLE.to_owned(), value }),
             temperature: None,
             max_tokens: 500,
             effort: None,
@@ -94,22 +99,26 @@ impl Five<'_> {
 }
 
 impl Asker<'_> {
-    pub(crate) fn ask(&self, wire: Wire, prompt: &str) -> Result<Reply, AgentError> {
+    pub(crate) fn ask(&self, wire: WireFormat, prompt: &str) -> Result<AgentReply, AgentError> {
         self.go_on(wire, prompt, None)
     }
 
     /// The same, going on from an answer.
     pub(crate) fn go_on(
         &self,
-        wire: Wire,
+        wire: WireFormat,
         prompt: &str,
         continues: Option<Continuation>,
-    ) -> Result<Reply, AgentError> {
+    ) -> Result<AgentReply, AgentError> {
         let place = WIRES.iter().position(|other| *other == wire).expect("one of five");
         let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
-        self.0.answer(&Question {
-            key: format!("{}-{}", wire.provider(), prompt.chars().map(plain).collect::<String>()),
-            role: Role::ALL[place],
+        self.0.answer_question(&AgentQuestion {
+            key: format!(
+                "{}-{}",
+                wire.provider_name(),
+                prompt.chars().map(plain).collect::<String>()
+            ),
+            role: AgentRole::ALL[place],
             round: 0,
             prompt: prompt.into(),
             continues,

@@ -5,37 +5,38 @@ use crate::door::{Asker, Five};
 use serde_json::{Map, Value, json};
 use std::thread;
 use std::time::Duration;
-use treebeam_edge::agent::settings::Wire;
-use treebeam_run::port::{AgentError, Reply};
+use treebeam_edge::agent::settings::WireFormat;
+use treebeam_run::port::{AgentError, AgentReply};
 use treebeam_testkit::counterpart::Running;
 
-const WIRES: [Wire; 4] = [Wire::Responses, Wire::Chat, Wire::Messages, Wire::Gemini];
+const WIRES: [WireFormat; 4] =
+    [WireFormat::Responses, WireFormat::Chat, WireFormat::Messages, WireFormat::Gemini];
 const FAULTS: [&str; 8] =
     ["429", "500", "529", "400", "truncate", "stall", "malformed", "disconnect"];
 
-fn url(server: &Running, wire: Wire) -> String {
+fn url(server: &Running, wire: WireFormat) -> String {
     let end = match wire {
-        Wire::Responses | Wire::Chat => "/v1",
-        Wire::Messages => "/anthropic",
-        Wire::Gemini => "/gemini",
-        Wire::Ollama => "",
+        WireFormat::Responses | WireFormat::Chat => "/v1",
+        WireFormat::Messages => "/anthropic",
+        WireFormat::Gemini => "/gemini",
+        WireFormat::Ollama => "",
     };
     server.url() + end
 }
 
 /// Part of the path that tells a wire format.
-const fn path(wire: Wire) -> &'static str {
+const fn path(wire: WireFormat) -> &'static str {
     match wire {
-        Wire::Responses => "*/responses",
-        Wire::Chat => "*/chat/completions",
-        Wire::Messages => "*/messages",
-        Wire::Gemini => "*enerateContent",
-        Wire::Ollama => "*/api/chat",
+        WireFormat::Responses => "*/responses",
+        WireFormat::Chat => "*/chat/completions",
+        WireFormat::Messages => "*/messages",
+        WireFormat::Gemini => "*enerateContent",
+        WireFormat::Ollama => "*/api/chat",
     }
 }
 
 /// A fault that this wire format meets when it asks the model of that name.
-fn behaviour(fault: &str, wire: Wire) -> Value {
+fn behaviour(fault: &str, wire: WireFormat) -> Value {
     let mut behaviour = match fault {
         "429" => json!({ "type": "fail", "status": 429, "retry_after": 1, "times": 2 }),
         "500" => json!({ "type": "fail", "status": 500, "times": 2 }),
@@ -55,7 +56,7 @@ fn queue(server: &Running, behaviours: &[Value]) {
     assert_eq!(status, 201, "{said}");
 }
 
-type Asked = (&'static str, Wire, Result<Reply, AgentError>);
+type Asked = (&'static str, WireFormat, Result<AgentReply, AgentError>);
 
 fn ask_all(server: &Running, fault: &'static str) -> Vec<Asked> {
     let (url, model) = (|wire| url(server, wire), format!("m-{fault}"));

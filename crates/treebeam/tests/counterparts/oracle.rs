@@ -7,7 +7,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
-use treebeam_edge::agent::settings::Wire;
+use treebeam_edge::agent::settings::WireFormat;
 use treebeam_run::port::Continuation;
 use treebeam_testkit::counterpart::python;
 use treebeam_testkit::program::Site;
@@ -21,8 +21,8 @@ fn refusing() -> Server {
 }
 
 /// What a role with this option sends; none where the configuration refuses the option.
-fn sent(server: &Server, site: &Site, wire: Wire, option: &str) -> Option<Value> {
-    let (provider, url) = (wire.provider(), server.url());
+fn sent(server: &Server, site: &Site, wire: WireFormat, option: &str) -> Option<Value> {
+    let (provider, url) = (wire.provider_name(), server.url());
     let agent = format!(
         "[agents.coder]\nprovider = '{provider}'\nmodel = 'm-1'\nbase_url = '{url}'\n{option}\n"
     );
@@ -56,8 +56,8 @@ fn complaints(requests: &[Value]) -> Vec<String> {
     said
 }
 
-fn request(wire: Wire, body: &Value) -> Value {
-    json!({ "provider": wire.provider(), "body": body })
+fn request(wire: WireFormat, body: &Value) -> Value {
+    json!({ "provider": wire.provider_name(), "body": body })
 }
 
 #[test]
@@ -67,17 +67,23 @@ fn every_request_fits() {
     let mut requests = Vec::new();
     for wire in WIRES {
         let extra = match wire {
-            Wire::Responses => "extra = { store = false, metadata = { who = 'me' }, top_p = 0.5 }",
-            Wire::Chat => "extra = { seed = 7, stop = ['END'], top_p = 0.5 }",
-            Wire::Messages => "extra = { system = 'Be brief.', thinking = { type = 'adaptive' } }",
-            Wire::Gemini => "extra = { generationConfig = { topK = 3, stopSequences = ['END'] } }",
-            Wire::Ollama => "extra = { keep_alive = '5m', options = { num_ctx = 2048 } }",
+            WireFormat::Responses => {
+                "extra = { store = false, metadata = { who = 'me' }, top_p = 0.5 }"
+            }
+            WireFormat::Chat => "extra = { seed = 7, stop = ['END'], top_p = 0.5 }",
+            WireFormat::Messages => {
+                "extra = { system = 'Be brief.', thinking = { type = 'adaptive' } }"
+            }
+            WireFormat::Gemini => {
+                "extra = { generationConfig = { topK = 3, stopSequences = ['END'] } }"
+            }
+            WireFormat::Ollama => "extra = { keep_alive = '5m', options = { num_ctx = 2048 } }",
         };
         for option in
             ["", "extra = { stream = false }", "max_tokens = 50", "temperature = 0.2", extra]
         {
             let body = sent(&server, &site, wire, option);
-            let refused = wire == Wire::Messages && option.starts_with("temperature");
+            let refused = wire == WireFormat::Messages && option.starts_with("temperature");
             assert_eq!(body.is_none(), refused, "{wire:?} {option}");
             requests.extend(body.map(|body| request(wire, &body)));
         }
@@ -96,10 +102,11 @@ fn going_on() -> Value {
     let second = Duration::from_secs(10);
     let five = Five { url: &url, model: "m-1", extra: Map::new(), timeout: second, wait: second };
     let before = Continuation { id: "resp-1".to_owned(), tokens: 5, taken: None };
-    five.meet(|asker| asker.go_on(Wire::Responses, "And?", Some(before))).expect_err("a refusal");
+    five.meet(|asker| asker.go_on(WireFormat::Responses, "And?", Some(before)))
+        .expect_err("a refusal");
     let body: Value = serde_json::from_str(&server.hits()[0].body).expect("a request in JSON");
     assert_eq!(body["previous_response_id"], "resp-1");
-    request(Wire::Responses, &body)
+    request(WireFormat::Responses, &body)
 }
 
 /// The configuration takes the levels that the types know, and no others. Ollama's types take any text.
@@ -124,7 +131,7 @@ fn efforts_are_those_of_the_types() {
     for ((wire, effort, taken, _), complaint) in levels.iter().zip(&said) {
         let known = complaint.is_empty();
         assert!(
-            known == *taken || (*wire == Wire::Ollama && known),
+            known == *taken || (*wire == WireFormat::Ollama && known),
             "{wire:?} {effort}: {complaint}"
         );
     }

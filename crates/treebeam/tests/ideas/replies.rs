@@ -101,7 +101,7 @@ fn in_a_run_files_that_the_user_lists_are_told_and_recorded() {
     let pack = desk.site.text("node_ideas/0000/prompt_context.txt");
     let asked = desk.site.text("node_ideas/0000/calls/ideas-n0000-x1-a1_prompt.txt");
     assert_eq!(desk.prompt(1), asked);
-    let digest = |text: &str| treebeam_core::id::Sha256::of(text.as_bytes()).to_string();
+    let digest = |text: &str| treebeam_core::id::Sha256::hash_bytes(text.as_bytes()).to_string();
     let recorded = format!(
         "notes.md sha256 {}, study/ants.txt sha256 {}",
         digest("bees are slow\n"),

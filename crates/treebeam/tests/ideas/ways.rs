@@ -132,7 +132,7 @@ fn files_that_the_user_lists_are_told_with_their_digests() {
     desk.site.repo.write("long.txt", &"x".repeat(20_000)).expect("a file");
     let _ = desk.call(&["--count=1", "--ideas-context-files=notes,long.txt"]);
     let prompt = desk.prompt(1);
-    let digest = Sha256::of(b"bees are slow\n");
+    let digest = Sha256::hash_bytes(b"bees are slow\n");
     for told in [
         "=== FILE notes/a.txt ===\n```\nants are fast\n```\n\n=== FILE notes/b.md ===\n```\nbees are slow\n```\n",
         &format!("- notes/b.md sha256 {digest}\n- long.txt sha256 "),

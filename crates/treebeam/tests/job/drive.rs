@@ -11,17 +11,17 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 use treebeam_core::event::{EvalStage, FailureKind, RunStarted, WorldKind};
-use treebeam_core::facts::{Eval, History, Stage};
-use treebeam_core::policy::{Agents, Meaning, Reach};
+use treebeam_core::facts::{Eval, RunHistory, Stage};
+use treebeam_core::policy::{FixedSettings, RecordedAgents, RunLimits};
 use treebeam_core::rules_version::RulesVersion;
 use treebeam_core::state::State;
 use treebeam_edge::dry::{DryAgent, DryClock};
 use treebeam_edge::executor::LocalExecutor;
-use treebeam_edge::git::{GitRepo, open_with};
-use treebeam_edge::store::{Force, RunFiles, Store, StoreError, make_runs_root};
-use treebeam_run::port::{Undisturbed, World};
-use treebeam_run::prompt::Prompts;
-use treebeam_run::{Halt, drive};
+use treebeam_edge::git::{GitRepo, open_repo_with};
+use treebeam_edge::store::{ForcePolicy, RunFiles, RunStore, StoreError, make_runs_root};
+use treebeam_run::port::{RunPorts, SilentUser};
+use treebeam_run::prompt::PromptSet;
+use treebeam_run::{RunHalt, drive_run};
 use treebeam_testkit::program::RUN;
 
 const SEED: u64 = 7;
@@ -43,26 +43,30 @@ fn number(n: u32) -> NonZeroU32 {
 }
 
 impl Field {
-    fn begin(&self) -> (Store, State) {
+    fn begin(&self) -> (RunStore, State) {
         self.begin_with(SWEEP)
     }
 
     /// A run in which this measures, and all tests are protected.
-    fn begin_with(&self, script: &str) -> (Store, State) {
-        let user = open_with(&self.repo, self.site.repo.variables()).expect("a repository");
+    fn begin_with(&self, script: &str) -> (RunStore, State) {
+        let user = open_repo_with(&self.repo, self.site.repo.variables()).expect("a repository");
         let started = RunStarted {
             run: RUN.parse().expect("a run id"),
             world: WorldKind::Dry { seed: SEED },
             root: user.head.clone(),
-            meaning: Meaning {
+            meaning: FixedSettings {
                 ideas_per_node: number(3),
                 sweep_config_limit: Some(number(3)),
                 measure: sweep(script),
                 protect: vec!["tests/**".to_owned()],
-                ..Meaning::default()
+                ..FixedSettings::default()
             },
-            reach: Reach { max_depth: 2, max_parallel_evals: number(2), ..Reach::default() },
-            agents: Agents::default(),
+            reach: RunLimits {
+                max_depth: 2,
+                max_parallel_evals: number(2),
+                ..RunLimits::default()
+            },
+            agents: RecordedAgents::default(),
             given: None,
             replays: None,
             rules_version: RulesVersion::LATEST,
@@ -70,12 +74,12 @@ impl Field {
         };
         fs::remove_dir_all(self.run.root()).expect("no run");
         let runs = make_runs_root(&self.repo).expect("a folder for runs");
-        Store::create(&runs, &started).expect("a run")
+        RunStore::create(&runs, &started).expect("a run")
     }
 
-    fn open(&self) -> (Store, State) {
+    fn open(&self) -> (RunStore, State) {
         for _ in 0..2000 {
-            match Store::open_to_run(&self.run, Force::No) {
+            match RunStore::open_to_run(&self.run, ForcePolicy::No) {
                 Err(StoreError::Locked { .. }) => thread::sleep(Duration::from_millis(5)),
                 opened => {
                     let (store, state, _) = opened.expect("the run");
@@ -86,28 +90,28 @@ impl Field {
         panic!("the run stays locked");
     }
 
-    fn drive(&self, store: Store, state: State) -> State {
+    fn drive(&self, store: RunStore, state: State) -> State {
         self.try_to_drive(store, state).expect("a run")
     }
 
-    fn try_to_drive(&self, mut store: Store, state: State) -> Result<State, Halt> {
-        let user = open_with(&self.repo, self.site.repo.variables()).expect("a repository");
+    fn try_to_drive(&self, mut store: RunStore, state: State) -> Result<State, RunHalt> {
+        let user = open_repo_with(&self.repo, self.site.repo.variables()).expect("a repository");
         let repo = GitRepo::new(user, self.run.root(), state.run.clone()).expect("a repository");
         let agent = DryAgent::new(SEED, self.run.clone());
-        let executor = LocalExecutor::new(self.local(state.meaning.measure.clone()));
+        let executor = LocalExecutor::new(self.local(state.settings.measure.clone()));
         let (files, clock) = (RunFiles::new(self.run.clone()), DryClock::new(state.created_at));
-        let world = World {
+        let world = RunPorts {
             repo: &repo,
             agent: &agent,
             executor: &executor,
             files: &files,
-            inputs: &Undisturbed,
+            inputs: &SilentUser,
             clock: &clock,
-            interrupt: &Undisturbed,
-            inbox: &Undisturbed,
-            prompts: Prompts::built_in(),
+            interrupt: &SilentUser,
+            inbox: &SilentUser,
+            prompts: PromptSet::built_in(),
         };
-        drive(state, world, &mut store, &mut |_, _| {})
+        drive_run(state, world, &mut store, &mut |_, _| {})
     }
 
     /// The summary of an eval.
@@ -125,7 +129,7 @@ impl Field {
 /// What must be the same however the run came about.
 fn settled(state: State) -> String {
     let mut facts = state.into_facts();
-    facts.history = History::default();
+    facts.history = RunHistory::default();
     format!("{facts:#?}")
 }
 
@@ -140,7 +144,7 @@ fn a_run_is_driven_by_real_jobs() {
     let log =
         |eval: &Path| fs::read_to_string(field.run.root().join(eval).join("experiment/sweep.log"));
     assert_eq!(log(Path::new("eval/root")).expect("a log"), "swept 0\n");
-    let swept = end.evals.iter().filter(|eval| eval.work().is_some());
+    let swept = end.evals.iter().filter(|eval| eval.candidate().is_some());
     for eval in swept.clone() {
         let log = log(&Path::new("eval").join(eval.id.to_string())).expect("a log");
         assert!(log.starts_with("swept "), "{log}");
@@ -227,7 +231,7 @@ fn a_root_whose_sweep_touches_what_is_protected_is_refused() {
     field.site.repo.commit("a test").expect("a commit");
     let (store, state) = field.begin_with(&format!("{SWEEP}\n{TOUCHES}"));
     let halted = field.try_to_drive(store, state);
-    let Err(Halt::RootUnsound { why }) = halted else { panic!("{halted:?}") };
+    let Err(RunHalt::RootUnsound { why }) = halted else { panic!("{halted:?}") };
     assert!(why.contains("`tests/check.py`"), "{why}");
 }
 

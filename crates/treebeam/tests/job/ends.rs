@@ -6,15 +6,15 @@ use std::fs;
 use std::process::Command;
 use std::time::Duration;
 use treebeam_core::event::FailureKind;
-use treebeam_core::measure::{CommandLine, Measure};
-use treebeam_edge::executor::{Local, LocalExecutor};
-use treebeam_run::port::{Executor as _, Job, JobEnd};
+use treebeam_core::measure::{CommandLine, MeasureSettings};
+use treebeam_edge::executor::{LocalExecutor, LocalExecutorConfig};
+use treebeam_run::port::{Executor as _, JobEnd, SweepJob};
 use treebeam_testkit::hostile;
 
 /// One job alone.
-fn end(field: &Field, local: Local, eval: u32) -> JobEnd {
+fn end(field: &Field, local: LocalExecutorConfig, eval: u32) -> JobEnd {
     let executor = LocalExecutor::new(local);
-    executor.submit(&field.job(eval, 1)).expect("to submit");
+    executor.submit_job(&field.job(eval, 1)).expect("to submit");
     ends(&executor, 1).remove(0)
 }
 
@@ -45,31 +45,34 @@ fn each_ends_as_it_should() {
     let python = |code: &str| {
         let code = format!("import os\np = os.environ['AGENTIC_RESULTS_CSV']\n{code}");
         let parts = ["python3", "-c", &code].map(str::to_owned);
-        Measure { sweep_command: Some(CommandLine::Program(parts.into())), ..Measure::default() }
+        MeasureSettings {
+            sweep_command: Some(CommandLine::Program(parts.into())),
+            ..MeasureSettings::default()
+        }
     };
     let path = |text: &str| Some(text.to_owned().try_into().expect("a path"));
-    let cases: Vec<(&str, Measure, Option<FailureKind>, &str)> = vec![
+    let cases: Vec<(&str, MeasureSettings, Option<FailureKind>, &str)> = vec![
         (
             "all good",
-            Measure { setup_command: shell("true"), test_command: shell("true"), ..good() },
+            MeasureSettings { setup_command: shell("true"), test_command: shell("true"), ..good() },
             None,
             "done",
         ),
         (
             "setup fails",
-            Measure { setup_command: shell("echo no; exit 3"), ..good() },
+            MeasureSettings { setup_command: shell("echo no; exit 3"), ..good() },
             Some(Setup),
             "the setup exited 3:\nno",
         ),
         (
             "tests fail",
-            Measure { test_command: shell("echo 1 failed >&2; exit 1"), ..good() },
+            MeasureSettings { test_command: shell("echo 1 failed >&2; exit 1"), ..good() },
             Some(Tests),
             "the test command exited 1:\n1 failed",
         ),
         (
             "tests are killed",
-            Measure { test_command: shell("kill -9 $$"), ..good() },
+            MeasureSettings { test_command: shell("kill -9 $$"), ..good() },
             Some(Tests),
             "the test command was ended by signal 9; it said nothing",
         ),
@@ -81,7 +84,7 @@ fn each_ends_as_it_should() {
         ),
         (
             "no such program",
-            Measure {
+            MeasureSettings {
                 sweep_command: Some(CommandLine::Program(vec!["no-such-program".to_owned()])),
                 ..good()
             },
@@ -90,7 +93,7 @@ fn each_ends_as_it_should() {
         ),
         (
             "no such folder",
-            Measure { sweep_cwd: path("none"), ..good() },
+            MeasureSettings { sweep_cwd: path("none"), ..good() },
             Some(Sweep),
             "there is no such folder",
         ),
@@ -102,7 +105,7 @@ fn each_ends_as_it_should() {
         ),
         (
             "a CSV of the tests",
-            Measure { test_command: shell(GOOD), ..sweep("true") },
+            MeasureSettings { test_command: shell(GOOD), ..sweep("true") },
             Some(NoResults),
             "wrote no",
         ),
@@ -140,7 +143,7 @@ fn each_ends_as_it_should() {
         ),
         (
             "tests that want another file written",
-            Measure {
+            MeasureSettings {
                 test_command: shell(
                     r#"echo a > kept; ln -s "$PWD/kept" "$AGENTIC_OUTPUT_DIR/sweep.log""#,
                 ),
@@ -151,7 +154,7 @@ fn each_ends_as_it_should() {
         ),
         (
             "hangs while testing",
-            Measure { test_command: shell("echo begun; sleep 300"), ..good() },
+            MeasureSettings { test_command: shell("echo begun; sleep 300"), ..good() },
             Some(Timeout),
             "the test command was ended: 2 s were left for all commands together:\nbegun",
         ),
@@ -182,13 +185,16 @@ fn each_ends_as_it_should() {
         ),
         (
             "heeds no variable",
-            Measure { results_csv: path("out/r.csv"), ..sweep("mkdir -p out; echo a > out/r.csv") },
+            MeasureSettings {
+                results_csv: path("out/r.csv"),
+                ..sweep("mkdir -p out; echo a > out/r.csv")
+            },
             None,
             "done",
         ),
         (
             "the same, from before",
-            Measure {
+            MeasureSettings {
                 results_csv: path("r.csv"),
                 setup_command: shell("echo old > r.csv"),
                 ..sweep("true")
@@ -198,29 +204,29 @@ fn each_ends_as_it_should() {
         ),
         (
             "the same, a link",
-            Measure { results_csv: path("r.csv"), ..sweep("ln -s /etc/passwd r.csv") },
+            MeasureSettings { results_csv: path("r.csv"), ..sweep("ln -s /etc/passwd r.csv") },
             Some(Results),
             "the results `r.csv` are a link",
         ),
         (
             "the same, below a link",
-            Measure { results_csv: path("out/passwd"), ..sweep("ln -s /etc out") },
+            MeasureSettings { results_csv: path("out/passwd"), ..sweep("ln -s /etc out") },
             Some(Results),
             "a link leads to the results `out/passwd`",
         ),
         (
             "an input that is not there",
-            Measure { inputs: vec![path("data").expect("a path")], ..good() },
+            MeasureSettings { inputs: vec![path("data").expect("a path")], ..good() },
             Some(Setup),
             "the input `data` cannot be linked: there is no",
         ),
     ];
-    let start = |(number, (_, measure, _, _)): (u32, &(&str, Measure, _, _))| {
+    let start = |(number, (_, measure, _, _)): (u32, &(&str, MeasureSettings, _, _))| {
         let short = matches!(cases[number as usize - 1].2, Some(Timeout));
         let timeout = Duration::from_secs(if short { 2 } else { 150 });
         let executor = field.executor(measure.clone());
-        let job = Job { timeout: Some(timeout), ..field.job(number, 1) };
-        executor.submit(&job).expect("to submit");
+        let job = SweepJob { timeout: Some(timeout), ..field.job(number, 1) };
+        executor.submit_job(&job).expect("to submit");
         executor
     };
     let schema = field.site.call(&["schema", "eval_result"]).exits(0).stdout;
@@ -237,11 +243,14 @@ fn each_ends_as_it_should() {
         assert_eq!(misfits(&schema, &result), Vec::<String>::new(), "{name}: {result}");
         for log in &end.logs {
             assert!(
-                fs::symlink_metadata(field.run.path(log)).expect("a log").is_file(),
+                fs::symlink_metadata(field.run.file_path(log)).expect("a log").is_file(),
                 "{name}: {log}"
             );
         }
-        assert!(executor.wait(Duration::ZERO).expect("to wait").is_empty(), "{name}: said once");
+        assert!(
+            executor.wait_for_jobs(Duration::ZERO).expect("to wait").is_empty(),
+            "{name}: said once"
+        );
     }
 }
 
@@ -249,14 +258,14 @@ fn each_ends_as_it_should() {
 fn a_result_says_all() {
     let field = Field::new();
     let busy = "python3 -c 'x = bytearray(60 << 20); sum(range(3000000))'";
-    let measure = Measure {
+    let measure = MeasureSettings {
         test_command: shell("echo tested"),
         ..sweep(&format!("{GOOD}; {busy}; echo swept"))
     };
     let end = end(&field, field.local(measure), 1);
     let logs: Vec<String> = end.logs.iter().map(ToString::to_string).collect();
     assert_eq!(logs, ["eval/0001/s1/tests.log", "eval/0001/s1/sweep.log"]);
-    assert_eq!(fs::read_to_string(field.run.path(&end.logs[1])).expect("a log"), "swept\n");
+    assert_eq!(fs::read_to_string(field.run.file_path(&end.logs[1])).expect("a log"), "swept\n");
     let result = result(&field, 1);
     assert_eq!(result["schema"], "treebeam.eval_result/1");
     assert_eq!(result["job"], "tree-t-e0001-sweep-s1");
@@ -275,7 +284,7 @@ fn commands_know_what_they_are_told_and_nothing_else() {
     let field = Field::new();
     fs::create_dir_all(field.site.repo.path().join("data/big")).expect("a folder");
     fs::write(field.site.repo.path().join("data/big/rows"), "1\n").expect("a file");
-    let measure = Measure {
+    let measure = MeasureSettings {
         sweep_cwd: Some("sub".to_owned().try_into().expect("a path")),
         setup_command: shell("mkdir sub"),
         sweep_config_limit_flag: Some("--limit".to_owned().try_into().expect("a word")),
@@ -357,7 +366,8 @@ fn nothing_is_left_when_a_command_ends_by_itself() {
     let field = Field::new();
     let word = format!("left-{}", field.site.repo.path().display());
     let parts = ["python3", "-c", hostile::TREE, &word, "leave", "bare"].map(str::to_owned);
-    let measure = Measure { test_command: Some(CommandLine::Program(parts.into())), ..sweep(GOOD) };
+    let measure =
+        MeasureSettings { test_command: Some(CommandLine::Program(parts.into())), ..sweep(GOOD) };
     let end = end(&field, field.local(measure), 1);
     assert_eq!(said(&end).0, None, "{:?}", said(&end));
     assert_eq!(hostile::survivors(&word), Vec::<u32>::new());
@@ -374,7 +384,7 @@ fn a_job_by_hand() {
     let _ = job(&spec).exits(1).says(["the job `tree-t-e0001-sweep-s1` has a result already"]);
     assert_eq!(field.begun(1), 1);
     let executor = field.executor(counted(&format!("{GOOD}; sleep 300")));
-    executor.submit(&field.job(2, 1)).expect("to submit");
+    executor.submit_job(&field.job(2, 1)).expect("to submit");
     field.await_begun(2, 1);
     let folder = field.folder(key(2, 1));
     let _ = job(&folder.join("job.json")).exits(3).says(["another process does the job"]);

@@ -4,13 +4,13 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use treebeam_core::event::{FailureKind, Subject};
+use treebeam_core::event::{FailureKind, SweepSubject};
 use treebeam_core::id::{Commit, EvalId};
-use treebeam_core::measure::{CommandLine, Measure};
+use treebeam_core::measure::{CommandLine, MeasureSettings};
 use treebeam_core::path;
-use treebeam_edge::executor::{Local, LocalExecutor, SPEC};
+use treebeam_edge::executor::{JOB_SPEC_FILE, LocalExecutor, LocalExecutorConfig};
 use treebeam_edge::store::RunDir;
-use treebeam_run::port::{Executor as _, Job, JobEnd, JobExit, JobKey};
+use treebeam_run::port::{Executor as _, JobEnd, JobExit, JobKey, SweepJob};
 use treebeam_testkit::program::{RUN, Site};
 
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
@@ -31,13 +31,13 @@ pub(crate) fn shell(script: &str) -> Option<CommandLine> {
     Some(CommandLine::Shell(script.to_owned()))
 }
 
-pub(crate) fn sweep(script: &str) -> Measure {
-    Measure { sweep_command: shell(script), ..Measure::default() }
+pub(crate) fn sweep(script: &str) -> MeasureSettings {
+    MeasureSettings { sweep_command: shell(script), ..MeasureSettings::default() }
 }
 
 pub(crate) fn key(eval: u32, submission: u32) -> JobKey {
     let eval: EvalId = format!("{eval:04}").parse().expect("an id");
-    JobKey { subject: Subject::Eval(eval), submission }
+    JobKey { subject: SweepSubject::Eval(eval), submission }
 }
 
 impl Field {
@@ -55,10 +55,10 @@ impl Field {
         Self { repo: repo.to_owned(), run, ..Self::new() }
     }
 
-    pub(crate) fn local(&self, measure: Measure) -> Local {
+    pub(crate) fn local(&self, measure: MeasureSettings) -> LocalExecutorConfig {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let variables: Vec<(OsString, OsString)> = vec![("PATH".into(), path)];
-        Local {
+        LocalExecutorConfig {
             program: BINARY.into(),
             run: RUN.parse().expect("a name"),
             run_dir: self.run.clone(),
@@ -70,39 +70,39 @@ impl Field {
         }
     }
 
-    pub(crate) fn executor(&self, measure: Measure) -> LocalExecutor {
+    pub(crate) fn executor(&self, measure: MeasureSettings) -> LocalExecutor {
         LocalExecutor::new(self.local(measure))
     }
 
     /// A job, with a worktree for it.
-    pub(crate) fn job(&self, eval: u32, submission: u32) -> Job {
+    pub(crate) fn job(&self, eval: u32, submission: u32) -> SweepJob {
         let key = key(eval, submission);
         let worktree = self.worktree(eval);
         fs::create_dir_all(&worktree).expect("a worktree");
         fs::write(worktree.join(".git"), "gitdir: nowhere\n").expect("a file");
         let commit: Commit = "0123456789012345678901234567890123456789".parse().expect("a commit");
-        Job { key, commit, sweep_config_limit: Some(3), timeout: None }
+        SweepJob { key, commit, sweep_config_limit: Some(3), timeout: None }
     }
 
     pub(crate) fn worktree(&self, eval: u32) -> PathBuf {
-        self.run.path(&key(eval, 1).subject.place().worktree())
+        self.run.file_path(&key(eval, 1).subject.code_place().worktree_path())
     }
 
     pub(crate) fn folder(&self, key: JobKey) -> PathBuf {
-        self.run.path(&path::submission(key.subject, key.submission))
+        self.run.file_path(&path::submission_folder(key.subject, key.submission))
     }
 
     /// Writes the file of a job that nobody does.
-    pub(crate) fn spec(&self, measure: Measure, job: &Job) -> PathBuf {
+    pub(crate) fn spec(&self, measure: MeasureSettings, job: &SweepJob) -> PathBuf {
         let program = "/bin/true".into();
-        let idle = LocalExecutor::new(Local { program, ..self.local(measure) });
-        idle.submit(job).expect("to submit");
+        let idle = LocalExecutor::new(LocalExecutorConfig { program, ..self.local(measure) });
+        idle.submit_job(job).expect("to submit");
         assert!(matches!(ends(&idle, 1)[0].exit, JobExit::Lost { .. }));
         let folder = self.folder(job.key);
         // Another test may be starting a process at this moment, which has the lock until it is another program.
         let lock = || File::open(folder.with_extension("lock")).expect("a lock");
         until(|| lock().try_lock().is_ok());
-        folder.join(SPEC)
+        folder.join(JOB_SPEC_FILE)
     }
 
     /// How often the sweep of an eval began; it must say so.
@@ -117,7 +117,7 @@ impl Field {
 }
 
 /// A sweep that says that it begins.
-pub(crate) fn counted(script: &str) -> Measure {
+pub(crate) fn counted(script: &str) -> MeasureSettings {
     let count = r#"echo x >> "$GIT_CEILING_DIRECTORIES/begun-$TREEBEAM_EVAL""#;
     sweep(&format!("{count}; {script}"))
 }
@@ -134,7 +134,7 @@ pub(crate) fn until(mut so: impl FnMut() -> bool) {
 pub(crate) fn ends(executor: &LocalExecutor, count: usize) -> Vec<JobEnd> {
     let mut ended: Vec<JobEnd> = Vec::new();
     until(|| {
-        ended.extend(executor.wait(Duration::from_millis(100)).expect("to wait"));
+        ended.extend(executor.wait_for_jobs(Duration::from_millis(100)).expect("to wait"));
         ended.len() >= count
     });
     assert_eq!(ended.len(), count);
@@ -153,6 +153,6 @@ pub(crate) fn said(end: &JobEnd) -> (Option<FailureKind>, String) {
 
 /// The process that does a job, if one does.
 pub(crate) fn process_of(folder: &Path) -> Option<u32> {
-    let spec = folder.join(SPEC);
+    let spec = folder.join(JOB_SPEC_FILE);
     treebeam_testkit::hostile::with_word(&spec.display().to_string()).pop()
 }

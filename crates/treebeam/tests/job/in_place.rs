@@ -5,10 +5,10 @@ use std::fs;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use treebeam_core::id::Commit;
-use treebeam_core::measure::{Measure, WorktreePath};
-use treebeam_edge::executor::{InPlace, Local, LocalExecutor};
-use treebeam_edge::git::open_with;
-use treebeam_run::port::{Executor as _, Job, JobEnd};
+use treebeam_core::measure::{MeasureSettings, WorktreePath};
+use treebeam_edge::executor::{InPlaceExecutor, LocalExecutor, LocalExecutorConfig};
+use treebeam_edge::git::open_repo_with;
+use treebeam_run::port::{Executor as _, JobEnd, SweepJob};
 use treebeam_testkit::program::RUN;
 
 static NOTES: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -23,17 +23,17 @@ fn noted(words: &str) -> bool {
     notes.iter().any(|note| note.contains(words))
 }
 
-fn in_place(field: &Field, measure: Measure) -> InPlace {
-    let user = open_with(&field.repo, field.site.repo.variables()).expect("the repository");
+fn in_place(field: &Field, measure: MeasureSettings) -> InPlaceExecutor {
+    let user = open_repo_with(&field.repo, field.site.repo.variables()).expect("the repository");
     let results_csv = measure.results_csv.clone();
     let worktree = Some(user.toplevel.clone());
-    let local = Local {
+    let local = LocalExecutorConfig {
         program: BINARY.into(),
         repository: user.toplevel.clone(),
         worktree,
         ..field.local(measure)
     };
-    InPlace {
+    InPlaceExecutor {
         executor: LocalExecutor::new(local),
         run: RUN.parse().expect("a name"),
         run_dir: field.run.clone(),
@@ -44,18 +44,18 @@ fn in_place(field: &Field, measure: Measure) -> InPlace {
     }
 }
 
-fn done(executor: &InPlace, job: &Job) -> JobEnd {
-    executor.submit(job).unwrap_or_else(|error| panic!("{}", error.in_full()));
+fn done(executor: &InPlaceExecutor, job: &SweepJob) -> JobEnd {
+    executor.submit_job(job).unwrap_or_else(|error| panic!("{}", error.full_text()));
     let mut ended = Vec::new();
     until(|| {
-        ended.extend(executor.wait(Duration::from_millis(100)).expect("to wait"));
+        ended.extend(executor.wait_for_jobs(Duration::from_millis(100)).expect("to wait"));
         !ended.is_empty()
     });
     ended.remove(0)
 }
 
 /// A repository with data that git ignores, and two commits of the run that are not checked out.
-fn field() -> (Field, [Job; 2]) {
+fn field() -> (Field, [SweepJob; 2]) {
     let field = Field::new();
     let repo = &field.site.repo;
     repo.write(".gitignore", ".treebeam/\n*.data\nout/\n").expect("a file");
@@ -69,8 +69,12 @@ fn field() -> (Field, [Job; 2]) {
         repo.git(["reset", "--quiet", "--hard", "HEAD~"]).expect("to go back");
         name.parse().expect("a commit")
     };
-    let job =
-        |eval, commit| Job { key: key(eval, 1), commit, sweep_config_limit: None, timeout: None };
+    let job = |eval, commit| SweepJob {
+        key: key(eval, 1),
+        commit,
+        sweep_config_limit: None,
+        timeout: None,
+    };
     let jobs = [job(1, commit("one\n")), job(2, commit("two\n"))];
     (field, jobs)
 }
@@ -82,7 +86,7 @@ fn each_runs_at_its_commit_and_with_what_lies_there() {
     field.site.repo.write("out/r.csv", "from before\n").expect("a file");
     let inputs = vec!["my.data".to_owned().try_into().expect("a path")];
     let script = "cat code.txt my.data >> out/r.csv; echo x >> log.txt";
-    let measure = Measure { results_csv: Some(results_csv), inputs, ..sweep(script) };
+    let measure = MeasureSettings { results_csv: Some(results_csv), inputs, ..sweep(script) };
     let executor = in_place(&field, measure);
     for (job, code) in jobs.iter().zip(["one", "two"]) {
         let end = done(&executor, job);
@@ -106,7 +110,8 @@ fn no_results_are_none_whatever_lies_there() {
     let (field, jobs) = field();
     let results_csv = "out/r.csv".to_owned().try_into().expect("a path");
     field.site.repo.write("out/r.csv", "from before\n").expect("a file");
-    let executor = in_place(&field, Measure { results_csv: Some(results_csv), ..sweep("true") });
+    let executor =
+        in_place(&field, MeasureSettings { results_csv: Some(results_csv), ..sweep("true") });
     let end = done(&executor, &jobs[0]);
     assert!(said(&end).1.contains("wrote no `out/r.csv`"), "{end:?}");
 }
@@ -116,11 +121,11 @@ fn two_do_not_run_there_at_once_and_nothing_is_switched_below_one() {
     let (field, jobs) = field();
     let executor =
         in_place(&field, sweep("while [ ! -e go.data ]; do sleep 0.02; done; touch a.data"));
-    executor.submit(&jobs[0]).expect("to submit");
-    let refused = executor.submit(&jobs[1]).expect_err("one at a time");
+    executor.submit_job(&jobs[0]).expect("to submit");
+    let refused = executor.submit_job(&jobs[1]).expect_err("one at a time");
     assert!(refused.what.contains("another one runs in the same worktree"), "{refused}");
     let head = field.site.repo.git(["rev-parse", "HEAD"]).expect("git");
     assert_eq!(head, jobs[0].commit.as_str(), "the code of a sweep stays");
     field.site.repo.write("go.data", "").expect("a file");
-    until(|| !executor.wait(Duration::from_millis(50)).expect("to wait").is_empty());
+    until(|| !executor.wait_for_jobs(Duration::from_millis(50)).expect("to wait").is_empty());
 }

@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
-use treebeam_core::measure::{CommandLine, Measure};
+use treebeam_core::measure::{CommandLine, MeasureSettings};
 use treebeam_run::port::{Executor as _, JobExit};
 use treebeam_testkit::fault::{Fault, Operation};
 use treebeam_testkit::hostile;
@@ -24,7 +24,7 @@ pub(crate) fn kill(pid: u32, signal: Signal) {
     assert!(send(pid, signal), "{signal:?} {pid}");
 }
 
-fn waiting() -> Measure {
+fn waiting() -> MeasureSettings {
     counted(&format!("{WAITS}; {GOOD}"))
 }
 
@@ -59,11 +59,11 @@ fn a_runner() {
     let executor = field.executor(waiting());
     let mut number = || told.next().and_then(|n| n.parse::<u32>().ok()).expect("a number");
     for eval in number()..=number() {
-        executor.submit(&field.job(eval, 1)).expect("to submit");
+        executor.submit_job(&field.job(eval, 1)).expect("to submit");
     }
     println!("submitted");
     loop {
-        executor.wait(Duration::from_secs(1)).expect("to wait");
+        executor.wait_for_jobs(Duration::from_secs(1)).expect("to wait");
     }
 }
 
@@ -88,14 +88,14 @@ fn jobs_outlive_their_runner_and_are_adopted() {
     until(|| (1..=4).all(|eval| process(eval).is_none()));
     let next = field.executor(waiting());
     let jobs: Vec<_> = (1..=6).map(|eval| field.job(eval, 1)).collect();
-    let known = next.adopt(&jobs).expect("to adopt");
+    let known = next.adopt_jobs(&jobs).expect("to adopt");
     assert_eq!(known, [1, 2, 5, 6].map(|eval| key(eval, 1)));
     let marked = |eval| hostile::with_mark(&field.folder(key(eval, 1)));
     assert!(marked(3).is_empty() && marked(4).is_empty(), "orphans of what is gone are ended");
     let merged = ends(&next, 2);
     assert_eq!(merged.iter().map(|end| end.key).collect::<Vec<_>>(), [key(1, 1), key(2, 1)]);
     for eval in [3, 4] {
-        next.submit(&field.job(eval, 2)).expect("to submit again");
+        next.submit_job(&field.job(eval, 2)).expect("to submit again");
     }
     (3..=6).for_each(|eval| field.let_go(eval));
     for end in ends(&next, 4) {
@@ -120,10 +120,10 @@ fn a_runner_killed_at_any_moment_leaves_jobs_that_are_adopted_or_run_again() {
         kill_hard(&mut runner);
         let next = field.executor(waiting());
         let jobs: Vec<_> = (first..=last).map(|eval| field.job(eval, 1)).collect();
-        let known = next.adopt(&jobs).expect("to adopt");
+        let known = next.adopt_jobs(&jobs).expect("to adopt");
         for eval in first..=last {
             if !known.contains(&key(eval, 1)) {
-                next.submit(&field.job(eval, 2)).expect("to submit again");
+                next.submit_job(&field.job(eval, 2)).expect("to submit again");
             }
             field.let_go(eval);
         }
@@ -142,10 +142,12 @@ fn a_job_that_dies_is_lost_and_takes_all_with_it() {
     let field = Field::new();
     let word = format!("lost-{}", field.site.repo.path().display());
     let parts = ["python3", "-c", hostile::TREE, &word, "wait"].map(str::to_owned);
-    let measure =
-        Measure { sweep_command: Some(CommandLine::Program(parts.into())), ..Measure::default() };
+    let measure = MeasureSettings {
+        sweep_command: Some(CommandLine::Program(parts.into())),
+        ..MeasureSettings::default()
+    };
     let executor = field.executor(measure);
-    executor.submit(&field.job(1, 1)).expect("to submit");
+    executor.submit_job(&field.job(1, 1)).expect("to submit");
     let folder = field.folder(key(1, 1));
     until(|| fs::read(folder.join("sweep.log")).is_ok_and(|log| log == b"ready\n"));
     assert_eq!(hostile::with_word(&word).len(), 4);
@@ -158,7 +160,7 @@ fn a_job_that_dies_is_lost_and_takes_all_with_it() {
         "{GOOD}; rm {0}; mkfifo {0}; kill -9 $PPID; sleep 300",
         r#""$AGENTIC_OUTPUT_DIR/job.log""#
     )));
-    executor.submit(&field.job(2, 1)).expect("to submit");
+    executor.submit_job(&field.job(2, 1)).expect("to submit");
     assert!(said(&ends(&executor, 1)[0]).1.starts_with("lost"));
     assert!(hostile::with_mark(&field.folder(key(2, 1))).is_empty());
 }
@@ -170,7 +172,7 @@ fn killed_between_any_two_of_its_steps_a_job_is_merged_or_run_again() {
     assert!(transitions.names().contains("submission_written") && !transitions.events.is_empty());
     let results_csv = Some("out/r.csv".to_owned().try_into().expect("a path"));
     let good = format!("mkdir -p out; printf 'config_id\\n0\\n' > out/r.csv; {}", "true");
-    let measure = Measure {
+    let measure = MeasureSettings {
         results_csv,
         test_command: Some(CommandLine::Shell("echo a".to_owned())),
         ..counted(&good)
@@ -194,9 +196,9 @@ fn killed_between_any_two_of_its_steps_a_job_is_merged_or_run_again() {
             let died = perform(eval, &format!("kill {when} {number}"));
             assert!(died.iter().any(Operation::killed), "{when} {number}: {died:?}");
             let next = field.executor(measure.clone());
-            if next.adopt(&[field.job(eval, 1)]).expect("to adopt").is_empty() {
+            if next.adopt_jobs(&[field.job(eval, 1)]).expect("to adopt").is_empty() {
                 again += 1;
-                next.submit(&field.job(eval, 2)).expect("to submit again");
+                next.submit_job(&field.job(eval, 2)).expect("to submit again");
             } else {
                 merged += 1;
                 assert_eq!(field.begun(eval), 1);

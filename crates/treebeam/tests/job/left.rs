@@ -6,8 +6,8 @@ use crate::limits::hanging;
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
-use treebeam_core::measure::{CommandLine, Measure};
-use treebeam_run::port::{Executor as _, Job};
+use treebeam_core::measure::{CommandLine, MeasureSettings};
+use treebeam_run::port::{Executor as _, SweepJob};
 use treebeam_testkit::fault::Fault;
 use treebeam_testkit::hostile;
 use treebeam_testkit::program::{RUN, Signal, Site};
@@ -59,16 +59,18 @@ fn the_job_of_an_earlier_submission_is_ended_before_the_next_one_begins() {
     let field = Field::new();
     let word = word("earlier");
     let parts = ["python3", "-c", hostile::TREE, &word, "wait"].map(str::to_owned);
-    let hangs =
-        Measure { sweep_command: Some(CommandLine::Program(parts.into())), ..Measure::default() };
+    let hangs = MeasureSettings {
+        sweep_command: Some(CommandLine::Program(parts.into())),
+        ..MeasureSettings::default()
+    };
     let first = field.executor(hangs);
     let job = field.job(1, 1);
-    first.submit(&job).expect("to submit");
+    first.submit_job(&job).expect("to submit");
     let folder = field.folder(job.key);
     until(|| fs::read(folder.join("sweep.log")).is_ok_and(|log| log == b"ready\n"));
-    let next = field.executor(Measure::default());
-    let again = Job { key: key(1, 2), ..job };
-    assert_eq!(next.adopt(&[again]).expect("to adopt"), []);
+    let next = field.executor(MeasureSettings::default());
+    let again = SweepJob { key: key(1, 2), ..job };
+    assert_eq!(next.adopt_jobs(&[again]).expect("to adopt"), []);
     assert!(process_of(&folder).is_none());
     assert_eq!(hostile::survivors(&word), Vec::<u32>::new());
 }

@@ -6,8 +6,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use treebeam_core::event::FailureKind;
-use treebeam_core::measure::{CommandLine, Measure};
-use treebeam_run::port::{Executor as _, Job};
+use treebeam_core::measure::{CommandLine, MeasureSettings};
+use treebeam_run::port::{Executor as _, SweepJob};
 use treebeam_testkit::fault::Fault;
 use treebeam_testkit::hostile;
 use treebeam_testkit::program::{RUN, Signal, Site};
@@ -15,9 +15,12 @@ use treebeam_testkit::program::{RUN, Signal, Site};
 const LONG: Duration = Duration::from_mins(2);
 
 /// Ignores being asked to end, and starts others that leave its group.
-fn tree(word: &str) -> Measure {
+fn tree(word: &str) -> MeasureSettings {
     let parts = ["python3", "-c", hostile::TREE, word, "wait"].map(str::to_owned);
-    Measure { sweep_command: Some(CommandLine::Program(parts.into())), ..Measure::default() }
+    MeasureSettings {
+        sweep_command: Some(CommandLine::Program(parts.into())),
+        ..MeasureSettings::default()
+    }
 }
 
 #[test]
@@ -27,18 +30,18 @@ fn a_job_that_hangs_is_ended_by_who_adopts_it_with_less_time() {
     let hour = Some(Duration::from_hours(1));
     for (eval, before) in [(1, None), (2, hour)] {
         let first = field.executor(tree(&word));
-        let job = Job { timeout: before, ..field.job(eval, 1) };
-        first.submit(&job).expect("to submit");
+        let job = SweepJob { timeout: before, ..field.job(eval, 1) };
+        first.submit_job(&job).expect("to submit");
         let log = field.folder(job.key).join("sweep.log");
         until(|| fs::read(&log).is_ok_and(|log| log == b"ready\n"));
-        let (next, begun) = (field.executor(Measure::default()), Instant::now());
-        let less = Job { timeout: Some(Duration::from_millis(500)), ..job };
-        assert_eq!(next.adopt(&[less]).expect("to adopt"), [key(eval, 1)]);
+        let (next, begun) = (field.executor(MeasureSettings::default()), Instant::now());
+        let less = SweepJob { timeout: Some(Duration::from_millis(500)), ..job };
+        assert_eq!(next.adopt_jobs(&[less]).expect("to adopt"), [key(eval, 1)]);
         let end = ends(&next, 1).remove(0);
         let (kind, message) = said(&end);
         assert_eq!(kind, Some(FailureKind::Timeout), "{message}");
         assert!(message.contains("0.5 s were left for all commands together"), "{message}");
-        assert!(end.ran[0].timed_out && begun.elapsed() < LONG, "{end:?}");
+        assert!(end.commands[0].timed_out && begun.elapsed() < LONG, "{end:?}");
         assert_eq!(hostile::survivors(&word), Vec::<u32>::new());
         assert_eq!(ends(&first, 1)[0].exit, end.exit, "whoever waits hears the same");
     }
@@ -52,15 +55,15 @@ fn a_job_that_is_adopted_with_more_time_has_it() {
     let measure = sweep(&format!("rm -rf \"$AGENTIC_OUTPUT_DIR\"/*; {waits}; {GOOD}"));
     let first = field.executor(measure.clone());
     let little = Duration::from_secs(3);
-    let jobs = [1, 2, 3].map(|eval| Job { timeout: Some(little), ..field.job(eval, 1) });
+    let jobs = [1, 2, 3].map(|eval| SweepJob { timeout: Some(little), ..field.job(eval, 1) });
     let begun = Instant::now();
     for job in &jobs {
-        first.submit(job).expect("to submit");
+        first.submit_job(job).expect("to submit");
     }
     let next = field.executor(measure);
     let more = [Some(little), Some(LONG * 2), None];
-    let said_now = std::iter::zip(jobs, more).map(|(job, timeout)| Job { timeout, ..job });
-    assert_eq!(next.adopt(&said_now.collect::<Vec<_>>()).expect("to adopt").len(), 3);
+    let said_now = std::iter::zip(jobs, more).map(|(job, timeout)| SweepJob { timeout, ..job });
+    assert_eq!(next.adopt_jobs(&said_now.collect::<Vec<_>>()).expect("to adopt").len(), 3);
     let end = ends(&next, 1).remove(0);
     assert_eq!((end.key, said(&end).0), (key(1, 1), Some(FailureKind::Timeout)), "{end:?}");
     assert!(begun.elapsed() > little);

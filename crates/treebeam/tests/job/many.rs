@@ -6,9 +6,9 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
 use treebeam_core::event::FailureKind;
-use treebeam_core::measure::{CommandLine, Measure};
+use treebeam_core::measure::{CommandLine, MeasureSettings};
 use treebeam_edge::executor::LocalExecutor;
-use treebeam_run::port::{Executor as _, Job};
+use treebeam_run::port::{Executor as _, SweepJob};
 use treebeam_testkit::apart::is_campaign;
 use treebeam_testkit::hostile;
 
@@ -19,7 +19,7 @@ fn thirty_two_at_once() {
     let all = r#"until [ "$(ls "$GIT_CEILING_DIRECTORIES" | grep -c begun-)" -ge 32 ]; do sleep 0.1; done"#;
     let executor = field.executor(counted(&format!("{all}; {GOOD}")));
     for eval in 1..=32 {
-        executor.submit(&field.job(eval, 1)).expect("to submit");
+        executor.submit_job(&field.job(eval, 1)).expect("to submit");
     }
     for end in ends(&executor, 32) {
         assert_eq!(said(&end).0, None, "{:?}", said(&end));
@@ -38,8 +38,8 @@ fn of_those_who_submit_the_same_job_one_does() {
         for executor in &executors {
             scope.spawn(|| {
                 barrier.wait();
-                executor.submit(&job).expect("to submit");
-                executor.submit(&job).expect("to submit twice");
+                executor.submit_job(&job).expect("to submit");
+                executor.submit_job(&job).expect("to submit twice");
             });
         }
     });
@@ -49,7 +49,7 @@ fn of_those_who_submit_the_same_job_one_does() {
         assert_eq!(said(&ends(executor, 1)[0]).0, None);
     }
     let late = field.executor(measure);
-    late.submit(&job).expect("to submit what has ended");
+    late.submit_job(&job).expect("to submit what has ended");
     assert!(said(&ends(&late, 1)[0]).1.starts_with("done"));
     assert_eq!(field.begun(1), 1);
 }
@@ -61,14 +61,14 @@ fn no_tree_survives_its_timeout() {
     let word = format!("late-{}", field.site.repo.path().display());
     let parts = ["python3", "-c", hostile::TREE, &word, "wait", "bare"].map(str::to_owned);
     let sweep_command = Some(CommandLine::Program(parts.into()));
-    let measure = Measure { sweep_command, ..Measure::default() };
+    let measure = MeasureSettings { sweep_command, ..MeasureSettings::default() };
     let timeout = Some(Duration::from_secs(4));
     let executor = field.executor(measure);
     let mut ready = 0;
     for batch in 0..batches {
         let evals = batch * at_once + 1..=(batch + 1) * at_once;
         for eval in evals.clone() {
-            executor.submit(&Job { timeout, ..field.job(eval, 1) }).expect("to submit");
+            executor.submit_job(&SweepJob { timeout, ..field.job(eval, 1) }).expect("to submit");
         }
         for end in ends(&executor, at_once as usize) {
             assert_eq!(said(&end).0, Some(FailureKind::Timeout), "{:?}", said(&end));

@@ -4,9 +4,9 @@
 use super::BINARY;
 use std::fs;
 use std::time::{Duration, SystemTime};
-use treebeam_core::event::Wish;
+use treebeam_core::event::UserRequest;
 use treebeam_edge::store::RunDir;
-use treebeam_edge::store::inbox::{Outgoing, message_file};
+use treebeam_edge::store::inbox::{OutgoingMessage, encode_message};
 use treebeam_edge::user_state::UserState;
 use treebeam_testkit::older_run;
 use treebeam_testkit::program::{RUN, Site};
@@ -233,24 +233,24 @@ fn of_a_damaged_record() -> Vec<Scenario> {
 }
 
 fn want_it_stopped(site: &Site) {
-    tell_the_next(site, Wish::Stop);
+    tell_the_next(site, UserRequest::Stop);
 }
 
 fn want_it_stopped_after_the_depth(site: &Site) {
-    tell_the_next(site, Wish::StopAfterDepth);
+    tell_the_next(site, UserRequest::StopAfterDepth);
 }
 
 /// A message to the process that opens the run next.
-fn tell_the_next(site: &Site, wish: Wish) {
+fn tell_the_next(site: &Site, wish: UserRequest) {
     let note: serde_json::Value = serde_json::from_str(&site.text("run.lock.json")).expect("JSON");
     let epoch = note["epoch"].as_u64().expect("an epoch") + 1;
     let home = site.repo.home().into_os_string();
-    let state = UserState::find_in(|name| (name == "HOME").then(|| home.clone()));
+    let state = UserState::find_from_variables(|name| (name == "HOME").then(|| home.clone()));
     let secret = state.and_then(|state| state.inbox_secret(&[])).expect("the user's secret");
     let name = "20260921T000000-000000000-1";
     let (id, run) = (name.parse().expect("a name"), RunDir::new(site.path("")));
-    let message = Outgoing::Wish { wish, epoch };
-    let message = message_file(&run, &id, jiff::Timestamp::UNIX_EPOCH, &message, &secret);
+    let message = OutgoingMessage::Wish { wish, epoch };
+    let message = encode_message(&run, &id, jiff::Timestamp::UNIX_EPOCH, &message, &secret);
     fs::create_dir_all(site.path("inbox")).expect("an inbox");
     fs::write(site.path(&format!("inbox/{name}.json")), message.expect("it")).expect("a message");
 }

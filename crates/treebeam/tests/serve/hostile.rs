@@ -6,14 +6,14 @@ use super::finished;
 use serde_json::json;
 use std::fs;
 use treebeam_core::event::{
-    ContextPack, EvalStage, Event, Failure, FailureKind, Idea, IdeasProposed, Intent, NewEval,
+    ContextPack, EvalFailure, EvalStage, Event, FailureKind, Idea, IdeasProposed, NewEval, PaidStep,
 };
 use treebeam_core::facts::Facts;
 use treebeam_core::group::IdeaSource;
 use treebeam_core::id::{EvalId, RunPath, Sha256};
-use treebeam_core::policy::Reach;
-use treebeam_core::{bill::Bills, idea};
-use treebeam_edge::store::{Claim, Force, RunDir, Store};
+use treebeam_core::policy::RunLimits;
+use treebeam_core::{bill::RoleBills, idea};
+use treebeam_edge::store::{ForcePolicy, RunClaim, RunDir, RunStore};
 use treebeam_run::port::Journal as _;
 use treebeam_testkit::hostile_text;
 use treebeam_testkit::program::Site;
@@ -25,16 +25,16 @@ fn written(site: &Site, path: &str, text: &str) -> (RunPath, Sha256) {
     let full = site.path(path);
     fs::create_dir_all(full.parent().expect("a folder")).expect("a folder");
     fs::write(full, text).expect("a file");
-    (path.parse().expect("a path"), Sha256::of(text.as_bytes()))
+    (path.parse().expect("a path"), Sha256::hash_bytes(text.as_bytes()))
 }
 
 /// Each text as an idea, as why it failed and as what its sweep printed.
 fn proposed(site: &Site, facts: &Facts, texts: &[String]) -> Vec<Event> {
-    let (node, first, at) = (facts.frontier[0], facts.next_eval().number(), facts.created_at);
+    let (node, first, at) = (facts.frontier[0], facts.next_eval_id().number(), facts.created_at);
     let idea = |(number, text): (u32, &String)| {
         let (path, sha256) = written(site, &format!("node_ideas/{node}/i{number}.md"), text);
         let _ = written(site, &format!("eval/{number:04}/experiment/sweep.log"), text);
-        let (fingerprint, title) = (idea::fingerprint(text), idea::title(text));
+        let (fingerprint, title) = (idea::idea_fingerprint(text), idea::idea_title(text));
         let idea = Idea { path, sha256, fingerprint, title, turn: Some(1) };
         NewEval { eval: EvalId::new(number), idea }
     };
@@ -44,9 +44,9 @@ fn proposed(site: &Site, facts: &Facts, texts: &[String]) -> Vec<Event> {
     let begin = |step| Event::StepStarted { step, attempt: 1, at };
     let failed = |(new, text): (&NewEval, &String)| {
         let (stage, kind) = (EvalStage::Implement, FailureKind::Agent);
-        let failure = Failure { stage, kind, message: text.clone() };
-        let (eval, bills) = (new.eval, Bills::default());
-        [begin(Intent::Implement(eval)), Event::EvalFailed { eval, failure, bills, at }]
+        let failure = EvalFailure { stage, kind, message: text.clone() };
+        let (eval, bills) = (new.eval, RoleBills::default());
+        [begin(PaidStep::Implement(eval)), Event::EvalFailed { eval, failure, bills, at }]
     };
     let ends: Vec<_> = queued.iter().zip(texts).flat_map(failed).collect();
     let proposed = IdeasProposed {
@@ -56,11 +56,11 @@ fn proposed(site: &Site, facts: &Facts, texts: &[String]) -> Vec<Event> {
         repeats: Vec::new(),
         turns: 1,
         context: ContextPack { path, sha256, idea_files: Vec::new() },
-        bills: Bills::default(),
+        bills: RoleBills::default(),
         conversation: Vec::new(),
         at,
     };
-    let asked = [begin(Intent::Propose(source)), Event::IdeasProposed(Box::new(proposed))];
+    let asked = [begin(PaidStep::Propose(source)), Event::IdeasProposed(Box::new(proposed))];
     asked.into_iter().chain(ends).collect()
 }
 
@@ -68,11 +68,11 @@ fn proposed(site: &Site, facts: &Facts, texts: &[String]) -> Vec<Event> {
 fn with(site: &Site, texts: &[String]) -> u32 {
     let run = RunDir::new(site.path(""));
     let (mut store, mut state, _) =
-        Store::open_to_run(&run, Claim::from(Force::No)).expect("a run");
-    let reach = Reach { max_depth: 9, stop_on_empty_frontier: false, ..state.reach.clone() };
+        RunStore::open_to_run(&run, RunClaim::from(ForcePolicy::No)).expect("a run");
+    let reach = RunLimits { max_depth: 9, stop_on_empty_frontier: false, ..state.limits.clone() };
     let anew = Event::SettingsChanged { reach };
     state.apply(&anew).expect("what can follow");
-    let first = state.next_eval().number();
+    let first = state.next_eval_id().number();
     let mut events = vec![anew];
     events.extend(proposed(site, &state, texts));
     store.append(&events).expect("a journal");

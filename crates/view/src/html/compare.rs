@@ -1,31 +1,31 @@
 //! Any two nodes or evals side by side: what is on record of each, and the second against the first from their results.
 
-use super::material::Against;
-use super::metrics::{Column, metrics};
+use super::metrics::{MetricsColumn, render_metrics};
+use super::page_material::SweepComparison;
 use super::paired;
-use super::text::title;
-use crate::figure::{NONE, change};
-use crate::line::REASON_CHARS;
-use crate::outcome::{Outcome, brief_reason};
-use crate::read;
+use super::visible_text::short_title;
+use crate::figure::{NOT_AVAILABLE, format_change};
+use crate::lookup;
+use crate::outcome::{EvalStatus, brief_reason};
+use crate::safe_text::MAX_SHOWN_REASON_CHARS;
 use crate::score::verdict;
 use crate::words;
 use maud::{Markup, html};
 use std::borrow::Cow;
 use treebeam_core::facts::{Eval, Facts, Node};
-use treebeam_core::id::{NodeId, Place};
+use treebeam_core::id::{CodePlace, NodeId};
 
 /// A node or an eval.
-enum Side<'a> {
+enum ComparedPlace<'a> {
     Node(&'a Node),
     Eval(Box<Eval>),
 }
 
-impl<'a> Side<'a> {
-    fn of(facts: &'a Facts, place: Place) -> Option<Self> {
+impl<'a> ComparedPlace<'a> {
+    fn from_place(facts: &'a Facts, place: CodePlace) -> Option<Self> {
         match place {
-            Place::Node(id) => facts.node(id).map(Self::Node),
-            Place::Candidate(id) => {
+            CodePlace::Node(id) => facts.node(id).map(Self::Node),
+            CodePlace::Candidate(id) => {
                 facts.eval(id).map(|eval| Self::Eval(Box::new(eval.into_owned())))
             }
         }
@@ -34,83 +34,88 @@ impl<'a> Side<'a> {
     /// The eval that it is, or was; none for the root.
     fn eval(&'a self, facts: &'a Facts) -> Option<Cow<'a, Eval>> {
         match self {
-            Self::Node(node) => read::source(facts, node),
+            Self::Node(node) => lookup::source_eval(facts, node),
             Self::Eval(eval) => Some(Cow::Borrowed(eval)),
         }
     }
 
     fn name(&self) -> String {
         match self {
-            Self::Node(node) => read::node_name(node.id),
-            Self::Eval(eval) => read::eval_name(eval),
+            Self::Node(node) => lookup::node_name(node.id),
+            Self::Eval(eval) => lookup::eval_name(eval),
         }
     }
 
     fn commit(&self) -> Option<String> {
         match self {
-            Self::Node(node) => Some(node.commit.short().to_string()),
-            Self::Eval(eval) => eval.work().map(|work| work.commit.short().to_string()),
+            Self::Node(node) => Some(node.commit.short_name().to_string()),
+            Self::Eval(eval) => eval.candidate().map(|work| work.commit.short_name().to_string()),
         }
     }
 
-    fn score(&self, facts: &Facts) -> String {
-        change(match self {
-            Self::Node(node) => read::node_rank_score(facts, node),
-            Self::Eval(eval) => read::rank_score(eval),
+    fn format_score(&self, facts: &Facts) -> String {
+        format_change(match self {
+            Self::Node(node) => lookup::node_rank_score(facts, node),
+            Self::Eval(eval) => lookup::rank_score(eval),
         })
     }
 
     /// The ideas between the root and it.
-    fn ideas(&self, facts: &Facts) -> Vec<String> {
+    fn idea_titles(&self, facts: &Facts) -> Vec<String> {
         let (above, own) = match self {
             Self::Node(node) => (node.id, None),
             Self::Eval(eval) => (eval.parent, Some(Cow::Borrowed(&**eval))),
         };
         let chain = facts.idea_chain(above).into_iter().chain(own);
         chain
-            .map(|eval| format!("{} {}", read::eval_name(&eval), title(&eval.idea.title)))
+            .map(|eval| format!("{} {}", lookup::eval_name(&eval), short_title(&eval.idea.title)))
             .collect()
     }
 }
 
 /// The two side by side, and the second against the first where their results are at hand; nothing where there is no such thing.
 #[must_use]
-pub fn compare(
+pub fn render_comparison(
     facts: &Facts,
-    first: Place,
-    second: Place,
-    against: Option<&Against>,
+    first: CodePlace,
+    second: CodePlace,
+    against: Option<&SweepComparison>,
 ) -> Option<Markup> {
-    let sides = [Side::of(facts, first)?, Side::of(facts, second)?];
-    let name = sides.each_ref().map(Side::name);
+    let sides =
+        [ComparedPlace::from_place(facts, first)?, ComparedPlace::from_place(facts, second)?];
+    let name = sides.each_ref().map(ComparedPlace::name);
     Some(html! {
-        div.scroll tabindex="0" role="group" aria-label="Side by side" { (table(facts, &sides)) }
+        div.scroll tabindex="0" role="group" aria-label="Side by side" { (render_side_by_side(facts, &sides)) }
         @if let (Some(against), [first, second]) = (against, &name) {
             h3 { (second) " against " (first) ", configuration by configuration" }
             div.pair {
                 section.against {
-                    (paired::plot(first, &against.changes, against.details.comparison.paired))
-                    p.note { @for line in verdict::paired_words(against.details.comparison.paired) { (line) br; } }
+                    (paired::render_paired_plot(first, &against.changes, against.details.comparison.paired))
+                    p.note { @for line in verdict::paired_sentences(against.details.comparison.paired) { (line) br; } }
                 }
-                section.against { (metrics(&facts.meaning.score, &[Column { name: first, details: &against.details }])) }
+                section.against { (render_metrics(&facts.settings.score, &[MetricsColumn { name: first, details: &against.details }])) }
             }
         }
     })
 }
 
-fn table(facts: &Facts, sides: &[Side<'_>; 2]) -> Markup {
-    let of = |value: &dyn Fn(&Side<'_>) -> String| sides.each_ref().map(value);
-    let eval = |side: &Side<'_>, value: &dyn Fn(&Eval) -> String| {
-        side.eval(facts).map_or_else(|| NONE.to_owned(), |eval| value(&eval))
+fn render_side_by_side(facts: &Facts, sides: &[ComparedPlace<'_>; 2]) -> Markup {
+    let of = |value: &dyn Fn(&ComparedPlace<'_>) -> String| sides.each_ref().map(value);
+    let eval = |side: &ComparedPlace<'_>, value: &dyn Fn(&Eval) -> String| {
+        side.eval(facts).map_or_else(|| NOT_AVAILABLE.to_owned(), |eval| value(&eval))
     };
-    let root = |eval: &Eval| read::scored(eval).and_then(|scored| scored.vs_root.primary_delta);
+    let root =
+        |eval: &Eval| lookup::candidate_score(eval).and_then(|scored| scored.vs_root.primary_delta);
     let rows = [
-        ("outcome", of(&|side| eval(side, &|eval| Outcome::of(eval).to_string()))),
-        ("why", of(&|side| eval(side, &|eval| brief_reason(eval, REASON_CHARS)))),
-        ("rank score", of(&|side| side.score(facts))),
-        ("gain against the root", of(&|side| eval(side, &|eval| change(root(eval))))),
-        ("commit", of(&|side| side.commit().unwrap_or_else(|| NONE.to_owned()))),
-        ("answers", of(&|side| eval(side, &|eval| words::bill(&eval.spent().total())))),
+        ("outcome", of(&|side| eval(side, &|eval| EvalStatus::from_eval(eval).to_string()))),
+        ("why", of(&|side| eval(side, &|eval| brief_reason(eval, MAX_SHOWN_REASON_CHARS)))),
+        ("rank score", of(&|side| side.format_score(facts))),
+        ("gain against the root", of(&|side| eval(side, &|eval| format_change(root(eval))))),
+        ("commit", of(&|side| side.commit().unwrap_or_else(|| NOT_AVAILABLE.to_owned()))),
+        (
+            "answers",
+            of(&|side| eval(side, &|eval| words::describe_bill(&eval.total_spend().total()))),
+        ),
     ];
     html! {
         table.sides {
@@ -122,14 +127,14 @@ fn table(facts: &Facts, sides: &[Side<'_>; 2]) -> Markup {
                 @for (name, values) in rows {
                     tr { th scope="row" { (name) } @for value in values { td { (value) } } }
                 }
-                tr { th scope="row" { "ideas" } @for side in sides { td { (ideas(facts, side)) } } }
+                tr { th scope="row" { "ideas" } @for side in sides { td { (render_ideas(facts, side)) } } }
             }
         }
     }
 }
 
-fn ideas(facts: &Facts, side: &Side<'_>) -> Markup {
-    let ideas = side.ideas(facts);
+fn render_ideas(facts: &Facts, side: &ComparedPlace<'_>) -> Markup {
+    let ideas = side.idea_titles(facts);
     html! {
         @if ideas.is_empty() { "none: the root" }
         @for idea in ideas { div { (idea) } }
@@ -137,7 +142,10 @@ fn ideas(facts: &Facts, side: &Side<'_>) -> Markup {
 }
 
 /// The best node against the root.
-pub(crate) fn best(facts: &Facts, against: Option<&Against>) -> Option<Markup> {
-    let best = Some(facts.best()).filter(|best| *best != NodeId::ROOT)?;
-    compare(facts, Place::Node(NodeId::ROOT), Place::Node(best), against)
+pub(crate) fn render_best_comparison(
+    facts: &Facts,
+    against: Option<&SweepComparison>,
+) -> Option<Markup> {
+    let best = Some(facts.best_node()).filter(|best| *best != NodeId::ROOT)?;
+    render_comparison(facts, CodePlace::Node(NodeId::ROOT), CodePlace::Node(best), against)
 }

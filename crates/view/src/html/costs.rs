@@ -1,21 +1,21 @@
 //! What the answers of agents took, by role and model: where a run went on with others, each has a line.
 
-use super::text::brief;
-use crate::figure::NONE;
-use crate::words::{age, spending};
+use super::visible_text::short_line;
+use crate::figure::NOT_AVAILABLE;
+use crate::words::{describe_spending_limits, format_age};
 use maud::{Markup, html};
-use treebeam_core::bill::Bill;
+use treebeam_core::bill::AgentBill;
 use treebeam_core::facts::Facts;
-use treebeam_core::policy::Agents;
-use treebeam_core::role::Role;
+use treebeam_core::policy::RecordedAgents;
+use treebeam_core::role::AgentRole;
 
 /// The longest name of a model.
-const MODEL_CHARS: usize = 80;
+const MAX_MODEL_CHARS: usize = 80;
 
 /// Calls, tokens, money and time.
 #[must_use]
-pub fn costs(facts: &Facts) -> Markup {
-    let spent = facts.spent();
+pub fn render_costs(facts: &Facts) -> Markup {
+    let spent = facts.total_spend();
     html! {
         @if spent.is_empty() {
             p.note { "No agent was asked anything." }
@@ -27,37 +27,37 @@ pub fn costs(facts: &Facts) -> Markup {
                             th scope="col" { (head) }
                         }
                     } }
-                    tbody { @for (role, model, bill) in by_model(facts) { (row(role.name(), &model, &bill)) } }
-                    tfoot { (row("all", "", &spent.total())) }
+                    tbody { @for (role, model, bill) in bills_by_model(facts) { (render_cost_row(role.name(), &model, &bill)) } }
+                    tfoot { (render_cost_row("all", "", &spent.total())) }
                 }
             }
         }
-        @if !facts.former.is_empty() {
+        @if !facts.former_agents.is_empty() {
             p.note { "The run went on with other agents. What a step took that was cut off before stands with those who ended it." }
         }
-        @if let Some(limits) = spending(&facts.reach) { p.note { "Limit: " (limits) "." } }
+        @if let Some(limits) = describe_spending_limits(&facts.limits) { p.note { "Limit: " (limits) "." } }
     }
 }
 
-fn row(role: &str, model: &str, bill: &Bill) -> Markup {
+fn render_cost_row(role: &str, model: &str, bill: &AgentBill) -> Markup {
     html! {
         tr {
             th scope="row" { (role) }
             td.words { (model) }
             td { (bill.calls) }
-            @for tokens in [bill.usage.input, bill.usage.cached, bill.usage.output] { td { (grouped(tokens)) } }
-            td { (cost(bill)) }
-            td { (age(bill.time())) }
+            @for tokens in [bill.usage.input, bill.usage.cached, bill.usage.output] { td { (group_with_spaces(tokens)) } }
+            td { (format_cost_cell(bill)) }
+            td { (format_age(bill.answer_time())) }
         }
     }
 }
 
 /// What each who was ever set for a role took, by role.
-fn by_model(facts: &Facts) -> Vec<(Role, String, Bill)> {
-    let mut rows: Vec<(Role, String, Bill)> = Vec::new();
-    for (agents, bills) in facts.spent_by_agents() {
+fn bills_by_model(facts: &Facts) -> Vec<(AgentRole, String, AgentBill)> {
+    let mut rows: Vec<(AgentRole, String, AgentBill)> = Vec::new();
+    for (agents, bills) in facts.spend_by_agents() {
         for (role, bill) in bills.by_role() {
-            let model = model(agents, role);
+            let model = agent_model(agents, role);
             match rows.iter_mut().find(|(other, name, _)| *other == role && *name == model) {
                 Some((_, _, sum)) => *sum += *bill,
                 None => rows.push((role, model, *bill)),
@@ -69,13 +69,13 @@ fn by_model(facts: &Facts) -> Vec<(Role, String, Bill)> {
 }
 
 /// Who was set to answer in a role.
-fn model(agents: &Agents, role: Role) -> String {
-    let Some(said) = agents.0.get(role.name()) else { return NONE.to_owned() };
+fn agent_model(agents: &RecordedAgents, role: AgentRole) -> String {
+    let Some(said) = agents.0.get(role.name()) else { return NOT_AVAILABLE.to_owned() };
     let words = ["provider", "model", "command"].iter().filter_map(|name| said.get(*name));
-    brief(&words.cloned().collect::<Vec<_>>().join(" "), MODEL_CHARS)
+    short_line(&words.cloned().collect::<Vec<_>>().join(" "), MAX_MODEL_CHARS)
 }
 
-fn cost(bill: &Bill) -> String {
+fn format_cost_cell(bill: &AgentBill) -> String {
     match (bill.known_cost(), bill.calls_without_price) {
         (None, _) => "unknown".to_owned(),
         (Some(cost), 0) => cost.to_string(),
@@ -84,7 +84,7 @@ fn cost(bill: &Bill) -> String {
 }
 
 /// `1 234 567`, with narrow spaces.
-pub(crate) fn grouped(number: u64) -> String {
+pub(crate) fn group_with_spaces(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() * 2);
     for (at, digit) in digits.chars().enumerate() {
@@ -102,7 +102,9 @@ mod tests {
 
     #[test]
     fn digits_stand_in_threes() {
-        let check = |number, text: &str| assert_eq!(grouped(number), text.replace(' ', "\u{202f}"));
+        let check = |number, text: &str| {
+            assert_eq!(group_with_spaces(number), text.replace(' ', "\u{202f}"));
+        };
         check(0, "0");
         check(999, "999");
         check(1_000, "1 000");

@@ -1,11 +1,11 @@
 //! A change with its lines coloured as added and removed, and the plainest tokens in them: words of a language, numbers, texts
 //! and comments. Guesses by the look of a token and knows no language; what it does not know it leaves alone.
 
-use super::text::Shown;
+use super::visible_text::VisibleText;
 use maud::{Markup, html};
 
 /// Words that many languages share.
-const WORDS: [&str; 46] = [
+const KEYWORDS: [&str; 46] = [
     "and", "as", "async", "await", "break", "case", "catch", "class", "const", "continue", "def",
     "del", "do", "elif", "else", "enum", "except", "finally", "fn", "for", "from", "func",
     "function", "if", "impl", "import", "in", "is", "let", "match", "mut", "not", "or", "pass",
@@ -13,13 +13,13 @@ const WORDS: [&str; 46] = [
     "yield",
 ];
 /// A longer line was written by no person, and is left alone.
-const LONGEST: usize = 2_000;
+const MAX_COLOURED_LINE_BYTES: usize = 2_000;
 /// Values that have a name.
-const VALUES: [&str; 8] = ["False", "None", "True", "false", "nil", "null", "this", "true"];
+const VALUE_WORDS: [&str; 8] = ["False", "None", "True", "false", "nil", "null", "this", "true"];
 
 /// What a line of a diff is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Line {
+enum DiffLineKind {
     Head,
     Place,
     Added,
@@ -27,8 +27,8 @@ enum Line {
     Same,
 }
 
-impl Line {
-    fn of(line: &str, in_hunk: bool) -> Self {
+impl DiffLineKind {
+    fn from_line(line: &str, in_hunk: bool) -> Self {
         match line.as_bytes().first() {
             _ if line.starts_with("diff ") => Self::Head,
             Some(b'@') => Self::Place,
@@ -39,7 +39,7 @@ impl Line {
         }
     }
 
-    const fn class(self) -> &'static str {
+    const fn css_class(self) -> &'static str {
         match self {
             Self::Head => "head",
             Self::Place => "place",
@@ -51,51 +51,55 @@ impl Line {
 }
 
 /// The change, line by line.
-pub(crate) fn diff(text: &str) -> Markup {
+pub(crate) fn render_diff(text: &str) -> Markup {
     html! {
-        pre.diff tabindex="0" { code { @for (kind, line) in lines(text) { (one(kind, line)) "\n" } } }
+        pre.diff tabindex="0" { code { @for (kind, line) in classify_lines(text) { (render_line(kind, line)) "\n" } } }
     }
 }
 
-fn lines(text: &str) -> impl Iterator<Item = (Line, &str)> {
+fn classify_lines(text: &str) -> impl Iterator<Item = (DiffLineKind, &str)> {
     let mut in_hunk = false;
     text.lines().map(move |line| {
-        let kind = Line::of(line, in_hunk);
-        in_hunk = kind != Line::Head;
+        let kind = DiffLineKind::from_line(line, in_hunk);
+        in_hunk = kind != DiffLineKind::Head;
         (kind, line)
     })
 }
 
-fn one(kind: Line, line: &str) -> Markup {
+fn render_line(kind: DiffLineKind, line: &str) -> Markup {
     match kind {
-        Line::Same => tokens(line),
-        Line::Added | Line::Removed => html! { span class=(kind.class()) { (tokens(line)) } },
-        Line::Head | Line::Place => html! { span class=(kind.class()) { (Shown(line)) } },
+        DiffLineKind::Same => render_tokens(line),
+        DiffLineKind::Added | DiffLineKind::Removed => {
+            html! { span class=(kind.css_class()) { (render_tokens(line)) } }
+        }
+        DiffLineKind::Head | DiffLineKind::Place => {
+            html! { span class=(kind.css_class()) { (VisibleText(line)) } }
+        }
     }
 }
 
 /// A piece of a line, and the class of its colour.
 type Token<'a> = (Option<&'static str>, &'a str);
 
-fn tokens(line: &str) -> Markup {
-    if line.len() > LONGEST {
-        return html! { (Shown(line)) };
+fn render_tokens(line: &str) -> Markup {
+    if line.len() > MAX_COLOURED_LINE_BYTES {
+        return html! { (VisibleText(line)) };
     }
     html! {
-        @for (class, text) in split(line) {
-            @if let Some(class) = class { span class=(class) { (Shown(text)) } } @else { (Shown(text)) }
+        @for (class, text) in split_tokens(line) {
+            @if let Some(class) = class { span class=(class) { (VisibleText(text)) } } @else { (VisibleText(text)) }
         }
     }
 }
 
 /// A line in pieces; together they are the line.
-fn split(line: &str) -> Vec<Token<'_>> {
+fn split_tokens(line: &str) -> Vec<Token<'_>> {
     let mut tokens: Vec<Token<'_>> = Vec::new();
     let mut rest = line;
     let mut plain = 0;
     while let Some(first) = rest.get(plain..).and_then(|rest| rest.chars().next()) {
         let (before, from) = rest.split_at(plain);
-        let (class, length) = token(first, from);
+        let (class, length) = next_token(first, from);
         if class.is_none() {
             plain += length;
             continue;
@@ -114,27 +118,27 @@ fn split(line: &str) -> Vec<Token<'_>> {
 }
 
 /// What begins here, and how long it is.
-fn token(first: char, text: &str) -> (Option<&'static str>, usize) {
+fn next_token(first: char, text: &str) -> (Option<&'static str>, usize) {
     let run = |more: fn(char) -> bool| text.find(|c| !more(c)).unwrap_or(text.len());
     match first {
         '#' => (Some("c"), text.len()),
         '/' if text.starts_with("//") => (Some("c"), text.len()),
-        '"' | '\'' => quoted(first, text),
+        '"' | '\'' => quoted_token(first, text),
         _ if first.is_ascii_digit() => {
             (Some("n"), run(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_')))
         }
         _ if first.is_alphabetic() || first == '_' => {
             let length = run(|c| c.is_alphanumeric() || c == '_');
             let word = text.get(..length).unwrap_or_default();
-            let class = WORDS.binary_search(&word).map(|_| "k").ok();
-            (class.or_else(|| VALUES.contains(&word).then_some("n")), length)
+            let class = KEYWORDS.binary_search(&word).map(|_| "k").ok();
+            (class.or_else(|| VALUE_WORDS.contains(&word).then_some("n")), length)
         }
         _ => (None, first.len_utf8()),
     }
 }
 
 /// A text in quotes; a quote that is never closed is no text.
-fn quoted(quote: char, text: &str) -> (Option<&'static str>, usize) {
+fn quoted_token(quote: char, text: &str) -> (Option<&'static str>, usize) {
     let mut escaped = false;
     for (at, c) in text.char_indices().skip(1) {
         match c {
@@ -154,7 +158,7 @@ mod tests {
     #[test]
     fn pieces_are_the_line_and_know_the_plainest_tokens() {
         let check = |line: &str, expect: &[(&str, &str)]| {
-            let tokens = split(line);
+            let tokens = split_tokens(line);
             assert_eq!(tokens.iter().map(|(_, text)| *text).collect::<String>(), line);
             let known = tokens.iter().filter_map(|(class, text)| Some(((*class)?, *text)));
             assert_eq!(known.collect::<Vec<_>>(), expect, "{line}");
@@ -165,13 +169,13 @@ mod tests {
         check("don't // 漢字", &[("c", "// 漢字")]);
         check("format_x = übel", &[]);
         check("", &[]);
-        assert!(WORDS.is_sorted());
+        assert!(KEYWORDS.is_sorted());
     }
 
     #[test]
     fn lines_know_their_side() {
         let text = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n--- a\n+b\n c\ndiff --git a/y b/y\n--- a/y";
-        let shown = diff(text).into_string();
+        let shown = render_diff(text).into_string();
         assert_eq!(shown.matches("class=\"head\"").count(), 5, "{shown}");
         assert!(shown.contains("<span class=\"del\">--- a</span>"), "{shown}");
         assert!(shown.contains("<span class=\"ins\">+b</span>\n c\n"), "{shown}");

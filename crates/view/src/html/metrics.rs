@@ -1,20 +1,20 @@
 //! The table of metrics: a candidate's means beside those of what it is compared with. Computes no figure.
 
-use crate::figure::{NONE, figure};
-use crate::score::{Tone, table};
+use crate::figure::{NOT_AVAILABLE, format_figure};
+use crate::score::{ScoreTone, table};
 use maud::{Markup, html};
 use treebeam_core::num::Finite;
 use treebeam_core::policy::ScorePolicy;
-use treebeam_core::score::{Details, MetricUse};
+use treebeam_core::score::{ComparisonDetails, MetricUse};
 
 /// One side of the table: what the candidate is compared with.
-pub(crate) struct Column<'a> {
+pub(crate) struct MetricsColumn<'a> {
     pub(crate) name: &'a str,
-    pub(crate) details: &'a Details,
+    pub(crate) details: &'a ComparisonDetails,
 }
 
 /// A row for each metric that counts, in the policy's order.
-pub(crate) fn metrics(policy: &ScorePolicy, columns: &[Column<'_>]) -> Markup {
+pub(crate) fn render_metrics(policy: &ScorePolicy, columns: &[MetricsColumn<'_>]) -> Markup {
     if columns.iter().all(|column| column.details.metrics.is_empty()) {
         return html! { p.note { "No configured metric has numbers on both sides." } };
     }
@@ -27,7 +27,7 @@ pub(crate) fn metrics(policy: &ScorePolicy, columns: &[Column<'_>]) -> Markup {
                     @for column in columns { th scope="col" { (column.name) } th scope="col" { "change" } }
                 } }
                 tbody {
-                    @for metric in &policy.metrics { (row(policy, &metric.column, columns)) }
+                    @for metric in &policy.metrics { (render_metric_row(policy, &metric.column, columns)) }
                 }
             }
         }
@@ -35,34 +35,38 @@ pub(crate) fn metrics(policy: &ScorePolicy, columns: &[Column<'_>]) -> Markup {
     }
 }
 
-fn row(policy: &ScorePolicy, name: &str, columns: &[Column<'_>]) -> Markup {
-    let Some(known) = columns.iter().find_map(|column| find(column, name)) else { return html! {} };
+fn render_metric_row(policy: &ScorePolicy, name: &str, columns: &[MetricsColumn<'_>]) -> Markup {
+    let Some(known) = columns.iter().find_map(|column| find_metric(column, name)) else {
+        return html! {};
+    };
     html! {
         tr {
-            th scope="row" { (table::name(policy, known)) }
-            td { (figure(Finite::new(known.candidate_mean))) }
-            @for column in columns { (side(find(column, name))) }
+            th scope="row" { (table::metric_name(policy, known)) }
+            td { (format_figure(Finite::new(known.candidate_mean))) }
+            @for column in columns { (render_side_cells(find_metric(column, name))) }
         }
     }
 }
 
-fn find<'a>(column: &Column<'a>, name: &str) -> Option<&'a MetricUse> {
+fn find_metric<'a>(column: &MetricsColumn<'a>, name: &str) -> Option<&'a MetricUse> {
     column.details.metrics.iter().find(|metric| metric.column == name)
 }
 
-fn side(metric: Option<&MetricUse>) -> Markup {
-    let Some(metric) = metric else { return html! { td { (NONE) } td { (NONE) } } };
-    let (mark, tone) = table::mark(metric);
+fn render_side_cells(metric: Option<&MetricUse>) -> Markup {
+    let Some(metric) = metric else {
+        return html! { td { (NOT_AVAILABLE) } td { (NOT_AVAILABLE) } };
+    };
+    let (mark, tone) = table::metric_mark(metric);
     html! {
-        td { (figure(Finite::new(metric.baseline_mean))) }
-        td class=(class(tone)) { (mark) " " (table::relative(metric)) }
+        td { (format_figure(Finite::new(metric.baseline_mean))) }
+        td class=(tone_class(tone)) { (mark) " " (table::relative_change(metric)) }
     }
 }
 
-const fn class(tone: Tone) -> &'static str {
+const fn tone_class(tone: ScoreTone) -> &'static str {
     match tone {
-        Tone::Good => "up",
-        Tone::Bad => "down",
-        Tone::Even => "even",
+        ScoreTone::Good => "up",
+        ScoreTone::Bad => "down",
+        ScoreTone::Even => "even",
     }
 }

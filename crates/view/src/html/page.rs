@@ -1,15 +1,15 @@
 //! What stands around every page: its head, with style and script inside or as files, and its landmarks.
 
-use super::asset::{SCRIPT, STYLE, policy};
+use super::asset::{PAGE_SCRIPT, PAGE_STYLE, content_security_policy};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 /// Where a page has its style and its script from.
 #[derive(Clone, Copy, Debug)]
-pub enum Assets<'a> {
+pub enum PageAssets<'a> {
     /// From itself: it is one file, and lets in nothing else.
-    Inside,
+    Embedded,
     /// From these addresses; the policy is the server's business.
-    At {
+    Linked {
         /// The style.
         style: &'a str,
         /// The script.
@@ -19,7 +19,12 @@ pub enum Assets<'a> {
 
 /// A page with this title and these sections, each with a name to lead to it.
 #[must_use]
-pub fn page(title: &str, assets: Assets<'_>, sections: &[(&str, &str)], body: &Markup) -> Markup {
+pub fn render_page(
+    title: &str,
+    assets: PageAssets<'_>,
+    sections: &[(&str, &str)],
+    body: &Markup,
+) -> Markup {
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -28,9 +33,9 @@ pub fn page(title: &str, assets: Assets<'_>, sections: &[(&str, &str)], body: &M
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 meta name="referrer" content="no-referrer";
-                @if let Assets::Inside = assets { meta http-equiv="Content-Security-Policy" content=(policy()); }
+                @if let PageAssets::Embedded = assets { meta http-equiv="Content-Security-Policy" content=(content_security_policy()); }
                 title { (title) }
-                (style(assets))
+                (render_style(assets))
             }
             body {
                 a.skip href="#main" { "Skip to the content" }
@@ -39,27 +44,27 @@ pub fn page(title: &str, assets: Assets<'_>, sections: &[(&str, &str)], body: &M
                     nav aria-label="Sections" { @for (id, name) in sections { a href={ "#" (id) } { (name) } } }
                 }
                 main #main { h1 { (title) } (body) }
-                (script(assets))
+                (render_script(assets))
             }
         }
     }
 }
 
 /// The style and the script of a page that does not carry them itself; the script waits for the page.
-pub(super) fn style_and_script(assets: Assets<'_>) -> Markup {
-    html! { (style(assets)) (script(assets)) }
+pub(super) fn render_style_and_script(assets: PageAssets<'_>) -> Markup {
+    html! { (render_style(assets)) (render_script(assets)) }
 }
 
-fn style(assets: Assets<'_>) -> Markup {
+fn render_style(assets: PageAssets<'_>) -> Markup {
     match assets {
-        Assets::Inside => html! { style { (PreEscaped(STYLE)) } },
-        Assets::At { style, .. } => html! { link rel="stylesheet" href=(style); },
+        PageAssets::Embedded => html! { style { (PreEscaped(PAGE_STYLE)) } },
+        PageAssets::Linked { style, .. } => html! { link rel="stylesheet" href=(style); },
     }
 }
 
-fn script(assets: Assets<'_>) -> Markup {
+fn render_script(assets: PageAssets<'_>) -> Markup {
     match assets {
-        Assets::Inside => html! { script { (PreEscaped(SCRIPT)) } },
-        Assets::At { script, .. } => html! { script src=(script) defer {} },
+        PageAssets::Embedded => html! { script { (PreEscaped(PAGE_SCRIPT)) } },
+        PageAssets::Linked { script, .. } => html! { script src=(script) defer {} },
     }
 }

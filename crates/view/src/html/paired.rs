@@ -1,58 +1,65 @@
 //! A comparison configuration by configuration: how much each one got better or worse, the worst first, with the mean and
 //! its interval. With very many, every so many are drawn: the outline stays what it is.
 
-use super::plot::{Scale, float, grid, px};
-use crate::words::count;
+use super::plot::{PlotScale, format_px, render_grid, to_float};
+use crate::words::format_count;
 use maud::{Markup, html};
-use treebeam_core::evidence::Paired;
+use treebeam_core::evidence::PairedDifference;
 
 /// At most so many are drawn.
-const MOST: usize = 160;
-const SIZE: (f64, f64) = (400.0, 150.0);
+const MAX_BARS: usize = 160;
+const PLOT_SIZE: (f64, f64) = (400.0, 150.0);
 /// Left, right, top, bottom.
-const FIELD: (f64, f64, f64, f64) = (58.0, 394.0, 8.0, 142.0);
+const PLOT_AREA: (f64, f64, f64, f64) = (58.0, 394.0, 8.0, 142.0);
 
 /// The changes, sorted.
-pub(crate) fn plot(against: &str, changes: &[f64], paired: Option<Paired>) -> Markup {
+pub(crate) fn render_paired_plot(
+    against: &str,
+    changes: &[f64],
+    paired: Option<PairedDifference>,
+) -> Markup {
     let ends = (changes.first().copied(), changes.last().copied());
     let (Some(least), Some(most)) = ends else { return html! {} };
-    let scale = Scale::new((least.min(0.0), most.max(0.0)), (FIELD.3, FIELD.2));
+    let scale = PlotScale::new((least.min(0.0), most.max(0.0)), (PLOT_AREA.3, PLOT_AREA.2));
     let said = format!(
         "The gain in the primary against {against} in {}, sorted",
-        count(changes.len(), "configuration")
+        format_count(changes.len(), "configuration")
     );
-    let width = px((0.7 * (FIELD.1 - FIELD.0) / float(changes.len().min(MOST))).clamp(1.0, 9.0));
+    let width = format_px(
+        (0.7 * (PLOT_AREA.1 - PLOT_AREA.0) / to_float(changes.len().min(MAX_BARS))).clamp(1.0, 9.0),
+    );
     html! {
-        svg.paired viewBox={ "0 0 " (px(SIZE.0)) " " (px(SIZE.1)) } role="img" aria-label=(said) {
-            (grid(&scale, FIELD.0, FIELD.1))
-            @for class in ["loss", "win"] { path class=(class) stroke-width=(width) d=(bars(changes, class, &scale)) {} }
-            (mean(paired, &scale))
+        svg.paired viewBox={ "0 0 " (format_px(PLOT_SIZE.0)) " " (format_px(PLOT_SIZE.1)) } role="img" aria-label=(said) {
+            (render_grid(&scale, PLOT_AREA.0, PLOT_AREA.1))
+            @for class in ["loss", "win"] { path class=(class) stroke-width=(width) d=(bars_path(changes, class, &scale)) {} }
+            (render_mean(paired, &scale))
         }
     }
 }
 
 /// One line for each change of this kind, from zero.
-fn bars(changes: &[f64], class: &str, scale: &Scale) -> String {
-    let drawn = changes.len().min(MOST);
-    let across = Scale::new((0.0, float(drawn)), (FIELD.0, FIELD.1));
-    let zero = px(scale.at(0.0));
+fn bars_path(changes: &[f64], class: &str, scale: &PlotScale) -> String {
+    let drawn = changes.len().min(MAX_BARS);
+    let across = PlotScale::new((0.0, to_float(drawn)), (PLOT_AREA.0, PLOT_AREA.1));
+    let zero = format_px(scale.position_of(0.0));
     let mut path = String::new();
     for at in 0..drawn {
         let Some(change) = changes.get(at * changes.len() / drawn.max(1)) else { continue };
         if (*change > 0.0) == (class == "win") && *change != 0.0 {
-            let x = px(across.at(float(at) + 0.5));
-            path.push_str(&format!("M{x} {zero}V{}", px(scale.at(*change))));
+            let x = format_px(across.position_of(to_float(at) + 0.5));
+            path.push_str(&format!("M{x} {zero}V{}", format_px(scale.position_of(*change))));
         }
     }
     path
 }
 
-fn mean(paired: Option<Paired>, scale: &Scale) -> Markup {
-    let Some(Paired { mean_difference, low, high, .. }) = paired else { return html! {} };
-    let [y, top, bottom] = [mean_difference, high, low].map(|figure| scale.at(figure.get()));
-    let height = px((bottom - top).max(1.0));
+fn render_mean(paired: Option<PairedDifference>, scale: &PlotScale) -> Markup {
+    let Some(PairedDifference { mean_difference, low, high, .. }) = paired else { return html! {} };
+    let [y, top, bottom] =
+        [mean_difference, high, low].map(|figure| scale.position_of(figure.get()));
+    let height = format_px((bottom - top).max(1.0));
     html! {
-        rect.interval x=(px(FIELD.0)) width=(px(FIELD.1 - FIELD.0)) y=(px(top)) height=(height) {}
-        line.mean x1=(px(FIELD.0)) x2=(px(FIELD.1)) y1=(px(y)) y2=(px(y)) {}
+        rect.interval x=(format_px(PLOT_AREA.0)) width=(format_px(PLOT_AREA.1 - PLOT_AREA.0)) y=(format_px(top)) height=(height) {}
+        line.mean x1=(format_px(PLOT_AREA.0)) x2=(format_px(PLOT_AREA.1)) y1=(format_px(y)) y2=(format_px(y)) {}
     }
 }

@@ -1,17 +1,17 @@
 //! Scales, ticks and axes: what the drawings share. Knows nothing of runs.
 
-use crate::figure::figure;
+use crate::figure::format_figure;
 use maud::{Markup, html};
 use treebeam_core::num::Finite;
 
 /// At most so many ticks on an axis.
-const MOST_TICKS: f64 = 6.0;
+const MAX_TICKS: f64 = 6.0;
 
 /// A tick this near beyond an end is at it: steps are not exact.
-const SLACK: f64 = 1e-9;
+const TICK_SLACK: f64 = 1e-9;
 
 /// A coordinate, to a tenth.
-pub(crate) fn px(number: f64) -> String {
+pub(crate) fn format_px(number: f64) -> String {
     let tenths = (number * 10.0).round() / 10.0;
     // No `-0`.
     format!("{}", tenths + 0.0)
@@ -19,20 +19,20 @@ pub(crate) fn px(number: f64) -> String {
 
 /// Counts in a drawing are far below what a number can hold.
 #[expect(clippy::cast_precision_loss, reason = "a drawing has fewer things than that")]
-pub(crate) const fn float(count: usize) -> f64 {
+pub(crate) const fn to_float(count: usize) -> f64 {
     count as f64
 }
 
 /// From values to coordinates.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Scale {
+pub(crate) struct PlotScale {
     low: f64,
     high: f64,
     from: f64,
     to: f64,
 }
 
-impl Scale {
+impl PlotScale {
     /// Values between these come to lie between those coordinates.
     pub(crate) fn new((low, high): (f64, f64), (from, to): (f64, f64)) -> Self {
         // Half of each is far enough apart, and their difference still a number.
@@ -43,7 +43,7 @@ impl Scale {
     }
 
     /// Where a value lies; what is beyond an end lies at it.
-    pub(crate) fn at(&self, value: f64) -> f64 {
+    pub(crate) fn position_of(&self, value: f64) -> f64 {
         let part = ((value - self.low) / (self.high - self.low)).clamp(0.0, 1.0);
         self.from + part * (self.to - self.from)
     }
@@ -54,12 +54,13 @@ impl Scale {
     }
 
     /// Round values between the ends.
-    pub(crate) fn ticks(&self) -> Vec<f64> {
-        let step = step(self.high - self.low);
-        let (first, last) = ((self.low / step - SLACK).ceil(), (self.high / step + SLACK).floor());
+    pub(crate) fn tick_values(&self) -> Vec<f64> {
+        let step = tick_step(self.high - self.low);
+        let (first, last) =
+            ((self.low / step - TICK_SLACK).ceil(), (self.high / step + TICK_SLACK).floor());
         let mut ticks = Vec::new();
         let mut number = first;
-        while number <= last && float(ticks.len()) <= MOST_TICKS * 2.0 {
+        while number <= last && to_float(ticks.len()) <= MAX_TICKS * 2.0 {
             ticks.push(number * step);
             number += 1.0;
         }
@@ -68,8 +69,8 @@ impl Scale {
 }
 
 /// The smallest of 1, 2 and 5 times a power of ten that gives few enough ticks.
-fn step(range: f64) -> f64 {
-    let wanted = range / MOST_TICKS;
+fn tick_step(range: f64) -> f64 {
+    let wanted = range / MAX_TICKS;
     let mut power = 1.0;
     while power > wanted && power > 1e-300 {
         power /= 10.0;
@@ -82,14 +83,14 @@ fn step(range: f64) -> f64 {
 }
 
 /// Lines across a drawing at round values, with their figures at the left; zero stands out.
-pub(crate) fn grid(scale: &Scale, left: f64, right: f64) -> Markup {
+pub(crate) fn render_grid(scale: &PlotScale, left: f64, right: f64) -> Markup {
     html! {
         g.grid {
-            @for tick in scale.ticks() {
-                @let y = px(scale.at(tick));
-                line.zero[tick == 0.0] x1=(px(left)) x2=(px(right)) y1=(y) y2=(y) {}
-                text x=(px(left - 6.0)) y=(y) dy="0.32em" text-anchor="end" {
-                    (figure(Finite::new(tick)))
+            @for tick in scale.tick_values() {
+                @let y = format_px(scale.position_of(tick));
+                line.zero[tick == 0.0] x1=(format_px(left)) x2=(format_px(right)) y1=(y) y2=(y) {}
+                text x=(format_px(left - 6.0)) y=(y) dy="0.32em" text-anchor="end" {
+                    (format_figure(Finite::new(tick)))
                 }
             }
         }
@@ -102,12 +103,15 @@ mod tests {
 
     #[test]
     fn values_lie_on_their_scale_and_ticks_are_round() {
-        let scale = Scale::new((-1.0, 3.0), (100.0, 0.0));
-        assert_eq!((scale.at(-1.0), scale.at(1.0), scale.at(9.0)), (100.0, 50.0, 0.0));
+        let scale = PlotScale::new((-1.0, 3.0), (100.0, 0.0));
+        assert_eq!(
+            (scale.position_of(-1.0), scale.position_of(1.0), scale.position_of(9.0)),
+            (100.0, 50.0, 0.0)
+        );
         assert!(scale.is_below(-1.1) && !scale.is_below(-1.0));
-        assert_eq!(scale.ticks(), [-1.0, 0.0, 1.0, 2.0, 3.0]);
+        assert_eq!(scale.tick_values(), [-1.0, 0.0, 1.0, 2.0, 3.0]);
         let check = |low, high, count| {
-            let ticks = Scale::new((low, high), (0.0, 1.0)).ticks();
+            let ticks = PlotScale::new((low, high), (0.0, 1.0)).tick_values();
             assert_eq!(ticks.len(), count, "{ticks:?}");
         };
         check(0.0, 0.0, 5);
@@ -115,6 +119,9 @@ mod tests {
         check(-3e12, 1.0, 4);
         check(f64::MIN, f64::MAX, 3);
         check(1e300, 1e300, 5);
-        assert_eq!((px(-0.01), px(1.25), px(3.0)), ("0".into(), "1.3".into(), "3".into()));
+        assert_eq!(
+            (format_px(-0.01), format_px(1.25), format_px(3.0)),
+            ("0".into(), "1.3".into(), "3".into())
+        );
     }
 }

@@ -9,35 +9,35 @@
 mod form;
 mod link;
 
-pub use form::told;
-pub use link::{Address, linked};
+pub use form::render_request_result;
+pub use link::{SiteAddress, link_to_site};
 
-use super::page::{Assets, style_and_script};
-use super::text::{Shown, title};
+use super::page::{PageAssets, render_style_and_script};
+use super::visible_text::{VisibleText, short_title};
 use super::{
-    Against, Material, checked, compare, costs, eval, head, lineage, node, scores, slots, tree,
-    trust,
+    PageMaterial, SweepComparison, eval, node, render_comparison, render_costs, render_findings,
+    render_lineage, render_run_head, render_timeline, render_tree, render_trust, scores,
 };
-use crate::list::Listed;
-use crate::outcome::Outcome;
-use crate::read;
-use crate::words::{age, count};
+use crate::list::ListedRun;
+use crate::lookup;
+use crate::outcome::EvalStatus;
+use crate::words::{format_age, format_count};
 use maud::{DOCTYPE, Markup, html};
 use std::borrow::Cow;
-use treebeam_core::audit::Finding;
+use treebeam_core::audit::AuditFinding;
 use treebeam_core::facts::{Eval, Facts};
-use treebeam_core::id::{EvalId, NodeId, Place, RunId};
+use treebeam_core::id::{CodePlace, EvalId, NodeId, RunId};
 
 /// How much the parts of a page take together before the next one has to be asked for.
-const ROOM: usize = 700 << 10;
+const MAX_PARTS_BYTES: usize = 700 << 10;
 /// So many evals are listed at once.
-const ROWS: usize = 100;
+const MAX_LISTED_EVALS: usize = 100;
 /// So many of them on the page of a run.
-const FIRST_ROWS: usize = 25;
+const MAX_NEWEST_EVALS: usize = 25;
 
 /// A part of a run's page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Part {
+pub enum PagePart {
     /// Who runs it, and what can be asked of them.
     Steering,
     /// How it stands.
@@ -58,7 +58,7 @@ pub enum Part {
     Conversations,
 }
 
-impl Part {
+impl PagePart {
     /// All of them, in the order of the page.
     pub const ALL: [Self; 9] = [
         Self::Steering,
@@ -90,7 +90,7 @@ impl Part {
 
     /// The one of that name.
     #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|part| part.name() == name)
     }
 
@@ -111,7 +111,7 @@ impl Part {
 
 /// A run as it is looked at.
 #[derive(Clone, Copy, Debug)]
-pub struct Looked<'a> {
+pub struct ViewedRun<'a> {
     /// What is on record.
     pub facts: &'a Facts,
     /// Who runs it, if somebody does.
@@ -124,17 +124,22 @@ pub struct Looked<'a> {
 
 /// Which evals are wanted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Search {
+pub struct EvalSearch {
     /// Each of these words is in its name, its outcome, or its idea's title or text, in whatever letters.
     pub find: String,
     /// It came before this one.
     pub before: Option<EvalId>,
 }
 
-impl Search {
+impl EvalSearch {
     /// The text of an idea is asked for where the rest of it does not do.
-    fn holds(&self, eval: &Eval, text: &dyn Fn(&Eval) -> Option<String>) -> bool {
-        let known = format!("{} {} {}", read::eval_name(eval), eval.idea.title, Outcome::of(eval));
+    fn matches_eval(&self, eval: &Eval, text: &dyn Fn(&Eval) -> Option<String>) -> bool {
+        let known = format!(
+            "{} {} {}",
+            lookup::eval_name(eval),
+            eval.idea.title,
+            EvalStatus::from_eval(eval)
+        );
         let (known, find) = (known.to_lowercase(), self.find.to_lowercase());
         let mut missing = find.split_whitespace().filter(|word| !known.contains(word)).peekable();
         if missing.peek().is_none() {
@@ -147,9 +152,9 @@ impl Search {
 
 /// A whole page: its title, where one is within the site, and where its news come from, if it has any.
 #[must_use]
-pub fn frame(
+pub fn render_site_page(
     name: &str,
-    trail: &[(String, Address<'_>)],
+    trail: &[(String, SiteAddress<'_>)],
     live: Option<(&str, &str)>,
     body: &Markup,
 ) -> Markup {
@@ -163,7 +168,7 @@ pub fn frame(
                 meta name="color-scheme" content="light dark";
                 link rel="icon" href="data:,";
                 title { (name) }
-                (style_and_script(Assets::At { style: "/style.css", script: "/script.js" }))
+                (render_style_and_script(PageAssets::Linked { style: "/style.css", script: "/script.js" }))
             }
             body data-events=[events] data-version=[version] {
                 a.skip href="#main" { "Skip to the content" }
@@ -180,14 +185,14 @@ pub fn frame(
 
 /// The page of all runs of a repository.
 #[must_use]
-pub fn runs(listed: &[(RunId, Listed)]) -> Markup {
-    let body = all_runs(listed);
+pub fn render_runs_page(listed: &[(RunId, ListedRun)]) -> Markup {
+    let body = render_runs(listed);
     html! { section aria-label="Runs" data-live="runs" data-from="/list" { (body) } }
 }
 
 /// What changes on it.
 #[must_use]
-pub fn all_runs(listed: &[(RunId, Listed)]) -> Markup {
+pub fn render_runs(listed: &[(RunId, ListedRun)]) -> Markup {
     html! {
         @if listed.is_empty() { p { "There is no run in this repository yet: " code { "treebeam run" } " starts one." } }
         @else {
@@ -197,46 +202,46 @@ pub fn all_runs(listed: &[(RunId, Listed)]) -> Markup {
                         @for head in ["run", "outcome", "began"] { th scope="col" class="words" { (head) } }
                         @for head in ["depth", "nodes", "evals", "best gain", "cost"] { th scope="col" { (head) } }
                     } }
-                    tbody { @for (id, run) in listed { (one_run(id, run)) } }
+                    tbody { @for (id, run) in listed { (render_run_row(id, run)) } }
                 }
             }
         }
     }
 }
 
-fn one_run(id: &RunId, run: &Listed) -> Markup {
-    let began = run.age.map_or_else(String::new, |ago| format!("{} ago", age(ago)));
+fn render_run_row(id: &RunId, run: &ListedRun) -> Markup {
+    let began = run.age.map_or_else(String::new, |ago| format!("{} ago", format_age(ago)));
     html! {
         tr {
-            th scope="row" { a href=(Address::Run(id)) { (id) } }
-            td.words.why { (run.outcome()) }
+            th scope="row" { a href=(SiteAddress::Run(id)) { (id) } }
+            td.words.why { (run.describe_status()) }
             td.words { (began) }
-            @for figure in run.figures() { td { (figure) } }
+            @for figure in run.format_figures() { td { (figure) } }
         }
     }
 }
 
 /// The page of a run. What would make it too large has to be asked for.
 #[must_use]
-pub fn dashboard(looked: &Looked<'_>) -> Markup {
+pub fn render_dashboard(looked: &ViewedRun<'_>) -> Markup {
     let run = &looked.facts.run;
-    let mut room = ROOM;
-    let fitting = Part::ALL.map(|which| {
-        let markup = part(looked, which);
+    let mut room = MAX_PARTS_BYTES;
+    let fitting = PagePart::ALL.map(|which| {
+        let markup = render_part(looked, which);
         let left = room.checked_sub(markup.0.len())?;
         room = left;
         Some(markup)
     });
     html! {
-        @for (which, markup) in Part::ALL.into_iter().zip(&fitting) {
-            (section(run, which, markup.as_ref()))
-            @if which == Part::Steering { (form::wishes(looked.facts)) }
+        @for (which, markup) in PagePart::ALL.into_iter().zip(&fitting) {
+            (render_section(run, which, markup.as_ref()))
+            @if which == PagePart::Steering { (form::render_request_forms(looked.facts)) }
         }
     }
 }
 
-fn section(run: &RunId, part: Part, markup: Option<&Markup>) -> Markup {
-    let from = Address::Part(run, part.name());
+fn render_section(run: &RunId, part: PagePart, markup: Option<&Markup>) -> Markup {
+    let from = SiteAddress::Part(run, part.name());
     html! {
         section id=(part.name()) aria-label=(part.title()) data-live=(part.name()) data-from=(from) data-later[markup.is_none()] {
             @if let Some(markup) = markup { (markup) }
@@ -247,125 +252,144 @@ fn section(run: &RunId, part: Part, markup: Option<&Markup>) -> Markup {
 
 /// One part of the page of a run, with its heading.
 #[must_use]
-pub fn part(looked: &Looked<'_>, part: Part) -> Markup {
+pub fn render_part(looked: &ViewedRun<'_>, part: PagePart) -> Markup {
     let facts = looked.facts;
     let body = match part {
-        Part::Steering => return form::steering(looked),
-        Part::Overview => return linked(&html! { (head(facts)) (trust(facts, None)) }, facts),
-        Part::Tree => tree(facts),
-        Part::Scores => html! { (scores::by_eval(facts)) (scores::by_depth(facts)) },
-        Part::Evals => newest(facts),
-        Part::Nodes => {
-            html! { ul.rows { @for each in &facts.nodes { li { a.row href={ "#" (read::node_name(each.id)) } { (node::row(facts, each)) } } } } }
+        PagePart::Steering => return form::render_steering(looked),
+        PagePart::Overview => {
+            return link_to_site(
+                &html! { (render_run_head(facts)) (render_trust(facts, None)) },
+                facts,
+            );
         }
-        Part::Costs => costs(facts),
-        Part::Slots => slots(facts),
-        Part::Conversations => lineage(facts),
+        PagePart::Tree => render_tree(facts),
+        PagePart::Scores => {
+            html! { (scores::render_scores_by_eval(facts)) (scores::render_scores_by_depth(facts)) }
+        }
+        PagePart::Evals => render_newest_evals(facts),
+        PagePart::Nodes => {
+            html! { ul.rows { @for each in &facts.nodes { li { a.row href={ "#" (lookup::node_name(each.id)) } { (node::render_node_row(facts, each)) } } } } }
+        }
+        PagePart::Costs => render_costs(facts),
+        PagePart::Slots => render_timeline(facts),
+        PagePart::Conversations => render_lineage(facts),
     };
-    linked(&html! { h2 { (part.title()) } (body) }, facts)
+    link_to_site(&html! { h2 { (part.title()) } (body) }, facts)
 }
 
-fn newest(facts: &Facts) -> Markup {
+fn render_newest_evals(facts: &Facts) -> Markup {
     let all = facts.evals.len();
     html! {
         @if facts.evals.is_empty() { p.note { "None yet." } }
-        @else { (rows(facts.evals.iter().rev().take(FIRST_ROWS))) }
-        @if all > FIRST_ROWS { p { a href=(Address::Evals(&facts.run)) { "All " (count(all, "eval")) } } }
+        @else { (render_eval_rows(facts.evals.iter().rev().take(MAX_NEWEST_EVALS))) }
+        @if all > MAX_NEWEST_EVALS { p { a href=(SiteAddress::Evals(&facts.run)) { "All " (format_count(all, "eval")) } } }
     }
 }
 
-fn rows<'a>(evals: impl Iterator<Item = Cow<'a, Eval>>) -> Markup {
+fn render_eval_rows<'a>(evals: impl Iterator<Item = Cow<'a, Eval>>) -> Markup {
     html! {
         div.rows.head aria-hidden="true" {
             span { "eval" } span { "idea" } span { "outcome" } span { "gain" } span { "rank score" }
         }
-        ul.rows { @for each in evals { li { a.row href={ "#" (read::eval_name(&each)) } { (eval::row(&each)) } } } }
+        ul.rows { @for each in evals { li { a.row href={ "#" (lookup::eval_name(&each)) } { (eval::render_eval_row(&each)) } } } }
     }
 }
 
 /// The page of the evals that are wanted; `text` is that of an eval's idea.
 #[must_use]
-pub fn evals(facts: &Facts, search: &Search, text: &dyn Fn(&Eval) -> Option<String>) -> Markup {
-    let from = Address::Found(&facts.run, &search.find, search.before);
-    let list = found(facts, search, text);
+pub fn render_evals_page(
+    facts: &Facts,
+    search: &EvalSearch,
+    text: &dyn Fn(&Eval) -> Option<String>,
+) -> Markup {
+    let from = SiteAddress::Found(&facts.run, &search.find, search.before);
+    let list = render_found_evals(facts, search, text);
     html! {
-        (form::search(&facts.run, &search.find))
-        section aria-label="Evals" data-live=(Part::Evals.name()) data-from=(from) { (list) }
+        (form::render_search_form(&facts.run, &search.find))
+        section aria-label="Evals" data-live=(PagePart::Evals.name()) data-from=(from) { (list) }
     }
 }
 
 /// The evals that are wanted, the newest first.
 #[must_use]
-pub fn found(facts: &Facts, search: &Search, text: &dyn Fn(&Eval) -> Option<String>) -> Markup {
+pub fn render_found_evals(
+    facts: &Facts,
+    search: &EvalSearch,
+    text: &dyn Fn(&Eval) -> Option<String>,
+) -> Markup {
     let all = facts.evals.iter().rev();
-    let found: Vec<_> = all.filter(|eval| search.holds(eval, text)).collect();
+    let found: Vec<_> = all.filter(|eval| search.matches_eval(eval, text)).collect();
     let early = |eval: &&Cow<'_, Eval>| search.before.is_none_or(|before| eval.id < before);
     let mut listed = found.iter().filter(early).peekable();
-    let shown: Vec<_> = listed.by_ref().take(ROWS).cloned().collect();
+    let shown: Vec<_> = listed.by_ref().take(MAX_LISTED_EVALS).cloned().collect();
     let older = shown.last().filter(|_| listed.peek().is_some()).map(|last| last.id);
     let list = html! {
         p.note role="status" {
-            @if search.find.is_empty() { (count(found.len(), "eval")) }
-            @else { (found.len()) " of " (count(facts.evals.len(), "eval")) " with “" (title(&search.find)) "”" }
+            @if search.find.is_empty() { (format_count(found.len(), "eval")) }
+            @else { (found.len()) " of " (format_count(facts.evals.len(), "eval")) " with “" (short_title(&search.find)) "”" }
         }
-        (rows(shown.into_iter()))
-        @if let Some(last) = older { p { a href=(Address::Older(&facts.run, &search.find, last)) { "Older ones" } } }
+        (render_eval_rows(shown.into_iter()))
+        @if let Some(last) = older { p { a href=(SiteAddress::Older(&facts.run, &search.find, last)) { "Older ones" } } }
     };
-    linked(&list, facts)
+    link_to_site(&list, facts)
 }
 
 /// A node or an eval, with what the caller knows of it; nothing where there is no such thing.
 #[must_use]
-pub fn place(facts: &Facts, place: Place, material: &Material) -> Option<Markup> {
+pub fn render_place(facts: &Facts, place: CodePlace, material: &PageMaterial) -> Option<Markup> {
     let body = match place {
-        Place::Node(id) => html! {
-            (node::page(facts, facts.node(id)?))
-            @if !material.documents.is_empty() { h3 { "How ideas were asked for" } (eval::documents(material)) }
+        CodePlace::Node(id) => html! {
+            (node::render_node_page(facts, facts.node(id)?))
+            @if !material.documents.is_empty() { h3 { "How ideas were asked for" } (eval::render_documents(material)) }
         },
-        Place::Candidate(id) => eval::page(facts, &*facts.eval(id)?, material),
+        CodePlace::Candidate(id) => eval::render_eval_page(facts, &*facts.eval(id)?, material),
     };
-    Some(linked(&body, facts))
+    Some(link_to_site(&body, facts))
 }
 
 /// What a page of a node or an eval is called, and what else can be done with it.
 #[must_use]
-pub fn around(facts: &Facts, at: Place, body: &Markup) -> Markup {
+pub fn render_place_page(facts: &Facts, at: CodePlace, body: &Markup) -> Markup {
     let name = at.to_string();
-    let from = Address::Part(&facts.run, &name);
+    let from = SiteAddress::Part(&facts.run, &name);
     let (eval, is_swept) = match at {
-        Place::Candidate(id) => (facts.eval(id), true),
-        Place::Node(id) => (None, id == NodeId::ROOT),
+        CodePlace::Candidate(id) => (facts.eval(id), true),
+        CodePlace::Node(id) => (None, id == NodeId::ROOT),
     };
     html! {
         p.note {
-            @if let Some(eval) = eval { (title(&eval.idea.title)) " · " }
-            @if is_swept { a href=(Address::Log(&facts.run, at)) { "its log" } " · " }
-            a href=(Address::Compare(&facts.run, Some(at))) { "compare it" }
+            @if let Some(eval) = eval { (short_title(&eval.idea.title)) " · " }
+            @if is_swept { a href=(SiteAddress::Log(&facts.run, at)) { "its log" } " · " }
+            a href=(SiteAddress::Compare(&facts.run, Some(at))) { "compare it" }
         }
-        section aria-label=(name) data-live=(shows(at)) data-from=(from) { (body) }
+        section aria-label=(name) data-live=(live_part_names(at)) data-from=(from) { (body) }
     }
 }
 
 /// What changes the page of a node or an eval, by name: that of a node has a line for each eval that was tried on it.
-fn shows(at: Place) -> String {
+fn live_part_names(at: CodePlace) -> String {
     match at {
-        Place::Node(_) => format!("{at} {}", Part::Evals.name()),
-        Place::Candidate(_) => at.to_string(),
+        CodePlace::Node(_) => format!("{at} {}", PagePart::Evals.name()),
+        CodePlace::Candidate(_) => at.to_string(),
     }
 }
 
 /// The page of two nodes or evals, and a form to choose them.
 #[must_use]
-pub fn compared(facts: &Facts, sides: [Option<Place>; 2], against: Option<&Against>) -> Markup {
+pub fn render_compare_page(
+    facts: &Facts,
+    sides: [Option<CodePlace>; 2],
+    against: Option<&SweepComparison>,
+) -> Markup {
     let chosen = match sides {
         [Some(first), Some(second)] => Some([first, second]),
         _ => None,
     };
     html! {
-        (form::sides(facts, sides))
+        (form::render_compare_form(facts, sides))
         @if let Some(sides) = chosen {
-            section aria-label="Comparison" data-live={ (sides[0]) " " (sides[1]) } data-from=(Address::Both(&facts.run, sides)) {
-                (both(facts, sides, against))
+            section aria-label="Comparison" data-live={ (sides[0]) " " (sides[1]) } data-from=(SiteAddress::Both(&facts.run, sides)) {
+                (render_compared_places(facts, sides, against))
             }
         } @else { (nothing_to_compare()) }
     }
@@ -373,9 +397,13 @@ pub fn compared(facts: &Facts, sides: [Option<Place>; 2], against: Option<&Again
 
 /// Two nodes or evals side by side; nothing is compared where one of them is not there.
 #[must_use]
-pub fn both(facts: &Facts, [first, second]: [Place; 2], against: Option<&Against>) -> Markup {
-    let both = compare(facts, first, second, against);
-    both.map_or_else(nothing_to_compare, |both| linked(&both, facts))
+pub fn render_compared_places(
+    facts: &Facts,
+    [first, second]: [CodePlace; 2],
+    against: Option<&SweepComparison>,
+) -> Markup {
+    let both = render_comparison(facts, first, second, against);
+    both.map_or_else(nothing_to_compare, |both| link_to_site(&both, facts))
 }
 
 fn nothing_to_compare() -> Markup {
@@ -384,30 +412,30 @@ fn nothing_to_compare() -> Markup {
 
 /// What the commands of an eval or of the root printed so far. More of it comes to the page.
 #[must_use]
-pub fn log(name: &str, skipped: u64, text: &str) -> Markup {
+pub fn render_log(name: &str, skipped: u64, text: &str) -> Markup {
     html! {
-        p.note { code { (name) } span.without { (without(skipped)) } }
-        pre.foreign #log tabindex="0" role="log" aria-label=(name) { (Shown(text)) }
+        p.note { code { (name) } span.without { (skipped_note(skipped)) } }
+        pre.foreign #log tabindex="0" role="log" aria-label=(name) { (VisibleText(text)) }
     }
 }
 
 /// How much of a log is not shown, in words to stand behind its name; none where all of it is.
 #[must_use]
-pub fn without(skipped: u64) -> String {
+pub fn skipped_note(skipped: u64) -> String {
     if skipped == 0 {
         return String::new();
     }
-    format!(", without its first {}", count(skipped, "byte"))
+    format!(", without its first {}", format_count(skipped, "byte"))
 }
 
 /// What a validation found.
 #[must_use]
-pub fn checks(run: &RunId, findings: &[Finding]) -> Markup {
-    checked(run.as_str(), Some(findings))
+pub fn render_checks(run: &RunId, findings: &[AuditFinding]) -> Markup {
+    render_findings(run.as_str(), Some(findings))
 }
 
 /// Something that cannot be shown, and why.
 #[must_use]
-pub fn refused(why: &str, hint: Option<&str>) -> Markup {
-    html! { p { (Shown(why)) } @if let Some(hint) = hint { p.note { (Shown(hint)) } } }
+pub fn render_refusal(why: &str, hint: Option<&str>) -> Markup {
+    html! { p { (VisibleText(why)) } @if let Some(hint) = hint { p.note { (VisibleText(hint)) } } }
 }

@@ -3,13 +3,13 @@
 
 mod layout;
 
-use super::mark;
-use super::plot::{float, px};
-use super::text::{brief, title};
-use crate::figure::change;
-use crate::outcome::{Counts, Outcome, brief_reason};
-use crate::read;
-use layout::{Item, Spot, layout};
+use super::plot::{format_px, to_float};
+use super::status_mark;
+use super::visible_text::{short_line, short_title};
+use crate::figure::format_change;
+use crate::lookup;
+use crate::outcome::{EvalCounts, EvalStatus, brief_reason};
+use layout::{LayoutItem, LayoutSpot, layout_tree};
 use maud::{Markup, html};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,18 +18,18 @@ use treebeam_core::id::NodeId;
 use treebeam_core::num::Finite;
 
 /// With more evals than this, marks have no titles beside them.
-const MOST_TITLED: usize = 60;
+const MAX_TITLED_EVALS: usize = 60;
 /// A node with more leaves than this has the others counted in one mark.
-const MOST_LEAVES: usize = 12;
+const MAX_LEAVES: usize = 12;
 /// The longest title beside a mark.
-const TITLE_CHARS: usize = 34;
+const MAX_TITLE_CHARS: usize = 34;
 /// The longest reason of a mark.
-const REASON_CHARS: usize = 72;
+const MAX_REASON_CHARS: usize = 72;
 /// Beside the drawing, and above and below it.
-const MARGIN: (f64, f64) = (56.0, 16.0);
+const DRAWING_MARGIN: (f64, f64) = (56.0, 16.0);
 
 /// What a mark stands for.
-enum Thing<'a> {
+enum MarkTarget<'a> {
     Node(&'a Node),
     Leaf(&'a Eval),
     /// Leaves of a node that are only counted.
@@ -37,21 +37,21 @@ enum Thing<'a> {
 }
 
 /// One mark: what it stands for, and where it hangs.
-struct Mark<'a> {
-    thing: Thing<'a>,
+struct DrawnMark<'a> {
+    thing: MarkTarget<'a>,
     parent: Option<usize>,
 }
 
 /// How much room there is.
 #[derive(Clone, Copy)]
-enum Style {
+enum TreeStyle {
     Titled,
     Bare,
 }
 
-impl Style {
+impl TreeStyle {
     /// From one level to the next.
-    const fn step(self) -> f64 {
+    const fn level_width(self) -> f64 {
         match self {
             Self::Titled => 290.0,
             Self::Bare => 120.0,
@@ -59,17 +59,17 @@ impl Style {
     }
 
     /// Before its place and after it: the name of a node stands above it.
-    const fn room(self, thing: &Thing<'_>) -> (f64, f64) {
+    const fn space_around(self, thing: &MarkTarget<'_>) -> (f64, f64) {
         match (self, thing) {
-            (_, Thing::Node(_)) => (34.0, 16.0),
-            (Self::Titled, Thing::Leaf(_) | Thing::More(..)) => (11.0, 11.0),
-            (Self::Bare, Thing::Leaf(_)) => (7.5, 7.5),
-            (Self::Bare, Thing::More(..)) => (10.0, 10.0),
+            (_, MarkTarget::Node(_)) => (34.0, 16.0),
+            (Self::Titled, MarkTarget::Leaf(_) | MarkTarget::More(..)) => (11.0, 11.0),
+            (Self::Bare, MarkTarget::Leaf(_)) => (7.5, 7.5),
+            (Self::Bare, MarkTarget::More(..)) => (10.0, 10.0),
         }
     }
 
     /// The radius of a mark without a gain, and how much a gain may add to it.
-    const fn radius(self) -> (f64, f64) {
+    const fn mark_radius(self) -> (f64, f64) {
         match self {
             Self::Titled => (4.0, 5.0),
             Self::Bare => (3.2, 3.0),
@@ -78,9 +78,9 @@ impl Style {
 }
 
 /// What all marks need to know.
-struct Drawing<'a> {
+struct TreeDrawing<'a> {
     facts: &'a Facts,
-    style: Style,
+    style: TreeStyle,
     best: NodeId,
     path: BTreeSet<NodeId>,
     most: f64,
@@ -88,53 +88,55 @@ struct Drawing<'a> {
 
 /// The tree.
 #[must_use]
-pub fn tree(facts: &Facts) -> Markup {
-    let style = if facts.evals.len() > MOST_TITLED { Style::Bare } else { Style::Titled };
-    let best = facts.best();
+pub fn render_tree(facts: &Facts) -> Markup {
+    let style =
+        if facts.evals.len() > MAX_TITLED_EVALS { TreeStyle::Bare } else { TreeStyle::Titled };
+    let best = facts.best_node();
     let path = facts.lineage(best).map(|node| node.id).collect();
     let evals: Vec<_> = facts.evals.iter().collect();
-    let gains = evals.iter().filter_map(|eval| read::rank_score(eval)).map(Finite::get);
+    let gains = evals.iter().filter_map(|eval| lookup::rank_score(eval)).map(Finite::get);
     let most = gains.fold(0.0, f64::max);
-    let drawing = Drawing { facts, style, best, path, most };
-    let marks = marks(facts, &evals);
-    let items: Vec<Item> = marks
+    let drawing = TreeDrawing { facts, style, best, path, most };
+    let marks = tree_marks(facts, &evals);
+    let items: Vec<LayoutItem> = marks
         .iter()
-        .map(|mark| Item { parent: mark.parent, room: style.room(&mark.thing) })
+        .map(|mark| LayoutItem { parent: mark.parent, room: style.space_around(&mark.thing) })
         .collect();
-    let spots = layout(&items);
+    let spots = layout_tree(&items);
     html! {
-        (legend(facts))
+        (render_legend(facts))
         div.scroll #tree tabindex="0" role="region" aria-label="Tree; arrow keys move, enter opens" {
-            (drawing.svg(&marks, &spots))
+            (drawing.render_svg(&marks, &spots))
         }
     }
 }
 
 /// Of the outcomes that there are, and of what is not an outcome.
-fn legend(facts: &Facts) -> Markup {
-    let counts = Counts::overall(facts);
-    let seen = Outcome::ALL.into_iter().filter(|outcome| counts.get(*outcome) > 0);
+fn render_legend(facts: &Facts) -> Markup {
+    let counts = EvalCounts::overall(facts);
+    let seen = EvalStatus::ALL.into_iter().filter(|outcome| counts.get(*outcome) > 0);
     html! {
-        (mark::legend(seen))
+        (status_mark::status_legend(seen))
         p.note { "The larger a mark, the larger its gain over the root. Bold: the best path." }
     }
 }
 
 /// Every mark, parents before their children, children in the order of their ids.
-fn marks<'a>(facts: &'a Facts, evals: &'a [Cow<'_, Eval>]) -> Vec<Mark<'a>> {
+fn tree_marks<'a>(facts: &'a Facts, evals: &'a [Cow<'_, Eval>]) -> Vec<DrawnMark<'a>> {
     let mut children: BTreeMap<NodeId, Vec<&Eval>> = BTreeMap::new();
     for eval in evals {
         children.entry(eval.parent).or_default().push(eval);
     }
-    let roots =
-        facts.node(NodeId::ROOT).map(|node| Mark { thing: Thing::Node(node), parent: None });
-    let mut marks: Vec<Mark<'_>> = roots.into_iter().collect();
+    let roots = facts
+        .node(NodeId::ROOT)
+        .map(|node| DrawnMark { thing: MarkTarget::Node(node), parent: None });
+    let mut marks: Vec<DrawnMark<'_>> = roots.into_iter().collect();
     let mut at = 0;
     while let Some(mark) = marks.get(at) {
-        if let Thing::Node(node) = mark.thing {
+        if let MarkTarget::Node(node) = mark.thing {
             let evals = children.remove(&node.id).unwrap_or_default();
-            let below = hung(facts, node, evals).into_iter();
-            marks.extend(below.map(|thing| Mark { thing, parent: Some(at) }));
+            let below = node_children(facts, node, evals).into_iter();
+            marks.extend(below.map(|thing| DrawnMark { thing, parent: Some(at) }));
         }
         at += 1;
     }
@@ -142,142 +144,157 @@ fn marks<'a>(facts: &'a Facts, evals: &'a [Cow<'_, Eval>]) -> Vec<Mark<'a>> {
 }
 
 /// What hangs on a node.
-fn hung<'a>(facts: &'a Facts, node: &'a Node, evals: Vec<&'a Eval>) -> Vec<Thing<'a>> {
-    let is_leaf = |eval: &&Eval| read::promoted_to(eval).is_none();
+fn node_children<'a>(
+    facts: &'a Facts,
+    node: &'a Node,
+    evals: Vec<&'a Eval>,
+) -> Vec<MarkTarget<'a>> {
+    let is_leaf = |eval: &&Eval| lookup::promoted_to(eval).is_none();
     let mut leaves: Vec<_> = evals.iter().copied().filter(is_leaf).collect();
     leaves.sort_by_key(|eval| {
-        (Outcome::of(eval), std::cmp::Reverse(read::rank_score(eval)), eval.id)
+        (EvalStatus::from_eval(eval), std::cmp::Reverse(lookup::rank_score(eval)), eval.id)
     });
-    let shown = if leaves.len() > MOST_LEAVES { MOST_LEAVES - 1 } else { leaves.len() };
+    let shown = if leaves.len() > MAX_LEAVES { MAX_LEAVES - 1 } else { leaves.len() };
     let mut more = leaves.split_off(shown);
     more.sort_by_key(|eval| eval.id);
     let hidden: BTreeSet<_> = more.iter().map(|eval| eval.id).collect();
     let shown = evals.into_iter().filter(|eval| !hidden.contains(&eval.id));
-    let thing = |eval: &'a Eval| match read::promoted_to(eval).and_then(|id| facts.node(id)) {
-        Some(node) => Thing::Node(node),
-        None => Thing::Leaf(eval),
+    let thing = |eval: &'a Eval| match lookup::promoted_to(eval).and_then(|id| facts.node(id)) {
+        Some(node) => MarkTarget::Node(node),
+        None => MarkTarget::Leaf(eval),
     };
     let mut things: Vec<_> = shown.map(thing).collect();
     if !more.is_empty() {
-        things.push(Thing::More(node, more));
+        things.push(MarkTarget::More(node, more));
     }
     things
 }
 
-impl Drawing<'_> {
-    fn svg(&self, marks: &[Mark<'_>], spots: &[Spot]) -> Markup {
+impl TreeDrawing<'_> {
+    fn render_svg(&self, marks: &[DrawnMark<'_>], spots: &[LayoutSpot]) -> Markup {
         let deepest = spots.iter().map(|spot| spot.level).max().unwrap_or_default();
-        let end = |(mark, spot): (&Mark<'_>, &Spot)| spot.across + self.style.room(&mark.thing).1;
+        let end = |(mark, spot): (&DrawnMark<'_>, &LayoutSpot)| {
+            spot.across + self.style.space_around(&mark.thing).1
+        };
         let last = marks.iter().zip(spots).map(end);
         let beside = match self.style {
-            Style::Titled => 220.0,
-            Style::Bare => 10.0,
+            TreeStyle::Titled => 220.0,
+            TreeStyle::Bare => 10.0,
         };
-        let width = px(MARGIN.0.mul_add(2.0, float(deepest) * self.style.step()) + beside);
-        let height = px(MARGIN.1.mul_add(2.0, last.fold(0.0, f64::max)));
+        let width = format_px(
+            DRAWING_MARGIN.0.mul_add(2.0, to_float(deepest) * self.style.level_width()) + beside,
+        );
+        let height = format_px(DRAWING_MARGIN.1.mul_add(2.0, last.fold(0.0, f64::max)));
         let pairs = || marks.iter().zip(spots);
         html! {
             svg.tree width=(width) height=(height) viewBox={ "0 0 " (width) " " (height) } role="group" aria-label="The tree" {
-                @for class in ["edge faint", "edge", "edge best"] { path class=(class) d=(self.edges(class, marks, spots)) {} }
-                @for (at, (mark, spot)) in pairs().enumerate() { (self.mark(at, mark, spot)) }
+                @for class in ["edge faint", "edge", "edge best"] { path class=(class) d=(self.edges_path(class, marks, spots)) {} }
+                @for (at, (mark, spot)) in pairs().enumerate() { (self.render_mark(at, mark, spot)) }
             }
         }
     }
 
-    fn place(&self, spot: &Spot) -> (f64, f64) {
-        (float(spot.level).mul_add(self.style.step(), MARGIN.0), spot.across + MARGIN.1)
+    fn mark_position(&self, spot: &LayoutSpot) -> (f64, f64) {
+        (
+            to_float(spot.level).mul_add(self.style.level_width(), DRAWING_MARGIN.0),
+            spot.across + DRAWING_MARGIN.1,
+        )
     }
 
     /// All edges of a class in one path.
-    fn edges(&self, class: &str, marks: &[Mark<'_>], spots: &[Spot]) -> String {
+    fn edges_path(&self, class: &str, marks: &[DrawnMark<'_>], spots: &[LayoutSpot]) -> String {
         let mut path = String::new();
         for (mark, spot) in
-            marks.iter().zip(spots).filter(|(mark, _)| self.edge(&mark.thing) == class)
+            marks.iter().zip(spots).filter(|(mark, _)| self.edge_class(&mark.thing) == class)
         {
             if let Some(above) = mark.parent.and_then(|parent| spots.get(parent)) {
-                path.push_str(&self.curve(above, spot));
+                path.push_str(&self.edge_curve(above, spot));
             }
         }
         path
     }
 
-    fn edge(&self, thing: &Thing<'_>) -> &'static str {
+    fn edge_class(&self, thing: &MarkTarget<'_>) -> &'static str {
         match thing {
-            Thing::Node(node) if self.path.contains(&node.id) => "edge best",
-            Thing::Node(_) => "edge",
-            Thing::Leaf(_) | Thing::More(..) => "edge faint",
+            MarkTarget::Node(node) if self.path.contains(&node.id) => "edge best",
+            MarkTarget::Node(_) => "edge",
+            MarkTarget::Leaf(_) | MarkTarget::More(..) => "edge faint",
         }
     }
 
-    fn curve(&self, from: &Spot, to: &Spot) -> String {
-        let ((x1, y1), (x2, y2)) = (self.place(from), self.place(to));
-        let middle = px(x1.midpoint(x2));
-        let (y1, y2) = (px(y1), px(y2));
-        format!("M{} {y1}C{middle} {y1} {middle} {y2} {} {y2}", px(x1), px(x2))
+    fn edge_curve(&self, from: &LayoutSpot, to: &LayoutSpot) -> String {
+        let ((x1, y1), (x2, y2)) = (self.mark_position(from), self.mark_position(to));
+        let middle = format_px(x1.midpoint(x2));
+        let (y1, y2) = (format_px(y1), format_px(y2));
+        format!("M{} {y1}C{middle} {y1} {middle} {y2} {} {y2}", format_px(x1), format_px(x2))
     }
 
     /// A link with a shape; the first one can be reached by the tab key, the others by arrows.
-    fn mark(&self, at: usize, mark: &Mark<'_>, spot: &Spot) -> Markup {
-        let (x, y) = self.place(spot);
+    fn render_mark(&self, at: usize, mark: &DrawnMark<'_>, spot: &LayoutSpot) -> Markup {
+        let (x, y) = self.mark_position(spot);
         let stop = if at == 0 { "0" } else { "-1" };
-        let to = format!("translate({} {})", px(x), px(y));
-        let (class, target, tip) = self.about(&mark.thing);
+        let to = format!("translate({} {})", format_px(x), format_px(y));
+        let (class, target, tip) = self.describe_mark(&mark.thing);
         html! {
             a class={ "mark " (class) } href={ "#" (target) } transform=(to) tabindex=(stop) data-up=[mark.parent] {
                 title { (tip) }
-                (self.shape(&mark.thing))
+                (self.render_shape(&mark.thing))
             }
         }
     }
 
     /// Its class, the page that it leads to, and what is said of it.
-    fn about(&self, thing: &Thing<'_>) -> (&'static str, String, String) {
+    fn describe_mark(&self, thing: &MarkTarget<'_>) -> (&'static str, String, String) {
         match thing {
-            Thing::Node(node) => {
-                let name = read::node_name(node.id);
+            MarkTarget::Node(node) => {
+                let name = lookup::node_name(node.id);
                 let class = if self.path.contains(&node.id) { "node on-path" } else { "node kept" };
                 (class, name, self.node_tip(node))
             }
-            Thing::Leaf(eval) => {
-                let outcome = Outcome::of(eval);
-                (mark::class(outcome), read::eval_name(eval), leaf_tip(eval, outcome))
+            MarkTarget::Leaf(eval) => {
+                let outcome = EvalStatus::from_eval(eval);
+                (
+                    status_mark::status_class(outcome),
+                    lookup::eval_name(eval),
+                    leaf_tip(eval, outcome),
+                )
             }
-            Thing::More(node, evals) => {
-                let counts = Counts::of(evals);
+            MarkTarget::More(node, evals) => {
+                let counts = EvalCounts::from_evals(evals);
                 let tip = format!("{} more: {counts}", evals.len());
-                ("more", read::node_name(node.id), tip)
+                ("more", lookup::node_name(node.id), tip)
             }
         }
     }
 
     fn node_tip(&self, node: &Node) -> String {
-        let name = read::node_name(node.id);
-        let score = change(read::node_rank_score(self.facts, node));
+        let name = lookup::node_name(node.id);
+        let score = format_change(lookup::node_rank_score(self.facts, node));
         let best = if node.id == self.best { ", the best" } else { "" };
-        match read::source(self.facts, node) {
+        match lookup::source_eval(self.facts, node) {
             None => format!("{name}, the root{best}"),
             Some(eval) => {
-                let idea = title(&eval.idea.title);
-                format!("{name}{best}: rank score {score}; {} {idea}", read::eval_name(&eval))
+                let idea = short_title(&eval.idea.title);
+                format!("{name}{best}: rank score {score}; {} {idea}", lookup::eval_name(&eval))
             }
         }
     }
 
-    fn shape(&self, thing: &Thing<'_>) -> Markup {
+    fn render_shape(&self, thing: &MarkTarget<'_>) -> Markup {
         match thing {
-            Thing::Node(node) => {
-                let size = self.size(read::node_rank_score(self.facts, node)) + 2.0;
+            MarkTarget::Node(node) => {
+                let size = self.mark_size(lookup::node_rank_score(self.facts, node)) + 2.0;
                 html! {
-                    @if node.id == self.best { circle.halo r=(px(size + 4.0)) {} }
-                    circle r=(px(size)) {}
-                    (self.node_words(node, size))
+                    @if node.id == self.best { circle.halo r=(format_px(size + 4.0)) {} }
+                    circle r=(format_px(size)) {}
+                    (self.node_label(node, size))
                 }
             }
-            Thing::Leaf(eval) => {
-                let size = self.size(read::rank_score(eval));
-                html! { (mark::shape(Outcome::of(eval), size)) (beside(&self.leaf_words(eval))) }
+            MarkTarget::Leaf(eval) => {
+                let size = self.mark_size(lookup::rank_score(eval));
+                html! { (status_mark::status_shape(EvalStatus::from_eval(eval), size)) (render_beside(&self.leaf_label(eval))) }
             }
-            Thing::More(_, evals) => html! {
+            MarkTarget::More(_, evals) => html! {
                 rect x="-11" y="-8" width="22" height="16" rx="8" {}
                 text.in text-anchor="middle" dy="0.32em" { "+" (evals.len()) }
             },
@@ -285,39 +302,39 @@ impl Drawing<'_> {
     }
 
     /// As large as its gain over the root.
-    fn size(&self, score: Option<Finite>) -> f64 {
+    fn mark_size(&self, score: Option<Finite>) -> f64 {
         let gain = score.map_or(0.0, Finite::get).max(0.0);
         let part = if self.most > 0.0 { (gain / self.most).min(1.0) } else { 0.0 };
-        let (least, more) = self.style.radius();
+        let (least, more) = self.style.mark_radius();
         part.sqrt().mul_add(more, least)
     }
 
     /// Above a node: its name and its score.
-    fn node_words(&self, node: &Node, size: f64) -> Markup {
-        let y = px(-size - 6.0);
+    fn node_label(&self, node: &Node, size: f64) -> Markup {
+        let y = format_px(-size - 6.0);
         let score = match node.id {
             NodeId::ROOT => "root".to_owned(),
-            _ => change(read::node_rank_score(self.facts, node)),
+            _ => format_change(lookup::node_rank_score(self.facts, node)),
         };
         html! {
-            text.name y=(y) text-anchor="middle" { (read::node_name(node.id)) tspan.score { " " (score) } }
+            text.name y=(y) text-anchor="middle" { (lookup::node_name(node.id)) tspan.score { " " (score) } }
         }
     }
 
-    fn leaf_words(&self, eval: &Eval) -> String {
+    fn leaf_label(&self, eval: &Eval) -> String {
         match self.style {
-            Style::Bare => String::new(),
-            Style::Titled => brief(&eval.idea.title, TITLE_CHARS),
+            TreeStyle::Bare => String::new(),
+            TreeStyle::Titled => short_line(&eval.idea.title, MAX_TITLE_CHARS),
         }
     }
 }
 
-fn beside(words: &str) -> Markup {
+fn render_beside(words: &str) -> Markup {
     html! { @if !words.is_empty() { text.beside x="14" dy="0.32em" { (words) } } }
 }
 
-fn leaf_tip(eval: &Eval, outcome: Outcome) -> String {
-    let (name, idea) = (read::eval_name(eval), brief(&eval.idea.title, REASON_CHARS));
-    let why = brief_reason(eval, REASON_CHARS);
+fn leaf_tip(eval: &Eval, outcome: EvalStatus) -> String {
+    let (name, idea) = (lookup::eval_name(eval), short_line(&eval.idea.title, MAX_REASON_CHARS));
+    let why = brief_reason(eval, MAX_REASON_CHARS);
     format!("{name} {outcome}: {idea} ({why})")
 }

@@ -1,60 +1,65 @@
 //! How far to trust the best: what it was picked from, what luck alone would have shown, the control group, and data that the
 //! search never saw. The words are those of the summary.
 
-use super::holdout;
-use crate::figure::change;
-use crate::read;
-use crate::trust::{ADVICE, LIMITS, MEASURES, about, measures, sentences};
+use super::render_holdout;
+use crate::figure::format_change;
+use crate::lookup;
+use crate::trust::{
+    LUCK_LIMITS, MEASURE_COLUMNS, TRUST_ADVICE, format_luck, luck_measures, trust_sentences,
+};
 use crate::versus;
-use crate::words::count;
+use crate::words::format_count;
 use maud::{Markup, html};
 use treebeam_core::facts::Facts;
-use treebeam_core::id::{NodeId, Place};
-use treebeam_core::luck::{DepthLuck, Luck, Measure};
+use treebeam_core::id::{CodePlace, NodeId};
+use treebeam_core::luck::{DepthLuck, Luck, LuckEstimate};
 use treebeam_core::num::Finite;
-use treebeam_core::score::Details;
+use treebeam_core::score::ComparisonDetails;
 
 /// More depths than this are shown when they are asked for.
-const FEW: usize = 12;
+const MAX_OPEN_DEPTHS: usize = 12;
 
 /// The section, with its heading; empty where there are neither figures nor a control group. The best against the root on
 /// results that the search saw and on those that it never saw, where that is known.
 #[must_use]
-pub fn trust(facts: &Facts, unseen: Option<(&Details, &Details)>) -> Markup {
-    let (told, control) = (sentences(facts), control(facts));
+pub fn render_trust(
+    facts: &Facts,
+    unseen: Option<(&ComparisonDetails, &ComparisonDetails)>,
+) -> Markup {
+    let (told, control) = (trust_sentences(facts), control_sentences(facts));
     if told.is_none() && control.is_empty() {
         return html! {};
     }
     let (luck, sentences) = told.unzip();
-    let is_better = facts.best() != NodeId::ROOT;
+    let is_better = facts.best_node() != NodeId::ROOT;
     html! {
         h2 { "How far to trust the best" }
         @for sentence in sentences.unwrap_or_default() { p { (sentence) } }
         @if let (Some((seen, unseen)), true) = (unseen, is_better) {
             h3 { "On data that the search never saw" }
-            (holdout(&facts.meaning.score, seen, unseen))
-        } @else if is_better { p { strong { (ADVICE) } } }
+            (render_holdout(&facts.settings.score, seen, unseen))
+        } @else if is_better { p { strong { (TRUST_ADVICE) } } }
         @for sentence in control { p.note { "Control: " (sentence) "." } }
         @if let Some(luck) = &luck {
-            (by_measure(luck))
-            (by_depth(facts, luck))
+            (render_luck_by_measure(luck))
+            (render_luck_by_depth(facts, luck))
         }
     }
 }
 
 /// Whether the tree did better than the root alone, in sentences; none for a run without a control group.
-fn control(facts: &Facts) -> Vec<String> {
-    versus::verdict(facts).into_iter().chain(versus::spending(facts)).collect()
+fn control_sentences(facts: &Facts) -> Vec<String> {
+    versus::control_verdict(facts).into_iter().chain(versus::control_spending(facts)).collect()
 }
 
-fn by_measure(luck: &Luck) -> Markup {
-    let rows = measures(luck);
+fn render_luck_by_measure(luck: &Luck) -> Markup {
+    let rows = luck_measures(luck);
     html! {
         @if !rows.is_empty() {
             h3 { "What luck would have shown" }
             div.scroll tabindex="0" role="group" aria-label="Measures of luck" {
                 table.figures {
-                    thead { tr { @for head in MEASURES { th scope="col" { (head) } } } }
+                    thead { tr { @for head in MEASURE_COLUMNS { th scope="col" { (head) } } } }
                     tbody {
                         @for [name, rest @ ..] in rows {
                             tr { th scope="row" { (name) } @for cell in rest { td { (cell) } } }
@@ -62,16 +67,16 @@ fn by_measure(luck: &Luck) -> Markup {
                     }
                 }
             }
-            p.note { (LIMITS) }
+            p.note { (LUCK_LIMITS) }
         }
     }
 }
 
-fn by_depth(facts: &Facts, luck: &Luck) -> Markup {
+fn render_luck_by_depth(facts: &Facts, luck: &Luck) -> Markup {
     let depths = luck.depths.len();
     html! {
-        details open[depths <= FEW] {
-            summary { "Depth by depth: " (count(depths, "depth")) }
+        details open[depths <= MAX_OPEN_DEPTHS] {
+            summary { "Depth by depth: " (format_count(depths, "depth")) }
             div.scroll tabindex="0" role="group" aria-label="Luck, depth by depth" {
                 table.figures {
                     thead { tr {
@@ -79,13 +84,13 @@ fn by_depth(facts: &Facts, luck: &Luck) -> Markup {
                             th scope="col" { (head) }
                         }
                     } }
-                    tbody { @for depth in &luck.depths { (row(facts, luck, depth)) } }
+                    tbody { @for depth in &luck.depths { (render_depth_row(facts, luck, depth)) } }
                     tfoot { tr {
                         th scope="row" { "all" }
-                        td { (luck.candidates()) }
+                        td { (luck.candidate_count()) }
                         td {}
-                        td { (change(luck.gain)) }
-                        @for by in [luck.by_configurations, luck.by_candidates] { td { (about(by.yardstick().map(|by| by.expected))) } }
+                        td { (format_change(luck.gain)) }
+                        @for by in [luck.by_configurations, luck.by_candidates] { td { (format_luck(by.yardstick().map(|by| by.expected))) } }
                     } }
                 }
             }
@@ -93,20 +98,20 @@ fn by_depth(facts: &Facts, luck: &Luck) -> Markup {
     }
 }
 
-fn row(facts: &Facts, luck: &Luck, at: &DepthLuck) -> Markup {
+fn render_depth_row(facts: &Facts, luck: &Luck, at: &DepthLuck) -> Markup {
     let step = at.step.and_then(|id| facts.eval(id));
     let gain = step
         .as_ref()
-        .and_then(|eval| read::scored(eval))
+        .and_then(|eval| lookup::candidate_score(eval))
         .and_then(|scored| scored.vs_parent.primary_delta);
-    let by = |by: Measure| Finite::new(by.yardstick()?.noise.get() * at.best_of.mean);
+    let by = |by: LuckEstimate| Finite::new(by.yardstick()?.noise.get() * at.best_of.mean);
     html! {
         tr {
             th scope="row" { (at.depth) }
             td { (at.candidates) }
-            td { @if let Some(id) = at.step { @let name = Place::Candidate(id); a href={ "#" (name) } { (name) } } }
-            td { @if step.is_some() { (change(gain)) } }
-            @for measure in [luck.by_configurations, luck.by_candidates] { td { (about(by(measure))) } }
+            td { @if let Some(id) = at.step { @let name = CodePlace::Candidate(id); a href={ "#" (name) } { (name) } } }
+            td { @if step.is_some() { (format_change(gain)) } }
+            @for measure in [luck.by_configurations, luck.by_candidates] { td { (format_luck(by(measure))) } }
         }
     }
 }

@@ -1,74 +1,78 @@
 //! The table of `treebeam score`: a line per metric that both sides have, and a word on those that they have not.
 
-use super::{Colour, Scoring, Tone};
-use crate::figure::{NONE, change, figure};
-use crate::line::{field, first_few, one_line, shorten};
-use crate::words::count;
+use super::{ColourMode, ScoreReport, ScoreTone};
+use crate::figure::{NOT_AVAILABLE, format_change, format_figure};
+use crate::safe_text::{first_few, format_field, one_line, shorten_text};
+use crate::words::format_count;
 use treebeam_core::num::Finite;
 use treebeam_core::paired::PairCounts;
 use treebeam_core::policy::{Direction, Metric, ScorePolicy};
 use treebeam_core::score::MetricUse;
 use unicode_width::UnicodeWidthStr as _;
 
-const HEAD: [&str; 7] =
+const TABLE_HEAD: [&str; 7] =
     ["metric", "baseline", "candidate", "change", "relative", "weight", "wins:losses"];
-const LEGEND: &str =
+const TABLE_LEGEND: &str =
     "▲ better, ▼ worse, = equal; * primary, ! guarded, ↓ lower is better; █ won, · drawn, ░ lost";
 /// The longest name of a metric.
-const NAME_CHARS: usize = 60;
+const MAX_NAME_CHARS: usize = 60;
 /// How many missing metrics are named.
-const MOST: usize = 4;
+const MAX_MISSING_METRICS: usize = 4;
 /// How long the bar of wins and losses is.
-const BAR: u32 = 10;
+const BAR_LENGTH: u32 = 10;
 
-pub(super) fn table(scoring: &Scoring<'_>, colour: Colour) -> Vec<String> {
+pub(super) fn metric_table_lines(scoring: &ScoreReport<'_>, colour: ColourMode) -> Vec<String> {
     let details = &scoring.judgement.vs_parent;
-    let missing = missing(scoring.policy, &details.metrics);
+    let missing = missing_metrics(scoring.policy, &details.metrics);
     let mut lines = Vec::new();
     if !details.metrics.is_empty() {
-        lines.extend(rows(scoring, &details.metrics, colour));
+        lines.extend(metric_row_lines(scoring, &details.metrics, colour));
         lines.push(String::new());
-        lines.push(LEGEND.to_owned());
+        lines.push(TABLE_LEGEND.to_owned());
     }
-    lines.extend(missing.map(|missing| field("missing", &missing)));
+    lines.extend(missing.map(|missing| format_field("missing", &missing)));
     lines
 }
 
-fn rows(scoring: &Scoring<'_>, metrics: &[MetricUse], colour: Colour) -> Vec<String> {
-    let cells: Vec<_> = metrics.iter().map(|metric| cells(scoring, metric)).collect();
-    let mut widths = HEAD.map(width);
+fn metric_row_lines(
+    scoring: &ScoreReport<'_>,
+    metrics: &[MetricUse],
+    colour: ColourMode,
+) -> Vec<String> {
+    let cells: Vec<_> = metrics.iter().map(|metric| metric_cells(scoring, metric)).collect();
+    let mut widths = TABLE_HEAD.map(text_columns);
     for row in &cells {
         for (most, cell) in widths.iter_mut().zip(row) {
-            *most = (*most).max(width(cell));
+            *most = (*most).max(text_columns(cell));
         }
     }
-    let mut lines = vec![format!("  {}", line(&HEAD.map(str::to_owned), &widths))];
+    let mut lines = vec![format!("  {}", format_row(&TABLE_HEAD.map(str::to_owned), &widths))];
     lines.extend(metrics.iter().zip(&cells).map(|(metric, row)| {
-        let (mark, tone) = mark(metric);
-        format!("{} {}", colour.paint(tone, mark), line(row, &widths))
+        let (mark, tone) = metric_mark(metric);
+        format!("{} {}", colour.paint(tone, mark), format_row(row, &widths))
     }));
     lines
 }
 
-fn cells(scoring: &Scoring<'_>, metric: &MetricUse) -> [String; 7] {
+fn metric_cells(scoring: &ScoreReport<'_>, metric: &MetricUse) -> [String; 7] {
     let mut columns = scoring.judgement.vs_parent.columns.iter();
     let column = columns.find(|column| column.column == metric.column);
     [
-        name(scoring.policy, metric),
-        figure(Finite::new(metric.baseline_mean)),
-        figure(Finite::new(metric.candidate_mean)),
-        change(column.and_then(|column| Finite::new(column.delta))),
-        relative(metric),
-        figure(Some(metric.weight)),
-        counts(scoring, metric).map_or_else(|| NONE.to_owned(), bar),
+        metric_name(scoring.policy, metric),
+        format_figure(Finite::new(metric.baseline_mean)),
+        format_figure(Finite::new(metric.candidate_mean)),
+        format_change(column.and_then(|column| Finite::new(column.delta))),
+        relative_change(metric),
+        format_figure(Some(metric.weight)),
+        pair_counts(scoring, metric).map_or_else(|| NOT_AVAILABLE.to_owned(), render_pair_bar),
     ]
 }
 
 /// Names to the left, numbers to the right.
-fn line(cells: &[String; 7], widths: &[usize; 7]) -> String {
+fn format_row(cells: &[String; 7], widths: &[usize; 7]) -> String {
     let [name, numbers @ .., paired] = cells;
     let [name_width, number_widths @ .., _] = widths;
-    let room = name_width.saturating_sub(width(name));
+    let room = name_width.saturating_sub(text_columns(name));
     let mut line = format!("{name}{}", " ".repeat(room));
     for (number, width) in numbers.iter().zip(number_widths) {
         line.push_str(&format!("  {number:>width$}"));
@@ -77,48 +81,48 @@ fn line(cells: &[String; 7], widths: &[usize; 7]) -> String {
 }
 
 /// How many places it takes on a terminal.
-fn width(text: impl AsRef<str>) -> usize {
+fn text_columns(text: impl AsRef<str>) -> usize {
     text.as_ref().width()
 }
 
 /// Its name, with a sign for what is special about it.
-pub(crate) fn name(policy: &ScorePolicy, metric: &MetricUse) -> String {
+pub(crate) fn metric_name(policy: &ScorePolicy, metric: &MetricUse) -> String {
     let guarded = |known: &Metric| known.guard && known.column == metric.column;
     let flags = [
         (metric.column == policy.primary, " *"),
         (policy.metrics.iter().any(guarded), " !"),
         (metric.direction == Direction::Lower, " ↓"),
     ];
-    let name = shorten(&one_line(&metric.column), NAME_CHARS);
+    let name = shorten_text(&one_line(&metric.column), MAX_NAME_CHARS);
     flags.iter().filter(|(set, _)| *set).fold(name, |name, (_, flag)| name + flag)
 }
 
 /// Marks whether a metric got better, worse, or is equal but for rounding.
-pub(crate) fn mark(metric: &MetricUse) -> (&'static str, Tone) {
+pub(crate) fn metric_mark(metric: &MetricUse) -> (&'static str, ScoreTone) {
     match metric.gain() {
-        gain if gain > 0.0 => ("▲", Tone::Good),
-        gain if gain < 0.0 => ("▼", Tone::Bad),
-        _ => ("=", Tone::Even),
+        gain if gain > 0.0 => ("▲", ScoreTone::Good),
+        gain if gain < 0.0 => ("▼", ScoreTone::Bad),
+        _ => ("=", ScoreTone::Even),
     }
 }
 
 /// The change as a part of the baseline, with the change's own sign.
-pub(crate) fn relative(metric: &MetricUse) -> String {
-    const LARGE: f64 = 1e6;
+pub(crate) fn relative_change(metric: &MetricUse) -> String {
+    const LARGE_PERCENT: f64 = 1e6;
     let percent = match metric.direction {
         Direction::Higher => metric.relative_improvement * 100.0,
         Direction::Lower => metric.relative_improvement * -100.0,
     };
     match Finite::new(percent) {
-        None => NONE.to_owned(),
+        None => NOT_AVAILABLE.to_owned(),
         Some(Finite::ZERO) => "0 %".to_owned(),
-        Some(percent) if percent.get().abs() < LARGE => format!("{:+.2} %", percent.get()),
-        percent => format!("{} %", change(percent)),
+        Some(percent) if percent.get().abs() < LARGE_PERCENT => format!("{:+.2} %", percent.get()),
+        percent => format!("{} %", format_change(percent)),
     }
 }
 
 /// The metric's own counts; the primary is compared pair by pair anyway.
-fn counts(scoring: &Scoring<'_>, metric: &MetricUse) -> Option<PairCounts> {
+fn pair_counts(scoring: &ScoreReport<'_>, metric: &MetricUse) -> Option<PairCounts> {
     let primary = scoring.judgement.vs_parent.comparison.paired;
     let primary = primary.filter(|_| metric.column == scoring.policy.primary);
     let of_primary = primary.map(|paired| PairCounts {
@@ -130,13 +134,13 @@ fn counts(scoring: &Scoring<'_>, metric: &MetricUse) -> Option<PairCounts> {
 }
 
 /// `███████·░░ 7:2`
-fn bar(PairCounts { pairs, wins, losses }: PairCounts) -> String {
+fn render_pair_bar(PairCounts { pairs, wins, losses }: PairCounts) -> String {
     let share = |part: u32| {
         let (part, whole) = (u64::from(part), u64::from(pairs.max(1)));
-        let rounded = (part * u64::from(BAR) * 2 + whole) / (whole * 2);
+        let rounded = (part * u64::from(BAR_LENGTH) * 2 + whole) / (whole * 2);
         usize::try_from(rounded).unwrap_or_default()
     };
-    let length = BAR as usize;
+    let length = BAR_LENGTH as usize;
     let won = share(wins).min(length);
     let lost = share(losses).min(length - won);
     let bar = ["█".repeat(won), "·".repeat(length - won - lost), "░".repeat(lost)].concat();
@@ -144,15 +148,16 @@ fn bar(PairCounts { pairs, wins, losses }: PairCounts) -> String {
 }
 
 /// The configured metrics that cannot be compared, if there are any.
-fn missing(policy: &ScorePolicy, used: &[MetricUse]) -> Option<String> {
+fn missing_metrics(policy: &ScorePolicy, used: &[MetricUse]) -> Option<String> {
     let is_used = |metric: &&Metric| used.iter().any(|used| used.column == metric.column);
     let missing: Vec<&Metric> = policy.metrics.iter().filter(|metric| !is_used(metric)).collect();
     if missing.is_empty() {
         return None;
     }
-    let names = missing.iter().map(|metric| shorten(&one_line(&metric.column), NAME_CHARS));
-    let (some, all) = (missing.len(), count(policy.metrics.len(), "metric"));
-    let names = first_few(names, MOST);
+    let names =
+        missing.iter().map(|metric| shorten_text(&one_line(&metric.column), MAX_NAME_CHARS));
+    let (some, all) = (missing.len(), format_count(policy.metrics.len(), "metric"));
+    let names = first_few(names, MAX_MISSING_METRICS);
     Some(format!("{some} of {all} without numbers on both sides: {names}"))
 }
 
@@ -163,7 +168,7 @@ mod tests {
     #[test]
     fn a_bar_shows_wins_draws_and_losses() {
         let check = |pairs, wins, losses, expect: &str| {
-            assert_eq!(bar(PairCounts { pairs, wins, losses }), expect);
+            assert_eq!(render_pair_bar(PairCounts { pairs, wins, losses }), expect);
         };
         check(10, 7, 2, "███████·░░ 7:2");
         check(2, 1, 1, "█████░░░░░ 1:1");

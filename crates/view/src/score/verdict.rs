@@ -1,53 +1,59 @@
 //! What the metrics and the gate make of a comparison, in words.
 
-use super::{Colour, Scoring, Side, Tone};
-use crate::figure::{NONE, change, figure};
-use crate::line::{field, list, one_line};
+use super::{ColourMode, ScoreReport, ScoreTone, SweepSide};
+use crate::figure::{NOT_AVAILABLE, format_change, format_figure};
 use crate::primary::primary_change;
-use crate::words::count;
-use treebeam_core::evidence::{Grade, Paired, Reason, Recommendation};
-use treebeam_core::gate::{Check, Rule, Verdict};
+use crate::safe_text::{field_lines, format_field, one_line};
+use crate::words::format_count;
+use treebeam_core::evidence::{Grade, PairedDifference, Recommendation, RecommendationReason};
+use treebeam_core::gate::{GateCheck, GateRule, GateVerdict};
 use treebeam_core::num::Finite;
-use treebeam_core::policy::Thresholds;
+use treebeam_core::policy::ScoreThresholds;
 
 /// What a reader of the paired comparison has to know.
-const CAVEAT: &str = "it speaks of this data set alone: configurations of one sweep can be near copies of each other";
+const PAIRED_CAVEAT: &str = "it speaks of this data set alone: configurations of one sweep can be near copies of each other";
 
 /// Why the gate is open to what the verdict does not recommend.
-const MIXED: &str = "mixed is enough for the gate while the primary holds: a beam may need a step that is no gain yet";
+const MIXED_GRADE_NOTE: &str = "mixed is enough for the gate while the primary holds: a beam may need a step that is no gain yet";
 
-pub(super) fn recommendation(scoring: &Scoring<'_>, colour: Colour) -> Vec<String> {
+pub(super) fn recommendation_lines(scoring: &ScoreReport<'_>, colour: ColourMode) -> Vec<String> {
     let comparison = &scoring.judgement.vs_parent.comparison;
     let recommendation = &comparison.recommendation;
     let Recommendation { should_explore, grade, score, .. } = recommendation;
     let tone = match grade {
-        Grade::Strong | Grade::Promising => Tone::Good,
-        Grade::Mixed => Tone::Even,
-        Grade::Weak => Tone::Bad,
+        Grade::Strong | Grade::Promising => ScoreTone::Good,
+        Grade::Mixed => ScoreTone::Even,
+        Grade::Weak => ScoreTone::Bad,
     };
     let explore = if *should_explore { "worth exploring" } else { "not worth exploring" };
     let grade = colour.paint(tone, &grade.to_string());
     let mut lines = vec![
-        field("verdict", &format!("{grade}, score {}: {explore}", change(Some(*score)))),
-        field("", &signals(recommendation)),
+        format_field(
+            "verdict",
+            &format!("{grade}, score {}: {explore}", format_change(Some(*score))),
+        ),
+        format_field("", &format_signals(recommendation)),
     ];
     let thresholds = &scoring.policy.thresholds;
     let reasons = recommendation.reasons.iter();
-    lines.extend(reasons.map(|reason| field("", &in_words(reason, recommendation, thresholds))));
-    lines.extend(no_primary(scoring).map(|words| field("", &words)));
+    lines.extend(
+        reasons
+            .map(|reason| format_field("", &describe_reason(reason, recommendation, thresholds))),
+    );
+    lines.extend(missing_primary(scoring).map(|words| format_field("", &words)));
     let primary = one_line(&scoring.policy.primary);
-    let gain = change(comparison.primary_delta);
+    let gain = format_change(comparison.primary_delta);
     let own = primary_change(scoring.policy, comparison);
     let direction = scoring.policy.primary_direction();
     let primary = format!("{primary} ({direction} is better)");
-    lines.push(field("primary", &format!("{primary} {own}; gain {gain}")));
+    lines.push(format_field("primary", &format!("{primary} {own}; gain {gain}")));
     lines
 }
 
 /// Which side has rows and no number of the primary in them.
-fn no_primary(scoring: &Scoring<'_>) -> Option<String> {
+fn missing_primary(scoring: &ScoreReport<'_>) -> Option<String> {
     let sides = [&scoring.baseline, &scoring.candidate].into_iter();
-    let lacks = |side: &&Side<'_>| side.rows_used > 0 && side.primary.is_none();
+    let lacks = |side: &&SweepSide<'_>| side.rows_used > 0 && side.primary.is_none();
     let names: Vec<String> = sides.filter(lacks).map(|side| one_line(side.name)).collect();
     if names.is_empty() {
         return None;
@@ -56,32 +62,38 @@ fn no_primary(scoring: &Scoring<'_>) -> Option<String> {
     Some(format!("the primary `{primary}` has no number in {}", names.join(" and in ")))
 }
 
-fn signals(recommendation: &Recommendation) -> String {
+fn format_signals(recommendation: &Recommendation) -> String {
     let Recommendation { positive_signals, negative_signals, metrics_used, .. } = recommendation;
-    let used = count(*metrics_used, "metric");
+    let used = format_count(*metrics_used, "metric");
     format!("{used} compared: {positive_signals} better, {negative_signals} worse")
 }
 
-fn in_words(reason: &Reason, recommendation: &Recommendation, thresholds: &Thresholds) -> String {
-    let percent = |part: Finite| figure(Finite::new(part.get() * 100.0));
+fn describe_reason(
+    reason: &RecommendationReason,
+    recommendation: &Recommendation,
+    thresholds: &ScoreThresholds,
+) -> String {
+    let percent = |part: Finite| format_figure(Finite::new(part.get() * 100.0));
     let words = match reason {
-        Reason::PrimaryMetricRegressed => {
+        RecommendationReason::PrimaryMetricRegressed => {
             let most = percent(thresholds.primary_regression);
             format!("the primary is worse by more than {most} % of the baseline")
         }
-        Reason::RiskRegressed(columns) => {
+        RecommendationReason::RiskRegressed(columns) => {
             let most = percent(thresholds.risk_regression);
             format!("guarded and worse by more than {most} %: {}", columns.join(", "))
         }
-        Reason::NetImprovement if recommendation.score >= thresholds.promising => {
-            format!("the score is at least {}", figure(Some(thresholds.promising)))
+        RecommendationReason::NetImprovement if recommendation.score >= thresholds.promising => {
+            format!("the score is at least {}", format_figure(Some(thresholds.promising)))
         }
-        Reason::NetImprovement => "two or more metrics more got better than worse".to_owned(),
-        Reason::InsufficientSignal if recommendation.reasons.len() > 1 => {
+        RecommendationReason::NetImprovement => {
+            "two or more metrics more got better than worse".to_owned()
+        }
+        RecommendationReason::InsufficientSignal if recommendation.reasons.len() > 1 => {
             "whatever else got better does not count then".to_owned()
         }
-        Reason::InsufficientSignal => {
-            let enough = figure(Some(thresholds.promising));
+        RecommendationReason::InsufficientSignal => {
+            let enough = format_figure(Some(thresholds.promising));
             format!("the score is below {enough}, and too few metrics got better")
         }
     };
@@ -89,61 +101,69 @@ fn in_words(reason: &Reason, recommendation: &Recommendation, thresholds: &Thres
 }
 
 /// The primary compared configuration by configuration.
-pub(crate) fn paired(paired: Option<Paired>) -> Vec<String> {
-    list("paired", paired_words(paired))
+pub(crate) fn paired_lines(paired: Option<PairedDifference>) -> Vec<String> {
+    field_lines("paired", paired_sentences(paired))
 }
 
 /// The same as sentences.
-pub(crate) fn paired_words(paired: Option<Paired>) -> Vec<String> {
+pub(crate) fn paired_sentences(paired: Option<PairedDifference>) -> Vec<String> {
     let Some(paired) = paired else {
         let why = "fewer than 2 configurations have a primary on both sides";
-        return vec![format!("{NONE}: {why}")];
+        return vec![format!("{NOT_AVAILABLE}: {why}")];
     };
-    let Paired { pairs, mean_difference, wins, losses, low, high } = paired;
-    let mean = change(Some(mean_difference));
-    let (low, high) = (change(Some(low)), change(Some(high)));
+    let PairedDifference { pairs, mean_difference, wins, losses, low, high } = paired;
+    let mean = format_change(Some(mean_difference));
+    let (low, high) = (format_change(Some(low)), format_change(Some(high)));
     let drawn = pairs.saturating_sub(wins).saturating_sub(losses);
     vec![
-        format!("the gain in the primary, in {}:", count(pairs, "pair")),
+        format!("the gain in the primary, in {}:", format_count(pairs, "pair")),
         format!("mean gain {mean}, 95 % interval {low} to {high}"),
         format!("{wins} won, {losses} lost, {drawn} drawn"),
     ]
 }
 
 /// The same, with what one should know about it.
-pub(super) fn paired_with_caveat(scoring: &Scoring<'_>) -> Vec<String> {
+pub(super) fn paired_with_caveat(scoring: &ScoreReport<'_>) -> Vec<String> {
     let found = scoring.judgement.vs_parent.comparison.paired;
-    let mut lines = paired(found);
-    lines.extend(found.map(|_| field("", CAVEAT)));
+    let mut lines = paired_lines(found);
+    lines.extend(found.map(|_| format_field("", PAIRED_CAVEAT)));
     lines
 }
 
-pub(super) fn gate(scoring: &Scoring<'_>, colour: Colour) -> Vec<String> {
-    let (word, tone, reason) = if let Some(check) = scoring.verdict.first_failed() {
-        ("would not pass", Tone::Bad, format!("{}: {}", check.rule.failure(), check.figures))
+pub(super) fn gate_lines(scoring: &ScoreReport<'_>, colour: ColourMode) -> Vec<String> {
+    let (word, tone, reason) = if let Some(check) = scoring.verdict.first_failed_check() {
+        (
+            "would not pass",
+            ScoreTone::Bad,
+            format!("{}: {}", check.rule.failure_code(), check.figures),
+        )
     } else {
         let mut checks = scoring.verdict.checks.iter();
-        let promising = checks.find(|check| check.rule == Rule::Promising);
+        let promising = checks.find(|check| check.rule == GateRule::Promising);
         let reason = promising.map_or_else(String::new, |check| check.figures.clone());
-        ("would pass", Tone::Good, reason)
+        ("would pass", ScoreTone::Good, reason)
     };
     let word = colour.paint(tone, word);
-    let mut lines = vec![field("gate", &format!("{word}: {}", one_line(&reason)))];
+    let mut lines = vec![format_field("gate", &format!("{word}: {}", one_line(&reason)))];
     let explore = scoring.judgement.vs_parent.comparison.recommendation.should_explore;
-    if scoring.verdict.passed() && !explore {
-        lines.push(field("", MIXED));
+    if scoring.verdict.has_passed() && !explore {
+        lines.push(format_field("", MIXED_GRADE_NOTE));
     }
-    lines.extend(checks(scoring.verdict, colour));
+    lines.extend(check_lines(scoring.verdict, colour));
     lines
 }
 
 /// Every check of the gate with its figures.
-pub(crate) fn checks(verdict: &Verdict, colour: Colour) -> impl Iterator<Item = String> {
-    verdict.checks.iter().map(move |check| field("", &one_check(check, colour)))
+pub(crate) fn check_lines(
+    verdict: &GateVerdict,
+    colour: ColourMode,
+) -> impl Iterator<Item = String> {
+    verdict.checks.iter().map(move |check| format_field("", &check_line(check, colour)))
 }
 
-fn one_check(check: &Check, colour: Colour) -> String {
-    let (word, tone) = if check.passed { ("ok  ", Tone::Good) } else { ("FAIL", Tone::Bad) };
+fn check_line(check: &GateCheck, colour: ColourMode) -> String {
+    let (word, tone) =
+        if check.passed { ("ok  ", ScoreTone::Good) } else { ("FAIL", ScoreTone::Bad) };
     let rule = check.rule.to_string();
     format!("{} {rule:<16}{}", colour.paint(tone, word), one_line(&check.figures))
 }

@@ -1,36 +1,39 @@
 //! The conversation of one node: where it forks from, its turns, and where their texts lie.
 
-use crate::line::{field, list, one_line};
-use crate::read;
-use crate::words::count;
-use treebeam_core::facts::{Facts, KnownTurn, Node};
+use crate::lookup;
+use crate::safe_text::{field_lines, format_field, one_line};
+use crate::words::format_count;
+use treebeam_core::facts::{Facts, Node, NodeTurn};
 use treebeam_core::path;
 
-pub(super) fn lines(facts: &Facts, node: &Node) -> Vec<String> {
-    let (name, turns) = (read::conversation(node.id), node.conversation());
+pub(super) fn conversation_lines(facts: &Facts, node: &Node) -> Vec<String> {
+    let (name, turns) = (lookup::conversation_name(node.id), node.conversation_turns());
     let mut lines = vec![
-        field("talk", &format!("{name} of {}, run {}", read::node_name(node.id), facts.run)),
-        field("lineage", &lineage(facts, node)),
+        format_field(
+            "talk",
+            &format!("{name} of {}, run {}", lookup::node_name(node.id), facts.run),
+        ),
+        format_field("lineage", &format_lineage(facts, node)),
     ];
     if turns.is_empty() {
-        lines.push(field("turns", "none yet"));
+        lines.push(format_field("turns", "none yet"));
     } else {
-        lines.extend(list("turns", turns.iter().flat_map(|turn| one(facts, turn))));
+        lines.extend(field_lines("turns", turns.iter().flat_map(|turn| turn_lines(facts, turn))));
     }
     if turns.iter().any(|turn| turn.turn.is_some()) {
-        lines.extend(list("files", files(node)));
+        lines.extend(field_lines("files", conversation_files(node)));
     }
     lines
 }
 
 /// The conversation and the turns that it comes from: `c0003, from c0001-t1, from c0000-t2`.
-pub(crate) fn lineage(facts: &Facts, node: &Node) -> String {
-    let forks = facts.forks(node.id).map(|turn| format!(", from {turn}"));
-    format!("{}{}", read::conversation(node.id), forks.collect::<String>())
+pub(crate) fn format_lineage(facts: &Facts, node: &Node) -> String {
+    let forks = facts.fork_turns(node.id).map(|turn| format!(", from {turn}"));
+    format!("{}{}", lookup::conversation_name(node.id), forks.collect::<String>())
 }
 
-fn one(facts: &Facts, known: &KnownTurn<'_>) -> Vec<String> {
-    let mut lines = vec![format!("{}: {}", known.id, how(facts, known))];
+fn turn_lines(facts: &Facts, known: &NodeTurn<'_>) -> Vec<String> {
+    let mut lines = vec![format!("{}: {}", known.id, describe_turn(facts, known))];
     let mut say = |text: String| lines.push(format!("  {text}"));
     if known.turn.is_some() {
         say(format!("asked {}", known.prompt_path()));
@@ -38,7 +41,7 @@ fn one(facts: &Facts, known: &KnownTurn<'_>) -> Vec<String> {
     if known.turn.is_none_or(|turn| turn.reply.is_some()) {
         say(format!("answered {}", known.reply_path()));
     }
-    if let Some((summary, path)) = known.summary() {
+    if let Some((summary, path)) = known.summary_with_path() {
         say(format!("turns up to {} summed up {path}", summary.until));
     }
     if let Some(from) = known.turn.and_then(|turn| turn.continued.as_ref()) {
@@ -54,16 +57,18 @@ fn one(facts: &Facts, known: &KnownTurn<'_>) -> Vec<String> {
     lines
 }
 
-fn how(facts: &Facts, known: &KnownTurn<'_>) -> String {
-    let came = count(known.ideas(facts).count(), "new idea");
+fn describe_turn(facts: &Facts, known: &NodeTurn<'_>) -> String {
+    let came = format_count(known.ideas(facts).count(), "new idea");
     match known.turn {
         None => format!("without memory, {came}"),
         Some(turn) if turn.reply.is_none() => format!("{}, no answer", turn.way),
-        Some(turn) => format!("{}, {} asked for, {came}", turn.way, count(turn.asked, "idea")),
+        Some(turn) => {
+            format!("{}, {} asked for, {came}", turn.way, format_count(turn.asked, "idea"))
+        }
     }
 }
 
-fn files(node: &Node) -> Vec<String> {
+fn conversation_files(node: &Node) -> Vec<String> {
     vec![
         format!("{} (state)", path::conversation_state(node.id)),
         format!("{} (turns)", path::conversation_log(node.id)),

@@ -1,57 +1,57 @@
 //! The sections of the summary, one per depth: its nodes, what was tried there, and what was not.
 
-use super::took;
-use crate::figure::change;
-use crate::line::{REASON_CHARS, shorten};
-use crate::markdown::{Md, Table};
-use crate::outcome::{Counts, Outcome, brief_reason};
-use crate::read;
-use crate::words::{self, count};
+use super::eval_effort;
+use crate::figure::format_change;
+use crate::lookup;
+use crate::markdown::{MarkdownTable, MarkdownText};
+use crate::outcome::{EvalCounts, EvalStatus, brief_reason};
+use crate::safe_text::{MAX_SHOWN_REASON_CHARS, shorten_text};
+use crate::words::{self, format_count};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use treebeam_core::event::{Idea, Repeat};
+use treebeam_core::event::{Idea, RepeatedIdea};
 use treebeam_core::evidence::Artifact;
-use treebeam_core::facts::{ClosedDepth, Eval, Expansion, Facts, Ideas, Node, Origin};
-use treebeam_core::gate::Verdict;
-use treebeam_core::id::{Depth, Place};
+use treebeam_core::facts::{ClosedDepth, Eval, Expansion, ExpansionIdeas, Facts, Node, NodeOrigin};
+use treebeam_core::gate::GateVerdict;
+use treebeam_core::id::{CodePlace, Depth};
 
 /// What belongs to one depth.
 #[derive(Default)]
-struct Section<'a> {
+struct DepthSection<'a> {
     nodes: Vec<&'a Node>,
     evals: Vec<Cow<'a, Eval>>,
     notes: Vec<String>,
 }
 
 /// All sections, the root's first.
-pub(super) fn sections(facts: &Facts) -> Vec<String> {
-    let mut sections: BTreeMap<Depth, Section<'_>> = BTreeMap::new();
+pub(super) fn depth_sections(facts: &Facts) -> Vec<String> {
+    let mut sections: BTreeMap<Depth, DepthSection<'_>> = BTreeMap::new();
     for node in &facts.nodes {
         sections.entry(node.depth).or_default().nodes.push(node);
         for expansion in &node.expansions {
-            let notes = notes(node, expansion);
+            let notes = expansion_notes(node, expansion);
             sections.entry(expansion.depth).or_default().notes.extend(notes);
         }
         if let Some(depth) = left_out_at(facts, node) {
             let note =
-                format!("{}: not expanded, the budget was used up", read::node_name(node.id));
+                format!("{}: not expanded, the budget was used up", lookup::node_name(node.id));
             sections.entry(depth).or_default().notes.push(note);
         }
     }
     for eval in facts.evals.iter() {
         sections.entry(eval.depth).or_default().evals.push(eval);
     }
-    sections.iter().map(|(depth, section)| write(facts, *depth, section)).collect()
+    sections.iter().map(|(depth, section)| render_section(facts, *depth, section)).collect()
 }
 
-fn write(facts: &Facts, depth: Depth, section: &Section<'_>) -> String {
-    let mut parts = vec![format!("## Depth {depth}"), progress(facts, depth, section)];
+fn render_section(facts: &Facts, depth: Depth, section: &DepthSection<'_>) -> String {
+    let mut parts = vec![format!("## Depth {depth}"), format_progress(facts, depth, section)];
     if !section.nodes.is_empty() {
-        parts.push(nodes(facts, &section.nodes));
+        parts.push(render_nodes(facts, &section.nodes));
     }
     if !section.evals.is_empty() {
-        parts.push(evals(facts, &section.evals));
-        parts.extend(took::table(&section.evals));
+        parts.push(render_evals(facts, &section.evals));
+        parts.extend(eval_effort::render_effort_table(&section.evals));
     }
     if !section.notes.is_empty() {
         let notes = section.notes.iter().map(|note| format!("- {note}\n"));
@@ -61,18 +61,18 @@ fn write(facts: &Facts, depth: Depth, section: &Section<'_>) -> String {
 }
 
 /// How far the depth is, and what its evals came to.
-fn progress(facts: &Facts, depth: Depth, section: &Section<'_>) -> String {
-    let standing = match closed(facts, depth) {
+fn format_progress(facts: &Facts, depth: Depth, section: &DepthSection<'_>) -> String {
+    let standing = match closed_depth(facts, depth) {
         Some(ClosedDepth { cut_short: true, .. }) => "Closed, cut short by the budget",
         Some(_) => "Closed",
         None if facts.depth == depth && facts.stop_reason().is_none() => "Open",
         None if section.evals.is_empty() => return not_expanded(facts),
         None => "Left open",
     };
-    let counts = Counts::of(&section.evals);
+    let counts = EvalCounts::from_evals(&section.evals);
     match counts.total() {
         0 => format!("{standing}; no evals."),
-        total => format!("{standing}; {}: {counts}.", count(total, "eval")),
+        total => format!("{standing}; {}: {counts}.", format_count(total, "eval")),
     }
 }
 
@@ -81,19 +81,19 @@ fn not_expanded(facts: &Facts) -> String {
     format!("Not expanded{yet}.")
 }
 
-fn closed(facts: &Facts, depth: Depth) -> Option<&ClosedDepth> {
+fn closed_depth(facts: &Facts, depth: Depth) -> Option<&ClosedDepth> {
     facts.closed.get(usize::try_from(depth.0).ok()?)
 }
 
 /// The depth at which a node's turn would have come, if the budget left it out.
 fn left_out_at(facts: &Facts, node: &Node) -> Option<Depth> {
-    let depth = read::source(facts, node).map_or(Depth(0), |eval| eval.depth.next());
-    let closed = closed(facts, depth)?;
+    let depth = lookup::source_eval(facts, node).map_or(Depth(0), |eval| eval.depth.next());
+    let closed = closed_depth(facts, depth)?;
     (closed.cut_short && !closed.expanded.contains(&node.id)).then_some(depth)
 }
 
-fn nodes(facts: &Facts, nodes: &[&Node]) -> String {
-    let mut table = Table::new([
+fn render_nodes(facts: &Facts, nodes: &[&Node]) -> String {
+    let mut table = MarkdownTable::new([
         "node",
         "parent",
         "commit / ref",
@@ -110,56 +110,67 @@ fn nodes(facts: &Facts, nodes: &[&Node]) -> String {
         "latest_turn_id",
     ]);
     for node in nodes {
-        table.row(node_row(facts, node));
+        table.add_row(node_row(facts, node));
     }
     table.to_string()
 }
 
-fn node_row(facts: &Facts, node: &Node) -> [Md; 14] {
-    let source = read::source(facts, node);
+fn node_row(facts: &Facts, node: &Node) -> [MarkdownText; 14] {
+    let source = lookup::source_eval(facts, node);
     let source = source.as_deref();
-    let [grade, should_explore, ok, rows] = figures(source);
-    let place = Md::code(&Place::Node(node.id).ref_name(&facts.run));
+    let [grade, should_explore, ok, rows] = score_figures(source);
+    let place = MarkdownText::code_span(&CodePlace::Node(node.id).ref_name(&facts.run));
     let fork = match node.origin {
-        Origin::Root => Md::none(),
-        Origin::Promoted { forked_at, .. } => Md::text(&read::conversation(forked_at.node)),
+        NodeOrigin::Root => MarkdownText::not_available(),
+        NodeOrigin::Promoted { forked_at, .. } => {
+            MarkdownText::from_text(&lookup::conversation_name(forked_at.node))
+        }
     };
-    let spoke = node.turns() > 0;
+    let spoke = node.turn_count() > 0;
     [
-        Md::text(&read::node_name(node.id)),
-        node.parent().map_or_else(Md::none, |id| Md::text(&read::node_name(id))),
-        Md::all([Md::code(node.commit.short()), place], " "),
-        Md::text(&change(read::node_rank_score(facts, node))),
+        MarkdownText::from_text(&lookup::node_name(node.id)),
+        node.parent().map_or_else(MarkdownText::not_available, |id| {
+            MarkdownText::from_text(&lookup::node_name(id))
+        }),
+        MarkdownText::join_all([MarkdownText::code_span(node.commit.short_name()), place], " "),
+        MarkdownText::from_text(&format_change(lookup::node_rank_score(facts, node))),
         grade,
         should_explore,
-        source.and_then(Eval::verdict).as_ref().map_or_else(Md::none, gate),
+        source
+            .and_then(Eval::gate_verdict)
+            .as_ref()
+            .map_or_else(MarkdownText::not_available, format_gate),
         ok,
         if source.is_some() { rows } else { root_rows(facts) },
         match source {
-            Some(eval) => artifacts(read::baseline(facts, eval), eval.results()),
+            Some(eval) => artifact_links(lookup::parent_baseline(facts, eval), eval.results()),
             None => root_artifact(facts.baseline_of(node)),
         },
-        source.map_or_else(Md::none, experiment),
-        Md::text(&read::conversation(node.id)),
+        source.map_or_else(MarkdownText::not_available, experiment_link),
+        MarkdownText::from_text(&lookup::conversation_name(node.id)),
         fork,
-        if spoke { Md::text(&node.latest_turn().to_string()) } else { Md::none() },
+        if spoke {
+            MarkdownText::from_text(&node.latest_turn().to_string())
+        } else {
+            MarkdownText::not_available()
+        },
     ]
 }
 
-fn gate(verdict: &Verdict) -> Md {
-    Md::text(if verdict.passed() { "passed" } else { "not passed" })
+fn format_gate(verdict: &GateVerdict) -> MarkdownText {
+    MarkdownText::from_text(if verdict.has_passed() { "passed" } else { "not passed" })
 }
 
-fn root_rows(facts: &Facts) -> Md {
-    use treebeam_core::facts::Baseline::{Measured, Refused, Unmeasured};
+fn root_rows(facts: &Facts) -> MarkdownText {
+    use treebeam_core::facts::RootBaseline::{Measured, Refused, Unmeasured};
     match facts.baseline {
-        Measured { rows, .. } => Md::text(&rows.to_string()),
-        Unmeasured | Refused { .. } => Md::none(),
+        Measured { rows, .. } => MarkdownText::from_text(&rows.to_string()),
+        Unmeasured | Refused { .. } => MarkdownText::not_available(),
     }
 }
 
-fn evals(facts: &Facts, evals: &[Cow<'_, Eval>]) -> String {
-    let mut table = Table::new([
+fn render_evals(facts: &Facts, evals: &[Cow<'_, Eval>]) -> String {
+    let mut table = MarkdownTable::new([
         "eval",
         "parent",
         "idea",
@@ -177,48 +188,54 @@ fn evals(facts: &Facts, evals: &[Cow<'_, Eval>]) -> String {
         "idea's turn",
     ]);
     for eval in evals {
-        table.row(eval_row(facts, eval));
+        table.add_row(eval_row(facts, eval));
     }
     table.to_string()
 }
 
-fn eval_row(facts: &Facts, eval: &Eval) -> [Md; 15] {
-    let [grade, should_explore, ok, rows] = figures(Some(eval));
-    let primary = read::scored(eval).and_then(|scored| scored.vs_parent.primary_delta);
+fn eval_row(facts: &Facts, eval: &Eval) -> [MarkdownText; 15] {
+    let [grade, should_explore, ok, rows] = score_figures(Some(eval));
+    let primary = lookup::candidate_score(eval).and_then(|scored| scored.vs_parent.primary_delta);
     [
-        Md::text(&read::eval_name(eval)),
-        Md::text(&read::node_name(eval.parent)),
-        Md::link(&eval.idea.title, eval.idea.path.as_str()),
-        outcome(eval),
-        Md::text(&brief_reason(eval, REASON_CHARS)),
-        eval.work().map_or_else(Md::none, |work| Md::code(work.commit.short())),
-        Md::text(&change(primary)),
-        Md::text(&change(read::rank_score(eval))),
+        MarkdownText::from_text(&lookup::eval_name(eval)),
+        MarkdownText::from_text(&lookup::node_name(eval.parent)),
+        MarkdownText::link(&eval.idea.title, eval.idea.path.as_str()),
+        format_status(eval),
+        MarkdownText::from_text(&brief_reason(eval, MAX_SHOWN_REASON_CHARS)),
+        eval.candidate().map_or_else(MarkdownText::not_available, |work| {
+            MarkdownText::code_span(work.commit.short_name())
+        }),
+        MarkdownText::from_text(&format_change(primary)),
+        MarkdownText::from_text(&format_change(lookup::rank_score(eval))),
         grade,
         should_explore,
         ok,
         rows,
-        artifacts(eval.results().and(read::baseline(facts, eval)), eval.results()),
-        experiment(eval),
-        Md::text(&read::idea_source(eval)),
+        artifact_links(eval.results().and(lookup::parent_baseline(facts, eval)), eval.results()),
+        experiment_link(eval),
+        MarkdownText::from_text(&lookup::idea_source(eval)),
     ]
 }
 
-fn outcome(eval: &Eval) -> Md {
-    let word = Outcome::of(eval);
+fn format_status(eval: &Eval) -> MarkdownText {
+    let word = EvalStatus::from_eval(eval);
     let attempt = match eval.attempt {
         0 | 1 => String::new(),
         n => format!(", attempt {n}"),
     };
-    match read::promoted_to(eval) {
-        Some(node) => Md::text(&format!("{word} to {}{attempt}", read::node_name(node))),
-        None => Md::text(&format!("{word}{attempt}")),
+    match lookup::promoted_to(eval) {
+        Some(node) => {
+            MarkdownText::from_text(&format!("{word} to {}{attempt}", lookup::node_name(node)))
+        }
+        None => MarkdownText::from_text(&format!("{word}{attempt}")),
     }
 }
 
 /// Grade, `should_explore`, ok / expected and rows used: all against the parent.
-fn figures(eval: Option<&Eval>) -> [Md; 4] {
-    let Some(scored) = eval.and_then(read::scored) else { return [(); 4].map(|()| Md::none()) };
+fn score_figures(eval: Option<&Eval>) -> [MarkdownText; 4] {
+    let Some(scored) = eval.and_then(lookup::candidate_score) else {
+        return [(); 4].map(|()| MarkdownText::not_available());
+    };
     let recommendation = &scored.vs_parent.recommendation;
     let completeness = scored.completeness;
     [
@@ -227,42 +244,50 @@ fn figures(eval: Option<&Eval>) -> [Md; 4] {
         format!("{} / {}", completeness.ok_count, completeness.expected_count),
         scored.vs_parent.candidate_rows_used.to_string(),
     ]
-    .map(|text| Md::text(&text))
+    .map(|text| MarkdownText::from_text(&text))
 }
 
 /// The root's results, and whether the run measured them.
-fn root_artifact(results: Option<Artifact>) -> Md {
-    let given = results.as_ref().and_then(words::given).map(|given| Md::text(&given));
-    Md::all(std::iter::once(artifacts(results, None)).chain(given), ", ")
+fn root_artifact(results: Option<Artifact>) -> MarkdownText {
+    let given = results
+        .as_ref()
+        .and_then(words::user_results_note)
+        .map(|given| MarkdownText::from_text(&given));
+    MarkdownText::join_all(std::iter::once(artifact_links(results, None)).chain(given), ", ")
 }
 
-fn artifacts(baseline: Option<Artifact>, candidate: Option<Artifact>) -> Md {
-    let link = |label, artifact: Artifact| Md::link(label, artifact.path.as_str());
+fn artifact_links(baseline: Option<Artifact>, candidate: Option<Artifact>) -> MarkdownText {
+    let link = |label, artifact: Artifact| MarkdownText::link(label, artifact.path.as_str());
     let baseline = baseline.map(|artifact| link("baseline", artifact));
     let candidate = candidate.map(|artifact| link("candidate", artifact));
-    Md::all(baseline.into_iter().chain(candidate), " ")
+    MarkdownText::join_all(baseline.into_iter().chain(candidate), " ")
 }
 
-fn experiment(eval: &Eval) -> Md {
-    read::experiment(eval).map_or_else(Md::none, |folder| Md::link(&folder, &folder))
+fn experiment_link(eval: &Eval) -> MarkdownText {
+    lookup::experiment_folder(eval)
+        .map_or_else(MarkdownText::not_available, |folder| MarkdownText::link(&folder, &folder))
 }
 
 /// What an expansion did not lead to.
-fn notes(node: &Node, expansion: &Expansion) -> Vec<String> {
-    let name = read::node_name(node.id);
+fn expansion_notes(node: &Node, expansion: &Expansion) -> Vec<String> {
+    let name = lookup::node_name(node.id);
     let untried = |idea: &Idea| {
-        let link = Md::link(&idea.title, idea.path.as_str());
+        let link = MarkdownText::link(&idea.title, idea.path.as_str());
         format!("{name}: {link} – left untried by the budget")
     };
-    let repeat =
-        |repeat: &Repeat| format!("{name}: {} – a repeat, skipped", Md::text(&repeat.title));
+    let repeat = |repeat: &RepeatedIdea| {
+        format!("{name}: {} – a repeat, skipped", MarkdownText::from_text(&repeat.title))
+    };
     match &expansion.ideas {
-        Ideas::Asked => Vec::new(),
-        Ideas::Proposed { untried: left, repeats, .. } => {
+        ExpansionIdeas::Asked => Vec::new(),
+        ExpansionIdeas::Proposed { untried: left, repeats, .. } => {
             left.iter().map(untried).chain(repeats.iter().map(repeat)).collect()
         }
-        Ideas::Failed { why, .. } => {
-            vec![format!("{name}: no ideas came – {}", Md::text(&shorten(why, REASON_CHARS)))]
+        ExpansionIdeas::Failed { why, .. } => {
+            vec![format!(
+                "{name}: no ideas came – {}",
+                MarkdownText::from_text(&shorten_text(why, MAX_SHOWN_REASON_CHARS))
+            )]
         }
     }
 }

@@ -3,20 +3,21 @@
 
 use jiff::Timestamp;
 use std::num::NonZeroU32;
-use treebeam_core::bill::Bills;
+use treebeam_core::bill::RoleBills;
 use treebeam_core::event::{
-    Approval, ContextPack, EvalStage, Event, Failure, FailureKind, Idea, Leftover, LeftoverKind,
-    Repeat, RunStarted, Subject, WorldKind,
+    Approval, ContextPack, EvalFailure, EvalStage, Event, FailureKind, Idea, Leftover,
+    LeftoverKind, RepeatedIdea, RunStarted, SweepSubject, WorldKind,
 };
 use treebeam_core::evidence::{
-    Artifact, Comparison, Completeness, Form, Grade, Reason, Recommendation, Scored,
+    Artifact, CandidateScore, Comparison, Grade, Recommendation, RecommendationReason, ResultsForm,
+    SweepCompleteness,
 };
 use treebeam_core::group::IdeaSource;
-use treebeam_core::id::{EvalId, NodeId, Place, Sha256};
+use treebeam_core::id::{CodePlace, EvalId, NodeId, Sha256};
 use treebeam_core::idea;
 use treebeam_core::num::Finite;
-use treebeam_core::plan::{self, Move, Outcome, Proposal, Running, Step};
-use treebeam_core::policy::{Agents, Meaning, Reach};
+use treebeam_core::plan::{self, IdeaProposal, PlanMove, RunningSteps, Step, StepOutcome};
+use treebeam_core::policy::{FixedSettings, RecordedAgents, RunLimits};
 use treebeam_core::root_checks::{InputScope, RootChecks};
 use treebeam_core::rules_version::RulesVersion;
 use treebeam_core::state::State;
@@ -65,14 +66,14 @@ pub(crate) fn started() -> RunStarted {
         run: "20260101-000000".parse().unwrap(),
         world: WorldKind::Dry { seed: 7 },
         root: commit(0),
-        meaning: Meaning {
+        meaning: FixedSettings {
             ideas_per_node,
             beam_width,
             sweep_config_limit: four,
-            ..Meaning::default()
+            ..FixedSettings::default()
         },
-        reach: Reach { max_total_idea_evals: Some(9), ..Reach::default() },
-        agents: Agents::default(),
+        reach: RunLimits { max_total_idea_evals: Some(9), ..RunLimits::default() },
+        agents: RecordedAgents::default(),
         given: None,
         replays: None,
         rules_version: RulesVersion::LATEST,
@@ -87,17 +88,17 @@ pub(crate) fn events() -> Vec<Event> {
 
 /// The same with another beginning.
 pub(crate) fn events_of(started: RunStarted) -> Vec<Event> {
-    let mut state = State::begin(&started);
+    let mut state = State::from_run_started(&started);
     let mut events = vec![Event::RunStarted(Box::new(started))];
-    let mut running = Running::default();
-    while let Some(next) = plan::next(&state, &running, now()).into_iter().next() {
-        if let Move::Start(step) = next {
-            running.last_tries.extend(plan::last_try(&state, step));
+    let mut running = RunningSteps::default();
+    while let Some(next) = plan::next_moves(&state, &running, now()).into_iter().next() {
+        if let PlanMove::Start(step) = next {
+            running.last_tries.extend(plan::last_discard_try(&state, step));
         }
         let new = match next {
-            Move::Record(event) => vec![event],
-            Move::Stop(reason) => vec![Event::Stopped { reason, at: now() }],
-            Move::Start(step) => perform(&state, step),
+            PlanMove::Record(event) => vec![event],
+            PlanMove::Stop(reason) => vec![Event::Stopped { reason, at: now() }],
+            PlanMove::Start(step) => perform(&state, step),
         };
         for event in new {
             state.apply(&event).unwrap();
@@ -109,25 +110,25 @@ pub(crate) fn events_of(started: RunStarted) -> Vec<Event> {
 
 /// The run after its first events.
 pub(crate) fn after(events: &[Event], number: usize) -> State {
-    State::replay(&events[..number]).unwrap()
+    State::from_events(&events[..number]).unwrap()
 }
 
 /// The run at its end.
 pub(crate) fn finished() -> State {
-    State::replay(&events()).unwrap()
+    State::from_events(&events()).unwrap()
 }
 
 fn perform(state: &State, step: Step) -> Vec<Event> {
-    let announced = plan::announce(state, step, now());
+    let announced = plan::start_event(state, step, now());
     let mut ahead = state.clone();
     if let Some(event) = &announced {
         ahead.apply(event).unwrap();
     }
-    let outcome = plan::accept(&ahead, &outcome(step), now()).unwrap();
+    let outcome = plan::accept_outcome(&ahead, &outcome(step), now()).unwrap();
     announced.into_iter().chain([outcome]).collect()
 }
 
-fn outcome(step: Step) -> Outcome {
+fn outcome(step: Step) -> StepOutcome {
     match step {
         Step::Propose(IdeaSource::Node(node)) => proposed(node),
         Step::Propose(IdeaSource::Control) => proposed_for_control(),
@@ -135,17 +136,17 @@ fn outcome(step: Step) -> Outcome {
             Script::Fails(EvalStage::Implement, kind, message) => {
                 failed(eval, EvalStage::Implement, *kind, message)
             }
-            Script::Fails(..) | Script::Swept(..) => Outcome::Implemented {
+            Script::Fails(..) | Script::Swept(..) => StepOutcome::Implemented {
                 eval,
                 commit: commit(eval.number()),
                 tree: tree(eval.number()),
                 files_changed: eval.number() % 3 + 1,
                 rounds: 1,
                 approval: Approval::Unreviewed,
-                bills: Bills::default(),
+                bills: RoleBills::default(),
             },
         },
-        Step::Sweep(Subject::Root) => Outcome::RootMeasured {
+        Step::Sweep(SweepSubject::Root) => StepOutcome::RootMeasured {
             baseline: artifact("root baseline.csv"),
             rows: 4,
             parent: None,
@@ -153,40 +154,40 @@ fn outcome(step: Step) -> Outcome {
             tree: tree(0),
             checks: Box::new(RootChecks { rewritten: Vec::new(), inputs: InputScope::All }),
         },
-        Step::Sweep(Subject::Eval(eval)) => match script(eval) {
+        Step::Sweep(SweepSubject::Eval(eval)) => match script(eval) {
             Script::Fails(stage, kind, message) => failed(eval, *stage, *kind, message),
             Script::Swept(..) => {
-                Outcome::Swept { eval, results: artifact(&format!("e{eval}.csv")) }
+                StepOutcome::Swept { eval, results: artifact(&format!("e{eval}.csv")) }
             }
         },
         Step::Score(eval) => {
             let (scored, same_code_as) = (Box::new(scored(eval)), None);
-            Outcome::Scored { eval, scored, same_code_as }
+            StepOutcome::Scored { eval, scored, same_code_as }
         }
-        Step::Promote(eval) => Outcome::Promoted(eval),
+        Step::Promote(eval) => StepOutcome::Promoted(eval),
         Step::Discard(leftover) if leftover == stuck() => {
-            Outcome::DiscardFailed { leftover, why: "device\nbusy".into() }
+            StepOutcome::DiscardFailed { leftover, why: "device\nbusy".into() }
         }
-        Step::Discard(leftover) => Outcome::Discarded(leftover),
+        Step::Discard(leftover) => StepOutcome::Discarded(leftover),
     }
 }
 
 /// What cannot be removed.
 fn stuck() -> Leftover {
-    Leftover { place: Place::Candidate(EvalId::new(4)), kind: LeftoverKind::Worktree }
+    Leftover { place: CodePlace::Candidate(EvalId::new(4)), kind: LeftoverKind::Worktree }
 }
 
-fn proposed(node: NodeId) -> Outcome {
+fn proposed(node: NodeId) -> StepOutcome {
     let (first, last) = match node.number() {
         0 => (1, 5),
         2 => (6, 9),
         _ => {
             let why = "the agent answered nothing usable:\n<html>|503|</html>".into();
-            return Outcome::ProposalFailed {
+            return StepOutcome::ProposalFailed {
                 source: IdeaSource::Node(node),
                 why,
                 turns: 2,
-                bills: Bills::default(),
+                bills: RoleBills::default(),
                 conversation: Vec::new(),
             };
         }
@@ -197,33 +198,51 @@ fn proposed(node: NodeId) -> Outcome {
     if node != NodeId::ROOT {
         ideas.push(new_idea(node, 5, "Left | for another night"));
         let title = "WIDEN the window | twice".to_owned();
-        repeats.push(Repeat { fingerprint: idea::fingerprint(&title), title });
+        repeats.push(RepeatedIdea { fingerprint: idea::idea_fingerprint(&title), title });
     }
     let path = format!("node_ideas/{node}/prompt_context.txt").parse().unwrap();
-    let context = ContextPack { path, sha256: Sha256::of(b"context"), idea_files: Vec::new() };
-    let (bills, conversation) = (Bills::default(), Vec::new());
+    let context =
+        ContextPack { path, sha256: Sha256::hash_bytes(b"context"), idea_files: Vec::new() };
+    let (bills, conversation) = (RoleBills::default(), Vec::new());
     let source = IdeaSource::Node(node);
-    Outcome::Proposed(Proposal { source, ideas, repeats, turns: 1, context, bills, conversation })
+    StepOutcome::Proposed(IdeaProposal {
+        source,
+        ideas,
+        repeats,
+        turns: 1,
+        context,
+        bills,
+        conversation,
+    })
 }
 
 /// One idea at each depth.
-fn proposed_for_control() -> Outcome {
+fn proposed_for_control() -> StepOutcome {
     let title = "Something else on the root";
     let path = "node_ideas/control/001_something_else.md".parse().unwrap();
     let ideas = vec![Idea { path, ..new_idea(NodeId::ROOT, 1, title) }];
     let path = "node_ideas/control/prompt_context.txt".parse().unwrap();
-    let context = ContextPack { path, sha256: Sha256::of(b"context"), idea_files: Vec::new() };
+    let context =
+        ContextPack { path, sha256: Sha256::hash_bytes(b"context"), idea_files: Vec::new() };
     let (source, repeats, conversation) = (IdeaSource::Control, Vec::new(), Vec::new());
-    let bills = Bills::default();
-    Outcome::Proposed(Proposal { source, ideas, repeats, turns: 1, context, bills, conversation })
+    let bills = RoleBills::default();
+    StepOutcome::Proposed(IdeaProposal {
+        source,
+        ideas,
+        repeats,
+        turns: 1,
+        context,
+        bills,
+        conversation,
+    })
 }
 
 fn new_idea(node: NodeId, number: u32, title: &str) -> Idea {
-    let file = idea::file_name(number, title);
+    let file = idea::idea_file_name(number, title);
     Idea {
         path: format!("node_ideas/{node}/{file}").parse().unwrap(),
-        sha256: Sha256::of(title.as_bytes()),
-        fingerprint: idea::fingerprint(title),
+        sha256: Sha256::hash_bytes(title.as_bytes()),
+        fingerprint: idea::idea_fingerprint(title),
         title: title.to_owned(),
         turn: Some(1),
     }
@@ -237,21 +256,21 @@ fn script(eval: EvalId) -> &'static Script {
     &EVALS[eval.number() as usize - 1].1
 }
 
-fn failed(eval: EvalId, stage: EvalStage, kind: FailureKind, message: &str) -> Outcome {
-    let failure = Failure { stage, kind, message: message.to_owned() };
-    Outcome::EvalFailed { eval, failure, bills: Bills::default() }
+fn failed(eval: EvalId, stage: EvalStage, kind: FailureKind, message: &str) -> StepOutcome {
+    let failure = EvalFailure { stage, kind, message: message.to_owned() };
+    StepOutcome::EvalFailed { eval, failure, bills: RoleBills::default() }
 }
 
-fn scored(eval: EvalId) -> Scored {
+fn scored(eval: EvalId) -> CandidateScore {
     let Script::Swept(score, primary, root_score, ok) = *script(eval) else {
         panic!("eval {eval} has no score");
     };
     let parent_gain = if eval.number() > 5 { 0.1 + 0.2 } else { 0.0 };
-    Scored {
+    CandidateScore {
         vs_parent: comparison(score, primary),
         vs_root: comparison(root_score, primary.map(|delta| delta + parent_gain)),
-        completeness: Completeness { expected_count: 4, ok_count: ok, error_count: 4 - ok },
-        form: Form::default(),
+        completeness: SweepCompleteness { expected_count: 4, ok_count: ok, error_count: 4 - ok },
+        form: ResultsForm::default(),
         has_effect: true,
         rules_version: RulesVersion::LATEST,
     }
@@ -265,7 +284,11 @@ fn comparison(score: f64, primary: Option<f64>) -> Comparison {
         _ => Grade::Weak,
     };
     let should_explore = score >= 0.03;
-    let reason = if should_explore { Reason::NetImprovement } else { Reason::InsufficientSignal };
+    let reason = if should_explore {
+        RecommendationReason::NetImprovement
+    } else {
+        RecommendationReason::InsufficientSignal
+    };
     Comparison {
         baseline_rows_used: 4,
         candidate_rows_used: 4,
@@ -287,7 +310,7 @@ fn comparison(score: f64, primary: Option<f64>) -> Comparison {
 fn artifact(name: &str) -> Artifact {
     Artifact {
         path: format!("artifacts/{name}").parse().unwrap(),
-        sha256: Sha256::of(name.as_bytes()),
+        sha256: Sha256::hash_bytes(name.as_bytes()),
         source: format!("eval/{name}"),
     }
 }
@@ -297,5 +320,5 @@ fn tree(number: u32) -> treebeam_core::id::GitTree {
 }
 
 fn commit(number: u32) -> treebeam_core::id::Commit {
-    Sha256::of(&number.to_be_bytes()).to_string()[..40].parse().unwrap()
+    Sha256::hash_bytes(&number.to_be_bytes()).to_string()[..40].parse().unwrap()
 }

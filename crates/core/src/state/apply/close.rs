@@ -1,10 +1,12 @@
 //! The close of a depth: what becomes of its evals, the nodes that the best of them become, and the next depth.
 
-use super::{State, Unexpected, wrong};
+use super::{State, StateError, state_error};
 use crate::event::LeftoverKind;
-use crate::facts::{ClosedDepth, Eval, Fate, Node, Origin, Phase, Removal, Stage};
-use crate::gate::{Verdict, Word};
-use crate::group::Group;
+use crate::facts::{
+    CandidateFate, ClosedDepth, Eval, Node, NodeOrigin, RemovalState, RunPhase, Stage,
+};
+use crate::gate::{GateVerdict, StoredVerdict};
+use crate::group::EvalGroup;
 use crate::id::{Depth, EvalId, NodeId};
 use jiff::Timestamp;
 
@@ -12,60 +14,67 @@ impl State {
     pub(super) fn depth_closed(
         &mut self,
         depth: Depth,
-        verdicts: &[(EvalId, Verdict)],
+        verdicts: &[(EvalId, GateVerdict)],
         beam: &[EvalId],
         cut_short: bool,
-    ) -> Result<(), Unexpected> {
-        let searching = matches!(self.facts.phase, Phase::Searching);
-        if !searching || depth != self.facts.depth || self.is_open() {
-            return wrong(format!("depth {depth} closes while it is not at its end"));
+    ) -> Result<(), StateError> {
+        let searching = matches!(self.facts.phase, RunPhase::Searching);
+        if !searching || depth != self.facts.depth || self.is_depth_open() {
+            return state_error(format!("depth {depth} closes while it is not at its end"));
         }
         let judged = verdicts.iter().map(|(eval, _)| *eval);
-        if !self.scored(Group::Tree).eq(judged)
+        if !self.scored_evals(EvalGroup::Tree).eq(judged)
             || !beam.iter().all(|id| verdicts.iter().any(|(of, _)| of == id))
         {
-            return wrong(format!("depth {depth} closes without a verdict on each of its evals"));
+            return state_error(format!(
+                "depth {depth} closes without a verdict on each of its evals"
+            ));
         }
         for (eval, verdict) in verdicts {
             let chosen = beam.contains(eval);
-            let fate = if chosen { Fate::Chosen } else { Fate::Dropped };
-            self.decide(*eval, verdict, fate)?;
+            let fate = if chosen { CandidateFate::Chosen } else { CandidateFate::Dropped };
+            self.decide_eval(*eval, verdict, fate)?;
             if !chosen {
-                self.let_go(*eval);
+                self.release_candidate(*eval);
             }
         }
-        for eval in self.scored(Group::Control).collect::<Vec<_>>() {
-            self.let_go(eval);
+        for eval in self.scored_evals(EvalGroup::Control).collect::<Vec<_>>() {
+            self.release_candidate(eval);
         }
-        self.leave_unfinished()?;
+        self.close_unfinished()?;
         let failed = |eval: &&Eval| matches!(eval.stage, Stage::Failed { .. });
         let failed = self.facts.open_evals().iter().filter(failed).count();
         self.facts.closed.push(ClosedDepth {
             expanded: self.facts.expanded_at_open_depth().collect(),
-            evals_end: self.facts.next_eval(),
+            evals_end: self.facts.next_eval_id(),
             failed: u32::try_from(failed).unwrap_or(u32::MAX),
             beam: beam.to_vec(),
             cut_short,
         });
-        self.facts.phase = Phase::Promoting { left: beam.to_vec() };
+        self.facts.phase = RunPhase::Promoting { left: beam.to_vec() };
         self.facts.history.suspects.clear();
-        self.go_deeper();
+        self.open_next_depth();
         Ok(())
     }
 
     /// Those of a group that are compared and not judged at the open depth.
-    fn scored(&self, group: Group) -> impl Iterator<Item = EvalId> {
+    fn scored_evals(&self, group: EvalGroup) -> impl Iterator<Item = EvalId> {
         let scored =
             move |eval: &&Eval| eval.group == group && matches!(eval.stage, Stage::Scored(_));
         self.facts.open_evals().iter().filter(scored).map(|eval| eval.id)
     }
 
-    fn decide(&mut self, eval: EvalId, verdict: &Verdict, fate: Fate) -> Result<(), Unexpected> {
+    fn decide_eval(
+        &mut self,
+        eval: EvalId,
+        verdict: &GateVerdict,
+        fate: CandidateFate,
+    ) -> Result<(), StateError> {
         let stage = std::mem::replace(&mut self.eval_mut(eval)?.stage, Stage::Queued);
         let Stage::Scored(measured) = stage else {
-            return wrong(format!("eval {eval} is judged without a score"));
+            return state_error(format!("eval {eval} is judged without a score"));
         };
-        let word = Word::of(verdict, &measured, &self.facts.meaning);
+        let word = StoredVerdict::from_verdict(verdict, &measured, &self.facts.settings);
         self.eval_mut(eval)?.stage = Stage::Decided(measured, word, fate);
         Ok(())
     }
@@ -75,41 +84,42 @@ impl State {
         id: NodeId,
         from: EvalId,
         at: Timestamp,
-    ) -> Result<(), Unexpected> {
-        let Phase::Promoting { left } = &mut self.facts.phase else {
-            return wrong(format!("eval {from} is promoted out of turn"));
+    ) -> Result<(), StateError> {
+        let RunPhase::Promoting { left } = &mut self.facts.phase else {
+            return state_error(format!("eval {from} is promoted out of turn"));
         };
-        if left.first() != Some(&from) || id != self.facts.next_node() {
-            return wrong(format!("eval {from} is promoted out of turn"));
+        if left.first() != Some(&from) || id != self.facts.next_node_id() {
+            return state_error(format!("eval {from} is promoted out of turn"));
         }
         let parent = self.eval_mut(from)?.parent;
         let Stage::Decided(measured, _, fate) = &mut self.eval_mut(from)?.stage else {
-            return wrong(format!("eval {from} is promoted without a verdict"));
+            return state_error(format!("eval {from} is promoted without a verdict"));
         };
-        *fate = Fate::Promoted(id);
+        *fate = CandidateFate::Promoted(id);
         let commit = measured.work.commit.clone();
         let parent = self.node_mut(parent)?;
-        let origin = Origin::Promoted { parent: parent.id, from, forked_at: parent.latest_turn() };
+        let origin =
+            NodeOrigin::Promoted { parent: parent.id, from, forked_at: parent.latest_turn() };
         let depth = parent.depth.next();
         let node = Node { id, origin, depth, commit, created_at: at, expansions: Vec::new() };
         self.facts.nodes.push(node);
-        if let Phase::Promoting { left } = &mut self.facts.phase {
+        if let RunPhase::Promoting { left } = &mut self.facts.phase {
             left.remove(0);
         }
-        self.leave_behind(from, LeftoverKind::Branch, Removal::Due);
-        self.release(from);
-        self.go_deeper();
+        self.add_leftover(from, LeftoverKind::Branch, RemovalState::Due);
+        self.release_worktree(from);
+        self.open_next_depth();
         Ok(())
     }
 
     /// Opens the next depth once all of the beam are nodes. A beam of none leaves the frontier as it is.
-    fn go_deeper(&mut self) {
-        if self.facts.phase != (Phase::Promoting { left: Vec::new() }) {
+    fn open_next_depth(&mut self) {
+        if self.facts.phase != (RunPhase::Promoting { left: Vec::new() }) {
             return;
         }
-        self.facts.frontier = self.facts.standing_frontier();
+        self.facts.frontier = self.facts.promoted_frontier();
         self.facts.depth = self.facts.depth.next();
-        self.facts.phase = Phase::Searching;
-        self.facts.settle();
+        self.facts.phase = RunPhase::Searching;
+        self.facts.pack_closed_depths();
     }
 }

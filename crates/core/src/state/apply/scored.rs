@@ -1,9 +1,9 @@
 //! What a comparison changes: by the results of the candidate's own sweep, or by those of an older twin with the same git tree.
 
-use super::{State, Unexpected, wanted, wrong};
-use crate::event::{LeftoverKind, Subject};
-use crate::evidence::Scored;
-use crate::facts::{Measured, Stage};
+use super::{State, StateError, removal_unless_kept, state_error};
+use crate::event::{LeftoverKind, SweepSubject};
+use crate::evidence::CandidateScore;
+use crate::facts::{ScoredCandidate, Stage};
 use crate::id::EvalId;
 use jiff::Timestamp;
 
@@ -11,11 +11,11 @@ impl State {
     pub(super) fn candidate_scored(
         &mut self,
         id: EvalId,
-        scored: &Scored,
-        same_code_as: Option<Subject>,
+        scored: &CandidateScore,
+        same_code_as: Option<SweepSubject>,
         at: Timestamp,
-    ) -> Result<(), Unexpected> {
-        let (mut work, own, is_first) = match self.stage(id)? {
+    ) -> Result<(), StateError> {
+        let (mut work, own, is_first) = match self.eval_stage(id)? {
             Stage::Swept(work, results) => ((**work).clone(), Some((**results).clone()), true),
             Stage::Implemented(work) => ((**work).clone(), None, true),
             Stage::Scored(measured) => (measured.work.clone(), None, false),
@@ -27,7 +27,7 @@ impl State {
             | Stage::Unfinished { .. }
             | Stage::Superseded(..)
             | Stage::SetAside => {
-                return wrong(format!("eval {id} was scored, but not swept"));
+                return state_error(format!("eval {id} was scored, but not swept"));
             }
         };
         let results = match same_code_as {
@@ -38,22 +38,24 @@ impl State {
             }
         };
         let Some(results) = results else {
-            return wrong(format!("eval {id} was scored, but neither it nor a twin was swept"));
+            return state_error(format!(
+                "eval {id} was scored, but neither it nor a twin was swept"
+            ));
         };
-        self.keep_replaced(id)?;
+        self.keep_replaced_results(id)?;
         work.same_code_as = same_code_as;
-        let measured = Measured { work, results, scored: scored.clone(), at };
-        self.enter(id, Stage::Scored(Box::new(measured)))?;
+        let measured = ScoredCandidate { work, results, scored: scored.clone(), at };
+        self.enter_stage(id, Stage::Scored(Box::new(measured)))?;
         if is_first {
-            let removal = wanted(self.facts.reach.keep_rejected_worktrees);
-            self.leave_behind(id, LeftoverKind::Worktree, removal);
+            let removal = removal_unless_kept(self.facts.limits.keep_rejected_worktrees);
+            self.add_leftover(id, LeftoverKind::Worktree, removal);
         }
         Ok(())
     }
 
     /// Remembers the results of an own sweep that count no more, where a compared eval has any.
-    pub(super) fn keep_replaced(&mut self, id: EvalId) -> Result<(), Unexpected> {
-        let Stage::Scored(measured) = self.stage(id)? else { return Ok(()) };
+    pub(super) fn keep_replaced_results(&mut self, id: EvalId) -> Result<(), StateError> {
+        let Stage::Scored(measured) = self.eval_stage(id)? else { return Ok(()) };
         if measured.work.same_code_as.is_none() {
             let results = measured.results.clone();
             self.facts.history.replaced_sweeps.insert(id, results);

@@ -3,7 +3,7 @@
 use super::*;
 
 fn check(file: &str, text: &str, expected: &[&str]) {
-    let found = constants(file, text);
+    let found = find_constants(file, text);
     let shown: Vec<String> = found
         .iter()
         .map(|Constant { id, text, .. }| match id.nth {

@@ -1,19 +1,19 @@
 //! `aider --message-file`: plain text, and no sessions. It ends well whatever happened, so that only its words say whether
 //! it did.
 
-use super::failure::Refusal;
-use super::{Asked, Call, Output, Said};
-use crate::agent::command::Surroundings;
-use crate::agent::question::Spent;
-use crate::agent::settings::Cli;
-use crate::agent::site::Doing;
-use treebeam_run::port::{Cost, Usage};
+use super::refusal::CliRefusal;
+use super::{CliCall, CliOutput, CliRequest, CliStreams};
+use crate::agent::command::AgentWorkspace;
+use crate::agent::question::TryCost;
+use crate::agent::settings::CliAgent;
+use crate::agent::workspace::AccessMode;
+use treebeam_run::port::{Cost, TokenUsage};
 
 /// What the name of a model begins with whose server speaks chat completions.
-const SPEAKS: &str = "openai/";
+const CHAT_MODEL_PREFIX: &str = "openai/";
 
 /// Where git has been told no name it writes one into the settings of the user's repository, which all worktrees share.
-const NAMED: [(&str, &str); 5] = [
+const GIT_IDENTITY_VARIABLES: [(&str, &str); 5] = [
     ("GIT_CONFIG_COUNT", "2"),
     ("GIT_CONFIG_KEY_0", "user.name"),
     ("GIT_CONFIG_VALUE_0", "treebeam"),
@@ -21,63 +21,72 @@ const NAMED: [(&str, &str); 5] = [
     ("GIT_CONFIG_VALUE_1", "treebeam@localhost"),
 ];
 
-pub(super) fn call(asked: &Asked<'_>) -> Call {
+pub(super) fn build_call(asked: &CliRequest<'_>) -> CliCall {
     let cli = asked.cli;
-    let call = Call::default()
-        .arguments(["--yes-always", "--no-auto-commits", "--no-dirty-commits", "--no-gitignore"])
-        .arguments(["--no-check-update", "--no-show-model-warnings", "--no-show-release-notes"])
-        .arguments([
+    let call = CliCall::default()
+        .with_arguments([
+            "--yes-always",
+            "--no-auto-commits",
+            "--no-dirty-commits",
+            "--no-gitignore",
+        ])
+        .with_arguments([
+            "--no-check-update",
+            "--no-show-model-warnings",
+            "--no-show-release-notes",
+        ])
+        .with_arguments([
             "--no-stream",
             "--no-pretty",
             "--no-suggest-shell-commands",
             "--no-detect-urls",
         ])
-        .arguments(["--analytics-disable"])
-        .option("--model", model(cli).as_deref())
-        .option("--openai-api-base", cli.base_url.as_deref())
+        .with_arguments(["--analytics-disable"])
+        .with_option("--model", model_argument(cli).as_deref())
+        .with_option("--openai-api-base", cli.base_url.as_deref())
         // It breaks lines where the terminal ends, in the middle of an answer.
-        .variable("COLUMNS", Some("100000"));
+        .with_variable("COLUMNS", Some("100000"));
     let call = match asked.doing {
-        Doing::Reading => call.arguments(["--chat-mode", "ask"]),
-        Doing::Editing => call,
+        AccessMode::Reading => call.with_arguments(["--chat-mode", "ask"]),
+        AccessMode::Editing => call,
     };
     // It hands its key on by the name that its model's maker gave it.
     let call = match cli.model.as_deref() {
         Some(model) if model.contains("claude") && cli.base_url.is_none() => {
-            call.key("ANTHROPIC_API_KEY", cli)
+            call.with_key("ANTHROPIC_API_KEY", cli)
         }
         Some(model) if model.contains("gemini") && cli.base_url.is_none() => {
-            call.key("GEMINI_API_KEY", cli)
+            call.with_key("GEMINI_API_KEY", cli)
         }
-        Some(_) | None => call.key("OPENAI_API_KEY", cli),
+        Some(_) | None => call.with_key("OPENAI_API_KEY", cli),
     };
     let call = match asked.surroundings {
-        Surroundings::Run(_) => call,
+        AgentWorkspace::Run(_) => call,
         // It would find the user's repository above, and leave its files there.
-        Surroundings::Folder(_) => call.arguments(["--no-git"]),
+        AgentWorkspace::Folder(_) => call.with_arguments(["--no-git"]),
     };
     let beside = |name: &str| asked.prompt.with_file_name(name).display().to_string();
-    NAMED
+    GIT_IDENTITY_VARIABLES
         .into_iter()
-        .fold(call, |call, (name, value)| call.variable(name, Some(value)))
-        .arguments(["--chat-history-file".to_owned(), beside("chat.md")])
-        .arguments(["--input-history-file".to_owned(), beside("input.txt")])
-        .arguments(cli.args.iter().cloned())
-        .arguments(["--message-file".to_owned(), asked.prompt.display().to_string()])
+        .fold(call, |call, (name, value)| call.with_variable(name, Some(value)))
+        .with_arguments(["--chat-history-file".to_owned(), beside("chat.md")])
+        .with_arguments(["--input-history-file".to_owned(), beside("input.txt")])
+        .with_arguments(cli.args.iter().cloned())
+        .with_arguments(["--message-file".to_owned(), asked.prompt.display().to_string()])
 }
 
 /// The name that it knows a model by: one of another server has to say what that server speaks.
-fn model(cli: &Cli) -> Option<String> {
+fn model_argument(cli: &CliAgent) -> Option<String> {
     let name = cli.model.clone()?;
-    let is_plain = cli.base_url.is_some() && !name.starts_with(SPEAKS);
-    Some(if is_plain { format!("{SPEAKS}{name}") } else { name })
+    let is_plain = cli.base_url.is_some() && !name.starts_with(CHAT_MODEL_PREFIX);
+    Some(if is_plain { format!("{CHAT_MODEL_PREFIX}{name}") } else { name })
 }
 
-pub(super) fn read(output: Output<'_>) -> Result<Said, Refusal> {
-    let (mut took, mut why, mut text) = (None::<Counts>, None, Vec::new());
+pub(super) fn parse_output(output: CliStreams<'_>) -> Result<CliOutput, CliRefusal> {
+    let (mut took, mut why, mut text) = (None::<AiderUsage>, None, Vec::new());
     for line in after_greeting(output.stdout).lines() {
-        if let Some(counts) = Counts::read(line) {
-            took = Some(took.map_or(counts, |sum| sum.with(counts)));
+        if let Some(counts) = AiderUsage::parse(line) {
+            took = Some(took.map_or(counts, |sum| sum.sum_with(counts)));
             // What it complained of before has passed.
             why = None;
             continue;
@@ -88,18 +97,18 @@ pub(super) fn read(output: Output<'_>) -> Result<Said, Refusal> {
         text.push(line);
     }
     match (took, why) {
-        (Some(Counts { usage, cost }), None) => Ok(Said {
+        (Some(AiderUsage { usage, cost }), None) => Ok(CliOutput {
             text: text.join("\n").trim().to_owned(),
             usage: Some(usage),
-            cost: cost.map(Cost::dollars),
-            ..Said::default()
+            cost: cost.map(Cost::from_dollars),
+            ..CliOutput::default()
         }),
         // It asks again by itself, to mend what it wrote. What it leaves when that fails is half an answer.
         (took, why) => {
-            let spent = took.map_or(Spent::Perhaps, |took| Spent::Known(took.usage));
+            let spent = took.map_or(TryCost::Unknown, |took| TryCost::Known(took.usage));
             let said = [why.unwrap_or_default(), output.stderr.trim(), output.stdout.trim()];
             let words = said.into_iter().find(|words| !words.is_empty()).unwrap_or_default();
-            Err(Refusal { spent, ..Refusal::of(words) })
+            Err(CliRefusal { spent, ..CliRefusal::from_words(words) })
         }
     }
 }
@@ -112,14 +121,14 @@ fn after_greeting(stdout: &str) -> &str {
 
 /// `Tokens: 2.4k sent, 1.1k cache hit, 16 received. Cost: $0.00091 message, $0.00091 session.`
 #[derive(Clone, Copy)]
-struct Counts {
-    usage: Usage,
+struct AiderUsage {
+    usage: TokenUsage,
     cost: Option<f64>,
 }
 
-impl Counts {
-    fn with(self, other: Self) -> Self {
-        let usage = Usage {
+impl AiderUsage {
+    fn sum_with(self, other: Self) -> Self {
+        let usage = TokenUsage {
             input: self.usage.input + other.usage.input,
             cached: self.usage.cached + other.usage.cached,
             output: self.usage.output + other.usage.output,
@@ -128,13 +137,13 @@ impl Counts {
         Self { usage, cost }
     }
 
-    fn read(line: &str) -> Option<Self> {
+    fn parse(line: &str) -> Option<Self> {
         let rest = line.strip_prefix("Tokens: ")?;
         let (tokens, cost) = rest.split_once(". Cost: $").unwrap_or((rest, ""));
-        let mut usage = Usage::default();
+        let mut usage = TokenUsage::default();
         for part in tokens.trim_end_matches('.').split(", ") {
             let (number, what) = part.split_once(' ')?;
-            let number = thousands(number)?;
+            let number = parse_thousands(number)?;
             match what {
                 "received" => usage.output += number,
                 "cache hit" => usage.cached += number,
@@ -148,7 +157,7 @@ impl Counts {
 }
 
 /// `16`, `2.4k`, `12k`.
-fn thousands(text: &str) -> Option<u64> {
+fn parse_thousands(text: &str) -> Option<u64> {
     let Some(number) = text.strip_suffix('k') else { return text.replace(',', "").parse().ok() };
     let (whole, part) = number.split_once('.').unwrap_or((number, "0"));
     let tenth: u64 = part.get(..1)?.parse().ok()?;

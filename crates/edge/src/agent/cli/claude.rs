@@ -1,77 +1,77 @@
 //! `claude -p --output-format json`: one object at the end. An error of its server is a "success" with `is_error`, so that
 //! alone is looked at. It counts its own turn, and says what that cost.
 
-use super::desk::Session;
-use super::failure::Refusal;
-use super::json::{count, objects, text};
-use super::{Asked, Call, Output, Said};
-use crate::agent::question::Spent;
-use crate::agent::site::Doing;
+use super::call_folder::CliSession;
+use super::json::{count_value, parse_objects, string_value};
+use super::refusal::CliRefusal;
+use super::{CliCall, CliOutput, CliRequest, CliStreams};
+use crate::agent::question::TryCost;
+use crate::agent::workspace::AccessMode;
 use serde_json::Value;
-use treebeam_run::port::{Cost, Usage};
+use treebeam_run::port::{Cost, TokenUsage};
 
-pub(super) fn call(asked: &Asked<'_>) -> Call {
+pub(super) fn build_call(asked: &CliRequest<'_>) -> CliCall {
     let cli = asked.cli;
-    let call = Call::default().arguments(["-p", "--output-format", "json"]);
+    let call = CliCall::default().with_arguments(["-p", "--output-format", "json"]);
     let call = match asked.doing {
-        Doing::Reading => call,
-        Doing::Editing => call.arguments(["--permission-mode", "acceptEdits"]),
+        AccessMode::Reading => call,
+        AccessMode::Editing => call.with_arguments(["--permission-mode", "acceptEdits"]),
     };
     let call = match &asked.session {
-        Session::Fork(id) => call.arguments(["--resume", id, "--fork-session"]),
-        Session::New | Session::Copy(_) => call,
+        CliSession::Fork(id) => call.with_arguments(["--resume", id, "--fork-session"]),
+        CliSession::New | CliSession::Copy(_) => call,
     };
-    call.option("--model", cli.model.as_deref())
-        .arguments(cli.args.iter().cloned())
-        .key("ANTHROPIC_API_KEY", cli)
-        .variable("ANTHROPIC_BASE_URL", cli.base_url.as_deref())
+    call.with_option("--model", cli.model.as_deref())
+        .with_arguments(cli.args.iter().cloned())
+        .with_key("ANTHROPIC_API_KEY", cli)
+        .with_variable("ANTHROPIC_BASE_URL", cli.base_url.as_deref())
         // Whether to ask again is decided in one place, and that is not here.
-        .variable("CLAUDE_CODE_MAX_RETRIES", Some("1"))
-        .variable("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", Some("1"))
-        .variable("DISABLE_AUTOUPDATER", Some("1"))
+        .with_variable("CLAUDE_CODE_MAX_RETRIES", Some("1"))
+        .with_variable("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", Some("1"))
+        .with_variable("DISABLE_AUTOUPDATER", Some("1"))
 }
 
-pub(super) fn read(output: Output<'_>) -> Result<Said, Refusal> {
-    let mut last = objects(output.stdout).into_iter().rev();
+pub(super) fn parse_output(output: CliStreams<'_>) -> Result<CliOutput, CliRefusal> {
+    let mut last = parse_objects(output.stdout).into_iter().rev();
     let Some(result) = last.find(|object| object["type"] == "result") else {
         let complaint = format!("{}{}", output.stderr, output.stdout);
         let complaint = complaint.trim();
         return Err(if complaint.contains("No conversation found") {
-            Refusal::of_session(complaint)
+            CliRefusal::from_lost_session(complaint)
         } else {
-            Refusal::of(complaint)
+            CliRefusal::from_words(complaint)
         });
     };
-    let usage = usage(&result["usage"]);
-    let words = text(&result["result"]).unwrap_or_default();
+    let usage = parse_usage(&result["usage"]);
+    let words = string_value(&result["result"]).unwrap_or_default();
     if result["is_error"].as_bool().unwrap_or(false) {
         let status = result["api_error_status"].as_u64().and_then(|code| u16::try_from(code).ok());
         let words = if words.is_empty() { result["subtype"].to_string() } else { words };
         let spent = match usage {
-            Some(usage) if usage.total() == 0 => Spent::Nothing,
-            Some(usage) => Spent::Known(usage),
-            None => Spent::Perhaps,
+            Some(usage) if usage.total_tokens() == 0 => TryCost::Nothing,
+            Some(usage) => TryCost::Known(usage),
+            None => TryCost::Unknown,
         };
-        return Err(Refusal { status, spent, ..Refusal::of(words) });
+        return Err(CliRefusal { status, spent, ..CliRefusal::from_words(words) });
     }
     let denials = result["permission_denials"].as_array().into_iter().flatten();
     let mut models = result["modelUsage"].as_object().into_iter().flat_map(|models| models.keys());
-    Ok(Said {
+    Ok(CliOutput {
         text: words,
         usage,
         taken: None,
-        cost: result["total_cost_usd"].as_f64().map(Cost::dollars),
-        id: text(&result["session_id"]),
+        cost: result["total_cost_usd"].as_f64().map(Cost::from_dollars),
+        id: string_value(&result["session_id"]),
         model: models.next().cloned(),
-        refused: denials.filter_map(|denial| text(&denial["tool_name"])).collect(),
+        refused: denials.filter_map(|denial| string_value(&denial["tool_name"])).collect(),
     })
 }
 
 /// What comes from a cache, or goes into one, is counted apart there.
-fn usage(usage: &Value) -> Option<Usage> {
-    let count = |name: &str| count(&usage[name]);
+fn parse_usage(usage: &Value) -> Option<TokenUsage> {
+    let count = |name: &str| count_value(&usage[name]);
     let cached = count("cache_read_input_tokens");
-    usage.is_object().then(|| Usage {
+    usage.is_object().then(|| TokenUsage {
         input: count("input_tokens") + count("cache_creation_input_tokens") + cached,
         cached,
         output: count("output_tokens"),

@@ -1,26 +1,26 @@
 //! `codex exec --json`: a line of JSON for each event. What it says about tokens is of the whole thread, and a fork's thread
 //! begins with its parent's.
 
-use super::desk::Session;
-use super::failure::Refusal;
-use super::json::{count, objects, text};
-use super::{Asked, Call, Output, Said};
-use crate::agent::site::Doing;
+use super::call_folder::CliSession;
+use super::json::{count_value, parse_objects, string_value};
+use super::refusal::CliRefusal;
+use super::{CliCall, CliOutput, CliRequest, CliStreams};
+use crate::agent::workspace::AccessMode;
 use serde_json::{Value, json};
-use treebeam_run::port::Usage;
+use treebeam_run::port::TokenUsage;
 
-pub(super) fn call(asked: &Asked<'_>) -> Call {
+pub(super) fn build_call(asked: &CliRequest<'_>) -> CliCall {
     let cli = asked.cli;
     let sandbox = match asked.doing {
-        Doing::Reading => "sandbox_mode=\"read-only\"",
-        Doing::Editing => "sandbox_mode=\"workspace-write\"",
+        AccessMode::Reading => "sandbox_mode=\"read-only\"",
+        AccessMode::Editing => "sandbox_mode=\"workspace-write\"",
     };
-    let fork = matches!(asked.session, Session::Fork(_)).then_some("fork");
-    let mut call = Call::default()
-        .arguments(["exec"].into_iter().chain(fork))
-        .arguments(["--json", "--skip-git-repo-check", "-c", sandbox])
-        .option("-m", cli.model.as_deref())
-        .key("CODEX_API_KEY", cli);
+    let fork = matches!(asked.session, CliSession::Fork(_)).then_some("fork");
+    let mut call = CliCall::default()
+        .with_arguments(["exec"].into_iter().chain(fork))
+        .with_arguments(["--json", "--skip-git-repo-check", "-c", sandbox])
+        .with_option("-m", cli.model.as_deref())
+        .with_key("CODEX_API_KEY", cli);
     if let Some(url) = &cli.base_url {
         let setting = |name: &str, value: Value| format!("model_providers.treebeam.{name}={value}");
         let settings = [
@@ -34,33 +34,33 @@ pub(super) fn call(asked: &Asked<'_>) -> Call {
         ];
         let key = cli.key.as_ref().map(|_| setting("env_key", json!("CODEX_API_KEY")));
         let settings = settings.into_iter().chain(key);
-        call = call.arguments(settings.flat_map(|setting| ["-c".to_owned(), setting]));
+        call = call.with_arguments(settings.flat_map(|setting| ["-c".to_owned(), setting]));
         // They talk to the maker's own server, whatever server is set.
-        call = call.arguments(["--disable", "plugins", "--disable", "apps"]);
+        call = call.with_arguments(["--disable", "plugins", "--disable", "apps"]);
     }
-    let call = call.arguments(cli.args.iter().cloned());
+    let call = call.with_arguments(cli.args.iter().cloned());
     match &asked.session {
-        Session::Fork(id) => call.arguments([id, "-"]),
-        Session::New | Session::Copy(_) => call.arguments(["-"]),
+        CliSession::Fork(id) => call.with_arguments([id, "-"]),
+        CliSession::New | CliSession::Copy(_) => call.with_arguments(["-"]),
     }
 }
 
-pub(super) fn read(output: Output<'_>) -> Result<Said, Refusal> {
-    let mut said = Said::default();
+pub(super) fn parse_output(output: CliStreams<'_>) -> Result<CliOutput, CliRefusal> {
+    let mut said = CliOutput::default();
     let (mut ended, mut why) = (false, None);
-    for event in objects(output.stdout) {
+    for event in parse_objects(output.stdout) {
         let item = &event["item"];
         match event["type"].as_str() {
-            Some("thread.started") => said.id = text(&event["thread_id"]),
+            Some("thread.started") => said.id = string_value(&event["thread_id"]),
             Some("item.completed") if item["type"] == "agent_message" => {
-                said.text = text(&item["text"]).unwrap_or_default();
+                said.text = string_value(&item["text"]).unwrap_or_default();
             }
             Some("turn.completed") => {
                 ended = true;
-                said.taken = usage(&event["usage"]);
+                said.taken = parse_usage(&event["usage"]);
             }
-            Some("turn.failed") => why = text(&event["error"]["message"]),
-            Some("error") => why = text(&event["message"]),
+            Some("turn.failed") => why = string_value(&event["error"]["message"]),
+            Some("error") => why = string_value(&event["message"]),
             Some(_) | None => {}
         }
     }
@@ -69,14 +69,14 @@ pub(super) fn read(output: Output<'_>) -> Result<Said, Refusal> {
     }
     let complaint = output.stderr.trim();
     if complaint.contains("no rollout found") {
-        return Err(Refusal::of_session(complaint));
+        return Err(CliRefusal::from_lost_session(complaint));
     }
-    Err(Refusal::of(why.unwrap_or_else(|| complaint.to_owned())))
+    Err(CliRefusal::from_words(why.unwrap_or_else(|| complaint.to_owned())))
 }
 
-fn usage(usage: &Value) -> Option<Usage> {
-    let count = |name: &str| count(&usage[name]);
-    usage.is_object().then(|| Usage {
+fn parse_usage(usage: &Value) -> Option<TokenUsage> {
+    let count = |name: &str| count_value(&usage[name]);
+    usage.is_object().then(|| TokenUsage {
         input: count("input_tokens"),
         cached: count("cached_input_tokens"),
         output: count("output_tokens"),

@@ -3,7 +3,7 @@
 use serde_json::{Deserializer, Value};
 
 /// The objects of a text that begin at the beginning of a line. What is no JSON is passed over.
-pub(super) fn objects(text: &str) -> Vec<Value> {
+pub(super) fn parse_objects(text: &str) -> Vec<Value> {
     let mut objects = Vec::new();
     let mut at = 0;
     while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
@@ -21,12 +21,12 @@ pub(super) fn objects(text: &str) -> Vec<Value> {
 }
 
 /// A text at this place, if there is one.
-pub(super) fn text(value: &Value) -> Option<String> {
+pub(super) fn string_value(value: &Value) -> Option<String> {
     value.as_str().map(str::to_owned)
 }
 
 /// A count at this place; none is nothing.
-pub(super) fn count(value: &Value) -> u64 {
+pub(super) fn count_value(value: &Value) -> u64 {
     value.as_u64().unwrap_or(0)
 }
 
@@ -37,7 +37,8 @@ mod tests {
     #[test]
     fn objects_are_found_among_anything() {
         let check = |text: &str, expect: &[i64]| {
-            let found: Vec<_> = objects(text).iter().filter_map(|one| one["a"].as_i64()).collect();
+            let found: Vec<_> =
+                parse_objects(text).iter().filter_map(|one| one["a"].as_i64()).collect();
             assert_eq!(found, expect, "{text:?}");
         };
         check("", &[]);

@@ -1,38 +1,38 @@
 //! `opencode run --format json`: a line of JSON for each part of the answer, with what each step took.
 
-use super::desk::Session;
-use super::failure::Refusal;
-use super::json::{count, objects, text};
-use super::{Asked, Call, Output, Said};
-use crate::agent::site::Doing;
+use super::call_folder::CliSession;
+use super::json::{count_value, parse_objects, string_value};
+use super::refusal::CliRefusal;
+use super::{CliCall, CliOutput, CliRequest, CliStreams};
+use crate::agent::workspace::AccessMode;
 use serde_json::{Value, json};
 use treebeam_run::port::Cost;
 
 /// The variable that has the key of a server that is set here.
-const KEY: &str = "TREEBEAM_AGENT_KEY";
+const AGENT_KEY_VARIABLE: &str = "TREEBEAM_AGENT_KEY";
 
-pub(super) fn call(asked: &Asked<'_>) -> Call {
+pub(super) fn build_call(asked: &CliRequest<'_>) -> CliCall {
     let cli = asked.cli;
     let model = match (&cli.base_url, &cli.model) {
         (Some(_), Some(model)) => Some(format!("treebeam/{model}")),
         (None, model) => model.clone(),
         (Some(_), None) => None,
     };
-    let call = Call::default()
-        .arguments(["run", "--format", "json"])
-        .option("-m", model.as_deref())
-        .key(KEY, cli)
-        .variable("OPENCODE_DISABLE_AUTOUPDATE", Some("1"));
+    let call = CliCall::default()
+        .with_arguments(["run", "--format", "json"])
+        .with_option("-m", model.as_deref())
+        .with_key(AGENT_KEY_VARIABLE, cli)
+        .with_variable("OPENCODE_DISABLE_AUTOUPDATE", Some("1"));
     let call = match asked.doing {
-        Doing::Reading => call.arguments(["--agent", "plan"]),
-        Doing::Editing => call,
+        AccessMode::Reading => call.with_arguments(["--agent", "plan"]),
+        AccessMode::Editing => call,
     };
     let call = match &asked.session {
-        Session::Fork(id) => call.arguments(["-s", id, "--fork"]),
-        Session::New | Session::Copy(_) => call,
+        CliSession::Fork(id) => call.with_arguments(["-s", id, "--fork"]),
+        CliSession::New | CliSession::Copy(_) => call,
     };
     let server = cli.base_url.as_ref().map(|url| {
-        let options = json!({ "baseURL": url, "apiKey": format!("{{env:{KEY}}}") });
+        let options = json!({ "baseURL": url, "apiKey": format!("{{env:{AGENT_KEY_VARIABLE}}}") });
         let models = json!({ (cli.model.as_deref().unwrap_or_default()): {} });
         let npm = "@ai-sdk/openai-compatible";
         let provider =
@@ -41,30 +41,31 @@ pub(super) fn call(asked: &Asked<'_>) -> Call {
     });
     // Its list of models and prices is on the maker's own server, whatever server is set.
     let alone = server.as_ref().map(|_| "1");
-    call.variable("OPENCODE_CONFIG_CONTENT", server.as_deref())
-        .variable("OPENCODE_DISABLE_MODELS_FETCH", alone)
-        .arguments(cli.args.iter().cloned())
+    call.with_variable("OPENCODE_CONFIG_CONTENT", server.as_deref())
+        .with_variable("OPENCODE_DISABLE_MODELS_FETCH", alone)
+        .with_arguments(cli.args.iter().cloned())
 }
 
-pub(super) fn read(output: Output<'_>) -> Result<Said, Refusal> {
-    let mut said = Said::default();
+pub(super) fn parse_output(output: CliStreams<'_>) -> Result<CliOutput, CliRefusal> {
+    let mut said = CliOutput::default();
     let (mut texts, mut cost, mut why) = (Vec::new(), None, None);
-    for event in objects(output.stdout) {
+    for event in parse_objects(output.stdout) {
         let part = &event["part"];
-        said.id = text(&event["sessionID"]).or(said.id);
+        said.id = string_value(&event["sessionID"]).or(said.id);
         match event["type"].as_str() {
-            Some("text") => texts.extend(text(&part["text"])),
+            Some("text") => texts.extend(string_value(&part["text"])),
             Some("step_finish") => {
                 let (tokens, mut sum) = (&part["tokens"], said.usage.unwrap_or_default());
-                let cached = count(&tokens["cache"]["read"]);
-                sum.input += count(&tokens["input"]) + count(&tokens["cache"]["write"]) + cached;
+                let cached = count_value(&tokens["cache"]["read"]);
+                sum.input +=
+                    count_value(&tokens["input"]) + count_value(&tokens["cache"]["write"]) + cached;
                 sum.cached += cached;
-                sum.output += count(&tokens["output"]) + count(&tokens["reasoning"]);
+                sum.output += count_value(&tokens["output"]) + count_value(&tokens["reasoning"]);
                 said.usage = Some(sum);
                 cost = Some(cost.unwrap_or(0.0) + part["cost"].as_f64().unwrap_or(0.0));
             }
             Some("tool_use") if is_refused(&part["state"]) => {
-                said.refused.extend(text(&part["tool"]));
+                said.refused.extend(string_value(&part["tool"]));
             }
             Some("error") => why = Some(event["error"].clone()),
             Some(_) | None => {}
@@ -73,19 +74,21 @@ pub(super) fn read(output: Output<'_>) -> Result<Said, Refusal> {
     if let Some(error) = why {
         let data = &error["data"];
         let status = data["statusCode"].as_u64().and_then(|code| u16::try_from(code).ok());
-        let words = text(&data["message"]).or_else(|| text(&error["name"])).unwrap_or_default();
-        return Err(Refusal { status, ..Refusal::of(words) });
+        let words = string_value(&data["message"])
+            .or_else(|| string_value(&error["name"]))
+            .unwrap_or_default();
+        return Err(CliRefusal { status, ..CliRefusal::from_words(words) });
     }
     if said.usage.is_none() {
         let complaint = output.stderr.trim();
         return Err(if complaint.contains("Session not found") {
-            Refusal::of_session(complaint)
+            CliRefusal::from_lost_session(complaint)
         } else {
-            Refusal::of(complaint)
+            CliRefusal::from_words(complaint)
         });
     }
     // A model that it knows no price of costs nothing there.
-    said.cost = cost.filter(|cost| *cost > 0.0).map(Cost::dollars);
+    said.cost = cost.filter(|cost| *cost > 0.0).map(Cost::from_dollars);
     said.text = texts.join("\n");
     Ok(said)
 }

@@ -1,97 +1,98 @@
 //! How each agent is started, and what its output means. The outputs were written by the programs themselves, and are
 //! shortened.
 
-use super::failure::judge;
+use super::refusal::judge_refusal;
 use super::*;
-use crate::agent::settings::{Edits, Key};
+use crate::agent::settings::{ApiKey, EditMode};
 use crate::env_file::Secret;
 use treebeam_run::port::Continuation;
 
-fn agent(tool: Tool) -> Cli {
-    Cli {
+fn agent(tool: CliTool) -> CliAgent {
+    CliAgent {
         tool,
-        command: vec![tool.program().to_owned()],
+        command: vec![tool.program_name().to_owned()],
         model: Some("m-1".to_owned()),
         args: vec!["--more".to_owned()],
         base_url: Some("http://127.0.0.1:1/v1".to_owned()),
-        key: Some(Key {
+        key: Some(ApiKey {
             variable: "MY_KEY".to_owned(),
             value: Secret::new("sk-canary".to_owned()),
         }),
         max_tokens: 9,
-        home: Home::Scratch,
-        edits: Edits::InPlace,
+        home: AgentHome::Scratch,
+        edits: EditMode::InPlace,
     }
 }
 
 /// What it is started with, in one line.
-fn started(tool: Tool, doing: Doing, session: Session) -> String {
+fn started(tool: CliTool, doing: AccessMode, session: CliSession) -> String {
     let (cli, prompt) = (agent(tool), Path::new("desk/p.txt"));
-    let surroundings = &Surroundings::Folder("r".into());
-    let call = call(&Asked { cli: &cli, doing, session, prompt, surroundings });
+    let surroundings = &AgentWorkspace::Folder("r".into());
+    let call = build_call(&CliRequest { cli: &cli, doing, session, prompt, surroundings });
     let variables: Vec<String> =
         call.variables.iter().map(|(name, value)| format!("{name}={value}")).collect();
     assert!(!call.arguments.join(" ").contains("canary"), "others see arguments");
-    format!("{} {} {}", variables.join(" "), tool.program(), call.arguments.join(" "))
+    format!("{} {} {}", variables.join(" "), tool.program_name(), call.arguments.join(" "))
 }
 
 #[test]
 fn how_each_is_started() {
-    let check = |tool: Tool, doing: Doing, session: Session, has: &[&str], lacks: &[&str]| {
-        let line = started(tool, doing, session.clone());
-        for part in has {
-            assert!(line.contains(part), "no {part:?} in {line}");
-        }
-        for part in lacks {
-            assert!(!line.contains(part), "{part:?} in {line}");
-        }
-        assert!(line.contains("--more") && line.contains("m-1"), "{line}");
-    };
-    let fork = || Session::Fork("s-1".to_owned());
-    let copy = || Session::Copy("copy.json".into());
+    let check =
+        |tool: CliTool, doing: AccessMode, session: CliSession, has: &[&str], lacks: &[&str]| {
+            let line = started(tool, doing, session.clone());
+            for part in has {
+                assert!(line.contains(part), "no {part:?} in {line}");
+            }
+            for part in lacks {
+                assert!(!line.contains(part), "{part:?} in {line}");
+            }
+            assert!(line.contains("--more") && line.contains("m-1"), "{line}");
+        };
+    let fork = || CliSession::Fork("s-1".to_owned());
+    let copy = || CliSession::Copy("copy.json".into());
     check(
-        Tool::Codex,
-        Doing::Editing,
-        Session::New,
+        CliTool::Codex,
+        AccessMode::Editing,
+        CliSession::New,
         &["CODEX_API_KEY=sk-canary", "exec --json", "workspace-write", "--more -"],
         &["fork", "resume"],
     );
     check(
-        Tool::Codex,
-        Doing::Reading,
+        CliTool::Codex,
+        AccessMode::Reading,
         fork(),
         &["exec fork --json", "read-only", "base_url=\"http://127.0.0.1:1/v1\"", "--more s-1 -"],
         &["workspace-write", "resume"],
     );
     let claude = ["ANTHROPIC_API_KEY=sk-canary", "ANTHROPIC_BASE_URL=http", "-p --output-format"];
-    check(Tool::Claude, Doing::Editing, Session::New, &claude, &["--resume"]);
+    check(CliTool::Claude, AccessMode::Editing, CliSession::New, &claude, &["--resume"]);
     let forked = ["--resume s-1 --fork-session"];
-    check(Tool::Claude, Doing::Reading, fork(), &forked, &["acceptEdits"]);
+    check(CliTool::Claude, AccessMode::Reading, fork(), &forked, &["acceptEdits"]);
     let gemini = ["GEMINI_API_KEY=sk-canary", "--approval-mode auto_edit"];
-    check(Tool::Gemini, Doing::Editing, Session::New, &gemini, &["--session-file"]);
+    check(CliTool::Gemini, AccessMode::Editing, CliSession::New, &gemini, &["--session-file"]);
     let copied = ["--approval-mode default", "--session-file copy.json"];
-    check(Tool::Gemini, Doing::Reading, copy(), &copied, &["auto_edit", "-r "]);
+    check(CliTool::Gemini, AccessMode::Reading, copy(), &copied, &["auto_edit", "-r "]);
     let opencode = ["run --format json -m treebeam/m-1", "{env:TREEBEAM_AGENT_KEY}"];
-    check(Tool::Opencode, Doing::Editing, Session::New, &opencode, &["plan"]);
-    check(Tool::Opencode, Doing::Reading, fork(), &["--agent plan", "-s s-1 --fork"], &[]);
+    check(CliTool::Opencode, AccessMode::Editing, CliSession::New, &opencode, &["plan"]);
+    check(CliTool::Opencode, AccessMode::Reading, fork(), &["--agent plan", "-s s-1 --fork"], &[]);
     let aider = [
         "OPENAI_API_KEY=sk-canary",
         "COLUMNS=100000",
         "--model openai/m-1",
         "--message-file desk/p.txt",
     ];
-    check(Tool::Aider, Doing::Editing, Session::New, &aider, &["--chat-mode"]);
-    check(Tool::Aider, Doing::Reading, Session::New, &["--chat-mode ask"], &[]);
+    check(CliTool::Aider, AccessMode::Editing, CliSession::New, &aider, &["--chat-mode"]);
+    check(CliTool::Aider, AccessMode::Reading, CliSession::New, &["--chat-mode ask"], &[]);
     // It leaves the user's repository alone.
     let apart = ["GIT_CONFIG_KEY_0=user.name", "--no-git", "--chat-history-file desk/chat.md"];
-    check(Tool::Aider, Doing::Reading, Session::New, &apart, &[]);
+    check(CliTool::Aider, AccessMode::Reading, CliSession::New, &apart, &[]);
 }
 
 /// What an output means, in words.
-fn heard(tool: Tool, stdout: &str, stderr: &str) -> String {
-    match read(tool, Output { stdout, stderr }) {
+fn heard(tool: CliTool, stdout: &str, stderr: &str) -> String {
+    match parse_output(tool, CliStreams { stdout, stderr }) {
         Ok(said) => {
-            let usage = |usage: Option<Usage>| match usage {
+            let usage = |usage: Option<TokenUsage>| match usage {
                 Some(usage) => format!("{}/{}/{}", usage.input, usage.cached, usage.output),
                 None => "-".to_owned(),
             };
@@ -103,20 +104,20 @@ fn heard(tool: Tool, stdout: &str, stderr: &str) -> String {
                 .trim_end()
                 .to_owned()
         }
-        Err(refusal) => match judge(refusal, &agent(tool)) {
-            Trouble::Passing { why, fault, spent, .. } => {
+        Err(refusal) => match judge_refusal(refusal, &agent(tool)) {
+            TryError::Temporary { why, fault, spent, .. } => {
                 format!("passing {fault:?} {spent:?}: {why}")
             }
-            Trouble::TooMany { why, .. } => format!("too many: {why}"),
-            Trouble::Unanswered { why, .. } => format!("unanswered: {why}"),
-            Trouble::Forgotten(why) => format!("forgotten: {why}"),
-            Trouble::Unavailable(error) => {
+            TryError::RateLimited { why, .. } => format!("too many: {why}"),
+            TryError::Unanswered { why, .. } => format!("unanswered: {why}"),
+            TryError::Forgotten(why) => format!("forgotten: {why}"),
+            TryError::Unavailable(error) => {
                 format!("unavailable: {}; {}", error.what, error.hint.unwrap_or_default())
             }
-            other @ (Trouble::Unreadable { .. }
-            | Trouble::OverBudget { .. }
-            | Trouble::OutOfTime { .. }
-            | Trouble::Interrupted) => format!("{other:?}"),
+            other @ (TryError::Unreadable { .. }
+            | TryError::OverBudget { .. }
+            | TryError::OutOfTime { .. }
+            | TryError::Interrupted) => format!("{other:?}"),
         },
     }
 }
@@ -124,7 +125,7 @@ fn heard(tool: Tool, stdout: &str, stderr: &str) -> String {
 #[test]
 fn what_codex_says() {
     let check = |stdout: &str, stderr: &str, expect: &str| {
-        let found = heard(Tool::Codex, stdout, stderr);
+        let found = heard(CliTool::Codex, stdout, stderr);
         assert!(found.starts_with(expect), "{found}");
     };
     let begun = r#"{"type":"thread.started","thread_id":"01a1e2e7-9863"}
@@ -166,7 +167,7 @@ not JSON at all
 #[test]
 fn what_claude_says() {
     let check = |stdout: &str, stderr: &str, expect: &str| {
-        let found = heard(Tool::Claude, stdout, stderr);
+        let found = heard(CliTool::Claude, stdout, stderr);
         assert!(found.starts_with(expect), "{found}");
     };
     let result = |error: &str, text: &str, tokens: &str, denials: &str| {
@@ -201,7 +202,7 @@ fn what_claude_says() {
 #[test]
 fn what_gemini_says() {
     let check = |stdout: &str, stderr: &str, expect: &str| {
-        let found = heard(Tool::Gemini, stdout, stderr);
+        let found = heard(CliTool::Gemini, stdout, stderr);
         assert!(found.starts_with(expect), "{found}");
     };
     let answer = |fail: &str| {
@@ -245,7 +246,7 @@ fn what_gemini_says() {
 #[test]
 fn what_opencode_says() {
     let check = |stdout: &str, stderr: &str, expect: &str| {
-        let found = heard(Tool::Opencode, stdout, stderr);
+        let found = heard(CliTool::Opencode, stdout, stderr);
         assert!(found.starts_with(expect), "{found}");
     };
     let said = r#"{"type":"step_start","sessionID":"ses_e1","part":{"type":"step-start"}}
@@ -263,7 +264,7 @@ fn what_opencode_says() {
     check(&rejected, "", "\"EDIT DONE\" turn 255/3/26 thread - id ses_e1 write");
     let ruled = denied("The user has specified a rule which prevents you from using this tool");
     check(&ruled, "", "\"EDIT DONE\" turn 255/3/26 thread - id ses_e1 write");
-    let broken = heard(Tool::Opencode, &denied("File not found"), "");
+    let broken = heard(CliTool::Opencode, &denied("File not found"), "");
     assert!(broken.ends_with("id ses_e1"), "what fails is not refused: {broken}");
     let refused = r#"{"type":"error","sessionID":"ses_e1","error":{"name":"APIError","data":{"message":"invalid key","statusCode":401,"isRetryable":false}}}"#;
     check(refused, "", "unavailable: the key was refused: opencode says: invalid key");
@@ -273,7 +274,7 @@ fn what_opencode_says() {
 #[test]
 fn what_aider_says() {
     let check = |stdout: &str, expect: &str| {
-        let found = heard(Tool::Aider, stdout, "Warning: Input is not a terminal (fd=0).");
+        let found = heard(CliTool::Aider, stdout, "Warning: Input is not a terminal (fd=0).");
         assert!(found.contains(expect), "{found}");
     };
     let greeting = "Analytics have been permanently disabled.\n\nAider v0.86.2\nModel: openai/m with whole edit format\nGit repo: .git with 1 files\nRepo-map: using 1024 tokens, auto refresh\n\n";
@@ -299,20 +300,20 @@ fn what_aider_says() {
 
 #[test]
 fn a_turn_takes_what_its_thread_took_since() {
-    let usage = |input, output| Usage { input, cached: 0, output };
-    let said = Said { taken: Some(usage(2507, 42)), ..Said::default() };
-    let mut question = Question {
+    let usage = |input, output| TokenUsage { input, cached: 0, output };
+    let said = CliOutput { taken: Some(usage(2507, 42)), ..CliOutput::default() };
+    let mut question = AgentQuestion {
         key: "k".to_owned(),
-        role: treebeam_run::port::Role::Ideas,
+        role: treebeam_run::port::AgentRole::Ideas,
         round: 0,
         prompt: "".into(),
         continues: None,
         place: None,
         node: None,
     };
-    assert_eq!(reply(said.clone(), &question).usage, Some(usage(2507, 42)));
+    assert_eq!(build_reply(said.clone(), &question).usage, Some(usage(2507, 42)));
     let taken = Some(usage(2500, 39));
     question.continues = Some(Continuation { id: "t".to_owned(), tokens: 0, taken });
-    let reply = reply(said, &question);
+    let reply = build_reply(said, &question);
     assert_eq!((reply.usage, reply.taken), (Some(usage(7, 3)), Some(usage(2507, 42))));
 }

@@ -1,17 +1,17 @@
 //! Which version of a coding agent is there, and what that means. It asks the program and nobody else.
 
-use crate::agent::command::shared;
-use crate::agent::settings::{Cli, Tool};
-use crate::process::{Mark, ProcessError, Program, Whole};
+use crate::agent::command::passed_variables;
+use crate::agent::settings::{CliAgent, CliTool};
+use crate::process::{ChildProgram, ProcessError, ProcessTree, TreeMarker};
 use std::path::Path;
 use std::time::Duration;
 
 /// How long a program may take to say its version.
-const PATIENCE: Duration = Duration::from_secs(10);
+const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum CliVersion {
     /// A version that is known to work.
     Good(String),
     /// One that is older than any that was tried.
@@ -24,25 +24,25 @@ pub enum Found {
 
 /// Asks an agent's program, in this folder.
 #[must_use]
-pub fn look(cli: &Cli, folder: &Path) -> Found {
+pub fn find_version(cli: &CliAgent, folder: &Path) -> CliVersion {
     let Some((program, arguments)) = cli.command.split_first() else {
-        return Found::Missing("`command` is empty".to_owned());
+        return CliVersion::Missing("`command` is empty".to_owned());
     };
-    let ended = Program::new(Path::new(program), folder)
+    let ended = ChildProgram::new(Path::new(program), folder)
         .args(arguments)
         .args(["--version"])
-        .envs(shared())
-        .deadline(PATIENCE)
-        .whole(Whole::new(Mark::fresh(), Duration::from_secs(1)))
+        .envs(passed_variables())
+        .deadline(VERSION_TIMEOUT)
+        .in_tree(ProcessTree::new(TreeMarker::unique(), Duration::from_secs(1)))
         .run();
     match ended {
-        Err(error @ ProcessError::Start { .. }) => Found::Missing(error.to_string()),
-        Err(error) => Found::Unknown(error.to_string()),
-        Ok(ended) => judge(cli.tool, &String::from_utf8_lossy(&ended.stdout.bytes)),
+        Err(error @ ProcessError::Start { .. }) => CliVersion::Missing(error.to_string()),
+        Err(error) => CliVersion::Unknown(error.to_string()),
+        Ok(ended) => judge_version(cli.tool, &String::from_utf8_lossy(&ended.stdout.bytes)),
     }
 }
 
-fn judge(tool: Tool, said: &str) -> Found {
+fn judge_version(tool: CliTool, said: &str) -> CliVersion {
     let line = said.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
     let words = line.split(|c: char| c.is_whitespace() || c == 'v');
     let numbers = |word: &str| {
@@ -50,9 +50,9 @@ fn judge(tool: Tool, said: &str) -> Found {
         Some((parts.next()?, parts.next()?))
     };
     match words.into_iter().find_map(numbers) {
-        None => Found::Unknown(format!("`{}` says {line:?}", tool.program())),
-        Some(version) if version < tool.oldest() => Found::Old(line.to_owned()),
-        Some(_) => Found::Good(line.to_owned()),
+        None => CliVersion::Unknown(format!("`{}` says {line:?}", tool.program_name())),
+        Some(version) if version < tool.oldest_version() => CliVersion::Old(line.to_owned()),
+        Some(_) => CliVersion::Good(line.to_owned()),
     }
 }
 
@@ -62,19 +62,19 @@ mod tests {
 
     #[test]
     fn versions_as_they_are_said() {
-        let check = |tool: Tool, said: &str, expect: &str| {
-            let found = format!("{:?}", judge(tool, said));
+        let check = |tool: CliTool, said: &str, expect: &str| {
+            let found = format!("{:?}", judge_version(tool, said));
             assert!(found.starts_with(expect), "{said}: {found}");
         };
-        check(Tool::Codex, "codex-cli 0.166.0\n", "Good");
-        check(Tool::Codex, "codex-cli 0.99.1\n", "Old");
-        check(Tool::Claude, "2.1.197 (Claude Code)\n", "Good");
-        check(Tool::Claude, "1.0.24 (Claude Code)\n", "Old");
-        check(Tool::Gemini, "0.61.0\n", "Good");
-        check(Tool::Opencode, "\n1.18.33\n", "Good");
-        check(Tool::Aider, "aider 0.86.2\n", "Good");
-        check(Tool::Aider, "v0.85.0\n", "Old");
-        check(Tool::Codex, "usage: codex\n", "Unknown");
-        check(Tool::Codex, "", "Unknown");
+        check(CliTool::Codex, "codex-cli 0.166.0\n", "Good");
+        check(CliTool::Codex, "codex-cli 0.99.1\n", "Old");
+        check(CliTool::Claude, "2.1.197 (Claude Code)\n", "Good");
+        check(CliTool::Claude, "1.0.24 (Claude Code)\n", "Old");
+        check(CliTool::Gemini, "0.61.0\n", "Good");
+        check(CliTool::Opencode, "\n1.18.33\n", "Good");
+        check(CliTool::Aider, "aider 0.86.2\n", "Good");
+        check(CliTool::Aider, "v0.85.0\n", "Old");
+        check(CliTool::Codex, "usage: codex\n", "Unknown");
+        check(CliTool::Codex, "", "Unknown");
     }
 }

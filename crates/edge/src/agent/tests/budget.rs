@@ -1,9 +1,9 @@
 //! The budget: what is refused, what is on disk, and that crashes cannot overspend it.
 
 use super::*;
-use crate::agent::budgeted::{Budget, Budgeted};
-use crate::agent::calls::Amount;
-use crate::agent::price::Prices;
+use crate::agent::budget_layer::{Budget, BudgetLayer};
+use crate::agent::call_store::CallAmount;
+use crate::agent::price::ModelPrices;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::Rng as _;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -20,26 +20,30 @@ fn tokens(most: u64) -> Budget {
 
 /// A layer around `inner` whose calls are in this folder.
 struct Setting {
-    calls: Calls,
-    crew: Crew,
-    prices: Prices,
+    calls: CallStore,
+    crew: RoleAgents,
+    prices: ModelPrices,
     watcher: Watcher,
 }
 
 impl Setting {
     fn new(folder: &Path) -> Self {
-        let calls = Calls::Folder(folder.to_owned());
-        Self { calls, crew: crew(), prices: Prices::default(), watcher: Watcher::default() }
+        let calls = CallStore::Folder(folder.to_owned());
+        Self { calls, crew: crew(), prices: ModelPrices::default(), watcher: Watcher::default() }
     }
 
-    fn layer<A: Answer>(&self, inner: A, budget: Budget) -> Recorded<'_, Budgeted<'_, A>> {
+    fn layer<A: AgentLayer>(
+        &self,
+        inner: A,
+        budget: Budget,
+    ) -> RecordLayer<'_, BudgetLayer<'_, A>> {
         let Self { calls, crew, prices, watcher } = self;
-        let inner = Budgeted::new(inner, budget, calls, (crew, prices), watcher).unwrap();
-        Recorded { inner, calls, crew, observer: watcher }
+        let inner = BudgetLayer::new(inner, budget, calls, (crew, prices), watcher).unwrap();
+        RecordLayer { inner, calls, crew, observer: watcher }
     }
 
     fn spent(&self) -> u64 {
-        self.calls.spent().unwrap().tokens
+        self.calls.total_spent().unwrap().tokens
     }
 }
 
@@ -50,54 +54,62 @@ fn real_usage_counts_and_the_next_start_knows_it() {
     let script = Script::of([Ok(reply("a")), Ok(reply("b"))]);
     let answer = setting
         .layer(&script, tokens(400))
-        .answer(&question("a", "abc"), &Within::default())
+        .answer_question(&question("a", "abc"), &DeadlineMeter::default())
         .unwrap();
     // gpt-4o: 10 tokens at 2.5, 5 at 10 dollars per million.
-    assert_eq!(answer.cost, Some(Cost::dollars(75e-6)));
-    assert_eq!(setting.calls.spent().unwrap(), Amount { tokens: 15, cost: Cost::dollars(75e-6) });
+    assert_eq!(answer.cost, Some(Cost::from_dollars(75e-6)));
+    assert_eq!(
+        setting.calls.total_spent().unwrap(),
+        CallAmount { tokens: 15, cost: Cost::from_dollars(75e-6) }
+    );
     assert_eq!(files(folder.path()), ["a.json"]);
     // 15 are spent: one more of 167 at most fits into 182, and not into 181.
     let refused = setting
         .layer(&script, tokens(15 + WORST - 1))
-        .answer(&question("b", "abc"), &Within::default());
+        .answer_question(&question("b", "abc"), &DeadlineMeter::default());
     assert!(
-        matches!(refused, Err(Trouble::OverBudget { budget: BudgetKind::Tokens, .. })),
+        matches!(refused, Err(TryError::OverBudget { budget: BudgetKind::Tokens, .. })),
         "{refused:?}"
     );
     assert_eq!((files(folder.path()).len(), script.asked()), (1, 1));
     setting
         .layer(&script, tokens(15 + WORST))
-        .answer(&question("b", "abc"), &Within::default())
+        .answer_question(&question("b", "abc"), &DeadlineMeter::default())
         .unwrap();
-    let dear = Budget { cost: Some(Cost::dollars(1e-3)), tokens: None };
-    let refused = setting.layer(&script, dear).answer(&question("c", "abc"), &Within::default());
+    let dear = Budget { cost: Some(Cost::from_dollars(1e-3)), tokens: None };
+    let refused = setting
+        .layer(&script, dear)
+        .answer_question(&question("c", "abc"), &DeadlineMeter::default());
     assert!(
-        matches!(&refused, Err(Trouble::OverBudget { budget: BudgetKind::Cost, why }) if why.contains("`max_cost_usd`")),
+        matches!(&refused, Err(TryError::OverBudget { budget: BudgetKind::Cost, why }) if why.contains("`max_cost_usd`")),
         "{refused:?}"
     );
     // What is on disk costs nothing more.
-    setting.layer(&script, tokens(1)).answer(&question("a", "abc"), &Within::default()).unwrap();
+    setting
+        .layer(&script, tokens(1))
+        .answer_question(&question("a", "abc"), &DeadlineMeter::default())
+        .unwrap();
 }
 
 #[test]
 fn what_a_failure_has_cost_counts() {
-    let check = |trouble: Trouble, expect: u64| {
+    let check = |trouble: TryError, expect: u64| {
         let folder = tempfile::tempdir().unwrap();
         let setting = Setting::new(folder.path());
         let said = format!("{trouble:?}");
         let script = Script::of([Err(trouble), Ok(reply("a"))]);
         let layer = setting.layer(&script, tokens(10_000));
-        assert!(layer.answer(&question("a", "abc"), &Within::default()).is_err());
+        assert!(layer.answer_question(&question("a", "abc"), &DeadlineMeter::default()).is_err());
         assert_eq!(setting.spent(), expect, "{said}");
-        layer.answer(&question("a", "abc"), &Within::default()).unwrap();
+        layer.answer_question(&question("a", "abc"), &DeadlineMeter::default()).unwrap();
         assert_eq!(setting.spent(), expect + 15, "{said}");
     };
-    let usage = Usage { input: 30, cached: 0, output: 4 };
-    check(Trouble::unanswered("no"), 0);
-    check(Trouble::Interrupted, 0);
-    check(Trouble::Unanswered { why: "cut".into(), spent: Spent::Known(usage) }, 34);
-    check(Trouble::Unanswered { why: "cut".into(), spent: Spent::Perhaps }, WORST);
-    check(Trouble::broken_off("half"), WORST);
+    let usage = TokenUsage { input: 30, cached: 0, output: 4 };
+    check(TryError::unanswered("no"), 0);
+    check(TryError::Interrupted, 0);
+    check(TryError::Unanswered { why: "cut".into(), spent: TryCost::Known(usage) }, 34);
+    check(TryError::Unanswered { why: "cut".into(), spent: TryCost::Unknown }, WORST);
+    check(TryError::broken_off("half"), WORST);
 }
 
 #[test]
@@ -105,22 +117,23 @@ fn each_further_try_that_may_be_paid_for_is_reserved_too() {
     let folder = tempfile::tempdir().unwrap();
     let setting = Setting::new(folder.path());
     let naps = Naps::default();
-    let lines = || [passing(None, Spent::Perhaps), passing(None, Spent::Perhaps), Ok(reply("a"))];
+    let lines =
+        || [passing(None, TryCost::Unknown), passing(None, TryCost::Unknown), Ok(reply("a"))];
     let script = Script::of(lines());
     let (crew, calls) = nothing_recorded();
     let servers = || ServerBook::new(&crew, &calls);
-    let retrying = Retrying::new(&script, &naps, PATIENCE, servers(), 7);
+    let retrying = RetryLayer::new(&script, &naps, PATIENCE, servers(), 7);
     setting
         .layer(retrying, tokens(3 * WORST))
-        .answer(&question("a", "abc"), &Within::default())
+        .answer_question(&question("a", "abc"), &DeadlineMeter::default())
         .unwrap();
     assert_eq!(setting.spent(), 2 * WORST + 15);
     let script = Script::of(lines());
-    let retrying = Retrying::new(&script, &naps, PATIENCE, servers(), 7);
+    let retrying = RetryLayer::new(&script, &naps, PATIENCE, servers(), 7);
     let layer = setting.layer(retrying, tokens(2 * WORST + 15 + 2 * WORST));
-    let refused = layer.answer(&question("b", "abc"), &Within::default());
+    let refused = layer.answer_question(&question("b", "abc"), &DeadlineMeter::default());
     assert!(
-        matches!(refused, Err(Trouble::OverBudget { budget: BudgetKind::Tokens, .. })),
+        matches!(refused, Err(TryError::OverBudget { budget: BudgetKind::Tokens, .. })),
         "{refused:?}"
     );
     assert_eq!((script.asked(), setting.spent()), (2, 4 * WORST + 15));
@@ -129,8 +142,8 @@ fn each_further_try_that_may_be_paid_for_is_reserved_too() {
 /// Does something while it is asked.
 struct Meanwhile<F>(F);
 
-impl<F: Fn() + Sync> Answer for Meanwhile<F> {
-    fn answer(&self, _: &Question, _: &dyn Meter) -> Result<Reply, Trouble> {
+impl<F: Fn() + Sync> AgentLayer for Meanwhile<F> {
+    fn answer_question(&self, _: &AgentQuestion, _: &dyn TryMeter) -> Result<AgentReply, TryError> {
         (self.0)();
         Ok(reply("a"))
     }
@@ -145,13 +158,14 @@ fn two_processes_share_the_budget_of_a_folder() {
     let second = setting.layer(&script, budget);
     let refused = Mutex::new(None);
     let ask = || {
-        *refused.lock().unwrap() = Some(second.answer(&question("b", "abc"), &Within::default()));
+        *refused.lock().unwrap() =
+            Some(second.answer_question(&question("b", "abc"), &DeadlineMeter::default()));
     };
     let first = setting.layer(Meanwhile(ask), budget);
-    first.answer(&question("a", "abc"), &Within::default()).unwrap();
+    first.answer_question(&question("a", "abc"), &DeadlineMeter::default()).unwrap();
     let refused = refused.into_inner().unwrap().unwrap();
-    assert!(matches!(refused, Err(Trouble::OverBudget { .. })), "what is under way counts");
-    second.answer(&question("c", "abc"), &Within::default()).unwrap();
+    assert!(matches!(refused, Err(TryError::OverBudget { .. })), "what is under way counts");
+    second.answer_question(&question("c", "abc"), &DeadlineMeter::default()).unwrap();
     assert_eq!((script.asked(), setting.spent()), (1, 30), "what it took is less");
 }
 
@@ -168,13 +182,16 @@ fn what_a_call_took_is_read_from_its_beginning() {
     for name in ["a.pending", "e.pending", "e.lost-1", "a.lost-2"] {
         write(name, &format!("{{{amount}}}"));
     }
-    let unanswered = setting.calls.unanswered().unwrap().tokens;
+    let unanswered = setting.calls.spent_unanswered().unwrap().tokens;
     assert_eq!((setting.spent(), unanswered), (35, 21), "one reservation was for its answer");
     for name in ["a.pending", "e.pending", "e.lost-1", "a.lost-2"] {
         fs::remove_file(folder.path().join(name)).unwrap();
     }
     let script = Script::of([Ok(reply("d"))]);
-    setting.layer(&script, tokens(9000)).answer(&question("d", "abc"), &Within::default()).unwrap();
+    setting
+        .layer(&script, tokens(9000))
+        .answer_question(&question("d", "abc"), &DeadlineMeter::default())
+        .unwrap();
     let kept = fs::read_to_string(folder.path().join("d.json")).unwrap();
     assert!(kept.starts_with(r#"{"amount":{"cost":75000000,"tokens":15},"#), "{kept}");
 }
@@ -185,32 +202,32 @@ struct Bank<'a> {
     luck: Mutex<Pcg64Mcg>,
 }
 
-impl Answer for Bank<'_> {
-    fn answer(&self, _: &Question, _: &dyn Meter) -> Result<Reply, Trouble> {
+impl AgentLayer for Bank<'_> {
+    fn answer_question(&self, _: &AgentQuestion, _: &dyn TryMeter) -> Result<AgentReply, TryError> {
         let (fate, output) = {
             let mut luck = self.luck.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             (luck.next_u32() % 8, u64::from(luck.next_u32() % 101))
         };
-        let usage = Usage { input: 20, cached: 0, output };
-        let charge = || self.charged.fetch_add(usage.total(), Ordering::SeqCst);
+        let usage = TokenUsage { input: 20, cached: 0, output };
+        let charge = || self.charged.fetch_add(usage.total_tokens(), Ordering::SeqCst);
         match fate {
             0 => power_cut(),
             1 => {
                 charge();
                 power_cut()
             }
-            2 => Err(Trouble::unanswered("no")),
+            2 => Err(TryError::unanswered("no")),
             3 => {
                 charge();
-                Err(Trouble::broken_off("half"))
+                Err(TryError::broken_off("half"))
             }
             4 => {
                 charge();
-                Err(Trouble::Unanswered { why: "cut".into(), spent: Spent::Known(usage) })
+                Err(TryError::Unanswered { why: "cut".into(), spent: TryCost::Known(usage) })
             }
             _ => {
                 charge();
-                Ok(Reply { usage: Some(usage), ..reply("yes") })
+                Ok(AgentReply { usage: Some(usage), ..reply("yes") })
             }
         }
     }
@@ -241,8 +258,9 @@ fn simulated(seed: u64) -> (u64, u64) {
                             return;
                         }
                         let question = question(&format!("q-{lane}-{n}"), "abc");
-                        let asked =
-                            AssertUnwindSafe(|| drop(layer.answer(&question, &Within::default())));
+                        let asked = AssertUnwindSafe(|| {
+                            drop(layer.answer_question(&question, &DeadlineMeter::default()));
+                        });
                         if catch_unwind(asked).is_err() {
                             crashed.store(true, Ordering::SeqCst);
                         }

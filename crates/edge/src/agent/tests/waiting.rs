@@ -3,30 +3,30 @@
 
 use super::*;
 
-fn too_many(wait: Option<u64>) -> Result<Reply, Trouble> {
-    Err(Trouble::TooMany { why: "slow down".into(), wait: wait.map(Duration::from_secs) })
+fn too_many(wait: Option<u64>) -> Result<AgentReply, TryError> {
+    Err(TryError::RateLimited { why: "slow down".into(), wait: wait.map(Duration::from_secs) })
 }
 
 /// Counts the further tries that cost something.
 #[derive(Default)]
 struct Counter(AtomicU32);
 
-impl Meter for Counter {
-    fn another_try(&self) -> Result<(), Trouble> {
+impl TryMeter for Counter {
+    fn another_try(&self) -> Result<(), TryError> {
         self.0.fetch_add(1, Ordering::SeqCst);
         Ok(())
     }
 }
 
 /// What became of a question: the answer in words, how often it was asked, how long was waited, how many tries were paid for.
-fn retried(script: Vec<Result<Reply, Trouble>>) -> (String, u32, Vec<Duration>, u32) {
+fn retried(script: Vec<Result<AgentReply, TryError>>) -> (String, u32, Vec<Duration>, u32) {
     let (script, naps, counter) = (Script::of(script), Naps::default(), Counter::default());
     let (crew, calls) = nothing_recorded();
-    let layer = Retrying::new(&script, &naps, PATIENCE, ServerBook::new(&crew, &calls), 7);
-    let said = match layer.answer(&question("k", "p"), &counter) {
+    let layer = RetryLayer::new(&script, &naps, PATIENCE, ServerBook::new(&crew, &calls), 7);
+    let said = match layer.answer_question(&question("k", "p"), &counter) {
         Ok(reply) => reply.text,
-        Err(Trouble::Unanswered { why, .. }) => format!("unanswered: {why}"),
-        Err(Trouble::Unavailable(error)) => format!("unavailable: {}", error.what),
+        Err(TryError::Unanswered { why, .. }) => format!("unanswered: {why}"),
+        Err(TryError::Unavailable(error)) => format!("unavailable: {}", error.what),
         Err(other) => format!("{other:?}"),
     };
     let naps = naps.0.into_inner().unwrap();
@@ -35,10 +35,10 @@ fn retried(script: Vec<Result<Reply, Trouble>>) -> (String, u32, Vec<Duration>, 
 
 #[test]
 fn what_may_go_away_is_tried_again_with_pauses_that_grow() {
-    use Spent::{Nothing, Perhaps};
+    use TryCost::{Nothing, Unknown};
     let (said, asked, naps, paid) = retried(vec![
         passing(None, Nothing),
-        passing(None, Perhaps),
+        passing(None, Unknown),
         passing(None, Nothing),
         Ok(reply("yes")),
     ]);
@@ -53,37 +53,42 @@ fn what_may_go_away_is_tried_again_with_pauses_that_grow() {
     let (said, asked, ..) = retried((0..4).map(|_| passing(None, Nothing)).collect());
     assert_eq!((said.as_str(), asked), ("unanswered: oops, 4 times", 4));
     // Who has never answered may be set wrong, and is not waited for.
-    for fault in [Fault::Unreachable, Fault::Overloaded] {
+    for fault in [ServerFault::Unreachable, ServerFault::Overloaded] {
         let (said, asked, ..) = retried((0..4).map(|_| gone(fault)).collect());
         assert!(said.starts_with("unavailable: refused, 4 times in "), "{said}");
         assert_eq!(asked, 4);
     }
 }
 
-fn gone(fault: Fault) -> Result<Reply, Trouble> {
+fn gone(fault: ServerFault) -> Result<AgentReply, TryError> {
     passing_as(fault, None)
 }
 
-fn gone_for(seconds: u64) -> Result<Reply, Trouble> {
-    passing_as(Fault::Overloaded, Some(seconds))
+fn gone_for(seconds: u64) -> Result<AgentReply, TryError> {
+    passing_as(ServerFault::Overloaded, Some(seconds))
 }
 
-fn passing_as(fault: Fault, seconds: Option<u64>) -> Result<Reply, Trouble> {
+fn passing_as(fault: ServerFault, seconds: Option<u64>) -> Result<AgentReply, TryError> {
     let (why, wait) = ("refused".into(), seconds.map(Duration::from_secs));
-    Err(Trouble::Passing { why, fault, wait, spent: Spent::Nothing })
+    Err(TryError::Temporary { why, fault, wait, spent: TryCost::Nothing })
 }
 
 #[test]
 fn who_has_answered_before_is_waited_for_while_it_is_gone() {
-    use Fault::{Answering, Overloaded, Unreachable};
-    let after_an_answer = |faults: Vec<Fault>| {
+    use ServerFault::{Answering, Overloaded, Unreachable};
+    let after_an_answer = |faults: Vec<ServerFault>| {
         let script = std::iter::once(Ok(reply("first"))).chain(faults.into_iter().map(gone));
         let script = Script::of(script.chain([Ok(reply("back"))]).collect::<Vec<_>>());
         let naps = Naps::default();
         let (crew, calls) = nothing_recorded();
-        let layer = Retrying::new(&script, &naps, PATIENCE, ServerBook::new(&crew, &calls), 7);
-        assert_eq!(layer.answer(&question("a", "p"), &Within::default()).unwrap().text, "first");
-        let second = layer.answer(&question("b", "p"), &Within::default()).map(|reply| reply.text);
+        let layer = RetryLayer::new(&script, &naps, PATIENCE, ServerBook::new(&crew, &calls), 7);
+        assert_eq!(
+            layer.answer_question(&question("a", "p"), &DeadlineMeter::default()).unwrap().text,
+            "first"
+        );
+        let second = layer
+            .answer_question(&question("b", "p"), &DeadlineMeter::default())
+            .map(|reply| reply.text);
         (second, naps.0.into_inner().unwrap())
     };
     for fault in [Unreachable, Overloaded] {
@@ -92,7 +97,7 @@ fn who_has_answered_before_is_waited_for_while_it_is_gone() {
         assert_eq!(naps.len(), 50);
         // Not for ever.
         let (said, naps) = after_an_answer(vec![fault; 500]);
-        assert!(matches!(&said, Err(Trouble::Unavailable(_))), "{said:?}");
+        assert!(matches!(&said, Err(TryError::Unavailable(_))), "{said:?}");
         let waited: Duration = naps.iter().sum();
         let slack = PATIENCE.longest_pause;
         assert!(waited >= PATIENCE.outage && waited <= PATIENCE.outage + slack, "{waited:?}");
@@ -103,13 +108,13 @@ fn who_has_answered_before_is_waited_for_while_it_is_gone() {
     let (said, _) = after_an_answer(starts);
     assert_eq!(said.expect("an answer"), "back");
     let (said, naps) = after_an_answer(vec![Answering; 50]);
-    assert!(matches!(&said, Err(Trouble::Unanswered { .. })), "{said:?}");
+    assert!(matches!(&said, Err(TryError::Unanswered { .. })), "{said:?}");
     assert_eq!(naps.len(), 3);
 }
 
 #[test]
 fn a_pause_of_nothing_is_no_pause_and_ends_by_the_clock() {
-    for trouble in [too_many, |wait: Option<u64>| passing_as(Fault::Overloaded, wait)] {
+    for trouble in [too_many, |wait: Option<u64>| passing_as(ServerFault::Overloaded, wait)] {
         // More than a server could answer in the time that there is.
         let (said, asked, naps, _) = retried((0..500).map(|_| trouble(Some(0))).collect());
         assert!(said.starts_with("unavailable: "), "{said}");
@@ -136,11 +141,11 @@ fn a_stated_wait_is_honoured_beyond_the_patience_for_an_outage() {
 fn a_stated_wait_is_a_day_at_most_whatever_the_patience_is() {
     let (crew, calls) = nothing_recorded();
     let day = Duration::from_hours(24);
-    let patience = Patience::OVERNIGHT.with_outage(day * 30);
+    let patience = RetryPolicy::OVERNIGHT.with_outage(day * 30);
     for trouble in [too_many(Some(40 * 86_400)), gone_for(40 * 86_400)] {
         let (script, naps) = (Script::of([trouble, Ok(reply("yes"))]), Naps::default());
-        let layer = Retrying::new(&script, &naps, patience, ServerBook::new(&crew, &calls), 7);
-        assert!(layer.answer(&question("k", "p"), &Within::default()).is_ok());
+        let layer = RetryLayer::new(&script, &naps, patience, ServerBook::new(&crew, &calls), 7);
+        assert!(layer.answer_question(&question("k", "p"), &DeadlineMeter::default()).is_ok());
         let waited = (&naps).now();
         assert!(waited >= day && waited <= day + Duration::from_secs(1), "{waited:?}");
     }
@@ -148,37 +153,49 @@ fn a_stated_wait_is_a_day_at_most_whatever_the_patience_is() {
 
 #[test]
 fn what_a_server_answered_one_role_counts_for_the_other_and_after_a_resume() {
-    let line = |role: Role| crew().settings(role).cloned();
-    let coder = line(Role::Coder).unwrap();
-    let crew = Crew::new(BTreeMap::from([
-        (Role::Coder, coder.clone()),
-        (Role::Coordinator, coder.clone()),
-        (Role::Ideas, {
-            let Line::Model(model) = coder.line.clone() else { panic!("a model") };
+    let line = |role: AgentRole| crew().settings_for(role).cloned();
+    let coder = line(AgentRole::Coder).unwrap();
+    let crew = RoleAgents::new(BTreeMap::from([
+        (AgentRole::Coder, coder.clone()),
+        (AgentRole::Coordinator, coder.clone()),
+        (AgentRole::Ideas, {
+            let AgentKind::Model(model) = coder.line.clone() else { panic!("a model") };
             let base_url = "http://127.0.0.1:8/v1".to_owned();
-            Settings { line: Line::Model(Model { base_url, ..model }), ..coder }
+            AgentSettings { line: AgentKind::Model(ModelAgent { base_url, ..model }), ..coder }
         }),
     ]));
     let folder = tempfile::tempdir().unwrap();
-    let calls = Calls::Run(RunDir::new(folder.path()));
-    let of = |role: Role, key: &str| Question { role, ..question(key, "p") };
+    let calls = CallStore::Run(RunDir::new(folder.path()));
+    let of = |role: AgentRole, key: &str| AgentQuestion { role, ..question(key, "p") };
     // After a first answer to the coder 60 s of an outage are nothing to the coordinator; the other server has none.
-    let ask = |lines: Vec<Result<Reply, Trouble>>, questions: [Question; 2]| {
+    let ask = |lines: Vec<Result<AgentReply, TryError>>, questions: [AgentQuestion; 2]| {
         let (script, naps) = (Script::of(lines), Naps::default());
-        let layer = Retrying::new(&script, &naps, PATIENCE, ServerBook::new(&crew, &calls), 7);
-        questions.map(|question| layer.answer(&question, &Within::default()).is_ok())
+        let layer = RetryLayer::new(&script, &naps, PATIENCE, ServerBook::new(&crew, &calls), 7);
+        questions
+            .map(|question| layer.answer_question(&question, &DeadlineMeter::default()).is_ok())
     };
-    let outage = |n: usize| (0..n).map(|_| gone(Fault::Overloaded));
+    let outage = |n: usize| (0..n).map(|_| gone(ServerFault::Overloaded));
     let first = || std::iter::once(Ok(reply("first")));
     let script = || first().chain(outage(20)).chain(first()).collect::<Vec<_>>();
-    assert_eq!(ask(script(), [of(Role::Coder, "a"), of(Role::Coordinator, "b")]), [true, true]);
-    assert_eq!(ask(script(), [of(Role::Coder, "a"), of(Role::Ideas, "b")]), [true, false]);
+    assert_eq!(
+        ask(script(), [of(AgentRole::Coder, "a"), of(AgentRole::Coordinator, "b")]),
+        [true, true]
+    );
+    assert_eq!(
+        ask(script(), [of(AgentRole::Coder, "a"), of(AgentRole::Ideas, "b")]),
+        [true, false]
+    );
     // Nothing is recorded: another process of the run does not know of the answer. With its record it does.
     let script = || outage(20).chain([Ok(reply("one")), Ok(reply("two"))]).collect::<Vec<_>>();
-    let twice = || [of(Role::Coordinator, "b"), of(Role::Coder, "c")];
+    let twice = || [of(AgentRole::Coordinator, "b"), of(AgentRole::Coder, "c")];
     assert!(!ask(script(), twice())[0]);
-    let settings = crew.settings(Role::Coder).unwrap();
-    let kept = calls.keep(&of(Role::Coder, "a"), settings, &reply("first"), Timestamp::UNIX_EPOCH);
+    let settings = crew.settings_for(AgentRole::Coder).unwrap();
+    let kept = calls.keep_reply(
+        &of(AgentRole::Coder, "a"),
+        settings,
+        &reply("first"),
+        Timestamp::UNIX_EPOCH,
+    );
     kept.unwrap();
     assert_eq!(ask(script(), twice()), [true, true]);
 }
@@ -186,31 +203,31 @@ fn what_a_server_answered_one_role_counts_for_the_other_and_after_a_resume() {
 #[test]
 fn an_outage_at_the_first_question_of_a_run_does_not_end_it() {
     let (crew, calls) = nothing_recorded();
-    let ask = |patience: Patience, failures: usize| {
-        let lines = (0..failures).map(|_| gone(Fault::Overloaded)).chain([Ok(reply("yes"))]);
+    let ask = |patience: RetryPolicy, failures: usize| {
+        let lines = (0..failures).map(|_| gone(ServerFault::Overloaded)).chain([Ok(reply("yes"))]);
         let (script, naps) = (Script::of(lines), Naps::default());
-        let layer = Retrying::new(&script, &naps, patience, ServerBook::new(&crew, &calls), 7);
-        let answer = layer.answer(&question("k", "p"), &Within::default()).is_ok();
+        let layer = RetryLayer::new(&script, &naps, patience, ServerBook::new(&crew, &calls), 7);
+        let answer = layer.answer_question(&question("k", "p"), &DeadlineMeter::default()).is_ok();
         (answer, (&naps).now().as_secs())
     };
-    let (answer, waited) = ask(Patience::OVERNIGHT, 20);
+    let (answer, waited) = ask(RetryPolicy::OVERNIGHT, 20);
     assert!(answer && waited > 60, "{waited}");
-    let (answer, waited) = ask(Patience::OVERNIGHT, 500);
+    let (answer, waited) = ask(RetryPolicy::OVERNIGHT, 500);
     assert!(!answer && (1800..1860).contains(&waited), "{waited}");
-    let (answer, waited) = ask(Patience::OVERNIGHT.with_outage(Duration::from_mins(3)), 500);
+    let (answer, waited) = ask(RetryPolicy::OVERNIGHT.with_outage(Duration::from_mins(3)), 500);
     assert!(!answer && (180..240).contains(&waited), "{waited}");
-    let (answer, waited) = ask(Patience::BRIEF, 500);
+    let (answer, waited) = ask(RetryPolicy::BRIEF, 500);
     assert!(!answer && waited < 5, "{waited}");
 }
 
 #[test]
 fn a_server_that_is_given_up_is_given_up_for_all() {
     let (crew, calls) = nothing_recorded();
-    let script = Script::of((0..5).map(|_| gone(Fault::Unreachable)).collect::<Vec<_>>());
+    let script = Script::of((0..5).map(|_| gone(ServerFault::Unreachable)).collect::<Vec<_>>());
     let naps = Naps::default();
-    let layer = Retrying::new(&script, &naps, PATIENCE, ServerBook::new(&crew, &calls), 7);
+    let layer = RetryLayer::new(&script, &naps, PATIENCE, ServerBook::new(&crew, &calls), 7);
     for (key, asked) in [("a", 4), ("b", 5)] {
-        assert!(layer.answer(&question(key, "p"), &Within::default()).is_err());
+        assert!(layer.answer_question(&question(key, "p"), &DeadlineMeter::default()).is_err());
         assert_eq!(script.asked(), asked);
     }
 }
@@ -233,12 +250,12 @@ fn a_rate_limit_is_waited_for_and_does_not_fail_the_question() {
 fn what_is_permanent_is_not_tried_again() {
     let unavailable = || Err(PortError::new("no key").into());
     for trouble in [
-        Err(Trouble::unanswered("too long")),
-        Err(Trouble::Unreadable { why: "?".into(), raw: vec![255], spent: Spent::Nothing }),
-        Err(Trouble::Forgotten("who".into())),
-        Err(Trouble::OverBudget { budget: BudgetKind::Cost, why: "much".into() }),
-        Err(Trouble::OutOfTime { why: "late".into(), spent: Spent::Nothing }),
-        Err(Trouble::Interrupted),
+        Err(TryError::unanswered("too long")),
+        Err(TryError::Unreadable { why: "?".into(), raw: vec![255], spent: TryCost::Nothing }),
+        Err(TryError::Forgotten("who".into())),
+        Err(TryError::OverBudget { budget: BudgetKind::Cost, why: "much".into() }),
+        Err(TryError::OutOfTime { why: "late".into(), spent: TryCost::Nothing }),
+        Err(TryError::Interrupted),
         unavailable(),
     ] {
         let (said, asked, naps, paid) = retried(vec![trouble]);
@@ -252,12 +269,16 @@ struct Slow {
     left: Mutex<Vec<Option<Duration>>>,
 }
 
-impl Answer for &Slow {
-    fn answer(&self, _: &Question, meter: &dyn Meter) -> Result<Reply, Trouble> {
-        self.left.lock().unwrap().push(meter.left());
+impl AgentLayer for &Slow {
+    fn answer_question(
+        &self,
+        _: &AgentQuestion,
+        meter: &dyn TryMeter,
+    ) -> Result<AgentReply, TryError> {
+        self.left.lock().unwrap().push(meter.remaining_time());
         let mut seconds = self.seconds.lock().unwrap();
-        meter.tried(Duration::from_secs(seconds.pop_front().unwrap()));
-        if seconds.is_empty() { Ok(reply("yes")) } else { passing(None, Spent::Nothing) }
+        meter.record_try_time(Duration::from_secs(seconds.pop_front().unwrap()));
+        if seconds.is_empty() { Ok(reply("yes")) } else { passing(None, TryCost::Nothing) }
     }
 }
 
@@ -267,19 +288,22 @@ fn an_answer_took_what_its_tries_took_and_none_has_more_than_is_left() {
     let naps = Naps::default();
     let folder = tempfile::tempdir().unwrap();
     let (calls, crew, watcher) =
-        (Calls::Folder(folder.path().join("c")), crew(), Watcher::default());
-    let layer = Retrying::new(&slow, &naps, PATIENCE, ServerBook::new(&crew, &calls), 7);
-    let layer = Recorded { inner: layer, calls: &calls, crew: &crew, observer: &watcher };
-    let within = Within { tries: Some(Duration::from_secs(10)), end: None };
-    let first = layer.answer(&question("k", "p"), &within).unwrap();
+        (CallStore::Folder(folder.path().join("c")), crew(), Watcher::default());
+    let layer = RetryLayer::new(&slow, &naps, PATIENCE, ServerBook::new(&crew, &calls), 7);
+    let layer = RecordLayer { inner: layer, calls: &calls, crew: &crew, observer: &watcher };
+    let within = DeadlineMeter { tries: Some(Duration::from_secs(10)), end: None };
+    let first = layer.answer_question(&question("k", "p"), &within).unwrap();
     assert_eq!(first.millis, Some(12_000), "pauses do not count");
     let left = slow.left.lock().unwrap().clone();
     assert_eq!(left, [10, 7, 3].map(|seconds| Some(Duration::from_secs(seconds))));
     let bill = first.bill();
-    assert_eq!((bill.calls, bill.calls_without_price, bill.usage.total()), (1, 1, 15));
+    assert_eq!((bill.calls, bill.calls_without_price, bill.usage.total_tokens()), (1, 1, 15));
     // From disk it took as long, however little is left.
     let again = layer
-        .answer(&question("k", "p"), &Within { tries: Some(Duration::ZERO), end: None })
+        .answer_question(
+            &question("k", "p"),
+            &DeadlineMeter { tries: Some(Duration::ZERO), end: None },
+        )
         .unwrap();
     assert_eq!(again, first);
 }
@@ -288,14 +312,15 @@ fn an_answer_took_what_its_tries_took_and_none_has_more_than_is_left() {
 fn a_question_that_waits_is_not_asked_after_the_end() {
     let (crew, calls) = nothing_recorded();
     let servers = || ServerBook::new(&crew, &calls);
-    for trouble in [too_many(Some(60)), passing(Some(60), Spent::Nothing)] {
+    for trouble in [too_many(Some(60)), passing(Some(60), TryCost::Nothing)] {
         let (script, naps) = (Script::of(vec![trouble, Ok(reply("too late"))]), Naps::default());
-        let layer = Retrying::new(&script, &naps, PATIENCE, servers(), 7);
+        let layer = RetryLayer::new(&script, &naps, PATIENCE, servers(), 7);
         let end = Instant::now().checked_add(Duration::from_secs(20));
-        let answer = layer.answer(&question("k", "p"), &Within { tries: None, end });
-        let spent = Spent::Nothing;
+        let answer =
+            layer.answer_question(&question("k", "p"), &DeadlineMeter { tries: None, end });
+        let spent = TryCost::Nothing;
         assert!(
-            matches!(answer, Err(Trouble::OutOfTime { spent: found, .. }) if found == spent),
+            matches!(answer, Err(TryError::OutOfTime { spent: found, .. }) if found == spent),
             "{answer:?}"
         );
         let [nap] = naps.0.lock().unwrap()[..] else { panic!("one nap") };
@@ -303,10 +328,13 @@ fn a_question_that_waits_is_not_asked_after_the_end() {
     }
     // Where the pause is over before, it is asked again.
     let (script, naps) = (Script::of(vec![too_many(Some(5)), Ok(reply("yes"))]), Naps::default());
-    let layer = Retrying::new(&script, &naps, PATIENCE, servers(), 7);
+    let layer = RetryLayer::new(&script, &naps, PATIENCE, servers(), 7);
     let end = Instant::now().checked_add(Duration::from_mins(1));
     assert_eq!(
-        layer.answer(&question("k", "p"), &Within { tries: None, end }).unwrap().text,
+        layer
+            .answer_question(&question("k", "p"), &DeadlineMeter { tries: None, end })
+            .unwrap()
+            .text,
         "yes"
     );
 }

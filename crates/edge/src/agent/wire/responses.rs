@@ -1,23 +1,30 @@
 //! `OpenAI`'s Responses: the one that can go on from an answer of its own.
 
-use super::{Delivery, Reading, Stop, Written, count, set, set_in, string};
-use crate::agent::question::Question;
-use crate::agent::settings::Model;
+use super::{
+    ModelStop, PartialAnswer, WireDelivery, WireRequest, count_value, nonempty_string, set_field,
+    set_nested_field,
+};
+use crate::agent::question::AgentQuestion;
+use crate::agent::settings::ModelAgent;
 use serde_json::{Value, json};
-use treebeam_run::port::Usage;
+use treebeam_run::port::TokenUsage;
 
-pub(super) fn write(model: &Model, question: &Question, delivery: Delivery) -> Written {
+pub(super) fn build_request(
+    model: &ModelAgent,
+    question: &AgentQuestion,
+    delivery: WireDelivery,
+) -> WireRequest {
     let mut body = json!({
         "model": model.name,
         "input": &*question.prompt,
         "max_output_tokens": model.max_tokens,
-        "stream": delivery == Delivery::Streamed,
+        "stream": delivery == WireDelivery::Streamed,
     });
     let before = question.continues.as_ref().map(|continuation| continuation.id.clone());
-    set(&mut body, "previous_response_id", before);
-    set(&mut body, "temperature", model.temperature);
-    set_in(&mut body, "reasoning", "effort", model.effort.clone());
-    Written {
+    set_field(&mut body, "previous_response_id", before);
+    set_field(&mut body, "temperature", model.temperature);
+    set_nested_field(&mut body, "reasoning", "effort", model.effort.clone());
+    WireRequest {
         path: "/responses".to_owned(),
         key_header: ("authorization", "Bearer "),
         headers: Vec::new(),
@@ -25,22 +32,22 @@ pub(super) fn write(model: &Model, question: &Question, delivery: Delivery) -> W
     }
 }
 
-pub(super) fn read(piece: &Value, reading: &mut Reading) {
+pub(super) fn read_piece(piece: &Value, reading: &mut PartialAnswer) {
     match piece["type"].as_str() {
         Some("response.output_text.delta") => {
             reading.text.push_str(piece["delta"].as_str().unwrap_or_default());
         }
         Some("response.completed" | "response.incomplete" | "response.failed") => {
-            whole(&piece["response"], reading);
+            read_response(&piece["response"], reading);
         }
         // An error event has its words at the top.
         Some("error") => reading.failed = Some(json!({ "error": piece })),
         Some(_) => {}
-        None => whole(piece, reading),
+        None => read_response(piece, reading),
     }
 }
 
-fn whole(response: &Value, reading: &mut Reading) {
+fn read_response(response: &Value, reading: &mut PartialAnswer) {
     let status = response["status"].as_str();
     if status == Some("failed") && !response["error"].is_null() {
         reading.failed = Some(json!({ "error": response["error"] }));
@@ -52,7 +59,7 @@ fn whole(response: &Value, reading: &mut Reading) {
     for content in contents {
         match content["type"].as_str() {
             Some("output_text") => text.push_str(content["text"].as_str().unwrap_or_default()),
-            Some("refusal") => refusal = string(&content["refusal"]),
+            Some("refusal") => refusal = nonempty_string(&content["refusal"]),
             Some(_) | None => {}
         }
     }
@@ -62,24 +69,25 @@ fn whole(response: &Value, reading: &mut Reading) {
     }
     let reason = response["incomplete_details"]["reason"].as_str();
     reading.stop = match (status, reason, refusal) {
-        (_, _, Some(refusal)) => Some(Stop::Refused(refusal)),
+        (_, _, Some(refusal)) => Some(ModelStop::Refused(refusal)),
         (Some("incomplete"), Some("content_filter"), _) => {
-            Some(Stop::Refused("a filter held the answer back".to_owned()))
+            Some(ModelStop::Refused("a filter held the answer back".to_owned()))
         }
         (Some("failed"), ..) => {
-            Some(Stop::Refused("it failed, and the server does not say why".to_owned()))
+            Some(ModelStop::Refused("it failed, and the server does not say why".to_owned()))
         }
-        (Some("incomplete"), ..) => Some(Stop::Length),
-        (Some("completed"), ..) => Some(Stop::Done),
+        (Some("incomplete"), ..) => Some(ModelStop::Length),
+        (Some("completed"), ..) => Some(ModelStop::Done),
         _ => None,
     };
     reading.ended = reading.stop.is_some();
-    reading.id = string(&response["id"]);
-    reading.model = string(&response["model"]);
+    reading.id = nonempty_string(&response["id"]);
+    reading.model = nonempty_string(&response["model"]);
     let usage = &response["usage"];
     if usage.is_object() {
-        let cached = count(&usage["input_tokens_details"]["cached_tokens"]);
-        let (input, output) = (count(&usage["input_tokens"]), count(&usage["output_tokens"]));
-        reading.usage = Some(Usage { input, cached, output });
+        let cached = count_value(&usage["input_tokens_details"]["cached_tokens"]);
+        let (input, output) =
+            (count_value(&usage["input_tokens"]), count_value(&usage["output_tokens"]));
+        reading.usage = Some(TokenUsage { input, cached, output });
     }
 }

@@ -1,30 +1,36 @@
 //! The wire formats by table: what is written, and what an answer means, streamed, whole and cut.
 
 use super::*;
-use crate::agent::settings::MAX_TOKENS;
+use crate::agent::settings::DEFAULT_MAX_TOKENS;
 use serde_json::json;
-use treebeam_run::port::{Continuation, Role};
+use treebeam_run::port::{AgentRole, Continuation};
 
-const WIRES: [Wire; 5] = [Wire::Chat, Wire::Responses, Wire::Messages, Wire::Gemini, Wire::Ollama];
+const WIRES: [WireFormat; 5] = [
+    WireFormat::Chat,
+    WireFormat::Responses,
+    WireFormat::Messages,
+    WireFormat::Gemini,
+    WireFormat::Ollama,
+];
 
-fn model(wire: Wire) -> Model {
-    Model {
+fn model(wire: WireFormat) -> ModelAgent {
+    ModelAgent {
         wire,
         name: "m-1".to_owned(),
-        base_url: wire.home().to_owned(),
+        base_url: wire.default_base_url().to_owned(),
         key: None,
         temperature: None,
-        max_tokens: MAX_TOKENS,
+        max_tokens: DEFAULT_MAX_TOKENS,
         effort: None,
         extra: Map::new(),
     }
 }
 
-fn question() -> Question {
+fn question() -> AgentQuestion {
     let (key, prompt) = ("k".to_owned(), "What?".to_owned());
-    Question {
+    AgentQuestion {
         key,
-        role: Role::Coder,
+        role: AgentRole::Coder,
         round: 0,
         prompt: prompt.into(),
         continues: None,
@@ -34,16 +40,16 @@ fn question() -> Question {
 }
 
 /// An answer, or what became of it, in words.
-fn heard(wire: Wire, body: &str, cut: Option<&str>) -> String {
-    match read(&model(wire), &question(), body, cut) {
-        Ok(Reply { text, usage, id, model, .. }) => {
+fn heard(wire: WireFormat, body: &str, cut: Option<&str>) -> String {
+    match parse_reply(&model(wire), &question(), body, cut) {
+        Ok(AgentReply { text, usage, id, model, .. }) => {
             let usage =
                 usage.map_or("?".to_owned(), |u| format!("{}/{}/{}", u.input, u.cached, u.output));
             format!("{text} {usage} {} {}", id.unwrap_or_default(), model.unwrap_or_default())
         }
-        Err(Trouble::Passing { spent, .. }) => format!("again {spent:?}"),
-        Err(Trouble::TooMany { .. }) => "wait".to_owned(),
-        Err(Trouble::Unanswered { why, .. }) => why,
+        Err(TryError::Temporary { spent, .. }) => format!("again {spent:?}"),
+        Err(TryError::RateLimited { .. }) => "wait".to_owned(),
+        Err(TryError::Unanswered { why, .. }) => why,
         Err(other) => format!("{other:?}"),
     }
 }
@@ -53,9 +59,9 @@ fn stream(events: &[Value]) -> String {
 }
 
 /// An answer of each kind, whole and streamed: all of them say the same.
-fn samples(wire: Wire) -> [String; 2] {
+fn samples(wire: WireFormat) -> [String; 2] {
     match wire {
-        Wire::Chat => {
+        WireFormat::Chat => {
             let usage = json!({"prompt_tokens": 11, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": 4}});
             let delta = |text: &str| json!({"id": "r-1", "model": "m-2", "choices": [{"delta": {"content": text}}]});
             let end = json!({"id": "r-1", "choices": [{"delta": {}, "finish_reason": "stop"}]});
@@ -65,7 +71,7 @@ fn samples(wire: Wire) -> [String; 2] {
                 stream(&[delta("Hé "), delta("there"), end, last]) + "data: [DONE]\n\n",
             ]
         }
-        Wire::Responses => {
+        WireFormat::Responses => {
             let whole = json!({
                 "id": "r-1", "model": "m-2", "status": "completed", "error": null,
                 "output": [{"type": "reasoning", "summary": []}, {"type": "message", "content": [{"type": "output_text", "text": "Hé there"}]}],
@@ -76,7 +82,7 @@ fn samples(wire: Wire) -> [String; 2] {
             let begin = json!({"type": "response.created", "response": {"status": "in_progress"}});
             [whole.to_string(), stream(&[begin, delta("Hé "), delta("there"), end])]
         }
-        Wire::Messages => {
+        WireFormat::Messages => {
             let usage =
                 json!({"input_tokens": 7, "cache_read_input_tokens": 4, "output_tokens": 7});
             let begin = json!({"type": "message_start", "message": {"id": "r-1", "model": "m-2", "content": [], "usage": {"input_tokens": 7, "cache_read_input_tokens": 4, "output_tokens": 1}}});
@@ -88,18 +94,18 @@ fn samples(wire: Wire) -> [String; 2] {
                 stream(&[begin, json!({"type": "ping"}), thought, delta("Hé "), delta("there"), end, json!({"type": "message_stop"})]),
             ]
         }
-        Wire::Gemini => {
+        WireFormat::Gemini => {
             let usage = json!({"promptTokenCount": 11, "cachedContentTokenCount": 4, "candidatesTokenCount": 5, "thoughtsTokenCount": 2});
             let part = |text: &str| json!({"responseId": "r-1", "modelVersion": "m-2", "candidates": [{"content": {"parts": [{"text": text}]}}]});
             let thought =
                 json!({"candidates": [{"content": {"parts": [{"text": "hm", "thought": true}]}}]});
             let end = json!({"candidates": [{"finishReason": "STOP"}], "usageMetadata": usage});
             let mut whole = part("Hé there");
-            merge(&mut whole, &json!({"usageMetadata": usage}));
+            merge_json(&mut whole, &json!({"usageMetadata": usage}));
             whole["candidates"][0]["finishReason"] = json!("STOP");
             [whole.to_string(), stream(&[thought, part("Hé "), part("there"), end])]
         }
-        Wire::Ollama => {
+        WireFormat::Ollama => {
             let part =
                 |text: &str| json!({"model": "m-2", "message": {"content": text}, "done": false});
             let end = json!({"model": "m-2", "message": {"content": ""}, "done": true, "done_reason": "stop", "prompt_eval_count": 11, "eval_count": 7});
@@ -113,8 +119,11 @@ fn samples(wire: Wire) -> [String; 2] {
 #[test]
 fn whole_and_streamed_answers_say_the_same() {
     for wire in WIRES {
-        let expect =
-            if wire == Wire::Ollama { "Hé there 11/0/7  m-2" } else { "Hé there 11/4/7 r-1 m-2" };
+        let expect = if wire == WireFormat::Ollama {
+            "Hé there 11/0/7  m-2"
+        } else {
+            "Hé there 11/4/7 r-1 m-2"
+        };
         for body in samples(wire) {
             assert_eq!(heard(wire, &body, None), expect, "{wire:?} {body}");
             assert_eq!(heard(wire, &body.replace('\n', "\r\n"), None), expect, "{wire:?} {body}");
@@ -144,7 +153,7 @@ fn a_part_of_an_answer_is_never_used() {
 
 #[test]
 fn why_a_model_stopped() {
-    let check = |wire: Wire, body: Value, expect: &str| {
+    let check = |wire: WireFormat, body: Value, expect: &str| {
         let found = heard(wire, &body.to_string(), None);
         assert!(found.contains(expect), "{wire:?}: {found}");
         let streamed = heard(wire, &stream(&[body]), None);
@@ -152,112 +161,116 @@ fn why_a_model_stopped() {
     };
     let chat =
         |reason: &str| json!({"choices": [{"finish_reason": reason, "message": {"content": "a"}}]});
-    check(Wire::Chat, chat("length"), "cut at `max_tokens`, 16384");
-    check(Wire::Chat, chat("content_filter"), "refused to answer");
+    check(WireFormat::Chat, chat("length"), "cut at `max_tokens`, 16384");
+    check(WireFormat::Chat, chat("content_filter"), "refused to answer");
     check(
-        Wire::Chat,
+        WireFormat::Chat,
         json!({"choices": [{"finish_reason": "stop", "message": {"content": null, "refusal": "I won't"}}]}),
         "refused to answer: I won't",
     );
     check(
-        Wire::Chat,
+        WireFormat::Chat,
         json!({"choices": [{"finish_reason": "tool_calls", "message": {"content": null, "tool_calls": [1]}}]}),
         "answered nothing",
     );
     let incomplete = |reason: &str| json!({"status": "incomplete", "incomplete_details": {"reason": reason}, "output": []});
-    check(Wire::Responses, incomplete("max_output_tokens"), "cut at `max_tokens`");
-    check(Wire::Responses, incomplete("content_filter"), "refused to answer");
+    check(WireFormat::Responses, incomplete("max_output_tokens"), "cut at `max_tokens`");
+    check(WireFormat::Responses, incomplete("content_filter"), "refused to answer");
     check(
-        Wire::Responses,
+        WireFormat::Responses,
         json!({"status": "failed", "error": {"code": "server_error", "message": "x"}}),
         "again Perhaps",
     );
     check(
-        Wire::Responses,
+        WireFormat::Responses,
         json!({"type": "error", "code": "rate_limit_exceeded", "message": "x"}),
         "wait",
     );
     let message = |reason: &str| json!({"type": "message", "content": [{"type": "text", "text": "a"}], "stop_reason": reason});
-    check(Wire::Messages, message("max_tokens"), "cut at `max_tokens`");
-    check(Wire::Messages, message("content_filter"), "refused to answer: content_filter");
+    check(WireFormat::Messages, message("max_tokens"), "cut at `max_tokens`");
+    check(WireFormat::Messages, message("content_filter"), "refused to answer: content_filter");
     let failed = json!({"status": "failed", "output": [{"content": [{"type": "output_text", "text": "."}]}]});
-    check(Wire::Responses, failed, "refused to answer: it failed");
-    let full = json!({"status": "completed", "usage": {"output_tokens": MAX_TOKENS}, "output": [{"content": [{"type": "output_text", "text": "."}]}]});
-    check(Wire::Responses, full, "cut at `max_tokens`");
-    check(Wire::Messages, message("refusal"), "refused to answer");
+    check(WireFormat::Responses, failed, "refused to answer: it failed");
+    let full = json!({"status": "completed", "usage": {"output_tokens": DEFAULT_MAX_TOKENS}, "output": [{"content": [{"type": "output_text", "text": "."}]}]});
+    check(WireFormat::Responses, full, "cut at `max_tokens`");
+    check(WireFormat::Messages, message("refusal"), "refused to answer");
     check(
-        Wire::Messages,
+        WireFormat::Messages,
         json!({"type": "error", "error": {"type": "overloaded_error", "message": "x"}}),
         "again Perhaps",
     );
     let candidate = |reason: &str| json!({"candidates": [{"content": {"parts": [{"text": "a"}]}, "finishReason": reason}]});
-    check(Wire::Gemini, candidate("MAX_TOKENS"), "cut at `max_tokens`");
-    check(Wire::Gemini, candidate("SAFETY"), "refused to answer: SAFETY");
+    check(WireFormat::Gemini, candidate("MAX_TOKENS"), "cut at `max_tokens`");
+    check(WireFormat::Gemini, candidate("SAFETY"), "refused to answer: SAFETY");
     check(
-        Wire::Gemini,
+        WireFormat::Gemini,
         json!({"promptFeedback": {"blockReason": "OTHER"}}),
         "refused to answer: OTHER",
     );
     check(
-        Wire::Ollama,
+        WireFormat::Ollama,
         json!({"message": {"content": "a"}, "done": true, "done_reason": "length"}),
         "cut at `max_tokens`",
     );
-    check(Wire::Ollama, json!({"error": "model runner has unexpectedly stopped"}), "again Perhaps");
-    check(Wire::Chat, json!({"hello": 1}), "again Perhaps");
-    assert_eq!(heard(Wire::Chat, "<html>proxy</html>", None), "again Perhaps");
-    assert_eq!(heard(Wire::Chat, "", None), "again Perhaps");
+    check(
+        WireFormat::Ollama,
+        json!({"error": "model runner has unexpectedly stopped"}),
+        "again Perhaps",
+    );
+    check(WireFormat::Chat, json!({"hello": 1}), "again Perhaps");
+    assert_eq!(heard(WireFormat::Chat, "<html>proxy</html>", None), "again Perhaps");
+    assert_eq!(heard(WireFormat::Chat, "", None), "again Perhaps");
 }
 
 #[test]
 fn what_is_written() {
-    let check = |wire: Wire, path: &str, expect: Value| {
+    let check = |wire: WireFormat, path: &str, expect: Value| {
         let mut model = model(wire);
         model.temperature = Some(0.5);
         model.effort = Some("low".to_owned());
         model.extra = json!({"extra": {"a": 1}}).as_object().cloned().unwrap();
         let mut question = question();
         question.continues = Some(Continuation { id: "r-0".to_owned(), tokens: 9, taken: None });
-        let written = write(&model, &question);
+        let written = build_request(&model, &question);
         assert_eq!(written.path, path);
         assert_eq!(written.body, expect, "{wire:?}");
         model.extra = json!({"stream": false}).as_object().cloned().unwrap();
-        let written = write(&model, &question);
+        let written = build_request(&model, &question);
         assert_ne!(written.body["stream"], true, "{wire:?}");
         assert!(!written.path.contains("stream"), "{wire:?}");
     };
-    let mut elsewhere = model(Wire::Chat);
+    let mut elsewhere = model(WireFormat::Chat);
     elsewhere.base_url = "http://127.0.0.1:9/v1".to_owned();
-    assert_eq!(write(&elsewhere, &question()).body["max_tokens"], MAX_TOKENS);
+    assert_eq!(build_request(&elsewhere, &question()).body["max_tokens"], DEFAULT_MAX_TOKENS);
     let messages = json!([{"role": "user", "content": "What?"}]);
     check(
-        Wire::Chat,
+        WireFormat::Chat,
         "/chat/completions",
-        json!({"model": "m-1", "messages": messages, "max_completion_tokens": MAX_TOKENS, "stream": true, "stream_options": {"include_usage": true},
+        json!({"model": "m-1", "messages": messages, "max_completion_tokens": DEFAULT_MAX_TOKENS, "stream": true, "stream_options": {"include_usage": true},
             "temperature": 0.5, "reasoning_effort": "low", "extra": {"a": 1}}),
     );
     check(
-        Wire::Responses,
+        WireFormat::Responses,
         "/responses",
-        json!({"model": "m-1", "input": "What?", "max_output_tokens": MAX_TOKENS, "stream": true, "previous_response_id": "r-0",
+        json!({"model": "m-1", "input": "What?", "max_output_tokens": DEFAULT_MAX_TOKENS, "stream": true, "previous_response_id": "r-0",
             "temperature": 0.5, "reasoning": {"effort": "low"}, "extra": {"a": 1}}),
     );
     check(
-        Wire::Messages,
+        WireFormat::Messages,
         "/v1/messages",
-        json!({"model": "m-1", "messages": messages, "max_tokens": MAX_TOKENS, "stream": true, 
+        json!({"model": "m-1", "messages": messages, "max_tokens": DEFAULT_MAX_TOKENS, "stream": true, 
             "output_config": {"effort": "low"}, "extra": {"a": 1}}),
     );
     check(
-        Wire::Gemini,
+        WireFormat::Gemini,
         "/models/m-1:streamGenerateContent?alt=sse",
         json!({"contents": [{"role": "user", "parts": [{"text": "What?"}]}], "extra": {"a": 1},
-            "generationConfig": {"maxOutputTokens": MAX_TOKENS, "temperature": 0.5, "thinkingConfig": {"thinkingLevel": "LOW"}}}),
+            "generationConfig": {"maxOutputTokens": DEFAULT_MAX_TOKENS, "temperature": 0.5, "thinkingConfig": {"thinkingLevel": "LOW"}}}),
     );
     check(
-        Wire::Ollama,
+        WireFormat::Ollama,
         "/api/chat",
         json!({"model": "m-1", "messages": messages, "stream": true, "think": "low", "extra": {"a": 1},
-            "options": {"num_predict": MAX_TOKENS, "temperature": 0.5}}),
+            "options": {"num_predict": DEFAULT_MAX_TOKENS, "temperature": 0.5}}),
     );
 }

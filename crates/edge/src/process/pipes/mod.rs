@@ -1,8 +1,8 @@
 //! What a child reads and writes, served by whoever waits for the child: no full pipe can stop it, and what it writes is
 //! bounded. It does not know how a child ends.
 
-use super::Captured;
-use super::log::Writer;
+use super::CapturedOutput;
+use super::log::LogWriter;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
@@ -14,31 +14,31 @@ mod system;
 #[path = "windows.rs"]
 mod system;
 
-pub(super) use system::Pipes;
+pub(super) use system::ChildPipes;
 
 /// How much of an output is read at a time. Most children write a few lines: more room would have to be made for each of them.
-const CHUNK: usize = 16 << 10;
+const READ_CHUNK_BYTES: usize = 16 << 10;
 
 /// Where an output goes.
-enum Sink {
+enum OutputSink {
     /// Its beginning is kept.
-    Beginning { most: usize, captured: Captured },
+    Beginning { most: usize, captured: CapturedOutput },
     /// Its end is kept: where somebody complains, what was said last is why.
     End { most: usize, kept: VecDeque<u8>, dropped: u64 },
     /// To a file.
-    Logged(Box<Writer>),
+    Logged(Box<LogWriter>),
 }
 
-impl Sink {
-    fn beginning(most: usize) -> Self {
-        Self::Beginning { most, captured: Captured::default() }
+impl OutputSink {
+    fn keep_beginning(most: usize) -> Self {
+        Self::Beginning { most, captured: CapturedOutput::default() }
     }
 
-    const fn last(most: usize) -> Self {
+    const fn keep_end(most: usize) -> Self {
         Self::End { most, kept: VecDeque::new(), dropped: 0 }
     }
 
-    fn take(&mut self, read: &[u8]) {
+    fn write_chunk(&mut self, read: &[u8]) {
         match self {
             Self::Beginning { most, captured } => {
                 let room = *most - captured.bytes.len();
@@ -52,21 +52,21 @@ impl Sink {
                 kept.drain(..over);
                 *dropped += over as u64;
             }
-            Self::Logged(writer) => writer.take(read),
+            Self::Logged(writer) => writer.write_chunk(read),
         }
     }
 
-    fn end(self) -> Captured {
+    fn finish(self) -> CapturedOutput {
         match self {
             Self::Beginning { captured, .. } => captured,
-            Self::End { kept, dropped, .. } => Captured { bytes: kept.into(), dropped },
-            Self::Logged(writer) => writer.end(),
+            Self::End { kept, dropped, .. } => CapturedOutput { bytes: kept.into(), dropped },
+            Self::Logged(writer) => writer.finish(),
         }
     }
 }
 
 /// Reads once. `None`: try again.
-fn read<'a>(pipe: &mut impl io::Read, chunk: &'a mut [u8]) -> io::Result<Option<&'a [u8]>> {
+fn read_once<'a>(pipe: &mut impl io::Read, chunk: &'a mut [u8]) -> io::Result<Option<&'a [u8]>> {
     match pipe.read(chunk) {
         Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(None),
         read => Ok(chunk.get(..read?)),
@@ -74,7 +74,10 @@ fn read<'a>(pipe: &mut impl io::Read, chunk: &'a mut [u8]) -> io::Result<Option<
 }
 
 /// A child may end without reading all of its input: that is its own affair.
-fn feed<W: io::Write + Send + 'static>(pipe: Option<W>, input: Arc<[u8]>) -> io::Result<()> {
+fn feed_in_thread<W: io::Write + Send + 'static>(
+    pipe: Option<W>,
+    input: Arc<[u8]>,
+) -> io::Result<()> {
     if let Some(mut pipe) = pipe {
         std::thread::Builder::new().spawn(move || pipe.write_all(&input).is_ok())?;
     }

@@ -1,8 +1,8 @@
 //! The pipes of a child on Unix: whoever waits for it reads and writes, and needs no thread for that.
 
-use super::{CHUNK, Sink, feed, read};
-use crate::process::log::Logged;
-use crate::process::{Captured, Keep};
+use super::{OutputSink, READ_CHUNK_BYTES, feed_in_thread, read_once};
+use crate::process::log::LogPipe;
+use crate::process::{CapturedOutput, OutputLimits};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
@@ -14,46 +14,51 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// What a child reads, and what it writes.
-pub(in crate::process) struct Pipes {
-    input: Fed,
-    stdout: Drained,
-    stderr: Drained,
+pub(in crate::process) struct ChildPipes {
+    input: FedInput,
+    stdout: DrainedOutput,
+    stderr: DrainedOutput,
     /// Can be read when the child has ended, where there is such a thing and it is watched.
     end: Option<OwnedFd>,
     chunk: Vec<u8>,
 }
 
-impl Pipes {
+impl ChildPipes {
     pub(in crate::process) fn new(
         child: &mut Child,
         input: Arc<[u8]>,
-        keep: Keep,
-        log: Option<Logged>,
+        keep: OutputLimits,
+        log: Option<LogPipe>,
     ) -> io::Result<Self> {
         let pipe = child.stdout.take().map(OwnedFd::from);
         let stdout = match log {
-            None => Drained::new(pipe, Sink::beginning(keep.stdout)),
-            Some(log) => Drained::new(Some(log.pipe.into()), Sink::Logged(log.writer.into())),
+            None => DrainedOutput::new(pipe, OutputSink::keep_beginning(keep.stdout)),
+            Some(log) => {
+                DrainedOutput::new(Some(log.pipe.into()), OutputSink::Logged(log.writer.into()))
+            }
         };
         Ok(Self {
-            input: Fed::new(child.stdin.take(), input)?,
+            input: FedInput::new(child.stdin.take(), input)?,
             stdout,
-            stderr: Drained::new(child.stderr.take().map(OwnedFd::from), Sink::last(keep.stderr)),
+            stderr: DrainedOutput::new(
+                child.stderr.take().map(OwnedFd::from),
+                OutputSink::keep_end(keep.stderr),
+            ),
             end: None,
-            chunk: vec![0; CHUNK],
+            chunk: vec![0; READ_CHUNK_BYTES],
         })
     }
 
     /// From now on the end of the child is noticed.
-    pub(in crate::process) fn watch(&mut self, child: &Child) {
-        self.end = handle(child);
+    pub(in crate::process) fn watch_exit(&mut self, child: &Child) {
+        self.end = exit_handle(child);
     }
 
     /// Serves them until the child that is watched has ended, and at most this long.
-    pub(in crate::process) fn serve(&mut self, most: Duration) -> io::Result<()> {
+    pub(in crate::process) fn serve_for(&mut self, most: Duration) -> io::Result<()> {
         let due = Instant::now() + most;
-        while let Some([fed, out, err, ended]) = self.ready(Some(due))? {
-            self.step([fed, out, err])?;
+        while let Some([fed, out, err, ended]) = self.poll_ready(Some(due))? {
+            self.serve_ready([fed, out, err])?;
             if ended {
                 self.end = None;
                 break;
@@ -66,17 +71,17 @@ impl Pipes {
     pub(in crate::process) fn finish(
         mut self,
         due: Option<Instant>,
-    ) -> io::Result<Option<[Captured; 2]>> {
+    ) -> io::Result<Option<[CapturedOutput; 2]>> {
         self.end = None;
         while self.stdout.pipe.is_some() || self.stderr.pipe.is_some() {
-            let Some([fed, out, err, _]) = self.ready(due)? else { return Ok(None) };
-            self.step([fed, out, err])?;
+            let Some([fed, out, err, _]) = self.poll_ready(due)? else { return Ok(None) };
+            self.serve_ready([fed, out, err])?;
         }
-        self.input.leave()?;
-        Ok(Some([self.stdout.sink.end(), self.stderr.sink.end()]))
+        self.input.feed_rest()?;
+        Ok(Some([self.stdout.sink.finish(), self.stderr.sink.finish()]))
     }
 
-    fn step(&mut self, [fed, out, err]: [bool; 3]) -> io::Result<()> {
+    fn serve_ready(&mut self, [fed, out, err]: [bool; 3]) -> io::Result<()> {
         if fed {
             self.input.write();
         }
@@ -90,9 +95,9 @@ impl Pipes {
     }
 
     /// Waits until something can be done with one of the pipes or the child has ended, and says which. `None`: too late.
-    fn ready(&self, due: Option<Instant>) -> io::Result<Option<[bool; 4]>> {
+    fn poll_ready(&self, due: Option<Instant>) -> io::Result<Option<[bool; 4]>> {
         let end = self.end.as_ref().map(|end| PollFd::new(end, PollFlags::IN));
-        let watched = [self.input.watched(), self.stdout.watched(), self.stderr.watched(), end];
+        let watched = [self.input.poll_fd(), self.stdout.poll_fd(), self.stderr.poll_fd(), end];
         let mut open: Vec<PollFd<'_>> = watched.iter().flatten().cloned().collect();
         let left = due.map(|due| due.saturating_duration_since(Instant::now()));
         if left.is_some_and(|left| left.is_zero()) {
@@ -111,7 +116,7 @@ impl Pipes {
 
 /// What says that a child has ended.
 #[cfg(target_os = "linux")]
-fn handle(child: &Child) -> Option<OwnedFd> {
+fn exit_handle(child: &Child) -> Option<OwnedFd> {
     use rustix::process::{Pid, PidfdFlags, pidfd_open};
     let pid = Pid::from_raw(i32::try_from(child.id()).ok()?)?;
     pidfd_open(pid, PidfdFlags::empty()).ok()
@@ -124,13 +129,13 @@ fn handle(_: &Child) -> Option<OwnedFd> {
 }
 
 /// What a child reads, and how far it was written.
-struct Fed {
+struct FedInput {
     pipe: Option<ChildStdin>,
     bytes: Arc<[u8]>,
     written: usize,
 }
 
-impl Fed {
+impl FedInput {
     fn new(pipe: Option<ChildStdin>, bytes: Arc<[u8]>) -> io::Result<Self> {
         let mut fed = Self { pipe, bytes, written: 0 };
         if let Some(pipe) = &fed.pipe {
@@ -140,7 +145,7 @@ impl Fed {
         Ok(fed)
     }
 
-    fn watched(&self) -> Option<PollFd<'_>> {
+    fn poll_fd(&self) -> Option<PollFd<'_>> {
         self.pipe.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::OUT))
     }
 
@@ -159,36 +164,36 @@ impl Fed {
     }
 
     /// Whoever has closed both outputs may still read.
-    fn leave(mut self) -> io::Result<()> {
+    fn feed_rest(mut self) -> io::Result<()> {
         let Some(pipe) = self.pipe.take() else { return Ok(()) };
         fcntl_setfl(&pipe, fcntl_getfl(&pipe)? - OFlags::NONBLOCK)?;
-        feed(Some(pipe), self.bytes.get(self.written..).unwrap_or_default().into())
+        feed_in_thread(Some(pipe), self.bytes.get(self.written..).unwrap_or_default().into())
     }
 }
 
 /// An output, until its end.
-struct Drained {
+struct DrainedOutput {
     pipe: Option<File>,
-    sink: Sink,
+    sink: OutputSink,
 }
 
-impl Drained {
-    fn new(pipe: Option<OwnedFd>, sink: Sink) -> Self {
+impl DrainedOutput {
+    fn new(pipe: Option<OwnedFd>, sink: OutputSink) -> Self {
         Self { pipe: pipe.map(File::from), sink }
     }
 
-    fn watched(&self) -> Option<PollFd<'_>> {
+    fn poll_fd(&self) -> Option<PollFd<'_>> {
         self.pipe.as_ref().map(|pipe| PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::IN))
     }
 
     /// Reads what is there.
     fn read(&mut self, chunk: &mut [u8]) -> io::Result<()> {
         let Some(pipe) = &mut self.pipe else { return Ok(()) };
-        let Some(read) = read(pipe, chunk)? else { return Ok(()) };
+        let Some(read) = read_once(pipe, chunk)? else { return Ok(()) };
         if read.is_empty() {
             self.pipe = None;
         }
-        self.sink.take(read);
+        self.sink.write_chunk(read);
         Ok(())
     }
 }

@@ -3,9 +3,9 @@
 use super::*;
 use proptest::prelude::*;
 
-fn coder(text: &str) -> Result<Template, String> {
+fn coder(text: &str) -> Result<PromptTemplate, String> {
     let text = format!("{text}\n{{{{answer}}}}\n{{{{change_so_far}}}}\n{{{{problem}}}}\n");
-    Template::parse(Role::Coder, &text).map_err(|error| error.to_string())
+    PromptTemplate::parse(AgentRole::Coder, &text).map_err(|error| error.to_string())
 }
 
 fn parts<'a>(said: &[(Placeholder, &'a str)]) -> Parts<'a> {
@@ -39,7 +39,7 @@ fn what_is_wrong_is_said_with_its_line() {
     check("{{idea}}\n\n{{idea}}", "line 3: `{{idea}}` stands on line 1 already");
     check("{{idea}\n", "line 1: `{{idea` is not closed: write `{{idea}}`");
     check("Do it.", "the prompt of the role `coder` needs `{{idea}}`: the idea file");
-    check(&"x".repeat(MOST_BYTES), "a prompt may have 64 KiB at most");
+    check(&"x".repeat(MAX_TEMPLATE_BYTES), "a prompt may have 64 KiB at most");
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn a_word_stands_anywhere_and_braces_can_be_meant() {
     let needed = "{{answer}}\n{{memory}}\n{{node}}\n{{repeated}}";
     let text =
         format!("{{{{count}}}} or {{{{ count }}}}: \\{{{{count}}}} {{{{{{count}}}}}}\n{needed}");
-    let template = Template::parse(Role::Ideas, &text).expect("a template");
+    let template = PromptTemplate::parse(AgentRole::Ideas, &text).expect("a template");
     let filled = template.fill(&parts(&[(Placeholder::Count, "7")]));
     assert_eq!(filled, "7 or 7: {{count}} {7}\n");
 }
@@ -69,8 +69,8 @@ fn a_word_stands_anywhere_and_braces_can_be_meant() {
 proptest! {
     #[test]
     fn any_text_is_read_or_refused(text in "(\\{\\{|\\}\\}|idea|count|\\\\|\\PC|\n| ){0,80}") {
-        for role in Role::ALL {
-            let (template, _) = Template::read(role, &text);
+        for role in AgentRole::ALL {
+            let (template, _) = PromptTemplate::parse_leniently(role, &text);
             let filled = template.fill(&Parts::new());
             prop_assert!(filled.len() <= text.len() + 1, "{:?}", filled);
         }

@@ -1,45 +1,50 @@
 //! `treebeam agents ask`: one question from standard input, one answer on standard output.
 
-use super::watcher::Watcher;
-use super::{plan, settings};
-use crate::cli::AskArgs;
-use crate::command::Output;
-use crate::crew::{self, Seat};
-use crate::failure::{Exit, Failure};
+use super::terminal_observer::TerminalObserver;
+use super::{build_question_plan, load_agent_config};
+use crate::cli::AgentsAskArgs;
+use crate::command::OutputFormat;
+use crate::failure::{CommandExit, CommandFailure};
+use crate::role_agents::{self, RoleAgent};
 use crate::terminal;
 use jiff::Timestamp;
 use serde_json::json;
 use std::io::{self, Read as _};
 use std::path::Path;
 use std::process;
-use treebeam_edge::agent::Door;
-use treebeam_edge::agent::calls::is_key;
-use treebeam_edge::agent::question::Question;
+use treebeam_edge::agent::AgentDoor;
+use treebeam_edge::agent::call_store::is_call_key;
+use treebeam_edge::agent::question::AgentQuestion;
 use treebeam_run::port::Cost;
 
 /// The longest question.
-const MOST_BYTES: u64 = 16 << 20;
+const MAX_QUESTION_BYTES: u64 = 16 << 20;
 
-pub(super) fn run(here: &Path, args: &AskArgs, output: Output) -> Result<Exit, Failure> {
+pub(super) fn run_agents_ask(
+    here: &Path,
+    args: &AgentsAskArgs,
+    output: OutputFormat,
+) -> Result<CommandExit, CommandFailure> {
     let key = match &args.key {
-        Some(key) if is_key(key) => key.clone(),
+        Some(key) if is_call_key(key) => key.clone(),
         Some(_) => {
             let what = "`--key` may have letters, digits, `-` and `_`, and at most 100 of them";
-            return Err(Failure::usage(what));
+            return Err(CommandFailure::usage(what));
         }
         None => format!("ask-{}-{}", Timestamp::now().as_nanosecond(), process::id()),
     };
-    let (config, dotenv) = settings(here, &args.config, Some(&args.spending))?;
-    let seats = crew::seats(&config, &dotenv);
-    let seat: Vec<Seat<'_>> = seats.into_iter().filter(|seat| seat.role == args.role).collect();
+    let (config, dotenv) = load_agent_config(here, &args.config, Some(&args.spending))?;
+    let seats = role_agents::list_role_agents(&config, &dotenv);
+    let seat: Vec<RoleAgent<'_>> =
+        seats.into_iter().filter(|seat| seat.role == args.role).collect();
     if seat.is_empty() {
         let what = format!("no agent is set for the role `{}`", args.role);
         let hint = format!("set `agents.{}` in `treebeam.toml`", args.role);
-        return Err(Failure::usage(what).hint(hint));
+        return Err(CommandFailure::usage(what).with_hint(hint));
     }
-    let plan = plan(here, &config, &seat)?;
-    let prompt = question()?;
-    let question = Question {
+    let plan = build_question_plan(here, &config, &seat)?;
+    let prompt = read_question()?;
+    let question = AgentQuestion {
         key: key.clone(),
         role: args.role,
         round: 0,
@@ -48,39 +53,40 @@ pub(super) fn run(here: &Path, args: &AskArgs, output: Output) -> Result<Exit, F
         place: None,
         node: None,
     };
-    let reply = Door::open(&plan, &Watcher)?.answer(&question)?;
+    let reply = AgentDoor::open(&plan, &TerminalObserver)?.answer_question(&question)?;
     match output {
-        Output::Json => terminal::json(&json!({
+        OutputFormat::Json => terminal::print_json(&json!({
             "schema": "treebeam.agents.ask/1",
             "role": args.role,
             "key": key,
             "reply": reply.text,
             "usage": reply.usage,
-            "cost_usd": reply.cost.map(Cost::in_dollars),
+            "cost_usd": reply.cost.map(Cost::to_dollars),
             "id": reply.id,
             "model": reply.model,
         }))?,
-        Output::Text => {
+        OutputFormat::Text => {
             let end = if reply.text.ends_with('\n') { "" } else { "\n" };
-            terminal::show(&format!("{}{end}", reply.text))?;
+            terminal::print_text(&format!("{}{end}", reply.text))?;
         }
     }
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }
 
-fn question() -> Result<String, Failure> {
+fn read_question() -> Result<String, CommandFailure> {
     let mut bytes = Vec::new();
-    io::stdin().lock().take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MOST_BYTES {
-        return Err(Failure::usage(format!(
+    io::stdin().lock().take(MAX_QUESTION_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_QUESTION_BYTES {
+        return Err(CommandFailure::usage(format!(
             "the question is longer than {} MiB",
-            MOST_BYTES >> 20
+            MAX_QUESTION_BYTES >> 20
         )));
     }
-    let text = String::from_utf8(bytes).map_err(|_| Failure::usage("the question is not UTF-8"))?;
+    let text =
+        String::from_utf8(bytes).map_err(|_| CommandFailure::usage("the question is not UTF-8"))?;
     if text.trim().is_empty() {
-        return Err(Failure::usage("there is no question on standard input")
-            .hint("for example: echo 'Say hello.' | treebeam agents ask --role coder"));
+        return Err(CommandFailure::usage("there is no question on standard input")
+            .with_hint("for example: echo 'Say hello.' | treebeam agents ask --role coder"));
     }
     Ok(text)
 }

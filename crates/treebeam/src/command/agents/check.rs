@@ -1,13 +1,13 @@
 //! `treebeam agents check`: one tiny question to each distinct agent, really asked. Whether a provider goes on from its own
 //! answers is tried where it claims to. A server that does not answer is waited for once, all servers at the same time.
 
-use super::watcher::Watcher;
-use super::{columns, none_set, plan, settings};
-use crate::cli::CheckArgs;
-use crate::command::Output;
-use crate::config::agents::Line;
-use crate::crew::{self, Seat};
-use crate::failure::{Exit, Failure};
+use super::terminal_observer::TerminalObserver;
+use super::{align_columns, build_question_plan, load_agent_config, no_agents_failure};
+use crate::cli::AgentsCheckArgs;
+use crate::command::OutputFormat;
+use crate::config::agents::AgentConfigKind;
+use crate::failure::{CommandExit, CommandFailure};
+use crate::role_agents::{self, RoleAgent};
 use crate::terminal;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -18,24 +18,24 @@ use std::path::Path;
 use std::process;
 use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
-use treebeam_edge::agent::Door;
-use treebeam_edge::agent::question::Question;
-use treebeam_run::port::{AgentError, Cost, Reply};
+use treebeam_edge::agent::AgentDoor;
+use treebeam_edge::agent::question::AgentQuestion;
+use treebeam_run::port::{AgentError, AgentReply, Cost};
 
-const PROMPT: &str = "Reply with the single word: ok";
+const CHECK_PROMPT: &str = "Reply with the single word: ok";
 /// How long a server may take for an answer, and for all answers that do not come together.
-const PATIENCE: Duration = Duration::from_mins(1);
+const MAX_SERVER_WAIT: Duration = Duration::from_mins(1);
 /// How much of an answer is shown.
-const SHOWN: usize = 60;
+const MAX_SHOWN_REPLY_CHARS: usize = 60;
 
 /// What became of one agent.
-struct Checked {
-    answer: Result<(Reply, Duration), Failure>,
+struct AgentCheck {
+    answer: Result<(AgentReply, Duration), CommandFailure>,
     continuation: Option<(&'static str, Option<String>)>,
 }
 
-impl Checked {
-    const fn failed(failure: Failure) -> Self {
+impl AgentCheck {
+    const fn from_failure(failure: CommandFailure) -> Self {
         Self { answer: Err(failure), continuation: None }
     }
 }
@@ -47,10 +47,10 @@ struct ServerPatience {
 
 impl ServerPatience {
     /// Asks for an answer within the time that is left.
-    fn wait(
+    fn ask_within_limit(
         &mut self,
-        ask: impl FnOnce(Duration) -> Result<Reply, AgentError>,
-    ) -> Result<Reply, AgentError> {
+        ask: impl FnOnce(Duration) -> Result<AgentReply, AgentError>,
+    ) -> Result<AgentReply, AgentError> {
         let begun = Instant::now();
         let answer = ask(self.left);
         if answer.is_err() {
@@ -60,77 +60,91 @@ impl ServerPatience {
     }
 }
 
-pub(super) fn run(here: &Path, args: &CheckArgs, output: Output) -> Result<Exit, Failure> {
-    let (config, dotenv) = settings(here, &args.config, Some(&args.spending))?;
-    let seats = crew::seats(&config, &dotenv);
+pub(super) fn run_agents_check(
+    here: &Path,
+    args: &AgentsCheckArgs,
+    output: OutputFormat,
+) -> Result<CommandExit, CommandFailure> {
+    let (config, dotenv) = load_agent_config(here, &args.config, Some(&args.spending))?;
+    let seats = role_agents::list_role_agents(&config, &dotenv);
     if seats.is_empty() {
-        return Err(none_set());
+        return Err(no_agents_failure());
     }
-    let mut checked: BTreeMap<String, Checked> = BTreeMap::new();
+    let mut checked: BTreeMap<String, AgentCheck> = BTreeMap::new();
     let (mut ready, mut lacking) = (Vec::new(), Vec::new());
     for seat in seats {
-        match is_ready(&seat) {
+        match must_be_ready(&seat) {
             Ok(()) => ready.push(seat),
             Err(failure) => {
-                checked.entry(name(&seat)).or_insert_with(|| Checked::failed(failure));
+                checked
+                    .entry(agent_key(&seat))
+                    .or_insert_with(|| AgentCheck::from_failure(failure));
                 lacking.push(seat);
             }
         }
     }
-    let servers = by_server(&ready);
-    let mut plan = plan(here, &config, &ready)?;
+    let servers = group_by_server(&ready);
+    let mut plan = build_question_plan(here, &config, &ready)?;
     // A server that does not answer keeps no slot from the others.
     let all = u32::try_from(servers.len()).ok().and_then(NonZeroU32::new);
     plan.limits.in_flight = all.map_or(plan.limits.in_flight, |all| plan.limits.in_flight.max(all));
-    checked.extend(check_servers(&Door::open(&plan, &Watcher)?, &servers));
+    checked.extend(check_servers(&AgentDoor::open(&plan, &TerminalObserver)?, &servers));
     let both = ready.iter().chain(&lacking);
-    let mut rows: Vec<(&Seat<'_>, &Checked)> =
-        both.filter_map(|seat| Some((seat, checked.get(&name(seat))?))).collect();
+    let mut rows: Vec<(&RoleAgent<'_>, &AgentCheck)> =
+        both.filter_map(|seat| Some((seat, checked.get(&agent_key(seat))?))).collect();
     rows.sort_by_key(|(seat, _)| seat.role);
     match output {
-        Output::Json => terminal::json(&json!({
+        OutputFormat::Json => terminal::print_json(&json!({
             "schema": "treebeam.agents.check/1",
-            "agents": rows.iter().map(|(seat, checked)| document(seat, checked)).collect::<Vec<_>>(),
+            "agents": rows.iter().map(|(seat, checked)| render_check_json(seat, checked)).collect::<Vec<_>>(),
         }))?,
-        Output::Text => tell(&rows)?,
+        OutputFormat::Text => show_checks(&rows)?,
     }
     let failures = checked.values().filter_map(|checked| checked.answer.as_ref().err());
-    Ok(failures.map(Failure::exit).max_by_key(|exit| exit.code()).unwrap_or(Exit::Done))
+    Ok(failures
+        .map(CommandFailure::exit)
+        .max_by_key(|exit| exit.code())
+        .unwrap_or(CommandExit::Done))
 }
 
 /// Checks that an agent has its key and its program.
-fn is_ready(seat: &Seat<'_>) -> Result<(), Failure> {
-    seat.settings()?;
+fn must_be_ready(seat: &RoleAgent<'_>) -> Result<(), CommandFailure> {
+    seat.agent_settings()?;
     seat.must_be_installed()
 }
 
 /// What tells an agent from others: two roles may have the same one.
-fn name(seat: &Seat<'_>) -> String {
+fn agent_key(seat: &RoleAgent<'_>) -> String {
     format!("{:?}", seat.agent)
 }
 
 /// The server or program behind an agent.
-fn server(seat: &Seat<'_>) -> String {
+fn server_key(seat: &RoleAgent<'_>) -> String {
     let base_url = match &seat.agent.line {
-        Line::Model(model) => Some(model.base_url.as_deref().unwrap_or(model.wire.home())),
-        Line::Cli(cli) => cli.base_url.as_deref().or_else(|| seat.program()),
-        Line::Command(_) | Line::Tuner => None,
+        AgentConfigKind::Model(model) => {
+            Some(model.base_url.as_deref().unwrap_or(model.wire.default_base_url()))
+        }
+        AgentConfigKind::Cli(cli) => cli.base_url.as_deref().or_else(|| seat.program_name()),
+        AgentConfigKind::Command(_) | AgentConfigKind::Tuner => None,
     };
-    base_url.map_or_else(|| seat.model(), str::to_owned)
+    base_url.map_or_else(|| seat.model_name(), str::to_owned)
 }
 
 /// The distinct agents, by their servers.
-fn by_server<'s, 'a>(seats: &'s [Seat<'a>]) -> Vec<Vec<&'s Seat<'a>>> {
+fn group_by_server<'s, 'a>(seats: &'s [RoleAgent<'a>]) -> Vec<Vec<&'s RoleAgent<'a>>> {
     let mut names = BTreeSet::new();
-    let mut servers: BTreeMap<String, Vec<&'s Seat<'a>>> = BTreeMap::new();
-    for seat in seats.iter().filter(|seat| names.insert(name(seat))) {
-        servers.entry(server(seat)).or_default().push(seat);
+    let mut servers: BTreeMap<String, Vec<&'s RoleAgent<'a>>> = BTreeMap::new();
+    for seat in seats.iter().filter(|seat| names.insert(agent_key(seat))) {
+        servers.entry(server_key(seat)).or_default().push(seat);
     }
     servers.into_values().collect()
 }
 
 /// Asks the agents of all servers, those of different servers at the same time.
-fn check_servers(door: &Door<'_>, servers: &[Vec<&Seat<'_>>]) -> Vec<(String, Checked)> {
+fn check_servers(
+    door: &AgentDoor<'_>,
+    servers: &[Vec<&RoleAgent<'_>>],
+) -> Vec<(String, AgentCheck)> {
     thread::scope(|scope| {
         let begin = |seats| scope.spawn(move || check_server(door, seats));
         let threads: Vec<ScopedJoinHandle<'_, _>> =
@@ -141,56 +155,60 @@ fn check_servers(door: &Door<'_>, servers: &[Vec<&Seat<'_>>]) -> Vec<(String, Ch
 }
 
 /// Asks the agents of one server, one after another.
-fn check_server(door: &Door<'_>, seats: &[&Seat<'_>]) -> Vec<(String, Checked)> {
-    let mut patience = ServerPatience { left: PATIENCE };
-    seats.iter().map(|seat| (name(seat), check(door, seat, &mut patience))).collect()
+fn check_server(door: &AgentDoor<'_>, seats: &[&RoleAgent<'_>]) -> Vec<(String, AgentCheck)> {
+    let mut patience = ServerPatience { left: MAX_SERVER_WAIT };
+    seats.iter().map(|seat| (agent_key(seat), check_agent(door, seat, &mut patience))).collect()
 }
 
 /// Asks one agent.
-fn check(door: &Door<'_>, seat: &Seat<'_>, patience: &mut ServerPatience) -> Checked {
+fn check_agent(
+    door: &AgentDoor<'_>,
+    seat: &RoleAgent<'_>,
+    patience: &mut ServerPatience,
+) -> AgentCheck {
     let key = format!("check-{}-{}-{}", seat.role, Timestamp::now().as_nanosecond(), process::id());
-    let question = Question {
+    let question = AgentQuestion {
         key,
         role: seat.role,
         round: 0,
-        prompt: PROMPT.into(),
+        prompt: CHECK_PROMPT.into(),
         continues: None,
         place: None,
         node: None,
     };
     let begun = Instant::now();
-    match patience.wait(|within| door.answer_before(&question, within)) {
-        Err(error) => Checked::failed(error.into()),
+    match patience.ask_within_limit(|within| door.answer_before(&question, within)) {
+        Err(error) => AgentCheck::from_failure(error.into()),
         Ok(reply) => {
             let taken = begun.elapsed();
-            let continuation = continuation(door, seat, &question, &reply, patience);
-            Checked { answer: Ok((reply, taken)), continuation }
+            let continuation = check_continuation(door, seat, &question, &reply, patience);
+            AgentCheck { answer: Ok((reply, taken)), continuation }
         }
     }
 }
 
 /// How a conversation would go on there, and why not natively, where the provider has that.
-fn continuation(
-    door: &Door<'_>,
-    seat: &Seat<'_>,
-    first: &Question,
-    reply: &Reply,
+fn check_continuation(
+    door: &AgentDoor<'_>,
+    seat: &RoleAgent<'_>,
+    first: &AgentQuestion,
+    reply: &AgentReply,
     patience: &mut ServerPatience,
 ) -> Option<(&'static str, Option<String>)> {
     let continues = match &seat.agent.line {
-        Line::Model(model) => model.wire.continues(),
-        Line::Cli(cli) => cli.tool.continues(),
-        Line::Command(_) | Line::Tuner => return None,
+        AgentConfigKind::Model(model) => model.wire.can_continue(),
+        AgentConfigKind::Cli(cli) => cli.tool.can_continue(),
+        AgentConfigKind::Command(_) | AgentConfigKind::Tuner => return None,
     };
     let Some(continuation) = reply.continuation().filter(|_| continues) else {
         return Some(("replay", None));
     };
-    let second = Question {
+    let second = AgentQuestion {
         key: format!("{}-2", first.key),
         continues: Some(continuation),
         ..first.clone()
     };
-    match patience.wait(|within| door.answer_before(&second, within)) {
+    match patience.ask_within_limit(|within| door.answer_before(&second, within)) {
         Ok(_) => Some(("native", None)),
         Err(AgentError::Forgotten(why)) => {
             Some(("replay", Some(format!("`auto` falls back to replay: {why}"))))
@@ -199,7 +217,7 @@ fn continuation(
     }
 }
 
-fn document(seat: &Seat<'_>, checked: &Checked) -> Value {
+fn render_check_json(seat: &RoleAgent<'_>, checked: &AgentCheck) -> Value {
     let answer = checked.answer.as_ref().ok();
     let failure = checked.answer.as_ref().err();
     let milliseconds = |taken: &Duration| taken.as_secs_f64() * 1e3;
@@ -209,25 +227,25 @@ fn document(seat: &Seat<'_>, checked: &Checked) -> Value {
     };
     json!({
         "role": seat.role,
-        "provider": seat.provider(),
-        "model": seat.model(),
+        "provider": seat.provider_name(),
+        "model": seat.model_name(),
         "ok": answer.is_some(),
         "reply": answer.map(|(reply, _)| &reply.text),
         "latency_ms": answer.map(|(_, taken)| milliseconds(taken)),
         "usage": answer.and_then(|(reply, _)| reply.usage),
-        "cost_usd": answer.and_then(|(reply, _)| reply.cost).map(Cost::in_dollars),
+        "cost_usd": answer.and_then(|(reply, _)| reply.cost).map(Cost::to_dollars),
         "continuation": continuation,
         "note": note,
         "error": failure.map(|failure| failure.chain().collect::<Vec<_>>().join(": ")),
-        "hint": failure.and_then(Failure::advice),
+        "hint": failure.and_then(CommandFailure::advice),
     })
 }
 
-fn tell(rows: &[(&Seat<'_>, &Checked)]) -> Result<(), Failure> {
+fn show_checks(rows: &[(&RoleAgent<'_>, &AgentCheck)]) -> Result<(), CommandFailure> {
     let head = ["role", "provider", "model", "reply", "latency", "tokens", "cost", "continuation"];
     let mut lines = vec![head.map(str::to_owned)];
     for (seat, checked) in rows {
-        let mut line = [seat.role.to_string(), seat.provider().to_owned(), seat.model()]
+        let mut line = [seat.role.to_string(), seat.provider_name().to_owned(), seat.model_name()]
             .into_iter()
             .collect::<Vec<_>>();
         match &checked.answer {
@@ -239,10 +257,10 @@ fn tell(rows: &[(&Seat<'_>, &Checked)]) -> Result<(), Failure> {
                     .collect::<Vec<_>>()
                     .join(" ")
                     .chars()
-                    .take(SHOWN)
+                    .take(MAX_SHOWN_REPLY_CHARS)
                     .collect(),
                 format!("{} ms", taken.as_millis()),
-                reply.usage.map_or("unknown".to_owned(), |usage| usage.total().to_string()),
+                reply.usage.map_or("unknown".to_owned(), |usage| usage.total_tokens().to_string()),
                 reply.cost.map_or("unknown".to_owned(), |cost| cost.to_string()),
                 checked.continuation.as_ref().map_or("none", |(mode, _)| mode).to_owned(),
             ]),
@@ -250,14 +268,14 @@ fn tell(rows: &[(&Seat<'_>, &Checked)]) -> Result<(), Failure> {
         line.resize(head.len(), String::new());
         lines.extend(<[String; 8]>::try_from(line));
     }
-    terminal::show(&columns(&lines))?;
+    terminal::print_text(&align_columns(&lines))?;
     for (seat, checked) in rows {
         if let Err(failure) = &checked.answer {
-            terminal::say(&format!("{}:", seat.role));
-            terminal::error(failure);
+            terminal::print_line(&format!("{}:", seat.role));
+            terminal::print_error(failure);
         }
         if let Some((_, Some(note))) = &checked.continuation {
-            terminal::note(&format!("{}: {note}", seat.role));
+            terminal::print_note(&format!("{}: {note}", seat.role));
         }
     }
     Ok(())
@@ -270,23 +288,23 @@ mod tests {
     #[test]
     fn only_what_brings_no_answer_uses_up_the_patience_with_a_server() {
         let pause = Duration::from_millis(20);
-        let mut patience = ServerPatience { left: PATIENCE };
-        let answer = patience.wait(|within| {
-            assert_eq!(within, PATIENCE);
+        let mut patience = ServerPatience { left: MAX_SERVER_WAIT };
+        let answer = patience.ask_within_limit(|within| {
+            assert_eq!(within, MAX_SERVER_WAIT);
             thread::sleep(pause);
-            Ok(Reply::of("ok".to_owned()))
+            Ok(AgentReply::from_text("ok".to_owned()))
         });
         assert!(answer.is_ok());
-        assert_eq!(patience.left, PATIENCE);
+        assert_eq!(patience.left, MAX_SERVER_WAIT);
         let mut in_vain = || {
-            let answer = patience.wait(|_| {
+            let answer = patience.ask_within_limit(|_| {
                 thread::sleep(pause);
                 Err(AgentError::OutOfTime("silence".to_owned()))
             });
             assert!(answer.is_err());
             patience.left
         };
-        assert!(in_vain() <= PATIENCE.saturating_sub(pause));
-        assert!(in_vain() <= PATIENCE.saturating_sub(pause * 2));
+        assert!(in_vain() <= MAX_SERVER_WAIT.saturating_sub(pause));
+        assert!(in_vain() <= MAX_SERVER_WAIT.saturating_sub(pause * 2));
     }
 }

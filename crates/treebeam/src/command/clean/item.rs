@@ -2,25 +2,25 @@
 
 use serde::Serialize;
 use treebeam_core::event::{Leftover, LeftoverKind};
-use treebeam_core::id::Place;
+use treebeam_core::id::CodePlace;
 use treebeam_core::id::RunId;
 use treebeam_core::path;
 use treebeam_edge::git::journal_ref;
 
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Item {
+pub(super) struct CleanItem {
     /// Whose; nobody's where it never became a run.
     run_id: Option<RunId>,
-    kind: Kind,
+    kind: CleanItemKind,
     name: String,
     bytes: Option<u64>,
     #[serde(flatten)]
-    pub(super) outcome: Outcome,
+    pub(super) outcome: CleanOutcome,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Kind {
+pub(super) enum CleanItemKind {
     Worktree,
     Ref,
     SweepOutput,
@@ -36,7 +36,7 @@ pub(super) enum Kind {
 /// What becomes of it, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "outcome", content = "why", rename_all = "snake_case")]
-pub(super) enum Outcome {
+pub(super) enum CleanOutcome {
     /// It is to go.
     Planned,
     Removed,
@@ -46,27 +46,31 @@ pub(super) enum Outcome {
     NotRemoved(String),
 }
 
-impl Item {
-    pub(super) fn new(run: Option<&RunId>, kind: Kind, name: impl Into<String>) -> Self {
-        let (run_id, outcome) = (run.cloned(), Outcome::Planned);
+impl CleanItem {
+    pub(super) fn new(run: Option<&RunId>, kind: CleanItemKind, name: impl Into<String>) -> Self {
+        let (run_id, outcome) = (run.cloned(), CleanOutcome::Planned);
         Self { run_id, kind, name: name.into(), bytes: None, outcome }
     }
 
-    pub(super) fn of_leftover(run: &RunId, leftover: Leftover) -> Self {
+    pub(super) fn from_leftover(run: &RunId, leftover: Leftover) -> Self {
         let (kind, name) = match (leftover.kind, leftover.place) {
-            (LeftoverKind::Worktree, place) => (Kind::Worktree, place.worktree().to_string()),
-            (LeftoverKind::Branch, place) => (Kind::Ref, place.ref_name(run)),
-            (LeftoverKind::Dir, Place::Candidate(eval)) => {
-                (Kind::SweepOutput, path::eval(eval).to_string())
+            (LeftoverKind::Worktree, place) => {
+                (CleanItemKind::Worktree, place.worktree_path().to_string())
             }
-            (LeftoverKind::Dir, place @ Place::Node(_)) => (Kind::SweepOutput, place.to_string()),
+            (LeftoverKind::Branch, place) => (CleanItemKind::Ref, place.ref_name(run)),
+            (LeftoverKind::Dir, CodePlace::Candidate(eval)) => {
+                (CleanItemKind::SweepOutput, path::eval_folder(eval).to_string())
+            }
+            (LeftoverKind::Dir, place @ CodePlace::Node(_)) => {
+                (CleanItemKind::SweepOutput, place.to_string())
+            }
         };
         Self::new(Some(run), kind, name)
     }
 
     /// The ref that names the last line of a run's journal.
-    pub(super) fn of_journal_ref(run: &RunId) -> Self {
-        Self::new(Some(run), Kind::Ref, journal_ref(run))
+    pub(super) fn from_journal_ref(run: &RunId) -> Self {
+        Self::new(Some(run), CleanItemKind::Ref, journal_ref(run))
     }
 
     /// Whether it is the same thing, whatever becomes of it.
@@ -74,65 +78,66 @@ impl Item {
         (&self.run_id, self.kind, &self.name) == (&other.run_id, other.kind, &other.name)
     }
 
-    pub(super) fn weighing(self, bytes: u64) -> Self {
+    pub(super) fn with_bytes(self, bytes: u64) -> Self {
         Self { bytes: Some(bytes), ..self }
     }
 
-    pub(super) fn but(self, outcome: Outcome) -> Self {
+    pub(super) fn with_outcome(self, outcome: CleanOutcome) -> Self {
         Self { outcome, ..self }
     }
 
     /// The same thing, after it was tried to remove it.
-    pub(super) fn tried<T, E: ToString>(self, removed: Result<T, E>) -> Self {
+    pub(super) fn with_removal_result<T, E: ToString>(self, removed: Result<T, E>) -> Self {
         let outcome = match removed {
-            Ok(_) => Outcome::Removed,
-            Err(error) => Outcome::NotRemoved(error.to_string()),
+            Ok(_) => CleanOutcome::Removed,
+            Err(error) => CleanOutcome::NotRemoved(error.to_string()),
         };
-        self.but(outcome)
+        self.with_outcome(outcome)
     }
 
     /// Whether it is something on disk.
     pub(super) fn is_stored(&self) -> bool {
-        self.kind != Kind::RunningSweep
+        self.kind != CleanItemKind::RunningSweep
     }
 
-    pub(super) fn is_left(&self) -> bool {
-        matches!(self.outcome, Outcome::NotRemoved(_))
+    pub(super) fn is_not_removed(&self) -> bool {
+        matches!(self.outcome, CleanOutcome::NotRemoved(_))
     }
 
     /// What it is, and whether it goes; its size may change.
-    pub(super) fn name(&self) -> (&str, &Outcome) {
+    pub(super) fn name_and_outcome(&self) -> (&str, &CleanOutcome) {
         (&self.name, &self.outcome)
     }
 
     /// The item on a line.
-    pub(super) fn line(&self) -> String {
+    pub(super) fn render_line(&self) -> String {
         let what = match self.kind {
-            Kind::Worktree => "worktree",
-            Kind::Ref => "ref",
-            Kind::SweepOutput => "sweep output in",
-            Kind::Unfinished => "unfinished",
-            Kind::GitEntry => "git's entry for",
-            Kind::RunDirectory => "directory",
-            Kind::RunningSweep => "running sweep",
+            CleanItemKind::Worktree => "worktree",
+            CleanItemKind::Ref => "ref",
+            CleanItemKind::SweepOutput => "sweep output in",
+            CleanItemKind::Unfinished => "unfinished",
+            CleanItemKind::GitEntry => "git's entry for",
+            CleanItemKind::RunDirectory => "directory",
+            CleanItemKind::RunningSweep => "running sweep",
         };
         let [to_go, gone, left] = match self.kind {
-            Kind::RunningSweep => ["to end", "ended", "not ended"],
-            Kind::Worktree
-            | Kind::Ref
-            | Kind::SweepOutput
-            | Kind::Unfinished
-            | Kind::GitEntry
-            | Kind::RunDirectory => ["to remove", "removed", "not removed"],
+            CleanItemKind::RunningSweep => ["to end", "ended", "not ended"],
+            CleanItemKind::Worktree
+            | CleanItemKind::Ref
+            | CleanItemKind::SweepOutput
+            | CleanItemKind::Unfinished
+            | CleanItemKind::GitEntry
+            | CleanItemKind::RunDirectory => ["to remove", "removed", "not removed"],
         };
         let run = self.run_id.as_ref().map_or_else(String::new, |run| format!("run {run}: "));
-        let size = self.bytes.map_or_else(String::new, |bytes| format!(", {}", size(bytes)));
+        let size =
+            self.bytes.map_or_else(String::new, |bytes| format!(", {}", format_bytes(bytes)));
         let what = format!("{run}{what} `{}`{size}", self.name);
         match &self.outcome {
-            Outcome::Planned => format!("{to_go}: {what}"),
-            Outcome::Removed => format!("{gone}: {what}"),
-            Outcome::Kept(why) => format!("kept: {what}: {why}"),
-            Outcome::NotRemoved(why) => format!("{left}: {what}: {why}"),
+            CleanOutcome::Planned => format!("{to_go}: {what}"),
+            CleanOutcome::Removed => format!("{gone}: {what}"),
+            CleanOutcome::Kept(why) => format!("kept: {what}: {why}"),
+            CleanOutcome::NotRemoved(why) => format!("{left}: {what}: {why}"),
         }
     }
 
@@ -142,7 +147,7 @@ impl Item {
 }
 
 /// Bytes, for people.
-pub(super) fn size(bytes: u64) -> String {
+pub(super) fn format_bytes(bytes: u64) -> String {
     match bytes {
         0..=9_999 => format!("{bytes} B"),
         10_000..=9_999_999 => format!("{} KiB", bytes >> 10),

@@ -1,250 +1,266 @@
 //! What `treebeam clean` is going to do: found and said before anything is done. Reads only.
 
-use super::fate::{Fate, is_of};
-use super::item::{Item, Kind, Outcome};
-use super::scope::{About, Scope};
-use super::worked::Worked;
+use super::item::{CleanItem, CleanItemKind, CleanOutcome};
+use super::orphan_state::{OrphanState, belongs_to_run};
+use super::scope::{CleanScope, CleanTarget};
+use super::user_work::UserWorkGuard;
 use crate::cli::CleanArgs;
-use crate::failure::Failure;
-use crate::way_on;
-use crate::wiring::Home;
+use crate::failure::CommandFailure;
+use crate::resume_command;
+use crate::run_location::RepoHome;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 use treebeam_core::event::{Leftover, LeftoverKind};
 use treebeam_core::facts::Facts;
-use treebeam_core::id::{Place, RunId};
-use treebeam_core::plan::removal::{on_request, overdue};
+use treebeam_core::id::{CodePlace, RunId};
+use treebeam_core::plan::removal::{overdue_leftovers, removable_on_request};
 use treebeam_edge::executor;
-use treebeam_edge::git::{GitRepo, Orphan};
-use treebeam_edge::store::lease::{self, Presence};
-use treebeam_edge::store::removal::{self, Gone};
-use treebeam_edge::store::{self, RunDir, StoreError, Whereabouts};
+use treebeam_edge::git::{GitRepo, OrphanedWorktree};
+use treebeam_edge::store::lease::{self, RunPresence};
+use treebeam_edge::store::removal::{self, RemovedRun};
+use treebeam_edge::store::{self, OwnerLocation, RunDir, StoreError};
 
 /// How long a lock without an owner is waited for.
-const ORPHANED_LOCK_PATIENCE: Duration = Duration::from_secs(3);
+const MAX_ORPHANED_LOCK_WAIT: Duration = Duration::from_secs(3);
 /// How often it is looked at meanwhile.
 const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Something to do, and what will be gone then.
-pub(super) struct Part {
-    pub(super) work: Work,
-    pub(super) items: Vec<Item>,
+pub(super) struct CleanTask {
+    pub(super) action: CleanAction,
+    pub(super) items: Vec<CleanItem>,
 }
 
-pub(super) enum Work {
+pub(super) enum CleanAction {
     /// What a run that stays has left behind, and what of it was asked for.
     Leftovers(RunDir, Vec<Leftover>),
     /// A whole run.
     Whole(RunDir),
     /// What is left of a whole run.
-    Gone(Gone),
+    Gone(RemovedRun),
     /// What git knows of a worktree that is gone.
-    Orphan(Orphan),
+    Orphan(OrphanedWorktree),
     /// What never became a run.
     Unborn(PathBuf),
     /// Refs of a run that has no directory, that of its journal included where it is there.
-    Refs(RunId, Vec<Place>),
+    Refs(RunId, Vec<CodePlace>),
 }
 
 #[derive(Default)]
-pub(super) struct Plan {
-    pub(super) parts: Vec<Part>,
+pub(super) struct CleanPlan {
+    pub(super) parts: Vec<CleanTask>,
     /// What stays where it is.
-    pub(super) staying: Vec<Item>,
+    pub(super) staying: Vec<CleanItem>,
     /// How much of it goes only because the user asks for it.
     pub(super) on_request: usize,
 }
 
-impl Plan {
-    pub(super) fn make(scope: &Scope, args: &CleanArgs) -> Result<Self, Failure> {
+impl CleanPlan {
+    pub(super) fn build(scope: &CleanScope, args: &CleanArgs) -> Result<Self, CommandFailure> {
         let mut plan = Self::default();
-        match (&scope.about, &scope.home) {
-            (About::Run(run, id), home) if args.delete => {
-                plan.whole(run, id, home.as_ref(), args)?;
+        match (&scope.target, &scope.home) {
+            (CleanTarget::Run(run, id), home) if args.delete => {
+                plan.add_whole_run(run, id, home.as_ref(), args)?;
             }
-            (About::Run(run, id), Some(home)) => {
-                plan.named(run, home, args)?;
-                plan.nobodys(home, Some(id))?;
+            (CleanTarget::Run(run, id), Some(home)) => {
+                plan.add_named_run(run, home, args)?;
+                plan.add_unowned(home, Some(id))?;
             }
-            (About::Run(run, _), None) => {
+            (CleanTarget::Run(run, _), None) => {
                 let what = format!("`{}` lies in no repository", run.root().display());
-                return Err(Failure::usage(what)
-                    .hint("nothing of it is in a repository; `--delete` removes the directory"));
+                return Err(CommandFailure::usage(what).with_hint(
+                    "nothing of it is in a repository; `--delete` removes the directory",
+                ));
             }
-            (About::Missing(run, id), home) => plan.missing(run, id, home.as_ref(), args)?,
-            (About::All, Some(home)) => {
-                for id in store::runs(&home.runs_root)? {
-                    plan.one_of_all(&home.named(&id), &id, home, args)?;
+            (CleanTarget::Missing(run, id), home) => {
+                plan.add_missing_run(run, id, home.as_ref(), args)?;
+            }
+            (CleanTarget::All, Some(home)) => {
+                for id in store::list_runs(&home.runs_root)? {
+                    plan.add_listed_run(&home.run_dir(&id), &id, home, args)?;
                 }
-                plan.nobodys(home, None)?;
+                plan.add_unowned(home, None)?;
             }
-            (About::All, None) => {}
+            (CleanTarget::All, None) => {}
         }
         Ok(plan)
     }
 
-    pub(super) fn items(&self) -> impl Iterator<Item = &Item> {
+    pub(super) fn items(&self) -> impl Iterator<Item = &CleanItem> {
         self.parts.iter().flat_map(|part| &part.items).chain(&self.staying)
     }
 
-    fn push(&mut self, work: Work, items: Vec<Item>) {
-        self.parts.push(Part { work, items });
+    fn push(&mut self, work: CleanAction, items: Vec<CleanItem>) {
+        self.parts.push(CleanTask { action: work, items });
     }
 
-    fn named(&mut self, run: &RunDir, home: &Home, args: &CleanArgs) -> Result<(), Failure> {
-        must_be_free(run, args)?;
+    fn add_named_run(
+        &mut self,
+        run: &RunDir,
+        home: &RepoHome,
+        args: &CleanArgs,
+    ) -> Result<(), CommandFailure> {
+        must_have_no_runner(run, args)?;
         let opened = store::open_to_read(run)?;
-        Home::must_be_named(run, &opened.state.run)?;
+        RepoHome::must_match_name(run, &opened.state.run)?;
         if args.refs && opened.state.stop_reason().is_none() {
             let id = &opened.state.run;
             let what = format!("run `{id}` is not over: it goes on from the commits of its refs");
-            return Err(Failure::usage(what)
-                .hint(format!("`treebeam resume {id}` ends it; `--delete` removes all of it")));
+            return Err(CommandFailure::usage(what).with_hint(format!(
+                "`treebeam resume {id}` ends it; `--delete` removes all of it"
+            )));
         }
-        self.leftovers(run, &opened.state, home, args)
+        self.add_leftovers(run, &opened.state, home, args)
     }
 
     /// One run among others: what is wrong with it keeps nobody from cleaning up after the others.
-    fn one_of_all(
+    fn add_listed_run(
         &mut self,
         run: &RunDir,
         id: &RunId,
-        home: &Home,
+        home: &RepoHome,
         args: &CleanArgs,
-    ) -> Result<(), Failure> {
-        let directory = || Item::new(Some(id), Kind::RunDirectory, id.as_str());
+    ) -> Result<(), CommandFailure> {
+        let directory = || CleanItem::new(Some(id), CleanItemKind::RunDirectory, id.as_str());
         let opened = match store::open_to_read(run) {
             Ok(opened) => opened,
             Err(error) => {
                 let why = format!("it cannot be read ({error}); `--delete` removes all of it");
-                self.staying.push(directory().but(Outcome::Kept(why)));
+                self.staying.push(directory().with_outcome(CleanOutcome::Kept(why)));
                 return Ok(());
             }
         };
         if opened.state.run != *id {
             let why = format!("it holds the run `{}`", opened.state.run);
-            self.staying.push(directory().but(Outcome::Kept(why)));
+            self.staying.push(directory().with_outcome(CleanOutcome::Kept(why)));
             return Ok(());
         }
-        if let Some(by) = lease::runner(run) {
+        if let Some(by) = lease::describe_owner(run) {
             let why = format!("it is run by {by}, which cleans up after itself");
-            self.staying.push(directory().but(Outcome::Kept(why)));
+            self.staying.push(directory().with_outcome(CleanOutcome::Kept(why)));
             return Ok(());
         }
-        self.leftovers(run, &opened.state, home, args)
+        self.add_leftovers(run, &opened.state, home, args)
     }
 
     /// What a run that stays has left behind, and what is asked for.
-    fn leftovers(
+    fn add_leftovers(
         &mut self,
         run: &RunDir,
         facts: &Facts,
-        home: &Home,
+        home: &RepoHome,
         args: &CleanArgs,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CommandFailure> {
         let repo = GitRepo::new(home.repo.clone(), run.root(), facts.run.clone())?;
-        let worked = Worked::new(&repo, run, facts, args)?;
+        let worked = UserWorkGuard::new(&repo, run, facts, args)?;
         let item = |leftover: Leftover| match leftover.kind {
-            LeftoverKind::Worktree => Item::of_leftover(&facts.run, leftover)
-                .weighing(removal::bytes(&run.path(&leftover.place.worktree()))),
-            LeftoverKind::Branch | LeftoverKind::Dir => Item::of_leftover(&facts.run, leftover),
+            LeftoverKind::Worktree => CleanItem::from_leftover(&facts.run, leftover)
+                .with_bytes(removal::folder_bytes(&run.file_path(&leftover.place.worktree_path()))),
+            LeftoverKind::Branch | LeftoverKind::Dir => {
+                CleanItem::from_leftover(&facts.run, leftover)
+            }
         };
-        let mut items: Vec<_> = overdue(facts).into_iter().map(item).collect();
+        let mut items: Vec<_> = overdue_leftovers(facts).into_iter().map(item).collect();
         let mut asked = Vec::new();
-        for leftover in wanted(run, facts, args) {
-            if let Some(why) = worked.keeps(leftover) {
-                self.staying.push(item(leftover).but(Outcome::NotRemoved(why)));
+        for leftover in requested_leftovers(run, facts, args) {
+            if let Some(why) = worked.keep_reason(leftover) {
+                self.staying.push(item(leftover).with_outcome(CleanOutcome::NotRemoved(why)));
             } else {
                 items.push(item(leftover));
                 asked.push(leftover);
             }
         }
         self.on_request += asked.len();
-        let unfinished = removal::unfinished(run);
-        items.extend(unfinished.iter().map(|path| unfinished_item(Some(&facts.run), path)));
+        let unfinished = removal::list_unfinished_files(run);
+        items.extend(unfinished.iter().map(|path| new_unfinished_item(Some(&facts.run), path)));
         if !items.is_empty() {
-            self.push(Work::Leftovers(run.clone(), asked), items);
+            self.push(CleanAction::Leftovers(run.clone(), asked), items);
         }
         Ok(())
     }
 
-    fn whole(
+    fn add_whole_run(
         &mut self,
         run: &RunDir,
         id: &RunId,
-        home: Option<&Home>,
+        home: Option<&RepoHome>,
         args: &CleanArgs,
-    ) -> Result<(), Failure> {
-        must_be_free(run, args)?;
+    ) -> Result<(), CommandFailure> {
+        must_have_no_runner(run, args)?;
         let opened = match store::open_to_read(run) {
             Err(error @ StoreError::NotARun { .. }) => return Err(error.into()),
             opened => opened.ok(),
         };
         let facts = opened.as_ref().map(|opened| &*opened.state);
-        let sweep = |job: executor::LeftJob| Item::new(Some(id), Kind::RunningSweep, job.name);
-        let mut items: Vec<_> = executor::left_running(run)?.into_iter().map(sweep).collect();
+        let sweep = |job: executor::LeftoverJob| {
+            CleanItem::new(Some(id), CleanItemKind::RunningSweep, job.name)
+        };
+        let mut items: Vec<_> = executor::find_leftover_jobs(run)?.into_iter().map(sweep).collect();
         let own = facts.is_none_or(|facts| facts.run == *id);
         if let Some(home) = home.filter(|_| own) {
             let repo = GitRepo::new(home.repo.clone(), run.root(), id.clone())?;
-            let mut worked = Worked::of_any(&repo, run, args)?;
-            worked.knows(facts);
+            let mut worked = UserWorkGuard::without_facts(&repo, run, args)?;
+            worked.add_facts(facts);
             let (refs, foreign) = repo.own_refs()?;
             let of = |kind| move |place| Leftover { place, kind };
-            let worktrees = on_disk(run).into_iter().map(of(LeftoverKind::Worktree));
+            let worktrees = worktrees_on_disk(run).into_iter().map(of(LeftoverKind::Worktree));
             for leftover in worktrees.chain(refs.into_iter().map(of(LeftoverKind::Branch))) {
-                let item = Item::of_leftover(id, leftover);
+                let item = CleanItem::from_leftover(id, leftover);
                 let item = match leftover.kind {
-                    LeftoverKind::Worktree => {
-                        item.weighing(removal::bytes(&run.path(&leftover.place.worktree())))
-                    }
+                    LeftoverKind::Worktree => item.with_bytes(removal::folder_bytes(
+                        &run.file_path(&leftover.place.worktree_path()),
+                    )),
                     LeftoverKind::Branch | LeftoverKind::Dir => item,
                 };
-                match worked.keeps(leftover) {
-                    Some(why) => self.staying.push(item.but(Outcome::NotRemoved(why))),
+                match worked.keep_reason(leftover) {
+                    Some(why) => {
+                        self.staying.push(item.with_outcome(CleanOutcome::NotRemoved(why)));
+                    }
                     None => items.push(item),
                 }
             }
             self.keep_foreign(id, foreign);
             if repo.has_journal_ref()? {
-                items.push(Item::of_journal_ref(id));
+                items.push(CleanItem::from_journal_ref(id));
             }
         }
-        let directory = Item::new(Some(id), Kind::RunDirectory, run.root().display().to_string());
-        let directory = directory.weighing(removal::bytes(run.root()));
-        if self.staying.iter().any(Item::is_left) {
+        let directory =
+            CleanItem::new(Some(id), CleanItemKind::RunDirectory, run.root().display().to_string());
+        let directory = directory.with_bytes(removal::folder_bytes(run.root()));
+        if self.staying.iter().any(CleanItem::is_not_removed) {
             let why =
                 "there is work in its worktrees or on its branches that would be lost".to_owned();
-            self.staying.push(directory.but(Outcome::NotRemoved(why)));
+            self.staying.push(directory.with_outcome(CleanOutcome::NotRemoved(why)));
             return Ok(());
         }
         items.push(directory);
         self.on_request += items.len();
-        self.push(Work::Whole(run.clone()), items);
+        self.push(CleanAction::Whole(run.clone()), items);
         Ok(())
     }
 
     /// Refs that somebody else put below the run's own name.
     fn keep_foreign(&mut self, id: &RunId, names: Vec<String>) {
-        let why = || Outcome::Kept("no run makes a ref of this name".to_owned());
-        let item = |name| Item::new(Some(id), Kind::Ref, name).but(why());
+        let why = || CleanOutcome::Kept("no run makes a ref of this name".to_owned());
+        let item = |name| CleanItem::new(Some(id), CleanItemKind::Ref, name).with_outcome(why());
         self.staying.extend(names.into_iter().map(item));
     }
 
     /// What is left of a run without a directory.
-    fn missing(
+    fn add_missing_run(
         &mut self,
         run: &RunDir,
         id: &RunId,
-        home: Option<&Home>,
+        home: Option<&RepoHome>,
         args: &CleanArgs,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CommandFailure> {
         match home {
-            Some(home) => self.nobodys(home, Some(id))?,
-            None => self.gone(run.root().parent().unwrap_or(run.root()), Some(id))?,
+            Some(home) => self.add_unowned(home, Some(id))?,
+            None => self.add_unnamed_runs(run.root().parent().unwrap_or(run.root()), Some(id))?,
         }
         if let Some(home) = home.filter(|_| args.refs) {
-            self.refs(id, home)?;
+            self.add_refs(id, home)?;
         }
         if self.parts.is_empty() && self.staying.is_empty() {
             return Err(StoreError::NotARun { path: run.root().to_owned() }.into());
@@ -252,91 +268,98 @@ impl Plan {
         Ok(())
     }
 
-    fn refs(&mut self, id: &RunId, home: &Home) -> Result<(), Failure> {
+    fn add_refs(&mut self, id: &RunId, home: &RepoHome) -> Result<(), CommandFailure> {
         if home.repo.has_worktrees_of(id)? {
             let what = format!("run `{id}` lies elsewhere: git knows worktrees of it");
-            return Err(Failure::usage(what).hint("`git worktree list` shows where"));
+            return Err(CommandFailure::usage(what).with_hint("`git worktree list` shows where"));
         }
         let repo = GitRepo::new(home.repo.clone(), &home.repo.toplevel, id.clone())?;
         let (places, foreign) = repo.own_refs()?;
         self.keep_foreign(id, foreign);
         let branch = |place| Leftover { place, kind: LeftoverKind::Branch };
-        let item = |place: &Place| Item::of_leftover(id, branch(*place));
+        let item = |place: &CodePlace| CleanItem::from_leftover(id, branch(*place));
         let mut items: Vec<_> = places.iter().map(item).collect();
         if repo.has_journal_ref()? {
-            items.push(Item::of_journal_ref(id));
+            items.push(CleanItem::from_journal_ref(id));
         }
         self.on_request += items.len();
         if !items.is_empty() {
-            self.push(Work::Refs(id.clone(), places), items);
+            self.push(CleanAction::Refs(id.clone(), places), items);
         }
         Ok(())
     }
 
     /// What no run owns: all of it, or that of one name.
-    fn nobodys(&mut self, home: &Home, only: Option<&RunId>) -> Result<(), Failure> {
-        self.gone(&home.runs_root, only)?;
-        let gone: Vec<_> = removal::gone(&home.runs_root)?;
-        let is_going =
-            |orphan: &Orphan| gone.iter().any(|gone| is_of(orphan, gone, &home.runs_root));
-        let wanted = |orphan: &Orphan| only.is_none_or(|only| orphan.run == *only);
-        for orphan in home.repo.orphans()?.into_iter().filter(wanted).filter(|o| !is_going(o)) {
-            self.orphan(orphan, home);
+    fn add_unowned(&mut self, home: &RepoHome, only: Option<&RunId>) -> Result<(), CommandFailure> {
+        self.add_unnamed_runs(&home.runs_root, only)?;
+        let gone: Vec<_> = removal::list_removed_runs(&home.runs_root)?;
+        let is_going = |orphan: &OrphanedWorktree| {
+            gone.iter().any(|gone| belongs_to_run(orphan, gone, &home.runs_root))
+        };
+        let wanted = |orphan: &OrphanedWorktree| only.is_none_or(|only| orphan.run == *only);
+        for orphan in
+            home.repo.list_orphaned_worktrees()?.into_iter().filter(wanted).filter(|o| !is_going(o))
+        {
+            self.add_orphan(orphan, home);
         }
         if only.is_none() {
-            self.unborn(&home.runs_root)?;
+            self.add_unborn_runs(&home.runs_root)?;
         }
         Ok(())
     }
 
     /// What git knows of a worktree that is not where it was.
-    fn orphan(&mut self, orphan: Orphan, home: &Home) {
+    fn add_orphan(&mut self, orphan: OrphanedWorktree, home: &RepoHome) {
         let path = orphan.worktree.display().to_string();
-        let item = Item::new(Some(&orphan.run), Kind::GitEntry, &*path);
-        let why = match Fate::of(&orphan, &home.repo, &home.runs_root) {
-            Fate::Gone => return self.push(Work::Orphan(orphan), vec![item]),
+        let item = CleanItem::new(Some(&orphan.run), CleanItemKind::GitEntry, &*path);
+        let why = match OrphanState::find(&orphan, &home.repo, &home.runs_root) {
+            OrphanState::Gone => return self.push(CleanAction::Orphan(orphan), vec![item]),
             // With its worktree goes what git knows of it.
-            Fate::Moved(_) if self.has_going(&orphan) => return,
-            Fate::Moved(now) => {
-                let typed = way_on::word(&now.to_string_lossy());
+            OrphanState::Moved(_) if self.has_planned_worktree(&orphan) => return,
+            OrphanState::Moved(now) => {
+                let typed = resume_command::shell_word(&now.to_string_lossy());
                 let now = now.display();
                 format!("its worktree lies at `{now}` now: `git worktree repair {typed}` tells git")
             }
-            Fate::Unknown => format!(
+            OrphanState::Unknown => format!(
                 "the folder of its runs is not there: perhaps a disk is not mounted; \
                  if it is gone for good, `git worktree remove -f -f {}` removes the entry",
-                way_on::word(&path)
+                resume_command::shell_word(&path)
             ),
         };
-        self.staying.push(item.but(Outcome::Kept(why)));
+        self.staying.push(item.with_outcome(CleanOutcome::Kept(why)));
     }
 
     /// Whether the worktree that was moved is to go, because it was asked for or is overdue.
-    fn has_going(&self, orphan: &Orphan) -> bool {
+    fn has_planned_worktree(&self, orphan: &OrphanedWorktree) -> bool {
         let leftover = Leftover { place: orphan.place, kind: LeftoverKind::Worktree };
-        let worktree = Item::of_leftover(&orphan.run, leftover);
+        let worktree = CleanItem::from_leftover(&orphan.run, leftover);
         self.parts.iter().flat_map(|part| &part.items).any(|item| item.is_same_as(&worktree))
     }
 
-    fn gone(&mut self, runs_root: &Path, only: Option<&RunId>) -> Result<(), Failure> {
-        let wanted = |gone: &Gone| only.is_none_or(|only| gone.name == *only);
-        for gone in removal::gone(runs_root)?.into_iter().filter(wanted) {
+    fn add_unnamed_runs(
+        &mut self,
+        runs_root: &Path,
+        only: Option<&RunId>,
+    ) -> Result<(), CommandFailure> {
+        let wanted = |gone: &RemovedRun| only.is_none_or(|only| gone.name == *only);
+        for gone in removal::list_removed_runs(runs_root)?.into_iter().filter(wanted) {
             let name = gone.path.display().to_string();
-            let item = Item::new(Some(&gone.name), Kind::RunDirectory, name);
-            let item = item.weighing(removal::bytes(&gone.path));
-            self.push(Work::Gone(gone), vec![item]);
+            let item = CleanItem::new(Some(&gone.name), CleanItemKind::RunDirectory, name);
+            let item = item.with_bytes(removal::folder_bytes(&gone.path));
+            self.push(CleanAction::Gone(gone), vec![item]);
         }
         Ok(())
     }
 
-    fn unborn(&mut self, runs_root: &Path) -> Result<(), Failure> {
-        for unborn in removal::unborn(runs_root)? {
-            let item = unfinished_item(None, &unborn.path);
-            if unborn.may_become_one {
+    fn add_unborn_runs(&mut self, runs_root: &Path) -> Result<(), CommandFailure> {
+        for unborn in removal::list_unfinished_runs(runs_root)? {
+            let item = new_unfinished_item(None, &unborn.path);
+            if unborn.is_in_progress {
                 let why = "somebody may just be making it: try again later".to_owned();
-                self.staying.push(item.but(Outcome::Kept(why)));
+                self.staying.push(item.with_outcome(CleanOutcome::Kept(why)));
             } else {
-                self.push(Work::Unborn(unborn.path), vec![item]);
+                self.push(CleanAction::Unborn(unborn.path), vec![item]);
             }
         }
         Ok(())
@@ -344,54 +367,58 @@ impl Plan {
 }
 
 /// Refuses a run that somebody runs, before anybody is asked anything. The lease says it again.
-fn must_be_free(run: &RunDir, args: &CleanArgs) -> Result<(), Failure> {
-    let holder = if args.dry_run { None } else { lasting_runner(run) };
+fn must_have_no_runner(run: &RunDir, args: &CleanArgs) -> Result<(), CommandFailure> {
+    let holder = if args.dry_run { None } else { find_lasting_runner(run) };
     let Some(holder) = holder else { return Ok(()) };
-    let (path, owner) = (run.root().to_owned(), Whereabouts::Here);
+    let (path, owner) = (run.root().to_owned(), OwnerLocation::Here);
     Err(StoreError::Locked { path, holder, owner }.into())
 }
 
 /// Who runs the run. A lock without an owner is waited for: a child of a process that was just killed may still hold it.
-fn lasting_runner(run: &RunDir) -> Option<String> {
+fn find_lasting_runner(run: &RunDir) -> Option<String> {
     let begun = Instant::now();
     loop {
-        let runner = lease::runner(run)?;
-        let has_owner = matches!(lease::presence(run), Presence::Owner(_));
-        if has_owner || begun.elapsed() >= ORPHANED_LOCK_PATIENCE {
+        let runner = lease::describe_owner(run)?;
+        let has_owner = matches!(lease::run_presence(run), RunPresence::Owner(_));
+        if has_owner || begun.elapsed() >= MAX_ORPHANED_LOCK_WAIT {
             return Some(runner);
         }
         thread::sleep(LOCK_POLL_INTERVAL);
     }
 }
 
-fn unfinished_item(run: Option<&RunId>, path: &Path) -> Item {
-    let bytes = removal::bytes(path);
-    Item::new(run, Kind::Unfinished, path.display().to_string()).weighing(bytes)
+fn new_unfinished_item(run: Option<&RunId>, path: &Path) -> CleanItem {
+    let bytes = removal::folder_bytes(path);
+    CleanItem::new(run, CleanItemKind::Unfinished, path.display().to_string()).with_bytes(bytes)
 }
 
 /// What the flags ask for.
-fn wanted(run: &RunDir, facts: &Facts, args: &CleanArgs) -> Vec<Leftover> {
+fn requested_leftovers(run: &RunDir, facts: &Facts, args: &CleanArgs) -> Vec<Leftover> {
     let kinds = [(args.worktrees, LeftoverKind::Worktree), (args.refs, LeftoverKind::Branch)];
     let kinds = kinds.into_iter().filter(|(asked, _)| *asked);
-    kinds.flat_map(|(_, kind)| there(run, facts, kind)).collect()
+    kinds.flat_map(|(_, kind)| removable_leftovers(run, facts, kind)).collect()
 }
 
 /// What can be asked for of a run that lies here.
-pub(super) fn there(run: &RunDir, facts: &Facts, kind: LeftoverKind) -> Vec<Leftover> {
-    on_request(facts, kind, |leftover| match leftover.kind {
-        LeftoverKind::Worktree => run.path(&leftover.place.worktree()).is_dir(),
+pub(super) fn removable_leftovers(
+    run: &RunDir,
+    facts: &Facts,
+    kind: LeftoverKind,
+) -> Vec<Leftover> {
+    removable_on_request(facts, kind, |leftover| match leftover.kind {
+        LeftoverKind::Worktree => run.file_path(&leftover.place.worktree_path()).is_dir(),
         LeftoverKind::Branch | LeftoverKind::Dir => false,
     })
 }
 
 /// The worktrees that lie in a run's directory, whatever its record says.
-fn on_disk(run: &RunDir) -> Vec<Place> {
+fn worktrees_on_disk(run: &RunDir) -> Vec<CodePlace> {
     let names = |folder: &str| {
         let entries = std::fs::read_dir(run.root().join(folder)).into_iter().flatten();
         entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok())
     };
-    let nodes = names("wt").filter_map(|name| name.parse().ok().map(Place::Node));
-    let evals = names("cand").filter_map(|name| name.parse().ok().map(Place::Candidate));
+    let nodes = names("wt").filter_map(|name| name.parse().ok().map(CodePlace::Node));
+    let evals = names("cand").filter_map(|name| name.parse().ok().map(CodePlace::Candidate));
     let mut places: Vec<_> = nodes.chain(evals).collect();
     places.sort();
     places
@@ -406,13 +433,13 @@ mod tests {
     fn a_lock_without_an_owner_is_waited_for() {
         let folder = tempfile::tempdir().expect("a folder");
         let run = RunDir::new(folder.path());
-        let held = File::create(run.lock()).expect("a lock");
+        let held = File::create(run.lock_path()).expect("a lock");
         held.lock().expect("to hold it");
         let child = thread::spawn(move || {
             thread::sleep(Duration::from_millis(300));
             drop(held);
         });
-        assert_eq!(lasting_runner(&run), None);
+        assert_eq!(find_lasting_runner(&run), None);
         child.join().expect("its end");
     }
 }

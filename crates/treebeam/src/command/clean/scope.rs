@@ -2,21 +2,21 @@
 
 use crate::cli::CleanArgs;
 use crate::config::Config;
-use crate::failure::Failure;
-use crate::wiring::{self, Home};
+use crate::failure::CommandFailure;
+use crate::run_location::{self, RepoHome};
 use std::path::Path;
 use treebeam_core::id::RunId;
 use treebeam_edge::git;
-use treebeam_edge::store::{Claim, Force, RunDir};
+use treebeam_edge::store::{ForcePolicy, RunClaim, RunDir};
 
 /// Where runs lie, and how they may be taken.
-pub(super) struct Scope {
-    pub(super) home: Option<Home>,
-    pub(super) about: About,
-    pub(super) claim: Claim,
+pub(super) struct CleanScope {
+    pub(super) home: Option<RepoHome>,
+    pub(super) target: CleanTarget,
+    pub(super) claim: RunClaim,
 }
 
-pub(super) enum About {
+pub(super) enum CleanTarget {
     /// All runs of the repository.
     All,
     /// One, whose directory is there.
@@ -25,50 +25,53 @@ pub(super) enum About {
     Missing(RunDir, RunId),
 }
 
-impl Scope {
-    pub(super) const fn is_about_one(&self) -> bool {
-        !matches!(self.about, About::All)
+impl CleanScope {
+    pub(super) const fn is_single_run(&self) -> bool {
+        !matches!(self.target, CleanTarget::All)
     }
 
-    pub(super) fn find(here: &Path, args: &CleanArgs) -> Result<Self, Failure> {
+    pub(super) fn find(here: &Path, args: &CleanArgs) -> Result<Self, CommandFailure> {
         let config = Config::load(here, args.config.config.as_deref())?;
-        let mut claim = Claim::from(if args.force { Force::Yes } else { Force::No });
+        let mut claim = RunClaim::from(if args.force { ForcePolicy::Yes } else { ForcePolicy::No });
         if let Some(silent) = config.lock_stale_after() {
             claim.stale_after = silent;
         }
         let (home, about) = match args.run.as_deref() {
-            None => (Some(Home::open(here, &config)?), About::All),
-            Some(path) if path.contains(['/', '\\']) => at(here, path)?,
+            None => (Some(RepoHome::open(here, &config)?), CleanTarget::All),
+            Some(path) if path.contains(['/', '\\']) => locate_by_path(here, path)?,
             Some(name) => {
-                let (home, id) = (Home::open(here, &config)?, name.parse()?);
-                let about = About::of(home.named(&id), id);
+                let (home, id) = (RepoHome::open(here, &config)?, name.parse()?);
+                let about = CleanTarget::from_run(home.run_dir(&id), id);
                 (Some(home), about)
             }
         };
-        Ok(Self { home, about, claim })
+        Ok(Self { home, target: about, claim })
     }
 }
 
 /// A run by its path; it lies in a repository, or was put away.
-fn at(here: &Path, path: &str) -> Result<(Option<Home>, About), Failure> {
+fn locate_by_path(
+    here: &Path,
+    path: &str,
+) -> Result<(Option<RepoHome>, CleanTarget), CommandFailure> {
     let run = RunDir::new(here.join(path));
     let name = run.root().file_name().unwrap_or_default().to_string_lossy();
     let id: RunId = name.parse()?;
-    let home = run.root().parent().and_then(home_of);
-    Ok((home, About::of(run, id)))
+    let home = run.root().parent().and_then(find_home);
+    Ok((home, CleanTarget::from_run(run, id)))
 }
 
 /// The repository whose runs lie in this folder.
-fn home_of(runs_root: &Path) -> Option<Home> {
-    let repo = git::open(runs_root).ok()?;
+fn find_home(runs_root: &Path) -> Option<RepoHome> {
+    let repo = git::open_repo(runs_root).ok()?;
     let config = Config::load(&repo.toplevel, None).ok()?;
     let real = |path: &Path| path.canonicalize().ok();
-    let same = real(&wiring::runs_root(&repo, &config)) == Some(real(runs_root)?);
-    same.then(|| Home { repo, runs_root: runs_root.to_owned() })
+    let same = real(&run_location::find_runs_root(&repo, &config)) == Some(real(runs_root)?);
+    same.then(|| RepoHome { repo, runs_root: runs_root.to_owned() })
 }
 
-impl About {
-    fn of(run: RunDir, id: RunId) -> Self {
+impl CleanTarget {
+    fn from_run(run: RunDir, id: RunId) -> Self {
         if run.root().symlink_metadata().is_ok() {
             Self::Run(run, id)
         } else {

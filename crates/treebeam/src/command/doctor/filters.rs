@@ -1,29 +1,29 @@
 //! What `treebeam doctor` finds out about git filters. None is ever run, so that files which pass one are in a run's worktrees
 //! what they are in the commit: of LFS a pointer, of others whatever their filter makes of a file that is added.
 
-use super::{Check, Failure};
+use super::{CommandFailure, DoctorCheck};
 use treebeam_edge::git::UserRepo;
 
 /// The filter of large-file storage.
-const LFS: &str = "lfs";
+const LFS_FILTER: &str = "lfs";
 
-pub(super) fn checks(repo: &UserRepo) -> Result<Vec<Check>, Failure> {
-    let mut filtered = repo.filtered(&repo.tracked()?)?;
-    let mut checks = vec![match filtered.remove(LFS) {
+pub(super) fn check_filters(repo: &UserRepo) -> Result<Vec<DoctorCheck>, CommandFailure> {
+    let mut filtered = repo.filtered_paths(&repo.tracked_paths()?)?;
+    let mut checks = vec![match filtered.remove(LFS_FILTER) {
         Some(_) => {
             let says = "some files are in LFS: in the run's worktrees they may stay pointers";
-            Check::warning("large files", says, "make sure that the sweep does without them")
+            DoctorCheck::warning("large files", says, "make sure that the sweep does without them")
         }
-        None => Check::ok("large files", "none in LFS"),
+        None => DoctorCheck::ok("large files", "none in LFS"),
     }];
-    checks.extend(filtered.iter().filter_map(|(name, paths)| other(name, paths)));
+    checks.extend(filtered.iter().filter_map(|(name, paths)| check_other_filter(name, paths)));
     if filtered.is_empty() {
-        checks.push(Check::ok("filters", "none"));
+        checks.push(DoctorCheck::ok("filters", "none"));
     }
     Ok(checks)
 }
 
-fn other(name: &str, paths: &[String]) -> Option<Check> {
+fn check_other_filter(name: &str, paths: &[String]) -> Option<DoctorCheck> {
     let shown = |text: &str| text.chars().flat_map(char::escape_debug).collect::<String>();
     let (name, first) = (shown(name), shown(paths.first()?));
     let files = match paths.len() - 1 {
@@ -31,5 +31,5 @@ fn other(name: &str, paths: &[String]) -> Option<Check> {
         more => format!("`{first}` and {more} more are as they are committed"),
     };
     let says = format!("`{name}` is not run: in the run's worktrees {files}");
-    Some(Check::warning("filters", says, "make sure that the sweep can use them like that"))
+    Some(DoctorCheck::warning("filters", says, "make sure that the sweep can use them like that"))
 }

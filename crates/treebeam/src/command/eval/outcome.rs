@@ -1,76 +1,80 @@
 //! What came of the ideas of an eval, as a table and as a document: scored again from the artifacts, which are what counts.
 
-use super::super::Output;
-use super::super::resume::{self, Left};
-use crate::again;
-use crate::failure::Failure;
+use super::super::OutputFormat;
+use super::super::resume::{self, RunEnding};
+use crate::failure::CommandFailure;
 use crate::interrupt;
+use crate::redo;
 use crate::terminal;
 use serde_json::{Value, json};
-use treebeam_core::event::{Failure as EvalFailure, Leftover, LeftoverKind};
+use treebeam_core::event::{EvalFailure, Leftover, LeftoverKind};
 use treebeam_core::evidence::Artifact;
-use treebeam_core::facts::{Baseline, Eval, Facts, Removal, Stage};
-use treebeam_core::gate::Verdict;
-use treebeam_core::id::Place;
+use treebeam_core::facts::{Eval, Facts, RemovalState, RootBaseline, Stage};
+use treebeam_core::gate::GateVerdict;
+use treebeam_core::id::CodePlace;
 use treebeam_core::path;
-use treebeam_core::score::{Judgement, judge};
+use treebeam_core::score::{ScoringDetails, score_candidate};
 use treebeam_core::sweep::Sweep;
 use treebeam_edge::store::{RunDir, RunFiles};
 use treebeam_run::figures;
-use treebeam_run::port::Files as _;
-use treebeam_view::score::{Scoring, Side, score};
+use treebeam_run::port::FileStore as _;
+use treebeam_view::score::{ScoreReport, SweepSide, render_score};
 
-pub(super) fn tell(left: &Left, run: &RunDir, output: Output) -> Result<(), Failure> {
+pub(super) fn show_outcome(
+    left: &RunEnding,
+    run: &RunDir,
+    output: OutputFormat,
+) -> Result<(), CommandFailure> {
     let facts = left.facts();
     match output {
-        Output::Json => terminal::json(&document(left, run)?)?,
-        Output::Text => {
-            for eval in facts.evals.iter().filter(|eval| eval.stands()) {
-                show(facts, &eval, run)?;
+        OutputFormat::Json => terminal::print_json(&render_outcomes_json(left, run)?)?,
+        OutputFormat::Text => {
+            for eval in facts.evals.iter().filter(|eval| eval.is_current()) {
+                show_eval(facts, &eval, run)?;
             }
         }
     }
-    terminal::say(&format!("run {}: {}", facts.run, run.root().display()));
+    terminal::print_line(&format!("run {}: {}", facts.run, run.root().display()));
     match left {
-        Left::Interrupted(_) => {
-            resume::tell_of_sweeps(facts);
-            terminal::say(&format!(
+        RunEnding::Interrupted(_) => {
+            resume::note_running_sweeps(facts);
+            terminal::print_line(&format!(
                 "hint: `{}` goes on from here",
-                interrupt::is_about(&facts.run)
+                interrupt::resume_text_for(&facts.run)
             ));
         }
-        Left::Ended(_) => {
-            again::tell_of_way_on(facts, |other| interrupt::way_on_with(&facts.run, other));
+        RunEnding::Ended(_) => {
+            redo::report_resume_hint(facts, |other| interrupt::resume_text_with(&facts.run, other));
         }
     }
     Ok(())
 }
 
 /// One eval on standard output, with where everything of it is.
-fn show(facts: &Facts, eval: &Eval, run: &RunDir) -> Result<(), Failure> {
-    let name = Place::Candidate(eval.id);
-    terminal::show(&format!("{name}: {}\n", eval.idea.title))?;
-    match Compared::of(facts, eval, run)? {
+fn show_eval(facts: &Facts, eval: &Eval, run: &RunDir) -> Result<(), CommandFailure> {
+    let name = CodePlace::Candidate(eval.id);
+    terminal::print_text(&format!("{name}: {}\n", eval.idea.title))?;
+    match ComparedEval::load(facts, eval, run)? {
         Some(compared) => {
             let scoring = compared.scoring(facts);
-            terminal::show(&score(&scoring, terminal::colour()))?;
+            terminal::print_text(&render_score(&scoring, terminal::stdout_colour()))?;
         }
-        None => terminal::show(&format!("{}\n", in_words(eval)))?,
+        None => terminal::print_text(&format!("{}\n", describe_failure(eval)))?,
     }
-    let folder = run.path(&path::experiment(eval.id));
-    terminal::show(&format!("files: {}\n", folder.display()))?;
-    if let Some(work) = eval.work() {
+    let folder = run.file_path(&path::experiment_folder(eval.id));
+    terminal::print_text(&format!("files: {}\n", folder.display()))?;
+    if let Some(work) = eval.candidate() {
         let branch = Leftover { place: name, kind: LeftoverKind::Branch };
-        let is_kept = facts.leftovers.get(&branch) == Some(&Removal::Kept);
+        let is_kept = facts.leftovers.get(&branch) == Some(&RemovalState::Kept);
         let branch = is_kept.then(|| format!(", `{}`", name.ref_name(&facts.run)));
-        let commit = work.commit.short();
-        terminal::show(&format!("commit: {commit}{}\n", branch.unwrap_or_default()))?;
+        let commit = work.commit.short_name();
+        terminal::print_text(&format!("commit: {commit}{}\n", branch.unwrap_or_default()))?;
     }
-    terminal::show("\n")
+    terminal::print_text("\n")
 }
 
-fn in_words(eval: &Eval) -> String {
-    match failure(eval) {
+fn describe_failure(eval: &Eval) -> String {
+    match find_failure(eval) {
         Some(EvalFailure { stage, kind, message }) => {
             format!("failed at {stage}, {kind}: {message}")
         }
@@ -78,7 +82,7 @@ fn in_words(eval: &Eval) -> String {
     }
 }
 
-const fn failure(eval: &Eval) -> Option<&EvalFailure> {
+const fn find_failure(eval: &Eval) -> Option<&EvalFailure> {
     match &eval.stage {
         Stage::Failed { failure, .. } => Some(failure),
         Stage::Queued
@@ -95,38 +99,38 @@ const fn failure(eval: &Eval) -> Option<&EvalFailure> {
 }
 
 /// A candidate that was compared.
-struct Compared {
+struct ComparedEval {
     parent: Sweep,
     candidate: Sweep,
-    judgement: Judgement,
-    verdict: Verdict,
+    judgement: ScoringDetails,
+    verdict: GateVerdict,
 }
 
-impl Compared {
+impl ComparedEval {
     /// The comparison, if there is one.
-    fn of(facts: &Facts, eval: &Eval, run: &RunDir) -> Result<Option<Self>, Failure> {
+    fn load(facts: &Facts, eval: &Eval, run: &RunDir) -> Result<Option<Self>, CommandFailure> {
         let Stage::Decided(measured, word, _) = &eval.stage else { return Ok(None) };
-        let Baseline::Measured { results, rows, .. } = &facts.baseline else { return Ok(None) };
+        let RootBaseline::Measured { results, rows, .. } = &facts.baseline else { return Ok(None) };
         let Some(parent) = facts.node(eval.parent).and_then(|node| facts.baseline_of(node)) else {
             return Ok(None);
         };
         let files = RunFiles::new(run.clone());
-        let read = |artifact: &Artifact| -> Result<Sweep, Failure> {
-            let (name, meaning) = (artifact.path.as_str(), &facts.meaning);
-            let reader = files.open(artifact)?;
-            Ok(Sweep::read(reader, name, meaning.limit(), &meaning.score)?)
+        let read = |artifact: &Artifact| -> Result<Sweep, CommandFailure> {
+            let (name, meaning) = (artifact.path.as_str(), &facts.settings);
+            let reader = files.open_artifact(artifact)?;
+            Ok(Sweep::read_csv(reader, name, meaning.config_limit(), &meaning.score)?)
         };
         let (parent, root, candidate) = (read(&parent)?, read(results)?, read(&measured.results)?);
-        let judgement = judge(&parent, &root, &candidate, &facts.meaning, *rows)?;
-        Ok(Some(Self { parent, candidate, judgement, verdict: word.verdict(measured) }))
+        let judgement = score_candidate(&parent, &root, &candidate, &facts.settings, *rows)?;
+        Ok(Some(Self { parent, candidate, judgement, verdict: word.to_verdict(measured) }))
     }
 
-    fn scoring<'s>(&'s self, facts: &'s Facts) -> Scoring<'s> {
-        let policy = &facts.meaning.score;
-        Scoring {
-            baseline: Side::of(&self.parent, policy),
-            candidate: Side::of(&self.candidate, policy),
-            limit: facts.meaning.limit(),
+    fn scoring<'s>(&'s self, facts: &'s Facts) -> ScoreReport<'s> {
+        let policy = &facts.settings.score;
+        ScoreReport {
+            baseline: SweepSide::from_sweep(&self.parent, policy),
+            candidate: SweepSide::from_sweep(&self.candidate, policy),
+            limit: facts.settings.config_limit(),
             policy,
             judgement: &self.judgement,
             verdict: &self.verdict,
@@ -134,12 +138,13 @@ impl Compared {
     }
 }
 
-fn document(left: &Left, run: &RunDir) -> Result<Value, Failure> {
+fn render_outcomes_json(left: &RunEnding, run: &RunDir) -> Result<Value, CommandFailure> {
     let facts = left.facts();
-    let evals = facts.evals.iter().filter(|eval| eval.stands());
-    let evals: Vec<Value> =
-        evals.map(|eval| of_eval(facts, &eval, run)).collect::<Result<_, Failure>>()?;
-    let interrupted = matches!(left, Left::Interrupted(_));
+    let evals = facts.evals.iter().filter(|eval| eval.is_current());
+    let evals: Vec<Value> = evals
+        .map(|eval| render_eval_outcome(facts, &eval, run))
+        .collect::<Result<_, CommandFailure>>()?;
+    let interrupted = matches!(left, RunEnding::Interrupted(_));
     Ok(json!({
         "schema": "treebeam.eval/1",
         "run_id": facts.run,
@@ -150,27 +155,27 @@ fn document(left: &Left, run: &RunDir) -> Result<Value, Failure> {
     }))
 }
 
-fn of_eval(facts: &Facts, eval: &Eval, run: &RunDir) -> Result<Value, Failure> {
-    let compared = Compared::of(facts, eval, run)?;
-    let work = eval.work();
+fn render_eval_outcome(facts: &Facts, eval: &Eval, run: &RunDir) -> Result<Value, CommandFailure> {
+    let compared = ComparedEval::load(facts, eval, run)?;
+    let work = eval.candidate();
     let work = work.as_ref();
-    let name = Place::Candidate(eval.id);
+    let name = CodePlace::Candidate(eval.id);
     Ok(json!({
         "eval": name,
         "title": eval.idea.title,
         "idea_path": eval.idea.path,
         "attempt": eval.attempt,
-        "experiment_dir": path::experiment(eval.id),
+        "experiment_dir": path::experiment_folder(eval.id),
         "commit": work.map(|work| &work.commit),
         "ref": work.map(|_| name.ref_name(&facts.run)),
         "approval": work.map(|work| work.approval),
         "files_changed": work.map(|work| work.files_changed),
-        "llm_usage": figures::usage(&eval.spent()),
-        "cost_usd": figures::cost(&eval.spent()),
-        "error": failure(eval),
-        "parent_relative": compared.as_ref().map(|it| figures::details(&it.judgement.vs_parent)),
-        "root_relative": compared.as_ref().map(|it| figures::details(&it.judgement.vs_root)),
+        "llm_usage": figures::usage_json(&eval.total_spend()),
+        "cost_usd": figures::cost_in_dollars(&eval.total_spend()),
+        "error": find_failure(eval),
+        "parent_relative": compared.as_ref().map(|it| figures::comparison_json(&it.judgement.vs_parent)),
+        "root_relative": compared.as_ref().map(|it| figures::comparison_json(&it.judgement.vs_root)),
         "completeness": compared.as_ref().map(|it| &it.judgement.scored.completeness),
-        "gate": compared.as_ref().map(|it| figures::verdict(&it.verdict)),
+        "gate": compared.as_ref().map(|it| figures::verdict_json(&it.verdict)),
     }))
 }

@@ -1,37 +1,37 @@
 //! What `treebeam ideas` did, in words and as a document.
 
-use super::super::Output;
-use super::there::There;
-use crate::failure::{Exit, Failure};
+use super::super::OutputFormat;
+use super::existing_ideas::ExistingIdeas;
+use crate::failure::{CommandExit, CommandFailure};
 use crate::terminal;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use treebeam_core::id::Sha256;
 use treebeam_core::idea;
-use treebeam_edge::ideas_dir::{Aside, Batch, IdeasDir, NewFile};
-use treebeam_run::alone::Brought;
-use treebeam_run::conversation::document::Logged;
+use treebeam_edge::ideas_dir::{IdeasDir, IdeasDirBatch, NewIdeaFile, SetAsideFiles};
+use treebeam_run::conversation::document::LoggedTurn;
 use treebeam_run::figures;
+use treebeam_run::standalone_ideas::StandaloneIdeas;
 
-pub(super) struct Outcome {
+pub(super) struct IdeasDirOutcome {
     folder: PathBuf,
-    generated: Vec<NewFile>,
-    aside: Option<Aside>,
-    brought: Option<Brought>,
+    generated: Vec<NewIdeaFile>,
+    aside: Option<SetAsideFiles>,
+    brought: Option<StandaloneIdeas>,
 }
 
-impl Outcome {
-    pub(super) fn nothing(dir: &IdeasDir) -> Self {
-        Self::of(dir, Batch::default())
+impl IdeasDirOutcome {
+    pub(super) fn empty(dir: &IdeasDir) -> Self {
+        Self::from_batch(dir, IdeasDirBatch::default())
     }
 
-    pub(super) fn of(dir: &IdeasDir, batch: Batch) -> Self {
-        let Batch { aside, files: generated, .. } = batch;
+    pub(super) fn from_batch(dir: &IdeasDir, batch: IdeasDirBatch) -> Self {
+        let IdeasDirBatch { aside, files: generated, .. } = batch;
         Self { folder: dir.folder().to_owned(), generated, aside, brought: None }
     }
 
     /// The same after what was finished first.
-    pub(super) fn and_before(mut self, begun: Option<Self>) -> Self {
+    pub(super) fn with_earlier(mut self, begun: Option<Self>) -> Self {
         if let Some(begun) = begun {
             self.generated.splice(0..0, begun.generated);
             self.aside = self.aside.or(begun.aside);
@@ -39,31 +39,34 @@ impl Outcome {
         self
     }
 
-    pub(super) fn with(self, brought: Brought) -> Self {
+    pub(super) fn with_ideas(self, brought: StandaloneIdeas) -> Self {
         Self { brought: Some(brought), ..self }
     }
 
-    pub(super) fn tell(
+    pub(super) fn show_and_exit(
         &self,
-        there: &There,
+        there: &ExistingIdeas,
         count: usize,
-        output: Output,
-    ) -> Result<Exit, Failure> {
+        output: OutputFormat,
+    ) -> Result<CommandExit, CommandFailure> {
         match output {
-            Output::Json => terminal::json(&self.document(there, count))?,
-            Output::Text => self.show(there)?,
+            OutputFormat::Json => terminal::print_json(&self.render_json(there, count))?,
+            OutputFormat::Text => self.show_text(there)?,
         }
-        let missing = count.saturating_sub(self.all(there).len());
+        let missing = count.saturating_sub(self.all_ideas(there).len());
         if missing > 0 {
-            let why = self.brought.as_ref().and_then(|brought| brought.end.why());
+            let why = self.brought.as_ref().and_then(|brought| brought.end.shortfall_reason());
             let why = why.unwrap_or("no more came");
-            terminal::note(&format!("{missing} of {count} ideas are missing: {why}"));
+            terminal::print_note(&format!("{missing} of {count} ideas are missing: {why}"));
         }
-        Ok(Exit::Done)
+        Ok(CommandExit::Done)
     }
 
     /// The names of those that were there and stay.
-    fn kept<'a>(&'a self, there: &'a There) -> impl Iterator<Item = (&'a str, &'a str)> {
+    fn kept_ideas<'a>(
+        &'a self,
+        there: &'a ExistingIdeas,
+    ) -> impl Iterator<Item = (&'a str, &'a str)> {
         let is_gone = |name: &str| {
             let new = self.generated.iter().any(|file| file.name == name);
             let aside = self.aside.iter().flat_map(|aside| &aside.names).any(|gone| gone == name);
@@ -73,35 +76,43 @@ impl Outcome {
         own.filter(move |(name, _)| !is_gone(name))
     }
 
-    fn all<'a>(&'a self, there: &'a There) -> Vec<(&'a str, &'a str)> {
+    fn all_ideas<'a>(&'a self, there: &'a ExistingIdeas) -> Vec<(&'a str, &'a str)> {
         let new = self.generated.iter().map(|file| (file.name.as_str(), file.text.as_str()));
-        self.kept(there).chain(new).collect()
+        self.kept_ideas(there).chain(new).collect()
     }
 
-    fn show(&self, there: &There) -> Result<(), Failure> {
+    fn show_text(&self, there: &ExistingIdeas) -> Result<(), CommandFailure> {
         let line = |what: &str, name: &str, text: &str| {
             let file = self.folder.join(name);
-            terminal::show(&format!("{what}  {}  {}\n", file.display(), idea::title(text)))
+            terminal::print_text(&format!(
+                "{what}  {}  {}\n",
+                file.display(),
+                idea::idea_title(text)
+            ))
         };
-        for (name, text) in self.kept(there) {
+        for (name, text) in self.kept_ideas(there) {
             line("kept", name, text)?;
         }
         for file in &self.generated {
             line("new ", &file.name, &file.text)?;
         }
-        if let Some(Aside { folder, names }) = &self.aside {
+        if let Some(SetAsideFiles { folder, names }) = &self.aside {
             let folder = self.folder.join(folder);
-            terminal::say(&format!("{} ideas are set aside in {}", names.len(), folder.display()));
+            terminal::print_line(&format!(
+                "{} ideas are set aside in {}",
+                names.len(),
+                folder.display()
+            ));
         }
         Ok(())
     }
 
-    fn document(&self, there: &There, count: usize) -> Value {
+    fn render_json(&self, there: &ExistingIdeas, count: usize) -> Value {
         let file = |(name, text): (&str, &str)| {
             json!({
                 "file": name,
-                "title": idea::title(text),
-                "sha256": Sha256::of(text.as_bytes()),
+                "title": idea::idea_title(text),
+                "sha256": Sha256::hash_bytes(text.as_bytes()),
             })
         };
         let generated = self.generated.iter().map(|new| file((&new.name, &new.text)));
@@ -111,25 +122,25 @@ impl Outcome {
             "schema": "treebeam.ideas/1",
             "ideas_dir": self.folder,
             "count": count,
-            "missing": count.saturating_sub(self.all(there).len()),
-            "kept": self.kept(there).map(file).collect::<Vec<_>>(),
+            "missing": count.saturating_sub(self.all_ideas(there).len()),
+            "kept": self.kept_ideas(there).map(file).collect::<Vec<_>>(),
             "generated": generated.collect::<Vec<_>>(),
             "set_aside": self.aside,
             "context": context.collect::<Vec<_>>(),
             "repeats": repeats.map(|repeat| &repeat.title).collect::<Vec<_>>(),
             "turns": self.brought.as_ref().map_or(0, |brought| brought.turns),
-            "usage": self.brought.as_ref().map(|brought| figures::usage(&brought.bills)),
-            "cost_usd": self.brought.as_ref().and_then(|brought| figures::cost(&brought.bills)),
-            "why": self.brought.as_ref().and_then(|brought| brought.end.why()),
-            "conversation": self.brought.as_ref().and_then(conversation),
+            "usage": self.brought.as_ref().map(|brought| figures::usage_json(&brought.bills)),
+            "cost_usd": self.brought.as_ref().and_then(|brought| figures::cost_in_dollars(&brought.bills)),
+            "why": self.brought.as_ref().and_then(|brought| brought.end.shortfall_reason()),
+            "conversation": self.brought.as_ref().and_then(render_turns_json),
         })
     }
 }
 
 /// The conversation after what was said, and what was said.
-fn conversation(brought: &Brought) -> Option<Value> {
+fn render_turns_json(brought: &StandaloneIdeas) -> Option<Value> {
     let said = brought.conversation.as_ref()?;
-    let turn = |turn: &Logged| {
+    let turn = |turn: &LoggedTurn| {
         json!({
             "turn_id": turn.turn_id,
             "key": turn.key,
@@ -146,7 +157,7 @@ fn conversation(brought: &Brought) -> Option<Value> {
     Some(json!({
         "conversation_id": format!("c{}", said.node_id),
         "fork_from_turn_id": said.fork_from_turn_id,
-        "latest_turn_id": said.latest(),
-        "turns": brought.said.iter().map(turn).collect::<Vec<_>>(),
+        "latest_turn_id": said.latest_turn(),
+        "turns": brought.new_turns.iter().map(turn).collect::<Vec<_>>(),
     }))
 }

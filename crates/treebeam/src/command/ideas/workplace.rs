@@ -1,72 +1,76 @@
 //! Where an agent works that is a program: a checkout of its own, which goes when it has answered. Whatever it changes there
 //! is gone with it; the user's own checkout is not touched.
 
-use crate::config::agents::Line;
-use crate::crew::Seat;
-use crate::failure::Failure;
+use crate::config::agents::AgentConfigKind;
+use crate::failure::CommandFailure;
+use crate::role_agents::RoleAgent;
+use crate::run_location::RepoHome;
 use crate::terminal;
-use crate::wiring::Home;
 use std::fs;
 use std::path::{Path, PathBuf};
 use treebeam_core::event::{Leftover, LeftoverKind};
-use treebeam_core::id::{NodeId, Place};
+use treebeam_core::id::{CodePlace, NodeId};
 use treebeam_edge::git::GitRepo;
 use treebeam_edge::ideas_dir::IdeasDir;
 use treebeam_edge::store::RunDir;
 use treebeam_run::port::Repo as _;
 
 /// What git knows the checkout by, as if it were a run's.
-const NAME: &str = "treebeam-ideas";
-const PLACE: Place = Place::Node(NodeId::ROOT);
+const WORKPLACE_RUN_NAME: &str = "treebeam-ideas";
+const WORKPLACE_PLACE: CodePlace = CodePlace::Node(NodeId::ROOT);
 
-pub(super) struct Workplace {
+pub(super) struct AgentWorkplace {
     pub(super) repo: GitRepo,
     /// Where programs are started.
     pub(super) folder: PathBuf,
     above: PathBuf,
-    checkout: Checkout,
+    checkout: WorkplaceCheckout,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Checkout {
+enum WorkplaceCheckout {
     Made,
     /// A model sees no files.
     NotNeeded,
 }
 
-impl Workplace {
+impl AgentWorkplace {
     /// Makes it, in place of one that somebody who was killed has left.
-    pub(super) fn make(home: &Home, dir: &IdeasDir, seats: &[Seat<'_>]) -> Result<Self, Failure> {
-        let above = dir.workplace();
+    pub(super) fn create(
+        home: &RepoHome,
+        dir: &IdeasDir,
+        seats: &[RoleAgent<'_>],
+    ) -> Result<Self, CommandFailure> {
+        let above = dir.work_folder();
         fs::create_dir_all(&above)?;
-        let repo = GitRepo::new(home.repo.clone(), &above, NAME.parse()?)?;
-        let is_model = |seat: &Seat<'_>| matches!(seat.agent.line, Line::Model(_));
+        let repo = GitRepo::new(home.repo.clone(), &above, WORKPLACE_RUN_NAME.parse()?)?;
+        let is_model = |seat: &RoleAgent<'_>| matches!(seat.agent.line, AgentConfigKind::Model(_));
         if seats.iter().all(is_model) {
             let folder = home.repo.toplevel.clone();
-            return Ok(Self { repo, folder, above, checkout: Checkout::NotNeeded });
+            return Ok(Self { repo, folder, above, checkout: WorkplaceCheckout::NotNeeded });
         }
-        repo.checkout(PLACE, &home.repo.head)?;
-        let folder = RunDir::new(&above).path(&PLACE.worktree());
-        Ok(Self { repo, folder, above, checkout: Checkout::Made })
+        repo.checkout_worktree(WORKPLACE_PLACE, &home.repo.head)?;
+        let folder = RunDir::new(&above).file_path(&WORKPLACE_PLACE.worktree_path());
+        Ok(Self { repo, folder, above, checkout: WorkplaceCheckout::Made })
     }
 
     /// Removes it. What cannot be removed now is, the next time.
-    pub(super) fn leave(&self) {
-        let left = Leftover { place: PLACE, kind: LeftoverKind::Worktree };
-        if self.checkout == Checkout::Made
-            && let Err(error) = self.repo.discard(left, 1)
+    pub(super) fn remove(&self) {
+        let left = Leftover { place: WORKPLACE_PLACE, kind: LeftoverKind::Worktree };
+        if self.checkout == WorkplaceCheckout::Made
+            && let Err(error) = self.repo.discard_leftover(left, 1)
         {
-            terminal::note(&format!(
+            terminal::print_note(&format!(
                 "the agent's checkout is not removed yet: {}",
-                error.in_full()
+                error.full_text()
             ));
         }
-        remove_empty(&self.above);
+        remove_empty_folders(&self.above);
     }
 }
 
 /// Removes a folder of which only empty folders are left.
-fn remove_empty(folder: &Path) {
+fn remove_empty_folders(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         drop(fs::remove_dir(entry.path()));
     }

@@ -2,16 +2,16 @@
 
 /// Names and values, in their order.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Fields(Vec<(String, String)>);
+pub(super) struct FormFields(Vec<(String, String)>);
 
-impl Fields {
+impl FormFields {
     /// Reads `name=value&name=value`. What is no text is passed over.
-    pub(super) fn read(bytes: &[u8]) -> Self {
+    pub(super) fn parse(bytes: &[u8]) -> Self {
         let pairs = bytes.split(|byte| *byte == b'&').filter(|pair| !pair.is_empty());
         let read = |pair: &[u8]| {
             let at = pair.iter().position(|byte| *byte == b'=').unwrap_or(pair.len());
             let (name, value) = pair.split_at(at);
-            Some((decoded(name)?, decoded(value.strip_prefix(b"=").unwrap_or(value))?))
+            Some((decode_field(name)?, decode_field(value.strip_prefix(b"=").unwrap_or(value))?))
         };
         Self(pairs.filter_map(read).collect())
     }
@@ -23,7 +23,7 @@ impl Fields {
 }
 
 /// `%41` is a letter, `+` a space.
-fn decoded(bytes: &[u8]) -> Option<String> {
+fn decode_field(bytes: &[u8]) -> Option<String> {
     let digit = |byte: Option<&u8>| char::from(*byte?).to_digit(16);
     let mut text = Vec::with_capacity(bytes.len());
     let mut rest = bytes.iter();
@@ -43,7 +43,7 @@ mod tests {
 
     #[test]
     fn fields_are_read_one_by_one() {
-        let fields = Fields::read(b"a=1&b=x+y%2Fz%C3%BC&&c&d=&a=2&odd=%zz&e=%4");
+        let fields = FormFields::parse(b"a=1&b=x+y%2Fz%C3%BC&&c&d=&a=2&odd=%zz&e=%4");
         let check = |name, value| assert_eq!(fields.get(name), value, "{name}");
         check("a", Some("1"));
         check("b", Some("x y/zü"));
@@ -51,6 +51,6 @@ mod tests {
         check("d", Some(""));
         check("odd", None);
         check("e", None);
-        assert_eq!(Fields::read(b""), Fields::default());
+        assert_eq!(FormFields::parse(b""), FormFields::default());
     }
 }

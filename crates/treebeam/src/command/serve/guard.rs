@@ -1,17 +1,17 @@
 //! Who is let in: a request that calls us by our own name, comes from no other site, and has the token. Decides by what the
 //! request says, and by nothing else.
 
-use super::form::Fields;
+use super::form::FormFields;
 use std::hint::black_box;
 use std::net::SocketAddr;
 use treebeam_core::id::Sha256;
-use treebeam_edge::web::{Given, Request};
+use treebeam_edge::web::{HeaderState, WebRequest};
 
 /// How many digits of the folder's digest the cookie's name has.
-const SCOPE_DIGITS: usize = 16;
+const COOKIE_SCOPE_DIGITS: usize = 16;
 
 /// What a request must have.
-pub(super) struct Guard {
+pub(super) struct RequestGuard {
     /// Our names, with the port.
     names: Vec<String>,
     token: String,
@@ -20,7 +20,7 @@ pub(super) struct Guard {
 
 /// How somebody has shown the token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shown {
+pub(super) enum TokenSource {
     /// In the address: the browser is given a cookie to show from then on.
     InAddress,
     /// In the cookie.
@@ -29,7 +29,7 @@ pub(super) enum Shown {
 
 /// Why somebody is not let in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stranger {
+pub(super) enum GuardRefusal {
     /// It calls us by another name: another site's name may have been made to lead here.
     Host,
     /// Another site asks for it.
@@ -38,7 +38,7 @@ pub(super) enum Stranger {
     Token,
 }
 
-impl Guard {
+impl RequestGuard {
     /// The guard of a server at this address. `scope` is the digest of the folder whose runs it shows: browsers send a
     /// cookie to every port of a host, so its name tells one server's cookie from another's.
     pub(super) fn new(at: SocketAddr, token: String, scope: Sha256) -> Self {
@@ -54,54 +54,54 @@ impl Guard {
             let short: Vec<_> = short.collect();
             names.extend(short);
         }
-        let scope = scope.get(..SCOPE_DIGITS).unwrap_or(&scope);
+        let scope = scope.get(..COOKIE_SCOPE_DIGITS).unwrap_or(&scope);
         Self { names, token, cookie: format!("treebeam_{port}_{scope}") }
     }
 
     /// Lets a request in, or says why not.
-    pub(super) fn check(&self, request: &Request) -> Result<Shown, Stranger> {
+    pub(super) fn check_request(&self, request: &WebRequest) -> Result<TokenSource, GuardRefusal> {
         let ours = |name: &str| self.names.iter().any(|own| own.eq_ignore_ascii_case(name));
         let target_is_ours = request.authority.as_deref().is_none_or(ours);
         if !target_is_ours || !request.host.as_deref().is_some_and(ours) {
-            return Err(Stranger::Host);
+            return Err(GuardRefusal::Host);
         }
         let from_us = match &request.origin {
-            Given::Nothing => true,
-            Given::This(origin) => origin.strip_prefix("http://").is_some_and(ours),
-            Given::Odd => false,
+            HeaderState::Absent => true,
+            HeaderState::Value(origin) => origin.strip_prefix("http://").is_some_and(ours),
+            HeaderState::Invalid => false,
         };
         if !from_us {
-            return Err(Stranger::Origin);
+            return Err(GuardRefusal::Origin);
         }
-        if self.shown(request.cookie.as_deref()) {
-            return Ok(Shown::InCookie);
+        if self.has_cookie_token(request.cookie.as_deref()) {
+            return Ok(TokenSource::InCookie);
         }
-        let fields = Fields::read(request.query.as_bytes());
-        if fields.get("token").is_some_and(|token| equal(token, &self.token)) {
-            return Ok(Shown::InAddress);
+        let fields = FormFields::parse(request.query.as_bytes());
+        if fields.get("token").is_some_and(|token| constant_time_eq(token, &self.token)) {
+            return Ok(TokenSource::InAddress);
         }
-        Err(Stranger::Token)
+        Err(GuardRefusal::Token)
     }
 
-    fn shown(&self, cookies: Option<&str>) -> bool {
+    fn has_cookie_token(&self, cookies: Option<&str>) -> bool {
         let pairs = cookies.unwrap_or_default().split(';').filter_map(|pair| pair.split_once('='));
         let mut own = pairs.filter(|(name, _)| name.trim() == self.cookie);
-        own.any(|(_, value)| equal(value.trim(), &self.token))
+        own.any(|(_, value)| constant_time_eq(value.trim(), &self.token))
     }
 
     /// The cookie that stands for the token: no script sees it, and no other site sends it along.
-    pub(super) fn cookie(&self) -> String {
+    pub(super) fn set_cookie_header(&self) -> String {
         format!("{}={}; Path=/; HttpOnly; SameSite=Strict", self.cookie, self.token)
     }
 
     /// An address for the user's browser.
-    pub(super) fn address(&self, at: SocketAddr, path: &str) -> String {
+    pub(super) fn address_with_token(&self, at: SocketAddr, path: &str) -> String {
         format!("http://{at}{path}?token={}", self.token)
     }
 }
 
 /// Whether two texts are the same. It takes as long wherever they differ.
-fn equal(one: &str, other: &str) -> bool {
+fn constant_time_eq(one: &str, other: &str) -> bool {
     let differs = one.bytes().zip(other.bytes()).fold(0, |differs, (a, b)| differs | (a ^ b));
     black_box(differs) == 0 && one.len() == other.len()
 }
@@ -110,31 +110,34 @@ fn equal(one: &str, other: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn request(host: &str, origin: Given, cookie: &str, query: &str) -> Request {
-        Request {
+    fn request(host: &str, origin: HeaderState, cookie: &str, query: &str) -> WebRequest {
+        WebRequest {
             host: Some(host.to_owned()),
             origin,
             cookie: Some(cookie.to_owned()),
             query: query.to_owned(),
-            ..Request::default()
+            ..WebRequest::default()
         }
     }
 
-    fn guard(at: &str) -> (Guard, String) {
-        let scope = Sha256::of(b"/runs");
-        let guard = Guard::new(at.parse().unwrap(), "secret".to_owned(), scope);
-        let name = guard.cookie().split_once('=').expect("a name").0.to_owned();
+    fn guard(at: &str) -> (RequestGuard, String) {
+        let scope = Sha256::hash_bytes(b"/runs");
+        let guard = RequestGuard::new(at.parse().unwrap(), "secret".to_owned(), scope);
+        let name = guard.set_cookie_header().split_once('=').expect("a name").0.to_owned();
         (guard, name)
     }
 
     #[test]
     fn the_name_of_the_cookie_has_the_port_and_the_folder_of_the_runs() {
         let name = |at: &str, folder: &str| {
-            let scope = Sha256::of(folder.as_bytes());
-            Guard::new(at.parse().unwrap(), "secret".to_owned(), scope).cookie
+            let scope = Sha256::hash_bytes(folder.as_bytes());
+            RequestGuard::new(at.parse().unwrap(), "secret".to_owned(), scope).cookie
         };
         let one = name("127.0.0.1:4000", "/a");
-        assert!(one.starts_with("treebeam_4000_") && one.len() == 14 + SCOPE_DIGITS, "{one}");
+        assert!(
+            one.starts_with("treebeam_4000_") && one.len() == 14 + COOKIE_SCOPE_DIGITS,
+            "{one}"
+        );
         assert_ne!(one, name("127.0.0.1:4000", "/b"));
         assert_ne!(one, name("127.0.0.1:4001", "/a"));
     }
@@ -143,14 +146,16 @@ mod tests {
     fn a_whole_address_of_another_server_is_refused() {
         let (guard, name) = guard("127.0.0.1:4000");
         let check = |authority: &str, expect| {
-            let good = request("127.0.0.1:4000", Given::Nothing, &format!("{name}=secret"), "");
-            let found = guard.check(&Request { authority: Some(authority.to_owned()), ..good });
+            let good =
+                request("127.0.0.1:4000", HeaderState::Absent, &format!("{name}=secret"), "");
+            let found =
+                guard.check_request(&WebRequest { authority: Some(authority.to_owned()), ..good });
             assert_eq!(found, expect, "{authority}");
         };
-        check("127.0.0.1:4000", Ok(Shown::InCookie));
-        check("LOCALHOST:4000", Ok(Shown::InCookie));
+        check("127.0.0.1:4000", Ok(TokenSource::InCookie));
+        check("LOCALHOST:4000", Ok(TokenSource::InCookie));
         for other in ["evil.invalid:4000", "127.0.0.1:4001", "127.0.0.1", "a@127.0.0.1:4000", ""] {
-            check(other, Err(Stranger::Host));
+            check(other, Err(GuardRefusal::Host));
         }
     }
 
@@ -159,27 +164,28 @@ mod tests {
         let (guard, name) = guard("127.0.0.1:4000");
         let good = &*format!("{name}=secret");
         let check = |host: &str, origin: Option<&str>, cookie: &str, query: &str, expect| {
-            let origin = origin.map_or(Given::Nothing, |origin| Given::This(origin.to_owned()));
-            let found = guard.check(&request(host, origin, cookie, query));
+            let origin =
+                origin.map_or(HeaderState::Absent, |origin| HeaderState::Value(origin.to_owned()));
+            let found = guard.check_request(&request(host, origin, cookie, query));
             assert_eq!(found, expect, "{host} {cookie} {query}");
         };
         for host in ["127.0.0.1:4000", "localhost:4000", "LocalHost:4000", "[::1]:4000"] {
-            check(host, None, good, "", Ok(Shown::InCookie));
+            check(host, None, good, "", Ok(TokenSource::InCookie));
             let origin = format!("http://{host}");
-            check(host, Some(&origin), good, "", Ok(Shown::InCookie));
+            check(host, Some(&origin), good, "", Ok(TokenSource::InCookie));
         }
         for host in
             ["127.0.0.1", "127.0.0.1:4001", "evil.invalid:4000", "localhost.evil.invalid:4000", ""]
         {
-            check(host, None, good, "", Err(Stranger::Host));
+            check(host, None, good, "", Err(GuardRefusal::Host));
         }
         for origin in
             ["null", "", "http://evil.invalid", "https://127.0.0.1:4000", "http://127.0.0.1:4001"]
         {
-            check("localhost:4000", Some(origin), good, "", Err(Stranger::Origin));
+            check("localhost:4000", Some(origin), good, "", Err(GuardRefusal::Origin));
         }
-        check("localhost:4000", None, &format!("a=b; {good}"), "", Ok(Shown::InCookie));
-        check("localhost:4000", None, "", "a=b&token=secret", Ok(Shown::InAddress));
+        check("localhost:4000", None, &format!("a=b; {good}"), "", Ok(TokenSource::InCookie));
+        check("localhost:4000", None, "", "a=b&token=secret", Ok(TokenSource::InAddress));
         for cookie in [
             "",
             &format!("{name}="),
@@ -189,19 +195,20 @@ mod tests {
             "treebeam_4000=secret",
             &format!("{name}=Secret"),
         ] {
-            check("localhost:4000", None, cookie, "token=", Err(Stranger::Token));
+            check("localhost:4000", None, cookie, "token=", Err(GuardRefusal::Token));
         }
-        let odd = request("localhost:4000", Given::Odd, good, "");
-        assert_eq!(guard.check(&odd), Err(Stranger::Origin));
-        assert_eq!(guard.check(&Request { host: None, ..odd }), Err(Stranger::Host));
+        let odd = request("localhost:4000", HeaderState::Invalid, good, "");
+        assert_eq!(guard.check_request(&odd), Err(GuardRefusal::Origin));
+        assert_eq!(guard.check_request(&WebRequest { host: None, ..odd }), Err(GuardRefusal::Host));
     }
 
     #[test]
     fn elsewhere_than_on_loopback_only_the_address_itself_is_our_name() {
         let (guard, name) = guard("192.0.2.7:80");
         let cookie = format!("{name}=secret");
-        let check = |host: &str| guard.check(&request(host, Given::Nothing, &cookie, ""));
+        let check =
+            |host: &str| guard.check_request(&request(host, HeaderState::Absent, &cookie, ""));
         assert!(check("192.0.2.7:80").is_ok() && check("192.0.2.7").is_ok());
-        assert_eq!(check("localhost:80"), Err(Stranger::Host));
+        assert_eq!(check("localhost:80"), Err(GuardRefusal::Host));
     }
 }

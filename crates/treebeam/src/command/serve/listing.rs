@@ -1,7 +1,7 @@
 //! All runs in short, for the page that lists them. What was told of a run is remembered with what it was made from: a run that
 //! did not change is not read again, however many pages ask. Ages are told anew each time.
 
-use super::hub::lock;
+use super::hub::lock_mutex;
 use crate::command::list;
 use jiff::Timestamp;
 use std::collections::BTreeMap;
@@ -11,21 +11,21 @@ use std::sync::Mutex;
 use std::time::SystemTime;
 use treebeam_core::id::RunId;
 use treebeam_edge::store::{self, RunDir, lease};
-use treebeam_view::list::{Digest, Listed};
+use treebeam_view::list::{ListedRun, RunDigest};
 
 /// The runs that could be read.
 #[derive(Default)]
-pub(super) struct Listing(Mutex<BTreeMap<RunId, Known>>);
+pub(super) struct RunListingCache(Mutex<BTreeMap<RunId, CachedDigest>>);
 
-struct Known {
-    made_from: MadeFrom,
+struct CachedDigest {
+    sources: DigestSources,
     began: Option<Timestamp>,
-    digest: Digest,
+    digest: RunDigest,
 }
 
 /// All that a digest follows from, seen from outside.
 #[derive(PartialEq, Eq)]
-struct MadeFrom {
+struct DigestSources {
     journal: Option<Outside>,
     manifest: Option<Outside>,
     runner: Option<String>,
@@ -34,22 +34,27 @@ struct MadeFrom {
 /// How long a file is, and since when it is as it is.
 type Outside = (u64, SystemTime);
 
-impl Listing {
+impl RunListingCache {
     /// These runs, as they are now.
-    pub(super) fn of(&self, runs: Vec<(RunId, RunDir)>, now: Timestamp) -> Vec<(RunId, Listed)> {
+    pub(super) fn list_runs(
+        &self,
+        runs: Vec<(RunId, RunDir)>,
+        now: Timestamp,
+    ) -> Vec<(RunId, ListedRun)> {
         // Held while runs are read: whoever asks meanwhile waits for what is found. Runs that are gone are forgotten.
-        let mut known = lock(&self.0);
+        let mut known = lock_mutex(&self.0);
         let mut before = std::mem::take(&mut *known);
         let listed = runs.into_iter().map(|(id, run)| {
-            let (began, found) = match look(&run, before.remove(&id)) {
+            let (began, found) = match load_digest(&run, before.remove(&id)) {
                 Ok(found) => {
                     let told = (found.began, Ok(found.digest.clone()));
                     known.insert(id.clone(), found);
                     told
                 }
-                Err(why) => (store::began(&run), Err(why)),
+                Err(why) => (store::run_start_time(&run), Err(why)),
             };
-            let listed = Listed { run: id.to_string(), age: list::age(began, now), found };
+            let listed =
+                ListedRun { run: id.to_string(), age: list::run_age(began, now), digest: found };
             (id, listed)
         });
         listed.collect()
@@ -57,24 +62,25 @@ impl Listing {
 }
 
 /// What is known of a run, or else what is found in it.
-fn look(run: &RunDir, known: Option<Known>) -> Result<Known, String> {
+fn load_digest(run: &RunDir, known: Option<CachedDigest>) -> Result<CachedDigest, String> {
     // Looked at before the run is read: what is written meanwhile makes a difference the next time.
-    let made_from = MadeFrom::of(run);
-    if let Some(known) = known.filter(|known| known.made_from == made_from) {
+    let made_from = DigestSources::from_run(run);
+    if let Some(known) = known.filter(|known| known.sources == made_from) {
         return Ok(known);
     }
-    let digest = list::digest(run, made_from.runner.clone())?;
-    Ok(Known { made_from, began: store::began(run), digest })
+    let digest = list::load_run_digest(run, made_from.runner.clone())?;
+    Ok(CachedDigest { sources: made_from, began: store::run_start_time(run), digest })
 }
 
-impl MadeFrom {
-    fn of(run: &RunDir) -> Self {
-        let (journal, manifest) = (outside(&run.journal()), outside(&run.manifest()));
-        Self { journal, manifest, runner: lease::runner(run) }
+impl DigestSources {
+    fn from_run(run: &RunDir) -> Self {
+        let (journal, manifest) =
+            (file_stamp(&run.journal_path()), file_stamp(&run.manifest_path()));
+        Self { journal, manifest, runner: lease::describe_owner(run) }
     }
 }
 
-fn outside(path: &Path) -> Option<Outside> {
+fn file_stamp(path: &Path) -> Option<Outside> {
     let found = fs::metadata(path).ok()?;
     Some((found.len(), found.modified().ok()?))
 }
@@ -91,26 +97,26 @@ mod tests {
     fn a_run_is_read_again_when_it_has_changed() {
         let folder = tempfile::tempdir().unwrap();
         let (id, run) = begun(folder.path());
-        let (listing, now) = (Listing::default(), Timestamp::now());
+        let (listing, now) = (RunListingCache::default(), Timestamp::now());
         let listed = |now| {
-            let mut all = listing.of(vec![(id.clone(), run.clone())], now);
+            let mut all = listing.list_runs(vec![(id.clone(), run.clone())], now);
             all.pop().unwrap().1
         };
         let first = listed(now);
-        assert_eq!(first.word(), "resumable");
+        assert_eq!(first.status_word(), "resumable");
         // Nothing of it can be seen from outside: whoever reads it finds it spoilt.
-        let journal = run.journal();
-        let (text, seen) = (fs::read(&journal).unwrap(), outside(&journal).unwrap());
+        let journal = run.journal_path();
+        let (text, seen) = (fs::read(&journal).unwrap(), file_stamp(&journal).unwrap());
         fs::write(&journal, "x".repeat(text.len())).unwrap();
         File::options().append(true).open(&journal).unwrap().set_modified(seen.1).unwrap();
         let second = listed(now + 1.hour());
-        assert_eq!(second.word(), "resumable", "it was read again");
+        assert_eq!(second.status_word(), "resumable", "it was read again");
         assert_eq!(second.age, first.age.map(|age| age + Duration::from_hours(1)));
         fs::write(&journal, "x".repeat(text.len() + 1)).unwrap();
-        assert_eq!(listed(now).word(), "unreadable");
+        assert_eq!(listed(now).status_word(), "unreadable");
         // One that cannot be read is tried each time.
         fs::write(&journal, &text).unwrap();
-        assert_eq!(listed(now).word(), "resumable");
-        assert!(listing.of(Vec::new(), now).is_empty() && lock(&listing.0).is_empty());
+        assert_eq!(listed(now).status_word(), "resumable");
+        assert!(listing.list_runs(Vec::new(), now).is_empty() && lock_mutex(&listing.0).is_empty());
     }
 }

@@ -2,21 +2,21 @@
 //! parts, so that nothing else than a good name gets any further.
 
 use super::Dashboard;
-use super::pages::{self, Asked, Page, Refusal};
-use super::{act, live};
-use treebeam_core::id::{Place, RunId};
-use treebeam_view::html::site::Part;
+use super::pages::{self, AdmittedRequest, PageRefusal, PageResponse};
+use super::{actions, streams};
+use treebeam_core::id::{CodePlace, RunId};
+use treebeam_view::html::site::PagePart;
 
 /// What is asked for by an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Method {
+pub(crate) enum RouteMethod {
     /// To look: changes nothing.
     Get,
     /// To ask for a change.
     Post,
 }
 
-impl Method {
+impl RouteMethod {
     /// As it stands in a request.
     pub(crate) const fn name(self) -> &'static str {
         match self {
@@ -26,105 +26,106 @@ impl Method {
     }
 }
 
-type Answering = fn(&Dashboard, &Asked<'_>) -> Result<Page, Refusal>;
+type Answering = fn(&Dashboard, &AdmittedRequest<'_>) -> Result<PageResponse, PageRefusal>;
 
 /// One address.
-pub(crate) struct Route {
+pub(crate) struct WebRoute {
     /// How it is asked for.
-    pub(crate) method: Method,
+    pub(crate) method: RouteMethod,
     /// What it looks like.
     pub(crate) pattern: &'static str,
     pub(super) answer: Answering,
 }
 
-const fn get(pattern: &'static str, answer: Answering) -> Route {
-    Route { method: Method::Get, pattern, answer }
+const fn get_route(pattern: &'static str, answer: Answering) -> WebRoute {
+    WebRoute { method: RouteMethod::Get, pattern, answer }
 }
 
-const fn post(pattern: &'static str, answer: Answering) -> Route {
-    Route { method: Method::Post, pattern, answer }
+const fn post_route(pattern: &'static str, answer: Answering) -> WebRoute {
+    WebRoute { method: RouteMethod::Post, pattern, answer }
 }
 
 /// All of them.
-pub(crate) static ROUTES: [Route; 22] = [
-    get("/", pages::runs),
-    get("/list", pages::list),
-    get("/events", live::runs),
-    get("/style.css", pages::style),
-    get("/script.js", pages::script),
-    get("/runs/{run}", pages::run),
-    get("/runs/{run}/part/{part}", pages::part),
-    get("/runs/{run}/evals", pages::evals),
-    get("/runs/{run}/evals/list", pages::found),
-    get("/runs/{run}/compare", pages::compare),
-    get("/runs/{run}/compare/both", pages::both),
-    get("/runs/{run}/validation", pages::validation),
-    get("/runs/{run}/file", pages::file),
-    get("/runs/{run}/at/{place}", pages::place),
-    get("/runs/{run}/at/{place}/log", pages::log),
-    get("/runs/{run}/at/{place}/log/events", live::log),
-    get("/runs/{run}/events", live::events),
-    post("/runs/{run}/pause", act::pause),
-    post("/runs/{run}/unpause", act::unpause),
-    post("/runs/{run}/stop", act::stop),
-    post("/runs/{run}/stop-after-depth", act::stop_after_depth),
-    post("/runs/{run}/idea", act::idea),
+pub(crate) static ROUTES: [WebRoute; 22] = [
+    get_route("/", pages::answer_runs),
+    get_route("/list", pages::answer_run_list),
+    get_route("/events", streams::stream_runs_events),
+    get_route("/style.css", pages::answer_style),
+    get_route("/script.js", pages::answer_script),
+    get_route("/runs/{run}", pages::answer_run),
+    get_route("/runs/{run}/part/{part}", pages::answer_part),
+    get_route("/runs/{run}/evals", pages::answer_evals),
+    get_route("/runs/{run}/evals/list", pages::answer_eval_list),
+    get_route("/runs/{run}/compare", pages::answer_compare),
+    get_route("/runs/{run}/compare/both", pages::answer_comparison_part),
+    get_route("/runs/{run}/validation", pages::answer_validation),
+    get_route("/runs/{run}/file", pages::answer_file),
+    get_route("/runs/{run}/at/{place}", pages::answer_place),
+    get_route("/runs/{run}/at/{place}/log", pages::answer_log),
+    get_route("/runs/{run}/at/{place}/log/events", streams::stream_log),
+    get_route("/runs/{run}/events", streams::stream_run_events),
+    post_route("/runs/{run}/pause", actions::pause_run),
+    post_route("/runs/{run}/unpause", actions::unpause_run),
+    post_route("/runs/{run}/stop", actions::stop_run),
+    post_route("/runs/{run}/stop-after-depth", actions::stop_run_after_depth),
+    post_route("/runs/{run}/idea", actions::add_idea),
 ];
 
 /// The names in an address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Names {
+pub(super) struct RouteParams {
     pub(super) run: Option<RunId>,
-    pub(super) place: Option<Place>,
-    pub(super) part: Option<Named>,
+    pub(super) place: Option<CodePlace>,
+    pub(super) part: Option<PartParam>,
 }
 
 /// A part of a page: of a run's, or of that of a node or an eval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Named {
-    Part(Part),
-    Place(Place),
+pub(super) enum PartParam {
+    Part(PagePart),
+    Place(CodePlace),
 }
 
 /// What an address leads to.
-pub(super) enum Found {
-    Route(&'static Route, Names),
+pub(super) enum RouteMatch {
+    Route(&'static WebRoute, RouteParams),
     /// There is such an address, to be asked for in this way.
-    Otherwise(Method),
+    OtherMethod(RouteMethod),
     Nothing,
 }
 
 /// Finds what an address leads to.
-pub(super) fn find(method: &str, path: &str) -> Found {
-    let fitting = ROUTES.iter().filter_map(|route| Some((route, names(route.pattern, path)?)));
+pub(super) fn find_route(method: &str, path: &str) -> RouteMatch {
+    let fitting =
+        ROUTES.iter().filter_map(|route| Some((route, match_pattern(route.pattern, path)?)));
     let mut other = None;
     for (route, names) in fitting {
         if route.method.name() == method {
-            return Found::Route(route, names);
+            return RouteMatch::Route(route, names);
         }
         other = Some(route.method);
     }
-    other.map_or(Found::Nothing, Found::Otherwise)
+    other.map_or(RouteMatch::Nothing, RouteMatch::OtherMethod)
 }
 
 /// The names in a path, if it has this form and all of them are good.
-fn names(pattern: &str, path: &str) -> Option<Names> {
-    let (mut parts, mut names) = (path.split('/'), Names::default());
+fn match_pattern(pattern: &str, path: &str) -> Option<RouteParams> {
+    let (mut parts, mut names) = (path.split('/'), RouteParams::default());
     for expected in pattern.split('/') {
         let found = parts.next()?;
         match expected {
             "{run}" => names.run = Some(found.parse().ok()?),
             "{place}" => names.place = Some(found.parse().ok()?),
-            "{part}" => names.part = Some(named(found)?),
+            "{part}" => names.part = Some(parse_part_param(found)?),
             word => (word == found).then_some(())?,
         }
     }
     parts.next().is_none().then_some(names)
 }
 
-fn named(text: &str) -> Option<Named> {
-    let place = || text.parse().ok().map(Named::Place);
-    Part::named(text).map(Named::Part).or_else(place)
+fn parse_part_param(text: &str) -> Option<PartParam> {
+    let place = || text.parse().ok().map(PartParam::Place);
+    PagePart::from_name(text).map(PartParam::Part).or_else(place)
 }
 
 #[cfg(test)]
@@ -133,7 +134,7 @@ mod tests {
 
     #[test]
     fn only_good_names_lead_anywhere() {
-        let leads = |path: &str| matches!(find("GET", path), Found::Route(..));
+        let leads = |path: &str| matches!(find_route("GET", path), RouteMatch::Route(..));
         for path in [
             "/",
             "/runs/t",
@@ -168,7 +169,7 @@ mod tests {
             "/runs/\u{fc}",
             "/runs/t\\x",
         ] {
-            assert!(matches!(find("GET", path), Found::Nothing), "{path}");
+            assert!(matches!(find_route("GET", path), RouteMatch::Nothing), "{path}");
         }
     }
 
@@ -180,10 +181,16 @@ mod tests {
                 .replace("{run}", "t")
                 .replace("{place}", "e0001")
                 .replace("{part}", "costs");
-            assert!(matches!(find(route.method.name(), &path), Found::Route(..)), "{path}");
+            assert!(
+                matches!(find_route(route.method.name(), &path), RouteMatch::Route(..)),
+                "{path}"
+            );
             let methods = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "get"];
             for other in methods.into_iter().filter(|other| *other != route.method.name()) {
-                assert!(matches!(find(other, &path), Found::Otherwise(_)), "{other} {path}");
+                assert!(
+                    matches!(find_route(other, &path), RouteMatch::OtherMethod(_)),
+                    "{other} {path}"
+                );
             }
         }
     }

@@ -2,79 +2,81 @@
 
 use serde_json::{Value, json};
 use treebeam_core::evidence::{Comparison, Recommendation};
-use treebeam_core::facts::{Eval, Expansion, Facts, Fate, Ideas, Node, Origin, Stage};
-use treebeam_core::id::{NodeId, Place};
+use treebeam_core::facts::{
+    CandidateFate, Eval, Expansion, ExpansionIdeas, Facts, Node, NodeOrigin, Stage,
+};
+use treebeam_core::id::{CodePlace, NodeId};
 use treebeam_core::path;
 use treebeam_core::rank;
 use treebeam_run::figures;
-use treebeam_view::Outcome;
-use treebeam_view::outcome::reason;
+use treebeam_view::EvalStatus;
+use treebeam_view::outcome::eval_reason;
 
-pub(super) fn of(facts: &Facts, place: Place) -> Option<Value> {
+pub(super) fn render_place_json(facts: &Facts, place: CodePlace) -> Option<Value> {
     let (kind, mut document) = match place {
-        Place::Node(id) => ("node", node(facts, facts.node(id)?)),
-        Place::Candidate(id) => ("eval", eval(facts, &*facts.eval(id)?)),
+        CodePlace::Node(id) => ("node", render_node_json(facts, facts.node(id)?)),
+        CodePlace::Candidate(id) => ("eval", render_eval_json(facts, &*facts.eval(id)?)),
     };
     document["schema"] = json!("treebeam.show/1");
     document["run_id"] = json!(facts.run);
     document["id"] = json!(place);
     document["kind"] = json!(kind);
     document["ref_name"] = json!(place.ref_name(&facts.run));
-    document["worktree_path"] = json!(place.worktree());
+    document["worktree_path"] = json!(place.worktree_path());
     Some(document)
 }
 
-fn eval(facts: &Facts, eval: &Eval) -> Value {
-    let work = eval.work();
+fn render_eval_json(facts: &Facts, eval: &Eval) -> Value {
+    let work = eval.candidate();
     let work = work.as_ref();
-    let scored = eval.measured().map(|measured| measured.scored);
+    let scored = eval.scored_candidate().map(|measured| measured.scored);
     let scored = scored.as_ref();
     json!({
-        "idea": idea(eval),
-        "parent": Place::Node(eval.parent),
+        "idea": render_idea_json(eval),
+        "parent": CodePlace::Node(eval.parent),
         "group": eval.group,
         "depth": eval.depth,
-        "outcome": Outcome::of(eval).word(),
-        "reason": reason(eval),
-        "stage": stage(eval),
+        "outcome": EvalStatus::from_eval(eval).word(),
+        "reason": eval_reason(eval),
+        "stage": stage_word(eval),
         "attempt": eval.attempt,
         "earlier_failures": eval.failures,
-        "superseded_by": superseded_by(eval),
+        "superseded_by": superseding_eval(eval),
         "queued_at": eval.queued_at,
         "started_at": treebeam_view::show::started_at(eval),
         "finished_at": treebeam_view::show::ended_at(eval),
-        "failure": failure(eval),
-        "parent_relative": scored.map(|scored| comparison(&scored.vs_parent)),
-        "root_relative": scored.map(|scored| comparison(&scored.vs_root)),
+        "failure": render_failure_json(eval),
+        "parent_relative": scored.map(|scored| render_comparison_json(&scored.vs_parent)),
+        "root_relative": scored.map(|scored| render_comparison_json(&scored.vs_root)),
         "completeness": scored.map(|scored| scored.completeness),
-        "gate": gate(eval),
-        "rank_score": scored.and_then(|scored| rank::score(&scored.vs_root)),
+        "gate": render_gate_json(eval),
+        "rank_score": scored.and_then(|scored| rank::rank_score(&scored.vs_root)),
         "place_in_beam": treebeam_view::show::place_in_beam(facts, eval),
-        "promoted_to": promoted_to(eval),
+        "promoted_to": promoted_node(eval),
         "commit": work.map(|work| &work.commit),
         "files_changed": work.map(|work| work.files_changed),
         "rounds": work.map(|work| work.rounds),
         "results": eval.results(),
         "same_code_as": work.and_then(|work| work.same_code_as).map(|twin| twin.to_string()),
-        "llm_usage": figures::usage(&eval.spent()),
-        "cost_usd": figures::cost(&eval.spent()),
-        "eval_output_root": path::eval(eval.id),
-        "experiment_dir": path::experiment(eval.id),
+        "llm_usage": figures::usage_json(&eval.total_spend()),
+        "cost_usd": figures::cost_in_dollars(&eval.total_spend()),
+        "eval_output_root": path::eval_folder(eval.id),
+        "experiment_dir": path::experiment_folder(eval.id),
     })
 }
 
-fn idea(eval: &Eval) -> Value {
+fn render_idea_json(eval: &Eval) -> Value {
     json!({
-        "id": eval.idea.id(),
+        "id": eval.idea.chain_id(),
         "title": eval.idea.title,
         "path": eval.idea.path,
         "sha256": eval.idea.sha256,
-        "turn_id": eval.turn(),
+        "turn_id": eval.turn_id(),
         "added_by_user": eval.idea.turn.is_none(),
     })
 }
 
-const fn stage(eval: &Eval) -> &'static str {
+const fn stage_word(eval: &Eval) -> &'static str {
     match eval.stage {
         Stage::Queued => "queued",
         Stage::Implementing(_) => "implementing",
@@ -90,17 +92,17 @@ const fn stage(eval: &Eval) -> &'static str {
     }
 }
 
-fn failure(eval: &Eval) -> Value {
+fn render_failure_json(eval: &Eval) -> Value {
     let Stage::Failed { failure, .. } = &eval.stage else { return Value::Null };
     json!(failure)
 }
 
-fn superseded_by(eval: &Eval) -> Option<Place> {
+fn superseding_eval(eval: &Eval) -> Option<CodePlace> {
     let Stage::Superseded(_, by) = eval.stage else { return None };
-    Some(Place::Candidate(by))
+    Some(CodePlace::Candidate(by))
 }
 
-fn comparison(comparison: &Comparison) -> Value {
+fn render_comparison_json(comparison: &Comparison) -> Value {
     let Recommendation {
         should_explore,
         grade,
@@ -126,47 +128,50 @@ fn comparison(comparison: &Comparison) -> Value {
     })
 }
 
-fn gate(eval: &Eval) -> Value {
-    eval.verdict().map_or(Value::Null, |verdict| figures::verdict(&verdict))
+fn render_gate_json(eval: &Eval) -> Value {
+    eval.gate_verdict().map_or(Value::Null, |verdict| figures::verdict_json(&verdict))
 }
 
-fn promoted_to(eval: &Eval) -> Option<Place> {
-    let Stage::Decided(_, _, Fate::Promoted(node)) = eval.stage else { return None };
-    Some(Place::Node(node))
+fn promoted_node(eval: &Eval) -> Option<CodePlace> {
+    let Stage::Decided(_, _, CandidateFate::Promoted(node)) = eval.stage else { return None };
+    Some(CodePlace::Node(node))
 }
 
-fn node(facts: &Facts, node: &Node) -> Value {
+fn render_node_json(facts: &Facts, node: &Node) -> Value {
     let (from, forked_at) = match node.origin {
-        Origin::Root => (None, None),
-        Origin::Promoted { from, forked_at, .. } => (Some(Place::Candidate(from)), Some(forked_at)),
+        NodeOrigin::Root => (None, None),
+        NodeOrigin::Promoted { from, forked_at, .. } => {
+            (Some(CodePlace::Candidate(from)), Some(forked_at))
+        }
     };
     let chain = facts.idea_chain(node.id);
-    let told = node.conversation().into_iter().rfind(|known| known.turn.is_some());
-    let expansions = node.expansions.iter().map(|expansion| expanded(facts, expansion));
+    let told = node.conversation_turns().into_iter().rfind(|known| known.turn.is_some());
+    let expansions =
+        node.expansions.iter().map(|expansion| render_expansion_json(facts, expansion));
     json!({
-        "parent": node.parent().map(Place::Node),
+        "parent": node.parent().map(CodePlace::Node),
         "promoted_from": from,
         "depth": node.depth,
         "commit": node.commit,
         "created_at": node.created_at,
-        "idea_chain": chain.iter().map(|eval| link(eval)).collect::<Vec<_>>(),
+        "idea_chain": chain.iter().map(|eval| render_chain_link_json(eval)).collect::<Vec<_>>(),
         "baseline": facts.baseline_of(node),
         "expansions": expansions.collect::<Vec<_>>(),
-        "llm_usage": figures::usage(&node.spent()),
-        "cost_usd": figures::cost(&node.spent()),
-        "node_ideas_dir": path::node_ideas(node.id),
+        "llm_usage": figures::usage_json(&node.total_spend()),
+        "cost_usd": figures::cost_in_dollars(&node.total_spend()),
+        "node_ideas_dir": path::node_ideas_folder(node.id),
         "conversation_id": format!("c{}", node.id),
         "forked_from_turn_id": forked_at,
-        "latest_turn_id": (node.turns() > 0).then(|| node.latest_turn()),
-        "forks": facts.forks(node.id).collect::<Vec<_>>(),
+        "latest_turn_id": (node.turn_count() > 0).then(|| node.latest_turn()),
+        "forks": facts.fork_turns(node.id).collect::<Vec<_>>(),
         "told_path": told.map(|known| known.prompt_path()),
     })
 }
 
 /// A node's conversation.
-pub(super) fn conversation(facts: &Facts, id: NodeId) -> Option<Value> {
+pub(super) fn render_conversation_json(facts: &Facts, id: NodeId) -> Option<Value> {
     let node = facts.node(id)?;
-    let turns = node.conversation();
+    let turns = node.conversation_turns();
     let turns = turns.iter().map(|known| {
         json!({
             "turn_id": known.id,
@@ -179,9 +184,9 @@ pub(super) fn conversation(facts: &Facts, id: NodeId) -> Option<Value> {
             "reply_sha256": known.turn.and_then(|turn| turn.reply),
             "continued_id": known.turn.and_then(|turn| turn.continued.as_ref()),
             "provider_id": known.turn.and_then(|turn| Some(&turn.continuation.as_ref()?.id)),
-            "ideas": known.ideas(facts).map(|idea| idea.id().to_owned()).collect::<Vec<_>>(),
-            "summary_path": known.summary().map(|(_, path)| path),
-            "summary_until": known.summary().map(|(summary, _)| summary.until),
+            "ideas": known.ideas(facts).map(|idea| idea.chain_id().to_owned()).collect::<Vec<_>>(),
+            "summary_path": known.summary_with_path().map(|(_, path)| path),
+            "summary_until": known.summary_with_path().map(|(summary, _)| summary.until),
             "note": known.turn.and_then(|turn| turn.note.as_ref()),
             "at": known.expansion.started_at,
         })
@@ -191,39 +196,39 @@ pub(super) fn conversation(facts: &Facts, id: NodeId) -> Option<Value> {
         "run_id": facts.run,
         "id": format!("c{id}"),
         "kind": "conversation",
-        "node": Place::Node(id),
-        "forks": facts.forks(id).collect::<Vec<_>>(),
+        "node": CodePlace::Node(id),
+        "forks": facts.fork_turns(id).collect::<Vec<_>>(),
         "turns": turns.collect::<Vec<_>>(),
     }))
 }
 
 /// One idea of a chain, and what it brought.
-fn link(eval: &Eval) -> Value {
-    let scored = eval.measured().map(|measured| measured.scored);
+fn render_chain_link_json(eval: &Eval) -> Value {
+    let scored = eval.scored_candidate().map(|measured| measured.scored);
     let scored = scored.as_ref();
     json!({
-        "eval": Place::Candidate(eval.id),
-        "idea_id": eval.idea.id(),
+        "eval": CodePlace::Candidate(eval.id),
+        "idea_id": eval.idea.chain_id(),
         "title": eval.idea.title,
-        "parent_relative": scored.map(|scored| comparison(&scored.vs_parent)),
-        "root_relative": scored.map(|scored| comparison(&scored.vs_root)),
+        "parent_relative": scored.map(|scored| render_comparison_json(&scored.vs_parent)),
+        "root_relative": scored.map(|scored| render_comparison_json(&scored.vs_root)),
     })
 }
 
-fn expanded(facts: &Facts, expansion: &Expansion) -> Value {
-    let tried = expansion.evals().filter_map(|id| facts.eval(*id)).map(|eval| {
+fn render_expansion_json(facts: &Facts, expansion: &Expansion) -> Value {
+    let tried = expansion.eval_ids().filter_map(|id| facts.eval(*id)).map(|eval| {
         json!({
-            "eval": Place::Candidate(eval.id),
+            "eval": CodePlace::Candidate(eval.id),
             "title": eval.idea.title,
-            "outcome": Outcome::of(&eval).word(),
-            "reason": reason(&eval),
-            "promoted_to": promoted_to(&eval),
+            "outcome": EvalStatus::from_eval(&eval).word(),
+            "reason": eval_reason(&eval),
+            "promoted_to": promoted_node(&eval),
         })
     });
     let (untried, repeats, failure) = match &expansion.ideas {
-        Ideas::Asked => (0, 0, None),
-        Ideas::Proposed { untried, repeats, .. } => (untried.len(), repeats.len(), None),
-        Ideas::Failed { why, .. } => (0, 0, Some(why)),
+        ExpansionIdeas::Asked => (0, 0, None),
+        ExpansionIdeas::Proposed { untried, repeats, .. } => (untried.len(), repeats.len(), None),
+        ExpansionIdeas::Failed { why, .. } => (0, 0, Some(why)),
     };
     json!({
         "depth": expansion.depth,

@@ -1,116 +1,121 @@
 //! Checks the chain of a journal's lines, and its end against the run's journal ref: finds a journal that was cut at a line
 //! end, or rebuilt without that ref. Whoever rewrites both is not found. A resume looks at the end too, and only tells of it.
 
-use super::{add_journal_damage, in_full};
-use crate::failure::Failure;
+use super::{add_journal_damage, error_chain_text};
+use crate::failure::CommandFailure;
+use crate::run_location::RepoHome;
 use crate::terminal;
-use crate::wiring::Home;
-use treebeam_core::audit::Finding;
+use treebeam_core::audit::AuditFinding;
 use treebeam_core::facts::Facts;
 use treebeam_edge::git::{GitRepo, UserRepo, journal_ref};
-use treebeam_edge::store::chain::{self, ChainSurvey};
-use treebeam_edge::store::{RunDir, Store};
+use treebeam_edge::store::journal_chain::{self, ChainSurvey};
+use treebeam_edge::store::{RunDir, RunStore};
 use treebeam_run::port::{Journal as _, JournalTip};
 
 /// Name of the file in findings.
-const JOURNAL: &str = "journal.jsonl";
+const JOURNAL_FILE: &str = "journal.jsonl";
 
 /// Adds what is wrong with the chain. It is the one check that reads all lines of a journal that does not begin with the
 /// run's first event.
-pub(super) fn check(
+pub(super) fn check_chain(
     run: &RunDir,
     repo: Option<&UserRepo>,
     facts: &Facts,
-    findings: &mut Vec<Finding>,
-) -> Result<(), Failure> {
+    findings: &mut Vec<AuditFinding>,
+) -> Result<(), CommandFailure> {
     let repo = repo.map(|repo| GitRepo::new(repo.clone(), run.root(), facts.run.clone()));
     let repo = repo.transpose()?;
     let tip = match repo.as_ref().map(GitRepo::journal_tip).transpose() {
         Ok(tip) => tip.flatten(),
         Err(error) => {
             let advice = "the next stop of the run writes it anew";
-            findings.push(Finding::new(error.in_full(), journal_ref(&facts.run), advice).warning());
+            findings.push(
+                AuditFinding::new(error.full_text(), journal_ref(&facts.run), advice)
+                    .into_warning(),
+            );
             None
         }
     };
-    let survey = match chain::survey(run, tip.map(|tip| tip.seq)) {
+    let survey = match journal_chain::survey_chain(run, tip.map(|tip| tip.seq)) {
         Ok(survey) => survey,
         Err(error) => {
             add_journal_damage(&error, findings);
             return Ok(());
         }
     };
-    tell_of_older_lines(&survey);
-    findings.extend(survey.unchained.first().map(|event| not_chained(*event)));
+    note_older_lines(&survey);
+    findings.extend(survey.unchained.first().map(|event| unchained_finding(*event)));
     match (&repo, tip) {
         (Some(_), Some(tip)) => {
-            let what = difference(&survey, tip, facts);
+            let what = find_tip_difference(&survey, tip, facts);
             let advice = "restore the journal from a backup";
-            findings.extend(what.map(|what| Finding::new(what, JOURNAL, advice)));
+            findings.extend(what.map(|what| AuditFinding::new(what, JOURNAL_FILE, advice)));
         }
-        (Some(_), None) => findings.extend(without_ref(&survey, facts)),
+        (Some(_), None) => findings.extend(missing_ref_finding(&survey, facts)),
         (None, _) => {
-            terminal::note("the end of the journal is not checked: its ref is in the repository");
+            terminal::print_note(
+                "the end of the journal is not checked: its ref is in the repository",
+            );
         }
     }
     Ok(())
 }
 
 /// Lines of an older treebeam are no damage.
-fn tell_of_older_lines(survey: &ChainSurvey) {
+fn note_older_lines(survey: &ChainSurvey) {
     let last_unchained = match survey.chained_from {
         None => survey.last,
         Some(from) => from.saturating_sub(1).max(survey.first.saturating_sub(1)),
     };
     if survey.first > 0 && last_unchained >= survey.first {
         let first = survey.first;
-        terminal::note(&format!(
+        terminal::print_note(&format!(
             "events {first} to {last_unchained} of the journal are not chained: an older treebeam wrote them"
         ));
     }
 }
 
-fn not_chained(event: u64) -> Finding {
+fn unchained_finding(event: u64) -> AuditFinding {
     let what = format!("event {event} is not chained to the one before it, as earlier events are");
     let advice = "none is needed where an older treebeam went on with the run at that time";
-    Finding::new(what, JOURNAL, advice).warning()
+    AuditFinding::new(what, JOURNAL_FILE, advice).into_warning()
 }
 
 /// How the journal of a run that goes on differs from what its ref names, as a note: the next stop of the run writes the ref
 /// anew, and the difference cannot be found any more.
-pub(in crate::command) fn tell_of_difference(
-    home: &Home,
-    store: &Store,
+pub(in crate::command) fn note_tip_difference(
+    home: &RepoHome,
+    store: &RunStore,
     facts: &Facts,
-) -> Result<(), Failure> {
-    let repo = GitRepo::new(home.repo.clone(), store.run().root(), facts.run.clone())?;
+) -> Result<(), CommandFailure> {
+    let repo = GitRepo::new(home.repo.clone(), store.run_dir().root(), facts.run.clone())?;
     let named = match repo.journal_tip() {
-        Ok(named) => named.filter(|named| store.tip() != Some(*named)),
+        Ok(named) => named.filter(|named| store.last_line() != Some(*named)),
         Err(error) => {
-            terminal::note(&error.in_full());
+            terminal::print_note(&error.full_text());
             None
         }
     };
     let Some(named) = named else { return Ok(()) };
-    match chain::survey(store.run(), Some(named.seq)) {
+    match journal_chain::survey_chain(store.run_dir(), Some(named.seq)) {
         Ok(survey) => {
-            if let Some(what) = difference(&survey, named, facts) {
+            if let Some(what) = find_tip_difference(&survey, named, facts) {
                 let next = "the run goes on, and its next stop writes the ref anew";
-                terminal::note(&format!("`{JOURNAL}`: {what}; {next}"));
+                terminal::print_note(&format!("`{JOURNAL_FILE}`: {what}; {next}"));
             }
         }
-        Err(error) => terminal::note(&in_full(&error)),
+        Err(error) => terminal::print_note(&error_chain_text(&error)),
     }
     Ok(())
 }
 
 /// How the journal differs from the line that the ref names, which must be in it as it was.
-fn difference(survey: &ChainSurvey, tip: JournalTip, facts: &Facts) -> Option<String> {
+fn find_tip_difference(survey: &ChainSurvey, tip: JournalTip, facts: &Facts) -> Option<String> {
     let name = journal_ref(&facts.run);
     let JournalTip { seq, digest } = tip;
     let is_before = survey.first > seq || (survey.first == 0 && survey.last >= seq);
     if is_before {
-        terminal::note(&format!(
+        terminal::print_note(&format!(
             "the journal begins after event {seq}, which `{name}` names: the run went on from its manifest alone"
         ));
         return None;
@@ -126,11 +131,11 @@ fn difference(survey: &ChainSurvey, tip: JournalTip, facts: &Facts) -> Option<St
 }
 
 /// A depth was closed, or the run stopped, and nothing in the repository says so.
-fn without_ref(survey: &ChainSurvey, facts: &Facts) -> Option<Finding> {
+fn missing_ref_finding(survey: &ChainSurvey, facts: &Facts) -> Option<AuditFinding> {
     let event = survey.sealed_from?;
     let name = journal_ref(&facts.run);
     let what = format!("`{name}` is missing, which is written after event {event}");
     let advice = "none is needed where the repository was cloned or the ref was removed on purpose: \
                   the next stop of the run writes it anew; the end of the journal is not checked";
-    Some(Finding::new(what, JOURNAL, advice).warning())
+    Some(AuditFinding::new(what, JOURNAL_FILE, advice).into_warning())
 }

@@ -2,10 +2,10 @@
 //! what is protected.
 
 use std::collections::{BTreeMap, BTreeSet};
-use treebeam_core::audit::{self, Finding};
+use treebeam_core::audit::{self, AuditFinding};
 use treebeam_core::event::{Leftover, LeftoverKind};
-use treebeam_core::facts::{Baseline, Facts, Node};
-use treebeam_core::id::{Commit, EvalId, Place};
+use treebeam_core::facts::{Facts, Node, RootBaseline};
+use treebeam_core::id::{CodePlace, Commit, EvalId};
 use treebeam_edge::git::{GitRepo, MissingObjects};
 use treebeam_run::port::PortError;
 
@@ -13,67 +13,69 @@ use treebeam_run::port::PortError;
 ///
 /// # Errors
 /// When git cannot be run.
-pub(super) fn check(repo: &GitRepo, facts: &Facts) -> Result<Vec<Finding>, PortError> {
-    let kept = facts.nodes.iter().filter(|node| is_kept(facts, node));
+pub(super) fn check_commits(repo: &GitRepo, facts: &Facts) -> Result<Vec<AuditFinding>, PortError> {
+    let kept = facts.nodes.iter().filter(|node| has_kept_commit(facts, node));
     let kept: BTreeSet<Commit> = kept.map(|node| node.commit.clone()).collect();
     let missing = repo.missing_objects(&kept)?;
-    let of_node = |node: &Node| Some(finding(node, missing.get(&node.commit)?));
-    let mut found: Vec<Finding> = facts.nodes.iter().filter_map(of_node).collect();
-    found.extend(audit::protection(facts));
+    let of_node = |node: &Node| Some(missing_objects_finding(node, missing.get(&node.commit)?));
+    let mut found: Vec<AuditFinding> = facts.nodes.iter().filter_map(of_node).collect();
+    found.extend(audit::check_protection(facts));
     let whole: BTreeSet<&Commit> =
         kept.iter().filter(|commit| !missing.contains_key(*commit)).collect();
-    match changes(repo, facts, &whole, &missing) {
+    match check_protected_changes(repo, facts, &whole, &missing) {
         Ok(changes) => found.extend(changes),
         Err(error) => {
-            let what = format!("what candidates change cannot be read: {}", error.in_full());
+            let what = format!("what candidates change cannot be read: {}", error.full_text());
             let advice = "git lacks something of their commits: restore it from a copy";
-            found.push(Finding::new(what, "git", advice));
+            found.push(AuditFinding::new(what, "git", advice));
         }
     }
     Ok(found)
 }
 
 /// Whether a node has a ref that keeps its commit.
-fn is_kept(facts: &Facts, node: &Node) -> bool {
-    let branch = Leftover { place: Place::Node(node.id), kind: LeftoverKind::Branch };
-    let measured = matches!(facts.baseline, Baseline::Measured { .. });
-    measured && facts.has(branch) && !facts.leftovers.contains_key(&branch)
+fn has_kept_commit(facts: &Facts, node: &Node) -> bool {
+    let branch = Leftover { place: CodePlace::Node(node.id), kind: LeftoverKind::Branch };
+    let measured = matches!(facts.baseline, RootBaseline::Measured { .. });
+    measured && facts.has_leftover(branch) && !facts.leftovers.contains_key(&branch)
 }
 
-fn finding(node: &Node, missing: &MissingObjects) -> Finding {
+fn missing_objects_finding(node: &Node, missing: &MissingObjects) -> AuditFinding {
     let what = match missing {
-        MissingObjects::Commit => format!("its commit {} is gone from git", node.commit.short()),
+        MissingObjects::Commit => {
+            format!("its commit {} is gone from git", node.commit.short_name())
+        }
         MissingObjects::Parts(count, first) => {
-            let commit = node.commit.short();
+            let commit = node.commit.short_name();
             format!("git lacks {count} objects of its commit {commit}, the first is {first}")
         }
         MissingObjects::Unreadable(why) => {
-            format!("git cannot read its commit {}: {why}", node.commit.short())
+            format!("git cannot read its commit {}: {why}", node.commit.short_name())
         }
     };
     let advice = "fetch the objects from a copy of the repository, or restore `.git` from a backup";
-    Finding::new(what, format!("node {}", node.id), advice)
+    AuditFinding::new(what, format!("node {}", node.id), advice)
 }
 
 /// Candidates that change what is protected. One that is not kept, and gone, cannot be checked.
-fn changes(
+fn check_protected_changes(
     repo: &GitRepo,
     facts: &Facts,
     whole: &BTreeSet<&Commit>,
     missing: &BTreeMap<Commit, MissingObjects>,
-) -> Result<Vec<Finding>, PortError> {
+) -> Result<Vec<AuditFinding>, PortError> {
     let candidates: Vec<(EvalId, Commit, Commit)> = facts
         .evals
         .iter()
         .filter_map(|eval| {
             let parent = &facts.node(eval.parent)?.commit;
-            let commit = eval.work()?.commit;
+            let commit = eval.candidate()?.commit;
             let readable = whole.contains(parent) && !missing.contains_key(&commit);
             readable.then(|| (eval.id, parent.clone(), commit))
         })
         .collect();
     let commits = candidates.iter().map(|(_, _, commit)| commit.clone()).collect();
-    let there = repo.commits_there(&commits)?;
+    let there = repo.existing_commits(&commits)?;
     let there: Vec<_> =
         candidates.into_iter().filter(|(_, _, commit)| there.contains(commit)).collect();
     let pairs: Vec<_> =
@@ -81,6 +83,6 @@ fn changes(
     let all = repo.changes_between(&pairs)?;
     let found = there.iter().zip(&all);
     let found =
-        found.filter_map(|((id, ..), changes)| audit::protected_changes(facts, *id, changes));
+        found.filter_map(|((id, ..), changes)| audit::check_protected_changes(facts, *id, changes));
     Ok(found.collect())
 }

@@ -4,15 +4,18 @@ use super::add_journal_damage;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
-use treebeam_core::audit::{self, Finding, Reference};
+use treebeam_core::audit::{self, AuditFinding, FileReference};
 use treebeam_core::facts::Facts;
 use treebeam_core::id::{RunPath, Sha256};
 use treebeam_edge::store::{self, RecordedDigests, RunDir};
 
 /// The digests that the journal has of files. A journal that cannot be read has none, and is a
 /// finding.
-pub(super) fn recorded(run: &RunDir, findings: &mut Vec<Finding>) -> RecordedDigests {
-    store::recorded_digests(run).unwrap_or_else(|error| {
+pub(super) fn load_recorded_digests(
+    run: &RunDir,
+    findings: &mut Vec<AuditFinding>,
+) -> RecordedDigests {
+    store::read_recorded_digests(run).unwrap_or_else(|error| {
         add_journal_damage(&error, findings);
         RecordedDigests::default()
     })
@@ -21,7 +24,7 @@ pub(super) fn recorded(run: &RunDir, findings: &mut Vec<Finding>) -> RecordedDig
 /// Whether a recorded answer of this digest was put aside as `<key>.old-<n>`: its question has
 /// changed since, and was not answered anew.
 pub(super) fn is_set_aside(run: &RunDir, path: &RunPath, sha256: Sha256) -> bool {
-    let file = run.path(path);
+    let file = run.file_path(path);
     let (Some(folder), Some(key)) = (file.parent(), file.file_stem().and_then(OsStr::to_str))
     else {
         return false;
@@ -29,13 +32,13 @@ pub(super) fn is_set_aside(run: &RunDir, path: &RunPath, sha256: Sha256) -> bool
     let begin = format!("{key}.old-");
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut aside = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(&begin));
-    aside.any(|entry| store::digest(&entry.path()).is_ok_and(|found| found == sha256))
+    aside.any(|entry| store::digest_file(&entry.path()).is_ok_and(|found| found == sha256))
 }
 
 /// Every file that the record refers to, each once, with its digest where one is recorded.
-pub(super) fn references(facts: &Facts, digests: &RecordedDigests) -> Vec<Reference> {
-    let paths = |all: &[Reference]| all.iter().map(|it| it.path.clone()).collect();
-    let mut named = audit::references(facts);
+pub(super) fn list_references(facts: &Facts, digests: &RecordedDigests) -> Vec<FileReference> {
+    let paths = |all: &[FileReference]| all.iter().map(|it| it.path.clone()).collect();
+    let mut named = audit::recorded_references(facts);
     let recorded = audit::recorded_files(facts, &digests.by_path);
     let digested: BTreeSet<RunPath> = paths(&recorded);
     named.retain(|it| it.sha256.is_some() || !digested.contains(&it.path));
@@ -45,7 +48,10 @@ pub(super) fn references(facts: &Facts, digests: &RecordedDigests) -> Vec<Refere
 }
 
 /// Says once that the files of evals of an older run have no digests.
-pub(super) fn note(facts: &Facts, digests: &RecordedDigests) -> Option<Finding> {
+pub(super) fn note_missing_digests(
+    facts: &Facts,
+    digests: &RecordedDigests,
+) -> Option<AuditFinding> {
     let evals = audit::evals_without_digests(facts, &digests.by_path);
     let what = format!(
         "the prompts, patches and answers of {evals} evals have no recorded digest: \
@@ -53,7 +59,7 @@ pub(super) fn note(facts: &Facts, digests: &RecordedDigests) -> Option<Finding> 
     );
     let advice = "none is needed: decisions rest on the artifacts, which have one";
     (evals > 0 && digests.from_the_start)
-        .then(|| Finding::new(what, "journal.jsonl", advice).warning())
+        .then(|| AuditFinding::new(what, "journal.jsonl", advice).into_warning())
 }
 
 #[cfg(test)]
@@ -65,9 +71,9 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let run = RunDir::new(folder.path());
         let path: RunPath = "eval/0001/calls/coder-e0001-a1-r0.json".parse().expect("a path");
-        let answer = run.path(&path);
+        let answer = run.file_path(&path);
         fs::create_dir_all(answer.parent().expect("a folder")).expect("a folder");
-        let is_known = || is_set_aside(&run, &path, Sha256::of(b"an answer"));
+        let is_known = || is_set_aside(&run, &path, Sha256::hash_bytes(b"an answer"));
         assert!(!is_known());
         fs::write(answer.with_extension("old-1"), "another answer").expect("to write");
         fs::write(answer.with_extension("raw"), "an answer").expect("to write");

@@ -1,8 +1,8 @@
 //! The terminal while a run is watched: taken, drawn upon, listened to, and given back as it was, however the program ends,
 //! and while it is stopped. What stands on it is none of its business.
 
-use crate::failure::{Exit, Failure};
-use crate::terminal::{bug, colour, error};
+use crate::failure::{CommandExit, CommandFailure};
+use crate::terminal::{print_bug, print_error, stdout_colour};
 use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use crossterm::style::{Attribute, Color, ResetColor, SetAttribute, SetForegroundColor};
 use crossterm::terminal::{
@@ -16,37 +16,38 @@ use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
-use treebeam_edge::interrupt::{self, Suspension};
-use treebeam_view::score::Colour;
-use treebeam_view::screen::{Key, Line, Size, Tone};
+use treebeam_edge::interrupt::{self, SuspendRequest};
+use treebeam_view::score::ColourMode;
+use treebeam_view::screen::{ScreenKey, ScreenLine, ScreenSize, ScreenTone};
 
 /// Whether the terminal is ours, and whether somebody has asked the program to end.
-static TAKEN: AtomicBool = AtomicBool::new(false);
-static ASKED: AtomicBool = AtomicBool::new(false);
+static TERMINAL_TAKEN: AtomicBool = AtomicBool::new(false);
+static EXIT_REQUESTED: AtomicBool = AtomicBool::new(false);
 
 /// How often it is looked whether the terminal is still there.
-const DOUBT: Duration = Duration::from_millis(500);
+const TERMINAL_CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Refuses to begin where there is no terminal.
-pub(super) fn must_be_one() -> Result<(), Failure> {
+pub(super) fn must_be_terminal() -> Result<(), CommandFailure> {
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     if io::stdin().is_terminal() && io::stdout().is_terminal() && !dumb {
         return Ok(());
     }
     let what = "`treebeam watch` needs a terminal to draw on and to read keys from";
-    Err(Failure::environment(what).hint("`treebeam status` and `treebeam log --follow` need none"))
+    Err(CommandFailure::environment(what)
+        .with_hint("`treebeam status` and `treebeam log --follow` need none"))
 }
 
 /// From now on a request to end is noticed at the next look at the keyboard; a second one ends the program at once.
-pub(super) fn heed_signals() -> Result<(), Failure> {
-    interrupt::listen(|| {
-        if ASKED.swap(true, Ordering::SeqCst) {
-            give_back();
+pub(super) fn listen_for_signals() -> Result<(), CommandFailure> {
+    interrupt::listen_for_interrupts(|| {
+        if EXIT_REQUESTED.swap(true, Ordering::SeqCst) {
+            restore_terminal();
             #[expect(
                 clippy::exit,
                 reason = "a terminal that has stopped must not keep anybody waiting"
             )]
-            process::exit(Exit::Interrupted.code().into());
+            process::exit(CommandExit::Interrupted.code().into());
         }
     })?;
     Ok(())
@@ -54,31 +55,35 @@ pub(super) fn heed_signals() -> Result<(), Failure> {
 
 /// From now on the program ends when its terminal has gone away, whatever it is at: whoever waits for a key of a keyboard that
 /// is gone, waits for ever and without a pause.
-pub(super) fn heed_loss() {
+pub(super) fn exit_on_terminal_loss() {
     thread::spawn(|| {
         while io::stdin().is_terminal() && io::stdout().is_terminal() {
-            thread::sleep(DOUBT);
+            thread::sleep(TERMINAL_CHECK_INTERVAL);
         }
-        give_back();
-        let exit = if ASKED.load(Ordering::SeqCst) { Exit::Interrupted } else { lost() };
+        restore_terminal();
+        let exit = if EXIT_REQUESTED.load(Ordering::SeqCst) {
+            CommandExit::Interrupted
+        } else {
+            report_terminal_loss()
+        };
         #[expect(clippy::exit, reason = "whoever could end it otherwise waits for a key")]
         process::exit(exit.code().into());
     });
 }
 
-fn lost() -> Exit {
+fn report_terminal_loss() -> CommandExit {
     let what = "the terminal that `treebeam watch` was started on is gone";
     let hint = "the run is not touched by that; watch it on another one";
-    let failure = Failure::environment(what).hint(hint);
-    error(&failure);
+    let failure = CommandFailure::environment(what).with_hint(hint);
+    print_error(&failure);
     failure.exit()
 }
 
 /// What came from the keyboard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Input {
+pub(super) enum TerminalInput {
     Nothing,
-    Key(Key),
+    Key(ScreenKey),
     /// The terminal has another size, or somebody else has written to it.
     Redraw,
     /// Ctrl-C, or a signal.
@@ -90,69 +95,76 @@ pub(super) enum Input {
 }
 
 /// The terminal, ours until it is dropped.
-pub(super) struct Terminal {
-    colour: Colour,
+pub(super) struct WatchTerminal {
+    colour: ColourMode,
     /// What stands on it.
-    drawn: Vec<Line>,
-    size: Option<Size>,
-    suspension: Suspension,
+    drawn: Vec<ScreenLine>,
+    size: Option<ScreenSize>,
+    suspension: SuspendRequest,
 }
 
-impl Terminal {
+impl WatchTerminal {
     /// Takes the terminal.
-    pub(super) fn take() -> Result<Self, Failure> {
+    pub(super) fn open() -> Result<Self, CommandFailure> {
         panic::set_hook(Box::new(|panic| {
-            give_back();
-            bug(panic);
+            restore_terminal();
+            print_bug(panic);
         }));
-        let suspension = Suspension::listen()?;
-        let taken = Self { colour: colour(), drawn: Vec::new(), size: None, suspension };
-        begin()?;
+        let suspension = SuspendRequest::listen()?;
+        let taken = Self { colour: stdout_colour(), drawn: Vec::new(), size: None, suspension };
+        take_terminal()?;
         Ok(taken)
     }
 
     /// What comes from the keyboard within this time, or from elsewhere.
-    pub(super) fn input(&self, patience: Duration) -> Result<Input, Failure> {
+    pub(super) fn next_input(&self, patience: Duration) -> Result<TerminalInput, CommandFailure> {
         let come = event::poll(patience)?;
-        if ASKED.load(Ordering::SeqCst) {
-            return Ok(Input::Interrupt);
+        if EXIT_REQUESTED.load(Ordering::SeqCst) {
+            return Ok(TerminalInput::Interrupt);
         }
-        if self.suspension.is_asked() {
-            return Ok(Input::Suspend);
+        if self.suspension.is_requested() {
+            return Ok(TerminalInput::Suspend);
         }
         if !come {
-            return Ok(Input::Nothing);
+            return Ok(TerminalInput::Nothing);
         }
         Ok(match event::read()? {
-            Event::Key(key) => meant(key),
-            Event::Resize(..) => Input::Redraw,
-            Event::FocusGained | Event::FocusLost | Event::Mouse(_) => Input::Nothing,
+            Event::Key(key) => input_from_key(key),
+            Event::Resize(..) => TerminalInput::Redraw,
+            Event::FocusGained | Event::FocusLost | Event::Mouse(_) => TerminalInput::Nothing,
         })
     }
 
     /// Gives the terminal back, stops, and takes it again when the program is to go on.
-    pub(super) fn suspend(&mut self) -> Result<(), Failure> {
-        self.without(Suspension::obey)
+    pub(super) fn suspend(&mut self) -> Result<(), CommandFailure> {
+        self.run_suspended(SuspendRequest::suspend_process)
     }
 
     /// The same together with the rest of the job, unless nobody could let it go on.
-    pub(super) fn suspend_together(&mut self) -> Result<(), Failure> {
+    pub(super) fn suspend_together(&mut self) -> Result<(), CommandFailure> {
         if self.suspension.is_possible() {
-            self.without(Suspension::obey_together)?;
+            self.run_suspended(SuspendRequest::suspend_job)?;
         }
         Ok(())
     }
 
     /// Does without the terminal for as long as this takes.
-    fn without(&mut self, act: impl Fn(&Suspension) -> io::Result<()>) -> Result<(), Failure> {
-        give_back();
+    fn run_suspended(
+        &mut self,
+        act: impl Fn(&SuspendRequest) -> io::Result<()>,
+    ) -> Result<(), CommandFailure> {
+        restore_terminal();
         act(&self.suspension)?;
-        self.forget();
-        begin()
+        self.invalidate();
+        take_terminal()
     }
 
     /// Draws these lines, those that stand there already left out.
-    pub(super) fn draw(&mut self, lines: &[Line], size: Size) -> Result<(), Failure> {
+    pub(super) fn draw(
+        &mut self,
+        lines: &[ScreenLine],
+        size: ScreenSize,
+    ) -> Result<(), CommandFailure> {
         let mut out = Vec::new();
         if self.size != Some(size) {
             self.drawn.clear();
@@ -164,66 +176,66 @@ impl Terminal {
                 continue;
             }
             queue!(out, cursor::MoveTo(0, row), Clear(ClearType::CurrentLine))?;
-            put(&mut out, line, self.colour)?;
+            queue_line(&mut out, line, self.colour)?;
         }
         lines.clone_into(&mut self.drawn);
-        if out.is_empty() { Ok(()) } else { send(&out) }
+        if out.is_empty() { Ok(()) } else { write_to_terminal(&out) }
     }
 
     /// Forgets what stands on it, so that all of it is drawn again.
-    pub(super) fn forget(&mut self) {
+    pub(super) fn invalidate(&mut self) {
         self.size = None;
     }
 }
 
-impl Drop for Terminal {
+impl Drop for WatchTerminal {
     fn drop(&mut self) {
-        give_back();
+        restore_terminal();
     }
 }
 
 /// Makes the terminal ours. Raw mode comes first: a program that goes on in the background is stopped there.
-fn begin() -> Result<(), Failure> {
-    TAKEN.store(true, Ordering::SeqCst);
+fn take_terminal() -> Result<(), CommandFailure> {
+    TERMINAL_TAKEN.store(true, Ordering::SeqCst);
     enable_raw_mode()?;
     let mut out = Vec::new();
     queue!(out, EnterAlternateScreen, DisableLineWrap, cursor::Hide)?;
-    send(&out)
+    write_to_terminal(&out)
 }
 
 /// Leaves the terminal as it was. What cannot be said to it is said to nobody.
-fn give_back() {
-    if !TAKEN.swap(false, Ordering::SeqCst) {
+fn restore_terminal() {
+    if !TERMINAL_TAKEN.swap(false, Ordering::SeqCst) {
         return;
     }
     let mut out = Vec::new();
     let asked = queue!(out, ResetColor, cursor::Show, EnableLineWrap, LeaveAlternateScreen);
-    drop(asked.map_err(Failure::from).and_then(|()| send(&out)));
+    drop(asked.map_err(CommandFailure::from).and_then(|()| write_to_terminal(&out)));
     drop(disable_raw_mode());
 }
 
-fn send(bytes: &[u8]) -> Result<(), Failure> {
+fn write_to_terminal(bytes: &[u8]) -> Result<(), CommandFailure> {
     let mut out = io::stdout().lock();
-    out.write_all(bytes).and_then(|()| out.flush()).map_err(Failure::unsaid)
+    out.write_all(bytes).and_then(|()| out.flush()).map_err(CommandFailure::from_output_error)
 }
 
 /// How large the terminal is now; one that does not say is as large as they always were.
-pub(super) fn size() -> Result<Size, Failure> {
+pub(super) fn terminal_size() -> Result<ScreenSize, CommandFailure> {
     let (columns, rows) = crossterm::terminal::size()?;
     if columns == 0 || rows == 0 {
-        return Ok(Size { columns: 80, rows: 24 });
+        return Ok(ScreenSize { columns: 80, rows: 24 });
     }
-    Ok(Size { columns: columns.into(), rows: rows.into() })
+    Ok(ScreenSize { columns: columns.into(), rows: rows.into() })
 }
 
 /// A line, piece by piece.
-fn put(out: &mut Vec<u8>, line: &Line, colour: Colour) -> io::Result<()> {
+fn queue_line(out: &mut Vec<u8>, line: &ScreenLine, colour: ColourMode) -> io::Result<()> {
     for span in line.spans() {
-        let (attribute, hue) = looks(span.tone());
+        let (attribute, hue) = tone_style(span.tone());
         if let Some(attribute) = attribute {
             queue!(out, SetAttribute(attribute))?;
         }
-        if let Some(hue) = hue.filter(|_| colour == Colour::On) {
+        if let Some(hue) = hue.filter(|_| colour == ColourMode::On) {
             queue!(out, SetForegroundColor(hue))?;
         }
         queue!(out, style::Print(span.text()), SetAttribute(Attribute::Reset))?;
@@ -231,49 +243,49 @@ fn put(out: &mut Vec<u8>, line: &Line, colour: Colour) -> io::Result<()> {
     Ok(())
 }
 
-const fn looks(tone: Tone) -> (Option<Attribute>, Option<Color>) {
+const fn tone_style(tone: ScreenTone) -> (Option<Attribute>, Option<Color>) {
     match tone {
-        Tone::Plain => (None, None),
-        Tone::Dim => (Some(Attribute::Dim), None),
-        Tone::Strong => (Some(Attribute::Bold), None),
-        Tone::Good => (None, Some(Color::Green)),
-        Tone::Bad => (None, Some(Color::Red)),
-        Tone::Busy => (None, Some(Color::Yellow)),
-        Tone::Chosen => (Some(Attribute::Reverse), None),
+        ScreenTone::Plain => (None, None),
+        ScreenTone::Dim => (Some(Attribute::Dim), None),
+        ScreenTone::Strong => (Some(Attribute::Bold), None),
+        ScreenTone::Good => (None, Some(Color::Green)),
+        ScreenTone::Bad => (None, Some(Color::Red)),
+        ScreenTone::Busy => (None, Some(Color::Yellow)),
+        ScreenTone::Chosen => (Some(Attribute::Reverse), None),
     }
 }
 
 /// Keys that are no characters.
-const KEYS: [(KeyCode, Key); 12] = [
-    (KeyCode::Up, Key::Up),
-    (KeyCode::Down, Key::Down),
-    (KeyCode::Left, Key::Left),
-    (KeyCode::Right, Key::Right),
-    (KeyCode::PageUp, Key::PageUp),
-    (KeyCode::PageDown, Key::PageDown),
-    (KeyCode::Home, Key::Home),
-    (KeyCode::End, Key::End),
-    (KeyCode::Enter, Key::Enter),
-    (KeyCode::Esc, Key::Escape),
-    (KeyCode::Tab, Key::Tab),
-    (KeyCode::Backspace, Key::Backspace),
+const NAMED_KEYS: [(KeyCode, ScreenKey); 12] = [
+    (KeyCode::Up, ScreenKey::Up),
+    (KeyCode::Down, ScreenKey::Down),
+    (KeyCode::Left, ScreenKey::Left),
+    (KeyCode::Right, ScreenKey::Right),
+    (KeyCode::PageUp, ScreenKey::PageUp),
+    (KeyCode::PageDown, ScreenKey::PageDown),
+    (KeyCode::Home, ScreenKey::Home),
+    (KeyCode::End, ScreenKey::End),
+    (KeyCode::Enter, ScreenKey::Enter),
+    (KeyCode::Esc, ScreenKey::Escape),
+    (KeyCode::Tab, ScreenKey::Tab),
+    (KeyCode::Backspace, ScreenKey::Backspace),
 ];
 
 /// What is meant by a key.
-fn meant(key: KeyEvent) -> Input {
+fn input_from_key(key: KeyEvent) -> TerminalInput {
     if key.kind == KeyEventKind::Release {
-        return Input::Nothing;
+        return TerminalInput::Nothing;
     }
     let with = |modifier| key.modifiers.contains(modifier);
-    let named = KEYS.iter().find(|(code, _)| *code == key.code).map(|(_, key)| *key);
+    let named = NAMED_KEYS.iter().find(|(code, _)| *code == key.code).map(|(_, key)| *key);
     match (key.code, named) {
-        (KeyCode::Char('c'), _) if with(KeyModifiers::CONTROL) => Input::Interrupt,
-        (KeyCode::Char('l'), _) if with(KeyModifiers::CONTROL) => Input::Redraw,
-        (KeyCode::Char('z'), _) if with(KeyModifiers::CONTROL) => Input::SuspendTogether,
-        _ if with(KeyModifiers::CONTROL) || with(KeyModifiers::ALT) => Input::Nothing,
-        (_, Some(key)) => Input::Key(key),
-        (KeyCode::Char(c), None) => Input::Key(Key::Char(c)),
-        (_, None) => Input::Nothing,
+        (KeyCode::Char('c'), _) if with(KeyModifiers::CONTROL) => TerminalInput::Interrupt,
+        (KeyCode::Char('l'), _) if with(KeyModifiers::CONTROL) => TerminalInput::Redraw,
+        (KeyCode::Char('z'), _) if with(KeyModifiers::CONTROL) => TerminalInput::SuspendTogether,
+        _ if with(KeyModifiers::CONTROL) || with(KeyModifiers::ALT) => TerminalInput::Nothing,
+        (_, Some(key)) => TerminalInput::Key(key),
+        (KeyCode::Char(c), None) => TerminalInput::Key(ScreenKey::Char(c)),
+        (_, None) => TerminalInput::Nothing,
     }
 }
 
@@ -284,20 +296,24 @@ mod tests {
     #[test]
     fn keys_are_told_apart() {
         let check = |code, modifiers, expected| {
-            assert_eq!(meant(KeyEvent::new(code, modifiers)), expected, "{code:?} {modifiers:?}");
+            assert_eq!(
+                input_from_key(KeyEvent::new(code, modifiers)),
+                expected,
+                "{code:?} {modifiers:?}"
+            );
         };
         let none = KeyModifiers::NONE;
-        check(KeyCode::Up, none, Input::Key(Key::Up));
-        check(KeyCode::Char('c'), none, Input::Key(Key::Char('c')));
-        check(KeyCode::Char('G'), KeyModifiers::SHIFT, Input::Key(Key::Char('G')));
-        check(KeyCode::Char('c'), KeyModifiers::CONTROL, Input::Interrupt);
-        check(KeyCode::Char('l'), KeyModifiers::CONTROL, Input::Redraw);
-        check(KeyCode::Char('z'), KeyModifiers::CONTROL, Input::SuspendTogether);
-        check(KeyCode::Char('q'), KeyModifiers::ALT, Input::Nothing);
-        check(KeyCode::F(1), none, Input::Nothing);
+        check(KeyCode::Up, none, TerminalInput::Key(ScreenKey::Up));
+        check(KeyCode::Char('c'), none, TerminalInput::Key(ScreenKey::Char('c')));
+        check(KeyCode::Char('G'), KeyModifiers::SHIFT, TerminalInput::Key(ScreenKey::Char('G')));
+        check(KeyCode::Char('c'), KeyModifiers::CONTROL, TerminalInput::Interrupt);
+        check(KeyCode::Char('l'), KeyModifiers::CONTROL, TerminalInput::Redraw);
+        check(KeyCode::Char('z'), KeyModifiers::CONTROL, TerminalInput::SuspendTogether);
+        check(KeyCode::Char('q'), KeyModifiers::ALT, TerminalInput::Nothing);
+        check(KeyCode::F(1), none, TerminalInput::Nothing);
         let mut released = KeyEvent::new(KeyCode::Char('q'), none);
         released.kind = KeyEventKind::Release;
-        assert_eq!(meant(released), Input::Nothing);
+        assert_eq!(input_from_key(released), TerminalInput::Nothing);
     }
 
     /// Starts itself on a terminal, and panics there.
@@ -307,8 +323,8 @@ mod tests {
     fn after_a_panic_the_terminal_is_as_it_was_and_says_what_happened() {
         const HERE: &str = "TREEBEAM_TEST_PANICS_HERE";
         if std::env::var_os(HERE).is_some() {
-            let mut taken = Terminal::take().unwrap();
-            taken.draw(&[], Size { columns: 80, rows: 24 }).unwrap();
+            let mut taken = WatchTerminal::open().unwrap();
+            taken.draw(&[], ScreenSize { columns: 80, rows: 24 }).unwrap();
             panic!("on purpose");
         }
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/watch/terminal.py");
@@ -329,11 +345,11 @@ mod tests {
     #[test]
     fn a_line_without_colours_has_none() {
         let mut out = Vec::new();
-        for tone in [Tone::Plain, Tone::Good, Tone::Bad, Tone::Busy] {
-            let (attribute, hue) = looks(tone);
-            assert!(attribute.is_none() && hue.is_none() == (tone == Tone::Plain));
+        for tone in [ScreenTone::Plain, ScreenTone::Good, ScreenTone::Bad, ScreenTone::Busy] {
+            let (attribute, hue) = tone_style(tone);
+            assert!(attribute.is_none() && hue.is_none() == (tone == ScreenTone::Plain));
         }
-        put(&mut out, &Line::default(), Colour::Off).unwrap();
+        queue_line(&mut out, &ScreenLine::default(), ColourMode::Off).unwrap();
         assert!(out.is_empty());
     }
 }

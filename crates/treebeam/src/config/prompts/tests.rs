@@ -1,17 +1,17 @@
 //! What the keys of prompts and context make of files, and what is said about wrong ones. No agent is asked.
 
 use super::*;
-use crate::config::file::{ConfigError, ConfigFile};
+use crate::config::config_file::{ConfigError, ConfigFile};
 use std::fs;
 
 const NEEDED: &str = "{{answer}}\n{{idea}}\n{{change_so_far}}\n{{problem}}\n";
 
 fn config(text: &str) -> Result<Config, ConfigError> {
-    Config::of(Some(ConfigFile::new("c.toml", || Ok(text.to_owned()))?), [])
+    Config::from_sources(Some(ConfigFile::new("c.toml", || Ok(text.to_owned()))?), [])
 }
 
 fn check(top: &Path, text: &str, expect: &str) {
-    let told = config(text).and_then(|config| Ok(config.prompts(top)?));
+    let told = config(text).and_then(|config| Ok(config.load_prompts(top)?));
     let said = told.map_or_else(|error| error.to_string(), |_| "good".to_owned());
     assert_eq!(said, expect, "{text}");
 }
@@ -24,7 +24,7 @@ fn what_is_wrong_is_said_with_both_places() {
     fs::write(top.join("p/good.md"), NEEDED).expect("a file");
     fs::write(top.join("p/bad.md"), format!("\n\nDo {{{{ida}}}}\n{NEEDED}")).expect("a file");
     fs::write(top.join("p/odd.md"), b"a\n\xff").expect("a file");
-    fs::write(top.join("p/long.md"), "x".repeat(MOST_BYTES + 1)).expect("a file");
+    fs::write(top.join("p/long.md"), "x".repeat(MAX_TEMPLATE_BYTES + 1)).expect("a file");
     let check = |text: &str, expect: &str| check(top, text, expect);
     check("", "good");
     check("[prompts]\ncoder = 'p/good.md'", "good");
@@ -90,8 +90,9 @@ fn what_is_wrong_is_said_with_both_places() {
 #[test]
 fn what_is_shown_suits_the_agent() {
     let shown = |text: &str| {
-        let told = config(text).expect("a configuration").prompts(Path::new(".")).expect("prompts");
-        format!("{:?}", told.prompts.of(Role::Coder).context)
+        let told =
+            config(text).expect("a configuration").load_prompts(Path::new(".")).expect("prompts");
+        format!("{:?}", told.prompts.for_role(AgentRole::Coder).context)
             .split('(')
             .next()
             .unwrap_or_default()
@@ -117,13 +118,13 @@ fn what_agents_are_told_is_recorded_with_them() {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("coder.md"), NEEDED).expect("a file");
     let text = "context_max_chars = 9\nprompts.coder = 'coder.md'\ncontext.coder = ['a', 'b/**']\ncontext.ideas = 'outline'";
-    let told = config(text).expect("a configuration").prompts(folder.path()).expect("prompts");
-    let mut agents = Agents::default();
+    let told = config(text).expect("a configuration").load_prompts(folder.path()).expect("prompts");
+    let mut agents = RecordedAgents::default();
     agents.0.insert("coder".to_owned(), [("provider".to_owned(), "x".to_owned())].into());
-    told.describe(&mut agents);
+    told.add_to_record(&mut agents);
     let words: Vec<String> =
         agents.0["coder"].iter().map(|(name, word)| format!("{name}: {word}")).collect();
-    let digest = Sha256::of(NEEDED.as_bytes());
+    let digest = Sha256::hash_bytes(NEEDED.as_bytes());
     assert_eq!(
         words,
         [
@@ -140,5 +141,5 @@ fn what_agents_are_told_is_recorded_with_them() {
 fn prompt_files_are_named_as_git_does() {
     let text =
         "[prompts]\ncoder = './p//a.md'\nplanner = '../b.md'\nreviewer = '/c.md'\nideas = 'none'";
-    assert_eq!(config(text).expect("a configuration").prompt_files(), ["p/a.md"]);
+    assert_eq!(config(text).expect("a configuration").repo_prompt_files(), ["p/a.md"]);
 }

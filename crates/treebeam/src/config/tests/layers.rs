@@ -4,7 +4,7 @@ use super::*;
 use proptest::prelude::*;
 
 /// Three good values of each key, as a variable has them: for the file, the environment and the flags.
-const VALUES: [(&str, [&str; 3]); KEYS.len()] = [
+const VALUES: [(&str, [&str; 3]); CONFIG_KEYS.len()] = [
     ("ideas_per_node", ["1", "2", "3"]),
     ("beam_width", ["1", "2", "1000"]),
     ("sweep_config_limit", ["1", "none", "1000000"]),
@@ -92,60 +92,65 @@ const VALUES: [(&str, [&str; 3]); KEYS.len()] = [
 const AGENT: &str = "{provider = 'openai', model = 'm', timeout_sec = 5}";
 
 /// A variable's value as TOML.
-fn as_toml(key: &Key, text: &str) -> String {
-    let quoted = key.form == key::Form::Text || text == "none";
+fn as_toml(key: &ConfigKey, text: &str) -> String {
+    let quoted = key.form == config_key::VariableForm::Text || text == "none";
     if quoted { format!("'{text}'") } else { text.to_owned() }
 }
 
 /// A configuration in which the bits 1, 2 and 4 of each mask say whether file, environment and flags set a key.
 fn layered(masks: &[u8]) -> Config {
     let (mut text, mut variables, mut flags) = (String::new(), Vec::new(), Vec::new());
-    for ((key, (_, [in_file, in_variable, in_flag])), mask) in KEYS.iter().zip(VALUES).zip(masks) {
+    for ((key, (_, [in_file, in_variable, in_flag])), mask) in
+        CONFIG_KEYS.iter().zip(VALUES).zip(masks)
+    {
         if mask & 1 > 0 {
             text.push_str(&format!("{} = {}\n", key.name, as_toml(key, in_file)));
         }
         if mask & 2 > 0 {
-            variables.push((key.variable().into(), in_variable.into()));
+            variables.push((key.variable_name().into(), in_variable.into()));
         }
         if mask & 4 > 0 {
             let toml = format!("{} = {}\n", key.name, as_toml(key, in_flag));
             flags.push(toml::from_str(&toml).unwrap());
         }
     }
-    Config::of(Some(file("c.toml", &text)), variables).unwrap().with_flags(&flags).unwrap()
+    Config::from_sources(Some(file("c.toml", &text)), variables)
+        .unwrap()
+        .with_flags(&flags)
+        .unwrap()
 }
 
 proptest! {
     #[test]
-    fn the_highest_origin_counts(masks in prop::collection::vec(0_u8..8, KEYS.len())) {
+    fn the_highest_origin_counts(masks in prop::collection::vec(0_u8..8, CONFIG_KEYS.len())) {
         let config = layered(&masks);
-        let (values, built_in) = (config.values().unwrap(), Config::default().values().unwrap());
+        let (values, built_in) = (config.all_values().unwrap(), Config::default().all_values().unwrap());
         let mut line = 0;
-        for ((key, (name, texts)), mask) in KEYS.iter().zip(VALUES).zip(masks) {
+        for ((key, (name, texts)), mask) in CONFIG_KEYS.iter().zip(VALUES).zip(masks) {
             prop_assert_eq!(key.name, name);
             line += usize::from(mask & 1);
-            let place = || Place { file: "c.toml".into(), line: Some(line), key: Some(name.into()) };
+            let place = || ConfigPosition { file: "c.toml".into(), line: Some(line), key: Some(name.into()) };
             let (origin, text) = match mask {
-                4.. => (Origin::flag(key), Some(texts[2])),
-                2.. => (Origin::Variable(key.variable()), Some(texts[1])),
-                1 => (Origin::File(place()), Some(texts[0])),
-                0 => (Origin::Default, None),
+                4.. => (SettingOrigin::from_flag(key), Some(texts[2])),
+                2.. => (SettingOrigin::Variable(key.variable_name()), Some(texts[1])),
+                1 => (SettingOrigin::File(place()), Some(texts[0])),
+                0 => (SettingOrigin::Default, None),
             };
             prop_assert_eq!(config.origin(key), origin);
-            let value = get(&values, name);
+            let value = get_value(&values, name);
             let Some(text) = text else {
                 // What follows from other keys may differ.
                 let follows = name.starts_with("score.") && !name.contains("thresholds.");
-                prop_assert!(follows || value == get(&built_in, name), "{name}: {value}");
+                prop_assert!(follows || value == get_value(&built_in, name), "{name}: {value}");
                 continue;
             };
             let table: Value = toml::from_str(&format!("v = {}", as_toml(key, text))).unwrap();
             let said = &table["v"];
             match name {
-                "protect" => prop_assert!(shown(name, value).contains(shown(name, said).trim_matches(['[', ']']))),
-                "score.metrics" => prop_assert!(shown(name, value).contains(said[0]["column"].as_str().unwrap())),
+                "protect" => prop_assert!(format_value(name, value).contains(format_value(name, said).trim_matches(['[', ']']))),
+                "score.metrics" => prop_assert!(format_value(name, value).contains(said[0]["column"].as_str().unwrap())),
                 _ if text == "none" && name != "dedupe_scope" => prop_assert!(value.is_null()),
-                _ => prop_assert_eq!(shown(name, value), shown(name, said)),
+                _ => prop_assert_eq!(format_value(name, value), format_value(name, said)),
             }
         }
     }
@@ -154,9 +159,9 @@ proptest! {
 #[test]
 fn every_key_has_a_row_and_a_field() {
     let page = include_str!("../../../../../docs/configuration.md");
-    let built_in = Config::default().values().unwrap();
-    for key in &KEYS {
-        let default = shown(key.name, get(&built_in, key.name));
+    let built_in = Config::default().all_values().unwrap();
+    for key in &CONFIG_KEYS {
+        let default = format_value(key.name, get_value(&built_in, key.name));
         let default = if key.name == "score.metrics" {
             "the preset's".to_owned()
         } else {
@@ -179,7 +184,7 @@ fn every_key_has_a_row_and_a_field() {
     }
     let tables = ["agents", "prompts", "context", "tuner", "score", "score.thresholds", "gate"];
     fields.retain(|name| !tables.contains(&name.as_str()));
-    let (mut fields, mut keys) = (fields, KEYS.map(|key| key.name.to_owned()));
+    let (mut fields, mut keys) = (fields, CONFIG_KEYS.map(|key| key.name.to_owned()));
     fields.sort();
     keys.sort();
     assert_eq!(fields, keys);
@@ -188,8 +193,8 @@ fn every_key_has_a_row_and_a_field() {
 #[test]
 fn wrong_variables() {
     let check = |name: &str, value: &str, expect: &str| {
-        let said =
-            Config::of(None, [(name.into(), value.into())]).and_then(|config| Ok(config.values()?));
+        let said = Config::from_sources(None, [(name.into(), value.into())])
+            .and_then(|config| Ok(config.all_values()?));
         let said = said.map_or_else(|error| error.to_string(), |_| "good".to_owned());
         assert_eq!(said, expect, "{name}={value}");
     };
@@ -264,21 +269,22 @@ fn wrong_variables() {
 
 #[test]
 fn what_changes_a_run_is_named_with_its_origin() {
-    let config = layered(&[7; KEYS.len()]);
-    let change = config.other_meaning(&Meaning::default()).unwrap().unwrap();
-    let Change { key, origin, before, asked } = change;
+    let config = layered(&[7; CONFIG_KEYS.len()]);
+    let change = config.first_fixed_change(&FixedSettings::default()).unwrap().unwrap();
+    let SettingChange { key, origin, before, asked } = change;
     assert_eq!((key.name, before.as_str(), asked.as_str()), ("ideas_per_node", "7", "3"));
-    assert_eq!(origin, Origin::Flag("--ideas-per-node".to_owned()));
-    let config = Config::of(None, [("TREEBEAM_MAX_DEPTH".into(), "9".into())]).unwrap();
-    assert!(config.other_meaning(&Meaning::default()).unwrap().is_none());
+    assert_eq!(origin, SettingOrigin::Flag("--ideas-per-node".to_owned()));
+    let config = Config::from_sources(None, [("TREEBEAM_MAX_DEPTH".into(), "9".into())]).unwrap();
+    assert!(config.first_fixed_change(&FixedSettings::default()).unwrap().is_none());
     let rows: Vec<String> = config
-        .other_reach(&Reach::default())
+        .limit_changes(&RunLimits::default())
         .into_iter()
         .map(|change| format!("{} {} {}", change.origin, change.before, change.asked))
         .collect();
     assert_eq!(rows, ["`TREEBEAM_MAX_DEPTH` 3 9"]);
-    let config = Config::of(None, [("TREEBEAM_LOCK_STALE_SECONDS".into(), "9".into())]).unwrap();
+    let config =
+        Config::from_sources(None, [("TREEBEAM_LOCK_STALE_SECONDS".into(), "9".into())]).unwrap();
     assert_eq!(config.lock_stale_after(), Some(Duration::from_secs(9)));
-    assert!(config.other_meaning(&Meaning::default()).unwrap().is_none());
-    assert!(config.other_reach(&Reach::default()).is_empty());
+    assert!(config.first_fixed_change(&FixedSettings::default()).unwrap().is_none());
+    assert!(config.limit_changes(&RunLimits::default()).is_empty());
 }

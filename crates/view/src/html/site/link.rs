@@ -3,11 +3,11 @@
 
 use maud::{Markup, PreEscaped, Render};
 use treebeam_core::facts::Facts;
-use treebeam_core::id::{EvalId, Place, RunId};
+use treebeam_core::id::{CodePlace, EvalId, RunId};
 
 /// Where something is to be found on the site. Names are safe in an address as they are; what a user typed is encoded.
 #[derive(Clone, Copy, Debug)]
-pub enum Address<'a> {
+pub enum SiteAddress<'a> {
     /// A run.
     Run(&'a RunId),
     /// What happens to it.
@@ -21,15 +21,15 @@ pub enum Address<'a> {
     /// Those that were found, and came before this one if it is given, as a part of their page.
     Found(&'a RunId, &'a str, Option<EvalId>),
     /// A node or an eval.
-    Place(&'a RunId, Place),
+    Place(&'a RunId, CodePlace),
     /// What its commands print.
-    Log(&'a RunId, Place),
+    Log(&'a RunId, CodePlace),
     /// More of it.
-    LogEvents(&'a RunId, Place),
+    LogEvents(&'a RunId, CodePlace),
     /// Two of them, the first of which may be known.
-    Compare(&'a RunId, Option<Place>),
+    Compare(&'a RunId, Option<CodePlace>),
     /// Both of them, as a part of their page.
-    Both(&'a RunId, [Place; 2]),
+    Both(&'a RunId, [CodePlace; 2]),
     /// What a validation finds.
     Checks(&'a RunId),
     /// A wish.
@@ -38,7 +38,7 @@ pub enum Address<'a> {
     File(&'a RunId, &'a str),
 }
 
-impl std::fmt::Display for Address<'_> {
+impl std::fmt::Display for SiteAddress<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Run(run) => write!(f, "/runs/{run}"),
@@ -46,10 +46,10 @@ impl std::fmt::Display for Address<'_> {
             Self::Part(run, name) => write!(f, "/runs/{run}/part/{name}"),
             Self::Evals(run) => write!(f, "/runs/{run}/evals"),
             Self::Older(run, find, before) => {
-                write!(f, "/runs/{run}/evals?find={}&before={before}", encoded(find))
+                write!(f, "/runs/{run}/evals?find={}&before={before}", encode_query(find))
             }
             Self::Found(run, find, before) => {
-                write!(f, "/runs/{run}/evals/list?find={}", encoded(find))?;
+                write!(f, "/runs/{run}/evals/list?find={}", encode_query(find))?;
                 before.map_or(Ok(()), |before| write!(f, "&before={before}"))
             }
             Self::Place(run, place) => write!(f, "/runs/{run}/at/{place}"),
@@ -62,19 +62,19 @@ impl std::fmt::Display for Address<'_> {
             }
             Self::Checks(run) => write!(f, "/runs/{run}/validation"),
             Self::Wish(run, wish) => write!(f, "/runs/{run}/{wish}"),
-            Self::File(run, path) => write!(f, "/runs/{run}/file?path={}", encoded(path)),
+            Self::File(run, path) => write!(f, "/runs/{run}/file?path={}", encode_query(path)),
         }
     }
 }
 
-impl Render for Address<'_> {
+impl Render for SiteAddress<'_> {
     fn render_to(&self, html: &mut String) {
         self.to_string().render_to(html);
     }
 }
 
 /// Text in a query: all but letters, digits and a few more as `%41`.
-fn encoded(text: &str) -> String {
+fn encode_query(text: &str) -> String {
     let mut encoded = String::new();
     for byte in text.bytes() {
         match byte {
@@ -89,38 +89,38 @@ fn encoded(text: &str) -> String {
 
 /// The same markup with its links led to pages of the site. A quote in foreign text is escaped, so each `href="` is ours.
 #[must_use]
-pub fn linked(markup: &Markup, facts: &Facts) -> Markup {
-    const HREF: &str = " href=\"";
-    let mut pieces = markup.0.split(HREF);
+pub fn link_to_site(markup: &Markup, facts: &Facts) -> Markup {
+    const HREF_START: &str = " href=\"";
+    let mut pieces = markup.0.split(HREF_START);
     let mut html = pieces.next().unwrap_or_default().to_owned();
     for piece in pieces {
         let (target, rest) = piece.split_once('"').unwrap_or((piece, ""));
-        if let Some(to) = led(target, &facts.run) {
-            html.push_str(&format!("{HREF}{}\"", to.render().0));
+        if let Some(to) = site_target(target, &facts.run) {
+            html.push_str(&format!("{HREF_START}{}\"", to.render().0));
         }
         html.push_str(rest);
     }
     PreEscaped(html)
 }
 
-fn led(target: &str, run: &RunId) -> Option<String> {
+fn site_target(target: &str, run: &RunId) -> Option<String> {
     if target.starts_with('/') {
         return Some(target.replace("&amp;", "&"));
     }
     Some(match target.strip_prefix('#') {
-        Some(name) => match name.parse::<Place>() {
-            Ok(place) => Address::Place(run, place).to_string(),
+        Some(name) => match name.parse::<CodePlace>() {
+            Ok(place) => SiteAddress::Place(run, place).to_string(),
             Err(_) => target.to_owned(),
         },
         // A folder has no page.
         None if target.ends_with('/') => return None,
         // A report lies beside the files of its run, and names them as they are there.
-        None => Address::File(run, &decoded(target)?).to_string(),
+        None => SiteAddress::File(run, &decode_percent(target)?).to_string(),
     })
 }
 
 /// What a report's link names: its percent signs taken back.
-fn decoded(target: &str) -> Option<String> {
+fn decode_percent(target: &str) -> Option<String> {
     let (first, rest) = target.split_once('%').unwrap_or((target, ""));
     let mut bytes = first.as_bytes().to_vec();
     for piece in rest.split('%').filter(|_| target.contains('%')) {
@@ -139,7 +139,7 @@ mod tests {
     fn a_link_of_a_report_leads_to_a_page() {
         let run: RunId = "t".parse().unwrap();
         let check = |target: &str, to: Option<&str>| {
-            assert_eq!(led(target, &run).as_deref(), to, "{target}");
+            assert_eq!(site_target(target, &run).as_deref(), to, "{target}");
         };
         check("#e0012", Some("/runs/t/at/e0012"));
         check("#n0000", Some("/runs/t/at/n0000"));

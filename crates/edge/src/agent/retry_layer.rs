@@ -1,0 +1,385 @@
+//! The one place that asks again. What may go away by itself is tried a few times, with pauses that grow; a rate limit is
+//! waited for, as long as the other side says; so is a server that is gone or overloaded now: a night must not end with the
+//! network's hiccup. The own pause is the least, whatever the other side says, and all waiting has an end by the clock.
+//! Everything else goes straight through.
+
+use super::question::{AgentLayer, AgentQuestion, ServerFault, TryCost, TryError, TryMeter};
+use super::retry_timer::{RetryPause, RetryTimer};
+use super::servers::{ServerBook, ServerId};
+use jiff::Timestamp;
+use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::Rng as _;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use treebeam_run::port::{AgentReply, PortError};
+
+/// How often and how long.
+#[derive(Clone, Copy, Debug)]
+pub struct RetryPolicy {
+    /// How often a question is tried.
+    pub tries: u32,
+    /// About how long the first pause is; each further one is twice as long.
+    pub pause: Duration,
+    /// The longest pause that we choose ourselves.
+    pub longest_pause: Duration,
+    /// The longest time after its first try that a question is asked again.
+    pub wait: Duration,
+    /// The least time that a rate limit of unstated length is waited for.
+    pub rate_limit: Duration,
+    /// The time that a server is waited for that has answered in this run, without stated pauses.
+    pub outage: Duration,
+    /// The time that any other server is waited for, without stated pauses.
+    pub first_answer: Duration,
+    /// The longest time until a server begins to answer, where it is shorter than `timeout_sec`.
+    pub first_byte: Option<Duration>,
+}
+
+impl RetryPolicy {
+    /// For a run that is left alone: a quota may come back the next day.
+    pub const OVERNIGHT: Self = Self {
+        tries: 6,
+        pause: Duration::from_secs(1),
+        longest_pause: Duration::from_mins(1),
+        wait: Duration::from_hours(24),
+        rate_limit: Duration::ZERO,
+        outage: Duration::from_hours(6),
+        first_answer: Duration::from_mins(30),
+        first_byte: None,
+    };
+    /// For a command that a person waits for: all waiting ends within a minute.
+    pub const BRIEF: Self = Self {
+        tries: 3,
+        pause: Duration::from_millis(500),
+        longest_pause: Duration::from_secs(5),
+        wait: Duration::from_secs(55),
+        rate_limit: Duration::from_secs(55),
+        outage: Duration::ZERO,
+        first_answer: Duration::ZERO,
+        first_byte: None,
+    };
+    /// For a single question that a person waits for: a server that says nothing is given up, too.
+    pub const SINGLE_QUESTION: Self =
+        Self { first_byte: Some(Duration::from_secs(55)), ..Self::BRIEF };
+
+    /// Replaces the patience for outages, for all servers alike.
+    #[must_use]
+    pub fn with_outage(self, outage: Duration) -> Self {
+        Self { outage, first_answer: outage, wait: self.wait.max(outage), ..self }
+    }
+}
+
+/// The longest single pause that the other side may ask for, however long outages are waited for.
+const LONGEST_STATED_PAUSE: Duration = Duration::from_hours(24);
+
+/// Factor by which the longest pause grows for questions whose tries may each have cost something.
+const PAID_PAUSE_FACTOR: u32 = 10;
+
+/// A layer that tries again.
+pub(super) struct RetryLayer<'a, A, N> {
+    inner: A,
+    nap: N,
+    patience: RetryPolicy,
+    jitter: Mutex<Pcg64Mcg>,
+    servers: ServerBook<'a>,
+    /// Number of the next question.
+    next_wait: AtomicU64,
+}
+
+impl<'a, A, N> RetryLayer<'a, A, N> {
+    pub(super) fn new(
+        inner: A,
+        nap: N,
+        patience: RetryPolicy,
+        servers: ServerBook<'a>,
+        seed: u64,
+    ) -> Self {
+        let jitter = Mutex::new(Pcg64Mcg::new(u128::from(seed)));
+        Self { inner, nap, patience, jitter, servers, next_wait: AtomicU64::default() }
+    }
+
+    /// From one half of a length to all of it, so that not everybody comes back at once.
+    fn with_jitter(&self, length: Duration) -> Duration {
+        let mut jitter = self.jitter.lock().unwrap_or_else(PoisonError::into_inner);
+        let part = f64::from(jitter.next_u32()) / f64::from(u32::MAX);
+        length.mul_f64(0.5 + part / 2.0)
+    }
+
+    /// The pause before the n-th further try, counted from 1.
+    fn pause_before_try(&self, n: u32, spent: TryCost) -> Duration {
+        let longest = match spent {
+            TryCost::Nothing => self.patience.longest_pause,
+            TryCost::Unknown | TryCost::Known(_) => self.patience.longest_pause * PAID_PAUSE_FACTOR,
+        };
+        let grown = self.patience.pause.saturating_mul(1 << n.saturating_sub(1).min(16));
+        self.with_jitter(grown.min(longest))
+    }
+
+    /// A pause that the other side has asked for, and a little more.
+    fn stated_pause(&self, wait: Duration) -> Duration {
+        let wait = wait.min(self.patience.wait).min(LONGEST_STATED_PAUSE);
+        wait + self.with_jitter((wait / 10).min(Duration::from_secs(1)))
+    }
+}
+
+/// A trouble after which a question may be asked again.
+struct RetryableError {
+    why: String,
+    kind: RetryableKind,
+    /// The pause that the other side stated.
+    stated: Option<Duration>,
+    spent: TryCost,
+}
+
+/// The part of the other side that a trouble is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RetryableKind {
+    /// It takes no more questions for now.
+    Limited,
+    /// No question would be answered now.
+    Outage(ServerFault),
+    /// This question was not answered well.
+    BadAnswer,
+}
+
+impl RetryableError {
+    /// Takes in a trouble that may go away by itself; all other trouble comes back.
+    fn from_error(trouble: TryError) -> Result<Self, TryError> {
+        match trouble {
+            TryError::RateLimited { why, wait } => {
+                let (kind, spent) = (RetryableKind::Limited, TryCost::Nothing);
+                Ok(Self { why, kind, stated: wait, spent })
+            }
+            TryError::Temporary { why, fault, wait, spent } => {
+                let kind = match fault {
+                    ServerFault::Answering => RetryableKind::BadAnswer,
+                    ServerFault::Unreachable | ServerFault::Overloaded => {
+                        RetryableKind::Outage(fault)
+                    }
+                };
+                Ok(Self { why, kind, stated: wait, spent })
+            }
+            other @ (TryError::Unanswered { .. }
+            | TryError::Unreadable { .. }
+            | TryError::Forgotten(_)
+            | TryError::OverBudget { .. }
+            | TryError::OutOfTime { .. }
+            | TryError::Interrupted
+            | TryError::Unavailable(_)) => Err(other),
+        }
+    }
+
+    /// The trouble that a question ends with if it is not asked again.
+    fn into_final_error(self, counts: &RetryCounts, waited: Duration) -> TryError {
+        let Self { why, kind, spent, .. } = self;
+        let all = counts.limits + counts.outages + counts.bad_answers;
+        let unavailable =
+            |what: String, hint: &str| TryError::from(PortError::new(what).with_hint(hint));
+        let seconds = waited.as_secs();
+        match kind {
+            RetryableKind::Limited => unavailable(
+                format!("the agent still takes no questions after {seconds} s: {why}"),
+                "lower `llm_max_inflight` or `llm_rate_limit`, or go on later",
+            ),
+            RetryableKind::BadAnswer => {
+                TryError::Unanswered { why: format!("{why}, {} times", counts.bad_answers), spent }
+            }
+            RetryableKind::Outage(fault) => {
+                let hint = match fault {
+                    ServerFault::Unreachable => "check the network and `base_url`, then go on",
+                    ServerFault::Overloaded | ServerFault::Answering => {
+                        "go on later: it is not this question's fault"
+                    }
+                };
+                let during = if seconds == 0 { String::new() } else { format!(" in {seconds} s") };
+                unavailable(format!("{why}, {all} times{during}"), hint)
+            }
+        }
+    }
+}
+
+/// Counts of the tries and pauses of one question. Times are those of [`RetryTimer::now`].
+struct RetryCounts {
+    begun: Duration,
+    /// The time of the first trouble.
+    first_trouble: Option<Duration>,
+    /// The sum of the pauses that the other side stated.
+    stated: Duration,
+    limits: u32,
+    outages: u32,
+    bad_answers: u32,
+}
+
+impl RetryCounts {
+    const fn new(begun: Duration) -> Self {
+        let (limits, outages, bad_answers) = (0, 0, 0);
+        Self { begun, first_trouble: None, stated: Duration::ZERO, limits, outages, bad_answers }
+    }
+
+    /// The time since the first trouble, without the stated pauses.
+    fn unstated_wait(&self, now: Duration) -> Duration {
+        let since = self.first_trouble.map_or(Duration::ZERO, |then| now.saturating_sub(then));
+        since.saturating_sub(self.stated)
+    }
+}
+
+impl<A, N: RetryTimer> RetryLayer<'_, A, N> {
+    /// The pause before a question is asked again; none where it is given up.
+    fn next_pause(
+        &self,
+        trouble: &RetryableError,
+        counts: &mut RetryCounts,
+        server: &ServerId,
+    ) -> Option<Duration> {
+        let now = self.nap.now();
+        counts.first_trouble.get_or_insert(now);
+        let count = match trouble.kind {
+            RetryableKind::Limited => &mut counts.limits,
+            RetryableKind::Outage(_) => &mut counts.outages,
+            RetryableKind::BadAnswer => &mut counts.bad_answers,
+        };
+        *count += 1;
+        let tried = *count;
+        let own = self.pause_before_try(tried, trouble.spent);
+        let stated = trouble.stated.map_or(Duration::ZERO, |wait| self.stated_pause(wait));
+        let left = self.patience.wait.saturating_sub(now.saturating_sub(counts.begun));
+        let is_over = match trouble.kind {
+            RetryableKind::BadAnswer => tried >= self.patience.tries,
+            RetryableKind::Limited | RetryableKind::Outage(_) => {
+                self.servers.is_given_up(server)
+                    || (stated <= own && self.is_out_of_patience(trouble, counts, server, tried))
+            }
+        };
+        if is_over || left.is_zero() {
+            return None;
+        }
+        let pause = own.max(stated).min(left);
+        if stated > own {
+            counts.stated += pause;
+        }
+        Some(pause)
+    }
+
+    /// True if a question has waited long enough for a server that states no pause of its own.
+    fn is_out_of_patience(
+        &self,
+        trouble: &RetryableError,
+        counts: &RetryCounts,
+        server: &ServerId,
+        tried: u32,
+    ) -> bool {
+        if tried < self.patience.tries {
+            return false;
+        }
+        let waited = counts.unstated_wait(self.nap.now());
+        let least = match trouble.kind {
+            RetryableKind::Limited => self.patience.rate_limit,
+            RetryableKind::Outage(_) | RetryableKind::BadAnswer => Duration::ZERO,
+        };
+        let RetryPolicy { outage, first_answer, .. } = self.patience;
+        // Whether it has answered is only looked up where that decides.
+        waited >= outage.max(first_answer).max(least)
+            || (waited >= outage.min(first_answer).max(least)
+                && waited >= self.outage_patience(server).max(least))
+    }
+
+    /// The patience with a server that is gone or overloaded.
+    fn outage_patience(&self, server: &ServerId) -> Duration {
+        let RetryPolicy { outage, first_answer, .. } = self.patience;
+        if self.servers.has_answered(server) { outage } else { first_answer }
+    }
+}
+
+impl<A: AgentLayer, N: RetryTimer> AgentLayer for RetryLayer<'_, A, N> {
+    fn answer_question(
+        &self,
+        question: &AgentQuestion,
+        meter: &dyn TryMeter,
+    ) -> Result<AgentReply, TryError> {
+        let id = self.next_wait.fetch_add(1, Ordering::Relaxed);
+        let answer = self.ask_until_answered(id, question, meter);
+        self.nap.end_wait(id);
+        answer
+    }
+}
+
+impl<A: AgentLayer, N: RetryTimer> RetryLayer<'_, A, N> {
+    fn ask_until_answered(
+        &self,
+        id: u64,
+        question: &AgentQuestion,
+        meter: &dyn TryMeter,
+    ) -> Result<AgentReply, TryError> {
+        let server = self.servers.server_for_role(question.role);
+        let watch = TryStopwatch { meter, took: Mutex::default() };
+        let mut counts = RetryCounts::new(self.nap.now());
+        let mut since = None;
+        loop {
+            let trouble = match self.inner.answer_question(question, &watch) {
+                Ok(reply) => {
+                    self.servers.note_answer(&server);
+                    return Ok(AgentReply { millis: Some(watch.elapsed_millis()), ..reply });
+                }
+                Err(trouble) => RetryableError::from_error(trouble)?,
+            };
+            let Some(pause) = self.next_pause(&trouble, &mut counts, &server) else {
+                if trouble.kind != RetryableKind::BadAnswer {
+                    self.servers.give_up(&server);
+                }
+                let waited = self.nap.now().saturating_sub(counts.begun);
+                return Err(trouble.into_final_error(&counts, waited));
+            };
+            if trouble.spent != TryCost::Nothing {
+                meter.another_try()?;
+            }
+            let left = meter.deadline().map(|end| end.saturating_duration_since(Instant::now()));
+            self.nap.wait_pause(&RetryPause {
+                id,
+                role: question.role,
+                why: &trouble.why,
+                since: *since.get_or_insert_with(Timestamp::now),
+                length: left.map_or(pause, |left| left.min(pause)),
+                is_in_vain: &|| {
+                    trouble.kind != RetryableKind::BadAnswer && self.servers.is_given_up(&server)
+                },
+            })?;
+            if left.is_some_and(|left| left <= pause) {
+                return Err(TryError::too_late(&trouble.why));
+            }
+        }
+    }
+}
+
+/// Counts how long the tries of one question took, without the pauses between them.
+struct TryStopwatch<'a> {
+    meter: &'a dyn TryMeter,
+    took: Mutex<Duration>,
+}
+
+impl TryStopwatch<'_> {
+    fn lock_elapsed(&self) -> MutexGuard<'_, Duration> {
+        self.took.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn elapsed_millis(&self) -> u64 {
+        u64::try_from(self.lock_elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+impl TryMeter for TryStopwatch<'_> {
+    fn another_try(&self) -> Result<(), TryError> {
+        self.meter.another_try()
+    }
+
+    fn remaining_time(&self) -> Option<Duration> {
+        self.meter.remaining_time().map(|left| left.saturating_sub(*self.lock_elapsed()))
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.meter.deadline()
+    }
+
+    fn record_try_time(&self, took: Duration) {
+        *self.lock_elapsed() += took;
+    }
+}

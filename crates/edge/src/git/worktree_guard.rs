@@ -1,0 +1,90 @@
+//! The worktree of a node is what the user gets, and may work in; agents are asked there too. While the run itself is at
+//! work there, git's folder of the worktree says so. What is found in one that does not say so is somebody's, and stays.
+
+use super::leftover::RunOwnWork;
+use super::{GitRepo, paths};
+use std::fs::File;
+use std::path::Path;
+use treebeam_core::id::{CodePlace, Commit, NodeId};
+use treebeam_core::measure::WorktreePath;
+use treebeam_run::port::PortError;
+
+/// The file that says so. It goes with the folder that it is in when the worktree is made anew.
+const IN_USE_FILE: &str = "treebeam.used";
+
+/// Whether the run was at work in the worktree of this git folder, and has not lived to end that.
+pub(super) fn is_in_use(git_dir: &Path) -> bool {
+    git_dir.join(IN_USE_FILE).exists()
+}
+
+/// Says from here on that whatever is in a worktree is the run's own. A candidate's always is.
+pub(super) fn mark_in_use(place: CodePlace, git_dir: &Path) -> Result<(), PortError> {
+    let CodePlace::Node(_) = place else { return Ok(()) };
+    let made = File::create(git_dir.join(IN_USE_FILE)).and_then(|file| file.sync_all());
+    made.map_err(|error| {
+        PortError::new(format!("`{}` cannot be written", git_dir.display())).with_cause(error)
+    })
+}
+
+/// The run has left a worktree as it was.
+pub(super) fn clear_in_use(git_dir: &Path) -> Result<(), PortError> {
+    paths::remove_path(&git_dir.join(IN_USE_FILE)).map_err(|error| {
+        let mark = git_dir.join(IN_USE_FILE);
+        PortError::new(format!("`{}` cannot be removed", mark.display())).with_cause(error)
+    })
+}
+
+impl GitRepo {
+    /// Makes a worktree. The root's is made for its sweep, which leaves there what it likes.
+    pub(super) fn make_for_use(&self, place: CodePlace, commit: &Commit) -> Result<(), PortError> {
+        self.make_worktree(place, commit)?;
+        if place == CodePlace::Node(NodeId::ROOT) {
+            mark_in_use(place, Path::new(&self.find_worktree(place)?.target.git_dir))?;
+        }
+        Ok(())
+    }
+
+    /// Makes a worktree anew at what its ref points at. What the run itself has left there goes, and at these paths its
+    /// links to inputs.
+    ///
+    /// # Errors
+    /// When somebody else has worked there, there is no such ref, or git cannot.
+    pub fn make_at_ref(&self, place: CodePlace, inputs: &[WorktreePath]) -> Result<(), PortError> {
+        self.check_no_user_work(place, inputs)?;
+        let name = format!("{}^{{commit}}", self.full_ref_name(place));
+        let arguments = ["rev-parse", "--verify", "--end-of-options", &name];
+        let commit = self
+            .user
+            .git
+            .sealed_call(&self.shared_target(), &arguments)
+            .with_subject(place)
+            .run_checked()?
+            .parse_word()?;
+        self.make_worktree(place, &commit)
+    }
+
+    fn check_no_user_work(
+        &self,
+        place: CodePlace,
+        inputs: &[WorktreePath],
+    ) -> Result<(), PortError> {
+        let folder = self.worktree_folder(place)?;
+        // One that git does not know was not finished.
+        let Some(admin) = self.admin_of(place, &folder)? else { return Ok(()) };
+        if is_in_use(Path::new(&admin.git_dir()?)) {
+            return Ok(());
+        }
+        let commits = self.list_refs()?.into_iter().map(|(_, commit)| commit).collect();
+        let Some(found) =
+            self.find_user_work(place, &RunOwnWork { commits, inputs: inputs.to_vec() })?
+        else {
+            return Ok(());
+        };
+        let what = format!("somebody has worked in `{folder}`, where an agent is to be asked");
+        let run = &self.run;
+        Err(PortError::new(format!("{what}: {found}")).with_hint(format!(
+            "commit it to a branch of your own (`git switch -c <branch>` there), or move it away, then resume the run; \
+             `treebeam clean {run} --worktrees --discard-changes` gives it up"
+        )))
+    }
+}

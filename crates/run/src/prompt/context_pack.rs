@@ -1,0 +1,165 @@
+//! The context pack of a node: what the idea generator is told about its branch. Pure and bounded; it is kept as it was used.
+
+use super::section::{bullet_list, plain_section};
+use crate::brief::IdeaContext;
+use serde_json::Value;
+use treebeam_core::num::Finite;
+
+/// The longest text of one kind, in characters.
+const MAX_PACK_PART_CHARS: usize = 16_000;
+/// How many ideas that are told in short have room in such a text, whatever their titles.
+const SHORT_LINES_PER_PART: usize = 75;
+
+/// The longest name of a metric.
+const MAX_METRIC_NAME_CHARS: usize = 100;
+/// How many metrics are told that gained most, and that lost most.
+const MAX_MOVED_METRICS: usize = 5;
+
+/// What is known of a node beside its branch.
+pub(crate) struct BranchChanges {
+    /// What git says has changed since the root.
+    pub(crate) since_root: String,
+    /// The same since the parent.
+    pub(crate) since_parent: String,
+    /// The metrics that moved most against the root.
+    pub(crate) moved: Vec<String>,
+}
+
+/// What there is to say of a node.
+pub(crate) fn render_context_pack(told: &IdeaContext, seen: &BranchChanges) -> String {
+    let constraints = [
+        "one self-contained change per idea, implementable as a patch".to_owned(),
+        "the sweep's grid of configurations stays as it is".to_owned(),
+        format!("do not touch: {}", told.protect.join(", ")),
+    ];
+    let files = told.idea_files.iter().map(|idea| format!("{} sha256 {}", idea.path, idea.sha256));
+    let earlier = told.earlier.chunks(SHORT_LINES_PER_PART).map(|part| {
+        ("OTHER IDEAS THAT WERE TRIED BEFORE THE NEXT ONES, IN SHORT", newest_lines(part))
+    });
+    let standing: Vec<String> =
+        told.node_eval.iter().map(|(_, line)| line).chain(&seen.moved).cloned().collect();
+    let before = [
+        ("CHANGED SINCE THE ROOT", seen.since_root.clone()),
+        ("CHANGED SINCE THE PARENT", seen.since_parent.clone()),
+        ("WHERE THIS STANDS AGAINST THE ROOT", bullet_list(&standing)),
+        ("IDEAS THAT LED HERE, OLDEST FIRST", newest_lines(&told.chain)),
+    ];
+    let after = [
+        ("OTHER IDEAS THAT WERE TRIED ON THE WAY", newest_lines(&told.outcomes)),
+        ("CONSTRAINTS", bullet_list(&constraints)),
+        ("IDEA FILES", bullet_list(&files.collect::<Vec<_>>())),
+    ];
+    let parts = before.into_iter().chain(earlier).chain(after);
+    let sections =
+        parts.map(|(head, text)| format!("\n{}", plain_section(head, &text, MAX_PACK_PART_CHARS)));
+    // The whole is long: it gets the room that it takes, and no more.
+    std::iter::once(format!("NODE n{}\n", told.node)).chain(sections).collect::<Vec<_>>().concat()
+}
+
+/// The largest gains, then the largest losses, of a comparison as it was written down.
+pub(crate) fn most_moved_metrics(comparison: &Value) -> Vec<String> {
+    let metrics = comparison["recommendation"]["metrics_used"].as_object().into_iter().flatten();
+    let figure = |metric: &Value, name: &str| metric[name].as_f64().and_then(Finite::new);
+    let mut all: Vec<(Finite, String)> = metrics
+        .filter_map(|(column, metric)| {
+            let relative = figure(metric, "relative_improvement")?;
+            let [before, after] = ["baseline_mean", "candidate_mean"]
+                .map(|name| figure(metric, name).map_or("n/a".to_owned(), Finite::to_short_string));
+            let percent = Finite::new(relative.get() * 100.0)?.to_short_string();
+            let column: String = column.chars().take(MAX_METRIC_NAME_CHARS).collect();
+            Some((relative, format!("{column}: {before} at the root, {after} here ({percent} %)")))
+        })
+        .collect();
+    all.sort_by(|a, b| b.0.get().total_cmp(&a.0.get()).then_with(|| a.1.cmp(&b.1)));
+    let (gains, losses): (Vec<_>, Vec<_>) =
+        all.into_iter().filter(|(by, _)| by.get() != 0.0).partition(|(by, _)| by.get() > 0.0);
+    let gains =
+        gains.into_iter().take(MAX_MOVED_METRICS).map(|(_, line)| format!("gained: {line}"));
+    let losses =
+        losses.into_iter().rev().take(MAX_MOVED_METRICS).map(|(_, line)| format!("lost: {line}"));
+    gains.chain(losses).collect()
+}
+
+/// As many of the last lines as there is room for: where something has to go, it is what is oldest.
+fn newest_lines(lines: &[String]) -> String {
+    let mut room = MAX_PACK_PART_CHARS;
+    let fits = |line: &&String| {
+        let length = line.chars().count() + "- \n".len();
+        let fits = length <= room;
+        room = room.saturating_sub(length);
+        fits
+    };
+    let count = lines.iter().rev().take_while(fits).count();
+    bullet_list(lines.get(lines.len() - count..).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+    use treebeam_core::id::NodeId;
+
+    fn told(lines: &[String]) -> IdeaContext {
+        let commit = || "1".repeat(40).parse().expect("a commit");
+        IdeaContext {
+            node: NodeId::new(3),
+            root_commit: commit(),
+            commit: commit(),
+            parent_commit: None,
+            node_eval: None,
+            chain: lines.to_vec(),
+            earlier: lines.to_vec(),
+            outcomes: lines.to_vec(),
+            idea_files: Vec::new(),
+            protect: lines.to_vec(),
+            commands: Vec::new(),
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+        #[test]
+        fn a_pack_is_bounded_and_the_same_each_time(line in "(a|ü|\n|`|=){0,300}", count in 0_usize..660) {
+            let told = told(&vec![line.clone(); count]);
+            let (since_root, since_parent) = (line.repeat(100), line.repeat(100));
+            let seen = BranchChanges { since_root, since_parent, moved: vec![line.clone(); 2 * MAX_MOVED_METRICS] };
+            let text = render_context_pack(&told, &seen);
+            // Seven parts, those in short apart, each with its heading.
+            let parts = 7 + count.div_ceil(SHORT_LINES_PER_PART);
+            prop_assert!(text.chars().count() <= parts * (MAX_PACK_PART_CHARS + 100) + 100);
+            prop_assert_eq!(text, render_context_pack(&told, &seen));
+        }
+    }
+
+    #[test]
+    fn what_moved_most_is_told_first() {
+        let metric = |by: f64| json!({ "baseline_mean": 2.0, "candidate_mean": 2.0 + by, "relative_improvement": by / 2.0 });
+        let mut metrics = serde_json::Map::new();
+        for (name, by) in [("a", 1.0), ("b", -1.0), ("c", 2.0), ("d", 0.0), ("e", -0.5)] {
+            metrics.insert(name.to_owned(), metric(by));
+        }
+        metrics.insert("odd".to_owned(), json!(null));
+        let comparison = json!({ "recommendation": { "metrics_used": metrics } });
+        assert_eq!(
+            most_moved_metrics(&comparison),
+            [
+                "gained: c: 2 at the root, 4 here (100 %)",
+                "gained: a: 2 at the root, 3 here (50 %)",
+                "lost: b: 2 at the root, 1 here (-50 %)",
+                "lost: e: 2 at the root, 1.5 here (-25 %)",
+            ]
+        );
+        assert!(most_moved_metrics(&json!([1])).is_empty());
+    }
+
+    #[test]
+    fn where_there_is_too_much_the_oldest_goes() {
+        let lines: Vec<String> = (0..100).map(|n| format!("{n} {}", "ü".repeat(300))).collect();
+        let kept = newest_lines(&lines);
+        assert!(kept.chars().count() <= MAX_PACK_PART_CHARS);
+        assert!(!kept.contains("- 0 ") && kept.contains("- 99 "), "{kept}");
+        assert_eq!(newest_lines(&lines[..2]), bullet_list(&lines[..2]));
+        assert_eq!(newest_lines(&[]), "");
+    }
+}

@@ -1,0 +1,225 @@
+//! What comes to a page by itself: that something has changed, and what a command prints.
+
+use super::form::FormFields;
+use super::hub::{Seat, WatchedRun};
+use super::pages::{AdmittedRequest, PageRefusal, PageResponse};
+use super::{Dashboard, ServedRuns};
+use serde_json::json;
+use std::fs;
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+use treebeam_core::event::SweepSubject;
+use treebeam_core::facts::Facts;
+use treebeam_core::id::{CodePlace, NodeId, RunId, RunPath};
+use treebeam_core::path;
+use treebeam_edge::input;
+use treebeam_edge::store::RunDir;
+use treebeam_edge::web::{EventSender, SendResult, event_channel};
+use treebeam_view::html::{escape_hidden, site};
+
+/// How many streams there are at once.
+pub(super) const MAX_STREAMS: usize = 32;
+/// How much of a log is shown at most when somebody begins to look at it, and sent at once.
+const MAX_LOG_PIECE_BYTES: u64 = 256 << 10;
+/// How often a log is looked at.
+const LOG_STREAM_INTERVAL: Duration = Duration::from_millis(200);
+/// How often the runs are looked at, all of them.
+const RUN_LIST_INTERVAL: Duration = Duration::from_secs(1);
+/// How long a stream is silent before a word is said.
+const STREAM_KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
+
+/// What happens to a run.
+pub(super) fn stream_run_events(
+    site: &Dashboard,
+    asked: &AdmittedRequest<'_>,
+) -> Result<PageResponse, PageRefusal> {
+    let watched = site.watched_run(asked)?;
+    let seat = site.hub.take_permit().ok_or_else(too_many_streams)?;
+    let fields = FormFields::parse(asked.request.query.as_bytes());
+    let seen = asked.request.last_event.as_deref().or_else(|| fields.get("since"));
+    Ok(PageResponse::from_stream(watched.open_stream(seen, seat)))
+}
+
+fn too_many_streams() -> PageRefusal {
+    PageRefusal::new(503, "too many pages are open").with_hint("close some of them")
+}
+
+/// What happens to any run: the page of all of them is told to look again.
+pub(super) fn stream_runs_events(
+    site: &Dashboard,
+    _: &AdmittedRequest<'_>,
+) -> Result<PageResponse, PageRefusal> {
+    let seat = site.hub.take_permit().ok_or_else(too_many_streams)?;
+    let (outlet, stream) = event_channel();
+    let runs = Arc::clone(&site.runs);
+    thread::spawn(move || {
+        follow_runs(&runs, &outlet);
+        drop(seat);
+    });
+    Ok(PageResponse::from_stream(stream))
+}
+
+/// Tells of each change that can be seen from outside of the runs, and now and then in any case: ages grow, and that a
+/// process was killed is not seen.
+fn follow_runs(runs: &ServedRuns, outlet: &EventSender) {
+    const RUNS_CHANGED_EVENT: &str = "event: changed\ndata: [\"runs\"]\n\n";
+    let mut told = outlet.send("retry: 500\n\n".to_owned());
+    let (mut seen, mut spoken) = (None, Instant::now());
+    while told != SendResult::Closed && !outlet.is_closed() {
+        let now = outline_runs(runs);
+        if seen.as_ref() != Some(&now) || spoken.elapsed() >= STREAM_KEEPALIVE_INTERVAL {
+            told = outlet.send(RUNS_CHANGED_EVENT.to_owned());
+            if told == SendResult::Queued {
+                (seen, spoken) = (Some(now), Instant::now());
+            }
+        }
+        thread::sleep(RUN_LIST_INTERVAL);
+    }
+}
+
+/// The runs, how far each journal goes, and whether somebody has left a note that he runs it.
+fn outline_runs(runs: &ServedRuns) -> Vec<(RunId, Option<u64>, bool)> {
+    let all = runs.list_run_dirs().unwrap_or_default().into_iter();
+    let seen = |(id, run): (RunId, RunDir)| {
+        let length = fs::metadata(run.journal_path()).ok().map(|journal| journal.len());
+        (id, length, run.lock_note_path().is_file())
+    };
+    all.map(seen).collect()
+}
+
+/// What the commands of an eval, or of the root, print.
+pub(super) fn stream_log(
+    site: &Dashboard,
+    asked: &AdmittedRequest<'_>,
+) -> Result<PageResponse, PageRefusal> {
+    let watched = site.watched_run(asked)?;
+    let place = asked.requested_place()?;
+    let seat = site.hub.take_permit().ok_or_else(too_many_streams)?;
+    let (outlet, stream) = event_channel();
+    let reading = PageLogStream { watched, place, outlet, file: None, _permit: seat };
+    thread::spawn(move || reading.follow_log());
+    Ok(PageResponse::from_stream(stream))
+}
+
+/// A log that somebody looks at.
+struct PageLogStream {
+    watched: Arc<WatchedRun>,
+    place: CodePlace,
+    outlet: EventSender,
+    /// The file, and how much of it was sent.
+    file: Option<(RunPath, u64)>,
+    _permit: Seat,
+}
+
+impl PageLogStream {
+    /// Sends what is there and what comes, until nobody reads it any more.
+    fn follow_log(mut self) {
+        let mut spoken = Instant::now();
+        while !self.outlet.is_closed() {
+            let sent = match self.next_piece() {
+                Some((piece, file)) => {
+                    let sent = self.outlet.send(piece);
+                    if sent == SendResult::Queued {
+                        self.file = Some(file);
+                    }
+                    sent
+                }
+                None if spoken.elapsed() >= STREAM_KEEPALIVE_INTERVAL => {
+                    self.outlet.send(":\n\n".to_owned())
+                }
+                None => SendResult::Full,
+            };
+            match sent {
+                SendResult::Queued => spoken = Instant::now(),
+                SendResult::Full => thread::sleep(LOG_STREAM_INTERVAL),
+                SendResult::Closed => return,
+            }
+        }
+    }
+
+    /// What comes next, and how far that is.
+    fn next_piece(&self) -> Option<(String, (RunPath, u64))> {
+        let run = &self.watched.run;
+        let found =
+            self.watched.with_snapshot(|looked| find_current_log(looked.facts, self.place, run))?;
+        let full = run.file_path(&found);
+        let known = self.file.as_ref().filter(|(path, _)| *path == found).map(|(_, at)| *at);
+        let (from, text, end) = match known {
+            Some(at) => read_log_after(&full, found.as_str(), at)?,
+            None => read_log_tail(&full, found.as_str())?,
+        };
+        let anew = known.is_none();
+        if text.is_empty() && !anew {
+            return None;
+        }
+        let without = site::skipped_note(from);
+        let data = json!({ "name": found, "anew": anew, "without": without, "text": escape_hidden(&text) });
+        Some((format!("event: log\ndata: {data}\n\n"), (found, end)))
+    }
+}
+
+/// The log that says what a node or an eval is at: the last one that has something in it.
+pub(super) fn find_current_log(facts: &Facts, place: CodePlace, run: &RunDir) -> Option<RunPath> {
+    let subject = match place {
+        CodePlace::Node(NodeId::ROOT) => SweepSubject::Root,
+        CodePlace::Node(_) => return None,
+        CodePlace::Candidate(eval) => SweepSubject::Eval(eval),
+    };
+    let output = path::submission_folder(subject, facts.submission_count(subject));
+    let experiment = path::subject_folder(subject).join("experiment");
+    let logs =
+        path::LOG_FILES.iter().rev().flat_map(|log| [output.join(log), experiment.join(log)]);
+    let mut logs = logs.filter(|path| is_nonempty_file(&run.file_path(path)));
+    logs.next()
+}
+
+fn is_nonempty_file(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.is_file() && found.len() > 0)
+}
+
+/// The end of a log: how much comes before, what it says, and where it ends.
+pub(super) fn read_log_tail(path: &Path, name: &str) -> Option<(u64, String, u64)> {
+    let length = fs::symlink_metadata(path).ok()?.len();
+    read_log_after(path, name, length.saturating_sub(MAX_LOG_PIECE_BYTES))
+}
+
+/// What comes after a place in a log. A letter that is not whole yet is left for the next time.
+fn read_log_after(path: &Path, name: &str, at: u64) -> Option<(u64, String, u64)> {
+    let mut file = input::open_input(path, name).ok()?;
+    file.seek(SeekFrom::Start(at)).ok()?;
+    let mut bytes = Vec::new();
+    file.take(MAX_LOG_PIECE_BYTES).read_to_end(&mut bytes).ok()?;
+    if let Err(error) = std::str::from_utf8(&bytes)
+        && error.error_len().is_none()
+    {
+        bytes.truncate(error.valid_up_to());
+    }
+    let end = at + u64::try_from(bytes.len()).ok()?;
+    Some((at, String::from_utf8_lossy(&bytes).into_owned(), end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_is_read_piece_by_piece() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sweep.log");
+        assert_eq!(read_log_tail(&path, "sweep.log"), None);
+        fs::write(&path, b"one\n\xc3").unwrap();
+        assert_eq!(read_log_tail(&path, "sweep.log"), Some((0, "one\n".to_owned(), 4)));
+        fs::write(&path, "one\nü\n").unwrap();
+        assert_eq!(read_log_after(&path, "sweep.log", 4), Some((4, "ü\n".to_owned(), 7)));
+        assert_eq!(read_log_after(&path, "sweep.log", 7), Some((7, String::new(), 7)));
+        let most = usize::try_from(MAX_LOG_PIECE_BYTES).unwrap();
+        fs::write(&path, "x".repeat(most + 10)).unwrap();
+        assert_eq!(
+            read_log_tail(&path, "sweep.log").map(|(from, text, _)| (from, text.len())),
+            Some((10, most))
+        );
+    }
+}
