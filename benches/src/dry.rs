@@ -13,11 +13,11 @@ use tempfile::TempDir;
 use treebeam_core::event::{RunStarted, WorldKind};
 use treebeam_core::policy::{FixedSettings, RecordedAgents, RunLimits};
 use treebeam_core::rules_version::RulesVersion;
-use treebeam_edge::dry::{DryAgent, DryClock, DryExecutor};
-use treebeam_edge::git::{GitRepo, open_repo_with};
-use treebeam_edge::store::{RunFiles, RunStore, make_runs_root};
+use treebeam_dry::{DryAgent, DryClock, DryExecutor};
+use treebeam_git::{GitRepo, open_repo_with};
 use treebeam_run::port::{RunPorts, SilentUser};
 use treebeam_run::prompt::PromptSet;
+use treebeam_store::{RunFiles, RunStore, make_runs_root};
 
 const FILES: u32 = 50;
 const EVALS: u32 = 200;

@@ -6,7 +6,7 @@ use crate::world::{Cleanup, ThinWorld, Told};
 use crate::{Outcome, gauge, row};
 use treebeam_core::event::RunStarted;
 use treebeam_core::policy::{ContextStrategy, FixedSettings, RunLimits};
-use treebeam_edge::store::RunStore;
+use treebeam_store::RunStore;
 
 /// 2,000 evals on 50 depths.
 const SHAPE: Shape = Shape { ideas: 40, beam: 1, cleanup: Cleanup::Works };

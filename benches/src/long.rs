@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
-use treebeam_edge::store::{RunDir, open_to_read};
+use treebeam_store::{RunDir, open_to_read};
 
 const EVALS: usize = 2_000;
 /// How many evals make one sample: a depth.

@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::fs::{self, File};
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::time::Instant;
-use treebeam_edge::store::{ForcePolicy, OpenStats, RunDir, RunStore, open_to_read};
+use treebeam_store::{ForcePolicy, OpenStats, RunDir, RunStore, open_to_read};
 
 const REPEATS: usize = 5;
 

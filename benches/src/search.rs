@@ -14,8 +14,8 @@ use treebeam_core::event::{Event, RunStarted, WorldKind};
 use treebeam_core::policy::{FixedSettings, RecordedAgents, RunLimits};
 use treebeam_core::rules_version::RulesVersion;
 use treebeam_core::state::State;
-use treebeam_edge::store::{ForcePolicy, RunDir, RunStore};
 use treebeam_run::port::{CheckpointKind, Journal, PortError};
+use treebeam_store::{ForcePolicy, RunDir, RunStore};
 
 /// How many evals a long run has.
 pub(crate) const EVALS: u32 = 20_100;

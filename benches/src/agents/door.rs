@@ -11,19 +11,19 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
-use treebeam_edge::agent::bucket::AgentLimits;
-use treebeam_edge::agent::budget_layer::Budget;
-use treebeam_edge::agent::call_store::CallStore;
-use treebeam_edge::agent::command::AgentWorkspace;
-use treebeam_edge::agent::price::ModelPrices;
-use treebeam_edge::agent::question::AgentQuestion;
-use treebeam_edge::agent::retry_layer::RetryPolicy;
-use treebeam_edge::agent::retry_timer::{DoorObserver, QuestionWait};
-use treebeam_edge::agent::role_agents::RoleAgents;
-use treebeam_edge::agent::settings::{
+use treebeam_agent::bucket::AgentLimits;
+use treebeam_agent::budget_layer::Budget;
+use treebeam_agent::call_store::CallStore;
+use treebeam_agent::command::AgentWorkspace;
+use treebeam_agent::price::ModelPrices;
+use treebeam_agent::question::AgentQuestion;
+use treebeam_agent::retry_layer::RetryPolicy;
+use treebeam_agent::retry_timer::{DoorObserver, QuestionWait};
+use treebeam_agent::role_agents::RoleAgents;
+use treebeam_agent::settings::{
     AgentKind, AgentSettings, DEFAULT_MAX_TOKENS, ModelAgent, WireFormat,
 };
-use treebeam_edge::agent::{AgentDoor, DoorPlan};
+use treebeam_agent::{AgentDoor, DoorPlan};
 use treebeam_run::port::AgentRole;
 
 struct Nobody;

@@ -10,8 +10,8 @@ use std::path::Path;
 use std::thread;
 use std::time::Instant;
 use treebeam_core::policy::ScorePolicy;
-use treebeam_core::score::{ComparisonDetails, compare_sweeps};
-use treebeam_core::sweep::Sweep;
+use treebeam_score::compare::{ComparisonDetails, compare_sweeps};
+use treebeam_score::sweep_csv::Sweep;
 
 /// Each column's mean, of the baseline and of the candidate.
 pub(crate) type Means = [BTreeMap<String, f64>; 2];

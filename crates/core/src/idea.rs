@@ -6,7 +6,7 @@ use unicode_normalization::UnicodeNormalization as _;
 /// The longest slug in a file name: paths must stay short.
 const MAX_SLUG_CHARS: usize = 40;
 /// The longest title that is kept beside the file.
-pub(crate) const MAX_TITLE_CHARS: usize = 100;
+pub const MAX_TITLE_CHARS: usize = 100;
 
 /// A part of an idea, by the word that begins it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

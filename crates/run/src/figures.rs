@@ -7,9 +7,9 @@ use treebeam_core::evidence::Recommendation;
 use treebeam_core::facts::Facts;
 use treebeam_core::gate::GateVerdict;
 use treebeam_core::id::CodePlace;
-use treebeam_core::paired::PairCounts;
-use treebeam_core::score::ComparisonDetails;
-use treebeam_core::versus::{ControlComparison, LeadingSide, SideResult, compare_with_control};
+use treebeam_score::compare::ComparisonDetails;
+use treebeam_score::paired::PairCounts;
+use treebeam_score::versus::{ControlComparison, LeadingSide, SideResult, compare_with_control};
 
 /// One comparison with all of its figures, column by column.
 #[must_use]

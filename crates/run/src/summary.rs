@@ -9,7 +9,7 @@ use treebeam_core::event::{Approval, EvalFailure, Idea, SweepSubject};
 use treebeam_core::facts::Candidate;
 use treebeam_core::id::{Commit, EvalId, NodeId, RunPath};
 use treebeam_core::path;
-use treebeam_core::score::ScoringDetails;
+use treebeam_score::compare::ScoringDetails;
 
 /// The file.
 const SUMMARY_FILE: &str = "summary.json";

@@ -17,11 +17,11 @@ use treebeam_core::plan::{self, RedoKind};
 use treebeam_core::policy::{ContextStrategy, DedupeScope, FixedSettings, RunLimits};
 use treebeam_core::rank;
 use treebeam_core::state::State;
-use treebeam_core::versus::{
-    ComparedSides, ControlComparison, LeadingSide, SideResult, compare_with_control, side_verdict,
-};
 use treebeam_run::port::{Clock as _, MessageContent, RecordedMoment, UserIdea};
 use treebeam_run::{RunHalt, drive_run};
+use treebeam_score::versus::{
+    ComparedSides, ControlComparison, LeadingSide, SideResult, compare_with_control, side_verdict,
+};
 use treebeam_testkit::journal::MemoryJournal;
 use treebeam_testkit::memory::{Disk, MemoryWorld};
 

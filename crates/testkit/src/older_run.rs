@@ -11,9 +11,9 @@ use treebeam_core::facts::{Facts, RootBaseline};
 use treebeam_core::gate::{GateVerdict, judge_candidate};
 use treebeam_core::id::{EvalId, Sha256};
 use treebeam_core::rules_version::RulesVersion;
-use treebeam_core::score::score_candidate_by;
 use treebeam_core::state::State;
-use treebeam_core::sweep::Sweep;
+use treebeam_score::compare::score_candidate_by;
+use treebeam_score::sweep_csv::Sweep;
 
 /// Fields that came with the versions of the rules.
 pub const LATER_FIELDS: [&str; 5] =

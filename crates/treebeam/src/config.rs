@@ -46,12 +46,12 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 use tables::ConfigTables;
+use treebeam_agent::price::ModelPrices;
+use treebeam_agent::settings::TunerAgent;
 use treebeam_core::policy::{FixedSettings, RunLimits};
-use treebeam_edge::agent::price::ModelPrices;
-use treebeam_edge::agent::settings::TunerAgent;
-use treebeam_edge::git::DEFAULT_MAX_NEW_FILE_BYTES;
-use treebeam_edge::store::{ForcePolicy, RunClaim};
+use treebeam_git::DEFAULT_MAX_NEW_FILE_BYTES;
 use treebeam_run::port::{AgentRole, Cost};
+use treebeam_store::{ForcePolicy, RunClaim};
 
 /// What a new run may be expected to cost before somebody is asked, in dollars, if nothing is said.
 const DEFAULT_CONFIRM_ABOVE_USD: f64 = 10.0;

@@ -14,8 +14,8 @@ use crate::terminal;
 use std::path::{Component, Path};
 use treebeam_core::facts::Facts;
 use treebeam_core::policy::RecordedAgents;
-use treebeam_edge::user_state::UserState;
 use treebeam_run::port::AgentRole;
+use treebeam_store::user_state::UserState;
 
 /// The recorded words of an agent that name something, as they stand in its table.
 const NAMING_FIELDS: [&str; 6] =

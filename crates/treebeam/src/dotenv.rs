@@ -6,7 +6,7 @@ use crate::config::config_file::find_toplevel;
 use crate::config::config_key::VARIABLE_PREFIX;
 use crate::failure::CommandFailure;
 use std::path::Path;
-use treebeam_edge::env_file::{EnvVariables, Secret};
+use treebeam_store::env_file::{EnvVariables, Secret};
 
 const DOTENV_FILE_NAME: &str = ".env";
 

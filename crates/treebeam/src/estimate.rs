@@ -8,9 +8,9 @@ pub(crate) use budget_bound::UsageKnowledge;
 use budget_bound::{BudgetBound, BudgetHold};
 use serde_json::{Value, json};
 use std::fmt;
+use treebeam_agent::price::ModelPrice;
 use treebeam_core::group::EvalGroup;
 use treebeam_core::policy::{FixedSettings, RunLimits};
-use treebeam_edge::agent::price::ModelPrice;
 use treebeam_run::port::{AgentRole, Cost, TokenUsage};
 
 /// How often a node is asked for ideas at most.

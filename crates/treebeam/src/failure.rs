@@ -5,17 +5,17 @@ use crate::config::origin::SettingError;
 use std::io;
 use std::process::ExitCode;
 use treebeam_core::id::BadName;
-use treebeam_core::score::ScoreError;
-use treebeam_core::sweep::SweepError;
-use treebeam_edge::env_file::EnvError;
-use treebeam_edge::executor::JobError;
-use treebeam_edge::git::OpenError;
-use treebeam_edge::ideas_dir::IdeasDirError;
-use treebeam_edge::input::InputError;
-use treebeam_edge::store::{StoreError, hint_for_io_error};
-use treebeam_edge::user_state::UserStateError;
+use treebeam_executor::JobError;
+use treebeam_git::OpenError;
 use treebeam_run::RunHalt;
 use treebeam_run::port::{AgentError, InterruptionCause, PortError};
+use treebeam_score::compare::ScoreError;
+use treebeam_score::sweep_csv::SweepError;
+use treebeam_store::env_file::EnvError;
+use treebeam_store::ideas_dir::IdeasDirError;
+use treebeam_store::input::InputError;
+use treebeam_store::user_state::UserStateError;
+use treebeam_store::{StoreError, hint_for_io_error};
 
 /// How a command ended, for scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,8 +12,8 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 use treebeam_core::id::RunId;
-use treebeam_edge::interrupt;
-use treebeam_edge::process::end_all;
+use treebeam_process::end_all;
+use treebeam_process::interrupt;
 use treebeam_run::port;
 
 /// How long a message may take: a terminal that has stopped must not keep anybody waiting.

@@ -30,11 +30,10 @@ use clap::Parser as _;
 use failure::CommandExit;
 use std::panic;
 use std::process::ExitCode;
-use treebeam_edge::interrupt as interrupt_signals;
-use treebeam_edge::process;
+use treebeam_process::interrupt as interrupt_signals;
 
 fn main() -> ExitCode {
-    process::share_memory();
+    treebeam_process::share_memory();
     // Where that cannot be, the signal ends the program, as it ends others.
     let _ = interrupt_signals::survive_file_size_limit();
     panic::set_hook(Box::new(terminal::print_bug));

@@ -7,11 +7,11 @@ use crate::estimate::{CostEstimate, EstimatedAgent, UsageKnowledge};
 use crate::failure::CommandFailure;
 use crate::role_agents::{self, RoleAgent};
 use crate::terminal;
+use treebeam_agent::price::ModelPrice;
+use treebeam_agent::role_agents::RoleAgents;
+use treebeam_agent::settings::{DEFAULT_CLI_MAX_TOKENS, DEFAULT_MAX_TOKENS};
 use treebeam_core::conversation::ConversationMode;
 use treebeam_core::policy::{FixedSettings, RunLimits};
-use treebeam_edge::agent::price::ModelPrice;
-use treebeam_edge::agent::role_agents::RoleAgents;
-use treebeam_edge::agent::settings::{DEFAULT_CLI_MAX_TOKENS, DEFAULT_MAX_TOKENS};
 use treebeam_run::port::{AgentRole, Cost};
 
 /// Whether the user was asked before.

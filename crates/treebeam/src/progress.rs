@@ -13,6 +13,7 @@ use std::io::{IsTerminal as _, stderr};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use treebeam_agent::retry_timer::{DoorObserver, QuestionWait};
 use treebeam_core::event::{Event, IdeaAdded, PaidStep, UserRequest};
 use treebeam_core::evidence::CandidateScore;
 use treebeam_core::facts::{Facts, Stage};
@@ -20,9 +21,8 @@ use treebeam_core::gate::{self, GateRule};
 use treebeam_core::group::IdeaSource;
 use treebeam_core::id::{CodePlace, Depth};
 use treebeam_core::state::State;
-use treebeam_edge::agent::retry_timer::{DoorObserver, QuestionWait};
-use treebeam_edge::store::lease::{WaitBoard, WaitingQuestion};
 use treebeam_run::port::Interrupt;
+use treebeam_store::lease::{WaitBoard, WaitingQuestion};
 use treebeam_view::log;
 use treebeam_view::safe_text::message_gist;
 

@@ -8,13 +8,13 @@ use crate::failure::CommandFailure;
 use crate::program;
 use std::path::Path;
 use std::time::Duration;
-use treebeam_core::policy::RecordedAgents;
-use treebeam_edge::agent::forbid_inspection;
-use treebeam_edge::agent::role_agents::RoleAgents;
-use treebeam_edge::agent::settings::{
+use treebeam_agent::forbid_inspection;
+use treebeam_agent::role_agents::RoleAgents;
+use treebeam_agent::settings::{
     self, AgentSettings, ApiKey, DEFAULT_CLI_MAX_TOKENS, DEFAULT_MAX_TOKENS, DEFAULT_TRY_TIMEOUT,
     TunerAgent,
 };
+use treebeam_core::policy::RecordedAgents;
 use treebeam_run::port::AgentRole;
 
 /// What the variable of a key is called in the record.

@@ -7,10 +7,10 @@ use std::path::{Component, Path, PathBuf};
 use treebeam_core::facts::Facts;
 use treebeam_core::id::RunId;
 use treebeam_core::plan::{self, RedoKind};
-use treebeam_edge::git::{self, UserRepo};
-use treebeam_edge::store::lease::{self, RunPresence};
-use treebeam_edge::store::{self, RunDir};
-use treebeam_edge::user_state::{InboxSecret, UserState, UserStateError};
+use treebeam_git::UserRepo;
+use treebeam_store::RunDir;
+use treebeam_store::lease::{self, RunPresence};
+use treebeam_store::user_state::{InboxSecret, UserState, UserStateError};
 
 /// The user's repository and its runs.
 pub(crate) struct RepoHome {
@@ -26,7 +26,7 @@ impl RepoHome {
 
     /// Finds the repository that a folder is in, with the runs where this configuration says.
     pub(crate) fn open(directory: &Path, config: &Config) -> Result<Self, CommandFailure> {
-        let repo = git::open_repo(directory)?;
+        let repo = treebeam_git::open_repo(directory)?;
         if let Some(outer) = outer_repository(&repo) {
             let what = format!("`{}` is a worktree of a run", repo.toplevel.display());
             return Err(
@@ -40,11 +40,11 @@ impl RepoHome {
     /// Makes the folder of all runs, which git ignores.
     pub(crate) fn make_runs_root(&self) -> Result<&Path, CommandFailure> {
         let top = &self.repo.toplevel;
-        if self.runs_root == store::runs_root(top) {
-            store::make_runs_root(top)?;
+        if self.runs_root == treebeam_store::runs_root(top) {
+            treebeam_store::make_runs_root(top)?;
         } else if top.starts_with(&self.runs_root)
             || self.runs_root.starts_with(&self.repo.common_dir)
-            || !store::make_named_runs_root(&self.runs_root)?
+            || !treebeam_store::make_named_runs_root(&self.runs_root)?
         {
             let root = self.runs_root.display();
             let what = format!("`runs_root`: `{root}` is no folder for runs alone");
@@ -58,7 +58,7 @@ impl RepoHome {
     /// Remembers for the user that runs lie there, where that is not the usual place. Where that cannot be written, a resume
     /// asks again.
     pub(crate) fn remember_runs_root(&self) {
-        if self.runs_root != store::runs_root(&self.repo.toplevel)
+        if self.runs_root != treebeam_store::runs_root(&self.repo.toplevel)
             && let Ok(state) = UserState::find()
         {
             drop(state.remember_runs_root(&self.runs_root));
@@ -77,10 +77,10 @@ impl RepoHome {
         if let Some(name) = name {
             return Ok(self.run_dir(&name.parse()?));
         }
-        let runs = store::list_runs(&self.runs_root)?;
+        let runs = treebeam_store::list_runs(&self.runs_root)?;
         for id in runs.iter().rev() {
             let run = self.run_dir(id);
-            match store::open_to_read(&run) {
+            match treebeam_store::open_to_read(&run) {
                 Ok(opened) if can_resume(&opened.state, wishes) => {
                     terminal::print_note(&format!("this is run `{id}`"));
                     return Ok(run);
@@ -98,7 +98,7 @@ impl RepoHome {
 
     /// The runs that somebody runs now, the latest one last.
     pub(crate) fn list_running(&self) -> Result<Vec<RunId>, CommandFailure> {
-        let mut runs = store::list_runs(&self.runs_root)?;
+        let mut runs = treebeam_store::list_runs(&self.runs_root)?;
         runs.retain(|id| lease::run_presence(&self.run_dir(id)) != RunPresence::Nobody);
         Ok(runs)
     }
@@ -131,7 +131,7 @@ pub(crate) fn inbox_secret(
 /// Where the runs of a repository lie.
 pub(crate) fn find_runs_root(repo: &UserRepo, config: &Config) -> PathBuf {
     match config.runs_root() {
-        None => store::runs_root(&repo.toplevel),
+        None => treebeam_store::runs_root(&repo.toplevel),
         Some(named) => normalize_path(&repo.toplevel.join(named)),
     }
 }
@@ -154,7 +154,7 @@ fn outer_repository(repo: &UserRepo) -> Option<&Path> {
     let kind = repo.toplevel.parent()?;
     let run = kind.parent().filter(|_| kind.ends_with("wt") || kind.ends_with("cand"))?;
     let outer = run.parent()?.parent()?.parent()?;
-    if run.parent()? == store::runs_root(outer) {
+    if run.parent()? == treebeam_store::runs_root(outer) {
         return Some(outer);
     }
     let is_run = RunDir::new(run).journal_path().is_file();
@@ -181,13 +181,14 @@ impl RunLocation {
     pub(crate) fn find(directory: &Path, name: Option<&str>) -> Result<Self, CommandFailure> {
         if let Some(path) = name.filter(|name| is_run_path(name)) {
             let run = RunDir::new(directory.join(path));
-            let repo = git::open_repo(run.root()).ok().filter(|repo| is_run_of_repo(&run, repo));
+            let repo =
+                treebeam_git::open_repo(run.root()).ok().filter(|repo| is_run_of_repo(&run, repo));
             return Ok(Self { run, repo });
         }
         let home = RepoHome::find(directory)?;
         let id = match name {
             Some(name) => name.parse()?,
-            None => store::list_runs(&home.runs_root)?
+            None => treebeam_store::list_runs(&home.runs_root)?
                 .pop()
                 .ok_or_else(|| no_run_failure("there is no run in this repository"))?,
         };
@@ -212,14 +213,15 @@ impl RunPathHome {
         let Some(path) = name.filter(|name| is_run_path(name)) else { return Ok(None) };
         let RunLocation { run, repo } = RunLocation::find(directory, Some(path))?;
         let Some(repo) = repo else {
-            store::open_to_read(&run)?;
+            treebeam_store::open_to_read(&run)?;
             let what =
                 format!("`{}` is not where the runs of a repository are", run.root().display());
             return Err(CommandFailure::usage(what).with_hint(
                 "a run goes on in its repository: move it back, to `.treebeam/runs/` there",
             ));
         };
-        let is_here = git::open_repo(directory).is_ok_and(|here| here.toplevel == repo.toplevel);
+        let is_here =
+            treebeam_git::open_repo(directory).is_ok_and(|here| here.toplevel == repo.toplevel);
         let toplevel = (!is_here).then_some(repo.toplevel);
         Ok(Some(Self { run: run.root().to_string_lossy().into_owned(), toplevel }))
     }

@@ -5,7 +5,7 @@ use crate::failure::CommandFailure;
 use serde::Serialize;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::panic::PanicHookInfo;
-use treebeam_edge::store::OpenNote;
+use treebeam_store::OpenNote;
 use treebeam_view::safe_text::escape_controls;
 use treebeam_view::score::ColourMode;
 

@@ -4,9 +4,9 @@
 use crate::failure::CommandFailure;
 use std::fs;
 use std::path::Path;
-use treebeam_edge::input::{self, InputError};
 use treebeam_run::port::PortError;
 use treebeam_run::reply;
+use treebeam_store::input::{self, InputError};
 
 /// The longest file that is read; how long an idea may be is said elsewhere.
 const MAX_IDEA_FILE_BYTES: u64 = 1 << 20;

@@ -12,30 +12,30 @@ use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use treebeam_agent::bucket::AgentLimits;
+use treebeam_agent::budget_layer::Budget;
+use treebeam_agent::call_store::CallStore;
+use treebeam_agent::command::{AgentWorkspace, RunWorkspace};
+use treebeam_agent::retry_layer::RetryPolicy;
+use treebeam_agent::role_agents::RoleAgents;
+use treebeam_agent::{AgentDoor, DoorPlan};
 use treebeam_core::event::WorldKind;
 use treebeam_core::facts::Facts;
 use treebeam_core::id::NodeId;
 use treebeam_core::measure::Variable;
 use treebeam_core::state::State;
-use treebeam_edge::agent::bucket::AgentLimits;
-use treebeam_edge::agent::budget_layer::Budget;
-use treebeam_edge::agent::call_store::CallStore;
-use treebeam_edge::agent::command::{AgentWorkspace, RunWorkspace};
-use treebeam_edge::agent::retry_layer::RetryPolicy;
-use treebeam_edge::agent::role_agents::RoleAgents;
-use treebeam_edge::agent::{AgentDoor, DoorPlan};
-use treebeam_edge::clock::WallClock;
-use treebeam_edge::dry::{DryAgent, DryClock, DryExecutor, FlakyCleanup};
-use treebeam_edge::executor::{
+use treebeam_dry::{DryAgent, DryClock, DryExecutor, FlakyCleanup};
+use treebeam_executor::{
     DEFAULT_JOB_GRACE, InPlaceExecutor, LocalExecutor, LocalExecutorConfig, ProtectedInputs,
     UserBaseline, UserBaselineExecutor, collect_variables,
 };
-use treebeam_edge::git::{self, GitRepo};
-use treebeam_edge::process::{self, ChildCount};
-use treebeam_edge::store::inbox::RunInbox;
-use treebeam_edge::store::{FencedPort, RunFiles, RunStore};
+use treebeam_git::GitRepo;
+use treebeam_process::ChildCount;
 use treebeam_run::port::{Executor, RunPorts, SilentUser};
 use treebeam_run::prompt::PromptSet;
+use treebeam_store::clock::WallClock;
+use treebeam_store::inbox::RunInbox;
+use treebeam_store::{FencedPort, RunFiles, RunStore};
 
 /// Does something with a run in the world that it belongs to.
 pub(crate) fn with_world<T>(
@@ -77,7 +77,7 @@ pub(crate) fn with_world<T>(
         }
         WorldKind::Real => {
             // Where that cannot be, all processes are looked at instead.
-            let _ = process::become_reaper(ChildCount::Many);
+            let _ = treebeam_process::become_reaper(ChildCount::Many);
             let repo = Arc::new(repo);
             let dotenv = Dotenv::load(&home.repo.toplevel, config)?;
             let told = config.load_prompts(&home.repo.toplevel)?;
@@ -180,7 +180,7 @@ fn build_executor(
         None => Box::new(local),
         Some((worktree, root)) => Box::new(InPlaceExecutor {
             executor: local,
-            user: git::open_repo(Path::new(worktree))?,
+            user: treebeam_git::open_repo(Path::new(worktree))?,
             run: facts.run.clone(),
             run_dir: store.run_dir().clone(),
             root: root.commit.clone(),

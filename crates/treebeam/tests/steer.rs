@@ -10,9 +10,9 @@ use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 use treebeam_core::event::UserRequest;
-use treebeam_edge::store::RunDir;
-use treebeam_edge::store::inbox::{OutgoingMessage, encode_message};
-use treebeam_edge::user_state::UserState;
+use treebeam_store::RunDir;
+use treebeam_store::inbox::{OutgoingMessage, encode_message};
+use treebeam_store::user_state::UserState;
 use treebeam_testkit::held::HeldGit;
 use treebeam_testkit::program::{Call, RUN, Said, Signal, Site};
 

@@ -4,7 +4,7 @@
 use crate::figure::{NOT_AVAILABLE, format_figure};
 use crate::safe_text::{one_line, shorten_text};
 use treebeam_core::num::Finite;
-use treebeam_core::score::{ComparisonDetails, MetricUse};
+use treebeam_score::compare::{ComparisonDetails, MetricUse};
 
 /// The longest name of a metric.
 const MAX_NAME_CHARS: usize = 40;

@@ -9,8 +9,8 @@ use crate::words::format_count;
 use treebeam_core::evidence::SweepCompleteness;
 use treebeam_core::gate::GateVerdict;
 use treebeam_core::policy::ScorePolicy;
-use treebeam_core::score::ScoringDetails;
-use treebeam_core::sweep::{RowSelection, Sweep};
+use treebeam_score::compare::ScoringDetails;
+use treebeam_score::sweep_csv::{RowSelection, Sweep};
 
 /// Two sweeps, and all that is known about them.
 #[derive(Clone, Copy, Debug)]

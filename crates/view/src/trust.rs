@@ -7,10 +7,10 @@ use crate::outcome::{EvalCounts, EvalStatus};
 use crate::words::format_count;
 use treebeam_core::facts::Facts;
 use treebeam_core::id::NodeId;
-use treebeam_core::luck::{
+use treebeam_core::num::Finite;
+use treebeam_score::luck::{
     GainPosition, Luck, LuckEstimate, LuckYardstick, MIN_CANDIDATES, estimate_luck,
 };
-use treebeam_core::num::Finite;
 
 /// What the measures of luck do not say.
 pub(crate) const LUCK_LIMITS: &str = "Neither measure of luck is right. By configurations: as if each configuration were a draw of its own; those of \

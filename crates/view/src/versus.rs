@@ -7,7 +7,7 @@ use crate::words::{format_cost, format_count};
 use treebeam_core::bill::AgentBill;
 use treebeam_core::facts::Facts;
 use treebeam_core::id::CodePlace;
-use treebeam_core::versus::{
+use treebeam_score::versus::{
     ComparedSides, ControlComparison, LeadingSide, SideResult, SideSpend, compare_with_control,
 };
 

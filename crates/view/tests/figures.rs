@@ -10,11 +10,11 @@ use treebeam_core::event::{Event, SweepSubject};
 use treebeam_core::evidence::PairedDifference;
 use treebeam_core::facts::{Eval, Facts, ScoredCandidate, Stage};
 use treebeam_core::id::{EvalId, NodeId};
-use treebeam_core::luck::{GainPosition, Luck, LuckEstimate, LuckYardstick, estimate_luck};
 use treebeam_core::num::Finite;
 use treebeam_core::policy::{Direction, RecordedAgents};
 use treebeam_core::role::AgentRole;
-use treebeam_core::score::{ComparisonDetails, MetricUse};
+use treebeam_score::compare::{ComparisonDetails, MetricUse};
+use treebeam_score::luck::{GainPosition, Luck, LuckEstimate, LuckYardstick, estimate_luck};
 use treebeam_view::html::{render_costs, render_timeline, render_trust};
 use treebeam_view::render_tree_summary;
 

@@ -13,8 +13,8 @@ use treebeam_core::facts::{
 use treebeam_core::gate::StoredVerdict;
 use treebeam_core::id::{CodePlace, EvalId, NodeId, TurnId};
 use treebeam_core::policy::Direction;
-use treebeam_core::score::{ComparisonDetails, MetricUse};
 use treebeam_core::state::State;
+use treebeam_score::compare::{ComparisonDetails, MetricUse};
 use treebeam_testkit::hostile_text;
 use treebeam_view::html::site::{self, EvalSearch, PagePart, ViewedRun};
 use treebeam_view::html::{

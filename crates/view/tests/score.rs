@@ -3,11 +3,11 @@
 
 use treebeam_core::gate::{GateVerdict, check_results};
 use treebeam_core::num::Finite;
-use treebeam_core::paired::PairCounts;
 use treebeam_core::policy::{ChosenBy, Direction, FixedSettings, Metric, ScorePolicy};
 use treebeam_core::rank;
-use treebeam_core::score::{compare_sweeps, score_candidate};
-use treebeam_core::sweep::Sweep;
+use treebeam_score::compare::{compare_sweeps, score_candidate};
+use treebeam_score::paired::PairCounts;
+use treebeam_score::sweep_csv::Sweep;
 use treebeam_view::holdout::{remaining_gain, render_holdout_table};
 use treebeam_view::score::{ColourMode, ScoreReport, SweepSide, render_score};
 

@@ -19,8 +19,8 @@ fn is_vague(name: &str) -> bool {
 fn file_names_say_something_can_fail() {
     check(file_names_say_something, "crates/core/src/rank.rs", "", 0);
     check(file_names_say_something, "crates/core/src/utils.rs", "", 1);
-    check(file_names_say_something, "crates/edge/src/helpers/mod.rs", "", 1);
-    check(file_names_say_something, "crates/edge/tests/common.rs", "", 1);
+    check(file_names_say_something, "crates/store/src/helpers/mod.rs", "", 1);
+    check(file_names_say_something, "crates/store/tests/common.rs", "", 1);
 }
 
 /// Sources begin with a head.
@@ -90,23 +90,25 @@ fn nothing_is_left_undone_can_fail() {
 
 /// Places that open files of a run, only through `store/record_file.rs`.
 const READERS_OF_RUNS: [&str; 4] = [
-    "crates/edge/src/store/",
-    "crates/edge/src/agent/calls.rs",
-    "crates/edge/src/executor/",
+    "crates/store/src/",
+    "crates/agent/src/call_store.rs",
+    "crates/executor/src/",
     "crates/treebeam/src/",
 ];
 
 /// Files among those that open something else: the door itself, the system, the folder of all runs,
 /// the user's own.
-const OTHER_OPENERS: [&str; 9] = [
-    "crates/edge/src/store/record_file.rs",
-    "crates/edge/src/store/unix.rs",
-    "crates/edge/src/store/windows.rs",
-    "crates/edge/src/store/layout.rs",
-    "crates/edge/src/store/probe.rs",
-    "crates/edge/src/executor/protected.rs",
-    "crates/edge/src/executor/results.rs",
-    "crates/treebeam/src/command/demo/example.rs",
+const OTHER_OPENERS: [&str; 11] = [
+    "crates/store/src/record_file.rs",
+    "crates/store/src/unix.rs",
+    "crates/store/src/windows.rs",
+    "crates/store/src/layout.rs",
+    "crates/store/src/probe.rs",
+    "crates/store/src/ideas_dir.rs",
+    "crates/store/src/user_state.rs",
+    "crates/executor/src/protected.rs",
+    "crates/executor/src/results.rs",
+    "crates/treebeam/src/command/demo/demo_repo.rs",
     "crates/treebeam/src/command/doctor.rs",
 ];
 
@@ -136,11 +138,11 @@ pub(crate) fn run_files_have_one_door(project: &Project) -> Vec<String> {
 fn run_files_have_one_door_can_fail() {
     let rule = run_files_have_one_door;
     let text = "let text = fs::read(path)?;\n";
-    check(rule, "crates/edge/src/store/journal.rs", text, 1);
+    check(rule, "crates/store/src/journal.rs", text, 1);
     check(rule, "crates/treebeam/src/command/show.rs", "let file = File::open(path)?;\n", 1);
-    check(rule, "crates/edge/src/store/journal.rs", &format!("#[cfg(test)]\n{text}"), 0);
-    check(rule, "crates/edge/src/store/record_file.rs", text, 0);
-    check(rule, "crates/edge/src/git/head.rs", text, 0);
+    check(rule, "crates/store/src/journal.rs", &format!("#[cfg(test)]\n{text}"), 0);
+    check(rule, "crates/store/src/record_file.rs", text, 0);
+    check(rule, "crates/git/src/head.rs", text, 0);
 }
 
 /// Home and work folders of the authors' machines; split, so that this file does not name them.

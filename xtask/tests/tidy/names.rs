@@ -41,8 +41,8 @@ fn type_names_are_unique_can_fail() {
     let in_tests = "#[cfg(test)]\nmod tests { struct EvalId; }";
     assert_eq!(rule(&files("struct EvalId;", in_tests, other)).len(), 0);
     let platforms = [
-        source("crates/edge/src/process/unix.rs", "struct ProcessTree;"),
-        source("crates/edge/src/process/windows.rs", "struct ProcessTree;"),
+        source("crates/process/src/unix.rs", "struct ProcessTree;"),
+        source("crates/process/src/windows.rs", "struct ProcessTree;"),
     ];
     assert_eq!(rule(&project_of(platforms)).len(), 0);
 }

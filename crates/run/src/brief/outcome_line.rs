@@ -6,7 +6,7 @@ use treebeam_core::gate::{self, GateVerdict};
 use treebeam_core::id::NodeId;
 use treebeam_core::num::Finite;
 use treebeam_core::rules_version::RulesVersion;
-use treebeam_core::versus;
+use treebeam_score::versus;
 
 /// Returns the outcome of an idea on one line, with the figures of the node that it was tried on
 /// beside its own: the difference is the effect of the idea.

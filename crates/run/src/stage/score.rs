@@ -12,8 +12,8 @@ use treebeam_core::event::{EvalFailure, EvalStage, FailureKind};
 use treebeam_core::evidence::Artifact;
 use treebeam_core::path;
 use treebeam_core::plan::StepOutcome;
-use treebeam_core::score::{ScoringDetails, score_candidate_by};
-use treebeam_core::sweep::Sweep;
+use treebeam_score::compare::{ScoringDetails, score_candidate_by};
+use treebeam_score::sweep_csv::Sweep;
 
 pub(super) fn score_candidate(
     brief: &ScoreBrief,

@@ -17,7 +17,7 @@ use treebeam_core::plan::{SUSPECT_SWEEP_MESSAGE, StepOutcome};
 use treebeam_core::policy::FixedSettings;
 use treebeam_core::protect::{ProtectedPaths, folded_path};
 use treebeam_core::root_checks::{InputScope, RootChecks};
-use treebeam_core::sweep::{Sweep, SweepError};
+use treebeam_score::sweep_csv::{Sweep, SweepError};
 
 /// The root has no worktree yet; that of a candidate whose sweep is repeated may be gone, or may have been touched; one that
 /// a process before left is not believed.

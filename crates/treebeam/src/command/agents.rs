@@ -17,15 +17,14 @@ use crate::role_agents::{self, KeyPlace, RoleAgent};
 use crate::terminal;
 use serde_json::{Value, json};
 use std::path::Path;
+use treebeam_agent::DoorPlan;
+use treebeam_agent::bucket::AgentLimits;
+use treebeam_agent::budget_layer::Budget;
+use treebeam_agent::call_store::CallStore;
+use treebeam_agent::command::AgentWorkspace;
+use treebeam_agent::price::{ModelPrices, PRICES_DATE, PriceOrigin};
+use treebeam_agent::retry_layer::RetryPolicy;
 use treebeam_core::policy::{FixedSettings, RunLimits};
-use treebeam_edge::agent::DoorPlan;
-use treebeam_edge::agent::bucket::AgentLimits;
-use treebeam_edge::agent::budget_layer::Budget;
-use treebeam_edge::agent::call_store::CallStore;
-use treebeam_edge::agent::command::AgentWorkspace;
-use treebeam_edge::agent::price::{ModelPrices, PRICES_DATE, PriceOrigin};
-use treebeam_edge::agent::retry_layer::RetryPolicy;
-use treebeam_edge::store;
 
 pub(super) fn run_agents(
     here: &Path,
@@ -59,7 +58,7 @@ fn build_question_plan(
 ) -> Result<DoorPlan, CommandFailure> {
     let here = here.canonicalize()?;
     let home = find_toplevel(&here).unwrap_or(&here);
-    let runs = store::make_runs_root(home)?;
+    let runs = treebeam_store::make_runs_root(home)?;
     let calls = runs.parent().unwrap_or(home).join("calls");
     let reach = config.run_limits(&RunLimits::default());
     Ok(DoorPlan {

@@ -17,8 +17,8 @@ use treebeam_core::facts::{Facts, RootBaseline};
 use treebeam_core::id::Commit;
 use treebeam_core::policy::{FixedSettings, RunLimits};
 use treebeam_core::rules_version::RulesVersion;
-use treebeam_edge::store::{RunDir, RunStore, copy_out};
 use treebeam_run::port::Interrupt as _;
+use treebeam_store::{RunDir, RunStore, copy_out};
 
 pub(super) fn run_baseline(
     here: &Path,

@@ -10,7 +10,6 @@ use treebeam_core::event::LeftoverKind;
 use treebeam_core::evidence::Comparison;
 use treebeam_core::facts::{Eval, Facts, Node, NodeOrigin};
 use treebeam_core::id::CodePlace;
-use treebeam_edge::store;
 use treebeam_run::figures;
 use treebeam_view::best::{REPORT_PAGE_FILE, best_path_nodes, is_removed};
 
@@ -27,7 +26,7 @@ pub(super) fn show_best(
     program: &str,
     output: OutputFormat,
 ) -> Result<CommandExit, CommandFailure> {
-    let opened = store::open_to_read(&found.run)?;
+    let opened = treebeam_store::open_to_read(&found.run)?;
     terminal::print_notes(&opened.notes);
     let directory = found.run.root().display().to_string();
     match output {

@@ -6,7 +6,6 @@ use crate::terminal;
 use treebeam_core::facts::Facts;
 use treebeam_core::id::{CodePlace, EvalId, NodeId};
 use treebeam_core::state::State;
-use treebeam_edge::store;
 
 /// A run as it is on disk, and the node or eval in it that was asked for.
 pub(super) struct ChosenPlace {
@@ -17,7 +16,7 @@ pub(super) struct ChosenPlace {
 impl ChosenPlace {
     pub(super) fn find(found: &RunLocation, id: &str) -> Result<Self, CommandFailure> {
         let wanted = TypedPlace::parse(id)?;
-        let opened = store::open_to_read(&found.run)?;
+        let opened = treebeam_store::open_to_read(&found.run)?;
         terminal::print_notes(&opened.notes);
         let place = wanted.resolve(&opened.state)?;
         Ok(Self { state: opened.state, place })

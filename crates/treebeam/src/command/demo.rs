@@ -22,7 +22,7 @@ use std::env;
 use std::path::Path;
 use treebeam_core::facts::Facts;
 use treebeam_core::id::{CodePlace, NodeId};
-use treebeam_edge::store::RunDir;
+use treebeam_store::RunDir;
 use treebeam_view::best::REPORT_PAGE_FILE;
 
 /// The run of a demo.

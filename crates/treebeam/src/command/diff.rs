@@ -12,9 +12,9 @@ use std::borrow::Cow;
 use treebeam_core::facts::{Eval, Facts, Node, NodeOrigin, Stage};
 use treebeam_core::id::{CodePlace, Commit, NodeId, RunPath};
 use treebeam_core::path::{self, CANDIDATE_DIFF_FILE, MAX_CANDIDATE_DIFF_BYTES};
-use treebeam_edge::git::{DiffColour, GitRepo};
-use treebeam_edge::store::RunFiles;
+use treebeam_git::{DiffColour, GitRepo};
 use treebeam_run::port::FileStore as _;
+use treebeam_store::RunFiles;
 use treebeam_view::score::ColourMode;
 
 /// The longest recorded diff that is read.

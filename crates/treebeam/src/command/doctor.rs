@@ -20,11 +20,11 @@ use serde_json::json;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
+use treebeam_agent::cli::version::{self, CliVersion as Version};
+use treebeam_agent::settings::{AgentKind, AgentSettings};
 use treebeam_core::policy::{FixedSettings, RunLimits};
-use treebeam_edge::agent::cli::version::{self, CliVersion as Version};
-use treebeam_edge::agent::settings::{AgentKind, AgentSettings};
-use treebeam_edge::git::{self, UserRepo};
-use treebeam_edge::store::probe;
+use treebeam_git::UserRepo;
+use treebeam_store::probe;
 
 /// Below this a run is likely to fail, and below that it is sure to.
 const LOW_DISK_BYTES: u64 = 1 << 30;
@@ -91,7 +91,7 @@ pub(super) fn run_doctor(
 
 fn run_checks(here: &Path, args: &ConfigFlag) -> Vec<DoctorCheck> {
     let mut checks = Vec::new();
-    let repo = git::open_repo(here).map_err(CommandFailure::from);
+    let repo = treebeam_git::open_repo(here).map_err(CommandFailure::from);
     let config = load_valid_config(here, args);
     match &repo {
         Ok(repo) => checks.extend(check_repository(repo, config.as_ref().ok())),
@@ -351,7 +351,7 @@ fn check_disk(runs_root: &Path) -> Vec<DoctorCheck> {
             DoctorCheck::problem("runs", &CommandFailure::environment(what).with_hint(todo))
         }
     };
-    vec![runs, check_free_space(probe::free_space(&folder))]
+    vec![runs, check_free_space(treebeam_process::free_space(&folder))]
 }
 
 /// Runs below a worktree that is not the repository's first: they go with it.

@@ -22,9 +22,9 @@ use treebeam_core::id::{Commit, RunId};
 use treebeam_core::measure::UserPath;
 use treebeam_core::policy::{FixedSettings, RunLimits};
 use treebeam_core::rules_version::RulesVersion;
-use treebeam_edge::input;
-use treebeam_edge::store::RunStore;
 use treebeam_run::port::{AgentRole, Interrupt as _};
+use treebeam_store::RunStore;
+use treebeam_store::input;
 
 /// Who may be asked: everybody but who proposes ideas.
 const EVAL_ROLES: [AgentRole; 4] =

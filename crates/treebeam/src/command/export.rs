@@ -10,9 +10,9 @@ use serde_json::json;
 use std::borrow::Cow;
 use treebeam_core::facts::{Eval, Facts, Node, NodeOrigin, ScoredCandidate};
 use treebeam_core::id::{CodePlace, Commit, NodeId};
-use treebeam_edge::git::{BranchCommit, ExportError, GitRepo};
-use treebeam_edge::store::{self, RunFiles};
+use treebeam_git::{BranchCommit, ExportError, GitRepo};
 use treebeam_run::port::FileStore as _;
+use treebeam_store::RunFiles;
 use treebeam_view::figure::format_change;
 use treebeam_view::primary::primary_change;
 
@@ -24,7 +24,7 @@ pub(super) fn run_export(
     args: &ExportArgs,
     output: OutputFormat,
 ) -> Result<CommandExit, CommandFailure> {
-    let opened = store::open_to_read(&found.run)?;
+    let opened = treebeam_store::open_to_read(&found.run)?;
     terminal::print_notes(&opened.notes);
     let facts: &Facts = &opened.state;
     let end = match args.node.as_deref().map(chosen_place::parse_node_id).transpose()? {

@@ -16,11 +16,11 @@ use treebeam_core::facts::{Eval, Facts};
 use treebeam_core::id::{CodePlace, RunId, Sha256};
 use treebeam_core::idea;
 use treebeam_core::plan::user_idea::{self, IdeaFit};
-use treebeam_edge::input::{self, InputError};
-use treebeam_edge::store::inbox::{self, OutgoingMessage};
-use treebeam_edge::store::{self, lease};
 use treebeam_run::port::UserIdea;
 use treebeam_run::reply;
+use treebeam_store::inbox::{self, OutgoingMessage};
+use treebeam_store::input::{self, InputError};
+use treebeam_store::lease;
 
 /// The longest file that is read; how long an idea may be is said elsewhere.
 const MAX_IDEA_FILE_BYTES: u64 = 1 << 20;
@@ -53,7 +53,7 @@ pub(super) struct PostedIdea {
 
 /// Gives a run an idea, and waits a little for what comes of it.
 pub(super) fn post_idea(found: &RunLocation, own: UserIdea) -> Result<PostedIdea, CommandFailure> {
-    let opened = store::open_to_read(&found.run)?;
+    let opened = treebeam_store::open_to_read(&found.run)?;
     terminal::print_notes(&opened.notes);
     let id = &opened.state.run;
     if let IdeaFit::Never(why) =
@@ -70,7 +70,8 @@ pub(super) fn post_idea(found: &RunLocation, own: UserIdea) -> Result<PostedIdea
         }
         MessageAnswer::Waiting | MessageAnswer::ReaderGone => None,
         MessageAnswer::Taken => {
-            find_eval_of_idea(&store::open_to_read(&found.run)?.state, sha256).map(Cow::into_owned)
+            find_eval_of_idea(&treebeam_store::open_to_read(&found.run)?.state, sha256)
+                .map(Cow::into_owned)
         }
     };
     let (runner, way_on) =

@@ -24,22 +24,22 @@ use outcome::IdeasDirOutcome;
 use serde_json::json;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
+use treebeam_agent::bucket::AgentLimits;
+use treebeam_agent::budget_layer::Budget;
+use treebeam_agent::call_store::CallStore;
+use treebeam_agent::command::AgentWorkspace;
+use treebeam_agent::retry_layer::RetryPolicy;
+use treebeam_agent::{AgentDoor, DoorPlan};
 use treebeam_core::idea;
 use treebeam_core::policy::{FixedSettings, RunLimits};
-use treebeam_edge::agent::bucket::AgentLimits;
-use treebeam_edge::agent::budget_layer::Budget;
-use treebeam_edge::agent::call_store::CallStore;
-use treebeam_edge::agent::command::AgentWorkspace;
-use treebeam_edge::agent::retry_layer::RetryPolicy;
-use treebeam_edge::agent::{AgentDoor, DoorPlan};
-use treebeam_edge::ideas_dir::{
-    IdeasDir, IdeasDirBatch, NewIdeaFile, SET_ASIDE_FOLDER, SetAsideFiles,
-};
-use treebeam_edge::{input, store};
 use treebeam_run::port::AgentRole;
 use treebeam_run::standalone_ideas::{
     self, ProposalEnd, StandaloneIdeas, StandalonePorts, StandaloneRequest,
 };
+use treebeam_store::ideas_dir::{
+    IdeasDir, IdeasDirBatch, NewIdeaFile, SET_ASIDE_FOLDER, SetAsideFiles,
+};
+use treebeam_store::input;
 use workplace::AgentWorkplace;
 
 /// The longest text about the baseline that is read; how much of it is told is said elsewhere.
@@ -54,7 +54,7 @@ pub(super) fn run_ideas(
     let home = RepoHome::open(here, &config)?;
     config.load_prompts(&home.repo.toplevel)?;
     let meaning = config.fixed_settings(FixedSettings::default())?;
-    let own = store::make_runs_root(&home.repo.toplevel)?.with_file_name("ideas");
+    let own = treebeam_store::make_runs_root(&home.repo.toplevel)?.with_file_name("ideas");
     let dir = IdeasDir::open(&here.join(&args.ideas_dir), &own)?;
     let finished = dir.finish_recorded()?;
     let there = ExistingIdeas::load(&dir, here, args, &home, meaning.ideas_context_strategy)?;
@@ -237,7 +237,7 @@ impl IdeasDirRequest<'_> {
             budget: Budget::from(&reach),
             limits: AgentLimits::from(&reach),
             patience: RetryPolicy::BRIEF,
-            calls: CallStore::Folder(store::make_runs_root(top)?.with_file_name("calls")),
+            calls: CallStore::Folder(treebeam_store::make_runs_root(top)?.with_file_name("calls")),
             replays: None,
             surroundings: AgentWorkspace::Folder(workplace.folder.clone()),
         })

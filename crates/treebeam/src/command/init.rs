@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use treebeam_edge::input;
 use treebeam_run::port::AgentRole;
 use treebeam_run::prompt;
+use treebeam_store::input;
 
 /// The longest old configuration that is read.
 const MAX_OLD_CONFIG_BYTES: u64 = 1 << 20;

@@ -4,9 +4,9 @@
 use crate::failure::{CommandExit, CommandFailure};
 use std::path::Path;
 use std::process;
-use treebeam_edge::agent::forbid_inspection;
-use treebeam_edge::executor::job::{ClaimedJob, become_job_process};
-use treebeam_edge::interrupt;
+use treebeam_agent::forbid_inspection;
+use treebeam_executor::job::{ClaimedJob, become_job_process};
+use treebeam_process::interrupt;
 
 pub(super) fn run_job(spec: &Path) -> Result<CommandExit, CommandFailure> {
     // Its commands must not look into it or trace it. Where it cannot be shielded it is as open as any other program.

@@ -10,15 +10,15 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::time::Duration;
 use treebeam_core::id::{CodePlace, RunId};
-use treebeam_edge::store::{self, RunDir, lease};
 use treebeam_run::figures;
+use treebeam_store::{RunDir, lease};
 use treebeam_view::list::{ListedRun, RunDigest, RunStatus};
 
 pub(super) fn run_list(
     home: &RepoHome,
     output: OutputFormat,
 ) -> Result<CommandExit, CommandFailure> {
-    let mut ids = store::list_runs(&home.runs_root)?;
+    let mut ids = treebeam_store::list_runs(&home.runs_root)?;
     ids.reverse();
     let now = Timestamp::now();
     match output {
@@ -42,12 +42,16 @@ pub(super) fn run_list(
 fn list_run(home: &RepoHome, id: &RunId, now: Timestamp) -> ListedRun {
     let run = home.run_dir(id);
     let found = load_run_digest(&run, lease::describe_owner(&run));
-    ListedRun { run: id.to_string(), age: run_age(store::run_start_time(&run), now), digest: found }
+    ListedRun {
+        run: id.to_string(),
+        age: run_age(treebeam_store::run_start_time(&run), now),
+        digest: found,
+    }
 }
 
 /// A run that lies there, in short, or why that cannot be told.
 pub(super) fn load_run_digest(run: &RunDir, runner: Option<String>) -> Result<RunDigest, String> {
-    let opened = store::open_to_read(run).map_err(|error| error.to_string())?;
+    let opened = treebeam_store::open_to_read(run).map_err(|error| error.to_string())?;
     Ok(RunDigest::from_facts(
         &opened.state,
         runner,
@@ -67,7 +71,7 @@ fn render_run_json(home: &RepoHome, id: &RunId, now: Timestamp) -> Value {
         "run_id": id,
         "state": listed.status_word(),
         "outcome": listed.describe_status(),
-        "began_at": store::run_start_time(&home.run_dir(id)),
+        "began_at": treebeam_store::run_start_time(&home.run_dir(id)),
     });
     match listed.digest {
         Ok(found) => add_digest_json(&mut document, &found),

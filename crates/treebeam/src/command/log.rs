@@ -8,8 +8,8 @@ use crate::terminal::{self, OutputReader};
 use std::thread;
 use std::time::Duration;
 use treebeam_core::event::Event;
-use treebeam_edge::store::journal::{JournalReader, JournalRecord};
-use treebeam_edge::store::{self, RunDir, lease};
+use treebeam_store::journal::{JournalReader, JournalRecord};
+use treebeam_store::{RunDir, lease};
 
 /// How often a journal is looked at that may grow.
 const LOG_FOLLOW_INTERVAL: Duration = Duration::from_millis(200);
@@ -31,7 +31,7 @@ pub(super) fn run_log(
 
 /// The last line, as the run itself prints it. That nobody is at it can be seen.
 fn print_end_line(run: &RunDir) -> Result<(), CommandFailure> {
-    let state = store::open_to_read(run)?.state;
+    let state = treebeam_store::open_to_read(run)?.state;
     let is_left = state.stop_reason().is_none() && lease::describe_owner(run).is_none();
     terminal::print_json(&if is_left {
         resume::render_end_json(&state, resume::interruption_reason(&state))
@@ -56,7 +56,7 @@ impl<'a> JournalPrinter<'a> {
         let path = run.journal_path();
         if !path.is_file() {
             // Says whether there is no run, or only no journal.
-            store::open_to_read(run)?;
+            treebeam_store::open_to_read(run)?;
         }
         Ok(Self { run, reader: JournalReader::open(&path)?, output, shown: 0, stopped: None })
     }
@@ -106,7 +106,7 @@ impl<'a> JournalPrinter<'a> {
         if let Some(stopped) = self.stopped {
             return Ok(stopped);
         }
-        let stopped = store::open_to_read(self.run)?.state.stop_reason().is_some();
+        let stopped = treebeam_store::open_to_read(self.run)?.state.stop_reason().is_some();
         self.stopped = Some(stopped);
         Ok(stopped)
     }

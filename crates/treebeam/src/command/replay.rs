@@ -12,9 +12,9 @@ use crate::terminal;
 use treebeam_core::event::{Event, RunStarted, StopReason};
 use treebeam_core::facts::{Eval, Facts, Node, NodeOrigin, Stage};
 use treebeam_core::id::{CodePlace, NodeId, RunId};
-use treebeam_edge::git::GitRepo;
-use treebeam_edge::store::journal::JournalReader;
-use treebeam_edge::store::{self, RunDir};
+use treebeam_git::GitRepo;
+use treebeam_store::RunDir;
+use treebeam_store::journal::JournalReader;
 use treebeam_view::EvalStatus;
 use treebeam_view::figure::format_change;
 
@@ -27,7 +27,7 @@ pub(super) fn must_replay_run(
     recorded: &str,
 ) -> Result<(), CommandFailure> {
     let recorded: RunId = recorded.parse()?;
-    if store::open_to_read(&home.run_dir(id))?.state.replays.as_ref() == Some(&recorded) {
+    if treebeam_store::open_to_read(&home.run_dir(id))?.state.replays.as_ref() == Some(&recorded) {
         return Ok(());
     }
     let what = format!("there is a run `{id}` already, and it does not replay run `{recorded}`");
@@ -73,7 +73,7 @@ pub(super) fn start_replay(
     output: OutputFormat,
 ) -> Result<DriveOutcome, CommandFailure> {
     let recorded: RunId = recorded.parse()?;
-    let opened = store::open_to_read(&home.run_dir(&recorded))?;
+    let opened = treebeam_store::open_to_read(&home.run_dir(&recorded))?;
     terminal::print_notes(&opened.notes);
     let before: &Facts = &opened.state;
     must_be_repeatable(before)?;
@@ -188,7 +188,7 @@ pub(super) fn compare_with_replayed(
 ) -> Result<CommandExit, CommandFailure> {
     let Some(recorded) = &facts.replays else { return Ok(CommandExit::Done) };
     let runs = run.root().parent().unwrap_or(run.root());
-    let before = store::open_to_read(&RunDir::from_run_id(runs, recorded))?.state;
+    let before = treebeam_store::open_to_read(&RunDir::from_run_id(runs, recorded))?.state;
     match find_tree_difference(&before, facts) {
         None => {
             terminal::print_line(&format!("the tree is that of run {recorded}"));

@@ -15,8 +15,8 @@ use std::iter::once_with;
 use treebeam_core::audit::AuditFinding;
 use treebeam_core::facts::Facts;
 use treebeam_core::id::RunPath;
-use treebeam_edge::store::{RunDir, RunFiles};
 use treebeam_run::port::FileStore as _;
+use treebeam_store::{RunDir, RunFiles};
 use treebeam_view::html::{ReportExtra, render_report};
 
 /// The report that is a page.

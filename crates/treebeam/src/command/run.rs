@@ -17,8 +17,8 @@ use treebeam_core::event::{Event, RunStarted, WorldKind};
 use treebeam_core::id::RunId;
 use treebeam_core::policy::{FixedSettings, RunLimits};
 use treebeam_core::rules_version::RulesVersion;
-use treebeam_edge::store::{RunStore, StoreError};
 use treebeam_run::port::{AgentRole, Interrupt as _};
+use treebeam_store::{RunStore, StoreError};
 
 /// The seed of the dry world: every dry run of a repository is the same.
 const DRY_SEED: u64 = 7;

@@ -14,10 +14,10 @@ use treebeam_core::event::WorldKind;
 use treebeam_core::id::RunId;
 use treebeam_core::measure::MeasureSettings;
 use treebeam_core::policy::{FixedSettings, RunDeadline, RunLimits};
-use treebeam_core::sweep::Sweep;
-use treebeam_edge::git::GitRepo;
-use treebeam_edge::input::{self, InputError};
+use treebeam_git::GitRepo;
 use treebeam_run::port::AgentRole;
+use treebeam_score::sweep_csv::Sweep;
+use treebeam_store::input::{self, InputError};
 
 /// How many files of a dirty checkout are listed.
 const MAX_LISTED_FILES: usize = 20;
@@ -232,15 +232,15 @@ pub(super) fn must_have_free_refs(home: &RepoHome, id: &RunId) -> Result<(), Com
 mod tests {
     use super::*;
     use treebeam_core::id::Sha256;
-    use treebeam_edge::{git, store};
     use treebeam_run::port::{JournalTip, Repo as _};
     use treebeam_testkit::repo::TempRepo;
 
     #[test]
     fn a_new_run_begins_without_the_journal_ref_of_an_earlier_one() {
         let folder = TempRepo::with(&[("a.txt", "a\n")]).expect("a repository");
-        let repo = git::open_repo_with(folder.path(), folder.variables()).expect("a repository");
-        let home = RepoHome { runs_root: store::runs_root(&repo.toplevel), repo };
+        let repo =
+            treebeam_git::open_repo_with(folder.path(), folder.variables()).expect("a repository");
+        let home = RepoHome { runs_root: treebeam_store::runs_root(&repo.toplevel), repo };
         let id: RunId = "nightly".parse().expect("a name");
         let earlier = GitRepo::new(home.repo.clone(), folder.path(), id.clone()).expect("a run");
         let tip = JournalTip { seq: 40, digest: Sha256::hash_bytes(b"a line") };

@@ -6,7 +6,7 @@ use super::serve::route;
 use crate::failure::{CommandExit, CommandFailure};
 use crate::terminal;
 use serde_json::{Value, json};
-use treebeam_edge::transition;
+use treebeam_store::transition;
 
 /// A schema: its name, what it describes, and its text.
 struct Schema {

@@ -15,10 +15,10 @@ use std::thread;
 use treebeam_core::gate::{self, GateVerdict};
 use treebeam_core::policy::{ChosenBy, FixedSettings};
 use treebeam_core::rank;
-use treebeam_core::score::{ScoringDetails, score_candidate};
-use treebeam_core::sweep::{ColumnRole, RowSelection, Sweep, SweepError};
-use treebeam_edge::input;
 use treebeam_run::figures;
+use treebeam_score::compare::{ScoringDetails, score_candidate};
+use treebeam_score::sweep_csv::{ColumnRole, RowSelection, Sweep, SweepError};
+use treebeam_store::input;
 use treebeam_view::score::{ScoreReport, SweepSide};
 
 pub(super) fn run_score(

@@ -32,11 +32,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
+use treebeam_agent::forbid_inspection;
 use treebeam_core::id::{RunId, Sha256};
-use treebeam_edge::agent::forbid_inspection;
-use treebeam_edge::store::{RunDir, StoreError};
-use treebeam_edge::web::{RequestTimeouts, WebAnswer, WebRequest, WebServer, WebSite};
-use treebeam_edge::{interrupt, store, web};
+use treebeam_process::interrupt;
+use treebeam_store::{RunDir, StoreError};
+use treebeam_web::{RequestTimeouts, WebAnswer, WebRequest, WebServer, WebSite};
 
 /// The token, where the user wants to know it beforehand: so pages find their server again when it was started anew.
 const TOKEN_VARIABLE: &str = "TREEBEAM_SERVE_TOKEN";
@@ -125,7 +125,7 @@ fn choose_token() -> Result<String, CommandFailure> {
 }
 
 fn random_token() -> Result<String, CommandFailure> {
-    Ok(web::random_bytes()?.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(treebeam_web::random_bytes()?.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// The runs that are shown: those of the repository, and the one that was named.
@@ -140,7 +140,7 @@ impl ServedRuns {
             return Ok(Self { home: Some(RepoHome::find(here)?), named: None });
         };
         let found = RunLocation::find(here, Some(name))?;
-        let id = store::open_to_read(&found.run)?.state.run.clone();
+        let id = treebeam_store::open_to_read(&found.run)?.state.run.clone();
         Ok(Self { home: RepoHome::find(here).ok(), named: Some((id, found)) })
     }
 
@@ -160,7 +160,7 @@ impl ServedRuns {
         let ids = self
             .home
             .as_ref()
-            .map_or_else(|| Ok(Vec::new()), |home| store::list_runs(&home.runs_root))?;
+            .map_or_else(|| Ok(Vec::new()), |home| treebeam_store::list_runs(&home.runs_root))?;
         let here = self
             .home
             .iter()

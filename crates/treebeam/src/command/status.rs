@@ -8,12 +8,12 @@ use crate::resume_command;
 use crate::run_location::RunLocation;
 use crate::terminal;
 use serde_json::{Value, json};
+use treebeam_agent::call_store::{CallAmount, CallStore};
 use treebeam_core::facts::{Facts, RunPhase};
 use treebeam_core::id::CodePlace;
-use treebeam_edge::agent::call_store::{CallAmount, CallStore};
-use treebeam_edge::store::lease::WaitingQuestion;
-use treebeam_edge::store::{self, RunDir, lease};
 use treebeam_run::figures;
+use treebeam_store::lease::WaitingQuestion;
+use treebeam_store::{RunDir, lease};
 use treebeam_view::status::UnansweredCalls;
 use treebeam_view::{EvalCounts, EvalStatus};
 
@@ -21,7 +21,7 @@ pub(super) fn run_status(
     found: &RunLocation,
     output: OutputFormat,
 ) -> Result<CommandExit, CommandFailure> {
-    let opened = store::open_to_read(&found.run)?;
+    let opened = treebeam_store::open_to_read(&found.run)?;
     terminal::print_notes(&opened.notes);
     let runner = lease::describe_owner(&found.run);
     let runner = runner.as_deref();

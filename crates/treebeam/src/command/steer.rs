@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 use treebeam_core::event::{MessageId, UserRequest};
 use treebeam_core::facts::Facts;
 use treebeam_core::id::RunId;
-use treebeam_edge::store::inbox::{self, MessageStatus, OutgoingMessage};
-use treebeam_edge::store::lease::{self, LockHolder, RunPresence};
-use treebeam_edge::store::{self, RunDir};
+use treebeam_store::RunDir;
+use treebeam_store::inbox::{self, MessageStatus, OutgoingMessage};
+use treebeam_store::lease::{self, LockHolder, RunPresence};
 
 /// How long an answer is waited for, and how often it is looked for.
 const MAX_ANSWER_WAIT: Duration = Duration::from_secs(5);
@@ -60,7 +60,7 @@ pub(super) fn steer_run(
     wish: UserRequest,
 ) -> Result<SteerReceipt, CommandFailure> {
     let run = &found.run;
-    let state = store::open_to_read(run)?.state;
+    let state = treebeam_store::open_to_read(run)?.state;
     let id = &state.run;
     if let Some(reason) = state.stop_reason() {
         return Err(CommandFailure::failed(format!(
@@ -197,7 +197,7 @@ fn describe_taken_wish(
             resume_command::recorded_resume_command(facts)
         ),
         UserRequest::StopAfterDepth => {
-            let depth = store::open_to_read(run)?.state.history.stop_after;
+            let depth = treebeam_store::open_to_read(run)?.state.history.stop_after;
             let depth = depth.map_or_else(|| "this depth".to_owned(), |at| format!("depth {at}"));
             format!("run {id} stops after {depth} (`treebeam unpause {id}` takes that back)")
         }

@@ -18,12 +18,12 @@ use treebeam_core::evidence::{Artifact, CandidateScore};
 use treebeam_core::facts::{Eval, Facts, RootBaseline, ScoredCandidate, Stage};
 use treebeam_core::id::{CodePlace, Commit, RunPath, Sha256};
 use treebeam_core::rules_version::RulesVersion;
-use treebeam_core::score;
 use treebeam_core::state::State;
-use treebeam_core::sweep::Sweep;
-use treebeam_edge::git::{GitRepo, UserRepo};
-use treebeam_edge::store::{self, OpenNote, RunDir, RunFiles, StoreError};
+use treebeam_git::{GitRepo, UserRepo};
 use treebeam_run::port::FileStore as _;
+use treebeam_score::compare;
+use treebeam_score::sweep_csv::Sweep;
+use treebeam_store::{OpenNote, RunDir, RunFiles, StoreError};
 
 /// What was found, for people, in the run's directory.
 const REPORT_FILE: &str = "VALIDATION_REPORT.md";
@@ -121,9 +121,9 @@ pub(super) fn validate_run(found: &RunLocation) -> Result<ValidatedRun, CommandF
 
 /// Reads the record, and compares its two forms.
 fn check_record(run: &RunDir, findings: &mut Vec<AuditFinding>) -> Result<State, CommandFailure> {
-    let opened = store::open_to_read(run)?;
+    let opened = treebeam_store::open_to_read(run)?;
     findings.extend(opened.notes.iter().map(finding_from_note));
-    match store::find_manifest_mismatch(run) {
+    match treebeam_store::find_manifest_mismatch(run) {
         Ok(what) => findings.extend(what.map(|what| {
             let advice = "the journal is the truth; restore the run directory from a copy";
             AuditFinding::new(what, "manifest.json", advice)
@@ -174,7 +174,7 @@ fn check_files(run: &RunDir, facts: &Facts, findings: &mut Vec<AuditFinding>) {
     findings.extend(digests::note_missing_digests(facts, &recorded));
     for reference in digests::list_references(facts, &recorded) {
         let (path, by) = (&reference.path, &reference.by);
-        let finding = match (store::digest_file(&run.file_path(path)), reference.sha256) {
+        let finding = match (treebeam_store::digest_file(&run.file_path(path)), reference.sha256) {
             (Err(_), Some(recorded)) if digests::is_set_aside(run, path, recorded) => None,
             (Err(error), _) => {
                 Some((format!("`{path}` cannot be read: {error}"), "restore the file"))
@@ -281,7 +281,7 @@ fn rescore_eval(
     };
     let candidate = read(&results)?;
     let by = |rules| {
-        score::score_candidate_by(rules, [parent, root], &candidate, &facts.settings, *rows)
+        compare::score_candidate_by(rules, [parent, root], &candidate, &facts.settings, *rows)
             .map(|judgement| judgement.scored)
             .map_err(|error| error.to_string())
     };

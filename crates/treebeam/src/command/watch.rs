@@ -14,9 +14,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use terminal::{TerminalInput, WatchTerminal};
 use treebeam_core::id::RunId;
-use treebeam_edge::store::RunDir;
-use treebeam_edge::store::lease;
-use treebeam_edge::store::run_follower::{JournalUpdate, RunFollower};
+use treebeam_store::RunDir;
+use treebeam_store::lease;
+use treebeam_store::run_follower::{JournalUpdate, RunFollower};
 use treebeam_view::screen::{
     self, ScreenFile, ScreenModel, ScreenUpdate, WatchHistory, WatchScene,
 };

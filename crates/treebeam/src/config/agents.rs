@@ -5,7 +5,7 @@ use super::bounded_values::{ModelTemperature, OneTo};
 use super::table::TableValue;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use treebeam_edge::agent::settings::{AgentHome, CliTool, EditMode, WireFormat};
+use treebeam_agent::settings::{AgentHome, CliTool, EditMode, WireFormat};
 use treebeam_run::port::AgentRole;
 
 /// The keys of `[agents]`.

@@ -13,7 +13,7 @@ use serde::de::{
 use serde_json::{Value, json};
 use std::fmt;
 use std::path::{Path, PathBuf};
-use treebeam_edge::input::{self, InputError};
+use treebeam_store::input::{self, InputError};
 
 /// What a configuration file is called where nobody says otherwise.
 pub(crate) const CONFIG_FILE_NAME: &str = "treebeam.toml";

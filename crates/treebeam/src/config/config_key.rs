@@ -1,6 +1,10 @@
 //! The keys that there are: one table, for file, environment, `treebeam config`, `treebeam init` and the documents. Their
 //! values are read by the tables of [`super::ConfigTables`]; a test keeps the two alike.
 
+mod key_groups;
+
+use key_groups::{KEYS_WITHOUT_FLAG, NAMING_KEYS};
+
 /// A configuration key.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ConfigKey {
@@ -447,59 +451,6 @@ pub(crate) const CONFIG_KEYS: [ConfigKey; 82] = {
         ),
     ]
 };
-
-/// Keys at the top that `run` and `resume` have no flags for.
-const KEYS_WITHOUT_FLAG: [&str; 21] = [
-    "outage_patience",
-    "max_new_file_kib",
-    "context_max_chars",
-    "protect",
-    "runs_root",
-    "max_review_rounds",
-    "proceed_on_max_review_rounds",
-    "prices",
-    "setup_command",
-    "test_command",
-    "test_cwd",
-    "sweep_command",
-    "sweep_cwd",
-    "sweep_config_limit_flag",
-    "results_csv",
-    "baseline_csv",
-    "pass_env",
-    "inputs",
-    "ideas_file",
-    "base_on_working_tree",
-    "keep_worktrees",
-];
-
-/// Keys whose values name a program, a path, a variable or an address, or hold such names. A run that is there takes a new
-/// value of theirs from a file that is not committed only where the user accepts it.
-const NAMING_KEYS: [&str; 23] = [
-    "setup_command",
-    "test_command",
-    "test_cwd",
-    "sweep_command",
-    "sweep_cwd",
-    "sweep_config_limit_flag",
-    "results_csv",
-    "baseline_csv",
-    "pass_env",
-    "inputs",
-    "ideas_file",
-    "runs_root",
-    "ideas_context_files",
-    "agents.coordinator",
-    "agents.planner",
-    "agents.coder",
-    "agents.reviewer",
-    "agents.ideas",
-    "prompts.coordinator",
-    "prompts.planner",
-    "prompts.coder",
-    "prompts.reviewer",
-    "prompts.ideas",
-];
 
 /// How the names of variables begin.
 pub(crate) const VARIABLE_PREFIX: &str = "TREEBEAM_";

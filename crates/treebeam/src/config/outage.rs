@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 use serde::Deserialize;
 use std::time::Duration;
-use treebeam_edge::agent::retry_layer::RetryPolicy;
+use treebeam_agent::retry_layer::RetryPolicy;
 
 const AUTO_PATIENCE: &str = "auto";
 /// The longest patience: thirty days.

@@ -13,13 +13,13 @@ use serde::Deserialize;
 use std::path::{Component, Path};
 use treebeam_core::id::Sha256;
 use treebeam_core::policy::RecordedAgents;
-use treebeam_edge::input::{self, InputError};
 use treebeam_run::outline::{FileGlob, MAX_CONTEXT_CHARS, RepoContext};
 use treebeam_run::port::AgentRole;
 use treebeam_run::prompt::{
     DEFAULT_CONTEXT_CHARS, ListedFile, MAX_LISTED_CHARS, MAX_LISTED_FILE_CHARS, MAX_TEMPLATE_BYTES,
     PromptSet, PromptTemplate,
 };
+use treebeam_store::input::{self, InputError};
 
 /// How much may be shown of a repository, in characters.
 pub(crate) type Chars = OneTo<MAX_CONTEXT_CHARS>;

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
+use treebeam_agent::price::{ModelPrice, ModelPrices};
 use treebeam_core::num::Finite;
 use treebeam_core::policy::RateLimit;
-use treebeam_edge::agent::price::{ModelPrice, ModelPrices};
 
 const NO_LIMIT: &str = "none";
 

@@ -2,7 +2,7 @@
 
 use super::bounded_values::{PathGlobs, WholeNumber};
 use serde::Deserialize;
-use treebeam_edge::agent::settings::TunerAgent;
+use treebeam_agent::settings::TunerAgent;
 
 /// The keys of `[tuner]`.
 #[derive(Clone, Debug, Default, Deserialize)]

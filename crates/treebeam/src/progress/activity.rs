@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 use treebeam_core::event::SweepSubject;
 use treebeam_core::id::CodePlace;
 use treebeam_core::path;
-use treebeam_edge::store::RunDir;
-use treebeam_edge::store::record_file::{self, RecordKind};
 use treebeam_run::port::{
     Agent, AgentError, AgentReply, AgentRequest, AgentRole, EditMode, Executor, JobEnd, JobKey,
     PortError, SweepJob,
 };
+use treebeam_store::RunDir;
+use treebeam_store::record_file::{self, RecordKind};
 
 /// How much of the end of a log is looked at.
 const LOG_TAIL_BYTES: u64 = 512;

@@ -6,7 +6,7 @@ use crate::door::{Asker, BINARY, Five, VARIABLE, WIRES};
 use serde_json::{Map, Value, json};
 use std::thread;
 use std::time::Duration;
-use treebeam_edge::agent::settings::WireFormat;
+use treebeam_agent::settings::WireFormat;
 use treebeam_run::port::{AgentError, AgentReply, TokenUsage};
 use treebeam_testkit::counterpart::Running;
 use treebeam_testkit::program::Site;

@@ -5,7 +5,7 @@ use crate::door::{Asker, Five};
 use serde_json::{Map, Value, json};
 use std::thread;
 use std::time::Duration;
-use treebeam_edge::agent::settings::WireFormat;
+use treebeam_agent::settings::WireFormat;
 use treebeam_run::port::{AgentError, AgentReply};
 use treebeam_testkit::counterpart::Running;
 

@@ -7,7 +7,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
-use treebeam_edge::agent::settings::WireFormat;
+use treebeam_agent::settings::WireFormat;
 use treebeam_run::port::Continuation;
 use treebeam_testkit::counterpart::python;
 use treebeam_testkit::program::Site;

@@ -15,13 +15,13 @@ use treebeam_core::facts::{Eval, RunHistory, Stage};
 use treebeam_core::policy::{FixedSettings, RecordedAgents, RunLimits};
 use treebeam_core::rules_version::RulesVersion;
 use treebeam_core::state::State;
-use treebeam_edge::dry::{DryAgent, DryClock};
-use treebeam_edge::executor::LocalExecutor;
-use treebeam_edge::git::{GitRepo, open_repo_with};
-use treebeam_edge::store::{ForcePolicy, RunFiles, RunStore, StoreError, make_runs_root};
+use treebeam_dry::{DryAgent, DryClock};
+use treebeam_executor::LocalExecutor;
+use treebeam_git::{GitRepo, open_repo_with};
 use treebeam_run::port::{RunPorts, SilentUser};
 use treebeam_run::prompt::PromptSet;
 use treebeam_run::{RunHalt, drive_run};
+use treebeam_store::{ForcePolicy, RunFiles, RunStore, StoreError, make_runs_root};
 use treebeam_testkit::program::RUN;
 
 const SEED: u64 = 7;

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 use treebeam_core::event::FailureKind;
 use treebeam_core::measure::{CommandLine, MeasureSettings};
-use treebeam_edge::executor::{LocalExecutor, LocalExecutorConfig};
+use treebeam_executor::{LocalExecutor, LocalExecutorConfig};
 use treebeam_run::port::{Executor as _, JobEnd, SweepJob};
 use treebeam_testkit::hostile;
 

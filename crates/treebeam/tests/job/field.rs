@@ -8,9 +8,9 @@ use treebeam_core::event::{FailureKind, SweepSubject};
 use treebeam_core::id::{Commit, EvalId};
 use treebeam_core::measure::{CommandLine, MeasureSettings};
 use treebeam_core::path;
-use treebeam_edge::executor::{JOB_SPEC_FILE, LocalExecutor, LocalExecutorConfig};
-use treebeam_edge::store::RunDir;
+use treebeam_executor::{JOB_SPEC_FILE, LocalExecutor, LocalExecutorConfig};
 use treebeam_run::port::{Executor as _, JobEnd, JobExit, JobKey, SweepJob};
+use treebeam_store::RunDir;
 use treebeam_testkit::program::{RUN, Site};
 
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");

@@ -6,8 +6,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use treebeam_core::id::Commit;
 use treebeam_core::measure::{MeasureSettings, WorktreePath};
-use treebeam_edge::executor::{InPlaceExecutor, LocalExecutor, LocalExecutorConfig};
-use treebeam_edge::git::open_repo_with;
+use treebeam_executor::{InPlaceExecutor, LocalExecutor, LocalExecutorConfig};
+use treebeam_git::open_repo_with;
 use treebeam_run::port::{Executor as _, JobEnd, SweepJob};
 use treebeam_testkit::program::RUN;
 

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 use treebeam_core::event::FailureKind;
 use treebeam_core::measure::{CommandLine, MeasureSettings};
-use treebeam_edge::executor::LocalExecutor;
+use treebeam_executor::LocalExecutor;
 use treebeam_run::port::{Executor as _, SweepJob};
 use treebeam_testkit::apart::is_campaign;
 use treebeam_testkit::hostile;

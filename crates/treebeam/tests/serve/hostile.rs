@@ -13,8 +13,8 @@ use treebeam_core::group::IdeaSource;
 use treebeam_core::id::{EvalId, RunPath, Sha256};
 use treebeam_core::policy::RunLimits;
 use treebeam_core::{bill::RoleBills, idea};
-use treebeam_edge::store::{ForcePolicy, RunClaim, RunDir, RunStore};
 use treebeam_run::port::Journal as _;
+use treebeam_store::{ForcePolicy, RunClaim, RunDir, RunStore};
 use treebeam_testkit::hostile_text;
 use treebeam_testkit::program::Site;
 

@@ -4,7 +4,7 @@ use super::metrics::{MetricsColumn, render_metrics};
 use crate::holdout::remaining_gain;
 use maud::{Markup, html};
 use treebeam_core::policy::ScorePolicy;
-use treebeam_core::score::ComparisonDetails;
+use treebeam_score::compare::ComparisonDetails;
 
 /// Both comparisons, and how much of the primary's gain is left.
 #[must_use]

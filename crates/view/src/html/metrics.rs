@@ -5,7 +5,7 @@ use crate::score::{ScoreTone, table};
 use maud::{Markup, html};
 use treebeam_core::num::Finite;
 use treebeam_core::policy::ScorePolicy;
-use treebeam_core::score::{ComparisonDetails, MetricUse};
+use treebeam_score::compare::{ComparisonDetails, MetricUse};
 
 /// One side of the table: what the candidate is compared with.
 pub(crate) struct MetricsColumn<'a> {

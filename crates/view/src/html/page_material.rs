@@ -1,7 +1,7 @@
 //! What a page shows beyond the record: texts and results, read by the caller and handed over as they are. Nothing here reads.
 
 use treebeam_core::id::RunPath;
-use treebeam_core::score::ComparisonDetails;
+use treebeam_score::compare::ComparisonDetails;
 
 /// What is known of one eval beyond the record, or of a node: that has texts alone. Whatever could not be read is not there.
 #[derive(Clone, Debug, Default, PartialEq)]

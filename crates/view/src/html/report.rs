@@ -17,7 +17,7 @@ use std::iter::{once, once_with};
 use treebeam_core::audit::AuditFinding;
 use treebeam_core::facts::{Eval, Facts, Node};
 use treebeam_core::id::EvalId;
-use treebeam_core::score::ComparisonDetails;
+use treebeam_score::compare::ComparisonDetails;
 
 /// How much the pages of evals may take together before the others are shown in short.
 pub const MAX_EVAL_PAGES_BYTES: usize = 8 << 20;

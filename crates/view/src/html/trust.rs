@@ -12,9 +12,9 @@ use crate::words::format_count;
 use maud::{Markup, html};
 use treebeam_core::facts::Facts;
 use treebeam_core::id::{CodePlace, NodeId};
-use treebeam_core::luck::{DepthLuck, Luck, LuckEstimate};
 use treebeam_core::num::Finite;
-use treebeam_core::score::ComparisonDetails;
+use treebeam_score::compare::ComparisonDetails;
+use treebeam_score::luck::{DepthLuck, Luck, LuckEstimate};
 
 /// More depths than this are shown when they are asked for.
 const MAX_OPEN_DEPTHS: usize = 12;

@@ -5,9 +5,9 @@ use crate::figure::{NOT_AVAILABLE, format_change, format_figure};
 use crate::safe_text::{first_few, format_field, one_line, shorten_text};
 use crate::words::format_count;
 use treebeam_core::num::Finite;
-use treebeam_core::paired::PairCounts;
 use treebeam_core::policy::{Direction, Metric, ScorePolicy};
-use treebeam_core::score::MetricUse;
+use treebeam_score::compare::MetricUse;
+use treebeam_score::paired::PairCounts;
 use unicode_width::UnicodeWidthStr as _;
 
 const TABLE_HEAD: [&str; 7] =

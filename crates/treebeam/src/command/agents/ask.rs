@@ -12,9 +12,9 @@ use serde_json::json;
 use std::io::{self, Read as _};
 use std::path::Path;
 use std::process;
-use treebeam_edge::agent::AgentDoor;
-use treebeam_edge::agent::call_store::is_call_key;
-use treebeam_edge::agent::question::AgentQuestion;
+use treebeam_agent::AgentDoor;
+use treebeam_agent::call_store::is_call_key;
+use treebeam_agent::question::AgentQuestion;
 use treebeam_run::port::Cost;
 
 /// The longest question.

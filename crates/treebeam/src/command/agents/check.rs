@@ -18,8 +18,8 @@ use std::path::Path;
 use std::process;
 use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
-use treebeam_edge::agent::AgentDoor;
-use treebeam_edge::agent::question::AgentQuestion;
+use treebeam_agent::AgentDoor;
+use treebeam_agent::question::AgentQuestion;
 use treebeam_run::port::{AgentError, AgentReply, Cost};
 
 const CHECK_PROMPT: &str = "Reply with the single word: ok";

@@ -2,7 +2,7 @@
 
 use crate::terminal;
 use std::time::Duration;
-use treebeam_edge::agent::retry_timer::{DoorObserver, QuestionWait};
+use treebeam_agent::retry_timer::{DoorObserver, QuestionWait};
 
 /// Shorter waits are not worth a word.
 const MIN_REPORTED_WAIT: Duration = Duration::from_secs(2);

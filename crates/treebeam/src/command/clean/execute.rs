@@ -16,11 +16,10 @@ use treebeam_core::event::{Leftover, LeftoverKind};
 use treebeam_core::facts::Facts;
 use treebeam_core::id::{CodePlace, RunId};
 use treebeam_core::plan::StepOutcome as Step;
-use treebeam_edge::executor;
-use treebeam_edge::git::{GitRepo, OrphanedWorktree, remove_folder};
-use treebeam_edge::store::removal::{self, RemovedRun};
-use treebeam_edge::store::{self, FencedPort, RunDir, RunFiles, RunStore, StoreError};
+use treebeam_git::{GitRepo, OrphanedWorktree, remove_folder};
 use treebeam_run::{RemovalPorts, remove_leftovers};
+use treebeam_store::removal::{self, RemovedRun};
+use treebeam_store::{FencedPort, RunDir, RunFiles, RunStore, StoreError};
 
 /// Does one part, and says what became of everything in it.
 pub(super) fn execute_task(
@@ -54,12 +53,13 @@ pub(super) fn execute_task(
 /// A whole run goes, and before it what it still has running: that would go on with no home, and nobody would know of it.
 fn remove_run(run: &RunDir, scope: &CleanScope) -> Result<Vec<CleanItem>, CommandFailure> {
     let leaving = removal::begin_removal(run, scope.claim)?;
-    let sweep = |(job, ended): (executor::LeftoverJob, io::Result<()>)| {
+    let sweep = |(job, ended): (treebeam_executor::LeftoverJob, io::Result<()>)| {
         CleanItem::new(Some(&leaving.name), CleanItemKind::RunningSweep, job.name)
             .with_removal_result(ended)
     };
-    let running = executor::find_leftover_jobs(run)?;
-    let mut items: Vec<_> = executor::withdraw_jobs(run, running).into_iter().map(sweep).collect();
+    let running = treebeam_executor::find_leftover_jobs(run)?;
+    let mut items: Vec<_> =
+        treebeam_executor::withdraw_jobs(run, running).into_iter().map(sweep).collect();
     if items.iter().any(CleanItem::is_not_removed) {
         let why = "a sweep of it still runs".to_owned();
         let name = run.root().display().to_string();
@@ -184,7 +184,7 @@ fn remove_run_refs(gone: &RemovedRun, home: &RepoHome) -> Result<Vec<CleanItem>,
             items.push(forget_orphan(&orphan, home));
         }
     }
-    let is_copy = match store::open_to_read(&RunDir::new(&gone.path)) {
+    let is_copy = match treebeam_store::open_to_read(&RunDir::new(&gone.path)) {
         Ok(opened) => opened.state.run != gone.name,
         Err(_) => false,
     };

@@ -5,7 +5,7 @@ use treebeam_core::event::{Leftover, LeftoverKind};
 use treebeam_core::id::CodePlace;
 use treebeam_core::id::RunId;
 use treebeam_core::path;
-use treebeam_edge::git::journal_ref;
+use treebeam_git::journal_ref;
 
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct CleanItem {

@@ -1,9 +1,9 @@
 //! What has become of a worktree that is not where git looks for it. Reads only.
 
 use std::path::{Path, PathBuf};
-use treebeam_edge::git::{OrphanedWorktree, UserRepo};
-use treebeam_edge::store::removal::RemovedRun;
-use treebeam_edge::store::{self, RunDir};
+use treebeam_git::{OrphanedWorktree, UserRepo};
+use treebeam_store::RunDir;
+use treebeam_store::removal::RemovedRun;
 
 /// Where it is.
 pub(in crate::command) enum OrphanState {
@@ -33,7 +33,7 @@ fn is_gone(orphan: &OrphanedWorktree, repo: &UserRepo) -> bool {
     let Some(run_dir) = orphan.run_dir() else { return false };
     let here = [Some(repo.toplevel.as_path()), repo.common_dir.parent()];
     let is_here = here.into_iter().flatten().any(|folder| orphan.worktree.starts_with(folder));
-    is_here || run_dir.is_dir() || run_dir.parent().is_some_and(store::is_runs_root)
+    is_here || run_dir.is_dir() || run_dir.parent().is_some_and(treebeam_store::is_runs_root)
 }
 
 /// Whether it was a worktree of a run that has lost its name: where that was, or where it was before it was moved.

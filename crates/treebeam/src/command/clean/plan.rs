@@ -15,11 +15,10 @@ use treebeam_core::event::{Leftover, LeftoverKind};
 use treebeam_core::facts::Facts;
 use treebeam_core::id::{CodePlace, RunId};
 use treebeam_core::plan::removal::{overdue_leftovers, removable_on_request};
-use treebeam_edge::executor;
-use treebeam_edge::git::{GitRepo, OrphanedWorktree};
-use treebeam_edge::store::lease::{self, RunPresence};
-use treebeam_edge::store::removal::{self, RemovedRun};
-use treebeam_edge::store::{self, OwnerLocation, RunDir, StoreError};
+use treebeam_git::{GitRepo, OrphanedWorktree};
+use treebeam_store::lease::{self, RunPresence};
+use treebeam_store::removal::{self, RemovedRun};
+use treebeam_store::{OwnerLocation, RunDir, StoreError};
 
 /// How long a lock without an owner is waited for.
 const MAX_ORPHANED_LOCK_WAIT: Duration = Duration::from_secs(3);
@@ -77,7 +76,7 @@ impl CleanPlan {
                 plan.add_missing_run(run, id, home.as_ref(), args)?;
             }
             (CleanTarget::All, Some(home)) => {
-                for id in store::list_runs(&home.runs_root)? {
+                for id in treebeam_store::list_runs(&home.runs_root)? {
                     plan.add_listed_run(&home.run_dir(&id), &id, home, args)?;
                 }
                 plan.add_unowned(home, None)?;
@@ -102,7 +101,7 @@ impl CleanPlan {
         args: &CleanArgs,
     ) -> Result<(), CommandFailure> {
         must_have_no_runner(run, args)?;
-        let opened = store::open_to_read(run)?;
+        let opened = treebeam_store::open_to_read(run)?;
         RepoHome::must_match_name(run, &opened.state.run)?;
         if args.refs && opened.state.stop_reason().is_none() {
             let id = &opened.state.run;
@@ -123,7 +122,7 @@ impl CleanPlan {
         args: &CleanArgs,
     ) -> Result<(), CommandFailure> {
         let directory = || CleanItem::new(Some(id), CleanItemKind::RunDirectory, id.as_str());
-        let opened = match store::open_to_read(run) {
+        let opened = match treebeam_store::open_to_read(run) {
             Ok(opened) => opened,
             Err(error) => {
                 let why = format!("it cannot be read ({error}); `--delete` removes all of it");
@@ -188,15 +187,16 @@ impl CleanPlan {
         args: &CleanArgs,
     ) -> Result<(), CommandFailure> {
         must_have_no_runner(run, args)?;
-        let opened = match store::open_to_read(run) {
+        let opened = match treebeam_store::open_to_read(run) {
             Err(error @ StoreError::NotARun { .. }) => return Err(error.into()),
             opened => opened.ok(),
         };
         let facts = opened.as_ref().map(|opened| &*opened.state);
-        let sweep = |job: executor::LeftoverJob| {
+        let sweep = |job: treebeam_executor::LeftoverJob| {
             CleanItem::new(Some(id), CleanItemKind::RunningSweep, job.name)
         };
-        let mut items: Vec<_> = executor::find_leftover_jobs(run)?.into_iter().map(sweep).collect();
+        let mut items: Vec<_> =
+            treebeam_executor::find_leftover_jobs(run)?.into_iter().map(sweep).collect();
         let own = facts.is_none_or(|facts| facts.run == *id);
         if let Some(home) = home.filter(|_| own) {
             let repo = GitRepo::new(home.repo.clone(), run.root(), id.clone())?;

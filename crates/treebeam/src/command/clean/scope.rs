@@ -6,8 +6,7 @@ use crate::failure::CommandFailure;
 use crate::run_location::{self, RepoHome};
 use std::path::Path;
 use treebeam_core::id::RunId;
-use treebeam_edge::git;
-use treebeam_edge::store::{ForcePolicy, RunClaim, RunDir};
+use treebeam_store::{ForcePolicy, RunClaim, RunDir};
 
 /// Where runs lie, and how they may be taken.
 pub(super) struct CleanScope {
@@ -63,7 +62,7 @@ fn locate_by_path(
 
 /// The repository whose runs lie in this folder.
 fn find_home(runs_root: &Path) -> Option<RepoHome> {
-    let repo = git::open_repo(runs_root).ok()?;
+    let repo = treebeam_git::open_repo(runs_root).ok()?;
     let config = Config::load(&repo.toplevel, None).ok()?;
     let real = |path: &Path| path.canonicalize().ok();
     let same = real(&run_location::find_runs_root(&repo, &config)) == Some(real(runs_root)?);

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use treebeam_core::event::{Leftover, LeftoverKind};
 use treebeam_core::facts::Facts;
 use treebeam_core::id::{CodePlace, Commit};
-use treebeam_edge::git::{GitRepo, RunOwnWork};
-use treebeam_edge::store::RunDir;
+use treebeam_git::{GitRepo, RunOwnWork};
+use treebeam_store::RunDir;
 
 pub(super) struct UserWorkGuard<'a> {
     repo: &'a GitRepo,

@@ -9,8 +9,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process;
-use treebeam_edge::git::{self, FirstCommit, GitIdentity};
-use treebeam_edge::store::{self, RunDir};
+use treebeam_git::{FirstCommit, GitIdentity};
+use treebeam_store::RunDir;
 
 macro_rules! file {
     ($name:literal) => {
@@ -64,8 +64,8 @@ impl DemoRepo {
 
     fn is_unfinished(&self) -> bool {
         let Ok(id) = DEMO_RUN_NAME.parse() else { return false };
-        let run = RunDir::from_run_id(&store::runs_root(&self.path), &id);
-        let opened = store::open_to_read(&run);
+        let run = RunDir::from_run_id(&treebeam_store::runs_root(&self.path), &id);
+        let opened = treebeam_store::open_to_read(&run);
         self.is_demo() && opened.is_ok_and(|opened| opened.state.stop_reason().is_none())
     }
 }
@@ -147,7 +147,7 @@ fn write_demo_files(folder: &Path) -> Result<(), CommandFailure> {
         let path = folder.join(name);
         fs::write(&path, text).map_err(|error| cannot_make(&path, &error))?;
     }
-    git::init_repo(folder, &first_commit())?;
+    treebeam_git::init_repo(folder, &first_commit())?;
     Ok(())
 }
 

@@ -9,12 +9,12 @@ use std::time::Duration;
 use treebeam_core::facts::Facts;
 use treebeam_core::id::{CodePlace, NodeId};
 use treebeam_core::path;
-use treebeam_edge::executor::collect_variables;
-use treebeam_edge::input;
-use treebeam_edge::process::{ChildProgram, EndedChild};
-use treebeam_edge::store::{RunDir, RunFiles};
+use treebeam_executor::collect_variables;
+use treebeam_process::{ChildProgram, EndedChild};
 use treebeam_run::figures;
 use treebeam_run::port::{FileStore as _, PortError};
+use treebeam_store::input;
+use treebeam_store::{RunDir, RunFiles};
 use treebeam_view::holdout::{remaining_gain, render_holdout_table};
 
 const PYTHON_PROGRAM: &str = "python3";

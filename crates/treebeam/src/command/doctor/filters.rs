@@ -2,7 +2,7 @@
 //! what they are in the commit: of LFS a pointer, of others whatever their filter makes of a file that is added.
 
 use super::{CommandFailure, DoctorCheck};
-use treebeam_edge::git::UserRepo;
+use treebeam_git::UserRepo;
 
 /// The filter of large-file storage.
 const LFS_FILTER: &str = "lfs";

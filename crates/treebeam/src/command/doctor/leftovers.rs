@@ -8,13 +8,13 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use treebeam_core::facts::RemovalState;
 use treebeam_core::id::RunId;
-use treebeam_edge::git::{OrphanedWorktree, UserRepo};
-use treebeam_edge::store::{self, RunDir, inbox};
+use treebeam_git::{OrphanedWorktree, UserRepo};
+use treebeam_store::{RunDir, inbox};
 
 const LEFTOVERS_SUBJECT: &str = "leftovers";
 
 pub(super) fn check_leftovers(repo: &UserRepo, runs_root: &Path) -> Vec<DoctorCheck> {
-    let runs = store::list_runs(runs_root).unwrap_or_default();
+    let runs = treebeam_store::list_runs(runs_root).unwrap_or_default();
     let mut checks: Vec<DoctorCheck> =
         runs.iter().filter_map(|id| check_run(runs_root, id)).collect();
     checks.extend(
@@ -29,7 +29,7 @@ pub(super) fn check_leftovers(repo: &UserRepo, runs_root: &Path) -> Vec<DoctorCh
 }
 
 fn check_run(runs_root: &Path, id: &RunId) -> Option<DoctorCheck> {
-    let opened = match store::open_to_read(&RunDir::from_run_id(runs_root, id)) {
+    let opened = match treebeam_store::open_to_read(&RunDir::from_run_id(runs_root, id)) {
         Ok(opened) => opened,
         Err(error) => {
             let says = format!("run `{id}` cannot be read: {error}");

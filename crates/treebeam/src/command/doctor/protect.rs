@@ -7,8 +7,8 @@ use crate::config::config_key::CONFIG_KEYS;
 use crate::config::origin::SettingOrigin;
 use treebeam_core::policy::FixedSettings;
 use treebeam_core::protect::{PathChange, PathKind, ProtectedPaths};
-use treebeam_edge::executor::ProtectedInputs;
-use treebeam_edge::git::UserRepo;
+use treebeam_executor::ProtectedInputs;
+use treebeam_git::UserRepo;
 
 pub(super) fn check_protect(
     repo: &UserRepo,

@@ -5,7 +5,7 @@ use crate::command::run_start;
 use crate::program::find_program;
 use treebeam_core::measure::{CommandLine, MeasureSettings, WorktreePath};
 use treebeam_core::policy::FixedSettings;
-use treebeam_edge::git::UserRepo;
+use treebeam_git::UserRepo;
 
 /// What the shell itself does, or what begins a line of more than a program and its arguments.
 const SHELL_WORDS: [&str; 14] = [

@@ -13,11 +13,11 @@ use treebeam_core::facts::{Eval, Facts, RemovalState, RootBaseline, Stage};
 use treebeam_core::gate::GateVerdict;
 use treebeam_core::id::CodePlace;
 use treebeam_core::path;
-use treebeam_core::score::{ScoringDetails, score_candidate};
-use treebeam_core::sweep::Sweep;
-use treebeam_edge::store::{RunDir, RunFiles};
 use treebeam_run::figures;
 use treebeam_run::port::FileStore as _;
+use treebeam_score::compare::{ScoringDetails, score_candidate};
+use treebeam_score::sweep_csv::Sweep;
+use treebeam_store::{RunDir, RunFiles};
 use treebeam_view::score::{ScoreReport, SweepSide, render_score};
 
 pub(super) fn show_outcome(

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use treebeam_core::conversation::{Conversation, ConversationMode};
 use treebeam_core::id::{NodeId, TurnId};
 use treebeam_core::policy::RunLimits;
-use treebeam_edge::ideas_dir::{self, UserConversationFile};
-use treebeam_edge::input;
 use treebeam_run::conversation::document;
 use treebeam_run::standalone_ideas::PriorConversation;
+use treebeam_store::ideas_dir::{self, UserConversationFile};
+use treebeam_store::input;
 
 /// The longest state that is read.
 const MAX_STATE_BYTES: u64 = 256 << 20;

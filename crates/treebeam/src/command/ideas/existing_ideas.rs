@@ -8,9 +8,8 @@ use std::borrow::Cow;
 use std::fs;
 use std::path::{Path, PathBuf};
 use treebeam_core::policy::ContextStrategy;
-use treebeam_edge::ideas_dir::IdeasDir;
-use treebeam_edge::store;
 use treebeam_run::standalone_ideas::ExistingIdea;
+use treebeam_store::ideas_dir::IdeasDir;
 
 /// The most ideas of runs that are told, the newest.
 const MAX_RUN_IDEAS: usize = 600;
@@ -77,7 +76,7 @@ fn portable_name(folder: &str, name: &str) -> String {
 /// The newest ideas of the repository's runs, the newest last.
 fn load_run_ideas(home: &RepoHome) -> Result<Vec<ExistingIdea>, CommandFailure> {
     let mut found: Vec<ExistingIdea> = Vec::new();
-    for run in store::list_runs(&home.runs_root)?.iter().rev() {
+    for run in treebeam_store::list_runs(&home.runs_root)?.iter().rev() {
         let nodes = home.run_dir(run).root().join("node_ideas");
         for node in list_folders(&nodes).iter().rev() {
             let Some(name) = node.file_name().map(|name| name.to_string_lossy()) else { continue };

@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 use treebeam_core::id::Sha256;
 use treebeam_core::idea;
-use treebeam_edge::ideas_dir::{IdeasDir, IdeasDirBatch, NewIdeaFile, SetAsideFiles};
 use treebeam_run::conversation::document::LoggedTurn;
 use treebeam_run::figures;
 use treebeam_run::standalone_ideas::StandaloneIdeas;
+use treebeam_store::ideas_dir::{IdeasDir, IdeasDirBatch, NewIdeaFile, SetAsideFiles};
 
 pub(super) struct IdeasDirOutcome {
     folder: PathBuf,

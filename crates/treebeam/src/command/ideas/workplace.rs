@@ -10,10 +10,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use treebeam_core::event::{Leftover, LeftoverKind};
 use treebeam_core::id::{CodePlace, NodeId};
-use treebeam_edge::git::GitRepo;
-use treebeam_edge::ideas_dir::IdeasDir;
-use treebeam_edge::store::RunDir;
+use treebeam_git::GitRepo;
 use treebeam_run::port::Repo as _;
+use treebeam_store::RunDir;
+use treebeam_store::ideas_dir::IdeasDir;
 
 /// What git knows the checkout by, as if it were a run's.
 const WORKPLACE_RUN_NAME: &str = "treebeam-ideas";

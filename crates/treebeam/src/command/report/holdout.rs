@@ -4,10 +4,10 @@ use crate::failure::CommandFailure;
 use treebeam_core::facts::Facts;
 use treebeam_core::id::{NodeId, RunPath};
 use treebeam_core::path;
-use treebeam_core::score::{ComparisonDetails, compare_sweeps};
-use treebeam_core::sweep::Sweep;
-use treebeam_edge::input;
-use treebeam_edge::store::RunDir;
+use treebeam_score::compare::{ComparisonDetails, compare_sweeps};
+use treebeam_score::sweep_csv::Sweep;
+use treebeam_store::RunDir;
+use treebeam_store::input;
 
 /// Root and best, on what the search saw and on what it did not.
 pub(in crate::command) struct HoldoutComparison {

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use treebeam_core::evidence::Artifact;
 use treebeam_core::facts::{Eval, Facts, Node, RootBaseline};
 use treebeam_core::id::{RunPath, Sha256};
-use treebeam_core::paired::primary_changes;
 use treebeam_core::path::{self, LOG_FILES};
-use treebeam_core::score::compare_sweeps;
-use treebeam_core::sweep::Sweep;
-use treebeam_edge::store::RunFiles;
 use treebeam_run::port::FileStore as _;
+use treebeam_score::compare::compare_sweeps;
+use treebeam_score::paired::primary_changes;
+use treebeam_score::sweep_csv::Sweep;
+use treebeam_store::RunFiles;
 use treebeam_view::html::{DocumentKind, PageMaterial, RunDocument, SweepComparison, shown_bytes};
 
 /// The longest text that is shown in the page.

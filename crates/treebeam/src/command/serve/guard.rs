@@ -5,7 +5,7 @@ use super::form::FormFields;
 use std::hint::black_box;
 use std::net::SocketAddr;
 use treebeam_core::id::Sha256;
-use treebeam_edge::web::{HeaderState, WebRequest};
+use treebeam_web::{HeaderState, WebRequest};
 
 /// How many digits of the folder's digest the cookie's name has.
 const COOKIE_SCOPE_DIGITS: usize = 16;

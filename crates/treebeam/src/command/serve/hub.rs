@@ -11,10 +11,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 use treebeam_core::id::RunId;
 use treebeam_core::state::State;
-use treebeam_edge::store::run_follower::{JournalUpdate, RunFollower};
-use treebeam_edge::store::{RunDir, StoreError, lease};
-use treebeam_edge::web::{EventSender, EventStream, SendResult, event_channel};
+use treebeam_store::run_follower::{JournalUpdate, RunFollower};
+use treebeam_store::{RunDir, StoreError, lease};
 use treebeam_view::html::site::{PagePart, ViewedRun};
+use treebeam_web::{EventSender, EventStream, SendResult, event_channel};
 
 /// How often a journal is looked at.
 const HUB_POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -374,7 +374,7 @@ pub(super) mod tests {
     use treebeam_core::event::{RunStarted, WorldKind};
     use treebeam_core::policy::{FixedSettings, RecordedAgents, RunLimits};
     use treebeam_core::rules_version::RulesVersion;
-    use treebeam_edge::store::RunStore;
+    use treebeam_store::RunStore;
 
     /// A run that has begun.
     pub(in crate::command::serve) fn begun(folder: &Path) -> (RunId, RunDir) {

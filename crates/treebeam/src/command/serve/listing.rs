@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::time::SystemTime;
 use treebeam_core::id::RunId;
-use treebeam_edge::store::{self, RunDir, lease};
+use treebeam_store::{RunDir, lease};
 use treebeam_view::list::{ListedRun, RunDigest};
 
 /// The runs that could be read.
@@ -51,7 +51,7 @@ impl RunListingCache {
                     known.insert(id.clone(), found);
                     told
                 }
-                Err(why) => (store::run_start_time(&run), Err(why)),
+                Err(why) => (treebeam_store::run_start_time(&run), Err(why)),
             };
             let listed =
                 ListedRun { run: id.to_string(), age: list::run_age(began, now), digest: found };
@@ -69,7 +69,7 @@ fn load_digest(run: &RunDir, known: Option<CachedDigest>) -> Result<CachedDigest
         return Ok(known);
     }
     let digest = list::load_run_digest(run, made_from.runner.clone())?;
-    Ok(CachedDigest { sources: made_from, began: store::run_start_time(run), digest })
+    Ok(CachedDigest { sources: made_from, began: treebeam_store::run_start_time(run), digest })
 }
 
 impl DigestSources {

@@ -12,11 +12,11 @@ use treebeam_core::evidence::Artifact;
 use treebeam_core::facts::{Eval, Facts, NodeTurn, RootBaseline};
 use treebeam_core::id::{CodePlace, EvalId, RunId, RunPath};
 use treebeam_core::path;
-use treebeam_edge::store::{RunFiles, StoreError};
-use treebeam_edge::web::{EventStream, WebAnswer, WebBody, WebRequest};
+use treebeam_store::{RunFiles, StoreError};
 use treebeam_view::html::site::{self, EvalSearch, SiteAddress, ViewedRun};
 use treebeam_view::html::{Markup, PageMaterial, SweepComparison, asset, escape_hidden};
 use treebeam_view::list::ListedRun;
+use treebeam_web::{EventStream, WebAnswer, WebBody, WebRequest};
 
 /// What a page may do: run our own script, show our own style, talk to us, and nothing else.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \

@@ -15,10 +15,10 @@ use treebeam_core::event::SweepSubject;
 use treebeam_core::facts::Facts;
 use treebeam_core::id::{CodePlace, NodeId, RunId, RunPath};
 use treebeam_core::path;
-use treebeam_edge::input;
-use treebeam_edge::store::RunDir;
-use treebeam_edge::web::{EventSender, SendResult, event_channel};
+use treebeam_store::RunDir;
+use treebeam_store::input;
 use treebeam_view::html::{escape_hidden, site};
+use treebeam_web::{EventSender, SendResult, event_channel};
 
 /// How many streams there are at once.
 pub(super) const MAX_STREAMS: usize = 32;

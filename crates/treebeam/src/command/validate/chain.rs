@@ -7,10 +7,10 @@ use crate::run_location::RepoHome;
 use crate::terminal;
 use treebeam_core::audit::AuditFinding;
 use treebeam_core::facts::Facts;
-use treebeam_edge::git::{GitRepo, UserRepo, journal_ref};
-use treebeam_edge::store::journal_chain::{self, ChainSurvey};
-use treebeam_edge::store::{RunDir, RunStore};
+use treebeam_git::{GitRepo, UserRepo, journal_ref};
 use treebeam_run::port::{Journal as _, JournalTip};
+use treebeam_store::journal_chain::{self, ChainSurvey};
+use treebeam_store::{RunDir, RunStore};
 
 /// Name of the file in findings.
 const JOURNAL_FILE: &str = "journal.jsonl";

@@ -6,7 +6,7 @@ use treebeam_core::audit::{self, AuditFinding};
 use treebeam_core::event::{Leftover, LeftoverKind};
 use treebeam_core::facts::{Facts, Node, RootBaseline};
 use treebeam_core::id::{CodePlace, Commit, EvalId};
-use treebeam_edge::git::{GitRepo, MissingObjects};
+use treebeam_git::{GitRepo, MissingObjects};
 use treebeam_run::port::PortError;
 
 /// What is wrong with the commits of a run.

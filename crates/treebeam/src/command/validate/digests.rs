@@ -7,7 +7,7 @@ use std::fs;
 use treebeam_core::audit::{self, AuditFinding, FileReference};
 use treebeam_core::facts::Facts;
 use treebeam_core::id::{RunPath, Sha256};
-use treebeam_edge::store::{self, RecordedDigests, RunDir};
+use treebeam_store::{RecordedDigests, RunDir};
 
 /// The digests that the journal has of files. A journal that cannot be read has none, and is a
 /// finding.
@@ -15,7 +15,7 @@ pub(super) fn load_recorded_digests(
     run: &RunDir,
     findings: &mut Vec<AuditFinding>,
 ) -> RecordedDigests {
-    store::read_recorded_digests(run).unwrap_or_else(|error| {
+    treebeam_store::read_recorded_digests(run).unwrap_or_else(|error| {
         add_journal_damage(&error, findings);
         RecordedDigests::default()
     })
@@ -32,7 +32,7 @@ pub(super) fn is_set_aside(run: &RunDir, path: &RunPath, sha256: Sha256) -> bool
     let begin = format!("{key}.old-");
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut aside = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(&begin));
-    aside.any(|entry| store::digest_file(&entry.path()).is_ok_and(|found| found == sha256))
+    aside.any(|entry| treebeam_store::digest_file(&entry.path()).is_ok_and(|found| found == sha256))
 }
 
 /// Every file that the record refers to, each once, with its digest where one is recorded.

@@ -6,8 +6,8 @@ use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 use treebeam_core::facts::Facts;
 use treebeam_core::id::RunPath;
-use treebeam_edge::input;
-use treebeam_edge::store::RunDir;
+use treebeam_store::RunDir;
+use treebeam_store::input;
 use treebeam_view::screen::{FollowMode, ScreenFile, WantedFile, screen_files};
 
 /// How much of a file is read.

@@ -16,7 +16,7 @@ use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
-use treebeam_edge::interrupt::{self, SuspendRequest};
+use treebeam_process::interrupt::{self, SuspendRequest};
 use treebeam_view::score::ColourMode;
 use treebeam_view::screen::{ScreenKey, ScreenLine, ScreenSize, ScreenTone};
 

@@ -8,10 +8,10 @@ use super::super::origin::{SettingError, SettingOrigin};
 use super::UserFilePath;
 use std::fs;
 use std::path::Path;
-use treebeam_edge::input;
 use treebeam_run::outline::is_secret;
 use treebeam_run::port::AgentRole;
 use treebeam_run::prompt::ListedFile;
+use treebeam_store::input;
 
 /// The longest file that is read.
 const MAX_CONTEXT_FILE_BYTES: u64 = 1 << 20;

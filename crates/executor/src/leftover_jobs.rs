@@ -1,0 +1,108 @@
+//! Jobs that go on though nobody runs their run, because a job outlives its runner: which there are, and how they are ended
+//! for good. Only who has the run may end them; none of them leaves a result.
+
+use super::claim;
+use super::job_result::JobResult;
+use super::limit;
+use super::local::end_orphans;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+use treebeam_core::path;
+use treebeam_run::port::JobKey;
+use treebeam_store::RunDir;
+
+/// How long the end of jobs is waited for that were told to end: longer than they wait for what they kill.
+const JOB_END_TIMEOUT: Duration = Duration::from_secs(40);
+/// How often they are looked at.
+const JOB_END_POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// A job that still runs, or that has left something behind that does.
+#[derive(Debug)]
+pub struct LeftoverJob {
+    /// Its folder, below the run's.
+    pub name: String,
+    folder: PathBuf,
+}
+
+/// The jobs of a run that still run.
+///
+/// # Errors
+/// When the disk does not let us look.
+pub fn find_leftover_jobs(run: &RunDir) -> io::Result<Vec<LeftoverJob>> {
+    let mut left = Vec::new();
+    // What they start knows its folder by a whole path.
+    let evals = std::path::absolute(run.root())?.join("eval");
+    for subject in list_names(&evals)? {
+        for file in list_names(&evals.join(&subject))? {
+            let Some(submission) = file.strip_suffix(".lock") else { continue };
+            let folder = evals.join(&subject).join(submission);
+            if is_leftover(&folder)? {
+                left.push(LeftoverJob { name: format!("eval/{subject}/{submission}"), folder });
+            }
+        }
+    }
+    left.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(left)
+}
+
+fn list_names(folder: &Path) -> io::Result<Vec<String>> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(Vec::new());
+        }
+        entries => entries?,
+    };
+    let name = |entry: fs::DirEntry| entry.file_name().into_string().ok();
+    entries.filter_map(|entry| entry.map(name).transpose()).collect()
+}
+
+/// Ends the jobs of submissions before this one: the worktree is its own.
+pub(super) fn end_earlier_submissions(run: &RunDir, key: JobKey) -> io::Result<()> {
+    let mut left = Vec::new();
+    for submission in 1..key.submission {
+        let path = path::submission_folder(key.subject, submission);
+        let folder = run.file_path(&path);
+        if claim::is_held(&folder)? {
+            left.push(LeftoverJob { name: path.to_string(), folder });
+        }
+    }
+    withdraw_jobs(run, left).into_iter().try_for_each(|(_, ended)| ended)
+}
+
+/// A job that has a result has ended all that it ever started.
+fn is_leftover(folder: &Path) -> io::Result<bool> {
+    Ok(claim::is_held(folder)?
+        || (JobResult::read(folder)?.is_none()
+            && treebeam_process::has_marked_process(&super::job_marker(folder))))
+}
+
+/// Ends these jobs with all that they have started, and says of each whether it is gone.
+#[must_use = "one may not have ended"]
+pub fn withdraw_jobs(run: &RunDir, jobs: Vec<LeftoverJob>) -> Vec<(LeftoverJob, io::Result<()>)> {
+    let told = |job: LeftoverJob| {
+        let told = limit::order_withdrawal(run.root(), &job.folder);
+        (job, told)
+    };
+    // All are told before the first one is waited for.
+    let told: Vec<_> = jobs.into_iter().map(told).collect();
+    let until = Instant::now() + JOB_END_TIMEOUT;
+    let ended = |(job, told): (LeftoverJob, io::Result<()>)| {
+        let ended = told.and_then(|()| await_job_end(&job.folder, until));
+        (job, ended)
+    };
+    told.into_iter().map(ended).collect()
+}
+
+fn await_job_end(folder: &Path, until: Instant) -> io::Result<()> {
+    while claim::is_held(folder)? {
+        if Instant::now() >= until {
+            let what = "it was told to end, and has not: end its process `treebeam job` yourself";
+            return Err(io::Error::new(ErrorKind::TimedOut, what));
+        }
+        thread::sleep(JOB_END_POLL_INTERVAL);
+    }
+    end_orphans(folder)
+}

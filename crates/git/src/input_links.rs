@@ -1,0 +1,52 @@
+//! What a worktree needs that git does not track: links to where it lies in the repository.
+
+use crate::is_link_to;
+use crate::paths::{link, unlink};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use treebeam_core::measure::WorktreePath;
+
+/// Where an input lies, and where it is looked for in a worktree.
+pub type Input = (PathBuf, WorktreePath);
+
+/// The inputs of a repository.
+#[must_use]
+pub fn resolve_inputs(repository: &Path, inputs: &[WorktreePath]) -> Vec<Input> {
+    inputs.iter().map(|path| (repository.join(path.as_str()), path.clone())).collect()
+}
+
+/// Links an input into a worktree. One that is linked already is left; anything else in its place is an error.
+///
+/// # Errors
+/// Where something else is in its place, or the link cannot be made.
+pub fn link_input((from, to): &Input, worktree: &Path) -> Result<(), String> {
+    ensure_link(from, &worktree.join(to.as_str()), worktree)
+        .map_err(|error| format!("the input `{to}` cannot be linked: {error}"))
+}
+
+/// Takes the links out again. Whatever somebody has put in place of one stays.
+///
+/// # Errors
+/// Where a link cannot be removed.
+pub fn unlink_inputs(inputs: &[Input], worktree: &Path) -> io::Result<()> {
+    let places = inputs.iter().map(|(from, to)| (from, worktree.join(to.as_str())));
+    let mut ours = places.filter(|(from, place)| is_link_to(place, from));
+    ours.try_for_each(|(_, place)| unlink(&place))
+}
+
+fn ensure_link(from: &Path, place: &Path, worktree: &Path) -> io::Result<()> {
+    if is_link_to(place, from) {
+        return Ok(());
+    }
+    if !from.exists() {
+        return Err(io::Error::other(format!("there is no `{}`", from.display())));
+    }
+    if let Some(above) = place.parent() {
+        fs::create_dir_all(above)?;
+        if !above.canonicalize()?.starts_with(worktree.canonicalize()?) {
+            return Err(io::Error::other("a link leads out of the worktree there"));
+        }
+    }
+    link(from, place)
+}

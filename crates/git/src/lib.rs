@@ -1,0 +1,205 @@
+//! The git door: the user's repository as the loop sees it. The git binary does the work; nobody else in the project
+//! calls it. The user's checkout, index, stash and current branch are only ever read.
+//!
+//! # Layout
+//! [`open`] finds the repository, [`fn@init`] makes one, [`GitRepo`] is the port. `call` runs one git command, `said` reads its complaints;
+//! `worktree` makes and removes worktrees, `admin`, `workshop` and `lock` are git's side of that; `apply`, `commit`, `diff`
+//! and `refs` are what is done in them, `journal_ref` names the last line of the run's journal, `content` what a commit holds, `committed` whether it has a file as it is, `objects` whether that is all there, `new_files` what does not belong into one, `gc` what others may do to it; `identity` is who does it, `place` where, `stale` what a
+//! cut-off git left, `killed` how a git that was killed is run again, `packed_refs` how the lock of the packed refs is waited for, `taken` what somebody has changed in a worktree, `sight` whether somebody has, `touched` which files are not as committed, `tracked` which may not be, `used` whose it is; `head` is where a worktree is; `look` is for the doctor, `leftover` for `treebeam clean`;
+//! `snapshot` makes a commit of what the user has not committed, `switch` moves the user's own checkout where that is wanted, `export` makes a branch for the user.
+
+mod admin;
+mod apply;
+mod call;
+mod commit;
+mod committed;
+mod content;
+mod diff;
+mod error_text;
+mod export;
+mod fingerprint;
+mod gc;
+mod head;
+mod identity;
+mod init;
+pub mod input_links;
+mod inspect;
+mod journal_ref;
+mod killed;
+mod leftover;
+mod lock;
+mod new_files;
+mod objects;
+mod open;
+mod packed_refs;
+mod paths;
+mod refs;
+mod snapshot;
+mod stale_locks;
+mod switch;
+mod switch_files;
+mod touched_files;
+mod tracked;
+mod workshop;
+mod worktree;
+mod worktree_diff;
+mod worktree_guard;
+
+pub use diff::DiffColour;
+pub use error_text::GitErrorText;
+pub use export::{BranchCommit, ExportError};
+pub use identity::GitIdentity;
+pub use init::{FirstCommit, init_repo};
+pub use journal_ref::journal_ref;
+pub use leftover::{OrphanedWorktree, RunOwnWork, remove_folder};
+pub use new_files::DEFAULT_MAX_NEW_FILE_BYTES;
+pub use objects::MissingObjects;
+pub use open::{OpenError, UserRepo, open_repo, open_repo_with};
+pub use paths::{Stamp, file_stamp, is_link_to};
+pub use worktree_diff::{GuardedWorktree, MAX_CHANGE_BYTES, WorktreeBefore, WorktreeDiff};
+
+use call::GitTarget;
+use content::ContentCache;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Mutex;
+use treebeam_core::event::{Leftover, LeftoverKind};
+use treebeam_core::id::{CodePlace, Commit, GitTree, RunId};
+use treebeam_core::protect::{PathChange, ProtectedPaths};
+use treebeam_run::port::{
+    ApplyResult, BinaryDiff, CommitNote, CommittedTree, JournalTip, PortError, Repo, RepoFile,
+    StagedChanges, TouchedFiles,
+};
+use worktree::Worktree;
+
+/// The worktrees, commits and refs of one run in the user's repository.
+#[derive(Debug)]
+pub struct GitRepo {
+    user: UserRepo,
+    run: RunId,
+    run_dir: String,
+    known_worktrees: Mutex<BTreeMap<CodePlace, Worktree>>,
+    content_cache: ContentCache,
+    max_new_file_bytes: u64,
+}
+
+impl GitRepo {
+    /// A run in the user's repository, with its run directory, which must exist.
+    ///
+    /// # Errors
+    /// When there is no run directory, or its path is not UTF-8.
+    pub fn new(user: UserRepo, run_dir: &Path, run: RunId) -> Result<Self, PortError> {
+        let run_dir = paths::real_path(run_dir)?;
+        let (known, remembered) = (Mutex::default(), ContentCache::default());
+        let max_new_file_bytes = DEFAULT_MAX_NEW_FILE_BYTES;
+        Ok(Self {
+            user,
+            run,
+            run_dir,
+            known_worktrees: known,
+            content_cache: remembered,
+            max_new_file_bytes,
+        })
+    }
+
+    /// The repository.
+    #[must_use]
+    pub fn user_repo(&self) -> &UserRepo {
+        &self.user
+    }
+
+    /// Where calls act that are about no worktree: on the shared git folder, and far from the user's checkout.
+    fn shared_target(&self) -> GitTarget {
+        let git_dir = paths::git_path(&self.user.common_dir.to_string_lossy());
+        GitTarget { git_dir, work_tree: self.run_dir.clone() }
+    }
+}
+
+impl Repo for GitRepo {
+    fn checkout_worktree(&self, place: CodePlace, commit: &Commit) -> Result<(), PortError> {
+        self.make_for_use(place, commit)?;
+        self.remember_files(place, commit);
+        Ok(())
+    }
+    fn renew_worktree(&self, place: CodePlace, commit: &Commit) -> Result<(), PortError> {
+        if !self.is_known(place) {
+            self.make_worktree(place, commit)?;
+            self.remember_files(place, commit);
+        }
+        Ok(())
+    }
+    fn apply_to_worktree(&self, place: CodePlace, diff: &str) -> Result<ApplyResult, PortError> {
+        self.apply_diff(place, diff)
+    }
+    fn staged_paths(&self, place: CodePlace) -> Result<Vec<PathChange>, PortError> {
+        self.index_changes(place)
+    }
+    fn staged_changes(&self, place: CodePlace) -> Result<StagedChanges, PortError> {
+        self.checked_changes(place)
+    }
+    fn staged_diff(&self, place: CodePlace, limit: usize) -> Result<String, PortError> {
+        self.index_diff(place, limit)
+    }
+    fn commit_staged(
+        &self,
+        place: CodePlace,
+        note: &CommitNote,
+    ) -> Result<CommittedTree, PortError> {
+        let committed = self.make_commit(place, note)?;
+        self.remember_files(place, &committed.commit);
+        Ok(committed)
+    }
+    fn git_tree(&self, commit: &Commit) -> Result<GitTree, PortError> {
+        self.tree_of(commit)
+    }
+    fn find_touched_files(
+        &self,
+        place: CodePlace,
+        commit: &Commit,
+        protected: &ProtectedPaths,
+    ) -> Result<TouchedFiles, PortError> {
+        self.touched_files(place, commit, protected)
+    }
+    fn restore_paths(
+        &self,
+        place: CodePlace,
+        commit: &Commit,
+        paths: &[String],
+    ) -> Result<(), PortError> {
+        self.restore_files(place, commit, paths)
+    }
+    fn set_place_ref(&self, place: CodePlace, commit: &Commit) -> Result<(), PortError> {
+        self.set_ref(place, commit)
+    }
+    fn commit_exists(&self, commit: &Commit) -> Result<bool, PortError> {
+        self.has_commit(commit)
+    }
+    fn diff_commits(
+        &self,
+        from: &Commit,
+        to: &Commit,
+        binaries: BinaryDiff,
+        limit: usize,
+    ) -> Result<String, PortError> {
+        self.build_patch(from, to, binaries, limit)
+    }
+    fn diff_stat(&self, from: &Commit, to: &Commit) -> Result<String, PortError> {
+        self.build_stat(from, to)
+    }
+    fn mark_journal(&self, tip: &JournalTip) -> Result<(), PortError> {
+        self.set_journal_ref(tip)
+    }
+    fn list_files(&self, commit: &Commit) -> Result<Vec<RepoFile>, PortError> {
+        self.files_of(commit)
+    }
+    fn read_texts(&self, files: &[RepoFile]) -> Result<Vec<Option<String>>, PortError> {
+        self.texts_of(files)
+    }
+    fn discard_leftover(&self, leftover: Leftover, _attempt: u32) -> Result<(), PortError> {
+        match leftover.kind {
+            LeftoverKind::Worktree => self.remove_worktree(leftover.place),
+            LeftoverKind::Branch => self.delete_ref(leftover.place),
+            LeftoverKind::Dir => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Paths, as git and we both write them: absolute, without links, UTF-8. And folders that must stay, or must go,
+//! whatever is in them.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use treebeam_run::port::PortError;
+
+#[cfg(unix)]
+#[path = "unix.rs"]
+mod system;
+#[cfg(windows)]
+#[path = "windows.rs"]
+mod system;
+
+pub(crate) use system::{link, unlink};
+
+/// What the system says of a file: another one, if it is another file or was changed.
+pub type Stamp = system::Stamp;
+
+/// What the system says of a file.
+#[must_use]
+pub fn file_stamp(found: &fs::Metadata) -> Stamp {
+    system::file_stamp(found)
+}
+
+/// Whether there is a process with this number.
+pub(super) fn is_process_alive(pid: u32) -> bool {
+    system::is_process_alive(pid)
+}
+
+/// Whether its owner may run a file, where the system knows such a thing.
+pub(super) fn is_executable(file: &fs::Metadata) -> bool {
+    system::is_executable(file)
+}
+
+/// The one true path of something that exists.
+pub(super) fn real_path(path: &Path) -> Result<String, PortError> {
+    let fail = |why: &str| PortError::new(format!("`{}` {why}", path.display()));
+    let real = fs::canonicalize(path).map_err(|error| fail("cannot be found").with_cause(error))?;
+    let text = real.to_str().ok_or_else(|| fail("lies at a path that is not UTF-8"))?;
+    Ok(git_path(text))
+}
+
+/// A path as git writes it: `/` between the parts, without the `\\?\` that Windows puts before a canonical one.
+pub(super) fn git_path(path: &str) -> String {
+    if !cfg!(windows) {
+        return path.to_owned();
+    }
+    let path = path.replace('\\', "/");
+    match path.strip_prefix("//?/UNC/") {
+        Some(share) => format!("//{share}"),
+        None => path.strip_prefix("//?/").unwrap_or(&path).to_owned(),
+    }
+}
+
+/// Whether this is a link, and leads there.
+#[must_use]
+pub fn is_link_to(path: &Path, target: &Path) -> bool {
+    fs::read_link(path).is_ok_and(|found| found == target)
+}
+
+/// Whether this is a link to a path that ends so, and nothing is there.
+pub(super) fn is_dangling_link_to(path: &Path, end: &Path) -> bool {
+    fs::read_link(path)
+        .is_ok_and(|found| found.is_absolute() && found.ends_with(end) && !path.exists())
+}
+
+/// Puts a folder on disk with all that is in it.
+pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
+    system::sync_folder(folder)
+}
+
+/// Removes a folder, a file or a link itself, also where a folder inside was made unwritable. Nothing there is fine.
+pub(super) fn remove_path(path: &Path) -> io::Result<()> {
+    match remove_once(path) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            system::make_removable(path)?;
+            remove_once(path)
+        }
+        other => other,
+    }
+}
+
+fn remove_once(path: &Path) -> io::Result<()> {
+    let removed = match fs::symlink_metadata(path) {
+        Ok(found) if found.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(error) => Err(error),
+    };
+    match removed {
+        Err(error) if is_absent_error(error.kind()) => Ok(()),
+        other => other,
+    }
+}
+
+fn is_absent_error(kind: io::ErrorKind) -> bool {
+    matches!(kind, io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_made_unwritable_goes_and_what_a_link_leads_to_stays() -> io::Result<()> {
+        use std::os::unix::fs::{PermissionsExt as _, symlink};
+        let temporary = tempfile::tempdir()?;
+        let (kept, gone) = (temporary.path().join("kept"), temporary.path().join("gone"));
+        fs::create_dir_all(kept.join("inside"))?;
+        fs::create_dir_all(gone.join("a/b"))?;
+        fs::write(gone.join("a/b/file"), "x")?;
+        symlink(&kept, gone.join("a/link"))?;
+        for folder in ["a/b", "a"] {
+            fs::set_permissions(gone.join(folder), fs::Permissions::from_mode(0o500))?;
+        }
+        fs::set_permissions(&kept, fs::Permissions::from_mode(0o500))?;
+        remove_path(&gone)?;
+        remove_path(&gone)?;
+        remove_path(&kept.join("no/such/thing"))?;
+        assert!(!gone.exists() && kept.join("inside").exists());
+        assert_eq!(fs::metadata(&kept)?.permissions().mode() & 0o777, 0o500);
+        fs::set_permissions(&kept, fs::Permissions::from_mode(0o700))
+    }
+}

@@ -1,0 +1,59 @@
+//! Whether a folder can hold runs: locks that exclude, renames that replace, and how much space is left. It leaves nothing
+//! behind.
+
+use super::{atomic_file, os};
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+/// Tries in a folder all that a run does with files: write, sync, lock, rename.
+///
+/// # Errors
+/// What did not work.
+pub fn try_folder(folder: &Path) -> io::Result<()> {
+    let named = |what: &str| {
+        let what = what.to_owned();
+        move |error: io::Error| io::Error::new(error.kind(), format!("{what}: {error}"))
+    };
+    let mut file = os::create_temp_file(folder).map_err(named("no file can be made"))?;
+    let write = file.write_all(b"treebeam\n").and_then(|()| file.as_file().sync_all());
+    write.map_err(named("nothing can be written"))?;
+    check_lock_excludes(file.path()).map_err(named("files cannot be locked"))?;
+    let moved = file.path().with_extension("moved");
+    let renamed = fs::rename(file.path(), &moved).and_then(|()| fs::remove_file(&moved));
+    renamed.map_err(named("files cannot be renamed"))?;
+    atomic_file::sync_dir(folder).map_err(named("the folder cannot be synced"))
+}
+
+/// Whether a lock that is held keeps another one out.
+fn check_lock_excludes(path: &Path) -> io::Result<()> {
+    let (one, other) = (File::open(path)?, File::open(path)?);
+    one.lock()?;
+    match other.try_lock() {
+        Err(TryLockError::WouldBlock) => Ok(()),
+        Err(TryLockError::Error(error)) => Err(error),
+        Ok(()) => Err(io::Error::other("two can hold one lock at once")),
+    }
+}
+
+/// The folder itself, or the nearest one above it that is there.
+#[must_use]
+pub fn nearest_folder(folder: &Path) -> PathBuf {
+    folder.ancestors().find(|folder| folder.is_dir()).unwrap_or(folder).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_good_folder_is_left_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        try_folder(folder.path()).unwrap();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+        let missing = folder.path().join("a/b");
+        assert_eq!(nearest_folder(&missing), folder.path());
+        let said = try_folder(&missing).unwrap_err().to_string();
+        assert!(said.starts_with("no file can be made: "), "{said}");
+    }
+}
