@@ -16,9 +16,9 @@ pub struct AgentLimits {
 }
 
 impl From<&RunLimits> for AgentLimits {
-    fn from(reach: &RunLimits) -> Self {
-        let RateLimit { requests, tokens } = reach.llm_rate_limit;
-        Self { in_flight: reach.llm_max_inflight, requests, tokens }
+    fn from(limits: &RunLimits) -> Self {
+        let RateLimit { requests, tokens } = limits.llm_rate_limit;
+        Self { in_flight: limits.llm_max_inflight, requests, tokens }
     }
 }
 

@@ -27,9 +27,9 @@ pub struct Budget {
 }
 
 impl From<&RunLimits> for Budget {
-    fn from(reach: &RunLimits) -> Self {
-        let cost = reach.max_cost_usd.map(|dollars| Cost::from_dollars(dollars.get()));
-        Self { cost, tokens: reach.max_tokens_total }
+    fn from(limits: &RunLimits) -> Self {
+        let cost = limits.max_cost_usd.map(|dollars| Cost::from_dollars(dollars.get()));
+        Self { cost, tokens: limits.max_tokens_total }
     }
 }
 

@@ -1,12 +1,16 @@
-//! The door to agents: every question of every role goes through the same layers, `Recorded(Source(Budgeted(Retrying(
-//! Limited(Real)))))`. An answer from disk costs nothing, each try is limited, and one that waits holds no slot.
+//! The door to agents: every question of every role goes through the same layers,
+//! `Record(Replay(Budget(Retry(Limit(Dispatch)))))`. An answer from disk costs nothing, each try
+//! is limited, and one that waits holds no slot.
 //!
 //! # Layout
-//! [`question`] is what goes through, [`settings`] and [`role_agents`] say who answers; `recorded`, `source`, `budgeted`, `retrying`, `limited`
-//! and `real` are the layers. [`call_store`] keeps answers and reservations on disk, [`price`] knows what they cost, [`bucket`]
-//! counts slots and rates, `servers` knows which servers have answered, [`retry_timer`] waits visibly. `http` sends, `wire` writes and reads, `judge` says what an error means,
-//! `retry_after` when to come back, `sse` takes streams apart; [`command`] runs a program instead and `cli` a coding agent,
-//! both in what `site` gives them; `tuner` needs neither.
+//! [`question`] is what goes through, [`settings`] and [`role_agents`] say who answers;
+//! `record_layer`, `replay_layer`, [`budget_layer`], [`retry_layer`], `limit_layer` and
+//! `dispatch_layer` are the layers. [`call_store`] keeps answers and reservations on disk,
+//! [`price`] knows what they cost, [`bucket`] counts slots and rates, `servers` knows which servers
+//! have answered, [`retry_timer`] waits visibly. `http` sends, `wire` writes and reads,
+//! `http_refusal` says what an error means, `retry_after` when to come back, `sse` takes streams
+//! apart; [`command`] runs a program instead and `cli` a coding agent, both in what `workspace`
+//! gives them; `tuner` needs neither.
 
 pub mod bucket;
 pub mod budget_layer;
@@ -84,12 +88,12 @@ pub struct DoorPlan {
     pub surroundings: AgentWorkspace,
 }
 
-type Asked<'a> =
+type AskLayers<'a> =
     BudgetLayer<'a, RetryLayer<'a, LimitLayer<'a, DispatchLayer<'a>>, SystemTimer<'a>>>;
-type Layers<'a> = RecordLayer<'a, ReplayLayer<'a, Asked<'a>>>;
+type DoorLayers<'a> = RecordLayer<'a, ReplayLayer<'a, AskLayers<'a>>>;
 
 /// The door.
-pub struct AgentDoor<'a>(Layers<'a>);
+pub struct AgentDoor<'a>(DoorLayers<'a>);
 
 impl<'a> AgentDoor<'a> {
     /// Opens the door. What was spent before counts.

@@ -1,5 +1,5 @@
-//! What goes through the layers of the door: a question, who is to answer it, and what can go wrong. Each layer is an
-//! [`AgentLayer`] around another one.
+//! What goes through the layers of the door: a question, who is to answer it, and what can go
+//! wrong. Each layer is an `AgentLayer` around another one.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

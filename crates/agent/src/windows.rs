@@ -4,6 +4,6 @@
 ///
 /// # Errors
 /// Never.
-pub const fn shield() -> std::io::Result<()> {
+pub const fn forbid_inspection() -> std::io::Result<()> {
     Ok(())
 }

@@ -137,11 +137,11 @@ pub struct GateLimits {
 impl GateLimits {
     /// Those of a run.
     #[must_use]
-    pub fn from_settings(meaning: &FixedSettings) -> Self {
-        let is_limited = meaning.sweep_config_limit.is_some();
+    pub fn from_settings(settings: &FixedSettings) -> Self {
+        let is_limited = settings.sweep_config_limit.is_some();
         Self {
-            min_ok_rate: (!is_limited).then_some(meaning.gate.min_ok_rate),
-            primary_tolerance: meaning.gate.primary_tolerance,
+            min_ok_rate: (!is_limited).then_some(settings.gate.min_ok_rate),
+            primary_tolerance: settings.gate.primary_tolerance,
         }
     }
 
@@ -203,15 +203,15 @@ pub fn judge_candidate(
     scored: &CandidateScore,
     files_changed: u32,
     approval: Approval,
-    meaning: &FixedSettings,
+    settings: &FixedSettings,
 ) -> GateVerdict {
-    GateLimits::from_settings(meaning).judge(scored, files_changed, approval)
+    GateLimits::from_settings(settings).judge(scored, files_changed, approval)
 }
 
 /// The checks that need nothing but the sweeps themselves: from [`GateRule::Complete`] on.
 #[must_use]
-pub fn check_results(scored: &CandidateScore, meaning: &FixedSettings) -> Vec<GateCheck> {
-    GateLimits::from_settings(meaning).check_results(scored).into()
+pub fn check_results(scored: &CandidateScore, settings: &FixedSettings) -> Vec<GateCheck> {
+    GateLimits::from_settings(settings).check_results(scored).into()
 }
 
 /// What the gate says about an eval that never got a score.

@@ -19,7 +19,7 @@ pub struct MeasureSettings {
     /// Where the sweep runs, below the worktree.
     pub sweep_cwd: Option<WorktreePath>,
     /// The sweep's own flag for the limit N.
-    pub sweep_config_limit_flag: Option<Word>,
+    pub sweep_config_limit_flag: Option<CommandWord>,
     /// Where a sweep writes its results that does not heed the variables, below the worktree.
     pub results_csv: Option<WorktreePath>,
     /// Where the root's results lie already: the sweep is not run for it.
@@ -27,7 +27,7 @@ pub struct MeasureSettings {
     /// Where those lie that candidates are compared with as the root's, if not the same.
     pub root_baseline_csv: Option<UserPath>,
     /// Names of variables that the commands get.
-    pub pass_env: Vec<Variable>,
+    pub pass_env: Vec<VariableName>,
     /// Paths of the repository that git does not track and that each worktree needs.
     pub inputs: Vec<WorktreePath>,
 }
@@ -76,7 +76,7 @@ impl TryFrom<RawCommandLine> for CommandLine {
 impl CommandLine {
     /// The same command with a flag and its value after it.
     #[must_use]
-    pub fn with_flag(self, flag: &Word, value: u32) -> Self {
+    pub fn with_flag(self, flag: &CommandWord, value: u32) -> Self {
         match self {
             Self::Shell(line) => Self::Shell(format!("{line} {flag} {value}")),
             Self::Program(mut parts) => {
@@ -160,7 +160,7 @@ text! {
 
 text! {
     /// One word of a command line.
-    Word,
+    CommandWord,
     |text| {
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_.=/".contains(c);
         (!text.is_empty() && text.chars().all(plain)).then_some(text)
@@ -170,7 +170,7 @@ text! {
 
 text! {
     /// The name of a variable.
-    Variable,
+    VariableName,
     |text| {
         let first = text.chars().next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
         let good = first && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
@@ -200,13 +200,14 @@ mod tests {
             path(false, bad);
         }
         path(false, "a/.GIT/b");
-        let word =
-            |good, text: &str| check(good, text, Word::try_from(text.to_owned()).map(String::from));
+        let word = |good, text: &str| {
+            check(good, text, CommandWord::try_from(text.to_owned()).map(String::from));
+        };
         word(true, "--limit");
         word(false, "--limit; rm");
         word(false, "");
         let variable = |good, text: &str| {
-            check(good, text, Variable::try_from(text.to_owned()).map(String::from));
+            check(good, text, VariableName::try_from(text.to_owned()).map(String::from));
         };
         variable(true, "VIRTUAL_ENV");
         variable(false, "A=b");
@@ -215,7 +216,7 @@ mod tests {
 
     #[test]
     fn a_limit_is_appended() {
-        let flag = Word::try_from("--limit".to_owned()).unwrap();
+        let flag = CommandWord::try_from("--limit".to_owned()).unwrap();
         let line = CommandLine::Shell("python a.py".to_owned()).with_flag(&flag, 3);
         assert_eq!(line, CommandLine::Shell("python a.py --limit 3".to_owned()));
         let list = CommandLine::Program(vec!["a".to_owned()]).with_flag(&flag, 3);

@@ -5,7 +5,7 @@ use super::claim::{self, JobClaim};
 use super::job_result::{JobFailure, JobResult, ResultsFile, StageRecord};
 use super::limit::JobLimit;
 use super::results::{ResultsPlaces, remove_entry};
-use super::spec::{JobSpec, Stage};
+use super::spec::{JobSpec, JobStage};
 use super::stage::{self, StageRunner};
 use std::fs;
 use std::io;
@@ -141,7 +141,7 @@ impl ClaimedJob {
             return (stages, Err(early(message)));
         }
         for command in &spec.commands {
-            if command.stage == Stage::Sweep
+            if command.stage == JobStage::Sweep
                 && let Err(error) = places.remove_old()
             {
                 return (stages, Err(early(format!("old results cannot be removed: {error}"))));
@@ -154,7 +154,7 @@ impl ClaimedJob {
         }
         let taken = places.take_results();
         let taken =
-            taken.map_err(|(kind, message)| stage::stage_failure(Stage::Sweep, kind, message));
+            taken.map_err(|(kind, message)| stage::stage_failure(JobStage::Sweep, kind, message));
         (stages, taken)
     }
 

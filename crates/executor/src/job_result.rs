@@ -2,7 +2,7 @@
 //! Whoever reads it does not believe that a job has ended before the job's process has.
 
 use super::results::MAX_RESULTS_CSV_BYTES;
-use super::spec::{JobSpec, Stage};
+use super::spec::{JobSpec, JobStage};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::{self, Write as _};
@@ -38,7 +38,7 @@ pub(super) struct JobResult {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct JobFailure {
     /// At which command; nothing where none was reached.
-    pub(super) stage: Option<Stage>,
+    pub(super) stage: Option<JobStage>,
     pub(super) kind: FailureKind,
     pub(super) message: String,
 }

@@ -5,7 +5,7 @@ use super::claim::{self, JobClaim};
 use super::job_result::JobResult;
 use super::leftover_jobs;
 use super::limit;
-use super::spec::{JOB_SPEC_FILE, JobCommand, JobSpec, JobTimes, Stage};
+use super::spec::{JOB_SPEC_FILE, JobCommand, JobSpec, JobStage, JobTimes};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -196,9 +196,9 @@ impl LocalExecutorConfig {
             (command, _) => command,
         };
         let commands = [
-            (Stage::Setup, setup_command, None),
-            (Stage::Tests, test_command, test_cwd),
-            (Stage::Sweep, sweep_command, sweep_cwd),
+            (JobStage::Setup, setup_command, None),
+            (JobStage::Tests, test_command, test_cwd),
+            (JobStage::Sweep, sweep_command, sweep_cwd),
         ];
         let command = |(stage, command, cwd): (_, Option<_>, _)| {
             let command: treebeam_core::measure::CommandLine = command?;

@@ -19,7 +19,7 @@ use treebeam_core::path;
 use treebeam_core::policy::FixedSettings;
 use treebeam_core::protect::{BadGlob, ProtectedPaths};
 use treebeam_core::root_checks::{InputScope, RecordedInputs};
-use treebeam_git::{Stamp, file_stamp};
+use treebeam_git::{FileStamp, file_stamp};
 use treebeam_run::port::{InputFiles, InputList, PortError};
 use treebeam_store::{RunDir, copy_and_digest};
 
@@ -52,7 +52,7 @@ pub struct ProtectedInputs {
 #[derive(Debug, Default)]
 struct InputCache {
     /// Digests of files, with what the system said of each when it was read.
-    read: BTreeMap<OsString, (Stamp, Sha256)>,
+    read: BTreeMap<OsString, (FileStamp, Sha256)>,
     /// All of them as they were at a fingerprint.
     seen: Option<(Sha256, InputListing)>,
 }
@@ -81,9 +81,9 @@ impl ProtectedInputs {
     ///
     /// # Errors
     /// When a pattern of `protect` is no glob.
-    pub fn new(top: &Path, meaning: &FixedSettings) -> Result<Self, BadGlob> {
-        let (top, inputs) = (top.to_owned(), meaning.measure.inputs.clone());
-        let protected = ProtectedPaths::new(&meaning.protected_input_globs())?;
+    pub fn new(top: &Path, settings: &FixedSettings) -> Result<Self, BadGlob> {
+        let (top, inputs) = (top.to_owned(), settings.measure.inputs.clone());
+        let protected = ProtectedPaths::new(&settings.protected_input_globs())?;
         Ok(Self { top, inputs, protected, run: None, cache: Mutex::default() })
     }
 
@@ -401,12 +401,12 @@ mod tests {
         }
 
         fn inputs(&self, protect: &[&str]) -> Result<ProtectedInputs, BadGlob> {
-            let mut meaning = FixedSettings::default();
-            meaning.protect.extend(protect.iter().map(|&glob| glob.to_owned()));
+            let mut settings = FixedSettings::default();
+            settings.protect.extend(protect.iter().map(|&glob| glob.to_owned()));
             let input = |name: &str| WorktreePath::try_from(name.to_owned()).ok();
-            meaning.measure.inputs =
+            settings.measure.inputs =
                 ["data", "venv", "gone"].into_iter().filter_map(input).collect();
-            ProtectedInputs::new(self.0.path(), &meaning)
+            ProtectedInputs::new(self.0.path(), &settings)
         }
     }
 
@@ -495,10 +495,10 @@ mod tests {
                 fs::write(path, "as it was")?;
             }
             std::thread::sleep(Duration::from_millis(30));
-            let mut meaning = FixedSettings::default();
-            meaning.measure.inputs = vec![WorktreePath::try_from(input.to_owned())?];
+            let mut settings = FixedSettings::default();
+            settings.measure.inputs = vec![WorktreePath::try_from(input.to_owned())?];
             let run = tempfile::tempdir()?;
-            let inputs = ProtectedInputs::new(field.0.path(), &meaning)?;
+            let inputs = ProtectedInputs::new(field.0.path(), &settings)?;
             let (inputs, since) = listed(inputs, run.path(), || Ok(()))?;
             for cache in caches {
                 fs::write(field.path(cache), "another")?;

@@ -24,7 +24,7 @@ pub(super) struct ResultsPlaces<'a> {
 }
 
 /// Why there are no results.
-pub(super) type Missing = (FailureKind, String);
+pub(super) type MissingResults = (FailureKind, String);
 
 impl ResultsPlaces<'_> {
     fn own_path(&self) -> PathBuf {
@@ -43,7 +43,7 @@ impl ResultsPlaces<'_> {
     }
 
     /// Takes the results, which lie in the folder then, and are on disk.
-    pub(super) fn take_results(&self) -> Result<ResultsFile, Missing> {
+    pub(super) fn take_results(&self) -> Result<ResultsFile, MissingResults> {
         let own = self.own_path();
         if let (Err(_), Some(named)) = (fs::symlink_metadata(&own), self.results_csv) {
             self.fetch_from_worktree(named)?;
@@ -62,7 +62,7 @@ impl ResultsPlaces<'_> {
     }
 
     /// Copies results from the worktree.
-    fn fetch_from_worktree(&self, named: &WorktreePath) -> Result<(), Missing> {
+    fn fetch_from_worktree(&self, named: &WorktreePath) -> Result<(), MissingResults> {
         let name = named.as_str();
         if !self.is_link_free(named) {
             return Err((FailureKind::Results, format!("a link leads to the results `{name}`")));
@@ -88,7 +88,7 @@ impl ResultsPlaces<'_> {
     }
 }
 
-fn unreadable_results(name: &str, error: &io::Error) -> Missing {
+fn unreadable_results(name: &str, error: &io::Error) -> MissingResults {
     (FailureKind::Results, format!("the results `{name}` cannot be read: {error}"))
 }
 
@@ -102,7 +102,7 @@ fn missing_results_hint(name: &str) -> &'static str {
 }
 
 /// Whether something can be results, without opening it: opening a pipe waits.
-fn check_results_file(file: &Path, name: &str) -> Result<(), Missing> {
+fn check_results_file(file: &Path, name: &str) -> Result<(), MissingResults> {
     let found = match fs::symlink_metadata(file) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let message =

@@ -12,7 +12,7 @@ use treebeam_core::measure::WorktreePath;
 use treebeam_store::record_file::{self, RecordKind};
 use treebeam_store::{RunDir, atomic_file};
 
-pub(super) use treebeam_run::port::JobStage as Stage;
+pub(super) use treebeam_run::port::JobStage;
 
 /// The name of the file.
 pub const JOB_SPEC_FILE: &str = "job.json";
@@ -49,7 +49,7 @@ pub(super) struct JobSpec {
 /// One of a job's commands.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct JobCommand {
-    pub(super) stage: Stage,
+    pub(super) stage: JobStage,
     /// The program and its arguments.
     pub(super) parts: Vec<String>,
     /// Where it runs, below the worktree.

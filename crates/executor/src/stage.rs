@@ -3,7 +3,7 @@
 use super::job_result::{JobFailure, StageRecord};
 use super::limit::JobLimit;
 use super::results::remove_entry;
-use super::spec::{JobCommand, JobSpec, Stage};
+use super::spec::{JobCommand, JobSpec, JobStage};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -142,14 +142,14 @@ impl StageRunner<'_> {
     }
 
     /// A file that was not there before: what a command before this one put in its place may lead elsewhere.
-    fn create_log(&self, stage: Stage) -> io::Result<File> {
+    fn create_log(&self, stage: JobStage) -> io::Result<File> {
         let path = self.folder.join(stage.log_file());
         remove_entry(&path)?;
         File::options().write(true).create_new(true).open(path)
     }
 
     /// The end of what a command said that was ended. Opening a pipe that it put in place of its log would wait.
-    fn read_log_tail(&self, stage: Stage) -> String {
+    fn read_log_tail(&self, stage: JobStage) -> String {
         let path = self.folder.join(stage.log_file());
         let read = || -> io::Result<Vec<u8>> {
             let mut file = record_file::open_record(&path, RecordKind::Log)?;
@@ -164,7 +164,7 @@ impl StageRunner<'_> {
     }
 }
 
-pub(super) fn stage_failure(stage: Stage, kind: FailureKind, message: String) -> JobFailure {
+pub(super) fn stage_failure(stage: JobStage, kind: FailureKind, message: String) -> JobFailure {
     JobFailure { stage: Some(stage), kind, message }
 }
 

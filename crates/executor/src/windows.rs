@@ -11,7 +11,7 @@ pub(super) fn changed_at(found: &Metadata) -> Duration {
 }
 
 /// How many names a file has; not told there without opening it.
-pub(super) fn names_of(_found: &Metadata) -> u64 {
+pub(super) fn hard_link_count(_found: &Metadata) -> u64 {
     1
 }
 

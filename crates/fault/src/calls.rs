@@ -26,7 +26,7 @@ enum CallShare {
 }
 
 impl CallShare {
-    fn of(self, length: size_t) -> size_t {
+    fn scaled_length(self, length: size_t) -> size_t {
         match self {
             Self::All => length,
             Self::Half => length / 2,
@@ -35,7 +35,7 @@ impl CallShare {
 }
 
 /// Makes a call, or does to it what the plan says. A call that cannot be halved does nothing when it is to be.
-fn pass(
+fn intercept_call(
     see: impl FnOnce(&FaultRoot) -> Option<FileOperation>,
     make: impl Fn(CallShare) -> Option<c_long>,
 ) -> c_long {
@@ -43,12 +43,12 @@ fn pass(
     let Some(orders) = ProcessFaults::get() else { return all() };
     let error = io::Error::last_os_error();
     let Some(operation) = see(&orders.root) else {
-        restore(&error);
+        restore_errno(&error);
         return all();
     };
     let met = orders.count_operation(&operation);
     let log_operation = |outcome: &str| orders.log_operation(&operation, &met, outcome);
-    restore(&error);
+    restore_errno(&error);
     match met.fault {
         None => {
             let done = all();
@@ -58,12 +58,12 @@ fn pass(
             } else {
                 "done".to_owned()
             });
-            restore(&error);
+            restore_errno(&error);
             done
         }
         Some(Fault::Fail(number)) => {
             log_operation(&format!("failed {number}"));
-            restore(&io::Error::from_raw_os_error(number));
+            restore_errno(&io::Error::from_raw_os_error(number));
             -1
         }
         Some(Fault::Short) => {
@@ -75,7 +75,7 @@ fn pass(
             let error = io::Error::last_os_error();
             unlink_directly(&orders.root.0.join(&operation.path));
             log_operation("lost");
-            restore(&error);
+            restore_errno(&error);
             done
         }
         Some(Fault::Kill(when)) => {
@@ -106,7 +106,7 @@ fn error_number(error: &io::Error) -> c_int {
     error.raw_os_error().unwrap_or(0)
 }
 
-fn restore(error: &io::Error) {
+fn restore_errno(error: &io::Error) {
     // SAFETY: it is the address of this thread's own error number.
     unsafe { *libc::__errno_location() = error_number(error) };
 }
@@ -138,7 +138,7 @@ pub(super) fn thread_name() -> String {
 }
 
 /// Appends a line to a file, past everything here.
-pub(super) fn append(path: &CStr, line: &[u8]) {
+pub(super) fn append_directly(path: &CStr, line: &[u8]) {
     let how = libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT | libc::O_CLOEXEC;
     // SAFETY: the path ends with a zero, the line lives as long as the call, the descriptor is ours.
     unsafe {
@@ -152,7 +152,7 @@ pub(super) fn append(path: &CStr, line: &[u8]) {
 ///
 /// # Safety
 /// It ends with a zero, and is not changed meanwhile: what the C library asks of its callers, too.
-unsafe fn text<'a>(path: *const c_char) -> &'a CStr {
+unsafe fn path_from_ptr<'a>(path: *const c_char) -> &'a CStr {
     // SAFETY: see above.
     unsafe { CStr::from_ptr(path) }
 }
@@ -186,8 +186,10 @@ fn open_at(folder: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_
     let (call, kind) =
         if makes { ("create", OperationKind::Change) } else { ("open", OperationKind::Look) };
     // SAFETY: the caller's path.
-    let see = |root: &FaultRoot| root.at(call, kind, &resolve_path(folder, unsafe { text(path) }));
-    to_c_int(pass(see, whole!(SYS_openat, folder, path, flags, mode)))
+    let see = |root: &FaultRoot| {
+        root.path_operation(call, kind, &resolve_path(folder, unsafe { path_from_ptr(path) }))
+    };
+    to_c_int(intercept_call(see, whole!(SYS_openat, folder, path, flags, mode)))
 }
 
 // The C library's own take a variable number of arguments; the mode is in the same register either way.
@@ -215,17 +217,17 @@ unsafe extern "C" fn openat64(at: c_int, path: *const c_char, flags: c_int, mode
 unsafe extern "C" fn fcntl(file: c_int, command: c_int, argument: c_long) -> c_int {
     let copies = [libc::F_DUPFD, libc::F_DUPFD_CLOEXEC].contains(&command);
     let see = |_: &FaultRoot| if copies { descriptor_operation("dup") } else { None };
-    to_c_int(pass(see, whole!(SYS_fcntl, file, command, argument)))
+    to_c_int(intercept_call(see, whole!(SYS_fcntl, file, command, argument)))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn dup(file: c_int) -> c_int {
-    to_c_int(pass(|_| descriptor_operation("dup"), whole!(SYS_dup, file)))
+    to_c_int(intercept_call(|_| descriptor_operation("dup"), whole!(SYS_dup, file)))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pipe2(files: *mut c_int, flags: c_int) -> c_int {
-    to_c_int(pass(|_| descriptor_operation("pipe"), whole!(SYS_pipe2, files, flags)))
+    to_c_int(intercept_call(|_| descriptor_operation("pipe"), whole!(SYS_pipe2, files, flags)))
 }
 
 #[unsafe(no_mangle)]
@@ -236,13 +238,13 @@ unsafe extern "C" fn socketpair(
     files: *mut c_int,
 ) -> c_int {
     let make = whole!(SYS_socketpair, domain, kind, protocol, files);
-    to_c_int(pass(|_| descriptor_operation("socketpair"), make))
+    to_c_int(intercept_call(|_| descriptor_operation("socketpair"), make))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn flock(file: c_int, operation: c_int) -> c_int {
-    to_c_int(pass(
-        |root| root.open("flock", OperationKind::Look, file),
+    to_c_int(intercept_call(
+        |root| root.file_operation("flock", OperationKind::Look, file),
         whole!(SYS_flock, file, operation),
     ))
 }
@@ -251,14 +253,14 @@ unsafe extern "C" fn flock(file: c_int, operation: c_int) -> c_int {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn read(file: c_int, to: *mut c_void, length: size_t) -> c_long {
-    let make = partly!(share, SYS_read, file, to, share.of(length));
-    pass(|root| root.open("read", OperationKind::Look, file), make)
+    let make = partly!(share, SYS_read, file, to, share.scaled_length(length));
+    intercept_call(|root| root.file_operation("read", OperationKind::Look, file), make)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pread64(file: c_int, to: *mut c_void, length: size_t, at: off_t) -> c_long {
-    let make = partly!(share, SYS_pread64, file, to, share.of(length), at);
-    pass(|root| root.open("read", OperationKind::Look, file), make)
+    let make = partly!(share, SYS_pread64, file, to, share.scaled_length(length), at);
+    intercept_call(|root| root.file_operation("read", OperationKind::Look, file), make)
 }
 
 #[unsafe(no_mangle)]
@@ -266,9 +268,9 @@ unsafe extern "C" fn write(file: c_int, from: *const c_void, length: size_t) -> 
     let see = |root: &FaultRoot| {
         // SAFETY: the caller's buffer has this length.
         let bytes = unsafe { std::slice::from_raw_parts(from.cast::<u8>(), length) };
-        root.write(file, bytes)
+        root.write_operation(file, bytes)
     };
-    pass(see, partly!(share, SYS_write, file, from, share.of(length)))
+    intercept_call(see, partly!(share, SYS_write, file, from, share.scaled_length(length)))
 }
 
 #[unsafe(no_mangle)]
@@ -278,14 +280,14 @@ unsafe extern "C" fn pwrite64(
     length: size_t,
     at: off_t,
 ) -> c_long {
-    let make = partly!(share, SYS_pwrite64, file, from, share.of(length), at);
-    pass(|root| root.open("write", OperationKind::Change, file), make)
+    let make = partly!(share, SYS_pwrite64, file, from, share.scaled_length(length), at);
+    intercept_call(|root| root.file_operation("write", OperationKind::Change, file), make)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn writev(file: c_int, from: *const iovec, count: c_int) -> c_long {
     let make = whole!(SYS_writev, file, from, count);
-    pass(|root| root.open("write", OperationKind::Change, file), make)
+    intercept_call(|root| root.file_operation("write", OperationKind::Change, file), make)
 }
 
 #[unsafe(no_mangle)]
@@ -297,26 +299,37 @@ unsafe extern "C" fn copy_file_range(
     length: size_t,
     flags: c_uint,
 ) -> c_long {
-    let make =
-        partly!(share, SYS_copy_file_range, from, from_at, to, to_at, share.of(length), flags);
-    pass(|root| root.open("copy", OperationKind::Change, to), make)
+    let make = partly!(
+        share,
+        SYS_copy_file_range,
+        from,
+        from_at,
+        to,
+        to_at,
+        share.scaled_length(length),
+        flags
+    );
+    intercept_call(|root| root.file_operation("copy", OperationKind::Change, to), make)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn sendfile64(to: c_int, from: c_int, at: *mut off_t, length: size_t) -> c_long {
-    let make = partly!(share, SYS_sendfile, to, from, at, share.of(length));
-    pass(|root| root.open("copy", OperationKind::Change, to), make)
+    let make = partly!(share, SYS_sendfile, to, from, at, share.scaled_length(length));
+    intercept_call(|root| root.file_operation("copy", OperationKind::Change, to), make)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn fsync(file: c_int) -> c_int {
-    to_c_int(pass(|root| root.open("fsync", OperationKind::Change, file), whole!(SYS_fsync, file)))
+    to_c_int(intercept_call(
+        |root| root.file_operation("fsync", OperationKind::Change, file),
+        whole!(SYS_fsync, file),
+    ))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn fdatasync(file: c_int) -> c_int {
-    to_c_int(pass(
-        |root| root.open("fsync", OperationKind::Change, file),
+    to_c_int(intercept_call(
+        |root| root.file_operation("fsync", OperationKind::Change, file),
         whole!(SYS_fdatasync, file),
     ))
 }
@@ -324,7 +337,10 @@ unsafe extern "C" fn fdatasync(file: c_int) -> c_int {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn ftruncate64(file: c_int, length: off_t) -> c_int {
     let make = whole!(SYS_ftruncate, file, length);
-    to_c_int(pass(|root| root.open("ftruncate", OperationKind::Change, file), make))
+    to_c_int(intercept_call(
+        |root| root.file_operation("ftruncate", OperationKind::Change, file),
+        make,
+    ))
 }
 
 // ---- names
@@ -338,10 +354,10 @@ fn rename_at(
 ) -> c_int {
     let see = |root: &FaultRoot| {
         // SAFETY: the caller's paths.
-        let (from, to) = unsafe { (text(from), text(to)) };
+        let (from, to) = unsafe { (path_from_ptr(from), path_from_ptr(to)) };
         root.two_path_operation("rename", &resolve_path(from_at, from), &resolve_path(to_at, to))
     };
-    to_c_int(pass(see, whole!(SYS_renameat2, from_at, from, to_at, to, flags)))
+    to_c_int(intercept_call(see, whole!(SYS_renameat2, from_at, from, to_at, to, flags)))
 }
 
 #[unsafe(no_mangle)]
@@ -380,28 +396,36 @@ unsafe extern "C" fn linkat(
 ) -> c_int {
     let see = |root: &FaultRoot| {
         // SAFETY: the caller's paths.
-        let (from, to) = unsafe { (text(from), text(to)) };
+        let (from, to) = unsafe { (path_from_ptr(from), path_from_ptr(to)) };
         root.two_path_operation("link", &resolve_path(from_at, from), &resolve_path(to_at, to))
     };
-    to_c_int(pass(see, whole!(SYS_linkat, from_at, from, to_at, to, flags)))
+    to_c_int(intercept_call(see, whole!(SYS_linkat, from_at, from, to_at, to, flags)))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn symlink(target: *const c_char, path: *const c_char) -> c_int {
     // SAFETY: the caller's path.
     let see = |root: &FaultRoot| {
-        root.at("symlink", OperationKind::Change, &resolve_path(AT_FDCWD, unsafe { text(path) }))
+        root.path_operation(
+            "symlink",
+            OperationKind::Change,
+            &resolve_path(AT_FDCWD, unsafe { path_from_ptr(path) }),
+        )
     };
-    to_c_int(pass(see, whole!(SYS_symlinkat, target, AT_FDCWD, path)))
+    to_c_int(intercept_call(see, whole!(SYS_symlinkat, target, AT_FDCWD, path)))
 }
 
 fn unlink_at(folder: c_int, path: *const c_char, flags: c_int) -> c_int {
     let call = if flags & libc::AT_REMOVEDIR != 0 { "rmdir" } else { "unlink" };
     // SAFETY: the caller's path.
     let see = |root: &FaultRoot| {
-        root.at(call, OperationKind::Change, &resolve_path(folder, unsafe { text(path) }))
+        root.path_operation(
+            call,
+            OperationKind::Change,
+            &resolve_path(folder, unsafe { path_from_ptr(path) }),
+        )
     };
-    to_c_int(pass(see, whole!(SYS_unlinkat, folder, path, flags)))
+    to_c_int(intercept_call(see, whole!(SYS_unlinkat, folder, path, flags)))
 }
 
 #[unsafe(no_mangle)]
@@ -423,7 +447,11 @@ unsafe extern "C" fn rmdir(path: *const c_char) -> c_int {
 unsafe extern "C" fn mkdir(path: *const c_char, mode: mode_t) -> c_int {
     // SAFETY: the caller's path.
     let see = |root: &FaultRoot| {
-        root.at("mkdir", OperationKind::Change, &resolve_path(AT_FDCWD, unsafe { text(path) }))
+        root.path_operation(
+            "mkdir",
+            OperationKind::Change,
+            &resolve_path(AT_FDCWD, unsafe { path_from_ptr(path) }),
+        )
     };
-    to_c_int(pass(see, whole!(SYS_mkdirat, AT_FDCWD, path, mode)))
+    to_c_int(intercept_call(see, whole!(SYS_mkdirat, AT_FDCWD, path, mode)))
 }

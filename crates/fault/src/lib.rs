@@ -6,8 +6,8 @@
 //! not seen here. Children are left alone. Nothing links to this crate: tests load its library, `testkit::fault` says how.
 //!
 //! # Layout
-//! [`plan`] says what happens when, `sight` which operation a call is, `record` writes it down, `calls` are the calls
-//! that are taken the place of.
+//! [`plan`] says what happens when, `operation` which operation a call is, `record` writes it down,
+//! `calls` are the calls that are taken the place of.
 
 pub mod plan;
 

@@ -31,7 +31,7 @@ pub(super) enum OperationKind {
 
 impl FileOperation {
     /// What the words of a rule are looked for in.
-    pub(super) fn name(&self, thread: &str) -> String {
+    pub(super) fn match_text(&self, thread: &str) -> String {
         let Self { call, path, to, events, .. } = self;
         let beat = if is_heartbeat(thread) { "heartbeat " } else { "" };
         format!("{beat}{call} {path} {to} {events}")
@@ -54,7 +54,7 @@ impl FaultRoot {
     }
 
     /// A call about one path.
-    pub(super) fn at(
+    pub(super) fn path_operation(
         &self,
         call: &'static str,
         kind: OperationKind,
@@ -78,18 +78,18 @@ impl FaultRoot {
     }
 
     /// A call about an open file.
-    pub(super) fn open(
+    pub(super) fn file_operation(
         &self,
         call: &'static str,
         kind: OperationKind,
         file: RawFd,
     ) -> Option<FileOperation> {
-        self.at(call, kind, &descriptor_path(file)?)
+        self.path_operation(call, kind, &descriptor_path(file)?)
     }
 
     /// A write of these bytes.
-    pub(super) fn write(&self, file: RawFd, bytes: &[u8]) -> Option<FileOperation> {
-        let mut operation = self.open("write", OperationKind::Change, file)?;
+    pub(super) fn write_operation(&self, file: RawFd, bytes: &[u8]) -> Option<FileOperation> {
+        let mut operation = self.file_operation("write", OperationKind::Change, file)?;
         if operation.path.ends_with("journal.jsonl") {
             operation.events = event_types(bytes);
         }

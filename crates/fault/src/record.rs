@@ -34,11 +34,11 @@ static PROCESS_FAULTS: OnceLock<Option<ProcessFaults>> = OnceLock::new();
 impl ProcessFaults {
     /// The orders of this process; none in any but the one that is meant, and in a child between its fork and its exec.
     pub(super) fn get() -> Option<&'static Self> {
-        let orders = PROCESS_FAULTS.get_or_init(Self::read).as_ref()?;
+        let orders = PROCESS_FAULTS.get_or_init(Self::from_env).as_ref()?;
         (orders.process == std::process::id()).then_some(orders)
     }
 
-    fn read() -> Option<Self> {
+    fn from_env() -> Option<Self> {
         let path = |name| std::env::var_os(name).map(PathBuf::from);
         let (root, program, log) =
             (path(ROOT_VARIABLE)?, path(PROGRAM_VARIABLE)?, path(LOG_VARIABLE)?);
@@ -57,7 +57,7 @@ impl ProcessFaults {
         let thread = calls::thread_name();
         let counts = operation.kind == OperationKind::Change && !is_heartbeat(&thread);
         let number = if counts { self.count.fetch_add(1, Ordering::Relaxed) + 1 } else { 0 };
-        let name = operation.name(&thread);
+        let name = operation.match_text(&thread);
         let fault = self.plan.fault_for(OperationName { name: &name, counts });
         CountedOperation { number, thread, fault }
     }
@@ -75,7 +75,7 @@ impl ProcessFaults {
         let FileOperation { call, path, to, events, .. } = operation;
         let CountedOperation { number, thread, .. } = met;
         let line = format!("{number}\t{thread}\t{call}\t{path}\t{to}\t{events}\t{outcome}\n");
-        calls::append(&self.log, line.as_bytes());
+        calls::append_directly(&self.log, line.as_bytes());
     }
 }
 

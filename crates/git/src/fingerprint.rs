@@ -2,7 +2,7 @@
 //! it, all that the system says of that, and what is in it. The content is read because times alone do not tell: what is
 //! written through memory leaves them as they are in some file systems. It does not say what was changed.
 
-use super::paths::{self, Stamp};
+use super::paths::{self, FileStamp};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata};
@@ -22,7 +22,7 @@ pub(super) struct FolderFingerprint {
 /// One thing in a folder, or the folder itself.
 #[derive(Debug, PartialEq, Eq)]
 struct EntryFingerprint {
-    stamp: Stamp,
+    stamp: FileStamp,
     content: EntryContent,
 }
 

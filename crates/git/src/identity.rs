@@ -15,7 +15,7 @@ pub struct GitIdentity {
 }
 
 impl GitIdentity {
-    /// The arguments that make git tell what [`GitIdentity::find`] and [`filters`] read.
+    /// The arguments that make git tell what [`GitIdentity::find`] and [`parse_filter_names`] read.
     pub(super) const CONFIG_QUERY: [&str; 4] =
         ["config", "-z", "--get-regexp", "^(user\\.(name|email)|filter\\..*)$"];
 

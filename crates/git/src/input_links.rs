@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use treebeam_core::measure::WorktreePath;
 
 /// Where an input lies, and where it is looked for in a worktree.
-pub type Input = (PathBuf, WorktreePath);
+pub type LinkedInput = (PathBuf, WorktreePath);
 
 /// The inputs of a repository.
 #[must_use]
-pub fn resolve_inputs(repository: &Path, inputs: &[WorktreePath]) -> Vec<Input> {
+pub fn resolve_inputs(repository: &Path, inputs: &[WorktreePath]) -> Vec<LinkedInput> {
     inputs.iter().map(|path| (repository.join(path.as_str()), path.clone())).collect()
 }
 
@@ -20,7 +20,7 @@ pub fn resolve_inputs(repository: &Path, inputs: &[WorktreePath]) -> Vec<Input> 
 ///
 /// # Errors
 /// Where something else is in its place, or the link cannot be made.
-pub fn link_input((from, to): &Input, worktree: &Path) -> Result<(), String> {
+pub fn link_input((from, to): &LinkedInput, worktree: &Path) -> Result<(), String> {
     ensure_link(from, &worktree.join(to.as_str()), worktree)
         .map_err(|error| format!("the input `{to}` cannot be linked: {error}"))
 }
@@ -29,7 +29,7 @@ pub fn link_input((from, to): &Input, worktree: &Path) -> Result<(), String> {
 ///
 /// # Errors
 /// Where a link cannot be removed.
-pub fn unlink_inputs(inputs: &[Input], worktree: &Path) -> io::Result<()> {
+pub fn unlink_inputs(inputs: &[LinkedInput], worktree: &Path) -> io::Result<()> {
     let places = inputs.iter().map(|(from, to)| (from, worktree.join(to.as_str())));
     let mut ours = places.filter(|(from, place)| is_link_to(place, from));
     ours.try_for_each(|(_, place)| unlink(&place))

@@ -1,7 +1,7 @@
 //! Repeating a git that was killed: which signals count as a kill, and the lock files that such a git leaves behind. It does
 //! not know what a call does; a call that cannot be repeated as it is restores its own beginning.
 
-use super::paths::{self, Stamp};
+use super::paths::{self, FileStamp};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -67,6 +67,6 @@ fn is_unchanged_for(lock: &Path, time: Duration) -> bool {
 }
 
 /// What tells a lock file from a later one at the same path; nothing where there is none.
-pub(super) fn lock_stamp(lock: &Path) -> Option<Stamp> {
+pub(super) fn lock_stamp(lock: &Path) -> Option<FileStamp> {
     fs::symlink_metadata(lock).ok().map(|found| paths::file_stamp(&found))
 }

@@ -2,11 +2,19 @@
 //! calls it. The user's checkout, index, stash and current branch are only ever read.
 //!
 //! # Layout
-//! [`open`] finds the repository, [`fn@init`] makes one, [`GitRepo`] is the port. `call` runs one git command, `said` reads its complaints;
-//! `worktree` makes and removes worktrees, `admin`, `workshop` and `lock` are git's side of that; `apply`, `commit`, `diff`
-//! and `refs` are what is done in them, `journal_ref` names the last line of the run's journal, `content` what a commit holds, `committed` whether it has a file as it is, `objects` whether that is all there, `new_files` what does not belong into one, `gc` what others may do to it; `identity` is who does it, `place` where, `stale` what a
-//! cut-off git left, `killed` how a git that was killed is run again, `packed_refs` how the lock of the packed refs is waited for, `taken` what somebody has changed in a worktree, `sight` whether somebody has, `touched` which files are not as committed, `tracked` which may not be, `used` whose it is; `head` is where a worktree is; `look` is for the doctor, `leftover` for `treebeam clean`;
-//! `snapshot` makes a commit of what the user has not committed, `switch` moves the user's own checkout where that is wanted, `export` makes a branch for the user.
+//! `open` finds the repository, [`init_repo`] makes one, [`GitRepo`] is the port. `call` runs one
+//! git command, `error_text` reads its complaints; `worktree` makes and removes worktrees, `admin`,
+//! `workshop` and `lock` are git's side of that; `apply`, `commit`, `diff` and `refs` are what is
+//! done in them, `journal_ref` names the last line of the run's journal, `content` what a commit
+//! holds, `committed` whether it has a file as it is, `objects` whether that is all there,
+//! `new_files` what does not belong into one, `gc` what others may do to it; `identity` is who does
+//! it, `paths` where, `stale_locks` what a cut-off git left, `killed` how a git that was killed is
+//! run again, `packed_refs` how the lock of the packed refs is waited for, `worktree_diff` what
+//! somebody has changed in a worktree, `fingerprint` whether somebody has, `touched_files` which
+//! files are not as committed, `tracked` which may not be, `worktree_guard` whose it is; `head` is
+//! where a worktree is; `inspect` is for the doctor, `leftover` for `treebeam clean`; `snapshot`
+//! makes a commit of what the user has not committed, `switch` and `switch_files` move the user's
+//! own checkout where that is wanted, `export` makes a branch for the user.
 
 mod admin;
 mod apply;
@@ -55,7 +63,7 @@ pub use leftover::{OrphanedWorktree, RunOwnWork, remove_folder};
 pub use new_files::DEFAULT_MAX_NEW_FILE_BYTES;
 pub use objects::MissingObjects;
 pub use open::{OpenError, UserRepo, open_repo, open_repo_with};
-pub use paths::{Stamp, file_stamp, is_link_to};
+pub use paths::{FileStamp, file_stamp, is_link_to};
 pub use worktree_diff::{GuardedWorktree, MAX_CHANGE_BYTES, WorktreeBefore, WorktreeDiff};
 
 use call::GitTarget;

@@ -3,7 +3,7 @@
 
 use super::call::GitCall;
 use super::killed::lock_stamp;
-use super::paths::Stamp;
+use super::paths::FileStamp;
 use super::stale_locks;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -19,7 +19,7 @@ const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// The lock of the packed refs that was waited for in vain, as far as this process knows.
 #[derive(Debug, Default)]
 pub(crate) struct PackedRefs {
-    stuck: Mutex<Option<Stamp>>,
+    stuck: Mutex<Option<FileStamp>>,
 }
 
 /// The lock file of the packed refs.

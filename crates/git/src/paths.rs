@@ -16,11 +16,11 @@ mod system;
 pub(crate) use system::{link, unlink};
 
 /// What the system says of a file: another one, if it is another file or was changed.
-pub type Stamp = system::Stamp;
+pub type FileStamp = system::FileStamp;
 
 /// What the system says of a file.
 #[must_use]
-pub fn file_stamp(found: &fs::Metadata) -> Stamp {
+pub fn file_stamp(found: &fs::Metadata) -> FileStamp {
     system::file_stamp(found)
 }
 

@@ -52,9 +52,9 @@ pub(super) fn is_executable(file: &Metadata) -> bool {
 
 /// All that the system says of a file, but for when it was read: device, number, mode, names, owner, group, length, and
 /// when its content and anything of it were changed.
-pub(crate) type Stamp = ([u64; 4], [u32; 3], [i64; 4]);
+pub(crate) type FileStamp = ([u64; 4], [u32; 3], [i64; 4]);
 
-pub(crate) fn file_stamp(found: &Metadata) -> Stamp {
+pub(crate) fn file_stamp(found: &Metadata) -> FileStamp {
     let number = [found.dev(), found.ino(), found.nlink(), found.size()];
     let times = [found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec()];
     (number, [found.mode(), found.uid(), found.gid()], times)

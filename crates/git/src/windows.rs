@@ -1,4 +1,5 @@
-//! What keeping a folder, removing a stubborn one, knowing it again, and knowing the living, needs of Windows alone.
+//! What keeping a folder, removing a stubborn one, knowing it again, and knowing the living, needs
+//! of Windows alone.
 
 use std::fs::{self, Metadata};
 use std::io;
@@ -7,7 +8,7 @@ use std::path::Path;
 
 /// Only a volume as a whole can be put on disk there, by an administrator.
 #[expect(clippy::unnecessary_wraps, reason = "Unix has the same function, which can fail")]
-pub(super) fn sync(_folder: &Path) -> io::Result<()> {
+pub(super) fn sync_folder(_folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
@@ -18,7 +19,7 @@ pub(super) fn make_removable(_path: &Path) -> io::Result<()> {
 }
 
 /// Not known here; whoever asks does not wait for ever.
-pub(super) fn is_alive(_pid: u32) -> bool {
+pub(super) fn is_process_alive(_pid: u32) -> bool {
     true
 }
 
@@ -27,10 +28,11 @@ pub(super) fn is_executable(_file: &Metadata) -> bool {
     false
 }
 
-/// What the system says of a file, but for when it was read: attributes, length, and when it was made and changed.
-pub(crate) type Stamp = (u32, [u64; 3]);
+/// What the system says of a file, but for when it was read: attributes, length, and when it was
+/// made and changed.
+pub(crate) type FileStamp = (u32, [u64; 3]);
 
-pub(crate) fn stamp(found: &Metadata) -> Stamp {
+pub(crate) fn file_stamp(found: &Metadata) -> FileStamp {
     let (made, changed) = (found.creation_time(), found.last_write_time());
     (found.file_attributes(), [found.file_size(), made, changed])
 }

@@ -6,9 +6,9 @@
 //! run as a [`ProcessTree`] nothing is left when it has ended, however it ended.
 //!
 //! # Layout
-//! `living` ends everything at once, `whole` a child with all that it ever started, `pipes` are what a child
-//! reads and writes, `log` is an output that goes to a file, `detached` a child that outlives us. `memory` is about
-//! this process itself.
+//! `children` ends everything at once, `process_tree` a child with all that it ever started,
+//! `pipes` are what a child reads and writes, `log` is an output that goes to a file, `detached` a
+//! child that outlives us. `memory` is about this process itself.
 
 use children::LiveChildren;
 use log::LogPipe;
@@ -86,7 +86,7 @@ pub struct ChildProgram {
 }
 
 /// When a child must have ended, if it must.
-pub type Due<'a> = dyn FnMut() -> Option<Instant> + 'a;
+pub type DueTime<'a> = dyn FnMut() -> Option<Instant> + 'a;
 
 /// What a child reads.
 #[derive(Debug)]
@@ -274,7 +274,7 @@ impl ChildProgram {
     ///
     /// # Errors
     /// The same.
-    pub fn run_until(self, due: &mut Due<'_>) -> Result<EndedChild, ProcessError> {
+    pub fn run_until(self, due: &mut DueTime<'_>) -> Result<EndedChild, ProcessError> {
         self.run_among_until(&children::ALL_CHILDREN, due)
     }
 
@@ -286,7 +286,7 @@ impl ChildProgram {
     fn run_among_until(
         mut self,
         living: &LiveChildren,
-        due: &mut Due<'_>,
+        due: &mut DueTime<'_>,
     ) -> Result<EndedChild, ProcessError> {
         let begun = Instant::now();
         let program = self.path.display().to_string();

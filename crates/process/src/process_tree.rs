@@ -8,7 +8,7 @@
 
 use super::log::LogPipe;
 use super::pipes::ChildPipes;
-use super::{Due, EndedChild, OutputLimits, system};
+use super::{DueTime, EndedChild, OutputLimits, system};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::process::Child;
@@ -74,7 +74,7 @@ impl ProcessTree {
         child: &mut Child,
         input: Arc<[u8]>,
         (keep, log): (OutputLimits, Option<LogPipe>),
-        due: &mut Due<'_>,
+        due: &mut DueTime<'_>,
     ) -> io::Result<Option<EndedChild>> {
         let mut pipes = ChildPipes::new(child, input, keep, log)?;
         pipes.watch_exit(child);
@@ -92,7 +92,11 @@ impl ProcessTree {
 }
 
 /// Whether a child ends in time.
-fn await_exit(due: &mut Due<'_>, child: &mut Child, pipes: &mut ChildPipes) -> io::Result<bool> {
+fn await_exit(
+    due: &mut DueTime<'_>,
+    child: &mut Child,
+    pipes: &mut ChildPipes,
+) -> io::Result<bool> {
     let (mut pause, mut buried) = (Duration::from_micros(200), Instant::now());
     while !system::has_ended(child)? {
         if due().is_some_and(|due| Instant::now() >= due) {

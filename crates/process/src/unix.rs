@@ -127,7 +127,7 @@ pub(super) fn wait_for_any(pids: &[u32], most: Duration) {
 
 /// Waits this long: there is nothing that would say earlier that one has ended.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn rest(_: &[u32], most: Duration) {
+pub(super) fn wait_for_any(_: &[u32], most: Duration) {
     std::thread::sleep(most);
 }
 

@@ -1,7 +1,7 @@
 //! What starting and ending a child needs of Windows alone.
 
-use super::detached::{AtATime, Usage};
-use super::whole::Mark;
+use super::detached::{ChildCount, ProcessUsage};
+use super::process_tree::TreeMarker;
 use std::ffi::OsString;
 use std::io;
 use std::os::windows::process::CommandExt as _;
@@ -13,18 +13,18 @@ const CREATE_NEW_PROCESS_GROUP: u32 = 0x0000_0200;
 const CREATE_NO_WINDOW: u32 = 0x0800_0000;
 
 /// A command for a program, before it has anything else.
-pub(super) fn command(program: &Path, _: &[(OsString, OsString)]) -> Command {
+pub(super) fn new_command(program: &Path, _: &[(OsString, OsString)]) -> Command {
     #[expect(clippy::disallowed_methods, reason = "this is the one door for processes")]
     Command::new(program)
 }
 
 /// No signal ends a child here.
-pub(super) const fn signal(_status: ExitStatus) -> Option<i32> {
+pub(super) const fn exit_signal(_status: ExitStatus) -> Option<i32> {
     None
 }
 
 /// Gives the child a process group of its own, and no window.
-pub(super) fn own_group(command: &mut Command) {
+pub(super) fn set_own_group(command: &mut Command) {
     command.creation_flags(CREATE_NEW_PROCESS_GROUP | CREATE_NO_WINDOW);
 }
 
@@ -52,12 +52,12 @@ pub(super) fn has_ended(child: &mut Child) -> io::Result<bool> {
 }
 
 /// Waits this long.
-pub(super) fn rest(_: &[u32], most: Duration) {
+pub(super) fn wait_for_any(_: &[u32], most: Duration) {
     std::thread::sleep(most);
 }
 
 /// A child cannot be asked to end.
-pub(super) fn ask(_pids: &[u32]) {}
+pub(super) fn ask_all(_pids: &[u32]) {}
 
 /// Kills each of these with what it has started.
 pub(super) fn kill_all(pids: &[u32]) {
@@ -65,21 +65,21 @@ pub(super) fn kill_all(pids: &[u32]) {
 }
 
 /// Not known: a job object, which every child would be put into as it starts, would tell.
-pub(super) fn survivors(_leader: Option<u32>, _mark: &Mark) -> Vec<u32> {
+pub(super) fn find_survivors(_leader: Option<u32>, _mark: &TreeMarker) -> Vec<u32> {
     Vec::new()
 }
 
 /// Not known either.
-pub(super) fn left_nothing(_leader: u32) -> bool {
+pub(super) fn has_left_nothing(_leader: u32) -> bool {
     false
 }
 
-/// Nobody has to be buried here.
-pub(super) fn bury() {}
+/// Nobody has to be reaped here.
+pub(super) fn reap_adopted() {}
 
 /// A job object would do that.
 #[expect(clippy::unnecessary_wraps, reason = "it can fail elsewhere")]
-pub(super) fn become_reaper(_: AtATime) -> io::Result<()> {
+pub(super) fn become_reaper(_: ChildCount) -> io::Result<()> {
     Ok(())
 }
 
@@ -90,7 +90,7 @@ pub(super) fn lead_session() -> io::Result<()> {
 }
 
 /// Not known.
-pub(super) const fn usage_of_children() -> Option<Usage> {
+pub(super) const fn usage_of_children() -> Option<ProcessUsage> {
     None
 }
 

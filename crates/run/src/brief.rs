@@ -138,7 +138,7 @@ pub(crate) struct SweepBounds {
 
 /// What is needed to take in what a job left behind.
 pub(crate) enum CollectBrief {
-    Root { commit: Commit, meaning: Box<FixedSettings>, watch: JobWatch },
+    Root { commit: Commit, settings: Box<FixedSettings>, watch: JobWatch },
     Eval { about: Box<EvalAttempt>, commit: Commit, bounds: Box<SweepBounds>, watch: JobWatch },
 }
 
@@ -160,7 +160,7 @@ pub(crate) struct ScoreBrief {
     pub(crate) parent: Artifact,
     pub(crate) root: Artifact,
     pub(crate) root_rows: u32,
-    pub(crate) meaning: FixedSettings,
+    pub(crate) settings: FixedSettings,
     pub(crate) rules_version: RulesVersion,
 }
 
@@ -234,7 +234,7 @@ pub(crate) fn collect_brief(
     Some(match subject {
         SweepSubject::Root => {
             let commit = state.node(NodeId::ROOT)?.commit.clone();
-            CollectBrief::Root { commit, meaning: Box::new(state.settings.clone()), watch }
+            CollectBrief::Root { commit, settings: Box::new(state.settings.clone()), watch }
         }
         SweepSubject::Eval(eval) => {
             let eval = state.eval(eval)?;
@@ -290,8 +290,8 @@ fn inputs_brief(state: &State, subject: SweepSubject) -> InputsBrief {
     }
 }
 
-fn command_folders(meaning: &FixedSettings) -> Vec<String> {
-    let folders = [&meaning.measure.test_cwd, &meaning.measure.sweep_cwd];
+fn command_folders(settings: &FixedSettings) -> Vec<String> {
+    let folders = [&settings.measure.test_cwd, &settings.measure.sweep_cwd];
     folders.into_iter().flatten().map(|folder| folder.as_str().to_owned()).collect()
 }
 
@@ -365,7 +365,7 @@ fn score_brief(state: &State, eval: &Eval) -> Option<ScoreBrief> {
         parent: parent.clone(),
         root: root.clone(),
         root_rows: *rows,
-        meaning: state.settings.clone(),
+        settings: state.settings.clone(),
         rules_version: state.rules_version,
     })
 }

@@ -2,8 +2,8 @@
 //! files that are kept of it. Who answers, and what is asked, is not known here.
 //!
 //! # Layout
-//! `recall` makes a thread from the facts, `talk` leads the turns of one expansion, `sum_up` asks for a summary where
-//! one is wanted, [`document`] is the form of the files.
+//! `recall` makes a thread from the facts, `session` leads the turns of one expansion, `sum_up`
+//! asks for a summary where one is wanted, [`document`] is the form of the files.
 
 pub mod document;
 mod recall;

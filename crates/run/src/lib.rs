@@ -2,10 +2,13 @@
 //! It knows the world only through its ports: no git, no files, no processes, no network.
 //!
 //! # Layout
-//! [`port`] is what the world must offer. [`drive`](fn@drive) is the loop, [`clear`](fn@clear) removes
-//! what a run left that nobody drives. `brief` says what a stage is told, `stage` has one
-//! file per step, `counted` asks and counts, `haul` is what asking for ideas has brought, `step_files` notes the digest of each file that a step writes, [`standalone_ideas`] asks for them without a run, `summary` is an eval's page, [`prompt`], [`outline`], `reply`, `review` and [`patch`] are the texts that go
-//! to and come from agents, [`conversation`] is what a branch has said and goes on from, [`figures`] is a comparison as JSON.
+//! [`port`] is what the world must offer. [`drive_run`] is the loop, [`remove_leftovers`] removes
+//! what a run left that nobody drives. `brief` says what a stage is told, `stage` has one file per
+//! step, `metered_agent` asks and counts, `idea_batch` is what asking for ideas has brought,
+//! `step_files` notes the digest of each file that a step writes, [`standalone_ideas`] asks for
+//! them without a run, `summary` is an eval's page, [`prompt`], [`outline`], `reply`, `review` and
+//! [`patch`] are the texts that go to and come from agents, [`conversation`] is what a branch has
+//! said and goes on from, [`figures`] is a comparison as JSON.
 
 mod brief;
 mod clear;

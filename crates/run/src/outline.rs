@@ -3,7 +3,7 @@
 //! the port.
 //!
 //! # Layout
-//! `choice` says which files, `tree` is the list of all of them.
+//! `file_choice` says which files, `file_tree` is the list of all of them.
 
 mod file_choice;
 mod file_tree;

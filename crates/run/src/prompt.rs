@@ -2,8 +2,10 @@
 //! time, duration, cost or process id. Where a user's templates lie is the program's business.
 //!
 //! # Layout
-//! [`PromptTemplate`] is a prompt with open places, [`Placeholder`] is one of them; `section` is what stands in its place, `earlier` what
-//! became of attempts before, `pack` a node's context pack, `listed` what the user adds to it. The built-in templates are files in `prompts/`.
+//! [`PromptTemplate`] is a prompt with open places, [`Placeholder`] is one of them; `section` is
+//! what stands in its place, `earlier_attempts` what became of attempts before, `context_pack` a
+//! node's context pack, `listed_files` what the user adds to it. The built-in templates are files
+//! in `prompts/`.
 
 mod context_pack;
 mod earlier_attempts;
@@ -24,7 +26,7 @@ use crate::outline::RepoContext;
 use crate::port::{AgentRole, EditMode};
 use section::{bullet_list, introduced_section, plain_section, quoted_section};
 use std::sync::LazyLock;
-use template::Parts;
+use template::PromptParts;
 
 /// The longest text of one kind (an idea, a plan) that goes into a prompt, in characters.
 const MAX_PART_CHARS: usize = 16_000;
@@ -178,7 +180,7 @@ pub(crate) struct PromptInput<'a> {
 }
 
 impl<'a> PromptInput<'a> {
-    fn template_parts(&self, role: AgentRole) -> Parts<'a> {
+    fn template_parts(&self, role: AgentRole) -> PromptParts<'a> {
         let short = |head: &str, text: &str| quoted_section(head, text, MAX_PART_CHARS);
         let long = |head: &str, text: &str| quoted_section(head, text, MAX_CHANGE_CHARS);
         let again = "You have reviewed this change before. Look only at whether these issues are solved; raise no others.\n";
@@ -224,9 +226,9 @@ fn render_rejected_ideas(request: &IdeaRequest) -> Option<String> {
 }
 
 /// What everybody may be told.
-fn constraint_parts<'a>(protect: &[String], repo: &'a str) -> Parts<'a> {
+fn constraint_parts<'a>(protect: &[String], repo: &'a str) -> PromptParts<'a> {
     let keep = "- the sweep's grid of configurations stays as it is\n";
-    let mut parts = Parts::new();
+    let mut parts = PromptParts::new();
     parts.insert(Placeholder::Keep, plain_section("KEEP", keep, MAX_PART_CHARS).into());
     parts.insert(Placeholder::Repo, repo.into());
     if !protect.is_empty() {

@@ -150,10 +150,10 @@ pub fn score_candidate(
     parent: &Sweep,
     root: &Sweep,
     candidate: &Sweep,
-    meaning: &FixedSettings,
+    settings: &FixedSettings,
     root_rows: u32,
 ) -> Result<ScoringDetails, ScoreError> {
-    score_candidate_by(RulesVersion::LATEST, [parent, root], candidate, meaning, root_rows)
+    score_candidate_by(RulesVersion::LATEST, [parent, root], candidate, settings, root_rows)
 }
 
 /// Compares a candidate with its parent and the root, in this order, by these rules.
@@ -164,24 +164,24 @@ pub fn score_candidate_by(
     rules: RulesVersion,
     [parent, root]: [&Sweep; 2],
     candidate: &Sweep,
-    meaning: &FixedSettings,
+    settings: &FixedSettings,
     root_rows: u32,
 ) -> Result<ScoringDetails, ScoreError> {
-    let vs_parent = compare_sweeps_by(rules, parent, candidate, &meaning.score)?;
+    let vs_parent = compare_sweeps_by(rules, parent, candidate, &settings.score)?;
     let vs_root = if std::ptr::eq(parent, root) {
         vs_parent.clone()
     } else {
-        compare_sweeps_by(rules, root, candidate, &meaning.score)?
+        compare_sweeps_by(rules, root, candidate, &settings.score)?
     };
-    let limit = meaning.sweep_config_limit.map(Into::into);
+    let limit = settings.sweep_config_limit.map(Into::into);
     let scored = CandidateScore {
         vs_parent: vs_parent.comparison.clone(),
         vs_root: vs_root.comparison.clone(),
-        completeness: candidate.completeness(limit, meaning.gate.min_rows.unwrap_or(root_rows)),
-        form: check_form([parent, root], candidate, &meaning.score, rules),
+        completeness: candidate.completeness(limit, settings.gate.min_rows.unwrap_or(root_rows)),
+        form: check_form([parent, root], candidate, &settings.score, rules),
         has_effect: match rules {
             RulesVersion::First => parent.metrics_fingerprint() != candidate.metrics_fingerprint(),
-            RulesVersion::Second => parent.differs_beyond_rounding(candidate, &meaning.score),
+            RulesVersion::Second => parent.differs_beyond_rounding(candidate, &settings.score),
         },
         rules_version: rules,
     };

@@ -10,12 +10,12 @@ use treebeam_core::event::SweepSubject;
 use treebeam_core::evidence::Artifact;
 use treebeam_core::id::{CodePlace, RunPath, Sha256};
 use treebeam_core::path;
-use treebeam_git::{Stamp, file_stamp};
+use treebeam_git::{FileStamp, file_stamp};
 
 /// The artifacts whose digest this process has verified, each with what the system said of its file
 /// then.
 #[derive(Debug)]
-pub(super) struct VerifiedArtifacts(Mutex<BTreeMap<RunPath, (Sha256, Stamp)>>);
+pub(super) struct VerifiedArtifacts(Mutex<BTreeMap<RunPath, (Sha256, FileStamp)>>);
 
 impl VerifiedArtifacts {
     pub(super) const fn new() -> Self {
@@ -42,12 +42,12 @@ impl VerifiedArtifacts {
         holds
     }
 
-    fn lock_digests(&self) -> MutexGuard<'_, BTreeMap<RunPath, (Sha256, Stamp)>> {
+    fn lock_digests(&self) -> MutexGuard<'_, BTreeMap<RunPath, (Sha256, FileStamp)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn regular_file_stamp(full: &Path) -> Option<Stamp> {
+fn regular_file_stamp(full: &Path) -> Option<FileStamp> {
     let found = fs::symlink_metadata(full).ok()?;
     found.is_file().then(|| file_stamp(&found))
 }

@@ -94,7 +94,7 @@ pub fn open_input(path: &Path, name: &str) -> Result<File, InputError> {
 /// Reads a whole file as text.
 ///
 /// # Errors
-/// As [`open`]; and when it is longer than `limit` bytes or not UTF-8.
+/// As [`open_input`]; and when it is longer than `limit` bytes or not UTF-8.
 pub fn read_text(path: &Path, name: &str, limit: u64) -> Result<String, InputError> {
     read_all(open_input(path, name)?, name, limit)
 }

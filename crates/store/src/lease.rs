@@ -1,9 +1,11 @@
-//! One runner at a time: a lock of the operating system on `run.lock`, and beside it a note for people and other machines.
-//! A lock that is held decides everything. Where it is free and a note is left behind, `judge` says whether the run may
-//! be taken. Whoever has the run looks again before each write whether it still has it.
+//! One runner at a time: a lock of the operating system on `run.lock`, and beside it a note for
+//! people and other machines. A lock that is held decides everything. Where it is free and a note
+//! is left behind, `takeover_rule` says whether the run may be taken. Whoever has the run looks
+//! again before each write whether it still has it.
 //!
-//! The steps are types: [`LockedRun`] has the lock, [`AnnouncedRun`] has said so with a new epoch, [`Lease`] has the journal
-//! too and a heart that beats. Only a lease takes its note away: whatever ends before leaves it for the next one to see.
+//! The steps are types: `LockedRun` has the lock, `AnnouncedRun` has said so with a new epoch,
+//! `Lease` has the journal too and a heart that beats. Only a lease takes its note away: whatever
+//! ends before leaves it for the next one to see.
 
 mod heartbeat;
 mod lock_note;

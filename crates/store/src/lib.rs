@@ -2,12 +2,16 @@
 //! Nothing here decides anything about the search; it only keeps what was decided.
 //!
 //! # Layout
-//! [`layout`] names the files, [`opening`] creates and opens runs, `loading` makes a state of what is on disk, [`journal`] appends and reads events, [`manifest`]
-//! writes and reads the whole state, [`lease`] keeps a second runner out and lets go of a lost run, [`files`] are the run's other files,
-//! [`fence`] keeps one that has lost its run from everything else, [`removal`] takes whole runs away and finds what was never finished.
-//! [`run_follower`] keeps up with a run that another process runs, [`inbox`] is how other processes talk to the one that runs a run.
-//! [`record_file`] is the door to all files of a run, `journal_guard` notices a journal that is damaged while its run goes on, [`journal_chain`] is how far lines are chained.
-//! `agreement` compares journal and manifest, `unnamed` is a run that is being made, `wire` owns the shapes on disk and their versions, `durable` the order of writing, syncing and renaming.
+//! [`layout`] names the files, [`opening`] creates and opens runs, `loading` makes a state of what
+//! is on disk, [`journal`] appends and reads events, [`manifest`] writes and reads the whole state,
+//! [`lease`] keeps a second runner out and lets go of a lost run, [`files`] are the run's other
+//! files, [`fence`] keeps one that has lost its run from everything else, [`removal`] takes whole
+//! runs away and finds what was never finished. [`run_follower`] keeps up with a run that another
+//! process runs, [`inbox`] is how other processes talk to the one that runs a run. [`record_file`]
+//! is the door to all files of a run, `journal_guard` notices a journal that is damaged while its
+//! run goes on, [`journal_chain`] is how far lines are chained. `manifest_check` compares journal
+//! and manifest, `unnamed_run` is a run that is being made, `disk_format` owns the shapes on disk
+//! and their versions, `atomic_file` the order of writing, syncing and renaming.
 
 mod artifact_copies;
 pub mod atomic_file;

@@ -160,7 +160,7 @@ pub fn open_lock(path: &Path) -> io::Result<File> {
 /// Reads a whole file of a run.
 ///
 /// # Errors
-/// As [`open`]; and when it grows beyond the limit of its kind while it is read.
+/// As [`open_record`]; and when it grows beyond the limit of its kind while it is read.
 pub fn read_record(path: &Path, kind: RecordKind) -> io::Result<Vec<u8>> {
     read_to_limit(open_record(path, kind)?, kind.max_bytes())
 }

@@ -53,7 +53,8 @@ pub enum UserStateError {
 }
 
 #[cfg(windows)]
-const VARIABLES: &str = "neither `XDG_STATE_HOME` nor `LOCALAPPDATA` is an absolute path";
+const UNSET_VARIABLES_REASON: &str =
+    "neither `XDG_STATE_HOME` nor `LOCALAPPDATA` is an absolute path";
 #[cfg(not(windows))]
 const UNSET_VARIABLES_REASON: &str = "neither `XDG_STATE_HOME` nor `HOME` is an absolute path";
 
@@ -231,7 +232,7 @@ fn open_private_file(path: &Path) -> Result<File, UserStateError> {
 }
 
 #[cfg(not(unix))]
-fn open_own(path: &Path) -> Result<File, UserStateError> {
+fn open_private_file(path: &Path) -> Result<File, UserStateError> {
     let found = fs::symlink_metadata(path).map_err(io_error("read", path))?;
     if !found.is_file() {
         return Err(UserStateError::Odd { path: path.to_owned(), why: "is no regular file" });

@@ -1,8 +1,8 @@
-//! What Windows does its own way: names of hosts, and directories that need no syncing. It asks for nothing about other
-//! processes: the lock on `run.lock` ends with its process, and says enough.
+//! What Windows does its own way: names of hosts, and directories that need no syncing. It asks for
+//! nothing about other processes: the lock on `run.lock` ends with its process, and says enough.
 
-use super::error::Trouble;
-use super::lease::Process;
+use super::error::SystemErrorKind;
+use super::lease::ProcessState;
 use super::record_file::LinkPolicy;
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -22,18 +22,18 @@ pub(super) fn sync_file(path: &Path) -> io::Result<()> {
 /// Lets an open see a link itself where that is not to be followed. No name of a folder leads to a pipe.
 pub(super) fn open_without_waiting(options: &mut OpenOptions, links: LinkPolicy) {
     /// `FILE_FLAG_OPEN_REPARSE_POINT`.
-    const LINK_ITSELF: u32 = 0x0020_0000;
+    const OPEN_REPARSE_POINT_FLAG: u32 = 0x0020_0000;
     #[cfg(windows)]
     if links == LinkPolicy::Refuse {
         use std::os::windows::fs::OpenOptionsExt as _;
-        options.custom_flags(LINK_ITSELF);
+        options.custom_flags(OPEN_REPARSE_POINT_FLAG);
     }
     #[cfg(not(windows))]
-    let _ = (options, links, LINK_ITSELF);
+    let _ = (options, links, OPEN_REPARSE_POINT_FLAG);
 }
 
 /// What trouble an error is, where the standard library does not say: not asked for.
-pub(super) fn trouble(_error: &io::Error) -> Option<Trouble> {
+pub(super) fn system_error_kind(_error: &io::Error) -> Option<SystemErrorKind> {
     None
 }
 
@@ -48,8 +48,8 @@ pub(super) const fn boot_id() -> Option<String> {
 }
 
 /// What is known about a process of this machine: nothing.
-pub(super) const fn process(_pid: u32) -> Process {
-    Process::Unknown
+pub(super) const fn process_state(_pid: u32) -> ProcessState {
+    ProcessState::Unknown
 }
 
 /// What tells one file from another: the time of its making, which a copy does not inherit.
@@ -62,6 +62,6 @@ pub(super) fn file_id(file: &File) -> io::Result<FileId> {
 }
 
 /// A temporary file.
-pub(super) fn temporary_in(dir: &Path) -> io::Result<tempfile::NamedTempFile> {
-    tempfile::Builder::new().prefix(super::durable::UNFINISHED).tempfile_in(dir)
+pub(super) fn create_temp_file(dir: &Path) -> io::Result<tempfile::NamedTempFile> {
+    tempfile::Builder::new().prefix(super::atomic_file::UNFINISHED_PREFIX).tempfile_in(dir)
 }

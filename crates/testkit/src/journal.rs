@@ -20,13 +20,13 @@ pub struct MemoryJournal {
 impl MemoryJournal {
     /// A journal of a run that has just begun.
     #[must_use]
-    pub fn begun(meaning: FixedSettings, reach: RunLimits) -> Self {
+    pub fn begun(settings: FixedSettings, limits: RunLimits) -> Self {
         let started = RunStarted {
             run: "test".parse().expect("a run id"),
             world: WorldKind::Dry { seed: 1 },
             root: crate::memory::MemoryWorld::root(),
-            meaning,
-            reach,
+            meaning: settings,
+            reach: limits,
             agents: RecordedAgents::default(),
             given: None,
             replays: None,

@@ -75,11 +75,11 @@ fn make_older(
 }
 
 fn by_first_rules(facts: &Facts, eval: EvalId, site: &Site) -> CandidateScore {
-    let meaning = &facts.settings;
+    let settings = &facts.settings;
     let sweep = |artifact: &Artifact| {
         let text = site.text(artifact.path.as_str());
         let name = artifact.path.as_str();
-        Sweep::read_csv(text.as_bytes(), name, meaning.config_limit(), &meaning.score)
+        Sweep::read_csv(text.as_bytes(), name, settings.config_limit(), &settings.score)
             .expect("a sweep")
     };
     let RootBaseline::Measured { results: root, rows, .. } = &facts.baseline else {
@@ -90,7 +90,7 @@ fn by_first_rules(facts: &Facts, eval: EvalId, site: &Site) -> CandidateScore {
     let parent = sweep(&parent.expect("a parent's results"));
     let (root, candidate) = (sweep(root), sweep(&eval.results().expect("results")));
     let judged =
-        score_candidate_by(RulesVersion::First, [&parent, &root], &candidate, meaning, *rows);
+        score_candidate_by(RulesVersion::First, [&parent, &root], &candidate, settings, *rows);
     judged.expect("a comparison").scored
 }
 

@@ -99,14 +99,15 @@ pub(crate) fn run_command(mut cli: CliArgs) -> Result<CommandExit, CommandFailur
         let (folder, config) = (folder.clone(), file.config.clone());
         interrupt::set_resume_command(ResumeCommand { folder, config, flags });
     };
-    let settings = |file: &ConfigFlag, meaning: &FixedSettingsFlags, going: &ResumableFlags| {
-        let flags = [serde_json::to_value(meaning)?, serde_json::to_value(going)?];
-        let config = Config::load(&here, file.config.as_deref())?.with_flags(&flags)?;
-        asked_for(file, flags.into());
-        config.load_prompts(&toplevel_or_folder(&here))?;
-        note_ignored_variables(&here, &config)?;
-        Ok::<_, CommandFailure>(config)
-    };
+    let settings =
+        |file: &ConfigFlag, fixed_settings: &FixedSettingsFlags, going: &ResumableFlags| {
+            let flags = [serde_json::to_value(fixed_settings)?, serde_json::to_value(going)?];
+            let config = Config::load(&here, file.config.as_deref())?.with_flags(&flags)?;
+            asked_for(file, flags.into());
+            config.load_prompts(&toplevel_or_folder(&here))?;
+            note_ignored_variables(&here, &config)?;
+            Ok::<_, CommandFailure>(config)
+        };
     let find = |name: Option<&str>| run_location::RunLocation::find(&here, name);
     match cli.command {
         CliCommand::Run(args) if args.validate_only => {

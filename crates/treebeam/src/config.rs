@@ -1,12 +1,15 @@
 //! The configuration: what file, environment and flags say, one over the other, and where each value is from.
 //!
 //! # Layout
-//! `key` is the table of all keys; `tables` reads them into what a run means and how far it goes, with [`score`] and `gate`
-//! for the tables of these names, `measure` for the commands that measure a code state, [`agents`], `tuner` and [`spending`]
-//! for who answers and at what cost, [`prompts`] for what they are told, [`deadline`] for until when, `table` for what is a table at all and [`bounded_values`] for values that have bounds. `file` finds
-//! and reads a file, `environment` the variables, `origin` says where a value stands, and `words` what is wrong with it.
-//! [`sample_config`] writes a new file, [`old_config`] and [`column_proposal`] say what goes into it. A new key is a row in `key`, a field in
-//! `tables`, and a line in `docs/configuration.md`.
+//! `config_key` is the table of all keys; `tables` reads them into what a run means and how far it
+//! goes, with [`score`] and `gate` for the tables of these names, `measure` for the commands that
+//! measure a code state, [`agents`], `tuner` and [`spending`] for who answers and at what cost,
+//! [`prompts`] for what they are told, [`deadline`] for until when, `table` for what is a table at
+//! all and [`bounded_values`] for values that have bounds. `config_file` finds and reads a file,
+//! `environment` the variables, `origin` says where a value stands, and `key_errors` what is wrong
+//! with it. [`sample_config`] writes a new file, [`old_config`] and [`column_proposal`] say what
+//! goes into it. A new key is a row in `config_key`, a field in `tables`, and a line in
+//! `docs/configuration.md`.
 
 pub(crate) mod agents;
 pub(crate) mod bounded_values;
@@ -389,9 +392,9 @@ fn replace_agents(below: &mut Value, above: &Value) {
 }
 
 /// A meaning by key.
-fn fixed_settings_json(meaning: &FixedSettings) -> Value {
-    let mut all = to_json_value(meaning);
-    let primary = format!("{}:{}", meaning.score.primary, meaning.score.primary_direction());
+fn fixed_settings_json(settings: &FixedSettings) -> Value {
+    let mut all = to_json_value(settings);
+    let primary = format!("{}:{}", settings.score.primary, settings.score.primary_direction());
     set_value(&mut all, "score.primary", json!(primary));
     all
 }

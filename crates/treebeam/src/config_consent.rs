@@ -1,6 +1,7 @@
-//! Programs, paths, variables and addresses from a configuration file that is not committed: a candidate can write such a
-//! file, so a run that is there takes them from it only where the user accepts it. Environment, flags and files outside of
-//! the repository are the user's own; `config/key.rs` says which keys this is about.
+//! Programs, paths, variables and addresses from a configuration file that is not committed: a
+//! candidate can write such a file, so a run that is there takes them from it only where the user
+//! accepts it. Environment, flags and files outside of the repository are the user's own;
+//! `config/config_key.rs` says which keys this is about.
 
 use crate::config::Config;
 use crate::config::config_file::ConfigFile;

@@ -67,21 +67,21 @@ struct CallCounts {
 
 impl CostEstimate {
     pub(crate) fn new(
-        meaning: &FixedSettings,
-        reach: &RunLimits,
+        settings: &FixedSettings,
+        limits: &RunLimits,
         asked: &[EstimatedAgent],
     ) -> Self {
         let mut estimate = Self {
             expected: CallTotals::default(),
             worst: CallTotals::default(),
             by_role: Vec::new(),
-            max_cost: reach.max_cost_usd.map(|dollars| Cost::from_dollars(dollars.get())),
-            max_tokens: reach.max_tokens_total,
-            max_evals: reach.max_total_idea_evals,
+            max_cost: limits.max_cost_usd.map(|dollars| Cost::from_dollars(dollars.get())),
+            max_tokens: limits.max_tokens_total,
+            max_evals: limits.max_total_idea_evals,
             asked: Vec::new(),
         };
         for agent in asked {
-            let calls = count_calls(meaning, reach, agent.role);
+            let calls = count_calls(settings, limits, agent.role);
             let [input, output] = usual_tokens(agent.role);
             let shown = u64::try_from(agent.shown_chars).unwrap_or(u64::MAX);
             let longest = agent.max_tokens.map_or(output, u64::from);
@@ -191,22 +191,22 @@ impl CallTotals {
 
 /// One node at first, then as many as the beam is wide; K ideas on each, as far as the budget of evals goes. A control group
 /// is asked once at each depth.
-fn count_calls(meaning: &FixedSettings, reach: &RunLimits, role: AgentRole) -> CallCounts {
-    let depths = u64::from(reach.max_depth);
-    let width = u64::from(meaning.beam_width.get());
+fn count_calls(settings: &FixedSettings, limits: &RunLimits, role: AgentRole) -> CallCounts {
+    let depths = u64::from(limits.max_depth);
+    let width = u64::from(settings.beam_width.get());
     let nodes = if depths == 0 { 0 } else { (depths - 1).saturating_mul(width) + 1 };
-    let each = u64::from(meaning.ideas_per_node.get());
-    let tree = nodes.saturating_mul(each).min(max_evals(meaning, reach, EvalGroup::Tree));
-    let control = meaning.control.map_or(0, |control| {
+    let each = u64::from(settings.ideas_per_node.get());
+    let tree = nodes.saturating_mul(each).min(max_evals(settings, limits, EvalGroup::Tree));
+    let control = settings.control.map_or(0, |control| {
         let beside = control.control_beside(u32::try_from(tree).unwrap_or(u32::MAX));
-        u64::from(beside).min(max_evals(meaning, reach, EvalGroup::Control))
+        u64::from(beside).min(max_evals(settings, limits, EvalGroup::Control))
     });
     let evals = tree.saturating_add(control);
     let nodes = nodes.min(tree.div_ceil(each)).saturating_add(depths.min(control));
-    let attempts = evals.saturating_mul(1 + u64::from(reach.eval_retries));
-    let rounds = 1 + u64::from(reach.max_review_rounds);
+    let attempts = evals.saturating_mul(1 + u64::from(limits.eval_retries));
+    let rounds = 1 + u64::from(limits.max_review_rounds);
     // Each question for ideas may have to be told more than fits.
-    let summaries = if reach.summary_agent == Some(role) { nodes } else { 0 };
+    let summaries = if limits.summary_agent == Some(role) { nodes } else { 0 };
     let own = match role {
         AgentRole::Ideas => {
             CallCounts { expected: nodes, most: nodes.saturating_mul(MAX_IDEA_QUESTIONS) }
@@ -227,9 +227,9 @@ fn count_calls(meaning: &FixedSettings, reach: &RunLimits, role: AgentRole) -> C
 }
 
 /// The most evals that a group may have.
-fn max_evals(meaning: &FixedSettings, reach: &RunLimits, group: EvalGroup) -> u64 {
-    let Some(most) = reach.max_total_idea_evals else { return u64::MAX };
-    let control = meaning.control.map_or(0, |control| control.control_part_of(most));
+fn max_evals(settings: &FixedSettings, limits: &RunLimits, group: EvalGroup) -> u64 {
+    let Some(most) = limits.max_total_idea_evals else { return u64::MAX };
+    let control = settings.control.map_or(0, |control| control.control_part_of(most));
     u64::from(match group {
         EvalGroup::Tree => most - control,
         EvalGroup::Control => control,
@@ -285,7 +285,7 @@ mod tests {
         }
     }
 
-    fn meaning(ideas: u32, beam: u32) -> FixedSettings {
+    fn fixed_settings(ideas: u32, beam: u32) -> FixedSettings {
         let number = |n| NonZeroU32::new(n).expect("not zero");
         FixedSettings {
             ideas_per_node: number(ideas),
@@ -294,38 +294,39 @@ mod tests {
         }
     }
 
-    fn reach(depth: u32) -> RunLimits {
+    fn run_limits(depth: u32) -> RunLimits {
         RunLimits { max_depth: depth, max_review_rounds: 2, ..RunLimits::default() }
     }
 
     #[test]
     fn calls_follow_from_the_shape_of_the_tree() {
-        let check = |role, meaning: &FixedSettings, reach: &RunLimits, expect: [u64; 2]| {
-            let CallCounts { expected, most } = count_calls(meaning, reach, role);
+        let check = |role, settings: &FixedSettings, limits: &RunLimits, expect: [u64; 2]| {
+            let CallCounts { expected, most } = count_calls(settings, limits, role);
             assert_eq!([expected, most], expect, "{role}");
         };
         // 1 + 2 × 2 nodes, 7 ideas on each.
-        check(AgentRole::Ideas, &meaning(7, 2), &reach(3), [5, 15]);
-        check(AgentRole::Planner, &meaning(7, 2), &reach(3), [35, 35]);
-        check(AgentRole::Coder, &meaning(7, 2), &reach(3), [53, 105]);
-        check(AgentRole::Coder, &meaning(7, 2), &reach(0), [0, 0]);
-        let few = RunLimits { max_total_idea_evals: Some(9), eval_retries: 1, ..reach(3) };
-        check(AgentRole::Ideas, &meaning(7, 2), &few, [2, 6]);
-        check(AgentRole::Coder, &meaning(7, 2), &few, [14, 54]);
-        let once = RunLimits { max_review_rounds: 0, ..reach(1) };
-        check(AgentRole::Reviewer, &meaning(7, 2), &once, [7, 7]);
-        let controlled = FixedSettings { control: "best-of-n=0.5".parse().ok(), ..meaning(7, 2) };
+        check(AgentRole::Ideas, &fixed_settings(7, 2), &run_limits(3), [5, 15]);
+        check(AgentRole::Planner, &fixed_settings(7, 2), &run_limits(3), [35, 35]);
+        check(AgentRole::Coder, &fixed_settings(7, 2), &run_limits(3), [53, 105]);
+        check(AgentRole::Coder, &fixed_settings(7, 2), &run_limits(0), [0, 0]);
+        let few = RunLimits { max_total_idea_evals: Some(9), eval_retries: 1, ..run_limits(3) };
+        check(AgentRole::Ideas, &fixed_settings(7, 2), &few, [2, 6]);
+        check(AgentRole::Coder, &fixed_settings(7, 2), &few, [14, 54]);
+        let once = RunLimits { max_review_rounds: 0, ..run_limits(1) };
+        check(AgentRole::Reviewer, &fixed_settings(7, 2), &once, [7, 7]);
+        let controlled =
+            FixedSettings { control: "best-of-n=0.5".parse().ok(), ..fixed_settings(7, 2) };
         // As many on the root again, asked for at each of three depths.
-        check(AgentRole::Ideas, &controlled, &reach(3), [8, 24]);
-        check(AgentRole::Planner, &controlled, &reach(3), [70, 70]);
-        let few = RunLimits { max_total_idea_evals: Some(9), ..reach(3) };
+        check(AgentRole::Ideas, &controlled, &run_limits(3), [8, 24]);
+        check(AgentRole::Planner, &controlled, &run_limits(3), [70, 70]);
+        let few = RunLimits { max_total_idea_evals: Some(9), ..run_limits(3) };
         // Five of nine in the tree, on one node, and four on the root.
         check(AgentRole::Ideas, &controlled, &few, [4, 12]);
         check(AgentRole::Planner, &controlled, &few, [9, 9]);
-        let huge = RunLimits { max_depth: u32::MAX, eval_retries: u32::MAX, ..reach(1) };
+        let huge = RunLimits { max_depth: u32::MAX, eval_retries: u32::MAX, ..run_limits(1) };
         check(
             AgentRole::Coder,
-            &meaning(1000, 1000),
+            &fixed_settings(1000, 1000),
             &huge,
             [(u64::from(u32::MAX - 1) * 1_000_000 + 1000) * 3 / 2, u64::MAX],
         );
@@ -334,7 +335,7 @@ mod tests {
     #[test]
     fn costs_are_added_and_what_is_not_known_is_said() {
         let both = [agent(AgentRole::Coder, Some(1.0)), agent(AgentRole::Ideas, None)];
-        let estimate = CostEstimate::new(&meaning(2, 1), &reach(1), &both);
+        let estimate = CostEstimate::new(&fixed_settings(2, 1), &run_limits(1), &both);
         // Two ideas in three rounds of 12000 + 4000; at worst in six of 48000 + 10000.
         assert_eq!(estimate.expected.cost, Cost::from_dollars(0.048));
         assert_eq!(estimate.worst.cost, Cost::from_dollars(6.0 * 0.058));
@@ -346,27 +347,30 @@ mod tests {
              at worst 9 calls, 450000 tokens, $0.35 and the price of 3 calls, which is not known"
         );
         let shown = EstimatedAgent { shown_chars: 60_000, ..agent(AgentRole::Coder, Some(1.0)) };
-        let estimate = CostEstimate::new(&meaning(2, 1), &reach(1), &[shown]);
+        let estimate = CostEstimate::new(&fixed_settings(2, 1), &run_limits(1), &[shown]);
         assert_eq!(estimate.expected.cost, Cost::from_dollars(3.0 * (0.016 + 0.015)));
         assert_eq!(estimate.worst.cost, Cost::from_dollars(6.0 * (0.058 + 0.030)));
-        let capped = RunLimits { max_cost_usd: Finite::new(0.01), ..reach(1) };
-        let estimate = CostEstimate::new(&meaning(2, 1), &capped, &both);
+        let capped = RunLimits { max_cost_usd: Finite::new(0.01), ..run_limits(1) };
+        let estimate = CostEstimate::new(&fixed_settings(2, 1), &capped, &both);
         assert_eq!(estimate.likely_cost(), Cost::from_dollars(0.01));
         assert!(estimate.is_open_ended(), "what has no price is not counted");
     }
 
     #[test]
     fn a_budget_is_called_a_bound_only_where_it_is_one() {
-        let both =
-            RunLimits { max_cost_usd: Finite::new(0.01), max_tokens_total: Some(900), ..reach(1) };
+        let both = RunLimits {
+            max_cost_usd: Finite::new(0.01),
+            max_tokens_total: Some(900),
+            ..run_limits(1)
+        };
         let check = |agents: &[EstimatedAgent], expect: [&str; 2], advice: bool| {
-            let estimate = CostEstimate::new(&meaning(2, 1), &both, agents);
+            let estimate = CostEstimate::new(&fixed_settings(2, 1), &both, agents);
             let said = estimate.to_string();
             let expect = format!("; {}; {}", expect[0], expect[1]);
             assert!(said.ends_with(&expect), "{said}\n{expect}");
             assert_eq!(estimate.advice().is_some(), advice, "{said}");
             let few = RunLimits { max_total_idea_evals: Some(3), ..both.clone() };
-            assert_eq!(CostEstimate::new(&meaning(2, 1), &few, agents).advice(), None);
+            assert_eq!(CostEstimate::new(&fixed_settings(2, 1), &few, agents).advice(), None);
         };
         let model = |price| agent(AgentRole::Coder, price);
         let of = |role, known, price| EstimatedAgent { known, ..agent(role, price) };

@@ -73,7 +73,7 @@ fn stop_now() -> ! {
     end_all();
     print_with_timeout(RESUME_TEXT.get().map_or_else(
         || "stopped".to_owned(),
-        |way_on| format!("stopped; `{way_on}` goes on from what is on disk"),
+        |resume_command| format!("stopped; `{resume_command}` goes on from what is on disk"),
     ));
     #[expect(clippy::exit, reason = "nothing that is still going on may be waited for")]
     process::exit(CommandExit::Interrupted.code().into())

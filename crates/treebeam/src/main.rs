@@ -1,10 +1,13 @@
 //! treebeam: a beam search over code states that runs by itself overnight.
 //!
 //! # Layout
-//! `cli` is the command line, `command` has one file per command, `config` is the configuration with the origin of each
-//! value, `settings` keeps a run's meaning on resume, `uncommitted` asks about what a file that is not committed names, `dotenv` finds `.env` files, `crew` the agents and their keys, `given` reads the user's own ideas, `wiring` finds runs, `world` puts their ports together,
-//! `progress` shows a run while it goes on, `interrupt` is Ctrl-C, `terminal` prints, and `failure` is how a command
-//! fails: message, hint, exit code.
+//! `cli` is the command line, `command` has one file per command, `config` is the configuration
+//! with the origin of each value, `run_settings` keeps a run's fixed settings on resume,
+//! `config_consent` asks about what a file that is not committed names, `dotenv` finds `.env`
+//! files, `role_agents` the agents and their keys, `user_ideas` reads the user's own ideas,
+//! `run_location` finds runs, `world` puts their ports together, `progress` shows a run while it
+//! goes on, `interrupt` is Ctrl-C, `terminal` prints, and `failure` is how a command fails:
+//! message, hint, exit code.
 
 mod cli;
 mod command;

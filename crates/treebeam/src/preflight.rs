@@ -80,8 +80,8 @@ pub(crate) fn must_have_summary_agent(
 /// What a run as it is configured may take.
 pub(crate) fn estimate_cost(
     config: &Config,
-    meaning: &FixedSettings,
-    reach: &RunLimits,
+    settings: &FixedSettings,
+    limits: &RunLimits,
     seats: &[RoleAgent<'_>],
 ) -> CostEstimate {
     let prices = config.model_prices();
@@ -103,7 +103,7 @@ pub(crate) fn estimate_cost(
         EstimatedAgent { role: seat.role, shown_chars, max_tokens, price, known }
     };
     let asked: Vec<EstimatedAgent> = seats.iter().map(asked).collect();
-    CostEstimate::new(meaning, reach, &asked)
+    CostEstimate::new(settings, limits, &asked)
 }
 
 /// Shows what a run may cost, and asks where that is much and somebody is there to say no. A script goes on.

@@ -120,8 +120,8 @@ mod tests {
         let run: RunId = "first".parse().expect("a name");
         let check = |folder: Option<&str>, config: Option<&str>, flags: &[Value], expect: &str| {
             let [folder, config] = [folder, config].map(|path| path.map(PathBuf::from));
-            let way_on = ResumeCommand { folder, config, flags: flags.to_vec() };
-            assert_eq!(way_on.render_for(&run), expect);
+            let resume_command = ResumeCommand { folder, config, flags: flags.to_vec() };
+            assert_eq!(resume_command.render_for(&run), expect);
         };
         check(None, None, &[], "treebeam resume first");
         check(None, None, &[json!({"max_depth": null})], "treebeam resume first");

@@ -16,12 +16,14 @@ use treebeam_core::policy::{RecordedAgents, RunLimits};
 
 /// Refuses a configuration that would change what the results of a run mean.
 pub(crate) fn must_keep_fixed_settings(config: &Config, run: &Facts) -> Result<(), CommandFailure> {
-    let mut meaning = run.settings.clone();
+    let mut settings = run.settings.clone();
     if run.user_ideas.is_some() {
         // Of an eval that is a matter of flags too, and a baseline is measured whatever was there: what is on record counts.
-        meaning.measure.baseline_csv = config.fixed_settings(meaning.clone())?.measure.baseline_csv;
+        settings.measure.baseline_csv =
+            config.fixed_settings(settings.clone())?.measure.baseline_csv;
     }
-    let Some(SettingChange { key, origin, before, asked }) = config.first_fixed_change(&meaning)?
+    let Some(SettingChange { key, origin, before, asked }) =
+        config.first_fixed_change(&settings)?
     else {
         return Ok(());
     };
@@ -46,8 +48,8 @@ pub(crate) fn must_keep_fixed_settings(config: &Config, run: &Facts) -> Result<(
 
 /// The values of a run that the configuration would change now, by key, as far as flags keep them.
 pub(crate) fn flags_to_keep(config: &Config, run: &Facts) -> Result<Value, CommandFailure> {
-    let meaning = config.fixed_changes(&run.settings)?;
-    let changes = meaning.into_iter().chain(config.limit_changes(&run.limits));
+    let settings = config.fixed_changes(&run.settings)?;
+    let changes = settings.into_iter().chain(config.limit_changes(&run.limits));
     let with_flag = changes.filter(|change| change.key.flag_name().is_some());
     let value =
         |change: SettingChange| (change.key.name.to_owned(), flag_value(&change.before).into());
@@ -65,18 +67,18 @@ pub(crate) fn settings_events(
     top: &Path,
     run: &Facts,
 ) -> Result<Vec<Event>, CommandFailure> {
-    let (reach, agents) =
+    let (limits, agents) =
         (update_run_limits(config, &run.limits), recorded_agents(config, top, run.world)?);
     if run.user_ideas.is_none() {
-        must_keep_conversations(config, top, run.world, &reach)?;
+        must_keep_conversations(config, top, run.world, &limits)?;
     }
-    let reach = (reach != run.limits).then_some(Event::SettingsChanged { reach });
+    let limits = (limits != run.limits).then_some(Event::SettingsChanged { reach: limits });
     let roles = with_key_variables(&run.agents, &agents).changed_roles(&agents);
     for role in &roles {
         terminal::print_note(&format!("`agents.{role}` is another one from now on"));
     }
     let agents = (!roles.is_empty()).then_some(Event::AgentsChanged { agents });
-    Ok(reach.into_iter().chain(agents).collect())
+    Ok(limits.into_iter().chain(agents).collect())
 }
 
 /// What is recorded of agents. An older treebeam did not record from which variable a key is read: that counts as unchanged.
@@ -98,16 +100,16 @@ fn must_keep_conversations(
     config: &Config,
     top: &Path,
     world: WorldKind,
-    reach: &RunLimits,
+    limits: &RunLimits,
 ) -> Result<(), CommandFailure> {
-    let mode = reach.idea_conversation_mode;
+    let mode = limits.idea_conversation_mode;
     match world {
         WorldKind::Dry { .. } => preflight::must_keep_conversations(mode, &[]),
         WorldKind::Real => {
             let dotenv = Dotenv::load(top, config)?;
             let seats = role_agents::list_role_agents(config, &dotenv);
             preflight::must_keep_conversations(mode, &seats)?;
-            preflight::must_have_summary_agent(reach.summary_agent, &seats)
+            preflight::must_have_summary_agent(limits.summary_agent, &seats)
         }
     }
 }

@@ -22,7 +22,7 @@ use treebeam_agent::{AgentDoor, DoorPlan};
 use treebeam_core::event::WorldKind;
 use treebeam_core::facts::Facts;
 use treebeam_core::id::NodeId;
-use treebeam_core::measure::Variable;
+use treebeam_core::measure::VariableName;
 use treebeam_core::state::State;
 use treebeam_dry::{DryAgent, DryClock, DryExecutor, FlakyCleanup};
 use treebeam_executor::{
@@ -192,7 +192,7 @@ fn build_executor(
 }
 
 /// The variables that commands get: those of the environment, and where it has none, those of `.env`.
-fn passed_variables(wanted: &[Variable], dotenv: &Dotenv) -> Vec<(OsString, OsString)> {
+fn passed_variables(wanted: &[VariableName], dotenv: &Dotenv) -> Vec<(OsString, OsString)> {
     collect_variables(wanted, |name| {
         let is_wanted = wanted.iter().any(|passed| passed.as_str() == name);
         env::var_os(name).or_else(|| {

@@ -3,10 +3,10 @@
 //! tried, and what came of it, stands in the prompt, as for any agent.
 //!
 //! # Layout
-//! [`file_kind`] and [`scope`] say which files are looked at; [`constant`] finds what stands there, with `mask`, `json` and
-//! `nested` for the languages and [`literal`] for values and their form. [`change`] is one change as a sentence and as a
-//! diff, [`history`] reads what was tried. `axis` and `curve` are what is known about one constant, [`search`] chooses among
-//! all of them.
+//! [`file_kind`] and [`scope`] say which files are looked at; [`constant`] finds what stands there,
+//! with `code_mask`, `json` and `toml_yaml` for the languages and [`literal`] for values and their
+//! form. [`change`] is one change as a sentence and as a diff, [`history`] reads what was tried.
+//! `axis` and `curve` are what is known about one constant, [`search`] chooses among all of them.
 
 pub mod change;
 pub mod constant;

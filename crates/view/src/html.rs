@@ -3,15 +3,17 @@
 //! style or a script of its own: a page is good under a policy that allows neither.
 //!
 //! # Layout
-//! [`report()`] is the whole file, `page` what stands around every page, [`asset`] its style and its script.
-//! The parts: [`run_head()`] how the run stands, [`tree()`] the tree drawn, [`scores`] every score and the best so far,
-//! [`eval`] and [`node`] one of each, [`compare()`] two of them side by side, [`costs()`] what answers took, [`timeline()`]
-//! what ran when, [`lineage()`] which conversation goes on from which, [`findings()`] what a validation found,
-//! [`trust()`] how far to
-//! trust the best, [`holdout()`] what is left of a gain on data that the search never saw. [`site`] puts them on pages of their own.
-//! What they share: `text` shows foreign text as it is and nothing but text, `mark` gives each outcome its shape, `plot`
-//! has scales and axes, `metrics` is the table of metrics, `paired` the drawing of a comparison configuration by
-//! configuration, `diff` colours a change, `material` is what the caller brings along.
+//! [`render_report`] is the whole file, `page` what stands around every page, [`asset`] its style
+//! and its script. The parts: [`render_run_head`] how the run stands, [`render_tree`] the tree
+//! drawn, [`scores`] every score and the best so far, [`eval`] and [`node`] one of each,
+//! [`render_comparison`] two of them side by side, [`render_costs`] what answers took,
+//! [`render_timeline`] what ran when, [`render_lineage`] which conversation goes on from which,
+//! [`render_findings`] what a validation found, [`render_trust`] how far to trust the best,
+//! [`render_holdout`] what is left of a gain on data that the search never saw. [`site`] puts them
+//! on pages of their own. What they share: `visible_text` shows foreign text as it is and nothing
+//! but text, `status_mark` gives each outcome its shape, `plot` has scales and axes, `metrics` is
+//! the table of metrics, `paired` the drawing of a comparison configuration by configuration,
+//! `diff` colours a change, `page_material` is what the caller brings along.
 
 pub mod asset;
 mod compare;

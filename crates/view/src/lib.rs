@@ -2,14 +2,16 @@
 //! state gives the same bytes. Nothing here reads a clock, a file or the environment, decides anything, or prints.
 //!
 //! # Layout
-//! The views: [`mod@summary`] is `TREE_SUMMARY.md`, [`mod@graph`] is `TREE_GRAPH.md`, [`results`] is `results.tsv`,
-//! [`mod@status`] is the screen of `treebeam status`, [`mod@score`] that of `treebeam score`, [`mod@list`] that of
-//! `treebeam list`, [`mod@show`] that of `treebeam show`, [`mod@best`] that of `treebeam best`, [`mod@holdout`] a table of
-//! `treebeam demo`, [`log`] a line of `treebeam log`, [`screen`] that of `treebeam watch`, [`versus`] the tree against its
-//! control group, `trust` the best against luck, [`validation`] is `VALIDATION_REPORT.md`, and [`html`] is `report.html` with all of its parts.
-//! What they share: [`outcome`] says in one word what became of an eval, [`figure`] writes numbers, `words` says stops
-//! and rules for people, `read` looks up what the facts hold in two steps, [`safe_text`] tames text that a model wrote, `width` measures it, and
-//! `markdown` makes tables in which such text cannot break out of its cell.
+//! The views: [`mod@summary`] is `TREE_SUMMARY.md`, [`mod@graph`] is `TREE_GRAPH.md`, [`results`]
+//! is `results.tsv`, [`mod@status`] is the screen of `treebeam status`, [`mod@score`] that of
+//! `treebeam score`, [`mod@list`] that of `treebeam list`, [`mod@show`] that of `treebeam show`,
+//! [`mod@best`] that of `treebeam best`, [`mod@holdout`] a table of `treebeam demo`, [`log`] a line
+//! of `treebeam log`, [`screen`] that of `treebeam watch`, [`versus`] the tree against its control
+//! group, `trust` the best against luck, [`validation`] is `VALIDATION_REPORT.md`, and [`html`] is
+//! `report.html` with all of its parts. What they share: [`outcome`] says in one word what became
+//! of an eval, [`figure`] writes numbers, `words` says stops and rules for people, `lookup` looks
+//! up what the facts hold in two steps, [`safe_text`] tames text that a model wrote, `width`
+//! measures it, and `markdown` makes tables in which such text cannot break out of its cell.
 
 pub mod best;
 mod busy_places;

@@ -89,12 +89,12 @@ impl RunDigest {
 
     /// A run: who runs it, if somebody does, and which command would go on with it.
     #[must_use]
-    pub fn from_facts(facts: &Facts, runner: Option<String>, way_on: &str) -> Self {
+    pub fn from_facts(facts: &Facts, runner: Option<String>, resume_command: &str) -> Self {
         let standing = match (runner, facts.stop_reason()) {
             (Some(by), _) if facts.history.paused_since.is_some() => RunStatus::Paused { by },
             (Some(by), _) => RunStatus::Running { by },
             (None, Some(reason)) => RunStatus::Stopped(reason),
-            (None, None) => Self::unfinished_status(facts, way_on.to_owned()),
+            (None, None) => Self::unfinished_status(facts, resume_command.to_owned()),
         };
         let best = facts.best_node();
         Self {
@@ -161,8 +161,8 @@ impl ListedRun {
             RunStatus::Unmeasured { refused: None, resume_command } => {
                 format!("measured nothing yet: `{resume_command}` measures the root")
             }
-            RunStatus::Resumable { resume_command: way_on } => {
-                format!("can go on{until}: `{way_on}`")
+            RunStatus::Resumable { resume_command } => {
+                format!("can go on{until}: `{resume_command}`")
             }
         }
     }

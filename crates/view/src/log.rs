@@ -140,8 +140,8 @@ fn describe_event(event: &Event) -> String {
         Event::RemovalAsked { leftovers } => {
             format!("to be removed: {}", count_leftovers(leftovers))
         }
-        Event::SettingsChanged { reach } => {
-            format!("goes on with other settings: {}", describe_limits(reach))
+        Event::SettingsChanged { reach: limits } => {
+            format!("goes on with other settings: {}", describe_limits(limits))
         }
         Event::AgentsChanged { agents } => format!("goes on with other agents: {agents}"),
         Event::RulesChanged { rules_version } => {
@@ -212,23 +212,23 @@ const fn approval_words(approval: Approval) -> &'static str {
 }
 
 fn describe_run_start(started: &RunStarted) -> String {
-    let RunStarted { run, world, root, meaning, reach, .. } = started;
-    let (ideas, beam) = (meaning.ideas_per_node, meaning.beam_width);
+    let RunStarted { run, world, root, meaning: settings, reach: limits, .. } = started;
+    let (ideas, beam) = (settings.ideas_per_node, settings.beam_width);
     let root = root.short_name();
     let world = words::describe_world(*world);
     let control =
-        meaning.control.map_or_else(String::new, |control| format!(", control {control}"));
-    let shape = format!("K {ideas}, B {beam}, {}{control}", describe_limits(reach));
+        settings.control.map_or_else(String::new, |control| format!(", control {control}"));
+    let shape = format!("K {ideas}, B {beam}, {}{control}", describe_limits(limits));
     format!("run {run} started at {root}: {shape}; {world}")
 }
 
-fn describe_limits(reach: &RunLimits) -> String {
-    let most = reach.max_total_idea_evals;
+fn describe_limits(limits: &RunLimits) -> String {
+    let most = limits.max_total_idea_evals;
     let most =
         most.map_or_else(|| "no limit of evals".to_owned(), |n| format!("at most {n} evals"));
-    let spending =
-        words::describe_spending_limits(reach).map_or_else(String::new, |most| format!(", {most}"));
-    format!("D {}, {most}{spending}, {} at once", reach.max_depth, reach.max_parallel_evals)
+    let spending = words::describe_spending_limits(limits)
+        .map_or_else(String::new, |most| format!(", {most}"));
+    format!("D {}, {most}{spending}, {} at once", limits.max_depth, limits.max_parallel_evals)
 }
 
 /// Nothing for the first time.

@@ -2,8 +2,9 @@
 //! and the size give the lines; a key gives the next model. Reads no file, no clock and no keyboard, and draws nothing.
 //!
 //! # Layout
-//! [`model`] is what a key does, `tree` the rows, `now` what is going on and how long it may take, `page` what lies over the
-//! tree, [`watch_history`] what is remembered of the journal, [`safe_text`] a line with its looks, `inert` makes text harmless.
+//! [`model`] is what a key does, `tree` the rows, `current_work` what is going on and how long it
+//! may take, `page` what lies over the tree, [`watch_history`] what is remembered of the journal,
+//! [`mod@line`] a line with its looks, `inert_text` makes text harmless.
 
 mod current_work;
 mod inert_text;

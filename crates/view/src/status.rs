@@ -34,11 +34,11 @@ pub struct UnansweredCalls {
 impl UnansweredCalls {
     /// In words, where there is a budget that counts it.
     #[must_use]
-    pub fn describe(self, reach: &RunLimits) -> Option<String> {
+    pub fn describe(self, limits: &RunLimits) -> Option<String> {
         let (cost, tokens) = (self.cost, self.tokens);
-        let money = reach.max_cost_usd.is_some() && cost != Cost::default();
+        let money = limits.max_cost_usd.is_some() && cost != Cost::default();
         let money = money.then(|| cost.to_string());
-        let tokens = (reach.max_tokens_total.is_some() && tokens > 0).then_some(tokens);
+        let tokens = (limits.max_tokens_total.is_some() && tokens > 0).then_some(tokens);
         let parts = money.into_iter().chain(tokens.map(|tokens| format_count(tokens, "token")));
         let parts = parts.collect::<Vec<_>>().join(" and ");
         let why = "for calls that brought no answer";
@@ -54,10 +54,10 @@ pub fn render_status(
     unanswered: UnansweredCalls,
     runner: Option<&str>,
     waits: &[String],
-    way_on: &str,
+    resume_command: &str,
 ) -> String {
     let mut lines = head_lines(facts, unanswered);
-    let mut foot = foot_lines(facts, runner, way_on);
+    let mut foot = foot_lines(facts, runner, resume_command);
     foot.extend(waiting_lines(waits));
     // A command is to be typed: it is not cut, and the terminal breaks it.
     let below: usize = foot.iter().map(|line| text_columns(line).div_ceil(SCREEN_COLUMNS)).sum();
@@ -113,7 +113,7 @@ fn head_lines(facts: &Facts, unanswered: UnansweredCalls) -> Vec<String> {
 }
 
 /// Who runs it, and how it goes on.
-fn foot_lines(facts: &Facts, runner: Option<&str>, way_on: &str) -> Vec<String> {
+fn foot_lines(facts: &Facts, runner: Option<&str>, resume_command: &str) -> Vec<String> {
     match runner {
         Some(runner) => {
             let mut lines = wrapped_field("running", &one_line(runner), 2);
@@ -133,7 +133,7 @@ fn foot_lines(facts: &Facts, runner: Option<&str>, way_on: &str) -> Vec<String> 
             );
             let mut lines = vec![format_field("running", &format!("nobody: {why}"))];
             lines.extend(stop_line(facts));
-            lines.push(format_field("go on", way_on));
+            lines.push(format_field("go on", resume_command));
             lines
         }
         None => Vec::new(),

@@ -77,9 +77,9 @@ fn format_evals(facts: &Facts) -> String {
 }
 
 fn render_configuration(facts: &Facts) -> String {
-    let (meaning, reach, score) = (&facts.settings, &facts.limits, &facts.settings.score);
-    let limit = meaning.sweep_config_limit.map_or("all".to_owned(), |limit| limit.to_string());
-    let budget = reach.max_total_idea_evals;
+    let (settings, limits, score) = (&facts.settings, &facts.limits, &facts.settings.score);
+    let limit = settings.sweep_config_limit.map_or("all".to_owned(), |limit| limit.to_string());
+    let budget = limits.max_total_idea_evals;
     let budget = budget
         .map_or("no limit".to_owned(), |most| format!("at most {}", format_count(most, "eval")));
     let primary = [
@@ -92,25 +92,25 @@ fn render_configuration(facts: &Facts) -> String {
     let mut table = MarkdownTable::new(["setting", "value"]);
     let mut row =
         |name: &str, value: MarkdownText| table.add_row([MarkdownText::from_text(name), value]);
-    row("K, ideas per node", MarkdownText::from_text(&meaning.ideas_per_node.to_string()));
-    row("D, depths", MarkdownText::from_text(&reach.max_depth.to_string()));
-    row("B, beam width", MarkdownText::from_text(&meaning.beam_width.to_string()));
+    row("K, ideas per node", MarkdownText::from_text(&settings.ideas_per_node.to_string()));
+    row("D, depths", MarkdownText::from_text(&limits.max_depth.to_string()));
+    row("B, beam width", MarkdownText::from_text(&settings.beam_width.to_string()));
     row("N, configurations per sweep", MarkdownText::from_text(&limit));
     row("budget", MarkdownText::from_text(&budget));
     if let Some(control) = facts.control_policy() {
         row("control", MarkdownText::code_span(&control.to_string()));
     }
-    if let Some(spending) = words::describe_spending_limits(reach) {
+    if let Some(spending) = words::describe_spending_limits(limits) {
         row("answers of agents", MarkdownText::from_text(&spending));
     }
     if !facts.agents.0.is_empty() {
         row("agents", MarkdownText::from_text(&facts.agents.to_string()));
     }
-    row("repeats are looked for in", MarkdownText::code_span(&meaning.dedupe_scope.to_string()));
+    row("repeats are looked for in", MarkdownText::code_span(&settings.dedupe_scope.to_string()));
     row("a sweep is complete with", MarkdownText::from_text(&words::describe_completeness(facts)));
     row(
         "ideas shown as context",
-        MarkdownText::code_span(&meaning.ideas_context_strategy.to_string()),
+        MarkdownText::code_span(&settings.ideas_context_strategy.to_string()),
     );
     row("primary metric", MarkdownText::join_all(primary, ", "));
     row("root commit", root);

@@ -91,9 +91,10 @@ pub(crate) fn describe_bills(bills: &RoleBills) -> Vec<String> {
 }
 
 /// The most that answers of agents may take, if there is such a limit.
-pub(crate) fn describe_spending_limits(reach: &RunLimits) -> Option<String> {
-    let cost = reach.max_cost_usd.map(|dollars| format!("at most ${}", dollars.to_exact_string()));
-    let tokens = reach.max_tokens_total.map(|tokens| format!("at most {tokens} tokens"));
+pub(crate) fn describe_spending_limits(run_limits: &RunLimits) -> Option<String> {
+    let cost =
+        run_limits.max_cost_usd.map(|dollars| format!("at most ${}", dollars.to_exact_string()));
+    let tokens = run_limits.max_tokens_total.map(|tokens| format!("at most {tokens} tokens"));
     let limits: Vec<String> = [cost, tokens].into_iter().flatten().collect();
     (!limits.is_empty()).then(|| limits.join(", "))
 }

@@ -177,14 +177,14 @@ async fn serve_connection(
     drop(conversation.await);
 }
 
-type Sending = Response<AnswerBody>;
+type WebResponse = Response<AnswerBody>;
 
 async fn handle_request(
     request: hyper::Request<Incoming>,
     site: Arc<dyn WebSite>,
     body_timeout: Duration,
     handle: &ConnectionHandle,
-) -> Sending {
+) -> WebResponse {
     let (head, body) = request.into_parts();
     let mut request = WebRequest {
         method: head.method.to_string(),

@@ -1,12 +1,14 @@
 //! Coding agents on the command line. For each there is a file with two pure functions: `call` says how it is started, `read`
 //! what its output means. All the rest is the same for all of them and is here.
 //!
-//! A session is only ever forked, never resumed: so two that go on from the same answer cannot disturb each other. What an
-//! agent did is not read from what it says: see [`super::workspace`].
+//! A session is only ever forked, never resumed: so two that go on from the same answer cannot
+//! disturb each other. What an agent did is not read from what it says: see `workspace` beside this
+//! folder.
 //!
 //! # Layout
-//! `codex`, `claude`, `gemini`, `opencode`, `aider`; `desk` has the files that one call needs, `failure` says what a
-//! complaint means, `json` finds JSON among other lines, [`version`] asks which version is there.
+//! `codex`, `claude`, `gemini`, `opencode`, `aider`; `call_folder` has the files that one call
+//! needs, `refusal` says what a complaint means, `json` finds JSON among other lines, [`version`]
+//! asks which version is there.
 
 mod aider;
 mod call_folder;

@@ -26,9 +26,9 @@ impl StoredVerdict {
     pub fn from_verdict(
         verdict: &GateVerdict,
         measured: &ScoredCandidate,
-        meaning: &FixedSettings,
+        settings: &FixedSettings,
     ) -> Self {
-        let rules = GateLimits::from_settings(meaning);
+        let rules = GateLimits::from_settings(settings);
         if derive_verdict(rules, measured) == *verdict {
             Self::Derived { rules, passed: verdict.has_passed() }
         } else {

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 const EXTENSION_MODULES: [&str; 2] = ["so", "pyd"];
 
 /// A module as Python finds it: the folder that is searched, and the name.
-type Module = (String, String);
+type PythonModule = (String, String);
 
 /// Whether Python could import a file at this path as a module or a package.
 #[must_use]
@@ -24,9 +24,9 @@ pub struct ProtectedImports {
     /// Folders that Python may search for them.
     roots: BTreeSet<String>,
     /// Protected modules, and the folders above protected files.
-    protected: BTreeSet<Module>,
+    protected: BTreeSet<PythonModule>,
     /// Modules, packages and folders that are there.
-    there: BTreeSet<Module>,
+    there: BTreeSet<PythonModule>,
 }
 
 impl ProtectedImports {
@@ -76,7 +76,7 @@ impl ProtectedImports {
 }
 
 /// The module that a file is: `a/b.py`, `a/b/__init__.py` and `a/b.so` are all `b` in `a`.
-fn python_module(path: &str) -> Option<Module> {
+fn python_module(path: &str) -> Option<PythonModule> {
     let (folder, file) = split_last_part(path);
     let name = if let Some(name) = file.strip_suffix(".py") {
         name
@@ -92,7 +92,7 @@ fn python_module(path: &str) -> Option<Module> {
     }
 }
 
-fn split_last_part(path: &str) -> Module {
+fn split_last_part(path: &str) -> PythonModule {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
     (folder.to_owned(), name.to_owned())
 }

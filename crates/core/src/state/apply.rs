@@ -113,8 +113,8 @@ impl State {
                 Ok(())
             }
             Event::RulesChanged { rules_version } => self.rules_changed(*rules_version),
-            Event::SettingsChanged { reach } => {
-                self.settings_changed(reach);
+            Event::SettingsChanged { reach: limits } => {
+                self.settings_changed(limits);
                 Ok(())
             }
             Event::LockTakenOver { .. } => {
@@ -356,8 +356,8 @@ impl State {
     }
 
     /// What the user says anew may be more: a budget that was reached is asked again.
-    fn settings_changed(&mut self, reach: &RunLimits) {
-        self.facts.limits = reach.clone();
+    fn settings_changed(&mut self, limits: &RunLimits) {
+        self.facts.limits = limits.clone();
         self.facts.history.settings_changes += 1;
         self.facts.reached_budget = None;
         if matches!(self.facts.phase, RunPhase::Stopped { .. }) {

@@ -9,10 +9,10 @@ use std::thread;
 use std::time::Duration;
 
 /// There is nothing to wait for, so the flag is looked at this often.
-const GLANCE: Duration = Duration::from_millis(50);
+const CTRL_C_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Calls `asked` for each Ctrl-C.
-pub(super) fn listen(mut asked: impl FnMut() + Send + 'static) -> io::Result<()> {
+pub(super) fn listen_for_interrupts(mut asked: impl FnMut() + Send + 'static) -> io::Result<()> {
     let pressed = Arc::new(AtomicBool::new(false));
     flag::register(SIGINT, Arc::clone(&pressed))?;
     thread::Builder::new().spawn(move || {
@@ -20,7 +20,7 @@ pub(super) fn listen(mut asked: impl FnMut() + Send + 'static) -> io::Result<()>
             if pressed.swap(false, Ordering::SeqCst) {
                 asked();
             }
-            thread::sleep(GLANCE);
+            thread::sleep(CTRL_C_POLL_INTERVAL);
         }
     })?;
     Ok(())
@@ -43,11 +43,11 @@ pub(super) fn is_job() -> bool {
 }
 
 /// There is nobody else to be asked.
-pub(super) fn ask_group() -> io::Result<()> {
+pub(super) fn suspend_group() -> io::Result<()> {
     Ok(())
 }
 
 /// A program cannot stop for a while.
-pub(super) fn stop() -> io::Result<()> {
+pub(super) fn stop_process() -> io::Result<()> {
     Ok(())
 }

@@ -124,7 +124,7 @@ fn exit_handle(child: &Child) -> Option<OwnedFd> {
 
 /// There is nothing that would say it.
 #[cfg(not(target_os = "linux"))]
-fn handle(_: &Child) -> Option<OwnedFd> {
+fn exit_handle(_: &Child) -> Option<OwnedFd> {
     None
 }
 

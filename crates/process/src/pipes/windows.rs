@@ -1,8 +1,8 @@
 //! The pipes of a child on Windows: a thread for each.
 
-use super::{CHUNK, Sink, feed, read};
-use crate::log::Logged;
-use crate::{Captured, Keep};
+use super::{OutputSink, READ_CHUNK_BYTES, feed_in_thread, read_once};
+use crate::log::LogPipe;
+use crate::{CapturedOutput, OutputLimits};
 use std::io::{self, Read};
 use std::process::Child;
 use std::sync::Arc;
@@ -10,68 +10,77 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-type Drained = Receiver<io::Result<Captured>>;
+type DrainedOutput = Receiver<io::Result<CapturedOutput>>;
 
 /// What a child reads, and what it writes.
-pub(crate) struct Pipes {
-    stdout: Drained,
-    stderr: Drained,
+pub(crate) struct ChildPipes {
+    stdout: DrainedOutput,
+    stderr: DrainedOutput,
 }
 
-impl Pipes {
+impl ChildPipes {
     pub(crate) fn new(
         child: &mut Child,
         input: Arc<[u8]>,
-        keep: Keep,
-        log: Option<Logged>,
+        keep: OutputLimits,
+        log: Option<LogPipe>,
     ) -> io::Result<Self> {
-        feed(child.stdin.take(), input)?;
+        feed_in_thread(child.stdin.take(), input)?;
         let stdout = match log {
-            None => drain(child.stdout.take(), Sink::beginning(keep.stdout))?,
-            Some(log) => drain(Some(log.pipe), Sink::Logged(log.writer.into()))?,
+            None => drain_in_thread(child.stdout.take(), OutputSink::keep_beginning(keep.stdout))?,
+            Some(log) => drain_in_thread(Some(log.pipe), OutputSink::Logged(log.writer.into()))?,
         };
-        Ok(Self { stdout, stderr: drain(child.stderr.take(), Sink::last(keep.stderr))? })
+        Ok(Self {
+            stdout,
+            stderr: drain_in_thread(child.stderr.take(), OutputSink::keep_end(keep.stderr))?,
+        })
     }
 
     /// Nothing would say it: whoever serves them looks.
     #[expect(clippy::unused_self, reason = "it is otherwise elsewhere")]
-    pub(crate) fn watch(&mut self, _: &Child) {}
+    pub(crate) fn watch_exit(&mut self, _: &Child) {}
 
     /// Waits this long: the threads serve them.
     #[expect(clippy::unnecessary_wraps, clippy::unused_self, reason = "it is otherwise elsewhere")]
-    pub(crate) fn serve(&mut self, most: Duration) -> io::Result<()> {
+    pub(crate) fn serve_for(&mut self, most: Duration) -> io::Result<()> {
         thread::sleep(most);
         Ok(())
     }
 
     /// Waits until nobody holds the outputs open. `None`: too late.
-    pub(crate) fn finish(self, due: Option<Instant>) -> io::Result<Option<[Captured; 2]>> {
-        let Some(stdout) = receive(&self.stdout, due)? else { return Ok(None) };
-        let Some(stderr) = receive(&self.stderr, due)? else { return Ok(None) };
+    pub(crate) fn finish(self, due: Option<Instant>) -> io::Result<Option<[CapturedOutput; 2]>> {
+        let Some(stdout) = receive_output(&self.stdout, due)? else { return Ok(None) };
+        let Some(stderr) = receive_output(&self.stderr, due)? else { return Ok(None) };
         Ok(Some([stdout, stderr]))
     }
 }
 
-fn drain<R: Read + Send + 'static>(pipe: Option<R>, sink: Sink) -> io::Result<Drained> {
+fn drain_in_thread<R: Read + Send + 'static>(
+    pipe: Option<R>,
+    sink: OutputSink,
+) -> io::Result<DrainedOutput> {
     let (sender, receiver) = mpsc::channel();
     // Nobody listens any more once the child was killed.
-    thread::Builder::new().spawn(move || sender.send(capture(pipe, sink)).is_ok())?;
+    thread::Builder::new().spawn(move || sender.send(capture_output(pipe, sink)).is_ok())?;
     Ok(receiver)
 }
 
-fn capture(pipe: Option<impl Read>, mut sink: Sink) -> io::Result<Captured> {
-    let Some(mut pipe) = pipe else { return Ok(sink.end()) };
-    let mut chunk = vec![0; CHUNK];
+fn capture_output(pipe: Option<impl Read>, mut sink: OutputSink) -> io::Result<CapturedOutput> {
+    let Some(mut pipe) = pipe else { return Ok(sink.finish()) };
+    let mut chunk = vec![0; READ_CHUNK_BYTES];
     loop {
-        match read(&mut pipe, &mut chunk)? {
+        match read_once(&mut pipe, &mut chunk)? {
             None => {}
-            Some([]) => return Ok(sink.end()),
-            Some(read) => sink.take(read),
+            Some([]) => return Ok(sink.finish()),
+            Some(read) => sink.write_chunk(read),
         }
     }
 }
 
-fn receive(captured: &Drained, due: Option<Instant>) -> io::Result<Option<Captured>> {
+fn receive_output(
+    captured: &DrainedOutput,
+    due: Option<Instant>,
+) -> io::Result<Option<CapturedOutput>> {
     let lost = || io::Error::other("the thread that read its output is gone");
     let Some(due) = due else { return captured.recv().map_err(|_| lost())?.map(Some) };
     match captured.recv_timeout(due.saturating_duration_since(Instant::now())) {

@@ -52,7 +52,7 @@ fn in_line(line: Option<usize>) -> String {
 }
 
 /// What is filled in, by placeholder; what is missing or empty has nothing to say.
-pub(super) type Parts<'a> = BTreeMap<Placeholder, Cow<'a, str>>;
+pub(super) type PromptParts<'a> = BTreeMap<Placeholder, Cow<'a, str>>;
 
 impl PromptTemplate {
     /// Reads a template for a role.
@@ -82,7 +82,7 @@ impl PromptTemplate {
     }
 
     /// Fills it in.
-    pub(super) fn fill(&self, parts: &Parts<'_>) -> String {
+    pub(super) fn fill(&self, parts: &PromptParts<'_>) -> String {
         let room = parts.values().map(|text| text.len() + 1).sum::<usize>() + TEMPLATE_LINES_BYTES;
         let mut page = PromptPage { text: String::with_capacity(room), owes_blank: false };
         let said = |placeholder| parts.get(&placeholder).map_or("", |text| &**text);

@@ -46,13 +46,13 @@ fn compare_results(
     let all = [brief.parent.clone(), brief.root.clone(), brief.results.clone()];
     let changed = world.files.find_changed_artifacts(&all)?;
     let read = |artifact: &Artifact| -> Result<Result<Sweep, String>, PortError> {
-        let (name, meaning) = (artifact.path.as_str(), &brief.meaning);
+        let (name, settings) = (artifact.path.as_str(), &brief.settings);
         let reader = if changed.contains(artifact) {
             world.files.open_copy_of(artifact)?
         } else {
             world.files.open_artifact(artifact)?
         };
-        split_sweep_error(Sweep::read_csv(reader, name, meaning.config_limit(), &meaning.score))
+        split_sweep_error(Sweep::read_csv(reader, name, settings.config_limit(), &settings.score))
     };
     let parent = read(&brief.parent)?;
     // An idea of the root has one baseline for both.
@@ -71,7 +71,7 @@ fn judge_results(
     let (parent, root, candidate) = (parent?, root.transpose()?, candidate?);
     let root = root.as_ref().unwrap_or(&parent);
     let (rules, rows) = (brief.rules_version, brief.root_rows);
-    score_candidate_by(rules, [&parent, root], &candidate, &brief.meaning, rows)
+    score_candidate_by(rules, [&parent, root], &candidate, &brief.settings, rows)
         .map_err(|error| error.to_string())
 }
 

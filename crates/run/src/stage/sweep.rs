@@ -44,8 +44,8 @@ pub(crate) fn collect_sweep(
     world: RunPorts<'_>,
 ) -> Result<Option<StepOutcome>, RunHalt> {
     match brief {
-        CollectBrief::Root { commit, meaning, watch } => {
-            collect_root(end, commit, meaning, *watch, world)
+        CollectBrief::Root { commit, settings, watch } => {
+            collect_root(end, commit, settings, *watch, world)
         }
         CollectBrief::Eval { about, commit, bounds, watch } => {
             collect_eval(end, about, SweptCommit { commit, bounds, watch: *watch }, world)
@@ -54,7 +54,7 @@ pub(crate) fn collect_sweep(
 }
 
 /// Where the results of a job lie, or what kind of failure it is, and why.
-type Found<'a> = Result<&'a RunPath, (FailureKind, String)>;
+type FoundResults<'a> = Result<&'a RunPath, (FailureKind, String)>;
 
 /// A code state that was swept, and what may not be another than it has it.
 #[derive(Clone, Copy)]
@@ -71,7 +71,7 @@ impl SweptCommit<'_> {
         self,
         end: &'a JobEnd,
         world: RunPorts<'_>,
-    ) -> Result<Option<Found<'a>>, PortError> {
+    ) -> Result<Option<FoundResults<'a>>, PortError> {
         let (results, failed) = match &end.exit {
             JobExit::Done { results } => (Ok(results), None),
             JobExit::Failed { kind, message } => (Err((*kind, message.clone())), Some(message)),
@@ -170,7 +170,7 @@ fn without_results(mut paths: Vec<String>, results_csv: Option<&WorktreePath>) -
 fn collect_root(
     end: &JobEnd,
     commit: &Commit,
-    meaning: &FixedSettings,
+    settings: &FixedSettings,
     watch: JobWatch,
     world: RunPorts<'_>,
 ) -> Result<Option<StepOutcome>, RunHalt> {
@@ -181,7 +181,7 @@ fn collect_root(
             return Ok(Some(StepOutcome::RootRefused { why: why.clone() }));
         }
     };
-    let touched = find_touched(SweepSubject::Root, commit, &meaning.protect, world)?;
+    let touched = find_touched(SweepSubject::Root, commit, &settings.protect, world)?;
     if watch == JobWatch::Adopted && !touched.is_empty() {
         return Ok(None);
     }
@@ -189,12 +189,12 @@ fn collect_root(
         // Where the sweep itself does that, it would fail every candidate.
         return Ok(Some(StepOutcome::RootRefused { why: describe_protected(&touched) }));
     }
-    let rewritten = without_results(touched.other, meaning.measure.results_csv.as_ref());
+    let rewritten = without_results(touched.other, settings.measure.results_csv.as_ref());
     if !rewritten.is_empty() {
         world.repo.restore_paths(SweepSubject::Root.code_place(), commit, &rewritten)?;
     }
     let checks = RootChecks { rewritten, inputs: InputScope::All };
-    accept_root(results, end, commit, meaning, checks, world).map(Some)
+    accept_root(results, end, commit, settings, checks, world).map(Some)
 }
 
 fn collect_eval(
@@ -267,7 +267,7 @@ fn accept_root(
     results: &RunPath,
     end: &JobEnd,
     commit: &Commit,
-    meaning: &FixedSettings,
+    settings: &FixedSettings,
     checks: RootChecks,
     world: RunPorts<'_>,
 ) -> Result<StepOutcome, RunHalt> {
@@ -276,7 +276,7 @@ fn accept_root(
         Err((_, why)) => return Ok(StepOutcome::RootRefused { why }),
     };
     // Where the user names another one for the root, the sweep is what its candidates have as their parent's.
-    let (baseline, parent) = match &meaning.measure.root_baseline_csv {
+    let (baseline, parent) = match &settings.measure.root_baseline_csv {
         None => (own, None),
         Some(file) => {
             let named = path::submission_folder(end.key.subject, end.key.submission);
@@ -286,11 +286,11 @@ fn accept_root(
         }
     };
     if let Some(Err(why)) =
-        parent.as_ref().map(|own| count_rows(own, meaning, world)).transpose()?
+        parent.as_ref().map(|own| count_rows(own, settings, world)).transpose()?
     {
         return Ok(StepOutcome::RootRefused { why });
     }
-    Ok(match count_rows(&baseline, meaning, world)? {
+    Ok(match count_rows(&baseline, settings, world)? {
         Ok(rows) => {
             let protected_inputs = keep_inputs(end.key, world)?;
             let (checks, tree) = (Box::new(checks), world.repo.git_tree(commit)?);
@@ -312,15 +312,15 @@ fn keep_inputs(key: JobKey, world: RunPorts<'_>) -> Result<Option<Sha256>, PortE
 /// How many rows results have that can be compared with, or in words why they cannot.
 fn count_rows(
     results: &Artifact,
-    meaning: &FixedSettings,
+    settings: &FixedSettings,
     world: RunPorts<'_>,
 ) -> Result<Result<u32, String>, PortError> {
     let reader = world.files.open_artifact(results)?;
     let name = results.user_source().unwrap_or(&results.source);
     let whose = results.user_source().map(|file| format!("`{file}`"));
     let whose = whose.as_deref().unwrap_or("the sweep of the root");
-    let sweep = Sweep::read_csv(reader, name, meaning.config_limit(), &meaning.score);
-    Ok(split_sweep_error(sweep)?.and_then(|sweep| check_root_rows(&sweep, whose, meaning)))
+    let sweep = Sweep::read_csv(reader, name, settings.config_limit(), &settings.score);
+    Ok(split_sweep_error(sweep)?.and_then(|sweep| check_root_rows(&sweep, whose, settings)))
 }
 
 /// What is wrong with results is said in words; that they cannot be read is nobody's fault but the disk's.
@@ -336,21 +336,21 @@ pub(super) fn split_sweep_error(
 }
 
 /// How many rows the root's results have, if they can be compared with: by the rule that candidates are judged by.
-fn check_root_rows(sweep: &Sweep, whose: &str, meaning: &FixedSettings) -> Result<u32, String> {
+fn check_root_rows(sweep: &Sweep, whose: &str, settings: &FixedSettings) -> Result<u32, String> {
     sweep
-        .require_primary(&meaning.score)
-        .and_then(|()| sweep.require_columns(&meaning.score))
+        .require_primary(&settings.score)
+        .and_then(|()| sweep.require_columns(&settings.score))
         .map_err(|error| error.to_string())?;
     let rows = sweep.rows_used();
-    let found = sweep.completeness(meaning.config_limit(), meaning.gate.min_rows.unwrap_or(rows));
-    if !GateLimits::from_settings(meaning).are_rows_complete(rows, found) {
+    let found = sweep.completeness(settings.config_limit(), settings.gate.min_rows.unwrap_or(rows));
+    if !GateLimits::from_settings(settings).are_rows_complete(rows, found) {
         let SweepCompleteness { expected_count, ok_count, error_count } = found;
         let all = expected_count.max(rows);
         let figures = format!("{ok_count} of {all} configurations ok, {error_count} not ok");
-        let rule = match meaning.config_limit() {
+        let rule = match settings.config_limit() {
             Some(_) => String::new(),
             None if rows < expected_count => format!("; `gate.min_rows` is {expected_count}"),
-            None => format!("; `gate.min_ok_rate` is {}", meaning.gate.min_ok_rate),
+            None => format!("; `gate.min_ok_rate` is {}", settings.gate.min_ok_rate),
         };
         return Err(format!("{whose} has {rows} rows, {figures}{rule}"));
     }
@@ -358,7 +358,7 @@ fn check_root_rows(sweep: &Sweep, whose: &str, meaning: &FixedSettings) -> Resul
     if ragged > 0 || repeated > 0 {
         return Err(format!("{whose} has ragged rows: {ragged}, repeated ids: {repeated}"));
     }
-    let primary = &meaning.score.primary;
+    let primary = &settings.score.primary;
     let missing = || format!("{whose} has no number in column `{primary}`");
     sweep.column_mean(primary).map(|_| rows).ok_or_else(missing)
 }
@@ -375,16 +375,16 @@ mod tests {
         let whole = "0,ok,1\n1,ok,2\n2,ok,3\n";
         let failing = "0,ok,1\n1,error,\n2,ok,3\n";
         let check = |rows: &str, limit, (min_rows, rate), expect: Result<u32, &str>| {
-            let mut meaning = FixedSettings {
+            let mut settings = FixedSettings {
                 sweep_config_limit: NonZeroU32::new(limit),
                 ..FixedSettings::default()
             };
-            meaning.gate.min_rows = min_rows;
-            meaning.gate.min_ok_rate = Finite::new(rate).expect("a number");
+            settings.gate.min_rows = min_rows;
+            settings.gate.min_ok_rate = Finite::new(rate).expect("a number");
             let text = format!("config_id,status,{primary}\n{rows}");
             let sweep =
-                Sweep::read_csv(text.as_bytes(), "a.csv", meaning.config_limit(), &meaning.score);
-            let found = check_root_rows(&sweep.expect("a sweep"), "it", &meaning);
+                Sweep::read_csv(text.as_bytes(), "a.csv", settings.config_limit(), &settings.score);
+            let found = check_root_rows(&sweep.expect("a sweep"), "it", &settings);
             assert_eq!(found, expect.map_err(str::to_owned), "{rows}");
         };
         check(whole, 0, (None, 1.0), Ok(3));

@@ -1,10 +1,11 @@
-//! The form of a candidate's CSV in the manifest: the fields of [`HashForm`], where those that came later stand only if they say
-//! something, so that the manifest of an older run is written as it was.
+//! The form of a candidate's CSV in the manifest: the fields of [`ResultsForm`], where those that
+//! came later stand only if they say something, so that the manifest of an older run is written as
+//! it was.
 
 use serde::{Deserialize, Serialize};
 use treebeam_core::evidence::{LostNumbers, ResultsForm};
 
-/// A [`HashForm`] as it is published.
+/// A [`ResultsForm`] as it is published.
 #[derive(Serialize, Deserialize)]
 pub(super) struct FormLine {
     ragged_rows: u32,

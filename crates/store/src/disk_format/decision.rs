@@ -38,10 +38,10 @@ enum FateName {
 
 impl DecisionLine {
     /// The decision on an eval at this stage, if there is one.
-    pub(super) fn from_stage(stage: &Stage, meaning: &FixedSettings) -> Option<Self> {
+    pub(super) fn from_stage(stage: &Stage, settings: &FixedSettings) -> Option<Self> {
         match stage {
             Stage::Decided(measured, word, fate) => {
-                let regressed = has_primary_regressed(&measured.scored, meaning);
+                let regressed = has_primary_regressed(&measured.scored, settings);
                 Some(Self::new(word.to_verdict(measured), *fate, regressed))
             }
             Stage::Failed { failure, .. } => {
@@ -92,8 +92,8 @@ impl DecisionLine {
 }
 
 /// Whether the primary got worse than its parent's; none where that is not known.
-fn has_primary_regressed(scored: &CandidateScore, meaning: &FixedSettings) -> Option<bool> {
+fn has_primary_regressed(scored: &CandidateScore, settings: &FixedSettings) -> Option<bool> {
     let delta = scored.vs_parent.primary_delta?;
-    let worse = delta.get() < -meaning.gate.primary_tolerance.get();
+    let worse = delta.get() < -settings.gate.primary_tolerance.get();
     Some(worse || scored.vs_parent.recommendation.has_primary_regression())
 }

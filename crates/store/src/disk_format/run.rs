@@ -118,11 +118,11 @@ pub(super) struct ConversationConfig {
 }
 
 impl ConversationConfig {
-    pub(super) const fn from_limits(reach: &RunLimits) -> Self {
+    pub(super) const fn from_limits(limits: &RunLimits) -> Self {
         Self {
-            mode: reach.idea_conversation_mode,
-            history_window_turns: reach.idea_history_window_turns,
-            history_max_chars: reach.idea_history_max_chars,
+            mode: limits.idea_conversation_mode,
+            history_window_turns: limits.idea_history_window_turns,
+            history_max_chars: limits.idea_history_max_chars,
             debug_log_path: None,
         }
     }

@@ -60,12 +60,12 @@ fn build_question_plan(
     let home = find_toplevel(&here).unwrap_or(&here);
     let runs = treebeam_store::make_runs_root(home)?;
     let calls = runs.parent().unwrap_or(home).join("calls");
-    let reach = config.run_limits(&RunLimits::default());
+    let run_limits = config.run_limits(&RunLimits::default());
     Ok(DoorPlan {
         crew: role_agents::installed_role_agents(seats)?,
         prices: config.model_prices(),
-        budget: Budget::from(&reach),
-        limits: AgentLimits::from(&reach),
+        budget: Budget::from(&run_limits),
+        limits: AgentLimits::from(&run_limits),
         patience: RetryPolicy::SINGLE_QUESTION,
         calls: CallStore::Folder(calls),
         replays: None,
@@ -85,11 +85,11 @@ fn list_agents(
 ) -> Result<CommandExit, CommandFailure> {
     let (config, dotenv) = load_agent_config(here, file, None)?;
     let (seats, prices) = (role_agents::list_role_agents(&config, &dotenv), config.model_prices());
-    let (meaning, reach) = (
+    let (settings, limits) = (
         config.fixed_settings(FixedSettings::default())?,
         config.run_limits(&RunLimits::default()),
     );
-    let estimate = preflight::estimate_cost(&config, &meaning, &reach, &seats);
+    let estimate = preflight::estimate_cost(&config, &settings, &limits, &seats);
     match output {
         OutputFormat::Json => terminal::print_json(&json!({
             "schema": "treebeam.agents/1",

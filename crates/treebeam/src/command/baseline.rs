@@ -29,12 +29,12 @@ pub(super) fn run_baseline(
     let config = config.with_flags(&args.flag_settings()?)?;
     let home = RepoHome::open(here, &config)?;
     let root = find_root_commit(&home, &config, args.commit.as_deref())?;
-    let mut meaning = config.fixed_settings(FixedSettings::default())?;
+    let mut settings = config.fixed_settings(FixedSettings::default())?;
     // What is to be measured anew is not taken from where it was put the last time.
-    let configured = meaning.measure.baseline_csv.take();
-    run_start::must_have_sweep_command(&meaning.measure)?;
-    let reach = config.run_limits(&RunLimits::default());
-    run_start::must_have_time_left(&reach)?;
+    let configured = settings.measure.baseline_csv.take();
+    run_start::must_have_sweep_command(&settings.measure)?;
+    let limits = config.run_limits(&RunLimits::default());
+    run_start::must_have_time_left(&limits)?;
     let copy = args.output.as_ref().map(|path| here.join(path));
     let copy = copy.or_else(|| configured.map(|path| home.repo.toplevel.join(path.as_str())));
     let id = run_start::choose_run_id(&home, args.new.run_id.as_deref())?;
@@ -43,8 +43,8 @@ pub(super) fn run_baseline(
         run: id,
         world: WorldKind::Real,
         root,
-        meaning,
-        reach,
+        meaning: settings,
+        reach: limits,
         agents: run_settings::recorded_agents(&config, &home.repo.toplevel, WorldKind::Real)?,
         given: Some(UserIdeas { ideas: Vec::new(), in_place: None }),
         replays: None,

@@ -20,7 +20,7 @@ use serde_json::json;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-use treebeam_agent::cli::version::{self, CliVersion as Version};
+use treebeam_agent::cli::version::{self, CliVersion};
 use treebeam_agent::settings::{AgentKind, AgentSettings};
 use treebeam_core::policy::{FixedSettings, RunLimits};
 use treebeam_git::UserRepo;
@@ -107,9 +107,9 @@ fn run_checks(here: &Path, args: &ConfigFlag) -> Vec<DoctorCheck> {
                 .unwrap_or_else(|failure| vec![DoctorCheck::problem("protect", &failure)]),
         );
         match config.fixed_settings(FixedSettings::default()) {
-            Ok(meaning) => {
+            Ok(settings) => {
                 checks.extend(check_primary(config));
-                checks.extend(sweep::check_sweep(repo, &meaning));
+                checks.extend(sweep::check_sweep(repo, &settings));
             }
             Err(wrong) => checks.push(DoctorCheck::problem("sweep", &wrong.into())),
         }
@@ -257,9 +257,11 @@ fn check_agents(here: &Path, config: &Config, dotenv: &Dotenv) -> Vec<DoctorChec
         });
     }
     if !seats.is_empty() {
-        let reach = config.run_limits(&RunLimits::default());
+        let limits = config.run_limits(&RunLimits::default());
         checks.push(match config.fixed_settings(FixedSettings::default()) {
-            Ok(meaning) => check_cost(&preflight::estimate_cost(config, &meaning, &reach, &seats)),
+            Ok(fixed_settings) => {
+                check_cost(&preflight::estimate_cost(config, &fixed_settings, &limits, &seats))
+            }
             Err(wrong) => DoctorCheck::problem("cost", &wrong.into()),
         });
     }
@@ -315,18 +317,18 @@ fn check_agent_program(
     }
     let (name, (major, minor)) = (cli.tool.provider_name(), cli.tool.oldest_version());
     match version::find_version(cli, here) {
-        Version::Good(_) => None,
-        Version::Old(found) => Some(DoctorCheck::warning(
+        CliVersion::Good(_) => None,
+        CliVersion::Old(found) => Some(DoctorCheck::warning(
             "agents",
             format!("`{name}` is {found}, older than what treebeam was tried with"),
             format!("update it to {major}.{minor} or newer, and see `treebeam agents check`"),
         )),
-        Version::Unknown(why) => Some(DoctorCheck::warning(
+        CliVersion::Unknown(why) => Some(DoctorCheck::warning(
             "agents",
             format!("the version of `{name}` is not known: {why}"),
             "see whether `treebeam agents check` gets an answer",
         )),
-        Version::Missing(why) => {
+        CliVersion::Missing(why) => {
             let program = cli.command.first().map_or("", String::as_str);
             let hint = format!(
                 "install `{program}` {major}.{minor} or newer, or name it in `command = [\"…\"]`"

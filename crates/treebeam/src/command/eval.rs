@@ -40,11 +40,11 @@ pub(super) fn run_eval(
     config.load_prompts(&home.repo.toplevel)?;
     let named = find_idea_file(here, args, &config, &home)?;
     let ideas = load_user_ideas(here, &named, args)?;
-    let meaning = load_fixed_settings(&config, here, &home, args)?;
-    let reach = load_run_limits(&config, args);
-    run_start::must_have_time_left(&reach)?;
-    run_start::must_have_sweep_command(&meaning.measure)?;
-    run_start::must_have_readable_baseline(&home.repo.toplevel, &meaning)?;
+    let settings = load_fixed_settings(&config, here, &home, args)?;
+    let limits = load_run_limits(&config, args);
+    run_start::must_have_time_left(&limits)?;
+    run_start::must_have_sweep_command(&settings.measure)?;
+    run_start::must_have_readable_baseline(&home.repo.toplevel, &settings)?;
     let seats = run_start::role_agents(&home, &config, &EVAL_ROLES)?;
     run_start::must_have_agents(&seats, &[AgentRole::Coder])?;
     run_start::must_have_agent_programs(&home, &seats)?;
@@ -53,8 +53,8 @@ pub(super) fn run_eval(
     let basis = EvalBasis::from_args(args, &config);
     basis.must_be_usable(&home, &config, &ideas, &given)?;
     let asked =
-        FixedSettings { ideas_per_node: count_ideas(&ideas), control: None, ..meaning.clone() };
-    let once = RunLimits { max_depth: 1, ..reach.clone() };
+        FixedSettings { ideas_per_node: count_ideas(&ideas), control: None, ..settings.clone() };
+    let once = RunLimits { max_depth: 1, ..limits.clone() };
     run_start::must_be_affordable(
         &config,
         &asked,
@@ -71,8 +71,8 @@ pub(super) fn run_eval(
         run: id,
         world: WorldKind::Real,
         root,
-        meaning,
-        reach,
+        meaning: settings,
+        reach: limits,
         agents: run_settings::recorded_agents(&config, &home.repo.toplevel, WorldKind::Real)?,
         given: Some(UserIdeas { ideas, in_place }),
         replays: None,
@@ -208,8 +208,8 @@ fn load_fixed_settings(
     home: &RepoHome,
     args: &EvalArgs,
 ) -> Result<FixedSettings, CommandFailure> {
-    let mut meaning = config.fixed_settings(FixedSettings::default())?;
-    let measure = &mut meaning.measure;
+    let mut settings = config.fixed_settings(FixedSettings::default())?;
+    let measure = &mut settings.measure;
     if let Some(baseline) = &args.baseline {
         measure.baseline_csv = Some(record_user_path(here, home, baseline)?);
     }
@@ -221,7 +221,7 @@ fn load_fixed_settings(
         }
         measure.root_baseline_csv = Some(record_user_path(here, home, root)?);
     }
-    Ok(meaning)
+    Ok(settings)
 }
 
 /// A file of the command line, as it is recorded: seen from the repository's top where it lies in it.
@@ -239,9 +239,9 @@ fn record_user_path(here: &Path, home: &RepoHome, path: &Path) -> Result<UserPat
 }
 
 fn load_run_limits(config: &Config, args: &EvalArgs) -> RunLimits {
-    let reach = config.run_limits(&RunLimits::default());
+    let limits = config.run_limits(&RunLimits::default());
     if !args.keep_worktrees && !config.keeps_worktrees() {
-        return reach;
+        return limits;
     }
-    RunLimits { keep_rejected_worktrees: true, keep_failed_artifacts: true, ..reach }
+    RunLimits { keep_rejected_worktrees: true, keep_failed_artifacts: true, ..limits }
 }

@@ -48,7 +48,7 @@ pub(super) struct PostedIdea {
     eval: Option<Eval>,
     runner: Option<String>,
     /// What would go on with the run.
-    way_on: String,
+    resume_command: String,
 }
 
 /// Gives a run an idea, and waits a little for what comes of it.
@@ -74,9 +74,9 @@ pub(super) fn post_idea(found: &RunLocation, own: UserIdea) -> Result<PostedIdea
                 .map(Cow::into_owned)
         }
     };
-    let (runner, way_on) =
+    let (runner, resume_command) =
         (lease::describe_owner(&found.run), resume_command::recorded_resume_command(&opened.state));
-    Ok(PostedIdea { run: id.clone(), message, title, eval, runner, way_on })
+    Ok(PostedIdea { run: id.clone(), message, title, eval, runner, resume_command })
 }
 
 fn read_idea(here: &Path, args: &IdeaArgs) -> Result<UserIdea, CommandFailure> {
@@ -147,7 +147,7 @@ impl PostedIdea {
             }
             (None, Some(by)) => format!("the idea waits for its turn in run {id}: {by}"),
             (None, None) => {
-                format!("nobody runs run {id}: the idea waits for `{}`", self.way_on)
+                format!("nobody runs run {id}: the idea waits for `{}`", self.resume_command)
             }
         }
     }

@@ -53,12 +53,12 @@ pub(super) fn run_ideas(
     let config = load_ideas_config(here, args)?;
     let home = RepoHome::open(here, &config)?;
     config.load_prompts(&home.repo.toplevel)?;
-    let meaning = config.fixed_settings(FixedSettings::default())?;
+    let settings = config.fixed_settings(FixedSettings::default())?;
     let own = treebeam_store::make_runs_root(&home.repo.toplevel)?.with_file_name("ideas");
     let dir = IdeasDir::open(&here.join(&args.ideas_dir), &own)?;
     let finished = dir.finish_recorded()?;
-    let there = ExistingIdeas::load(&dir, here, args, &home, meaning.ideas_context_strategy)?;
-    let count = usize::try_from(meaning.ideas_per_node.get()).unwrap_or(usize::MAX);
+    let there = ExistingIdeas::load(&dir, here, args, &home, settings.ideas_context_strategy)?;
+    let count = usize::try_from(settings.ideas_per_node.get()).unwrap_or(usize::MAX);
     let manner = IdeasDirMode::from_args(args, finished.as_ref(), &there);
     let kept = match manner {
         IdeasDirMode::Replace => 0,
@@ -76,7 +76,7 @@ pub(super) fn run_ideas(
     };
     let added = read_baseline_text(here, args)?;
     let asked =
-        IdeasDirRequest { home: &home, config: &config, meaning: &meaning, missing, dir: &dir };
+        IdeasDirRequest { home: &home, config: &config, settings: &settings, missing, dir: &dir };
     let (added, consent) = (added.as_deref(), CostConsent::from_yes_flag(args.yes));
     let brought = match asked.propose(&there, &memory, added, consent) {
         Err(IdeasDirHalt::Interrupted) => {
@@ -177,7 +177,7 @@ impl<E: Into<CommandFailure>> From<E> for IdeasDirHalt {
 struct IdeasDirRequest<'a> {
     home: &'a RepoHome,
     config: &'a Config,
-    meaning: &'a FixedSettings,
+    settings: &'a FixedSettings,
     missing: NonZeroU32,
     dir: &'a IdeasDir,
 }
@@ -190,11 +190,12 @@ impl IdeasDirRequest<'_> {
         added: Option<&str>,
         consent: CostConsent,
     ) -> Result<StandaloneIdeas, IdeasDirHalt> {
-        let Self { home, config, meaning, missing, dir } = self;
+        let Self { home, config, settings, missing, dir } = self;
         let seats = run_start::role_agents(home, config, &[AgentRole::Ideas])?;
         run_start::must_have_agents(&seats, &[AgentRole::Ideas])?;
         preflight::must_keep_conversations(memory.before.mode, &seats)?;
-        let asked = FixedSettings { ideas_per_node: *missing, control: None, ..(*meaning).clone() };
+        let asked =
+            FixedSettings { ideas_per_node: *missing, control: None, ..(*settings).clone() };
         let once = RunLimits { max_depth: 1, ..config.run_limits(&RunLimits::default()) };
         run_start::must_be_affordable(config, &asked, &once, &seats, consent)?;
         let told = config.load_prompts(&home.repo.toplevel)?;
@@ -205,12 +206,12 @@ impl IdeasDirRequest<'_> {
             ObservedAgent { agent: AgentDoor::open(&plan, &onlooker)?, lines: LineReporting::None };
         let wanted = StandaloneRequest {
             count: missing.get(),
-            scope: meaning.dedupe_scope,
+            scope: settings.dedupe_scope,
             commit: &home.repo.head,
             existing: &there.known_ideas(),
             added,
-            protect: &meaning.protected_globs(),
-            commands: &meaning.command_lines(),
+            protect: &settings.protected_globs(),
+            commands: &settings.command_lines(),
             edition: dir.read_edition(),
             history: &memory.before,
         };
@@ -230,12 +231,12 @@ impl IdeasDirRequest<'_> {
         workplace: &AgentWorkplace,
     ) -> Result<DoorPlan, CommandFailure> {
         let top = &self.home.repo.toplevel;
-        let reach = self.config.run_limits(&RunLimits::default());
+        let run_limits = self.config.run_limits(&RunLimits::default());
         Ok(DoorPlan {
             crew: role_agents::installed_role_agents(seats)?,
             prices: self.config.model_prices(),
-            budget: Budget::from(&reach),
-            limits: AgentLimits::from(&reach),
+            budget: Budget::from(&run_limits),
+            limits: AgentLimits::from(&run_limits),
             patience: RetryPolicy::BRIEF,
             calls: CallStore::Folder(treebeam_store::make_runs_root(top)?.with_file_name("calls")),
             replays: None,

@@ -46,24 +46,28 @@ pub(super) fn run_man(
 }
 
 /// A manual page: its file's name, and its text.
-type Page = (String, Vec<u8>);
+type ManPage = (String, Vec<u8>);
 
 /// The program's own page first, then one for each command.
-fn render_pages() -> io::Result<Vec<Page>> {
+fn render_pages() -> io::Result<Vec<ManPage>> {
     let mut program = CliArgs::command().disable_help_subcommand(true);
     program.build();
     let commands = program.get_subcommands().filter(|command| !command.is_hide_set());
     std::iter::once(&program).chain(commands).map(render_page).collect()
 }
 
-fn render_page(command: &Command) -> io::Result<Page> {
+fn render_page(command: &Command) -> io::Result<ManPage> {
     let page = Man::new(command.clone());
     let mut text = Vec::new();
     page.render(&mut text)?;
     Ok((page.get_filename(), text))
 }
 
-fn write_pages(folder: &Path, pages: &[Page], output: OutputFormat) -> Result<(), CommandFailure> {
+fn write_pages(
+    folder: &Path,
+    pages: &[ManPage],
+    output: OutputFormat,
+) -> Result<(), CommandFailure> {
     let cannot = |error: io::Error| {
         CommandFailure::failed(format!("cannot write to `{}`: {error}", folder.display()))
             .with_hint("name a folder that may be written")
@@ -87,10 +91,11 @@ fn write_pages(folder: &Path, pages: &[Page], output: OutputFormat) -> Result<()
     }
 }
 
-fn show_pages(pages: &[Page], output: OutputFormat) -> Result<(), CommandFailure> {
+fn show_pages(pages: &[ManPage], output: OutputFormat) -> Result<(), CommandFailure> {
     match output {
         OutputFormat::Json => {
-            let text = |(name, text): &Page| (name.clone(), String::from_utf8_lossy(text).into());
+            let text =
+                |(name, text): &ManPage| (name.clone(), String::from_utf8_lossy(text).into());
             let pages: serde_json::Map<_, _> = pages.iter().map(text).collect();
             terminal::print_json(&json!({ "schema": "treebeam.man/1", "pages": pages }))
         }

@@ -92,15 +92,15 @@ pub(super) fn start_replay(
     {
         return Err(missing_root_commit(&recorded));
     }
-    let reach = config.run_limits(&before.limits);
-    run_start::must_have_time_left(&reach)?;
+    let limits = config.run_limits(&before.limits);
+    run_start::must_have_time_left(&limits)?;
     run_start::must_have_free_refs(home, &id)?;
     let started = RunStarted {
         run: id,
         world: before.world,
         root,
         meaning: before.settings.clone(),
-        reach,
+        reach: limits,
         agents,
         given: None,
         replays: Some(recorded),

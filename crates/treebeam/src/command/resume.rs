@@ -230,7 +230,7 @@ pub(super) fn drive_run(
     output: OutputFormat,
 ) -> Result<RunEnding, CommandFailure> {
     let (run, id) = (store.run_dir().clone(), state.run.clone());
-    let way_on = interrupt::resume_text_for(&id);
+    let resume_command = interrupt::resume_text_for(&id);
     let root = state.node(NodeId::ROOT).map_or("", |root| root.commit.short_name()).to_owned();
     let given = state.settings.measure.baseline_csv.clone();
     let mut progress = RunProgress::new(&state, quiet, output);
@@ -247,13 +247,13 @@ pub(super) fn drive_run(
         Err(halt) => {
             let go_on = if let RunHalt::RootUnsound { .. } = &halt {
                 given.map_or_else(
-                    || mend_root_hint(&root, way_on),
-                    |file| renew_baseline_hint(&file, &root, way_on),
+                    || mend_root_hint(&root, resume_command),
+                    |file| renew_baseline_hint(&file, &root, resume_command),
                 )
             } else if let RunHalt::InputsChanged { .. } = &halt {
-                restore_inputs_hint(way_on, failed_for_inputs)
+                restore_inputs_hint(resume_command, failed_for_inputs)
             } else {
-                format!("remove the cause, then `{way_on}` goes on from here")
+                format!("remove the cause, then `{resume_command}` goes on from here")
             };
             let failure = CommandFailure::from(halt);
             return Err(if failure.advice().is_some() {
@@ -268,30 +268,30 @@ pub(super) fn drive_run(
 }
 
 /// What to do about a root whose sweep fails: a run has one root, whatever is committed later.
-fn mend_root_hint(root: &str, way_on: &str) -> String {
+fn mend_root_hint(root: &str, resume_command: &str) -> String {
     format!(
         "mend it, in a commit or in the configuration, and start a new run, for this one stays at its root commit {root} and at its \
-         settings; where the cause lies outside of both, `{way_on}` sweeps it again"
+         settings; where the cause lies outside of both, `{resume_command}` sweeps it again"
     )
 }
 
 /// What to do about results of the root that are no baseline. Nothing of theirs is taken in yet.
-fn renew_baseline_hint(file: &UserPath, root: &str, way_on: &str) -> String {
+fn renew_baseline_hint(file: &UserPath, root: &str, resume_command: &str) -> String {
     format!(
-        "`treebeam baseline --commit {root}` measures the root anew; with its results in `{file}`, `{way_on}` goes on from here"
+        "`treebeam baseline --commit {root}` measures the root anew; with its results in `{file}`, `{resume_command}` goes on from here"
     )
 }
 
 /// What to do about data that are not the root's any more: treebeam has no copy of them.
-fn restore_inputs_hint(way_on: &str, some_failed: bool) -> String {
-    let way_on = if some_failed && !way_on.contains(RETRY_FAILED_FLAG) {
+fn restore_inputs_hint(resume_command: &str, some_failed: bool) -> String {
+    let resume_command = if some_failed && !resume_command.contains(RETRY_FAILED_FLAG) {
         format!(
-            "`{way_on} {RETRY_FAILED_FLAG}` goes on from here, and sweeps what failed for it again"
+            "`{resume_command} {RETRY_FAILED_FLAG}` goes on from here, and sweeps what failed for it again"
         )
     } else {
-        format!("`{way_on}` goes on from here")
+        format!("`{resume_command}` goes on from here")
     };
-    format!("restore these files, then {way_on}; if the change was meant, start a new run")
+    format!("restore these files, then {resume_command}; if the change was meant, start a new run")
 }
 
 fn is_inputs_failure(eval: &Eval) -> bool {

@@ -91,27 +91,27 @@ fn start_run(
     output: OutputFormat,
 ) -> Result<DriveOutcome, CommandFailure> {
     let world = if args.dry_run { WorldKind::Dry { seed: DRY_SEED } } else { WorldKind::Real };
-    let meaning = config.fixed_settings(FixedSettings::default())?;
-    let reach = config.run_limits(&RunLimits::default());
-    run_start::must_have_time_left(&reach)?;
+    let settings = config.fixed_settings(FixedSettings::default())?;
+    let limits = config.run_limits(&RunLimits::default());
+    run_start::must_have_time_left(&limits)?;
     match world {
         WorldKind::Dry { .. } => {
-            preflight::must_keep_conversations(reach.idea_conversation_mode, &[])?;
+            preflight::must_keep_conversations(limits.idea_conversation_mode, &[])?;
             run_start::must_have_clean_checkout(home, config, &[])?;
         }
         WorldKind::Real => {
-            run_start::must_have_sweep_command(&meaning.measure)?;
-            run_start::must_have_readable_baseline(&home.repo.toplevel, &meaning)?;
+            run_start::must_have_sweep_command(&settings.measure)?;
+            run_start::must_have_readable_baseline(&home.repo.toplevel, &settings)?;
             let seats = run_start::role_agents(home, config, &AgentRole::ALL)?;
             run_start::must_have_agents(&seats, &REQUIRED_ROLES)?;
             run_start::must_have_agent_programs(home, &seats)?;
-            preflight::must_keep_conversations(reach.idea_conversation_mode, &seats)?;
-            preflight::must_have_summary_agent(reach.summary_agent, &seats)?;
+            preflight::must_keep_conversations(limits.idea_conversation_mode, &seats)?;
+            preflight::must_have_summary_agent(limits.summary_agent, &seats)?;
             run_start::must_have_clean_checkout(home, config, &[])?;
             run_start::must_be_affordable(
                 config,
-                &meaning,
-                &reach,
+                &settings,
+                &limits,
                 &seats,
                 CostConsent::from_yes_flag(args.yes),
             )?;
@@ -122,8 +122,8 @@ fn start_run(
         run: id,
         world,
         root: home.repo.head.clone(),
-        meaning,
-        reach,
+        meaning: settings,
+        reach: limits,
         agents: run_settings::recorded_agents(config, &home.repo.toplevel, world)?,
         given: None,
         replays: None,

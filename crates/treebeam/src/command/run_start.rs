@@ -61,9 +61,9 @@ pub(super) fn interrupted_before_start() -> CommandExit {
 }
 
 /// Refuses to begin a run whose time is over: nothing would begin in it.
-pub(super) fn must_have_time_left(reach: &RunLimits) -> Result<(), CommandFailure> {
+pub(super) fn must_have_time_left(limits: &RunLimits) -> Result<(), CommandFailure> {
     let now = Timestamp::now();
-    match reach.deadline {
+    match limits.deadline {
         Some(RunDeadline::At(moment)) if moment <= now => {
             let what = "the time of the run is over before it begins";
             Err(CommandFailure::usage(format!("{what}: `deadline` is {moment}, and it is {now:.0}")).with_hint(
@@ -87,15 +87,16 @@ pub(super) fn must_have_sweep_command(measure: &MeasureSettings) -> Result<(), C
 /// Refuses a baseline that cannot be read, or lacks a column that the run needs, before anything is begun.
 pub(super) fn must_have_readable_baseline(
     top: &Path,
-    meaning: &FixedSettings,
+    settings: &FixedSettings,
 ) -> Result<(), CommandFailure> {
-    let MeasureSettings { baseline_csv, root_baseline_csv, .. } = &meaning.measure;
+    let MeasureSettings { baseline_csv, root_baseline_csv, .. } = &settings.measure;
     for path in [baseline_csv, root_baseline_csv].into_iter().flatten() {
         let reader =
             input::open_input(&top.join(path.as_str()), path.as_str()).map_err(missing_baseline)?;
-        let sweep = Sweep::read_csv(reader, path.as_str(), meaning.config_limit(), &meaning.score)?;
-        sweep.require_primary(&meaning.score)?;
-        sweep.require_columns(&meaning.score)?;
+        let sweep =
+            Sweep::read_csv(reader, path.as_str(), settings.config_limit(), &settings.score)?;
+        sweep.require_primary(&settings.score)?;
+        sweep.require_columns(&settings.score)?;
     }
     Ok(())
 }
@@ -156,12 +157,12 @@ pub(super) fn must_have_agent_programs(
 /// Says what may be paid, and asks where that is much.
 pub(super) fn must_be_affordable(
     config: &Config,
-    meaning: &FixedSettings,
-    reach: &RunLimits,
+    settings: &FixedSettings,
+    limits: &RunLimits,
     seats: &[RoleAgent<'_>],
     consent: CostConsent,
 ) -> Result<(), CommandFailure> {
-    let estimate = preflight::estimate_cost(config, meaning, reach, seats);
+    let estimate = preflight::estimate_cost(config, settings, limits, seats);
     preflight::confirm_cost(&estimate, config.confirm_above(), consent)
 }
 

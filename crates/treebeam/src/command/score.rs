@@ -28,32 +28,32 @@ pub(super) fn run_score(
 ) -> Result<CommandExit, CommandFailure> {
     let limit = args.limit.as_deref().map(parse_limit).transpose()?;
     let config = load_score_config(here, args)?;
-    let meaning = FixedSettings {
+    let settings = FixedSettings {
         sweep_config_limit: limit.and_then(NonZeroU32::new),
         ..config.fixed_settings(FixedSettings::default())?
     };
     let primary = config.primary.as_ref();
-    let read = |file: &Path| read_sweep(here, file, limit, &meaning);
+    let read = |file: &Path| read_sweep(here, file, limit, &settings);
     let (baseline, candidate) = run_both(|| read(&args.baseline), || read(&args.candidate))?;
     baseline
-        .require_columns(&meaning.score)
+        .require_columns(&settings.score)
         .map_err(|error| explain_sweep_error(error, primary))?;
-    if meaning.score.primary_chosen_by == ChosenBy::User {
+    if settings.score.primary_chosen_by == ChosenBy::User {
         candidate
-            .require_primary(&meaning.score)
+            .require_primary(&settings.score)
             .map_err(|error| explain_sweep_error(error, primary))?;
     }
     let judgement =
-        score_candidate(&baseline, &baseline, &candidate, &meaning, baseline.rows_used())?;
+        score_candidate(&baseline, &baseline, &candidate, &settings, baseline.rows_used())?;
     let verdict = GateVerdict {
-        checks: gate::check_results(&judgement.scored, &meaning),
+        checks: gate::check_results(&judgement.scored, &settings),
         rank_score: rank::rank_score(&judgement.scored.vs_root),
     };
     let scoring = ScoreReport {
-        baseline: SweepSide::from_sweep(&baseline, &meaning.score),
-        candidate: SweepSide::from_sweep(&candidate, &meaning.score),
+        baseline: SweepSide::from_sweep(&baseline, &settings.score),
+        candidate: SweepSide::from_sweep(&candidate, &settings.score),
         limit,
-        policy: &meaning.score,
+        policy: &settings.score,
         judgement: &judgement,
         verdict: &verdict,
     };
@@ -109,7 +109,7 @@ fn read_sweep(
     here: &Path,
     file: &Path,
     limit: Option<u32>,
-    meaning: &FixedSettings,
+    settings: &FixedSettings,
 ) -> Result<Sweep, CommandFailure> {
     if file == Path::new("-") {
         let failure = CommandFailure::usage("`-`: standard input is not read");
@@ -117,7 +117,7 @@ fn read_sweep(
     }
     let name = file.display().to_string();
     let reader = input::open_input(&here.join(file), &name)?;
-    Ok(Sweep::read_csv(reader, &name, limit, &meaning.score)?)
+    Ok(Sweep::read_csv(reader, &name, limit, &settings.score)?)
 }
 
 /// A column's name may have a colon in it: that a direction was meant shows only where there is no such column.

@@ -2,9 +2,10 @@
 //! changes as `pause`, `unpause`, `stop` and `idea add` do; it takes no lock and writes nothing else.
 //!
 //! # Layout
-//! `guard` says who is let in, [`route`] is the table of all addresses, `pages` answers those that look, `act` those that ask
-//! for a change, `live` those that stay open; `hub` keeps up with runs, `listing` remembers all of them in short, `news` says
-//! what an event changes, `form` reads fields. `live.js` and `live.css` are added to the script and the style of a report.
+//! `guard` says who is let in, [`route`] is the table of all addresses, `pages` answers those that
+//! look, `actions` those that ask for a change, `streams` those that stay open; `hub` keeps up with
+//! runs, `listing` remembers all of them in short, `page_changes` says what an event changes,
+//! `form` reads fields. `live.js` and `live.css` are added to the script and the style of a report.
 
 mod actions;
 mod form;

@@ -32,11 +32,15 @@ pub(super) fn run_status(
             terminal::print_json(&render_status_json(&opened.state, unanswered, runner, &waiting))?;
         }
         OutputFormat::Text => {
-            let way_on = resume_command::recorded_resume_command(&opened.state);
+            let resume_command = resume_command::recorded_resume_command(&opened.state);
             let facts = &opened.state;
             let waits: Vec<String> = waiting.iter().map(describe_waiting_question).collect();
             terminal::print_text(&treebeam_view::render_status(
-                facts, unanswered, runner, &waits, &way_on,
+                facts,
+                unanswered,
+                runner,
+                &waits,
+                &resume_command,
             ))?;
             redo::report_resume_hint(facts, |other| {
                 resume_command::recorded_resume_command_with(facts, other)

@@ -122,10 +122,9 @@ fn wait_for_owner(
             }
             RunPresence::Nobody => {
                 let what = format!("nobody runs run `{id}`: nothing to {wish}");
-                let way_on = resume_command::recorded_resume_command(facts);
-                return Err(
-                    CommandFailure::failed(what).with_hint(format!("`{way_on}` goes on with it"))
-                );
+                let resume_command = resume_command::recorded_resume_command(facts);
+                return Err(CommandFailure::failed(what)
+                    .with_hint(format!("`{resume_command}` goes on with it")));
             }
         }
     }

@@ -259,8 +259,8 @@ fn rescore_eval(
 ) -> Result<RescoredEval, String> {
     let read = |artifact: &Artifact| {
         let reader = files.open_artifact(artifact).map_err(|error| error_chain_text(&error))?;
-        let (name, meaning) = (artifact.path.as_str(), &facts.settings);
-        Sweep::read_csv(reader, name, meaning.config_limit(), &meaning.score)
+        let (name, settings) = (artifact.path.as_str(), &facts.settings);
+        Sweep::read_csv(reader, name, settings.config_limit(), &settings.score)
             .map_err(|error| error_chain_text(&error))
     };
     let missing = || "the record names no artifact".to_owned();

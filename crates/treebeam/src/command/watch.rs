@@ -108,7 +108,7 @@ struct WatchSession<'a> {
     diary: WatchHistory,
     runner: Option<String>,
     /// What would go on with it.
-    way_on: String,
+    resume_command: String,
     trouble: Option<String>,
     /// When the journal is looked at, and who runs the run is asked, again.
     next_look: Instant,
@@ -120,7 +120,7 @@ impl<'a> WatchSession<'a> {
         let follower = RunFollower::open(run)?;
         let (diary, now) = (load_diary(&follower), Instant::now());
         let directory = run.root().display().to_string();
-        let way_on = resume_command::recorded_resume_command(follower.state());
+        let resume_command = resume_command::recorded_resume_command(follower.state());
         let (runner, trouble) = (None, None);
         let (next_look, next_question) = (now, now);
         Ok(Self {
@@ -129,7 +129,7 @@ impl<'a> WatchSession<'a> {
             follower,
             diary,
             runner,
-            way_on,
+            resume_command,
             trouble,
             next_look,
             next_question,
@@ -141,7 +141,7 @@ impl<'a> WatchSession<'a> {
             facts: self.follower.state(),
             history: &self.diary,
             runner: self.runner.as_deref(),
-            resume_command: &self.way_on,
+            resume_command: &self.resume_command,
             now: Timestamp::now(),
             directory: &self.directory,
             paper,
@@ -157,7 +157,8 @@ impl<'a> WatchSession<'a> {
             self.next_question = now + RUNNER_CHECK_INTERVAL;
             let runner = lease::describe_owner(self.run);
             if runner.is_none() && self.runner.is_some() {
-                self.way_on = resume_command::recorded_resume_command(self.follower.state());
+                self.resume_command =
+                    resume_command::recorded_resume_command(self.follower.state());
             }
             self.runner = runner;
         }

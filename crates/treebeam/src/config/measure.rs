@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer, Error as _};
 use serde_json::Value;
 use treebeam_core::measure::{
-    CommandLine, MeasureSettings, UserPath, Variable, Word, WorktreePath,
+    CommandLine, CommandWord, MeasureSettings, UserPath, VariableName, WorktreePath,
 };
 
 /// A value, or none where there is to be none.
@@ -44,10 +44,10 @@ pub(crate) struct MeasureOverrides<'a> {
     pub(crate) test_cwd: Option<&'a ValueOrNone<WorktreePath>>,
     pub(crate) sweep_command: Option<&'a ValueOrNone<CommandLine>>,
     pub(crate) sweep_cwd: Option<&'a ValueOrNone<WorktreePath>>,
-    pub(crate) sweep_config_limit_flag: Option<&'a ValueOrNone<Word>>,
+    pub(crate) sweep_config_limit_flag: Option<&'a ValueOrNone<CommandWord>>,
     pub(crate) results_csv: Option<&'a ValueOrNone<WorktreePath>>,
     pub(crate) baseline_csv: Option<&'a ValueOrNone<UserPath>>,
-    pub(crate) pass_env: Option<&'a Vec<Variable>>,
+    pub(crate) pass_env: Option<&'a Vec<VariableName>>,
     pub(crate) inputs: Option<&'a Vec<WorktreePath>>,
 }
 

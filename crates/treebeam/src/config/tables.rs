@@ -19,7 +19,7 @@ use super::table;
 use super::tuner::TunerTable;
 use serde::Deserialize;
 use treebeam_core::conversation::ConversationMode;
-use treebeam_core::measure::{CommandLine, UserPath, Variable, Word, WorktreePath};
+use treebeam_core::measure::{CommandLine, CommandWord, UserPath, VariableName, WorktreePath};
 use treebeam_core::policy::{self, ContextStrategy, DedupeScope, FixedSettings, RunLimits};
 
 /// All that a configuration can say.
@@ -38,10 +38,10 @@ pub(crate) struct ConfigTables {
     test_cwd: Option<ValueOrNone<WorktreePath>>,
     sweep_command: Option<ValueOrNone<CommandLine>>,
     sweep_cwd: Option<ValueOrNone<WorktreePath>>,
-    sweep_config_limit_flag: Option<ValueOrNone<Word>>,
+    sweep_config_limit_flag: Option<ValueOrNone<CommandWord>>,
     results_csv: Option<ValueOrNone<WorktreePath>>,
     baseline_csv: Option<ValueOrNone<UserPath>>,
-    pass_env: Option<Vec<Variable>>,
+    pass_env: Option<Vec<VariableName>>,
     inputs: Option<Vec<WorktreePath>>,
     max_depth: Option<WholeNumber>,
     max_total_idea_evals: Option<LimitSetting<WholeNumber>>,

@@ -71,7 +71,7 @@ fn a_flag_chooses_among_the_metrics_of_the_file() {
         let mut config = config("c.toml", &format!("[score]\n{text}")).unwrap();
         config.primary = Some(flag.parse().unwrap());
         let said = config.fixed_settings(FixedSettings::default());
-        let said = said.map_or_else(|error| error.to_string(), |meaning| metrics(&meaning.score));
+        let said = said.map_or_else(|error| error.to_string(), |settings| metrics(&settings.score));
         assert_eq!(said, expect, "{text} {flag}");
     };
     check("", "loss", "loss by user, 1: loss higher 1");
@@ -308,7 +308,7 @@ fn json_is_read_too() {
     let check = |text: &str, expect: &str| {
         let said = config("c.json", text)
             .and_then(|config| Ok(config.fixed_settings(FixedSettings::default())?));
-        let said = said.map_or_else(|error| error.to_string(), |meaning| metrics(&meaning.score));
+        let said = said.map_or_else(|error| error.to_string(), |settings| metrics(&settings.score));
         assert_eq!(said, expect, "{text}");
     };
     check(r#"{"score": {"primary": "loss:lower"}}"#, "loss by user, 1: loss lower 1");

@@ -2,9 +2,12 @@
 //! one of them again when it has changed. Nothing here serves anything, and addresses are told apart in `link`.
 //!
 //! # Layout
-//! [`frame`] stands around every page. [`runs`] lists runs, [`dashboard`] is the page of one, [`part`] one part of it,
-//! [`evals`] the list that can be searched and [`found`] what it finds, [`place`] the page of a node or an eval, [`compared`] that of two, [`log`] what
-//! a command prints, [`checks`] what a validation found, [`told`] what came of a wish. `link` makes the addresses.
+//! [`render_site_page`] stands around every page. [`render_runs_page`] lists runs,
+//! [`render_dashboard`] is the page of one, [`render_part`] one part of it, [`render_evals_page`]
+//! the list that can be searched and [`render_found_evals`] what it finds, [`render_place`] the
+//! page of a node or an eval, [`render_compare_page`] that of two, [`render_log`] what a command
+//! prints, [`render_checks`] what a validation found, [`render_request_result`] what came of a
+//! wish. `link` makes the addresses.
 
 mod form;
 mod link;

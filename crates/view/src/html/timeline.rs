@@ -145,14 +145,14 @@ fn latest_time(facts: &Facts) -> Timestamp {
 }
 
 /// How times are counted, and the latest that there is.
-type Times<'a> = (&'a dyn Fn(Timestamp) -> f64, f64);
+type TimeScale<'a> = (&'a dyn Fn(Timestamp) -> f64, f64);
 
 /// From the question to the first eval that came of it.
 fn ideas_bar(
     facts: &Facts,
     source: IdeaSource,
     expansion: &Expansion,
-    (since, latest): Times<'_>,
+    (since, latest): TimeScale<'_>,
 ) -> Option<TimelineBar> {
     let to = match expansion.eval_ids().next() {
         Some(first) => since(facts.eval(*first)?.queued_at),
@@ -176,7 +176,7 @@ fn ideas_bar(
     })
 }
 
-fn eval_bar(eval: &Eval, (since, latest): Times<'_>) -> Option<TimelineBar> {
+fn eval_bar(eval: &Eval, (since, latest): TimeScale<'_>) -> Option<TimelineBar> {
     let (name, outcome) = (lookup::eval_name(eval), EvalStatus::from_eval(eval));
     let to = match ended_at(eval) {
         Some(end) => since(end),

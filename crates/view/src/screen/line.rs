@@ -1,5 +1,6 @@
-//! A line of the screen: pieces of text, each with how it looks. Text comes in through [`ScreenLine::add`] alone, and is inert
-//! from then on. Nothing here knows what a terminal has to be told to show it.
+//! A line of the screen: pieces of text, each with how it looks. Text comes in through
+//! `ScreenLine::with_span` alone, and is inert from then on. Nothing here knows what a terminal
+//! has to be told to show it.
 
 use super::inert_text::make_inert;
 use crate::width;

@@ -1,5 +1,6 @@
-//! What the user of the screen is at: the row, the filter, the pages that are open. [`update`] says what a key makes of it;
-//! what a key was on which keyboard is the terminal's business.
+//! What the user of the screen is at: the row, the filter, the pages that are open.
+//! [`update_model`] says what a key makes of it; what a key was on which keyboard is the terminal's
+//! business.
 
 use super::{ScreenSize, WatchScene, page, tree};
 use treebeam_core::id::{CodePlace, NodeId};

@@ -8,7 +8,7 @@ fn coder(text: &str) -> Result<PromptTemplate, String> {
     PromptTemplate::parse(AgentRole::Coder, &text).map_err(|error| error.to_string())
 }
 
-fn parts<'a>(said: &[(Placeholder, &'a str)]) -> Parts<'a> {
+fn parts<'a>(said: &[(Placeholder, &'a str)]) -> PromptParts<'a> {
     said.iter().map(|(one, text)| (*one, Cow::from(*text))).collect()
 }
 
@@ -71,7 +71,7 @@ proptest! {
     fn any_text_is_read_or_refused(text in "(\\{\\{|\\}\\}|idea|count|\\\\|\\PC|\n| ){0,80}") {
         for role in AgentRole::ALL {
             let (template, _) = PromptTemplate::parse_leniently(role, &text);
-            let filled = template.fill(&Parts::new());
+            let filled = template.fill(&PromptParts::new());
             prop_assert!(filled.len() <= text.len() + 1, "{:?}", filled);
         }
     }
@@ -88,7 +88,7 @@ proptest! {
     fn no_placeholder_is_left(lines in prop::collection::vec("(\\PC{0,20})", 0..20)) {
         // Whatever else a template says, what was read as a placeholder is not shown as one.
         let text = lines.join("\n").replace(['{', '}'], "") + "\n{{idea}}\n{{keep}}\n";
-        let filled = coder(&text).expect("a template").fill(&Parts::new());
+        let filled = coder(&text).expect("a template").fill(&PromptParts::new());
         prop_assert!(!filled.contains("{{"), "{}", filled);
     }
 }

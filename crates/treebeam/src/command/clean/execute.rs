@@ -15,7 +15,7 @@ use std::path::Path;
 use treebeam_core::event::{Leftover, LeftoverKind};
 use treebeam_core::facts::Facts;
 use treebeam_core::id::{CodePlace, RunId};
-use treebeam_core::plan::StepOutcome as Step;
+use treebeam_core::plan::StepOutcome;
 use treebeam_git::{GitRepo, OrphanedWorktree, remove_folder};
 use treebeam_run::{RemovalPorts, remove_leftovers};
 use treebeam_store::removal::{self, RemovedRun};
@@ -118,26 +118,26 @@ fn still_removable(run: &RunDir, facts: &Facts, asked: &[Leftover]) -> Vec<Lefto
     asked.iter().copied().filter(|leftover| there.contains(leftover)).collect()
 }
 
-fn item_from_step(id: &RunId, step: &Step) -> Option<CleanItem> {
+fn item_from_step(id: &RunId, step: &StepOutcome) -> Option<CleanItem> {
     match step {
-        Step::Discarded(leftover) => {
+        StepOutcome::Discarded(leftover) => {
             Some(CleanItem::from_leftover(id, *leftover).with_outcome(CleanOutcome::Removed))
         }
-        Step::DiscardFailed { leftover, why } => Some(
+        StepOutcome::DiscardFailed { leftover, why } => Some(
             CleanItem::from_leftover(id, *leftover)
                 .with_outcome(CleanOutcome::NotRemoved(why.clone())),
         ),
-        Step::RootMeasured { .. }
-        | Step::RootRefused { .. }
-        | Step::Proposed(_)
-        | Step::ProposalFailed { .. }
-        | Step::Implemented { .. }
-        | Step::Swept { .. }
-        | Step::Scored { .. }
-        | Step::OverBudget { .. }
-        | Step::EvalFailed { .. }
-        | Step::Promoted(_)
-        | Step::PromotionFailed { .. } => None,
+        StepOutcome::RootMeasured { .. }
+        | StepOutcome::RootRefused { .. }
+        | StepOutcome::Proposed(_)
+        | StepOutcome::ProposalFailed { .. }
+        | StepOutcome::Implemented { .. }
+        | StepOutcome::Swept { .. }
+        | StepOutcome::Scored { .. }
+        | StepOutcome::OverBudget { .. }
+        | StepOutcome::EvalFailed { .. }
+        | StepOutcome::Promoted(_)
+        | StepOutcome::PromotionFailed { .. } => None,
     }
 }
 

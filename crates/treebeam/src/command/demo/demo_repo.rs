@@ -98,9 +98,9 @@ fn find_free_folder(here: &Path) -> DemoRepo {
     let mut number = 2;
     while example.exists() {
         if example.is_unfinished() {
-            let (folder, way_on) = (example.path.display(), example.resume_command());
+            let (folder, resume_command) = (example.path.display(), example.resume_command());
             terminal::print_note(&format!(
-                "the demo in `{folder}` is not at its end: `{way_on}` goes on with it"
+                "the demo in `{folder}` is not at its end: `{resume_command}` goes on with it"
             ));
         }
         example = DemoRepo::new(here, Path::new(&format!("{DEFAULT_DEMO_FOLDER}-{number}")));

@@ -14,12 +14,12 @@ pub(super) fn check_protect(
     repo: &UserRepo,
     config: &Config,
 ) -> Result<Vec<DoctorCheck>, CommandFailure> {
-    let (meaning, tracked) =
+    let (settings, tracked) =
         (config.fixed_settings(FixedSettings::default())?, repo.tracked_paths()?);
-    let mut checks = vec![check_protected_count(&meaning, &tracked, config)?];
+    let mut checks = vec![check_protected_count(&settings, &tracked, config)?];
     let built_in = FixedSettings::default().protect;
-    for glob in meaning.protect.iter().filter(|glob| !built_in.contains(glob)) {
-        if !glob_matches_any(glob, &tracked, &meaning, repo)? {
+    for glob in settings.protect.iter().filter(|glob| !built_in.contains(glob)) {
+        if !glob_matches_any(glob, &tracked, &settings, repo)? {
             checks.push(warn_idle_glob(glob, &tracked));
         }
     }
@@ -28,11 +28,11 @@ pub(super) fn check_protect(
 
 /// How much of the user's is protected from candidates.
 fn check_protected_count(
-    meaning: &FixedSettings,
+    settings: &FixedSettings,
     tracked: &[String],
     config: &Config,
 ) -> Result<DoctorCheck, CommandFailure> {
-    let protected = parse_globs(&meaning.protect)?;
+    let protected = parse_globs(&settings.protect)?;
     let theirs = |path: &&String| *path != "treebeam.toml" && !path.starts_with(".treebeam/");
     let change =
         |path: &String| PathChange { path: path.clone(), is_new: false, to: PathKind::File };
@@ -67,7 +67,7 @@ fn parse_globs(globs: &[String]) -> Result<ProtectedPaths, CommandFailure> {
 fn glob_matches_any(
     glob: &str,
     tracked: &[String],
-    meaning: &FixedSettings,
+    settings: &FixedSettings,
     repo: &UserRepo,
 ) -> Result<bool, CommandFailure> {
     let alone = vec![glob.to_owned()];
@@ -75,8 +75,8 @@ fn glob_matches_any(
     if tracked.iter().any(|path| protected.covers(path)) {
         return Ok(true);
     }
-    let meaning = FixedSettings { protect: alone, ..meaning.clone() };
-    let inputs = ProtectedInputs::new(&repo.toplevel, &meaning);
+    let settings = FixedSettings { protect: alone, ..settings.clone() };
+    let inputs = ProtectedInputs::new(&repo.toplevel, &settings);
     let inputs = inputs.map_err(|error| CommandFailure::usage(error.to_string()))?;
     Ok(!inputs.is_empty()?)
 }

@@ -13,8 +13,8 @@ const SHELL_WORDS: [&str; 14] = [
     "ulimit", "umask", "trap",
 ];
 
-pub(super) fn check_sweep(repo: &UserRepo, meaning: &FixedSettings) -> Vec<DoctorCheck> {
-    let measure = &meaning.measure;
+pub(super) fn check_sweep(repo: &UserRepo, settings: &FixedSettings) -> Vec<DoctorCheck> {
+    let measure = &settings.measure;
     let commands = [
         ("setup", "setup_command", &measure.setup_command, None),
         ("tests", "test_command", &measure.test_command, measure.test_cwd.as_ref()),
@@ -32,7 +32,7 @@ pub(super) fn check_sweep(repo: &UserRepo, meaning: &FixedSettings) -> Vec<Docto
             None => {}
         }
     }
-    checks.extend(check_baseline(repo, meaning));
+    checks.extend(check_baseline(repo, settings));
     checks.extend(check_missing_input(repo, measure));
     checks.extend(check_tracked_input(repo, measure));
     if measure.results_csv.is_some() {
@@ -77,9 +77,9 @@ fn find_program_name(command: &CommandLine) -> Option<String> {
 }
 
 /// Results of the root that are there already, or should be.
-fn check_baseline(repo: &UserRepo, meaning: &FixedSettings) -> Option<DoctorCheck> {
-    let file = meaning.measure.baseline_csv.as_ref()?;
-    Some(match run_start::must_have_readable_baseline(&repo.toplevel, meaning) {
+fn check_baseline(repo: &UserRepo, settings: &FixedSettings) -> Option<DoctorCheck> {
+    let file = settings.measure.baseline_csv.as_ref()?;
+    Some(match run_start::must_have_readable_baseline(&repo.toplevel, settings) {
         Ok(()) => DoctorCheck::ok(
             "baseline",
             format!("the root's figures are those of `{file}`: not measured"),

@@ -116,9 +116,9 @@ impl ComparedEval {
         };
         let files = RunFiles::new(run.clone());
         let read = |artifact: &Artifact| -> Result<Sweep, CommandFailure> {
-            let (name, meaning) = (artifact.path.as_str(), &facts.settings);
+            let (name, settings) = (artifact.path.as_str(), &facts.settings);
             let reader = files.open_artifact(artifact)?;
-            Ok(Sweep::read_csv(reader, name, meaning.config_limit(), &meaning.score)?)
+            Ok(Sweep::read_csv(reader, name, settings.config_limit(), &settings.score)?)
         };
         let (parent, root, candidate) = (read(&parent)?, read(results)?, read(&measured.results)?);
         let judgement = score_candidate(&parent, &root, &candidate, &facts.settings, *rows)?;

@@ -30,9 +30,9 @@ impl IdeasDirConversation {
     pub(super) fn open(
         here: &Path,
         args: &IdeasArgs,
-        reach: &RunLimits,
+        limits: &RunLimits,
     ) -> Result<Self, CommandFailure> {
-        let mode = reach.idea_conversation_mode;
+        let mode = limits.idea_conversation_mode;
         let is_off = mode == ConversationMode::Off;
         if is_off && (args.conversation_state_in.is_some() || args.conversation_state_out.is_some())
         {
@@ -51,8 +51,8 @@ impl IdeasDirConversation {
         };
         let before = PriorConversation {
             mode,
-            window: reach.idea_history_window_turns.get() as usize,
-            max_chars: reach.idea_history_max_chars.get() as usize,
+            window: limits.idea_history_window_turns.get() as usize,
+            max_chars: limits.idea_history_max_chars.get() as usize,
             conversation,
             at: Timestamp::now(),
         };

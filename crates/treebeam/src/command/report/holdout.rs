@@ -43,15 +43,15 @@ fn compare_results(
     facts: &Facts,
     [root, best]: &[RunPath; 2],
 ) -> Result<ComparisonDetails, CommandFailure> {
-    let meaning = &facts.settings;
+    let settings = &facts.settings;
     let read = |file: &RunPath| {
         let reader = input::open_input(&run.root().join(file.as_str()), file.as_str())?;
         Ok::<_, CommandFailure>(Sweep::read_csv(
             reader,
             file.as_str(),
-            meaning.config_limit(),
-            &meaning.score,
+            settings.config_limit(),
+            &settings.score,
         )?)
     };
-    Ok(compare_sweeps(&read(root)?, &read(best)?, &meaning.score)?)
+    Ok(compare_sweeps(&read(root)?, &read(best)?, &settings.score)?)
 }

@@ -70,9 +70,10 @@ impl<'a> RunTexts<'a> {
     }
 
     fn read_sweep(&self, artifact: &Artifact) -> Option<Sweep> {
-        let meaning = &self.facts.settings;
+        let settings = &self.facts.settings;
         let reader = self.files.open_artifact(artifact).ok()?;
-        Sweep::read_csv(reader, artifact.path.as_str(), meaning.config_limit(), &meaning.score).ok()
+        Sweep::read_csv(reader, artifact.path.as_str(), settings.config_limit(), &settings.score)
+            .ok()
     }
 
     fn compare_with_baseline(

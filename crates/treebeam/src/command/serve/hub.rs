@@ -42,7 +42,7 @@ pub(super) struct RunHub {
     /// How many were opened so far.
     opened: AtomicU64,
     /// One more than there are streams.
-    permits: Seat,
+    permits: HubPermit,
 }
 
 /// A run, and when it was last asked for.
@@ -52,12 +52,12 @@ struct HubEntry {
 }
 
 /// The right to a stream; the streams are counted by it.
-pub(super) type Seat = Arc<()>;
+pub(super) type HubPermit = Arc<()>;
 
 impl RunHub {
     pub(super) fn new(instance: String) -> Self {
         let (runs, opened) = (Mutex::default(), AtomicU64::new(0));
-        Self { instance, runs, opened, permits: Seat::default() }
+        Self { instance, runs, opened, permits: HubPermit::default() }
     }
 
     /// The run of that name, which lies there.
@@ -90,7 +90,7 @@ impl RunHub {
     }
 
     /// Room for one more stream, if there is any.
-    pub(super) fn take_permit(&self) -> Option<Seat> {
+    pub(super) fn take_permit(&self) -> Option<HubPermit> {
         (Arc::strong_count(&self.permits) <= MAX_STREAMS).then(|| Arc::clone(&self.permits))
     }
 }
@@ -104,7 +104,7 @@ pub(super) struct WatchedRun {
     pub(super) run: RunDir,
     instance: String,
     inner: Mutex<WatchedState>,
-    made: Mutex<BTreeMap<PagePart, Made>>,
+    made: Mutex<BTreeMap<PagePart, CachedPart>>,
     /// How long making parts took since that was last asked.
     making: Mutex<Duration>,
 }
@@ -120,7 +120,7 @@ struct WatchedSnapshot {
 }
 
 /// A part of its page, with the number of changes that it was made after.
-type Made = Arc<Mutex<Option<(u64, String)>>>;
+type CachedPart = Arc<Mutex<Option<(u64, String)>>>;
 
 impl WatchedSnapshot {
     fn as_view(&self) -> ViewedRun<'_> {
@@ -161,7 +161,7 @@ struct StreamListener {
     outlet: EventSender,
     pending: PageChanges,
     last_sent: Instant,
-    _permit: Seat,
+    _permit: HubPermit,
 }
 
 impl WatchedRun {
@@ -233,7 +233,11 @@ impl WatchedRun {
     }
 
     /// Tells of all that changes from now on, and at once if something has since what was seen last.
-    pub(super) fn open_stream(self: &Arc<Self>, seen: Option<&str>, seat: Seat) -> EventStream {
+    pub(super) fn open_stream(
+        self: &Arc<Self>,
+        seen: Option<&str>,
+        permit: HubPermit,
+    ) -> EventStream {
         let (outlet, stream) = event_channel();
         let mut inner = lock_mutex(&self.inner);
         inner.refresh(&self.run);
@@ -247,7 +251,7 @@ impl WatchedRun {
             outlet,
             pending: owed,
             last_sent: Instant::now(),
-            _permit: seat,
+            _permit: permit,
         });
         let version = self.snapshot_version(&inner);
         inner.send_changes(&version);

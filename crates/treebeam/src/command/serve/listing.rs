@@ -26,13 +26,13 @@ struct CachedDigest {
 /// All that a digest follows from, seen from outside.
 #[derive(PartialEq, Eq)]
 struct DigestSources {
-    journal: Option<Outside>,
-    manifest: Option<Outside>,
+    journal: Option<FileMark>,
+    manifest: Option<FileMark>,
     runner: Option<String>,
 }
 
 /// How long a file is, and since when it is as it is.
-type Outside = (u64, SystemTime);
+type FileMark = (u64, SystemTime);
 
 impl RunListingCache {
     /// These runs, as they are now.
@@ -75,12 +75,12 @@ fn load_digest(run: &RunDir, known: Option<CachedDigest>) -> Result<CachedDigest
 impl DigestSources {
     fn from_run(run: &RunDir) -> Self {
         let (journal, manifest) =
-            (file_stamp(&run.journal_path()), file_stamp(&run.manifest_path()));
+            (read_file_mark(&run.journal_path()), read_file_mark(&run.manifest_path()));
         Self { journal, manifest, runner: lease::describe_owner(run) }
     }
 }
 
-fn file_stamp(path: &Path) -> Option<Outside> {
+fn read_file_mark(path: &Path) -> Option<FileMark> {
     let found = fs::metadata(path).ok()?;
     Some((found.len(), found.modified().ok()?))
 }
@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(first.status_word(), "resumable");
         // Nothing of it can be seen from outside: whoever reads it finds it spoilt.
         let journal = run.journal_path();
-        let (text, seen) = (fs::read(&journal).unwrap(), file_stamp(&journal).unwrap());
+        let (text, seen) = (fs::read(&journal).unwrap(), read_file_mark(&journal).unwrap());
         fs::write(&journal, "x".repeat(text.len())).unwrap();
         File::options().append(true).open(&journal).unwrap().set_modified(seen.1).unwrap();
         let second = listed(now + 1.hour());

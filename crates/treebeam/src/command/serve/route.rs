@@ -26,7 +26,7 @@ impl RouteMethod {
     }
 }
 
-type Answering = fn(&Dashboard, &AdmittedRequest<'_>) -> Result<PageResponse, PageRefusal>;
+type RouteHandler = fn(&Dashboard, &AdmittedRequest<'_>) -> Result<PageResponse, PageRefusal>;
 
 /// One address.
 pub(crate) struct WebRoute {
@@ -34,14 +34,14 @@ pub(crate) struct WebRoute {
     pub(crate) method: RouteMethod,
     /// What it looks like.
     pub(crate) pattern: &'static str,
-    pub(super) answer: Answering,
+    pub(super) answer: RouteHandler,
 }
 
-const fn get_route(pattern: &'static str, answer: Answering) -> WebRoute {
+const fn get_route(pattern: &'static str, answer: RouteHandler) -> WebRoute {
     WebRoute { method: RouteMethod::Get, pattern, answer }
 }
 
-const fn post_route(pattern: &'static str, answer: Answering) -> WebRoute {
+const fn post_route(pattern: &'static str, answer: RouteHandler) -> WebRoute {
     WebRoute { method: RouteMethod::Post, pattern, answer }
 }
 

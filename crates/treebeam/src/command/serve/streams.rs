@@ -1,7 +1,7 @@
 //! What comes to a page by itself: that something has changed, and what a command prints.
 
 use super::form::FormFields;
-use super::hub::{Seat, WatchedRun};
+use super::hub::{HubPermit, WatchedRun};
 use super::pages::{AdmittedRequest, PageRefusal, PageResponse};
 use super::{Dashboard, ServedRuns};
 use serde_json::json;
@@ -111,7 +111,7 @@ struct PageLogStream {
     outlet: EventSender,
     /// The file, and how much of it was sent.
     file: Option<(RunPath, u64)>,
-    _permit: Seat,
+    _permit: HubPermit,
 }
 
 impl PageLogStream {
