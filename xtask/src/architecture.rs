@@ -1,8 +1,8 @@
-//! `cargo xtask architecture`: the table of files in ARCHITECTURE.md, from the heads of the files.
+//! `cargo xtask architecture`: the table of modules in ARCHITECTURE.md, from the heads of the files.
 //!
-//! A top-level module with a folder gets a row with the first sentence of its `//!` head. The other
-//! top-level modules of a crate are named in one row, and modules below them not at all: the table
-//! is to stay under 6 KB. `testkit` has no rows.
+//! A crate and each of its top-level modules with a folder get a row with the first sentence of
+//! their `//!` head, cut to fit. Modules of one file and modules further down are not listed: the
+//! document has to stay small. `testkit` has no rows.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -18,6 +18,9 @@ pub const ARCHITECTURE_PATH: &str = "ARCHITECTURE.md";
 pub const BEGIN_MARK: &str = "<!-- files: begin -->";
 /// Line after the table.
 pub const END_MARK: &str = "<!-- files: end -->";
+
+/// Most characters of a row's statement.
+const MAX_STATEMENT_CHARS: usize = 80;
 
 /// Returns the document with the table that belongs there, or `None` if it has no marks.
 ///
@@ -41,52 +44,28 @@ pub fn updated_document(files: &[SourceFile]) -> anyhow::Result<Option<String>> 
 /// Builds the table from the sources of the product's crates.
 #[must_use]
 pub fn file_table(files: &[SourceFile]) -> String {
-    let mut crates: BTreeMap<String, CrateRows> = BTreeMap::new();
+    let mut rows: BTreeMap<String, String> = BTreeMap::new();
     for (file, place) in files.iter().filter_map(|file| Some((file, listed_place(&file.path)?))) {
-        let [module] = &place.modules[..] else { continue };
-        let rows = crates.entry(place.folder.clone()).or_default();
-        if has_folder(files, &file.path, &place) {
-            rows.folders.push((short_path(&file.path).to_owned(), first_sentence(&file.text)));
-        } else {
-            rows.single_files.push(format!("`{module}`"));
-        }
+        let folder = short_path(&place.folder);
+        let row = match &place.modules[..] {
+            [] => format!("{folder}/"),
+            [module] if has_folder(files, &file.path, &place) => format!("{folder}/{module}/"),
+            _ => continue,
+        };
+        rows.insert(row, short_statement(&first_sentence(&file.text)));
     }
-    let mut table = "| file | has |\n| --- | --- |\n".to_owned();
-    for (folder, rows) in &crates {
-        rows.write_to(folder, &mut table);
+    let mut table = "| module | has |\n| --- | --- |\n".to_owned();
+    for (row, statement) in &rows {
+        let _ = writeln!(table, "| `{row}` | {} |", statement.replace('|', "\\|"));
     }
     table
 }
 
-/// Rows of one crate.
-#[derive(Default)]
-struct CrateRows {
-    /// Path and first sentence of each top-level module with a folder.
-    folders: Vec<(String, String)>,
-    /// Names of the top-level modules without a folder, in backticks.
-    single_files: Vec<String>,
-}
-
-impl CrateRows {
-    /// Appends the rows to the table.
-    fn write_to(&self, folder: &str, table: &mut String) {
-        for (path, sentence) in &self.folders {
-            let _ = writeln!(table, "| `{path}` | {} |", sentence.replace('|', "\\|"));
-        }
-        if !self.single_files.is_empty() {
-            let names = self.single_files.join(", ");
-            let _ = writeln!(table, "| `{}/src/*.rs` | {names} |", short_path(folder));
-        }
-    }
-}
-
-/// Place of a file that the table may list: not a crate's root, a test or a file of `testkit`.
+/// Place of a file that the table may list: not a test or a file of `testkit`.
 fn listed_place(path: &str) -> Option<ModulePlace> {
     let place = ModulePlace::from_path(path)?;
-    let listed = path.starts_with("crates/")
-        && place.folder != "crates/testkit"
-        && !place.modules.is_empty()
-        && !place.is_named_tests();
+    let listed =
+        path.starts_with("crates/") && place.folder != "crates/testkit" && !place.is_named_tests();
     listed.then_some(place)
 }
 
@@ -115,11 +94,30 @@ fn first_sentence(text: &str) -> String {
     sentence.trim_end_matches('.').to_owned()
 }
 
+/// Cuts a sentence at a pause, or else at a space, so that it fits into a row.
+fn short_statement(sentence: &str) -> String {
+    let Some((limit, _)) = sentence.char_indices().nth(MAX_STATEMENT_CHARS) else {
+        return sentence.to_owned();
+    };
+    let fits = |at: &usize| *at <= limit && is_outside_code(sentence, *at);
+    let last = |mark: &str| sentence.match_indices(mark).map(|(at, _)| at).filter(fits).last();
+    // What a colon announces is a list, and half a list misleads.
+    match last(": ").max(last("; ")).or_else(|| last(", ")) {
+        Some(end) => sentence[..end].to_owned(),
+        None => format!("{} …", &sentence[..last(" ").unwrap_or(limit)]),
+    }
+}
+
+/// Tells if the byte at `at` is not between backticks.
+fn is_outside_code(text: &str, at: usize) -> bool {
+    text[..at].matches('`').count().is_multiple_of(2)
+}
+
 /// Tells if the full stop at `at` ends a sentence, and is not part of code or an abbreviation.
 fn ends_sentence(text: &str, at: usize) -> bool {
-    let outside_code = text[..at].matches('`').count().is_multiple_of(2);
     let next = text[at + 2..].chars().next();
-    outside_code && next.is_some_and(|next| next.is_uppercase() || matches!(next, '`' | '['))
+    is_outside_code(text, at)
+        && next.is_some_and(|next| next.is_uppercase() || matches!(next, '`' | '['))
 }
 
 /// Replaces links to Rust items by what they show: `[mod@rank]` is the module `rank`.
@@ -171,16 +169,30 @@ mod tests {
     }
 
     const EXPECTED_TABLE: &str = "\
-| file | has |
+| module | has |
 | --- | --- |
-| `core/src/event.rs` | Everything that can happen |
-| `core/src/*.rs` | `gate`, `rank` |
-| `edge/src/git/mod.rs` | Door to `git`: a \\| b |
+| `core/` | Facts and decisions |
+| `core/event/` | Everything that can happen |
+| `edge/git/` | Door to `git`: a \\| b |
 ";
 
     #[test]
-    fn the_table_lists_modules_with_folders_and_names_the_others() {
+    fn the_table_lists_crates_and_modules_with_folders() {
         assert_eq!(file_table(&files("")), EXPECTED_TABLE);
+    }
+
+    #[test]
+    fn a_long_statement_is_cut_at_a_pause_outside_of_code_or_else_at_a_space() {
+        let (word, code) = ("word ".repeat(20), "`a, b` ".repeat(20));
+        for (sentence, expected) in [
+            ("Short: enough, and kept", "Short: enough, and kept".to_owned()),
+            (&*format!("The lock: held, {word}"), "The lock".to_owned()),
+            (&*format!("Held, {word}"), "Held".to_owned()),
+            (&*format!("A {word}"), format!("A {} …", ["word"; 15].join(" "))),
+            (&*format!("A list, {code}"), "A list".to_owned()),
+        ] {
+            assert_eq!(short_statement(sentence), expected);
+        }
     }
 
     #[test]
