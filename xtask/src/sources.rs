@@ -52,13 +52,27 @@ impl SourceFile {
 /// # Errors
 /// A folder or file cannot be read, or a name or content is not UTF-8.
 pub fn read_sources(root: &Path) -> anyhow::Result<Vec<SourceFile>> {
-    let mut files = Vec::new();
-    collect_sources(root, "", &mut files)?;
-    Ok(files)
+    let paths = list_files(root)?;
+    let is_text = |path: &String| TEXT_ENDINGS.iter().any(|ending| path.ends_with(ending));
+    let read = |path: String| {
+        let text = fs::read_to_string(root.join(&path));
+        Ok(SourceFile { text: text.with_context(|| format!("could not read `{path}`"))?, path })
+    };
+    paths.into_iter().filter(is_text).map(read).collect()
 }
 
-/// Appends the text files of one folder, whose path relative to the root is `prefix`.
-fn collect_sources(folder: &Path, prefix: &str, files: &mut Vec<SourceFile>) -> anyhow::Result<()> {
+/// Lists the files below `root`, with `/` between the parts of each path.
+///
+/// # Errors
+/// A folder cannot be read, or a name is not UTF-8.
+pub fn list_files(root: &Path) -> anyhow::Result<Vec<String>> {
+    let mut paths = Vec::new();
+    collect_paths(root, "", &mut paths)?;
+    Ok(paths)
+}
+
+/// Appends the files of one folder, whose path relative to the root is `prefix`.
+fn collect_paths(folder: &Path, prefix: &str, paths: &mut Vec<String>) -> anyhow::Result<()> {
     let unreadable = || format!("could not read `{}`", folder.display());
     let entries = fs::read_dir(folder).with_context(unreadable)?;
     let mut entries = entries.collect::<Result<Vec<_>, _>>().with_context(unreadable)?;
@@ -67,14 +81,10 @@ fn collect_sources(folder: &Path, prefix: &str, files: &mut Vec<SourceFile>) -> 
         let name = entry.file_name();
         let name = name.to_str().with_context(|| format!("`{}` is not UTF-8", name.display()))?;
         let path = format!("{prefix}{name}");
-        if entry.file_type().with_context(|| format!("could not look at `{path}`"))?.is_dir() {
-            if !SKIPPED_FOLDERS.contains(&name) {
-                collect_sources(&entry.path(), &format!("{path}/"), files)?;
-            }
-        } else if TEXT_ENDINGS.iter().any(|ending| path.ends_with(ending)) {
-            let text = fs::read_to_string(entry.path())
-                .with_context(|| format!("could not read `{path}`"))?;
-            files.push(SourceFile { path, text });
+        if !entry.file_type().with_context(|| format!("could not look at `{path}`"))?.is_dir() {
+            paths.push(path);
+        } else if !SKIPPED_FOLDERS.contains(&name) {
+            collect_paths(&entry.path(), &format!("{path}/"), paths)?;
         }
     }
     Ok(())

@@ -15,12 +15,13 @@ mod names;
 use std::cell::OnceCell;
 use std::path::Path;
 
-use xtask::sources::{SourceFile, read_sources};
+use xtask::sources::{SourceFile, list_files, read_sources};
 use xtask::survey::Survey;
 
-/// Text files that the rules look at, and the survey of those in Rust.
+/// Text files that the rules look at, the paths of all files, and the survey of those in Rust.
 struct Project {
     files: Vec<SourceFile>,
+    paths: Vec<String>,
     survey: OnceCell<Survey>,
 }
 
@@ -28,7 +29,7 @@ struct Project {
 type Rule = fn(&Project) -> Vec<String>;
 
 /// Rules that the repository follows.
-const RULES: [Rule; 12] = [
+const RULES: [Rule; 14] = [
     crates::crates_look_left,
     crates::purity_is_enforced,
     files::file_names_say_something,
@@ -38,7 +39,9 @@ const RULES: [Rule; 12] = [
     files::nothing_is_left_undone,
     files::no_machine_is_named,
     docs::architecture_names_everything,
-    docs::architecture_is_short,
+    docs::architecture_is_small,
+    docs::links_lead_somewhere,
+    docs::named_tests_exist,
     docs::exit_codes_are_documented,
     docs::file_table_is_current,
 ];
@@ -46,21 +49,21 @@ const RULES: [Rule; 12] = [
 /// Rules that the repository is on its way to: each moves to [`RULES`] when it is kept.
 ///
 /// `cargo test -p xtask --test tidy coming -- --ignored --nocapture` lists what is left to do.
-const COMING: [Rule; 7] = [
+const COMING: [Rule; 6] = [
     crates::modules_form_no_cycle,
     names::type_names_are_unique,
     names::constructors_are_not_called_of,
     names::constants_name_their_subject,
     comments::doc_comments_stand_alone,
     comments::comments_fit_the_window,
-    docs::architecture_is_small,
 ];
 
 impl Project {
     /// Reads the repository.
     fn from_repository() -> Self {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        let project = project_of(read_sources(&root).unwrap());
+        let files = read_sources(&root).unwrap();
+        let project = Self { paths: list_files(&root).unwrap(), ..project_of(files) };
         assert!(project.text_of("Cargo.toml").is_some(), "`{}` is not the root", root.display());
         project
     }
@@ -126,7 +129,9 @@ fn complain_of_lines<'a>(
 
 /// Builds a project of the given files.
 fn project_of(files: impl Into<Vec<SourceFile>>) -> Project {
-    Project { files: files.into(), survey: OnceCell::new() }
+    let files = files.into();
+    let paths = files.iter().map(|file| file.path.clone()).collect();
+    Project { files, paths, survey: OnceCell::new() }
 }
 
 /// Builds a file of a made-up project.
