@@ -1,4 +1,4 @@
-//! `cargo xtask architecture`: the table of modules in ARCHITECTURE.md, from the heads of the files.
+//! `cargo xtask architecture`: the table of modules in ARCHITECTURE.md, from the files' heads.
 //!
 //! A crate and each of its top-level modules with a folder get a row with the first sentence of
 //! their `//!` head, cut to fit. Modules of one file and modules further down are not listed: the
