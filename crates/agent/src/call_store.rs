@@ -6,7 +6,7 @@
 mod call_sums;
 
 use super::question::AgentQuestion;
-use super::servers::ServerId;
+use super::server_id::ServerId;
 use super::settings::AgentSettings;
 use call_sums::CallSums;
 use jiff::Timestamp;

@@ -29,6 +29,7 @@ mod retry_after;
 pub mod retry_layer;
 pub mod retry_timer;
 pub mod role_agents;
+mod server_id;
 mod servers;
 pub mod settings;
 mod sse;

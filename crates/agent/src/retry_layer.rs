@@ -5,7 +5,8 @@
 
 use super::question::{AgentLayer, AgentQuestion, ServerFault, TryCost, TryError, TryMeter};
 use super::retry_timer::{RetryPause, RetryTimer};
-use super::servers::{ServerBook, ServerId};
+use super::server_id::ServerId;
+use super::servers::ServerBook;
 use jiff::Timestamp;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::Rng as _;

@@ -3,22 +3,12 @@
 
 use super::call_store::CallStore;
 use super::role_agents::RoleAgents;
+use super::server_id::ServerId;
 use super::settings::AgentSettings;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use treebeam_run::port::AgentRole;
-
-/// A server or program, told from others by its base URL and command.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct ServerId(String);
-
-impl ServerId {
-    /// The server that the recorded settings of an agent name.
-    pub(super) fn from_document(settings: &Value) -> Self {
-        Self(json!([settings["base_url"], settings["command"]]).to_string())
-    }
-}
 
 /// The facts about one server.
 #[derive(Clone, Copy, Debug, Default)]

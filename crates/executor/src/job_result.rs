@@ -1,7 +1,6 @@
 //! `eval_result.json`: what became of a job. It is written whole, and put in its place once: a second one does not fit.
 //! Whoever reads it does not believe that a job has ended before the job's process has.
 
-use super::results::MAX_RESULTS_CSV_BYTES;
 use super::spec::{JobSpec, JobStage};
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -13,6 +12,9 @@ use treebeam_core::path;
 use treebeam_run::port::{self, JobEnd, JobExit, JobKey, JobUsage, SweepJob};
 use treebeam_store::atomic_file;
 use treebeam_store::record_file::{self, RecordKind};
+
+/// The largest results that are taken.
+pub(super) const MAX_RESULTS_CSV_BYTES: u64 = 1 << 30;
 
 /// The longest document that is read.
 const MAX_JOB_RESULT_BYTES: u64 = 1 << 20;

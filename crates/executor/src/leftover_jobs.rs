@@ -4,7 +4,6 @@
 use super::claim;
 use super::job_result::JobResult;
 use super::limit;
-use super::local::end_orphans;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -18,6 +17,9 @@ use treebeam_store::RunDir;
 const JOB_END_TIMEOUT: Duration = Duration::from_secs(40);
 /// How often they are looked at.
 const JOB_END_POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// How long the orphans of a job that is gone have between being asked to end and being killed.
+const ORPHAN_GRACE: Duration = Duration::from_millis(500);
 
 /// A job that still runs, or that has left something behind that does.
 #[derive(Debug)]
@@ -105,4 +107,9 @@ fn await_job_end(folder: &Path, until: Instant) -> io::Result<()> {
         thread::sleep(JOB_END_POLL_INTERVAL);
     }
     end_orphans(folder)
+}
+
+/// Ends all processes that a job left: none may be there when it is run again.
+pub(super) fn end_orphans(folder: &Path) -> io::Result<()> {
+    treebeam_process::end_marked(&super::job_marker(folder), ORPHAN_GRACE)
 }

@@ -30,8 +30,6 @@ const MAX_JOB_LOG_BYTES: u64 = 1 << 20;
 const MAX_SHOWN_CHARS: usize = 400;
 /// How often jobs are looked at.
 const JOB_POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// How long the orphans of a job that is gone have between being asked to end and being killed.
-const ORPHAN_GRACE: Duration = Duration::from_millis(500);
 
 /// How jobs are done on this machine.
 #[derive(Clone, Debug)]
@@ -147,7 +145,7 @@ impl LocalExecutor {
         if let Some(outcome) = JobResult::read(&folder)? {
             return Ok(outcome.into_job_end(key, &folder));
         }
-        end_orphans(&folder)?;
+        leftover_jobs::end_orphans(&folder)?;
         let message = format!("its process ended without a result{}", read_job_log(&folder));
         Ok(JobEnd::new(key, JobExit::Lost { message }))
     }
@@ -163,13 +161,8 @@ impl LocalExecutor {
         if JobResult::read(&folder)?.is_some() {
             return Ok(true);
         }
-        end_orphans(&folder).map(|()| false)
+        leftover_jobs::end_orphans(&folder).map(|()| false)
     }
-}
-
-/// Whatever a job that is gone has started must not be there when it is run again.
-pub(super) fn end_orphans(folder: &Path) -> io::Result<()> {
-    treebeam_process::end_marked(&super::job_marker(folder), ORPHAN_GRACE)
 }
 
 fn read_job_log(folder: &Path) -> String {

@@ -1,7 +1,7 @@
 //! The results of a sweep: one regular file, of a size that can be handled, that the sweep itself has written. Looked at
 //! only when all that the sweep has started is gone, so that nobody changes it any more. What is in it is not its business.
 
-use super::job_result::ResultsFile;
+use super::job_result::{MAX_RESULTS_CSV_BYTES, ResultsFile};
 use super::system;
 use std::fs::{self, File};
 use std::io;
@@ -11,9 +11,6 @@ use treebeam_core::measure::WorktreePath;
 use treebeam_core::path;
 use treebeam_git::file_stamp;
 use treebeam_store::atomic_file;
-
-/// The largest results that are taken.
-pub(super) const MAX_RESULTS_CSV_BYTES: u64 = 1 << 30;
 
 /// Where a sweep may have written its results.
 pub(super) struct ResultsPlaces<'a> {

@@ -9,11 +9,10 @@ use crate::operation::{
 use crate::plan::{Fault, KillMoment};
 use crate::record::ProcessFaults;
 use libc::{
-    AT_FDCWD, SYS_close, SYS_copy_file_range, SYS_dup, SYS_fcntl, SYS_fdatasync, SYS_flock,
-    SYS_fsync, SYS_ftruncate, SYS_linkat, SYS_mkdirat, SYS_openat, SYS_pipe2, SYS_pread64,
-    SYS_pwrite64, SYS_read, SYS_renameat2, SYS_sendfile, SYS_socketpair, SYS_symlinkat,
-    SYS_unlinkat, SYS_write, SYS_writev, c_char, c_int, c_long, c_uint, c_void, iovec, mode_t,
-    off_t, size_t, syscall,
+    AT_FDCWD, SYS_copy_file_range, SYS_dup, SYS_fcntl, SYS_fdatasync, SYS_flock, SYS_fsync,
+    SYS_ftruncate, SYS_linkat, SYS_mkdirat, SYS_openat, SYS_pipe2, SYS_pread64, SYS_pwrite64,
+    SYS_read, SYS_renameat2, SYS_sendfile, SYS_socketpair, SYS_symlinkat, SYS_unlinkat, SYS_write,
+    SYS_writev, c_char, c_int, c_long, c_uint, c_void, iovec, mode_t, off_t, size_t, syscall,
 };
 use std::ffi::CStr;
 use std::io;
@@ -115,36 +114,6 @@ fn kill_self() -> ! {
     loop {
         // SAFETY: a signal to this process itself, which ends it.
         unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
-    }
-}
-
-/// Ends the program where the plan itself is wrong: nothing may go on as if there were none.
-pub(super) fn abort_process(why: &str) -> ! {
-    let text = format!("treebeam-fault: {why}\n");
-    // SAFETY: the buffer lives as long as the call; ending at once runs nothing of the program.
-    unsafe {
-        syscall(SYS_write, 2, text.as_ptr(), text.len());
-        libc::_exit(99)
-    }
-}
-
-/// The name that the thread gave itself.
-pub(super) fn thread_name() -> String {
-    let mut name = [0_u8; 16];
-    // SAFETY: the kernel writes at most 16 bytes, with a zero at the end.
-    unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) };
-    let name = CStr::from_bytes_until_nul(&name).unwrap_or_default();
-    name.to_string_lossy().into_owned()
-}
-
-/// Appends a line to a file, past everything here.
-pub(super) fn append_directly(path: &CStr, line: &[u8]) {
-    let how = libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT | libc::O_CLOEXEC;
-    // SAFETY: the path ends with a zero, the line lives as long as the call, the descriptor is ours.
-    unsafe {
-        let file = syscall(SYS_openat, AT_FDCWD, path.as_ptr(), how, 0o644);
-        syscall(SYS_write, file, line.as_ptr(), line.len());
-        syscall(SYS_close, file);
     }
 }
 

@@ -7,12 +7,14 @@
 //!
 //! # Layout
 //! [`plan`] says what happens when, `operation` which operation a call is, `record` writes it down,
-//! `calls` are the calls that are taken the place of.
+//! `calls` are the calls that are taken the place of, `direct_calls` those that the library makes itself.
 
 pub mod plan;
 
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(test)))]
 mod calls;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(test)))]
+mod direct_calls;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(test)))]
 mod operation;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(test)))]

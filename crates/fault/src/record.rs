@@ -1,7 +1,7 @@
 //! What was seen, written down as it happens: a line per operation, with tabs between its number, thread, call, path,
 //! second path, events and outcome. Only operations that change something are written down, and what a plan hit.
 
-use crate::calls;
+use crate::direct_calls;
 use crate::operation::{FaultRoot, FileOperation, OperationKind, is_heartbeat};
 use crate::plan::{Fault, FaultPlan, OperationName};
 use std::ffi::CString;
@@ -46,7 +46,8 @@ impl ProcessFaults {
             return None;
         }
         let plan = std::env::var(PLAN_VARIABLE).unwrap_or_default();
-        let plan = FaultPlan::parse(&plan).unwrap_or_else(|error| calls::abort_process(&error));
+        let plan =
+            FaultPlan::parse(&plan).unwrap_or_else(|error| direct_calls::abort_process(&error));
         let log = CString::new(log.as_os_str().as_bytes()).ok()?;
         let (process, count) = (std::process::id(), AtomicU64::new(0));
         Some(Self { root: FaultRoot(root), process, plan, log, count })
@@ -54,7 +55,7 @@ impl ProcessFaults {
 
     /// Counts an operation, and says what is to happen to it.
     pub(super) fn count_operation(&self, operation: &FileOperation) -> CountedOperation {
-        let thread = calls::thread_name();
+        let thread = direct_calls::thread_name();
         let counts = operation.kind == OperationKind::Change && !is_heartbeat(&thread);
         let number = if counts { self.count.fetch_add(1, Ordering::Relaxed) + 1 } else { 0 };
         let name = operation.match_text(&thread);
@@ -75,7 +76,7 @@ impl ProcessFaults {
         let FileOperation { call, path, to, events, .. } = operation;
         let CountedOperation { number, thread, .. } = met;
         let line = format!("{number}\t{thread}\t{call}\t{path}\t{to}\t{events}\t{outcome}\n");
-        calls::append_directly(&self.log, line.as_bytes());
+        direct_calls::append_directly(&self.log, line.as_bytes());
     }
 }
 

@@ -43,19 +43,11 @@ use crate::interrupt;
 use crate::resume_command::{self, ResumeCommand};
 use crate::run_location::{self, RepoHome};
 use crate::terminal;
+pub(crate) use crate::terminal::OutputFormat;
 use serde_json::Value;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use treebeam_core::event::UserRequest;
-
-/// How a command shows what it found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum OutputFormat {
-    /// As text for a person.
-    Text,
-    /// As JSON for a program.
-    Json,
-}
 
 /// Of a folder that is not there nothing else is said: not that it is in no repository.
 fn must_be_folder(named: &Path) -> Result<(), CommandFailure> {

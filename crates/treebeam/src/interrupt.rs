@@ -2,8 +2,8 @@
 //! Other commands do not listen, and end as any program does.
 
 use crate::failure::{CommandExit, CommandFailure};
-use crate::progress;
 use crate::resume_command::ResumeCommand;
+use crate::terminal;
 use serde_json::Value;
 use std::process;
 use std::sync::OnceLock;
@@ -83,7 +83,7 @@ fn stop_now() -> ! {
 fn print_with_timeout(text: String) {
     let (done, is_done) = channel();
     let speak = move || {
-        progress::print_above_bar(&text);
+        terminal::print_above_bar(&text);
         done.send(())
     };
     if thread::Builder::new().spawn(speak).is_ok() {

@@ -3,14 +3,12 @@
 
 pub(crate) mod activity;
 
-use crate::command::OutputFormat;
 use crate::interrupt::CtrlC;
-use crate::terminal;
+use crate::terminal::{self, OutputFormat};
 use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{IsTerminal as _, stderr};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use treebeam_agent::retry_timer::{DoorObserver, QuestionWait};
@@ -30,23 +28,6 @@ use treebeam_view::safe_text::message_gist;
 const REDRAW_INTERVAL: Duration = Duration::from_millis(500);
 /// Shorter waits are not worth a word.
 const MIN_REPORTED_WAIT: Duration = Duration::from_secs(2);
-
-/// The bar on the terminal, for who has something to say that is not about the run.
-static PROGRESS_BAR: OnceLock<ProgressBar> = OnceLock::new();
-
-/// Says something from another thread, on a line of its own whatever stands on the terminal.
-pub(crate) fn print_above_bar(text: &str) {
-    match PROGRESS_BAR.get() {
-        Some(bar) => bar.suspend(|| terminal::print_line(text)),
-        None if stderr().is_terminal() => terminal::print_line(&format!("\n{text}")),
-        None => terminal::print_line(text),
-    }
-}
-
-/// Something to know, from another thread.
-pub(crate) fn print_note_above_bar(text: &str) {
-    print_above_bar(&format!("note: {text}"));
-}
 
 /// Sees what goes on behind the door to agents.
 pub(crate) struct RunObserver {
@@ -70,7 +51,9 @@ impl DoorObserver for RunObserver {
             return;
         }
         let (time, seconds) = (until.strftime("%H:%M:%S"), length.as_secs());
-        print_note_above_bar(&format!("{role} waits {seconds} s, until {time} UTC: {why}"));
+        terminal::print_note_above_bar(&format!(
+            "{role} waits {seconds} s, until {time} UTC: {why}"
+        ));
         if let Some(board) = &self.board {
             let (role, why) = (role.to_string(), why.to_owned());
             board.add_question(id, WaitingQuestion { role, why, since, until });
@@ -82,7 +65,7 @@ impl DoorObserver for RunObserver {
         }
     }
     fn on_note(&self, text: &str) {
-        print_note_above_bar(text);
+        terminal::print_note_above_bar(text);
     }
     fn wants_to_stop(&self) -> bool {
         CtrlC.is_asked_for() || self.is_run_left.load(Ordering::SeqCst)
@@ -126,7 +109,7 @@ impl RunProgress {
             OutputFormat::Json => ProgressOutput::Json,
             OutputFormat::Text if quiet => ProgressOutput::Quiet,
             OutputFormat::Text if stderr().is_terminal() => {
-                ProgressOutput::Bar(PROGRESS_BAR.get_or_init(new_bar).clone())
+                ProgressOutput::Bar(terminal::progress_bar(new_bar))
             }
             OutputFormat::Text => ProgressOutput::Lines,
         };

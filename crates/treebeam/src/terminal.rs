@@ -2,12 +2,45 @@
 //! on standard error. A reader that has gone away never ends a run.
 
 use crate::failure::CommandFailure;
+use indicatif::ProgressBar;
 use serde::Serialize;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::panic::PanicHookInfo;
+use std::sync::OnceLock;
 use treebeam_store::OpenNote;
 use treebeam_view::safe_text::escape_controls;
 use treebeam_view::score::ColourMode;
+
+/// Output format of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OutputFormat {
+    /// As text for a person.
+    Text,
+    /// As JSON for a program.
+    Json,
+}
+
+/// The progress bar on the terminal, for messages that come from outside the loop.
+static PROGRESS_BAR: OnceLock<ProgressBar> = OnceLock::new();
+
+/// Prints a line of its own from another thread, whatever stands on the terminal.
+pub(crate) fn print_above_bar(text: &str) {
+    match PROGRESS_BAR.get() {
+        Some(bar) => bar.suspend(|| print_line(text)),
+        None if io::stderr().is_terminal() => print_line(&format!("\n{text}")),
+        None => print_line(text),
+    }
+}
+
+/// Prints a note from another thread.
+pub(crate) fn print_note_above_bar(text: &str) {
+    print_above_bar(&format!("note: {text}"));
+}
+
+/// Returns the one progress bar that there is, made at the first call.
+pub(crate) fn progress_bar(new: impl FnOnce() -> ProgressBar) -> ProgressBar {
+    PROGRESS_BAR.get_or_init(new).clone()
+}
 
 /// An error, why it happened, and what to do.
 pub(crate) fn print_error(failure: &CommandFailure) {

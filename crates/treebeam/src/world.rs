@@ -4,10 +4,11 @@ use crate::config::Config;
 use crate::dotenv::Dotenv;
 use crate::failure::CommandFailure;
 use crate::interrupt::CtrlC;
+use crate::progress::RunObserver;
 use crate::progress::activity::{LineReporting, ObservedAgent, ObservedExecutor};
-use crate::progress::{self, RunObserver};
 use crate::role_agents;
 use crate::run_location::{self, RepoHome};
+use crate::terminal;
 use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -53,12 +54,12 @@ pub(crate) fn with_world<T>(
     let files = FencedPort::new(RunFiles::new(run.clone()), fence.clone());
     let secret = run_location::inbox_secret(&run, Some(&home.repo));
     if let Err(error) = &secret {
-        progress::print_note_above_bar(&format!(
+        terminal::print_note_above_bar(&format!(
             "no message can reach this run: {error}; {}",
             error.hint()
         ));
     }
-    let inbox = RunInbox::new(run.clone(), store.epoch(), secret, progress::print_note_above_bar);
+    let inbox = RunInbox::new(run.clone(), store.epoch(), secret, terminal::print_note_above_bar);
     match state.world {
         WorldKind::Dry { seed } => {
             let executor = DryExecutor::new(seed, run.clone(), &state.settings.score);
@@ -185,7 +186,7 @@ fn build_executor(
             run_dir: store.run_dir().clone(),
             root: root.commit.clone(),
             results_csv: measure.results_csv.clone(),
-            note: progress::print_note_above_bar,
+            note: terminal::print_note_above_bar,
         }),
     };
     Ok(UserBaselineExecutor::new(executor, given))

@@ -4,6 +4,7 @@
 use super::code_mask::mask_code;
 use super::file_kind::FileKind;
 use super::literal::Literal;
+use super::named_span::{NamedSpan, lines_with_offsets, span_of_part};
 use super::{json, toml_yaml};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -37,12 +38,6 @@ pub struct ConstantId {
     pub name: String,
     /// The how many-th of that name in the file, counted from 1; case does not count.
     pub nth: u32,
-}
-
-/// A name and where its literal stands.
-pub(super) struct NamedSpan {
-    pub(super) name: String,
-    pub(super) span: Range<usize>,
 }
 
 /// The constants of a file, in their order.
@@ -109,26 +104,6 @@ fn find_in_code(mask: &str, kind: FileKind) -> Vec<NamedSpan> {
         }
     }
     found
-}
-
-/// Lines with the place where each begins, without their ends and a mark of the byte order.
-pub(super) fn lines_with_offsets(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let mut start = 0;
-    text.split('\n').map(move |line| {
-        let begins = start;
-        start += line.len() + 1;
-        match line.strip_prefix('\u{feff}') {
-            Some(rest) => (begins + '\u{feff}'.len_utf8(), rest.trim_end_matches('\r')),
-            None => (begins, line.trim_end_matches('\r')),
-        }
-    })
-}
-
-/// The place of a part of a line.
-pub(super) fn span_of_part(start: usize, line: &str, part: &str) -> Option<Range<usize>> {
-    let offset = (part.as_ptr() as usize).checked_sub(line.as_ptr() as usize)?;
-    let begins = start + offset;
-    (!part.is_empty()).then_some(begins..begins + part.len())
 }
 
 /// The name that a line of code gives a value to, and what it gives.

@@ -1,7 +1,7 @@
 //! Constants of a JSON text: numbers and flags under a name, with the names around it. Lenient: it only finds places, and
 //! what is no JSON at all has few of them.
 
-use super::constant::NamedSpan;
+use super::named_span::NamedSpan;
 
 /// No text goes deeper.
 const MAX_JSON_DEPTH: usize = 64;

@@ -13,6 +13,7 @@ pub mod constant;
 pub mod file_kind;
 pub mod history;
 pub mod literal;
+mod named_span;
 pub mod scope;
 pub mod search;
 

@@ -1,7 +1,7 @@
 //! Constants of TOML and YAML: a name, a value, and nothing else on a line; tables and indentation give the names around
 //! it. Values within values (inline tables, flow mappings, lists) are left alone.
 
-use super::constant::{NamedSpan, lines_with_offsets, span_of_part};
+use super::named_span::{NamedSpan, lines_with_offsets, span_of_part};
 
 /// Every value under a name in a TOML text whose comments are blank.
 pub(super) fn find_in_toml(mask: &str) -> Vec<NamedSpan> {

@@ -1,7 +1,7 @@
 //! What goes on at this moment: who is asked in which round and for how long, and what a sweep said last. The ports of a run
 //! are wrapped in those that tell it; they change nothing.
 
-use super::print_above_bar;
+use crate::terminal::print_above_bar;
 use std::collections::BTreeMap;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
