@@ -166,6 +166,24 @@ impl Agent for AgentDoor<'_> {
     }
 
     fn ask(&self, ask: &AgentRequest) -> Result<AgentReply, AgentError> {
-        self.answer_within(&AgentQuestion::from(ask), &DeadlineMeter::from(ask))
+        let answer = self.answer_within(&AgentQuestion::from(ask), &DeadlineMeter::from(ask));
+        answer.map_err(|error| name_role(error, ask.role))
+    }
+}
+
+/// Adds the role to the error of an agent that cannot be used. An interruption stays as it is.
+fn name_role(error: AgentError, role: AgentRole) -> AgentError {
+    match error {
+        AgentError::Unavailable(error) if !error.is_interruption() => {
+            let hint = error.hint.clone();
+            let above = PortError::new(format!("the agent for `{role}` is unavailable"));
+            AgentError::Unavailable(PortError { hint, ..above.with_cause(error) })
+        }
+        other @ (AgentError::Unavailable(_)
+        | AgentError::Unanswered(_)
+        | AgentError::Forgotten(_)
+        | AgentError::OverBudget { .. }
+        | AgentError::OutOfTime(_)
+        | AgentError::Interrupted) => other,
     }
 }

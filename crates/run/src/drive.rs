@@ -70,13 +70,18 @@ pub enum RunHalt {
 }
 
 impl RunHalt {
-    /// The same, where the world refused something, with what the run was doing. An interruption stays as it is.
+    /// Adds what the run was doing to an error of a port or of an unavailable agent. An
+    /// interruption stays as it is.
     fn while_doing(self, doing: &str) -> Self {
+        let wrap = |error: PortError| {
+            let hint = error.hint.clone();
+            let above = PortError::new(format!("the run stopped while {doing}"));
+            PortError { hint, ..above.with_cause(error) }
+        };
         match self {
-            Self::Port(error) if !error.is_interruption() => {
-                let hint = error.hint.clone();
-                let above = PortError::new(format!("the run stopped while {doing}"));
-                Self::Port(PortError { hint, ..above.with_cause(error) })
+            Self::Port(error) if !error.is_interruption() => Self::Port(wrap(error)),
+            Self::Agent(AgentError::Unavailable(error)) if !error.is_interruption() => {
+                Self::Agent(AgentError::Unavailable(wrap(error)))
             }
             other @ (Self::Port(_)
             | Self::Interrupted(_)

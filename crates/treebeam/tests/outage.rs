@@ -115,7 +115,13 @@ fn a_server_is_given_up_when_the_configured_patience_is_over() {
     let text = std::fs::read_to_string(&config).expect("the configuration");
     std::fs::write(&config, format!("outage_patience = '0s'\n{text}")).expect("a file");
     let call = site.begin(&["run", "--run-id", RUN, "--quiet"]);
-    let _ = call.end(PATIENCE).exits(4).says(["answered 503", "6 times"]);
+    let _ = call.end(PATIENCE).exits(4).says([
+        "the run stopped while implementing e0001",
+        "`coordinator`",
+        "answered 503",
+        "6 times",
+        "go on later",
+    ]);
     assert_eq!(server.hits().len(), 6);
     site.must_be_sound();
 }

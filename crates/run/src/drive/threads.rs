@@ -151,7 +151,7 @@ fn panic_text(panic: &(dyn Any + Send)) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::port::InterruptionCause;
+    use crate::port::{AgentError, InterruptionCause};
     use treebeam_core::id::EvalId;
 
     #[test]
@@ -170,5 +170,18 @@ mod tests {
             panic!("another")
         };
         assert_eq!(error.what, "no answer");
+    }
+
+    #[test]
+    fn an_unavailable_agent_says_what_the_run_was_doing_and_stays_one() {
+        let error = PortError::new("the server answered 503").with_hint("go on later");
+        let halt = RunHalt::from(AgentError::Unavailable(error));
+        let halt = halt.while_doing(&step_activity(Step::Implement(EvalId::new(3))));
+        let RunHalt::Agent(AgentError::Unavailable(error)) = halt else { panic!("{halt:?}") };
+        assert_eq!(
+            error.full_text(),
+            "the run stopped while implementing e0003: the server answered 503"
+        );
+        assert_eq!(error.hint.as_deref(), Some("go on later"));
     }
 }
