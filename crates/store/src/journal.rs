@@ -4,6 +4,7 @@
 use super::atomic_file;
 use super::disk_format::journal_line::{self, UnendedLine};
 use super::error::StoreError;
+use super::os::{self, FileStamp};
 use super::record_file::{self, RecordKind};
 use jiff::Timestamp;
 use std::fs::{File, OpenOptions};
@@ -69,7 +70,11 @@ impl JournalReader {
 
     /// Opens a journal where a line begins.
     pub(super) fn open_at(path: &Path, at: u64) -> io::Result<Self> {
-        let mut file = record_file::open_record(path, RecordKind::Journal)?;
+        Self::from_file(path, record_file::open_record(path, RecordKind::Journal)?, at)
+    }
+
+    /// Reads an open journal from where a line begins.
+    pub(super) fn from_file(path: &Path, mut file: File, at: u64) -> io::Result<Self> {
         file.seek(SeekFrom::Start(at))?;
         Ok(Self {
             path: path.to_owned(),
@@ -265,6 +270,8 @@ pub(super) struct JournalWriter {
     /// That line.
     line: Option<JournalLine>,
     length: u64,
+    /// The stamp of the file as this process left it.
+    stamp: FileStamp,
     broken: bool,
 }
 
@@ -287,8 +294,9 @@ impl JournalWriter {
         let mut how = OpenOptions::new();
         let file = how.read(true).append(true).create_new(true).open(path);
         let file = file.map_err(StoreError::io("create", path))?;
+        let stamp = os::file_stamp(&file).map_err(StoreError::io("look at", path))?;
         let path = path.to_owned();
-        Ok(Self { path, file, epoch, seq, line: None, length: 0, broken: false })
+        Ok(Self { path, file, epoch, seq, line: None, length: 0, stamp, broken: false })
     }
 
     /// Goes on with a journal, after cutting a torn last line.
@@ -324,9 +332,10 @@ impl JournalWriter {
         epoch: u64,
         tip: AppendPoint,
     ) -> Result<Self, StoreError> {
-        let length = repair_end(&file, tip.end).map_err(StoreError::io("mend", path))?;
+        let stamp = repair_end(&file, tip.end).map_err(StoreError::io("mend", path))?;
         let AppendPoint { seq, line, .. } = tip;
-        Ok(Self { path: path.to_owned(), file, epoch, seq, line, length, broken: false })
+        let (path, length) = (path.to_owned(), stamp.length);
+        Ok(Self { path, file, epoch, seq, line, length, stamp, broken: false })
     }
 
     /// Appends events in one write and one sync.
@@ -341,8 +350,9 @@ impl JournalWriter {
         let (lines, last) = self.encode_events(events)?;
         let write = self.file.write_all(&lines).and_then(|()| self.file.sync_data());
         // Asked for, not added up: a late line of somebody else may have come between.
-        let end = write.and_then(|()| self.file.stream_position());
-        self.length = end.map_err(StoreError::io("append to", &self.path))?;
+        let left =
+            write.and_then(|()| Ok((self.file.stream_position()?, os::file_stamp(&self.file)?)));
+        (self.length, self.stamp) = left.map_err(StoreError::io("append to", &self.path))?;
         self.broken = false;
         self.seq += u64::try_from(events.len()).unwrap_or(u64::MAX);
         let written = u64::try_from(lines.len()).unwrap_or(u64::MAX);
@@ -377,8 +387,20 @@ impl JournalWriter {
     }
 
     /// Goes on with another file of the same content.
-    pub(super) fn switch_file(&mut self, file: File) {
+    pub(super) fn switch_file(&mut self, file: File) -> io::Result<()> {
+        self.stamp = os::file_stamp(&file)?;
         self.file = file;
+        Ok(())
+    }
+
+    /// The stamp of the file as it was left, or as it was found with all lines intact.
+    pub(super) fn stamp(&self) -> FileStamp {
+        self.stamp
+    }
+
+    /// Remembers the stamp of a file whose lines have been found intact.
+    pub(super) fn set_stamp(&mut self, stamp: FileStamp) {
+        self.stamp = stamp;
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -405,15 +427,15 @@ impl JournalWriter {
     }
 }
 
-/// Ends the file where its last whole line ends, and says how long it is then.
-fn repair_end(mut file: &File, end: JournalEnd) -> io::Result<u64> {
+/// Ends the file where its last whole line ends, and gives its stamp then.
+fn repair_end(mut file: &File, end: JournalEnd) -> io::Result<FileStamp> {
     match end {
-        JournalEnd::Clean => return Ok(file.metadata()?.len()),
+        JournalEnd::Clean => return os::file_stamp(file),
         JournalEnd::Unended => file.write_all(b"\n")?,
         JournalEnd::Torn(at) => file.set_len(at)?,
     }
     file.sync_all()?;
-    Ok(file.metadata()?.len())
+    os::file_stamp(file)
 }
 
 #[cfg(all(test, target_os = "linux"))]

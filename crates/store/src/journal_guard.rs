@@ -1,12 +1,13 @@
 //! Compares the journal that is open with what lies at its path, before each append: a record that was removed, cut or
 //! changed while its run goes on is noticed by the one process that still has all of it. A journal that has lost its name
-//! gets it back; one that was changed is left as it is.
+//! gets it back; one that was changed is left as it is. Earlier lines are read again only where the
+//! file's times changed.
 
 use super::atomic_file;
 use super::disk_format::journal_line;
 use super::error::StoreError;
 use super::journal::{JournalLine, JournalReader, JournalWriter};
-use super::os;
+use super::os::{self, FileStamp};
 use super::record_file::{self, RecordKind, UnusableFile};
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -27,11 +28,19 @@ pub(super) enum JournalCondition {
 
 impl JournalWriter {
     /// Compares the open journal with what was written, and with what lies at its path.
-    pub(super) fn check_condition(&self) -> Result<JournalCondition, StoreError> {
-        let look = || -> io::Result<JournalCondition> {
-            if let Some(why) = self.content_change()? {
+    pub(super) fn check_condition(&mut self) -> Result<JournalCondition, StoreError> {
+        let found = os::file_stamp(self.file()).map_err(StoreError::io("look at", self.path()))?;
+        let content = self.content_change(found);
+        if let Some(why) = content.map_err(StoreError::io("look at", self.path()))? {
+            return Ok(JournalCondition::Changed(why));
+        }
+        if found != self.stamp() {
+            if let Some(why) = self.earlier_line_change()? {
                 return Ok(JournalCondition::Changed(why));
             }
+            self.set_stamp(found);
+        }
+        let look = || -> io::Result<JournalCondition> {
             match record_file::open_record(self.path(), RecordKind::Journal) {
                 Ok(found) if os::file_id(&found)? == os::file_id(self.file())? => {
                     Ok(JournalCondition::Intact)
@@ -49,9 +58,9 @@ impl JournalWriter {
         look().map_err(StoreError::io("look at", self.path()))
     }
 
-    /// How the content of the open file differs from what was written.
-    fn content_change(&self) -> io::Result<Option<String>> {
-        let (length, written) = (self.file().metadata()?.len(), self.length());
+    /// How length and last line of the open file differ from what was written.
+    fn content_change(&self, found: FileStamp) -> io::Result<Option<String>> {
+        let (length, written) = (found.length, self.length());
         if length < written {
             return Ok(Some(format!("it has {length} bytes, {written} were written")));
         }
@@ -64,6 +73,40 @@ impl JournalWriter {
             return Ok(Some(format!("something was added to it after event {}", self.seq())));
         }
         Ok(None)
+    }
+
+    /// How an earlier line of the open file differs from what was written. Each line names the
+    /// digest of the line before it, so that a chain which leads to the last line is the one that
+    /// was written.
+    fn earlier_line_change(&self) -> Result<Option<String>, StoreError> {
+        let Some(last) = self.last_line() else { return Ok(None) };
+        let io_error = || StoreError::io("read", self.path());
+        let file = self.file().try_clone().map_err(io_error())?;
+        let mut reader = JournalReader::from_file(self.path(), file, 0).map_err(io_error())?;
+        loop {
+            let before = reader.last_position().map_or(0, |(seq, _)| seq);
+            let changed = |why: &str| {
+                let place = if before == 0 {
+                    "its first line".to_owned()
+                } else {
+                    format!("an earlier line, after event {before},")
+                };
+                Ok(Some(format!("{place} was changed: {why}")))
+            };
+            match reader.next_record() {
+                Ok(Some(record)) if record.seq < self.seq() => {}
+                Ok(Some(_))
+                    if reader.last_line().is_some_and(|line| line.digest == last.digest) =>
+                {
+                    return Ok(None);
+                }
+                Ok(Some(_)) => return changed("the lines do not lead to the last one"),
+                Ok(None) => return changed("the last event is not reached"),
+                Err(StoreError::BadLine { why, .. }) => return changed(&why),
+                Err(error @ StoreError::Io { .. }) => return Err(error),
+                Err(error) => return changed(&error.to_string()),
+            }
+        }
     }
 
     /// Whether all that follows here are lines of epochs that are over, which no reader accepts.
@@ -91,8 +134,7 @@ impl JournalWriter {
         let file = file.map_err(StoreError::io("put back", &path))?;
         let folder = path.parent().unwrap_or(&path);
         atomic_file::sync_dir(folder).map_err(StoreError::io("sync", folder))?;
-        self.switch_file(file);
-        Ok(())
+        self.switch_file(file).map_err(StoreError::io("look at", &path))
     }
 }
 

@@ -88,6 +88,23 @@ pub(super) fn file_id(file: &File) -> io::Result<FileId> {
     Ok(FileId(found.dev(), found.ino()))
 }
 
+/// Length and times of a file's content: another stamp means that somebody may have written to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FileStamp {
+    /// Length in bytes.
+    pub(super) length: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+/// Reads the stamp of an open file.
+pub(super) fn file_stamp(file: &File) -> io::Result<FileStamp> {
+    let found = file.metadata()?;
+    let modified = (found.mtime(), found.mtime_nsec());
+    let changed = (found.ctime(), found.ctime_nsec());
+    Ok(FileStamp { length: found.len(), modified, changed })
+}
+
 /// A temporary file that, once renamed, is as readable as any other. It is opened here, so that an error is the system's own.
 pub(super) fn create_temp_file(dir: &Path) -> io::Result<tempfile::NamedTempFile> {
     let mut how = File::options();

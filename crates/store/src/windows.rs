@@ -61,6 +61,20 @@ pub(super) fn file_id(file: &File) -> io::Result<FileId> {
     file.metadata()?.created().map(FileId)
 }
 
+/// Length and time of a file's content: another stamp means that somebody may have written to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FileStamp {
+    /// Length in bytes.
+    pub(super) length: u64,
+    modified: std::time::SystemTime,
+}
+
+/// Reads the stamp of an open file.
+pub(super) fn file_stamp(file: &File) -> io::Result<FileStamp> {
+    let found = file.metadata()?;
+    Ok(FileStamp { length: found.len(), modified: found.modified()? })
+}
+
 /// A temporary file.
 pub(super) fn create_temp_file(dir: &Path) -> io::Result<tempfile::NamedTempFile> {
     tempfile::Builder::new().prefix(super::atomic_file::UNFINISHED_PREFIX).tempfile_in(dir)

@@ -6,7 +6,9 @@
 mod story;
 
 use std::fs::{self, OpenOptions};
-use std::io::Write as _;
+use std::io::{Seek as _, SeekFrom, Write as _};
+use std::thread;
+use std::time::{Duration, SystemTime};
 use tempfile::TempDir;
 use treebeam_core::event::Event;
 use treebeam_core::facts::{Facts, RunHistory};
@@ -20,6 +22,8 @@ use treebeam_store::{
 
 /// How many events of the story a scene begins with.
 const BEGUN: usize = 10;
+/// Longer than the steps in which a file system counts time.
+const TIMESTAMP_TICK: Duration = Duration::from_millis(50);
 
 struct Scene {
     root: TempDir,
@@ -132,6 +136,16 @@ fn a_journal_that_was_cut_or_changed_is_left_as_it_is() {
         fs::write(run.journal_path(), text).unwrap();
     };
     damaged(changed, "its last line, event 10, was changed");
+    // In place and with the length kept, so that only the file's times tell of it.
+    let earlier = |run: &RunDir, text: &[u8]| {
+        thread::sleep(TIMESTAMP_TICK);
+        let begins: Vec<_> = text.iter().enumerate().filter(|(_, byte)| **byte == b'\n').collect();
+        let at = u64::try_from(begins[2].0 + 40).unwrap();
+        let mut file = OpenOptions::new().write(true).open(run.journal_path()).unwrap();
+        file.seek(SeekFrom::Start(at)).unwrap();
+        file.write_all(b"#").unwrap();
+    };
+    damaged(earlier, "an earlier line, after event 3, was changed: the checksum does not fit");
     let add = |run: &RunDir, _: &[u8]| {
         let mut file = OpenOptions::new().append(true).open(run.journal_path()).unwrap();
         file.write_all(b"a line of mine\n").unwrap();
@@ -159,6 +173,13 @@ fn a_late_line_of_an_epoch_that_is_over_breaks_nothing() {
         let mut file = OpenOptions::new().append(true).open(run.journal_path()).unwrap();
         writeln!(file, "{late}").unwrap();
     }
+    OpenOptions::new()
+        .append(true)
+        .open(run.journal_path())
+        .unwrap()
+        .set_modified(SystemTime::UNIX_EPOCH)
+        .unwrap();
+    assert_eq!(store.check_integrity().unwrap(), None, "all lines are read again and accepted");
     drop(store);
     assert_eq!(replay_journal(&run).unwrap().state, state);
     let (mut store, ..) = RunStore::open_to_run(&run, ForcePolicy::No).unwrap();

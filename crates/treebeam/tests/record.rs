@@ -5,6 +5,7 @@
 #![cfg(unix)]
 
 use std::fs::{self, OpenOptions};
+use std::io::Write as _;
 use std::path::Path;
 use std::time::Duration;
 use treebeam_testkit::held::HeldGit;
@@ -149,6 +150,23 @@ fn a_journal_that_is_cut_during_a_run_ends_it_with_all_of_it_in_the_manifest() {
     assert_eq!(fs::metadata(site.path("journal.jsonl")).expect("it").len(), 100);
     assert_ne!(site.manifest()["evaluations"]["0001"], serde_json::Value::Null);
     let _ = site.call(&["resume", RUN, "--quiet"]).exits(1).says(["--force"]);
+    let _ = site.call(&["resume", RUN, "--quiet", "--force"]).exits(0);
+    let _ = site.call(&["validate", RUN]).exits(0);
+}
+
+#[test]
+fn an_earlier_line_that_is_changed_during_a_run_ends_it_with_all_of_it_in_the_manifest() {
+    let (site, said) = disturbed(|journal| {
+        // A change within the same step of the file system's clock as the last append is not seen.
+        std::thread::sleep(Duration::from_millis(50));
+        let mut text = fs::read(journal).expect("it");
+        text[60] ^= 1;
+        let mut file = OpenOptions::new().write(true).open(journal).expect("it");
+        file.write_all(&text).expect("to change");
+    });
+    let _ = said.exits(1).says(["its first line was changed", "--force"]);
+    assert_ne!(site.manifest()["evaluations"]["0001"], serde_json::Value::Null);
+    fs::rename(site.path("journal.jsonl"), site.path("journal.away")).expect("to move it away");
     let _ = site.call(&["resume", RUN, "--quiet", "--force"]).exits(0);
     let _ = site.call(&["validate", RUN]).exits(0);
 }
