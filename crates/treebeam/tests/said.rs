@@ -166,6 +166,41 @@ fn every_view_of_a_failure_has_its_last_line() {
     assert!(report.contains(why), "{report}");
 }
 
+/// A line that is longer than any view has room for, with what counts on the line after it.
+const LONG_COMPLAINT: &str = "\"  File prices.py, line 1\\n\" * 30 + \"ValueError: no prices\"";
+
+#[test]
+fn every_view_of_a_root_that_fails_has_its_last_line() {
+    let site = site("x");
+    let sweep = SWEEP.replace("\"looking\\nValueError: no prices\"", LONG_COMPLAINT);
+    assert_ne!(sweep, SWEEP);
+    site.repo.write("sweep.py", &sweep).expect("a file");
+    site.repo.write("broken", "\n").expect("a file");
+    site.repo.commit("broken").expect("a commit");
+    let _ = site.call(&["run", "--run-id", RUN]).exits(4);
+    let why = "the sweep exited 1: ValueError: no prices";
+    for view in [&["list"][..], &["log", RUN]] {
+        let said = site.call(view).exits(0).stdout;
+        assert!(said.contains(why), "{view:?}: {said}");
+    }
+}
+
+#[test]
+fn every_view_of_ideas_that_fail_has_the_last_line() {
+    let site = site("x");
+    let agent = format!("raise SystemExit({LONG_COMPLAINT})\n");
+    let ideas = CONFIG.lines().find(|line| line.contains("IDEA: ")).expect("the ideas' command");
+    let config = CONFIG.replace(ideas, "command = [\"python3\", \"ideas.py\"]");
+    site.repo.write("treebeam.toml", &config).expect("a file");
+    site.repo.write("ideas.py", &agent).expect("a file");
+    site.repo.commit("ideas that fail").expect("a commit");
+    let _ = site.call(&["run", "--run-id", RUN]).exits(1);
+    let said = site.call(&["log", RUN]).exits(0).stdout;
+    for text in [said, site.text("TREE_SUMMARY.md"), site.text("report.html")] {
+        assert!(text.contains("failed, exit status: 1: ValueError: no prices"), "{text}");
+    }
+}
+
 #[test]
 fn an_eval_without_a_primary_says_so() {
     let site = Site::new(BINARY);

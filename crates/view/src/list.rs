@@ -3,7 +3,7 @@
 
 use crate::figure::format_change;
 use crate::lookup;
-use crate::safe_text::{one_line, shorten_text};
+use crate::safe_text::{format_failure, one_line};
 use crate::width::text_columns;
 use crate::words;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use treebeam_core::facts::{Facts, RootBaseline};
 use treebeam_core::id::{Depth, NodeId};
 use treebeam_core::num::Finite;
 
-/// The most characters of why a root cannot be compared with.
+/// The most characters of the reason why a root has no results.
 const MAX_REASON_CHARS: usize = 200;
 
 /// One run directory.
@@ -154,9 +154,9 @@ impl ListedRun {
             }
             RunStatus::Stopped(reason) => format!("stopped: {}", words::describe_stop(*reason)),
             RunStatus::Unmeasured { refused: Some(why), .. } => {
-                let why = shorten_text(&one_line(why), MAX_REASON_CHARS);
+                let refused = format_failure("measured nothing", why, MAX_REASON_CHARS);
                 let remove = format!("`treebeam clean {} --delete` removes it", self.run);
-                format!("measured nothing: {why}; mend that and start a new run, {remove}")
+                format!("{refused}; mend that and start a new run, {remove}")
             }
             RunStatus::Unmeasured { refused: None, resume_command } => {
                 format!("measured nothing yet: `{resume_command}` measures the root")

@@ -87,10 +87,13 @@ fn describe_event(event: &Event) -> String {
             let root = describe_root(&format_count(*rows, "row"), baseline, parent.as_ref());
             root + &rewritten_files_note(checks.as_deref())
         }
-        Event::RootRefused { why } => format!("root cannot be compared with: {why}"),
+        Event::RootRefused { why } => {
+            format_failure("root cannot be compared with", why, MAX_SHOWN_REASON_CHARS)
+        }
         Event::IdeasProposed(proposed) => describe_ideas(proposed),
         Event::ProposalFailed { why, conversation, .. } => {
-            format!("no ideas: {why}{}", describe_turns(conversation))
+            let failure = format_failure("no ideas", why, MAX_SHOWN_REASON_CHARS);
+            failure + &describe_turns(conversation)
         }
         Event::Implemented { commit, files_changed, rounds, approval, .. } => {
             let (files, rounds) =

@@ -1,12 +1,12 @@
 //! One node: its code, the ideas that led to it and what each brought, what was tried on it, and its conversation.
 
 use super::eval;
-use super::visible_text::{short_line, short_title};
+use super::visible_text::short_title;
 use crate::figure::format_change;
 use crate::lookup;
 use crate::markdown::percent_encode;
 use crate::outcome::EvalCounts;
-use crate::safe_text::MAX_SHOWN_REASON_CHARS;
+use crate::safe_text::{MAX_SHOWN_REASON_CHARS, format_failure};
 use crate::show::{format_idea_gain, format_lineage};
 use crate::words::{self, format_count};
 use maud::{Markup, html};
@@ -102,7 +102,7 @@ fn render_expansion(facts: &Facts, expansion: &Expansion) -> Markup {
     html! {
         h3 { "Tried at depth " (expansion.depth) ": " (EvalCounts::from_evals(&evals)) }
         @if let ExpansionIdeas::Failed { why, .. } = &expansion.ideas {
-            p { "No ideas came: " (short_line(why, MAX_SHOWN_REASON_CHARS)) }
+            p { (format_failure("No ideas came", why, MAX_SHOWN_REASON_CHARS)) }
         }
         ul.rows { @for eval in &evals { li { a.row href={ "#" (lookup::eval_name(eval)) } { (eval::render_eval_row(eval)) } } } }
         @if let ExpansionIdeas::Proposed { untried, .. } = &expansion.ideas {

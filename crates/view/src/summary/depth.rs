@@ -5,7 +5,7 @@ use crate::figure::format_change;
 use crate::lookup;
 use crate::markdown::{MarkdownTable, MarkdownText};
 use crate::outcome::{EvalCounts, EvalStatus, brief_reason};
-use crate::safe_text::{MAX_SHOWN_REASON_CHARS, shorten_text};
+use crate::safe_text::{MAX_SHOWN_REASON_CHARS, format_failure};
 use crate::words::{self, format_count};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -284,10 +284,8 @@ fn expansion_notes(node: &Node, expansion: &Expansion) -> Vec<String> {
             left.iter().map(untried).chain(repeats.iter().map(repeat)).collect()
         }
         ExpansionIdeas::Failed { why, .. } => {
-            vec![format!(
-                "{name}: no ideas came – {}",
-                MarkdownText::from_text(&shorten_text(why, MAX_SHOWN_REASON_CHARS))
-            )]
+            let failure = format_failure("no ideas came", why, MAX_SHOWN_REASON_CHARS);
+            vec![format!("{name}: {}", MarkdownText::from_text(&failure))]
         }
     }
 }
