@@ -2,13 +2,15 @@
 //! its runtime. What an answer means is said elsewhere.
 
 use super::question::{ServerFault, TryCost, TryError};
+use treebeam_process::runtime_thread::{RuntimeThread, run_blocking};
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::io;
+use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::time::{Duration, Instant};
-use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 use treebeam_run::port::PortError;
 
@@ -19,7 +21,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// A client for all servers.
 pub(super) struct HttpClient {
-    runtime: Runtime,
+    runtime: RuntimeThread,
     client: reqwest::Client,
 }
 
@@ -62,15 +64,14 @@ impl HttpClient {
     pub(super) fn new() -> Result<Self, PortError> {
         // Another part of the program may have installed one: it is as good.
         drop(rustls::crypto::ring::default_provider().install_default());
-        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
-        let runtime = runtime
+        let runtime = RuntimeThread::start()
             .map_err(|error| PortError::new("cannot start the HTTP client").with_cause(error))?;
         let builder = || {
             let agent = concat!("treebeam/", env!("CARGO_PKG_VERSION"));
             let builder =
                 reqwest::Client::builder().user_agent(agent).connect_timeout(CONNECT_TIMEOUT);
             // A key goes to the server that was named, and to no other.
-            builder.redirect(Policy::none())
+            builder.redirect(Policy::none()).dns_resolver(ThreadResolver)
         };
         // A machine without certificates still reaches a server on itself.
         let client = builder().build().or_else(|_| builder().tls_certs_only([]).build());
@@ -82,7 +83,7 @@ impl HttpClient {
     /// Sends a request and waits for the answer.
     pub(super) fn send(&self, request: HttpRequest) -> Result<HttpResponse, TryError> {
         let headers = build_headers(&request.headers)?;
-        self.runtime.block_on(self.send_with_headers(request, headers))
+        self.runtime.handle().block_on(self.send_with_headers(request, headers))
     }
 
     async fn send_with_headers(
@@ -130,6 +131,24 @@ impl HttpClient {
         };
         let body = String::from_utf8_lossy(&bytes).into_owned();
         Ok(HttpResponse { status, headers, body, cut })
+    }
+}
+
+/// Looks up host names on a thread each. The client's own way panics where the system allows no
+/// further thread.
+struct ThreadResolver;
+
+impl Resolve for ThreadResolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        Box::pin(async move {
+            // The client puts the port in.
+            let look_up = move || (name.as_str(), 0).to_socket_addrs().map(Vec::from_iter);
+            let found = run_blocking(look_up).await?;
+            let found: Vec<SocketAddr> =
+                found.ok_or_else(|| io::Error::other("the lookup panicked"))??;
+            let addresses: Addrs = Box::new(found.into_iter());
+            Ok(addresses)
+        })
     }
 }
 

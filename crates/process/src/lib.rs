@@ -29,6 +29,7 @@ mod log;
 mod memory;
 mod pipes;
 mod process_tree;
+pub mod runtime_thread;
 
 pub use children::end_all;
 pub use detached::{ChildCount, ProcessUsage, become_reaper, lead_session, usage_of_children};

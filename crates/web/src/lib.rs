@@ -7,6 +7,7 @@ mod stream;
 
 pub use stream::{EventSender, EventStream, SendResult, event_channel};
 
+use treebeam_process::runtime_thread::{RuntimeThread, run_blocking};
 use connections::{AnswerBody, ConnectionHandle, OpenConnections, PlainBody};
 use http_body_util::{BodyExt as _, Either, Full, Limited};
 use hyper::body::{Bytes, Incoming};
@@ -21,7 +22,6 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpStream;
-use tokio::runtime::{Builder, Runtime};
 use tokio::time::{sleep, timeout};
 
 /// The longest body of a request.
@@ -107,7 +107,7 @@ pub struct RequestTimeouts {
 
 /// A server, until it is dropped or stopped.
 #[derive(Debug)]
-pub struct WebServer(Runtime);
+pub struct WebServer(RuntimeThread);
 
 impl WebServer {
     /// Answers whoever comes here, within these times.
@@ -120,18 +120,18 @@ impl WebServer {
         timeouts: RequestTimeouts,
     ) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
-        let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+        let runtime = RuntimeThread::start()?;
         let listener = {
-            let _inside = runtime.enter();
+            let _inside = runtime.handle().enter();
             tokio::net::TcpListener::from_std(listener)?
         };
-        runtime.spawn(accept_connections(listener, site, timeouts));
+        runtime.handle().spawn(accept_connections(listener, site, timeouts));
         Ok(Self(runtime))
     }
 
     /// Ends at once, whoever is being answered.
     pub fn stop(self) {
-        self.0.shutdown_background();
+        drop(self.0);
     }
 }
 
@@ -202,11 +202,17 @@ async fn handle_request(
     let answered = match read {
         Ok(Ok(body)) => {
             request.body = body.to_bytes().to_vec();
-            tokio::task::spawn_blocking(move || site.answer_request(&request)).await.ok()
+            run_blocking(move || site.answer_request(&request)).await
         }
-        Ok(Err(_)) | Err(_) => Some(site.answer_too_long()),
+        Ok(Err(_)) | Err(_) => Ok(Some(site.answer_too_long())),
     };
-    let plain = answered.and_then(build_response).unwrap_or_else(internal_error);
+    let plain = match answered {
+        Ok(answer) => answer
+            .and_then(build_response)
+            .unwrap_or_else(|| empty_response(StatusCode::INTERNAL_SERVER_ERROR)),
+        // The system allows no further thread now: the browser may ask again.
+        Err(_) => empty_response(StatusCode::SERVICE_UNAVAILABLE),
+    };
     plain.map(|body| AnswerBody::new(body, mark))
 }
 
@@ -240,9 +246,9 @@ fn build_response(answer: WebAnswer) -> Option<Response<PlainBody>> {
     response.body(body).ok()
 }
 
-fn internal_error() -> Response<PlainBody> {
+fn empty_response(status: StatusCode) -> Response<PlainBody> {
     let mut response = Response::new(Either::Left(Full::default()));
-    *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+    *response.status_mut() = status;
     response
 }
 

@@ -83,7 +83,7 @@ const CRATE_LINE: [Allowed; 15] = [
         ours: &["treebeam-core", "treebeam-run", "treebeam-store"],
         outside: None,
     },
-    Allowed { name: "web", ours: &[], outside: None },
+    Allowed { name: "web", ours: &["treebeam-process"], outside: None },
     Allowed { name: "fault", ours: &[], outside: Some(&["libc"]) },
     Allowed {
         name: "testkit",

@@ -136,7 +136,7 @@ fn run_both<T: Send>(
     other: impl FnOnce() -> Result<T, CommandFailure> + Send,
 ) -> Result<(T, T), CommandFailure> {
     thread::scope(|scope| {
-        let other = scope.spawn(other);
+        let other = thread::Builder::new().spawn_scoped(scope, other)?;
         let one = one();
         let other = other.join().unwrap_or_else(|panic| panic::resume_unwind(panic));
         Ok((one?, other?))

@@ -43,7 +43,7 @@ pub(super) fn run_watch(
     let found = find_watched_run(here, name)?;
     let watched = WatchSession::open(&found.run)?;
     terminal::listen_for_signals()?;
-    terminal::exit_on_terminal_loss();
+    terminal::exit_on_terminal_loss()?;
     show_run(watched, &mut WatchTerminal::open()?)
 }
 

@@ -12,6 +12,7 @@ use crate::terminal;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::num::NonZeroU32;
 use std::panic::resume_unwind;
 use std::path::Path;
@@ -88,7 +89,7 @@ pub(super) fn run_agents_check(
     // A server that does not answer keeps no slot from the others.
     let all = u32::try_from(servers.len()).ok().and_then(NonZeroU32::new);
     plan.limits.in_flight = all.map_or(plan.limits.in_flight, |all| plan.limits.in_flight.max(all));
-    checked.extend(check_servers(&AgentDoor::open(&plan, &TerminalObserver)?, &servers));
+    checked.extend(check_servers(&AgentDoor::open(&plan, &TerminalObserver)?, &servers)?);
     let both = ready.iter().chain(&lacking);
     let mut rows: Vec<(&RoleAgent<'_>, &AgentCheck)> =
         both.filter_map(|seat| Some((seat, checked.get(&agent_key(seat))?))).collect();
@@ -144,13 +145,14 @@ fn group_by_server<'s, 'a>(seats: &'s [RoleAgent<'a>]) -> Vec<Vec<&'s RoleAgent<
 fn check_servers(
     door: &AgentDoor<'_>,
     servers: &[Vec<&RoleAgent<'_>>],
-) -> Vec<(String, AgentCheck)> {
+) -> io::Result<Vec<(String, AgentCheck)>> {
     thread::scope(|scope| {
-        let begin = |seats| scope.spawn(move || check_server(door, seats));
+        let begin =
+            |seats| thread::Builder::new().spawn_scoped(scope, move || check_server(door, seats));
         let threads: Vec<ScopedJoinHandle<'_, _>> =
-            servers.iter().map(Vec::as_slice).map(begin).collect();
+            servers.iter().map(Vec::as_slice).map(begin).collect::<io::Result<_>>()?;
         let ended = threads.into_iter().map(ScopedJoinHandle::join);
-        ended.flat_map(|checked| checked.unwrap_or_else(|panic| resume_unwind(panic))).collect()
+        Ok(ended.flat_map(|checked| checked.unwrap_or_else(|panic| resume_unwind(panic))).collect())
     })
 }
 

@@ -256,9 +256,10 @@ impl WatchedRun {
         let version = self.snapshot_version(&inner);
         inner.send_changes(&version);
         if inner.followed == JournalFollowState::No {
-            inner.followed = JournalFollowState::Yes;
             let watched = Arc::clone(self);
-            thread::spawn(move || watched.follow_journal());
+            let spawned = thread::Builder::new().spawn(move || watched.follow_journal());
+            // Where the system allows no further thread, the next listener tries again.
+            inner.followed = spawned.map_or(JournalFollowState::No, |_| JournalFollowState::Yes);
         }
         stream
     }

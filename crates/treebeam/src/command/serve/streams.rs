@@ -47,6 +47,14 @@ fn too_many_streams() -> PageRefusal {
     PageRefusal::new(503, "too many pages are open").with_hint("close some of them")
 }
 
+/// Feeds a stream on a thread of its own. Where the system allows none, the browser may ask again.
+fn spawn_stream(feed: impl FnOnce() + Send + 'static) -> Result<(), PageRefusal> {
+    let spawned = thread::Builder::new().spawn(feed);
+    spawned
+        .map(drop)
+        .map_err(|error| PageRefusal::new(503, format!("cannot start a thread: {error}")))
+}
+
 /// What happens to any run: the page of all of them is told to look again.
 pub(super) fn stream_runs_events(
     site: &Dashboard,
@@ -55,10 +63,10 @@ pub(super) fn stream_runs_events(
     let seat = site.hub.take_permit().ok_or_else(too_many_streams)?;
     let (outlet, stream) = event_channel();
     let runs = Arc::clone(&site.runs);
-    thread::spawn(move || {
+    spawn_stream(move || {
         follow_runs(&runs, &outlet);
         drop(seat);
-    });
+    })?;
     Ok(PageResponse::from_stream(stream))
 }
 
@@ -100,7 +108,7 @@ pub(super) fn stream_log(
     let seat = site.hub.take_permit().ok_or_else(too_many_streams)?;
     let (outlet, stream) = event_channel();
     let reading = PageLogStream { watched, place, outlet, file: None, _permit: seat };
-    thread::spawn(move || reading.follow_log());
+    spawn_stream(move || reading.follow_log())?;
     Ok(PageResponse::from_stream(stream))
 }
 

@@ -55,8 +55,8 @@ pub(super) fn listen_for_signals() -> Result<(), CommandFailure> {
 
 /// From now on the program ends when its terminal has gone away, whatever it is at: whoever waits for a key of a keyboard that
 /// is gone, waits for ever and without a pause.
-pub(super) fn exit_on_terminal_loss() {
-    thread::spawn(|| {
+pub(super) fn exit_on_terminal_loss() -> io::Result<()> {
+    let spawned = thread::Builder::new().spawn(|| {
         while io::stdin().is_terminal() && io::stdout().is_terminal() {
             thread::sleep(TERMINAL_CHECK_INTERVAL);
         }
@@ -69,6 +69,7 @@ pub(super) fn exit_on_terminal_loss() {
         #[expect(clippy::exit, reason = "whoever could end it otherwise waits for a key")]
         process::exit(exit.code().into());
     });
+    spawned.map(drop)
 }
 
 fn report_terminal_loss() -> CommandExit {
