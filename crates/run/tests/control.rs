@@ -294,21 +294,30 @@ fn best(facts: &Facts, evals: &[Cow<'_, Eval>]) -> f64 {
     scores.map(Finite::get).fold(0.0, f64::max)
 }
 
+fn is_shared(eval: &Eval) -> bool {
+    eval.group == EvalGroup::Tree && eval.parent == NodeId::ROOT
+}
+
+/// The best score of those that only one side has.
+fn best_own(facts: &Facts, evals: &[Cow<'_, Eval>]) -> f64 {
+    let own: Vec<_> = evals.iter().filter(|eval| !is_shared(eval)).cloned().collect();
+    best(facts, &own)
+}
+
 fn check(end: &Facts, compared: &ComparedSides) {
     let tree: Vec<_> = of(end, EvalGroup::Tree).collect();
     let root: Vec<_> = end.evals.iter().filter(|eval| eval.parent == NodeId::ROOT).collect();
-    let is_shared = |eval: &Eval| eval.group == EvalGroup::Tree && eval.parent == NodeId::ROOT;
     let shared = root.iter().filter(|eval| is_shared(eval)).count();
     let own = tree.len().min(root.len()) - shared;
     let first = |evals: &[Cow<'_, Eval>]| -> Vec<_> {
         let (both, mine): (Vec<_>, Vec<_>) =
-            evals.iter().map(|eval| (**eval).clone()).partition(|eval| is_shared(eval));
+            evals.iter().map(|eval| (**eval).clone()).partition(is_shared);
         both.into_iter().chain(mine.into_iter().take(own)).map(Cow::<Eval>::Owned).collect()
     };
     let (tree_first, root_first) = (first(&tree), first(&root));
     let is = |side: &SideResult, evals: &[Cow<'_, Eval>]| {
         assert_eq!(usize::try_from(side.spent.evals).ok(), Some(evals.len()));
-        assert!((side.rank_score().get() - best(end, evals)).abs() < 1e-12);
+        assert!((side.rank_score().get() - best_own(end, evals)).abs() < 1e-12);
         let coding: u64 =
             evals.iter().map(|eval| eval.total_spend().total().usage.total_tokens()).sum();
         assert!(side.spent.bills.total().usage.total_tokens() >= coding);
@@ -322,7 +331,7 @@ fn check(end: &Facts, compared: &ComparedSides) {
     let all = compared.whole_tree.spent.bills.total().usage.total_tokens()
         + compared.control.bills.total().usage.total_tokens();
     assert_eq!(all, end.total_spend().total().usage.total_tokens());
-    let expected = match best(end, &tree_first).total_cmp(&best(end, &root_first)) {
+    let expected = match best_own(end, &tree_first).total_cmp(&best_own(end, &root_first)) {
         std::cmp::Ordering::Greater => LeadingSide::Tree,
         std::cmp::Ordering::Equal => LeadingSide::Neither,
         std::cmp::Ordering::Less => LeadingSide::Control,
@@ -354,6 +363,30 @@ fn both_sides_are_compared_at_the_same_spend() {
     assert!(
         matches!(compare_with_control(&flat), Some(ControlComparison::NothingToCompare { control }) if control.evals == 4)
     );
+}
+
+#[test]
+fn a_best_that_both_sides_share_tells_neither_ahead() {
+    let mut seen = 0;
+    for seed in 0..60 {
+        let (end, _) = whole(seed, Some("best-of-n=0.4"), reach(1));
+        let Some(ControlComparison::Compared(compared)) = compare_with_control(&end) else {
+            continue;
+        };
+        let shared: Vec<_> = end.evals.iter().filter(|eval| is_shared(eval)).collect();
+        let own = |group| -> Vec<_> {
+            let own = of(&end, group).filter(|eval| !is_shared(eval));
+            own.take((compared.tree.spent.evals - compared.shared).try_into().unwrap()).collect()
+        };
+        let (tree, control) =
+            (best(&end, &own(EvalGroup::Tree)), best(&end, &own(EvalGroup::Control)));
+        if best(&end, &shared) > control && control > tree {
+            seen += 1;
+            assert_eq!(compared.ahead, LeadingSide::Control, "seed {seed}");
+            assert!((compared.root.rank_score().get() - control).abs() < 1e-12, "seed {seed}");
+        }
+    }
+    assert!(seen > 0, "no control group that is ahead below what both share");
 }
 
 /// A frontier that stays is tried again at each depth: then the tree has nothing of its own, whatever the control group found.

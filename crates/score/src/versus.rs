@@ -1,6 +1,7 @@
 //! The tree against its control group, at the same spend. Both begin with the ideas that the tree tried on the root; from there
-//! the tree goes on from its nodes, and the control group goes on trying on the root. What both share counts for both, so that
-//! only the rest can tell them apart: as many evals of each side's own, in the order of their ids. Nothing is decided by it.
+//! the tree goes on from its nodes, and the control group goes on trying on the root. What both
+//! share is paid by both, and only the rest is compared: as many evals of each side's own, in the
+//! order of their ids. Nothing is decided by it.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -57,7 +58,8 @@ pub enum LeadingSide {
 /// What some evals came to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SideResult {
-    /// The best of them that the gate lets through; none where no such one is better than the root.
+    /// The best of those that the other side does not share and that the gate lets through; none
+    /// where no such one is better than the root.
     pub best: Option<SideBest>,
     /// What they took.
     pub spent: SideSpend,
@@ -170,7 +172,8 @@ fn derived_verdict(facts: &Facts, eval: &Eval) -> Option<GateVerdict> {
 fn best_of_side(facts: &Facts, evals: &[Cow<'_, Eval>]) -> Option<SideBest> {
     // While a depth is open, its evals count as they would at its close: the control group's do.
     let word = |eval: &Eval| eval.gate_verdict().or_else(|| derived_verdict(facts, eval));
-    let passed = evals.iter().filter(|eval| word(eval).is_some_and(|word| word.has_passed()));
+    let own = evals.iter().filter(|eval| !is_shared(eval));
+    let passed = own.filter(|eval| word(eval).is_some_and(|word| word.has_passed()));
     let contenders =
         passed.filter_map(|eval| Some(RankedCandidate::new(eval.id, eval.scored_candidate()?)));
     let eval = rank::select_beam(contenders, 1).first().copied()?;

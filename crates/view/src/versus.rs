@@ -13,8 +13,8 @@ use treebeam_score::versus::{
 
 /// What the comparison does not say.
 const COMPARISON_LIMITS: &str = "The same spend means what both share and the same number of evals of each side's own, in the order of their ids, failed ones included. Only \
-    what passes the gate's checks counts as best, on both sides; nothing is decided by them for the control group. One run \
-    is one draw: another may end the other way.";
+    what the other side does not share and what passes the gate's checks counts as best; nothing is decided by the checks for \
+    the control group. One run is one draw: another may end the other way.";
 
 /// Who did better with the same number of evals, in one sentence; nothing for a run without a control group.
 #[must_use]
@@ -109,8 +109,15 @@ pub(crate) fn control_section(facts: &Facts) -> Option<String> {
     let Some(ControlComparison::Compared(compared)) = compare_with_control(facts) else {
         return Some(format!("{head}\n\n{verdict}."));
     };
-    let mut table =
-        MarkdownTable::new(["evals", "number", "best", "rank score", "calls", "tokens", "cost"]);
+    let mut table = MarkdownTable::new([
+        "evals",
+        "number",
+        "best of its own",
+        "rank score",
+        "calls",
+        "tokens",
+        "cost",
+    ]);
     table.add_row(side_row("tree, first ones", &compared.tree));
     table.add_row(side_row("root alone, first ones", &compared.root));
     table.add_row(side_row("tree, all", &compared.whole_tree));
