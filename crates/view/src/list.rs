@@ -167,7 +167,7 @@ impl ListedRun {
         }
     }
 
-    /// Its depth, nodes, evals, gain and cost.
+    /// Its depth, nodes, evals, best rank score and cost.
     pub(crate) fn format_figures(&self) -> [String; 5] {
         match &self.digest {
             Ok(found) => [
@@ -190,7 +190,7 @@ impl ListedRun {
 
 const COLUMN_COUNT: usize = 8;
 const TABLE_HEAD: [&str; COLUMN_COUNT] =
-    ["RUN", "AGE", "DEPTH", "NODES", "EVALS", "GAIN", "COST", "OUTCOME"];
+    ["RUN", "AGE", "DEPTH", "NODES", "EVALS", "SCORE", "COST", "OUTCOME"];
 
 /// The runs as a table, in the order in which they are given.
 #[must_use]

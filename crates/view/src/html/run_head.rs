@@ -1,4 +1,4 @@
-//! How a run stands, at a glance: its outcome, the best gain, what it took.
+//! How a run stands, at a glance: its outcome, the best rank score, what it took.
 
 use super::visible_text::short_title;
 use crate::best;
@@ -20,7 +20,7 @@ pub fn render_run_head(facts: &Facts) -> Markup {
     html! {
         p.phase { (phase_sentence(facts)) }
         dl.tiles {
-            (render_tile("best gain", &format_best_gain(facts), &best_origin(facts)))
+            (render_tile("best rank score", &format_best_gain(facts), &best_origin(facts)))
             (render_tile("gain in the primary", &format_primary_gain(facts), &format_primary(facts)))
             (render_tile("evals", &facts.evals.len().to_string(), &EvalCounts::overall(facts).to_string()))
             (render_tile("spent", &words::format_cents(&facts.total_spend().total()), &format_calls(facts)))

@@ -203,7 +203,7 @@ pub fn render_runs(listed: &[(RunId, ListedRun)]) -> Markup {
                 table.figures {
                     thead { tr {
                         @for head in ["run", "outcome", "began"] { th scope="col" class="words" { (head) } }
-                        @for head in ["depth", "nodes", "evals", "best gain", "cost"] { th scope="col" { (head) } }
+                        @for head in ["depth", "nodes", "evals", "best rank score", "cost"] { th scope="col" { (head) } }
                     } }
                     tbody { @for (id, run) in listed { (render_run_row(id, run)) } }
                 }
