@@ -123,6 +123,8 @@ fn a_lock_of_the_packed_refs_costs_one_wait_and_one_message() {
     assert_eq!(said.stderr.matches("packed-refs.lock").count(), 1, "{}", said.stderr);
     assert_eq!(site.manifest()["evaluations"].as_object().expect("evals").len(), 12);
     assert!(lock.exists(), "another git may hold it");
+    let said = site.call(&["clean", RUN]).exits(1).says(["not removed: ", " refs: "]);
+    assert_eq!(said.stderr.matches("packed-refs.lock").count(), 1, "{}", said.stderr);
 }
 
 #[test]

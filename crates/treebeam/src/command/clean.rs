@@ -48,13 +48,15 @@ pub(super) fn run_clean(
     for part in plan.parts {
         let done = execute::execute_task(part, &scope)?;
         if output == OutputFormat::Text {
-            print_items(&done);
+            print_items(done.iter().filter(|item| !item.is_not_removed()));
         }
         items.extend(done);
     }
     if output == OutputFormat::Text {
+        // All together, so that a reason which they share is given once.
         // What was announced was said already.
-        print_items(plan.staying.iter().filter(|_| !asks));
+        let failed = items.iter().filter(|item| item.is_not_removed());
+        print_items(failed.chain(plan.staying.iter().filter(|_| !asks)));
     }
     items.extend(plan.staying);
     finish_clean(&items, output)
@@ -101,8 +103,8 @@ fn announce_plan(plan: &CleanPlan, args: &CleanArgs, output: OutputFormat) {
 }
 
 fn print_items<'a>(items: impl IntoIterator<Item = &'a CleanItem>) {
-    for item in items {
-        terminal::print_line(&item.render_line());
+    for line in item::render_lines(items) {
+        terminal::print_line(&line);
     }
 }
 

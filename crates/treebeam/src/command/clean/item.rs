@@ -33,6 +33,21 @@ pub(super) enum CleanItemKind {
     RunningSweep,
 }
 
+impl CleanItemKind {
+    /// The name of several; none where each one has to be named.
+    const fn plural(self) -> Option<&'static str> {
+        match self {
+            Self::Worktree => Some("worktrees"),
+            Self::Ref => Some("refs"),
+            Self::SweepOutput
+            | Self::Unfinished
+            | Self::GitEntry
+            | Self::RunDirectory
+            | Self::RunningSweep => None,
+        }
+    }
+}
+
 /// What becomes of it, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "outcome", content = "why", rename_all = "snake_case")]
@@ -110,7 +125,7 @@ impl CleanItem {
     }
 
     /// The item on a line.
-    pub(super) fn render_line(&self) -> String {
+    fn render_line(&self) -> String {
         let what = match self.kind {
             CleanItemKind::Worktree => "worktree",
             CleanItemKind::Ref => "ref",
@@ -144,6 +159,29 @@ impl CleanItem {
     pub(super) fn bytes(&self) -> u64 {
         self.bytes.unwrap_or_default()
     }
+}
+
+/// A line for each item. Those of one kind that stay for the same reason are counted on one line.
+pub(super) fn render_lines<'a>(items: impl IntoIterator<Item = &'a CleanItem>) -> Vec<String> {
+    let items: Vec<_> = items.into_iter().collect();
+    let mut lines = Vec::new();
+    for (at, item) in items.iter().enumerate() {
+        let CleanOutcome::NotRemoved(why) = &item.outcome else {
+            lines.push(item.render_line());
+            continue;
+        };
+        let is_alike =
+            |other: &&&CleanItem| other.kind == item.kind && other.outcome == item.outcome;
+        let count = items.iter().filter(is_alike).count();
+        match item.kind.plural() {
+            Some(plural) if count > 1 => {
+                let is_first = items.iter().position(|other| is_alike(&other)) == Some(at);
+                lines.extend(is_first.then(|| format!("not removed: {count} {plural}: {why}")));
+            }
+            Some(_) | None => lines.push(item.render_line()),
+        }
+    }
+    lines
 }
 
 /// Bytes, for people.
