@@ -216,7 +216,7 @@ fn slow_answer_reason(bytes: usize, last: Instant, total: Duration) -> String {
 }
 
 fn no_answer_error(after: Duration) -> TryError {
-    TryError::broken_off(format!("no answer began within {:.1} s", after.as_secs_f32()))
+    TryError::not_begun(format!("no answer began within {:.1} s", after.as_secs_f32()))
 }
 
 /// An error and all that caused it, on one line.

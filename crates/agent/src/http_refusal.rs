@@ -58,7 +58,10 @@ pub(super) fn judge_refusal(
         },
         408 | 409 | 425 | 500.. => TryError::Temporary {
             why,
-            fault: ServerFault::Answering,
+            fault: match refusal.status {
+                500 => ServerFault::Undecided,
+                _ => ServerFault::Answering,
+            },
             wait,
             spent: TryCost::Nothing,
         },
@@ -292,9 +295,10 @@ mod tests {
         for status in [502, 503, 504, 520, 521, 524, 527, 529, 530] {
             assert_eq!(fault_of(status), Some(ServerFault::Overloaded), "{status}");
         }
-        for status in [408, 409, 425, 500, 501, 519, 528] {
+        for status in [408, 409, 425, 501, 519, 528] {
             assert_eq!(fault_of(status), Some(ServerFault::Answering), "{status}");
         }
+        assert_eq!(fault_of(500), Some(ServerFault::Undecided));
     }
 
     #[test]

@@ -151,6 +151,8 @@ pub(super) enum ServerFault {
     Overloaded,
     /// Somebody is there, and did not answer well.
     Answering,
+    /// The server answered 500 or nothing at all: it is out of order, or fails at this question.
+    Undecided,
 }
 
 /// What a failed try has cost.
@@ -177,6 +179,12 @@ impl TryError {
     pub(super) fn broken_off(why: impl Into<String>) -> Self {
         let (why, spent) = (why.into(), TryCost::Unknown);
         Self::Temporary { why, fault: ServerFault::Answering, wait: None, spent }
+    }
+
+    /// No answer began.
+    pub(super) fn not_begun(why: impl Into<String>) -> Self {
+        let (why, spent) = (why.into(), TryCost::Unknown);
+        Self::Temporary { why, fault: ServerFault::Undecided, wait: None, spent }
     }
 
     /// What it has cost.

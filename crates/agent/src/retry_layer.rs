@@ -127,6 +127,8 @@ impl<'a, A, N> RetryLayer<'a, A, N> {
 struct RetryableError {
     why: String,
     kind: RetryableKind,
+    /// True if it may be the server's fault as well as this question's.
+    is_undecided: bool,
     /// The pause that the other side stated.
     stated: Option<Duration>,
     spent: TryCost,
@@ -149,16 +151,17 @@ impl RetryableError {
         match trouble {
             TryError::RateLimited { why, wait } => {
                 let (kind, spent) = (RetryableKind::Limited, TryCost::Nothing);
-                Ok(Self { why, kind, stated: wait, spent })
+                Ok(Self { why, kind, is_undecided: false, stated: wait, spent })
             }
             TryError::Temporary { why, fault, wait, spent } => {
                 let kind = match fault {
-                    ServerFault::Answering => RetryableKind::BadAnswer,
+                    ServerFault::Answering | ServerFault::Undecided => RetryableKind::BadAnswer,
                     ServerFault::Unreachable | ServerFault::Overloaded => {
                         RetryableKind::Outage(fault)
                     }
                 };
-                Ok(Self { why, kind, stated: wait, spent })
+                let is_undecided = fault == ServerFault::Undecided;
+                Ok(Self { why, kind, is_undecided, stated: wait, spent })
             }
             other @ (TryError::Unanswered { .. }
             | TryError::Unreadable { .. }
@@ -172,7 +175,7 @@ impl RetryableError {
 
     /// The trouble that a question ends with if it is not asked again.
     fn into_final_error(self, counts: &RetryCounts, waited: Duration) -> TryError {
-        let Self { why, kind, spent, .. } = self;
+        let Self { why, kind, spent, is_undecided: _, stated: _ } = self;
         let all = counts.limits + counts.outages + counts.bad_answers;
         let unavailable =
             |what: String, hint: &str| TryError::from(PortError::new(what).with_hint(hint));
@@ -188,6 +191,9 @@ impl RetryableError {
             RetryableKind::Outage(fault) => {
                 let hint = match fault {
                     ServerFault::Unreachable => "check the network and `base_url`, then go on",
+                    ServerFault::Undecided => {
+                        "go on later; if the server answers other questions then, this one is at fault"
+                    }
                     ServerFault::Overloaded | ServerFault::Answering => {
                         "go on later: it is not this question's fault"
                     }
@@ -204,6 +210,8 @@ struct RetryCounts {
     begun: Duration,
     /// The time of the first trouble.
     first_trouble: Option<Duration>,
+    /// The number of the server's answers at the first trouble.
+    answers_before: u64,
     /// The sum of the pauses that the other side stated.
     stated: Duration,
     limits: u32,
@@ -214,7 +222,9 @@ struct RetryCounts {
 impl RetryCounts {
     const fn new(begun: Duration) -> Self {
         let (limits, outages, bad_answers) = (0, 0, 0);
-        Self { begun, first_trouble: None, stated: Duration::ZERO, limits, outages, bad_answers }
+        let stated = Duration::ZERO;
+        let (first_trouble, answers_before) = (None, 0);
+        Self { begun, first_trouble, answers_before, stated, limits, outages, bad_answers }
     }
 
     /// The time since the first trouble, without the stated pauses.
@@ -228,12 +238,15 @@ impl<A, N: RetryTimer> RetryLayer<'_, A, N> {
     /// The pause before a question is asked again; none where it is given up.
     fn next_pause(
         &self,
-        trouble: &RetryableError,
+        trouble: &mut RetryableError,
         counts: &mut RetryCounts,
         server: &ServerId,
     ) -> Option<Duration> {
         let now = self.nap.now();
-        counts.first_trouble.get_or_insert(now);
+        if counts.first_trouble.is_none() {
+            counts.first_trouble = Some(now);
+            counts.answers_before = self.servers.answer_count(server);
+        }
         let count = match trouble.kind {
             RetryableKind::Limited => &mut counts.limits,
             RetryableKind::Outage(_) => &mut counts.outages,
@@ -241,6 +254,9 @@ impl<A, N: RetryTimer> RetryLayer<'_, A, N> {
         };
         *count += 1;
         let tried = *count;
+        if tried >= self.patience.tries && self.is_likely_outage(trouble, counts, server) {
+            trouble.kind = RetryableKind::Outage(ServerFault::Undecided);
+        }
         let own = self.pause_before_try(tried, trouble.spent);
         let stated = trouble.stated.map_or(Duration::ZERO, |wait| self.stated_pause(wait));
         let left = self.patience.wait.saturating_sub(now.saturating_sub(counts.begun));
@@ -259,6 +275,21 @@ impl<A, N: RetryTimer> RetryLayer<'_, A, N> {
             counts.stated += pause;
         }
         Some(pause)
+    }
+
+    /// True if a bad answer that may be the server's fault counts as an outage: the server has
+    /// answered no other question since this one's first trouble. Without patience there is no
+    /// wait.
+    fn is_likely_outage(
+        &self,
+        trouble: &RetryableError,
+        counts: &RetryCounts,
+        server: &ServerId,
+    ) -> bool {
+        let RetryPolicy { outage, first_answer, .. } = self.patience;
+        trouble.is_undecided
+            && !outage.max(first_answer).is_zero()
+            && self.servers.answer_count(server) == counts.answers_before
     }
 
     /// True if a question has waited long enough for a server that states no pause of its own.
@@ -316,14 +347,14 @@ impl<A: AgentLayer, N: RetryTimer> RetryLayer<'_, A, N> {
         let mut counts = RetryCounts::new(self.nap.now());
         let mut since = None;
         loop {
-            let trouble = match self.inner.answer_question(question, &watch) {
+            let mut trouble = match self.inner.answer_question(question, &watch) {
                 Ok(reply) => {
                     self.servers.note_answer(&server);
                     return Ok(AgentReply { millis: Some(watch.elapsed_millis()), ..reply });
                 }
                 Err(trouble) => RetryableError::from_error(trouble)?,
             };
-            let Some(pause) = self.next_pause(&trouble, &mut counts, &server) else {
+            let Some(pause) = self.next_pause(&mut trouble, &mut counts, &server) else {
                 if trouble.kind != RetryableKind::BadAnswer {
                     self.servers.give_up(&server);
                 }

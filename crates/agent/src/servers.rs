@@ -17,6 +17,8 @@ struct ServerRecord {
     has_answered: Option<bool>,
     /// True if a question was given up because of it and it has not answered since.
     is_given_up: bool,
+    /// Number of answers to this process.
+    answers: u64,
 }
 
 /// All servers of a door.
@@ -43,8 +45,15 @@ impl<'a> ServerBook<'a> {
 
     /// Notes that a server has answered.
     pub(super) fn note_answer(&self, server: &ServerId) {
-        let record = ServerRecord { has_answered: Some(true), is_given_up: false };
-        self.lock_records().insert(server.clone(), record);
+        let mut records = self.lock_records();
+        let record = records.entry(server.clone()).or_default();
+        let answers = record.answers + 1;
+        *record = ServerRecord { has_answered: Some(true), is_given_up: false, answers };
+    }
+
+    /// Number of questions that a server has answered to this process.
+    pub(super) fn answer_count(&self, server: &ServerId) -> u64 {
+        self.lock_records().get(server).map_or(0, |record| record.answers)
     }
 
     /// Notes that a question has been given up because of a server.

@@ -113,6 +113,76 @@ fn who_has_answered_before_is_waited_for_while_it_is_gone() {
 }
 
 #[test]
+fn a_server_that_fails_every_question_is_waited_for_as_one_that_is_gone() {
+    let (crew, calls) = nothing_recorded();
+    let ask = |patience: RetryPolicy, failures: usize| {
+        let lines = (0..failures).map(|_| gone(ServerFault::Undecided)).chain([Ok(reply("yes"))]);
+        let (script, naps) = (Script::of(lines), Naps::default());
+        let layer = RetryLayer::new(&script, &naps, patience, ServerBook::new(&crew, &calls), 7);
+        let answer = layer.answer_question(&question("k", "p"), &DeadlineMeter::default());
+        (answer.map(|reply| reply.text), (&naps).now().as_secs(), script.asked())
+    };
+    let (answer, waited, _) = ask(RetryPolicy::OVERNIGHT, 20);
+    assert_eq!(answer.expect("an answer"), "yes");
+    assert!(waited > 60, "{waited}");
+    let (answer, waited, _) = ask(RetryPolicy::OVERNIGHT, 500);
+    assert!(matches!(answer, Err(TryError::Unavailable(_))), "{answer:?}");
+    assert!((1800..1860).contains(&waited), "{waited}");
+    // Whoever waits for the command is not kept, and no patience is none.
+    for patience in [RetryPolicy::BRIEF, RetryPolicy::OVERNIGHT.with_outage(Duration::ZERO)] {
+        let (answer, waited, asked) = ask(patience, 500);
+        assert!(matches!(answer, Err(TryError::Unanswered { .. })), "{answer:?}");
+        assert!(waited < 60 && asked == patience.tries, "{waited}, {asked}");
+    }
+}
+
+/// Fails one question always and answers all others. The tenth try waits for another answer.
+struct FailsOne {
+    tries: AtomicU32,
+    is_other_answered: AtomicBool,
+}
+
+impl AgentLayer for &FailsOne {
+    fn answer_question(
+        &self,
+        question: &AgentQuestion,
+        _: &dyn TryMeter,
+    ) -> Result<AgentReply, TryError> {
+        if question.key != "poison" {
+            return Ok(reply("yes"));
+        }
+        if self.tries.fetch_add(1, Ordering::SeqCst) == 9 {
+            while !self.is_other_answered.load(Ordering::SeqCst) {
+                thread::yield_now();
+            }
+        }
+        gone(ServerFault::Undecided)
+    }
+}
+
+#[test]
+fn a_question_fails_alone_where_the_server_answers_others_meanwhile() {
+    let (crew, calls) = nothing_recorded();
+    let server = FailsOne { tries: AtomicU32::new(0), is_other_answered: AtomicBool::new(false) };
+    let (naps, servers) = (Naps::default(), ServerBook::new(&crew, &calls));
+    let layer = RetryLayer::new(&server, &naps, RetryPolicy::OVERNIGHT, servers, 7);
+    let ask = |key| layer.answer_question(&question(key, "p"), &DeadlineMeter::default());
+    // An answer before the first trouble says nothing about an outage that began later.
+    assert!(ask("before").is_ok());
+    let answer = thread::scope(|scope| {
+        let poison = scope.spawn(|| ask("poison"));
+        while server.tries.load(Ordering::SeqCst) < 10 && !poison.is_finished() {
+            thread::yield_now();
+        }
+        assert!(ask("other").is_ok());
+        server.is_other_answered.store(true, Ordering::SeqCst);
+        poison.join().expect("no panic")
+    });
+    assert!(matches!(answer, Err(TryError::Unanswered { .. })), "{answer:?}");
+    assert_eq!(server.tries.load(Ordering::SeqCst), 10);
+}
+
+#[test]
 fn a_pause_of_nothing_is_no_pause_and_ends_by_the_clock() {
     for trouble in [too_many, |wait: Option<u64>| passing_as(ServerFault::Overloaded, wait)] {
         // More than a server could answer in the time that there is.
