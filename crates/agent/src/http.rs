@@ -2,7 +2,6 @@
 //! its runtime. What an answer means is said elsewhere.
 
 use super::question::{ServerFault, TryCost, TryError};
-use treebeam_process::runtime_thread::{RuntimeThread, run_blocking};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
@@ -12,6 +11,7 @@ use std::io;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::time::{Duration, Instant};
 use tokio::time::timeout;
+use treebeam_process::runtime_thread::{RuntimeThread, run_blocking};
 use treebeam_run::port::PortError;
 
 /// The longest answer that is read.

@@ -7,7 +7,6 @@ mod stream;
 
 pub use stream::{EventSender, EventStream, SendResult, event_channel};
 
-use treebeam_process::runtime_thread::{RuntimeThread, run_blocking};
 use connections::{AnswerBody, ConnectionHandle, OpenConnections, PlainBody};
 use http_body_util::{BodyExt as _, Either, Full, Limited};
 use hyper::body::{Bytes, Incoming};
@@ -23,6 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
+use treebeam_process::runtime_thread::{RuntimeThread, run_blocking};
 
 /// The longest body of a request.
 pub const MAX_BODY_BYTES: usize = 256 << 10;
